@@ -1,0 +1,25 @@
+"""What can be wrong with a problem, a plan, or a file that holds one."""
+
+
+class AllocatorError(Exception):
+    """Base of all errors that this folder raises."""
+
+
+class ProblemError(AllocatorError, ValueError):
+    """A problem that makes no sense: an empty lifetime, a negative size, an overwrite of what does not exist."""
+
+
+class FormatError(AllocatorError, ValueError):
+    """A file that is not in the format that it should be in."""
+
+
+class UnsupportedProblemError(AllocatorError, ValueError):
+    """A problem that asks for what the chosen strategy has declared that it cannot do."""
+
+
+class UnknownStrategyError(AllocatorError, LookupError):
+    """No strategy of that name."""
+
+
+class PlanError(AllocatorError):
+    """The judge of plans refused a plan: a fault of ours, never of the caller."""

@@ -1,0 +1,114 @@
+"""A planning problem and its answer, as columns of numpy int64. Row i of each column speaks of chunk i.
+
+Lifetimes are half-open ranges of ticks, sizes and offsets are bytes.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import field, frozen
+
+from allocator.errors import ProblemError
+
+Column = npt.NDArray[np.int64]
+FREE = -1
+"""Pinned offset of a chunk that may lie anywhere."""
+
+
+def column(values: Any) -> Column:
+    """A read-only int64 column of its own."""
+    made = np.array(values, dtype=np.int64).reshape(-1)
+    made.flags.writeable = False
+    return made
+
+
+@frozen
+class Lifetime:
+    """One row of a problem, for people."""
+
+    id: int
+    begin: int
+    end: int
+    size: int
+    alignment: int
+    pinned: int
+
+
+@frozen(eq=False)
+class Problem:
+    """Chunks to place in one arena.
+
+    `pinned[i]` is a fixed offset or FREE. Chunk `src[k]` overwrites chunk `dest[k]`: it begins in the last tick of dest
+    (`begin[src] == end[dest] - 1`) and must lie at `offset[dest] + overwrite_offset[k]`, wholly inside it; each chunk
+    overwrites at most one and is overwritten by at most one. Raises ProblemError.
+    """
+
+    begin: Column = field(converter=column)
+    end: Column = field(converter=column)
+    size: Column = field(converter=column)
+    alignment: Column = field(converter=column)
+    pinned: Column = field(converter=column)
+    src: Column = field(converter=column, factory=tuple)
+    dest: Column = field(converter=column, factory=tuple)
+    overwrite_offset: Column = field(converter=column, factory=tuple)
+
+    def __attrs_post_init__(self) -> None:
+        _check_columns(self)
+        _check_overwrites(self)
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    def rows(self) -> Iterator[Lifetime]:
+        """The chunks, one by one."""
+        columns = (self.begin, self.end, self.size, self.alignment, self.pinned)
+        for i, values in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
+            yield Lifetime(i, *values)
+
+
+@frozen(eq=False)
+class Plan:
+    """Where each chunk lies. `status` is "optimal" where arena_bytes meets the lower bound, else "feasible"."""
+
+    offset: Column = field(converter=column)
+    arena_bytes: int
+    lower_bound: int
+    strategy: str
+
+    @property
+    def status(self) -> str:
+        """optimal | feasible."""
+        return "optimal" if self.arena_bytes == self.lower_bound else "feasible"
+
+
+def _require(good: npt.NDArray[np.bool_], message: str) -> None:
+    if not good.all():
+        raise ProblemError(f"chunk {int(np.argmin(good))}: {message}")
+
+
+def _check_columns(problem: Problem) -> None:
+    columns = (problem.begin, problem.end, problem.size, problem.alignment, problem.pinned)
+    if len({len(c) for c in columns}) != 1:
+        raise ProblemError("the columns of a problem differ in length")
+    _require(problem.begin < problem.end, "its lifetime is empty")
+    _require(problem.size >= 0, "its size is negative")
+    _require(problem.alignment >= 1, "its alignment is below 1")
+    _require(problem.pinned >= FREE, "its pinned offset is negative")
+
+
+def _check_overwrites(problem: Problem) -> None:
+    src, dest, at = problem.src, problem.dest, problem.overwrite_offset
+    if not len(src) == len(dest) == len(at):
+        raise ProblemError("the columns of the overwrites differ in length")
+    if not len(src):
+        return
+    for ids in (src, dest):
+        if ids.min() < 0 or ids.max() >= len(problem) or len(np.unique(ids)) != len(ids):
+            raise ProblemError("an overwrite names a chunk that does not exist, or names one twice")
+    inside = (at >= 0) & (at + problem.size[src] <= problem.size[dest])
+    in_time = problem.begin[src] == problem.end[dest] - 1
+    if not (inside & in_time).all():
+        k = int(np.argmin(inside & in_time))
+        raise ProblemError(f"chunk {src[k]} cannot overwrite chunk {dest[k]}: not in its bytes and last tick")

@@ -1,0 +1,43 @@
+"""One operator as memory sees it. Values are ids; what they hold is nobody's business here.
+
+A program is a sequence of steps; the tick of a step is its position. The first step writes what the caller feeds, the
+last one reads what the caller fetches, so inputs and outputs need no rule of their own.
+"""
+
+from attrs import field, frozen
+
+
+@frozen
+class View:
+    """READ_ONLY forward: `out` lies inside the bytes of `src`, `offset` bytes behind the first byte of `src`."""
+
+    out: int
+    src: int
+    offset: int = 0
+
+
+@frozen
+class Overwrite:
+    """OVERWRITE forward that the operator allows: `out` may take bytes of `src` from `offset` on."""
+
+    out: int
+    src: int
+    offset: int = 0
+
+
+@frozen
+class Step:
+    """`reads` and `writes` are value ids. A view's `out` is no write. A workspace is a write that nobody reads."""
+
+    reads: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
+    views: tuple[View, ...] = ()
+    overwrites: tuple[Overwrite, ...] = ()
+
+
+@frozen
+class Program:
+    """All steps in order, and the size in bytes of each value (by id): the extent that it touches."""
+
+    steps: tuple[Step, ...]
+    sizes: tuple[int, ...] = field(converter=tuple)

@@ -1,0 +1,29 @@
+"""What a caller can do wrong with an operator. Every class is also the builtin that callers expect."""
+
+
+class OpError(Exception):
+    """Base of all errors that this folder raises."""
+
+
+class ShapeError(OpError, ValueError):
+    """Shapes that do not fit an operator, or that do not fit each other."""
+
+
+class DtypeError(OpError, TypeError):
+    """An element type that an operator does not take."""
+
+
+class ArityError(OpError, TypeError):
+    """Too few or too many inputs."""
+
+
+class AttributeValueError(OpError, ValueError):
+    """An attribute that is missing, unknown, or of a wrong value."""
+
+
+class UnknownOperatorError(OpError, LookupError):
+    """No operator of that name."""
+
+
+class DuplicateOperatorError(OpError, ValueError):
+    """Two operators of one name."""

@@ -1,0 +1,214 @@
+"""What an operator declares of itself: inference, kernels, workspace, forwards, cost. The planner decides the rest."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from ops.attributes import REQUIRED, Attribute
+from ops.errors import ArityError, AttributeValueError, OpError, ShapeError
+from ops.layout import Layout
+from ops.spec import Array, TensorSpec
+
+Attrs = Mapping[str, Any]
+Specs = tuple[TensorSpec, ...]
+
+
+@frozen
+class Signature:
+    """One operator with everything but the data: specs of its inputs and outputs, its attributes.
+
+    `constants` are the positions of inputs whose data never changes, so that a kernel may have packed them.
+    """
+
+    inputs: Specs
+    outputs: Specs
+    attrs: Attrs
+    constants: frozenset[int] = frozenset()
+
+    @property
+    def x(self) -> TensorSpec:
+        """The first input."""
+        return self.inputs[0]
+
+    @property
+    def y(self) -> TensorSpec:
+        """The first output."""
+        return self.outputs[0]
+
+
+@frozen
+class Overwrite:
+    """Permission: `output` may be written into the bytes of the dense `input`, `offset` bytes behind its first one.
+
+    A schema that declares it promises that its kernels are right when the two start at that very distance.
+    """
+
+    output: int
+    input: int
+    offset: int = 0
+
+
+@frozen
+class Cost:
+    """Work of one run: floating-point (or integer) operations, and bytes read plus written."""
+
+    flops: int
+    bytes: int
+
+
+@frozen
+class Binding:
+    """The arrays of one call. Outputs are dense; `workspace` is a dense uint8 array of the declared size."""
+
+    signature: Signature
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    workspace: Array
+    packed: tuple[Array, ...] = ()
+
+    @property
+    def attrs(self) -> Attrs:
+        """The attributes."""
+        return self.signature.attrs
+
+    @property
+    def x(self) -> Array:
+        """The first input."""
+        return self.inputs[0]
+
+    @property
+    def y(self) -> Array:
+        """The first output."""
+        return self.outputs[0]
+
+
+Thunk = Callable[[], object]
+"""A call bound to its arrays: runs the kernel once, each time it is called. Its result is ignored."""
+
+
+def no_workspace(_: Signature) -> int:
+    """For kernels that need nothing but their inputs and outputs."""
+    return 0
+
+
+def no_packing(_: Signature, __: Mapping[int, Array]) -> tuple[Array, ...]:
+    """For kernels that read constants as they are."""
+    return ()
+
+
+def always(_: Signature) -> bool:
+    """For kernels that take every signature."""
+    return True
+
+
+def no_overwrites(_: Signature) -> tuple[Overwrite, ...]:
+    """For operators whose outputs never take their inputs' bytes."""
+    return ()
+
+
+def no_views(_: Layout, signature: Signature) -> tuple[Layout | None, ...]:
+    """For operators whose outputs have bytes of their own."""
+    return (None,) * len(signature.outputs)
+
+
+def no_contiguity(_: Signature) -> tuple[int, ...]:
+    """For kernels that read any strides."""
+    return ()
+
+
+def all_contiguous(signature: Signature) -> tuple[int, ...]:
+    """For kernels that read dense inputs only."""
+    return tuple(range(len(signature.inputs)))
+
+
+@frozen
+class Kernel:
+    """One way to compute an operator.
+
+    `bind` does everything that can be done before the data is there (views, reshapes, partial application) and returns
+    the thunk that does the work; the thunk allocates no array. `workspace` says the bytes that it needs besides.
+    `contiguous` names the inputs that must be dense. `pack` turns constant inputs into arrays that the binding carries.
+    """
+
+    name: str
+    bind: Callable[[Binding], Thunk]
+    workspace: Callable[[Signature], int] = no_workspace
+    contiguous: Callable[[Signature], tuple[int, ...]] = no_contiguity
+    pack: Callable[[Signature, Mapping[int, Array]], tuple[Array, ...]] = no_packing
+    supports: Callable[[Signature], bool] = always
+
+
+def elementwise_cost(signature: Signature) -> Cost:
+    """One operation an output element; every operand is touched once."""
+    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
+    return Cost(sum(s.size for s in signature.outputs), touched)
+
+
+@frozen
+class OpSchema:
+    """An operator: `infer` maps input specs and attributes to output specs, and raises OpError where they do not fit.
+
+    `views` gives the layout of each output as a view of input 0, given the layout of that input, or None for an output
+    that needs bytes of its own (READ_ONLY forwards). `overwrites` lists which outputs may take which input's bytes.
+    """
+
+    name: str
+    infer: Callable[[Specs, Attrs], Specs]
+    kernels: tuple[Kernel, ...]
+    arity: tuple[int, int] = (1, 1)
+    attributes: tuple[Attribute, ...] = ()
+    views: Callable[[Layout, Signature], tuple[Layout | None, ...]] = no_views
+    overwrites: Callable[[Signature], tuple[Overwrite, ...]] = no_overwrites
+    cost: Callable[[Signature], Cost] = elementwise_cost
+    summary: str = field(default="", kw_only=True)
+
+    def sign(self, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int] = frozenset()) -> Signature:
+        """Checks arity and attributes, infers outputs. Raises OpError, with the operator's name in front."""
+        specs = tuple(inputs)
+        try:
+            self._check_arity(specs)
+            full = self._complete(attrs)
+            return Signature(specs, self.infer(specs, full), full, constants)
+        except OpError as error:
+            shown = ", ".join(map(str, specs))
+            raise type(error)(f"{self.name}({shown}): {error}") from error
+
+    def kernel(self, signature: Signature) -> Kernel:
+        """The first kernel that takes the signature. Raises ShapeError where none does."""
+        for kernel in self.kernels:
+            if kernel.supports(signature):
+                return kernel
+        shown = ", ".join(map(str, signature.inputs))
+        raise ShapeError(f"{self.name}({shown}): no kernel takes these inputs")
+
+    def _check_arity(self, inputs: Specs) -> None:
+        low, high = self.arity
+        if not low <= len(inputs) <= high:
+            wanted = str(low) if low == high else f"{low} to {high}"
+            raise ArityError(f"takes {wanted} inputs, not {len(inputs)}")
+
+    def _complete(self, given: Attrs) -> Attrs:
+        known = {a.name: a for a in self.attributes}
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise AttributeValueError(f"has no attribute {unknown[0]!r}; it has: {', '.join(known) or 'none'}")
+        missing = sorted(n for n, a in known.items() if a.default is REQUIRED and n not in given)
+        if missing:
+            raise AttributeValueError(f"attribute {missing[0]!r} is missing")
+        return MappingProxyType({n: a.read(given.get(n, a.default)) for n, a in known.items()})
+
+
+def evaluate(schema: OpSchema, *arrays: Array, **attrs: Any) -> tuple[Array, ...]:
+    """Runs one operator on arrays, with no graph and no plan. Outputs are new arrays."""
+    inputs = tuple(np.asarray(a) for a in arrays)
+    signature = schema.sign([TensorSpec(a.shape, a.dtype) for a in inputs], attrs)
+    kernel = schema.kernel(signature)
+    dense = set(kernel.contiguous(signature))
+    operands = tuple(np.ascontiguousarray(a).reshape(a.shape) if i in dense else a for i, a in enumerate(inputs))
+    outputs = tuple(np.empty(s.shape, s.dtype) for s in signature.outputs)
+    workspace = np.empty(kernel.workspace(signature), np.uint8)
+    kernel.bind(Binding(signature, operands, outputs, workspace))()
+    return outputs
