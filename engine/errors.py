@@ -1,0 +1,58 @@
+"""What can go wrong when a network is built, imported, planned or run.
+
+Faults of a caller derive from EngineError. Faults of ours, found by a judge, derive from JudgeError.
+"""
+
+
+class EngineError(Exception):
+    """Base of all errors that this folder raises."""
+
+
+class GraphError(EngineError, ValueError):
+    """A graph that makes no sense: a name given twice, a var of another graph, a graph without outputs."""
+
+
+class CycleError(GraphError):
+    """Operators that wait for each other; the message names them."""
+
+
+class ModelError(EngineError, ValueError):
+    """A model file that cannot be read: not ONNX, truncated, or inconsistent."""
+
+
+class UnsupportedError(ModelError):
+    """A model that uses what this engine does not have: an operator, an opset, an element type."""
+
+
+class FeedError(EngineError, ValueError):
+    """An input or an output array that is missing, unknown, of a wrong shape or of a wrong dtype."""
+
+
+class BudgetError(EngineError, MemoryError):
+    """The plan needs more bytes than it may use. `required`, `available` and `excess` are bytes."""
+
+    def __init__(self, message: str, required: int, available: int) -> None:
+        super().__init__(message)
+        self.required = required
+        self.available = available
+        self.excess = required - available
+
+
+class KernelError(EngineError, RuntimeError):
+    """A kernel failed while the network ran; the message names its operator."""
+
+
+class OptionError(EngineError, ValueError):
+    """An option of a value that it cannot have."""
+
+
+class JudgeError(EngineError):
+    """A judge refused a result: a fault of ours, never of the caller."""
+
+
+class DataFlowError(JudgeError):
+    """An execution plan in which a call would read other bytes than the ones meant."""
+
+
+class PoisonError(JudgeError):
+    """A kernel wrote outside its outputs and its workspace."""
