@@ -1,0 +1,166 @@
+"""What every kernel must keep: right results, any strides, permitted overwrites, untouched inputs, no allocation."""
+
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ops.schema import Binding, Kernel, OpSchema, Overwrite, Signature, Thunk
+from ops.spec import Array, TensorSpec, spec_of
+
+MOST_SCRATCH = 8 << 10
+"""Bytes that a thunk may take for a moment: iterators and Python objects, but neither an array nor a cast buffer."""
+_GARBAGE = 0xA5
+
+
+def garbage(spec: TensorSpec) -> Array:
+    """A dense array of that spec that holds what nobody wrote."""
+    return np.full(spec.nbytes, _GARBAGE, np.uint8).view(spec.dtype).reshape(spec.shape)
+
+
+def sign(schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any]) -> Signature:
+    """The signature of the operator for these arrays."""
+    return schema.sign([spec_of(a) for a in arrays], attrs)
+
+
+def kernels(schema: OpSchema, signature: Signature) -> list[Kernel]:
+    """All kernels that take the signature; at least one."""
+    found = [k for k in schema.kernels if k.supports(signature)]
+    assert found, f"no kernel of {schema.name} takes {signature.inputs}"
+    return found
+
+
+def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    """The bound kernel, with a workspace full of garbage; inputs that must be dense are copied."""
+    dense = kernel.contiguous(signature)
+    operands = tuple(np.array(a, order="C") if i in dense else a for i, a in enumerate(inputs))
+    workspace = np.full(kernel.workspace(signature), _GARBAGE, np.uint8)
+    packed = kernel.pack(signature, {i: operands[i] for i in signature.constants})
+    return kernel.bind(Binding(signature, operands, tuple(outputs), workspace, packed))
+
+
+def run(kernel: Kernel, signature: Signature, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """New outputs. Fails where the kernel changes an input."""
+    before = [a.tobytes() for a in inputs]
+    outputs = tuple(garbage(s) for s in signature.outputs)
+    thunk = bind(kernel, signature, inputs, outputs)
+    with np.errstate(all="ignore"):
+        thunk()
+    assert [a.tobytes() for a in inputs] == before, f"{kernel.name} changed an input"
+    return outputs
+
+
+def strided_copies(array: Array) -> Iterator[Array]:
+    """The same elements stored otherwise: axes reversed, every second element, backwards."""
+    yield np.array(array.T, order="C").T
+    gaps = garbage(TensorSpec(tuple(2 * n for n in array.shape), array.dtype))
+    every_second = gaps[tuple(slice(None, None, 2) for _ in array.shape)]
+    every_second[...] = array
+    yield every_second
+    backwards = tuple(slice(None, None, -1) for _ in array.shape)
+    yield np.array(array[backwards], order="C")[backwards]
+
+
+def same(got: Array, wanted: Array, rtol: float = 0.0, atol: float = 0.0) -> None:
+    """Fails where shapes, dtypes or (beyond the tolerances) elements differ; NaN equals NaN."""
+    assert got.shape == wanted.shape, f"shape {got.shape}, not {wanted.shape}"
+    assert got.dtype == wanted.dtype, f"dtype {got.dtype}, not {wanted.dtype}"
+    np.testing.assert_allclose(got, wanted, rtol=rtol, atol=atol)
+
+
+def check_results(
+    schema: OpSchema,
+    arrays: Sequence[Array],
+    wanted: Sequence[Array],
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    **attrs: Any,
+) -> None:
+    """Every kernel gives `wanted`, an answer that was computed independently."""
+    signature = sign(schema, arrays, attrs)
+    for kernel in kernels(schema, signature):
+        for got, want in zip(run(kernel, signature, arrays), wanted, strict=True):
+            same(got, want, rtol, atol)
+
+
+def check_strides(
+    schema: OpSchema, arrays: Sequence[Array], rtol: float = 0.0, atol: float = 0.0, **attrs: Any
+) -> None:
+    """Every kernel gives the same however its inputs are stored."""
+    signature = sign(schema, arrays, attrs)
+    for kernel in kernels(schema, signature):
+        wanted = run(kernel, signature, arrays)
+        for stored in zip(*(strided_copies(a) for a in arrays), strict=True):
+            for got, want in zip(run(kernel, signature, stored), wanted, strict=True):
+                same(got, want, rtol, atol)
+
+
+def _run_overwriting(
+    kernel: Kernel, signature: Signature, arrays: Sequence[Array], way: Overwrite
+) -> tuple[Array, ...]:
+    taken, spec = arrays[way.input], signature.outputs[way.output]
+    assert way.offset >= 0
+    assert way.offset + spec.nbytes <= taken.nbytes, f"{way} leaves the input"
+    shared = np.array(taken, order="C")
+    room = shared.reshape(-1).view(np.uint8)[way.offset : way.offset + spec.nbytes]
+    outputs = [garbage(s) for s in signature.outputs]
+    outputs[way.output] = room.view(spec.dtype).reshape(spec.shape)
+    inputs = [shared if i == way.input else a for i, a in enumerate(arrays)]
+    workspace = np.full(kernel.workspace(signature), _GARBAGE, np.uint8)
+    thunk = kernel.bind(Binding(signature, tuple(inputs), tuple(outputs), workspace))
+    with np.errstate(all="ignore"):
+        thunk()
+    return tuple(outputs)
+
+
+def check_overwrites(schema: OpSchema, arrays: Sequence[Array], **attrs: Any) -> int:
+    """Every declared overwrite gives, bit for bit, what a kernel gives without it. Returns how many were declared."""
+    dense = [np.array(a, order="C") for a in arrays]
+    signature = sign(schema, dense, attrs)
+    ways = schema.overwrites(signature)
+    for kernel in kernels(schema, signature):
+        wanted = run(kernel, signature, dense)
+        for way in ways:
+            for got, want in zip(_run_overwriting(kernel, signature, dense, way), wanted, strict=True):
+                same(got, want)
+    return len(ways)
+
+
+def scratch_bytes(thunk: Thunk) -> int:
+    """Most bytes that the second call of a thunk held above what was held before it."""
+    with np.errstate(all="ignore"):
+        thunk()
+        tracemalloc.start()
+        try:
+            tracemalloc.reset_peak()
+            before, _ = tracemalloc.get_traced_memory()
+            thunk()
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    return peak - before
+
+
+def check_no_allocation(schema: OpSchema, arrays: Sequence[Array], most: int = MOST_SCRATCH, **attrs: Any) -> None:
+    """No kernel takes memory of its own while it runs. Give tensors of at least 128 KiB, or nothing would be seen."""
+    signature = sign(schema, arrays, attrs)
+    assert max(s.nbytes for s in signature.inputs + signature.outputs) >= 16 * most, "too small to see an allocation"
+    for kernel in kernels(schema, signature):
+        outputs = [garbage(s) for s in signature.outputs]
+        taken = scratch_bytes(bind(kernel, signature, arrays, outputs))
+        assert taken <= most, f"{schema.name}/{kernel.name} took {taken} bytes while it ran"
+
+
+def check_kernels(
+    schema: OpSchema,
+    arrays: Sequence[Array],
+    wanted: Sequence[Array],
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    **attrs: Any,
+) -> None:
+    """Results, strides and overwrites together, on small arrays."""
+    check_results(schema, arrays, wanted, rtol, atol, **attrs)
+    check_strides(schema, arrays, rtol, atol, **attrs)
+    check_overwrites(schema, arrays, **attrs)
