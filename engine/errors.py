@@ -24,6 +24,18 @@ class UnsupportedError(ModelError):
     """A model that uses what this engine does not have: an operator, an opset, an element type."""
 
 
+class ConstantNeededError(UnsupportedError):
+    """A tensor that decides a shape, but is known only at run time.
+
+    `tensor` is its name; `inputs` are the graph inputs that it is computed from.
+    """
+
+    def __init__(self, message: str, tensor: str, inputs: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.tensor = tensor
+        self.inputs = inputs
+
+
 class FeedError(EngineError, ValueError):
     """An input or an output array that is missing, unknown, of a wrong shape or of a wrong dtype."""
 

@@ -1,0 +1,111 @@
+"""What a graph is lowered to: values with layouts, and steps that are either calls of kernels or mere aliases."""
+
+from collections.abc import Mapping
+from enum import Enum
+
+from attrs import field, frozen
+
+from engine.graph import Graph, Operator
+from ops.layout import Layout
+from ops.schema import Kernel, Overwrite, Signature
+from ops.spec import Array, TensorSpec
+
+
+class Storage(Enum):
+    """Whose bytes a value lies in."""
+
+    ARENA = "arena"
+    CONSTANT = "constant"
+    CALLER = "caller"
+
+
+class Role(Enum):
+    """Why a value is there."""
+
+    INPUT = "input"
+    CONSTANT = "constant"
+    ACTIVATION = "activation"
+    OUTPUT = "output"
+    COPY = "copy"
+    WORKSPACE = "workspace"
+
+
+@frozen
+class Value:
+    """A tensor (or workspace) at run time. `layout` counts from the first byte of the value `owner`, which has bytes.
+
+    `source` is the name of the graph's tensor that it holds; a copy holds the tensor of what it copies.
+    """
+
+    id: int
+    name: str
+    source: str
+    spec: TensorSpec
+    layout: Layout
+    owner: int
+    storage: Storage
+    role: Role
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the bytes are another value's."""
+        return self.owner != self.id
+
+
+@frozen(eq=False)
+class Call:
+    """One run of a kernel. `workspace` is empty or one value id; `overwrites` are the forwards that may be taken.
+
+    `operators` is the operator that the call computes; a copy that the planner put in has none.
+    """
+
+    tick: int
+    name: str
+    operators: tuple[Operator, ...]
+    kernel: Kernel = field(repr=False)
+    signature: Signature = field(repr=False)
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    workspace: tuple[int, ...]
+    overwrites: tuple[Overwrite, ...]
+
+
+@frozen(eq=False)
+class Alias:
+    """An operator of which nothing remains at run time: its outputs are views of its first input."""
+
+    tick: int
+    name: str
+    operators: tuple[Operator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+Stage = Call | Alias
+
+
+@frozen(eq=False)
+class Lowered:
+    """A graph as calls and aliases, in order; the tick of the i-th is i + 1 (tick 0 feeds, the last tick fetches).
+
+    `bound` names the inputs and outputs that live in arrays of the caller.
+    """
+
+    graph: Graph
+    values: tuple[Value, ...]
+    stages: tuple[Stage, ...]
+    constants: Mapping[int, Array]
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, int]
+    bound: frozenset[str]
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The stages that run a kernel."""
+        return tuple(s for s in self.stages if isinstance(s, Call))
+
+    def tick_name(self, tick: int) -> str:
+        """What happens in a tick, for people."""
+        if tick == 0:
+            return "feed"
+        return self.stages[tick - 1].name if tick <= len(self.stages) else "fetch"

@@ -1,0 +1,110 @@
+"""From a graph to something that runs."""
+
+from collections.abc import Mapping
+from typing import Any, TypedDict, Unpack
+
+from attrs import frozen
+
+from engine.errors import BudgetError, EngineError, OptionError
+from engine.executor.dynamic import DynamicExecutor
+from engine.executor.poison import GUARD, PoisonExecutor
+from engine.executor.static import StaticExecutor, new_arena
+from engine.graph import Graph
+from engine.plan import ExecutionPlan
+from engine.planner import Options, plan_graph
+from engine.report import Report, budget_message, report
+from engine.units import parse_bytes
+from ops.spec import Array
+
+
+class PlanOptions(TypedDict, total=False):
+    """Keywords of `engine.planner.Options`."""
+
+    strategy: str
+    alignment: int
+    padding: int
+    seed: int
+    views: bool
+    overwrite: bool
+    reuse: bool
+    bound: tuple[str, ...]
+
+
+MODES = ("static", "dynamic")
+Executor = StaticExecutor | DynamicExecutor
+
+
+@frozen(eq=False)
+class Executable:
+    """A planned graph, ready to run. Call it with inputs by name, or use `run`."""
+
+    graph: Graph
+    plan: ExecutionPlan
+    executor: Executor
+
+    def run(
+        self, feeds: Mapping[str, Any], *, out: Mapping[str, Array] | None = None, copy: bool = True
+    ) -> dict[str, Array]:
+        """Runs once; returns the outputs by name.
+
+        Inputs are arrays, or anything with DLPack or `__array__`. `out` gives arrays that outputs are written to.
+        `copy=False` returns views of the arena, which the next run overwrites. Raises FeedError, KernelError.
+        """
+        return self.executor.run(feeds, out or {}, copy)
+
+    def __call__(self, **feeds: Any) -> dict[str, Array]:
+        """`run`, with the inputs as keywords."""
+        return self.run(feeds)
+
+    @property
+    def arena_bytes(self) -> int:
+        """Size of the arena."""
+        return self.plan.arena_bytes
+
+    def report(self) -> Report:
+        """What the plan costs and what is alive at its peak."""
+        return report(self.plan)
+
+
+def compile_graph(
+    graph: Graph,
+    *,
+    mode: str = "static",
+    debug: str = "",
+    budget: int | str = "",
+    **options: Unpack[PlanOptions],
+) -> Executable:
+    """Plans a graph and makes it runnable.
+
+    `mode` is "static" (one arena) or "dynamic" (reference counting); `debug="poison"` watches every byte of a
+    static run. `budget` is the most bytes that the arena may have, as a number or a text such as "8 MiB". Other
+    options are those of `engine.planner.Options`. Raises BudgetError before anything is allocated, OptionError.
+    """
+    if mode not in MODES:
+        raise OptionError(f"mode {mode!r} is unknown; one of: {', '.join(MODES)}")
+    if debug not in ("", "poison"):
+        raise OptionError(f"debug {debug!r} is unknown; the only one is 'poison'")
+    if debug:
+        options.setdefault("padding", GUARD)
+    plan = make_plan(graph, budget=budget, **options)
+    return Executable(graph, plan, _executor(plan, mode, debug))
+
+
+def make_plan(graph: Graph, *, budget: int | str = "", **options: Unpack[PlanOptions]) -> ExecutionPlan:
+    """Plans a graph; allocates nothing. Raises BudgetError where the arena would be larger than the budget."""
+    if not graph.outputs:
+        raise OptionError(f"graph {graph.name!r} has no outputs; call graph.output(var)")
+    plan = plan_graph(graph, Options(**options))
+    if budget != "" and plan.arena_bytes > parse_bytes(budget):
+        available = parse_bytes(budget)
+        raise BudgetError(budget_message(plan, available), plan.arena_bytes, available)
+    return plan
+
+
+def _executor(plan: ExecutionPlan, mode: str, debug: str) -> Executor:
+    try:
+        if mode == "dynamic":
+            return DynamicExecutor(plan)
+        return PoisonExecutor(plan) if debug else StaticExecutor(plan, new_arena(plan))
+    except MemoryError as error:
+        raise EngineError(f"an arena of {plan.arena_bytes} bytes cannot be allocated on this machine") from error

@@ -1,0 +1,51 @@
+"""Kernels bound to arrays: constants packed once, thunks made once."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from attrs import frozen
+
+from engine.calls import Call, Lowered
+from engine.errors import KernelError
+from ops.schema import Binding, Thunk
+from ops.spec import Array
+
+NO_BYTES = np.empty(0, np.uint8)
+
+
+@frozen(eq=False)
+class Packed:
+    """What kernels made of their constants when the network was loaded, by tick of the call."""
+
+    arrays: Mapping[int, tuple[Array, ...]]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all packed arrays that are not the constants themselves."""
+        return sum(a.nbytes for arrays in self.arrays.values() for a in arrays)
+
+
+def pack_constants(lowered: Lowered) -> Packed:
+    """Lets every kernel pack the inputs that are constants."""
+    made = {}
+    for call in lowered.calls:
+        constants = {i: lowered.constants[v] for i, v in enumerate(call.inputs) if i in call.signature.constants}
+        with np.errstate(all="ignore"):
+            made[call.tick] = call.kernel.pack(call.signature, constants) if constants else ()
+    return Packed(made)
+
+
+def bind_call(call: Call, packed: Packed, array_of: Callable[[int], Array]) -> Thunk:
+    """The thunk of one call. Raises KernelError naming the operator."""
+    workspace = array_of(call.workspace[0]) if call.workspace else NO_BYTES
+    inputs, outputs = (tuple(map(array_of, ids)) for ids in (call.inputs, call.outputs))
+    try:
+        return call.kernel.bind(Binding(call.signature, inputs, outputs, workspace, packed.arrays[call.tick]))
+    except Exception as error:
+        raise kernel_error(call, error) from error
+
+
+def kernel_error(call: Call, error: Exception) -> KernelError:
+    """The same failure with the operator's name in front."""
+    specs = ", ".join(map(str, call.signature.inputs))
+    return KernelError(f"operator {call.name!r} failed on ({specs}): {error}")

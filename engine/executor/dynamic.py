@@ -1,0 +1,117 @@
+"""Reference counting, to compare with: an output is allocated when its operator runs, dropped after its last reader.
+
+Same calls, same views and same kernels as in the static run; nothing is overwritten, nothing is shared.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from attrs import define, field
+
+from engine.calls import Call, Stage, Storage
+from engine.executor.binding import Packed, bind_call, kernel_error, pack_constants
+from engine.executor.feeds import read_feeds, read_outs
+from engine.plan import ExecutionPlan
+from engine.views import aligned_empty, view_array
+from ops.spec import Array
+
+
+class DynamicExecutor:
+    """Holds no memory between runs. `peak_bytes` is the peak of the last run: what was allocated at once, in bytes."""
+
+    def __init__(self, plan: ExecutionPlan) -> None:
+        self.plan = plan
+        self.peak_bytes = 0
+        self._packed = pack_constants(plan.lowered)
+        self._readers = _count_readers(plan)
+        self.packed_bytes = self._packed.nbytes
+
+    def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> dict[str, Array]:
+        """One run. Outputs are copied into `out` where given; else they are the arrays that the last operators made."""
+        lowered = self.plan.lowered
+        arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items()})
+        outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
+        heap = _Heap(self.plan, self._packed, Counter(self._readers))
+        with np.errstate(all="ignore"):
+            self._execute(heap, arrays)
+        self.peak_bytes = heap.peak
+        return {n: _fetch(heap.array(v), outs.get(n), copy) for n, v in lowered.outputs.items()}
+
+    def _execute(self, heap: "_Heap", feeds: Mapping[str, Array]) -> None:
+        for name, value in self.plan.lowered.inputs.items():
+            heap.allocate(value)
+            np.copyto(heap.array(value), feeds[name])
+        heap.collect(self.plan.lowered.inputs.values())
+        for stage in self.plan.lowered.stages:
+            heap.step(stage)
+
+
+@define
+class _Heap:
+    """Buffers by the value that owns them, with the number of readers that are still to come."""
+
+    plan: ExecutionPlan
+    packed: Packed
+    pending: Counter[int]
+    buffers: dict[int, Array] = field(factory=dict)
+    live: int = 0
+    peak: int = 0
+
+    def step(self, stage: Stage) -> None:
+        if isinstance(stage, Call):
+            self._call(stage)
+        touched = stage.inputs + stage.outputs + (stage.workspace if isinstance(stage, Call) else ())
+        owners = {self._owner(v) for v in touched}
+        self.pending.subtract(_reads(stage, self.plan))
+        self.collect(owners)
+
+    def _call(self, call: Call) -> None:
+        for value in call.outputs + call.workspace:
+            self.allocate(value)
+        thunk = bind_call(call, self.packed, self.array)
+        try:
+            thunk()
+        except Exception as error:
+            raise kernel_error(call, error) from error
+
+    def allocate(self, value: int) -> None:
+        nbytes = self.plan.lowered.values[value].spec.nbytes
+        self.buffers[value] = aligned_empty(nbytes, 64)
+        self.live += nbytes
+        self.peak = max(self.peak, self.live)
+
+    def collect(self, owners: "Any") -> None:
+        for owner in owners:
+            if owner in self.buffers and not self.pending[owner]:
+                self.live -= self.buffers.pop(owner).nbytes
+
+    def array(self, value: int) -> Array:
+        known = self.plan.lowered.values[value]
+        constants = self.plan.lowered.constants
+        buffer = constants[known.owner] if known.storage is Storage.CONSTANT else self.buffers[known.owner]
+        return view_array(buffer, known.layout, known.spec.dtype)
+
+    def _owner(self, value: int) -> int:
+        return self.plan.lowered.values[value].owner
+
+
+def _reads(stage: Stage, plan: ExecutionPlan) -> list[int]:
+    """Owners of what a stage needs, one entry a stage; an alias keeps its owner alive until it has been reached."""
+    return list({plan.lowered.values[v].owner for v in stage.inputs})
+
+
+def _count_readers(plan: ExecutionPlan) -> Counter[int]:
+    pending: Counter[int] = Counter()
+    for stage in plan.lowered.stages:
+        pending.update(_reads(stage, plan))
+    pending.update({plan.lowered.values[v].owner for v in plan.lowered.outputs.values()})
+    return pending
+
+
+def _fetch(array: Array, out: Array | None, copy: bool) -> Array:
+    if out is not None:
+        np.copyto(out, array)
+        return out
+    return array.copy() if copy else array

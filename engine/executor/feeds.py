@@ -1,0 +1,75 @@
+"""What callers give and get: anything that is an array in, arrays out, with one clear error where it does not fit."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.errors import FeedError
+from ops.spec import Array, TensorSpec
+
+
+def as_array(value: Any, spec: TensorSpec) -> Array:
+    """An array of what has DLPack or `__array__` (no copy where it can be helped), of a number or of nested lists."""
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "__dlpack__"):
+        return np.from_dlpack(value)
+    if hasattr(value, "__array__"):
+        return np.asarray(value)
+    try:
+        return np.asarray(value, dtype=spec.dtype)
+    except (TypeError, ValueError) as error:
+        raise FeedError(f"a {type(value).__name__} is no array: {error}") from error
+
+
+def check_array(what: str, array: Array, spec: TensorSpec) -> None:
+    """Raises FeedError where shape or dtype are not the expected ones."""
+    if array.dtype != spec.dtype:
+        raise FeedError(f"{what} has element type {array.dtype}, but {spec.dtype} is expected")
+    if array.shape != spec.shape:
+        raise FeedError(f"{what} has shape {array.shape}, but {spec.shape} is expected")
+
+
+def check_names(what: str, given: Mapping[str, Any], expected: Mapping[str, Any], *, complete: bool) -> None:
+    """Raises FeedError for a name that is unknown and, if all are wanted, for one that is missing."""
+    known = ", ".join(map(repr, expected)) or "none"
+    unknown = next((name for name in given if name not in expected), "")
+    if unknown:
+        raise FeedError(f"there is no {what} {unknown!r}; there are: {known}")
+    missing = [repr(name) for name in expected if name not in given]
+    if complete and missing:
+        raise FeedError(f"{what} {', '.join(missing)} is missing")
+
+
+def read_feeds(feeds: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> dict[str, Array]:
+    """One checked array for each input."""
+    check_names("input", feeds, specs, complete=True)
+    arrays = {name: as_array(feeds[name], spec) for name, spec in specs.items()}
+    for name, array in arrays.items():
+        check_array(f"input {name!r}", array, specs[name])
+    return arrays
+
+
+def read_outs(outs: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> Mapping[str, Array]:
+    """The caller's output arrays, checked: numpy arrays that can be written."""
+    check_names("output", outs, specs, complete=False)
+    for name, array in outs.items():
+        if not isinstance(array, np.ndarray):
+            raise FeedError(f"out={name!r} must be a numpy array, not a {type(array).__name__}")
+        check_array(f"out={name!r}", array, specs[name])
+        if not array.flags.writeable:
+            raise FeedError(f"out={name!r} is read-only")
+    return outs
+
+
+def check_dense(what: str, array: Array) -> None:
+    """Raises FeedError for an array that cannot be bound as it is."""
+    if not array.flags.c_contiguous or not array.flags.aligned:
+        raise FeedError(f"{what} is bound to the caller's array, so it must be dense and aligned")
+
+
+def check_apart(name: str, array: Array, others: Iterable[Array]) -> None:
+    """Raises FeedError where a bound output shares bytes with another array of the same run."""
+    if any(np.may_share_memory(array, other) for other in others):
+        raise FeedError(f"out={name!r} is bound and shares bytes with another input or output of the same run")

@@ -1,0 +1,157 @@
+"""Runs a plan out of one arena: all views and thunks are made once, a run only calls thunks."""
+
+import operator
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.calls import Call, Storage
+from engine.executor.binding import bind_call, kernel_error, pack_constants
+from engine.executor.feeds import check_apart, check_dense, read_feeds, read_outs
+from engine.plan import ExecutionPlan
+from engine.views import address, aligned_empty, view_array
+from ops.schema import Thunk
+from ops.spec import Array
+
+
+def new_arena(plan: ExecutionPlan) -> Array:
+    """Bytes for a plan, aligned as it asks."""
+    return aligned_empty(plan.arena_bytes, max(plan.alignment, 64))
+
+
+class StaticExecutor:
+    """Holds one arena. `run` copies inputs in and outputs out, except those that are bound to the caller's arrays.
+
+    One run at a time: a second thread waits until the first is through.
+    """
+
+    def __init__(self, plan: ExecutionPlan, arena: Array) -> None:
+        self.plan = plan
+        self._arena = arena
+        self._packed = pack_constants(plan.lowered)
+        self._lock = threading.Lock()
+        self._caller = {v.id: np.empty(0, np.uint8) for v in plan.lowered.values if _is_callers(v.id, plan)}
+        self._bound_at: dict[int, int] = {}
+        self._users = _users(plan)
+        self.calls = plan.lowered.calls
+        self.thunks: list[Thunk] = [_unbound] * len(self.calls)
+        for i, call in enumerate(self.calls):
+            if not any(self._storage(v) is Storage.CALLER for v in call.inputs + call.outputs):
+                self.thunks[i] = bind_call(call, self._packed, self.array)
+        self.packed_bytes = self._packed.nbytes
+
+    @property
+    def arena(self) -> Array:
+        """The arena: dense uint8."""
+        return self._arena
+
+    def array(self, value: int) -> Array:
+        """The array of a value: a view of the arena, a constant, or the caller's."""
+        place = self.plan.places[value]
+        if place.storage is Storage.ARENA:
+            buffer = self._arena
+        elif place.storage is Storage.CONSTANT:
+            buffer = self.plan.lowered.constants[place.owner]
+        else:
+            buffer = self._caller[place.owner]
+        return view_array(buffer, place.layout, self.plan.lowered.values[value].spec.dtype)
+
+    def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> dict[str, Array]:
+        """One run. Outputs are copied into `out` where given, else into new arrays, or are views of the arena."""
+        lowered = self.plan.lowered
+        arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items()})
+        outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
+        with self._lock:
+            self._feed(arrays)
+            bound = self._bind_outputs(outs, arrays)
+            self.execute()
+            rest = {n: v for n, v in lowered.outputs.items() if n not in bound}
+            return bound | {n: self._fetch(v, outs.get(n), copy) for n, v in rest.items()}
+
+    def execute(self) -> None:
+        """Calls the kernels, nothing else. Raises KernelError naming the operator that failed."""
+        thunks = iter(self.thunks)
+        try:
+            with np.errstate(all="ignore"):
+                for thunk in thunks:
+                    thunk()
+        except Exception as error:
+            done = len(self.thunks) - operator.length_hint(thunks)
+            raise kernel_error(self.calls[done - 1], error) from error
+
+    def run_one(self, call: Call, thunk: Thunk) -> None:
+        """Calls one kernel. Raises KernelError naming its operator."""
+        try:
+            with np.errstate(all="ignore"):
+                thunk()
+        except Exception as error:
+            raise kernel_error(call, error) from error
+
+    def _storage(self, value: int) -> Storage:
+        return self.plan.places[value].storage
+
+    def _feed(self, arrays: Mapping[str, Array]) -> None:
+        for name, value in self.plan.lowered.inputs.items():
+            if self._storage(value) is Storage.CALLER:
+                check_dense(f"input {name!r}", arrays[name])
+                self._bind(value, arrays[name])
+            else:
+                np.copyto(self.array(value), arrays[name])
+
+    def _bind_outputs(self, outs: Mapping[str, Array], feeds: Mapping[str, Array]) -> dict[str, Array]:
+        bound: dict[str, Array] = {}
+        for name, value in self.plan.lowered.outputs.items():
+            if name in self.plan.lowered.bound:
+                spec = self.plan.lowered.values[value].spec
+                array = outs[name] if name in outs else np.empty(spec.shape, spec.dtype)
+                check_dense(f"out={name!r}", array)
+                check_apart(name, array, [*feeds.values(), *bound.values()])
+                self._bind(value, array)
+                bound[name] = array
+        return bound
+
+    def _bind(self, value: int, array: Array) -> None:
+        """Points a caller's value at an array; what reads or writes it is bound anew where the address has changed."""
+        if self._bound_at.get(value) == address(array):
+            self._caller[value] = array
+            return
+        self._caller[value] = array
+        self._bound_at[value] = address(array)
+        for i in self._users.get(value, ()):
+            if all(self._ready(v) for v in self.calls[i].inputs + self.calls[i].outputs):
+                self.thunks[i] = bind_call(self.calls[i], self._packed, self.array)
+
+    def _ready(self, value: int) -> bool:
+        place = self.plan.places[value]
+        return place.storage is not Storage.CALLER or place.owner in self._bound_at
+
+    def _fetch(self, value: int, out: Array | None, copy: bool) -> Array:
+        array = self.array(value)
+        if out is not None:
+            np.copyto(out, array)
+            return out
+        return array.copy() if copy else array
+
+
+def _unbound() -> None:
+    raise RuntimeError("a call was run before the caller's arrays were bound")
+
+
+def _is_callers(value: int, plan: ExecutionPlan) -> bool:
+    return plan.places[value].storage is Storage.CALLER and plan.places[value].owner == value
+
+
+def _users(plan: ExecutionPlan) -> dict[int, tuple[int, ...]]:
+    """For each array of the caller: the calls that read or write it or a view of it."""
+    found: dict[int, list[int]] = {v.id: [] for v in plan.lowered.values if _is_callers(v.id, plan)}
+    for i, call in enumerate(plan.lowered.calls):
+        for owner in _callers_of(call, plan):
+            found[owner].append(i)
+    return {value: tuple(calls) for value, calls in found.items()}
+
+
+def _callers_of(call: Call, plan: ExecutionPlan) -> set[int]:
+    places = (plan.places[v] for v in call.inputs + call.outputs)
+    return {p.owner for p in places if p.storage is Storage.CALLER}

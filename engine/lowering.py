@@ -1,0 +1,161 @@
+"""Operators to calls: which outputs are views, where a dense copy is needed, what is a workspace, who may overwrite."""
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+from attrs import define, evolve, field
+
+from engine.calls import Alias, Call, Lowered, Role, Stage, Storage, Value
+from engine.graph import Graph, Operator
+from engine.var import Var
+from engine.views import view_array
+from ops.copy import COPY
+from ops.layout import Layout
+from ops.schema import Overwrite, Signature
+from ops.spec import Array, TensorSpec
+
+
+def lower(graph: Graph, *, views: bool = True, bound: Collection[str] = ()) -> Lowered:
+    """Lowers a graph whose operators stand in a runnable order.
+
+    `views=False` gives every output bytes of its own. `bound` names the inputs and outputs that live in arrays of the
+    caller; such an output never is a view, and one that no operator computes is copied to.
+    """
+    return _Lowering(graph, views, frozenset(bound)).run()
+
+
+@define
+class _Lowering:
+    graph: Graph
+    views: bool
+    bound: frozenset[str]
+    values: list[Value] = field(factory=list)
+    stages: list[Stage] = field(factory=list)
+    constants: dict[int, Array] = field(factory=dict)
+    of_var: dict[Var, int] = field(factory=dict)
+    dense_copies: dict[int, int] = field(factory=dict)
+    bound_outputs: dict[Var, str] = field(factory=dict)
+
+    def run(self) -> Lowered:
+        self._sources()
+        self._choose_bound_outputs()
+        for operator in self.graph.operators:
+            self._operator(operator)
+        outputs = {name: self._fetched(name, var) for name, var in self.graph.outputs.items()}
+        inputs = {name: self.of_var[var] for name, var in self.graph.inputs.items()}
+        self._mark_outputs(outputs)
+        return Lowered(self.graph, tuple(self.values), tuple(self.stages), self.constants, inputs, outputs, self.bound)
+
+    def _sources(self) -> None:
+        for name, var in self.graph.inputs.items():
+            storage = Storage.CALLER if name in self.bound else Storage.ARENA
+            self.of_var[var] = self._own(var.name, var.name, var.spec, storage, Role.INPUT)
+        for var, array in self.graph.constants.items():
+            self.of_var[var] = self._constant(var.name, array, var.spec)
+
+    def _choose_bound_outputs(self) -> None:
+        computed = {v for op in self.graph.operators for v in op.outputs}
+        for name, var in self.graph.outputs.items():
+            if name in self.bound and var in computed and var not in self.bound_outputs:
+                self.bound_outputs[var] = name
+
+    def _operator(self, operator: Operator) -> None:
+        inputs = tuple(self.of_var[v] for v in operator.inputs)
+        layouts = self._view_layouts(operator, inputs)
+        if layouts:
+            owner = self.values[self.values[inputs[0]].owner]
+            outputs = tuple(self._view(v, lay, owner) for v, lay in zip(operator.outputs, layouts, strict=True))
+            self.stages.append(Alias(self._tick(), operator.name, (operator,), inputs[:1], outputs))
+        else:
+            outputs = self._call(operator, inputs)
+        self.of_var.update(zip(operator.outputs, outputs, strict=True))
+
+    def _view_layouts(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[Layout, ...]:
+        if not self.views or not inputs or any(v in self.bound_outputs for v in operator.outputs):
+            return ()
+        found = operator.schema.views(self.values[inputs[0]].layout, operator.signature)
+        layouts = tuple(lay for lay in found if lay is not None)
+        return layouts if len(layouts) == len(operator.outputs) else ()
+
+    def _call(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[int, ...]:
+        signature = operator.signature
+        kernel = operator.schema.kernel(signature)
+        dense = set(kernel.contiguous(signature))
+        operands = tuple(self._dense(v) if i in dense else v for i, v in enumerate(inputs))
+        outputs = tuple(self._output(v) for v in operator.outputs)
+        workspace = self._workspace(operator.name, kernel.workspace(signature))
+        allowed = tuple(o for o in operator.schema.overwrites(signature) if self._may_overwrite(o, operands, outputs))
+        call = Call(self._tick(), operator.name, (operator,), kernel, signature, operands, outputs, workspace, allowed)
+        self.stages.append(call)
+        return outputs
+
+    def _may_overwrite(self, forward: Overwrite, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> bool:
+        taken, taker = self.values[inputs[forward.input]], self.values[outputs[forward.output]]
+        in_arena = taken.storage is Storage.ARENA and taker.storage is Storage.ARENA
+        return in_arena and taken.layout.is_dense
+
+    def _dense(self, value_id: int) -> int:
+        """The value itself where it is dense, else a dense copy of it, made once however many readers need one."""
+        value = self.values[value_id]
+        if value.layout.is_dense:
+            return value_id
+        if value_id not in self.dense_copies:
+            self.dense_copies[value_id] = self._copy(value, f"{value.name}/dense")
+        return self.dense_copies[value_id]
+
+    def _copy(self, value: Value, name: str) -> int:
+        if value.storage is Storage.CONSTANT:
+            source = view_array(self.constants[value.owner], value.layout, value.spec.dtype)
+            return self._constant(name, np.ascontiguousarray(source), value.spec, value.source)
+        copy = self._own(name, value.source, value.spec, Storage.ARENA, Role.COPY)
+        self._copy_call(value, copy)
+        return copy
+
+    def _copy_call(self, value: Value, copy: int) -> None:
+        signature = Signature((value.spec,), (value.spec,), COPY.sign((value.spec,), {}).attrs)
+        kernel = COPY.kernel(signature)
+        workspace = self._workspace(self.values[copy].name, kernel.workspace(signature))
+        name = self.values[copy].name
+        self.stages.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))
+
+    def _fetched(self, name: str, var: Var) -> int:
+        """The value that an output is read from; a bound output that is no call's own gets a copy."""
+        value = self.values[self.of_var[var]]
+        if name not in self.bound or self.bound_outputs.get(var) == name:
+            return value.id
+        copy = self._own(f"{name}/output", value.source, value.spec, Storage.CALLER, Role.OUTPUT)
+        self._copy_call(value, copy)
+        return copy
+
+    def _mark_outputs(self, outputs: Mapping[str, int]) -> None:
+        for value_id in outputs.values():
+            if self.values[value_id].role is Role.ACTIVATION:
+                self.values[value_id] = evolve(self.values[value_id], role=Role.OUTPUT)
+
+    def _output(self, var: Var) -> int:
+        storage = Storage.CALLER if var in self.bound_outputs else Storage.ARENA
+        return self._own(var.name, var.name, var.spec, storage, Role.ACTIVATION)
+
+    def _view(self, var: Var, layout: Layout, owner: Value) -> int:
+        made = Value(len(self.values), var.name, var.name, var.spec, layout, owner.id, owner.storage, Role.ACTIVATION)
+        self.values.append(made)
+        return made.id
+
+    def _own(self, name: str, source: str, spec: TensorSpec, storage: Storage, role: Role) -> int:
+        made = len(self.values)
+        self.values.append(Value(made, name, source, spec, Layout.dense(spec), made, storage, role))
+        return made
+
+    def _constant(self, name: str, array: Array, spec: TensorSpec, source: str = "") -> int:
+        made = self._own(name, source or name, spec, Storage.CONSTANT, Role.CONSTANT)
+        self.constants[made] = array
+        return made
+
+    def _workspace(self, operator: str, nbytes: int) -> tuple[int, ...]:
+        if not nbytes:
+            return ()
+        spec = TensorSpec((nbytes,), np.dtype("uint8"))
+        return (self._own(f"{operator}/workspace", "", spec, Storage.ARENA, Role.WORKSPACE),)
+
+    def _tick(self) -> int:
+        return len(self.stages) + 1

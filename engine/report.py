@@ -1,0 +1,204 @@
+"""What a plan costs, and why: totals, what is alive at the peak, and where the rest of the arena went."""
+
+from typing import Any
+
+import numpy as np
+from attrs import asdict, evolve, frozen
+
+from allocator import bounds, solvers
+from allocator import chunks as memory
+from engine.calls import Role, Value
+from engine.plan import ExecutionPlan
+from engine.planner import to_program
+from engine.units import format_bytes
+
+
+@frozen
+class PeakTensor:
+    """A chunk that is alive at the peak. `share` is its part of the live bytes; ticks are half-open."""
+
+    name: str
+    operator: str
+    shape: tuple[int, ...]
+    dtype: str
+    role: str
+    bytes: int
+    share: float
+    begin: int
+    end: int
+    offset: int
+
+
+@frozen
+class Report:
+    """Sizes in bytes. `arena_bytes` = live bytes at the peak + `alignment_loss` + `fragmentation`.
+
+    `naive_bytes`: every tensor has bytes of its own. `dynamic_peak_bytes`: reference counting without overwrites and
+    without fragmentation. `workspace_bytes`: the largest workspace; `arena_without_workspace`: the same plan if kernels
+    needed none. `lower_bound` (operator breadth) may be unattainable.
+    """
+
+    model: str
+    operators: int
+    arena_bytes: int
+    lower_bound: int
+    naive_bytes: int
+    dynamic_peak_bytes: int
+    constants_bytes: int
+    workspace_bytes: int
+    arena_without_workspace: int
+    alignment: int
+    alignment_loss: int
+    fragmentation: int
+    strategy: str
+    status: str
+    peak_tick: int
+    peak_operator: str
+    peak_bytes: int
+    peak_tensors: tuple[PeakTensor, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
+        return asdict(self)
+
+    def text(self, most: int = 10) -> str:
+        """A page for people, with the `most` largest tensors at the peak."""
+        rest = len(self.peak_tensors) - most
+        lines = [*_totals(self), *_peak_table(self, most)]
+        if rest > 0:
+            left = sum(t.bytes for t in self.peak_tensors[most:])
+            lines.append(f"  ... and {rest} smaller ones, {format_bytes(left)}")
+        return "\n".join(lines) + "\n"
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def report(plan: ExecutionPlan) -> Report:
+    """Everything that there is to say about a plan."""
+    live = bounds.profile(plan.problem)
+    tick = int(np.argmax(live)) if len(live) else 0
+    tensors = peak_tensors(plan, tick)
+    peak = int(live[tick]) if len(live) else 0
+    loss, holes = _idle_bytes(plan, tick)
+    baseline = memory.derive(to_program(plan.lowered, plan.ids), overwrite=False, reuse=True)
+    return Report(
+        model=plan.lowered.graph.name,
+        operators=len(plan.lowered.graph.operators),
+        arena_bytes=plan.arena_bytes,
+        lower_bound=plan.plan.lower_bound,
+        naive_bytes=int(baseline.size.sum()),
+        dynamic_peak_bytes=bounds.refcount_peak(baseline),
+        constants_bytes=plan.constants_bytes,
+        workspace_bytes=max((v.spec.nbytes for v in _workspaces(plan)), default=0),
+        arena_without_workspace=_arena_without_workspace(plan),
+        alignment=plan.alignment,
+        alignment_loss=loss,
+        fragmentation=holes,
+        strategy=plan.plan.strategy,
+        status=plan.plan.status,
+        peak_tick=tick,
+        peak_operator=plan.lowered.tick_name(tick),
+        peak_bytes=peak,
+        peak_tensors=tensors,
+    )
+
+
+def peak_tensors(plan: ExecutionPlan, tick: int) -> tuple[PeakTensor, ...]:
+    """Chunks alive in a tick, largest first; what is just being overwritten counts, its overwriter does not yet."""
+    problem = plan.problem
+    begun = {int(s) for s in problem.src if problem.begin[s] == tick}
+    alive = [c for c in np.flatnonzero((problem.begin <= tick) & (tick < problem.end)).tolist() if c not in begun]
+    total = max(sum(int(problem.size[c]) for c in alive), 1)
+    first = _first_values(plan)
+    rows = [_peak_tensor(plan, first[c], c, total) for c in alive if problem.size[c]]
+    return tuple(sorted(rows, key=lambda row: (-row.bytes, row.offset)))
+
+
+def budget_message(plan: ExecutionPlan, available: int) -> str:
+    """Required, available and excess bytes, and who is alive at the peak."""
+    needed = plan.arena_bytes
+    found = report(plan)
+    head = (
+        f"the plan needs {needed} bytes ({format_bytes(needed)}), {available} bytes ({format_bytes(available)}) are "
+        f"available: {needed - available} bytes too much; lower bound {found.lower_bound} bytes"
+    )
+    return "\n".join([head, *_peak_table(found, 10)])
+
+
+def _workspaces(plan: ExecutionPlan) -> list[Value]:
+    return [v for v in plan.lowered.values if v.role is Role.WORKSPACE]
+
+
+def _arena_without_workspace(plan: ExecutionPlan) -> int:
+    """Solves the same problem once more with the workspaces' sizes set to nothing."""
+    workspaces = [plan.chunk_of(v.id) for v in _workspaces(plan)]
+    if not workspaces:
+        return plan.arena_bytes
+    size = plan.problem.size.copy()
+    size[workspaces] = 0
+    return solvers.solve(evolve(plan.problem, size=size), plan.plan.strategy).arena_bytes
+
+
+def _first_values(plan: ExecutionPlan) -> dict[int, Value]:
+    """The value that owns each chunk."""
+    found: dict[int, Value] = {}
+    for value in plan.ids:
+        known = plan.lowered.values[value]
+        if not known.is_view:
+            found[plan.chunk_of(value)] = known
+    return found
+
+
+def _peak_tensor(plan: ExecutionPlan, value: Value, chunk: int, total: int) -> PeakTensor:
+    problem, size = plan.problem, int(plan.problem.size[chunk])
+    operator = plan.lowered.tick_name(int(problem.begin[chunk])) if value.role is not Role.INPUT else "feed"
+    return PeakTensor(
+        name=value.name,
+        operator=operator,
+        shape=value.spec.shape,
+        dtype=value.spec.dtype.name,
+        role=value.role.value,
+        bytes=size,
+        share=size / total,
+        begin=int(problem.begin[chunk]),
+        end=int(problem.end[chunk]),
+        offset=int(plan.plan.offset[chunk]),
+    )
+
+
+def _idle_bytes(plan: ExecutionPlan, tick: int) -> tuple[int, int]:
+    """Bytes of the arena that hold nothing at the peak: lost to alignment, and the other holes."""
+    spans = sorted((t.offset, t.offset + t.bytes) for t in peak_tensors(plan, tick))
+    loss = holes = top = 0
+    for low, high in [*spans, (plan.arena_bytes, plan.arena_bytes)]:
+        gap = max(low - top, 0)
+        aligned = min(gap, -top % plan.alignment)
+        loss, holes, top = loss + aligned, holes + gap - aligned, max(top, high)
+    return loss, holes
+
+
+def _totals(found: Report) -> list[str]:
+    over = found.arena_bytes / found.lower_bound - 1 if found.lower_bound else 0.0
+    rows = [
+        ("arena", found.arena_bytes, f"strategy {found.strategy}, {found.status}"),
+        ("lower bound", found.lower_bound, f"arena is {over:.2%} above; the bound may be unattainable"),
+        ("dynamic peak", found.dynamic_peak_bytes, "reference counting, nothing overwritten"),
+        ("naive", found.naive_bytes, "every tensor has bytes of its own"),
+        ("constants", found.constants_bytes, "outside of the arena"),
+        ("largest workspace", found.workspace_bytes, f"arena without workspaces {found.arena_without_workspace}"),
+        ("alignment loss", found.alignment_loss, f"at the peak, alignment {found.alignment}"),
+        ("fragmentation", found.fragmentation, "other bytes that are idle at the peak"),
+    ]
+    head = f"{found.model}: {found.operators} operators"
+    return [head] + [f"  {name:<18}{size:>14} B {format_bytes(size):>12}   {why}" for name, size, why in rows]
+
+
+def _peak_table(found: Report, most: int) -> list[str]:
+    head = f"peak in tick {found.peak_tick} ({found.peak_operator}): {found.peak_bytes} B alive"
+    rows = [("tensor", "operator", "shape", "bytes", "share", "lifetime", "offset")]
+    for t in found.peak_tensors[:most]:
+        shape = "x".join(map(str, t.shape)) or "scalar"
+        rows.append((t.name, t.operator, shape, str(t.bytes), f"{t.share:.1%}", f"[{t.begin}, {t.end})", str(t.offset)))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [head] + ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
