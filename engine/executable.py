@@ -12,7 +12,7 @@ from engine.executor.static import StaticExecutor, new_arena
 from engine.graph import Graph
 from engine.plan import ExecutionPlan
 from engine.planner import Options, plan_graph
-from engine.report import Report, budget_message, report
+from engine.report import Report, budget_message
 from engine.units import parse_bytes
 from ops.spec import Array
 
@@ -63,7 +63,7 @@ class Executable:
 
     def report(self) -> Report:
         """What the plan costs and what is alive at its peak."""
-        return report(self.plan)
+        return self.plan.report()
 
 
 def compile_graph(

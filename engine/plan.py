@@ -1,55 +1,20 @@
-"""The result of planning: where each value lies, in which order kernels are called, and what that costs."""
-
-from collections.abc import Mapping
+"""A placed plan that can tell about itself."""
 
 from attrs import frozen
 
-from allocator.chunks import Chunks
-from allocator.problem import Plan, Problem
-from engine.calls import Lowered, Storage
-from ops.layout import Layout
-
-
-@frozen
-class Place:
-    """Where a value lies: `layout` counts from the start of the arena, or of the constant or caller's array `owner`."""
-
-    storage: Storage
-    owner: int
-    layout: Layout
+from engine.placed import PlacedPlan
+from engine.report import Report, report
+from engine.trace import Event, trace
 
 
 @frozen(eq=False)
-class ExecutionPlan:
-    """Everything that an executor needs but the arrays.
+class ExecutionPlan(PlacedPlan):
+    """Everything that an executor needs but the arrays; see `PlacedPlan` for the fields."""
 
-    `ids` gives the number under which the allocator knows a value (arena values only); `chunk` is then
-    `chunks.chunk_of[ids[value]]`, and row `chunk` of `problem` and `plan` speaks of it. Sizes are bytes.
-    """
+    def report(self) -> Report:
+        """What the plan costs, and what is alive at its peak."""
+        return report(self)
 
-    lowered: Lowered
-    ids: Mapping[int, int]
-    chunks: Chunks
-    problem: Problem
-    plan: Plan
-    places: tuple[Place, ...]
-    alignment: int
-
-    @property
-    def arena_bytes(self) -> int:
-        """Size of the arena."""
-        return self.plan.arena_bytes
-
-    @property
-    def horizon(self) -> int:
-        """Number of ticks: feed, every stage, fetch."""
-        return len(self.lowered.stages) + 2
-
-    @property
-    def constants_bytes(self) -> int:
-        """Bytes of all constants that the run reads; they lie outside the arena."""
-        return sum(a.nbytes for a in self.lowered.constants.values())
-
-    def chunk_of(self, value: int) -> int:
-        """The chunk of an arena value."""
-        return int(self.chunks.chunk_of[self.ids[value]])
+    def trace(self, mode: str = "static") -> tuple[Event, ...]:
+        """Every allocation, overwrite and free of a "static" or "dynamic" run. Raises OptionError."""
+        return trace(self, mode)

@@ -8,8 +8,8 @@ from attrs import asdict, evolve, frozen
 from allocator import bounds, solvers
 from allocator import chunks as memory
 from engine.calls import Role, Value
-from engine.plan import ExecutionPlan
-from engine.planner import to_program
+from engine.placed import PlacedPlan
+from engine.steps import to_program
 from engine.units import format_bytes
 
 
@@ -74,7 +74,7 @@ class Report:
         return self.text()
 
 
-def report(plan: ExecutionPlan) -> Report:
+def report(plan: PlacedPlan) -> Report:
     """Everything that there is to say about a plan."""
     live = bounds.profile(plan.problem)
     tick = int(np.argmax(live)) if len(live) else 0
@@ -104,7 +104,7 @@ def report(plan: ExecutionPlan) -> Report:
     )
 
 
-def peak_tensors(plan: ExecutionPlan, tick: int) -> tuple[PeakTensor, ...]:
+def peak_tensors(plan: PlacedPlan, tick: int) -> tuple[PeakTensor, ...]:
     """Chunks alive in a tick, largest first; what is just being overwritten counts, its overwriter does not yet."""
     problem = plan.problem
     begun = {int(s) for s in problem.src if problem.begin[s] == tick}
@@ -115,7 +115,7 @@ def peak_tensors(plan: ExecutionPlan, tick: int) -> tuple[PeakTensor, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.bytes, row.offset)))
 
 
-def budget_message(plan: ExecutionPlan, available: int) -> str:
+def budget_message(plan: PlacedPlan, available: int) -> str:
     """Required, available and excess bytes, and who is alive at the peak."""
     needed = plan.arena_bytes
     found = report(plan)
@@ -126,11 +126,11 @@ def budget_message(plan: ExecutionPlan, available: int) -> str:
     return "\n".join([head, *_peak_table(found, 10)])
 
 
-def _workspaces(plan: ExecutionPlan) -> list[Value]:
+def _workspaces(plan: PlacedPlan) -> list[Value]:
     return [v for v in plan.lowered.values if v.role is Role.WORKSPACE]
 
 
-def _arena_without_workspace(plan: ExecutionPlan) -> int:
+def _arena_without_workspace(plan: PlacedPlan) -> int:
     """Solves the same problem once more with the workspaces' sizes set to nothing."""
     workspaces = [plan.chunk_of(v.id) for v in _workspaces(plan)]
     if not workspaces:
@@ -140,7 +140,7 @@ def _arena_without_workspace(plan: ExecutionPlan) -> int:
     return solvers.solve(evolve(plan.problem, size=size), plan.plan.strategy).arena_bytes
 
 
-def _first_values(plan: ExecutionPlan) -> dict[int, Value]:
+def _first_values(plan: PlacedPlan) -> dict[int, Value]:
     """The value that owns each chunk."""
     found: dict[int, Value] = {}
     for value in plan.ids:
@@ -150,7 +150,7 @@ def _first_values(plan: ExecutionPlan) -> dict[int, Value]:
     return found
 
 
-def _peak_tensor(plan: ExecutionPlan, value: Value, chunk: int, total: int) -> PeakTensor:
+def _peak_tensor(plan: PlacedPlan, value: Value, chunk: int, total: int) -> PeakTensor:
     problem, size = plan.problem, int(plan.problem.size[chunk])
     operator = plan.lowered.tick_name(int(problem.begin[chunk])) if value.role is not Role.INPUT else "feed"
     return PeakTensor(
@@ -167,7 +167,7 @@ def _peak_tensor(plan: ExecutionPlan, value: Value, chunk: int, total: int) -> P
     )
 
 
-def _idle_bytes(plan: ExecutionPlan, tick: int) -> tuple[int, int]:
+def _idle_bytes(plan: PlacedPlan, tick: int) -> tuple[int, int]:
     """Bytes of the arena that hold nothing at the peak: lost to alignment, and the other holes."""
     spans = sorted((t.offset, t.offset + t.bytes) for t in peak_tensors(plan, tick))
     loss = holes = top = 0

@@ -9,8 +9,8 @@ from allocator import chunks as memory
 from allocator.problem import Column
 from engine.calls import Value
 from engine.errors import OptionError
-from engine.plan import ExecutionPlan
-from engine.planner import to_program
+from engine.placed import PlacedPlan
+from engine.steps import to_program
 
 NOWHERE = -1
 """Offset of what a dynamic run allocates: it has no arena."""
@@ -46,7 +46,7 @@ class _Change:
     overwrites: int = NOTHING
 
 
-def trace(plan: ExecutionPlan, mode: str = "static") -> tuple[Event, ...]:
+def trace(plan: PlacedPlan, mode: str = "static") -> tuple[Event, ...]:
     """All events of a run, in order; in one tick first frees, then allocations, then overwrites (MegEngine's order).
 
     "static" tells of the plan, "dynamic" of reference counting. Raises OptionError.
@@ -59,7 +59,7 @@ def trace(plan: ExecutionPlan, mode: str = "static") -> tuple[Event, ...]:
     raise OptionError(f"mode {mode!r} is unknown; one of: static, dynamic")
 
 
-def _events(plan: ExecutionPlan, chunks: memory.Chunks, offsets: Column) -> tuple[Event, ...]:
+def _events(plan: PlacedPlan, chunks: memory.Chunks, offsets: Column) -> tuple[Event, ...]:
     owners = _owners(plan, chunks)
     made, live = [], 0
     for change in sorted(_changes(chunks), key=lambda c: (c.tick, c.rank, c.chunk)):
@@ -84,6 +84,6 @@ def _changes(chunks: memory.Chunks) -> Iterator[_Change]:
             yield _Change(end, 0, "free", chunk, -size)
 
 
-def _owners(plan: ExecutionPlan, chunks: memory.Chunks) -> dict[int, Value]:
+def _owners(plan: PlacedPlan, chunks: memory.Chunks) -> dict[int, Value]:
     values = (plan.lowered.values[v] for v in plan.ids)
     return {int(chunks.chunk_of[plan.ids[v.id]]): v for v in values if not v.is_view}

@@ -1,0 +1,55 @@
+"""The result of planning as data: where each value lies, and in which order kernels are called."""
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from allocator.chunks import Chunks
+from allocator.problem import Plan, Problem
+from engine.calls import Lowered, Storage
+from ops.layout import Layout
+
+
+@frozen
+class Place:
+    """Where a value lies: `layout` counts from the start of the arena, or of the constant or caller's array `owner`."""
+
+    storage: Storage
+    owner: int
+    layout: Layout
+
+
+@frozen(eq=False)
+class PlacedPlan:
+    """Everything that an executor needs but the arrays.
+
+    `ids` gives the number under which the allocator knows a value (arena values only); `chunk` is then
+    `chunks.chunk_of[ids[value]]`, and row `chunk` of `problem` and `plan` speaks of it. Sizes are bytes.
+    """
+
+    lowered: Lowered
+    ids: Mapping[int, int]
+    chunks: Chunks
+    problem: Problem
+    plan: Plan
+    places: tuple[Place, ...]
+    alignment: int
+
+    @property
+    def arena_bytes(self) -> int:
+        """Size of the arena."""
+        return self.plan.arena_bytes
+
+    @property
+    def horizon(self) -> int:
+        """Number of ticks: feed, every stage, fetch."""
+        return len(self.lowered.stages) + 2
+
+    @property
+    def constants_bytes(self) -> int:
+        """Bytes of all constants that the run reads; they lie outside the arena."""
+        return sum(a.nbytes for a in self.lowered.constants.values())
+
+    def chunk_of(self, value: int) -> int:
+        """The chunk of an arena value."""
+        return int(self.chunks.chunk_of[self.ids[value]])
