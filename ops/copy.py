@@ -1,0 +1,21 @@
+"""A dense copy; what a plan inserts where a kernel needs dense data and would be given strides."""
+
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.thunks import copier
+
+
+def _infer(inputs: Specs, _: Attrs) -> Specs:
+    return inputs
+
+
+def _copy(call: Binding) -> Thunk:
+    return copier(call.x, call.y)
+
+
+COPY = OpSchema(
+    name="copy",
+    summary="The same elements in bytes of their own, dense in C order.",
+    infer=_infer,
+    kernels=(Kernel("numpy", _copy),),
+)
+OPS = (COPY,)

@@ -1,0 +1,85 @@
+"""Other looks at the elements of a var: shapes, axes, slices. None of them needs bytes unless strides cannot say it."""
+
+import math
+from collections.abc import Sequence
+from typing import cast
+
+from ops.errors import ShapeError
+from ops.functional.apply import V, apply, apply1
+from ops.reshape import RESHAPE, resolve_shape
+from ops.slicing import SLICE
+from ops.spec import normalize_axes, normalize_axis
+from ops.views import EXPAND, IDENTITY, SPLIT, TRANSPOSE
+
+
+def identity(x: V) -> V:
+    """x itself."""
+    return apply1(IDENTITY, x)
+
+
+def dropout(x: V) -> V:
+    """x itself, as ever when nothing is being trained."""
+    return identity(x)
+
+
+def reshape(x: V, shape: Sequence[int], *, zero_copies: bool = False) -> V:
+    """The elements in C order; one dimension may be -1, and a 0 takes the one of x there where `zero_copies`."""
+    return apply1(RESHAPE, x, shape=resolve_shape(tuple(shape), x.spec.shape, zero_copies))
+
+
+def flatten(x: V, axis: int = 1) -> V:
+    """A matrix: the dimensions before `axis` by those from it on."""
+    shape = x.spec.shape
+    cut = axis if axis == len(shape) else normalize_axis(axis, len(shape))
+    return reshape(x, (math.prod(shape[:cut]), math.prod(shape[cut:])))
+
+
+def squeeze(x: V, axes: Sequence[int] | None = None) -> V:
+    """Without the dimensions `axes`, which must have length 1; without all such where none are given."""
+    shape = x.spec.shape
+    gone = {i for i, n in enumerate(shape) if n == 1} if axes is None else set(normalize_axes(axes, len(shape)))
+    if any(shape[i] != 1 for i in gone):
+        raise ShapeError(f"axes {sorted(gone)} of shape {shape} are not all of length 1")
+    return reshape(x, [n for i, n in enumerate(shape) if i not in gone])
+
+
+def unsqueeze(x: V, axes: Sequence[int]) -> V:
+    """With new dimensions of length 1, which stand at `axes` of the result."""
+    ndim = len(x.spec.shape) + len(axes)
+    new, kept = set(normalize_axes(axes, ndim)), iter(x.spec.shape)
+    return reshape(x, [1 if i in new else next(kept) for i in range(ndim)])
+
+
+def transpose(x: V, perm: Sequence[int] | None = None) -> V:
+    """The axes in the order `perm`; reversed where none is given."""
+    return apply1(TRANSPOSE, x, perm=perm)
+
+
+def expand(x: V, shape: Sequence[int]) -> V:
+    """Broadcast together with `shape`."""
+    return apply1(EXPAND, x, shape=shape)
+
+
+def slice(
+    x: V,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int] | None = None,
+    steps: Sequence[int] | None = None,
+) -> V:
+    """Along each of `axes` (all leading ones where none are given) the elements starts:ends:steps."""
+    return apply1(SLICE, x, starts=starts, ends=ends, axes=axes, steps=steps)
+
+
+def split(x: V, parts: int | Sequence[int], axis: int = 0) -> tuple[V, ...]:
+    """Consecutive parts along `axis`: of the given lengths, or that many of equal length, the last maybe shorter."""
+    length = x.spec.shape[normalize_axis(axis, len(x.spec.shape))]
+    sizes = _equal_parts(length, parts) if isinstance(parts, int) else tuple(parts)
+    return cast(tuple[V, ...], apply(SPLIT, (x,), sizes=sizes, axis=axis))
+
+
+def _equal_parts(length: int, parts: int) -> tuple[int, ...]:
+    if parts < 1:
+        raise ShapeError(f"{length} elements cannot be split into {parts} parts")
+    size = -(-length // parts)
+    return tuple(max(min(size, length - i * size), 0) for i in range(parts))

@@ -1,0 +1,82 @@
+"""Matrix products with broadcast batch dimensions (ONNX MatMul-13, numpy.matmul).
+
+BLAS reads matrices where they lie as long as their elements are neighbours along one of the last two axes, so dense
+inputs and their transposes are never copied.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from ops.errors import DtypeError, ShapeError
+from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.spec import NUMBERS, TensorSpec, broadcast_shapes
+from ops.workspace import carve, dense_bytes
+
+HALF, SINGLE = np.dtype("float16"), np.dtype("float32")
+
+
+def check_factors(a: TensorSpec, b: TensorSpec) -> None:
+    """Raises DtypeError where `a` and `b` are not numbers of one element type."""
+    if a.dtype != b.dtype or a.dtype not in NUMBERS:
+        raise DtypeError(f"takes numbers of one element type, not {a.dtype} and {b.dtype}")
+
+
+def is_half(signature: Signature) -> bool:
+    """Whether the first input is float16, which BLAS does not take."""
+    return signature.x.dtype == HALF
+
+
+def single_copies(signature: Signature) -> tuple[TensorSpec, ...]:
+    """All inputs and outputs as float32."""
+    return tuple(s.with_dtype(SINGLE) for s in signature.inputs + signature.outputs)
+
+
+def single_bytes(signature: Signature) -> int:
+    """Workspace for `single_copies`."""
+    return dense_bytes(*single_copies(signature))
+
+
+def _infer(inputs: Specs, _: Attrs) -> Specs:
+    a, b = inputs
+    check_factors(a, b)
+    if not a.ndim or not b.ndim:
+        raise ShapeError(f"takes vectors and matrices, not {a} and {b}")
+    left = a.shape if a.ndim > 1 else (1, *a.shape)
+    right = b.shape if b.ndim > 1 else (*b.shape, 1)
+    if left[-1] != right[-2]:
+        raise ShapeError(f"{left[-1]} columns of {a.shape} against {right[-2]} rows of {b.shape}")
+    outer = left[-2:-1] * (a.ndim > 1) + right[-1:] * (b.ndim > 1)
+    return (a.with_shape(broadcast_shapes(left[:-2], right[:-2]) + outer),)
+
+
+def _matmul(call: Binding) -> Thunk:
+    return partial(np.matmul, *call.inputs, out=call.y)
+
+
+def _half(call: Binding) -> Thunk:
+    a, b, y = carve(call.workspace, *single_copies(call.signature))
+
+    def run() -> None:
+        np.copyto(a, call.inputs[0])
+        np.copyto(b, call.inputs[1])
+        np.matmul(a, b, out=y)
+        np.copyto(call.y, y, casting="unsafe")
+
+    return run
+
+
+def _cost(signature: Signature) -> Cost:
+    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
+    return Cost(2 * signature.y.size * signature.x.shape[-1], touched)
+
+
+MATMUL = OpSchema(
+    name="matmul",
+    summary="Matrix products of the last two axes; leading axes broadcast, a vector is a single row or column.",
+    infer=_infer,
+    kernels=(Kernel("blas, through float32", _half, single_bytes, supports=is_half), Kernel("blas", _matmul)),
+    arity=(2, 2),
+    cost=_cost,
+)
+OPS = (MATMUL,)

@@ -1,0 +1,140 @@
+"""A tensor with a border (ONNX Pad-21)."""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from ops.attributes import Attribute, integers, one_of
+from ops.errors import DtypeError, ShapeError
+from ops.looking import copy_cost
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.spec import Array
+from ops.thunks import in_turn
+
+_Indices = npt.NDArray[np.int64]
+_OUTSIDE = -1
+
+
+@frozen
+class _Run:
+    """`length` elements of the output from `start`; their sources begin at `source` and are `step` apart."""
+
+    start: int
+    length: int
+    source: int
+    step: int
+
+    def target(self, y: Array, axis: int) -> Array:
+        return _cut(y, axis, slice(self.start, self.start + self.length))
+
+    def of(self, x: Array, axis: int) -> Array:
+        if self.step == 0:
+            return _cut(x, axis, slice(self.source, self.source + 1))
+        return _cut(_cut(x, axis, slice(self.source, None, self.step)), axis, slice(0, self.length))
+
+
+def _cut(array: Array, axis: int, part: slice) -> Array:
+    view: Array = array[(slice(None),) * axis + (part,)]
+    return view
+
+
+def _pairs(attrs: Attrs, ndim: int) -> tuple[tuple[int, int], ...]:
+    pads = attrs["pads"]
+    if len(pads) != 2 * ndim:
+        raise ShapeError(f"{len(pads)} pads for a tensor of {ndim} dimensions; 2 a dimension are wanted")
+    return tuple(zip(pads[:ndim], pads[ndim:], strict=True))
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x, pairs = inputs[0], _pairs(attrs, inputs[0].ndim)
+    shape = tuple(n + before + after for n, (before, after) in zip(x.shape, pairs, strict=True))
+    if any(n < 0 for n in shape):
+        raise ShapeError(f"pads {attrs['pads']} take more from shape {x.shape} than there is")
+    if attrs["mode"] != "constant":
+        _check_borrowed(x.shape, shape, pairs)
+    for value in inputs[1:]:
+        if value.size != 1 or value.dtype != x.dtype:
+            raise DtypeError(f"the constant value must be one {x.dtype}, not {value}")
+    return (x.with_shape(shape),)
+
+
+def _check_borrowed(source: tuple[int, ...], shape: tuple[int, ...], pairs: tuple[tuple[int, int], ...]) -> None:
+    for axis, (n, m, (before, after)) in enumerate(zip(source, shape, pairs, strict=True)):
+        if m and n + min(before, 0) + min(after, 0) <= 0:
+            raise ShapeError(f"axis {axis} has no element left to fill its border with")
+
+
+def _sources(mode: str, n: int, before: int, after: int) -> _Indices:
+    """For each element of an output axis its source along the input axis, or _OUTSIDE."""
+    first, last = max(-before, 0), n - max(-after, 0)
+    wanted = np.arange(-before, n + after) - first
+    kept = last - first
+    if mode == "constant":
+        return np.where((wanted >= 0) & (wanted < kept), wanted + first, _OUTSIDE)
+    if mode == "edge":
+        return np.clip(wanted, 0, max(kept - 1, 0)) + first
+    if mode == "wrap":
+        return wanted % max(kept, 1) + first
+    period = max(2 * (kept - 1), 1)
+    return (kept - 1 - abs(wanted % period - (kept - 1)) if kept > 1 else wanted * 0) + first
+
+
+def _runs(sources: _Indices) -> Iterator[_Run]:
+    """Maximal stretches whose sources are equally far apart, no further than 1."""
+    start = 0
+    while start < len(sources):
+        end, step = start + 1, 0
+        if _joined(sources[start : end + 1]):
+            step = int(sources[end] - sources[start])
+            while _joined(sources[end - 1 : end + 1]) and sources[end] - sources[end - 1] == step:
+                end += 1
+        yield _Run(start, end - start, int(sources[start]), step)
+        start = end
+
+
+def _joined(pair: _Indices) -> bool:
+    """Whether two neighbours exist, lie at most 1 apart, and both inside or both outside."""
+    if len(pair) < 2:
+        return False
+    a, b = int(pair[0]), int(pair[1])
+    return abs(b - a) <= 1 and (a == _OUTSIDE) == (b == _OUTSIDE)
+
+
+def _part(call: Binding, runs: tuple[_Run, ...], value: Array) -> Thunk:
+    source, y = call.x, call.y
+    for axis, r in enumerate(runs):
+        y = r.target(y, axis)
+    if any(r.source == _OUTSIDE for r in runs):
+        return partial(np.copyto, y, value)
+    for axis, r in enumerate(runs):
+        source = r.of(source, axis)
+    return partial(np.copyto, y, source)
+
+
+def _pad(call: Binding) -> Thunk:
+    pairs = _pairs(call.attrs, call.x.ndim)
+    axes = [
+        tuple(_runs(_sources(call.attrs["mode"], n, before, after)))
+        for n, (before, after) in zip(call.x.shape, pairs, strict=True)
+    ]
+    value = call.inputs[1].reshape(()) if len(call.inputs) > 1 else np.zeros((), call.y.dtype)
+    return in_turn(*(_part(call, runs, value) for runs in product(*axes)))
+
+
+PAD = OpSchema(
+    name="pad",
+    summary="x with pads[i] elements before and pads[ndim + i] after axis i; negative ones are taken away.",
+    infer=_infer,
+    kernels=(Kernel("numpy", _pad),),
+    arity=(1, 2),
+    attributes=(
+        Attribute("pads", integers),
+        Attribute("mode", one_of("constant", "reflect", "edge", "wrap"), "constant"),
+    ),
+    cost=copy_cost,
+)
+OPS = (PAD,)

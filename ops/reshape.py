@@ -1,0 +1,55 @@
+"""The same elements in C order under another shape (ONNX Reshape, Flatten, Squeeze, Unsqueeze)."""
+
+import math
+
+from ops.attributes import Attribute, integers
+from ops.errors import ShapeError
+from ops.layout import Layout
+from ops.looking import copy_cost, overwrites_in_place
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.spec import Shape
+from ops.thunks import copier
+
+
+def resolve_shape(shape: tuple[int, ...], source: Shape, zero_copies: bool = False) -> Shape:
+    """`shape` with its -1 computed and, where `zero_copies`, each 0 taken from `source`. Raises ShapeError."""
+    if zero_copies and any(n == 0 and i >= len(source) for i, n in enumerate(shape)):
+        raise ShapeError(f"shape {shape} copies a dimension that {source} does not have")
+    dims = [source[i] if n == 0 and zero_copies else n for i, n in enumerate(shape)]
+    if dims.count(-1) > 1 or min(dims, default=0) < -1:
+        raise ShapeError(f"shape {shape}: only one dimension may be -1, and none lower")
+    if -1 in dims:
+        rest, size = math.prod(n for n in dims if n != -1), math.prod(source)
+        if rest == 0 or size % rest:
+            raise ShapeError(f"{size} elements of shape {source} do not fit shape {shape}")
+        dims[dims.index(-1)] = size // rest
+    return tuple(dims)
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    y = x.with_shape(attrs["shape"])
+    if x.size != y.size:
+        raise ShapeError(f"{x.size} elements of shape {x.shape} do not fit shape {y.shape}")
+    return (y,)
+
+
+def _views(layout: Layout, signature: Signature) -> tuple[Layout | None, ...]:
+    return (layout.reshape(signature.y.shape),)
+
+
+def _copy(call: Binding) -> Thunk:
+    return copier(call.x, call.y.reshape(call.x.shape))
+
+
+RESHAPE = OpSchema(
+    name="reshape",
+    summary="The elements of x in C order under the shape `shape`.",
+    infer=_infer,
+    kernels=(Kernel("numpy", _copy),),
+    attributes=(Attribute("shape", integers),),
+    views=_views,
+    overwrites=overwrites_in_place(_views),
+    cost=copy_cost,
+)
+OPS = (RESHAPE,)

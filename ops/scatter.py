@@ -1,0 +1,114 @@
+"""Elements written by index into a copy of a tensor (ONNX ScatterElements-18, ScatterND-18)."""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ops.attributes import Attribute, integer, one_of
+from ops.errors import DtypeError, ShapeError
+from ops.indices import Room, along_axis, check_index_dtype, room_bytes, rows
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.spec import BOOL, Array, normalize_axis
+from ops.thunks import copier, in_turn
+
+_COMBINE = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+_REDUCTION = Attribute("reduction", one_of("none", *_COMBINE), "none")
+
+
+def _check(inputs: Specs, attrs: Attrs) -> None:
+    data, indices, updates = inputs
+    check_index_dtype(indices)
+    if updates.dtype != data.dtype:
+        raise DtypeError(f"updates of {updates.dtype} do not fit into {data.dtype}")
+    if data.dtype == BOOL and attrs["reduction"] != "none":
+        raise DtypeError(f"reduction {attrs['reduction']!r} takes numbers, not bool")
+
+
+def _elements_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    data, indices, updates = inputs
+    _check(inputs, attrs)
+    axis = normalize_axis(attrs["axis"], data.ndim)
+    pairs = enumerate(zip(indices.shape, data.shape, strict=False))
+    if indices.ndim != data.ndim or any(n > m for i, (n, m) in pairs if i != axis):
+        raise ShapeError(f"indices of shape {indices.shape} do not fit {data.shape} outside axis {axis}")
+    if updates.shape != indices.shape:
+        raise ShapeError(f"updates of shape {updates.shape} for indices of shape {indices.shape}")
+    return (data,)
+
+
+def _nd_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    data, indices, updates = inputs
+    _check(inputs, attrs)
+    if not indices.ndim or indices.shape[-1] > data.ndim:
+        raise ShapeError(f"indices of shape {indices.shape} hold no tuples into {data.ndim} dimensions")
+    wanted = indices.shape[:-1] + data.shape[indices.shape[-1] :]
+    if updates.shape != wanted:
+        raise ShapeError(f"updates of shape {updates.shape}; {wanted} is wanted")
+    return (data,)
+
+
+def _elements_workspace(signature: Signature) -> int:
+    return room_bytes(signature.inputs[1].shape)
+
+
+def _nd_workspace(signature: Signature) -> int:
+    return room_bytes(signature.inputs[1].shape[:-1])
+
+
+def _write(y: Array, flat: Array, updates: Array, reduction: str) -> Thunk:
+    if reduction == "none":
+        return partial(y.__setitem__, flat, updates)
+    return partial(_COMBINE[reduction].at, y, flat, updates)
+
+
+def _scatter_elements(call: Binding) -> Thunk:
+    data, indices, updates = call.inputs
+    axis, room = normalize_axis(call.attrs["axis"], data.ndim), Room.carve(call.workspace, indices.shape)
+    return in_turn(
+        along_axis(indices, data.shape, axis, room),
+        copier(data, call.y),
+        _write(call.y.reshape(-1), room.flat.reshape(-1), updates.reshape(-1), call.attrs["reduction"]),
+    )
+
+
+def _scatter_nd(call: Binding) -> Thunk:
+    data, indices, updates = call.inputs
+    room, named = Room.carve(call.workspace, indices.shape[:-1]), indices.shape[-1]
+    width = math.prod(data.shape[named:])
+    y = call.y.reshape(math.prod(data.shape[:named]), width)
+    return in_turn(
+        rows(indices, data.shape[:named], 0, room),
+        copier(data, call.y),
+        _write(y, room.flat.reshape(-1), updates.reshape(room.flat.size, width), call.attrs["reduction"]),
+    )
+
+
+def _dense_updates(_: Signature) -> tuple[int, ...]:
+    return (2,)
+
+
+def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
+    """Only where no other input can be the very same value: its bytes would be written before they are read."""
+    return () if signature.x in signature.inputs[1:] else (Overwrite(0, 0),)
+
+
+SCATTER_ELEMENTS = OpSchema(
+    name="scatter_elements",
+    summary="A copy of data where y[indices[i, j], j] = updates[i, j] for axis 0, and likewise for others.",
+    infer=_elements_infer,
+    kernels=(Kernel("numpy", _scatter_elements, _elements_workspace, _dense_updates),),
+    arity=(3, 3),
+    attributes=(Attribute("axis", integer, 0), _REDUCTION),
+    overwrites=_overwrites,
+)
+SCATTER_ND = OpSchema(
+    name="scatter_nd",
+    summary="A copy of data where y[indices[i, 0], indices[i, 1], ...] = updates[i].",
+    infer=_nd_infer,
+    kernels=(Kernel("numpy", _scatter_nd, _nd_workspace, _dense_updates),),
+    arity=(3, 3),
+    attributes=(_REDUCTION,),
+    overwrites=_overwrites,
+)
+OPS = (SCATTER_ELEMENTS, SCATTER_ND)

@@ -1,0 +1,86 @@
+"""Slices of a tensor along some of its axes (ONNX Slice-13)."""
+
+from attrs import frozen
+
+from ops.attributes import Attribute, integers, optional
+from ops.errors import AttributeValueError, ShapeError
+from ops.layout import Layout
+from ops.looking import copy_cost, overwrites_in_place
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.spec import Array, Shape, normalize_axes
+from ops.thunks import copier
+
+
+@frozen
+class Range:
+    """`length` elements along `axis` from `start`, every `step`-th."""
+
+    axis: int
+    start: int
+    length: int
+    step: int
+
+    def of(self, x: Array) -> Array:
+        """The view of an array."""
+        ahead = (slice(None),) * self.axis
+        tail: Array = x[(*ahead, slice(self.start, None, self.step))]
+        view: Array = tail[(*ahead, slice(0, self.length))]
+        return view
+
+
+def resolve_range(axis: int, start: int, end: int, step: int, dim: int) -> Range:
+    """The elements from `start` to before `end`: negatives count from the back, both are clamped into the axis.
+
+    Raises AttributeValueError where the step is 0.
+    """
+    if step == 0:
+        raise AttributeValueError(f"the step along axis {axis} is 0")
+    found = range(*slice(start, end, step).indices(dim))
+    return Range(axis, found.start, len(found), step)
+
+
+def _ranges(attrs: Attrs, shape: Shape) -> tuple[Range, ...]:
+    starts, ends = attrs["starts"], attrs["ends"]
+    axes = attrs["axes"] if attrs["axes"] is not None else tuple(range(len(starts)))
+    steps = attrs["steps"] if attrs["steps"] is not None else (1,) * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise ShapeError(f"starts {starts}, ends {ends}, axes {axes}, steps {steps} differ in length")
+    rows = zip(normalize_axes(axes, len(shape)), starts, ends, steps, strict=True)
+    return tuple(resolve_range(axis, start, end, step, shape[axis]) for axis, start, end, step in rows)
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    lengths = {r.axis: r.length for r in _ranges(attrs, x.shape)}
+    return (x.with_shape([lengths.get(i, n) for i, n in enumerate(x.shape)]),)
+
+
+def _views(layout: Layout, signature: Signature) -> tuple[Layout | None, ...]:
+    for r in _ranges(signature.attrs, signature.x.shape):
+        layout = layout.slice(r.axis, r.start, r.length, r.step)
+    return (layout,)
+
+
+def _slice(call: Binding) -> Thunk:
+    source = call.x
+    for r in _ranges(call.attrs, call.x.shape):
+        source = r.of(source)
+    return copier(source, call.y)
+
+
+SLICE = OpSchema(
+    name="slice",
+    summary="Along each of `axes` (all leading ones where none are given) the elements starts:ends:steps.",
+    infer=_infer,
+    kernels=(Kernel("numpy", _slice),),
+    attributes=(
+        Attribute("starts", integers),
+        Attribute("ends", integers),
+        Attribute("axes", optional(integers), None),
+        Attribute("steps", optional(integers), None),
+    ),
+    views=_views,
+    overwrites=overwrites_in_place(_views),
+    cost=copy_cost,
+)
+OPS = (SLICE,)

@@ -1,0 +1,32 @@
+"""Small thunks that kernels of several operators are made of."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.layout import Layout
+from ops.schema import Thunk
+from ops.spec import Array
+
+
+def nothing() -> None:
+    """For calls whose output already holds what it should."""
+
+
+def in_turn(*thunks: Thunk) -> Thunk:
+    """Runs `thunks` one after the other."""
+    if len(thunks) == 1:
+        return thunks[0]
+
+    def run() -> None:
+        for thunk in thunks:
+            thunk()
+
+    return run
+
+
+def copier(source: Array, y: Array) -> Thunk:
+    """Copies `source` (any strides) into the dense `y` of its shape; nothing where both are the very same bytes."""
+    if Layout.of(source).is_dense and source.ctypes.data == y.ctypes.data:
+        return nothing
+    return partial(np.copyto, y, source)

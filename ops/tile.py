@@ -1,0 +1,36 @@
+"""A tensor repeated along its axes (ONNX Tile-13)."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.attributes import Attribute, integers
+from ops.errors import ShapeError
+from ops.looking import copy_cost
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.spec import as_shape
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    repeats = as_shape(attrs["repeats"])
+    if len(repeats) != x.ndim:
+        raise ShapeError(f"{len(repeats)} repeats for a tensor of {x.ndim} dimensions")
+    return (x.with_shape([n * r for n, r in zip(x.shape, repeats, strict=True)]),)
+
+
+def _tile(call: Binding) -> Thunk:
+    pairs = zip(call.attrs["repeats"], call.x.shape, strict=True)
+    y = call.y.reshape([n for pair in pairs for n in pair])
+    return partial(np.copyto, y, call.x[(None, slice(None)) * call.x.ndim])
+
+
+TILE = OpSchema(
+    name="tile",
+    summary="x, `repeats[i]` times along axis i.",
+    infer=_infer,
+    kernels=(Kernel("numpy", _tile),),
+    attributes=(Attribute("repeats", integers),),
+    cost=copy_cost,
+)
+OPS = (TILE,)

@@ -1,0 +1,60 @@
+"""Readers of attributes: what they take, what they give, what they refuse."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from ops.attributes import (
+    Attribute,
+    element_type,
+    flag,
+    integer,
+    integers,
+    number,
+    numbers,
+    one_of,
+    optional,
+)
+from ops.errors import AttributeValueError
+
+Reader = Callable[[object], object]
+
+
+@pytest.mark.parametrize(
+    ("reader", "given", "wanted"),
+    [
+        (integer, np.int64(3), 3),
+        (integers, [np.int32(1), -2], (1, -2)),
+        (number, 2, 2.0),
+        (numbers, np.array([0.5, 1.5], np.float32), (0.5, 1.5)),
+        (flag, 1, True),
+        (flag, False, False),
+        (element_type, "float16", np.dtype("float16")),
+        (one_of("edge", "wrap"), "wrap", "wrap"),
+        (optional(integer), None, None),
+        (optional(integers), (1,), (1,)),
+    ],
+)
+def test_values_take_their_final_form(reader: Reader, given: object, wanted: object) -> None:
+    read = Attribute("a", reader).read(given)
+    assert read == wanted
+    assert type(read) is type(wanted)
+
+
+@pytest.mark.parametrize(
+    ("reader", "given"),
+    [
+        (integer, True),
+        (integers, [True]),
+        (integers, 5),
+        (number, "many"),
+        (numbers, ["1", "x"]),
+        (flag, 2),
+        (element_type, "complex64"),
+        (one_of("edge", "wrap"), "corner"),
+    ],
+)
+def test_other_values_are_refused_by_name(reader: Reader, given: object) -> None:
+    with pytest.raises(AttributeValueError, match="attribute 'a' cannot be"):
+        Attribute("a", reader).read(given)

@@ -1,0 +1,139 @@
+"""Every Layout method against the strides that numpy gives to real arrays."""
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.layout import Layout, dense_strides
+from ops.spec import Array, TensorSpec
+
+SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
+POSITIVE = st.lists(st.integers(1, 4), max_size=4).map(tuple)
+DTYPES = st.sampled_from(["int8", "float16", "float32", "float64"])
+
+
+def address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def layout_in(view: Array, base: Array) -> Layout:
+    return Layout(address(view) - address(base), view.shape, view.strides, view.itemsize)
+
+
+def numbered(shape: tuple[int, ...], dtype: str = "float32") -> Array:
+    return np.arange(math.prod(shape)).astype(dtype).reshape(shape)
+
+
+def seen(layout: Layout, base: Array) -> Array:
+    """The elements that a layout shows of a dense array."""
+    return np.ndarray(layout.shape, base.dtype, base.tobytes() or b"\0" * 8, layout.offset, layout.strides)
+
+
+@st.composite
+def views(draw: st.DrawFn, shapes: st.SearchStrategy[tuple[int, ...]] = SHAPES) -> tuple[Array, Array, Layout]:
+    """A dense array, some view of it that numpy made, and the layout that our methods made of the same steps."""
+    base = numbered(draw(shapes), draw(DTYPES))
+    view, layout = base, Layout.dense(TensorSpec(base.shape, base.dtype))
+    for axis, n in enumerate(base.shape):
+        step = draw(st.sampled_from([-2, -1, 1, 1, 2]))
+        start = draw(st.integers(0, n - 1)) if n else 0
+        part = range(start, n if step > 0 else -1, step) if n else range(0)
+        whole = slice(start, None, step) if n else slice(0, 0)
+        view = view[(slice(None),) * axis + (whole,)]
+        layout = layout.slice(axis, start, len(part), step)
+    perm = tuple(draw(st.permutations(range(base.ndim))))
+    return base, view.transpose(perm), layout.transpose(perm)
+
+
+@given(views())
+def test_slices_and_transpositions_show_what_numpy_shows(drawn: tuple[Array, Array, Layout]) -> None:
+    base, view, layout = drawn
+    assert layout.shape == view.shape
+    if view.size:
+        assert np.array_equal(seen(layout, base), view)
+
+
+@given(views(POSITIVE))
+def test_offsets_and_strides_are_those_of_numpy(drawn: tuple[Array, Array, Layout]) -> None:
+    base, view, layout = drawn
+    assert layout == layout_in(view, base)
+
+
+@given(views())
+def test_the_extent_is_the_bytes_that_elements_touch(drawn: tuple[Array, Array, Layout]) -> None:
+    base, view, layout = drawn
+    low, high = layout.extent
+    places = np.arange(base.size).reshape(base.shape)
+    if not view.size:
+        assert low == high
+        return
+    touched = seen(Layout(layout.offset * 8 // base.itemsize, layout.shape, _words(layout), 8), places)
+    assert (low, high) == (touched.min() * base.itemsize, (touched.max() + 1) * base.itemsize)
+
+
+def _words(layout: Layout) -> tuple[int, ...]:
+    return tuple(s * 8 // layout.itemsize for s in layout.strides)
+
+
+@given(views())
+def test_dense_is_what_numpy_calls_c_contiguous(drawn: tuple[Array, Array, Layout]) -> None:
+    _, view, layout = drawn
+    assert layout.is_dense == view.flags.c_contiguous
+
+
+@given(SHAPES, DTYPES)
+def test_dense_strides_are_those_of_a_new_array(shape: tuple[int, ...], dtype: str) -> None:
+    made = np.zeros(shape, dtype)
+    assert Layout.dense(TensorSpec(shape, made.dtype)).is_dense
+    if made.size:
+        assert dense_strides(shape, made.itemsize) == made.strides
+
+
+@given(views(POSITIVE), st.data())
+def test_reshape_says_none_exactly_where_numpy_copies(drawn: tuple[Array, Array, Layout], data: st.DataObject) -> None:
+    base, view, layout = drawn
+    shape = data.draw(factorings(view.size))
+    reshaped, found = view.reshape(shape), layout.reshape(shape)
+    assert (found is not None) == np.shares_memory(reshaped, base)
+    if found is not None:
+        assert found.shape == shape
+        assert np.array_equal(seen(found, base), reshaped)
+
+
+@st.composite
+def factorings(draw: st.DrawFn, size: int) -> tuple[int, ...]:
+    """A shape of that many elements."""
+    dims: list[int] = []
+    while size > 1 and len(dims) < 5:
+        dims.append(draw(st.sampled_from([d for d in range(1, size + 1) if size % d == 0])))
+        size //= dims[-1]
+    return tuple(draw(st.permutations([*dims, size])))
+
+
+@given(POSITIVE, POSITIVE, st.data())
+def test_expanded_layouts_repeat_and_reshape_as_numpy_does(
+    shape: tuple[int, ...], lead: tuple[int, ...], data: st.DataObject
+) -> None:
+    base = numbered(shape)
+    target = (*lead[:2], *(data.draw(st.integers(1, 3)) if n == 1 else n for n in shape))
+    layout = Layout.of(base).expand(target)
+    wanted = np.broadcast_to(base, target)
+    assert np.array_equal(seen(layout, base), wanted)
+    flat = layout.reshape((wanted.size,))
+    assert flat is None or np.array_equal(seen(flat, base), wanted.reshape(-1))
+
+
+def test_empty_tensors_reshape_to_any_empty_shape() -> None:
+    empty = Layout.of(np.zeros((3, 0, 2), np.float32)).reshape((0, 7))
+    assert empty == Layout(0, (0, 7), (28, 4), 4)
+
+
+def test_heads_split_off_a_transposed_matrix_need_no_copy_but_merging_them_does() -> None:
+    rows = Layout.of(np.zeros((128, 384), np.float32))
+    split = rows.reshape((128, 12, 32))
+    assert split is not None
+    heads = split.transpose((1, 0, 2))
+    assert heads.strides == (128, 1536, 4)
+    assert heads.reshape((12 * 128, 32)) is None
