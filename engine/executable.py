@@ -5,7 +5,7 @@ from typing import Any, TypedDict, Unpack
 
 from attrs import frozen
 
-from engine.errors import BudgetError, EngineError, OptionError
+from engine.errors import BudgetError, EngineError, GraphError, OptionError
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.static import StaticExecutor, new_arena
@@ -93,7 +93,7 @@ def compile_graph(
 def make_plan(graph: Graph, *, budget: int | str = "", **options: Unpack[PlanOptions]) -> ExecutionPlan:
     """Plans a graph; allocates nothing. Raises BudgetError where the arena would be larger than the budget."""
     if not graph.outputs:
-        raise OptionError(f"graph {graph.name!r} has no outputs; call graph.output(var)")
+        raise GraphError(f"graph {graph.name!r} has no outputs; call graph.output(var)")
     plan = plan_graph(graph, Options(**options))
     if budget != "" and plan.arena_bytes > parse_bytes(budget):
         available = parse_bytes(budget)

@@ -51,9 +51,9 @@ def plan_graph(graph: Graph, options: Options) -> ExecutionPlan:
     ids = {v.id: i for i, v in enumerate(v for v in lowered.values if v.storage is Storage.ARENA)}
     program = to_program(lowered, ids)
     chunks = memory.derive(program, overwrite=options.overwrite, reuse=options.reuse)
-    problem = _align_items(memory.to_problem(chunks, options.alignment, options.padding), lowered, ids, chunks.chunk_of)
+    problem = align_items(memory.to_problem(chunks, options.alignment, options.padding), lowered, ids, chunks.chunk_of)
     plan = solvers.solve(problem, options.strategy, options.seed)
-    places = _places(lowered, ids, chunks, plan)
+    places = place_values(lowered, ids, chunks, plan)
     made = ExecutionPlan(lowered, ids, chunks, problem, plan, places, options.alignment)
     check_data_flow(made)
     return made
@@ -65,7 +65,7 @@ def _check_bound(graph: Graph, bound: Collection[str]) -> None:
         raise OptionError(f"graph {graph.name!r} has no input or output {unknown[0]!r} to bind")
 
 
-def _align_items(problem: Problem, lowered: Lowered, ids: Mapping[int, int], chunk_of: Column) -> Problem:
+def align_items(problem: Problem, lowered: Lowered, ids: Mapping[int, int], chunk_of: Column) -> Problem:
     """No chunk is aligned below the size of the elements in it."""
     alignment = problem.alignment.copy()
     free = np.ones(len(problem), bool)
@@ -77,7 +77,8 @@ def _align_items(problem: Problem, lowered: Lowered, ids: Mapping[int, int], chu
     return evolve(problem, alignment=alignment)
 
 
-def _places(lowered: Lowered, ids: Mapping[int, int], chunks: memory.Chunks, plan: Plan) -> tuple[Place, ...]:
+def place_values(lowered: Lowered, ids: Mapping[int, int], chunks: memory.Chunks, plan: Plan) -> tuple[Place, ...]:
+    """The place of each value: what the allocator decided, as layouts from the start of each storage."""
     starts = plan.offset[chunks.chunk_of] + chunks.offset_in_chunk if ids else np.zeros(0, np.int64)
     made = []
     for value in lowered.values:

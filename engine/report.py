@@ -81,14 +81,14 @@ def report(plan: PlacedPlan) -> Report:
     tensors = peak_tensors(plan, tick)
     peak = int(live[tick]) if len(live) else 0
     loss, holes = _idle_bytes(plan, tick)
-    baseline = memory.derive(to_program(plan.lowered, plan.ids), overwrite=False, reuse=True)
+    program = to_program(plan.lowered, plan.ids)
     return Report(
         model=plan.lowered.graph.name,
         operators=len(plan.lowered.graph.operators),
         arena_bytes=plan.arena_bytes,
         lower_bound=plan.plan.lower_bound,
-        naive_bytes=int(baseline.size.sum()),
-        dynamic_peak_bytes=bounds.refcount_peak(baseline),
+        naive_bytes=int(memory.derive(program, overwrite=False).size.sum()),
+        dynamic_peak_bytes=bounds.refcount_peak(program),
         constants_bytes=plan.constants_bytes,
         workspace_bytes=max((v.spec.nbytes for v in _workspaces(plan)), default=0),
         arena_without_workspace=_arena_without_workspace(plan),
@@ -180,13 +180,18 @@ def _idle_bytes(plan: PlacedPlan, tick: int) -> tuple[int, int]:
 
 def _totals(found: Report) -> list[str]:
     over = found.arena_bytes / found.lower_bound - 1 if found.lower_bound else 0.0
+    gap = "met: no plan is smaller" if not over else f"arena is {over:.2%} above; the bound may be unattainable"
     rows = [
         ("arena", found.arena_bytes, f"strategy {found.strategy}, {found.status}"),
-        ("lower bound", found.lower_bound, f"arena is {over:.2%} above; the bound may be unattainable"),
+        ("lower bound", found.lower_bound, gap),
         ("dynamic peak", found.dynamic_peak_bytes, "reference counting, nothing overwritten"),
         ("naive", found.naive_bytes, "every tensor has bytes of its own"),
         ("constants", found.constants_bytes, "outside of the arena"),
-        ("largest workspace", found.workspace_bytes, f"arena without workspaces {found.arena_without_workspace}"),
+        (
+            "largest workspace",
+            found.workspace_bytes,
+            f"without workspaces the arena is {format_bytes(found.arena_without_workspace)}",
+        ),
         ("alignment loss", found.alignment_loss, f"at the peak, alignment {found.alignment}"),
         ("fragmentation", found.fragmentation, "other bytes that are idle at the peak"),
     ]

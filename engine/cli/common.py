@@ -1,0 +1,152 @@
+"""Options that several subcommands have, and how their texts are read."""
+
+import json
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from allocator.solvers import STRATEGIES
+from engine.cli.threads import AS_THEY_ARE
+from engine.errors import OptionError
+from engine.executable import PlanOptions
+from engine.units import parse_bytes
+
+BEST = "best"
+STRATEGY_CHOICES = (BEST, *STRATEGIES)
+
+
+def add_model(parser: ArgumentParser) -> None:
+    """FILE and what an importer must know of it."""
+    parser.add_argument("file", metavar="FILE", type=Path, help="an ONNX model")
+    parser.add_argument(
+        "--shape",
+        metavar="NAME=D,D,...",
+        type=named_shape,
+        action="append",
+        default=[],
+        help="shape of an input that has symbolic dimensions, such as x=1,3,224,224; repeatable",
+    )
+    parser.add_argument(
+        "--constant",
+        metavar="NAME=FILE.npy",
+        type=named_path,
+        action="append",
+        default=[],
+        help="an input that is fixed to an array, needed where it decides shapes; repeatable",
+    )
+
+
+def add_planning(parser: ArgumentParser) -> None:
+    """How to plan."""
+    parser.add_argument("--alignment", metavar="BYTES", type=positive, default=64, help="a power of two (default 64)")
+    parser.add_argument("--padding", metavar="BYTES", type=count, default=0, help="behind each chunk (default 0)")
+    parser.add_argument("--no-reuse", action="store_true", help="give no byte to a second tensor")
+    parser.add_argument("--no-overwrite", action="store_true", help="let no operator write over its input")
+    parser.add_argument("--no-views", action="store_true", help="copy where an output could be a view")
+    add_solving(parser)
+
+
+def add_solving(parser: ArgumentParser) -> None:
+    """How to solve, and what a result may need."""
+    parser.add_argument(
+        "--strategy", choices=STRATEGY_CHOICES, default=BEST, help="how addresses are found (default best: of all)"
+    )
+    parser.add_argument(
+        "--budget", metavar="SIZE", type=size, default="", help='most bytes of the arena, such as "8 MiB"; else exit 3'
+    )
+    parser.add_argument("--seed", metavar="N", type=count, default=0, help="of everything random (default 0)")
+
+
+def add_running(parser: ArgumentParser) -> None:
+    """With what to run."""
+    parser.add_argument(
+        "--weights",
+        choices=("file", "random"),
+        default="file",
+        help="the file's own, or seeded random ones for models that ship without (default file)",
+    )
+    parser.add_argument(
+        "--input",
+        metavar="NAME=FILE.npy",
+        type=named_path,
+        action="append",
+        default=[],
+        help="an input array; inputs that are not given are drawn at random; repeatable",
+    )
+    parser.add_argument(
+        "--threads",
+        metavar="N",
+        type=positive,
+        default=AS_THEY_ARE,
+        help="threads of BLAS, through threadpoolctl (default: as many as BLAS takes by itself)",
+    )
+
+
+def add_json(parser: ArgumentParser) -> None:
+    """Text for people or data for programs."""
+    parser.add_argument("--json", action="store_true", help="print JSON; sizes in bytes, times in seconds")
+
+
+def plan_options(arguments: Namespace) -> PlanOptions:
+    """The planner's options that were given."""
+    return PlanOptions(
+        strategy=arguments.strategy,
+        alignment=arguments.alignment,
+        padding=arguments.padding,
+        seed=arguments.seed,
+        views=not arguments.no_views,
+        overwrite=not arguments.no_overwrite,
+        reuse=not arguments.no_reuse,
+    )
+
+
+def print_json(data: Mapping[str, Any]) -> None:
+    """One JSON object on stdout."""
+    print(json.dumps(data, indent=1, allow_nan=False))
+
+
+def named_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """NAME=D,D,...; NAME= is a scalar."""
+    name, dims = _named(text, "x=1,3,224,224")
+    try:
+        return name, tuple(int(d) for d in dims.replace(",", " ").split())
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} has a dimension that is no integer; write for example x=1,3,224") from error
+
+
+def named_path(text: str) -> tuple[str, Path]:
+    """NAME=FILE."""
+    name, path = _named(text, "x=x.npy")
+    return name, Path(path)
+
+
+def count(text: str) -> int:
+    """An integer from 0 on."""
+    return _integer(text, 0)
+
+
+def positive(text: str) -> int:
+    """An integer from 1 on."""
+    return _integer(text, 1)
+
+
+def size(text: str) -> int:
+    """Bytes, with a unit or without."""
+    try:
+        return parse_bytes(text)
+    except OptionError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+def _named(text: str, example: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise ArgumentTypeError(f"{text!r} is no NAME=VALUE; write for example {example}")
+    return name, value
+
+
+def _integer(text: str, least: int) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise ArgumentTypeError(f"{text!r} is no integer from {least} on")
+    return int(text)

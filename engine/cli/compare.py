@@ -1,0 +1,53 @@
+"""`arenaplan compare`: the planned run against reference counting, to the bit, in bytes and in seconds."""
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from engine.cli.common import (
+    add_json,
+    add_model,
+    add_planning,
+    add_running,
+    count,
+    plan_options,
+    positive,
+    print_json,
+)
+from engine.cli.comparison import compare_graph
+from engine.cli.models import load_subject
+from engine.cli.oracle import largest_difference, onnxruntime_runner
+from engine.cli.threads import limit_threads
+
+NAME, HELP = "compare", "run a model planned, reference counted and watched, and compare"
+REFUSED = 5
+"""Exit code where outputs differ."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Options of this subcommand."""
+    add_model(parser)
+    add_planning(parser)
+    add_running(parser)
+    parser.add_argument("--runs", metavar="N", type=positive, default=5, help="timed runs of each (default 5)")
+    parser.add_argument("--oracle", choices=("onnxruntime",), help="also compare the outputs with another engine's")
+    parser.add_argument("--top", metavar="N", type=count, default=10, help="tensors shown at the peak (default 10)")
+    add_json(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Prints the comparison; 5 where outputs differ."""
+    subject = load_subject(arguments)
+    feeds, threads = subject.feeds | subject.constants, arguments.threads
+    oracle = onnxruntime_runner(subject.model, feeds, threads) if arguments.oracle else None
+    with limit_threads(threads):
+        options, budget = plan_options(arguments), arguments.budget
+        found = compare_graph(subject.graph, subject.feeds, runs=arguments.runs, budget=budget, options=options)
+    told: dict[str, Any] = {}
+    if oracle is not None:
+        told = {"oracle": arguments.oracle, "oracle_difference": largest_difference(found.outputs, oracle())}
+    if arguments.json:
+        print_json(found.to_json() | told)
+    else:
+        print("".join(f"{key.replace('_', ' ')}: {value}\n" for key, value in told.items()), end="")
+        print(found.text(arguments.top), end="")
+    return 0 if found.outputs_equal else REFUSED

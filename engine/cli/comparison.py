@@ -1,0 +1,109 @@
+"""One network run in three ways on the same data: what each needs, how long it takes, and whether all agree."""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from engine.errors import JudgeError
+from engine.executable import Executable, PlanOptions, compile_graph
+from engine.executor.dynamic import DynamicExecutor
+from engine.executor.poison import GUARD
+from engine.graph import Graph
+from engine.report import Report
+from ops.spec import Array
+
+
+@frozen
+class Comparison:
+    """Times are seconds of each run, taken in turn. `measured_peak_bytes` was counted by the dynamic executor."""
+
+    report: Report
+    outputs: Mapping[str, Array]
+    outputs_equal: bool
+    measured_peak_bytes: int
+    static_seconds: tuple[float, ...]
+    dynamic_seconds: tuple[float, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The report's keys, and what was measured; `*_seconds` are medians."""
+        return self.report.to_json() | {
+            "outputs_equal": self.outputs_equal,
+            "measured_peak_bytes": self.measured_peak_bytes,
+            "runs": len(self.static_seconds),
+            "static_seconds": statistics.median(self.static_seconds),
+            "static_seconds_min": min(self.static_seconds),
+            "dynamic_seconds": statistics.median(self.dynamic_seconds),
+            "dynamic_seconds_min": min(self.dynamic_seconds),
+        }
+
+    def text(self, most: int = 10) -> str:
+        """The measurements, then the report with the `most` largest tensors at the peak."""
+        verdict = "equal to the bit" if self.outputs_equal else "DIFFERENT"
+        lines = [
+            f"outputs of the static, dynamic and poison runs ({len(self.outputs)}): {verdict}",
+            _times("static run", self.static_seconds),
+            _times("dynamic run", self.dynamic_seconds),
+            f"dynamic peak, measured: {self.measured_peak_bytes} B, as predicted",
+        ]
+        return "\n".join(lines) + "\n\n" + self.report.text(most)
+
+
+def compare_graph(
+    graph: Graph, feeds: Mapping[str, Array], *, runs: int, budget: int | str = "", options: PlanOptions | None = None
+) -> Comparison:
+    """Runs static, dynamic and poison once each, then static and dynamic in turn, `runs` times.
+
+    Raises BudgetError, and JudgeError where the dynamic run needed other bytes than the plan foretold.
+    """
+    given = options or PlanOptions()
+    static = compile_graph(graph, budget=budget, **given)
+    dynamic = compile_graph(graph, mode="dynamic", **given)
+    outputs = static.run(feeds)
+    equal = _same(outputs, dynamic.run(feeds)) and _same(outputs, _poisoned(graph, given).run(feeds))
+    found, measured = static.report(), _peak(dynamic)
+    if measured != found.dynamic_peak_bytes:
+        raise JudgeError(
+            f"the dynamic run had {measured} bytes at its peak, not {found.dynamic_peak_bytes} as predicted"
+        )
+    times = interleaved(runs, lambda: static.run(feeds, copy=False), lambda: dynamic.run(feeds, copy=False))
+    return Comparison(found, outputs, equal, measured, *times)
+
+
+def interleaved(runs: int, *functions: Callable[[], object]) -> list[tuple[float, ...]]:
+    """Seconds of each run of each function, called in turn so that all see the same machine."""
+    rows = [tuple(seconds(function) for function in functions) for _ in range(runs)]
+    return list(zip(*rows, strict=True))
+
+
+def seconds(function: Callable[[], object]) -> float:
+    """Wall-clock time of one call."""
+    begin = time.perf_counter()
+    function()
+    return time.perf_counter() - begin
+
+
+def _poisoned(graph: Graph, options: PlanOptions) -> Executable:
+    padding = max(options.get("padding", 0), GUARD)
+    return compile_graph(graph, debug="poison", **(options | PlanOptions(padding=padding)))
+
+
+def _peak(executable: Executable) -> int:
+    if not isinstance(executable.executor, DynamicExecutor):
+        raise TypeError("only a dynamic run counts its peak")
+    return executable.executor.peak_bytes
+
+
+def _same(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> bool:
+    """Names, shapes, dtypes and every bit."""
+    return list(ours) == list(theirs) and all(
+        a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+        for a, b in zip(ours.values(), theirs.values(), strict=True)
+    )
+
+
+def _times(what: str, times: tuple[float, ...]) -> str:
+    middle, least = (f"{t * 1e3:.2f} ms" for t in (statistics.median(times), min(times)))
+    return f"{what + ':':<13}median {middle:>11}, least {least:>11}, of {len(times)}"

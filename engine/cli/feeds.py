@@ -1,0 +1,28 @@
+"""What a network is run on when nobody gives it data: seeded random arrays."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.graph import Graph
+from ops.spec import FLOATS, Array, TensorSpec
+
+
+def random_feeds(graph: Graph, seed: int, given: Mapping[str, Array]) -> dict[str, Any]:
+    """An array for each input: the given one, else floats from a normal distribution, integers and bools from {0, 1}.
+
+    What an input gets does not depend on which others are given.
+    """
+    drawn = {name: _draw(var.spec, np.random.default_rng((seed, i))) for i, (name, var) in _numbered(graph)}
+    return drawn | dict(given)
+
+
+def _numbered(graph: Graph) -> list[tuple[int, tuple[str, Any]]]:
+    return list(enumerate(graph.inputs.items()))
+
+
+def _draw(spec: TensorSpec, random: np.random.Generator) -> Array:
+    if spec.dtype in FLOATS:
+        return np.asarray(random.standard_normal(spec.shape)).astype(spec.dtype)
+    return np.asarray(random.integers(0, 2, spec.shape)).astype(spec.dtype)

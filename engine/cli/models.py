@@ -1,0 +1,49 @@
+"""From the options of a command to a graph and what it is run on."""
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from engine.cli.feeds import random_feeds
+from engine.cli.files import read_array
+from engine.graph import Graph
+from engine.importers.onnx import load_onnx
+from engine.importers.onnx_file import read_model
+from engine.importers.onnx_weights import seed_weights
+from ops.spec import Array
+
+
+@frozen
+class Subject:
+    """What is run: `model` is the path or the onnx.ModelProto that the graph was imported from, for other engines."""
+
+    graph: Graph
+    model: Any
+    feeds: dict[str, Array]
+    constants: dict[str, Array]
+
+
+def load_graph(arguments: Namespace) -> Graph:
+    """The graph of FILE, to be planned."""
+    shapes, constants = dict(arguments.shape), _arrays(arguments.constant)
+    return load_onnx(arguments.file, shapes=shapes, constants=constants)
+
+
+def load_subject(arguments: Namespace) -> Subject:
+    """The graph of FILE with its weights, and an array for each input. Given arrays also tell shapes."""
+    given, constants = _arrays(arguments.input), _arrays(arguments.constant)
+    shapes = {name: array.shape for name, array in given.items()} | dict(arguments.shape)
+    model = weighted(arguments.file, arguments.weights, arguments.seed)
+    graph = load_onnx(model, shapes=shapes, constants=constants)
+    return Subject(graph, model, random_feeds(graph, arguments.seed, given), constants)
+
+
+def weighted(path: Path, weights: str, seed: int) -> Any:
+    """The path itself, or the model in it with seeded random weights."""
+    return path if weights == "file" else seed_weights(read_model(path).proto, seed)
+
+
+def _arrays(paths: list[tuple[str, Path]]) -> dict[str, Array]:
+    return {name: read_array(path) for name, path in paths}

@@ -1,0 +1,83 @@
+"""`arenaplan run`: run a model and show or keep its outputs."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.cli.common import add_json, add_model, add_planning, add_running, plan_options, positive, print_json
+from engine.cli.comparison import interleaved
+from engine.cli.files import write_arrays
+from engine.cli.models import Subject, load_subject
+from engine.cli.threads import limit_threads
+from engine.executable import Executable, compile_graph
+from engine.executor.poison import GUARD
+from ops.spec import Array
+
+NAME, HELP = "run", "run a model on given or random inputs"
+MODES = ("static", "dynamic", "poison")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Options of this subcommand."""
+    add_model(parser)
+    add_planning(parser)
+    add_running(parser)
+    parser.add_argument("--mode", choices=MODES, default="static", help="one arena, reference counting, or watched")
+    parser.add_argument(
+        "--runs", metavar="N", type=positive, default=1, help="timed runs, the first one in (default 1)"
+    )
+    parser.add_argument("-o", "--output", metavar="PATH", type=Path, help="write outputs to a folder or a .npz file")
+    add_json(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Prints or writes the outputs."""
+    subject = load_subject(arguments)
+    with limit_threads(arguments.threads):
+        executable = _compile(subject, arguments)
+        outputs = executable.run(subject.feeds)
+        (times,) = interleaved(arguments.runs, lambda: executable.run(subject.feeds, copy=False))
+    if arguments.output is not None:
+        write_arrays(arguments.output, outputs)
+    if arguments.json:
+        told = {"mode": arguments.mode, "runs": arguments.runs, f"{arguments.mode}_seconds": float(np.median(times))}
+        print_json(executable.report().to_json() | told | {"outputs": _statistics(outputs)})
+    elif arguments.output is None:
+        print(_table(outputs), end="")
+    return 0
+
+
+def _compile(subject: Subject, arguments: Namespace) -> Executable:
+    options = plan_options(arguments)
+    if arguments.mode == "poison":
+        options["padding"] = max(arguments.padding, GUARD)
+        return compile_graph(subject.graph, debug="poison", budget=arguments.budget, **options)
+    return compile_graph(subject.graph, mode=arguments.mode, budget=arguments.budget, **options)
+
+
+def _statistics(outputs: Mapping[str, Array]) -> list[dict[str, Any]]:
+    """Name, shape, dtype, and least, mean and greatest element (None where there is none, or no finite one)."""
+    found = []
+    with np.errstate(all="ignore"):
+        for name, array in outputs.items():
+            numbers = array.astype(np.float64)
+            values = {"min": numbers.min, "mean": numbers.mean, "max": numbers.max}
+            told = {key: _finite(float(value())) if array.size else None for key, value in values.items()}
+            found.append({"name": name, "shape": list(array.shape), "dtype": array.dtype.name} | told)
+    return found
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _table(outputs: Mapping[str, Array]) -> str:
+    rows = [("output", "shape", "dtype", "min", "mean", "max")]
+    for row in _statistics(outputs):
+        numbers = ("-" if row[key] is None else f"{row[key]:.6g}" for key in ("min", "mean", "max"))
+        rows.append((row["name"], "x".join(map(str, row["shape"])) or "scalar", row["dtype"], *numbers))
+    widths = [max(len(row[i]) for row in rows) for i in range(6)]
+    return "".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() + "\n" for row in rows)

@@ -1,0 +1,94 @@
+"""Reads an ONNX model into a graph."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+from attrs import frozen
+
+from engine.errors import ModelError
+from engine.graph import Graph
+from engine.importers.onnx_door import ModelProto
+from engine.importers.onnx_file import Model, read_model
+from engine.importers.onnx_functions import Functions
+from engine.importers.onnx_graph import NodeReader
+from engine.importers.onnx_inputs import Declared, declared, fixed_array, specs_of
+from engine.importers.onnx_scope import Scope, check_unique
+from engine.importers.onnx_unknown import check_operators
+from engine.importers.onnx_values import GraphBuilder, Value
+
+
+@frozen
+class _Given:
+    """What the caller says of the inputs."""
+
+    shapes: Mapping[str, Sequence[int]]
+    constants: Mapping[str, npt.ArrayLike]
+
+
+def load_onnx(
+    source: str | Path | ModelProto,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    constants: Mapping[str, npt.ArrayLike] | None = None,
+) -> Graph:
+    """The graph of an ONNX file (or of an onnx.ModelProto), operator sets 7 to the newest that onnx knows.
+
+    Vars have the names of ONNX's tensors. What depends on constants and shapes alone is computed at once and leaves no
+    operator. `shapes` fills in the dimensions that the model leaves open; `constants` fixes inputs that decide a shape.
+    An input that has an initializer is a constant, unless `shapes` names it. Raises ModelError, UnsupportedError,
+    CycleError, GraphError.
+    """
+    model = read_model(source)
+    functions = Functions.of(model.proto)
+    check_operators(model.proto, model.opsets, functions)
+    given = _Given(shapes or {}, constants or {})
+    inputs = _inputs(model.proto.graph, given)
+    graph = Graph(model.proto.graph.name or "graph")
+    builder = GraphBuilder(graph, _tensor_names(model.proto.graph))
+    scope = Scope(model.opsets, values=dict(_inputs_values(inputs, given, builder)))
+    reader = NodeReader(builder, functions, model.folder, model.proto.ir_version)
+    _mark_outputs(model, reader.graph(model.proto.graph, scope), builder)
+    return graph
+
+
+def _inputs(proto: Any, given: _Given) -> list[Declared]:
+    """Inputs that are fed or fixed. Those with an initializer are neither, unless the caller names them."""
+    names = [i.name for i in proto.input]
+    check_unique(names, "input")
+    for kind, named in (("shapes", given.shapes), ("constants", given.constants)):
+        unknown = sorted(set(named) - set(names))
+        if unknown:
+            raise ModelError(f"{kind} names {unknown[0]!r}, which is no input; the inputs are: {', '.join(names)}")
+    both = sorted(set(given.shapes) & set(given.constants))
+    if both:
+        raise ModelError(f"input {both[0]!r} is given a shape and fixed to an array at once")
+    initialized = {t.name for t in proto.initializer} - set(given.shapes) - set(given.constants)
+    return [declared(i) for i in proto.input if i.name not in initialized]
+
+
+def _inputs_values(inputs: Sequence[Declared], given: _Given, builder: GraphBuilder) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    fed = [one for one in inputs if one.name not in given.constants]
+    for one in inputs:
+        if one.name in given.constants:
+            values[one.name] = fixed_array(one, given.constants[one.name])
+            builder.label(values[one.name], one.name)
+    for name, spec in specs_of(fed, given.shapes).items():
+        values[name] = builder.graph.input(name, spec.shape, spec.dtype)
+    return values
+
+
+def _mark_outputs(model: Model, values: Sequence[Value], builder: GraphBuilder) -> None:
+    names = [o.name for o in model.proto.graph.output]
+    if not names:
+        raise ModelError(f"graph {builder.graph.name!r} has no outputs")
+    check_unique(names, "output")
+    for name, value in zip(names, values, strict=True):
+        builder.graph.output(builder.var(value), name)
+
+
+def _tensor_names(proto: Any) -> set[str]:
+    inputs = {i.name for i in proto.input} | {t.name for t in proto.initializer}
+    return inputs | {o for n in proto.node for o in n.output}

@@ -1,0 +1,45 @@
+"""The one place where the onnx package is imported, on first use: it is heavy, and most programs read no model."""
+
+import functools
+from typing import Any, cast
+
+ModelProto = Any
+"""An onnx.ModelProto. The protobuf classes are known only once onnx is loaded."""
+
+
+@functools.cache
+def onnx() -> Any:
+    """The onnx package."""
+    import onnx as package  # noqa: PLC0415 - heavy, see above
+
+    return package
+
+
+@functools.cache
+def decode_error() -> type[Exception]:
+    """What protobuf raises for bytes that are no message."""
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # noqa: PLC0415 - comes with onnx
+
+    return cast(type[Exception], DecodeError)
+
+
+def newest_opset() -> int:
+    """The newest version of the default operator set that the installed onnx package knows."""
+    return int(onnx().defs.onnx_opset_version())
+
+
+def check_node(proto: Any, domain: str, opsets: dict[str, int], ir_version: int) -> str:
+    """What onnx's own checker has against a node (counts, attributes, their types) as one line; empty when all is well.
+
+    Operators that a version has withdrawn are not looked at: some of them stand in models all the same.
+    """
+    package = onnx()
+    if package.defs.get_schema(proto.op_type, opsets[domain], domain).deprecated:
+        return ""
+    context = package.checker.C.CheckerContext()
+    context.ir_version, context.opset_imports = ir_version, opsets
+    try:
+        package.checker.check_node(proto, context)
+    except package.checker.ValidationError as error:
+        return str(error).strip().splitlines()[0]
+    return ""

@@ -1,0 +1,73 @@
+"""Reading an ONNX file into a message, with everything that can be wrong with a file."""
+
+from pathlib import Path
+
+from attrs import frozen
+
+from engine.errors import ModelError, UnsupportedError
+from engine.importers.onnx_door import ModelProto, decode_error, newest_opset, onnx
+
+OLDEST_OPSET = 7
+
+
+@frozen
+class Model:
+    """A message, and the folder where its external data may lie (None for a message that came without a file)."""
+
+    proto: ModelProto
+    folder: Path | None
+    opsets: dict[str, int]
+
+
+def read_model(source: str | Path | ModelProto) -> Model:
+    """Reads a path, or takes a message as it is. Raises ModelError, or UnsupportedError for an opset out of range."""
+    if isinstance(source, (str, Path)):
+        path = Path(source)
+        return _model(_parse(path), path.parent, str(path))
+    if not isinstance(source, onnx().ModelProto):
+        raise ModelError(f"a path or an onnx.ModelProto is wanted, not {type(source).__name__}")
+    return _model(source, None, "the model")
+
+
+def opsets_of(imports: ModelProto) -> dict[str, int]:
+    """Operator sets by domain, the default one under "". Raises UnsupportedError for a version that is out of range."""
+    found = {("" if entry.domain == "ai.onnx" else entry.domain): int(entry.version) for entry in imports}
+    version = found.get("")
+    if version is not None and not OLDEST_OPSET <= version <= newest_opset():
+        message = (
+            f"operator set ai.onnx version {version} is not supported; versions {OLDEST_OPSET} to {newest_opset()}"
+        )
+        raise UnsupportedError(f"{message} are")
+    return found
+
+
+def _parse(path: Path) -> ModelProto:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ModelError(f"{path}: there is no such file") from error
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read: {error}") from error
+    if not data:
+        raise ModelError(f"{path} is empty")
+    proto = onnx().ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except decode_error() as error:
+        raise ModelError(f"{path} is no ONNX file, or was cut short after {len(data)} bytes") from error
+    return proto
+
+
+def _model(proto: ModelProto, folder: Path | None, what: str) -> Model:
+    missing = [
+        name
+        for name, there in (
+            ("IR version", proto.ir_version > 0),
+            ("graph", proto.HasField("graph")),
+            ("operator set", len(proto.opset_import) > 0),
+        )
+        if not there
+    ]
+    if missing:
+        raise ModelError(f"{what} has no {', no '.join(missing)}: it is no ONNX model, or was cut short")
+    return Model(proto, folder, opsets_of(proto.opset_import))

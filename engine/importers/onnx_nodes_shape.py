@@ -1,0 +1,179 @@
+"""Converters of operators that give a tensor another shape, or repeat, cut and join tensors."""
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from engine.errors import ModelError
+from engine.importers.onnx_node import Converter, Node, direct
+from engine.importers.onnx_values import Value
+from ops.spec import normalize_axes, normalize_axis
+
+
+def _resolved(wanted: Sequence[int], shape: Sequence[int], allow_zero: bool) -> tuple[int, ...]:
+    """ONNX's target shape with 0 (as in the input) and -1 (what is left) filled in."""
+    if any(d == 0 and i >= len(shape) for i, d in enumerate(wanted)) and not allow_zero:
+        raise ModelError(f"shape {tuple(wanted)} keeps a dimension that shape {tuple(shape)} does not have")
+    dims = [shape[i] if d == 0 and not allow_zero else d for i, d in enumerate(wanted)]
+    if dims.count(-1) > 1 or any(d < -1 for d in dims):
+        raise ModelError(f"{tuple(wanted)} is no target shape: one -1 is allowed, no other negative number")
+    if -1 in dims:
+        rest, size = math.prod(d for d in dims if d != -1), math.prod(shape)
+        if not rest or size % rest:
+            raise ModelError(f"shape {tuple(shape)} does not fill {tuple(wanted)}")
+        dims[dims.index(-1)] = size // rest
+    return tuple(dims)
+
+
+def _reshape(node: Node) -> tuple[Value, ...]:
+    x = node.value(0)
+    shape = _resolved(node.integers(1, "shape"), x.shape, bool(node.attr("allowzero", 0)))
+    return node.last("reshape", x, shape=shape)
+
+
+def _flatten(node: Node) -> tuple[Value, ...]:
+    x = node.value(0)
+    axis, rank = node.attr("axis", 1), len(x.shape)
+    if not -rank <= axis <= rank:
+        raise ModelError(f"axis {axis} does not exist in a tensor of {rank} dimensions")
+    axis += rank if axis < 0 else 0
+    return node.last("reshape", x, shape=(math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
+
+
+def _squeeze(node: Node, axes: Sequence[int] | None) -> tuple[Value, ...]:
+    x = node.value(0)
+    gone = normalize_axes(axes, len(x.shape)) if axes is not None else [i for i, n in enumerate(x.shape) if n == 1]
+    kept = [i for i in gone if x.shape[i] != 1]
+    if kept:
+        raise ModelError(f"axis {kept[0]} of shape {x.shape} is longer than 1 and cannot be taken out")
+    return node.last("reshape", x, shape=tuple(n for i, n in enumerate(x.shape) if i not in gone))
+
+
+def _unsqueeze(node: Node, axes: Sequence[int]) -> tuple[Value, ...]:
+    x = node.value(0)
+    rank = len(x.shape) + len(axes)
+    new, old = set(normalize_axes(axes, rank)), iter(x.shape)
+    return node.last("reshape", x, shape=tuple(1 if i in new else next(old) for i in range(rank)))
+
+
+def _squeeze_attribute(node: Node) -> tuple[Value, ...]:
+    return _squeeze(node, node.attr("axes"))
+
+
+def _squeeze_input(node: Node) -> tuple[Value, ...]:
+    return _squeeze(node, node.optional_integers(1, "axes"))
+
+
+def _unsqueeze_attribute(node: Node) -> tuple[Value, ...]:
+    return _unsqueeze(node, node.attr("axes"))
+
+
+def _unsqueeze_input(node: Node) -> tuple[Value, ...]:
+    return _unsqueeze(node, node.integers(1, "axes"))
+
+
+def _transpose(node: Node) -> tuple[Value, ...]:
+    return node.last("transpose", node.value(0), perm=node.attr("perm"))
+
+
+def _concat(node: Node) -> tuple[Value, ...]:
+    return node.last("concat", *node.operands(), axis=node.attr("axis"))
+
+
+def _expand(node: Node) -> tuple[Value, ...]:
+    return node.last("expand", node.value(0), shape=node.integers(1, "shape"))
+
+
+def _tile(node: Node) -> tuple[Value, ...]:
+    return node.last("tile", node.value(0), repeats=node.integers(1, "repeats"))
+
+
+def _split(node: Node, sizes: Sequence[int] | None, even: bool) -> tuple[Value, ...]:
+    x, axis = node.value(0), node.attr("axis", 0)
+    length, count = x.shape[normalize_axis(axis, len(x.shape))], len(node.outputs)
+    if sizes is None:
+        part = -(-length // count)
+        if even and part * count != length:
+            raise ModelError(f"{length} elements along axis {axis} do not split into {count} equal parts")
+        sizes = [max(0, min(part, length - i * part)) for i in range(count)]
+    if len(sizes) != count:
+        raise ModelError(f"{len(sizes)} parts for {count} outputs")
+    return node.last("split", x, axis=axis, sizes=tuple(sizes))
+
+
+def _split_attribute(node: Node) -> tuple[Value, ...]:
+    return _split(node, node.attr("split"), even=True)
+
+
+def _split_input(node: Node) -> tuple[Value, ...]:
+    return _split(node, node.optional_integers(1, "split"), even=True)
+
+
+def _split_uneven(node: Node) -> tuple[Value, ...]:
+    """From opset 18 on the last of `num_outputs` parts may be shorter."""
+    sizes = node.optional_integers(1, "split")
+    if sizes is None and node.attr("num_outputs") != len(node.outputs):
+        raise ModelError(f"num_outputs is {node.attr('num_outputs')}, and there are {len(node.outputs)} outputs")
+    return _split(node, sizes, even=False)
+
+
+def _slice_attributes(node: Node) -> tuple[Value, ...]:
+    return node.last("slice", node.value(0), **node.given("starts", "ends", "axes"))
+
+
+def _slice_inputs(node: Node) -> tuple[Value, ...]:
+    return node.last(
+        "slice",
+        node.value(0),
+        starts=node.integers(1, "starts"),
+        ends=node.integers(2, "ends"),
+        axes=node.optional_integers(3, "axes"),
+        steps=node.optional_integers(4, "steps"),
+    )
+
+
+def _pad_attributes(node: Node) -> tuple[Value, ...]:
+    """Pad before opset 11."""
+    x, mode = node.value(0), node.attr("mode", "constant")
+    filling = (node.like(node.attr("value", 0.0), x),) if mode == "constant" else ()
+    return node.last("pad", x, *filling, pads=node.attr("pads"), mode=mode)
+
+
+def _pad_inputs(node: Node) -> tuple[Value, ...]:
+    x, mode = node.value(0), node.attr("mode", "constant")
+    pads = node.integers(1, "pads")
+    axes = node.optional_integers(3, "axes")
+    value = node.optional(2)
+    filling = (value,) if value is not None and mode == "constant" else ()
+    return node.last("pad", x, *filling, pads=_all_pads(pads, axes, len(x.shape)), mode=mode)
+
+
+def _all_pads(pads: Sequence[int], axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Pads of all axes, from pads of some."""
+    if axes is None:
+        return tuple(pads)
+    if len(pads) != 2 * len(axes):
+        raise ModelError(f"{len(pads)} pads for {len(axes)} axes; 2 an axis are wanted")
+    full = [0] * (2 * rank)
+    for i, axis in enumerate(normalize_axes(axes, rank)):
+        full[axis], full[axis + rank] = pads[i], pads[i + len(axes)]
+    return tuple(full)
+
+
+CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
+    {
+        "Reshape": ((5, _reshape),),
+        "Flatten": ((1, _flatten),),
+        "Squeeze": ((1, _squeeze_attribute), (13, _squeeze_input)),
+        "Unsqueeze": ((1, _unsqueeze_attribute), (13, _unsqueeze_input)),
+        "Transpose": ((1, _transpose),),
+        "Concat": ((4, _concat),),
+        "Expand": ((8, _expand),),
+        "Tile": ((6, _tile),),
+        "Split": ((2, _split_attribute), (13, _split_input), (18, _split_uneven)),
+        "Slice": ((1, _slice_attributes), (10, _slice_inputs)),
+        "Pad": ((2, _pad_attributes), (11, _pad_inputs)),
+        "DepthToSpace": ((1, direct("depth_to_space", blocksize=0, mode="DCR")),),
+        "SpaceToDepth": ((1, direct("space_to_depth", blocksize=0)),),
+    }
+)

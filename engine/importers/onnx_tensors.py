@@ -1,0 +1,95 @@
+"""ONNX tensors as numpy arrays: element types, lengths, and data that lies in other files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from engine.errors import ModelError, UnsupportedError
+from engine.importers.onnx_door import onnx
+from ops.errors import OpError
+from ops.spec import Array, TensorSpec
+
+_DTYPES: Final[Mapping[int, np.dtype[Any]]] = {
+    1: np.dtype("float32"),
+    2: np.dtype("uint8"),
+    3: np.dtype("int8"),
+    4: np.dtype("uint16"),
+    5: np.dtype("int16"),
+    6: np.dtype("int32"),
+    7: np.dtype("int64"),
+    9: np.dtype("bool"),
+    10: np.dtype("float16"),
+    11: np.dtype("float64"),
+    12: np.dtype("uint32"),
+    13: np.dtype("uint64"),
+}
+_EXTERNAL: Final = 1
+
+
+def dtype_of(code: int, what: str) -> np.dtype[Any]:
+    """The numpy dtype of an ONNX element type; `what` names the tensor. Raises UnsupportedError."""
+    if code in _DTYPES:
+        return _DTYPES[code]
+    names = onnx().TensorProto.DataType
+    shown = names.Name(code).lower() if code in names.values() else f"number {code}"
+    raise UnsupportedError(f"{what} has element type {shown}, which is not supported")
+
+
+def code_of(dtype: np.dtype[Any]) -> int:
+    """The ONNX element type of a numpy dtype."""
+    return next(code for code, known in _DTYPES.items() if known == dtype)
+
+
+def array_of(tensor: Any, what: str, folder: Path | None = None) -> Array:
+    """The data of a TensorProto; `folder` is where files with external data may lie. Raises ModelError."""
+    spec = _spec(tensor, what)
+    if tensor.data_location == _EXTERNAL:
+        _load_external(tensor, spec, what, folder)
+    try:
+        found: Array = np.asarray(onnx().numpy_helper.to_array(tensor))
+    except (ValueError, TypeError) as error:
+        raise ModelError(f"{what} does not hold the data of a {spec}: {_line(error)}") from error
+    if found.shape != spec.shape or found.dtype != spec.dtype:
+        raise ModelError(f"{what} does not hold the data of a {spec}")
+    return found
+
+
+def _spec(tensor: Any, what: str) -> TensorSpec:
+    dtype = dtype_of(tensor.data_type, what)
+    try:
+        return TensorSpec(tuple(tensor.dims), dtype)
+    except OpError as error:
+        raise ModelError(f"{what}: {error}") from error
+
+
+def _load_external(tensor: Any, spec: TensorSpec, what: str, folder: Path | None) -> None:
+    """Puts the bytes of the file into the tensor."""
+    if folder is None:
+        raise ModelError(f"{what} lies in a file beside the model: load the model by its path, not as a message")
+    path = _external_path(tensor, what, folder)
+    if path.stat().st_size < spec.nbytes:
+        raise ModelError(f"{what} needs {spec.nbytes} bytes; {path.name} has {path.stat().st_size}")
+    try:
+        onnx().external_data_helper.load_external_data_for_tensor(tensor, str(folder))
+    except (ValueError, OSError, onnx().checker.ValidationError) as error:
+        raise ModelError(f"{what} cannot be read from {path.name}: {_line(error)}") from error
+
+
+def _external_path(tensor: Any, what: str, folder: Path) -> Path:
+    """The file that a tensor names, which must lie below the folder of the model."""
+    location = {entry.key: entry.value for entry in tensor.external_data}.get("location", "")
+    named = Path(location)
+    if not location or "\0" in location or named.is_absolute() or ".." in named.parts:
+        raise ModelError(f"{what} names {location!r}, which is no file below the folder of the model")
+    path = (folder / named).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise ModelError(f"{what} names {location!r}, which leads out of the folder of the model")
+    if not path.is_file():
+        raise ModelError(f"{what} lies in {location!r}, and there is no such file beside the model")
+    return path
+
+
+def _line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
