@@ -128,8 +128,12 @@ def check_overwrites(schema: OpSchema, arrays: Sequence[Array], **attrs: Any) ->
 
 
 def scratch_bytes(thunk: Thunk) -> int:
-    """Most bytes that the second call of a thunk held above what was held before it."""
+    """Most bytes that the second call of a thunk held above what was held before it.
+
+    numpy's iterators own buffers of a fixed number of elements; they are made small, so that only arrays are seen.
+    """
     with np.errstate(all="ignore"):
+        np.setbufsize(16)
         thunk()
         tracemalloc.start()
         try:

@@ -1,0 +1,173 @@
+"""Activations with parameters of their own, or of few passes (ONNX Relu, LeakyRelu, PRelu, Clip, HardSwish ...)."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.attributes import Attribute, number
+from ops.blocks import Block, Passes, blocked
+from ops.elementwise import flops_per_element, like_input, over_any_like_output, require_one_dtype, ufunc_kernel, unary
+from ops.errors import ShapeError
+from ops.limits import constant, highest
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.spec import FLOATS, INTEGERS, NUMBERS, SIGNED, TensorSpec, broadcast_shapes
+
+
+def activation(
+    name: str, passes: Passes, summary: str, *, temporaries: int = 0, masks: int = 0, flops: int = 4, **defaults: float
+) -> OpSchema:
+    """A float activation computed block by block; `defaults` are its numeric attributes."""
+    return OpSchema(
+        name,
+        like_input(FLOATS),
+        (blocked(passes, temporaries=temporaries, masks=masks),),
+        attributes=tuple(Attribute(n, number, v) for n, v in defaults.items()),
+        overwrites=over_any_like_output,
+        cost=flops_per_element(flops),
+        summary=summary,
+    )
+
+
+def _relu(call: Binding) -> Thunk:
+    """numpy's clip does maximum(x, 0) in one pass with the least overhead; it keeps NaN as maximum does."""
+    dtype = call.y.dtype
+    top = constant(np.inf, dtype) if dtype in FLOATS else highest(dtype)
+    return partial(call.x.clip, constant(0, dtype), top, call.y)
+
+
+def _leaky_relu(block: Block) -> tuple[Thunk, ...]:
+    (low,), zero = block.temporaries, block.number(0)
+    return (
+        partial(np.minimum, block.x, zero, out=low),
+        partial(np.multiply, low, block.number(block.attrs["alpha"]), low),
+        partial(np.maximum, block.x, zero, out=block.y),
+        partial(np.add, block.y, low, block.y),
+    )
+
+
+def _infer_prelu(inputs: Specs, _: Attrs) -> Specs:
+    require_one_dtype(inputs, FLOATS | INTEGERS)
+    x, slope = inputs
+    if broadcast_shapes(x.shape, slope.shape) != x.shape:
+        raise ShapeError(f"slope of shape {slope.shape} does not broadcast to x of shape {x.shape}")
+    return (x,)
+
+
+def _prelu(block: Block) -> tuple[Thunk, ...]:
+    (x, slope), (low,), zero = block.inputs, block.temporaries, block.number(0)
+    return (
+        partial(np.minimum, x, zero, out=low),
+        partial(np.multiply, low, slope, low),
+        partial(np.maximum, x, zero, out=block.y),
+        partial(np.add, block.y, low, block.y),
+    )
+
+
+def _over_tensor(signature: Signature) -> tuple[Overwrite, ...]:
+    """x, unless it is so small that it might be a bound or a slope as well."""
+    return (Overwrite(0, 0),) if signature.x.size > 1 else ()
+
+
+def _infer_clip(inputs: Specs, _: Attrs) -> Specs:
+    require_one_dtype(inputs, NUMBERS)
+    for bound in inputs[1:]:
+        _require_single(bound)
+    return (inputs[0],)
+
+
+def _require_single(bound: TensorSpec) -> None:
+    if bound.size != 1 or bound.ndim > 1:
+        raise ShapeError(f"a bound of shape {bound.shape} is no scalar")
+
+
+def _clip(call: Binding) -> Thunk:
+    x, lo, hi = call.inputs
+    return partial(x.clip, lo.reshape(()), hi.reshape(()), call.y)
+
+
+def _thresholded_relu(block: Block) -> tuple[Thunk, ...]:
+    (low,) = block.masks
+    return (
+        partial(np.greater, block.x, block.number(block.attrs["alpha"]), low),
+        partial(np.logical_not, low, low),
+        partial(np.copyto, block.y, block.x),
+        partial(np.copyto, block.y, block.number(0), where=low),
+    )
+
+
+def _shrink(block: Block) -> tuple[Thunk, ...]:
+    (moved,), (far,) = block.temporaries, block.masks
+    edge, bias = block.attrs["lambd"], block.number(block.attrs["bias"])
+    return (
+        partial(moved.fill, 0),
+        partial(np.less, block.x, block.number(-edge), far),
+        partial(np.add, block.x, bias, moved, where=far),
+        partial(np.greater, block.x, block.number(edge), far),
+        partial(np.subtract, block.x, bias, moved, where=far),
+        partial(np.copyto, block.y, moved),
+    )
+
+
+def _hard_sigmoid(block: Block) -> tuple[Thunk, ...]:
+    y = block.y
+    return (
+        partial(np.multiply, block.x, block.number(block.attrs["alpha"]), y),
+        partial(np.add, y, block.number(block.attrs["beta"]), y),
+        partial(y.clip, block.number(0), block.number(1), y),
+    )
+
+
+def _hard_swish(block: Block) -> tuple[Thunk, ...]:
+    (gate,) = block.temporaries
+    return (
+        partial(np.divide, block.x, block.number(6), gate),
+        partial(np.add, gate, block.number(0.5), gate),
+        partial(gate.clip, block.number(0), block.number(1), gate),
+        partial(np.multiply, block.x, gate, block.y),
+    )
+
+
+def _softsign(block: Block) -> tuple[Thunk, ...]:
+    (scale,) = block.temporaries
+    return (
+        partial(np.absolute, block.x, scale),
+        partial(np.add, scale, block.number(1), scale),
+        partial(np.divide, block.x, scale, block.y),
+    )
+
+
+RELU = unary("relu", FLOATS | SIGNED, Kernel("clip", _relu), "max(x, 0); NaN stays NaN.")
+TANH = unary("tanh", FLOATS, ufunc_kernel(np.tanh), "Hyperbolic tangent.")
+PRELU = OpSchema(
+    "prelu",
+    _infer_prelu,
+    (blocked(_prelu, temporaries=1),),
+    (2, 2),
+    overwrites=_over_tensor,
+    cost=flops_per_element(4),
+    summary="x where x > 0, else slope * x; slope broadcasts to x.",
+)
+CLIP = OpSchema(
+    "clip",
+    _infer_clip,
+    (Kernel("clip", _clip),),
+    (3, 3),
+    overwrites=_over_tensor,
+    cost=flops_per_element(2),
+    summary="min(max(x, lo), hi) for scalars lo and hi; hi wins where lo is above it.",
+)
+LEAKY_RELU = activation("leaky_relu", _leaky_relu, "x where x > 0, else alpha * x.", temporaries=1, alpha=0.01)
+THRESHOLDED_RELU = activation("thresholded_relu", _thresholded_relu, "x above alpha, else 0.", masks=1, alpha=1.0)
+SHRINK = activation(
+    "shrink",
+    _shrink,
+    "x + bias below -lambd, x - bias above lambd, else 0.",
+    temporaries=1,
+    masks=1,
+    bias=0.0,
+    lambd=0.5,
+)
+HARD_SIGMOID = activation("hard_sigmoid", _hard_sigmoid, "min(max(alpha * x + beta, 0), 1)", alpha=0.2, beta=0.5)
+HARD_SWISH = activation("hard_swish", _hard_swish, "x * min(max(x / 6 + 1/2, 0), 1)", temporaries=1)
+SOFTSIGN = activation("softsign", _softsign, "x / (1 + |x|)", temporaries=1)
+OPS = (RELU, TANH, PRELU, CLIP, LEAKY_RELU, THRESHOLDED_RELU, SHRINK, HARD_SIGMOID, HARD_SWISH, SOFTSIGN)

@@ -1,0 +1,85 @@
+"""Arithmetic of two broadcast inputs (ONNX Add, Sub, Mul, Div, Mod, BitShift, BitwiseAnd, BitwiseOr, BitwiseXor)."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.attributes import Attribute, flag, one_of
+from ops.blocks import Block, blocked
+from ops.elementwise import binary, broadcast, over_any_like_output, ufunc_kernel
+from ops.schema import Binding, Kernel, OpSchema, Signature, Thunk
+from ops.spec import FLOATS, INTEGERS, NUMBERS, SIGNED, UNSIGNED
+
+_TRUE_DIVIDE = ufunc_kernel(np.divide)
+_FLOOR_DIVIDE = ufunc_kernel(np.floor_divide)
+
+
+def _truncated(block: Block) -> tuple[Thunk, ...]:
+    """a minus its C remainder divides exactly, so the quotient is the truncated one, as in C."""
+    (a, b), (whole,) = block.inputs, block.temporaries
+    return (
+        partial(np.fmod, a, b, whole),
+        partial(np.subtract, a, whole, whole),
+        partial(np.floor_divide, whole, b, block.y),
+    )
+
+
+def _is_signed(signature: Signature) -> bool:
+    return signature.y.dtype in SIGNED
+
+
+def _is_unsigned(signature: Signature) -> bool:
+    return signature.y.dtype in UNSIGNED
+
+
+def _is_float(signature: Signature) -> bool:
+    return signature.y.dtype in FLOATS
+
+
+def _mod(call: Binding) -> Thunk:
+    return partial(np.fmod if call.attrs["fmod"] else np.remainder, *call.inputs, call.y)
+
+
+def _bit_shift(call: Binding) -> Thunk:
+    shift = np.left_shift if call.attrs["direction"] == "LEFT" else np.right_shift
+    return partial(shift, *call.inputs, call.y)
+
+
+_TRUNCATE = blocked(_truncated, temporaries=1, name="truncate")
+ADD = binary("add", NUMBERS, ufunc_kernel(np.add), "a + b")
+SUB = binary("sub", NUMBERS, ufunc_kernel(np.subtract), "a - b")
+MUL = binary("mul", NUMBERS, ufunc_kernel(np.multiply), "a * b")
+DIV = OpSchema(
+    "div",
+    broadcast(NUMBERS),
+    (
+        Kernel("truncate", _TRUNCATE.bind, _TRUNCATE.workspace, supports=_is_signed),
+        Kernel("floor", _FLOOR_DIVIDE.bind, supports=_is_unsigned),
+        Kernel("numpy", _TRUE_DIVIDE.bind, supports=_is_float),
+    ),
+    (2, 2),
+    overwrites=over_any_like_output,
+    summary="a / b; integers are truncated toward zero, and give 0 where b is 0.",
+)
+MOD = OpSchema(
+    "mod",
+    broadcast(NUMBERS),
+    (Kernel("numpy", _mod),),
+    (2, 2),
+    (Attribute("fmod", flag, False),),
+    overwrites=over_any_like_output,
+    summary="Remainder of a / b with the sign of b, or (fmod) with the sign of a, as in C.",
+)
+BIT_SHIFT = OpSchema(
+    "bit_shift",
+    broadcast(UNSIGNED),
+    (Kernel("numpy", _bit_shift),),
+    (2, 2),
+    (Attribute("direction", one_of("LEFT", "RIGHT")),),
+    overwrites=over_any_like_output,
+    summary="a shifted by b bits; zeros come in.",
+)
+BITWISE_AND = binary("bitwise_and", INTEGERS, ufunc_kernel(np.bitwise_and), "Bits of a that b has too.")
+BITWISE_OR = binary("bitwise_or", INTEGERS, ufunc_kernel(np.bitwise_or), "Bits of a or b.")
+BITWISE_XOR = binary("bitwise_xor", INTEGERS, ufunc_kernel(np.bitwise_xor), "Bits of either a or b.")
+OPS = (ADD, SUB, MUL, DIV, MOD, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR)

@@ -1,0 +1,167 @@
+"""Reductions over axes (ONNX ReduceSum, ReduceMean, ReduceMax ... in their newest versions)."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from ops.blocks import Index, in_turn, working_dtype
+from ops.elementwise import Dtypes, require_dtype
+from ops.fold import ATTRIBUTES, Fold, Load, fold_cost, fold_rooms, kept_shape, mapped, reduced_axes, reduced_spec
+from ops.limits import constant, highest, lowest
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.spec import BOOL, FLOATS, INTEGERS, NUMBERS, Array, TensorSpec
+from ops.workspace import carve, dense_bytes
+
+Finish = Callable[[Array, int], tuple[Thunk, ...]]
+"""Passes over the folded rows; the number says how many elements went into each."""
+
+
+def _axes(signature: Signature) -> tuple[int, ...]:
+    return reduced_axes(signature.attrs, signature.x.ndim)
+
+
+def _rows(signature: Signature, dtype: np.dtype[Any]) -> TensorSpec:
+    return TensorSpec(kept_shape(signature.x.shape, _axes(signature)), dtype)
+
+
+def _reduction(name: str, kernel: Kernel, summary: str, dtypes: Dtypes = NUMBERS) -> OpSchema:
+    def infer(inputs: Specs, attrs: Attrs) -> Specs:
+        require_dtype(inputs[0], dtypes)
+        return (reduced_spec(inputs[0], attrs),)
+
+    return OpSchema(name, infer, (kernel,), attributes=ATTRIBUTES, cost=fold_cost, summary=summary)
+
+
+def _extreme(function: np.ufunc, empty: Callable[[np.dtype[Any]], Array]) -> Kernel:
+    """Nothing has no extreme: it gives `empty`."""
+
+    def bind(call: Binding) -> Thunk:
+        rows = call.y.reshape(_rows(call.signature, call.y.dtype).shape)
+        if not call.x.size:
+            return partial(rows.fill, empty(call.y.dtype))
+        return partial(function.reduce, call.x, _axes(call.signature), None, rows, keepdims=True)
+
+    return Kernel("numpy", bind)
+
+
+def _below_all(dtype: np.dtype[Any]) -> Array:
+    return constant(-np.inf, dtype) if dtype in FLOATS else lowest(dtype)
+
+
+def _above_all(dtype: np.dtype[Any]) -> Array:
+    return constant(np.inf, dtype) if dtype in FLOATS else highest(dtype)
+
+
+def _as_is(_: Array, __: int) -> tuple[Thunk, ...]:
+    return ()
+
+
+def _mean(rows: Array, count: int) -> tuple[Thunk, ...]:
+    return (partial(np.divide, rows, constant(count, rows.dtype), rows),)
+
+
+def _root(rows: Array, _: int) -> tuple[Thunk, ...]:
+    return (partial(np.sqrt, rows, rows),)
+
+
+def _log(rows: Array, _: int) -> tuple[Thunk, ...]:
+    return (partial(np.log, rows, rows),)
+
+
+@frozen
+class _Recipe:
+    """What is folded, with which function, and what becomes of it. Integers may have to be folded `in_floats`."""
+
+    function: np.ufunc = np.add
+    load: Load | None = None
+    finish: Finish = _as_is
+    in_floats: bool = False
+
+    def dtype(self, signature: Signature) -> np.dtype[Any]:
+        """The dtype of the fold."""
+        if self.in_floats and signature.x.dtype in INTEGERS:
+            return np.dtype("float64")
+        return working_dtype(signature.x.dtype)
+
+    def rooms(self, signature: Signature) -> tuple[TensorSpec, ...]:
+        """Specs of: the rows (empty where the output serves), a block, a part (empty where numpy folds in one go)."""
+        dtype = self.dtype(signature)
+        if dtype == signature.x.dtype:
+            none = TensorSpec((0,), dtype)
+            return (none, none, none) if self.load is None else (none, *fold_rooms(signature, dtype))
+        return (_rows(signature, dtype), *fold_rooms(signature, dtype))
+
+    def workspace(self, signature: Signature) -> int:
+        """Bytes of the rooms."""
+        return dense_bytes(*self.rooms(signature))
+
+    def bind(self, call: Binding) -> Thunk:
+        """The fold, then its end, then a store where it was done in another dtype."""
+        rows, block, part = carve(call.workspace, *self.rooms(call.signature))
+        y = call.y.reshape(_rows(call.signature, call.y.dtype).shape)
+        if rows.dtype == y.dtype:
+            rows = y
+        fold = Fold(call.x, _axes(call.signature), block, part)
+        steps = (*fold.steps(self.function, rows, self.load), *self.finish(rows, fold.count))
+        return in_turn(steps if rows is y else (*steps, partial(np.copyto, y, rows, casting="unsafe")))
+
+
+def _folding(name: str, recipe: _Recipe, summary: str) -> OpSchema:
+    return _reduction(name, Kernel("fold", recipe.bind, recipe.workspace), summary)
+
+
+_SHIFTED = _Recipe(load=mapped(np.exp), finish=_log, in_floats=True)
+
+
+def _shift(signature: Signature) -> TensorSpec:
+    return _rows(signature, _SHIFTED.dtype(signature))
+
+
+def _log_sum_exp_workspace(signature: Signature) -> int:
+    return dense_bytes(_shift(signature), *_SHIFTED.rooms(signature))
+
+
+def _log_sum_exp(call: Binding) -> Thunk:
+    """log(sum(exp(x - m))) + m with m = max(x), held to finite numbers: infinity minus itself would be NaN."""
+    m, rows, block, part = carve(call.workspace, _shift(call.signature), *_SHIFTED.rooms(call.signature))
+    y = call.y.reshape(m.shape)
+    if m.dtype == y.dtype:
+        rows = y
+
+    def load(source: Array, loaded: Array, where: Index) -> tuple[Thunk, ...]:
+        minus = partial(np.subtract, loaded, m[where], loaded)
+        return (partial(np.copyto, loaded, source), minus, partial(np.exp, loaded, loaded))
+
+    fold = Fold(call.x, _axes(call.signature), block, part)
+    steps: tuple[Thunk, ...] = (
+        *fold.steps(np.maximum, m),
+        partial(m.clip, lowest(m.dtype), highest(m.dtype), m),
+        *fold.steps(np.add, rows, load),
+        *_log(rows, fold.count),
+        partial(np.add, rows, m, rows),
+    )
+    return in_turn(steps if rows is y else (*steps, partial(np.copyto, y, rows, casting="unsafe")))
+
+
+_EXTREMES = NUMBERS | {BOOL}
+REDUCE_MAX = _reduction("reduce_max", _extreme(np.maximum, _below_all), "Largest element; NaN wins.", _EXTREMES)
+REDUCE_MIN = _reduction("reduce_min", _extreme(np.minimum, _above_all), "Smallest element; NaN wins.", _EXTREMES)
+REDUCE_SUM = _folding("reduce_sum", _Recipe(), "Sum.")
+REDUCE_PROD = _folding("reduce_prod", _Recipe(np.multiply), "Product.")
+REDUCE_MEAN = _folding("reduce_mean", _Recipe(finish=_mean, in_floats=True), "Mean; of integers, truncated.")
+REDUCE_L1 = _folding("reduce_l1", _Recipe(load=mapped(np.absolute)), "Sum of |x|.")
+REDUCE_SUM_SQUARE = _folding("reduce_sum_square", _Recipe(load=mapped(np.square)), "Sum of x squared.")
+REDUCE_L2 = _folding(
+    "reduce_l2", _Recipe(load=mapped(np.square), finish=_root, in_floats=True), "Root of the sum of x squared."
+)
+REDUCE_LOG_SUM = _folding("reduce_log_sum", _Recipe(finish=_log, in_floats=True), "log(sum(x))")
+REDUCE_LOG_SUM_EXP = _reduction(
+    "reduce_log_sum_exp", Kernel("fold", _log_sum_exp, _log_sum_exp_workspace), "log(sum(exp(x))), without overflow."
+)
+OPS = (
+    *(REDUCE_MAX, REDUCE_MIN, REDUCE_SUM, REDUCE_PROD, REDUCE_MEAN),
+    *(REDUCE_L1, REDUCE_L2, REDUCE_SUM_SQUARE, REDUCE_LOG_SUM, REDUCE_LOG_SUM_EXP),
+)

@@ -1,0 +1,151 @@
+"""Smooth activations (ONNX Sigmoid, Swish, Gelu, Elu, Selu, Celu, Softplus, Mish): exp, log1p, tanh, erf."""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ops.activation import activation
+from ops.attributes import Attribute, one_of
+from ops.blocks import Block, blocked
+from ops.compiled import erf
+from ops.elementwise import flops_per_element, like_input, over_any_like_output
+from ops.schema import OpSchema, Thunk
+from ops.spec import FLOATS, Array
+
+_SATURATED = 20.0
+"""tanh(softplus(x)) is 1 in float64 from here on."""
+
+
+def _sigmoid(block: Block) -> tuple[Thunk, ...]:
+    """exp overflows to infinity for very negative x, and 1 / infinity is the right answer: 0."""
+    y = block.y
+    return (
+        partial(np.negative, block.x, y),
+        partial(np.exp, y, y),
+        partial(np.add, y, block.number(1), y),
+        partial(np.reciprocal, y, y),
+    )
+
+
+def _swish(block: Block) -> tuple[Thunk, ...]:
+    (scale,) = block.temporaries
+    return (
+        partial(np.multiply, block.x, block.number(-block.attrs["alpha"]), scale),
+        partial(np.exp, scale, scale),
+        partial(np.add, scale, block.number(1), scale),
+        partial(np.divide, block.x, scale, block.y),
+    )
+
+
+def _gelu(block: Block) -> tuple[Thunk, ...]:
+    (gate,) = block.temporaries
+    half, one = block.number(0.5), block.number(1)
+    inner = _tanh_gate(block, gate) if block.attrs["approximate"] == "tanh" else _erf_gate(block, gate)
+    return (
+        *inner,
+        partial(np.add, gate, one, gate),
+        partial(np.multiply, gate, half, gate),
+        partial(np.multiply, block.x, gate, block.y),
+    )
+
+
+def _erf_gate(block: Block, gate: Array) -> tuple[Thunk, ...]:
+    """erf(x / sqrt(2))"""
+    return (
+        partial(np.multiply, block.x, block.number(math.sqrt(0.5)), gate),
+        partial(erf(gate.dtype), gate, gate),
+    )
+
+
+def _tanh_gate(block: Block, gate: Array) -> tuple[Thunk, ...]:
+    """tanh(sqrt(2 / pi) * (x + 0.044715 x^3))"""
+    slope = math.sqrt(2 / math.pi)
+    return (
+        partial(np.square, block.x, gate),
+        partial(np.multiply, gate, block.number(0.044715 * slope), gate),
+        partial(np.add, gate, block.number(slope), gate),
+        partial(np.multiply, gate, block.x, gate),
+        partial(np.tanh, gate, gate),
+    )
+
+
+def _exponential_below(block: Block, alpha: float, width: float = 1.0) -> tuple[Thunk, ...]:
+    """y = max(x, 0) + alpha * (exp(min(x, 0) / width) - 1)"""
+    (low,), zero = block.temporaries, block.number(0)
+    stretch = (partial(np.divide, low, block.number(width), low),) if width != 1.0 else ()
+    return (
+        partial(np.minimum, block.x, zero, out=low),
+        *stretch,
+        partial(np.expm1, low, low),
+        partial(np.multiply, low, block.number(alpha), low),
+        partial(np.maximum, block.x, zero, out=block.y),
+        partial(np.add, block.y, low, block.y),
+    )
+
+
+def _elu(block: Block) -> tuple[Thunk, ...]:
+    return _exponential_below(block, block.attrs["alpha"])
+
+
+def _selu(block: Block) -> tuple[Thunk, ...]:
+    scale = partial(np.multiply, block.y, block.number(block.attrs["gamma"]), block.y)
+    return (*_exponential_below(block, block.attrs["alpha"]), scale)
+
+
+def _celu(block: Block) -> tuple[Thunk, ...]:
+    return _exponential_below(block, block.attrs["alpha"], width=block.attrs["alpha"])
+
+
+def _softplus(block: Block) -> tuple[Thunk, ...]:
+    """max(x, 0) + log1p(exp(-|x|)): nothing overflows."""
+    (rest,) = block.temporaries
+    return (
+        partial(np.absolute, block.x, rest),
+        partial(np.negative, rest, rest),
+        partial(np.exp, rest, rest),
+        partial(np.log1p, rest, rest),
+        partial(np.maximum, block.x, block.number(0), out=block.y),
+        partial(np.add, block.y, rest, block.y),
+    )
+
+
+def _mish(block: Block) -> tuple[Thunk, ...]:
+    """tanh(log(1 + e)) is n / (n + 2) with n = e * (e + 2) and e = exp(x)."""
+    (n, scale), two = block.temporaries, block.number(2)
+    return (
+        partial(np.minimum, block.x, block.number(_SATURATED), out=n),
+        partial(np.exp, n, n),
+        partial(np.add, n, two, scale),
+        partial(np.multiply, n, scale, n),
+        partial(np.add, n, two, scale),
+        partial(np.divide, n, scale, n),
+        partial(np.multiply, block.x, n, block.y),
+    )
+
+
+SIGMOID = activation("sigmoid", _sigmoid, "1 / (1 + exp(-x))")
+SWISH = activation("swish", _swish, "x * sigmoid(alpha * x)", temporaries=1, flops=5, alpha=1.0)
+ELU = activation("elu", _elu, "x where x > 0, else alpha * (exp(x) - 1).", temporaries=1, alpha=1.0)
+SELU = activation(
+    "selu",
+    _selu,
+    "gamma * elu(x, alpha)",
+    temporaries=1,
+    flops=5,
+    alpha=1.67326319217681884765625,
+    gamma=1.05070102214813232421875,
+)
+CELU = activation("celu", _celu, "max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)", temporaries=1, flops=5, alpha=1.0)
+SOFTPLUS = activation("softplus", _softplus, "log(1 + exp(x))", temporaries=1, flops=5)
+MISH = activation("mish", _mish, "x * tanh(softplus(x))", temporaries=2, flops=7)
+GELU = OpSchema(
+    "gelu",
+    like_input(FLOATS),
+    (blocked(_gelu, temporaries=1),),
+    attributes=(Attribute("approximate", one_of("none", "tanh"), "none"),),
+    overwrites=over_any_like_output,
+    cost=flops_per_element(28),
+    summary="x times the normal distribution function of x, or its approximation through tanh.",
+)
+OPS = (SIGMOID, SWISH, GELU, ELU, SELU, CELU, SOFTPLUS, MISH)

@@ -1,0 +1,78 @@
+"""Sum, mean, minimum and maximum of any number of broadcast inputs (ONNX Sum, Mean, Min, Max)."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.blocks import Block, Passes, blocked
+from ops.elementwise import Dtypes, broadcast, over_any_like_output
+from ops.schema import Binding, Cost, Kernel, OpSchema, Signature, Thunk
+from ops.spec import FLOATS, NUMBERS
+
+_MOST_INPUTS = 2**31 - 1
+
+
+def _folded(function: np.ufunc, block: Block) -> tuple[Thunk, ...]:
+    """Folds into a temporary and copies once at the end: any input may lie where the output lies."""
+    (total,) = block.temporaries
+    rest = (partial(function, total, a, out=total) for a in block.inputs[1:])
+    return (partial(np.copyto, total, block.x), *rest, partial(np.copyto, block.y, total))
+
+
+def _sum(block: Block) -> tuple[Thunk, ...]:
+    return _folded(np.add, block)
+
+
+def _mean(block: Block) -> tuple[Thunk, ...]:
+    return (*_sum(block), partial(np.divide, block.y, block.number(len(block.inputs)), block.y))
+
+
+def _min(block: Block) -> tuple[Thunk, ...]:
+    return _folded(np.minimum, block)
+
+
+def _max(block: Block) -> tuple[Thunk, ...]:
+    return _folded(np.maximum, block)
+
+
+def _is_pair(signature: Signature) -> bool:
+    return len(signature.inputs) == 2
+
+
+def _is_single(signature: Signature) -> bool:
+    return len(signature.inputs) == 1
+
+
+def _copy(call: Binding) -> Thunk:
+    return partial(np.copyto, call.y, call.x)
+
+
+def _pair(function: np.ufunc, call: Binding) -> Thunk:
+    return partial(function, *call.inputs, out=call.y)
+
+
+def _cost(signature: Signature) -> Cost:
+    touched = sum(s.nbytes for s in (*signature.inputs, signature.y))
+    return Cost(len(signature.inputs) * signature.y.size, touched)
+
+
+def _variadic(name: str, dtypes: Dtypes, passes: Passes, pair: np.ufunc | None, summary: str) -> OpSchema:
+    """`pair` is the ufunc that does the whole work where there are two inputs."""
+    single = Kernel("copy", _copy, supports=_is_single)
+    pairs = () if pair is None else (Kernel("pair", partial(_pair, pair), supports=_is_pair),)
+    return OpSchema(
+        name,
+        broadcast(dtypes),
+        (single, *pairs, blocked(passes, temporaries=1)),
+        (1, _MOST_INPUTS),
+        overwrites=over_any_like_output,
+        cost=_cost,
+        summary=summary,
+    )
+
+
+SUM = _variadic("sum", NUMBERS, _sum, np.add, "Sum of all inputs.")
+MEAN = _variadic("mean", FLOATS, _mean, None, "Arithmetic mean of all inputs.")
+MIN = _variadic("min", NUMBERS, _min, np.minimum, "Smallest of all inputs; NaN wins.")
+MAX = _variadic("max", NUMBERS, _max, np.maximum, "Largest of all inputs; NaN wins.")
+OPS = (SUM, MEAN, MIN, MAX)

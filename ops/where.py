@@ -1,0 +1,46 @@
+"""Choice between two inputs, element by element (ONNX Where)."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.blocks import Block, blocked
+from ops.errors import DtypeError
+from ops.schema import Attrs, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.spec import BOOL, TensorSpec, broadcast_shapes
+
+
+def _infer(inputs: Specs, _: Attrs) -> Specs:
+    condition, x, y = inputs
+    if condition.dtype != BOOL:
+        raise DtypeError(f"the condition must be bool, not {condition.dtype}")
+    if x.dtype != y.dtype:
+        raise DtypeError(f"x is {x.dtype}, but y is {y.dtype}")
+    return (TensorSpec(broadcast_shapes(condition.shape, x.shape, y.shape), x.dtype),)
+
+
+def _choose(block: Block) -> tuple[Thunk, ...]:
+    """The other side is copied first, unless the output lies where x lies: then only into the gaps of x."""
+    condition, x, y = block.inputs
+    if not np.may_share_memory(x, block.y):
+        return (partial(np.copyto, block.y, y), partial(np.copyto, block.y, x, where=condition))
+    (gaps,) = block.masks
+    return (partial(np.logical_not, condition, gaps), partial(np.copyto, block.y, y, where=gaps))
+
+
+def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
+    """x or y, but no bool: it might be the condition itself."""
+    if signature.y.dtype == BOOL:
+        return ()
+    return tuple(Overwrite(0, i) for i in (1, 2) if signature.inputs[i] == signature.y)
+
+
+WHERE = OpSchema(
+    "where",
+    _infer,
+    (blocked(_choose, masks=1, widen=False),),
+    (3, 3),
+    overwrites=_overwrites,
+    summary="x where the condition holds, else y; all three broadcast.",
+)
+OPS = (WHERE,)
