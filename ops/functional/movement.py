@@ -16,9 +16,10 @@ from ops.pad import PAD
 from ops.scatter import SCATTER_ELEMENTS, SCATTER_ND
 from ops.spec import Array, normalize_axes
 from ops.tile import TILE
+from ops.top_k import TOP_K
 
 
-def concat(xs: Sequence[V | Array], axis: int = 0) -> V:
+def concat(xs: Sequence[V | Operand], axis: int = 0) -> V:
     """The operands one behind the other along `axis`."""
     return cast(V, apply(CONCAT, xs, axis=axis)[0])
 
@@ -100,6 +101,11 @@ def hardmax(x: V, axis: int = -1) -> V:
 def cum_sum(x: V, axis: int, exclusive: bool = False, reverse: bool = False) -> V:
     """Sums of the elements up to each along `axis`."""
     return apply1(CUM_SUM, x, axis=axis, exclusive=exclusive, reverse=reverse)
+
+
+def top_k(x: V, k: int, axis: int = -1, largest: bool = True) -> tuple[V, V]:
+    """The `k` greatest (or least) elements along `axis`, best first, and their int64 indices."""
+    return cast(tuple[V, V], apply(TOP_K, (x,), k=k, axis=axis, largest=largest))
 
 
 def reverse_sequence(x: V, lengths: Operand, batch_axis: int = 1, time_axis: int = 0) -> V:

@@ -1,0 +1,192 @@
+"""Functions on vars that look at, move and multiply elements, against numpy; run at once on a graph that evaluates."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import field, frozen
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.errors import ArityError, OpError, ShapeError
+from ops.functional import linalg, movement, views
+from ops.functional.indexing import Key, getitem
+from ops.schema import OpSchema, evaluate
+from ops.spec import Array, TensorSpec, spec_of
+
+
+class Eager:
+    """A graph that evaluates each operator as it is added, and counts."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def add(self, schema: OpSchema, inputs: Sequence["Value"], attrs: Mapping[str, Any]) -> tuple["Value", ...]:
+        self.names.append(schema.name)
+        return tuple(Value(y, self) for y in evaluate(schema, *(v.array for v in inputs), **attrs))
+
+    def constant(self, array: Any) -> "Value":
+        return Value(np.asarray(array), self)
+
+
+@frozen(eq=False)
+class Value:
+    """A var that has its elements already."""
+
+    array: Array
+    graph: Eager = field(factory=Eager)
+
+    @property
+    def spec(self) -> TensorSpec:
+        return spec_of(self.array)
+
+
+def value(*shape: int) -> Value:
+    return Value(np.arange(np.prod(shape, dtype=int)).astype(np.float32).reshape(shape))
+
+
+def same(got: Value, wanted: Any) -> None:
+    assert got.array.shape == np.shape(wanted)
+    assert np.array_equal(got.array, wanted)
+
+
+@st.composite
+def keys(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[Key, ...]:
+    """Anything numpy takes for this shape out of integers, slices, an ellipsis and new axes."""
+    bounds = st.none() | st.integers(-6, 6)
+    steps = st.none() | st.sampled_from([-2, -1, 1, 2])
+    found: list[Key] = []
+    for n in shape[: draw(st.integers(0, len(shape)))]:
+        picks = st.builds(slice, bounds, bounds, steps)
+        found.append(draw(picks | st.integers(-n, n - 1) if n else picks))
+    for new in draw(st.lists(st.sampled_from([None, None, ...]), max_size=2)):
+        if new is None or ... not in found:
+            found.insert(draw(st.integers(0, len(found))), new)
+    return tuple(found)
+
+
+@given(st.lists(st.integers(0, 4), max_size=3).map(tuple), st.data())
+def test_brackets_mean_what_they_mean_to_numpy(shape: tuple[int, ...], data: st.DataObject) -> None:
+    x = value(*shape)
+    key = data.draw(keys(shape))
+    try:
+        wanted = x.array[key]
+    except IndexError:
+        with pytest.raises(ShapeError):
+            getitem(x, key)
+    else:
+        same(getitem(x, key), wanted)
+
+
+def test_brackets_take_one_key_too_and_add_at_most_two_operators() -> None:
+    x = value(4, 3, 2)
+    same(getitem(x, 0), x.array[0])
+    same(getitem(x, slice(None, None, -1)), x.array[::-1])
+    same(getitem(x, ...), x.array)
+    assert x.graph.names == ["slice", "reshape", "slice", "identity"]
+
+
+@pytest.mark.parametrize("key", [4, -5, (0, 0, 0, 0), (..., ...), slice(None, None, 0), "a", 1.5, True])
+def test_brackets_refuse_what_numpy_refuses_and_masks(key: Any) -> None:
+    with pytest.raises(OpError):
+        getitem(value(4, 3, 2), key)
+
+
+X = value(2, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        (lambda: views.reshape(X, (3, -1)), X.array.reshape(3, 2)),
+        (lambda: views.reshape(X, (0, -1), zero_copies=True), X.array.reshape(2, 3)),
+        (lambda: views.flatten(X), X.array.reshape(2, 3)),
+        (lambda: views.flatten(X, 0), X.array.reshape(1, 6)),
+        (lambda: views.flatten(X, 3), X.array.reshape(6, 1)),
+        (lambda: views.flatten(X, -1), X.array.reshape(2, 3)),
+        (lambda: views.squeeze(X), X.array.squeeze()),
+        (lambda: views.squeeze(X, [-2]), X.array.squeeze(1)),
+        (lambda: views.unsqueeze(X, [0, -1]), X.array[None, ..., None]),
+        (lambda: views.transpose(X), X.array.T),
+        (lambda: views.transpose(X, [1, 0, 2]), X.array.transpose(1, 0, 2)),
+        (lambda: views.expand(X, (4, 1)), np.broadcast_to(X.array, (2, 4, 3))),
+        (lambda: views.slice(X, [1], [3], [-1]), X.array[..., 1:3]),
+        (lambda: views.identity(X), X.array),
+        (lambda: views.dropout(X), X.array),
+        (lambda: movement.concat([X, X.array], -1), np.concatenate([X.array, X.array], -1)),
+        (lambda: movement.stack([X, X], 1), np.stack([X.array, X.array], 1)),
+        (lambda: movement.stack([X, X], -1), np.stack([X.array, X.array], -1)),
+        (lambda: movement.tile(X, (2, 1, 2)), np.tile(X.array, (2, 1, 2))),
+        (
+            lambda: movement.pad(X, [1, 2], axes=[-1], value=9),
+            np.pad(X.array, [(0, 0)] * 2 + [(1, 2)], constant_values=9),
+        ),
+        (lambda: movement.pad(X, [1, 0, 0, 0, 0, 2], "edge"), np.pad(X.array, [(1, 0), (0, 0), (0, 2)], "edge")),
+        (lambda: movement.gather(X, np.array([2, -3]), 2), X.array[..., [2, 0]]),
+        (lambda: movement.gather(np.arange(9), Value(np.array([2, 3]))), [2, 3]),
+        (lambda: movement.gather_elements(X, np.array([[[2]], [[0]]]), 2), [[[2]], [[3]]]),
+        (lambda: movement.gather_nd(X, np.array([[1, 0]])), X.array[[1], [0]]),
+        (
+            lambda: movement.scatter_elements(X, np.array([[[2]]]), np.full((1, 1, 1), 7, np.float32), 2),
+            [[[0, 1, 7]], [[3, 4, 5]]],
+        ),
+        (
+            lambda: movement.scatter_nd(X, np.array([[1, 0, 0]]), np.full(1, 7, np.float32), "add"),
+            [[[0, 1, 2]], [[10, 4, 5]]],
+        ),
+        (lambda: movement.trilu(value(3, 3), upper=False), np.tril(value(3, 3).array)),
+        (lambda: movement.eye_like(value(2, 3), "int8", 1), np.eye(2, 3, 1)),
+        (lambda: movement.one_hot(Value(np.array([1, -1])), np.array([0, 5]), 3), [[0, 5, 0], [0, 0, 5]]),
+        (lambda: movement.hardmax(X), [[[0, 0, 1]], [[0, 0, 1]]]),
+        (lambda: movement.cum_sum(X, -1, exclusive=True), [[[0, 0, 1]], [[0, 3, 7]]]),
+        (lambda: movement.reverse_sequence(value(2, 2), np.array([2, 1])), [[2, 1], [0, 3]]),
+        (lambda: movement.top_k(X, 2)[1], [[[2, 1]], [[2, 1]]]),
+        (lambda: linalg.matmul(value(2, 3), value(3, 2)), value(2, 3).array @ value(3, 2).array),
+        (lambda: linalg.matmul(value(2, 3).array, value(3)), value(2, 3).array @ value(3).array),
+        (lambda: linalg.gemm(value(2, 3), value(4, 3), 1, trans_b=True), value(2, 3).array @ value(4, 3).array.T + 1),
+        (
+            lambda: linalg.gemm(value(3, 2), value(3, 4), alpha=2, trans_a=True),
+            2 * value(3, 2).array.T @ value(3, 4).array,
+        ),
+    ],
+)
+def test_functions_do_what_numpy_does(made: Callable[[], Value], wanted: Any) -> None:
+    same(made(), wanted)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 2, 3)])
+def test_linear_maps_the_last_axis(shape: tuple[int, ...]) -> None:
+    x, weight, bias = value(*shape), value(4, 3).array, value(4).array
+    same(linalg.linear(x, weight, bias), x.array @ weight.T + bias)
+    same(linalg.linear(x, weight), x.array @ weight.T)
+
+
+def test_split_takes_lengths_or_a_number_of_parts() -> None:
+    x = value(2, 5)
+    for part, wanted in zip(views.split(x, 3, 1), np.split(x.array, [2, 4], 1), strict=True):
+        same(part, wanted)
+    assert [p.spec.shape for p in views.split(x, (1, 4), -1)] == [(2, 1), (2, 4)]
+    assert [p.spec.shape[0] for p in views.split(x, 3)] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: views.flatten(X, 4),
+        lambda: views.squeeze(X, [0]),
+        lambda: views.unsqueeze(X, [0, 0]),
+        lambda: views.split(X, 0),
+        lambda: movement.pad(X, [1], axes=[0]),
+    ],
+)
+def test_what_does_not_fit_is_refused(wrong: Callable[[], object]) -> None:
+    with pytest.raises(ShapeError):
+        wrong()
+
+
+def test_a_var_is_wanted_among_the_operands() -> None:
+    with pytest.raises(ArityError, match="at least one operand must be a var"):
+        movement.concat([np.zeros(2), np.zeros(2)])
+    with pytest.raises(ArityError, match="at least one"):
+        movement.stack([])
