@@ -1,0 +1,66 @@
+"""Channels moved into blocks of pixels and back (ONNX DepthToSpace-13, SpaceToDepth-13)."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.attributes import Attribute, integer, one_of
+from ops.errors import AttributeValueError, ShapeError
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+
+_SIZE = Attribute("blocksize", integer)
+
+
+def _check(inputs: Specs, attrs: Attrs) -> None:
+    if inputs[0].ndim != 4:
+        raise ShapeError(f"data {inputs[0].shape} must have 4 dimensions: images, channels, height, width")
+    if attrs["blocksize"] < 1:
+        raise AttributeValueError(f"blocksize is {attrs['blocksize']}; at least 1 is wanted")
+
+
+def _infer_space(inputs: Specs, attrs: Attrs) -> Specs:
+    _check(inputs, attrs)
+    (n, c, h, w), b = inputs[0].shape, attrs["blocksize"]
+    if c % (b * b):
+        raise ShapeError(f"{c} channels are no multiple of {b} * {b}")
+    return (inputs[0].with_shape((n, c // (b * b), h * b, w * b)),)
+
+
+def _infer_depth(inputs: Specs, attrs: Attrs) -> Specs:
+    _check(inputs, attrs)
+    (n, c, h, w), b = inputs[0].shape, attrs["blocksize"]
+    if h % b or w % b:
+        raise ShapeError(f"{h} x {w} pixels cannot be cut into blocks of {b} x {b}")
+    return (inputs[0].with_shape((n, c * b * b, h // b, w // b)),)
+
+
+def _bind_space(call: Binding) -> Thunk:
+    (n, c, h, w), b = call.x.shape, call.attrs["blocksize"]
+    kept = c // (b * b)
+    target = call.y.reshape((n, kept, h, b, w, b))
+    if call.attrs["mode"] == "DCR":
+        return partial(np.copyto, target, call.x.reshape((n, b, b, kept, h, w)).transpose(0, 3, 4, 1, 5, 2))
+    return partial(np.copyto, target, call.x.reshape((n, kept, b, b, h, w)).transpose(0, 1, 4, 2, 5, 3))
+
+
+def _bind_depth(call: Binding) -> Thunk:
+    (n, c, h, w), b = call.x.shape, call.attrs["blocksize"]
+    source = call.x.reshape((n, c, h // b, b, w // b, b)).transpose(0, 3, 5, 1, 2, 4)
+    return partial(np.copyto, call.y.reshape(source.shape), source)
+
+
+DEPTH_TO_SPACE = OpSchema(
+    name="depth_to_space",
+    summary="(N, C, H, W) to (N, C / b / b, H * b, W * b), b = blocksize: channels become blocks of pixels.",
+    infer=_infer_space,
+    kernels=(Kernel("copy", _bind_space),),
+    attributes=(_SIZE, Attribute("mode", one_of("DCR", "CRD"), "DCR")),
+)
+SPACE_TO_DEPTH = OpSchema(
+    name="space_to_depth",
+    summary="(N, C, H, W) to (N, C * b * b, H / b, W / b), b = blocksize: blocks of pixels become channels.",
+    infer=_infer_depth,
+    kernels=(Kernel("copy", _bind_depth),),
+    attributes=(_SIZE,),
+)
+OPS = (DEPTH_TO_SPACE, SPACE_TO_DEPTH)

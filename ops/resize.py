@@ -1,0 +1,54 @@
+"""Resizing by interpolation, one axis after the other (ONNX Resize-19)."""
+
+import numpy as np
+
+from ops.attributes import Attribute, flag, integers, number, numbers, one_of
+from ops.errors import AttributeValueError, DtypeError, ShapeError
+from ops.resize_passes import INTERPOLATE, REPEAT
+from ops.resize_tables import COORDINATES, NEAREST
+from ops.schema import Attrs, Cost, OpSchema, Signature, Specs
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    sizes, scales, roi = attrs["sizes"], attrs["scales"], attrs["roi"]
+    if len(sizes) != x.ndim or min(sizes, default=0) < 0:
+        raise AttributeValueError(f"sizes {sizes} are not one size for each dimension of {x.shape}")
+    if scales and (len(scales) != x.ndim or min(scales) <= 0):
+        raise AttributeValueError(f"scales {scales} are not one positive number for each dimension of {x.shape}")
+    if roi and len(roi) != 2 * x.ndim:
+        raise AttributeValueError(f"roi {roi} is not one start and one end for each dimension of {x.shape}")
+    if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize" and not roi:
+        raise AttributeValueError("coordinate_transformation_mode tf_crop_and_resize needs a roi")
+    if x.size == 0 and np.prod(sizes) > 0:
+        raise ShapeError(f"an empty tensor {x.shape} cannot be resized to {sizes}")
+    if x.dtype == np.dtype(bool) and attrs["mode"] != "nearest":
+        raise DtypeError(f"mode {attrs['mode']} interpolates numbers, not {x.dtype}")
+    return (x.with_shape(sizes),)
+
+
+def _cost(signature: Signature) -> Cost:
+    taps = {"nearest": 1, "linear": 4, "cubic": 16}[signature.attrs["mode"]]
+    return Cost(taps * signature.y.size, signature.x.nbytes + signature.y.nbytes)
+
+
+RESIZE = OpSchema(
+    name="resize",
+    summary="x brought to `sizes` by interpolation; where `scales` are given, coordinates follow them.",
+    infer=_infer,
+    kernels=(REPEAT, INTERPOLATE),
+    attributes=(
+        Attribute("sizes", integers),
+        Attribute("scales", numbers, ()),
+        Attribute("mode", one_of("nearest", "linear", "cubic"), "nearest"),
+        Attribute("coordinate_transformation_mode", one_of(*COORDINATES), "half_pixel"),
+        Attribute("nearest_mode", one_of(*NEAREST), "round_prefer_floor"),
+        Attribute("cubic_coeff_a", number, -0.75),
+        Attribute("exclude_outside", flag, False),
+        Attribute("extrapolation_value", number, 0.0),
+        Attribute("roi", numbers, ()),
+        Attribute("antialias", flag, False),
+    ),
+    cost=_cost,
+)
+OPS = (RESIZE,)
