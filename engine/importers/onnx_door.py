@@ -43,3 +43,11 @@ def check_node(proto: Any, domain: str, opsets: dict[str, int], ir_version: int)
     except package.checker.ValidationError as error:
         return str(error).strip().splitlines()[0]
     return ""
+
+
+@functools.cache
+def backend_base() -> Any:
+    """The module onnx.backend.base, which `import onnx` alone does not load."""
+    import onnx.backend.base  # noqa: PLC0415 - heavy, see above
+
+    return onnx.backend.base

@@ -55,9 +55,12 @@ def substitute(proto: Any, actual: Mapping[str, Any]) -> Any:
     return copy
 
 
-def arguments(proto: Any, function: Any) -> dict[str, Any]:
-    """The attributes of a call: the node's own, else the function's defaults."""
-    return {a.name: a for a in (*function.attribute_proto, *proto.attribute)}
+def arguments(proto: Any, version: int, function: Any) -> dict[str, Any]:
+    """The attributes of a call: the node's own, else the defaults of the function or of onnx."""
+    schema = _schema(proto, version)
+    known = schema.attributes.values() if schema else ()
+    defaults = {a.name: a.default_value for a in known if a.default_value.name}
+    return defaults | {a.name: a for a in (*function.attribute_proto, *proto.attribute)}
 
 
 def _substitute_inside(attribute: Any, actual: Mapping[str, Any]) -> None:

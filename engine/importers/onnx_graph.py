@@ -51,10 +51,10 @@ class NodeReader:
             proto = substitute(protos[i], scope.arguments) if scope.arguments is not None else protos[i]
             values = self._node(proto, names[i], scope)
             for output, value in zip(proto.output, values, strict=False):
-                if output:
+                if output and value is not None:
                     self._bind(output, value, scope)
 
-    def _node(self, proto: Any, name: str, scope: Scope) -> tuple[Value, ...]:
+    def _node(self, proto: Any, name: str, scope: Scope) -> tuple[Value | None, ...]:
         what = f"node {name!r} ({proto.op_type})"
         inputs = tuple(scope.get(n) for n in proto.input)
         domain = "" if proto.domain == "ai.onnx" else proto.domain
@@ -89,19 +89,22 @@ class NodeReader:
 
     def _call(
         self, proto: Any, name: str, version: int, inputs: tuple[Value | None, ...], scope: Scope
-    ) -> tuple[Value, ...]:
-        """Reads the body of a function in place of its call."""
+    ) -> tuple[Value | None, ...]:
+        """Reads the body of a function in place of its call; None for outputs that nobody wants."""
         function = self.functions.body(proto, version, inputs)
         if function is None:
             raise UnsupportedError(f"operator {proto.op_type} is not supported with these inputs")
-        inner = _inner(scope, f"{name}/", opsets_of(function.opset_import), arguments=arguments(proto, function))
+        opsets = {**scope.opsets, **opsets_of(function.opset_import)}
+        inner = _inner(scope, f"{name}/", opsets, arguments=arguments(proto, version, function))
         given = (*inputs, *[None] * len(function.input))
         inner.values.update(zip(function.input, given, strict=False))
         self.nodes(function.node, inner)
-        wanted = len(proto.output)
-        return tuple(_output(o, inner) for o in function.output[:wanted])
+        pairs = zip(function.output, proto.output, strict=False)
+        return tuple(_output(o, inner) if wanted else None for o, wanted in pairs)
 
     def _check(self, proto: Any, domain: str, scope: Scope) -> None:
+        if any(a.HasField("g") for a in proto.attribute):
+            return  # onnx's checker wants to know the whole scope of a branch
         fault = check_node(proto, domain, dict(scope.opsets), self.ir_version)
         if fault:
             raise ModelError(fault)

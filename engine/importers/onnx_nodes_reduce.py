@@ -59,9 +59,12 @@ def _flattened(schema: str) -> Converter:
 
 
 def _lp_normalization(node: Node) -> tuple[Value, ...]:
+    """x by its norm along an axis. Where the norm is 0, so is x, and 1 is as good a divisor."""
     x, axis = node.value(0), node.attr("axis", -1)
     schema = "reduce_l1" if node.attr("p", 2) == 1 else "reduce_l2"
-    return node.last("div", x, node.step(schema, x, axes=(axis,), keepdims=True))
+    norm = node.step(schema, x, axes=(axis,), keepdims=True)
+    empty = node.step("equal", norm, node.like(0, norm))
+    return node.last("div", x, node.step("add", norm, node.step("cast", empty, to=x.dtype)))
 
 
 CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(

@@ -160,6 +160,19 @@ def _all_pads(pads: Sequence[int], axes: Sequence[int] | None, rank: int) -> tup
     return tuple(full)
 
 
+def _space_to_depth(node: Node) -> tuple[Value, ...]:
+    """From opset 28 on, CRD asks for the channel in front of the place inside the block."""
+    x, block = node.value(0), node.attr("blocksize")
+    if node.attr("mode", "DCR") == "DCR":
+        return node.last("space_to_depth", x, blocksize=block)
+    if len(x.shape) != 4 or block < 1 or x.shape[2] % block or x.shape[3] % block:
+        raise ModelError(f"blocks of {block} do not divide the two last dimensions of shape {x.shape}")
+    n, c, h, w = x.shape
+    cut = node.step("reshape", x, shape=(n, c, h // block, block, w // block, block))
+    turned = node.step("transpose", cut, perm=(0, 1, 3, 5, 2, 4))
+    return node.last("reshape", turned, shape=(n, c * block * block, h // block, w // block))
+
+
 CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
     {
         "Reshape": ((5, _reshape),),
@@ -174,6 +187,6 @@ CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProx
         "Slice": ((1, _slice_attributes), (10, _slice_inputs)),
         "Pad": ((2, _pad_attributes), (11, _pad_inputs)),
         "DepthToSpace": ((1, direct("depth_to_space", blocksize=0, mode="DCR")),),
-        "SpaceToDepth": ((1, direct("space_to_depth", blocksize=0)),),
+        "SpaceToDepth": ((1, _space_to_depth),),
     }
 )

@@ -1,0 +1,76 @@
+"""A backend in the sense of onnx.backend: what onnx's own test cases are run with.
+
+Those cases feed inputs that decide shapes as data, so a model is imported when its inputs are there, and such inputs
+are fixed to what is fed.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from engine.errors import ConstantNeededError, FeedError
+from engine.executable import compile_graph
+from engine.graph import Graph
+from engine.importers.onnx import load_onnx
+from engine.importers.onnx_door import ModelProto, backend_base
+from engine.importers.onnx_tensors import array_of
+from ops.spec import Array
+
+
+@frozen
+class Representation:
+    """A model that waits for its inputs."""
+
+    model: ModelProto
+
+    def run(self, inputs: Sequence[Any], **_: Any) -> tuple[Array, ...]:
+        """The outputs in the order of the model; `inputs` likewise, without those that have initializers."""
+        feeds = _named(self.model.graph, inputs)
+        graph = import_for(self.model, feeds)
+        return tuple(compile_graph(graph).run({n: feeds[n] for n in graph.inputs}).values())
+
+
+class Backend(backend_base().Backend):  # type: ignore[misc] # onnx is known only once it is loaded
+    """Runs models with arenaplan on the CPU."""
+
+    @classmethod
+    def prepare(cls, model: ModelProto, device: str = "CPU", **_: Any) -> Representation:
+        """Keeps the model; errors in it are raised when it runs."""
+        if not cls.supports_device(device):
+            raise FeedError(f"there is no device {device!r}; only CPU")
+        return Representation(model)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Only the CPU."""
+        return device == "CPU"
+
+
+def import_for(model: ModelProto, feeds: Mapping[str, Array]) -> Graph:
+    """The graph of a model for these very inputs: those that decide shapes become constants."""
+    fixed: dict[str, Array] = {}
+    while True:
+        shapes = {name: a.shape for name, a in feeds.items() if name not in fixed and hasattr(a, "shape")}
+        try:
+            return load_onnx(model, shapes=shapes, constants=fixed)
+        except ConstantNeededError as error:
+            fresh = [name for name in error.inputs if name not in fixed]
+            if not fresh:
+                raise
+            fixed.update({name: feeds[name] for name in fresh})
+
+
+def _named(graph: Any, inputs: Sequence[Any]) -> dict[str, Array]:
+    initialized = {t.name for t in graph.initializer}
+    names = [i.name for i in graph.input if i.name not in initialized]
+    if len(inputs) != len(names):
+        raise FeedError(f"{len(names)} inputs are wanted ({', '.join(names)}), not {len(inputs)}")
+    return {name: as_input(value) for name, value in zip(names, inputs, strict=True)}
+
+
+def as_input(value: Any) -> Any:
+    """A tensor of a test case, which may be a message, as an array; sequences stay what they are."""
+    if hasattr(value, "data_type") and hasattr(value, "dims"):
+        return array_of(value, "an input")
+    return value
