@@ -141,7 +141,9 @@ class _Judge:
     def _bytes(self, value: int) -> _Bytes:
         place = self.plan.places[value]
         key = (place.storage, -1 if place.storage is Storage.ARENA else place.owner)
-        return self.storages.setdefault(key, _Bytes())
+        if key not in self.storages:
+            self.storages[key] = _Bytes()
+        return self.storages[key]
 
     def _alias(self, stage: Alias) -> None:
         (operator,), (source,) = stage.operators, stage.inputs

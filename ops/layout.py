@@ -59,10 +59,14 @@ class Layout:
         return Layout(self.offset, shape, strides, self.itemsize)
 
     def slice(self, axis: int, start: int, length: int, step: int = 1) -> "Layout":
-        """`length` elements along `axis` from `start`, every `step`-th. Bounds are the caller's to keep."""
+        """`length` elements along `axis` from `start`, every `step`-th. Bounds are the caller's to keep.
+
+        An empty slice stays where it was: it has no first element that could lie further on.
+        """
         shape, strides = list(self.shape), list(self.strides)
-        offset = self.offset + (start * strides[axis] if length else 0)
+        first = start * strides[axis]
         shape[axis], strides[axis] = length, strides[axis] * step
+        offset = self.offset if 0 in shape else self.offset + first
         return Layout(offset, tuple(shape), tuple(strides), self.itemsize)
 
     def expand(self, shape: Shape) -> "Layout":

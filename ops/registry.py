@@ -3,9 +3,43 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from ops.activation import OPS as ACTIVATION
+from ops.arg import OPS as ARG
+from ops.batch_norm import OPS as BATCH_NORM
+from ops.binary import OPS as BINARY
+from ops.cast import OPS as CAST
+from ops.comparison import OPS as COMPARISON
+from ops.concat import OPS as CONCAT
+from ops.conv import OPS as CONV
+from ops.conv_transpose import OPS as CONV_TRANSPOSE
+from ops.copy import OPS as COPY
+from ops.cumulative import OPS as CUMULATIVE
+from ops.depth import OPS as DEPTH
 from ops.errors import DuplicateOperatorError, UnknownOperatorError
+from ops.gather import OPS as GATHER
+from ops.gemm import OPS as GEMM
+from ops.generate import OPS as GENERATE
+from ops.global_pool import OPS as GLOBAL_POOL
+from ops.lrn import OPS as LRN
+from ops.matmul import OPS as MATMUL
+from ops.norm import OPS as NORM
+from ops.pad import OPS as PAD
+from ops.pool import OPS as POOL
+from ops.power import OPS as POWER
+from ops.reduce import OPS as REDUCE
+from ops.reshape import OPS as RESHAPE
+from ops.resize import OPS as RESIZE
+from ops.scatter import OPS as SCATTER
 from ops.schema import OpSchema
-from ops.softmax import OPS as SOFTMAX_OPS
+from ops.slicing import OPS as SLICING
+from ops.smooth import OPS as SMOOTH
+from ops.softmax import OPS as SOFTMAX
+from ops.tile import OPS as TILE
+from ops.top_k import OPS as TOP_K
+from ops.unary import OPS as UNARY
+from ops.variadic import OPS as VARIADIC
+from ops.views import OPS as VIEWS
+from ops.where import OPS as WHERE
 
 
 def index(*families: Iterable[OpSchema]) -> Mapping[str, OpSchema]:
@@ -19,7 +53,43 @@ def index(*families: Iterable[OpSchema]) -> Mapping[str, OpSchema]:
     return MappingProxyType(found)
 
 
-REGISTRY = index(SOFTMAX_OPS)
+REGISTRY = index(
+    ACTIVATION,
+    ARG,
+    BATCH_NORM,
+    BINARY,
+    CAST,
+    COMPARISON,
+    CONCAT,
+    CONV,
+    CONV_TRANSPOSE,
+    COPY,
+    CUMULATIVE,
+    DEPTH,
+    GATHER,
+    GEMM,
+    GENERATE,
+    GLOBAL_POOL,
+    LRN,
+    MATMUL,
+    NORM,
+    PAD,
+    POOL,
+    POWER,
+    REDUCE,
+    RESHAPE,
+    RESIZE,
+    SCATTER,
+    SLICING,
+    SMOOTH,
+    SOFTMAX,
+    TILE,
+    TOP_K,
+    UNARY,
+    VARIADIC,
+    VIEWS,
+    WHERE,
+)
 """Every operator of this package."""
 
 

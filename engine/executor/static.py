@@ -67,8 +67,10 @@ class StaticExecutor:
             self._feed(arrays)
             bound = self._bind_outputs(outs, arrays)
             self.execute()
-            rest = {n: v for n, v in lowered.outputs.items() if n not in bound}
-            return bound | {n: self._fetch(v, outs.get(n), copy) for n, v in rest.items()}
+            return {
+                name: bound[name] if name in bound else self._fetch(value, outs.get(name), copy)
+                for name, value in lowered.outputs.items()
+            }
 
     def execute(self) -> None:
         """Calls the kernels, nothing else. Raises KernelError naming the operator that failed."""

@@ -1,0 +1,212 @@
+"""Compiling and running: options, budgets, what callers may feed, what a run allocates."""
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine
+import ops
+from engine import Graph, Var
+from engine.errors import BudgetError, FeedError, GraphError, KernelError, OptionError, PoisonError
+from engine.executable import MODES
+from engine.executor.static import StaticExecutor
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+
+
+def _net(width: int = 64) -> Graph:
+    graph = Graph("net")
+    x = graph.input("x", (4, width))
+    w = np.eye(width, dtype=np.float32)
+    graph.output(ops.softmax(ops.relu(x @ w) + 1), "y")
+    return graph
+
+
+def _feed(width: int = 64) -> dict[str, np.ndarray[Any, Any]]:
+    return {"x": np.random.default_rng(0).normal(size=(4, width)).astype(np.float32)}
+
+
+def test_keywords_and_feeds_are_the_same() -> None:
+    exe = engine.compile(_net())
+    np.testing.assert_array_equal(exe(**_feed())["y"], exe.run(_feed())["y"])
+
+
+def test_a_budget_that_is_too_small_fails_with_three_numbers_and_the_tensors_at_the_peak() -> None:
+    with pytest.raises(BudgetError, match="bytes too much") as caught:
+        engine.compile(_net(), budget="1 KiB")
+    error = caught.value
+    assert error.available == 1024 and error.excess == error.required - 1024 > 0
+    assert "matmul_0" in str(error) and str(error.required) in str(error)
+
+
+def test_a_budget_that_fits_is_no_error() -> None:
+    plan = engine.make_plan(_net())
+    assert engine.compile(_net(), budget=plan.arena_bytes).arena_bytes == plan.arena_bytes
+
+
+def test_out_arrays_are_written_in_place() -> None:
+    out = np.zeros((4, 64), np.float32)
+    found = engine.compile(_net()).run(_feed(), out={"y": out})
+    assert found["y"] is out and out.sum() == pytest.approx(4)
+
+
+def test_without_copy_the_result_is_a_view_of_the_arena() -> None:
+    exe = engine.compile(_net())
+    assert isinstance(exe.executor, StaticExecutor)
+    found = exe.run(_feed(), copy=False)["y"]
+    assert np.shares_memory(found, exe.executor.arena)
+
+
+@pytest.mark.parametrize(
+    ("feeds", "message"),
+    [
+        ({}, "input 'x' is missing"),
+        ({"x": np.zeros((4, 64), np.float32), "z": 1}, "no input 'z'; there are: 'x'"),
+        ({"x": np.zeros((4, 63), np.float32)}, r"shape \(4, 63\), but \(4, 64\) is expected"),
+        ({"x": np.zeros((4, 64))}, "element type float64, but float32 is expected"),
+        ({"x": "a word"}, "is no array"),
+    ],
+)
+def test_a_wrong_feed_is_one_clear_error(feeds: dict[str, Any], message: str) -> None:
+    with pytest.raises(FeedError, match=message):
+        engine.compile(_net()).run(feeds)
+
+
+def test_out_must_fit() -> None:
+    exe = engine.compile(_net())
+    frozen = np.zeros((4, 64), np.float32)
+    frozen.flags.writeable = False
+    for out, message in [
+        ({"z": 1}, "no output 'z'"),
+        ({"y": [1]}, "must be a numpy array"),
+        ({"y": frozen}, "read-only"),
+    ]:
+        with pytest.raises(FeedError, match=message):
+            exe.run(_feed(), out=out)  # type: ignore[arg-type]
+
+
+def test_feeds_may_have_dlpack_or_array() -> None:
+    class Tensor:
+        def __init__(self, array: np.ndarray[Any, Any]) -> None:
+            self.held = array
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+            return self.held
+
+    class Capsule:
+        def __init__(self, array: np.ndarray[Any, Any]) -> None:
+            self.held = array
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return self.held.__dlpack__(**options)
+
+        def __dlpack_device__(self) -> Any:
+            return self.held.__dlpack_device__()
+
+    exe, x = engine.compile(_net()), _feed()["x"]
+    for given in (Tensor(x), Capsule(x), x.tolist()):
+        np.testing.assert_array_equal(exe.run({"x": given})["y"], exe.run({"x": x})["y"])
+
+
+def test_wrong_options_are_named() -> None:
+    with pytest.raises(OptionError, match="no power of two"):
+        engine.compile(_net(), alignment=48)
+    with pytest.raises(OptionError, match="mode 'fast' is unknown"):
+        engine.compile(_net(), mode="fast")
+    with pytest.raises(OptionError, match="no input or output 'q'"):
+        engine.compile(_net(), bound=("q",))
+    with pytest.raises(OptionError, match="is no size"):
+        engine.compile(_net(), budget="much")
+    with pytest.raises(GraphError, match="has no outputs"):
+        engine.compile(Graph("empty"))
+
+
+def test_a_bound_output_that_shares_bytes_with_a_bound_input_is_refused() -> None:
+    feed = _feed()
+    with pytest.raises(FeedError, match="shares bytes"):
+        engine.compile(_net(), bound=("x", "y")).run(feed, out={"y": feed["x"]})
+
+
+def _square(build: Callable[[Var], Var]) -> Graph:
+    graph = Graph()
+    graph.output(build(graph.input("x", (64, 64))))
+    return graph
+
+
+def test_each_way_of_saving_memory_saves_some() -> None:
+    viewed = _square(lambda x: x @ ops.transpose(x))
+    overwritten = _square(lambda x: ops.neg(ops.relu(x)))
+    reused = _square(lambda x: x @ x @ x @ x)
+    tensor = 64 * 64 * 4
+    assert [engine.make_plan(g).arena_bytes // tensor for g in (viewed, overwritten, reused)] == [2, 1, 3]
+    assert engine.make_plan(viewed, views=False).arena_bytes == 3 * tensor
+    assert engine.make_plan(overwritten, overwrite=False).arena_bytes == 2 * tensor
+    assert engine.make_plan(reused, reuse=False).arena_bytes == 4 * tensor
+
+
+def test_a_static_run_allocates_no_array() -> None:
+    exe, feed = engine.compile(_net(512)), _feed(512)
+    out = {"y": np.empty((4, 512), np.float32)}
+    exe.run(feed, out=out)
+    tracemalloc.start()
+    before = _numpy_bytes()
+    tracemalloc.reset_peak()
+    exe.run(feed, out=out)
+    peak = tracemalloc.get_traced_memory()[1] - tracemalloc.get_traced_memory()[0]
+    grown = _numpy_bytes() - before
+    tracemalloc.stop()
+    assert grown == 0 and peak < 16 * 1024
+
+
+def _numpy_bytes() -> int:
+    only = tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_domain)
+    return sum(t.size for t in tracemalloc.take_snapshot().filter_traces([only]).traces)
+
+
+def _schema(name: str, bind: Any) -> OpSchema:
+    def infer(specs: Specs, _: Attrs) -> Specs:
+        return specs
+
+    return OpSchema(name, infer, (Kernel("numpy", bind),))
+
+
+def test_a_kernel_that_fails_is_named() -> None:
+    def bind(_: Binding) -> Thunk:
+        def run() -> None:
+            raise IndexError("row 7 of 4")
+
+        return run
+
+    graph = Graph()
+    graph.output(graph.add(_schema("bad", bind), [ops.neg(graph.input("x", (4,)))], name="gather_7")[0])
+    for mode in MODES:
+        with pytest.raises(KernelError, match=r"operator 'gather_7' failed on .*: row 7 of 4"):
+            engine.compile(graph, mode=mode).run({"x": np.zeros(4, np.float32)})
+
+
+def test_poison_mode_names_the_operator_that_writes_outside() -> None:
+    def bind(call: Binding) -> Thunk:
+        longer = np.lib.stride_tricks.as_strided(call.y, (call.y.size + 1,), (4,))
+
+        def run() -> None:
+            longer[:] = 1
+
+        return run
+
+    graph = Graph()
+    graph.output(graph.add(_schema("spill", bind), [graph.input("x", (16,))], name="spiller")[0])
+    with pytest.raises(PoisonError, match="operator 'spiller' wrote byte"):
+        engine.compile(graph, debug="poison").run({"x": np.zeros(16, np.float32)})
+
+
+def test_a_long_chain_meets_no_recursion_limit() -> None:
+    graph = Graph()
+    x = graph.input("x", (4,))
+    for _ in range(5000):
+        x = ops.neg(x)
+    graph.output(x, "y")
+    exe = engine.compile(graph)
+    assert exe.arena_bytes <= 128
+    np.testing.assert_array_equal(exe.run({"x": np.arange(4, dtype=np.float32)})["y"], np.arange(4))

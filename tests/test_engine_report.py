@@ -1,0 +1,59 @@
+"""The report adds up, on random graphs and on one whose numbers are known by hand."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+import ops
+from engine import Graph
+from engine.units import format_bytes, parse_bytes
+from tests.graphs import graphs
+
+
+@settings(max_examples=80, deadline=None)
+@given(graphs(), st.sampled_from([16, 64]))
+def test_the_arena_is_what_lives_at_the_peak_and_what_is_idle_then(graph: Graph, alignment: int) -> None:
+    found = engine.make_plan(graph, alignment=alignment).report()
+    assert found.arena_bytes == found.peak_bytes + found.alignment_loss + found.fragmentation
+    assert sum(t.bytes for t in found.peak_tensors) == found.peak_bytes
+    assert found.peak_bytes <= found.lower_bound <= found.arena_bytes
+    assert found.arena_without_workspace <= found.arena_bytes or found.status != "optimal"
+    assert found.dynamic_peak_bytes <= found.naive_bytes
+    json.dumps(found.to_json())
+
+
+def test_numbers_of_a_small_network_by_hand() -> None:
+    graph = Graph("hand")
+    x = graph.input("x", (16, 16))
+    y = ops.neg(x)
+    graph.output(ops.concat([y, ops.abs(y)], axis=0), "y")
+    found = engine.make_plan(graph).report()
+    assert (found.naive_bytes, found.operators) == (1024 * 3 + 2048, 3)
+    assert found.dynamic_peak_bytes == 1024 * 2 + 2048
+    assert found.arena_bytes == found.lower_bound == 4096
+    assert [(t.name, t.bytes, t.share) for t in found.peak_tensors] == [
+        ("concat_0", 2048, 0.5),
+        ("neg_0", 1024, 0.25),
+        ("abs_0", 1024, 0.25),
+    ]
+
+
+def test_the_text_is_readable_and_names_the_peak() -> None:
+    graph = Graph("hand")
+    graph.output(ops.neg(graph.input("x", (256,))), "y")
+    text = str(engine.make_plan(graph).report())
+    assert "hand: 1 operators" in text and "met: no plan is smaller" in text and "1024 B" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("8 MiB", 8 << 20), ("512kb", 512000), (7, 7), ("1.5 GiB", 3 << 29), ("64", 64)]
+)
+def test_sizes_are_read(text: int | str, size: int) -> None:
+    assert parse_bytes(text) == size
+
+
+def test_sizes_are_written_with_a_unit() -> None:
+    assert [format_bytes(n) for n in (0, 1023, 1024, 3 << 19)] == ["0 B", "1023 B", "1.00 KiB", "1.50 MiB"]
