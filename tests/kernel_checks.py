@@ -2,6 +2,7 @@
 
 import tracemalloc
 from collections.abc import Iterator, Sequence
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -51,14 +52,18 @@ def run(kernel: Kernel, signature: Signature, inputs: Sequence[Array]) -> tuple[
     return outputs
 
 
+def _every(step: int, ndim: int) -> tuple[slice | EllipsisType, ...]:
+    return (*(slice(None, None, step) for _ in range(ndim)), ...)
+
+
 def strided_copies(array: Array) -> Iterator[Array]:
     """The same elements stored otherwise: axes reversed, every second element, backwards."""
     yield np.array(array.T, order="C").T
     gaps = garbage(TensorSpec(tuple(2 * n for n in array.shape), array.dtype))
-    every_second = gaps[tuple(slice(None, None, 2) for _ in array.shape)]
+    every_second = gaps[_every(2, array.ndim)]
     every_second[...] = array
     yield every_second
-    backwards = tuple(slice(None, None, -1) for _ in array.shape)
+    backwards = _every(-1, array.ndim)
     yield np.array(array[backwards], order="C")[backwards]
 
 
