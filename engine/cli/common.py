@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from allocator.solvers import STRATEGIES
+from allocator.solvers import BEST, STRATEGIES
 from engine.cli.threads import AS_THEY_ARE
 from engine.errors import OptionError
 from engine.executable import PlanOptions
 from engine.units import parse_bytes
 
-BEST = "best"
 STRATEGY_CHOICES = (BEST, *STRATEGIES)
+
+UNLIMITED = 2**63 - 1
+"""A budget that every plan keeps."""
 
 
 def add_model(parser: ArgumentParser) -> None:
@@ -53,7 +55,7 @@ def add_solving(parser: ArgumentParser) -> None:
         "--strategy", choices=STRATEGY_CHOICES, default=BEST, help="how addresses are found (default best: of all)"
     )
     parser.add_argument(
-        "--budget", metavar="SIZE", type=size, default="", help='most bytes of the arena, such as "8 MiB"; else exit 3'
+        "--budget", metavar="SIZE", type=size, default=UNLIMITED, help='most bytes of the arena, such as "8 MiB"'
     )
     parser.add_argument("--seed", metavar="N", type=count, default=0, help="of everything random (default 0)")
 

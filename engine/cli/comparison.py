@@ -12,6 +12,7 @@ from engine.executable import Executable, PlanOptions, compile_graph
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.poison import GUARD
 from engine.graph import Graph
+from engine.plan import ExecutionPlan
 from engine.report import Report
 from ops.spec import Array
 
@@ -20,6 +21,7 @@ from ops.spec import Array
 class Comparison:
     """Times are seconds of each run, taken in turn. `measured_peak_bytes` was counted by the dynamic executor."""
 
+    plan: ExecutionPlan
     report: Report
     outputs: Mapping[str, Array]
     outputs_equal: bool
@@ -69,7 +71,7 @@ def compare_graph(
             f"the dynamic run had {measured} bytes at its peak, not {found.dynamic_peak_bytes} as predicted"
         )
     times = interleaved(runs, lambda: static.run(feeds, copy=False), lambda: dynamic.run(feeds, copy=False))
-    return Comparison(found, outputs, equal, measured, *times)
+    return Comparison(static.plan, found, outputs, equal, measured, *times)
 
 
 def interleaved(runs: int, *functions: Callable[[], object]) -> list[tuple[float, ...]]:

@@ -1,5 +1,6 @@
 """Files that are there whole or not at all, and arrays that are read from files."""
 
+import errno
 import io
 import os
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ def write_file(path: Path, content: bytes) -> None:
     if target.exists() and not target.is_file():
         target.write_bytes(content)
         return
+    _check_parent(target)
     with TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as stage:
         staged = Path(stage) / "content"
         staged.write_bytes(content)
@@ -34,6 +36,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
         np.savez(content, allow_pickle=False, **_by_file_name(arrays, ""))
         write_file(path, content.getvalue())
         return
+    _check_parent(path)
     with TemporaryDirectory(dir=path if path.is_dir() else path.parent, prefix=".outputs-") as stage:
         folder = Path(stage) / "outputs"
         folder.mkdir()
@@ -49,6 +52,11 @@ def read_array(path: Path) -> Array:
             return np.lib.format.read_array(file, allow_pickle=False)
     except (ValueError, EOFError, SyntaxError) as error:
         raise FeedError(f"{os.fspath(path)!r} is no .npy file of numbers: {error}") from error
+
+
+def _check_parent(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
 
 
 def _by_file_name(arrays: Mapping[str, Array], suffix: str) -> dict[str, Array]:

@@ -15,16 +15,19 @@ from ops.errors import OpError
 OK, ERROR, USAGE, NO_FIT, REFUSED, INTERRUPTED = 0, 1, 2, 3, 5, 130
 """Done; failed; asked wrongly; larger than the budget; a judge refused or outputs differ; stopped by the user."""
 
-_EPILOG = "exit codes: 0 done, 1 failed, 2 asked wrongly, 3 larger than the budget, 5 a judge refused or outputs differ"
-_CODES: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
-    ((OptionError,), USAGE),
-    ((BudgetError,), NO_FIT),
-    ((JudgeError, PlanError), REFUSED),
-)
-
 
 class UsageError(Exception):
     """A command line that cannot be understood."""
+
+
+_EPILOG = "exit codes: 0 done, 1 failed, 2 asked wrongly, 3 larger than the budget, 5 a judge refused or outputs differ"
+_FORESEEN = (UsageError, EngineError, OpError, AllocatorError, OSError, MemoryError, KeyboardInterrupt)
+_CODES: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
+    ((UsageError, OptionError), USAGE),
+    ((BudgetError,), NO_FIT),
+    ((JudgeError, PlanError), REFUSED),
+    ((KeyboardInterrupt,), INTERRUPTED),
+)
 
 
 class _Parser(ArgumentParser):
@@ -50,35 +53,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = build_parser().parse_args(argv)
         code: int = arguments.run(arguments)
         sys.stdout.flush()
-    except UsageError as error:
-        return _fail(str(error), USAGE)
     except BrokenPipeError:
         return _close_stdout()
-    except (EngineError, OpError, AllocatorError) as error:
-        return _fail(_one_line(error), next((code for kinds, code in _CODES if isinstance(error, kinds)), ERROR))
-    except OSError as error:
-        return _fail(_os_text(error), ERROR)
-    except MemoryError as error:
-        return _fail(f"not enough memory: {error}" if str(error) else "not enough memory", ERROR)
-    except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
+    except _FORESEEN as error:
+        print(f"arenaplan: error: {_text(error)}", file=sys.stderr)
+        return next((code for kinds, code in _CODES if isinstance(error, kinds)), ERROR)
     return code
 
 
-def _fail(message: str, code: int) -> int:
-    print(f"arenaplan: error: {message}", file=sys.stderr)
-    return code
-
-
-def _one_line(error: Exception) -> str:
-    """A BudgetError keeps its table of tensors below its first line; all others are one line."""
-    text = str(error).strip() or type(error).__name__
-    return text if isinstance(error, BudgetError) else " ".join(text.split())
-
-
-def _os_text(error: OSError) -> str:
-    reason = error.strerror or str(error) or type(error).__name__
-    return f"{error.filename}: {reason}" if error.filename is not None else reason
+def _text(error: BaseException) -> str:
+    """One line; only a BudgetError keeps its table of tensors below its first line."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    text = str(error).strip()
+    if isinstance(error, BudgetError):
+        return text
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+    if isinstance(error, MemoryError):
+        text = f"not enough memory; {text}".removesuffix("; ")
+    return " ".join(text.split()) or type(error).__name__
 
 
 def _close_stdout() -> int:

@@ -8,8 +8,10 @@ from attrs import frozen
 
 from engine.cli.feeds import random_feeds
 from engine.cli.files import read_array
+from engine.errors import ModelError
 from engine.graph import Graph
 from engine.importers.onnx import load_onnx
+from engine.importers.onnx_door import onnx
 from engine.importers.onnx_file import read_model
 from engine.importers.onnx_weights import seed_weights
 from ops.spec import Array
@@ -38,6 +40,21 @@ def load_subject(arguments: Namespace) -> Subject:
     model = weighted(arguments.file, arguments.weights, arguments.seed)
     graph = load_onnx(model, shapes=shapes, constants=constants)
     return Subject(graph, model, random_feeds(graph, arguments.seed, given), constants)
+
+
+def light_model(name: str) -> Path:
+    """A model that comes with the onnx package, such as "resnet50": all layers, no weights. Raises ModelError."""
+    path = Path(onnx().__file__).parent / "backend" / "test" / "data" / "light" / f"light_{name}.onnx"
+    if not path.is_file():
+        raise ModelError(f"the installed onnx package has no {path.name}")
+    return path
+
+
+def seeded_subject(path: Path, seed: int = 0) -> Subject:
+    """A model of fixed shapes with seeded random weights and inputs."""
+    model = weighted(path, "random", seed)
+    graph = load_onnx(model)
+    return Subject(graph, model, random_feeds(graph, seed, {}), {})
 
 
 def weighted(path: Path, weights: str, seed: int) -> Any:

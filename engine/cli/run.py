@@ -1,7 +1,7 @@
 """`arenaplan run`: run a model and show or keep its outputs."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ops.spec import Array
 
 NAME, HELP = "run", "run a model on given or random inputs"
 MODES = ("static", "dynamic", "poison")
+_STATISTICS: Mapping[str, Callable[[Array], Any]] = {"min": np.min, "mean": np.mean, "max": np.max}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -64,20 +65,20 @@ def _statistics(outputs: Mapping[str, Array]) -> list[dict[str, Any]]:
     with np.errstate(all="ignore"):
         for name, array in outputs.items():
             numbers = array.astype(np.float64)
-            values = {"min": numbers.min, "mean": numbers.mean, "max": numbers.max}
-            told = {key: _finite(float(value())) if array.size else None for key, value in values.items()}
+            told = {key: _number(function, numbers) for key, function in _STATISTICS.items()}
             found.append({"name": name, "shape": list(array.shape), "dtype": array.dtype.name} | told)
     return found
 
 
-def _finite(value: float) -> float | None:
+def _number(function: Callable[[Array], Any], numbers: Array) -> float | None:
+    value = float(function(numbers)) if numbers.size else np.nan
     return value if np.isfinite(value) else None
 
 
 def _table(outputs: Mapping[str, Array]) -> str:
     rows = [("output", "shape", "dtype", "min", "mean", "max")]
     for row in _statistics(outputs):
-        numbers = ("-" if row[key] is None else f"{row[key]:.6g}" for key in ("min", "mean", "max"))
+        numbers = ("-" if row[key] is None else f"{row[key]:.6g}" for key in _STATISTICS)
         rows.append((row["name"], "x".join(map(str, row["shape"])) or "scalar", row["dtype"], *numbers))
     widths = [max(len(row[i]) for row in rows) for i in range(6)]
     return "".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() + "\n" for row in rows)

@@ -71,8 +71,8 @@ def _text(told: dict[str, Any]) -> str:
     )
 
 
-def _fit(plan: Plan, budget: int | str) -> None:
-    if budget != "" and plan.arena_bytes > int(budget):
-        excess = plan.arena_bytes - int(budget)
+def _fit(plan: Plan, budget: int) -> None:
+    if plan.arena_bytes > budget:
+        excess = plan.arena_bytes - budget
         message = f"the arena needs {plan.arena_bytes} bytes, {budget} are available: {excess} bytes too much"
-        raise BudgetError(message, plan.arena_bytes, int(budget))
+        raise BudgetError(message, plan.arena_bytes, budget)

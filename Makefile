@@ -1,0 +1,40 @@
+# Needs python3 (3.11 or newer, with venv) and make; everything else is installed into .venv on first use.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8
+
+.PHONY: help demo test slow check bench
+.DEFAULT_GOAL := help
+
+help: ## say what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1 	/'
+	@echo "PYTHON=python3.12 make test  with another interpreter (3.11 or newer)"
+
+demo: $(STAMP) ## plan and run ResNet-50, show what that saves, write out/resnet50_trace.json
+	$(BIN)/python tools/demo.py
+
+test: $(STAMP) ## run the tests (minutes)
+	$(PYTEST) -m "not slow"
+
+slow: $(STAMP) ## run the tests that take longer
+	$(PYTEST) -m slow
+
+check: $(STAMP) ## format, lint, types, directions of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP) ## time ResNet-50 against onnxruntime, and planning, into out/
+	mkdir -p out
+	$(BIN)/python tools/bench_run.py -o out/bench_run.json
+	$(BIN)/python tools/bench_plan.py -o out/bench_plan.json
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "arenaplan needs Python 3.11 or newer; '$(PYTHON)' is `$(PYTHON) --version 2>&1 | head -n 1`." \
+	    "Name another one: PYTHON=python3.12 make $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
+	@touch $@

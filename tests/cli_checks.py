@@ -1,0 +1,31 @@
+"""What tests of the command line have in common."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from engine.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+BUFFERS = "id,lower,upper,size\na,0,2,10\nb,1,3,20\nc,2,4,10\n"
+
+
+def data(arguments: Sequence[str], capsys: Capture) -> dict[str, Any]:
+    """The JSON object that a command prints."""
+    assert main([*arguments, "--json"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    found: dict[str, Any] = json.loads(shown.out, parse_constant=pytest.fail)
+    return found
+
+
+def error(arguments: Sequence[str], code: int, capsys: Capture) -> str:
+    """The one line on stderr of a command that ends with `code` and prints nothing else."""
+    assert main(arguments) == code
+    shown = capsys.readouterr()
+    lines = shown.err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("arenaplan: error: ")
+    assert shown.out == ""
+    return lines[0]

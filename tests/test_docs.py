@@ -1,0 +1,60 @@
+"""Every Python block of the documentation runs, every command line in it is one that the command understands."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from engine.cli.main import build_parser
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of one language; "```python notest" is none of them."""
+    return [text for found, text in _BLOCK.findall(page.read_text()) if found == language]
+
+
+def commands(page: Path) -> list[str]:
+    """Lines that call the command `arenaplan`."""
+    lines = (line.strip() for text in blocks(page, "sh") for line in text.splitlines())
+    return [line for line in lines if line.startswith("arenaplan ")]
+
+
+WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
+def test_python_blocks_of_a_page_run_one_after_the_other(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for number, text in enumerate(blocks(page, "python"), start=1):
+        exec(compile(text, f"{page.name}, block {number}", "exec"), names)
+
+
+def test_the_pages_that_explain_python_have_python_in_them() -> None:
+    assert {page.name for page in WITH_PYTHON} >= {"README.md", "python.md", "own_operator.md"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_command_lines_of_a_page_are_understood(page: Path) -> None:
+    parser = build_parser()
+    for line in commands(page):
+        assert callable(parser.parse_args(shlex.split(line, comments=True)[1:]).run)
+
+
+def test_every_subcommand_is_shown() -> None:
+    shown = {shlex.split(line)[1] for page in PAGES for line in commands(page)}
+    assert shown == {"plan", "run", "compare", "trace", "solve"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    targets = [t for t in _LINK.findall(page.read_text()) if "://" not in t]
+    assert [t for t in targets if not (page.parent / t).exists()] == []

@@ -1,0 +1,198 @@
+"""The command line: what it prints, what it writes, and how it fails."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from allocator.io import minimalloc
+from engine.cli import comparison, run
+from engine.cli.main import main
+from tests.cli_checks import BUFFERS, Capture, data, error
+from tests.models import save_perceptron, save_reshape
+
+REPORTED = {
+    *("model", "operators", "arena_bytes", "lower_bound", "naive_bytes", "dynamic_peak_bytes", "constants_bytes"),
+    *("workspace_bytes", "strategy", "status", "peak_tensors"),
+}
+MEASURED = {"outputs_equal", "static_seconds", "dynamic_seconds"}
+SOLVED = {"file", "buffers", "arena_bytes", "lower_bound", "strategy", "status", "seconds", "offsets"}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(save_perceptron(tmp_path_factory.mktemp("models") / "perceptron.onnx"))
+
+
+@pytest.fixture
+def buffers(tmp_path: Path) -> str:
+    path = tmp_path / "buffers.csv"
+    path.write_text(BUFFERS)
+    return str(path)
+
+
+def test_plan_prints_a_page(model: str, capsys: Capture) -> None:
+    assert main(["plan", model]) == 0
+    assert "lower bound" in capsys.readouterr().out
+
+
+def test_plan_json_has_the_report_and_nothing_measured(model: str, capsys: Capture) -> None:
+    found = data(["plan", model], capsys)
+    assert set(found) >= REPORTED
+    assert not set(found) & MEASURED
+    assert found["lower_bound"] <= found["arena_bytes"] <= found["naive_bytes"]
+
+
+def test_switches_of_the_planner_cost_memory(model: str, capsys: Capture) -> None:
+    least = data(["plan", model], capsys)["arena_bytes"]
+    nothing_shared = data(["plan", model, "--no-reuse", "--no-overwrite", "--no-views"], capsys)
+    assert nothing_shared["arena_bytes"] >= nothing_shared["naive_bytes"] > least
+    assert data(["plan", model, "--padding", "4096"], capsys)["arena_bytes"] > least + 4096
+
+
+def test_overwrites_can_be_switched_off(model: str, capsys: Capture) -> None:
+    kinds = [{e["kind"] for e in data(["trace", model, *more], capsys)["events"]} for more in ([], ["--no-overwrite"])]
+    assert kinds == [{"alloc", "overwrite", "free"}, {"alloc", "free"}]
+
+
+@pytest.mark.parametrize("alignment", ["1", "256"])
+def test_alignment_holds_for_every_chunk(model: str, alignment: str, capsys: Capture) -> None:
+    found = data(["plan", model, "--alignment", alignment, "--no-overwrite"], capsys)
+    assert found["alignment"] == int(alignment)
+    assert all(t["offset"] % int(alignment) == 0 for t in found["peak_tensors"])
+
+
+def test_compare_finds_equal_outputs_and_equal_peaks(model: str, capsys: Capture) -> None:
+    found = data(["compare", model, "--runs", "3", "--threads", "1"], capsys)
+    assert set(found) >= REPORTED | MEASURED
+    assert found["outputs_equal"] is True
+    assert found["measured_peak_bytes"] == found["dynamic_peak_bytes"]
+    assert 0 < found["static_seconds_min"] <= found["static_seconds"]
+    assert found["runs"] == 3
+
+
+def test_compare_agrees_with_onnxruntime(model: str, capsys: Capture) -> None:
+    pytest.importorskip("onnxruntime")
+    found = data(["compare", model, "--oracle", "onnxruntime", "--weights", "random", "--runs", "1"], capsys)
+    assert found["oracle"] == "onnxruntime"
+    assert found["oracle_difference"] < 1e-5
+
+
+def test_compare_prints_times_and_the_peak(model: str, capsys: Capture) -> None:
+    assert main(["compare", model, "--runs", "1", "--top", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "equal to the bit" in shown and "static run" in shown and "peak in tick" in shown
+
+
+def test_compare_ends_with_5_where_outputs_differ(model: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "_same", lambda *_: False)
+    assert main(["compare", model, "--runs", "1", "--json"]) == 5
+    assert json.loads(capsys.readouterr().out)["outputs_equal"] is False
+
+
+def test_a_refusal_by_a_judge_ends_with_5(model: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "_peak", lambda _: 1)
+    assert "peak" in error(["compare", model, "--runs", "1"], 5, capsys)
+
+
+def test_same_compares_every_bit() -> None:
+    zero = np.zeros(2, np.float32)
+    assert comparison._same({"y": zero}, {"y": zero.copy()})
+    assert not comparison._same({"y": zero}, {"y": -zero})
+    assert not comparison._same({"y": zero}, {"y": zero.view(np.int32)})
+    assert not comparison._same({"y": zero}, {"z": zero})
+
+
+@pytest.mark.parametrize("mode", run.MODES)
+def test_all_modes_print_the_same_outputs(model: str, mode: str, capsys: Capture) -> None:
+    found = data(["run", model, "--mode", mode], capsys)
+    assert found["mode"] == mode and found[f"{mode}_seconds"] > 0
+    assert found["outputs"] == data(["run", model], capsys)["outputs"]
+
+
+def test_the_seed_decides_inputs_and_weights(model: str, capsys: Capture) -> None:
+    zero, again, one = (data(["run", model, "--seed", s], capsys)["outputs"] for s in "001")
+    assert zero == again != one
+    assert data(["run", model, "--weights", "random"], capsys)["outputs"] != zero
+
+
+def test_run_writes_outputs_to_a_folder_and_to_an_archive(model: str, tmp_path: Path, capsys: Capture) -> None:
+    feed = tmp_path / "x.npy"
+    np.save(feed, np.ones((4, 8), np.float32))
+    for target in (tmp_path / "y", tmp_path / "y", tmp_path / "y.npz"):
+        assert main(["run", model, "--input", f"x={feed}", "-o", str(target)]) == 0
+    assert capsys.readouterr().out == ""
+    with np.load(tmp_path / "y.npz") as archive:
+        assert np.array_equal(archive["y"], np.load(tmp_path / "y" / "y.npy"))
+        assert np.allclose(archive["y"].sum(axis=1), 1)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.npy", "y", "y.npz"]
+
+
+def test_given_shapes_and_inputs_fill_in_symbolic_dimensions(tmp_path: Path, capsys: Capture) -> None:
+    path, feed = str(save_perceptron(tmp_path / "open.onnx", "n")), tmp_path / "x.npy"
+    np.save(feed, np.ones((5, 8), np.float32))
+    assert data(["run", path, "--shape", "x=2,8"], capsys)["outputs"][0]["shape"] == [2, 3]
+    assert data(["run", path, "--input", f"x={feed}"], capsys)["outputs"][0]["shape"] == [5, 3]
+    assert "--shape" in error(["plan", path], 1, capsys)
+
+
+def test_an_input_that_decides_a_shape_can_be_fixed(tmp_path: Path, capsys: Capture) -> None:
+    path, fixed = str(save_reshape(tmp_path / "reshape.onnx")), tmp_path / "shape.npy"
+    np.save(fixed, np.array([6]))
+    assert data(["run", path, "--constant", f"shape={fixed}"], capsys)["outputs"][0]["shape"] == [6]
+    assert "'shape'" in error(["plan", path], 1, capsys)
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+@pytest.mark.parametrize("format_", ["table", "csv", "json", "chrome"])
+def test_a_trace_is_the_same_on_stdout_and_in_a_file(
+    model: str, mode: str, format_: str, tmp_path: Path, capsys: Capture
+) -> None:
+    target = tmp_path / "trace"
+    command = ["trace", model, "--mode", mode, "--format", format_]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert main([*command, "-o", str(target)]) == 0
+    assert target.read_text() == shown != ""
+    assert [p.name for p in tmp_path.iterdir()] == ["trace"]
+
+
+def test_solve_places_buffers_and_writes_them(buffers: str, tmp_path: Path, capsys: Capture) -> None:
+    target = tmp_path / "placed.csv"
+    found = data(["solve", buffers, "-o", str(target)], capsys)
+    assert set(found) == SOLVED
+    assert found["buffers"] == 3 and found["arena_bytes"] == found["lower_bound"] == 30
+    assert found["status"] == "optimal"
+    problem, ids = minimalloc.read(target, pinned=True)
+    assert dict(zip(ids, problem.pinned.tolist(), strict=True)) == found["offsets"]
+
+
+def test_solve_aligns_and_keeps_a_budget(buffers: str, capsys: Capture) -> None:
+    assert main(["solve", buffers, "--alignment", "64", "--strategy", "greedy_by_size"]) == 0
+    assert "optimal" in capsys.readouterr().out
+    assert main(["solve", buffers, "--budget", "29"]) == 3
+    assert "1 bytes too much" in capsys.readouterr().err
+
+
+def test_a_plan_over_budget_ends_with_3_and_names_tensors(model: str, capsys: Capture) -> None:
+    assert main(["plan", model, "--budget", "100 B"]) == 3
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("arenaplan: error: ") and "100 bytes" in shown.err and "offset" in shown.err
+    assert main(["plan", model, "--budget", "1 MiB"]) == 0
+
+
+def test_help_and_version_end_with_0(capsys: Capture) -> None:
+    for arguments in (["--version"], ["--help"], ["run", "--help"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        assert stopped.value.code == 0
+        assert "arenaplan" in capsys.readouterr().out
+
+
+def test_a_run_without_elements_or_finite_numbers_still_gives_json() -> None:
+    told = run._statistics({"none": np.zeros((0, 2)), "infinite": np.array([np.inf, -np.inf]), "yes": np.array(True)})
+    assert [t["mean"] for t in told] == [None, None, 1.0]
+    assert told[1]["max"] is None and told[0]["shape"] == [0, 2]
+    assert "scalar" in run._table({"yes": np.array(True)})
