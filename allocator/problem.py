@@ -15,6 +15,7 @@ from allocator.errors import ProblemError
 Column = npt.NDArray[np.int64]
 FREE = -1
 """Pinned offset of a chunk that may lie anywhere."""
+_TOO_MANY_BYTES = 2.0**62
 
 
 def column(values: Any) -> Column:
@@ -41,8 +42,10 @@ class Problem:
     """Chunks to place in one arena.
 
     `pinned[i]` is a fixed offset or FREE. Chunk `src[k]` overwrites chunk `dest[k]`: it begins in the last tick of dest
-    (`begin[src] == end[dest] - 1`) and must lie at `offset[dest] + overwrite_offset[k]`, wholly inside it; each chunk
-    overwrites at most one and is overwritten by at most one. Raises ProblemError.
+    (`begin[src] == end[dest] - 1`), which is not dest's first, and must lie at `offset[dest] + overwrite_offset[k]`,
+    wholly inside it; each chunk overwrites at most one and is overwritten by at most one. So an overwriter lies where
+    the root of its chain makes it lie: its alignment is 1 and it is not pinned. A chunk of no bytes lies nowhere.
+    Raises ProblemError.
     """
 
     begin: Column = field(converter=column)
@@ -92,10 +95,15 @@ def _check_columns(problem: Problem) -> None:
     columns = (problem.begin, problem.end, problem.size, problem.alignment, problem.pinned)
     if len({len(c) for c in columns}) != 1:
         raise ProblemError("the columns of a problem differ in length")
+    _require(problem.begin >= 0, "its lifetime begins before tick 0")
     _require(problem.begin < problem.end, "its lifetime is empty")
     _require(problem.size >= 0, "its size is negative")
     _require(problem.alignment >= 1, "its alignment is below 1")
     _require(problem.pinned >= FREE, "its pinned offset is negative")
+    _require((problem.pinned == FREE) | (problem.pinned % problem.alignment == 0), "its pinned offset is not aligned")
+    bytes_at_most = float(problem.size.sum(dtype=float) + problem.alignment.sum(dtype=float))
+    if bytes_at_most + float(problem.pinned.max(initial=0)) >= _TOO_MANY_BYTES:
+        raise ProblemError("the chunks have more bytes than 64-bit offsets can address")
 
 
 def _check_overwrites(problem: Problem) -> None:
@@ -112,3 +120,12 @@ def _check_overwrites(problem: Problem) -> None:
     if not (inside & in_time).all():
         k = int(np.argmin(inside & in_time))
         raise ProblemError(f"chunk {src[k]} cannot overwrite chunk {dest[k]}: not in its bytes and last tick")
+    older = problem.begin[dest] < problem.begin[src]
+    free = (problem.alignment[src] == 1) & (problem.pinned[src] == FREE)
+    if not older.all():
+        k = int(np.argmin(older))
+        raise ProblemError(
+            f"chunk {src[k]} cannot overwrite chunk {dest[k]}: both begin in tick {problem.begin[src[k]]}"
+        )
+    if not free.all():
+        raise ProblemError(f"chunk {src[int(np.argmin(free))]} overwrites another: align and pin the root of its chain")

@@ -4,6 +4,8 @@ A program is a sequence of steps; the tick of a step is its position. The first 
 last one reads what the caller fetches, so inputs and outputs need no rule of their own.
 """
 
+from collections.abc import Iterable
+
 from attrs import field, frozen
 
 
@@ -35,9 +37,13 @@ class Step:
     overwrites: tuple[Overwrite, ...] = ()
 
 
+def _as_tuple(sizes: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sizes)
+
+
 @frozen
 class Program:
     """All steps in order, and the size in bytes of each value (by id): the extent that it touches."""
 
     steps: tuple[Step, ...]
-    sizes: tuple[int, ...] = field(converter=tuple)
+    sizes: tuple[int, ...] = field(converter=_as_tuple)

@@ -1,0 +1,95 @@
+"""What no plan can go below, and what other ways of running need. All in bytes."""
+
+import numpy as np
+from attrs import frozen
+
+from allocator.chains import chains
+from allocator.chunks import derive
+from allocator.problem import FREE, Column, Problem
+from allocator.steps import Program
+
+
+@frozen(eq=False)
+class _Breadths:
+    """value[k] holds in the ticks [tick[k], tick[k + 1]); the last one is 0 and holds for ever."""
+
+    tick: Column
+    value: Column
+
+
+def lower_bound(problem: Problem) -> int:
+    """No arena is smaller: the largest operator breadth, in bytes or in cells of alignment; the highest pinned end.
+
+    Operator breadth: Pisarchyk and Lee 2020. The bytes of an overwrite count once in the tick of overwriting.
+    """
+    if not (problem.size > 0).any():
+        return 0
+    breadth = int(_breadths(_first_tick(problem), problem.end, problem.size).value.max())
+    is_pinned = (problem.pinned != FREE) & (problem.size > 0)
+    highest = int((problem.pinned + problem.size)[is_pinned].max(initial=0))
+    return max(breadth, highest, _breadth_in_cells(problem))
+
+
+def naive_bytes(problem: Problem) -> int:
+    """Bytes of all chunks, overwriters too, when each has an allocation of its own for ever."""
+    return int(problem.size.sum())
+
+
+def profile(problem: Problem) -> Column:
+    """Live bytes in each tick, up to the last end: the operator breadths."""
+    breadths = _breadths(_first_tick(problem), problem.end, problem.size)
+    before = np.append(0, breadths.value)[:-1]
+    return np.repeat(before, np.diff(breadths.tick, prepend=0))
+
+
+def peak_tick(problem: Problem) -> int:
+    """The first tick in which most bytes are alive; 0 where there are none."""
+    breadths = _breadths(_first_tick(problem), problem.end, problem.size)
+    return int(breadths.tick[np.argmax(breadths.value)]) if breadths.value.any() else 0
+
+
+def refcount_peak(program: Program) -> int:
+    """Peak of dynamic reference counting: no overwrites; views share; a chunk lives from its write to its last reader.
+
+    Bytes that live at once; what a heap loses to fragmentation is not in it.
+    """
+    chunks = derive(program, overwrite=False)
+    return int(_breadths(chunks.begin, chunks.end, chunks.size).value.max(initial=0))
+
+
+def _first_tick(problem: Problem) -> Column:
+    """Begin, one tick later for overwriters: in the tick of overwriting they lie in bytes that are counted already."""
+    first = problem.begin.copy()
+    first[problem.src] += 1
+    return first
+
+
+def _breadths(begin: Column, end: Column, weight: Column) -> _Breadths:
+    tick, event = np.unique(np.concatenate((begin, end)), return_inverse=True)
+    change = np.zeros(len(tick), np.int64)
+    np.add.at(change, event, np.concatenate((weight, -weight)))
+    return _Breadths(tick, np.cumsum(change))
+
+
+def _breadth_in_cells(problem: Problem) -> int:
+    """A bound that knows alignment. A cell is `cell` bytes, the greatest common divisor of the alignments of all roots.
+
+    A chunk that begins at the edge of a cell (each root does) shares none of its cells with another such chunk; any
+    other overwriter owns at least the cells that it fills. So what is alive in one tick owns a sum of cells, and only
+    the last cell of the topmost chunk may be partly unused: at most the largest such remainder among the chunks.
+    """
+    used = problem.size > 0
+    is_root = used.copy()
+    is_root[problem.src] = False
+    cell = int(np.gcd.reduce(problem.alignment[is_root]))
+    skew = chains(problem).offset % cell
+    at_edge = skew == 0
+    filled = np.maximum((problem.size - (cell - skew)) // cell, 0)
+    cells = np.where(at_edge, -(-problem.size // cell), filled)
+    first = _first_tick(problem)
+    breadths = _breadths(first, problem.end, cells)
+    peak = int(np.argmax(breadths.value))
+    tick = breadths.tick[peak]
+    alive = (first <= tick) & (tick < problem.end) & at_edge & used
+    unused = (cells * cell - problem.size)[alive].max(initial=0)
+    return int(breadths.value[peak]) * cell - int(unused)

@@ -1,0 +1,122 @@
+"""The judge of plans. It believes the problem, and nothing else: it shares no code with what makes plans."""
+
+from bisect import bisect_left
+from enum import StrEnum
+
+import numpy as np
+from attrs import frozen
+
+from allocator.problem import FREE, Column, Problem
+
+
+class FaultKind(StrEnum):
+    """Ways in which a plan can be wrong."""
+
+    LENGTH = "length"
+    NEGATIVE = "negative offset"
+    ALIGNMENT = "alignment"
+    PINNED = "pinned offset"
+    ARENA = "arena too small"
+    OVERWRITE = "misplaced overwrite"
+    OVERLAP = "overlap"
+
+
+@frozen
+class Fault:
+    """The first fault found: which chunks, and what is wrong with them in numbers."""
+
+    kind: FaultKind
+    chunks: tuple[int, ...]
+    message: str
+
+
+def check(problem: Problem, offsets: Column, arena_bytes: int) -> Fault | None:
+    """The first fault of a plan, or None. O(n log n) for plans in which few chunks are alive at once.
+
+    Two chunks that are alive in one tick share no byte, but for an overwriter and the chunk that it overwrites, in the
+    one tick of overwriting, at the declared offset. Chunks of no bytes lie nowhere: their offsets are not looked at.
+    """
+    if len(offsets) != len(problem):
+        return Fault(FaultKind.LENGTH, (), f"{len(offsets)} offsets for {len(problem)} chunks")
+    return (
+        _check_each(problem, offsets, arena_bytes)
+        or _check_pairs(problem, offsets)
+        or _check_overlaps(problem, offsets)
+    )
+
+
+def _check_each(problem: Problem, offsets: Column, arena_bytes: int) -> Fault | None:
+    used = problem.size > 0
+    wrong = {
+        FaultKind.NEGATIVE: offsets < 0,
+        FaultKind.ALIGNMENT: offsets % problem.alignment != 0,
+        FaultKind.PINNED: (problem.pinned != FREE) & (problem.pinned != offsets),
+        FaultKind.ARENA: offsets > arena_bytes - problem.size,
+    }
+    for kind, column in wrong.items():
+        found = np.flatnonzero(column & used)
+        if len(found):
+            i = int(found[0])
+            return Fault(
+                kind,
+                (i,),
+                f"chunk {i} of {problem.size[i]} bytes lies at {offsets[i]}; alignment {problem.alignment[i]}, "
+                f"pinned to {problem.pinned[i]}, arena {arena_bytes}",
+            )
+    return None
+
+
+def _check_pairs(problem: Problem, offsets: Column) -> Fault | None:
+    src, dest = problem.src, problem.dest
+    wanted = offsets[dest] + problem.overwrite_offset
+    found = np.flatnonzero((offsets[src] != wanted) & (problem.size[src] > 0))
+    if not len(found):
+        return None
+    k = int(found[0])
+    message = f"chunk {src[k]} overwrites chunk {dest[k]} and must lie at {wanted[k]}, but lies at {offsets[src[k]]}"
+    return Fault(FaultKind.OVERWRITE, (int(src[k]), int(dest[k])), message)
+
+
+def _check_overlaps(problem: Problem, offsets: Column) -> Fault | None:
+    """Sweeps over time with the disjoint byte ranges in use, in address order.
+
+    An overwriter enters one tick late: until then it lies in the range of the chunk that it overwrites, which is in use
+    and meets nobody. So two ranges that meet are a fault, whoever they belong to, and neighbours tell.
+    """
+    low, high = offsets.tolist(), (offsets + problem.size).tolist()
+    starts: list[int] = []
+    holders: list[int] = []
+    for enters, chunk in zip(*_sweep(problem, offsets), strict=True):
+        at = bisect_left(starts, low[chunk])
+        if not enters:
+            del starts[at], holders[at]
+            continue
+        below = at > 0 and high[holders[at - 1]] > low[chunk]
+        if below or (at < len(starts) and starts[at] < high[chunk]):
+            return _overlap(problem, offsets, chunk, holders[at - 1] if below else holders[at])
+        starts.insert(at, low[chunk])
+        holders.insert(at, chunk)
+    return None
+
+
+def _sweep(problem: Problem, offsets: Column) -> tuple[list[bool], list[int]]:
+    """(enters or leaves, chunk), by tick; those that leave come first, highest first: the cheap end of a list."""
+    enter = problem.begin.copy()
+    enter[problem.src] += 1
+    rows = np.flatnonzero((problem.size > 0) & (enter < problem.end))
+    tick = np.concatenate((problem.end[rows], enter[rows]))
+    enters = np.repeat([False, True], len(rows))
+    upwards = np.concatenate((-offsets[rows], offsets[rows]))
+    order = np.lexsort((upwards, enters, tick))
+    return enters[order].tolist(), np.concatenate((rows, rows))[order].tolist()
+
+
+def _overlap(problem: Problem, offsets: Column, *chunks: int) -> Fault:
+    a, b = sorted(chunks)
+    message = f"chunk {_extent(problem, offsets, a)} and chunk {_extent(problem, offsets, b)}"
+    return Fault(FaultKind.OVERLAP, (a, b), message)
+
+
+def _extent(problem: Problem, offsets: Column, i: int) -> str:
+    where = f"bytes [{offsets[i]}, {offsets[i] + problem.size[i]})"
+    return f"{i} has {where} in ticks [{problem.begin[i]}, {problem.end[i]})"

@@ -1,0 +1,32 @@
+"""Views to owners: which value's bytes a value lies in, and where (READ_ONLY forwards)."""
+
+from attrs import field, frozen
+
+from allocator.errors import ProblemError
+from allocator.problem import Column, column
+from allocator.steps import Program
+
+
+@frozen(eq=False)
+class Sharing:
+    """Value i lies in the bytes of value owner[i], from byte offset[i] on. A value that is no view owns itself."""
+
+    owner: Column = field(converter=column)
+    offset: Column = field(converter=column)
+
+
+def share(program: Program) -> Sharing:
+    """Follows each view, and views of views, to the value that owns the bytes.
+
+    Raises ProblemError where a view leaves them. Each view must stand behind what it looks at.
+    """
+    sizes = program.sizes
+    owner, offset = list(range(len(sizes))), [0] * len(sizes)
+    for step in program.steps:
+        for view in step.views:
+            root, at = owner[view.src], offset[view.src] + view.offset
+            if at < 0 or at + sizes[view.out] > sizes[root]:
+                where = f"bytes [{at}, {at + sizes[view.out]}) of value {root}"
+                raise ProblemError(f"view {view.out} is {where}, which has {sizes[root]} bytes")
+            owner[view.out], offset[view.out] = root, at
+    return Sharing(owner, offset)

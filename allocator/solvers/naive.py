@@ -1,0 +1,32 @@
+"""Every chain end to end: the plan without any sharing."""
+
+import numpy as np
+from attrs import frozen
+
+from allocator.chains import chains
+from allocator.problem import FREE, Column, Problem
+from allocator.solvers.base import align_up, without_empty
+
+
+@frozen
+class Naive:
+    """Roots one behind the other, in the order of ids, above the last pinned chunk. O(n)."""
+
+    name: str = "naive"
+    supports_pinned: bool = True
+    quadratic: bool = False
+    in_best: bool = True
+
+    def solve(self, problem: Problem, _seed: int = 0) -> Column:
+        """Offset of each chunk in bytes."""
+        found = chains(problem)
+        is_pinned = problem.pinned != FREE
+        top = int((problem.pinned + problem.size)[is_pinned & (problem.size > 0)].max(initial=0))
+        offset = problem.pinned.copy()
+        for root in np.flatnonzero((found.root == np.arange(len(problem))) & ~is_pinned).tolist():
+            offset[root] = align_up(top, int(problem.alignment[root]))
+            top = int(offset[root] + problem.size[root])
+        return without_empty(problem, found.offsets(offset))
+
+
+NAIVE = Naive()

@@ -1,0 +1,78 @@
+import numpy as np
+from hypothesis import given, settings
+
+from allocator.bounds import lower_bound, naive_bytes, peak_tick, profile, refcount_peak
+from allocator.chunks import derive, to_problem
+from allocator.problem import FREE, Problem
+from allocator.steps import Overwrite, Program, Step, View
+from tests.reference import live_bytes, minimal_peak
+from tests.strategies import problems, programs
+
+PAPER_RECORDS = ((0, 1, 32), (1, 4, 28), (2, 5, 36), (3, 5, 16), (4, 5, 8), (5, 7, 64), (6, 8, 10), (7, 8, 40))
+"""Tensor usage records (first operator, last operator, bytes) of the example in Pisarchyk and Lee 2020."""
+
+
+def paper_example() -> Problem:
+    first, last, size = (np.array(c) for c in zip(*PAPER_RECORDS, strict=True))
+    return Problem(first, last + 1, size, np.ones(8), np.full(8, FREE))
+
+
+@settings(max_examples=60)
+@given(problems(max_chunks=4, max_size=4, horizon=4, alignments=(1, 2, 4)))
+def test_no_plan_is_below_the_bound(problem: Problem) -> None:
+    assert lower_bound(problem) <= minimal_peak(problem)
+
+
+@given(problems(alignments=(1,)))
+def test_the_bound_is_the_largest_number_of_live_bytes(problem: Problem) -> None:
+    horizon = int(problem.end.max(initial=0))
+    live = [live_bytes(problem, tick) for tick in range(horizon)]
+    assert profile(problem).tolist() == live
+    assert lower_bound(problem) == max(live, default=0)
+    assert peak_tick(problem) == (int(np.argmax(live)) if any(live) else 0)
+
+
+def test_the_bound_of_the_paper_is_met() -> None:
+    assert lower_bound(paper_example()) == 124
+    assert naive_bytes(paper_example()) == 234
+    assert peak_tick(paper_example()) == 5
+
+
+def test_alignment_raises_the_bound_but_the_topmost_end_is_not_aligned() -> None:
+    three = Problem([0, 0, 0], [1, 1, 1], [10, 60, 70], [64] * 3, [FREE] * 3)
+    assert lower_bound(three) == minimal_peak(three) == 64 + 64 + 70
+
+
+def test_overwriters_may_share_a_cell_of_the_alignment() -> None:
+    """In tick 4 chunk 1 has byte 3 and chunk 3 has bytes 1 and 2, both left over from larger, aligned chunks."""
+    begin, end, size = [0, 1, 2, 3], [2, 6, 4, 6], [4, 1, 3, 2]
+    problem = Problem(begin, end, size, [4, 1, 4, 1], [FREE] * 4, [1, 3], [0, 2], [3, 1])
+    assert lower_bound(problem) == minimal_peak(problem) == 4
+
+
+def test_a_pinned_end_is_a_bound() -> None:
+    assert lower_bound(Problem([0], [1], [8], [1], [100])) == 108
+
+
+def test_the_bytes_of_an_overwrite_count_once() -> None:
+    problem = Problem([0, 2], [3, 5], [8, 8], [1, 1], [FREE, FREE], [1], [0], [0])
+    assert profile(problem).tolist() == [8, 8, 8, 8, 8]
+
+
+def test_reference_counting_needs_both_sides_of_an_overwrite_at_once() -> None:
+    step = Step(reads=(1,), writes=(2,), overwrites=(Overwrite(2, 1),))
+    program = Program((Step(writes=(0,)), Step(views=(View(1, 0),)), step, Step(reads=(2,))), (8, 8, 8))
+    assert refcount_peak(program) == 16
+    assert lower_bound(to_problem(derive(program), alignment=1)) == 8
+
+
+@given(programs())
+def test_reference_counting_needs_no_less_than_the_bound_of_a_plan(program: Program) -> None:
+    assert refcount_peak(program) >= lower_bound(to_problem(derive(program), alignment=1))
+    assert refcount_peak(program) == lower_bound(to_problem(derive(program, overwrite=False), alignment=1))
+
+
+def test_nothing_needs_nothing() -> None:
+    empty = Problem([], [], [], [], [])
+    assert (lower_bound(empty), naive_bytes(empty), peak_tick(empty), len(profile(empty))) == (0, 0, 0, 0)
+    assert refcount_peak(Program((), ())) == 0
