@@ -72,12 +72,12 @@ MOD = OpSchema(
 )
 BIT_SHIFT = OpSchema(
     "bit_shift",
-    broadcast(UNSIGNED),
+    broadcast(INTEGERS),
     (Kernel("numpy", _bit_shift),),
     (2, 2),
     (Attribute("direction", one_of("LEFT", "RIGHT")),),
     overwrites=over_any_like_output,
-    summary="a shifted by b bits; zeros come in.",
+    summary="a shifted by b bits; zeros come in, or copies of the sign from the left.",
 )
 BITWISE_AND = binary("bitwise_and", INTEGERS, ufunc_kernel(np.bitwise_and), "Bits of a that b has too.")
 BITWISE_OR = binary("bitwise_or", INTEGERS, ufunc_kernel(np.bitwise_or), "Bits of a or b.")

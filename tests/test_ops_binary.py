@@ -89,6 +89,9 @@ def test_bits_are_shifted_out_in_both_directions(dtype: str) -> None:
     left = elementwise(lambda x, y: (x << y) & mask, a, b)
     check_kernels(BIT_SHIFT, [a, b], [left], direction="LEFT")
     check_kernels(BIT_SHIFT, [a, b], [elementwise(lambda x, y: x >> y, a, b)], direction="RIGHT")
+    signed = np.array([[-9, 64]], np.int8), np.array([1], np.int8)
+    check_kernels(BIT_SHIFT, signed, [np.array([[-18, -128]], np.int8)], direction="LEFT")
+    check_kernels(BIT_SHIFT, signed, [np.array([[-5, 32]], np.int8)], direction="RIGHT")
     with pytest.raises(AttributeValueError, match="UP"):
         evaluate(BIT_SHIFT, a, b, direction="UP")
 
@@ -115,7 +118,7 @@ def test_operands_that_do_not_fit_are_refused() -> None:
     with pytest.raises(DtypeError, match="float64, int64"):
         evaluate(MUL, np.zeros(2), np.zeros(2, np.int64))
     with pytest.raises(DtypeError, match="bit_shift"):
-        evaluate(BIT_SHIFT, np.zeros(2, np.int8), np.zeros(2, np.int8), direction="LEFT")
+        evaluate(BIT_SHIFT, np.zeros(2), np.zeros(2), direction="LEFT")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint32"])

@@ -31,7 +31,7 @@ def mod(a: Mixed[V], b: Mixed[V], fmod: bool = False) -> V:
 
 
 def bit_shift(a: Mixed[V], b: Mixed[V], direction: str) -> V:
-    """Unsigned a shifted by b bits to the LEFT or RIGHT."""
+    """Integer a shifted by b bits to the LEFT or RIGHT."""
     return combine(BIT_SHIFT, a, b, direction=direction)
 
 
