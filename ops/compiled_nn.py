@@ -22,9 +22,9 @@ def depthwise(dtype: np.dtype[Any]) -> Compiled:
     import numba  # noqa: PLC0415 - half a second to load, and only these kernels want it
 
     element = numba.from_dtype(dtype)
-    dense = (numba.types.Array(element, n, "C") for n in (4, 3, 1, 4))
     types: Any = numba.types
-    signature = numba.void(*dense, types.UniTuple(numba.intp, 6))
+    read = (types.Array(element, n, "C", readonly=True) for n in (4, 3, 1))
+    signature = numba.void(*read, types.Array(element, 4, "C"), types.UniTuple(numba.intp, 6))
     # "contract" lets a multiplication and an addition become one instruction; nothing is reordered.
     compile_it = numba.njit(signature, nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
     compiled: Compiled = compile_it(_depthwise)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from ops.spec import Array, TensorSpec
 from ops.thunks import in_turn
 from ops.windows import WINDOW_ATTRIBUTES, tap_range
 from ops.workspace import carve, dense_bytes
+
+Index = tuple[Any, ...]
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -56,10 +59,10 @@ def _scatter(block: Array, y: Array, case: TransposeCase, box: Box) -> Iterator[
     w = case.windows
     for taps in product(*map(range, w.kernel)):
         ranges = [tap_range(w, a, t, box.firsts[a], box.lasts[a]) for a, t in enumerate(taps)]
-        target = y[(..., *tuple(inside for _, inside in ranges))]
-        if target.size:
-            source = tuple(pixels for pixels, _ in ranges)
-            yield partial(np.add, target, block[:, *taps][(..., *source)], target)
+        inside: Index = (..., *(inside for _, inside in ranges))
+        pixels: Index = (slice(None), *taps, *(pixels for pixels, _ in ranges))
+        if y[inside].size:
+            yield partial(np.add, y[inside], block[pixels], y[inside])
 
 
 def _image(call: Binding, case: TransposeCase, x: Array, y: Array, rooms: tuple[Array, ...]) -> Iterator[Thunk]:

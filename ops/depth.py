@@ -1,4 +1,4 @@
-"""Channels moved into blocks of pixels and back (ONNX DepthToSpace-13, SpaceToDepth-13)."""
+"""Channels moved into blocks of pixels and back (ONNX DepthToSpace, SpaceToDepth)."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ from ops.attributes import Attribute, integer, one_of
 from ops.errors import AttributeValueError, ShapeError
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
 
-_SIZE = Attribute("blocksize", integer)
+_ATTRIBUTES = (Attribute("blocksize", integer), Attribute("mode", one_of("DCR", "CRD"), "DCR"))
 
 
 def _check(inputs: Specs, attrs: Attrs) -> None:
@@ -45,7 +45,8 @@ def _bind_space(call: Binding) -> Thunk:
 
 def _bind_depth(call: Binding) -> Thunk:
     (n, c, h, w), b = call.x.shape, call.attrs["blocksize"]
-    source = call.x.reshape((n, c, h // b, b, w // b, b)).transpose(0, 3, 5, 1, 2, 4)
+    perm = (0, 3, 5, 1, 2, 4) if call.attrs["mode"] == "DCR" else (0, 1, 3, 5, 2, 4)
+    source = call.x.reshape((n, c, h // b, b, w // b, b)).transpose(perm)
     return partial(np.copyto, call.y.reshape(source.shape), source)
 
 
@@ -54,13 +55,13 @@ DEPTH_TO_SPACE = OpSchema(
     summary="(N, C, H, W) to (N, C / b / b, H * b, W * b), b = blocksize: channels become blocks of pixels.",
     infer=_infer_space,
     kernels=(Kernel("copy", _bind_space),),
-    attributes=(_SIZE, Attribute("mode", one_of("DCR", "CRD"), "DCR")),
+    attributes=_ATTRIBUTES,
 )
 SPACE_TO_DEPTH = OpSchema(
     name="space_to_depth",
     summary="(N, C, H, W) to (N, C * b * b, H / b, W / b), b = blocksize: blocks of pixels become channels.",
     infer=_infer_depth,
     kernels=(Kernel("copy", _bind_depth),),
-    attributes=(_SIZE,),
+    attributes=_ATTRIBUTES,
 )
 OPS = (DEPTH_TO_SPACE, SPACE_TO_DEPTH)

@@ -34,7 +34,7 @@ def _infer_layer(inputs: Specs, attrs: Attrs) -> Specs:
     _check_dtypes(inputs)
     x, tail = inputs[0], _tail(inputs[0].shape, attrs)
     for given in inputs[1:]:
-        if len(given.shape) > len(tail) or np.broadcast_shapes(_fit(given.shape, tail), tail) != tail:
+        if not _fits(given.shape, tail):
             raise ShapeError(f"scale or bias {given.shape} does not broadcast to the normalized dimensions {tail}")
     if not attrs.get("with_stats", False):
         return (x,)
@@ -42,10 +42,10 @@ def _infer_layer(inputs: Specs, attrs: Attrs) -> Specs:
     return (x, row, row)
 
 
-def _fit(shape: Shape, tail: Shape) -> Shape:
-    """`shape` where it broadcasts to `tail`, else one that visibly does not."""
-    lead = len(tail) - len(shape)
-    return shape if all(n in (1, m) for n, m in zip(shape, tail[lead:], strict=True)) else (*tail, 2)
+def _fits(shape: Shape, tail: Shape) -> bool:
+    """Whether `shape` broadcasts to exactly `tail`."""
+    pairs = zip(reversed(shape), reversed(tail), strict=False)
+    return len(shape) <= len(tail) and all(n in (1, m) for n, m in pairs)
 
 
 def _infer_channels(inputs: Specs, attrs: Attrs) -> Specs:

@@ -60,14 +60,14 @@ def join_axis(pooling: Pooling, source: Array, target: Array, axis: int) -> Iter
     whole = [i for o, i in ranges if o == slice(0, w.outputs[axis])]
     parts = [(o, i) for o, i in ranges if o != slice(0, w.outputs[axis]) and o != slice(0, 0)]
     if len(whole) > 1:
-        yield partial(pooling.ufunc, source[*lead, whole[0]], source[*lead, whole[1]], target)
+        yield partial(pooling.ufunc, source[*lead, whole[0]], source[*lead, whole[1]], out=target)
     else:
         yield partial(np.copyto, target, source[*lead, whole[0]] if whole else pooling.identity)
     for inside in whole[2:]:
-        yield partial(pooling.ufunc, target, source[*lead, inside], target)
+        yield partial(pooling.ufunc, target, source[*lead, inside], out=target)
     for outputs, inside in parts:
         part = target[*lead, outputs]
-        yield partial(pooling.ufunc, part, source[*lead, inside], part)
+        yield partial(pooling.ufunc, part, source[*lead, inside], out=part)
 
 
 def _channels(pooling: Pooling, signature: Signature) -> int:
