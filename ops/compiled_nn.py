@@ -47,7 +47,8 @@ def _depthwise(x: Array, w: Array, bias: Array, y: Array, geometry: Geometry) ->
                         continue
                     for b in range(kw):
                         shift, factor = b * dw - pw, w[o, a, b]
-                        low, high = max(0, -(shift // sw)), min(len(row), (width - 1 - shift) // sw + 1)
+                        low = max(0, -(shift // sw))
+                        high = max(low, min(len(row), (width - 1 - shift) // sw + 1))
                         part, pixels = row[low:high], image[h, low * sw + shift :]
                         if sw == 1:
                             for j in range(len(part)):
