@@ -161,9 +161,10 @@ class _Judge:
         for operator in stage.operators:
             for var, value in zip(operator.inputs, stage.inputs, strict=True):
                 self._means(stage.name, value, var.name)
-        for position in stage.kernel.contiguous(stage.signature):
-            if not self.plan.places[stage.inputs[position]].layout.is_dense:
-                raise DataFlowError(f"{stage.name}: {self._name(stage.inputs[position])} must be dense")
+        dense = stage.kernel.contiguous(stage.signature)
+        for position, value in enumerate(stage.inputs):
+            if position in dense and not self.plan.places[value].layout.is_dense:
+                raise DataFlowError(f"{stage.name}: {self._name(value)} must be dense")
         self._write(stage)
 
     def _write(self, stage: Call) -> None:

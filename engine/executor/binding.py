@@ -1,6 +1,7 @@
 """Kernels bound to arrays: constants packed once, thunks made once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
 from attrs import frozen
@@ -11,6 +12,16 @@ from ops.schema import Binding, Thunk
 from ops.spec import Array
 
 NO_BYTES = np.empty(0, np.uint8)
+_BUFFER_ELEMENTS = 256
+"""Of numpy's iterators. Its own choice, 8192, allocates 32 KiB and more for each broadcast operand, and is slower."""
+
+
+@contextmanager
+def kernel_state() -> Iterator[None]:
+    """How kernels want to find numpy: no floating-point warnings, small iterator buffers. Restored on exit."""
+    with np.errstate(all="ignore"):
+        np.setbufsize(_BUFFER_ELEMENTS)
+        yield
 
 
 @frozen(eq=False)
@@ -30,7 +41,7 @@ def pack_constants(lowered: Lowered) -> Packed:
     made = {}
     for call in lowered.calls:
         constants = {i: lowered.constants[v] for i, v in enumerate(call.inputs) if i in call.signature.constants}
-        with np.errstate(all="ignore"):
+        with kernel_state():
             made[call.tick] = call.kernel.pack(call.signature, constants) if constants else ()
     return Packed(made)
 

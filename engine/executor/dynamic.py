@@ -11,7 +11,7 @@ import numpy as np
 from attrs import define, field
 
 from engine.calls import Call, Stage, Storage
-from engine.executor.binding import Packed, bind_call, kernel_error, pack_constants
+from engine.executor.binding import Packed, bind_call, kernel_error, kernel_state, pack_constants
 from engine.executor.feeds import read_feeds, read_outs
 from engine.plan import ExecutionPlan
 from engine.views import aligned_empty, view_array
@@ -34,7 +34,7 @@ class DynamicExecutor:
         arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items()})
         outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
         heap = _Heap(self.plan, self._packed, Counter(self._readers))
-        with np.errstate(all="ignore"):
+        with kernel_state():
             self._execute(heap, arrays)
         self.peak_bytes = heap.peak
         return {n: _fetch(heap.array(v), outs.get(n), copy) for n, v in lowered.outputs.items()}

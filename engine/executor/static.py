@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.calls import Call, Storage
-from engine.executor.binding import bind_call, kernel_error, pack_constants
+from engine.executor.binding import bind_call, kernel_error, kernel_state, pack_constants
 from engine.executor.feeds import check_apart, check_dense, read_feeds, read_outs
 from engine.plan import ExecutionPlan
 from engine.views import address, aligned_empty, view_array
@@ -76,7 +76,7 @@ class StaticExecutor:
         """Calls the kernels, nothing else. Raises KernelError naming the operator that failed."""
         thunks = iter(self.thunks)
         try:
-            with np.errstate(all="ignore"):
+            with kernel_state():
                 for thunk in thunks:
                     thunk()
         except Exception as error:
@@ -86,7 +86,7 @@ class StaticExecutor:
     def run_one(self, call: Call, thunk: Thunk) -> None:
         """Calls one kernel. Raises KernelError naming its operator."""
         try:
-            with np.errstate(all="ignore"):
+            with kernel_state():
                 thunk()
         except Exception as error:
             raise kernel_error(call, error) from error

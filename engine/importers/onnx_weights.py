@@ -1,6 +1,6 @@
 """Seeded weights for an ONNX model whose weights are missing or all alike, as initializers of a copy of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from engine.importers.onnx import load_onnx
 from engine.importers.onnx_door import ModelProto, onnx
 from engine.importers.onnx_scope import reads
+from engine.importers.onnx_tensors import code_of
 from engine.importers.weights import calibrated
 from ops.spec import Array
 
@@ -39,9 +40,14 @@ def _replace(graph: Any, arrays: Mapping[str, Array]) -> None:
         for i, name in enumerate(node.output):
             if name in arrays:
                 node.output[i] = f"{name}:replaced"
-    kept = [t for t in graph.initializer if t.name not in arrays]
-    added = [onnx().numpy_helper.from_array(array, name) for name, array in arrays.items()]
-    _set(graph.initializer, [*kept, *added])
+    _keep(graph.initializer, lambda t: t.name not in arrays)
+    for name, array in arrays.items():
+        graph.initializer.add(name=name, dims=array.shape, data_type=code_of(array.dtype), raw_data=_bytes(array))
+
+
+def _bytes(array: Array) -> bytes:
+    """ONNX stores numbers little-endian."""
+    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
 def _keep_needed(graph: Any) -> None:
@@ -55,12 +61,13 @@ def _keep_needed(graph: Any) -> None:
             needed.add(name)
             left.extend(reads(graph.node[makers[name]]) if name in makers else ())
     initialized = {t.name for t in graph.initializer}
-    _set(graph.node, [n for n in graph.node if needed.intersection(n.output)])
-    _set(graph.initializer, [t for t in graph.initializer if t.name in needed])
-    _set(graph.input, [i for i in graph.input if i.name not in initialized])
+    _keep(graph.node, lambda n: not needed.isdisjoint(n.output))
+    _keep(graph.initializer, lambda t: t.name in needed)
+    _keep(graph.input, lambda i: i.name not in initialized)
 
 
-def _set(field: Any, messages: Iterable[Any]) -> None:
-    kept = list(messages)
-    del field[:]
-    field.extend(kept)
+def _keep(messages: Any, wanted: Callable[[Any], bool]) -> None:
+    """Deletes what is not wanted from a repeated field; large messages that stay are not copied."""
+    for i in reversed(range(len(messages))):
+        if not wanted(messages[i]):
+            del messages[i]

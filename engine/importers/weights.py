@@ -79,6 +79,7 @@ def _right_fan(shape: Shape, _: Operator) -> int:
     return shape[-2] if len(shape) > 1 else shape[0]
 
 
+_NOTHING = Role({})
 _NORM = Role({1: _scale, 2: _shift})
 ROLES: Mapping[str, Role] = MappingProxyType(
     {
@@ -106,19 +107,24 @@ def calibrated(graph: Graph, rng: Rng, names: Collection[str]) -> dict[str, Arra
     values |= dict(graph.constants)
     drawn: dict[Var, Array] = {}
     for operator in graph.operators:
-        role = ROLES.get(operator.schema.name, Role({}))
-        open_ = [v in graph.constants and v not in drawn and v.name in names for v in operator.inputs]
-        for position, var in enumerate(operator.inputs):
-            if position in role.draws and open_[position] and var.dtype in FLOATS and var.spec.size > 1:
-                drawn[var] = role.draws[position](rng, var.shape, operator).astype(var.dtype)
-        if role.stats:
-            drawn.update(_statistics(operator, values, open_))
-        values |= drawn
-        weights = operator.inputs[max(role.weights, 0)]
-        if role.weights >= 0 and weights in drawn and open_[role.weights]:
-            values[weights] = drawn[weights] = _unit(operator, values, weights)
+        role = ROLES.get(operator.schema.name, _NOTHING)
+        fresh = {
+            i: v
+            for i, v in enumerate(operator.inputs)
+            if v in graph.constants and v.name in names and v not in drawn and v.dtype in FLOATS
+        }
+        found = _draw(role, rng, operator, fresh) | (_statistics(operator, values, fresh) if role.stats else {})
+        drawn |= found
+        values |= found
+        if role.weights in fresh and fresh[role.weights] in found:
+            _scale_to_unit(operator, values, fresh[role.weights])
         values.update(zip(operator.outputs, _run(operator, values), strict=True))
     return {var.name: array for var, array in drawn.items()}
+
+
+def _draw(role: Role, rng: Rng, operator: Operator, fresh: Mapping[int, Var]) -> dict[Var, Array]:
+    chosen = {v: role.draws[i] for i, v in fresh.items() if i in role.draws and v.spec.size > 1}
+    return {v: draw(rng, v.shape, operator).astype(v.dtype, copy=False) for v, draw in chosen.items()}
 
 
 def _run(operator: Operator, values: Mapping[Var, Array]) -> tuple[Array, ...]:
@@ -126,22 +132,18 @@ def _run(operator: Operator, values: Mapping[Var, Array]) -> tuple[Array, ...]:
         return evaluate(operator.schema, *(values[v] for v in operator.inputs), **operator.attrs)
 
 
-def _statistics(operator: Operator, values: Mapping[Var, Array], open_: list[bool]) -> dict[Var, Array]:
+def _statistics(operator: Operator, values: Mapping[Var, Array], fresh: Mapping[int, Var]) -> dict[Var, Array]:
     x = values[operator.inputs[0]].astype(np.float64)
     axes = tuple(a for a in range(x.ndim) if a != 1)
     found = {3: x.mean(axis=axes), 4: x.var(axis=axes) + 1e-3}
-    inputs = operator.inputs
-    return {inputs[i]: array.astype(inputs[i].dtype) for i, array in found.items() if open_[i]}
+    return {fresh[i]: array.astype(fresh[i].dtype) for i, array in found.items() if i in fresh}
 
 
-def _unit(operator: Operator, values: Mapping[Var, Array], var: Var) -> Array:
-    """Weights scaled so that the output has a standard deviation of 1."""
-    weights = values[var]
+def _scale_to_unit(operator: Operator, values: Mapping[Var, Array], weights: Var) -> None:
+    """Scales weights, in place, so that the output has a standard deviation of 1."""
     deviation = float(_run(operator, values)[0].std(dtype=np.float64))
-    if not math.isfinite(deviation) or deviation < 1e-6:
-        return weights
-    scaled: Array = weights / weights.dtype.type(deviation)
-    return scaled
+    if math.isfinite(deviation) and deviation > 1e-6:
+        values[weights][...] /= deviation
 
 
 def _random_input(rng: Rng, spec: TensorSpec) -> Array:
