@@ -54,3 +54,12 @@ def test_a_light_model_comes_from_the_onnx_package() -> None:
     assert light_model("resnet50").is_file()
     with pytest.raises(ModelError, match="light_nothing"):
         light_model("nothing")
+
+
+@pytest.mark.slow
+def test_the_demo_plans_and_runs_resnet50(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert demo.main() == 0
+    shown = capsys.readouterr().out
+    assert "1,3,224,224" in shown and "equal to the bit" in shown
+    assert json.loads((tmp_path / demo.TRACE).read_text())["traceEvents"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from engine.cli.comparison import Comparison, compare_graph
 from engine.cli.files import write_file
 from engine.cli.models import light_model, seeded_subject
+from engine.cli.threads import limit_threads
 from engine.exporters.chrome import to_chrome
 from engine.units import format_bytes
 
@@ -15,8 +16,9 @@ TRACE = Path("out/resnet50_trace.json")
 
 def main() -> int:
     """Prints the comparison and writes the trace; 1 where outputs differ."""
-    print("ResNet-50 from the onnx package, seeded random weights, batch 1\n")
-    return demonstrate(light_model("resnet50"), TRACE, RUNS)
+    print("ResNet-50 from the onnx package, seeded random weights, batch 1, one thread\n")
+    with limit_threads(1):
+        return demonstrate(light_model("resnet50"), TRACE, RUNS)
 
 
 def demonstrate(model: Path, trace: Path, runs: int) -> int:

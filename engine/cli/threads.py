@@ -16,6 +16,8 @@ def limit_threads(threads: int) -> AbstractContextManager[Any]:
     try:
         from threadpoolctl import threadpool_limits  # noqa: PLC0415 (optional)
     except ImportError as error:
-        raise EngineError("--threads needs the package threadpoolctl: pip install 'arenaplan[bench]'") from error
+        raise EngineError(
+            "the threads of BLAS are set through threadpoolctl: pip install 'arenaplan[bench]'"
+        ) from error
     limits: AbstractContextManager[Any] = threadpool_limits(limits=threads, user_api="blas")
     return limits
