@@ -161,10 +161,9 @@ class _Judge:
         for operator in stage.operators:
             for var, value in zip(operator.inputs, stage.inputs, strict=True):
                 self._means(stage.name, value, var.name)
-        dense = stage.kernel.contiguous(stage.signature)
         for position, value in enumerate(stage.inputs):
-            if position in dense and not self.plan.places[value].layout.is_dense:
-                raise DataFlowError(f"{stage.name}: {self._name(value)} must be dense")
+            if not stage.kernel.takes(stage.signature, position, self.plan.places[value].layout):
+                raise DataFlowError(f"{stage.name}: its kernel cannot read {self._name(value)} where it lies")
         self._write(stage)
 
     def _write(self, stage: Call) -> None:

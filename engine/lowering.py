@@ -80,8 +80,9 @@ class _Lowering:
     def _call(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[int, ...]:
         signature = operator.signature
         kernel = operator.schema.kernel(signature)
-        dense = set(kernel.contiguous(signature))
-        operands = tuple(self._dense(v) if i in dense else v for i, v in enumerate(inputs))
+        operands = tuple(
+            v if kernel.takes(signature, i, self.values[v].layout) else self._dense(v) for i, v in enumerate(inputs)
+        )
         outputs = tuple(self._output(v) for v in operator.outputs)
         workspace = self._workspace(operator.name, kernel.workspace(signature))
         allowed = tuple(o for o in operator.schema.overwrites(signature) if self._may_overwrite(o, operands, outputs))

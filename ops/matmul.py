@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from ops.errors import DtypeError, ShapeError
+from ops.layout import Layout
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import NUMBERS, TensorSpec, broadcast_shapes
 from ops.workspace import carve, dense_bytes
@@ -66,6 +67,20 @@ def _half(call: Binding) -> Thunk:
     return run
 
 
+def blas_reads(layout: Layout) -> bool:
+    """Whether BLAS takes the matrices (or the vector) as they lie: neighbours along one of the last two axes.
+
+    numpy copies all others into memory of its own, which no plan would know of.
+    """
+    rows, columns = ((1, 0), *zip(layout.shape, layout.strides, strict=True))[-2:]
+    return _steps(*rows, *columns, layout.itemsize) or _steps(*columns, *rows, layout.itemsize)
+
+
+def _steps(outer: int, outer_stride: int, inner: int, inner_stride: int, itemsize: int) -> bool:
+    close = inner_stride == itemsize or inner == 1
+    return close and (outer == 1 or (outer_stride % itemsize == 0 and outer_stride >= inner * itemsize))
+
+
 def _cost(signature: Signature) -> Cost:
     touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
     return Cost(2 * signature.y.size * signature.x.shape[-1], touched)
@@ -75,7 +90,10 @@ MATMUL = OpSchema(
     name="matmul",
     summary="Matrix products of the last two axes; leading axes broadcast, a vector is a single row or column.",
     infer=_infer,
-    kernels=(Kernel("blas, through float32", _half, single_bytes, supports=is_half), Kernel("blas", _matmul)),
+    kernels=(
+        Kernel("blas, through float32", _half, single_bytes, supports=is_half),
+        Kernel("blas", _matmul, reads=blas_reads),
+    ),
     arity=(2, 2),
     cost=_cost,
 )

@@ -119,6 +119,11 @@ def no_contiguity(_: Signature) -> tuple[int, ...]:
     return ()
 
 
+def any_strides(_: Layout) -> bool:
+    """For kernels that read inputs however they lie."""
+    return True
+
+
 def all_contiguous(signature: Signature) -> tuple[int, ...]:
     """For kernels that read dense inputs only."""
     return tuple(range(len(signature.inputs)))
@@ -130,15 +135,20 @@ class Kernel:
 
     `bind` does everything that can be done before the data is there (views, reshapes, partial application) and returns
     the thunk that does the work; the thunk allocates no array. `workspace` says the bytes that it needs besides.
-    `contiguous` names the inputs that must be dense. `pack` turns constant inputs into arrays that the binding carries.
+    `contiguous` names the inputs that must be dense; any input is copied too whose layout `reads` refuses. `pack` turns constant inputs into arrays that the binding carries.
     """
 
     name: str
     bind: Callable[[Binding], Thunk]
     workspace: Callable[[Signature], int] = no_workspace
     contiguous: Callable[[Signature], tuple[int, ...]] = no_contiguity
+    reads: Callable[[Layout], bool] = any_strides
     pack: Callable[[Signature, Mapping[int, Array]], tuple[Array, ...]] = no_packing
     supports: Callable[[Signature], bool] = always
+
+    def takes(self, signature: Signature, position: int, layout: Layout) -> bool:
+        """Whether the kernel reads that input where it lies; if not, it is given a dense copy."""
+        return layout.is_dense or (position not in self.contiguous(signature) and self.reads(layout))
 
 
 def elementwise_cost(signature: Signature) -> Cost:
@@ -206,8 +216,9 @@ def evaluate(schema: OpSchema, *arrays: Array, **attrs: Any) -> tuple[Array, ...
     inputs = tuple(np.asarray(a) for a in arrays)
     signature = schema.sign([TensorSpec(a.shape, a.dtype) for a in inputs], attrs)
     kernel = schema.kernel(signature)
-    dense = set(kernel.contiguous(signature))
-    operands = tuple(np.ascontiguousarray(a).reshape(a.shape) if i in dense else a for i, a in enumerate(inputs))
+    operands = tuple(
+        a if kernel.takes(signature, i, Layout.of(a)) else np.ascontiguousarray(a) for i, a in enumerate(inputs)
+    )
     outputs = tuple(np.empty(s.shape, s.dtype) for s in signature.outputs)
     workspace = np.empty(kernel.workspace(signature), np.uint8)
     kernel.bind(Binding(signature, operands, outputs, workspace))()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ops.layout import Layout
 from ops.schema import Binding, Kernel, OpSchema, Overwrite, Signature, Thunk
 from ops.spec import Array, TensorSpec, spec_of
 
@@ -34,8 +35,9 @@ def kernels(schema: OpSchema, signature: Signature) -> list[Kernel]:
 
 def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
     """The bound kernel, with a workspace full of garbage; inputs that must be dense are copied."""
-    dense = kernel.contiguous(signature)
-    operands = tuple(np.array(a, order="C") if i in dense else a for i, a in enumerate(inputs))
+    operands = tuple(
+        a if kernel.takes(signature, i, Layout.of(a)) else np.array(a, order="C") for i, a in enumerate(inputs)
+    )
     workspace = np.full(kernel.workspace(signature), _GARBAGE, np.uint8)
     packed = kernel.pack(signature, {i: operands[i] for i in signature.constants})
     return kernel.bind(Binding(signature, operands, tuple(outputs), workspace, packed))
