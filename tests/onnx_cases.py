@@ -1,0 +1,88 @@
+"""The single-operator cases of the onnx package, and which of them are out of scope and why."""
+
+import fnmatch
+import functools
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from onnx import TensorProto
+from onnx.backend.test.loader import load_model_tests
+from onnx.backend.test.runner import Runner
+
+from engine.onnx_backend import Backend, as_input
+
+_SCOPE = frozenset(
+    ("FLOAT16", "FLOAT", "DOUBLE", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "BOOL")
+)
+_RECURRENT = "recurrent operators are not there yet"
+_QUANTISED = "quantised operators are not there yet"
+_SPECTRAL = "spectral operators are not there"
+_TEXT = "strings are out of scope"
+_VISION = "operators of detection and sampling are not there"
+_RANDOM = "draws random numbers"
+_LOOPS = "loops are not there"
+_SEQUENCES = "sequences and optionals are out of scope"
+_LENGTHS = "the length of the output depends on data"
+NOT_THERE = {
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), _RECURRENT),
+    **dict.fromkeys(("ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger"), _QUANTISED),
+    **dict.fromkeys(("QLinearConv", "QLinearMatMul", "QuantizeLinear"), _QUANTISED),
+    **dict.fromkeys(("DFT", "MelWeightMatrix", "STFT"), _SPECTRAL),
+    **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _TEXT),
+    **dict.fromkeys(("Col2Im", "DeformConv", "GridSample", "ImageDecoder", "MaxRoiPool", "MaxUnpool"), _VISION),
+    **dict.fromkeys(("NonMaxSuppression", "RoiAlign"), _VISION),
+    **dict.fromkeys(("Bernoulli", "RandomUniformLike"), _RANDOM),
+    **dict.fromkeys(("LinearAttention", "Loop", "Scan"), _LOOPS),
+    **dict.fromkeys(("Optional", "OptionalGetElement", "OptionalHasElement", "SequenceConstruct"), _SEQUENCES),
+    **dict.fromkeys(("SequenceInsert", "SequenceMap", "SplitToSequence"), _SEQUENCES),
+    **dict.fromkeys(("Compress", "Unique"), _LENGTHS),
+    **dict.fromkeys(("BitCast", "CumProd", "Det", "Einsum", "TensorScatter"), "the operator is not there"),
+}
+PATTERNS = {
+    "test_training_dropout*": "training is out of scope, only inference",
+    "test_batchnorm_*_training_mode": "training is out of scope, only inference",
+}
+
+
+@functools.cache
+def node_cases() -> tuple[Any, ...]:
+    """All cases; making them costs some seconds and warns of its own arithmetic."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return tuple(load_model_tests(kind="node"))
+
+
+def run_case(case: Any) -> None:
+    """Runs a case and compares as onnx's runner does. Raises AssertionError, or what the engine raises."""
+    prepared = Backend.prepare(case.model)
+    for inputs, outputs in case.data_sets:
+        found = prepared.run(inputs)
+        Runner.assert_similar_outputs([as_input(o) for o in outputs], list(found), case.rtol, case.atol)
+
+
+def out_of_scope(case: Any) -> str:
+    """Why a case is not for us; empty where it is."""
+    for reason in _reasons(case):
+        return reason
+    return ""
+
+
+def _reasons(case: Any) -> Iterator[str]:
+    graph = case.model.graph
+    for pattern, reason in PATTERNS.items():
+        if fnmatch.fnmatch(case.name, pattern):
+            yield reason
+    for node in graph.node:
+        if node.domain not in ("", "ai.onnx") and node.domain != "ai.onnx.preview":
+            yield f"operators of {node.domain} are out of scope"
+        if node.op_type in NOT_THERE:
+            yield NOT_THERE[node.op_type]
+    for info in (*graph.input, *graph.output):
+        if info.type.WhichOneof("value") != "tensor_type":
+            yield _SEQUENCES
+        name = TensorProto.DataType.Name(info.type.tensor_type.elem_type)
+        if name not in _SCOPE:
+            yield f"element type {name.lower()} is out of scope"
+    if any(entry.domain == "" and entry.version < 7 for entry in case.model.opset_import):
+        yield "operator sets before version 7 are out of scope"
