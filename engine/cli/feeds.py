@@ -1,7 +1,6 @@
 """What a network is run on when nobody gives it data: seeded random arrays."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -9,17 +8,14 @@ from engine.graph import Graph
 from ops.spec import FLOATS, Array, TensorSpec
 
 
-def random_feeds(graph: Graph, seed: int, given: Mapping[str, Array]) -> dict[str, Any]:
+def random_feeds(graph: Graph, seed: int, given: Mapping[str, Array]) -> dict[str, Array]:
     """An array for each input: the given one, else floats from a normal distribution, integers and bools from {0, 1}.
 
     What an input gets does not depend on which others are given.
     """
-    drawn = {name: _draw(var.spec, np.random.default_rng((seed, i))) for i, (name, var) in _numbered(graph)}
+    specs = {name: var.spec for name, var in graph.inputs.items()}
+    drawn = {name: _draw(spec, np.random.default_rng((seed, i))) for i, (name, spec) in enumerate(specs.items())}
     return drawn | dict(given)
-
-
-def _numbered(graph: Graph) -> list[tuple[int, tuple[str, Any]]]:
-    return list(enumerate(graph.inputs.items()))
 
 
 def _draw(spec: TensorSpec, random: np.random.Generator) -> Array:
