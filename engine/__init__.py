@@ -3,9 +3,21 @@
 from engine.executable import Executable, make_plan
 from engine.executable import compile_graph as compile
 from engine.graph import Graph, Operator
+from engine.importers.onnx import load_onnx
 from engine.plan import ExecutionPlan
 from engine.report import Report
 from engine.trace import Event
 from engine.var import Var
 
-__all__ = ["Event", "Executable", "ExecutionPlan", "Graph", "Operator", "Report", "Var", "compile", "make_plan"]
+__all__ = [
+    "Event",
+    "Executable",
+    "ExecutionPlan",
+    "Graph",
+    "Operator",
+    "Report",
+    "Var",
+    "compile",
+    "load_onnx",
+    "make_plan",
+]

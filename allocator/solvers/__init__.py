@@ -8,6 +8,7 @@ from allocator.check import check
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import FREE, Plan, Problem
 from allocator.solvers.base import Solver, arena_bytes
+from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
 from allocator.solvers.local_search import LOCAL_SEARCH
 from allocator.solvers.naive import NAIVE
@@ -18,7 +19,7 @@ BEST = "best"
 HUGE = 20_000
 """Number of chunks from which "best" leaves the quadratic strategies out."""
 STRATEGIES: Mapping[str, Solver] = MappingProxyType(
-    {s.name: s for s in (PUSHDOWN, GREEDY_BY_SIZE, LOCAL_SEARCH, NAIVE)}
+    {s.name: s for s in (PUSHDOWN, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, LOCAL_SEARCH, NAIVE)}
 )
 """Strategy by name, in the order in which ties are decided."""
 
@@ -52,7 +53,7 @@ def _applicable(problem: Problem, strategy: str) -> tuple[Solver, ...]:
 
 
 def _quick(count: int) -> tuple[Solver, ...]:
-    return tuple(s for s in STRATEGIES.values() if s.in_best and not (s.quadratic and count >= HUGE))
+    return tuple(s for s in STRATEGIES.values() if not (s.quadratic and count >= HUGE))
 
 
 def _judged(problem: Problem, solver: Solver, seed: int, bound: int) -> Plan:

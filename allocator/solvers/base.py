@@ -10,7 +10,7 @@ from allocator.problem import Column, Problem
 class Solver(Protocol):
     """A pure function from a problem to offsets, and what it declares about itself.
 
-    `quadratic` says that its time grows with the square of the number of chunks; `in_best` that "best" tries it.
+    `quadratic` says that its time grows with the square of the number of chunks.
     """
 
     @property
@@ -24,10 +24,6 @@ class Solver(Protocol):
     @property
     def quadratic(self) -> bool:
         """Is it too slow for huge problems?"""
-
-    @property
-    def in_best(self) -> bool:
-        """Is it quick enough to be tried unasked?"""
 
     def solve(self, problem: Problem, seed: int, /) -> Column:
         """Offset of each chunk in bytes; 0 for chunks of no bytes. Same problem and seed, same offsets."""

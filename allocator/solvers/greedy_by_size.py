@@ -14,7 +14,6 @@ class GreedyBySize:
     name: str = "greedy_by_size"
     supports_pinned: bool = True
     quadratic: bool = True
-    in_best: bool = True
 
     def solve(self, problem: Problem, _seed: int = 0) -> Column:
         """Offset of each chunk in bytes."""

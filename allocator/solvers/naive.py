@@ -15,7 +15,6 @@ class Naive:
     name: str = "naive"
     supports_pinned: bool = True
     quadratic: bool = False
-    in_best: bool = True
 
     def solve(self, problem: Problem, _seed: int = 0) -> Column:
         """Offset of each chunk in bytes."""

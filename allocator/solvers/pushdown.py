@@ -24,7 +24,6 @@ class Pushdown:
     name: str = "pushdown"
     supports_pinned: bool = False
     quadratic: bool = False
-    in_best: bool = True
 
     def solve(self, problem: Problem, _seed: int = 0) -> Column:
         """Offset of each chunk in bytes."""
