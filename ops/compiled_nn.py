@@ -9,50 +9,56 @@ import numpy as np
 from ops.spec import Array
 
 Compiled = Callable[..., None]
-Geometry = tuple[int, int, int, int, int, int]
+Geometry = tuple[int, int, int, int, int, int, int, int]
+Pair = tuple[Array, Array]
 
 
 @cache
 def depthwise(dtype: np.dtype[Any]) -> Compiled:
-    """f(x, w, bias, y, geometry) for dense arrays of that dtype.
+    """f((x, y), w, bias, (padded, sums), geometry) for dense arrays of that dtype.
 
-    x (N, C, H, W), w (M * C, kh, kw), bias (M * C,), y (N, M * C, OH, OW). The geometry is strides, dilations and begin
-    pads, two each.
+    x (N, C, H, W), y (N, M * C, OH, OW), w (M * C, taps), bias (M * C,). `padded` (PH, PW) has room for one channel
+    with its zeros around, `sums` (rows, PW) for some rows of it: one row where the first stride is not 1. The geometry
+    is strides, dilations, begin pads and kernel, two each.
     """
     import numba  # noqa: PLC0415 - half a second to load, and only these kernels want it
 
-    element = numba.from_dtype(dtype)
-    types: Any = numba.types
-    read = (types.Array(element, n, "C", readonly=True) for n in (4, 3, 1))
-    signature = numba.void(*read, types.Array(element, 4, "C"), types.UniTuple(numba.intp, 6))
+    element, types = numba.from_dtype(dtype), numba.types
+    tuples: Any = types.UniTuple
+    images, weights, bias = types.Array(element, 4, "C"), types.Array(element, 2, "C"), types.Array(element, 1, "C")
+    signature = numba.void(tuples(images, 2), weights, bias, tuples(weights, 2), tuples(numba.intp, 8))
     # "contract" lets a multiplication and an addition become one instruction; nothing is reordered.
     compile_it = numba.njit(signature, nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
     compiled: Compiled = compile_it(_depthwise)
     return compiled
 
 
-def _depthwise(x: Array, w: Array, bias: Array, y: Array, geometry: Geometry) -> None:
-    sh, sw, dh, dw, ph, pw = geometry
-    batch, channels, height, width = x.shape
-    filters, kh, kw = w.shape
-    for n in range(batch):
-        for o in range(filters):
-            image, out = x[n, o * channels // filters], y[n, o]
-            for i in range(out.shape[0]):
-                row = out[i]
-                row[:] = bias[o]
-                for a in range(kh):
-                    h = i * sh - ph + a * dh
-                    if h < 0 or h >= height:
-                        continue
-                    for b in range(kw):
-                        shift, factor = b * dw - pw, w[o, a, b]
-                        low = max(0, -(shift // sw))
-                        high = max(low, min(len(row), (width - 1 - shift) // sw + 1))
-                        part, pixels = row[low:high], image[h, low * sw + shift :]
-                        if sw == 1:
-                            for j in range(len(part)):
-                                part[j] += factor * pixels[j]
-                        else:
-                            for j in range(len(part)):
-                                part[j] += factor * pixels[j * sw]
+def _depthwise(images: Pair, w: Array, bias: Array, rooms: Pair, geometry: Geometry) -> None:
+    # Rows that follow each other in `padded` are summed as one long row: short rows would fill no vector register.
+    sh, sw, dh, dw, ph, pw, kh, kw = geometry
+    (x, y), (padded, sums) = images, rooms
+    outputs, rows, reach = y.shape[1], y.shape[2], (y.shape[3] - 1) * sw + 1
+    height, width = max(0, min(x.shape[2], padded.shape[0] - ph)), max(0, min(x.shape[3], padded.shape[1] - pw))
+    pitch, flat, total = padded.shape[1], padded.reshape(padded.size), sums.reshape(sums.size)
+    padded[:] = 0
+    for job in range(y.shape[0] * outputs):
+        n, o = job // outputs, job % outputs
+        padded[ph : ph + height, pw : pw + width] = x[n, o * x.shape[1] // outputs, :height, :width]
+        for first in range(0, rows, sums.shape[0]):
+            some = min(sums.shape[0], rows - first)
+            row = total[: (some - 1) * pitch + reach]
+            row[:] = bias[o]
+            for tap in range(kh * kw % 3):
+                factor, pixels = w[o, tap], flat[(first * sh + tap // kw * dh) * pitch + tap % kw * dw :]
+                for j in range(len(row)):
+                    row[j] += factor * pixels[j]
+            for tap in range(kh * kw % 3, kh * kw, 3):
+                f, g, h = w[o, tap], w[o, tap + 1], w[o, tap + 2]
+                p = flat[(first * sh + tap // kw * dh) * pitch + tap % kw * dw :]
+                q = flat[(first * sh + (tap + 1) // kw * dh) * pitch + (tap + 1) % kw * dw :]
+                r = flat[(first * sh + (tap + 2) // kw * dh) * pitch + (tap + 2) % kw * dw :]
+                for j in range(len(row)):
+                    row[j] += f * p[j] + g * q[j] + h * r[j]
+            for i in range(some):
+                for j in range(y.shape[3]):
+                    y[n, o, first + i, j] = row[i * pitch + j * sw]

@@ -7,7 +7,11 @@ import numpy as np
 from ops.compiled_nn import depthwise
 from ops.conv_shapes import ConvCase, case_of, compute_dtype
 from ops.schema import Binding, Kernel, Signature, Thunk
-from ops.spec import Shape
+from ops.spec import Shape, TensorSpec
+from ops.workspace import carve, dense_bytes
+
+_SUMS = 1024
+"""Elements that are summed at a time, so that they stay in the first-level cache."""
 
 
 def _supports(signature: Signature) -> bool:
@@ -26,7 +30,19 @@ def _two(values: Shape, default: int) -> Shape:
 
 def _geometry(case: ConvCase) -> Shape:
     w = case.windows
-    return *_two(w.strides, 1), *_two(w.dilations, 1), *_two(w.begins, 0)
+    return *_two(w.strides, 1), *_two(w.dilations, 1), *_two(w.begins, 0), *_two(w.kernel, 1)
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """One channel with its padding, and sums of some rows of it."""
+    w = case_of(signature).windows
+    reach = _two(tuple(w.reach(a, n) for a, n in enumerate(w.outputs)), 1)
+    rows = max(1, min(_two(w.outputs, 1)[0], _SUMS // reach[1])) if _two(w.strides, 1)[0] == 1 else 1
+    return signature.x.with_shape(reach), signature.x.with_shape((rows, reach[1]))
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
 
 
 def _bind(call: Binding) -> Thunk:
@@ -34,10 +50,11 @@ def _bind(call: Binding) -> Thunk:
     w = case.windows
     x = call.x.reshape((case.batch, case.channels, *_two(w.sizes, 1)))
     y = call.y.reshape((case.batch, case.out_channels, *_two(w.outputs, 1)))
-    weights = call.inputs[1].reshape((case.out_channels, *_two(w.kernel, 1)))
+    weights = call.inputs[1].reshape((case.out_channels, case.taps))
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, x.dtype)
-    return partial(depthwise(x.dtype), x, weights, bias, y, _geometry(case))
+    padded, sums = carve(call.workspace, *_temporaries(call.signature))
+    return partial(depthwise(x.dtype), (x, y), weights, bias, (padded, sums), _geometry(case))
 
 
-DEPTHWISE = Kernel("depthwise", _bind, contiguous=_dense, supports=_supports)
-"""As many groups as channels, one or two spatial dimensions: multiply and add row by row, no workspace."""
+DEPTHWISE = Kernel("depthwise", _bind, _workspace, contiguous=_dense, supports=_supports)
+"""As many groups as channels, one or two spatial dimensions: multiply and add rows of one padded channel."""
