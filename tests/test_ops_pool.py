@@ -53,6 +53,8 @@ def pooled(draw: Any) -> tuple[Array, dict[str, Any]]:
         attrs["ceil_mode"] = draw(st.integers(0, 1))
     else:
         attrs["auto_pad"] = auto
+        # Windows with gaps would need less than no padding: onnxruntime then crops, unlike its own Conv.
+        attrs["strides"] = [min(s, k) for s, k in zip(attrs["strides"], kernel, strict=True)]
     return _data(draw(st.integers(0, 99)), (draw(st.integers(1, 2)), draw(st.integers(1, 3)), *sizes)), attrs
 
 
