@@ -19,14 +19,15 @@ def depthwise(dtype: np.dtype[Any]) -> Compiled:
 
     x (N, C, H, W), y (N, M * C, OH, OW), w (M * C, taps), bias (M * C,). `padded` (PH, PW) has room for one channel
     with its zeros around, `sums` (rows, PW) for some rows of it: one row where the first stride is not 1. The geometry
-    is strides, dilations, begin pads and kernel, two each.
+    is strides, dilations, begin pads and kernel, two each. Weights and bias may be read-only, as constants are.
     """
     import numba  # noqa: PLC0415 - half a second to load, and only these kernels want it
 
     element, types = numba.from_dtype(dtype), numba.types
     tuples: Any = types.UniTuple
-    images, weights, bias = types.Array(element, 4, "C"), types.Array(element, 2, "C"), types.Array(element, 1, "C")
-    signature = numba.void(tuples(images, 2), weights, bias, tuples(weights, 2), tuples(numba.intp, 8))
+    images, rooms = (tuples(types.Array(element, n, "C"), 2) for n in (4, 2))
+    weights, bias = (types.Array(element, n, "C", readonly=True) for n in (2, 1))
+    signature = numba.void(images, weights, bias, rooms, tuples(numba.intp, 8))
     # "contract" lets a multiplication and an addition become one instruction; nothing is reordered.
     compile_it = numba.njit(signature, nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
     compiled: Compiled = compile_it(_depthwise)
