@@ -104,8 +104,20 @@ class Lowered:
         """The stages that run a kernel."""
         return tuple(s for s in self.stages if isinstance(s, Call))
 
+    @property
+    def writers(self) -> dict[int, int]:
+        """The tick in which a call writes each value that one writes."""
+        return {v: call.tick for call in self.calls for v in call.outputs + call.workspace}
+
     def tick_name(self, tick: int) -> str:
         """What happens in a tick, for people."""
         if tick == 0:
             return "feed"
         return self.stages[tick - 1].name if tick <= len(self.stages) else "fetch"
+
+    def tick_kind(self, tick: int) -> str:
+        """The name of the schema that runs in a tick; nothing where the caller feeds and fetches."""
+        if not 0 < tick <= len(self.stages):
+            return ""
+        operators = self.stages[tick - 1].operators
+        return operators[0].schema.name if operators else "copy"

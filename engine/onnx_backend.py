@@ -26,9 +26,14 @@ class Representation:
 
     def run(self, inputs: Sequence[Any], **_: Any) -> tuple[Array, ...]:
         """The outputs in the order of the model; `inputs` likewise, without those that have initializers."""
+        graph, feeds = self.graph_for(inputs)
+        return tuple(compile_graph(graph).run(feeds).values())
+
+    def graph_for(self, inputs: Sequence[Any]) -> tuple[Graph, dict[str, Array]]:
+        """The graph for these very inputs, and what to feed it."""
         feeds = _named(self.model.graph, inputs)
         graph = import_for(self.model, feeds)
-        return tuple(compile_graph(graph).run({n: feeds[n] for n in graph.inputs}).values())
+        return graph, {name: feeds[name] for name in graph.inputs}
 
 
 class Backend(backend_base().Backend):  # type: ignore[misc] # onnx is known only once it is loaded

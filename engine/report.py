@@ -15,10 +15,14 @@ from engine.units import format_bytes
 
 @frozen
 class PeakTensor:
-    """A chunk that is alive at the peak. `share` is its part of the live bytes; ticks are half-open."""
+    """A chunk that is alive at the peak, and the operator that wrote it, with the name of its schema as `kind`.
+
+    `share` is its part of the live bytes; the lifetime in ticks is half-open.
+    """
 
     name: str
     operator: str
+    kind: str
     shape: tuple[int, ...]
     dtype: str
     role: str
@@ -54,6 +58,7 @@ class Report:
     status: str
     peak_tick: int
     peak_operator: str
+    peak_kind: str
     peak_bytes: int
     peak_tensors: tuple[PeakTensor, ...]
 
@@ -99,6 +104,7 @@ def report(plan: PlacedPlan) -> Report:
         status=plan.plan.status,
         peak_tick=tick,
         peak_operator=plan.lowered.tick_name(tick),
+        peak_kind=plan.lowered.tick_kind(tick),
         peak_bytes=peak,
         peak_tensors=tensors,
     )
@@ -110,8 +116,8 @@ def peak_tensors(plan: PlacedPlan, tick: int) -> tuple[PeakTensor, ...]:
     begun = {int(s) for s in problem.src if problem.begin[s] == tick}
     alive = [c for c in np.flatnonzero((problem.begin <= tick) & (tick < problem.end)).tolist() if c not in begun]
     total = max(sum(int(problem.size[c]) for c in alive), 1)
-    first = _first_values(plan)
-    rows = [_peak_tensor(plan, first[c], c, total) for c in alive if problem.size[c]]
+    first, writers = _first_values(plan), plan.lowered.writers
+    rows = [_peak_tensor(plan, first[c], c, writers.get(first[c].id, 0), total) for c in alive if problem.size[c]]
     return tuple(sorted(rows, key=lambda row: (-row.bytes, row.offset)))
 
 
@@ -150,12 +156,12 @@ def _first_values(plan: PlacedPlan) -> dict[int, Value]:
     return found
 
 
-def _peak_tensor(plan: PlacedPlan, value: Value, chunk: int, total: int) -> PeakTensor:
+def _peak_tensor(plan: PlacedPlan, value: Value, chunk: int, writer: int, total: int) -> PeakTensor:
     problem, size = plan.problem, int(plan.problem.size[chunk])
-    operator = plan.lowered.tick_name(int(problem.begin[chunk])) if value.role is not Role.INPUT else "feed"
     return PeakTensor(
         name=value.name,
-        operator=operator,
+        operator=plan.lowered.tick_name(writer),
+        kind=plan.lowered.tick_kind(writer),
         shape=value.spec.shape,
         dtype=value.spec.dtype.name,
         role=value.role.value,
@@ -200,10 +206,12 @@ def _totals(found: Report) -> list[str]:
 
 
 def _peak_table(found: Report, most: int) -> list[str]:
-    head = f"peak in tick {found.peak_tick} ({found.peak_operator}): {found.peak_bytes} B alive"
+    operator = f"{found.peak_operator} {found.peak_kind}".rstrip()
+    head = f"peak in tick {found.peak_tick} ({operator}): {found.peak_bytes} B alive"
     rows = [("tensor", "operator", "shape", "bytes", "share", "lifetime", "offset")]
     for t in found.peak_tensors[:most]:
         shape = "x".join(map(str, t.shape)) or "scalar"
-        rows.append((t.name, t.operator, shape, str(t.bytes), f"{t.share:.1%}", f"[{t.begin}, {t.end})", str(t.offset)))
+        operator = f"{t.operator} {t.kind}".rstrip()
+        rows.append((t.name, operator, shape, str(t.bytes), f"{t.share:.1%}", f"[{t.begin}, {t.end})", str(t.offset)))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return [head] + ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -48,6 +48,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print_json(found.to_json() | told)
     else:
-        print("".join(f"{key.replace('_', ' ')}: {value}\n" for key, value in told.items()), end="")
+        if told:
+            print(f"largest difference from {told['oracle']}: {told['oracle_difference']:.1e} of the largest value")
         print(found.text(arguments.top), end="")
     return 0 if found.outputs_equal else REFUSED

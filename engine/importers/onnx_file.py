@@ -1,6 +1,8 @@
 """Reading an ONNX file into a message, with everything that can be wrong with a file."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from attrs import frozen
 
@@ -70,4 +72,17 @@ def _model(proto: ModelProto, folder: Path | None, what: str) -> Model:
     ]
     if missing:
         raise ModelError(f"{what} has no {', no '.join(missing)}: it is no ONNX model, or was cut short")
+    garbled = next((text for text in _texts(proto) if isinstance(text, bytes)), None)
+    if garbled is not None:
+        raise ModelError(f"{what} holds a name that is no UTF-8 text: {garbled[:40]!r}")
     return Model(proto, folder, opsets_of(proto.opset_import))
+
+
+def _texts(message: Any) -> Iterator[str | bytes]:
+    """All texts of a message but documentation. Protobuf gives one that is no UTF-8 as bytes."""
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_STRING and field.name != "doc_string":
+            yield from ((value,) if isinstance(value, (str, bytes)) else value)
+        elif field.type == field.TYPE_MESSAGE:
+            for part in (value,) if hasattr(value, "ListFields") else value:
+                yield from _texts(part)

@@ -23,17 +23,24 @@ def _scaled(shape: Shape, scales: Sequence[float]) -> Shape:
 
 
 def _upsampled(node: Node, scales: Sequence[float]) -> tuple[Value, ...]:
-    """Upsample, and Resize in opset 10: asymmetric coordinates, rounded down."""
+    """Upsample, and Resize in opset 10: asymmetric coordinates, rounded down where it grows and up where it shrinks."""
     x = node.value(0)
-    return node.last(
-        "resize",
-        x,
-        sizes=_scaled(x.shape, scales),
-        scales=tuple(scales),
-        mode=node.attr("mode", "nearest"),
-        coordinate_transformation_mode="asymmetric",
-        nearest_mode="floor",
-    )
+    _scaled(x.shape, scales)
+    if all(s >= 1 for s in scales):
+        return node.last("resize", x, **_asymmetric(node, x, scales, "floor"))
+    if any(s > 1 for s in scales):
+        x = node.step("resize", x, **_asymmetric(node, x, [max(s, 1.0) for s in scales], "floor"))
+    return node.last("resize", x, **_asymmetric(node, x, [min(s, 1.0) for s in scales], "ceil"))
+
+
+def _asymmetric(node: Node, x: Value, scales: Sequence[float], rounding: str) -> dict[str, Any]:
+    return {
+        "sizes": _scaled(x.shape, scales),
+        "scales": tuple(scales),
+        "mode": node.attr("mode", "nearest"),
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": rounding,
+    }
 
 
 def _upsample_attribute(node: Node) -> tuple[Value, ...]:
