@@ -187,3 +187,9 @@ def test_a_model_without_its_parts_is_refused() -> None:
         proto.ClearField(field)
         with pytest.raises(ModelError, match=f"the {name}odel has no"):
             load_onnx(proto)
+
+
+def test_a_name_that_is_no_text_is_refused() -> None:
+    data = _small().SerializeToString().replace(b"MatMul", b"Mat\xfful")
+    with pytest.raises(ModelError, match="no UTF-8 text"):
+        load_onnx(onnx.ModelProto.FromString(data))

@@ -1,0 +1,32 @@
+import pytest
+
+from engine.importers.onnx_door import newest_opset, onnx
+from engine.importers.onnx_table import CONVERTERS, FAMILIES, converter
+from tools.list_operators import PATH, text_of_operators
+
+
+@pytest.mark.parametrize("name", CONVERTERS)
+def test_an_operator_in_the_table_is_one_of_onnx_in_each_of_its_versions(name: str) -> None:
+    versions = CONVERTERS[name]
+    assert [since for since, _ in versions] == sorted({since for since, _ in versions})
+    for since, convert in versions:
+        schema = onnx().defs.get_schema(name, since)
+        assert schema.since_version == since
+        assert convert is not None or schema.deprecated
+
+
+def test_no_operator_stands_in_two_families() -> None:
+    assert sum(len(family.CONVERTERS) for family in FAMILIES) == len(CONVERTERS)
+
+
+def test_an_operator_is_read_from_its_first_version_to_its_last() -> None:
+    assert converter("", "Gelu", 19) is None
+    assert converter("", "Gelu", 20) is converter("", "Gelu", newest_opset()) is not None
+    assert converter("", "Softmax", 12) is not converter("", "Softmax", 13)
+    assert converter("", "Upsample", 9) is not None
+    assert converter("", "Upsample", 10) is None
+    assert converter("com.example", "Relu", 13) is None
+
+
+def test_the_page_of_operators_is_up_to_date() -> None:
+    assert PATH.read_text(encoding="utf-8").startswith(text_of_operators()), "run python tools/list_operators.py"

@@ -1,0 +1,155 @@
+"""Writes docs/operators.md: which ONNX operators are read, and how the single-operator cases of onnx fare.
+
+Run from a checkout: python tools/list_operators.py
+"""
+
+import re
+import sys
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from attrs import define, field  # noqa: E402 - the checkout must be on the path first
+from onnx.backend.test.loader import load_model_tests  # noqa: E402
+from onnx.backend.test.runner import Runner  # noqa: E402
+
+from engine.errors import UnsupportedError  # noqa: E402
+from engine.executable import compile_graph  # noqa: E402
+from engine.importers.onnx_door import newest_opset, onnx  # noqa: E402
+from engine.importers.onnx_table import CONVERTERS, Versions  # noqa: E402
+from engine.onnx_backend import Backend, as_input  # noqa: E402
+
+PATH = ROOT / "docs" / "operators.md"
+_OLDEST = 7
+SEVERAL = "several operators"
+_REASONS = (
+    "element type [a-z0-9]+",
+    "(sequence|optional)(?=[)])",
+    "operator set ai.onnx version [0-9]+",
+    "training",
+    "random numbers",
+)
+
+
+def operator_table() -> list[str]:
+    """One row an ONNX operator that is read: its name, the operator sets, how often its form changed."""
+    rows = ["| ONNX operator | operator sets | forms that differ from |", "|---|---|---|"]
+    for name, versions in sorted(CONVERTERS.items()):
+        rows.append(f"| {name} | {_range(versions)} | {_changes(versions)} |")
+    return rows
+
+
+def function_names() -> list[str]:
+    """Operators without a converter that onnx itself defines by others, which are read in their place."""
+    found = set()
+    for schema in onnx().defs.get_all_schemas():
+        by_others = schema.has_function or schema.has_context_dependent_function
+        if schema.domain == "" and by_others and schema.name not in CONVERTERS:
+            found.add(schema.name)
+    return sorted(found)
+
+
+def text_of_operators() -> str:
+    """The part of the page that depends on the importer alone."""
+    head = [
+        "# ONNX operators",
+        "",
+        f"Operator sets {_OLDEST} to {newest_opset()} of the default domain. This page is written by",
+        "`tools/list_operators.py`.",
+        "",
+        "## Read by a converter",
+        "",
+    ]
+    names = ", ".join(function_names())
+    rest = ["", "## Read as what onnx defines them by", "", f"{names}: as far as the operators inside are read.", ""]
+    return "\n".join([*head, *operator_table(), *rest])
+
+
+def _range(versions: Versions) -> str:
+    first = max(versions[0][0], _OLDEST)
+    last = versions[-1][0] - 1 if versions[-1][1] is None else None
+    return f"{first} to {last}" if last else f"from {first}"
+
+
+def _changes(versions: Versions) -> str:
+    return ", ".join(str(since) for since, convert in versions[1:] if convert and since > _OLDEST)
+
+
+@define
+class Tally:
+    """What the cases of one ONNX operator came to."""
+
+    schemas: set[str] = field(factory=set)
+    passed: int = 0
+    refused: Counter[str] = field(factory=Counter)
+
+
+def case_table(tallies: Mapping[str, Tally]) -> list[str]:
+    """One row an ONNX operator: our operators that run it, cases that pass, and cases out of scope by reason."""
+    rows = ["| cases of | run by | pass | out of scope |", "|---|---|---|---|"]
+    for name, tally in sorted(tallies.items()):
+        refused = "; ".join(f"{n}: {reason}" for reason, n in sorted(tally.refused.items()))
+        folded = "nothing: known when the model is read" if tally.passed and name != SEVERAL else ""
+        shown = ", ".join(sorted(tally.schemas)) or folded
+        rows.append(f"| {name} | {shown} | {tally.passed} | {refused} |")
+    return rows
+
+
+def run_cases(cases: Iterable[Any]) -> dict[str, Tally]:
+    """Runs all cases. Raises AssertionError for one that neither passes nor is refused."""
+    tallies: dict[str, Tally] = defaultdict(Tally)
+    for case in cases:
+        kinds = {node.op_type for node in case.model.graph.node}
+        tally = tallies[kinds.pop() if len(kinds) == 1 else SEVERAL]
+        try:
+            schemas = _run(case)
+        except UnsupportedError as error:
+            tally.refused[_reason(str(error))] += 1
+        else:
+            tally.passed += 1
+            tally.schemas |= schemas if tally is not tallies[SEVERAL] else set()
+    return tallies
+
+
+def _run(case: Any) -> set[str]:
+    """Runs a case, compares as onnx's runner does, and gives the names of the operators that ran."""
+    names: set[str] = set()
+    for inputs, outputs in case.data_sets:
+        graph, feeds = Backend.prepare(case.model).graph_for(inputs)
+        found = list(compile_graph(graph).run(feeds).values())
+        Runner.assert_similar_outputs([as_input(o) for o in outputs], found, case.rtol, case.atol)
+        names |= {operator.schema.name for operator in graph.operators}
+    return names
+
+
+def _reason(message: str) -> str:
+    """The reason, without the names of nodes and tensors."""
+    found = re.search("|".join(_REASONS), message)
+    return found.group() if found else "the operator is not there"
+
+
+def _cases() -> Iterator[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield from load_model_tests(kind="node")
+
+
+def main() -> None:
+    """Runs all cases and writes the page."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = run_cases(_cases())
+    passed = sum(t.passed for t in results.values())
+    total = passed + sum(t.refused.total() for t in results.values())
+    cases = ["## Cases of the onnx package", "", f"{passed} of {total} pass; the others are refused with a reason.", ""]
+    PATH.write_text("\n".join([text_of_operators(), *cases, *case_table(results), ""]), encoding="utf-8")
+    print(f"{PATH}: {passed} of {total} cases pass")
+
+
+if __name__ == "__main__":
+    main()
