@@ -1,10 +1,12 @@
 """Converters of reductions, positions of extremes, and of what is normalised along an axis."""
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from engine.importers.onnx_node import Converter, Node, direct
 from engine.importers.onnx_values import Value
+from ops.spec import normalize_axis
 
 _REDUCTIONS = {
     "ReduceMean": "reduce_mean",
@@ -45,14 +47,8 @@ def _flattened(schema: str) -> Converter:
 
     def convert(node: Node) -> tuple[Value, ...]:
         x = node.value(0)
-        axis = node.attr("axis", 1)
-        front = 1
-        for n in x.shape[: axis if axis >= 0 else axis + len(x.shape)]:
-            front *= n
-        size = 1
-        for n in x.shape:
-            size *= n
-        matrix = node.step("reshape", x, shape=(front, size // front if front else 0))
+        axis = normalize_axis(node.attr("axis", 1), len(x.shape))
+        matrix = node.step("reshape", x, shape=(math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
         return node.last("reshape", node.step(schema, matrix, axis=1), shape=x.shape)
 
     return convert
