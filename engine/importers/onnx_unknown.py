@@ -17,7 +17,8 @@ def check_operators(model: Any, opsets: Mapping[str, int], functions: Functions)
         if functions.own(proto) or converter(domain, proto.op_type, version) or functions.known(proto, version):
             continue
         opset = f"opset {version}" if domain in opsets else "of no imported operator set"
-        shown = f"{domain or 'ai.onnx'}.{proto.op_type} ({opset}{_reason(proto.op_type)})"
+        name = "".join(c if c.isprintable() else "?" for c in f"{domain or 'ai.onnx'}.{proto.op_type}")
+        shown = f"{name} ({opset}{_reason(proto.op_type)})"
         unknown[shown] = unknown.get(shown, 0) + 1
     if unknown:
         listed = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in unknown.items())
