@@ -135,7 +135,8 @@ class Kernel:
 
     `bind` does everything that can be done before the data is there (views, reshapes, partial application) and returns
     the thunk that does the work; the thunk allocates no array. `workspace` says the bytes that it needs besides.
-    `contiguous` names the inputs that must be dense; any input is copied too whose layout `reads` refuses. `pack` turns constant inputs into arrays that the binding carries.
+    `contiguous` names the inputs that must be dense; `reads` refuses layouts of any input that the kernel would have to
+    copy; both are then given dense copies. `pack` turns constant inputs into arrays that the binding carries.
     """
 
     name: str
