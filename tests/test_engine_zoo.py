@@ -26,7 +26,8 @@ def _linear(x: Array, outputs: int, rng: np.random.Generator) -> Array:
 def _norm(x: Array, rng: np.random.Generator) -> Array:
     scale, bias = 1 + _normal(rng, x.shape[-1], scale=0.1), _normal(rng, x.shape[-1], scale=0.1)
     centred = x - x.mean(-1, keepdims=True)
-    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * scale + bias
+    y: Array = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * scale + bias
+    return y
 
 
 def _attention(x: Array, size: EncoderSize, rng: np.random.Generator) -> Array:
