@@ -108,3 +108,13 @@ def test_normalized_activations_have_the_statistics_of_the_layer() -> None:
     (n,) = run_ours(proto, {"x": x})
     np.testing.assert_allclose(n.std(axis=(0, 2, 3)), weights["s"], rtol=0.25)
     np.testing.assert_allclose(n.mean(axis=(0, 2, 3)), weights["b"], atol=0.3)
+
+
+def test_a_model_of_open_dimensions_is_calibrated_for_the_shapes_given() -> None:
+    proto = model(
+        [node("Conv", ["x", "w"], ["y"])],
+        [value("x", ("n", 3, 8, 8))],
+        initializers={"w": np.ones((4, 3, 3, 3), np.float32)},
+    )
+    seeded = seed_weights(proto, shapes={"x": (2, 3, 8, 8)})
+    assert len(np.unique(_weights(seeded)["w"])) == 4 * 3 * 9

@@ -1,6 +1,7 @@
 """From the options of a command to a graph and what it is run on."""
 
 from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def load_subject(arguments: Namespace) -> Subject:
     """The graph of FILE with its weights, and an array for each input. Given arrays also tell shapes."""
     given, constants = _arrays(arguments.input), _arrays(arguments.constant)
     shapes = {name: array.shape for name, array in given.items()} | dict(arguments.shape)
-    model = weighted(arguments.file, arguments.weights, arguments.seed)
+    model = weighted(arguments.file, arguments.weights, arguments.seed, shapes, constants)
     graph = load_onnx(model, shapes=shapes, constants=constants)
     return Subject(graph, model, random_feeds(graph, arguments.seed, given), constants)
 
@@ -52,14 +53,18 @@ def light_model(name: str) -> Path:
 
 def seeded_subject(path: Path, seed: int = 0) -> Subject:
     """A model of fixed shapes with seeded random weights and inputs."""
-    model = weighted(path, "random", seed)
+    model = weighted(path, "random", seed, {}, {})
     graph = load_onnx(model)
     return Subject(graph, model, random_feeds(graph, seed, {}), {})
 
 
-def weighted(path: Path, weights: str, seed: int) -> Any:
+def weighted(
+    path: Path, weights: str, seed: int, shapes: Mapping[str, Sequence[int]], constants: Mapping[str, Array]
+) -> Any:
     """The path itself, or the model in it with seeded random weights."""
-    return path if weights == "file" else seed_weights(read_model(path).proto, seed)
+    if weights == "file":
+        return path
+    return seed_weights(read_model(path).proto, seed, shapes=shapes, constants=constants)
 
 
 def _arrays(paths: list[tuple[str, Path]]) -> dict[str, Array]:

@@ -1,9 +1,10 @@
 """Seeded weights for an ONNX model whose weights are missing or all alike, as initializers of a copy of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.importers.onnx import load_onnx
 from engine.importers.onnx_door import ModelProto, onnx
@@ -16,13 +17,21 @@ _FREE_INITIALIZERS = 4
 """The first IR version in which an initializer need not be an input too."""
 
 
-def seed_weights(model: ModelProto, seed: int = 0) -> ModelProto:
+def seed_weights(
+    model: ModelProto,
+    seed: int = 0,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    constants: Mapping[str, npt.ArrayLike] | None = None,
+) -> ModelProto:
     """A copy of a model with random weights of the right scale and calibrated statistics; the same for the same seed.
+
+    `shapes` and `constants` are those of `load_onnx`; the statistics are calibrated for them.
 
     New values are initializers; nodes and initializers that nobody reads any more are dropped, and so are inputs that
     have an initializer. Raises what `load_onnx` raises.
     """
-    graph = load_onnx(model)
+    graph = load_onnx(model, shapes=shapes, constants=constants)
     inputs = {v.name for v in graph.inputs.values()}
     made = {name for node in model.graph.node for name in node.output} | {t.name for t in model.graph.initializer}
     arrays = calibrated(graph, np.random.default_rng(seed), made - inputs)
