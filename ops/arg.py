@@ -6,13 +6,14 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, flag, integer
-from ops.blocks import BLOCK_BYTES, blocks, in_turn
+from ops.blocks import BLOCK_BYTES, blocks
 from ops.elementwise import require_dtype
 from ops.errors import ShapeError
 from ops.fold import fold_cost
 from ops.limits import constant
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import NUMBERS, Array, TensorSpec, normalize_axis
+from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
 
 Search = Callable[[Array, Array], Thunk]
@@ -73,7 +74,7 @@ def _through_blocks(search: Search, call: Binding) -> Thunk:
         steps += (partial(np.copyto, rows, source), search(rows, found))
     if last:
         steps.append(partial(np.subtract, constant(spec.shape[1] - 1, y.dtype), y, y))
-    return in_turn(tuple(steps))
+    return in_turn(*steps)
 
 
 def _largest(rows: Array, y: Array) -> Thunk:

@@ -13,6 +13,7 @@ from attrs import frozen
 from ops.limits import constant
 from ops.schema import Attrs, Binding, Kernel, Signature, Thunk
 from ops.spec import BOOL, Array, Shape, TensorSpec
+from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
 
 BLOCK_BYTES = 64 << 10
@@ -33,18 +34,6 @@ def blocks(shape: Shape, most: int) -> Iterator[Index]:
     for lead in product(*(range(n) for n in shape[:cut])):
         for run in runs:
             yield (*(slice(i, i + 1) for i in lead), run, *whole, ...)
-
-
-def in_turn(steps: tuple[Thunk, ...]) -> Thunk:
-    """One thunk that runs all of them."""
-    if len(steps) == 1:
-        return steps[0]
-
-    def run() -> None:
-        for step in steps:
-            step()
-
-    return run
 
 
 def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -121,7 +110,7 @@ def blocked(
     """
 
     def bind(call: Binding) -> Thunk:
-        return in_turn(_bind(passes, _Rooms(call.signature, temporaries, masks, widen), call))
+        return in_turn(*_bind(passes, _Rooms(call.signature, temporaries, masks, widen), call))
 
     def workspace(signature: Signature) -> int:
         return dense_bytes(*_Rooms(signature, temporaries, masks, widen).specs)

@@ -5,10 +5,11 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, element_type
-from ops.blocks import blocks, in_turn
+from ops.blocks import blocks
 from ops.layout import Layout
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
 from ops.spec import TensorSpec
+from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
 
 _STAGE_BYTES = 16 << 10
@@ -50,7 +51,7 @@ def _cast_in_place(call: Binding) -> Thunk:
     for index in blocks(x.shape, max(1, stage.size)):
         source, staged = x[index], stage[: x[index].size]
         steps += (partial(np.copyto, staged, source), partial(np.copyto, y[index], staged, casting="unsafe"))
-    return in_turn(tuple(steps))
+    return in_turn(*steps)
 
 
 CAST = OpSchema(

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ops.blocks import BLOCK_BYTES, blocks, in_turn
+from ops.blocks import BLOCK_BYTES, blocks
 from ops.elementwise import flops_per_element, over_any_like_output, require_dtype
 from ops.limits import constant
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import BOOL, FLOATS, INTEGERS, NUMBERS, SIGNED, Array, TensorSpec, broadcast_shapes
+from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
 
 _DOUBLE = np.dtype("float64")
@@ -70,7 +71,7 @@ def _mixed(call: Binding) -> Thunk:
         y = call.y[index]
         fitted = tuple(r[: y.size].reshape(y.shape) for r in rooms)
         steps += passes(base[index], exponent[index], y, fitted)
-    return in_turn(tuple(steps))
+    return in_turn(*steps)
 
 
 def _float_power(base: Array, exponent: Array, y: Array, rooms: Buffers) -> tuple[Thunk, ...]:

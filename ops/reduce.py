@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from ops.blocks import Index, in_turn, working_dtype
+from ops.blocks import Index, working_dtype
 from ops.elementwise import Dtypes, require_dtype
 from ops.fold import ATTRIBUTES, Fold, Load, fold_cost, fold_rooms, kept_shape, mapped, reduced_axes, reduced_spec
 from ops.limits import constant, highest, lowest
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import BOOL, FLOATS, INTEGERS, NUMBERS, Array, TensorSpec
+from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
 
 Finish = Callable[[Array, int], tuple[Thunk, ...]]
@@ -106,7 +107,7 @@ class _Recipe:
             rows = y
         fold = Fold(call.x, _axes(call.signature), block, part)
         steps = (*fold.steps(self.function, rows, self.load), *self.finish(rows, fold.count))
-        return in_turn(steps if rows is y else (*steps, partial(np.copyto, y, rows, casting="unsafe")))
+        return in_turn(*steps) if rows is y else in_turn(*steps, partial(np.copyto, y, rows, casting="unsafe"))
 
 
 def _folding(name: str, recipe: _Recipe, summary: str) -> OpSchema:
@@ -143,7 +144,7 @@ def _log_sum_exp(call: Binding) -> Thunk:
         *_log(rows, fold.count),
         partial(np.add, rows, m, rows),
     )
-    return in_turn(steps if rows is y else (*steps, partial(np.copyto, y, rows, casting="unsafe")))
+    return in_turn(*steps) if rows is y else in_turn(*steps, partial(np.copyto, y, rows, casting="unsafe"))
 
 
 _EXTREMES = NUMBERS | {BOOL}

@@ -1,3 +1,4 @@
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -104,8 +105,13 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         read(tmp_path / "x.csv")
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def _disk_is_full(*_: Path) -> None:
+    raise OSError(errno.ENOSPC, "the disk is full")
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.csv").write_text("old")
-    with pytest.raises(UnicodeEncodeError):
-        write_whole(tmp_path / "x.csv", "\ud800")
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="full"):
+        patch.setattr(Path, "replace", _disk_is_full)
+        write_whole(tmp_path / "x.csv", b"new")
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("x.csv", "old")]

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.cli.files import read_array, write_arrays, write_file
+from allocator.io.files import write_whole
+from engine.cli.files import read_array, write_arrays
 from engine.cli.oracle import largest_difference
 from engine.errors import FeedError
 
@@ -21,9 +22,9 @@ def test_array_files_keep_odd_names_apart(tmp_path: Path) -> None:
 def test_a_file_is_replaced_whole_and_a_pipe_is_written_to(tmp_path: Path) -> None:
     path = tmp_path / "file"
     for content in (b"one", b"two"):
-        write_file(path, content)
+        write_whole(path, content)
         assert path.read_bytes() == content
-    write_file(Path(os.devnull), b"gone")
+    write_whole(Path(os.devnull), b"gone")
     assert not Path(os.devnull).is_file()
 
 

@@ -5,10 +5,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.blocks import Block, blocked, blocks, in_turn
+from ops.blocks import Block, blocked, blocks
 from ops.elementwise import broadcast, over_any_like_output
 from ops.schema import OpSchema, evaluate
 from ops.spec import FLOATS
+from ops.thunks import in_turn
 from tests.kernel_checks import check_kernels, check_no_allocation, same
 
 SHAPES = st.lists(st.integers(0, 7), max_size=4).map(tuple)
@@ -31,9 +32,9 @@ def test_whole_rows_share_a_block_as_long_as_they_fit(rows: int, length: int, mo
 def test_steps_run_in_turn() -> None:
     seen: list[int] = []
     steps: tuple[Callable[[], None], ...] = tuple(partial(seen.append, i) for i in range(3))
-    in_turn(steps)()
-    in_turn(steps[:1])()
-    in_turn(())()
+    in_turn(*steps)()
+    in_turn(*steps[:1])()
+    in_turn()()
     assert seen == [0, 1, 2, 0]
 
 

@@ -18,6 +18,7 @@ from attrs import asdict, frozen
 from allocator.bounds import lower_bound
 from allocator.check import check
 from allocator.chunks import derive, to_problem
+from allocator.io.files import write_whole
 from allocator.solvers import STRATEGIES
 from allocator.solvers.base import arena_bytes
 from allocator.steps import Overwrite, Program, Step
@@ -120,7 +121,8 @@ def main() -> None:
             print(show(rows[-1]))
     if args.output:
         records = [asdict(row) | {"total_s": row.total_s} for row in rows]
-        args.output.write_text(json.dumps({"seed": args.seed, "alignment": args.alignment, "rows": records}, indent=2))
+        told = {"seed": args.seed, "alignment": args.alignment, "rows": records}
+        write_whole(args.output, (json.dumps(told, indent=1) + "\n").encode())
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import ops
+from allocator.io.files import write_whole
 from engine.cli.comparison import interleaved
-from engine.cli.files import write_file
 from engine.cli.models import light_model, seeded_subject
 from engine.cli.oracle import largest_difference, onnxruntime_runner
 from engine.cli.threads import limit_threads
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     told["machine"] = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
     print(_text(told))
     if arguments.output is not None:
-        write_file(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
+        write_whole(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
     return 0
 
 

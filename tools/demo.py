@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
+from allocator.io.files import write_whole
 from engine.cli.comparison import Comparison, compare_graph
-from engine.cli.files import write_file
 from engine.cli.models import light_model, seeded_subject
 from engine.cli.threads import limit_threads
 from engine.exporters.chrome import to_chrome
@@ -30,7 +30,7 @@ def demonstrate(model: Path, trace: Path, runs: int) -> int:
     print(found.text())
     print(_summary(found))
     trace.parent.mkdir(parents=True, exist_ok=True)
-    write_file(trace, to_chrome(found.plan.trace()).encode())
+    write_whole(trace, to_chrome(found.plan.trace()).encode())
     print(f"Wrote {trace}: open it at https://ui.perfetto.dev or in chrome://tracing.")
     return 0 if found.outputs_equal else 1
 

@@ -45,7 +45,7 @@ def parse(text: str, *, pinned: bool = False) -> tuple[Problem, tuple[str, ...]]
 
 def write(path: Path | str, problem: Problem, ids: Sequence[str], offsets: Column | None = None) -> None:
     """Writes a problem, and its solution where offsets are given. Nothing half-written is left behind."""
-    write_whole(Path(path), render(problem, ids, offsets))
+    write_whole(Path(path), render(problem, ids, offsets).encode())
 
 
 def render(problem: Problem, ids: Sequence[str], offsets: Column | None = None) -> str:

@@ -1,6 +1,5 @@
-"""Files that are there whole or not at all, and arrays that are read from files."""
+"""Arrays that are written to files and read from them."""
 
-import errno
 import io
 import os
 from collections.abc import Mapping
@@ -9,21 +8,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from allocator.io.files import check_folder, write_whole
 from engine.errors import FeedError
 from ops.spec import Array
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Writes beside `path`, then renames. What is no regular file (a pipe, a device) is written to as it is."""
-    target = path.resolve()
-    if target.exists() and not target.is_file():
-        target.write_bytes(content)
-        return
-    _check_parent(target)
-    with TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as stage:
-        staged = Path(stage) / "content"
-        staged.write_bytes(content)
-        staged.replace(target)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
@@ -34,9 +21,9 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
     if path.suffix == ".npz":
         content = io.BytesIO()
         np.savez(content, allow_pickle=False, **_by_file_name(arrays, ""))
-        write_file(path, content.getvalue())
+        write_whole(path, content.getvalue())
         return
-    _check_parent(path)
+    check_folder(path)
     with TemporaryDirectory(dir=path if path.is_dir() else path.parent, prefix=".outputs-") as stage:
         folder = Path(stage) / "outputs"
         folder.mkdir()
@@ -52,11 +39,6 @@ def read_array(path: Path) -> Array:
             return np.lib.format.read_array(file, allow_pickle=False)
     except (ValueError, EOFError, SyntaxError) as error:
         raise FeedError(f"{os.fspath(path)!r} is no .npy file of numbers: {error}") from error
-
-
-def _check_parent(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
 
 
 def _by_file_name(arrays: Mapping[str, Array], suffix: str) -> dict[str, Array]:

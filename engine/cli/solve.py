@@ -9,10 +9,10 @@ import numpy as np
 from attrs import evolve
 
 from allocator.io import minimalloc
+from allocator.io.files import write_whole
 from allocator.problem import Plan
 from allocator.solvers import solve
 from engine.cli.common import add_json, add_solving, positive, print_json
-from engine.cli.files import write_file
 from engine.errors import BudgetError
 
 NAME, HELP = "solve", "place the buffers of a MiniMalloc CSV"
@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> int:
     plan = solve(problem, arguments.strategy, arguments.seed)
     elapsed = time.perf_counter() - begin
     if arguments.output is not None:
-        write_file(arguments.output, minimalloc.render(problem, ids, plan.offset).encode())
+        write_whole(arguments.output, minimalloc.render(problem, ids, plan.offset).encode())
     told = _told(arguments, len(problem), plan, elapsed)
     if arguments.json:
         print_json(told | {"offsets": dict(zip(ids, plan.offset.tolist(), strict=True))})

@@ -3,8 +3,8 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from allocator.io.files import write_whole
 from engine.cli.common import add_model, add_planning, plan_options
-from engine.cli.files import write_file
 from engine.cli.models import load_graph
 from engine.executable import MODES, make_plan
 from engine.exporters import FORMATS
@@ -29,5 +29,5 @@ def run(arguments: Namespace) -> int:
     if arguments.output is None:
         print(text, end="")
     else:
-        write_file(arguments.output, text.encode())
+        write_whole(arguments.output, text.encode())
     return 0
