@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 
 from ops.compiled_nn import depthwise
-from ops.conv_shapes import ConvCase, case_of, compute_dtype
+from ops.conv_shapes import case_of, compute_dtype, planar
 from ops.schema import Binding, Kernel, Signature, Thunk
-from ops.spec import Shape, TensorSpec
+from ops.spec import TensorSpec
 from ops.workspace import carve, dense_bytes
 
 _SUMS = 1024
@@ -23,21 +23,11 @@ def _dense(_: Signature) -> tuple[int, ...]:
     return (0, 1, 2)
 
 
-def _two(values: Shape, default: int) -> Shape:
-    """One entry for each of two dimensions; a single one is that of the last."""
-    return values if len(values) == 2 else (default, *values)
-
-
-def _geometry(case: ConvCase) -> Shape:
-    w = case.windows
-    return *_two(w.strides, 1), *_two(w.dilations, 1), *_two(w.begins, 0), *_two(w.kernel, 1)
-
-
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """One channel with its padding, and sums of some rows of it."""
     w = case_of(signature).windows
-    reach = _two(tuple(w.reach(a, n) for a, n in enumerate(w.outputs)), 1)
-    rows = max(1, min(_two(w.outputs, 1)[0], _SUMS // reach[1])) if _two(w.strides, 1)[0] == 1 else 1
+    reach = planar(tuple(w.reach(a, n) for a, n in enumerate(w.outputs)), 1)
+    rows = max(1, min(planar(w.outputs, 1)[0], _SUMS // reach[1])) if planar(w.strides, 1)[0] == 1 else 1
     return signature.x.with_shape(reach), signature.x.with_shape((rows, reach[1]))
 
 
@@ -48,12 +38,12 @@ def _workspace(signature: Signature) -> int:
 def _bind(call: Binding) -> Thunk:
     case = case_of(call.signature)
     w = case.windows
-    x = call.x.reshape((case.batch, case.channels, *_two(w.sizes, 1)))
-    y = call.y.reshape((case.batch, case.out_channels, *_two(w.outputs, 1)))
+    x = call.x.reshape((case.batch, case.channels, *planar(w.sizes, 1)))
+    y = call.y.reshape((case.batch, case.out_channels, *planar(w.outputs, 1)))
     weights = call.inputs[1].reshape((case.out_channels, case.taps))
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, x.dtype)
     padded, sums = carve(call.workspace, *_temporaries(call.signature))
-    return partial(depthwise(x.dtype), (x, y), weights, bias, (padded, sums), _geometry(case))
+    return partial(depthwise(x.dtype), (x, y), weights, bias, (padded, sums), case.geometry)
 
 
 DEPTHWISE = Kernel("depthwise", _bind, _workspace, contiguous=_dense, supports=_supports)

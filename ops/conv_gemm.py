@@ -21,6 +21,8 @@ from ops.workspace import carve, dense_bytes
 
 COLUMN_BYTES = 1 << 20
 """Most bytes of one block of columns, where a block of one pixel is not larger already."""
+_ONE_BLOCK = 2 << 20
+"""Columns of up to so many bytes are one block: BLAS packs the weights anew for each."""
 
 
 def _plain(signature: Signature) -> bool:
@@ -29,7 +31,8 @@ def _plain(signature: Signature) -> bool:
 
 def _columns(case: ConvCase, dtype: np.dtype[Any]) -> list[Box]:
     column = case.channels * case.taps * dtype.itemsize
-    return boxes(case.windows.outputs, COLUMN_BYTES // max(column, 1))
+    most = _ONE_BLOCK if column * case.pixels <= _ONE_BLOCK else COLUMN_BYTES
+    return boxes(case.windows.outputs, most // max(column, 1))
 
 
 def _spans(w: Windows, box: Box) -> Shape:

@@ -14,6 +14,11 @@ from ops.windows import Windows, windows
 _HALF = np.dtype("float16")
 
 
+def planar(values: Shape, default: int) -> Shape:
+    """One entry for each of two dimensions; a single one is that of the last."""
+    return values if len(values) == 2 else (default, *values)
+
+
 @frozen
 class ConvCase:
     """A convolution in numbers: x (batch, channels, sizes...), w (out_channels, channels / group, kernel...)."""
@@ -41,6 +46,12 @@ class ConvCase:
         if self.group == 1:
             return self.out_channels, depth
         return self.group, self.out_channels // self.group, depth
+
+    @property
+    def geometry(self) -> Shape:
+        """Strides, dilations, begin pads and kernel, two of each; for one or two spatial dimensions."""
+        w = self.windows
+        return *planar(w.strides, 1), *planar(w.dilations, 1), *planar(w.begins, 0), *planar(w.kernel, 1)
 
 
 def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -1,0 +1,28 @@
+"""The door to a product of packed panels, compiled for AVX-512 on first use."""
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+
+PIXELS, CHANNELS = 14, 32
+"""Output pixels and output channels of one tile: its 28 vectors of sums leave four registers for their factors."""
+Compiled = Callable[..., None]
+
+
+@cache
+def has_avx512() -> bool:
+    """Whether this processor has vectors of 16 floats."""
+    features: dict[str, bool] = import_module("llvmlite.binding").get_host_cpu_features()
+    return bool(features.get("avx512f"))
+
+
+@cache
+def convolve() -> Compiled:
+    """f((x, y), panels, bias, room, geometry): y = convolution of x, one group; all arrays dense and of float32.
+
+    x (N, C, H, W), panels (ceil(O / 32), taps * C, 32) of weights, bias (O,), y (N, O, OH, OW); room
+    (tiles, taps * C, 14) holds the inputs of a block of tiles. The geometry is strides, dilations, begin pads and
+    kernel, two of each. Panels and bias may be read-only, as constants are.
+    """
+    compiled: Compiled = import_module("ops.compiled_tile").convolve()
+    return compiled

@@ -1,0 +1,113 @@
+"""Convolution out of packed panels, compiled for AVX-512. Imports numba: ops.compiled_gemm loads it, on first use."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.extending import intrinsic, register_jitable
+
+from ops import compiled_vectors as vectors
+from ops.compiled_gemm import PIXELS
+from ops.spec import Array
+
+Compiled = Callable[..., None]
+Geometry = tuple[int, int, int, int, int, int, int, int]
+Run = tuple[int, int, int]
+_SMALL = 7
+"""Pixels of the small tile that may end an image."""
+
+
+def _intrinsic(emit: Callable[..., None]) -> Any:
+    """A function of one tuple of words that becomes the LLVM code of `emit`."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        emit(builder, *(builder.extract_value(values[0], i) for i in range(len(signature.args[0]))))
+        return context.get_dummy_value()
+
+    def typed(_: Any, words: Any) -> Any:
+        return numba.void(words), generate
+
+    return intrinsic(typed)
+
+
+_copy = _intrinsic(vectors.copy)
+_pick = _intrinsic(vectors.pick)
+_tile = _intrinsic(vectors.tile(PIXELS))
+_small_tile = _intrinsic(vectors.tile(_SMALL))
+
+
+@register_jitable
+def _bits(first: int, last: int) -> int:
+    """A mask of the lanes [first, last), as far as they are in [0, 16)."""
+    low, high = min(max(first, 0), 16), min(max(last, 0), 16)
+    return ((1 << high) - 1) & ~((1 << low) - 1)
+
+
+@register_jitable
+def _fill_run(x: Array, panel: Array, run: Run, geometry: Geometry) -> None:
+    # Pixels from (oy, ox) on, to the end of the panel: those beyond the row are 0 until their own run is written.
+    sh, sw, dh, dw, ph, pw, kh, kw = geometry
+    oy, ox, lane = run
+    channels, height, width = x.shape
+    written, plane, target = _bits(0, 14 - lane), 4 * height * width, panel.ctypes.data + 4 * lane
+    for tap in range(kh * kw):
+        iy, ix = oy * sh - ph + tap // kw * dh, ox * sw - pw + tap % kw * dw
+        inside = _bits(-(ix // sw), (width - 1 - ix) // sw + 1) if 0 <= iy < height else 0
+        read, source = inside & written, x.ctypes.data + 4 * (iy * width + ix)
+        if sw == 1:
+            for c in range(channels):
+                _copy((source + c * plane, target + 56 * c, read, written))
+        else:
+            for c in range(channels):
+                _pick((source + c * plane, 4 * sw, target + 56 * c, read, written))
+        target += 56 * channels
+
+
+@register_jitable
+def _fill(x: Array, room: Array, pixels: tuple[int, int], width: int, geometry: Geometry) -> None:
+    # The windows of output pixels [first, last) of one image, 14 to a panel; a run ends with a row of the output.
+    first, last = pixels
+    for number in range((last - first + 13) // 14):
+        start = first + 14 * number
+        pixel, end = start, min(start + 14, last)
+        while pixel < end:
+            _fill_run(x, room[number], (pixel // width, pixel % width, pixel - start), geometry)
+            pixel += width - pixel % width
+
+
+@register_jitable
+def _multiply(room: Array, weights: Array, bias: Array, y: Array, pixels: tuple[int, int]) -> None:
+    # One panel of weights with all tiles of a block; y (channels, pixels) has no more channels than the panel.
+    (first, last), depth, pitch = pixels, len(weights), 4 * y.shape[1]
+    for number in range((last - first + 13) // 14):
+        pixel = first + 14 * number
+        panel, target = room.ctypes.data + 56 * depth * number, y.ctypes.data + 4 * pixel
+        w, b, lanes = weights.ctypes.data, bias.ctypes.data, _bits(0, min(14, last - pixel))
+        if last - pixel > 7:
+            _tile((panel, w, b, target, depth, pitch, lanes, len(y)))
+        else:
+            _small_tile((panel, w, b, target, depth, pitch, lanes, len(y)))
+
+
+def _convolve(images: tuple[Array, Array], panels: Array, bias: Array, room: Array, geometry: Geometry) -> None:
+    # All tiles of a block meet one panel of weights before the next, so that block and panel stay in the cache.
+    x, y = images
+    flat = y.reshape(y.shape[0], y.shape[1], y.shape[2] * y.shape[3])
+    total, most = flat.shape[2], 14 * len(room)
+    for n in range(len(x)):
+        for first in range(0, total, most):
+            pixels = (first, min(first + most, total))
+            _fill(x[n], room, pixels, y.shape[3], geometry)
+            for p in range(len(panels)):
+                _multiply(room, panels[p], bias[32 * p : 32 * p + 32], flat[n, 32 * p : 32 * p + 32], pixels)
+
+
+def convolve() -> Compiled:
+    """As ops.compiled_gemm.convolve says."""
+    array: Any = numba.types.Array
+    tuples: Any = numba.types.UniTuple
+    image, room = (array(numba.float32, n, "C") for n in (4, 3))
+    panels, bias = (array(numba.float32, n, "C", readonly=True) for n in (3, 1))
+    signature = numba.void(tuples(image, 2), panels, bias, room, tuples(numba.intp, 8))
+    compiled: Compiled = numba.njit(signature, nogil=True, cache=True, error_model="numpy")(_convolve)
+    return compiled

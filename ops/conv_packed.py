@@ -1,0 +1,98 @@
+"""Convolution of constant weights without BLAS: weights are packed once, pixels tile by tile, sums stay in registers.
+
+The scheme is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008); the columns of
+im2col are gathered straight into the panels (Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014).
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from ops.boxes import pieces
+from ops.compiled_gemm import CHANNELS, PIXELS, convolve, has_avx512
+from ops.conv_shapes import ConvCase, case_of, planar
+from ops.schema import Binding, Kernel, Signature, Thunk
+from ops.spec import Array, Shape, TensorSpec
+from ops.workspace import carve, dense_bytes
+
+_FLOAT = np.dtype("float32")
+_LINE = 64
+_ROOM_BYTES = 256 << 10
+"""Most bytes of a block of pixels, where weights are read again for each block out of the second-level cache."""
+_LARGE_ROOM_BYTES = 1 << 20
+"""The same where the weights do not fit into that cache."""
+_LEAST_CHANNELS = 16
+"""Output channels below which most lanes of a tile would be idle."""
+
+
+def _depth(case: ConvCase) -> int:
+    return case.channels * case.taps
+
+
+def _supports(signature: Signature) -> bool:
+    case = case_of(signature)
+    fits = 0 < _depth(case) * PIXELS * _FLOAT.itemsize <= _LARGE_ROOM_BYTES and case.windows.ndim <= 2
+    plain = signature.x.dtype == _FLOAT and case.group == 1 and 1 in signature.constants
+    return plain and fits and case.out_channels >= _LEAST_CHANNELS and signature.y.size > 0 and has_avx512()
+
+
+def _room(signature: Signature) -> TensorSpec:
+    """The inputs of a block of tiles: (tiles, taps * channels, 14)."""
+    case = case_of(signature)
+    tiles, tile = -(-case.pixels // PIXELS), _depth(case) * PIXELS * _FLOAT.itemsize
+    most = _ROOM_BYTES if signature.inputs[1].nbytes <= _LARGE_ROOM_BYTES else _LARGE_ROOM_BYTES
+    longest = max(b - a for a, b in pieces(tiles, most // tile))
+    return TensorSpec((longest, _depth(case), PIXELS), _FLOAT)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(_room(signature))
+
+
+def _aligned(shape: Shape) -> Array:
+    """Zeros that begin at a line of the cache."""
+    spec = TensorSpec(shape, _FLOAT)
+    room = np.zeros(spec.nbytes + _LINE, np.uint8)
+    start = -room.ctypes.data % _LINE
+    return room[start : start + spec.nbytes].view(_FLOAT).reshape(shape)
+
+
+def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    """Weights as panels of 32 output channels, (panels, taps * channels, 32), the last one filled up with zeros."""
+    case = case_of(signature)
+    weights = constants[1].reshape((case.out_channels, case.channels, case.taps)).transpose(2, 1, 0)
+    panels = _aligned((-(-case.out_channels // CHANNELS), _depth(case), CHANNELS))
+    for panel, first in zip(panels, range(0, case.out_channels, CHANNELS), strict=True):
+        part = weights[..., first : first + CHANNELS]
+        panel.reshape((case.taps, case.channels, CHANNELS))[..., : part.shape[2]] = part
+    return (panels,)
+
+
+def _planes(case: ConvCase) -> tuple[Shape, Shape]:
+    """Height and width of an input and of an output; one row each where every output reads its own place alone."""
+    w = case.windows
+    if w.pointwise:
+        return (1, case.pixels), (1, case.pixels)
+    return planar(w.sizes, 1), planar(w.outputs, 1)
+
+
+def _bind(call: Binding) -> Thunk:
+    case = case_of(call.signature)
+    inner, outer = _planes(case)
+    x = call.x.reshape((case.batch, case.channels, *inner))
+    y = call.y.reshape((case.batch, case.out_channels, *outer))
+    bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, _FLOAT)
+    (room,) = carve(call.workspace, _room(call.signature))
+    return partial(convolve(), (x, y), call.packed[0], bias, room, case.geometry)
+
+
+def _dense(_: Signature) -> tuple[int, ...]:
+    return (0, 2)
+
+
+PACKED = Kernel("packed", _bind, _workspace, contiguous=_dense, pack=_pack, supports=_supports)
+"""float32, one group, one or two spatial dimensions, constant weights, and a processor with AVX-512.
+
+The packed weights are a second copy of the weights: they double the bytes of this constant.
+"""
