@@ -8,6 +8,7 @@ import numpy as np
 
 from ops.attributes import Attribute, number
 from ops.boxes import CACHE_BYTES, pieces
+from ops.compiled_nn import scale_shift
 from ops.conv_shapes import compute_dtype
 from ops.errors import DtypeError, ShapeError
 from ops.limits import constant
@@ -39,11 +40,15 @@ def _few(signature: Signature) -> int:
     return max(1, min(signature.x.shape[1], CACHE_BYTES // 2 // max(width, 1)))
 
 
+def _plain(signature: Signature) -> bool:
+    return compute_dtype(signature.x.dtype) == signature.x.dtype
+
+
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Factors, shifts and one more number a channel; for float16 also a piece of the data in float32."""
     dtype, channels = compute_dtype(signature.x.dtype), signature.x.shape[1]
-    wide = _few(signature) if dtype != signature.x.dtype else 0
     numbers = TensorSpec((0 if _packed(signature) else channels,), dtype)
+    wide = 0 if _plain(signature) else _few(signature)
     return numbers, numbers, numbers, TensorSpec((wide, *signature.x.shape[2:]), dtype)
 
 
@@ -76,29 +81,45 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
 
 
 def _piece(x: Array, y: Array, wide: Array, factor: Array, shift: Array) -> Iterator[Thunk]:
-    """Steps for a few channels of one image."""
-    column = (-1,) + (1,) * (x.ndim - 1)
-    out = y
-    if wide.size:
-        out = wide[: len(x)]
-        yield partial(np.copyto, out, x)
-        x = out
-    yield partial(np.multiply, x, factor.reshape(column), out)
+    """Steps for a few channels of one image of float16, computed in float32."""
+    column, out = (-1,) + (1,) * (x.ndim - 1), wide[: len(x)]
+    yield partial(np.copyto, out, x)
+    yield partial(np.multiply, out, factor.reshape(column), out)
     yield partial(np.add, out, shift.reshape(column), out)
-    if out is not y:
-        yield partial(np.copyto, y, out, casting="same_kind")
+    yield partial(np.copyto, y, out, casting="same_kind")
+
+
+def _prepare(call: Binding) -> tuple[list[Thunk], Array, Array, Array]:
+    """Steps that write factors and shifts where they were not packed; these two, and room for a piece."""
+    *rooms, wide = carve(call.workspace, *_temporaries(call.signature))
+    steps = [] if call.packed else list(_fold(call.inputs[1:], call.attrs["epsilon"], rooms))
+    factor, shift = call.packed or rooms[:2]
+    return steps, factor, shift, wide
 
 
 def _bind(call: Binding) -> Thunk:
-    *rooms, wide = carve(call.workspace, *_temporaries(call.signature))
-    steps: list[Thunk] = []
-    if not call.packed:
-        steps += _fold(call.inputs[1:], call.attrs["epsilon"], rooms)
-    factor, shift = call.packed or rooms[:2]
+    steps, factor, shift, wide = _prepare(call)
     for x, y in zip(call.x, call.y, strict=True):
         for a, b in pieces(len(x), _few(call.signature)):
             steps += _piece(x[a:b], y[a:b], wide, factor[a:b], shift[a:b])
     return in_turn(*steps)
+
+
+def _bind_fused(call: Binding) -> Thunk:
+    steps, factor, shift, _ = _prepare(call)
+    spec = call.signature.x
+    flat = (*spec.shape[:2], math.prod(spec.shape[2:]))
+    return in_turn(
+        *steps, partial(scale_shift(spec.dtype), (call.x.reshape(flat), call.y.reshape(flat)), factor, shift)
+    )
+
+
+def _data_dense(_: Signature) -> tuple[int, ...]:
+    return (0,)
+
+
+def _half(signature: Signature) -> bool:
+    return not _plain(signature)
 
 
 def _overwrites(_: Signature) -> tuple[Overwrite, ...]:
@@ -109,11 +130,15 @@ def _cost(signature: Signature) -> Cost:
     return Cost(2 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
+FUSED = Kernel("fused", _bind_fused, _workspace, contiguous=_data_dense, pack=_pack, supports=_plain)
+"""float32 and float64: one pass."""
+PIECES = Kernel("pieces", _bind, _workspace, pack=_pack, supports=_half)
+"""float16: a piece at a time in float32."""
 BATCH_NORM = OpSchema(
     name="batch_norm",
     summary="(x - mean) / sqrt(var + epsilon) * scale + bias, one of each a channel; x (N, C, ...).",
     infer=_infer,
-    kernels=(Kernel("pieces", _bind, _workspace, pack=_pack),),
+    kernels=(FUSED, PIECES),
     arity=(5, 5),
     attributes=(Attribute("epsilon", number, 1e-5),),
     overwrites=_overwrites,

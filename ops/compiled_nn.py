@@ -63,3 +63,36 @@ def _depthwise(images: Pair, w: Array, bias: Array, rooms: Pair, geometry: Geome
             for i in range(some):
                 for j in range(y.shape[3]):
                     y[n, o, first + i, j] = row[i * pitch + j * sw]
+
+
+@cache
+def scale_shift(dtype: np.dtype[Any]) -> Compiled:
+    """f((x, y), factor, shift): y[n, c] = x[n, c] * factor[c] + shift[c], rounded once where a processor can.
+
+    Dense arrays of that dtype: x and y (N, C, elements), at the same place or far from each other; factor and shift
+    (C,), which may be read-only.
+    """
+    import numba  # noqa: PLC0415 - half a second to load, and only these kernels want it
+
+    element, array = numba.from_dtype(dtype), numba.types.Array
+    tuples: Any = numba.types.UniTuple
+    numbers = array(element, 1, "C", readonly=True)
+    signature = numba.void(tuples(array(element, 3, "C"), 2), numbers, numbers)
+    compile_it = numba.njit(signature, nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+    compiled: Compiled = compile_it(_scale_shift)
+    return compiled
+
+
+def _scale_shift(images: Pair, factor: Array, shift: Array) -> None:
+    # A loop over one array alone: over two that may overlap, no vectors could be used where both are the same.
+    x, y = images
+    inside = x.ctypes.data == y.ctypes.data
+    for n in range(len(y)):
+        for c in range(y.shape[1]):
+            f, s, source, row = factor[c], shift[c], x[n, c], y[n, c]
+            if inside:
+                for i in range(len(row)):
+                    row[i] = row[i] * f + s
+            else:
+                for i in range(len(row)):
+                    row[i] = source[i] * f + s
