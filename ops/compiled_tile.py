@@ -31,6 +31,7 @@ def _intrinsic(emit: Callable[..., None]) -> Any:
 
 
 _copy = _intrinsic(vectors.copy)
+_halve = _intrinsic(vectors.halve)
 _pick = _intrinsic(vectors.pick)
 _tile = _intrinsic(vectors.tile(PIXELS))
 _small_tile = _intrinsic(vectors.tile(_SMALL))
@@ -44,23 +45,31 @@ def _bits(first: int, last: int) -> int:
 
 
 @register_jitable
+def _fill_tap(x: Array, start: tuple[int, int], step: int, target: int, lanes: int) -> None:
+    # Element (y, x + step * i) of each channel to lane i of `lanes`, channels 56 bytes apart; 0 outside x.
+    (iy, ix), (channels, height, width) = start, x.shape
+    first, last = max(-(ix // step), 0), min((width - 1 - ix) // step + 1, lanes)
+    if not 0 <= iy < height:
+        first, last = 0, 0
+    source, plane, written = x.ctypes.data + 4 * (iy * width + ix), 4 * height * width, _bits(0, lanes)
+    read, near, far = _bits(first, last), _bits(2 * first, 2 * last - 1), _bits(2 * first - 16, 2 * last - 17)
+    for c in range(channels):
+        if step == 1:
+            _copy((source + c * plane, target + 56 * c, read, written))
+        elif step == 2:
+            _halve((source + c * plane, target + 56 * c, near, far, written))
+        else:
+            _pick((source + c * plane, 4 * step, target + 56 * c, read, written))
+
+
+@register_jitable
 def _fill_run(x: Array, panel: Array, run: Run, geometry: Geometry) -> None:
-    # Pixels from (oy, ox) on, to the end of the panel: those beyond the row are 0 until their own run is written.
+    # Pixels from (oy, ox) on, to the end of the panel: those beyond the row are wrong until their own run is written.
     sh, sw, dh, dw, ph, pw, kh, kw = geometry
     oy, ox, lane = run
-    channels, height, width = x.shape
-    written, plane, target = _bits(0, 14 - lane), 4 * height * width, panel.ctypes.data + 4 * lane
     for tap in range(kh * kw):
-        iy, ix = oy * sh - ph + tap // kw * dh, ox * sw - pw + tap % kw * dw
-        inside = _bits(-(ix // sw), (width - 1 - ix) // sw + 1) if 0 <= iy < height else 0
-        read, source = inside & written, x.ctypes.data + 4 * (iy * width + ix)
-        if sw == 1:
-            for c in range(channels):
-                _copy((source + c * plane, target + 56 * c, read, written))
-        else:
-            for c in range(channels):
-                _pick((source + c * plane, 4 * sw, target + 56 * c, read, written))
-        target += 56 * channels
+        start = oy * sh - ph + tap // kw * dh, ox * sw - pw + tap % kw * dw
+        _fill_tap(x, start, sw, panel.ctypes.data + 4 * lane + 56 * len(x) * tap, 14 - lane)
 
 
 @register_jitable

@@ -66,6 +66,15 @@ def copy(builder: Value, source: Value, target: Value, read: Value, written: Val
     _store(builder, target, _mask(builder, written), _load(builder, source, _mask(builder, read)))
 
 
+def halve(builder: Value, source: Value, target: Value, near: Value, far: Value, *lanes: Value) -> None:
+    """Every second of 32 floats; `near` of the first 16 and `far` of the last 16 are read, the lanes given written."""
+    (written,) = lanes
+    first = _load(builder, source, _mask(builder, near))
+    last = _load(builder, builder.add(source, _word(4 * LANES)), _mask(builder, far))
+    value = builder.shuffle_vector(first, last, _indices([2 * i for i in range(LANES)]))
+    _store(builder, target, _mask(builder, written), value)
+
+
 def pick(builder: Value, source: Value, step: Value, target: Value, *lanes: Value) -> None:
     """The same for floats that lie `step` bytes apart; `lanes` are those to be read and those to be written."""
     read, written = lanes
