@@ -9,11 +9,12 @@ and owners are found anew. Idea: the checker of regalloc2 (Fallin 2021), with by
 from typing import Protocol
 
 from attrs import define, field
-from sortedcontainers import SortedDict
 
+from engine.byte_map import ByteMap
 from engine.calls import Alias, Call, Lowered, Storage
 from engine.errors import DataFlowError
 from engine.graph import Operator
+from engine.views import view_array
 from ops.layout import Layout
 from ops.schema import Overwrite
 
@@ -56,44 +57,9 @@ def check_data_flow(plan: PlanLike) -> None:
 
 
 @define
-class _Bytes:
-    """Which value each byte of one storage holds: start of a run -> (end of it, value). Runs do not overlap."""
-
-    runs: "SortedDict[int, tuple[int, int]]" = field(factory=SortedDict)
-
-    def write(self, low: int, high: int, value: int) -> None:
-        """Bytes [low, high) hold `value` from now on."""
-        if low == high:
-            return
-        for start, (end, old) in self.meeting(low, high):
-            del self.runs[start]
-            if start < low:
-                self.runs[start] = (low, old)
-            if end > high:
-                self.runs[high] = (end, old)
-        self.runs[low] = (high, value)
-
-    def meeting(self, low: int, high: int) -> list[tuple[int, tuple[int, int]]]:
-        """The runs that share a byte with [low, high), in order."""
-        first = max(self.runs.bisect_right(low) - 1, 0)
-        stop = self.runs.bisect_left(high)
-        return [(s, self.runs[s]) for s in self.runs.islice(first, stop) if self.runs[s][0] > low]
-
-    def stranger(self, low: int, high: int, value: int) -> tuple[int, int] | tuple[()]:
-        """The first byte of [low, high) that does not hold `value`, and what it holds (-1: nothing); () if all do."""
-        for start, (end, held) in self.meeting(low, high):
-            if start > low:
-                return low, -1
-            if held != value:
-                return low, held
-            low = end
-        return (low, -1) if low < high else ()
-
-
-@define
 class _Judge:
     plan: PlanLike
-    storages: dict[tuple[Storage, int], _Bytes] = field(factory=dict)
+    storages: dict[tuple[Storage, int], ByteMap] = field(factory=dict)
     owners: dict[int, int] = field(factory=dict)
     sources: dict[int, str] = field(factory=dict)
 
@@ -108,6 +74,7 @@ class _Judge:
             else:
                 self._call(stage)
         self._all_done(done)
+        self._copies_are_true()
         for name, value in lowered.outputs.items():
             self._read(f"output {name!r}", value)
             self._means(f"output {name!r}", value, lowered.graph.outputs[name].name)
@@ -115,9 +82,18 @@ class _Judge:
     def _feed(self) -> None:
         lowered = self.plan.lowered
         for value in lowered.constants:
-            self._define("constants", value, lowered.values[value].source)
+            self._constant(value)
         for name, value in lowered.inputs.items():
             self._define("feed", value, lowered.graph.inputs[name].name)
+
+    def _constant(self, value: int) -> None:
+        """A constant of the graph, or a dense copy of what a view of one shows."""
+        lowered = self.plan.lowered
+        source = lowered.values[value].source
+        given = lowered.graph.constants.get(lowered.graph.vars[source])
+        if given is not None and lowered.constants[value] is not given:
+            raise DataFlowError(f"constants: {self._name(value)} does not hold the data of {source!r}")
+        self._define("constants", value, source)
 
     def _define(self, where: str, value: int, source: str) -> None:
         """A value is written to bytes of its own, dense and inside its storage."""
@@ -138,11 +114,11 @@ class _Judge:
         if low < 0 or high > size:
             raise DataFlowError(f"{where}: {self._name(value)} lies at [{low}, {high}), outside of {size} bytes")
 
-    def _bytes(self, value: int) -> _Bytes:
+    def _bytes(self, value: int) -> ByteMap:
         place = self.plan.places[value]
         key = (place.storage, -1 if place.storage is Storage.ARENA else place.owner)
         if key not in self.storages:
-            self.storages[key] = _Bytes()
+            self.storages[key] = ByteMap()
         return self.storages[key]
 
     def _alias(self, stage: Alias) -> None:
@@ -155,6 +131,17 @@ class _Judge:
             self.owners[value] = self.owners[source]
             self.sources[value] = var.name
 
+    def _copies_are_true(self) -> None:
+        """Constants that were copied while planning hold what their sources show."""
+        lowered = self.plan.lowered
+        shown = {self.sources[v]: v for s in lowered.stages if isinstance(s, Alias) for v in s.outputs}
+        for value, copy in lowered.constants.items():
+            source = self.sources[value]
+            if lowered.graph.vars[source] not in lowered.graph.constants:
+                place, dtype = self.plan.places[shown[source]], lowered.values[value].spec.dtype
+                if view_array(lowered.constants[place.owner], place.layout, dtype).tobytes() != copy.tobytes():
+                    raise DataFlowError(f"constants: {self._name(value)} does not hold what {source!r} shows")
+
     def _call(self, stage: Call) -> None:
         for value in stage.inputs:
             self._read(stage.name, value)
@@ -164,7 +151,18 @@ class _Judge:
         for position, value in enumerate(stage.inputs):
             if not stage.kernel.takes(stage.signature, position, self.plan.places[value].layout):
                 raise DataFlowError(f"{stage.name}: its kernel cannot read {self._name(value)} where it lies")
+        self._computes(stage)
         self._write(stage)
+
+    def _computes(self, stage: Call) -> None:
+        """The call runs a kernel of its operator, with the operator's attributes and the workspace that it declares."""
+        for operator in stage.operators:
+            if stage.signature != operator.signature or stage.kernel not in operator.schema.kernels:
+                raise DataFlowError(f"{stage.name}: does not compute what {operator} does")
+        wanted = stage.kernel.workspace(stage.signature)
+        found = sum(self.plan.lowered.values[v].spec.nbytes for v in stage.workspace)
+        if found != wanted or not stage.kernel.supports(stage.signature):
+            raise DataFlowError(f"{stage.name}: its kernel needs {wanted} bytes of workspace and has {found}")
 
     def _write(self, stage: Call) -> None:
         written = stage.outputs + stage.workspace
@@ -186,13 +184,12 @@ class _Judge:
         raise DataFlowError(f"{where}: {self._name(value)} is written over its input {self._name(read)}")
 
     def _permitted(self, stage: Call, output: int, position: int, allowed: tuple[Overwrite, ...]) -> bool:
-        """Whether the schema lets that output start so far behind that input, or behind the same value read twice."""
+        """Whether the schema lets that output start so far behind that very input."""
         if output >= len(stage.outputs):
             return False
-        same = {i for i, v in enumerate(stage.inputs) if v == stage.inputs[position]}
         taken = self.plan.places[stage.inputs[position]].layout
         distance = self.plan.places[stage.outputs[output]].layout.offset - taken.offset
-        fits = any(a.output == output and a.input in same and a.offset == distance for a in allowed)
+        fits = any(a.output == output and a.input == position and a.offset == distance for a in allowed)
         return fits and taken.is_dense
 
     def _meet(self, one: int, other: int) -> bool:

@@ -52,6 +52,11 @@ class Executable:
         """
         return self.executor.run(feeds, out or {}, copy)
 
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of what kernels made of constants when the network was loaded; they come on top of the constants."""
+        return self.executor.packed_bytes
+
     def __call__(self, **feeds: Any) -> dict[str, Array]:
         """`run`, with the inputs as keywords."""
         return self.run(feeds)
@@ -84,6 +89,8 @@ def compile_graph(
         raise OptionError(f"mode {mode!r} is unknown; one of: {', '.join(MODES)}")
     if debug not in ("", "poison"):
         raise OptionError(f"debug {debug!r} is unknown; the only one is 'poison'")
+    if debug and mode != "static":
+        raise OptionError(f"debug={debug!r} watches a static run; mode {mode!r} has no arena to watch")
     if debug:
         options.setdefault("padding", GUARD)
     plan = make_plan(graph, budget=budget, **options)

@@ -105,7 +105,9 @@ class Graph:
         constants = frozenset(i for i, v in enumerate(inputs) if v in self._constants)
         signature = schema.sign([v.spec for v in inputs], attrs or {}, constants)
         name = self._operator_name(name or self._fresh(schema.name))
-        names = output_names or self._output_names(name, len(signature.outputs))
+        names = tuple(output_names or self._output_names(name, len(signature.outputs)))
+        self._check_free(names)
+        self._operator_names.add(name)
         outputs = tuple(self._var(n, s) for n, s in zip(names, signature.outputs, strict=True))
         self._operators.append(Operator(name, schema, tuple(inputs), outputs, signature))
         return outputs
@@ -132,17 +134,19 @@ class Graph:
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {len(self._inputs)} inputs, {len(self._operators)} operators>"
 
+    def _check_free(self, names: Sequence[str]) -> None:
+        for i, name in enumerate(names):
+            if name in self._vars or name in names[:i]:
+                raise GraphError(f"graph {self.name!r} has two tensors named {name!r}")
+
     def _var(self, name: str, spec: TensorSpec) -> Var:
-        if name in self._vars:
-            raise GraphError(f"graph {self.name!r} has two tensors named {name!r}")
+        self._check_free((name,))
         var = Var(name, spec, self)
         self._vars[name] = var
         return var
 
     def _operator_name(self, name: str) -> str:
-        unique = name if name not in self._operator_names else self._fresh(name)
-        self._operator_names.add(unique)
-        return unique
+        return name if name not in self._operator_names else self._fresh(name)
 
     def _output_names(self, operator: str, count: int) -> tuple[str, ...]:
         wanted = (operator,) if count == 1 else tuple(f"{operator}:{i}" for i in range(count))

@@ -85,13 +85,19 @@ class _Lowering:
         )
         outputs = tuple(self._output(v) for v in operator.outputs)
         workspace = self._workspace(operator.name, kernel.workspace(signature))
-        allowed = tuple(o for o in operator.schema.overwrites(signature) if self._may_overwrite(o, operands, outputs))
+        declared = operator.schema.overwrites(signature)
+        allowed = tuple(o for o in declared if self._may_overwrite(o, declared, operands, outputs))
         call = Call(self._tick(), operator.name, (operator,), kernel, signature, operands, outputs, workspace, allowed)
         self.stages.append(call)
         return outputs
 
-    def _may_overwrite(self, forward: Overwrite, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> bool:
+    def _may_overwrite(
+        self, forward: Overwrite, declared: tuple[Overwrite, ...], inputs: tuple[int, ...], outputs: tuple[int, ...]
+    ) -> bool:
+        """Whether the bytes are the arena's and dense, and each position that reads the value may be overwritten."""
         taken, taker = self.values[inputs[forward.input]], self.values[outputs[forward.output]]
+        if any(v == taken.id and evolve(forward, input=i) not in declared for i, v in enumerate(inputs)):
+            return False
         in_arena = taken.storage is Storage.ARENA and taker.storage is Storage.ARENA
         return in_arena and taken.layout.is_dense
 

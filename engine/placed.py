@@ -47,8 +47,12 @@ class PlacedPlan:
 
     @property
     def constants_bytes(self) -> int:
-        """Bytes of all constants that the run reads; they lie outside the arena."""
-        return sum(a.nbytes for a in self.lowered.constants.values())
+        """Bytes of the constants that the run reads; they lie outside the arena. What kernels pack comes on top."""
+        values, outputs = self.lowered.values, self.lowered.outputs.values()
+        read = {values[v].owner for call in self.lowered.calls for v in call.inputs} | {
+            values[v].owner for v in outputs
+        }
+        return sum(a.nbytes for v, a in self.lowered.constants.items() if v in read)
 
     def chunk_of(self, value: int) -> int:
         """The chunk of an arena value."""

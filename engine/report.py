@@ -7,6 +7,7 @@ from attrs import asdict, evolve, frozen
 
 from allocator import bounds, solvers
 from allocator import chunks as memory
+from allocator.solvers.base import arena_bytes
 from engine.calls import Role, Value
 from engine.placed import PlacedPlan
 from engine.steps import to_program
@@ -37,13 +38,15 @@ class PeakTensor:
 class Report:
     """Sizes in bytes. `arena_bytes` = live bytes at the peak + `alignment_loss` + `fragmentation`.
 
-    `naive_bytes`: every tensor has bytes of its own. `dynamic_peak_bytes`: reference counting without overwrites and
-    without fragmentation. `workspace_bytes`: the largest workspace; `arena_without_workspace`: the same plan if kernels
-    needed none. `lower_bound` (operator breadth) may be unattainable.
+    `naive_bytes`: every tensor that is no view has bytes of its own. `dynamic_peak_bytes`: reference counting without
+    overwrites and without fragmentation. `workspace_bytes`: the largest workspace; `arena_without_workspace`: the arena
+    if kernels needed none. `lower_bound`: no arena is smaller for these calls in this order, with the views and
+    overwrites that were taken; it may be unattainable. `flops`: operations of one run as the schemas estimate them.
     """
 
     model: str
     operators: int
+    flops: int
     arena_bytes: int
     lower_bound: int
     naive_bytes: int
@@ -81,15 +84,15 @@ class Report:
 
 def report(plan: PlacedPlan) -> Report:
     """Everything that there is to say about a plan."""
-    live = bounds.profile(plan.problem)
-    tick = int(np.argmax(live)) if len(live) else 0
+    tick = bounds.peak_tick(plan.problem)
     tensors = peak_tensors(plan, tick)
-    peak = int(live[tick]) if len(live) else 0
+    peak = sum(t.bytes for t in tensors)
     loss, holes = _idle_bytes(plan, tick)
     program = to_program(plan.lowered, plan.ids)
     return Report(
         model=plan.lowered.graph.name,
         operators=len(plan.lowered.graph.operators),
+        flops=sum(op.schema.cost(op.signature).flops for op in plan.lowered.graph.operators),
         arena_bytes=plan.arena_bytes,
         lower_bound=plan.plan.lower_bound,
         naive_bytes=int(memory.derive(program, overwrite=False).size.sum()),
@@ -137,13 +140,14 @@ def _workspaces(plan: PlacedPlan) -> list[Value]:
 
 
 def _arena_without_workspace(plan: PlacedPlan) -> int:
-    """Solves the same problem once more with the workspaces' sizes set to nothing."""
+    """The smaller of the same plan and a new one by the same strategy, with the workspaces' sizes set to nothing."""
     workspaces = [plan.chunk_of(v.id) for v in _workspaces(plan)]
     if not workspaces:
         return plan.arena_bytes
     size = plan.problem.size.copy()
     size[workspaces] = 0
-    return solvers.solve(evolve(plan.problem, size=size), plan.plan.strategy).arena_bytes
+    lean = evolve(plan.problem, size=size)
+    return min(arena_bytes(lean, plan.plan.offset), solvers.solve(lean, plan.plan.strategy).arena_bytes)
 
 
 def _first_values(plan: PlacedPlan) -> dict[int, Value]:
@@ -186,12 +190,16 @@ def _idle_bytes(plan: PlacedPlan, tick: int) -> tuple[int, int]:
 
 def _totals(found: Report) -> list[str]:
     over = found.arena_bytes / found.lower_bound - 1 if found.lower_bound else 0.0
-    gap = "met: no plan is smaller" if not over else f"arena is {over:.2%} above; the bound may be unattainable"
+    gap = (
+        "met: these calls in this order fit in no smaller arena"
+        if not over
+        else f"arena is {over:.2%} above; the bound may be unattainable"
+    )
     rows = [
         ("arena", found.arena_bytes, f"strategy {found.strategy}, {found.status}"),
         ("lower bound", found.lower_bound, gap),
         ("dynamic peak", found.dynamic_peak_bytes, "reference counting, nothing overwritten"),
-        ("naive", found.naive_bytes, "every tensor has bytes of its own"),
+        ("naive", found.naive_bytes, "every tensor but views has bytes of its own"),
         ("constants", found.constants_bytes, "outside of the arena"),
         (
             "largest workspace",
@@ -201,7 +209,7 @@ def _totals(found: Report) -> list[str]:
         ("alignment loss", found.alignment_loss, f"at the peak, alignment {found.alignment}"),
         ("fragmentation", found.fragmentation, "other bytes that are idle at the peak"),
     ]
-    head = f"{found.model}: {found.operators} operators"
+    head = f"{found.model}: {found.operators} operators, {found.flops / 1e6:,.1f} million operations a run"
     return [head] + [f"  {name:<18}{size:>14} B {format_bytes(size):>12}   {why}" for name, size, why in rows]
 
 

@@ -88,9 +88,8 @@ def _dense_updates(_: Signature) -> tuple[int, ...]:
     return (2,)
 
 
-def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
-    """Only where no other input can be the very same value: its bytes would be written before they are read."""
-    return () if signature.x in signature.inputs[1:] else (Overwrite(0, 0),)
+def _overwrites(_: Signature) -> tuple[Overwrite, ...]:
+    return (Overwrite(0, 0),)
 
 
 SCATTER_ELEMENTS = OpSchema(

@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_running(parser)
     parser.add_argument("--mode", choices=MODES, default="static", help="one arena, reference counting, or watched")
     parser.add_argument(
-        "--runs", metavar="N", type=positive, default=1, help="timed runs, the first one in (default 1)"
+        "--runs", metavar="N", type=positive, default=1, help="timed runs for --json, after a first one (default 1)"
     )
     parser.add_argument("-o", "--output", metavar="PATH", type=Path, help="write outputs to a folder or a .npz file")
     add_json(parser)
@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
     with limit_threads(arguments.threads):
         executable = _compile(subject, arguments)
         outputs = executable.run(subject.feeds)
-        (times,) = interleaved(arguments.runs, lambda: executable.run(subject.feeds, copy=False))
+        times = _times(executable, subject, arguments.runs) if arguments.json else ()
     if arguments.output is not None:
         write_arrays(arguments.output, outputs)
     if arguments.json:
@@ -57,6 +57,12 @@ def _compile(subject: Subject, arguments: Namespace) -> Executable:
         options["padding"] = max(arguments.padding, GUARD)
         return compile_graph(subject.graph, debug="poison", budget=arguments.budget, **options)
     return compile_graph(subject.graph, mode=arguments.mode, budget=arguments.budget, **options)
+
+
+def _times(executable: Executable, subject: Subject, runs: int) -> tuple[float, ...]:
+    """Seconds of each of some more runs."""
+    (times,) = interleaved(runs, lambda: executable.run(subject.feeds, copy=False))
+    return times
 
 
 def _statistics(outputs: Mapping[str, Array]) -> list[dict[str, Any]]:

@@ -62,11 +62,14 @@ def _told(arguments: Namespace, buffers: int, plan: Plan, elapsed: float) -> dic
 
 def _text(told: dict[str, Any]) -> str:
     arena, bound = told["arena_bytes"], told["lower_bound"]
-    gap = f"{arena / bound - 1:.2%} above" if bound else "nothing to place"
+    gap = "nothing to place"
+    if bound:
+        over = f"arena is {arena / bound - 1:.2%} above; the bound may be unattainable"
+        gap = "met: no arena is smaller" if arena == bound else over
     return (
         f"{told['file']}: {told['buffers']} buffers\n"
         f"  arena        {arena} B   strategy {told['strategy']}, {told['status']}\n"
-        f"  lower bound  {bound} B   arena is {gap}; the bound may be unattainable\n"
+        f"  lower bound  {bound} B   {gap}\n"
         f"  time         {told['seconds']:.3f} s\n"
     )
 

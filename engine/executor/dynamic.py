@@ -4,7 +4,7 @@ Same calls, same views and same kernels as in the static run; nothing is overwri
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -77,21 +77,26 @@ class _Heap:
             raise kernel_error(call, error) from error
 
     def allocate(self, value: int) -> None:
-        nbytes = self.plan.lowered.values[value].spec.nbytes
-        self.buffers[value] = aligned_empty(nbytes, 64)
-        self.live += nbytes
+        self.buffers[value] = aligned_empty(self.plan.lowered.values[value].spec.nbytes, 64)
+        self.live += self._counted(value)
         self.peak = max(self.peak, self.live)
 
-    def collect(self, owners: "Any") -> None:
+    def collect(self, owners: Iterable[int]) -> None:
         for owner in owners:
             if owner in self.buffers and not self.pending[owner]:
-                self.live -= self.buffers.pop(owner).nbytes
+                del self.buffers[owner]
+                self.live -= self._counted(owner)
 
     def array(self, value: int) -> Array:
         known = self.plan.lowered.values[value]
         constants = self.plan.lowered.constants
         buffer = constants[known.owner] if known.storage is Storage.CONSTANT else self.buffers[known.owner]
         return view_array(buffer, known.layout, known.spec.dtype)
+
+    def _counted(self, value: int) -> int:
+        """Bytes, but for what a static run would leave in arrays of the caller."""
+        known = self.plan.lowered.values[value]
+        return known.spec.nbytes if known.storage is Storage.ARENA else 0
 
     def _owner(self, value: int) -> int:
         return self.plan.lowered.values[value].owner

@@ -1,6 +1,6 @@
 """What callers give and get: anything that is an array in, arrays out, with one clear error where it does not fit."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,12 @@ def as_array(value: Any, spec: TensorSpec) -> Array:
     """An array of what has DLPack or `__array__` (no copy where it can be helped), of a number or of nested lists."""
     if isinstance(value, np.ndarray):
         return value
-    if hasattr(value, "__dlpack__"):
-        return np.from_dlpack(value)
-    if hasattr(value, "__array__"):
-        return np.asarray(value)
     try:
-        return np.asarray(value, dtype=spec.dtype)
-    except (TypeError, ValueError) as error:
-        raise FeedError(f"a {type(value).__name__} is no array: {error}") from error
+        if hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+        return np.asarray(value) if hasattr(value, "__array__") else np.asarray(value, dtype=spec.dtype)
+    except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as error:
+        raise FeedError(f"a {type(value).__name__} is no array of {spec.dtype}: {error}") from error
 
 
 def check_array(what: str, array: Array, spec: TensorSpec) -> None:
@@ -69,7 +67,21 @@ def check_dense(what: str, array: Array) -> None:
         raise FeedError(f"{what} is bound to the caller's array, so it must be dense and aligned")
 
 
-def check_apart(name: str, array: Array, others: Iterable[Array]) -> None:
-    """Raises FeedError where a bound output shares bytes with another array of the same run."""
-    if any(np.may_share_memory(array, other) for other in others):
-        raise FeedError(f"out={name!r} is bound and shares bytes with another input or output of the same run")
+def check_apart(
+    written: Mapping[str, Array], read: Mapping[str, Array], outs: Mapping[str, Array], arena: Array
+) -> None:
+    """Raises FeedError where arrays of one run share bytes that they must not share.
+
+    `written` and `read` are bound outputs and inputs, by name: kernels touch them while the network runs. `outs` are
+    all output arrays of the caller; those that are not bound are written in the end.
+    """
+    for name, array in outs.items():
+        if np.may_share_memory(array, arena):
+            raise FeedError(f"out={name!r} lies in the arena of this executable; give an array of your own")
+    for name, array in read.items():
+        if np.may_share_memory(array, arena):
+            raise FeedError(f"input {name!r} is bound and lies in the arena of this executable; give a copy of it")
+    for name, array in written.items():
+        others = [*read.values(), *(a for n, a in {**outs, **written}.items() if n != name)]
+        if any(np.may_share_memory(array, other) for other in others):
+            raise FeedError(f"out={name!r} is bound and shares bytes with another input or output of the same run")

@@ -64,8 +64,9 @@ class StaticExecutor:
         arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items()})
         outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
         with self._lock:
-            self._feed(arrays)
-            bound = self._bind_outputs(outs, arrays)
+            read, bound = self._bind_inputs(arrays), self._bind_outputs(outs)
+            check_apart(bound, read, outs, self._arena)
+            self._feed(self._out_of_the_arena(arrays))
             self.execute()
             return {
                 name: bound[name] if name in bound else self._fetch(value, outs.get(name), copy)
@@ -96,20 +97,29 @@ class StaticExecutor:
 
     def _feed(self, arrays: Mapping[str, Array]) -> None:
         for name, value in self.plan.lowered.inputs.items():
+            if self._storage(value) is not Storage.CALLER:
+                np.copyto(self.array(value), arrays[name])
+
+    def _out_of_the_arena(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """Feeds that are views of the arena (outputs of the last run) are copied before any input is written."""
+        return {n: a.copy() if np.may_share_memory(a, self._arena) else a for n, a in arrays.items()}
+
+    def _bind_inputs(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        bound: dict[str, Array] = {}
+        for name, value in self.plan.lowered.inputs.items():
             if self._storage(value) is Storage.CALLER:
                 check_dense(f"input {name!r}", arrays[name])
                 self._bind(value, arrays[name])
-            else:
-                np.copyto(self.array(value), arrays[name])
+                bound[name] = arrays[name]
+        return bound
 
-    def _bind_outputs(self, outs: Mapping[str, Array], feeds: Mapping[str, Array]) -> dict[str, Array]:
+    def _bind_outputs(self, outs: Mapping[str, Array]) -> dict[str, Array]:
         bound: dict[str, Array] = {}
         for name, value in self.plan.lowered.outputs.items():
             if name in self.plan.lowered.bound:
                 spec = self.plan.lowered.values[value].spec
                 array = outs[name] if name in outs else np.empty(spec.shape, spec.dtype)
                 check_dense(f"out={name!r}", array)
-                check_apart(name, array, [*feeds.values(), *bound.values()])
                 self._bind(value, array)
                 bound[name] = array
         return bound

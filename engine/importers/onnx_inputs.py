@@ -66,7 +66,10 @@ def fixed_array(one: Declared, value: npt.ArrayLike) -> Array:
     if array.dtype != one.dtype and not np.can_cast(array.dtype, one.dtype, "same_kind"):
         raise ModelError(f"{one} cannot be fixed to an array of {array.dtype}")
     _bind(one, array.shape, {})
-    return array.astype(one.dtype)
+    fixed = array.astype(one.dtype)
+    if array.dtype.kind in "iu" and not np.array_equal(fixed, array):
+        raise ModelError(f"{one} cannot be fixed to numbers that {one.dtype} does not hold")
+    return fixed
 
 
 def _given(one: Declared, shape: Sequence[int]) -> Shape:

@@ -55,10 +55,9 @@ def _resize(node: Node) -> tuple[Value, ...]:
     x = node.value(0)
     axes = normalize_axes(node.attr("axes", range(len(x.shape))), len(x.shape))
     sizes, scales = _target(node, x.shape, axes)
-    roi = _numbers(node, 1, "roi")
     attrs: dict[str, Any] = node.given(*_TEXTS, *_FLAGS)
     if attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize":
-        attrs["roi"] = _full_roi(roi, axes, len(x.shape))
+        attrs["roi"] = _full_roi(_numbers(node, 1, "roi"), axes, len(x.shape))
     return node.last("resize", x, sizes=sizes, scales=scales, **attrs)
 
 
