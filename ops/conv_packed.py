@@ -22,19 +22,24 @@ _ROOM_BYTES = 256 << 10
 """Most bytes of a block of pixels, where weights are read again for each block out of the second-level cache."""
 _LARGE_ROOM_BYTES = 1 << 20
 """The same where the weights do not fit into that cache."""
-_LEAST_CHANNELS = 16
-"""Output channels below which most lanes of a tile would be idle."""
 
 
 def _depth(case: ConvCase) -> int:
     return case.channels * case.taps
 
 
+def _pays(case: ConvCase) -> bool:
+    """Whether it beats BLAS, as measured: tiles must not be too empty, less so where BLAS needs no columns."""
+    lanes = -(-case.out_channels // CHANNELS) * CHANNELS
+    full = 4 * case.out_channels > 3 * lanes if case.windows.pointwise else 2 * case.out_channels >= lanes
+    return full and case.pixels > 1
+
+
 def _supports(signature: Signature) -> bool:
     case = case_of(signature)
-    fits = 0 < _depth(case) * PIXELS * _FLOAT.itemsize <= _LARGE_ROOM_BYTES and case.windows.ndim <= 2
     plain = signature.x.dtype == _FLOAT and case.group == 1 and 1 in signature.constants
-    return plain and fits and case.out_channels >= _LEAST_CHANNELS and signature.y.size > 0 and has_avx512()
+    fits = 0 < _depth(case) * PIXELS * _FLOAT.itemsize <= _LARGE_ROOM_BYTES and case.windows.ndim <= 2
+    return plain and fits and _pays(case) and signature.y.size > 0 and has_avx512()
 
 
 def _room(signature: Signature) -> TensorSpec:
