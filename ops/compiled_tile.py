@@ -67,9 +67,11 @@ def _fill_run(x: Array, panel: Array, run: Run, geometry: Geometry) -> None:
     # Pixels from (oy, ox) on, to the end of the panel: those beyond the row are wrong until their own run is written.
     sh, sw, dh, dw, ph, pw, kh, kw = geometry
     oy, ox, lane = run
-    for tap in range(kh * kw):
-        start = oy * sh - ph + tap // kw * dh, ox * sw - pw + tap % kw * dw
-        _fill_tap(x, start, sw, panel.ctypes.data + 4 * lane + 56 * len(x) * tap, 14 - lane)
+    target = panel.ctypes.data + 4 * lane
+    for ky in range(kh):
+        for kx in range(kw):
+            _fill_tap(x, (oy * sh - ph + ky * dh, ox * sw - pw + kx * dw), sw, target, 14 - lane)
+            target += 56 * len(x)
 
 
 @register_jitable
