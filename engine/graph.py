@@ -11,7 +11,7 @@ from attrs import field, frozen
 from engine.errors import GraphError
 from engine.var import Var
 from ops.schema import Attrs, OpSchema, Signature
-from ops.spec import Array, TensorSpec, spec_of
+from ops.spec import Array, TensorSpec, as_dtype, spec_of
 
 
 @frozen(eq=False)
@@ -76,14 +76,21 @@ class Graph:
 
     def input(self, name: str, shape: Sequence[int], dtype: npt.DTypeLike = "float32") -> Var:
         """Adds an input. Raises GraphError for a name that is taken, OpError for a bad shape or dtype."""
-        var = self._var(name, TensorSpec(tuple(shape), np.dtype(dtype)))
+        var = self._var(name, TensorSpec(tuple(shape), as_dtype(dtype)))
         self._inputs[name] = var
         return var
 
     def constant(self, array: npt.ArrayLike, name: str | None = None) -> Var:
-        """Adds an array that never changes. It is kept, dense and read-only, not copied where it is dense already."""
-        given = np.asarray(array)
-        kept = np.ascontiguousarray(given).reshape(given.shape).view()
+        """Adds an array that never changes: a dense copy, or the very array where that is dense and read-only.
+
+        Raises GraphError for what is no array.
+        """
+        try:
+            given = np.asarray(array)
+        except ValueError as error:
+            raise GraphError(f"a constant must be an array: {error}") from error
+        as_it_is = given.flags.c_contiguous and not given.flags.writeable
+        kept = given if as_it_is else np.array(given, order="C")
         kept.flags.writeable = False
         var = self._var(name or self._fresh("constant"), spec_of(kept))
         self._constants[var] = kept

@@ -98,6 +98,8 @@ class _Lowering:
         taken, taker = self.values[inputs[forward.input]], self.values[outputs[forward.output]]
         if any(v == taken.id and evolve(forward, input=i) not in declared for i, v in enumerate(inputs)):
             return False
+        if (taken.layout.offset + forward.offset) % taker.layout.itemsize:
+            return False
         in_arena = taken.storage is Storage.ARENA and taker.storage is Storage.ARENA
         return in_arena and taken.layout.is_dense
 

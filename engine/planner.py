@@ -7,8 +7,9 @@ from attrs import evolve, frozen
 
 from allocator import chunks as memory
 from allocator import solvers
+from allocator.chains import chains
 from allocator.problem import Column, Plan, Problem
-from engine.calls import Lowered, Storage
+from engine.calls import Lowered, Role, Storage
 from engine.check import check_data_flow
 from engine.errors import OptionError
 from engine.graph import Graph
@@ -17,6 +18,10 @@ from engine.placed import Place
 from engine.plan import ExecutionPlan
 from engine.steps import to_program
 from ops.layout import Layout
+from ops.workspace import STEP
+
+MOST_BYTES = 2**40
+"""Of alignment and padding, beyond which only an error can be meant."""
 
 
 @frozen
@@ -38,10 +43,13 @@ class Options:
     bound: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
+        for name, value in (("alignment", self.alignment), ("padding", self.padding), ("seed", self.seed)):
+            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_BYTES:
+                raise OptionError(f"{name} {value!r} is no integer from 0 to {MOST_BYTES}")
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
             raise OptionError(f"alignment {self.alignment} is no power of two")
-        if self.padding < 0:
-            raise OptionError(f"padding {self.padding} is negative")
+        if isinstance(self.bound, str):
+            raise OptionError(f"bound must be a tuple of names, such as ({self.bound!r},)")
 
 
 def plan_graph(graph: Graph, options: Options) -> ExecutionPlan:
@@ -66,14 +74,13 @@ def _check_bound(graph: Graph, bound: Collection[str]) -> None:
 
 
 def align_items(problem: Problem, lowered: Lowered, ids: Mapping[int, int], chunk_of: Column) -> Problem:
-    """No chunk is aligned below the size of the elements in it."""
-    alignment = problem.alignment.copy()
-    free = np.ones(len(problem), bool)
-    free[problem.src] = False
+    """No chain is aligned below the elements of any value in it, and no workspace below what kernels carve it by."""
+    alignment, root = problem.alignment.copy(), chains(problem).root
     for value in lowered.values:
-        if value.id in ids and free[chunk_of[ids[value.id]]]:
-            chunk = chunk_of[ids[value.id]]
-            alignment[chunk] = max(alignment[chunk], value.spec.dtype.itemsize)
+        if value.id in ids:
+            chunk = root[chunk_of[ids[value.id]]]
+            wanted = STEP if value.role is Role.WORKSPACE else value.spec.dtype.itemsize
+            alignment[chunk] = max(alignment[chunk], wanted)
     return evolve(problem, alignment=alignment)
 
 

@@ -1,6 +1,7 @@
 """Sizes as people write and read them."""
 
 import re
+from fractions import Fraction
 
 from engine.errors import OptionError
 
@@ -10,12 +11,12 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
 
 def parse_bytes(text: int | str) -> int:
     """Bytes meant by a number or by a text such as "8 MiB", "512kb", "1.5 GiB". Raises OptionError."""
-    if isinstance(text, int):
+    if isinstance(text, int) and not isinstance(text, bool):
         return _positive(text, text)
-    match = _SIZE.fullmatch(text)
+    match = _SIZE.fullmatch(text) if isinstance(text, str) else None
     if match is None or match[2].lower() not in _FACTORS:
         raise OptionError(f"{text!r} is no size in bytes; write for example 8388608, 8MiB or 8 MB")
-    return _positive(int(float(match[1]) * _FACTORS[match[2].lower()]), text)
+    return _positive(int(Fraction(match[1]) * _FACTORS[match[2].lower()]), text)
 
 
 def format_bytes(size: int) -> str:
@@ -29,6 +30,6 @@ def format_bytes(size: int) -> str:
 
 
 def _positive(size: int, given: object) -> int:
-    if size < 0:
-        raise OptionError(f"{given!r} is negative")
+    if not 0 <= size < 2**63:
+        raise OptionError(f"{str(given)[:40]!r} is no size of 0 to 2**63 - 1 bytes")
     return size

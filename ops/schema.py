@@ -43,8 +43,8 @@ class Signature:
 class Overwrite:
     """Permission: `output` may be written into the bytes of the dense `input`, `offset` bytes behind its first one.
 
-    A schema that declares it promises that its kernels are right when the two start at that very distance, whatever
-    the other inputs are. Where one tensor is given for several inputs, it is overwritten only if each of them allows it.
+    A schema that declares it promises that its kernels are right when the two start at that very distance. Where one
+    tensor is given for several inputs, it is overwritten only if each of them allows it.
     """
 
     output: int

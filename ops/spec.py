@@ -26,6 +26,8 @@ _MOST_BYTES = 2**63 - 1
 
 def as_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """The numpy dtype meant by `dtype`. Raises DtypeError for one that no tensor can have."""
+    if dtype is None:
+        raise DtypeError("an element type is missing")
     try:
         found = np.dtype(dtype)
     except TypeError as error:

@@ -2,11 +2,12 @@
 
 from ops.spec import Array, TensorSpec
 
-_STEP = 64
+STEP = 64
+"""Each temporary starts at a multiple of this; so must the workspace."""
 
 
 def _rounded(nbytes: int) -> int:
-    return -(-nbytes // _STEP) * _STEP
+    return -(-nbytes // STEP) * STEP
 
 
 def dense_bytes(*specs: TensorSpec) -> int:

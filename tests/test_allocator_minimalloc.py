@@ -63,7 +63,7 @@ def test_the_table_ends_at_the_first_empty_line() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line 1: unknown column ''"),
+        ("", "is empty"),
         ("id,lower,upper\n", "line 1: column 'size' is missing"),
         ("id,lower,size\n", "line 1: there must be either a column 'upper' or a column 'end'"),
         ("id,lower,upper,end,size\n", "line 1: there must be either"),

@@ -37,6 +37,11 @@ USAGE: tuple[list[str], ...] = (
     ["plan", "m.onnx", "--shape", "x=1,a"],
     ["plan", "m.onnx", "--budget", "much"],
     ["plan", "m.onnx", "--alignment", "0"],
+    ["plan", "m.onnx", "--alignment", "1180591620717411303424"],
+    ["plan", "m.onnx", "--padding", "99999999999999999999"],
+    ["plan", "m.onnx", "--budget", "9" * 400],
+    ["plan", "m.onnx", "--shape", "x=,,3,,8"],
+    ["run", "m.onnx", "--threads", "99999999999999999999"],
     ["plan", "m.onnx", "--top", "-1"],
     ["run", "m.onnx", "--mode", "fast"],
     ["run", "m.onnx", "--runs", "0"],
@@ -85,6 +90,25 @@ def test_a_path_that_cannot_be_written_leaves_nothing(
     if command != "run":
         error([command, file, "-o", str(tmp_path)], 1, capsys)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_csv_that_is_refused_is_named(tmp_path: Path, buffers: str, capsys: Capture) -> None:
+    path = tmp_path / "odd.csv"
+    for text, words in (("", "is empty"), ("id,lower,upper,size\na,0,2,4\na,1,3,4\n", "two buffers have the id 'a'")):
+        path.write_text(text)
+        told = error(["solve", str(path)], 1, capsys)
+        assert words in told and "odd.csv" in told
+    path.write_text("id,lower,upper,size\na,0,2,4\n")
+    assert "pinned" in error(["solve", str(path), "--pinned"], 1, capsys)
+
+
+def test_buffers_that_do_not_fit_are_not_written(buffers: str, tmp_path: Path, capsys: Capture) -> None:
+    error(["solve", buffers, "--budget", "1", "-o", str(tmp_path / "o.csv")], 3, capsys)
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_outputs_go_to_a_folder_or_an_archive(model: str, tmp_path: Path, capsys: Capture) -> None:
+    assert "to a folder or to a .npz" in error(["run", model, "-o", str(tmp_path / "y.npy")], 1, capsys)
 
 
 def test_run_does_not_take_a_file_for_a_folder(model: str, buffers: str, capsys: Capture) -> None:

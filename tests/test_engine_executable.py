@@ -2,6 +2,7 @@
 
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from engine import Graph, Var
 from engine.errors import BudgetError, FeedError, GraphError, KernelError, OptionError, PoisonError
 from engine.executable import MODES
 from engine.executor.static import StaticExecutor
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Specs, Thunk
 
 
 def _net(width: int = 64) -> Graph:
@@ -115,6 +116,11 @@ def test_wrong_options_are_named() -> None:
         engine.compile(_net(), alignment=48)
     with pytest.raises(OptionError, match="mode 'fast' is unknown"):
         engine.compile(_net(), mode="fast")
+    with pytest.raises(OptionError, match="tuple of names"):
+        engine.compile(_net(), bound="x")  # type: ignore[arg-type]
+    for wrong in ({"alignment": 2**63}, {"padding": -1}, {"padding": 1.5}):
+        with pytest.raises(OptionError, match="is no integer from 0 to"):
+            engine.compile(_net(), **wrong)
     with pytest.raises(OptionError, match="no input or output 'q'"):
         engine.compile(_net(), bound=("q",))
     with pytest.raises(OptionError, match="is no size"):
@@ -125,7 +131,7 @@ def test_wrong_options_are_named() -> None:
 
 def test_a_bound_output_that_shares_bytes_with_a_bound_input_is_refused() -> None:
     feed = _feed()
-    with pytest.raises(FeedError, match="shares bytes"):
+    with pytest.raises(FeedError, match="shares bytes with 'x'"):
         engine.compile(_net(), bound=("x", "y")).run(feed, out={"y": feed["x"]})
 
 
@@ -199,6 +205,95 @@ def test_poison_mode_names_the_operator_that_writes_outside() -> None:
     graph.output(graph.add(_schema("spill", bind), [graph.input("x", (16,))], name="spiller")[0])
     with pytest.raises(PoisonError, match="operator 'spiller' wrote byte"):
         engine.compile(graph, debug="poison").run({"x": np.zeros(16, np.float32)})
+
+
+def _in_place(name: str, bind: Any) -> OpSchema:
+    kernels = (Kernel("numpy", bind, contiguous=lambda _: (0,)),)
+    return OpSchema(name, lambda specs, _: specs, kernels, overwrites=lambda _: (Overwrite(0, 0),))
+
+
+def test_poison_mode_tells_a_kernel_that_is_wrong_in_place() -> None:
+    def bind(call: Binding) -> Thunk:
+        def run() -> None:
+            for i in range(call.y.size):
+                call.y[i] = call.x[call.y.size - 1 - i]
+
+        return run
+
+    graph = Graph()
+    graph.output(graph.add(_in_place("reverse", bind), [ops.neg(graph.input("x", (8,)))], name="mirror")[0])
+    with pytest.raises(PoisonError, match="'mirror' gives other numbers where it overwrites its input"):
+        engine.compile(graph, debug="poison").run({"x": np.arange(8, dtype=np.float32)})
+
+
+def test_poison_mode_watches_the_arrays_of_the_caller() -> None:
+    def spoil(call: Binding) -> Thunk:
+        return partial(call.x.fill, 0)
+
+    def half(call: Binding) -> Thunk:
+        return partial(call.y[:4].fill, 1)
+
+    for schema, bound, message in (("spoil", "x", "wrote into the caller's array bound to 'x'"), ("half", "y", "")):
+        graph = Graph()
+        made = graph.add(_schema(schema, spoil if schema == "spoil" else half), [graph.input("x", (8,))], name="op")
+        graph.output(made[0], "y")
+        exe, feeds = engine.compile(graph, debug="poison", bound=(bound,)), {"x": np.ones(8, np.float32)}
+        if message:
+            with pytest.raises(PoisonError, match=message):
+                exe.run(feeds)
+        else:
+            assert np.isnan(exe.run(feeds)["y"][4:]).all()
+
+
+def test_poison_is_for_static_runs() -> None:
+    with pytest.raises(OptionError, match="watches a static run"):
+        engine.compile(_net(), mode="dynamic", debug="poison")
+
+
+def test_outputs_of_the_last_run_may_be_fed_even_where_they_lie_in_the_arena() -> None:
+    graph = Graph()
+    x, y = graph.input("x", (4,)), graph.input("y", (4,))
+    graph.output(x + 1.0, "a")
+    graph.output(y + 10.0, "b")
+    exe = engine.compile(graph)
+    last = exe.run({"x": np.zeros(4, np.float32), "y": np.full(4, 100, np.float32)}, copy=False)
+    found = exe.run({"x": last["b"], "y": last["a"]})
+    assert found["a"].tolist() == [111] * 4 and found["b"].tolist() == [11] * 4
+
+
+def test_output_arrays_that_share_bytes_are_refused_in_every_mode() -> None:
+    graph = Graph()
+    x = graph.input("x", (4,))
+    graph.output(x + 1.0, "a")
+    graph.output(x * 2.0, "b")
+    buffer, feeds = np.zeros(6, np.float32), {"x": np.ones(4, np.float32)}
+    for mode in MODES:
+        with pytest.raises(FeedError, match="out='b' shares bytes with 'a'"):
+            engine.compile(graph, mode=mode).run(feeds, out={"a": buffer[:4], "b": buffer[2:]})
+    exe = engine.compile(graph)
+    last = exe.run(feeds, copy=False)
+    with pytest.raises(FeedError, match="lies in the arena"):
+        exe.run(feeds, out={"a": last["b"]})
+    with pytest.raises(FeedError, match="lies in the arena"):
+        _feed_own_view(graph)
+
+
+def _feed_own_view(graph: Graph) -> None:
+    exe = engine.compile(graph, bound=("x",))
+    last = exe.run({"x": np.ones(4, np.float32)}, copy=False)
+    exe.run({"x": last["a"]})
+
+
+def test_a_small_alignment_misaligns_no_workspace() -> None:
+    graph = Graph()
+    odd = graph.input("odd", (3,), "uint8")
+    x = graph.input("x", (1, 3, 12, 12))
+    graph.output(ops.conv2d(x, np.ones((4, 3, 3, 3), np.float32)), "y")
+    graph.output(odd, "z")
+    plan = engine.make_plan(graph, alignment=1, padding=1)
+    at = {v.name: p.layout.offset for v, p in zip(plan.lowered.values, plan.places, strict=True)}
+    spaces = [offset for name, offset in at.items() if name.endswith("/workspace")]
+    assert spaces and all(offset % 64 == 0 for offset in spaces)
 
 
 def test_a_long_chain_meets_no_recursion_limit() -> None:

@@ -8,6 +8,7 @@ import ops
 from engine import Graph
 from engine.errors import GraphError
 from ops.errors import DtypeError, ShapeError
+from ops.views import SPLIT
 
 
 def test_text_shows_each_operator_on_a_line() -> None:
@@ -63,10 +64,24 @@ def test_sizes_that_overflow_64_bits_are_refused() -> None:
         Graph().input("x", (1,), "complex64")
 
 
-def test_constants_are_read_only_and_not_copied() -> None:
+def test_constants_cannot_change_and_are_copied_only_where_they_could() -> None:
     graph, array = Graph(), np.ones((2, 3), np.float32)
     kept = graph.constants[graph.constant(array)]
-    assert np.shares_memory(kept, array) and not kept.flags.writeable
+    assert not np.shares_memory(kept, array) and not kept.flags.writeable and array.flags.writeable
+    assert graph.constants[graph.constant(kept)] is kept
+    with pytest.raises(GraphError, match="must be an array"):
+        graph.constant([[1], [2, 3]])
+
+
+def test_an_operator_that_is_refused_leaves_nothing_behind() -> None:
+    graph = Graph()
+    x = graph.input("x", (6,))
+    ops.neg(x)
+    before = (set(graph.vars), graph.operators)
+    with pytest.raises(GraphError, match="two tensors named 'x'"):
+        graph.add(SPLIT, [x], {"axis": 0, "sizes": (2, 4)}, name="s", output_names=["n", "x"])
+    assert (set(graph.vars), graph.operators) == before
+    assert graph.add(SPLIT, [x], {"axis": 0, "sizes": (2, 4)}, name="s", output_names=["n", "m"])[0].name == "n"
 
 
 def test_python_operators_on_vars_compute_what_numpy_does() -> None:

@@ -10,7 +10,13 @@ def write_whole(path: Path, content: bytes) -> None:
 
     Raises OSError; then what stood there before is untouched, and nothing else is left behind.
     """
-    target = path.resolve()
+    try:
+        _write(path.resolve(), content)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror or "cannot be written", str(path)) from error
+
+
+def _write(target: Path, content: bytes) -> None:
     if target.exists() and not target.is_file():
         target.write_bytes(content)
         return

@@ -4,6 +4,7 @@ One header line; columns in any order: id, lower and upper (half-open) or end (i
 alignment, offset, hint and gaps. No quoting. An empty line ends the table.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -31,7 +32,9 @@ def read(path: Path | str, *, pinned: bool = False) -> tuple[Problem, tuple[str,
 def parse(text: str, *, pinned: bool = False) -> tuple[Problem, tuple[str, ...]]:
     """The problem in a text. `pinned=True` takes the offset column as fixed positions (-1: free), else ignores it."""
     lines = text.splitlines()
-    columns = _header(lines[0] if lines else "")
+    if not lines:
+        raise FormatError("is empty; a header line is wanted")
+    columns = _header(lines[0])
     rows = [_Row(number, columns, line.split(",")) for number, line in _table(lines)]
     problem = Problem(
         begin=[r.lower for r in rows],
@@ -40,7 +43,9 @@ def parse(text: str, *, pinned: bool = False) -> tuple[Problem, tuple[str, ...]]
         alignment=[r.integer("alignment", 1) if "alignment" in columns else 1 for r in rows],
         pinned=[r.pinned if pinned and "offset" in columns else FREE for r in rows],
     )
-    return problem, tuple(r.text("id") for r in rows)
+    ids = tuple(r.text("id") for r in rows)
+    _check_ids(ids, len(ids))
+    return problem, ids
 
 
 def write(path: Path | str, problem: Problem, ids: Sequence[str], offsets: Column | None = None) -> None:
@@ -143,3 +148,6 @@ def _check_ids(ids: Sequence[str], count: int) -> None:
     for name in ids:
         if not name.strip() or name != name.strip() or "," in name or len(name.splitlines()) != 1:
             raise FormatError(f"id {name!r} cannot stand in a CSV field: no commas, line breaks or outer blanks")
+    double = next((name for name, times in Counter(ids).items() if times > 1), "")
+    if double:
+        raise FormatError(f"two buffers have the id {double!r}")

@@ -1,6 +1,7 @@
 """Options that several subcommands have, and how their texts are read."""
 
 import json
+import math
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,8 @@ from engine.units import parse_bytes
 
 STRATEGY_CHOICES = (BEST, *STRATEGIES)
 
+_DIGITS = 9
+"""Of the largest integer that an option takes."""
 UNLIMITED = 2**63 - 1
 """A budget that every plan keeps."""
 
@@ -105,14 +108,19 @@ def plan_options(arguments: Namespace) -> PlanOptions:
 
 def print_json(data: Mapping[str, Any]) -> None:
     """One JSON object on stdout."""
-    print(json.dumps(data, indent=1, allow_nan=False))
+    print(json.dumps({key: _finite(value) for key, value in data.items()}, indent=1, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity and no NaN: null."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def named_shape(text: str) -> tuple[str, tuple[int, ...]]:
     """NAME=D,D,...; NAME= is a scalar."""
     name, dims = _named(text, "x=1,3,224,224")
     try:
-        return name, tuple(int(d) for d in dims.replace(",", " ").split())
+        return name, tuple(int(d) for d in dims.split(",")) if dims.strip() else ()
     except ValueError as error:
         raise ArgumentTypeError(f"{text!r} has a dimension that is no integer; write for example x=1,3,224") from error
 
@@ -149,6 +157,6 @@ def _named(text: str, example: str) -> tuple[str, str]:
 
 
 def _integer(text: str, least: int) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise ArgumentTypeError(f"{text!r} is no integer from {least} on")
+    if not text.isdecimal() or len(text) > _DIGITS or int(text) < least:
+        raise ArgumentTypeError(f"{text[:40]!r} is no integer from {least} on, or too large a one")
     return int(text)

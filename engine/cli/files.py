@@ -1,5 +1,6 @@
 """Arrays that are written to files and read from them."""
 
+import errno
 import io
 import os
 from collections.abc import Mapping
@@ -18,12 +19,21 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
 
     A new folder appears whole; in a folder that is there already, files of the same names are replaced.
     """
-    if path.suffix == ".npz":
+    if path.suffix.lower() == ".npz":
         content = io.BytesIO()
         np.savez(content, allow_pickle=False, **_by_file_name(arrays, ""))
         write_whole(path, content.getvalue())
         return
+    if path.suffix.lower() == ".npy" or (path.exists() and not path.is_dir()):
+        raise NotADirectoryError(errno.ENOTDIR, "outputs go to a folder or to a .npz file", str(path))
     check_folder(path)
+    try:
+        _write_folder(path, arrays)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror or "cannot be written", str(path)) from error
+
+
+def _write_folder(path: Path, arrays: Mapping[str, Array]) -> None:
     with TemporaryDirectory(dir=path if path.is_dir() else path.parent, prefix=".outputs-") as stage:
         folder = Path(stage) / "outputs"
         folder.mkdir()

@@ -1,5 +1,6 @@
 """The command `arenaplan`: data on stdout, one line on stderr for what went wrong, and an exit code that says what."""
 
+import io
 import os
 import sys
 from argparse import ArgumentParser
@@ -50,15 +51,25 @@ def build_parser() -> ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code. Arguments are the process's own where none are given."""
     try:
+        _open_stdout()
         arguments = build_parser().parse_args(argv)
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         return _close_stdout()
     except _FORESEEN as error:
-        print(f"arenaplan: error: {_text(error)}", file=sys.stderr)
+        if sys.stderr is not None:
+            print(f"arenaplan: error: {_text(error)}", file=sys.stderr)
         return next((code for kinds, code in _CODES if isinstance(error, kinds)), ERROR)
     return code
+
+
+def _open_stdout() -> None:
+    """Names that a terminal cannot show are spelled out. Raises UsageError where stdout is closed."""
+    if sys.stdout is None:
+        raise UsageError("stdout is closed: there is nowhere to print")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _text(error: BaseException) -> str:

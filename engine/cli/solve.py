@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from allocator.errors import FormatError, ProblemError
 from allocator.io import minimalloc
 from allocator.io.files import write_whole
-from allocator.problem import Plan
+from allocator.problem import FREE, Plan, Problem
 from allocator.solvers import solve
 from engine.cli.common import add_json, add_solving, positive, print_json
 from engine.errors import BudgetError
@@ -32,11 +33,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints the size of the arena, and the offsets where they are asked for."""
-    given, ids = minimalloc.read(arguments.file, pinned=arguments.pinned)
+    given, ids = _read(arguments.file, arguments.pinned)
     problem = evolve(given, alignment=np.maximum(given.alignment, arguments.alignment))
     begin = time.perf_counter()
     plan = solve(problem, arguments.strategy, arguments.seed)
     elapsed = time.perf_counter() - begin
+    _fit(plan, arguments.budget)
     if arguments.output is not None:
         write_whole(arguments.output, minimalloc.render(problem, ids, plan.offset).encode())
     told = _told(arguments, len(problem), plan, elapsed)
@@ -44,8 +46,17 @@ def run(arguments: Namespace) -> int:
         print_json(told | {"offsets": dict(zip(ids, plan.offset.tolist(), strict=True))})
     else:
         print(_text(told), end="")
-    _fit(plan, arguments.budget)
     return 0
+
+
+def _read(path: Path, pinned: bool) -> tuple[Problem, tuple[str, ...]]:
+    try:
+        problem, ids = minimalloc.read(path, pinned=pinned)
+    except (FormatError, ProblemError) as error:
+        raise type(error)(f"{path}: {error}") from error
+    if pinned and (problem.pinned == FREE).all():
+        raise FormatError(f"{path}: no buffer has an offset that it could be pinned to")
+    return problem, ids
 
 
 def _told(arguments: Namespace, buffers: int, plan: Plan, elapsed: float) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import numpy as np
 from attrs import define, field
 
 from engine.calls import Call, Stage, Storage
-from engine.executor.binding import Packed, bind_call, kernel_error, kernel_state, pack_constants
-from engine.executor.feeds import read_feeds, read_outs
+from engine.executor.binding import NO_BYTES, Packed, bind_call, kernel_error, kernel_state, pack_constants
+from engine.executor.feeds import check_apart, read_feeds, read_outs
 from engine.plan import ExecutionPlan
 from engine.views import aligned_empty, view_array
 from ops.spec import Array
@@ -33,6 +33,7 @@ class DynamicExecutor:
         lowered = self.plan.lowered
         arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items()})
         outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
+        check_apart({}, {}, outs, NO_BYTES)
         heap = _Heap(self.plan, self._packed, Counter(self._readers))
         with kernel_state():
             self._execute(heap, arrays)

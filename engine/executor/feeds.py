@@ -75,13 +75,14 @@ def check_apart(
     `written` and `read` are bound outputs and inputs, by name: kernels touch them while the network runs. `outs` are
     all output arrays of the caller; those that are not bound are written in the end.
     """
-    for name, array in outs.items():
-        if np.may_share_memory(array, arena):
-            raise FeedError(f"out={name!r} lies in the arena of this executable; give an array of your own")
     for name, array in read.items():
         if np.may_share_memory(array, arena):
             raise FeedError(f"input {name!r} is bound and lies in the arena of this executable; give a copy of it")
-    for name, array in written.items():
-        others = [*read.values(), *(a for n, a in {**outs, **written}.items() if n != name)]
-        if any(np.may_share_memory(array, other) for other in others):
-            raise FeedError(f"out={name!r} is bound and shares bytes with another input or output of the same run")
+    arrays = list((dict(outs) | dict(written)).items())
+    for i, (name, array) in enumerate(arrays):
+        if np.may_share_memory(array, arena):
+            raise FeedError(f"out={name!r} lies in the arena of this executable; give an array of your own")
+        others = [*read.items(), *arrays[:i]]
+        shared = next((other for other, taken in others if np.may_share_memory(array, taken)), "")
+        if shared:
+            raise FeedError(f"out={name!r} shares bytes with {shared!r} of the same run; give it bytes of its own")

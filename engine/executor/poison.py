@@ -2,13 +2,17 @@
 
 Plan with padding, so that guard bytes stand between chunks; guards also stand before and behind the arena. Before a
 call, its workspace and those outputs that overwrite nothing are filled with NaN (0xA5 where they hold no floats);
-after it, all other bytes must be what they were, and what has died is poisoned. Slow on purpose.
+after it, all other bytes, the caller's bound arrays too, must be what they were, and what has died is poisoned. A call
+that overwrites its input is run a second time on copies, and must give the same bits. Slow on purpose.
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from engine.calls import Call
 from engine.errors import PoisonError
+from engine.executor.binding import bind_call
 from engine.executor.static import StaticExecutor
 from engine.plan import ExecutionPlan
 from engine.views import aligned_empty
@@ -33,18 +37,51 @@ class PoisonExecutor(StaticExecutor):
         """Calls the kernels one by one, each between a fill and an inspection."""
         self._poison(0)
         for call, thunk in zip(self.calls, self.thunks, strict=True):
+            apart = self._apart(call)
             self._fill(call)
-            before = self._bytes.copy()
+            before, theirs = self._bytes.copy(), self._callers_bytes(call)
             self.run_one(call, thunk)
             self._inspect(call, before)
+            self._inspect_callers(call, theirs)
+            self._compare(call, apart)
             self._poison(call.tick + 1)
 
+    def _apart(self, call: Call) -> dict[int, Array]:
+        """What a call that overwrites should give, computed from copies; nothing for one that overwrites nothing."""
+        if not any(self._meet(o, i) for o in call.outputs for i in call.inputs):
+            return {}
+        values = self.plan.lowered.values
+        arrays = {v: self.array(v) for v in call.inputs}
+        arrays |= {v: arrays[v].copy() for v in call.inputs if any(self._meet(o, v) for o in call.outputs)}
+        made = {v: np.empty(values[v].spec.shape, values[v].spec.dtype) for v in call.outputs + call.workspace}
+        for value, array in made.items():
+            array.reshape(-1).view(np.uint8)[:] = self._pattern(value)
+        self.run_one(call, bind_call(call, self._packed, (arrays | made).__getitem__))
+        return {v: made[v] for v in call.outputs}
+
+    def _compare(self, call: Call, apart: Mapping[int, Array]) -> None:
+        for value, wanted in apart.items():
+            if self.array(value).tobytes() != wanted.tobytes():
+                raise PoisonError(f"operator {call.name!r} gives other numbers where it overwrites its input")
+
+    def _callers_bytes(self, call: Call) -> dict[int, bytes]:
+        """What is in the bound arrays that the call must leave alone."""
+        return {v: a.tobytes() for v, a in self._caller.items() if v not in call.outputs}
+
+    def _inspect_callers(self, call: Call, before: Mapping[int, bytes]) -> None:
+        for value, held in before.items():
+            if self._caller[value].tobytes() != held:
+                name = self.plan.lowered.values[value].name
+                raise PoisonError(f"operator {call.name!r} wrote into the caller's array bound to {name!r}")
+
     def _fill(self, call: Call) -> None:
-        taken = [self._extent(v) for v in call.inputs]
         for value in call.outputs + call.workspace:
-            low, high = self._extent(value)
-            if not any(max(low, a) < min(high, b) for a, b in taken):
-                self._arena[low:high] = self._pattern(value)
+            if not any(self._meet(value, read) for read in call.inputs):
+                self.array(value).reshape(-1).view(np.uint8)[:] = self._pattern(value)
+
+    def _meet(self, one: int, other: int) -> bool:
+        (a, b), (c, d) = self._extent(one), self._extent(other)
+        return max(a, c) < min(b, d)
 
     def _pattern(self, value: int) -> int:
         known = self.plan.lowered.values[value]

@@ -53,7 +53,7 @@ class GraphBuilder:
             return value
         if id(value) not in self._constants:
             _, label = self._labels.setdefault(id(value), (value, ""))
-            self._constants[id(value)] = self.graph.constant(value, self._free(label, "constant"))
+            self._constants[id(value)] = self.graph.constant(_read_only(value), self._free(label, "constant"))
         return self._constants[id(value)]
 
     def label(self, value: Value, name: str) -> None:
@@ -89,3 +89,10 @@ def check_size(specs: Iterable[TensorSpec]) -> None:
     for spec in specs:
         if spec.nbytes > MOST_FOLDED:
             raise ModelError(f"a constant {spec} of {spec.nbytes} bytes would be made; at most {MOST_FOLDED} are")
+
+
+def _read_only(array: Array) -> Array:
+    """The same bytes, which nobody writes any more: a graph need not copy them."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
