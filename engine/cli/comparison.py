@@ -19,13 +19,17 @@ from ops.spec import Array
 
 @frozen
 class Comparison:
-    """Times are seconds of each run, taken in turn. `measured_peak_bytes` was counted by the dynamic executor."""
+    """Times are seconds of each run, taken in turn. `measured_peak_bytes` was counted by the dynamic executor.
+
+    `packed_bytes` is what kernels made of constants when the network was loaded.
+    """
 
     plan: ExecutionPlan
     report: Report
     outputs: Mapping[str, Array]
     outputs_equal: bool
     measured_peak_bytes: int
+    packed_bytes: int
     static_seconds: tuple[float, ...]
     dynamic_seconds: tuple[float, ...]
 
@@ -34,6 +38,7 @@ class Comparison:
         return self.report.to_json() | {
             "outputs_equal": self.outputs_equal,
             "measured_peak_bytes": self.measured_peak_bytes,
+            "packed_bytes": self.packed_bytes,
             "runs": len(self.static_seconds),
             "static_seconds": statistics.median(self.static_seconds),
             "static_seconds_min": min(self.static_seconds),
@@ -49,6 +54,7 @@ class Comparison:
             _times("static run", self.static_seconds),
             _times("dynamic run", self.dynamic_seconds),
             f"dynamic peak, measured: {self.measured_peak_bytes} B, as predicted",
+            f"constants packed for kernels: {self.packed_bytes} B, besides the constants",
         ]
         return "\n".join(lines) + "\n\n" + self.report.text(most)
 
@@ -71,7 +77,7 @@ def compare_graph(
             f"the dynamic run had {measured} bytes at its peak, not {found.dynamic_peak_bytes} as predicted"
         )
     times = interleaved(runs, lambda: static.run(feeds, copy=False), lambda: dynamic.run(feeds, copy=False))
-    return Comparison(static.plan, found, outputs, equal, measured, *times)
+    return Comparison(static.plan, found, outputs, equal, measured, static.packed_bytes, *times)
 
 
 def interleaved(runs: int, *functions: Callable[[], object]) -> list[tuple[float, ...]]:

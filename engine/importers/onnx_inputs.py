@@ -85,10 +85,10 @@ def _bind(one: Declared, shape: Shape, lengths: dict[str, int]) -> None:
         return
     if len(shape) != len(one.dims):
         raise ModelError(f"{one} has {len(one.dims)} dimensions; the shape given, {shape}, has {len(shape)}")
-    for length, dim in zip(shape, one.dims, strict=True):
+    for axis, (length, dim) in enumerate(zip(shape, one.dims, strict=True)):
         fixed = lengths.setdefault(dim, length) if isinstance(dim, str) and dim else dim
         if isinstance(fixed, int) and fixed != length:
-            raise ModelError(f"{one} cannot have shape {shape}: dimension {dim or '?'} is {fixed}, not {length}")
+            raise ModelError(f"{one} cannot have shape {shape}: axis {axis} is {fixed}, not {length}")
 
 
 def _spec(one: Declared, shapes: Mapping[str, Sequence[int]], lengths: Mapping[str, int]) -> TensorSpec:
