@@ -92,7 +92,7 @@ def test_a_path_that_cannot_be_written_leaves_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_csv_that_is_refused_is_named(tmp_path: Path, buffers: str, capsys: Capture) -> None:
+def test_a_csv_that_is_refused_is_named(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "odd.csv"
     for text, words in (("", "is empty"), ("id,lower,upper,size\na,0,2,4\na,1,3,4\n", "two buffers have the id 'a'")):
         path.write_text(text)

@@ -88,7 +88,8 @@ def _bind(one: Declared, shape: Shape, lengths: dict[str, int]) -> None:
     for axis, (length, dim) in enumerate(zip(shape, one.dims, strict=True)):
         fixed = lengths.setdefault(dim, length) if isinstance(dim, str) and dim else dim
         if isinstance(fixed, int) and fixed != length:
-            raise ModelError(f"{one} cannot have shape {shape}: axis {axis} is {fixed}, not {length}")
+            named = f" ({dim!r})" if isinstance(dim, str) else ""
+            raise ModelError(f"{one} cannot have shape {shape}: axis {axis}{named} is {fixed}, not {length}")
 
 
 def _spec(one: Declared, shapes: Mapping[str, Sequence[int]], lengths: Mapping[str, int]) -> TensorSpec:
