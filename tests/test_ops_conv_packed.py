@@ -176,3 +176,9 @@ def test_it_is_chosen_where_its_conditions_hold_and_nowhere_else() -> None:
         CONV.kernel(CONV.sign([TensorSpec((1, 32, 9, 9), FLOAT), TensorSpec((32, 32, 3, 3), FLOAT)], {})),
     ]
     assert PACKED not in others
+
+
+def test_blas_does_the_work_where_there_is_no_avx512(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.conv_packed.has_avx512", lambda: False)
+    assert _chosen((1, 8, 9, 9), (32, 8, 3, 3)) is COLUMNS
+    assert _chosen((1, 8, 9, 9), (64, 8, 1, 1)) is POINTWISE
