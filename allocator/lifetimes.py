@@ -33,7 +33,7 @@ def lifetimes(program: Program) -> Lifetimes:
     return Lifetimes(scan.begin, scan.end)
 
 
-@define
+@define(eq=False)
 class _Scan:
     begin: list[int]
     end: list[int]

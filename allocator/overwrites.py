@@ -16,7 +16,7 @@ class Taken:
     offset: int
 
 
-@define
+@define(eq=False)
 class Extents:
     """What the decision looks at: the chunk of each value and its offset there; life and bytes of each chunk."""
 

@@ -4,7 +4,7 @@ from attrs import define, field
 from sortedcontainers import SortedDict
 
 
-@define
+@define(eq=False)
 class ByteMap:
     """Which value each byte of one storage holds: start of a run -> (end of it, value). Runs do not overlap."""
 

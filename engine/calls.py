@@ -30,7 +30,7 @@ class Role(Enum):
     WORKSPACE = "workspace"
 
 
-@frozen
+@frozen(eq=False)
 class Value:
     """A tensor (or workspace) at run time. `layout` counts from the first byte of the value `owner`, which has bytes.
 

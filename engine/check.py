@@ -56,7 +56,7 @@ def check_data_flow(plan: PlanLike) -> None:
     _Judge(plan).run()
 
 
-@define
+@define(eq=False)
 class _Judge:
     plan: PlanLike
     storages: dict[tuple[Storage, int], ByteMap] = field(factory=dict)

@@ -24,7 +24,7 @@ def lower(graph: Graph, *, views: bool = True, bound: Collection[str] = ()) -> L
     return _Lowering(graph, views, frozenset(bound)).run()
 
 
-@define
+@define(eq=False)
 class _Lowering:
     graph: Graph
     views: bool

@@ -18,7 +18,7 @@ from engine.importers.onnx_tensors import array_of
 from ops.spec import Array
 
 
-@frozen
+@frozen(eq=False)
 class Representation:
     """A model that waits for its inputs."""
 

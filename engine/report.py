@@ -14,7 +14,7 @@ from engine.steps import to_program
 from engine.units import format_bytes
 
 
-@frozen
+@frozen(eq=False)
 class PeakTensor:
     """A chunk that is alive at the peak, and the operator that wrote it, with the name of its schema as `kind`.
 
@@ -34,7 +34,7 @@ class PeakTensor:
     offset: int
 
 
-@frozen
+@frozen(eq=False)
 class Report:
     """Sizes in bytes. `arena_bytes` = live bytes at the peak + `alignment_loss` + `fragmentation`.
 

@@ -36,7 +36,7 @@ class Event:
     overwrites: int
 
 
-@frozen
+@frozen(eq=False)
 class _Change:
     tick: int
     rank: int

@@ -1,7 +1,6 @@
 """Sizes as people write and read them."""
 
 import re
-from fractions import Fraction
 
 from engine.errors import OptionError
 
@@ -16,7 +15,7 @@ def parse_bytes(text: int | str) -> int:
     match = _SIZE.fullmatch(text) if isinstance(text, str) else None
     if match is None or match[2].lower() not in _FACTORS:
         raise OptionError(f"{text!r} is no size in bytes; write for example 8388608, 8MiB or 8 MB")
-    return _positive(int(Fraction(match[1]) * _FACTORS[match[2].lower()]), text)
+    return _positive(_whole(match[1], _FACTORS[match[2].lower()]), text)
 
 
 def format_bytes(size: int) -> str:
@@ -27,6 +26,13 @@ def format_bytes(size: int) -> str:
             break
         value /= 1024
     return f"{size} B" if unit == "B" else f"{value:.2f} {unit}"
+
+
+def _whole(number: str, factor: int) -> int:
+    """A decimal number times a factor, to the byte below."""
+    before, _, behind = number.partition(".")
+    scale: int = 10 ** len(behind)
+    return int(before + behind) * factor // scale
 
 
 def _positive(size: int, given: object) -> int:

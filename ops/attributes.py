@@ -13,7 +13,7 @@ REQUIRED: Final = object()
 """Default of an attribute that has none."""
 
 
-@frozen
+@frozen(eq=False)
 class Attribute:
     """`convert` returns the checked value or raises TypeError or ValueError."""
 

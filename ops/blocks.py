@@ -41,7 +41,7 @@ def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return _SINGLE if dtype == _HALF else dtype
 
 
-@frozen
+@frozen(eq=False)
 class Block:
     """Equal rectangles of inputs, output, temporaries and boolean masks; inputs of one element are 0-d.
 
@@ -68,7 +68,7 @@ Passes = Callable[[Block], tuple[Thunk, ...]]
 """The passes over one block. An input must not be read any more once `y` is written, except at the same element."""
 
 
-@frozen
+@frozen(eq=False)
 class _Rooms:
     """The workspace of one block: widened inputs (float16 only), temporaries, masks."""
 

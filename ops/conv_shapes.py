@@ -19,7 +19,7 @@ def planar(values: Shape, default: int) -> Shape:
     return values if len(values) == 2 else (default, *values)
 
 
-@frozen
+@frozen(eq=False)
 class ConvCase:
     """A convolution in numbers: x (batch, channels, sizes...), w (out_channels, channels / group, kernel...)."""
 

@@ -10,7 +10,7 @@ from ops.spec import Shape, TensorSpec
 from ops.windows import Windows, filled
 
 
-@frozen
+@frozen(eq=False)
 class TransposeCase:
     """A transposed convolution in numbers. Its `windows` lie over the output; there is one for each input pixel."""
 

@@ -49,7 +49,7 @@ def fold_rooms(signature: Signature, dtype: np.dtype[Any]) -> tuple[TensorSpec, 
     return TensorSpec((size,), dtype), TensorSpec((min(size, signature.y.size),), dtype)
 
 
-@frozen
+@frozen(eq=False)
 class Fold:
     """A tensor to reduce over `axes`, with two temporaries (see `fold_rooms`) that a fold through blocks needs."""
 

@@ -20,7 +20,7 @@ Scale = Callable[[Array, tuple[Array, ...], int, int], tuple[Thunk, ...]]
 """Steps that scale and shift rows [first, last) of each image in place, given scale and shift: f(rows, them, a, b)."""
 
 
-@frozen
+@frozen(eq=False)
 class RowNorm:
     """x seen as (images, rows, width): each row is divided by its standard deviation (or its root mean square)."""
 

@@ -19,7 +19,7 @@ _Indices = npt.NDArray[np.int64]
 _OUTSIDE = -1
 
 
-@frozen
+@frozen(eq=False)
 class _Run:
     """`length` elements of the output from `start`; their sources begin at `source` and are `step` apart."""
 

@@ -27,7 +27,7 @@ def _nothing(_: Array) -> tuple[Thunk, ...]:
     return ()
 
 
-@frozen
+@frozen(eq=False)
 class Pooling:
     """`ufunc` joins elements in `dtype`, beginning with `identity`.
 

@@ -72,7 +72,7 @@ def _log(rows: Array, _: int) -> tuple[Thunk, ...]:
     return (partial(np.log, rows, rows),)
 
 
-@frozen
+@frozen(eq=False)
 class _Recipe:
     """What is folded, with which function, and what becomes of it. Integers may have to be folded `in_floats`."""
 

@@ -17,7 +17,7 @@ from ops.spec import Array
 Floats = npt.NDArray[np.float64]
 
 
-@frozen
+@frozen(eq=False)
 class Axis:
     """A resized axis. `size` is `scale * elements`, which need not be whole where scales were given."""
 

@@ -60,7 +60,7 @@ class Cost:
     bytes: int
 
 
-@frozen
+@frozen(eq=False)
 class Binding:
     """The arrays of one call. Outputs are dense; `workspace` is a dense uint8 array of the declared size."""
 
@@ -130,7 +130,7 @@ def all_contiguous(signature: Signature) -> tuple[int, ...]:
     return tuple(range(len(signature.inputs)))
 
 
-@frozen
+@frozen(eq=False)
 class Kernel:
     """One way to compute an operator.
 
@@ -159,7 +159,7 @@ def elementwise_cost(signature: Signature) -> Cost:
     return Cost(sum(s.size for s in signature.outputs), touched)
 
 
-@frozen
+@frozen(eq=False)
 class OpSchema:
     """An operator: `infer` maps input specs and attributes to output specs, and raises OpError where they do not fit.
 

@@ -11,7 +11,7 @@ from ops.spec import Array, Shape, normalize_axes
 from ops.thunks import copier
 
 
-@frozen
+@frozen(eq=False)
 class Range:
     """`length` elements along `axis` from `start`, every `step`-th."""
 

@@ -53,7 +53,16 @@ def test_the_text_is_readable_and_names_the_peak() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("8 MiB", 8 << 20), ("512kb", 512000), (7, 7), ("1.5 GiB", 3 << 29), ("64", 64)]
+    ("text", "size"),
+    [
+        ("8 MiB", 8 << 20),
+        ("512kb", 512000),
+        (7, 7),
+        ("1.5 GiB", 3 << 29),
+        ("64", 64),
+        ("9007199254740993", 2**53 + 1),
+        ("0.3 kB", 300),
+    ],
 )
 def test_sizes_are_read(text: int | str, size: int) -> None:
     assert parse_bytes(text) == size

@@ -70,7 +70,7 @@ def render(problem: Problem, ids: Sequence[str], offsets: Column | None = None) 
     return "\n".join([",".join(("id", *columns)), *(",".join(map(str, row)) for row in rows), ""])
 
 
-@frozen
+@frozen(eq=False)
 class _Row:
     number: int
     columns: Mapping[str, int]

@@ -9,7 +9,7 @@ from allocator.problem import Column, Problem
 from allocator.solvers.placement import place_in_order, roots
 
 
-@frozen
+@frozen(eq=False)
 class GreedyByBreadth:
     """Chains in the order of the largest operator breadth that they live through, then by size. O(n^2)."""
 

@@ -7,7 +7,7 @@ from allocator.problem import Column, Problem
 from allocator.solvers.placement import place_in_order, roots
 
 
-@frozen
+@frozen(eq=False)
 class GreedyBySize:
     """Largest roots first (ties: first to begin), each into the smallest gap that fits. O(n^2)."""
 

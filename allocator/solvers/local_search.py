@@ -15,7 +15,7 @@ from allocator.solvers.greedy_by_size import by_size
 from allocator.solvers.placement import place_in_order
 
 
-@frozen
+@frozen(eq=False)
 class LocalSearch:
     """The better of two greedy orders, then changed orders as long as they are no worse. O(rounds * n^2).
 
@@ -45,7 +45,7 @@ class LocalSearch:
         return search.best
 
 
-@define
+@define(eq=False)
 class _Search:
     """The best order so far and what it gives; `life` is the begin and end of the chain of each root."""
 

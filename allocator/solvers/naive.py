@@ -8,7 +8,7 @@ from allocator.problem import FREE, Column, Problem
 from allocator.solvers.base import align_up, without_empty
 
 
-@frozen
+@frozen(eq=False)
 class Naive:
     """Roots one behind the other, in the order of ids, above the last pinned chunk. O(n)."""
 

@@ -17,7 +17,7 @@ from allocator.solvers.base import align_up, without_empty
 _FREE, _ALLOC, _OVERWRITE = range(3)
 
 
-@frozen
+@frozen(eq=False)
 class Pushdown:
     """O(n log n). The order of the blocks is found before any address is, so offsets cannot be pinned."""
 

@@ -17,7 +17,7 @@ from engine.report import Report
 from ops.spec import Array
 
 
-@frozen
+@frozen(eq=False)
 class Comparison:
     """Times are seconds of each run, taken in turn. `measured_peak_bytes` was counted by the dynamic executor.
 

@@ -18,7 +18,7 @@ from engine.importers.onnx_weights import seed_weights
 from ops.spec import Array
 
 
-@frozen
+@frozen(eq=False)
 class Subject:
     """What is run: `model` is the path or the onnx.ModelProto that the graph was imported from, for other engines."""
 

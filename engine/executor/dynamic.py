@@ -49,7 +49,7 @@ class DynamicExecutor:
             heap.step(stage)
 
 
-@define
+@define(eq=False)
 class _Heap:
     """Buffers by the value that owns them, with the number of readers that are still to come."""
 

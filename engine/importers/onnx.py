@@ -19,7 +19,7 @@ from engine.importers.onnx_unknown import check_operators
 from engine.importers.onnx_values import GraphBuilder, Value
 
 
-@frozen
+@frozen(eq=False)
 class _Given:
     """What the caller says of the inputs."""
 

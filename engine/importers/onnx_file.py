@@ -12,7 +12,7 @@ from engine.importers.onnx_door import ModelProto, decode_error, newest_opset, o
 OLDEST_OPSET = 7
 
 
-@frozen
+@frozen(eq=False)
 class Model:
     """A message, and the folder where its external data may lie (None for a message that came without a file)."""
 

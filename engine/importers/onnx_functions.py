@@ -13,7 +13,7 @@ Key = tuple[str, str, str]
 """Domain, name and overload of a function of the model."""
 
 
-@frozen
+@frozen(eq=False)
 class Functions:
     """The functions that a model brings along."""
 

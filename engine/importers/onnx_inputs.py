@@ -16,7 +16,7 @@ Dim = int | str
 """A fixed length, or the name of one that is not ("" where it has none)."""
 
 
-@frozen
+@frozen(eq=False)
 class Declared:
     """An input as the model declares it. `dims` is None where it says nothing of the shape."""
 

@@ -12,7 +12,7 @@ from engine.var import Var
 from ops.spec import Array
 
 
-@frozen
+@frozen(eq=False)
 class Node:
     """`inputs` has None where an optional input is left out, `outputs` has "" where nobody wants an output.
 

@@ -22,7 +22,7 @@ Draw = Callable[[Rng, Shape, Operator], Array]
 """Draws an array of a shape for one input of an operator."""
 
 
-@frozen
+@frozen(eq=False)
 class Role:
     """What the constant inputs of an operator are, by position, and the position of its weights (-1 for none).
 

@@ -34,7 +34,7 @@ def encoder(size: EncoderSize | None = None, seed: int = 0) -> Graph:
     return graph
 
 
-@frozen
+@frozen(eq=False)
 class _Weights:
     rng: np.random.Generator
 
