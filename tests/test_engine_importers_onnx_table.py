@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from engine.importers.onnx_door import newest_opset, onnx
@@ -29,4 +31,10 @@ def test_an_operator_is_read_from_its_first_version_to_its_last() -> None:
 
 
 def test_the_page_of_operators_is_up_to_date() -> None:
-    assert PATH.read_text(encoding="utf-8").startswith(text_of_operators()), "run python tools/list_operators.py"
+    page, wanted = (_any_newest(text) for text in (PATH.read_text(encoding="utf-8"), text_of_operators()))
+    assert page.startswith(wanted), "run python tools/list_operators.py"
+
+
+def _any_newest(text: str) -> str:
+    """The newest operator set is the installed package's, not ours."""
+    return re.sub(r"Operator sets 7 to \d+", "Operator sets 7 to N", text)
