@@ -12,7 +12,7 @@ from ops.compiled_nn import scale_shift
 from ops.conv_shapes import compute_dtype
 from ops.errors import DtypeError, ShapeError
 from ops.limits import constant
-from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, Array, TensorSpec
 from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
@@ -122,10 +122,6 @@ def _half(signature: Signature) -> bool:
     return not _plain(signature)
 
 
-def _overwrites(_: Signature) -> tuple[Overwrite, ...]:
-    return (Overwrite(0, 0),)
-
-
 def _cost(signature: Signature) -> Cost:
     return Cost(2 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
@@ -141,7 +137,7 @@ BATCH_NORM = OpSchema(
     kernels=(FUSED, PIECES),
     arity=(5, 5),
     attributes=(Attribute("epsilon", number, 1e-5),),
-    overwrites=_overwrites,
+    overwrites=overwrites_first,
     cost=_cost,
 )
 OPS = (BATCH_NORM,)

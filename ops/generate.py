@@ -7,7 +7,7 @@ import numpy as np
 from ops.attributes import Attribute, element_type, flag, integer, optional
 from ops.errors import DtypeError, ShapeError
 from ops.indices import INT64, add_positions, element_strides
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import BOOL, FLOATS, NUMBERS, Array, Shape, TensorSpec, normalize_axis
 from ops.thunks import copier, in_turn
 from ops.workspace import carve, dense_bytes
@@ -25,10 +25,6 @@ def _trilu(call: Binding) -> Thunk:
     cuts = [min(max(row + k + (not upper), 0), width) for row in range(height)]
     gone = [y[..., row, :cut] if upper else y[..., row, cut:] for row, cut in enumerate(cuts)]
     return in_turn(copier(call.x, y), *(partial(part.fill, 0) for part in gone if part.size))
-
-
-def _trilu_overwrites(_: Signature) -> tuple[Overwrite, ...]:
-    return (Overwrite(0, 0),)
 
 
 def _eye_infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -144,7 +140,7 @@ TRILU = OpSchema(
     infer=_trilu_infer,
     kernels=(Kernel("numpy", _trilu),),
     attributes=(Attribute("upper", flag, True), Attribute("k", integer, 0)),
-    overwrites=_trilu_overwrites,
+    overwrites=overwrites_first,
 )
 EYE_LIKE = OpSchema(
     name="eye_like",

@@ -9,19 +9,19 @@ import numpy as np
 from ops.attributes import Attribute, integer
 from ops.boxes import CACHE_BYTES, pieces
 from ops.conv_shapes import compute_dtype
-from ops.errors import AttributeValueError, DtypeError, ShapeError
+from ops.errors import AttributeValueError, DtypeError
 from ops.limits import constant
 from ops.powers import powers, roots
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import FLOATS, Array, TensorSpec
 from ops.thunks import in_turn
+from ops.windows import require_spatial
 from ops.workspace import carve, dense_bytes
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     (x,) = inputs
-    if x.ndim < 3:
-        raise ShapeError(f"data {x.shape} must have 2 + spatial dimensions, at least 3")
+    require_spatial(x)
     if x.dtype not in FLOATS:
         raise DtypeError(f"takes floating-point numbers, not {x.dtype}")
     if attrs.get("p", 1) < 1:

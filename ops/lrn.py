@@ -9,18 +9,18 @@ import numpy as np
 from ops.attributes import Attribute, integer, number
 from ops.boxes import CACHE_BYTES, pieces
 from ops.conv_shapes import compute_dtype
-from ops.errors import AttributeValueError, DtypeError, ShapeError
+from ops.errors import AttributeValueError, DtypeError
 from ops.limits import constant
-from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, Array, TensorSpec
 from ops.thunks import in_turn
+from ops.windows import require_spatial
 from ops.workspace import carve, dense_bytes
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     (x,) = inputs
-    if x.ndim < 3:
-        raise ShapeError(f"data {x.shape} must have 2 + spatial dimensions, at least 3")
+    require_spatial(x)
     if x.dtype not in FLOATS:
         raise DtypeError(f"takes floating-point numbers, not {x.dtype}")
     if attrs["size"] < 1:
@@ -88,10 +88,6 @@ def _dense(_: Signature) -> tuple[int, ...]:
     return (0,)
 
 
-def _overwrites(_: Signature) -> tuple[Overwrite, ...]:
-    return (Overwrite(0, 0),)
-
-
 def _cost(signature: Signature) -> Cost:
     return Cost((signature.attrs["size"] + 5) * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
@@ -107,7 +103,7 @@ LRN = OpSchema(
         Attribute("beta", number, 0.75),
         Attribute("bias", number, 1.0),
     ),
-    overwrites=_overwrites,
+    overwrites=overwrites_first,
     cost=_cost,
 )
 OPS = (LRN,)

@@ -11,8 +11,9 @@ import numpy as np
 from ops.attributes import Attribute, flag, integer, number
 from ops.errors import AttributeValueError, DtypeError, ShapeError
 from ops.norm_rows import RowNorm, bind_row_norm, row_norm_workspace
-from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, Array, Shape, normalize_axis
+from ops.windows import require_spatial
 
 _EPSILON = Attribute("epsilon", number, 1e-5)
 _AXIS = Attribute("axis", integer, -1)
@@ -51,8 +52,7 @@ def _fits(shape: Shape, tail: Shape) -> bool:
 def _infer_channels(inputs: Specs, attrs: Attrs) -> Specs:
     _check_dtypes(inputs)
     x, groups = inputs[0], attrs.get("num_groups", 1)
-    if x.ndim < 3:
-        raise ShapeError(f"data {x.shape} must have 2 + spatial dimensions, at least 3")
+    require_spatial(x)
     if any(s.shape != x.shape[1:2] for s in inputs[1:]):
         raise ShapeError(f"scale {inputs[1].shape} and bias {inputs[2].shape} must be one number for each channel")
     if groups < 1 or x.shape[1] % groups:
@@ -109,10 +109,6 @@ def _dense(_: Signature) -> tuple[int, ...]:
     return (0,)
 
 
-def _overwrites(_: Signature) -> tuple[Overwrite, ...]:
-    return (Overwrite(0, 0),)
-
-
 def _cost(signature: Signature) -> Cost:
     return Cost(8 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
@@ -124,7 +120,7 @@ LAYER_NORM = OpSchema(
     kernels=(_kernel(_layer_norm),),
     arity=(2, 3),
     attributes=(_AXIS, _EPSILON, Attribute("with_stats", flag, False)),
-    overwrites=_overwrites,
+    overwrites=overwrites_first,
     cost=_cost,
 )
 RMS_NORM = OpSchema(
@@ -134,7 +130,7 @@ RMS_NORM = OpSchema(
     kernels=(_kernel(_rms_norm),),
     arity=(2, 2),
     attributes=(_AXIS, _EPSILON),
-    overwrites=_overwrites,
+    overwrites=overwrites_first,
     cost=_cost,
 )
 INSTANCE_NORM = OpSchema(
@@ -144,7 +140,7 @@ INSTANCE_NORM = OpSchema(
     kernels=(_kernel(_channel_norm),),
     arity=(3, 3),
     attributes=(_EPSILON,),
-    overwrites=_overwrites,
+    overwrites=overwrites_first,
     cost=_cost,
 )
 GROUP_NORM = OpSchema(
@@ -154,7 +150,7 @@ GROUP_NORM = OpSchema(
     kernels=(_kernel(_channel_norm),),
     arity=(3, 3),
     attributes=(Attribute("num_groups", integer), _EPSILON),
-    overwrites=_overwrites,
+    overwrites=overwrites_first,
     cost=_cost,
 )
 OPS = (LAYER_NORM, RMS_NORM, INSTANCE_NORM, GROUP_NORM)

@@ -7,14 +7,14 @@ import numpy as np
 
 from ops.attributes import Attribute, flag, integer, integers
 from ops.conv_shapes import compute_dtype
-from ops.errors import AttributeValueError, DtypeError, ShapeError
+from ops.errors import AttributeValueError, DtypeError
 from ops.limits import constant
 from ops.pool_indices import INDICES
 from ops.pool_passes import Pooling, bind_pool, pool_workspace
 from ops.powers import powers, roots
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, always
 from ops.spec import FLOATS, Array
-from ops.windows import WINDOW_ATTRIBUTES, Windows, tap_range, windows
+from ops.windows import WINDOW_ATTRIBUTES, Windows, require_spatial, tap_range, windows
 
 _ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribute("ceil_mode", flag, False))
 _MAX_DTYPES = FLOATS | {np.dtype("int8"), np.dtype("uint8")}
@@ -26,8 +26,7 @@ def _windows(signature: Signature) -> Windows:
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     (x,) = inputs
-    if x.ndim < 3:
-        raise ShapeError(f"data {x.shape} must have 2 + spatial dimensions, at least 3")
+    require_spatial(x)
     if x.dtype not in FLOATS:
         raise DtypeError(f"takes floating-point numbers, not {x.dtype}")
     return (x.with_shape(x.shape[:2] + windows(x.shape[2:], attrs["kernel_shape"], attrs).outputs),)

@@ -8,7 +8,7 @@ import numpy as np
 from ops.attributes import Attribute, integer, one_of
 from ops.errors import DtypeError, ShapeError
 from ops.indices import Room, along_axis, check_index_dtype, room_bytes, rows
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import BOOL, Array, normalize_axis
 from ops.thunks import copier, in_turn
 
@@ -88,10 +88,6 @@ def _dense_updates(_: Signature) -> tuple[int, ...]:
     return (2,)
 
 
-def _overwrites(_: Signature) -> tuple[Overwrite, ...]:
-    return (Overwrite(0, 0),)
-
-
 SCATTER_ELEMENTS = OpSchema(
     name="scatter_elements",
     summary="A copy of data where y[indices[i, j], j] = updates[i, j] for axis 0, and likewise for others.",
@@ -99,7 +95,7 @@ SCATTER_ELEMENTS = OpSchema(
     kernels=(Kernel("numpy", _scatter_elements, _elements_workspace, _dense_updates),),
     arity=(3, 3),
     attributes=(Attribute("axis", integer, 0), _REDUCTION),
-    overwrites=_overwrites,
+    overwrites=overwrites_first,
 )
 SCATTER_ND = OpSchema(
     name="scatter_nd",
@@ -108,6 +104,6 @@ SCATTER_ND = OpSchema(
     kernels=(Kernel("numpy", _scatter_nd, _nd_workspace, _dense_updates),),
     arity=(3, 3),
     attributes=(_REDUCTION,),
-    overwrites=_overwrites,
+    overwrites=overwrites_first,
 )
 OPS = (SCATTER_ELEMENTS, SCATTER_ND)

@@ -110,6 +110,11 @@ def no_overwrites(_: Signature) -> tuple[Overwrite, ...]:
     return ()
 
 
+def overwrites_first(_: Signature) -> tuple[Overwrite, ...]:
+    """For operators whose first output may take the bytes of their first input from the first one on."""
+    return (Overwrite(0, 0),)
+
+
 def no_views(_: Layout, signature: Signature) -> tuple[Layout | None, ...]:
     """For operators whose outputs have bytes of their own."""
     return (None,) * len(signature.outputs)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ops.attributes import Attribute, integer
 from ops.errors import DtypeError
-from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, normalize_axis
 from ops.workspace import carve, dense_bytes
 
@@ -61,10 +61,6 @@ def _log_softmax(call: Binding) -> Thunk:
     return run
 
 
-def _overwrites(_: Signature) -> tuple[Overwrite, ...]:
-    return (Overwrite(0, 0),)
-
-
 def _cost(signature: Signature) -> Cost:
     return Cost(5 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
@@ -75,7 +71,7 @@ SOFTMAX = OpSchema(
     infer=_infer,
     kernels=(Kernel("numpy", _softmax, _workspace),),
     attributes=(_AXIS,),
-    overwrites=_overwrites,
+    overwrites=overwrites_first,
     cost=_cost,
 )
 LOG_SOFTMAX = OpSchema(
@@ -84,7 +80,7 @@ LOG_SOFTMAX = OpSchema(
     infer=_infer,
     kernels=(Kernel("numpy", _log_softmax, _log_workspace),),
     attributes=(_AXIS,),
-    overwrites=_overwrites,
+    overwrites=overwrites_first,
     cost=_cost,
 )
 OPS = (SOFTMAX, LOG_SOFTMAX)

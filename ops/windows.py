@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 from ops.attributes import Attribute, integers, one_of
 from ops.errors import AttributeValueError, ShapeError
 from ops.schema import Attrs
-from ops.spec import Array, Shape
+from ops.spec import Array, Shape, TensorSpec
 
 STRIDES = Attribute("strides", integers, ())
 PADS = Attribute("pads", integers, ())
@@ -21,6 +21,12 @@ DILATIONS = Attribute("dilations", integers, ())
 AUTO_PAD = Attribute("auto_pad", one_of("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"), "NOTSET")
 WINDOW_ATTRIBUTES = (STRIDES, PADS, DILATIONS, AUTO_PAD)
 """Attributes that all operators with windows share; () stands for all ones (pads: all zeros)."""
+
+
+def require_spatial(x: TensorSpec) -> None:
+    """Raises ShapeError for what is no (N, C, spatial...)."""
+    if x.ndim < 3:
+        raise ShapeError(f"data {x.shape} must have 2 + spatial dimensions, at least 3")
 
 
 @frozen

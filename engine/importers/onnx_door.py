@@ -23,6 +23,16 @@ def decode_error() -> type[Exception]:
     return cast(type[Exception], DecodeError)
 
 
+def domain_of(name: str) -> str:
+    """A domain by its one name: the default one has two."""
+    return "" if name == "ai.onnx" else name
+
+
+def one_line(error: Exception) -> str:
+    """The first line of a foreign error."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 def newest_opset() -> int:
     """The newest version of the default operator set that the installed onnx package knows."""
     return int(onnx().defs.onnx_opset_version())
@@ -36,7 +46,7 @@ def check_node(proto: Any, domain: str, opsets: dict[str, int], ir_version: int)
     package = onnx()
     if package.defs.get_schema(proto.op_type, opsets[domain], domain).deprecated:
         return ""
-    context = package.checker.C.CheckerContext()
+    context = type(package.checker.DEFAULT_CONTEXT)()
     context.ir_version, context.opset_imports = ir_version, opsets
     try:
         package.checker.check_node(proto, context)

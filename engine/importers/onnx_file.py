@@ -7,7 +7,7 @@ from typing import Any
 from attrs import frozen
 
 from engine.errors import ModelError, UnsupportedError
-from engine.importers.onnx_door import ModelProto, decode_error, newest_opset, onnx
+from engine.importers.onnx_door import ModelProto, decode_error, domain_of, newest_opset, onnx
 
 OLDEST_OPSET = 7
 
@@ -33,7 +33,7 @@ def read_model(source: str | Path | ModelProto) -> Model:
 
 def opsets_of(imports: ModelProto) -> dict[str, int]:
     """Operator sets by domain, the default one under "". Raises UnsupportedError for a version that is out of range."""
-    found = {("" if entry.domain == "ai.onnx" else entry.domain): int(entry.version) for entry in imports}
+    found = {domain_of(entry.domain): int(entry.version) for entry in imports}
     version = found.get("")
     if version is not None and not OLDEST_OPSET <= version <= newest_opset():
         message = (

@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import frozen
 
-from engine.importers.onnx_door import onnx
+from engine.importers.onnx_door import domain_of, onnx
 from engine.importers.onnx_tensors import code_of
 from engine.importers.onnx_values import Value
 
@@ -22,11 +22,11 @@ class Functions:
     @classmethod
     def of(cls, model: Any) -> "Functions":
         """Those of a ModelProto."""
-        return cls({(_domain(f.domain), f.name, f.overload): f for f in model.functions})
+        return cls({(domain_of(f.domain), f.name, f.overload): f for f in model.functions})
 
     def own(self, proto: Any) -> Any | None:
         """The function of the model that a node calls, or None."""
-        return self.local.get((_domain(proto.domain), proto.op_type, proto.overload))
+        return self.local.get((domain_of(proto.domain), proto.op_type, proto.overload))
 
     def known(self, proto: Any, version: int) -> bool:
         """Whether onnx defines the operator of a node by other operators."""
@@ -100,11 +100,7 @@ def _type(value: Value | None) -> Any:
 
 
 def _schema(proto: Any, version: int) -> Any | None:
-    domain = _domain(proto.domain)
+    domain = domain_of(proto.domain)
     if not onnx().defs.has(proto.op_type, version, domain):
         return None
     return onnx().defs.get_schema(proto.op_type, version, domain)
-
-
-def _domain(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from attrs import frozen
 
 from engine.errors import EngineError, ModelError, UnsupportedError
-from engine.importers.onnx_door import check_node, onnx
+from engine.importers.onnx_door import check_node, domain_of, one_line, onnx
 from engine.importers.onnx_file import opsets_of
 from engine.importers.onnx_functions import Functions, arguments, substitute
 from engine.importers.onnx_node import Node
@@ -57,7 +57,7 @@ class NodeReader:
     def _node(self, proto: Any, name: str, scope: Scope) -> tuple[Value | None, ...]:
         what = f"node {name!r} ({proto.op_type})"
         inputs = tuple(scope.get(n) for n in proto.input)
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        domain = domain_of(proto.domain)
         version = scope.opsets.get(domain, 0)
         convert = None if self.functions.own(proto) else converter(domain, proto.op_type, version)
         try:
@@ -70,7 +70,7 @@ class NodeReader:
         except DtypeError as error:
             raise UnsupportedError(f"{what}: {error}") from error
         except _ODDITIES as error:
-            raise ModelError(f"{what}: {_line(error)}") from error
+            raise ModelError(f"{what}: {one_line(error)}") from error
 
     def _context(self, proto: Any, name: str, inputs: tuple[Value | None, ...], scope: Scope) -> Node:
         def branch(graph: Any) -> tuple[Value, ...]:
@@ -142,7 +142,3 @@ def _pass_on(error: EngineError, what: str) -> NoReturn:
     if type(error) in (ModelError, UnsupportedError) and not str(error).startswith("node "):
         raise type(error)(f"{what}: {error}") from error
     raise error
-
-
-def _line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from engine.errors import ModelError, UnsupportedError
-from engine.importers.onnx_door import onnx
+from engine.importers.onnx_door import one_line, onnx
 from ops.errors import OpError
 from ops.spec import Array, TensorSpec
 
@@ -50,7 +50,7 @@ def array_of(tensor: Any, what: str, folder: Path | None = None) -> Array:
     try:
         found: Array = np.asarray(onnx().numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:
-        raise ModelError(f"{what} does not hold the data of a {spec}: {_line(error)}") from error
+        raise ModelError(f"{what} does not hold the data of a {spec}: {one_line(error)}") from error
     if found.shape != spec.shape or found.dtype != spec.dtype:
         raise ModelError(f"{what} does not hold the data of a {spec}")
     return found
@@ -74,7 +74,7 @@ def _load_external(tensor: Any, spec: TensorSpec, what: str, folder: Path | None
     try:
         onnx().external_data_helper.load_external_data_for_tensor(tensor, str(folder))
     except (ValueError, OSError, onnx().checker.ValidationError) as error:
-        raise ModelError(f"{what} cannot be read from {path.name}: {_line(error)}") from error
+        raise ModelError(f"{what} cannot be read from {path.name}: {one_line(error)}") from error
 
 
 def _external_path(tensor: Any, what: str, folder: Path) -> Path:
@@ -89,7 +89,3 @@ def _external_path(tensor: Any, what: str, folder: Path) -> Path:
     if not path.is_file():
         raise ModelError(f"{what} lies in {location!r}, and there is no such file beside the model")
     return path
-
-
-def _line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.errors import UnsupportedError
+from engine.importers.onnx_door import domain_of
 from engine.importers.onnx_functions import Functions
 from engine.importers.onnx_table import converter
 
@@ -12,7 +13,7 @@ def check_operators(model: Any, opsets: Mapping[str, int], functions: Functions)
     """Raises UnsupportedError that lists the operators of the main graph, branches included, that are not supported."""
     unknown: dict[str, int] = {}
     for proto in _all_nodes(model.graph.node):
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        domain = domain_of(proto.domain)
         version = opsets.get(domain, 0)
         if functions.own(proto) or converter(domain, proto.op_type, version) or functions.known(proto, version):
             continue
