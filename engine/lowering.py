@@ -85,7 +85,7 @@ class _Lowering:
         )
         outputs = tuple(self._output(v) for v in operator.outputs)
         workspace = self._workspace(operator.name, kernel.workspace(signature))
-        declared = operator.schema.overwrites(signature)
+        declared = operator.schema.forwards(signature)
         allowed = tuple(o for o in declared if self._may_overwrite(o, declared, operands, outputs))
         call = Call(self._tick(), operator.name, (operator,), kernel, signature, operands, outputs, workspace, allowed)
         self.stages.append(call)

@@ -21,6 +21,10 @@ class AttributeValueError(OpError, ValueError):
     """An attribute that is missing, unknown, or of a wrong value."""
 
 
+class SchemaError(OpError, TypeError):
+    """An operator whose schema breaks its own contract."""
+
+
 class UnknownOperatorError(OpError, LookupError):
     """No operator of that name."""
 

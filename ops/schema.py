@@ -8,7 +8,7 @@ import numpy as np
 from attrs import field, frozen
 
 from ops.attributes import REQUIRED, Attribute
-from ops.errors import ArityError, AttributeValueError, OpError, ShapeError
+from ops.errors import ArityError, AttributeValueError, OpError, SchemaError, ShapeError
 from ops.layout import Layout
 from ops.spec import Array, TensorSpec
 
@@ -188,10 +188,22 @@ class OpSchema:
         try:
             self._check_arity(specs)
             full = self._complete(attrs)
-            return Signature(specs, self.infer(specs, full), full, constants)
+            outputs = self.infer(specs, full)
+            if not isinstance(outputs, tuple) or not all(isinstance(s, TensorSpec) for s in outputs):
+                raise SchemaError(f"infer must return a tuple of TensorSpec, not {outputs!r}")
+            return Signature(specs, outputs, full, constants)
         except OpError as error:
             shown = ", ".join(map(str, specs))
             raise type(error)(f"{self.name}({shown}): {error}") from error
+
+    def forwards(self, signature: Signature) -> tuple[Overwrite, ...]:
+        """The overwrites that are declared. Raises SchemaError for one of an input or output that is not there."""
+        found = self.overwrites(signature)
+        for forward in found:
+            known = forward.output in range(len(signature.outputs)) and forward.input in range(len(signature.inputs))
+            if not known or forward.offset < 0:
+                raise SchemaError(f"{self.name}: {forward} names bytes that are not there")
+        return found
 
     def kernel(self, signature: Signature) -> Kernel:
         """The first kernel that takes the signature. Raises ShapeError where none does."""

@@ -39,6 +39,20 @@ def test_a_shape_that_does_not_fit_is_refused(shape: tuple[int, ...], message: s
         load_onnx(model([node("Relu", ["x"])], [value("x", ("n", 3))]), shapes={"x": shape})
 
 
+def test_a_constant_tells_the_dimensions_that_it_has_a_name_for() -> None:
+    proto = model([node("Add", ["a", "b"])], [value("a", ("n", 2)), value("b", ("n", 2))])
+    fixed = {"b": np.ones((4, 2), np.float32)}
+    assert load_onnx(proto, constants=fixed).inputs["a"].shape == (4, 2)
+    with pytest.raises(ModelError, match="axis 0"):
+        load_onnx(proto, shapes={"a": (3, 2)}, constants=fixed)
+
+
+def test_a_constant_that_its_type_does_not_hold_is_refused() -> None:
+    proto = model([node("Neg", ["x"])], [value("x", (1,), np.int32)])
+    with pytest.raises(ModelError, match="numbers that int32 does not hold"):
+        load_onnx(proto, constants={"x": np.array([2**40 + 7])})
+
+
 def test_an_input_without_any_shape_asks_for_one() -> None:
     proto = model([node("Relu", ["x"])], [value("x", None)])
     with pytest.raises(ModelError, match="--shape x="):

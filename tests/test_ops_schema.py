@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ops.attributes import Attribute, integer
-from ops.errors import ArityError, AttributeValueError, ShapeError
+from ops.errors import ArityError, AttributeValueError, SchemaError, ShapeError
 from ops.layout import Layout
 from ops.schema import (
     Attrs,
@@ -14,6 +14,7 @@ from ops.schema import (
     Cost,
     Kernel,
     OpSchema,
+    Overwrite,
     Signature,
     Specs,
     Thunk,
@@ -105,3 +106,13 @@ def test_by_default_nothing_is_a_view_and_every_operand_is_touched_once() -> Non
     signature = REPEAT.sign([VECTOR], {"times": 3})
     assert no_views(Layout.dense(VECTOR), signature) == (None,)
     assert elementwise_cost(signature) == Cost(6, 8 + 24)
+
+
+def test_a_schema_that_breaks_its_contract_is_named() -> None:
+    bare = OpSchema("bare", lambda specs, _: specs[0], REPEAT.kernels)  # type: ignore[arg-type,return-value]
+    with pytest.raises(SchemaError, match=r"bare\(float32\[2\]\): infer must return a tuple of TensorSpec"):
+        bare.sign([VECTOR], {})
+    for forward in (Overwrite(5, 0), Overwrite(0, -1), Overwrite(0, 0, -4)):
+        greedy = OpSchema("greedy", lambda specs, _: specs, REPEAT.kernels, overwrites=lambda _, f=forward: (f,))  # type: ignore[misc]
+        with pytest.raises(SchemaError, match="greedy: Overwrite"):
+            greedy.forwards(greedy.sign([VECTOR], {}))

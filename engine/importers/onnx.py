@@ -70,13 +70,14 @@ def _inputs(proto: Any, given: _Given) -> list[Declared]:
 
 def _inputs_values(inputs: Sequence[Declared], given: _Given, builder: GraphBuilder) -> dict[str, Value]:
     values: dict[str, Value] = {}
-    fed = [one for one in inputs if one.name not in given.constants]
     for one in inputs:
         if one.name in given.constants:
             values[one.name] = fixed_array(one, given.constants[one.name])
             builder.label(values[one.name], one.name)
-    for name, spec in specs_of(fed, given.shapes).items():
-        values[name] = builder.graph.input(name, spec.shape, spec.dtype)
+    fixed = {name: value.shape for name, value in values.items()}
+    for name, spec in specs_of(inputs, {**given.shapes, **fixed}).items():
+        if name not in values:
+            values[name] = builder.graph.input(name, spec.shape, spec.dtype)
     return values
 
 
