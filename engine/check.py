@@ -8,7 +8,7 @@ and owners are found anew. Idea: the checker of regalloc2 (Fallin 2021), with by
 
 from typing import Protocol
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from engine.byte_map import ByteMap
 from engine.calls import Alias, Call, Lowered, Storage
@@ -157,7 +157,9 @@ class _Judge:
     def _computes(self, stage: Call) -> None:
         """The call runs a kernel of its operator, with the operator's attributes and the workspace that it declares."""
         for operator in stage.operators:
-            if stage.signature != operator.signature or stage.kernel not in operator.schema.kernels:
+            declared = evolve(operator.signature, constants=stage.signature.constants)
+            known = stage.signature.constants <= operator.signature.constants
+            if stage.signature != declared or not known or stage.kernel not in operator.schema.kernels:
                 raise DataFlowError(f"{stage.name}: does not compute what {operator} does")
         wanted = stage.kernel.workspace(stage.signature)
         found = sum(self.plan.lowered.values[v].spec.nbytes for v in stage.workspace)

@@ -27,6 +27,7 @@ class PlanOptions(TypedDict, total=False):
     views: bool
     overwrite: bool
     reuse: bool
+    pack: bool
     bound: tuple[str, ...]
 
 

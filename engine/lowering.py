@@ -15,19 +15,21 @@ from ops.schema import Overwrite, Signature
 from ops.spec import Array, TensorSpec
 
 
-def lower(graph: Graph, *, views: bool = True, bound: Collection[str] = ()) -> Lowered:
+def lower(graph: Graph, *, views: bool = True, pack: bool = True, bound: Collection[str] = ()) -> Lowered:
     """Lowers a graph whose operators stand in a runnable order.
 
-    `views=False` gives every output bytes of its own. `bound` names the inputs and outputs that live in arrays of the
-    caller; such an output never is a view, and one that no operator computes is copied to.
+    `views=False` gives every output bytes of its own; `pack=False` lets kernels know of no constants to pack. `bound`
+    names the inputs and outputs that live in arrays of the caller; such an output never is a view, and one that no
+    operator computes is copied to.
     """
-    return _Lowering(graph, views, frozenset(bound)).run()
+    return _Lowering(graph, views, pack, frozenset(bound)).run()
 
 
 @define(eq=False)
 class _Lowering:
     graph: Graph
     views: bool
+    pack: bool
     bound: frozenset[str]
     values: list[Value] = field(factory=list)
     stages: list[Stage] = field(factory=list)
@@ -78,7 +80,7 @@ class _Lowering:
         return layouts if len(layouts) == len(operator.outputs) else ()
 
     def _call(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[int, ...]:
-        signature = operator.signature
+        signature = operator.signature if self.pack else evolve(operator.signature, constants=frozenset())
         kernel = operator.schema.kernel(signature)
         operands = tuple(
             v if kernel.takes(signature, i, self.values[v].layout) else self._dense(v) for i, v in enumerate(inputs)

@@ -29,6 +29,7 @@ class Options:
     """How to plan. `alignment` (a power of two) and `padding` are bytes.
 
     `bound` names the inputs and outputs that live in arrays of the caller's.
+    `pack=False` lets kernels read constants as they are: no packed copies beside them, but slower kernels.
     `views`, `overwrite` and `reuse` switch the three ways of saving memory; what is switched off runs through the same
     code. `strategy` is one of `allocator.solvers.STRATEGIES` or "best".
     """
@@ -40,6 +41,7 @@ class Options:
     views: bool = True
     overwrite: bool = True
     reuse: bool = True
+    pack: bool = True
     bound: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
@@ -55,7 +57,7 @@ class Options:
 def plan_graph(graph: Graph, options: Options) -> ExecutionPlan:
     """Plans a graph. Both judges run: `allocator.check` inside `solve`, the data-flow judge on the result."""
     _check_bound(graph, options.bound)
-    lowered = lower(graph, views=options.views, bound=options.bound)
+    lowered = lower(graph, views=options.views, pack=options.pack, bound=options.bound)
     ids = {v.id: i for i, v in enumerate(v for v in lowered.values if v.storage is Storage.ARENA)}
     program = to_program(lowered, ids)
     chunks = memory.derive(program, overwrite=options.overwrite, reuse=options.reuse)

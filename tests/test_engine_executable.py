@@ -284,6 +284,20 @@ def _feed_own_view(graph: Graph) -> None:
     exe.run({"x": last["a"]})
 
 
+def test_without_packing_there_are_no_copies_of_constants_and_the_same_numbers() -> None:
+    graph = Graph()
+    x = graph.input("x", (1, 32, 7, 7))
+    rng = np.random.default_rng(0)
+    y = ops.conv2d(x, rng.normal(size=(64, 32, 3, 3)).astype(np.float32))
+    scale, bias, mean = (rng.normal(size=64).astype(np.float32) for _ in range(3))
+    graph.output(ops.batch_norm(y, scale, bias, mean, np.ones(64, np.float32)), "y")
+    feeds = {"x": rng.normal(size=(1, 32, 7, 7)).astype(np.float32)}
+    packed, plain = engine.compile(graph), engine.compile(graph, pack=False)
+    assert packed.packed_bytes > 0 == plain.packed_bytes
+    wanted = packed.run(feeds)["y"]
+    np.testing.assert_allclose(plain.run(feeds)["y"], wanted, atol=1e-5 * np.abs(wanted).max())
+
+
 def test_a_small_alignment_misaligns_no_workspace() -> None:
     graph = Graph()
     odd = graph.input("odd", (3,), "uint8")

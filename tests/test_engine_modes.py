@@ -14,7 +14,7 @@ from tests.graphs import build, graphs, seeded
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 
 SWITCHES = st.fixed_dictionaries(
-    {}, optional={name: st.booleans() for name in ("views", "overwrite", "reuse")}
+    {}, optional={name: st.booleans() for name in ("views", "overwrite", "reuse", "pack")}
 ) | st.fixed_dictionaries({"alignment": st.sampled_from([1, 16, 256]), "padding": st.sampled_from([0, 8])})
 
 

@@ -49,6 +49,7 @@ def add_planning(parser: ArgumentParser) -> None:
     parser.add_argument("--no-reuse", action="store_true", help="give no byte to a second tensor")
     parser.add_argument("--no-overwrite", action="store_true", help="let no operator write over its input")
     parser.add_argument("--no-views", action="store_true", help="copy where an output could be a view")
+    parser.add_argument("--no-pack", action="store_true", help="keep no packed copies of weights: smaller, slower")
     add_solving(parser)
 
 
@@ -103,6 +104,7 @@ def plan_options(arguments: Namespace) -> PlanOptions:
         views=not arguments.no_views,
         overwrite=not arguments.no_overwrite,
         reuse=not arguments.no_reuse,
+        pack=not arguments.no_pack,
     )
 
 
