@@ -182,9 +182,6 @@ class _Judge:
         for value, source in zip(written, names + [""] * len(stage.workspace), strict=True):
             self._define(stage.name, value, source)
 
-    def _refuse_overwrite(self, where: str, value: int, read: int) -> None:
-        raise DataFlowError(f"{where}: {self._name(value)} is written over its input {self._name(read)}")
-
     def _permitted(self, stage: Call, output: int, position: int, allowed: tuple[Overwrite, ...]) -> bool:
         """Whether the schema lets that output start so far behind that very input."""
         if output >= len(stage.outputs):

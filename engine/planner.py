@@ -50,8 +50,10 @@ class Options:
                 raise OptionError(f"{name} {value!r} is no integer from 0 to {MOST_BYTES}")
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
             raise OptionError(f"alignment {self.alignment} is no power of two")
-        if isinstance(self.bound, str):
-            raise OptionError(f"bound must be a tuple of names, such as ({self.bound!r},)")
+        if not isinstance(self.bound, (tuple, list)) or not all(isinstance(n, str) for n in self.bound):
+            raise OptionError(f"bound must be a tuple of names, such as ('x',), not {self.bound!r}")
+        if not isinstance(self.strategy, str):
+            raise OptionError(f"strategy {self.strategy!r} is no name")
 
 
 def plan_graph(graph: Graph, options: Options) -> ExecutionPlan:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from allocator import chunks as memory
 from allocator.problem import Column
@@ -52,7 +52,7 @@ def trace(plan: PlacedPlan, mode: str = "static") -> tuple[Event, ...]:
     "static" tells of the plan, "dynamic" of reference counting. Raises OptionError.
     """
     if mode == "static":
-        return _events(plan, plan.chunks, plan.plan.offset)
+        return _events(plan, evolve(plan.chunks, size=plan.problem.size), plan.plan.offset)
     if mode == "dynamic":
         baseline = memory.derive(to_program(plan.lowered, plan.ids), overwrite=False, reuse=True)
         return _events(plan, baseline, np.full(len(baseline.size), NOWHERE))

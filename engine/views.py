@@ -4,14 +4,19 @@ from typing import Any
 
 import numpy as np
 
-from ops.layout import Layout
+from ops.layout import Layout, dense_strides
 from ops.spec import Array
 
 
 def view_array(buffer: Array, layout: Layout, dtype: np.dtype[Any]) -> Array:
-    """The tensor that `layout` describes inside a dense buffer, with no copy."""
+    """The tensor that `layout` describes inside a dense buffer, with no copy.
+
+    A dense one has the strides of C order in dimensions of length 1 too: numpy compares strides to tell whether an
+    operation in place is safe, and copies the operand where they differ.
+    """
     flat = buffer.reshape(-1).view(np.uint8)
-    return np.ndarray(layout.shape, dtype, buffer=flat, offset=layout.offset, strides=layout.strides)
+    strides = dense_strides(layout.shape, layout.itemsize) if layout.is_dense else layout.strides
+    return np.ndarray(layout.shape, dtype, buffer=flat, offset=layout.offset, strides=strides)
 
 
 def address(array: Array) -> int:

@@ -109,9 +109,8 @@ def _bind_fused(call: Binding) -> Thunk:
     steps, factor, shift, _ = _prepare(call)
     spec = call.signature.x
     flat = (*spec.shape[:2], math.prod(spec.shape[2:]))
-    return in_turn(
-        *steps, partial(scale_shift(spec.dtype), (call.x.reshape(flat), call.y.reshape(flat)), factor, shift)
-    )
+    x, y = call.x.reshape(flat), call.y.reshape(flat)
+    return in_turn(*steps, partial(scale_shift(spec.dtype), x, factor, shift, y))
 
 
 def _data_dense(_: Signature) -> tuple[int, ...]:

@@ -18,11 +18,11 @@ def has_avx512() -> bool:
 
 @cache
 def convolve() -> Compiled:
-    """f((x, y), panels, bias, room, geometry): y = convolution of x, one group; all arrays dense and of float32.
+    """f(x, panels, bias, y, room, geometry): y = convolution of x, one group; all arrays dense and of float32.
 
     x (N, C, H, W), panels (ceil(O / 32), taps * C, 32) of weights, bias (O,), y (N, O, OH, OW); room
     (tiles, taps * C, 14) holds the inputs of a block of tiles. The geometry is strides, dilations, begin pads and
-    kernel, two of each. Panels and bias may be read-only, as constants are.
+    kernel, two of each. What is read may be read-only, as constants are.
     """
     compiled: Compiled = import_module("ops.compiled_tile").convolve()
     return compiled

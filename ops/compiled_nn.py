@@ -15,29 +15,31 @@ Pair = tuple[Array, Array]
 
 @cache
 def depthwise(dtype: np.dtype[Any]) -> Compiled:
-    """f((x, y), w, bias, (padded, sums), geometry) for dense arrays of that dtype.
+    """f(x, w, bias, y, (padded, sums), geometry) for dense arrays of that dtype.
 
     x (N, C, H, W), y (N, M * C, OH, OW), w (M * C, taps), bias (M * C,). `padded` (PH, PW) has room for one channel
     with its zeros around, `sums` (rows, PW) for some rows of it: one row where the first stride is not 1. The geometry
-    is strides, dilations, begin pads and kernel, two each. Weights and bias may be read-only, as constants are.
+    is strides, dilations, begin pads and kernel, two each. What is read may be read-only, as constants are.
     """
     import numba  # noqa: PLC0415 - half a second to load, and only these kernels want it
 
     element, types = numba.from_dtype(dtype), numba.types
     tuples: Any = types.UniTuple
-    images, rooms = (tuples(types.Array(element, n, "C"), 2) for n in (4, 2))
-    weights, bias = (types.Array(element, n, "C", readonly=True) for n in (2, 1))
-    signature = numba.void(images, weights, bias, rooms, tuples(numba.intp, 8))
+    read = (types.Array(element, n, "C", readonly=True) for n in (4, 2, 1))
+    written, rooms = types.Array(element, 4, "C"), tuples(types.Array(element, 2, "C"), 2)
+    signature = numba.void(*read, written, rooms, tuples(numba.intp, 8))
     # "contract" lets a multiplication and an addition become one instruction; nothing is reordered.
     compile_it = numba.njit(signature, nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
     compiled: Compiled = compile_it(_depthwise)
     return compiled
 
 
-def _depthwise(images: Pair, w: Array, bias: Array, rooms: Pair, geometry: Geometry) -> None:
+def _depthwise(  # noqa: PLR0917 - arrays that differ in type cannot share a tuple
+    x: Array, w: Array, bias: Array, y: Array, rooms: Pair, geometry: Geometry
+) -> None:
     # Rows that follow each other in `padded` are summed as one long row: short rows would fill no vector register.
     sh, sw, dh, dw, ph, pw, kh, kw = geometry
-    (x, y), (padded, sums) = images, rooms
+    padded, sums = rooms
     outputs, rows, reach = y.shape[1], y.shape[2], (y.shape[3] - 1) * sw + 1
     height, width = max(0, min(x.shape[2], padded.shape[0] - ph)), max(0, min(x.shape[3], padded.shape[1] - pw))
     pitch, flat, total = padded.shape[1], padded.reshape(padded.size), sums.reshape(sums.size)
@@ -67,25 +69,23 @@ def _depthwise(images: Pair, w: Array, bias: Array, rooms: Pair, geometry: Geome
 
 @cache
 def scale_shift(dtype: np.dtype[Any]) -> Compiled:
-    """f((x, y), factor, shift): y[n, c] = x[n, c] * factor[c] + shift[c], rounded once where a processor can.
+    """f(x, factor, shift, y): y[n, c] = x[n, c] * factor[c] + shift[c], rounded once where a processor can.
 
     Dense arrays of that dtype: x and y (N, C, elements), at the same place or far from each other; factor and shift
-    (C,), which may be read-only.
+    (C,). What is read may be read-only.
     """
     import numba  # noqa: PLC0415 - half a second to load, and only these kernels want it
 
     element, array = numba.from_dtype(dtype), numba.types.Array
-    tuples: Any = numba.types.UniTuple
-    numbers = array(element, 1, "C", readonly=True)
-    signature = numba.void(tuples(array(element, 3, "C"), 2), numbers, numbers)
+    read = (array(element, n, "C", readonly=True) for n in (3, 1, 1))
+    signature = numba.void(*read, array(element, 3, "C"))
     compile_it = numba.njit(signature, nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
     compiled: Compiled = compile_it(_scale_shift)
     return compiled
 
 
-def _scale_shift(images: Pair, factor: Array, shift: Array) -> None:
+def _scale_shift(x: Array, factor: Array, shift: Array, y: Array) -> None:
     # A loop over one array alone: over two that may overlap, no vectors could be used where both are the same.
-    x, y = images
     inside = x.ctypes.data == y.ctypes.data
     for n in range(len(y)):
         for c in range(y.shape[1]):

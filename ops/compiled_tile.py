@@ -100,9 +100,10 @@ def _multiply(room: Array, weights: Array, bias: Array, y: Array, pixels: tuple[
             _small_tile((panel, w, b, target, depth, pitch, lanes, len(y)))
 
 
-def _convolve(images: tuple[Array, Array], panels: Array, bias: Array, room: Array, geometry: Geometry) -> None:
+def _convolve(  # noqa: PLR0917 - arrays that differ in type cannot share a tuple
+    x: Array, panels: Array, bias: Array, y: Array, room: Array, geometry: Geometry
+) -> None:
     # All tiles of a block meet one panel of weights before the next, so that block and panel stay in the cache.
-    x, y = images
     flat = y.reshape(y.shape[0], y.shape[1], y.shape[2] * y.shape[3])
     total, most = flat.shape[2], 14 * len(room)
     for n in range(len(x)):
@@ -117,8 +118,8 @@ def convolve() -> Compiled:
     """As ops.compiled_gemm.convolve says."""
     array: Any = numba.types.Array
     tuples: Any = numba.types.UniTuple
-    image, room = (array(numba.float32, n, "C") for n in (4, 3))
-    panels, bias = (array(numba.float32, n, "C", readonly=True) for n in (3, 1))
-    signature = numba.void(tuples(image, 2), panels, bias, room, tuples(numba.intp, 8))
+    read = (array(numba.float32, n, "C", readonly=True) for n in (4, 3, 1))
+    written = (array(numba.float32, n, "C") for n in (4, 3))
+    signature = numba.void(*read, *written, tuples(numba.intp, 8))
     compiled: Compiled = numba.njit(signature, nogil=True, cache=True, error_model="numpy")(_convolve)
     return compiled

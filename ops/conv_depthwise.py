@@ -43,7 +43,7 @@ def _bind(call: Binding) -> Thunk:
     weights = call.inputs[1].reshape((case.out_channels, case.taps))
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, x.dtype)
     padded, sums = carve(call.workspace, *_temporaries(call.signature))
-    return partial(depthwise(x.dtype), (x, y), weights, bias, (padded, sums), case.geometry)
+    return partial(depthwise(x.dtype), x, weights, bias, y, (padded, sums), case.geometry)
 
 
 DEPTHWISE = Kernel("depthwise", _bind, _workspace, contiguous=_dense, supports=_supports)

@@ -125,7 +125,7 @@ def _bind(call: Binding) -> Thunk:
         rows = y.reshape(_matrix(case, case.pixels))
         for box in _columns(case, column.dtype):
             block = _first(column, (case.channels, *w.kernel, *box.shape))
-            flat = block.reshape((*case.filters[:-2], case.filters[-1], -1))
+            flat = block.reshape((*case.filters[:-2], case.filters[-1], math.prod(box.shape)))
             steps += _gather(image, block, pixels, w, box)
             steps += _multiply(weights, flat, product, rows[..., box.flat], bias)
     return in_turn(*steps)

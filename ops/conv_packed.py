@@ -89,7 +89,7 @@ def _bind(call: Binding) -> Thunk:
     y = call.y.reshape((case.batch, case.out_channels, *outer))
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, _FLOAT)
     (room,) = carve(call.workspace, _room(call.signature))
-    return partial(convolve(), (x, y), call.packed[0], bias, room, case.geometry)
+    return partial(convolve(), x, call.packed[0], bias, y, room, case.geometry)
 
 
 def _dense(_: Signature) -> tuple[int, ...]:

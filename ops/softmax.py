@@ -6,6 +6,7 @@ from ops.attributes import Attribute, integer
 from ops.errors import DtypeError
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, normalize_axis
+from ops.thunks import nothing
 from ops.workspace import carve, dense_bytes
 
 _AXIS = Attribute("axis", integer, -1)
@@ -34,6 +35,8 @@ def _log_workspace(signature: Signature) -> int:
 
 def _softmax(call: Binding) -> Thunk:
     x, y, axis = call.x, call.y, call.attrs["axis"]
+    if not x.size:
+        return nothing
     (row,) = carve(call.workspace, call.signature.x.with_shape(_row(call.signature)))
 
     def run() -> None:
@@ -48,6 +51,8 @@ def _softmax(call: Binding) -> Thunk:
 
 def _log_softmax(call: Binding) -> Thunk:
     x, y, axis = call.x, call.y, call.attrs["axis"]
+    if not x.size:
+        return nothing
     row, powers = carve(call.workspace, call.signature.x.with_shape(_row(call.signature)), call.signature.x)
 
     def run() -> None:

@@ -298,6 +298,64 @@ def test_without_packing_there_are_no_copies_of_constants_and_the_same_numbers()
     np.testing.assert_allclose(plain.run(feeds)["y"], wanted, atol=1e-5 * np.abs(wanted).max())
 
 
+def _convolutions(x: Var) -> list[Var]:
+    ones = np.ones(32, np.float32)
+    return [
+        ops.conv2d(x, np.ones((32, 32, 3, 3), np.float32)),
+        ops.conv2d(x, np.ones((32, 1, 3, 3), np.float32), group=32),
+        ops.batch_norm(x, ones, ones, ones, ones),
+    ]
+
+
+def test_compiled_kernels_read_what_cannot_be_written() -> None:
+    graph = Graph()
+    x, data = graph.input("x", (1, 32, 7, 7)), np.random.default_rng(0).normal(size=(1, 32, 7, 7)).astype(np.float32)
+    constant = graph.constant(data)
+    for i, pair in enumerate(zip(_convolutions(x), _convolutions(constant), strict=True)):
+        for name, var in zip(("fed", "constant"), pair, strict=True):
+            graph.output(var, f"{name}{i}")
+    data.flags.writeable = False
+    exe = engine.compile(graph, bound=("x",))
+    for _ in range(2):
+        found = exe.run({"x": data})
+        for i in range(3):
+            np.testing.assert_array_equal(found[f"fed{i}"], found[f"constant{i}"])
+
+
+def test_a_broadcast_over_a_reshaped_input_allocates_nothing_in_place() -> None:
+    graph = Graph()
+    h = ops.reshape(ops.exp(graph.input("x", (256, 512))), (1, 256, 512))
+    graph.output(ops.softmax(h + np.ones(512, np.float32)), "y")
+    exe = engine.compile(graph)
+    assert isinstance(exe.executor, StaticExecutor) and len(exe.plan.chunks.src) == 3
+    out = exe.run({"x": np.ones((256, 512), np.float32)})
+    tracemalloc.start()
+    exe.executor.execute()
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    exe.executor.execute()
+    peak = tracemalloc.get_traced_memory()[1] - before
+    tracemalloc.stop()
+    assert peak < 16 * 1024 and out["y"].shape == (1, 256, 512)
+
+
+def test_operators_on_nothing_give_nothing() -> None:
+    graph = Graph()
+    graph.output(ops.softmax(graph.input("x", (2, 0))), "s")
+    graph.output(ops.log_softmax(graph.input("z", (2, 0, 3)), axis=1), "l")
+    graph.output(ops.conv2d(graph.input("i", (2, 0, 6, 6)), np.ones((4, 0, 3, 3), np.float32)), "c")
+    found = engine.compile(graph).run({n: np.zeros(v.shape, np.float32) for n, v in graph.inputs.items()})
+    assert [found[n].shape for n in "slc"] == [(2, 0), (2, 0, 3), (2, 4, 4, 4)] and not found["c"].any()
+
+
+def test_feeds_and_outs_are_dicts() -> None:
+    exe = engine.compile(_net())
+    with pytest.raises(FeedError, match="inputs are given as a dict"):
+        exe.run([1])  # type: ignore[arg-type]
+    with pytest.raises(FeedError, match="outputs are given as a dict"):
+        exe.run(_feed(), out=[1])  # type: ignore[arg-type]
+
+
 def test_a_small_alignment_misaligns_no_workspace() -> None:
     graph = Graph()
     odd = graph.input("odd", (3,), "uint8")

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import engine
 from engine import Graph
@@ -16,9 +17,9 @@ from tests.graphs import build, graphs, seeded
 
 
 @settings(max_examples=60, deadline=None)
-@given(graphs())
-def test_what_is_allocated_is_freed_and_live_bytes_peak_where_the_report_says(graph: Graph) -> None:
-    plan = engine.make_plan(graph)
+@given(graphs(), st.sampled_from([0, 5]))
+def test_what_is_allocated_is_freed_and_live_bytes_peak_where_the_report_says(graph: Graph, padding: int) -> None:
+    plan = engine.make_plan(graph, padding=padding)
     for mode, peak in (("static", plan.report().peak_bytes), ("dynamic", plan.report().dynamic_peak_bytes)):
         events = plan.trace(mode)
         assert max((e.live_bytes for e in events), default=0) == peak

@@ -31,6 +31,8 @@ def check_array(what: str, array: Array, spec: TensorSpec) -> None:
 
 def check_names(what: str, given: Mapping[str, Any], expected: Mapping[str, Any], *, complete: bool) -> None:
     """Raises FeedError for a name that is unknown and, if all are wanted, for one that is missing."""
+    if not isinstance(given, Mapping):
+        raise FeedError(f"{what}s are given as a dict from name to array, not as a {type(given).__name__}")
     known = ", ".join(map(repr, expected)) or "none"
     unknown = next((name for name in given if name not in expected), "")
     if unknown:

@@ -2,7 +2,7 @@
 
 import operator
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -129,15 +129,17 @@ class StaticExecutor:
         if self._bound_at.get(value) == address(array):
             self._caller[value] = array
             return
+        self._bound_at.pop(value, 0)
         self._caller[value] = array
-        self._bound_at[value] = address(array)
+        ready = self._bound_at.keys() | {value}
         for i in self._users.get(value, ()):
-            if all(self._ready(v) for v in self.calls[i].inputs + self.calls[i].outputs):
+            if all(self._ready(v, ready) for v in self.calls[i].inputs + self.calls[i].outputs):
                 self.thunks[i] = bind_call(self.calls[i], self._packed, self.array)
+        self._bound_at[value] = address(array)
 
-    def _ready(self, value: int) -> bool:
+    def _ready(self, value: int, bound: Set[int]) -> bool:
         place = self.plan.places[value]
-        return place.storage is not Storage.CALLER or place.owner in self._bound_at
+        return place.storage is not Storage.CALLER or place.owner in bound
 
     def _fetch(self, value: int, out: Array | None, copy: bool) -> Array:
         array = self.array(value)
