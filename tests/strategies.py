@@ -1,16 +1,12 @@
 """Generators for tests; what they draw is valid by construction."""
 
 from attrs import define, field
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from allocator.problem import FREE, Problem
 from allocator.steps import Overwrite, Program, Step, View
 
 ALIGNMENTS = (1, 2, 4, 64)
-
-settings.register_profile("arenaplan", deadline=None)  # how long one example takes is up to the machine
-settings.load_profile("arenaplan")
 
 
 @define

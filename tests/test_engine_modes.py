@@ -18,7 +18,7 @@ SWITCHES = st.fixed_dictionaries(
 ) | st.fixed_dictionaries({"alignment": st.sampled_from([1, 16, 256]), "padding": st.sampled_from([0, 8])})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(graphs(), SWITCHES)
 def test_a_planned_run_equals_an_unplanned_one(graph: Graph, options: dict[str, Any]) -> None:
     feeds = random_feeds(graph)
@@ -26,7 +26,7 @@ def test_a_planned_run_equals_an_unplanned_one(graph: Graph, options: dict[str, 
     assert_same(engine.compile(graph, **options).run(feeds), wanted)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(graphs())
 def test_dynamic_and_poison_mode_equal_an_unplanned_run(graph: Graph) -> None:
     feeds = random_feeds(graph)
@@ -35,7 +35,7 @@ def test_dynamic_and_poison_mode_equal_an_unplanned_run(graph: Graph) -> None:
     assert_same(engine.compile(graph, debug="poison").run(feeds), wanted)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs(), st.integers(0, 7))
 def test_bound_arrays_are_read_and_written_where_they_are(graph: Graph, which: int) -> None:
     bound = tuple(n for i, n in enumerate([*graph.inputs, *graph.outputs]) if which >> i & 1)
@@ -49,7 +49,7 @@ def test_bound_arrays_are_read_and_written_where_they_are(graph: Graph, which: i
     assert_same(exe.run(feeds), wanted)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs())
 def test_a_second_run_does_not_remember_the_first(graph: Graph) -> None:
     exe = engine.compile(graph)
@@ -58,7 +58,7 @@ def test_a_second_run_does_not_remember_the_first(graph: Graph) -> None:
     assert_same(exe.run(feeds), run_unplanned(graph, feeds))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(graphs())
 def test_the_dynamic_run_peaks_where_the_report_says(graph: Graph) -> None:
     exe = engine.compile(graph, mode="dynamic")

@@ -13,7 +13,7 @@ from engine.units import format_bytes, parse_bytes
 from tests.graphs import graphs
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(graphs(), st.sampled_from([16, 64]))
 def test_the_arena_is_what_lives_at_the_peak_and_what_is_idle_then(graph: Graph, alignment: int) -> None:
     found = engine.make_plan(graph, alignment=alignment).report()

@@ -16,7 +16,7 @@ from engine.exporters import FORMATS
 from tests.graphs import build, graphs, seeded
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs(), st.sampled_from([0, 5]))
 def test_what_is_allocated_is_freed_and_live_bytes_peak_where_the_report_says(graph: Graph, padding: int) -> None:
     plan = engine.make_plan(graph, padding=padding)
@@ -49,7 +49,7 @@ def test_every_format_tells_of_every_event() -> None:
     assert [e["tensor"] for e in json.loads(FORMATS["json"](events))["events"]] == [e.tensor for e in events]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(graphs())
 def test_chrome_spans_open_and_close_in_pairs(graph: Graph) -> None:
     shown = json.loads(FORMATS["chrome"](engine.make_plan(graph).trace()))["traceEvents"]

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -27,7 +27,6 @@ def reference(x: Array, axis: int, schema: OpSchema, last: bool) -> Array:
     return np.array(found, np.int64).reshape(rows.shape[:-1])
 
 
-@settings(deadline=None)
 @given(
     x=hnp.arrays(np.int64, SHAPES, elements=st.integers(-2, 2)),
     dtype=st.sampled_from(["int8", "int64", "float16", "float32", "float64"]),

@@ -25,7 +25,7 @@ def _wanted(arrays: list[Array], epsilon: float) -> Array:
     return found.astype(arrays[0].dtype)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2), st.integers(0, 5), st.integers(0, 70), st.booleans(), st.sampled_from(["float32", "float64"]))
 def test_one_pass_gives_the_definition(batch: int, channels: int, length: int, fixed: bool, dtype: str) -> None:
     arrays = _operands(length, (batch, channels, length), dtype)

@@ -57,7 +57,7 @@ def convolutions(draw: Any) -> tuple[list[Array], dict[str, Any]]:
     return _random(draw(st.integers(0, 99)), *shapes), attrs
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(convolutions())
 def test_conv_gives_what_onnxruntime_gives(case: tuple[list[Array], dict[str, Any]]) -> None:
     arrays, attrs = case
@@ -82,7 +82,7 @@ def transposed(draw: Any) -> tuple[list[Array], dict[str, Any]]:
     return _random(draw(st.integers(0, 99)), *shapes), attrs
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(transposed())
 def test_conv_transpose_gives_what_onnxruntime_gives(case: tuple[list[Array], dict[str, Any]]) -> None:
     arrays, attrs = case

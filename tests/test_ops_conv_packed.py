@@ -57,7 +57,7 @@ def convolutions(draw: Any) -> tuple[list[Array], dict[str, Any]]:
 
 
 @needs_avx512
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(convolutions())
 def test_any_shape_gives_what_onnxruntime_gives(case: tuple[list[Array], dict[str, Any]]) -> None:
     arrays, attrs = case

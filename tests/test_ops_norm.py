@@ -102,7 +102,7 @@ def test_large_data_goes_piece_by_piece_and_allocates_nothing(
     assert check_overwrites(schema, arrays, **attrs) == 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 9), st.integers(1, 7), st.integers(0, 50))
 def test_lrn_of_any_size_is_that_of_onnxruntime(channels: int, half: int, seed: int) -> None:
     (x,) = _data(seed, "float32", (2, channels, 3, 4))

@@ -131,7 +131,7 @@ def test_float16_is_summed_up_without_overflow_on_the_way() -> None:
     assert float(evaluate(REDUCE_L2, x)[0][0]) == pytest.approx(300 * math.sqrt(300), rel=1e-3)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     shape=st.lists(st.integers(1, 20), min_size=1, max_size=4).map(tuple),
     bits=st.integers(0, 15),

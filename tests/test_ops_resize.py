@@ -44,7 +44,7 @@ def _on_a_border(x: Array, attrs: dict[str, Any]) -> bool:
     return any(m % n for n, m in ends)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(resized())
 def test_resize_gives_what_onnxruntime_gives(case: tuple[Array, dict[str, Any]]) -> None:
     x, attrs = case
@@ -53,7 +53,7 @@ def test_resize_gives_what_onnxruntime_gives(case: tuple[Array, dict[str, Any]])
     check_results(RESIZE, [x], [onnxruntime_resize(x, **attrs)], rtol=1e-3, atol=1e-3, **attrs)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sampled_from(["linear", "cubic"]), st.integers(2, 9), st.integers(2, 9), st.booleans())
 def test_antialiased_resize_gives_what_onnxruntime_gives(mode: str, height: int, width: int, exclude: bool) -> None:
     x = _data(height, (1, 2, 8, 9))

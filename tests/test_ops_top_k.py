@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.errors import OpError
@@ -23,7 +23,6 @@ def sorted_out(x: Array, k: int, axis: int, largest: bool) -> list[Array]:
     return [np.take_along_axis(x, order, axis), order]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 5), min_size=1, max_size=3).map(tuple),
     st.sampled_from(["float32", "float16", "int64", "uint8"]),

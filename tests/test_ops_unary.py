@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -82,7 +82,6 @@ def test_is_nan_sees_nan_only() -> None:
     check_kernels(IS_NAN, [np.array(SPECIAL, np.float16)], [np.array([math.isnan(v) for v in SPECIAL])])
 
 
-@settings(deadline=None)  # compiled when it is first called
 @given(
     x=hnp.arrays(np.float32, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0), elements=st.floats(-8, 8, width=32))
 )

@@ -2,7 +2,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.errors import ArityError, DtypeError
@@ -20,7 +20,6 @@ def column(arrays: list[Array]) -> Array:
     return np.stack([np.broadcast_to(a, shape).astype(np.float64) for a in arrays])
 
 
-@settings(deadline=None)
 @given(shapes=st.lists(st.sampled_from(SHAPES), min_size=1, max_size=5), dtype=st.sampled_from(["float16", "float32"]))
 def test_any_number_of_inputs_is_folded(shapes: list[tuple[int, ...]], dtype: str) -> None:
     rng = np.random.default_rng(len(shapes))
