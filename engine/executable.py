@@ -31,6 +31,8 @@ class PlanOptions(TypedDict, total=False):
     bound: tuple[str, ...]
 
 
+NO_LIMIT = 2**63 - 1
+"""A budget that every plan keeps."""
 MODES = ("static", "dynamic")
 Executor = StaticExecutor | DynamicExecutor
 
@@ -93,7 +95,7 @@ def compile_graph(
     if debug and mode != "static":
         raise OptionError(f"debug={debug!r} watches a static run; mode {mode!r} has no arena to watch")
     if debug:
-        options.setdefault("padding", GUARD)
+        options["padding"] = max(options.get("padding", 0), GUARD)
     plan = make_plan(graph, budget=budget, **options)
     return Executable(graph, plan, _executor(plan, mode, debug))
 
@@ -102,9 +104,9 @@ def make_plan(graph: Graph, *, budget: int | str = "", **options: Unpack[PlanOpt
     """Plans a graph; allocates nothing. Raises BudgetError where the arena would be larger than the budget."""
     if not graph.outputs:
         raise GraphError(f"graph {graph.name!r} has no outputs; call graph.output(var)")
+    available = parse_bytes(budget) if budget != "" else NO_LIMIT
     plan = plan_graph(graph, Options(**options))
-    if budget != "" and plan.arena_bytes > parse_bytes(budget):
-        available = parse_bytes(budget)
+    if plan.arena_bytes > available:
         raise BudgetError(budget_message(plan, available), plan.arena_bytes, available)
     return plan
 

@@ -11,7 +11,7 @@ from engine.var import Var
 from engine.views import view_array
 from ops.copy import COPY
 from ops.layout import Layout
-from ops.schema import Overwrite, Signature
+from ops.schema import Overwrite
 from ops.spec import Array, TensorSpec
 
 
@@ -106,10 +106,8 @@ class _Lowering:
         return in_arena and taken.layout.is_dense
 
     def _dense(self, value_id: int) -> int:
-        """The value itself where it is dense, else a dense copy of it, made once however many readers need one."""
+        """A dense copy of a value, made once however many readers need one."""
         value = self.values[value_id]
-        if value.layout.is_dense:
-            return value_id
         if value_id not in self.dense_copies:
             self.dense_copies[value_id] = self._copy(value, f"{value.name}/dense")
         return self.dense_copies[value_id]
@@ -123,10 +121,10 @@ class _Lowering:
         return copy
 
     def _copy_call(self, value: Value, copy: int) -> None:
-        signature = Signature((value.spec,), (value.spec,), COPY.sign((value.spec,), {}).attrs)
+        signature = COPY.sign((value.spec,), {})
         kernel = COPY.kernel(signature)
-        workspace = self._workspace(self.values[copy].name, kernel.workspace(signature))
         name = self.values[copy].name
+        workspace = self._workspace(name, kernel.workspace(signature))
         self.stages.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))
 
     def _fetched(self, name: str, var: Var) -> int:

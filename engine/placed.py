@@ -6,7 +6,7 @@ from attrs import frozen
 
 from allocator.chunks import Chunks
 from allocator.problem import Plan, Problem
-from engine.calls import Lowered, Storage
+from engine.calls import Lowered, Storage, Value
 from ops.layout import Layout
 
 
@@ -41,11 +41,6 @@ class PlacedPlan:
         return self.plan.arena_bytes
 
     @property
-    def horizon(self) -> int:
-        """Number of ticks: feed, every stage, fetch."""
-        return len(self.lowered.stages) + 2
-
-    @property
     def constants_bytes(self) -> int:
         """Bytes of the constants that the run reads; they lie outside the arena. What kernels pack comes on top."""
         values, outputs = self.lowered.values, self.lowered.outputs.values()
@@ -53,6 +48,11 @@ class PlacedPlan:
             values[v].owner for v in outputs
         }
         return sum(a.nbytes for v, a in self.lowered.constants.items() if v in read)
+
+    def owners(self, chunks: Chunks) -> dict[int, Value]:
+        """The value that each of the chunks was made for; `chunks` may be others of the same values."""
+        values = (self.lowered.values[v] for v in self.ids)
+        return {int(chunks.chunk_of[self.ids[v.id]]): v for v in values if not v.is_view}
 
     def chunk_of(self, value: int) -> int:
         """The chunk of an arena value."""

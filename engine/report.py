@@ -1,5 +1,6 @@
 """What a plan costs, and why: totals, what is alive at the peak, and where the rest of the arena went."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from allocator.solvers.base import arena_bytes
 from engine.calls import Role, Value
 from engine.placed import PlacedPlan
 from engine.steps import to_program
+from engine.tables import in_columns
 from engine.units import format_bytes
 
 
@@ -87,7 +89,7 @@ def report(plan: PlacedPlan) -> Report:
     tick = bounds.peak_tick(plan.problem)
     tensors = peak_tensors(plan, tick)
     peak = sum(t.bytes for t in tensors)
-    loss, holes = _idle_bytes(plan, tick)
+    loss, holes = _idle_bytes(plan, tensors)
     program = to_program(plan.lowered, plan.ids)
     return Report(
         model=plan.lowered.graph.name,
@@ -119,8 +121,8 @@ def peak_tensors(plan: PlacedPlan, tick: int) -> tuple[PeakTensor, ...]:
     begun = {int(s) for s in problem.src if problem.begin[s] == tick}
     alive = [c for c in np.flatnonzero((problem.begin <= tick) & (tick < problem.end)).tolist() if c not in begun]
     total = max(sum(int(problem.size[c]) for c in alive), 1)
-    first, writers = _first_values(plan), plan.lowered.writers
-    rows = [_peak_tensor(plan, first[c], c, writers.get(first[c].id, 0), total) for c in alive if problem.size[c]]
+    owners, writers = plan.owners(plan.chunks), plan.lowered.writers
+    rows = [_peak_tensor(plan, owners[c], c, writers.get(owners[c].id, 0), total) for c in alive if problem.size[c]]
     return tuple(sorted(rows, key=lambda row: (-row.bytes, row.offset)))
 
 
@@ -150,16 +152,6 @@ def _arena_without_workspace(plan: PlacedPlan) -> int:
     return min(arena_bytes(lean, plan.plan.offset), solvers.solve(lean, plan.plan.strategy).arena_bytes)
 
 
-def _first_values(plan: PlacedPlan) -> dict[int, Value]:
-    """The value that owns each chunk."""
-    found: dict[int, Value] = {}
-    for value in plan.ids:
-        known = plan.lowered.values[value]
-        if not known.is_view:
-            found[plan.chunk_of(value)] = known
-    return found
-
-
 def _peak_tensor(plan: PlacedPlan, value: Value, chunk: int, writer: int, total: int) -> PeakTensor:
     problem, size = plan.problem, int(plan.problem.size[chunk])
     return PeakTensor(
@@ -177,9 +169,9 @@ def _peak_tensor(plan: PlacedPlan, value: Value, chunk: int, writer: int, total:
     )
 
 
-def _idle_bytes(plan: PlacedPlan, tick: int) -> tuple[int, int]:
+def _idle_bytes(plan: PlacedPlan, tensors: Iterable[PeakTensor]) -> tuple[int, int]:
     """Bytes of the arena that hold nothing at the peak: lost to alignment, and the other holes."""
-    spans = sorted((t.offset, t.offset + t.bytes) for t in peak_tensors(plan, tick))
+    spans = sorted((t.offset, t.offset + t.bytes) for t in tensors)
     loss = holes = top = 0
     for low, high in [*spans, (plan.arena_bytes, plan.arena_bytes)]:
         gap = max(low - top, 0)
@@ -221,5 +213,4 @@ def _peak_table(found: Report, most: int) -> list[str]:
         shape = "x".join(map(str, t.shape)) or "scalar"
         operator = f"{t.operator} {t.kind}".rstrip()
         rows.append((t.name, operator, shape, str(t.bytes), f"{t.share:.1%}", f"[{t.begin}, {t.end})", str(t.offset)))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [head] + ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [head, *(f"  {line}" for line in in_columns(rows))]

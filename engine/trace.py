@@ -7,7 +7,6 @@ from attrs import evolve, frozen
 
 from allocator import chunks as memory
 from allocator.problem import Column
-from engine.calls import Value
 from engine.errors import OptionError
 from engine.placed import PlacedPlan
 from engine.steps import to_program
@@ -60,7 +59,7 @@ def trace(plan: PlacedPlan, mode: str = "static") -> tuple[Event, ...]:
 
 
 def _events(plan: PlacedPlan, chunks: memory.Chunks, offsets: Column) -> tuple[Event, ...]:
-    owners = _owners(plan, chunks)
+    owners = plan.owners(chunks)
     made, live = [], 0
     for change in sorted(_changes(chunks), key=lambda c: (c.tick, c.rank, c.chunk)):
         live += change.delta
@@ -82,8 +81,3 @@ def _changes(chunks: memory.Chunks) -> Iterator[_Change]:
             yield _Change(begin, 1, "alloc", chunk, size)
         if chunk not in ended_by_overwrite:
             yield _Change(end, 0, "free", chunk, -size)
-
-
-def _owners(plan: PlacedPlan, chunks: memory.Chunks) -> dict[int, Value]:
-    values = (plan.lowered.values[v] for v in plan.ids)
-    return {int(chunks.chunk_of[plan.ids[v.id]]): v for v in values if not v.is_view}

@@ -6,7 +6,7 @@ import numpy as np
 
 from ops.compiled_nn import depthwise
 from ops.conv_shapes import case_of, compute_dtype, planar
-from ops.schema import Binding, Kernel, Signature, Thunk
+from ops.schema import Binding, Kernel, Signature, Thunk, all_contiguous
 from ops.spec import TensorSpec
 from ops.workspace import carve, dense_bytes
 
@@ -17,10 +17,6 @@ _SUMS = 1024
 def _supports(signature: Signature) -> bool:
     case, dtype = case_of(signature), signature.x.dtype
     return case.group == case.channels and case.windows.ndim <= 2 and compute_dtype(dtype) == dtype
-
-
-def _dense(_: Signature) -> tuple[int, ...]:
-    return (0, 1, 2)
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
@@ -46,5 +42,5 @@ def _bind(call: Binding) -> Thunk:
     return partial(depthwise(x.dtype), x, weights, bias, y, (padded, sums), case.geometry)
 
 
-DEPTHWISE = Kernel("depthwise", _bind, _workspace, contiguous=_dense, supports=_supports)
+DEPTHWISE = Kernel("depthwise", _bind, _workspace, contiguous=all_contiguous, supports=_supports)
 """As many groups as channels, one or two spatial dimensions: multiply and add rows of one padded channel."""

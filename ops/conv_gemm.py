@@ -13,7 +13,7 @@ import numpy as np
 
 from ops.boxes import Box, boxes
 from ops.conv_shapes import ConvCase, case_of, compute_dtype
-from ops.schema import Binding, Kernel, Signature, Thunk
+from ops.schema import Binding, Kernel, Signature, Thunk, all_contiguous
 from ops.spec import Array, Shape, TensorSpec
 from ops.thunks import in_turn
 from ops.windows import Windows, window_view
@@ -160,11 +160,7 @@ def _pointwise(signature: Signature) -> bool:
     return _plain(signature) and case_of(signature).windows.pointwise
 
 
-def _all_dense(_: Signature) -> tuple[int, ...]:
-    return (0, 1, 2)
-
-
-POINTWISE = Kernel("pointwise", _bind_pointwise, contiguous=_all_dense, supports=_pointwise)
+POINTWISE = Kernel("pointwise", _bind_pointwise, contiguous=all_contiguous, supports=_pointwise)
 """Windows of one pixel in steps of one: a matrix product, no workspace."""
 COLUMNS = Kernel("columns", _bind, _workspace, contiguous=_weights_dense, pack=_pack)
 """Any convolution."""

@@ -13,7 +13,7 @@ from ops.boxes import Box, boxes
 from ops.conv_gemm import COLUMN_BYTES
 from ops.conv_shapes import check_operands, compute_dtype
 from ops.conv_transpose_shapes import TransposeCase, transpose_case
-from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
 from ops.spec import Array, TensorSpec
 from ops.thunks import in_turn
 from ops.windows import WINDOW_ATTRIBUTES, tap_range
@@ -108,10 +108,6 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     return (constants[1].astype(dtype),) if 1 in constants and dtype != signature.x.dtype else ()
 
 
-def _dense(signature: Signature) -> tuple[int, ...]:
-    return tuple(range(len(signature.inputs)))
-
-
 def _cost(signature: Signature) -> Cost:
     case = _case(signature)
     touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
@@ -122,7 +118,7 @@ CONV_TRANSPOSE = OpSchema(
     name="conv_transpose",
     summary="Each element of x (N, C, spatial...) adds its multiple of w (C, O / group, kernel...) to y.",
     infer=_infer,
-    kernels=(Kernel("columns", _bind, _workspace, contiguous=_dense, pack=_pack),),
+    kernels=(Kernel("columns", _bind, _workspace, contiguous=all_contiguous, pack=_pack),),
     arity=(2, 3),
     attributes=(
         *WINDOW_ATTRIBUTES,

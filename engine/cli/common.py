@@ -10,15 +10,13 @@ from typing import Any
 from allocator.solvers import BEST, STRATEGIES
 from engine.cli.threads import AS_THEY_ARE
 from engine.errors import OptionError
-from engine.executable import PlanOptions
+from engine.executable import NO_LIMIT, PlanOptions
 from engine.units import parse_bytes
 
 STRATEGY_CHOICES = (BEST, *STRATEGIES)
 
 _DIGITS = 9
 """Of the largest integer that an option takes."""
-UNLIMITED = 2**63 - 1
-"""A budget that every plan keeps."""
 
 
 def add_model(parser: ArgumentParser) -> None:
@@ -59,7 +57,7 @@ def add_solving(parser: ArgumentParser) -> None:
         "--strategy", choices=STRATEGY_CHOICES, default=BEST, help="how addresses are found (default best: of all)"
     )
     parser.add_argument(
-        "--budget", metavar="SIZE", type=size, default=UNLIMITED, help='most bytes of the arena, such as "8 MiB"'
+        "--budget", metavar="SIZE", type=size, default=NO_LIMIT, help='most bytes of the arena, such as "8 MiB"'
     )
     parser.add_argument("--seed", metavar="N", type=count, default=0, help="of everything random (default 0)")
 

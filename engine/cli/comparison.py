@@ -10,7 +10,6 @@ from attrs import frozen
 from engine.errors import JudgeError
 from engine.executable import Executable, PlanOptions, compile_graph
 from engine.executor.dynamic import DynamicExecutor
-from engine.executor.poison import GUARD
 from engine.graph import Graph
 from engine.plan import ExecutionPlan
 from engine.report import Report
@@ -94,8 +93,7 @@ def seconds(function: Callable[[], object]) -> float:
 
 
 def _poisoned(graph: Graph, options: PlanOptions) -> Executable:
-    padding = max(options.get("padding", 0), GUARD)
-    return compile_graph(graph, debug="poison", **(options | PlanOptions(padding=padding)))
+    return compile_graph(graph, debug="poison", **options)
 
 
 def _peak(executable: Executable) -> int:

@@ -13,7 +13,7 @@ from engine.cli.files import write_arrays
 from engine.cli.models import Subject, load_subject
 from engine.cli.threads import limit_threads
 from engine.executable import Executable, compile_graph
-from engine.executor.poison import GUARD
+from engine.tables import in_columns
 from ops.spec import Array
 
 NAME, HELP = "run", "run a model on given or random inputs"
@@ -54,7 +54,6 @@ def run(arguments: Namespace) -> int:
 def _compile(subject: Subject, arguments: Namespace) -> Executable:
     options = plan_options(arguments)
     if arguments.mode == "poison":
-        options["padding"] = max(arguments.padding, GUARD)
         return compile_graph(subject.graph, debug="poison", budget=arguments.budget, **options)
     return compile_graph(subject.graph, mode=arguments.mode, budget=arguments.budget, **options)
 
@@ -86,5 +85,4 @@ def _table(outputs: Mapping[str, Array]) -> str:
     for row in _statistics(outputs):
         numbers = ("-" if row[key] is None else f"{row[key]:.6g}" for key in _STATISTICS)
         rows.append((row["name"], "x".join(map(str, row["shape"])) or "scalar", row["dtype"], *numbers))
-    widths = [max(len(row[i]) for row in rows) for i in range(6)]
-    return "".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() + "\n" for row in rows)
+    return "".join(f"{line}\n" for line in in_columns(rows))

@@ -56,6 +56,14 @@ def bind_call(call: Call, packed: Packed, array_of: Callable[[int], Array]) -> T
         raise kernel_error(call, error) from error
 
 
+def run_call(call: Call, thunk: Thunk) -> None:
+    """Calls one kernel, inside `kernel_state`. Raises KernelError naming its operator."""
+    try:
+        thunk()
+    except Exception as error:
+        raise kernel_error(call, error) from error
+
+
 def kernel_error(call: Call, error: Exception) -> KernelError:
     """The same failure with the operator's name in front."""
     specs = ", ".join(map(str, call.signature.inputs))

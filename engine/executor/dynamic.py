@@ -11,8 +11,8 @@ import numpy as np
 from attrs import define, field
 
 from engine.calls import Call, Stage, Storage
-from engine.executor.binding import NO_BYTES, Packed, bind_call, kernel_error, kernel_state, pack_constants
-from engine.executor.feeds import check_apart, read_feeds, read_outs
+from engine.executor.binding import NO_BYTES, Packed, bind_call, kernel_state, pack_constants, run_call
+from engine.executor.feeds import check_apart, deliver, read_feeds, read_outs
 from engine.plan import ExecutionPlan
 from engine.views import aligned_empty, view_array
 from ops.spec import Array
@@ -38,7 +38,7 @@ class DynamicExecutor:
         with kernel_state():
             self._execute(heap, arrays)
         self.peak_bytes = heap.peak
-        return {n: _fetch(heap.array(v), outs.get(n), copy) for n, v in lowered.outputs.items()}
+        return {n: deliver(heap.array(v), outs.get(n), copy) for n, v in lowered.outputs.items()}
 
     def _execute(self, heap: "_Heap", feeds: Mapping[str, Array]) -> None:
         for name, value in self.plan.lowered.inputs.items():
@@ -71,11 +71,7 @@ class _Heap:
     def _call(self, call: Call) -> None:
         for value in call.outputs + call.workspace:
             self.allocate(value)
-        thunk = bind_call(call, self.packed, self.array)
-        try:
-            thunk()
-        except Exception as error:
-            raise kernel_error(call, error) from error
+        run_call(call, bind_call(call, self.packed, self.array))
 
     def allocate(self, value: int) -> None:
         self.buffers[value] = aligned_empty(self.plan.lowered.values[value].spec.nbytes, 64)
@@ -114,10 +110,3 @@ def _count_readers(plan: ExecutionPlan) -> Counter[int]:
         pending.update(_reads(stage, plan))
     pending.update({plan.lowered.values[v].owner for v in plan.lowered.outputs.values()})
     return pending
-
-
-def _fetch(array: Array, out: Array | None, copy: bool) -> Array:
-    if out is not None:
-        np.copyto(out, array)
-        return out
-    return array.copy() if copy else array

@@ -63,6 +63,14 @@ def read_outs(outs: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> Mappi
     return outs
 
 
+def deliver(array: Array, out: Array | None, copy: bool) -> Array:
+    """What the caller gets of an output: its own array written, or a copy, or the array itself."""
+    if out is not None:
+        np.copyto(out, array)
+        return out
+    return array.copy() if copy else array
+
+
 def check_dense(what: str, array: Array) -> None:
     """Raises FeedError for an array that cannot be bound as it is."""
     if not array.flags.c_contiguous or not array.flags.aligned:

@@ -12,10 +12,11 @@ import numpy as np
 
 from engine.calls import Call
 from engine.errors import PoisonError
-from engine.executor.binding import bind_call
+from engine.executor.binding import bind_call, kernel_state, run_call
 from engine.executor.static import StaticExecutor
 from engine.plan import ExecutionPlan
 from engine.views import aligned_empty
+from ops.schema import Thunk
 from ops.spec import FLOATS, Array
 
 GUARD = 64
@@ -36,15 +37,19 @@ class PoisonExecutor(StaticExecutor):
     def execute(self) -> None:
         """Calls the kernels one by one, each between a fill and an inspection."""
         self._poison(0)
-        for call, thunk in zip(self.calls, self.thunks, strict=True):
-            apart = self._apart(call)
-            self._fill(call)
-            before, theirs = self._bytes.copy(), self._callers_bytes(call)
-            self.run_one(call, thunk)
-            self._inspect(call, before)
-            self._inspect_callers(call, theirs)
-            self._compare(call, apart)
-            self._poison(call.tick + 1)
+        with kernel_state():
+            for call, thunk in zip(self.calls, self.thunks, strict=True):
+                self._watch(call, thunk)
+                self._poison(call.tick + 1)
+
+    def _watch(self, call: Call, thunk: Thunk) -> None:
+        apart = self._apart(call)
+        self._fill(call)
+        before, theirs = self._bytes.copy(), self._callers_bytes(call)
+        run_call(call, thunk)
+        self._inspect(call, before)
+        self._inspect_callers(call, theirs)
+        self._compare(call, apart)
 
     def _apart(self, call: Call) -> dict[int, Array]:
         """What a call that overwrites should give, computed from copies; nothing for one that overwrites nothing."""
@@ -56,7 +61,7 @@ class PoisonExecutor(StaticExecutor):
         made = {v: np.empty(values[v].spec.shape, values[v].spec.dtype) for v in call.outputs + call.workspace}
         for value, array in made.items():
             array.reshape(-1).view(np.uint8)[:] = self._pattern(value)
-        self.run_one(call, bind_call(call, self._packed, (arrays | made).__getitem__))
+        run_call(call, bind_call(call, self._packed, (arrays | made).__getitem__))
         return {v: made[v] for v in call.outputs}
 
     def _compare(self, call: Call, apart: Mapping[int, Array]) -> None:
@@ -110,11 +115,11 @@ class PoisonExecutor(StaticExecutor):
     def _poison(self, tick: int) -> None:
         """Fills every byte that no chunk holds at the beginning of a tick."""
         problem, offset = self.plan.problem, self.plan.plan.offset
-        held = np.zeros(len(self._arena), bool)
+        held = np.zeros(len(self.arena), bool)
         started = problem.begin < max(tick, 1)
         for chunk in np.flatnonzero(started & (problem.end > tick)):
             held[offset[chunk] : offset[chunk] + problem.size[chunk]] = True
-        self._arena[~held] = _POISON
+        self.arena[~held] = _POISON
 
     def _extent(self, value: int) -> tuple[int, int]:
         """Bytes of the arena that a value touches; none for what lies elsewhere."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.calls import Call, Storage
 from engine.executor.binding import bind_call, kernel_error, kernel_state, pack_constants
-from engine.executor.feeds import check_apart, check_dense, read_feeds, read_outs
+from engine.executor.feeds import check_apart, check_dense, deliver, read_feeds, read_outs
 from engine.plan import ExecutionPlan
 from engine.views import address, aligned_empty, view_array
 from ops.schema import Thunk
@@ -29,7 +29,7 @@ class StaticExecutor:
 
     def __init__(self, plan: ExecutionPlan, arena: Array) -> None:
         self.plan = plan
-        self._arena = arena
+        self.arena = arena
         self._packed = pack_constants(plan.lowered)
         self._lock = threading.Lock()
         self._caller = {v.id: np.empty(0, np.uint8) for v in plan.lowered.values if _is_callers(v.id, plan)}
@@ -42,16 +42,11 @@ class StaticExecutor:
                 self.thunks[i] = bind_call(call, self._packed, self.array)
         self.packed_bytes = self._packed.nbytes
 
-    @property
-    def arena(self) -> Array:
-        """The arena: dense uint8."""
-        return self._arena
-
     def array(self, value: int) -> Array:
         """The array of a value: a view of the arena, a constant, or the caller's."""
         place = self.plan.places[value]
         if place.storage is Storage.ARENA:
-            buffer = self._arena
+            buffer = self.arena
         elif place.storage is Storage.CONSTANT:
             buffer = self.plan.lowered.constants[place.owner]
         else:
@@ -65,11 +60,11 @@ class StaticExecutor:
         outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
         with self._lock:
             read, bound = self._bind_inputs(arrays), self._bind_outputs(outs)
-            check_apart(bound, read, outs, self._arena)
+            check_apart(bound, read, outs, self.arena)
             self._feed(self._out_of_the_arena(arrays))
             self.execute()
             return {
-                name: bound[name] if name in bound else self._fetch(value, outs.get(name), copy)
+                name: bound[name] if name in bound else deliver(self.array(value), outs.get(name), copy)
                 for name, value in lowered.outputs.items()
             }
 
@@ -84,14 +79,6 @@ class StaticExecutor:
             done = len(self.thunks) - operator.length_hint(thunks)
             raise kernel_error(self.calls[done - 1], error) from error
 
-    def run_one(self, call: Call, thunk: Thunk) -> None:
-        """Calls one kernel. Raises KernelError naming its operator."""
-        try:
-            with kernel_state():
-                thunk()
-        except Exception as error:
-            raise kernel_error(call, error) from error
-
     def _storage(self, value: int) -> Storage:
         return self.plan.places[value].storage
 
@@ -102,7 +89,7 @@ class StaticExecutor:
 
     def _out_of_the_arena(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """Feeds that are views of the arena (outputs of the last run) are copied before any input is written."""
-        return {n: a.copy() if np.may_share_memory(a, self._arena) else a for n, a in arrays.items()}
+        return {n: a.copy() if np.may_share_memory(a, self.arena) else a for n, a in arrays.items()}
 
     def _bind_inputs(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         bound: dict[str, Array] = {}
@@ -140,13 +127,6 @@ class StaticExecutor:
     def _ready(self, value: int, bound: Set[int]) -> bool:
         place = self.plan.places[value]
         return place.storage is not Storage.CALLER or place.owner in bound
-
-    def _fetch(self, value: int, out: Array | None, copy: bool) -> Array:
-        array = self.array(value)
-        if out is not None:
-            np.copyto(out, array)
-            return out
-        return array.copy() if copy else array
 
 
 def _unbound() -> None:
