@@ -5,7 +5,7 @@ from attrs import frozen
 
 from allocator.chains import chains
 from allocator.chunks import derive
-from allocator.problem import FREE, Column, Problem
+from allocator.problem import FREE, Column, Conflicts, Problem
 from allocator.steps import Program
 
 
@@ -24,10 +24,30 @@ def lower_bound(problem: Problem) -> int:
     """
     if not (problem.size > 0).any():
         return 0
+    if problem.conflicts is not None:
+        return _heaviest_found(problem, problem.conflicts)
     breadth = int(_breadths(_first_tick(problem), problem.end, problem.size).value.max())
     is_pinned = (problem.pinned != FREE) & (problem.size > 0)
     highest = int((problem.pinned + problem.size)[is_pinned].max(initial=0))
     return max(breadth, highest, _breadth_in_cells(problem))
+
+
+def _heaviest_found(problem: Problem, conflicts: Conflicts) -> int:
+    """The heaviest of the cliques that each chunk makes with heavier ones, greedily, and the highest pinned end."""
+    near: list[set[int]] = [set() for _ in range(len(problem))]
+    for one, other in zip(conflicts.one.tolist(), conflicts.other.tolist(), strict=True):
+        near[one].add(other)
+        near[other].add(one)
+    order = np.argsort(-problem.size, kind="stable").tolist()
+    is_pinned = (problem.pinned != FREE) & (problem.size > 0)
+    best = int((problem.pinned + problem.size)[is_pinned].max(initial=0))
+    for first in order:
+        weight, common = int(problem.size[first]), near[first]
+        for chunk in sorted(common, key=lambda c: (-problem.size[c], c)):
+            if chunk in common:
+                weight, common = weight + int(problem.size[chunk]), common & near[chunk]
+        best = max(best, weight)
+    return best
 
 
 def naive_bytes(problem: Problem) -> int:

@@ -35,13 +35,14 @@ def check(problem: Problem, offsets: Column, arena_bytes: int) -> Fault | None:
 
     Two chunks that are alive in one tick share no byte, but for an overwriter and the chunk that it overwrites, in the
     one tick of overwriting, at the declared offset. Chunks of no bytes lie nowhere: their offsets are not looked at.
+    Conflicts, where the problem has them, are believed in place of lifetimes.
     """
     if len(offsets) != len(problem):
         return Fault(FaultKind.LENGTH, (), f"{len(offsets)} offsets for {len(problem)} chunks")
     return (
         _check_each(problem, offsets, arena_bytes)
         or _check_pairs(problem, offsets)
-        or _check_overlaps(problem, offsets)
+        or (_check_overlaps(problem, offsets) if problem.conflicts is None else _check_conflicts(problem, offsets))
     )
 
 
@@ -75,6 +76,15 @@ def _check_pairs(problem: Problem, offsets: Column) -> Fault | None:
     k = int(found[0])
     message = f"chunk {src[k]} overwrites chunk {dest[k]} and must lie at {wanted[k]}, but lies at {offsets[src[k]]}"
     return Fault(FaultKind.OVERWRITE, (int(src[k]), int(dest[k])), message)
+
+
+def _check_conflicts(problem: Problem, offsets: Column) -> Fault | None:
+    assert problem.conflicts is not None
+    a, b = problem.conflicts.one, problem.conflicts.other
+    used = (problem.size[a] > 0) & (problem.size[b] > 0)
+    apart = (offsets[a] + problem.size[a] <= offsets[b]) | (offsets[b] + problem.size[b] <= offsets[a])
+    found = np.flatnonzero(used & ~apart)
+    return _overlap(problem, offsets, int(a[found[0]]), int(b[found[0]])) if len(found) else None
 
 
 def _check_overlaps(problem: Problem, offsets: Column) -> Fault | None:

@@ -4,6 +4,7 @@ Lifetimes are half-open ranges of ticks, sizes and offsets are bytes.
 """
 
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from allocator.errors import ProblemError
 Column = npt.NDArray[np.int64]
 FREE = -1
 """Pinned offset of a chunk that may lie anywhere."""
+NO_CAPACITY = 2**63 - 1
+"""A capacity that every plan keeps."""
 _TOO_MANY_BYTES = 2.0**62
 
 
@@ -38,6 +41,17 @@ class Lifetime:
 
 
 @frozen(eq=False)
+class Conflicts:
+    """Pairs of chunks that may share no byte: chunk one[k] and chunk other[k], one of them given first, once."""
+
+    one: Column = field(converter=column, factory=tuple)
+    other: Column = field(converter=column, factory=tuple)
+
+    def __len__(self) -> int:
+        return len(self.one)
+
+
+@frozen(eq=False)
 class Problem:
     """Chunks to place in one arena.
 
@@ -45,7 +59,10 @@ class Problem:
     (`begin[src] == end[dest] - 1`), which is not dest's first, and must lie at `offset[dest] + overwrite_offset[k]`,
     wholly inside it; each chunk overwrites at most one and is overwritten by at most one. So an overwriter lies where
     the root of its chain makes it lie: its alignment is 1 and it is not pinned. A chunk of no bytes lies nowhere.
-    Raises ProblemError.
+
+    Chunks that are alive in one tick may share no byte. Where `conflicts` are given, they decide in place of lifetimes
+    (operators that run at once have no common clock): just the pairs that stand there may share no byte, and lifetimes
+    only tell what is older. Chunks of one chain stand in no pair. Raises ProblemError.
     """
 
     begin: Column = field(converter=column)
@@ -56,10 +73,13 @@ class Problem:
     src: Column = field(converter=column, factory=tuple)
     dest: Column = field(converter=column, factory=tuple)
     overwrite_offset: Column = field(converter=column, factory=tuple)
+    conflicts: Conflicts | None = None
 
     def __attrs_post_init__(self) -> None:
         _check_columns(self)
         _check_overwrites(self)
+        if self.conflicts is not None:
+            _check_conflicts(self.conflicts, len(self))
 
     def __len__(self) -> int:
         return len(self.size)
@@ -71,19 +91,35 @@ class Problem:
             yield Lifetime(i, *values)
 
 
+class Status(StrEnum):
+    """What is known of a plan. Of an arena that is larger than the capacity: is there a smaller one?"""
+
+    OPTIMAL = "optimal"
+    """No arena is smaller: it meets the lower bound."""
+    FEASIBLE = "feasible"
+    """It fits; whether a smaller arena would do is not known."""
+    INFEASIBLE = "infeasible"
+    """It does not fit, and no plan does: the lower bound is above the capacity."""
+    UNKNOWN = "unknown"
+    """It does not fit; whether another plan would is not known."""
+
+
 @frozen(eq=False)
 class Plan:
-    """Where each chunk lies. `status` is "optimal" where arena_bytes meets the lower bound, else "feasible"."""
+    """Where each chunk lies. `lower_bound` is proved: no plan of this problem has a smaller arena."""
 
     offset: Column = field(converter=column)
     arena_bytes: int
     lower_bound: int
     strategy: str
+    capacity: int = NO_CAPACITY
 
     @property
-    def status(self) -> str:
-        """optimal | feasible."""
-        return "optimal" if self.arena_bytes == self.lower_bound else "feasible"
+    def status(self) -> Status:
+        """What the numbers say."""
+        if self.arena_bytes > self.capacity:
+            return Status.INFEASIBLE if self.lower_bound > self.capacity else Status.UNKNOWN
+        return Status.OPTIMAL if self.arena_bytes == self.lower_bound else Status.FEASIBLE
 
 
 def _require(good: npt.NDArray[np.bool_], message: str) -> None:
@@ -116,7 +152,7 @@ def _check_overwrites(problem: Problem) -> None:
         if ids.min() < 0 or ids.max() >= len(problem) or len(np.unique(ids)) != len(ids):
             raise ProblemError("an overwrite names a chunk that does not exist, or names one twice")
     inside = (at >= 0) & (at + problem.size[src] <= problem.size[dest])
-    in_time = problem.begin[src] == problem.end[dest] - 1
+    in_time = (problem.begin[src] == problem.end[dest] - 1) | (problem.conflicts is not None)
     if not (inside & in_time).all():
         k = int(np.argmin(inside & in_time))
         raise ProblemError(f"chunk {src[k]} cannot overwrite chunk {dest[k]}: not in its bytes and last tick")
@@ -129,3 +165,16 @@ def _check_overwrites(problem: Problem) -> None:
         )
     if not free.all():
         raise ProblemError(f"chunk {src[int(np.argmin(free))]} overwrites another: align and pin the root of its chain")
+
+
+def _check_conflicts(conflicts: Conflicts, count: int) -> None:
+    one, other = conflicts.one, conflicts.other
+    if len(one) != len(other):
+        raise ProblemError("the columns of the conflicts differ in length")
+    if not len(one):
+        return
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    if low.min() < 0 or high.max() >= count or (low == high).any():
+        raise ProblemError("a conflict names a chunk that does not exist, or one chunk twice")
+    if len(np.unique(low * count + high)) != len(low):
+        raise ProblemError("a pair of chunks stands twice among the conflicts")

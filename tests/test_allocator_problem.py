@@ -1,11 +1,13 @@
+from typing import Any
+
 import pytest
 
 from allocator.errors import ProblemError
 from allocator.problem import FREE, Lifetime, Plan, Problem
 
 
-def problem(**changes: object) -> Problem:
-    columns: dict[str, object] = {
+def problem(**changes: Any) -> Problem:
+    columns: dict[str, Any] = {
         "begin": [0, 1],
         "end": [2, 3],
         "size": [8, 4],

@@ -10,8 +10,9 @@ from allocator.chains import chains
 from allocator.check import check
 from allocator.chunks import derive, to_problem
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
-from allocator.problem import FREE, Column, Problem
+from allocator.problem import FREE, Problem
 from allocator.solvers import STRATEGIES, solve
+from allocator.solvers.base import Answer, Task, Traits
 from allocator.solvers.local_search import LocalSearch
 from allocator.steps import Program
 from tests.reference import is_right, minimal_peak
@@ -19,7 +20,7 @@ from tests.strategies import problems, programs
 from tests.test_allocator_bounds import paper_example
 
 NAMES = tuple(STRATEGIES)
-PINNING = tuple(s.name for s in STRATEGIES.values() if s.supports_pinned)
+PINNING = tuple(s.name for s in STRATEGIES.values() if s.traits.pinned)
 quickly = settings(max_examples=60)
 
 
@@ -89,7 +90,7 @@ def test_pinned_offsets_are_kept(name: str, problem: Problem, data: st.DataObjec
 
 def test_pinned_offsets_leave_push_down_out_of_best() -> None:
     assert solve(Problem([0], [1], [8], [1], [16])).strategy == "greedy_by_size"
-    with pytest.raises(UnsupportedProblemError, match="'pushdown' cannot keep pinned offsets; greedy_by_size"):
+    with pytest.raises(UnsupportedProblemError, match="'pushdown' cannot take pinned offsets; greedy_by_size"):
         solve(Problem([0], [1], [8], [1], [16]), "pushdown")
 
 
@@ -112,24 +113,16 @@ def test_an_unknown_strategy_is_refused_with_the_known_ones() -> None:
 @frozen
 class _Careless:
     name: str = "careless"
-    supports_pinned: bool = True
-    quadratic: bool = False
-    in_best: bool = True
+    traits: Traits = Traits()
 
-    def solve(self, problem: Problem, _seed: int = 0) -> Column:
-        return np.zeros(len(problem), np.int64)
+    def solve(self, problem: Problem, _task: Task) -> Answer:
+        return Answer(np.zeros(len(problem), np.int64))
 
 
 def test_a_wrong_plan_never_leaves_the_door(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solvers, "STRATEGIES", {"careless": _Careless()})
     with pytest.raises(PlanError, match="careless made a wrong plan \\(overlap\\): chunk 0 has bytes"):
         solve(paper_example(), "careless")
-
-
-def test_best_leaves_quadratic_strategies_out_of_huge_problems(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solvers, "HUGE", 8)
-    monkeypatch.setattr(solvers, "STRATEGIES", {s.name: s for s in STRATEGIES.values() if s.name != "pushdown"})
-    assert solve(paper_example()).strategy == "naive"
 
 
 def test_greedy_takes_the_smallest_gap_that_fits() -> None:
@@ -175,9 +168,9 @@ def test_push_down_takes_100_000_blocks_that_lie_on_each_other() -> None:
 @quickly
 def test_local_search_is_never_worse_than_greedy_and_keeps_to_its_seed(problem: Problem) -> None:
     greedy = solve(problem, "greedy_by_size").arena_bytes
-    offset = LocalSearch(rounds=5).solve(problem, seed=1)
+    offset = LocalSearch(rounds=5).solve(problem, Task(seed=1)).offset
     assert int((offset + problem.size).max(initial=0)) <= greedy
-    assert np.array_equal(offset, LocalSearch(rounds=5).solve(problem, seed=1))
+    assert np.array_equal(offset, LocalSearch(rounds=5).solve(problem, Task(seed=1)).offset)
 
 
 def test_local_search_beats_greedy_where_greedy_errs() -> None:

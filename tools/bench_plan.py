@@ -20,7 +20,7 @@ from allocator.check import check
 from allocator.chunks import derive, to_problem
 from allocator.io.files import write_whole
 from allocator.solvers import STRATEGIES
-from allocator.solvers.base import arena_bytes
+from allocator.solvers.base import Task, arena_bytes
 from allocator.steps import Overwrite, Program, Step
 
 T = TypeVar("T")
@@ -87,7 +87,8 @@ def measure(instance: str, count: int, strategy: str, seed: int, alignment: int)
     program = INSTANCES[instance](count, seed)
     chunks, derive_s = timed(lambda: derive(program))
     problem, to_problem_s = timed(lambda: to_problem(chunks, alignment))
-    offset, solve_s = timed(lambda: STRATEGIES[strategy].solve(problem, seed))
+    answer, solve_s = timed(lambda: STRATEGIES[strategy].solve(problem, Task(seed)))
+    offset = answer.offset
     arena = arena_bytes(problem, offset)
     fault, check_s = timed(lambda: check(problem, offset, arena))
     if fault is not None:

@@ -1,13 +1,17 @@
 """All strategies, and the one door to them: `solve`. The judge and the lower bound run on every plan."""
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import numpy as np
+
 from allocator.bounds import lower_bound
+from allocator.chains import chains
 from allocator.check import check
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
-from allocator.problem import FREE, Plan, Problem
-from allocator.solvers.base import Solver, arena_bytes
+from allocator.problem import FREE, NO_CAPACITY, Plan, Problem
+from allocator.solvers.base import NO_NODES, Solver, Task, arena_bytes
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
 from allocator.solvers.local_search import LOCAL_SEARCH
@@ -16,53 +20,89 @@ from allocator.solvers.pinned import pinned_part
 from allocator.solvers.pushdown import PUSHDOWN
 
 BEST = "best"
-HUGE = 20_000
-"""Number of chunks from which "best" leaves the quadratic strategies out."""
 STRATEGIES: Mapping[str, Solver] = MappingProxyType(
     {s.name: s for s in (PUSHDOWN, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, LOCAL_SEARCH, NAIVE)}
 )
 """Strategy by name, in the order in which ties are decided."""
 
 
-def solve(problem: Problem, strategy: str = BEST, seed: int = 0) -> Plan:
+def solve(
+    problem: Problem,
+    strategy: str = BEST,
+    seed: int = 0,
+    *,
+    capacity: int = NO_CAPACITY,
+    seconds: float = math.inf,
+    nodes: int = NO_NODES,
+) -> Plan:
     """A plan by the named strategy, or by the best of all quick ones that apply; `Plan.strategy` names its maker.
 
-    Raises UnknownStrategyError, UnsupportedProblemError where the strategy cannot keep pinned offsets, and ProblemError
-    where pinned chunks meet; PlanError, where the judge refuses the plan, is a fault of ours.
+    With a `capacity` the first plan that fits is good enough, else the smallest arena is looked for. `seconds` and
+    `nodes` limit the strategies that search; see `Task`. Raises UnknownStrategyError, UnsupportedProblemError where the
+    strategy cannot take the problem, and ProblemError where pinned chunks meet; PlanError, where the judge refuses the
+    plan, is a fault of ours.
     """
+    _check_chains(problem)
     _check_pinned(problem)
     bound = lower_bound(problem)
+    goal = max(bound, capacity) if capacity != NO_CAPACITY else bound
+    task = Task(seed, seconds, nodes, goal)
     best: Plan | None = None
     for solver in _applicable(problem, strategy):
-        plan = _judged(problem, solver, seed, bound)
+        plan = _judged(problem, solver, task, bound, capacity)
         if best is None or plan.arena_bytes < best.arena_bytes:
             best = plan
-        if best.arena_bytes == bound:
+        if best.arena_bytes <= goal:
             break
-    if best is None:
-        raise UnsupportedProblemError(f"strategy {strategy!r} cannot keep pinned offsets; {_pinning()} can")
+    assert best is not None
     return best
 
 
 def _applicable(problem: Problem, strategy: str) -> tuple[Solver, ...]:
-    if strategy != BEST and strategy not in STRATEGIES:
+    if strategy == BEST:
+        return tuple(
+            s for s in STRATEGIES.values() if not _hindrance(problem, s) and len(problem) <= s.traits.most_chunks
+        )
+    if strategy not in STRATEGIES:
         raise UnknownStrategyError(f"no strategy {strategy!r}; there are {', '.join((BEST, *STRATEGIES))}")
-    named = _quick(len(problem)) if strategy == BEST else (STRATEGIES[strategy],)
-    is_pinned = bool((problem.pinned != FREE).any())
-    return tuple(s for s in named if s.supports_pinned or not is_pinned)
+    hindrance = _hindrance(problem, STRATEGIES[strategy])
+    if hindrance:
+        others = ", ".join(s.name for s in STRATEGIES.values() if not _hindrance(problem, s))
+        raise UnsupportedProblemError(f"strategy {strategy!r} cannot take {hindrance}; {others} can")
+    return (STRATEGIES[strategy],)
 
 
-def _quick(count: int) -> tuple[Solver, ...]:
-    return tuple(s for s in STRATEGIES.values() if not (s.quadratic and count >= HUGE))
+def _hindrance(problem: Problem, solver: Solver) -> str:
+    """What of the problem the solver has declared that it cannot take, or ""."""
+    if not solver.traits.pinned and (problem.pinned != FREE).any():
+        return "pinned offsets"
+    if not solver.traits.overwrites and len(problem.src):
+        return "overwrites"
+    if not solver.traits.conflicts and problem.conflicts is not None:
+        return "conflicts in place of lifetimes"
+    return ""
 
 
-def _judged(problem: Problem, solver: Solver, seed: int, bound: int) -> Plan:
-    offset = solver.solve(problem, seed)
-    plan = Plan(offset, arena_bytes(problem, offset), bound, solver.name)
-    fault = check(problem, plan.offset, plan.arena_bytes)
+def _judged(problem: Problem, solver: Solver, task: Task, bound: int, capacity: int) -> Plan:
+    answer = solver.solve(problem, task)
+    arena = arena_bytes(problem, answer.offset)
+    fault = check(problem, answer.offset, arena)
     if fault is not None:
         raise PlanError(f"{solver.name} made a wrong plan ({fault.kind}): {fault.message}")
-    return plan
+    if answer.lower_bound > arena:
+        raise PlanError(f"{solver.name} claims to have proved {answer.lower_bound} bytes, but its arena has {arena}")
+    return Plan(answer.offset, arena, max(bound, answer.lower_bound), solver.name, capacity)
+
+
+def _check_chains(problem: Problem) -> None:
+    if problem.conflicts is None or not len(problem.src):
+        return
+    root = chains(problem).root
+    inside = root[problem.conflicts.one] == root[problem.conflicts.other]
+    if inside.any():
+        pair = int(np.argmax(inside))
+        one, other = problem.conflicts.one[pair], problem.conflicts.other[pair]
+        raise ProblemError(f"chunks {one} and {other} conflict, but belong to one chain of overwrites")
 
 
 def _check_pinned(problem: Problem) -> None:
@@ -75,7 +115,3 @@ def _check_pinned(problem: Problem) -> None:
         raise ProblemError(
             f"pinned chunks (or chunks that overwrite them) {names} need the same bytes at the same time"
         )
-
-
-def _pinning() -> str:
-    return ", ".join(s.name for s in STRATEGIES.values() if s.supports_pinned)

@@ -1,32 +1,70 @@
-"""What a solver is."""
+"""What a solver is: a pure function from a problem and a task to an answer, and what it declares about itself."""
 
+import math
 from typing import Protocol
 
 import numpy as np
+from attrs import field, frozen
 
-from allocator.problem import Column, Problem
+from allocator.problem import Column, Problem, column
+
+NO_NODES = 2**62
+"""A budget of nodes that no search reaches."""
+ANY_COUNT = 2**62
+"""Of chunks: as many as there are."""
+
+
+@frozen
+class Task:
+    """What is asked of a solver besides the problem.
+
+    An arena of `goal` bytes or less is good enough. A search stops when `seconds` are over, or after `nodes` nodes
+    (whatever a strategy counts as one): with nodes alone, same seed, same plan, however fast the machine.
+    """
+
+    seed: int = 0
+    seconds: float = math.inf
+    nodes: int = NO_NODES
+    goal: int = 0
+
+
+@frozen(eq=False)
+class Answer:
+    """Offset of each chunk in bytes (0 for chunks of no bytes), and what the solver itself proved: no arena is smaller.
+
+    `lower_bound` is 0 where a solver proves nothing.
+    """
+
+    offset: Column = field(converter=column)
+    lower_bound: int = 0
+
+
+@frozen
+class Traits:
+    """What a solver can take, all True unless it says otherwise; alignment and padding every solver can.
+
+    `most_chunks`: the portfolio leaves it out of larger problems, for which it would be too slow.
+    """
+
+    pinned: bool = True
+    overwrites: bool = True
+    conflicts: bool = True
+    most_chunks: int = ANY_COUNT
 
 
 class Solver(Protocol):
-    """A pure function from a problem to offsets, and what it declares about itself.
-
-    `quadratic` says that its time grows with the square of the number of chunks.
-    """
+    """One strategy."""
 
     @property
     def name(self) -> str:
         """The name under which a caller asks for it."""
 
     @property
-    def supports_pinned(self) -> bool:
-        """Can it keep pinned offsets?"""
+    def traits(self) -> Traits:
+        """What it can take."""
 
-    @property
-    def quadratic(self) -> bool:
-        """Is it too slow for huge problems?"""
-
-    def solve(self, problem: Problem, seed: int, /) -> Column:
-        """Offset of each chunk in bytes; 0 for chunks of no bytes. Same problem and seed, same offsets."""
+    def solve(self, problem: Problem, task: Task, /) -> Answer:
+        """A plan that keeps the problem. Same problem, seed and nodes (no limit of time), same offsets."""
 
 
 def align_up(offset: int, alignment: int) -> int:

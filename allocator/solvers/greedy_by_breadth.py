@@ -6,6 +6,7 @@ from attrs import frozen
 from allocator.bounds import profile
 from allocator.chains import chains
 from allocator.problem import Column, Problem
+from allocator.solvers.base import Answer, Task, Traits
 from allocator.solvers.placement import place_in_order, roots
 
 
@@ -14,12 +15,11 @@ class GreedyByBreadth:
     """Chains in the order of the largest operator breadth that they live through, then by size. O(n^2)."""
 
     name: str = "greedy_by_breadth"
-    supports_pinned: bool = True
-    quadratic: bool = True
+    traits: Traits = Traits(conflicts=False, most_chunks=20_000)
 
-    def solve(self, problem: Problem, _seed: int = 0) -> Column:
-        """Offset of each chunk in bytes."""
-        return place_in_order(problem, by_breadth(problem))
+    def solve(self, problem: Problem, _task: Task) -> Answer:
+        """Offsets, and no bound."""
+        return Answer(place_in_order(problem, by_breadth(problem)))
 
 
 def by_breadth(problem: Problem) -> list[int]:

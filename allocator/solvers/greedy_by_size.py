@@ -3,7 +3,8 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.problem import Column, Problem
+from allocator.problem import Problem
+from allocator.solvers.base import Answer, Task, Traits
 from allocator.solvers.placement import place_in_order, roots
 
 
@@ -12,12 +13,11 @@ class GreedyBySize:
     """Largest roots first (ties: first to begin), each into the smallest gap that fits. O(n^2)."""
 
     name: str = "greedy_by_size"
-    supports_pinned: bool = True
-    quadratic: bool = True
+    traits: Traits = Traits(conflicts=False, most_chunks=20_000)
 
-    def solve(self, problem: Problem, _seed: int = 0) -> Column:
-        """Offset of each chunk in bytes."""
-        return place_in_order(problem, by_size(problem))
+    def solve(self, problem: Problem, _task: Task) -> Answer:
+        """Offsets, and no bound."""
+        return Answer(place_in_order(problem, by_size(problem)))
 
 
 def by_size(problem: Problem) -> list[int]:

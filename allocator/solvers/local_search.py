@@ -9,7 +9,7 @@ from attrs import define, frozen
 from allocator.bounds import lower_bound
 from allocator.chains import chains
 from allocator.problem import Column, Problem
-from allocator.solvers.base import arena_bytes
+from allocator.solvers.base import Answer, Task, Traits, arena_bytes
 from allocator.solvers.greedy_by_breadth import by_breadth, lives
 from allocator.solvers.greedy_by_size import by_size
 from allocator.solvers.placement import place_in_order
@@ -24,25 +24,24 @@ class LocalSearch:
     """
 
     name: str = "local_search"
-    supports_pinned: bool = True
-    quadratic: bool = True
+    traits: Traits = Traits(conflicts=False, most_chunks=20_000)
     rounds: int = 100
     work: int = 20_000_000
 
-    def solve(self, problem: Problem, seed: int = 0) -> Column:
-        """Offset of each chunk in bytes."""
+    def solve(self, problem: Problem, task: Task) -> Answer:
+        """Offsets, and no bound."""
         order = by_breadth(problem)
         begin, end = lives(problem)
         life = dict(enumerate(zip(begin.tolist(), end.tolist(), strict=True)))
         bound, root = lower_bound(problem), chains(problem).root
-        search = _Search(problem, random.Random(seed), root, life, bound, order, place_in_order(problem, order))
+        search = _Search(problem, random.Random(task.seed), root, life, bound, order, place_in_order(problem, order))
         search.keep(by_size(problem))
         for _ in range(min(self.rounds, self.work // max(len(problem), 1) ** 2)):
             sticking_out = search.sticking_out()
             if not sticking_out:
                 break
             search.keep(search.changed(sticking_out))
-        return search.best
+        return Answer(search.best)
 
 
 @define(eq=False)

@@ -4,8 +4,8 @@ import numpy as np
 from attrs import frozen
 
 from allocator.chains import chains
-from allocator.problem import FREE, Column, Problem
-from allocator.solvers.base import align_up, without_empty
+from allocator.problem import FREE, Problem
+from allocator.solvers.base import Answer, Task, Traits, align_up, without_empty
 
 
 @frozen(eq=False)
@@ -13,11 +13,10 @@ class Naive:
     """Roots one behind the other, in the order of ids, above the last pinned chunk. O(n)."""
 
     name: str = "naive"
-    supports_pinned: bool = True
-    quadratic: bool = False
+    traits: Traits = Traits()
 
-    def solve(self, problem: Problem, _seed: int = 0) -> Column:
-        """Offset of each chunk in bytes."""
+    def solve(self, problem: Problem, _task: Task) -> Answer:
+        """Offsets, and no bound."""
         found = chains(problem)
         is_pinned = problem.pinned != FREE
         top = int((problem.pinned + problem.size)[is_pinned & (problem.size > 0)].max(initial=0))
@@ -25,7 +24,7 @@ class Naive:
         for root in np.flatnonzero((found.root == np.arange(len(problem))) & ~is_pinned).tolist():
             offset[root] = align_up(top, int(problem.alignment[root]))
             top = int(offset[root] + problem.size[root])
-        return without_empty(problem, found.offsets(offset))
+        return Answer(without_empty(problem, found.offsets(offset)))
 
 
 NAIVE = Naive()

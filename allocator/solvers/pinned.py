@@ -4,7 +4,7 @@ import numpy as np
 from attrs import frozen
 
 from allocator.chains import chains
-from allocator.problem import FREE, Column, Problem
+from allocator.problem import FREE, Column, Conflicts, Problem
 from allocator.solvers.base import without_empty
 
 
@@ -24,6 +24,10 @@ def pinned_part(problem: Problem) -> PinnedPart:
     ids = np.flatnonzero(is_in)
     new_id = np.cumsum(is_in) - 1
     kept = is_in[problem.src]
+    conflicts = problem.conflicts
+    if conflicts is not None:
+        both = is_in[conflicts.one] & is_in[conflicts.other]
+        conflicts = Conflicts(new_id[conflicts.one[both]], new_id[conflicts.other[both]])
     part = Problem(
         begin=problem.begin[ids],
         end=problem.end[ids],
@@ -33,5 +37,6 @@ def pinned_part(problem: Problem) -> PinnedPart:
         src=new_id[problem.src[kept]],
         dest=new_id[problem.dest[kept]],
         overwrite_offset=problem.overwrite_offset[kept],
+        conflicts=conflicts,
     )
     return PinnedPart(part, ids, without_empty(part, found.offsets(problem.pinned)[ids]))

@@ -12,7 +12,7 @@ from attrs import define, frozen
 from allocator.chains import chains
 from allocator.freelist import NOBODY, FreeList
 from allocator.problem import Column, Problem
-from allocator.solvers.base import align_up, without_empty
+from allocator.solvers.base import Answer, Task, Traits, align_up, without_empty
 
 _FREE, _ALLOC, _OVERWRITE = range(3)
 
@@ -22,14 +22,13 @@ class Pushdown:
     """O(n log n). The order of the blocks is found before any address is, so offsets cannot be pinned."""
 
     name: str = "pushdown"
-    supports_pinned: bool = False
-    quadratic: bool = False
+    traits: Traits = Traits(pinned=False, conflicts=False)
 
-    def solve(self, problem: Problem, _seed: int = 0) -> Column:
-        """Offset of each chunk in bytes."""
+    def solve(self, problem: Problem, _task: Task) -> Answer:
+        """Offsets, and no bound."""
         found = chains(problem)
         order = _simulate(problem, found.root.tolist())
-        return without_empty(problem, found.offsets(_push_down(problem, found.root, found.offset, order)))
+        return Answer(without_empty(problem, found.offsets(_push_down(problem, found.root, found.offset, order))))
 
 
 PUSHDOWN = Pushdown()

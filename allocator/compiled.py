@@ -1,0 +1,84 @@
+"""The door to numba. A kernel is a plain function on numpy arrays; `compiled` gives its twin in machine code.
+
+Kernels live in `allocator/kernels/` and call only functions of their own module. Nothing is compiled, and numba is not
+even loaded, before the first twin is asked for. Small problems run the plain functions: same source, same results.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
+from types import FunctionType, ModuleType
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_LOGGER = logging.getLogger("allocator")
+
+
+def compiled(kernel: Callable[P, R]) -> Callable[P, R]:
+    """The compiled twin of a kernel: compiled on its first call ever, later loaded from numba's cache on disk."""
+    made: Callable[P, R] = _twin(kernel.__module__, kernel.__name__)
+    return made
+
+
+@cache
+def _twin(module: str, name: str) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        try:
+            with _announced():
+                return getattr(_module(module, True), name)(*args)
+        except OSError:  # kernels open no files: the cache could not be read or written (a full disk)
+            return getattr(_module(module, False), name)(*args)
+
+    return wraps(getattr(import_module(module), name))(call)
+
+
+@cache
+def _module(name: str, cached: bool) -> ModuleType:
+    """A second copy of a module in which each function is a numba dispatcher, so that they call each other compiled."""
+    spec = find_spec(name)
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(name)
+    copy = module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    own = {k: f for k, f in vars(copy).items() if isinstance(f, FunctionType) and f.__module__ == name}
+    for key, function in own.items():
+        setattr(copy, key, _dispatcher(function, cached))
+    return copy
+
+
+def _dispatcher(function: FunctionType, cached: bool) -> Any:
+    numba = import_module("numba")
+    try:
+        return numba.njit(cache=cached, nogil=True)(function)
+    except RuntimeError:  # no folder to keep a cache in: each process compiles anew
+        return numba.njit(nogil=True)(function)
+
+
+@contextmanager
+def _announced() -> Iterator[None]:
+    """Says once a process that compiling takes a while, and only if there is something to compile."""
+    events = import_module("numba.core.event")
+    with events.install_listener("numba:compile", _listener()):
+        yield
+
+
+@cache
+def _listener() -> Any:
+    events = import_module("numba.core.event")
+
+    class Announcer(events.Listener):  # type: ignore[misc,name-defined] # numba has no types
+        said = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.said and event.data["dispatcher"].py_func.__module__.startswith("allocator."):
+                self.said = True
+                _LOGGER.warning("compiling the solvers for this machine; this takes some seconds, once")
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    return Announcer()
