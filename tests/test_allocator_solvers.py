@@ -67,6 +67,8 @@ def test_the_example_of_the_paper_is_planned() -> None:
         "greedy_by_size": 124,
         "greedy_by_breadth": 124,
         "local_search": 124,
+        "interval_move": 124,
+        "best_fit": 160,
         "naive": 234,
     }
     best = solve(paper_example())

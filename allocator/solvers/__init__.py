@@ -12,8 +12,10 @@ from allocator.check import check
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem
 from allocator.solvers.base import NO_NODES, Solver, Task, arena_bytes
+from allocator.solvers.best_fit import BEST_FIT
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
+from allocator.solvers.interval_move import INTERVAL_MOVE
 from allocator.solvers.local_search import LOCAL_SEARCH
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.pinned import pinned_part
@@ -21,7 +23,7 @@ from allocator.solvers.pushdown import PUSHDOWN
 
 BEST = "best"
 STRATEGIES: Mapping[str, Solver] = MappingProxyType(
-    {s.name: s for s in (PUSHDOWN, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, LOCAL_SEARCH, NAIVE)}
+    {s.name: s for s in (PUSHDOWN, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, LOCAL_SEARCH, INTERVAL_MOVE, BEST_FIT, NAIVE)}
 )
 """Strategy by name, in the order in which ties are decided."""
 

@@ -1,0 +1,303 @@
+"""MegEngine's free-list simulator, and the two strategies that run it: push-down and best fit.
+
+The memory queue holds all blocks in address order; no two free ones are neighbours. The free queue holds the free
+blocks by (SIZE, TIE): a treap (Seidel and Aragon 1996) whose priorities are hashes, so it is the same in each run.
+
+A block is WIDTH numbers in one flat array, and is named by the index of the first one. The first block is END: the
+memory queue is a ring that it closes, its LEFT is the root of the treap, and 0 stands for "no block".
+"""
+
+from allocator.kernels.numbers import Numbers
+
+SIZE, TIE, OWNER, BEFORE, BEHIND, LEFT, RIGHT, PRIORITY = range(8)
+WIDTH = 8
+END = 0
+SPARE, TOP = RIGHT, PRIORITY
+"""Fields of END: the first block given back (the next is its BEHIND), and where blocks were never used yet."""
+NOBODY = -1
+"""Owner of a free block; a chunk that is not there."""
+NO_OWNER = -2
+"""Owner of END: no chunk, but not free either."""
+
+
+def clear(blocks: Numbers) -> None:
+    """Makes the queues empty. There must be room for END and all blocks that will be in the memory queue at once."""
+    for at in range(WIDTH):
+        blocks[at] = 0
+    blocks[OWNER], blocks[TOP] = NO_OWNER, WIDTH
+
+
+def insert(blocks: Numbers, behind: int, size: int, owner: int) -> int:
+    """A used block before the block `behind`."""
+    block = blocks[SPARE]
+    if block:
+        blocks[SPARE] = blocks[block + BEHIND]
+    else:
+        block = blocks[TOP]
+        blocks[TOP] = block + WIDTH
+        mixed = (block * 0x45D9F3B) & 0x7FFFFFFF
+        blocks[block + PRIORITY] = ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D) & 0x7FFFFFFF
+    before = blocks[behind + BEFORE]
+    blocks[block + SIZE], blocks[block + OWNER] = size, owner
+    blocks[block + BEFORE], blocks[block + BEHIND] = before, behind
+    blocks[before + BEHIND] = blocks[behind + BEFORE] = block
+    return block
+
+
+def remove(blocks: Numbers, block: int) -> None:
+    """Takes a block out of the memory queue."""
+    before, behind = blocks[block + BEFORE], blocks[block + BEHIND]
+    blocks[before + BEHIND], blocks[behind + BEFORE] = behind, before
+    blocks[block + BEHIND], blocks[SPARE] = blocks[SPARE], block
+
+
+def is_less(blocks: Numbers, one: int, other: int) -> bool:
+    """Whether a block stands before another in the free queue."""
+    first, second = blocks[one + SIZE], blocks[other + SIZE]
+    return first < second or (first == second and blocks[one + TIE] < blocks[other + TIE])
+
+
+def enter(blocks: Numbers, block: int) -> None:
+    """Puts a block into the free queue."""
+    link, priority = LEFT, blocks[block + PRIORITY]
+    below = blocks[link]
+    while below and blocks[below + PRIORITY] > priority:
+        link = below + (RIGHT if is_less(blocks, below, block) else LEFT)
+        below = blocks[link]
+    blocks[link] = block
+    low, high = block + LEFT, block + RIGHT
+    while below:
+        if is_less(blocks, below, block):
+            blocks[low] = below
+            low = below + RIGHT
+            below = blocks[low]
+        else:
+            blocks[high] = below
+            high = below + LEFT
+            below = blocks[high]
+    blocks[low] = blocks[high] = 0
+
+
+def leave(blocks: Numbers, block: int) -> None:
+    """Takes a block out of the free queue."""
+    link = LEFT
+    while blocks[link] != block:
+        above = blocks[link]
+        link = above + (RIGHT if is_less(blocks, above, block) else LEFT)
+    low, high = blocks[block + LEFT], blocks[block + RIGHT]
+    while low and high:
+        if blocks[low + PRIORITY] > blocks[high + PRIORITY]:
+            blocks[link] = low
+            link = low + RIGHT
+            low = blocks[link]
+        else:
+            blocks[link] = high
+            link = high + LEFT
+            high = blocks[link]
+    blocks[link] = low + high
+
+
+def smallest(blocks: Numbers, size: int) -> int:
+    """The first block of the free queue that has at least `size` bytes, or 0."""
+    found, block = 0, blocks[LEFT]
+    while block:
+        if blocks[block + SIZE] >= size:
+            found, block = block, blocks[block + LEFT]
+        else:
+            block = blocks[block + RIGHT]
+    return found
+
+
+def largest(blocks: Numbers) -> int:
+    """The last block of a free queue that is not empty."""
+    block = blocks[LEFT]
+    while blocks[block + RIGHT]:
+        block = blocks[block + RIGHT]
+    return block
+
+
+def release(blocks: Numbers, block: int) -> None:
+    """Frees a used block and merges it with free neighbours. The result is younger than every free block."""
+    behind, before = blocks[block + BEHIND], blocks[block + BEFORE]
+    if blocks[behind + OWNER] == NOBODY:
+        blocks[block + SIZE] += blocks[behind + SIZE]
+        leave(blocks, behind)
+        remove(blocks, behind)
+    if blocks[before + OWNER] == NOBODY:
+        blocks[block + SIZE] += blocks[before + SIZE]
+        leave(blocks, before)
+        remove(blocks, before)
+    blocks[END + TIE] += 1
+    blocks[block + TIE], blocks[block + OWNER] = blocks[END + TIE], NOBODY
+    enter(blocks, block)
+
+
+def alloc(blocks: Numbers, owner: int, size: int) -> int:
+    """The smallest free block that is large enough, split; else the largest one, grown; else a new one at the end."""
+    block = smallest(blocks, size)
+    if not block:
+        if not blocks[LEFT]:
+            return insert(blocks, END, size, owner)
+        block = largest(blocks)
+    leave(blocks, block)
+    rest = blocks[block + SIZE] - size
+    blocks[block + SIZE], blocks[block + OWNER] = size, owner
+    if rest > 0:
+        release(blocks, insert(blocks, blocks[block + BEHIND], rest, owner))
+    return block
+
+
+def overwrite(blocks: Numbers, block: int, offset: int, owner: int, size: int) -> None:
+    """Passes bytes [offset, offset + size) of a used block to `owner`; what lies before and behind becomes free."""
+    rest = blocks[block + SIZE] - offset - size
+    blocks[block + SIZE], blocks[block + OWNER] = size, owner
+    if offset:
+        release(blocks, insert(blocks, block, offset, owner))
+    if rest:
+        release(blocks, insert(blocks, blocks[block + BEHIND], rest, owner))
+
+
+def used_before(blocks: Numbers, block: int) -> int:
+    """Owner of the nearest used block before this one, or NOBODY."""
+    near = blocks[block + BEFORE]
+    if blocks[near + OWNER] == NOBODY:
+        near = blocks[near + BEFORE]
+    return max(blocks[near + OWNER], NOBODY)
+
+
+def used_behind(blocks: Numbers, block: int) -> int:
+    """Owner of the nearest used block behind this one, or NOBODY."""
+    near = blocks[block + BEHIND]
+    if blocks[near + OWNER] == NOBODY:
+        near = blocks[near + BEHIND]
+    return max(blocks[near + OWNER], NOBODY)
+
+
+def order_blocks(
+    begin: Numbers, end: Numbers, size: Numbers, root: Numbers, dest: Numbers, at: Numbers, freed: Numbers,
+    blocks: Numbers, held: Numbers, lower: Numbers, upper: Numbers, behind: Numbers,
+) -> None:  # fmt: skip
+    """Push-down's first half: runs the free list over the rows of a `Timeline`.
+
+    Gives the used neighbours of each root when it was allocated, and in `behind` all roots from the lowest to the
+    highest (`behind[len(begin)]` is the lowest, NOBODY ends it): a newcomer goes right behind the root of its neighbour
+    below. Chains that are alive together then stand there as they stand in memory.
+    """
+    clear(blocks)
+    head, ended = len(begin), 0
+    behind[head] = NOBODY
+    for row in range(len(begin)):
+        while ended < len(freed) and end[freed[ended]] <= begin[row]:
+            release(blocks, held[freed[ended]])
+            ended += 1
+        if dest[row] != NOBODY:
+            held[row] = held[dest[row]]
+            overwrite(blocks, held[row], at[row], row, size[row])
+            continue
+        held[row] = alloc(blocks, row, size[row])
+        lower[row], upper[row] = used_before(blocks, held[row]), used_behind(blocks, held[row])
+        link = head if lower[row] == NOBODY else root[lower[row]]
+        behind[row], behind[link] = behind[link], row
+
+
+def sink(
+    size: Numbers, alignment: Numbers, root: Numbers, inner: Numbers,
+    lower: Numbers, upper: Numbers, behind: Numbers, offset: Numbers,
+) -> None:  # fmt: skip
+    """Push-down's second half: each chain as low as the order lets it; one sweep from the lowest root to the highest.
+
+    A root lies above what was below it when it came, and above newcomers that slid in below its chain since.
+    """
+    for row in range(len(size)):
+        offset[row] = 0
+    row = behind[len(size)]
+    while row != NOBODY:
+        least, below, above = offset[row], lower[row], upper[row]
+        if below != NOBODY:
+            least = max(least, offset[root[below]] + inner[below] + size[below])
+        offset[row] = -(-least // alignment[row]) * alignment[row]
+        if above != NOBODY:
+            top = offset[row] + size[row] - inner[above]
+            offset[root[above]] = max(offset[root[above]], top)
+        row = behind[row]
+    for row in range(len(size)):
+        if root[row] != row:
+            offset[row] = offset[root[row]] + inner[row]
+
+
+def release_at(blocks: Numbers, block: int, cell: int) -> None:
+    """Best fit's `release`: TIE is the address of a block, SIZE the bytes from its first cell on, 0 if it has none.
+
+    Only blocks with such bytes stand in the free queue. END's address is where the arena ends.
+    """
+    behind, before = blocks[block + BEHIND], blocks[block + BEFORE]
+    if blocks[behind + OWNER] == NOBODY:
+        if blocks[behind + SIZE]:
+            leave(blocks, behind)
+        remove(blocks, behind)
+    if blocks[before + OWNER] == NOBODY:
+        if blocks[before + SIZE]:
+            leave(blocks, before)
+        blocks[block + TIE] = blocks[before + TIE]
+        remove(blocks, before)
+    start = -(-blocks[block + TIE] // cell) * cell
+    blocks[block + SIZE] = max(blocks[blocks[block + BEHIND] + TIE] - start, 0)
+    blocks[block + OWNER] = NOBODY
+    if blocks[block + SIZE]:
+        enter(blocks, block)
+
+
+def cut_at(blocks: Numbers, block: int, address: int, size: int, owner: int, cell: int) -> None:
+    """Gives `owner` bytes [address, address + size) of a block that is in no queue but the memory queue."""
+    behind, start = blocks[block + BEHIND], blocks[block + TIE]
+    blocks[block + TIE], blocks[block + OWNER] = address, owner
+    if start < address:
+        gap = insert(blocks, block, 0, owner)
+        blocks[gap + TIE] = start
+        release_at(blocks, gap, cell)
+    if address + size < blocks[behind + TIE]:
+        rest = insert(blocks, behind, 0, owner)
+        blocks[rest + TIE] = address + size
+        release_at(blocks, rest, cell)
+
+
+def alloc_at(blocks: Numbers, owner: int, size: int, alignment: int, cell: int) -> int:
+    """The smallest free block in which the chunk fits where it is aligned, split; else a new one at the end.
+
+    Where alignments differ, a block that could just hold it may be passed over for one that is sure to.
+    """
+    block = smallest(blocks, size)
+    if block:
+        address = -(-blocks[block + TIE] // alignment) * alignment
+        if address + size > blocks[blocks[block + BEHIND] + TIE]:
+            block = smallest(blocks, size + alignment - cell)
+    if block:
+        leave(blocks, block)
+    else:
+        block = insert(blocks, END, 0, owner)
+        blocks[block + TIE] = blocks[END + TIE]
+    address = -(-blocks[block + TIE] // alignment) * alignment
+    if blocks[block + BEHIND] == END:
+        blocks[END + TIE] = max(blocks[END + TIE], -(-(address + size) // cell) * cell)
+    cut_at(blocks, block, address, size, owner, cell)
+    return block
+
+
+def place_best_fit(
+    begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, dest: Numbers, at: Numbers, freed: Numbers,
+    cell: int, blocks: Numbers, held: Numbers, offset: Numbers,
+) -> None:  # fmt: skip
+    """Best fit over the rows of a `Timeline`: offsets. `cell` divides the alignment of each root."""
+    clear(blocks)
+    ended = 0
+    for row in range(len(begin)):
+        while ended < len(freed) and end[freed[ended]] <= begin[row]:
+            release_at(blocks, held[freed[ended]], cell)
+            ended += 1
+        if dest[row] == NOBODY:
+            held[row] = alloc_at(blocks, row, size[row], alignment[row], cell)
+            offset[row] = blocks[held[row] + TIE]
+        else:
+            held[row] = held[dest[row]]
+            offset[row] = offset[dest[row]] + at[row]
+            cut_at(blocks, held[row], offset[row], size[row], row, cell)

@@ -1,0 +1,148 @@
+"""MegEngine's INTERVAL_MOVE: inserts a unit where the peak rises least, and moves up what is in the way.
+
+Units come in the order of insertion. Those that are placed stand in `order` by address; units that are alive together
+keep their order in it for ever, as moves only push up. `load` is the height of the tallest pile that stands on a unit
+once all slack between its units is squeezed out. So with `size` bytes put into a gap that begins at `floor`, the peak
+has to be floor + size + the tallest pile above the gap, and need not be more.
+"""
+
+from allocator.kernels.numbers import Numbers
+
+FITS = -1
+"""Instead of a rise of the peak, where nothing has to move. Better than a rise of 0."""
+
+
+def meet(begin: Numbers, end: Numbers, one: int, other: int) -> bool:
+    """Whether two units are alive together."""
+    return begin[one] < end[other] and begin[other] < end[one]
+
+
+def find_gaps(
+    begin: Numbers, end: Numbers, size: Numbers, address: Numbers, order: Numbers, unit: int,
+    met: Numbers, floor: Numbers,
+) -> int:  # fmt: skip
+    """Lists what a unit meets in address order, and where the space below each of them begins; gives their number.
+
+    The first `unit` places of `order` are in use, as units enter by number. floor[that number] is where all ends.
+    """
+    count, top = 0, 0
+    for place in range(unit):
+        other = order[place]
+        if meet(begin, end, unit, other):
+            met[count], floor[count] = other, top
+            count += 1
+            top = max(top, address[other] + size[other])
+    floor[count] = top
+    return count
+
+
+def best_floor(
+    want: int, peak: int, size: Numbers, address: Numbers, load: Numbers, met: Numbers, floor: Numbers, count: int
+) -> int:
+    """Where the gap begins that a unit of `want` bytes goes to: the tightest that fits, else the one that raises the
+    peak least, and of those the one that others have to move up least for; the lowest of equals.
+    """
+    found, pile = floor[count], 0
+    spare = peak - found - want
+    best, cost = (FITS, spare) if spare >= 0 else (-spare, -spare)
+    for k in range(count - 1, -1, -1):
+        pile = max(pile, load[met[k]] + size[met[k]])
+        spare = address[met[k]] - floor[k] - want
+        if spare < -want:
+            continue
+        rise = FITS if spare >= 0 else max(floor[k] + want + pile - peak, 0)
+        if rise < best or (rise == best and abs(spare) <= cost):
+            found, best, cost = floor[k], rise, abs(spare)
+    return found
+
+
+def enter(address: Numbers, order: Numbers, unit: int) -> int:
+    """Sorts a unit in by its address, below others at the same address; gives its place."""
+    place = unit
+    while place and address[order[place - 1]] >= address[unit]:
+        order[place] = order[place - 1]
+        place -= 1
+    order[place] = unit
+    return place
+
+
+def add_load(
+    begin: Numbers, end: Numbers, size: Numbers, load: Numbers, order: Numbers, place: int, count: int, grown: Numbers
+) -> None:
+    """Finds the load of the unit at `place`, and what it adds to the loads of those below it; highest first."""
+    unit = order[place]
+    load[unit] = 0
+    for above in range(place + 1, count):
+        other = order[above]
+        if meet(begin, end, unit, other):
+            load[unit] = max(load[unit], load[other] + size[other])
+    grown[unit] = 1
+    for at in range(place, -1, -1):
+        upper = order[at]
+        if not grown[upper]:
+            continue
+        grown[upper] = 0
+        pile = load[upper] + size[upper]
+        for below in range(at):
+            lower = order[below]
+            if load[lower] < pile and meet(begin, end, upper, lower):
+                load[lower], grown[lower] = pile, 1
+
+
+def push_up(
+    begin: Numbers, end: Numbers, size: Numbers, address: Numbers, order: Numbers, place: int, count: int,
+    moved: Numbers,
+) -> int:  # fmt: skip
+    """Moves up what the unit at `place` lies in the way of, and what that meets in turn; gives the highest end."""
+    top = address[order[place]] + size[order[place]]
+    moved[order[place]] = 1
+    for at in range(place, count):
+        lower = order[at]
+        if not moved[lower]:
+            if address[lower] >= top:
+                break
+            continue
+        moved[lower] = 0
+        reach = address[lower] + size[lower]
+        top = max(top, reach)
+        for above in range(at + 1, count):
+            upper = order[above]
+            if address[upper] < reach and meet(begin, end, lower, upper):
+                address[upper], moved[upper] = reach, 1
+    return top
+
+
+def sort_again(address: Numbers, order: Numbers, count: int) -> None:
+    """Puts `order` right after moves. Insertion: few units have changed places."""
+    for place in range(1, count):
+        unit, at = order[place], place
+        while at and address[order[at - 1]] > address[unit]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = unit
+
+
+def insert_units(
+    begin: Numbers, end: Numbers, size: Numbers, address: Numbers, order: Numbers,
+    load: Numbers, met: Numbers, floor: Numbers, marks: Numbers,
+) -> None:  # fmt: skip
+    """Inserts all units; `marks` is all 0, before and after. O(n^2) where few units move at once."""
+    peak = 0
+    for unit in range(len(begin)):
+        count = find_gaps(begin, end, size, address, order, unit, met, floor)
+        address[unit] = best_floor(size[unit], peak, size, address, load, met, floor, count)
+        place = enter(address, order, unit)
+        add_load(begin, end, size, load, order, place, unit + 1, marks)
+        peak = max(peak, push_up(begin, end, size, address, order, place, unit + 1, marks))
+        sort_again(address, order, unit + 1)
+
+
+def settle(begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, order: Numbers, address: Numbers) -> None:
+    """Addresses anew, from the order alone: each unit as low as what it meets below it and its alignment allow."""
+    for place in range(len(begin)):
+        unit, least = order[place], 0
+        for below in range(place):
+            other = order[below]
+            if address[other] + size[other] > least and meet(begin, end, unit, other):
+                least = address[other] + size[other]
+        address[unit] = -(-least // alignment[unit]) * alignment[unit]

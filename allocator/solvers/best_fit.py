@@ -1,0 +1,34 @@
+"""MegEngine's BEST_FIT: a heap of real addresses. The smallest free block that fits is split, else the arena grows."""
+
+import numpy as np
+from attrs import frozen
+
+from allocator.kernels.freelist import WIDTH, place_best_fit
+from allocator.problem import Problem
+from allocator.solvers.base import Answer, Task, Traits
+from allocator.solvers.runner import Runner
+from allocator.solvers.timeline import timeline
+
+
+@frozen(eq=False)
+class BestFit:
+    """O(n log n). It places chunks as they begin and knows of no later ones, so offsets cannot be pinned."""
+
+    name: str = "best_fit"
+    traits: Traits = Traits(pinned=False, conflicts=False)
+
+    def solve(self, problem: Problem, _task: Task) -> Answer:
+        """Offsets, and no bound."""
+        line = timeline(problem)
+        count = len(line.ids)
+        run = Runner.of(count)
+        begin, end, size, alignment, dest, at, freed = run.numbers(
+            line.begin, line.end, line.size, line.alignment, line.dest, line.at, line.freed
+        )
+        blocks, held, offset = run.zeros(WIDTH * (2 * count + 2), count, count)
+        cell = int(np.gcd.reduce(line.alignment[line.root])) if count else 1
+        run.kernel(place_best_fit)(begin, end, size, alignment, dest, at, freed, cell, blocks, held, offset)
+        return Answer(line.offsets(problem, offset))
+
+
+BEST_FIT = BestFit()

@@ -1,0 +1,88 @@
+"""The chunks of a problem by time, in an order that their ids do not decide."""
+
+import numpy as np
+from attrs import field, frozen
+
+from allocator.chains import Chains, chains
+from allocator.kernels.freelist import NOBODY
+from allocator.kernels.numbers import Numbers
+from allocator.problem import Column, Problem, column
+
+
+@frozen(eq=False)
+class Timeline:
+    """Row k stands for chunk ids[k]; chunks of no bytes have no row.
+
+    Rows stand by the tick in which they begin; in a tick overwriters come last, then the longest-lived and the largest
+    come first. `root` is the row of the root of a chain, `inner` where the row lies in the root's bytes; `dest` is what
+    it overwrites (or NOBODY), from byte `at` on. `freed` names the rows that nothing overwrites, first to end first.
+    """
+
+    ids: Column = field(converter=column)
+    begin: Column = field(converter=column)
+    end: Column = field(converter=column)
+    size: Column = field(converter=column)
+    alignment: Column = field(converter=column)
+    root: Column = field(converter=column)
+    inner: Column = field(converter=column)
+    dest: Column = field(converter=column)
+    at: Column = field(converter=column)
+    freed: Column = field(converter=column)
+
+    def offsets(self, problem: Problem, by_row: Numbers) -> Column:
+        """A column of the problem from one of the rows; 0 for the chunks of no bytes."""
+        made = np.zeros(len(problem), np.int64)
+        made[self.ids] = np.array(by_row)
+        return made
+
+
+def timeline(problem: Problem) -> Timeline:
+    """Sorts the chunks. O(n log n)."""
+    found = chains(problem)
+    ids = _in_order(problem, found)
+    row = np.full(len(problem) + 1, NOBODY)
+    row[ids] = np.arange(len(ids))
+    dest, at = np.full(len(problem), NOBODY), np.zeros(len(problem), np.int64)
+    dest[problem.src], at[problem.src] = row[problem.dest], problem.overwrite_offset
+    end = problem.end[ids]
+    is_freed = np.ones(len(ids), bool)
+    is_freed[dest[ids[dest[ids] != NOBODY]]] = False
+    by_end = np.argsort(end, kind="stable")
+    return Timeline(
+        ids=ids,
+        begin=problem.begin[ids],
+        end=end,
+        size=problem.size[ids],
+        alignment=problem.alignment[ids],
+        root=row[found.root[ids]],
+        inner=found.offset[ids],
+        dest=dest[ids],
+        at=at[ids],
+        freed=by_end[is_freed[by_end]],
+    )
+
+
+def _in_order(problem: Problem, found: Chains) -> Column:
+    """Ids of the chunks that have bytes, row by row."""
+    ids = np.flatnonzero(problem.size > 0)
+    begin, end, size = problem.begin[ids], problem.end[ids], problem.size[ids]
+    if not len(problem.src):
+        return ids[np.lexsort((problem.alignment[ids], -size, -end, begin))]
+    overwrites = found.root[ids] != ids
+    return ids[np.lexsort((_rank(problem, found)[ids], -size, -end, overwrites, begin))]
+
+
+def _rank(problem: Problem, found: Chains) -> Column:
+    """A number for each chunk that is smaller the earlier its root would stand; equal chains differ by id alone.
+
+    What a chain does later decides where its root alone does not; the sum of hashes over its members stands for it.
+    """
+    mark = np.zeros(len(problem), np.uint64)
+    for values in (problem.begin, problem.end, problem.size, found.offset):
+        mark = (mark + values.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mark ^= mark >> np.uint64(29)
+    total = np.zeros(len(problem), np.uint64)
+    np.add.at(total, found.root, mark)
+    rank = np.empty(len(problem), np.int64)
+    rank[np.lexsort((total, problem.alignment, -problem.size, -problem.end, problem.begin))] = np.arange(len(problem))
+    return rank[found.root]
