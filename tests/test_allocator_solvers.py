@@ -69,6 +69,7 @@ def test_the_example_of_the_paper_is_planned() -> None:
         "local_search": 124,
         "interval_move": 124,
         "best_fit": 160,
+        "strip_packing_bestfit": 138,
         "naive": 234,
     }
     best = solve(paper_example())

@@ -12,11 +12,6 @@ FITS = -1
 """Instead of a rise of the peak, where nothing has to move. Better than a rise of 0."""
 
 
-def meet(begin: Numbers, end: Numbers, one: int, other: int) -> bool:
-    """Whether two units are alive together."""
-    return begin[one] < end[other] and begin[other] < end[one]
-
-
 def find_gaps(
     begin: Numbers, end: Numbers, size: Numbers, address: Numbers, order: Numbers, unit: int,
     met: Numbers, floor: Numbers,
@@ -28,7 +23,7 @@ def find_gaps(
     count, top = 0, 0
     for place in range(unit):
         other = order[place]
-        if meet(begin, end, unit, other):
+        if begin[unit] < end[other] and begin[other] < end[unit]:
             met[count], floor[count] = other, top
             count += 1
             top = max(top, address[other] + size[other])
@@ -71,22 +66,41 @@ def add_load(
 ) -> None:
     """Finds the load of the unit at `place`, and what it adds to the loads of those below it; highest first."""
     unit = order[place]
-    load[unit] = 0
+    load[unit], grown[unit] = 0, 1
+    low, high = begin[unit], end[unit]
     for above in range(place + 1, count):
         other = order[above]
-        if meet(begin, end, unit, other):
+        if begin[other] < high and low < end[other]:
             load[unit] = max(load[unit], load[other] + size[other])
-    grown[unit] = 1
+            low, high = rest(begin, end, other, low, high)
     for at in range(place, -1, -1):
-        upper = order[at]
-        if not grown[upper]:
-            continue
-        grown[upper] = 0
-        pile = load[upper] + size[upper]
-        for below in range(at):
-            lower = order[below]
-            if load[lower] < pile and meet(begin, end, upper, lower):
-                load[lower], grown[lower] = pile, 1
+        if grown[order[at]]:
+            grown[order[at]] = 0
+            pass_load(begin, end, size, load, order, at, grown)
+
+
+def rest(begin: Numbers, end: Numbers, unit: int, low: int, high: int) -> tuple[int, int]:
+    """What is left to look at of the ticks [low, high) behind a unit that lies in the way. Where it covers a part at
+    either end, it stands for all that lies farther away there; so nobody is looked at by many.
+    """
+    if begin[unit] <= low:
+        return end[unit], high
+    return low, (begin[unit] if end[unit] >= high else high)
+
+
+def pass_load(
+    begin: Numbers, end: Numbers, size: Numbers, load: Numbers, order: Numbers, place: int, grown: Numbers
+) -> None:
+    """Tells those right below the unit at `place` what they carry; marks those that carry more than before."""
+    unit = order[place]
+    pile, low, high = load[unit] + size[unit], begin[unit], end[unit]
+    while place and low < high:
+        place -= 1
+        other = order[place]
+        if begin[other] < high and low < end[other]:
+            if load[other] < pile:
+                load[other], grown[other] = pile, 1
+            low, high = rest(begin, end, other, low, high)
 
 
 def push_up(
@@ -97,18 +111,22 @@ def push_up(
     top = address[order[place]] + size[order[place]]
     moved[order[place]] = 1
     for at in range(place, count):
-        lower = order[at]
-        if not moved[lower]:
-            if address[lower] >= top:
-                break
+        unit = order[at]
+        if not moved[unit] and address[unit] >= top:
+            break
+        if not moved[unit]:
             continue
-        moved[lower] = 0
-        reach = address[lower] + size[lower]
+        moved[unit] = 0
+        reach, low, high = address[unit] + size[unit], begin[unit], end[unit]
         top = max(top, reach)
         for above in range(at + 1, count):
-            upper = order[above]
-            if address[upper] < reach and meet(begin, end, lower, upper):
-                address[upper], moved[upper] = reach, 1
+            other = order[above]
+            if low >= high:
+                break
+            if begin[other] < high and low < end[other]:
+                if address[other] < reach:
+                    address[other], moved[other] = reach, 1
+                low, high = rest(begin, end, other, low, high)
     return top
 
 
@@ -140,9 +158,12 @@ def insert_units(
 def settle(begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, order: Numbers, address: Numbers) -> None:
     """Addresses anew, from the order alone: each unit as low as what it meets below it and its alignment allow."""
     for place in range(len(begin)):
-        unit, least = order[place], 0
-        for below in range(place):
+        unit, least, below = order[place], 0, place
+        low, high = begin[unit], end[unit]
+        while below and low < high:
+            below -= 1
             other = order[below]
-            if address[other] + size[other] > least and meet(begin, end, unit, other):
-                least = address[other] + size[other]
+            if begin[other] < high and low < end[other]:
+                least = max(least, address[other] + size[other])
+                low, high = rest(begin, end, other, low, high)
         address[unit] = -(-least // alignment[unit]) * alignment[unit]

@@ -20,10 +20,23 @@ from allocator.solvers.local_search import LOCAL_SEARCH
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.pinned import pinned_part
 from allocator.solvers.pushdown import PUSHDOWN
+from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
 BEST = "best"
 STRATEGIES: Mapping[str, Solver] = MappingProxyType(
-    {s.name: s for s in (PUSHDOWN, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, LOCAL_SEARCH, INTERVAL_MOVE, BEST_FIT, NAIVE)}
+    {
+        s.name: s
+        for s in (
+            PUSHDOWN,
+            GREEDY_BY_SIZE,
+            GREEDY_BY_BREADTH,
+            LOCAL_SEARCH,
+            INTERVAL_MOVE,
+            BEST_FIT,
+            STRIP_PACKING_BESTFIT,
+            NAIVE,
+        )
+    }
 )
 """Strategy by name, in the order in which ties are decided."""
 

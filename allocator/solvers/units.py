@@ -1,13 +1,12 @@
 """Chains of overwrites as rigid units: the bytes of the root, for as long as one of the chain lives."""
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from allocator.chains import Chains, chains
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem, column
 from allocator.solvers.base import without_empty
-from allocator.solvers.placement import roots
 
 
 @frozen(eq=False)
@@ -24,6 +23,17 @@ class Units:
     alignment: Column = field(converter=column)
     chains: Chains
 
+    def in_order(self, order: Column) -> "Units":
+        """The same units, numbered anew: unit k is what unit order[k] was."""
+        return evolve(
+            self,
+            ids=self.ids[order],
+            begin=self.begin[order],
+            end=self.end[order],
+            size=self.size[order],
+            alignment=self.alignment[order],
+        )
+
     def offsets(self, problem: Problem, by_unit: Numbers) -> Column:
         """A column of the problem from one of the units; 0 for chunks of no bytes."""
         made = np.zeros(len(problem), np.int64)
@@ -31,13 +41,11 @@ class Units:
         return without_empty(problem, self.chains.offsets(made))
 
 
-def longest_first(problem: Problem) -> Units:
-    """The longest-lived units first; of those the earliest, then the largest. Ids decide between equals only."""
+def units(problem: Problem) -> Units:
+    """The units of a problem, by id."""
     found = chains(problem)
     used = problem.size > 0
     end = problem.end.copy()
     np.maximum.at(end, found.root[used], problem.end[used])
-    ids = roots(problem)
-    begin, size, alignment = problem.begin[ids], problem.size[ids], problem.alignment[ids]
-    order = np.lexsort((alignment, -size, begin, begin - end[ids]))
-    return Units(ids[order], begin[order], end[ids[order]], size[order], alignment[order], found)
+    ids = np.flatnonzero(used & (found.root == np.arange(len(problem))))
+    return Units(ids, problem.begin[ids], end[ids], problem.size[ids], problem.alignment[ids], found)

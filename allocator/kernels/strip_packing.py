@@ -1,0 +1,145 @@
+"""Best-fit strip packing over offset lines: the skyline of what is placed, always worked on where it is lowest.
+
+A line is a range of ticks over which the skyline is level; it is named by its first tick. `tree` is a tournament over
+ticks (node k stands above nodes 2 k and 2 k + 1, the leaves are the second half): the least height of a line that
+begins below a node, NOTHING where none does. `until` is where a line ends; `since` is the line that ends in a tick.
+Neighbouring lines differ in height.
+"""
+
+from allocator.kernels.numbers import Numbers
+
+NOTHING = 2**62
+"""The height of a line that is not there, or beyond the first or last tick; the rank and end of a unit that is not."""
+
+
+def set_height(tree: Numbers, line: int, height: int) -> None:
+    """Gives a line a height, or takes it away."""
+    node = len(tree) // 2 + line
+    tree[node] = height
+    while node > 1:
+        node //= 2
+        tree[node] = min(tree[2 * node], tree[2 * node + 1])
+
+
+def lowest(tree: Numbers) -> int:
+    """The first of the lowest lines."""
+    node = 1
+    while node < len(tree) // 2:
+        node = 2 * node + (tree[2 * node] != tree[node])
+    return node - len(tree) // 2
+
+
+def raise_line(tree: Numbers, until: Numbers, since: Numbers, line: int, end: int, height: int) -> None:
+    """Makes [line, end) a line of that height and joins it with neighbours of the same height."""
+    leaf, last = len(tree) // 2, len(since) - 1
+    while end < last and tree[leaf + end] == height:
+        set_height(tree, end, NOTHING)
+        end = until[end]
+    if line > 0 and tree[leaf + since[line]] == height:
+        set_height(tree, line, NOTHING)
+        line = since[line]
+    set_height(tree, line, height)
+    until[line], since[end] = end, line
+
+
+def lift(tree: Numbers, until: Numbers, since: Numbers, line: int) -> None:
+    """Lifts a line to its lower neighbour."""
+    leaf, end = len(tree) // 2, until[line]
+    left = tree[leaf + since[line]] if line > 0 else NOTHING
+    right = tree[leaf + end] if end < len(since) - 1 else NOTHING
+    raise_line(tree, until, since, line, end, min(left, right))
+
+
+def put(tree: Numbers, until: Numbers, since: Numbers, line: int, begin: int, end: int, top: int) -> None:
+    """Raises the part [begin, end) of a line; what is left of it on either side stays."""
+    height, last = tree[len(tree) // 2 + line], until[line]
+    if end < last:
+        set_height(tree, end, height)
+        until[end], since[last] = last, end
+    if line < begin:
+        until[line], since[begin] = begin, line
+    raise_line(tree, until, since, begin, end, top)
+
+
+def summarize(best: Numbers, nearest: Numbers, farthest: Numbers, node: int) -> None:
+    """What the units below a node have in all."""
+    one, other = 2 * node, 2 * node + 1
+    best[node] = min(best[one], best[other])
+    nearest[node] = min(nearest[one], nearest[other])
+    farthest[node] = max(farthest[one], farthest[other])
+
+
+def plant(end: Numbers, rank: Numbers, best: Numbers, nearest: Numbers, farthest: Numbers) -> None:
+    """Grows the tree of the waiting units, by their begins: the least rank, first and last end below a node."""
+    leaf = len(best) // 2
+    for unit in range(leaf):
+        best[leaf + unit], nearest[leaf + unit], farthest[leaf + unit] = NOTHING, NOTHING, 0
+    for unit in range(len(end)):
+        best[leaf + unit], nearest[leaf + unit], farthest[leaf + unit] = rank[unit], end[unit], end[unit]
+    for node in range(leaf - 1, 0, -1):
+        summarize(best, nearest, farthest, node)
+
+
+def drop(best: Numbers, nearest: Numbers, farthest: Numbers, unit: int) -> None:
+    """Takes out a unit that has been placed."""
+    node = len(best) // 2 + unit
+    best[node], nearest[node], farthest[node] = NOTHING, NOTHING, 0
+    while node > 1:
+        node //= 2
+        summarize(best, nearest, farthest, node)
+
+
+def least_below(best: Numbers, nearest: Numbers, farthest: Numbers, root: int, until: int, found: int) -> int:
+    """The least rank of the units below a node that end by `until`, if it is below `found`; else `found`."""
+    node = root
+    while True:
+        is_left_out = best[node] >= found or nearest[node] > until
+        if not is_left_out and farthest[node] > until:
+            node = 2 * node
+            continue
+        if not is_left_out:
+            found = best[node]
+        while node != root and node % 2:
+            node //= 2
+        if node == root:
+            return found
+        node += 1
+
+
+def least_fitting(best: Numbers, nearest: Numbers, farthest: Numbers, start: int, stop: int, until: int) -> int:
+    """The least rank of the waiting units [start, stop) that end by `until`, or NOTHING."""
+    found, low, high = NOTHING, start + len(best) // 2, stop + len(best) // 2
+    while low < high:
+        if low % 2:
+            found = least_below(best, nearest, farthest, low, until, found)
+            low += 1
+        if high % 2:
+            high -= 1
+            found = least_below(best, nearest, farthest, high, until, found)
+        low, high = low // 2, high // 2
+    return found
+
+
+def pack_strip(
+    begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, rank: Numbers, unit_of: Numbers, first: Numbers,
+    best: Numbers, nearest: Numbers, farthest: Numbers, tree: Numbers, until: Numbers, since: Numbers, offset: Numbers,
+) -> None:  # fmt: skip
+    """Offsets of units that are given by their first tick; those that begin in tick t start with number first[t].
+
+    Ticks go from 0 to len(since) - 1, the last end. `unit_of` tells a unit by its rank; least ranks are placed first.
+    """
+    for node in range(len(tree)):
+        tree[node] = NOTHING
+    plant(end, rank, best, nearest, farthest)
+    raise_line(tree, until, since, 0, len(since) - 1, 0)
+    while best[1] < NOTHING:
+        line = lowest(tree)
+        last = until[line]
+        found = least_fitting(best, nearest, farthest, first[line], first[last], last)
+        if found == NOTHING:
+            lift(tree, until, since, line)
+            continue
+        unit = unit_of[found]
+        offset[unit] = -(-tree[1] // alignment[unit]) * alignment[unit]
+        put(tree, until, since, line, begin[unit], end[unit], offset[unit] + size[unit])
+        drop(best, nearest, farthest, unit)

@@ -1,0 +1,50 @@
+"""Strip packing by best fit (Sekiyama et al. 2018, "Profile-guided memory optimization"; Pisarchyk and Lee 2020)."""
+
+import numpy as np
+from attrs import frozen
+
+from allocator.kernels.strip_packing import pack_strip
+from allocator.problem import Column, Problem
+from allocator.solvers.base import Answer, Task, Traits
+from allocator.solvers.runner import Runner
+from allocator.solvers.units import Units, units
+
+
+@frozen(eq=False)
+class StripPackingBestfit:
+    """At the lowest place, of what fits between its higher neighbours, the longest-lived; of those the largest.
+
+    Mostly near O(n log n). What lies below is never looked at again, so offsets cannot be pinned.
+    """
+
+    name: str = "strip_packing_bestfit"
+    traits: Traits = Traits(pinned=False, conflicts=False)
+
+    def solve(self, problem: Problem, _task: Task) -> Answer:
+        """Offsets, and no bound."""
+        found = units(problem)
+        found = found.in_order(np.lexsort((found.alignment, found.begin, -found.size, found.begin - found.end)))
+        by_begin = np.argsort(found.begin, kind="stable")
+        offset = np.zeros(len(by_begin), np.int64)
+        if len(by_begin):
+            offset[by_begin] = _packed(found.in_order(by_begin), by_begin)
+        return Answer(found.offsets(problem, offset))
+
+
+def _packed(found: Units, rank: Column) -> Column:
+    """Offsets of units that stand by their begin and are to be preferred by rank; there is one at least."""
+    count = len(rank)
+    ticks, tick = np.unique(np.concatenate((found.begin, found.end)), return_inverse=True)
+    run = Runner.of(count)
+    begin, end, size, alignment = run.numbers(tick[:count], tick[count:], found.size, found.alignment)
+    ranks, unit_of, first = run.numbers(rank, np.argsort(rank), np.searchsorted(found.begin, ticks))
+    leaves, lines = 1 << count.bit_length(), 1 << len(ticks).bit_length()
+    best, nearest, farthest, tree = run.zeros(2 * leaves, 2 * leaves, 2 * leaves, 2 * lines)
+    until, since, offset = run.zeros(len(ticks), len(ticks), count)
+    run.kernel(pack_strip)(
+        begin, end, size, alignment, ranks, unit_of, first, best, nearest, farthest, tree, until, since, offset
+    )
+    return np.array(offset)
+
+
+STRIP_PACKING_BESTFIT = StripPackingBestfit()
