@@ -1,0 +1,49 @@
+"""Which chunks may share no byte: pairs, from lifetimes or from conflicts. Chunks of no bytes meet nobody."""
+
+import numpy as np
+from attrs import field, frozen
+
+from allocator.problem import Column, Problem, column
+
+
+@frozen(eq=False)
+class Meetings:
+    """Chunk one[k] and chunk other[k] meet; each pair stands once. Chunks of one chain may be among them."""
+
+    one: Column = field(converter=column)
+    other: Column = field(converter=column)
+
+    def __len__(self) -> int:
+        return len(self.one)
+
+
+def count_meetings(problem: Problem) -> int:
+    """How many there are. O(n log n)."""
+    if problem.conflicts is not None:
+        return len(problem.conflicts)
+    ids, behind = _behind(problem)
+    return int((behind - np.arange(1, len(ids) + 1)).sum())
+
+
+def meetings(problem: Problem) -> Meetings:
+    """All of them: the memory that this takes is told by `count_meetings`."""
+    if problem.conflicts is not None:
+        one, other = problem.conflicts.one, problem.conflicts.other
+        both = (problem.size[one] > 0) & (problem.size[other] > 0)
+        return Meetings(one[both], other[both])
+    ids, behind = _behind(problem)
+    first = np.arange(1, len(ids) + 1)
+    counts = behind - first
+    one = np.repeat(np.arange(len(ids)), counts)
+    other = np.arange(len(one)) + np.repeat(first - np.cumsum(counts) + counts, counts)
+    return Meetings(ids[one], ids[other])
+
+
+def _behind(problem: Problem) -> tuple[Column, Column]:
+    """The chunks with bytes by their begin, and for each the place of the first that begins when it has ended.
+
+    It meets all in between, and of those before it just the ones in whose range it stands.
+    """
+    ids = np.flatnonzero(problem.size > 0)
+    ids = ids[np.argsort(problem.begin[ids], kind="stable")]
+    return ids, np.searchsorted(problem.begin[ids], problem.end[ids])

@@ -1,0 +1,107 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allocator.chains import chains
+from allocator.check import check
+from allocator.problem import FREE, NO_CAPACITY, Column, Conflicts, Problem, column
+from allocator.solvers.base import arena_bytes
+from allocator.solvers.placer import Placer
+from allocator.solvers.runner import Runner
+from tests.strategies import problems
+
+
+def meet(problem: Problem, one: int, other: int) -> bool:
+    """May the two chunks share no byte?"""
+    if not problem.size[one] or not problem.size[other]:
+        return False
+    if problem.conflicts is None:
+        return bool(problem.begin[one] < problem.end[other] and problem.begin[other] < problem.end[one])
+    pairs = set(zip(problem.conflicts.one.tolist(), problem.conflicts.other.tolist(), strict=True))
+    return (one, other) in pairs or (other, one) in pairs
+
+
+def placed_by_trying(problem: Problem, order: list[int]) -> list[int]:
+    """The rule of best-gap placement, offset by offset: a gap is a run of offsets at which the chain meets nobody."""
+    found = chains(problem)
+    root, inner = found.root.tolist(), found.offset.tolist()
+    offset: dict[int, int] = {}
+    highest = int(problem.size.sum() + problem.alignment.sum() + problem.pinned.max(initial=0)) + 1
+
+    def is_free(chunk: int, at: int) -> bool:
+        rivals = (r for r in offset if root[r] != root[chunk] and meet(problem, chunk, r))
+        return all(at + problem.size[chunk] <= offset[r] or offset[r] + problem.size[r] <= at for r in rivals)
+
+    for r in sorted(order, key=lambda r: problem.pinned[r] == FREE):
+        members = [c for c in range(len(problem)) if root[c] == r and problem.size[c]]
+        at = int(problem.pinned[r]) if problem.pinned[r] != FREE else -1
+        if at < 0:
+            runs: list[list[int]] = []
+            for tried in range(highest):
+                if all(is_free(c, tried + inner[c]) for c in members):
+                    if not runs or runs[-1][-1] != tried - 1:
+                        runs.append([])
+                    runs[-1].append(tried)
+            starts = [-(-run[0] // int(problem.alignment[r])) * int(problem.alignment[r]) for run in runs]
+            spare = [run[-1] - start for run, start in zip(runs, starts, strict=True)]
+            closed = [k for k in range(len(runs) - 1) if spare[k] >= 0]
+            at = starts[min(closed, key=lambda k: (spare[k], k)) if closed else -1]
+        offset |= {c: at + inner[c] for c in members}
+    return [offset.get(c, 0) for c in range(len(problem))]
+
+
+@st.composite
+def ordered(draw: st.DrawFn, max_chunks: int = 10) -> tuple[Problem, list[int]]:
+    """A problem, with conflicts or without, some pinned chunks that meet nobody, and an order of its roots."""
+    problem = draw(problems(max_chunks=max_chunks, max_size=6))
+    root = chains(problem).root
+    pairs = [(a, b) for a in range(len(problem)) for b in range(a) if root[a] != root[b]]
+    pairs = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    conflicts = draw(st.sampled_from([None, Conflicts([a for a, _ in pairs], [b for _, b in pairs])]))
+    order = draw(st.permutations([r for r in range(len(problem)) if root[r] == r and problem.size[r]]))
+    pinned = np.full(len(problem), FREE)
+    for step, r in enumerate(order[: draw(st.integers(0, 2))]):
+        pinned[r] = step * 64
+    columns = (problem.begin, problem.end, problem.size, problem.alignment, pinned)
+    overwrites = (problem.src, problem.dest, problem.overwrite_offset)
+    return Problem(*columns, *overwrites, conflicts), draw(st.permutations(order))
+
+
+def offsets_of(problem: Problem, order: list[int], is_plain: bool) -> Column:
+    placer = Placer.of(problem, Runner(is_plain))
+    return placer.offsets(placer.place(placer.bodies(column(order))))
+
+
+@given(ordered())
+@settings(max_examples=150)
+def test_a_placer_takes_the_gap_that_trying_every_offset_finds(drawn: tuple[Problem, list[int]]) -> None:
+    problem, order = drawn
+    found = offsets_of(problem, order, True)
+    assert found.tolist() == placed_by_trying(problem, order)
+    assert check(problem, found, arena_bytes(problem, found)) is None
+
+
+@given(ordered(max_chunks=30))
+@settings(max_examples=40)
+def test_compiled_and_plain_place_alike(drawn: tuple[Problem, list[int]]) -> None:
+    assert np.array_equal(offsets_of(*drawn, True), offsets_of(*drawn, False))
+
+
+@given(ordered(max_chunks=20), st.booleans(), st.data())
+@settings(max_examples=60)
+def test_the_rest_of_an_order_is_placed_as_if_all_were(
+    drawn: tuple[Problem, list[int]], is_plain: bool, data: st.DataObject
+) -> None:
+    placer = Placer.of(drawn[0], Runner(is_plain))
+    order = placer.bodies(column(drawn[1]))
+    (numbers,), (offset,) = placer.runner.numbers(np.array(order)), placer.runner.zeros(len(placer))
+    arena = placer.place_rest(numbers, 0, NO_CAPACITY, offset)
+    whole = np.array(offset)
+    assert arena == int((whole + placer.size).max(initial=0))
+    for kept in (data.draw(st.integers(0, len(order))), len(order)):
+        assert placer.place_rest(numbers, kept, NO_CAPACITY, offset) == arena
+        assert np.array(offset).tolist() == whole.tolist()
+    assert placer.place_rest(numbers, 0, arena, offset) == arena
+    assert np.array(offset).tolist() == whole.tolist()
+    if arena:
+        assert placer.place_rest(numbers, 0, arena - 1, offset) == arena
