@@ -50,6 +50,14 @@ class BudgetError(EngineError, MemoryError):
         self.excess = required - available
 
 
+class UndecidedError(EngineError):
+    """No plan within the capacity was found, and none was proved to be impossible."""
+
+
+class PlanRefusedError(EngineError, ValueError):
+    """A plan from elsewhere that breaks a rule of its problem."""
+
+
 class KernelError(EngineError, RuntimeError):
     """A kernel failed while the network ran; the message names its operator."""
 

@@ -99,7 +99,7 @@ def test_pinned_offsets_leave_push_down_out_of_best() -> None:
 
 def test_pinned_chunks_that_meet_are_named() -> None:
     meeting = Problem([0, 0, 0], [1, 1, 1], [4, 8, 8], [1] * 3, [FREE, 0, 4])
-    with pytest.raises(ProblemError, match="1 and 2 need the same bytes"):
+    with pytest.raises(ProblemError, match=r"chunk 1 and chunk 2 \(or what overwrites them\) need the same bytes"):
         solve(meeting)
 
 

@@ -17,7 +17,7 @@ REPORTED = {
     *("workspace_bytes", "strategy", "status", "peak_tensors"),
 }
 MEASURED = {"outputs_equal", "static_seconds", "dynamic_seconds"}
-SOLVED = {"file", "buffers", "arena_bytes", "lower_bound", "strategy", "status", "seconds", "offsets"}
+SOLVED = {"file", "buffers", "arena_bytes", "lower_bound", "strategy", "status", "seconds", "offsets", "gap"}
 
 
 @pytest.fixture(scope="module")

@@ -126,7 +126,5 @@ def _check_pinned(problem: Problem) -> None:
     part = pinned_part(problem)
     fault = check(part.problem, part.offset, arena_bytes(part.problem, part.offset))
     if fault is not None:
-        names = " and ".join(str(part.ids[c]) for c in fault.chunks)
-        raise ProblemError(
-            f"pinned chunks (or chunks that overwrite them) {names} need the same bytes at the same time"
-        )
+        names = " and ".join(f"chunk {part.ids[c]}" for c in fault.chunks)
+        raise ProblemError(f"pinned {names} (or what overwrites them) need the same bytes at the same time")

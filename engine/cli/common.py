@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,8 @@ STRATEGY_CHOICES = (BEST, *STRATEGIES)
 
 _DIGITS = 9
 """Of the largest integer that an option takes."""
+_DURATION = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h|)\s*", re.ASCII)
+_SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def add_model(parser: ArgumentParser) -> None:
@@ -147,6 +150,14 @@ def size(text: str) -> int:
         return parse_bytes(text)
     except OptionError as error:
         raise ArgumentTypeError(str(error)) from error
+
+
+def duration(text: str) -> float:
+    """Seconds, from a text such as 10s, 500ms, 2m, 1h, or a plain number of seconds."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ArgumentTypeError(f"{text[:40]!r} is no duration; write for example 10s, 500ms or 2m")
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 def _named(text: str, example: str) -> tuple[str, str]:

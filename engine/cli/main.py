@@ -10,23 +10,28 @@ from typing import NoReturn
 
 from allocator.errors import AllocatorError, PlanError
 from engine.cli import compare, plan, run, solve, trace
-from engine.errors import BudgetError, EngineError, JudgeError, OptionError
+from engine.errors import BudgetError, EngineError, JudgeError, OptionError, PlanRefusedError, UndecidedError
 from ops.errors import OpError
 
-OK, ERROR, USAGE, NO_FIT, REFUSED, INTERRUPTED = 0, 1, 2, 3, 5, 130
-"""Done; failed; asked wrongly; larger than the budget; a judge refused or outputs differ; stopped by the user."""
+OK, ERROR, USAGE, NO_FIT, UNDECIDED, REFUSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+"""Done; failed; asked wrongly; larger than the budget; no plan within the capacity, and no proof that there is none; a
+judge refused or outputs differ; stopped by the user."""
 
 
 class UsageError(Exception):
     """A command line that cannot be understood."""
 
 
-_EPILOG = "exit codes: 0 done, 1 failed, 2 asked wrongly, 3 larger than the budget, 5 a judge refused or outputs differ"
+_EPILOG = (
+    "exit codes: 0 done, 1 failed, 2 asked wrongly, 3 larger than the budget or the capacity, 4 no plan within the "
+    "capacity found and no proof that there is none, 5 a judge refused a plan or outputs differ"
+)
 _FORESEEN = (UsageError, EngineError, OpError, AllocatorError, OSError, MemoryError, KeyboardInterrupt)
 _CODES: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
     ((UsageError, OptionError), USAGE),
     ((BudgetError,), NO_FIT),
-    ((JudgeError, PlanError), REFUSED),
+    ((UndecidedError,), UNDECIDED),
+    ((JudgeError, PlanError, PlanRefusedError), REFUSED),
     ((KeyboardInterrupt,), INTERRUPTED),
 )
 

@@ -1,7 +1,9 @@
-"""`arenaplan solve`: place the buffers of a MiniMalloc CSV."""
+"""`arenaplan solve`: place the buffers of a file, or check where somebody else has placed them."""
 
+import argparse
 import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,84 +11,194 @@ import numpy as np
 from attrs import evolve
 
 from allocator.errors import FormatError, ProblemError
-from allocator.io import minimalloc
-from allocator.io.files import write_whole
-from allocator.problem import FREE, Plan, Problem
-from allocator.solvers import solve
-from engine.cli.common import add_json, add_solving, positive, print_json
-from engine.errors import BudgetError
+from allocator.io import formats
+from allocator.io.formats import READERS, WRITERS
+from allocator.io.instance import LARGEST, Instance, in_names, pinned
+from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, Status
+from allocator.solvers import BEST
+from engine.cli.common import STRATEGY_CHOICES, add_json, count, duration, positive, print_json, size
+from engine.cli.contest import Contest, Entry, compete, ratio, table, timed_solve, to_json
+from engine.cli.validation import validated
+from engine.errors import BudgetError, OptionError, UndecidedError
 
-NAME, HELP = "solve", "place the buffers of a MiniMalloc CSV"
+NAME, HELP = "solve", "place the buffers of a file"
+ALL = "all"
+_ITSELF = Path()
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Options of this subcommand."""
-    parser.add_argument("file", metavar="FILE.csv", type=Path, help="buffers with lifetimes, in MiniMalloc's format")
+    parser.add_argument("file", metavar="FILE", type=Path, help="buffers with lifetimes, such as MiniMalloc's CSV")
+    parser.add_argument("--pinned", action="store_true", help="keep the offsets that FILE gives")
     parser.add_argument(
         "--alignment", metavar="BYTES", type=positive, default=1, help="of every buffer at least (default 1)"
     )
-    parser.add_argument("--pinned", action="store_true", help="keep the offsets that the file gives")
-    add_solving(parser)
-    parser.add_argument("-o", "--output", metavar="OUT.csv", type=Path, help="write the buffers with their offsets")
+    parser.add_argument("--padding", metavar="BYTES", type=count, default=0, help="behind each buffer (default 0)")
+    _add_search(parser)
+    _add_files(parser)
     add_json(parser)
+
+
+def _add_search(parser: ArgumentParser) -> None:
+    suppressed: Any = argparse.SUPPRESS
+    parser.add_argument(
+        "--strategy",
+        choices=(*STRATEGY_CHOICES, ALL),
+        default=BEST,
+        help="how offsets are found (default best); all runs every strategy and compares them",
+    )
+    parser.add_argument(
+        "--capacity",
+        "--budget",
+        metavar="SIZE",
+        type=size,
+        default=NO_CAPACITY,
+        help='most bytes of the arena, such as "8 MiB"; the first plan that fits is good enough',
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="TIME",
+        dest="seconds",
+        type=duration,
+        default=suppressed,
+        help="of strategies that search, such as 10s, 500ms or 2m",
+    )
+    parser.add_argument(
+        "--nodes",
+        metavar="N",
+        type=positive,
+        default=suppressed,
+        help="most steps of strategies that search: with a seed the same plan on every machine",
+    )
+    parser.add_argument("--seed", metavar="N", type=count, default=0, help="of everything random (default 0)")
+
+
+def _add_files(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--from",
+        "--format",
+        dest="source",
+        metavar="FORMAT",
+        choices=tuple(READERS),
+        default="",
+        help=f"format of FILE, by default the one that the file suggests: {', '.join(READERS)}",
+    )
+    parser.add_argument("-o", "--output", metavar="OUT", type=Path, help="write the buffers with their offsets")
+    parser.add_argument(
+        "--to",
+        metavar="FORMAT",
+        choices=tuple(WRITERS),
+        default="",
+        help=f"format of OUT, by default the one that its name suggests: {', '.join(WRITERS)}",
+    )
+    parser.add_argument(
+        "--validate",
+        metavar="PLAN",
+        type=Path,
+        nargs="?",
+        const=_ITSELF,
+        help="place nothing; check the offsets in PLAN, or in FILE itself, and say which rule they break",
+    )
 
 
 def run(arguments: Namespace) -> int:
     """Prints the size of the arena, and the offsets where they are asked for."""
-    given, ids = _read(arguments.file, arguments.pinned)
-    problem = evolve(given, alignment=np.maximum(given.alignment, arguments.alignment))
-    begin = time.perf_counter()
-    plan = solve(problem, arguments.strategy, arguments.seed)
-    elapsed = time.perf_counter() - begin
-    _fit(plan, arguments.budget)
+    given = formats.read(arguments.file, arguments.source)
+    problem = _asked(given, arguments)
+    contest = _contest(given, problem, arguments)
+    plan, seconds = contest.winner.plan, contest.winner.seconds
+    is_contest = len(contest.entries) + len(contest.passed_over) > 1
+    if is_contest and not arguments.json:
+        print(table(contest), flush=True)
+    _check_fit(plan)
     if arguments.output is not None:
-        write_whole(arguments.output, minimalloc.render(problem, ids, plan.offset).encode())
-    told = _told(arguments, len(problem), plan, elapsed)
+        aligned = evolve(given.problem, alignment=problem.alignment)
+        formats.write(arguments.output, evolve(given, problem=aligned, offset=plan.offset), arguments.to)
+    told = _told(str(arguments.file), plan, seconds)
     if arguments.json:
-        print_json(told | {"offsets": dict(zip(ids, plan.offset.tolist(), strict=True))})
+        more = {"strategies": to_json(contest)} if is_contest else {}
+        print_json(told | more | {"offsets": dict(zip(given.ids, plan.offset.tolist(), strict=True))})
     else:
         print(_text(told), end="")
     return 0
 
 
-def _read(path: Path, pinned: bool) -> tuple[Problem, tuple[str, ...]]:
+def _asked(given: Instance, arguments: Namespace) -> Problem:
+    """The problem in the file, with what the options ask for on top of it."""
     try:
-        problem, ids = minimalloc.read(path, pinned=pinned)
+        problem = pinned(given) if arguments.pinned else given.problem
+        if arguments.pinned and (problem.pinned == FREE).all():
+            raise FormatError("no buffer has an offset that it could be pinned to")
+        is_root = np.ones(len(problem), bool)
+        is_root[problem.src] = False
+        wanted = np.where(is_root, arguments.alignment, 1)
+        if (problem.alignment * wanted.astype(float) >= LARGEST).any():
+            raise OptionError(f"an alignment of {arguments.alignment} bytes on top of those of the file is too large")
+        padding = np.where(is_root & (problem.size > 0), arguments.padding, 0)
+        return evolve(problem, alignment=np.lcm(problem.alignment, wanted), size=problem.size + padding)
     except (FormatError, ProblemError) as error:
-        raise type(error)(f"{path}: {error}") from error
-    if pinned and (problem.pinned == FREE).all():
-        raise FormatError(f"{path}: no buffer has an offset that it could be pinned to")
-    return problem, ids
+        raise type(error)(f"{arguments.file}: {in_names(str(error), given.ids)}") from error
 
 
-def _told(arguments: Namespace, buffers: int, plan: Plan, elapsed: float) -> dict[str, Any]:
-    return {
-        "file": str(arguments.file),
-        "buffers": buffers,
+def _contest(given: Instance, problem: Problem, arguments: Namespace) -> Contest:
+    """One entry, but for --strategy all."""
+    if arguments.validate is not None:
+        return Contest((_judged(given, problem, arguments),), ())
+    limits = {"capacity": arguments.capacity}
+    limits |= {name: getattr(arguments, name) for name in ("seconds", "nodes") if name in arguments}
+    try:
+        if arguments.strategy == ALL:
+            return compete(problem, arguments.seed, limits)
+        return Contest((timed_solve(problem, arguments.strategy, arguments.seed, limits),), ())
+    except ProblemError as error:
+        raise ProblemError(f"{arguments.file}: {in_names(str(error), given.ids)}") from error
+
+
+def _judged(given: Instance, problem: Problem, arguments: Namespace) -> Entry:
+    begin = time.perf_counter()
+    source, offset = arguments.file, given.offset
+    if arguments.validate != _ITSELF:
+        source = arguments.validate
+        offset = formats.read_offsets(source, given)
+    plan = validated(given, problem, offset, source, arguments.capacity)
+    return Entry(plan, time.perf_counter() - begin)
+
+
+def _check_fit(plan: Plan) -> None:
+    arena, capacity, bound = plan.arena_bytes, plan.capacity, plan.lower_bound
+    needs = f"the arena needs {arena} bytes, {capacity} are available: {arena - capacity} bytes too much"
+    if plan.status is Status.INFEASIBLE:
+        raise BudgetError(f"{needs}; no plan fits, as the lower bound is {bound} bytes", arena, capacity)
+    if plan.status is Status.UNKNOWN:
+        raise UndecidedError(f"{needs}; the lower bound is {bound} bytes, so another plan may fit: none was found")
+
+
+def _told(file: str, plan: Plan, seconds: float) -> dict[str, Any]:
+    told = {
+        "file": file,
+        "buffers": len(plan.offset),
         "arena_bytes": plan.arena_bytes,
         "lower_bound": plan.lower_bound,
+        "gap": ratio(plan) - 1,
         "strategy": plan.strategy,
         "status": plan.status,
-        "seconds": elapsed,
+        "seconds": seconds,
     }
+    return told if plan.capacity == NO_CAPACITY else told | {"capacity": plan.capacity}
 
 
-def _text(told: dict[str, Any]) -> str:
+def _text(told: Mapping[str, Any]) -> str:
     arena, bound = told["arena_bytes"], told["lower_bound"]
     gap = "nothing to place"
     if bound:
-        over = f"arena is {arena / bound - 1:.2%} above; the bound may be unattainable"
+        over = f"arena is {told['gap']:.2%} above; the bound may be unattainable"
         gap = "met: no arena is smaller" if arena == bound else over
-    return (
-        f"{told['file']}: {told['buffers']} buffers\n"
-        f"  arena        {arena} B   strategy {told['strategy']}, {told['status']}\n"
-        f"  lower bound  {bound} B   {gap}\n"
-        f"  time         {told['seconds']:.3f} s\n"
-    )
-
-
-def _fit(plan: Plan, budget: int) -> None:
-    if plan.arena_bytes > budget:
-        excess = plan.arena_bytes - budget
-        message = f"the arena needs {plan.arena_bytes} bytes, {budget} are available: {excess} bytes too much"
-        raise BudgetError(message, plan.arena_bytes, budget)
+    lines = [
+        f"{told['file']}: {told['buffers']} buffers",
+        f"  arena        {arena} B   strategy {told['strategy']}, {told['status']}",
+        f"  lower bound  {bound} B   {gap}",
+        f"  time         {told['seconds']:.3f} s",
+    ]
+    if "capacity" in told:
+        lines.insert(2, f"  capacity     {told['capacity']} B   {told['capacity'] - arena} bytes are left")
+    return "\n".join((*lines, ""))

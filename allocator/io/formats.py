@@ -1,0 +1,148 @@
+"""All file formats by name: what can be read and written, and what a file name suggests."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from allocator.errors import AllocatorError, FormatError
+from allocator.io import (
+    c_header,
+    idealloc_csv,
+    idealloc_plc,
+    megengine_intervals,
+    megengine_record,
+    minimalloc,
+    tflm,
+    usage_records,
+)
+from allocator.io.files import write_whole
+from allocator.io.idealloc_csv import Kind
+from allocator.io.instance import Instance, decoded, shown
+from allocator.problem import FREE, Column, column
+
+Reader = Callable[[bytes], Instance]
+Writer = Callable[[Instance], bytes]
+
+MINIMALLOC = "minimalloc"
+USAGE_RECORDS = "usage-records"
+TFLM = "tflm"
+
+
+def _read_minimalloc(content: bytes) -> Instance:
+    return minimalloc.parse(decoded(content))
+
+
+def _write_minimalloc(instance: Instance) -> bytes:
+    return minimalloc.render(instance).encode()
+
+
+READERS: Mapping[str, Reader] = MappingProxyType(
+    {
+        MINIMALLOC: _read_minimalloc,
+        "megengine": megengine_intervals.parse,
+        "megengine-json": megengine_record.parse,
+        "idealloc-plc": idealloc_plc.parse,
+        **{f"idealloc-{kind}": partial(idealloc_csv.parse, kind=kind) for kind in Kind},
+        USAGE_RECORDS: usage_records.parse,
+    }
+)
+"""By name, what makes an instance of the content of a file."""
+WRITERS: Mapping[str, Writer] = MappingProxyType(
+    {
+        MINIMALLOC: _write_minimalloc,
+        "megengine": megengine_intervals.render,
+        "megengine-json": megengine_record.render,
+        "idealloc-plc": idealloc_plc.render,
+        **{f"idealloc-{kind}": partial(idealloc_csv.render, kind=kind) for kind in Kind},
+        USAGE_RECORDS: usage_records.render,
+        TFLM: tflm.render_metadata,
+        "tflm-c": tflm.render_struct,
+        "c-header": c_header.render,
+    }
+)
+"""By name, what makes the content of a file of an instance."""
+_BY_SUFFIX: Mapping[str, str] = MappingProxyType(
+    {
+        ".csv": MINIMALLOC,
+        ".txt": "megengine",
+        ".json": "megengine-json",
+        ".plc": "idealloc-plc",
+        ".bin": TFLM,
+        ".c": "tflm-c",
+        ".h": "c-header",
+    }
+)
+
+
+def read(path: Path, name: str = "") -> Instance:
+    """The instance in a file, in the format of that name, or in the one that the file itself suggests.
+
+    Raises FormatError, ProblemError and UnsupportedProblemError, which name the file, and OSError.
+    """
+    content = path.read_bytes()
+    with _naming(path):
+        return _parse(content, name or suggested(path, content))
+
+
+def read_offsets(path: Path, instance: Instance, name: str = "") -> Column:
+    """The offsets that a plan in a file gives the buffers of an instance, by their ids; FREE where it gives none.
+
+    A plan whose buffers are called 0, 1, 2 ... speaks of them in the order of the instance. Raises as `read` does.
+    """
+    content = path.read_bytes()
+    with _naming(path):
+        found = name or suggested(path, content)
+        if found == TFLM:
+            offset = tflm.parse_metadata(content)
+            return _matched(tuple(map(str, range(len(offset)))), offset, instance)
+        plan = _parse(content, found)
+        return _matched(plan.ids, plan.offset, instance)
+
+
+def write(path: Path, instance: Instance, name: str = "") -> None:
+    """Writes an instance whole or not at all, in the format of that name, or in the one that the file name suggests.
+
+    Raises UnsupportedProblemError where the format cannot hold it, FormatError, and OSError.
+    """
+    with _naming(path):
+        content = WRITERS[name or _BY_SUFFIX.get(path.suffix.lower(), MINIMALLOC)](instance)
+    write_whole(path, content)
+
+
+def suggested(path: Path, content: bytes) -> str:
+    """The format to read a file in: by its name, and by the header of a table."""
+    found = _BY_SUFFIX.get(path.suffix.lower(), MINIMALLOC)
+    if found == MINIMALLOC and b"first_op" in content.partition(b"\n")[0]:
+        return USAGE_RECORDS
+    return found
+
+
+def _parse(content: bytes, name: str) -> Instance:
+    if name not in READERS:
+        raise FormatError(f"{name} is a format without lifetimes; buffers are read from {', '.join(READERS)}")
+    return READERS[name](content)
+
+
+def _matched(ids: tuple[str, ...], offset: Column, instance: Instance) -> Column:
+    row = {name: i for i, name in enumerate(instance.ids)}
+    if not row.keys() >= set(ids) and ids == tuple(map(str, range(len(ids)))):
+        row = {str(i): i for i in range(len(instance.ids))}
+    strangers = [name for name in ids if name not in row]
+    if strangers:
+        raise FormatError(f"places a buffer {shown(strangers[0])} that is not in the problem")
+    found = np.full(len(instance.ids), FREE)
+    found[[row[name] for name in ids]] = offset
+    return column(found)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors name the file."""
+    try:
+        yield
+    except AllocatorError as error:
+        raise type(error)(f"{path}: {error}") from error

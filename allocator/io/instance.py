@@ -1,0 +1,130 @@
+"""What a file says: buffers with names, and where they lie if it says that too."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from allocator.errors import FormatError, ProblemError, UnsupportedProblemError
+from allocator.problem import FREE, Column, Problem, column
+
+LARGEST = 2**62
+"""Every size, tick and offset in a file is below this."""
+_SHOWN = 40
+_CHUNK = re.compile(r"\bchunk (\d+)")
+
+
+def _names(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(ids)
+
+
+@frozen(eq=False)
+class Gaps:
+    """Chunk chunk[k] is not alive in the ticks [begin[k], end[k]) of its lifetime."""
+
+    chunk: Column = field(converter=column, factory=tuple)
+    begin: Column = field(converter=column, factory=tuple)
+    end: Column = field(converter=column, factory=tuple)
+
+    def __len__(self) -> int:
+        return len(self.chunk)
+
+
+@frozen(eq=False)
+class Instance:
+    """Chunk i is called ids[i] and lies at offset[i], where the file says so, else FREE.
+
+    `hint[i]` is an offset that somebody would like it to have, or FREE; nobody here looks at it. Where there are
+    `gaps`, the conflicts of the problem say what they mean.
+    """
+
+    problem: Problem
+    ids: tuple[str, ...] = field(converter=_names)
+    offset: Column = field(converter=column)
+    hint: Column = field(converter=column)
+    gaps: Gaps = Gaps()
+
+    @offset.default
+    def _lies_nowhere(self) -> Column:
+        return np.full(len(self.problem), FREE)
+
+    @hint.default
+    def _likes_nothing(self) -> Column:
+        return np.full(len(self.problem), FREE)
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of the smallest arena that holds what lies somewhere."""
+        lies = (self.offset != FREE) & (self.problem.size > 0)
+        return int((self.offset + self.problem.size)[lies].max(initial=0))
+
+    def __attrs_post_init__(self) -> None:
+        if len(self.ids) != len(self.problem):
+            raise FormatError(f"{len(self.ids)} ids for {len(self.problem)} chunks")
+        if len(set(self.ids)) != len(self.ids):
+            double = next(name for name, times in Counter(self.ids).items() if times > 1)
+            raise FormatError(f"two buffers have the id {shown(double)}")
+
+
+def named_problem(ids: Sequence[str], **columns: Any) -> Problem:
+    """A problem whose errors speak of buffers by their ids. Raises ProblemError."""
+    try:
+        return Problem(**columns)
+    except ProblemError as error:
+        raise ProblemError(in_names(str(error), ids)) from error
+
+
+def pinned(instance: Instance) -> Problem:
+    """The problem with what the file says of offsets as fixed positions; overwriters lie where their roots do."""
+    fixed = instance.offset.copy()
+    fixed[instance.problem.src] = FREE
+    try:
+        return evolve(instance.problem, pinned=fixed)
+    except ProblemError as error:
+        raise ProblemError(in_names(str(error), instance.ids)) from error
+
+
+def in_names(message: str, ids: Sequence[str]) -> str:
+    """A message that speaks of buffers by their ids, where it spoke of chunks by number."""
+    return _CHUNK.sub(lambda found: f"buffer {shown(ids[int(found[1])])}", message)
+
+
+def shown(text: str) -> str:
+    """A text from a file as a message shows it: in quotes, and not longer than a line can bear."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+
+
+def decoded(content: bytes) -> str:
+    """Raises FormatError for what is no UTF-8 text."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FormatError("is no UTF-8 text") from error
+
+
+def check_holds(instance: Instance, title: str, can: Iterable[str] = ()) -> None:
+    """Raises UnsupportedProblemError where the problem has what a format (`title`) cannot hold.
+
+    `can` names what it can hold: overwrites, alignments, gaps.
+    """
+    problem = instance.problem
+    has = {
+        "overwrites": len(problem.src) > 0,
+        "alignments": bool((problem.alignment != 1).any()),
+        "gaps": problem.conflicts is not None,
+    }
+    lost = [what for what, is_there in has.items() if is_there and what not in can]
+    if lost:
+        raise UnsupportedProblemError(f"{title} cannot hold {' and '.join(lost)}")
+
+
+def check_placed(instance: Instance, title: str) -> None:
+    """Raises UnsupportedProblemError where a buffer has no offset yet."""
+    nowhere = np.flatnonzero((instance.offset == FREE) & (instance.problem.size > 0))
+    if len(nowhere):
+        raise UnsupportedProblemError(
+            f"{title} holds offsets, but buffer {shown(instance.ids[int(nowhere[0])])} has none"
+        )

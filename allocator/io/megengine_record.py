@@ -1,0 +1,123 @@
+"""MegEngine's StaticMemoryInfo.json (visable_data_set.cpp, static_mem_record.cpp), read and written.
+
+All values are texts. A chunk has a lifetime (half-open), addresses, and the id of the *root* of the chain of
+overwrites that it belongs to, or -1. Chunks of weights lie elsewhere; they are left out.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from attrs import frozen
+
+from allocator.chains import chains
+from allocator.errors import FormatError, UnsupportedProblemError
+from allocator.io.instance import LARGEST, Instance, check_holds, check_placed, decoded, named_problem, shown
+from allocator.problem import FREE
+
+MOST_TICKS = 10**7
+"""The file has an entry for each tick."""
+_TITLE = "StaticMemoryInfo.json"
+_NO_DEST = "-1"
+_NUMBERS = ("time_begin", "time_end", "logic_addr_begin", "logic_addr_end")
+
+
+@frozen
+class _Chunk:
+    name: str
+    root: str
+    begin: int
+    end: int
+    low: int
+    high: int
+
+
+def parse(content: bytes) -> Instance:
+    """Chunks and where they lie. Raises FormatError, which names chunk and field, and ProblemError."""
+    found = [_chunk(name, fields) for name, fields in _chunks(content) if fields.get("type") != "weight_mem"]
+    ids = [chunk.name for chunk in found]
+    row = {name: i for i, name in enumerate(ids)}
+    pairs = [(row[src.name], row[dest.name], src.low - dest.low) for dest, src in _overwrites(found)]
+    problem = named_problem(
+        ids,
+        begin=[c.begin for c in found],
+        end=[c.end for c in found],
+        size=[c.high - c.low for c in found],
+        alignment=[1] * len(found),
+        pinned=[FREE] * len(found),
+        src=[src for src, _, _ in pairs],
+        dest=[dest for _, dest, _ in pairs],
+        overwrite_offset=[at for _, _, at in pairs],
+    )
+    return Instance(problem, ids, [c.low for c in found])
+
+
+def render(instance: Instance) -> bytes:
+    """The plan as a record. Operators are called opr0, opr1 ... as nobody knows better.
+
+    Raises UnsupportedProblemError for gaps, buffers without an offset, and lifetimes of more than MOST_TICKS.
+    """
+    check_holds(instance, _TITLE, ("overwrites", "alignments"))
+    check_placed(instance, _TITLE)
+    problem, ticks = instance.problem, int(instance.problem.end.max(initial=0))
+    if ticks > MOST_TICKS:
+        raise UnsupportedProblemError(f"{_TITLE} has an entry for each tick: {ticks} are more than {MOST_TICKS}")
+    root, names = chains(problem).root.tolist(), instance.ids
+    if _NO_DEST in names:
+        raise FormatError(f"id {_NO_DEST!r} means no buffer in {_TITLE}")
+    ends = (instance.offset + problem.size).tolist()
+    columns = (problem.begin.tolist(), problem.end.tolist(), instance.offset.tolist(), ends)
+    numbers = zip(*(map(str, c) for c in columns), strict=True)
+    chunk = {
+        name: {"id": name, "type": "static_mem"}
+        | dict(zip(_NUMBERS, values, strict=True))
+        | {"overwrite_dest_id": names[root[i]] if root[i] != i else _NO_DEST}
+        for i, (name, values) in enumerate(zip(names, numbers, strict=True))
+    }
+    opr = {str(i): {"id": str(i), "name": f"opr{i}"} for i in range(ticks)}
+    return (json.dumps({"opr": opr, "chunk": chunk}, separators=(",", ":")) + "\n").encode()
+
+
+def _chunks(content: bytes) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    try:
+        data = json.loads(decoded(content))
+    except json.JSONDecodeError as error:
+        raise FormatError(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except (RecursionError, ValueError) as error:
+        raise FormatError("is no JSON that a plan could be in") from error
+    chunks = data.get("chunk") if isinstance(data, dict) else None
+    if not isinstance(chunks, dict) or not all(isinstance(c, dict) for c in chunks.values()):
+        raise FormatError("has no object 'chunk' that holds the chunks by id")
+    return chunks.items()
+
+
+def _chunk(name: str, fields: Mapping[str, Any]) -> _Chunk:
+    begin, end, low, high = (_integer(name, field, fields.get(field)) for field in _NUMBERS)
+    if end <= begin:
+        raise FormatError(f"chunk {shown(name)}, field time_end: {end} is not above time_begin {begin}")
+    if high < low:
+        raise FormatError(f"chunk {shown(name)}, field logic_addr_end: {high} is below logic_addr_begin {low}")
+    root = str(fields.get("overwrite_dest_id", _NO_DEST))
+    return _Chunk(name, name if root == _NO_DEST else root, begin, end, low, high)
+
+
+def _integer(name: str, field: str, value: object) -> int:
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST)) and int(text) < LARGEST):
+        raise FormatError(f"chunk {shown(name)}, field {field}: {shown(str(value))} is no integer in [0, {LARGEST})")
+    return int(text)
+
+
+def _overwrites(found: Sequence[_Chunk]) -> Iterable[tuple[_Chunk, _Chunk]]:
+    """(overwritten, overwriter): the members of a chain, in the order in which they begin."""
+    members: dict[str, list[_Chunk]] = {chunk.name: [] for chunk in found}
+    for chunk in found:
+        if chunk.root not in members:
+            raise FormatError(f"chunk {shown(chunk.name)}: overwrites {shown(chunk.root)}, which is no static_mem")
+        members[chunk.root].append(chunk)
+    for root, chain in members.items():
+        chain.sort(key=lambda c: (c.name != root, c.begin))
+        if len(chain) > 1 and chain[0].name != root:
+            raise FormatError(f"chunk {shown(root)}: overwrites another and is the root of a chain")
+        yield from pairwise(chain)

@@ -1,0 +1,136 @@
+"""Tables of comma-separated cells: one header line, no quoting; an empty line ends the table.
+
+Cells are looked at by column, all at once; only where something is wrong a second, slower look finds line and column.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from allocator.errors import FormatError
+from allocator.io.instance import LARGEST, shown
+from allocator.problem import Column, column
+
+_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
+_MOST_DIGITS = 40
+
+
+@frozen(eq=False)
+class Table:
+    """Cells by column. Row i stands in line i + 2; `given` is what the file itself calls a column."""
+
+    cells: Mapping[str, Sequence[str]]
+    given: Mapping[str, str]
+    rows: int
+
+    def texts(self, name: str) -> list[str]:
+        """The cells of a column without blanks around them."""
+        return [cell.strip() for cell in self.cells[name]]
+
+    def integers(self, name: str, least: int | Column = 0) -> Column:
+        """The numbers of a column, each from `least` on and below 2**62. Raises FormatError."""
+        lowest = np.broadcast_to(np.asarray(least, np.int64), self.rows)
+        try:
+            values = np.array(_plain_integers(self.cells[name]), np.int64)
+        except (ValueError, OverflowError):
+            values = np.array([self._integer(name, row, lowest) for row in range(self.rows)], np.int64)
+        wrong = (values < lowest) | (values >= LARGEST)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise self._outside(name, row, int(values[row]), lowest)
+        return column(values)
+
+    def error(self, name: str, row: int, what: str) -> FormatError:
+        """The error to raise where the cell of a column in a row is wrong."""
+        return FormatError(f"{self.where(name, row)}: {what}")
+
+    def where(self, name: str, row: int) -> str:
+        """A cell by line and column."""
+        return f"line {row + 2}, column {self.given[name]}"
+
+    def _integer(self, name: str, row: int, lowest: npt.NDArray[np.int64]) -> int:
+        text = self.cells[name][row]
+        if not _INTEGER.fullmatch(text):
+            raise self.error(name, row, f"{shown(text.strip())} is no integer")
+        if len(text) > _MOST_DIGITS:
+            raise self.error(name, row, f"{shown(text.strip())} is too long a number")
+        value = int(text)
+        if abs(value) >= LARGEST:
+            raise self._outside(name, row, value, lowest)
+        return value
+
+    def _outside(self, name: str, row: int, value: int, lowest: npt.NDArray[np.int64]) -> FormatError:
+        return self.error(name, row, f"{value} is not in [{lowest[row]}, {LARGEST})")
+
+
+def parse_table(text: str, known: Collection[str], aliases: Mapping[str, str]) -> Table:
+    """The table in a text. Columns stand in any order, under a known name or an alias of one. Raises FormatError."""
+    lines = text.splitlines()
+    if not lines or not lines[0].strip():
+        raise FormatError("is empty; a header line is wanted")
+    given = _header(lines[0], known, aliases)
+    return _table(lines, given)
+
+
+def parse_columns(text: str, names: Sequence[str]) -> Table:
+    """The table in a text whose header does not matter: its columns stand in a fixed order. Raises FormatError."""
+    lines = text.splitlines()
+    if not lines:
+        raise FormatError("is empty; a header line is wanted")
+    return _table(lines, {name: name for name in names})
+
+
+def require(table: Table, names: Iterable[str]) -> None:
+    """Raises FormatError where a column is missing."""
+    missing = next((name for name in names if name not in table.cells), "")
+    if missing:
+        raise FormatError(f"line 1: column {missing!r} is missing")
+
+
+def render_table(columns: Mapping[str, Iterable[object]]) -> str:
+    """The text of a table."""
+    rows = zip(*columns.values(), strict=True)
+    return "\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows), ""])
+
+
+def check_cells(ids: Sequence[str]) -> None:
+    """Raises FormatError for an id that cannot stand in a cell."""
+    joined = "\n".join(ids)
+    if all(ids) and "," not in joined and len(joined.splitlines()) == len(ids) and not any(i != i.strip() for i in ids):
+        return
+    for name in ids:
+        if not name.strip() or name != name.strip() or "," in name or len(name.splitlines()) != 1:
+            raise FormatError(f"id {shown(name)} cannot stand in a CSV field: no commas, line breaks or outer blanks")
+
+
+def _header(line: str, known: Collection[str], aliases: Mapping[str, str]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for original in (name.strip() for name in line.split(",")):
+        name = aliases.get(original, original)
+        if name not in known:
+            raise FormatError(f"line 1: unknown column {shown(original)}; there are {', '.join(known)}")
+        if name in given:
+            raise FormatError(f"line 1: column {name!r} stands there twice")
+        given[name] = original
+    return given
+
+
+def _table(lines: Sequence[str], given: Mapping[str, str]) -> Table:
+    end = next((i for i, line in enumerate(lines) if not line.strip()), len(lines))
+    rows, width = lines[1:end], len(given)
+    wrong = next((i for i, line in enumerate(rows) if line.count(",") != width - 1), -1)
+    if wrong >= 0:
+        raise FormatError(f"line {wrong + 2}: {rows[wrong].count(',') + 1} fields for {width} columns")
+    cells = ",".join(rows).split(",") if rows else []
+    return Table({name: cells[i::width] for i, name in enumerate(given)}, given, len(rows))
+
+
+def _plain_integers(cells: Sequence[str]) -> list[int]:
+    """Raises ValueError where a cell is anything but a few digits."""
+    joined = "".join(cells)
+    if not (joined.isascii() and joined.isdigit()):
+        raise ValueError("not just digits")
+    return list(map(int, cells))

@@ -1,0 +1,103 @@
+"""Every strategy on one problem, side by side."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, frozen
+
+from allocator.errors import UnsupportedProblemError
+from allocator.problem import Plan, Problem
+from allocator.solvers import STRATEGIES, solve
+from engine.tables import in_columns
+
+
+@frozen(eq=False)
+class Entry:
+    """A plan, and the seconds of the solver, the judge and the bound together."""
+
+    plan: Plan
+    seconds: float
+
+
+@frozen(eq=False)
+class PassedOver:
+    """A strategy that was not run, and why."""
+
+    strategy: str
+    reason: str
+
+
+@frozen(eq=False)
+class Contest:
+    """What all strategies made of one problem. Each plan knows the best bound that any of them proved."""
+
+    entries: tuple[Entry, ...]
+    passed_over: tuple[PassedOver, ...]
+
+    @property
+    def winner(self) -> Entry:
+        """The smallest arena; ties: the first."""
+        return min(self.entries, key=lambda entry: entry.plan.arena_bytes)
+
+
+def timed_solve(problem: Problem, strategy: str, seed: int, limits: Mapping[str, Any]) -> Entry:
+    """One strategy; `limits` are the keyword arguments of `solve`."""
+    begin = time.perf_counter()
+    plan = solve(problem, strategy, seed, **limits)
+    return Entry(plan, time.perf_counter() - begin)
+
+
+def compete(problem: Problem, seed: int, limits: Mapping[str, Any]) -> Contest:
+    """Runs all strategies, but for those that cannot take the problem or would be too slow."""
+    entries, passed_over = [], []
+    for solver in STRATEGIES.values():
+        most = solver.traits.most_chunks
+        if len(problem) > most:
+            passed_over.append(PassedOver(solver.name, f"too slow for more than {most} buffers; runs if it is named"))
+            continue
+        try:
+            entries.append(timed_solve(problem, solver.name, seed, limits))
+        except UnsupportedProblemError as error:
+            passed_over.append(PassedOver(solver.name, str(error).partition(";")[0]))
+    bound = max((entry.plan.lower_bound for entry in entries), default=0)
+    return Contest(
+        tuple(evolve(entry, plan=evolve(entry.plan, lower_bound=bound)) for entry in entries), tuple(passed_over)
+    )
+
+
+def ratio(plan: Plan) -> float:
+    """Arena over lower bound; 1 where there is nothing to place."""
+    return plan.arena_bytes / plan.lower_bound if plan.lower_bound else 1.0
+
+
+def table(contest: Contest) -> str:
+    """One line a strategy."""
+    lines = in_columns(list(_rows(contest)), right={1, 2, 3})
+    return "\n".join((*lines, ""))
+
+
+def to_json(contest: Contest) -> Sequence[Mapping[str, Any]]:
+    """One object a strategy: its plan in numbers, or the reason why there is none."""
+    made = [_numbers(entry) for entry in contest.entries]
+    return [*made, *({"strategy": p.strategy, "reason": p.reason} for p in contest.passed_over)]
+
+
+def _numbers(entry: Entry) -> dict[str, Any]:
+    plan = entry.plan
+    return {
+        "strategy": plan.strategy,
+        "arena_bytes": plan.arena_bytes,
+        "ratio": ratio(plan),
+        "seconds": entry.seconds,
+        "status": plan.status,
+    }
+
+
+def _rows(contest: Contest) -> Iterable[tuple[str, ...]]:
+    yield ("strategy", "arena_bytes", "ratio", "seconds", "status")
+    for entry in contest.entries:
+        plan = entry.plan
+        yield (plan.strategy, str(plan.arena_bytes), f"{ratio(plan):.4f}", f"{entry.seconds:.3f}", plan.status)
+    for passed in contest.passed_over:
+        yield (passed.strategy, "-", "-", "-", passed.reason)

@@ -1,0 +1,38 @@
+"""Plans from elsewhere, judged."""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from allocator.bounds import lower_bound
+from allocator.check import check
+from allocator.errors import FormatError
+from allocator.io.instance import Instance, in_names, shown
+from allocator.problem import FREE, NO_CAPACITY, Column, Plan, Problem
+from engine.errors import PlanRefusedError
+
+GIVEN = "given"
+"""The strategy of a plan that is none of ours."""
+
+
+def validated(given: Instance, problem: Problem, offset: Column, source: Path, capacity: int) -> Plan:
+    """The plan in a file for the buffers of an instance, which ask for what `problem` says.
+
+    Raises PlanRefusedError, which says in ids of buffers which rule the plan breaks, and FormatError.
+    """
+    if len(problem) and (offset == FREE).all():
+        raise FormatError(f"{source}: holds no offsets that could be checked")
+    used = problem.size > 0
+    _check_complete(given, offset, used, source)
+    arena = int((offset + problem.size)[used].max(initial=0))
+    fault = check(problem, offset, capacity if capacity != NO_CAPACITY else arena)
+    if fault is not None:
+        raise PlanRefusedError(f"{source}: {fault.kind}: {in_names(fault.message, given.ids)}")
+    return Plan(offset, arena, lower_bound(problem), GIVEN, capacity)
+
+
+def _check_complete(given: Instance, offset: Column, used: npt.NDArray[np.bool_], source: Path) -> None:
+    nowhere = np.flatnonzero((offset == FREE) & used)
+    if len(nowhere):
+        raise PlanRefusedError(f"{source}: missing offset: buffer {shown(given.ids[int(nowhere[0])])} has none")
