@@ -19,64 +19,79 @@ def is_right(problem: Problem, offset: Sequence[int], arena_bytes: int) -> bool:
     for src, (dest, at) in over.items():
         if rows[src].size and offset[src] != offset[dest] + at:
             return False
+    if problem.conflicts is not None:
+        pairs = zip(problem.conflicts.one.tolist(), problem.conflicts.other.tolist(), strict=True)
+        taken = [set(range(offset[r.id], offset[r.id] + r.size)) for r in rows]
+        return all(taken[a].isdisjoint(taken[b]) for a, b in pairs)
     for tick in range(max((r.end for r in rows), default=0)):
         holder: dict[int, int] = {}
-        for row in sorted(rows, key=lambda r: r.id in over):
+        for row in rows:
             for byte in range(offset[row.id], offset[row.id] + row.size) if row.begin <= tick < row.end else ():
                 other = holder.setdefault(byte, row.id)
-                in_pair = row.id in over and over[row.id][0] == other and row.begin == tick
+                newcomers = [c for c in (row.id, other) if c in over and rows[c].begin == tick]
+                in_pair = any(over[c][0] in (row.id, other) for c in newcomers)
                 if other != row.id and not in_pair:
                     return False
     return True
 
 
 def minimal_peak(problem: Problem) -> int:
-    """The smallest arena that any plan needs: every offset of every chain is tried, capacity by capacity."""
+    """The smallest arena that any plan needs: every offset of every chain is tried, capacity by capacity.
+
+    For 7 chunks at most. Chunks are sets of bytes: bit b is byte b of the arena.
+    """
+    chains = _chains(problem)
     capacity = 0
-    while not _fits(problem, capacity):
+    while not _fits(problem, chains, _rivals(problem), {}, capacity):
         capacity += 1
     return capacity
 
 
-def _fits(problem: Problem, capacity: int) -> bool:
+def _chains(problem: Problem) -> list[list[tuple[int, int]]]:
+    """(chunk, where it begins in the root) of each chain, the root first; the largest chain first, none empty."""
     parent = {
         int(s): (int(d), int(at)) for s, d, at in zip(problem.src, problem.dest, problem.overwrite_offset, strict=True)
     }
-    rows = list(problem.rows())
-    members: dict[int, list[tuple[int, int]]] = {}
-    for row in rows:
-        root, at = row.id, 0
+    found: dict[int, list[tuple[int, int]]] = {c: [(c, 0)] for c in range(len(problem)) if c not in parent}
+    for chunk in parent:
+        root, at = chunk, 0
         while root in parent:
             root, step = parent[root]
             at += step
-        members.setdefault(root, []).append((row.id, at))
-    roots = sorted((r for r in members if rows[r].size), key=lambda r: -rows[r].size)
-    return _place(problem, roots, members, {}, capacity)
+        found[root].append((chunk, at))
+    return sorted((c for r, c in found.items() if problem.size[r]), key=lambda c: -problem.size[c[0][0]])
 
 
-def _place(
+def _rivals(problem: Problem) -> dict[int, set[int]]:
+    """Whom each chunk may share no byte with, if it is no chunk of its own chain."""
+    if problem.conflicts is None:
+        ticks = {r.id: set(range(r.begin, r.end)) for r in problem.rows()}
+        return {a: {b for b in ticks if a != b and ticks[a] & ticks[b]} for a in ticks}
+    found: dict[int, set[int]] = {c: set() for c in range(len(problem))}
+    for a, b in zip(problem.conflicts.one.tolist(), problem.conflicts.other.tolist(), strict=True):
+        found[a].add(b)
+        found[b].add(a)
+    return found
+
+
+def _fits(
     problem: Problem,
-    roots: list[int],
-    members: dict[int, list[tuple[int, int]]],
-    placed: dict[int, int],
+    chains: list[list[tuple[int, int]]],
+    rivals: dict[int, set[int]],
+    taken: dict[int, int],
     capacity: int,
 ) -> bool:
-    if not roots:
+    """Is there a place for all the chains within the capacity, beside the bytes that are taken?"""
+    if not chains:
         return True
-    root = roots[0]
-    own = {chunk for chunk, _ in members[root]}
-    for start in range(0, capacity - int(problem.size[root]) + 1, int(problem.alignment[root])):
-        tried = placed | {chunk: start + at for chunk, at in members[root]}
-        meets = any(_meet(problem, tried, a, b) for a in own for b in placed)
-        if not meets and _place(problem, roots[1:], members, tried, capacity):
+    root = chains[0][0][0]
+    pinned, size, alignment = int(problem.pinned[root]), int(problem.size[root]), int(problem.alignment[root])
+    for offset in (pinned,) if pinned != FREE else range(0, capacity - size + 1, alignment):
+        own = {chunk: ((1 << int(problem.size[chunk])) - 1) << offset + at for chunk, at in chains[0]}
+        is_free = all(not own[c] & taken[r] for c in own for r in rivals[c] & taken.keys())
+        if offset + size <= capacity and is_free and _fits(problem, chains[1:], rivals, taken | own, capacity):
             return True
     return False
-
-
-def _meet(problem: Problem, offset: dict[int, int], a: int, b: int) -> bool:
-    in_time = problem.begin[a] < problem.end[b] and problem.begin[b] < problem.end[a]
-    in_bytes = offset[a] < offset[b] + problem.size[b] and offset[b] < offset[a] + problem.size[a]
-    return bool(in_time and in_bytes)
 
 
 def live_bytes(problem: Problem, tick: int) -> int:

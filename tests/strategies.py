@@ -1,33 +1,31 @@
 """Generators for tests; what they draw is valid by construction."""
 
-from attrs import define, field
+import numpy as np
+from attrs import define, field, frozen
 from hypothesis import strategies as st
 
-from allocator.problem import FREE, Problem
+from allocator.problem import Problem
 from allocator.steps import Overwrite, Program, Step, View
+from tests.problems import Kind, built, relabelled
 
 ALIGNMENTS = (1, 2, 4, 64)
 
 
-@define
-class _Rows:
-    begin: list[int] = field(factory=list)
-    end: list[int] = field(factory=list)
-    size: list[int] = field(factory=list)
-    alignment: list[int] = field(factory=list)
-    src: list[int] = field(factory=list)
-    dest: list[int] = field(factory=list)
-    overwrite_offset: list[int] = field(factory=list)
+@frozen
+class _Drawn:
+    draw: st.DrawFn
 
-    def add(self, begin: int, length: int, size: int, alignment: int) -> None:
-        self.begin.append(begin)
-        self.end.append(begin + length)
-        self.size.append(size)
-        self.alignment.append(alignment)
+    def number(self, low: int, high: int) -> int:
+        return self.draw(st.integers(low, high))
 
-    def may_be_overwritten(self) -> list[int]:
-        old_enough = (i for i in range(len(self.size)) if self.end[i] - self.begin[i] > 1)
-        return [i for i in old_enough if i not in self.dest]
+
+@frozen
+class _Thrown:
+    rng: np.random.Generator
+
+    def number(self, low: int, high: int) -> int:
+        bits = (high - low).bit_length()
+        return low + int.from_bytes(self.rng.bytes(bits // 8 + 8)) % (high - low + 1)
 
 
 @st.composite
@@ -37,23 +35,28 @@ def problems(
     max_size: int = 9,
     horizon: int = 8,
     alignments: tuple[int, ...] = ALIGNMENTS,
+    *,
+    overwrites: bool = True,
+    pins: bool = False,
+    conflicts: bool = False,
 ) -> Problem:
-    """Problems with overwrite chains and empty chunks; nothing is pinned."""
-    rows = _Rows()
-    for _ in range(draw(st.integers(0, max_chunks))):
-        length, size = draw(st.integers(1, horizon)), draw(st.integers(0, max_size))
-        targets = rows.may_be_overwritten()
-        dest = draw(st.sampled_from([None, *targets]))
-        if dest is not None:
-            size = min(size, rows.size[dest])
-            rows.src.append(len(rows.size))
-            rows.dest.append(dest)
-            rows.overwrite_offset.append(draw(st.integers(0, rows.size[dest] - size)))
-            rows.add(rows.end[dest] - 1, length, size, 1)
-        else:
-            rows.add(draw(st.integers(0, horizon)), length, size, draw(st.sampled_from(alignments)))
-    pinned = [FREE] * len(rows.size)
-    return Problem(rows.begin, rows.end, rows.size, rows.alignment, pinned, rows.src, rows.dest, rows.overwrite_offset)
+    """Problems with empty chunks; overwrite chains, pinned chunks and conflicts in place of lifetimes if allowed."""
+    kind = Kind(
+        max_size,
+        horizon,
+        alignments,
+        overwrites=60 if overwrites else 0,
+        pins=draw(st.sampled_from((0, 20, 70))) if pins else 0,
+        highest=4 * max_size,
+        is_timeless=draw(st.booleans()) if conflicts else False,
+    )
+    return built(_Drawn(draw), draw(st.integers(0, max_chunks)), kind)
+
+
+def random_problem(rng: np.random.Generator, count: int, kind: Kind) -> Problem:
+    """A problem of so many chunks, in an order that tells nothing of them."""
+    problem = built(_Thrown(rng), count, kind)
+    return relabelled(problem, rng.permutation(count).tolist())
 
 
 def offsets(problem: Problem, highest: int = 20) -> st.SearchStrategy[list[int]]:
