@@ -1,0 +1,40 @@
+"""The same problem under other ids, and random problems in MegEngine's manner."""
+
+import numpy as np
+
+from allocator.problem import FREE, Column, Problem
+
+
+def relabelled(problem: Problem, new_id: Column) -> Problem:
+    """Chunk i becomes chunk new_id[i]; nothing else changes."""
+    old = np.argsort(new_id)
+    return Problem(
+        problem.begin[old],
+        problem.end[old],
+        problem.size[old],
+        problem.alignment[old],
+        problem.pinned[old],
+        new_id[problem.src],
+        new_id[problem.dest],
+        problem.overwrite_offset,
+    )
+
+
+def megengine_problem(seed: int, count: int, alignment: int = 1, padding: int = 0) -> Problem:
+    """As in MegEngine's own tests: sizes and lifetimes up to 4,096 bytes and `count` ticks, a fifth are overwrites."""
+    draw = np.random.default_rng(seed)
+    begin, end, size = np.zeros((3, count), np.int64)
+    pairs: list[tuple[int, int, int]] = []
+    for chunk in range(count):
+        begin[chunk], size[chunk] = draw.integers(count), draw.integers(1, 4096)
+        dest = int(draw.integers(max(chunk, 1)))
+        taken = dest in {d for _, d, _ in pairs}
+        if draw.random() < 0.2 and dest < chunk and end[dest] - begin[dest] > 1 and size[dest] > 1 and not taken:
+            at = int(draw.integers(size[dest]))
+            begin[chunk], size[chunk] = end[dest] - 1, draw.integers(1, size[dest] - at + 1)
+            pairs.append((chunk, dest, at))
+        end[chunk] = begin[chunk] + draw.integers(1, max(count, 2))
+    columns = np.array(pairs, np.int64).reshape(-1, 3).T
+    alignments = np.full(count, alignment)
+    alignments[columns[0]] = 1
+    return Problem(begin, end, size + padding, alignments, np.full(count, FREE), *columns)
