@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,15 @@ from engine.cli.main import main
 
 Capture = pytest.CaptureFixture[str]
 BUFFERS = "id,lower,upper,size\na,0,2,10\nb,1,3,20\nc,2,4,10\n"
+PLACED = "id,lower,upper,size,offset\na,0,2,10,20\nb,1,3,20,0\nc,2,4,10,20\n"
+SOLVED = {"file", "buffers", "arena_bytes", "lower_bound", "gap", "strategy", "status", "seconds", "offsets"}
+"""The keys of what `solve` tells as JSON."""
+
+
+def save(folder: Path, text: str, name: str = "buffers.csv") -> str:
+    """The path of a new file with a text in it."""
+    (folder / name).write_text(text)
+    return str(folder / name)
 
 
 def data(arguments: Sequence[str], capsys: Capture) -> dict[str, Any]:

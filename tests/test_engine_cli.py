@@ -9,7 +9,7 @@ import pytest
 from allocator.io import minimalloc
 from engine.cli import comparison, run
 from engine.cli.main import main
-from tests.cli_checks import BUFFERS, Capture, data, error
+from tests.cli_checks import BUFFERS, SOLVED, Capture, data, error
 from tests.models import save_perceptron, save_reshape
 
 REPORTED = {
@@ -17,7 +17,6 @@ REPORTED = {
     *("workspace_bytes", "strategy", "status", "peak_tensors"),
 }
 MEASURED = {"outputs_equal", "static_seconds", "dynamic_seconds"}
-SOLVED = {"file", "buffers", "arena_bytes", "lower_bound", "strategy", "status", "seconds", "offsets", "gap"}
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from attrs import frozen
 
 from allocator.chains import chains
@@ -63,12 +64,11 @@ def render(instance: Instance) -> bytes:
     problem, ticks = instance.problem, int(instance.problem.end.max(initial=0))
     if ticks > MOST_TICKS:
         raise UnsupportedProblemError(f"{_TITLE} has an entry for each tick: {ticks} are more than {MOST_TICKS}")
-    root, names = chains(problem).root.tolist(), instance.ids
+    found, names = chains(problem), instance.ids
+    root, low = found.root.tolist(), found.offsets(np.maximum(instance.offset, 0))
     if _NO_DEST in names:
         raise FormatError(f"id {_NO_DEST!r} means no buffer in {_TITLE}")
-    ends = (instance.offset + problem.size).tolist()
-    columns = (problem.begin.tolist(), problem.end.tolist(), instance.offset.tolist(), ends)
-    numbers = zip(*(map(str, c) for c in columns), strict=True)
+    numbers = zip(*(map(str, c.tolist()) for c in (problem.begin, problem.end, low, low + problem.size)), strict=True)
     chunk = {
         name: {"id": name, "type": "static_mem"}
         | dict(zip(_NUMBERS, values, strict=True))
@@ -80,8 +80,9 @@ def render(instance: Instance) -> bytes:
 
 
 def _chunks(content: bytes) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    text = decoded(content)
     try:
-        data = json.loads(decoded(content))
+        data = json.loads(text)
     except json.JSONDecodeError as error:
         raise FormatError(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
     except (RecursionError, ValueError) as error:
