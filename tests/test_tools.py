@@ -3,13 +3,17 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from allocator.bounds import profile
+from allocator.solvers import STRATEGIES
 from engine.cli.main import main as arenaplan
 from engine.cli.models import light_model
 from engine.errors import ModelError
+from tests.cli_checks import BUFFERS
 from tests.models import save_perceptron
-from tools import bench_run, demo, trace_alloc
+from tools import bench_run, bench_solvers, demo, trace_alloc
 
 Capture = pytest.CaptureFixture[str]
 
@@ -48,6 +52,48 @@ def test_the_benchmark_times_both_engines_and_the_cost_of_an_operator(
     assert told["ratio_median"] == told["arenaplan_seconds"]["median"] / told["onnxruntime_seconds"]["median"]
     assert told["chain"] == 200
     assert "us an operator" in capsys.readouterr().out
+
+
+def test_strategies_are_timed_on_files_folders_and_random_instances(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "a.35.csv").write_text(BUFFERS)
+    (tmp_path / "b.csv").write_text("id,lower,upper,size,gaps\na,0,9,4,2-5\nb,2,5,4,\n")
+    output = tmp_path / "bench.json"
+    options = ["--random", "50", "--strategy", "naive", "best", "--capacity-from-name", "--timeout", "1s"]
+    assert bench_solvers.main([str(tmp_path), *options, "-o", str(output)]) == 0
+    rows = json.loads(output.read_text())["rows"]
+    assert [(row["instance"], row["strategy"]) for row in rows] == [
+        *(("a.35.csv", "naive"), ("a.35.csv", "best"), ("b.csv", "naive"), ("b.csv", "best")),
+        *(("random_50", "naive"), ("random_50", "best")),
+    ]
+    assert (rows[0]["arena_bytes"], rows[0]["ratio"], rows[0]["status"]) == (40, 40 / 30, "unknown")
+    assert (rows[1]["arena_bytes"], rows[1]["ratio"], rows[1]["status"]) == (30, 1, "optimal")
+    assert all(row["arena_bytes"] >= row["lower_bound"] and not row["note"] for row in rows)
+    assert "1.3333" in capsys.readouterr().out
+
+
+def test_a_strategy_that_cannot_take_an_instance_says_so(tmp_path: Path, capsys: Capture) -> None:
+    unable = next(s.name for s in STRATEGIES.values() if not s.traits.conflicts)
+    (tmp_path / "b.csv").write_text("id,lower,upper,size,gaps\na,0,9,4,2-5\nb,2,5,4,\n")
+    assert bench_solvers.main([str(tmp_path / "b.csv"), "--strategy", unable]) == 0
+    assert "cannot take conflicts" in capsys.readouterr().out
+
+
+def test_startup_is_timed_cold_and_warm(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "a.csv").write_text(BUFFERS)
+    output = tmp_path / "bench.json"
+    options = ["--strategy", "naive", "--startup", "-o", str(output)]
+    assert bench_solvers.main([str(tmp_path / "a.csv"), *options]) == 0
+    (row,) = json.loads(output.read_text())["startup"]
+    assert row["buffers"] == 3 and row["cold_s"] > 0 and row["warm_s"] > 0
+    assert "cold_s" in capsys.readouterr().out
+
+
+def test_random_instances_are_the_same_for_the_same_seed() -> None:
+    one, same, other = (bench_solvers.random_problem(1_000, seed) for seed in (3, 3, 4))
+    assert np.array_equal(one.size, same.size) and not np.array_equal(one.size, other.size)
+    alive = profile(one)[200:900]
+    assert 50 < (alive / one.size.mean()).mean() < 150
+    assert one.size.min() >= 1 and one.size.max() <= 4096
 
 
 def test_a_light_model_comes_from_the_onnx_package() -> None:

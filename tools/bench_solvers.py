@@ -1,0 +1,214 @@
+"""Times strategies on instances: files and folders of files, and random ones.
+
+    python tools/bench_solvers.py FOLDER x.csv --random 100000 --strategy pushdown best [-o solvers.json]
+
+Seconds are the least of --repeat runs of the solver alone, compiled before ("best": with judge and bound). Without
+--strategy all are run, but for those that would be too slow. Random instances: sizes 1 to 4096 bytes, about 100 buffers
+alive at once. --startup times whole processes instead, from their start to the plan on the screen: with an empty
+folder of compiled kernels (cold) and with a full one (warm, the least of --repeat).
+"""
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import numpy as np
+from attrs import asdict, evolve, frozen
+
+from allocator.bounds import lower_bound
+from allocator.check import check
+from allocator.errors import AllocatorError
+from allocator.io import formats
+from allocator.io.files import write_whole
+from allocator.io.instance import Instance
+from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, column
+from allocator.solvers import BEST, STRATEGIES, solve
+from allocator.solvers.base import Task, arena_bytes
+from engine.cli.common import STRATEGY_CHOICES, count, duration, positive
+
+T = TypeVar("T")
+ALIVE, LARGEST = 100, 4096
+WARM_UP_BUFFERS, WARM_UP_SECONDS = 2_000, 0.1
+_CAPACITY = re.compile(r"\.(\d+)\.[a-z]+$")
+_COMMAND = "import sys; from engine.cli.main import main; sys.exit(main())"
+
+
+@frozen
+class Row:
+    """One strategy on one instance. `note` says why there are no numbers."""
+
+    instance: str
+    buffers: int
+    strategy: str
+    arena_bytes: int = 0
+    lower_bound: int = 0
+    ratio: float = 0.0
+    seconds: float = 0.0
+    status: str = ""
+    note: str = ""
+
+
+@frozen
+class Startup:
+    """Seconds of whole processes."""
+
+    instance: str
+    buffers: int
+    strategy: str
+    cold_s: float
+    warm_s: float
+
+
+def random_problem(buffers: int, seed: int) -> Problem:
+    """One buffer begins in each tick and lives for 1 to 2 * ALIVE - 1 ticks."""
+    rng = np.random.default_rng(seed)
+    begin = np.arange(buffers)
+    end = begin + rng.integers(1, 2 * ALIVE, buffers)
+    size = rng.integers(1, LARGEST + 1, buffers)
+    return Problem(begin, end, size, [1] * buffers, [FREE] * buffers)
+
+
+def instances(arguments: Namespace) -> Iterator[tuple[str, Instance, int]]:
+    """(name, buffers, capacity) of what is asked for."""
+    for path in arguments.paths:
+        for file in sorted(path.rglob("*.csv")) if path.is_dir() else [path]:
+            match = _CAPACITY.search(file.name) if arguments.capacity_from_name else None
+            yield file.name, formats.read(file), int(match[1]) if match else NO_CAPACITY
+    for buffers in arguments.random:
+        problem = random_problem(buffers, arguments.seed)
+        yield f"random_{buffers}", Instance(problem, map(str, range(buffers))), NO_CAPACITY
+
+
+def beginning(problem: Problem, most: int) -> Problem:
+    """The first buffers of a problem that has no overwrites and no conflicts; any other as it is."""
+    if len(problem) <= most or len(problem.src) or problem.conflicts is not None:
+        return problem
+    columns = ("begin", "end", "size", "alignment", "pinned")
+    return evolve(problem, **{name: getattr(problem, name)[:most] for name in columns})
+
+
+def measure(name: str, problem: Problem, strategy: str, capacity: int, arguments: Namespace) -> Row:
+    """One strategy on one instance, after a short run that compiles what it needs."""
+    limits = {key: getattr(arguments, key) for key in ("seconds", "nodes") if key in arguments}
+    row = Row(name, len(problem), strategy)
+    try:
+        solve(beginning(problem, WARM_UP_BUFFERS), strategy, capacity=capacity, **limits | {"seconds": WARM_UP_SECONDS})
+        runs = [_run(problem, strategy, capacity, arguments.seed, limits) for _ in range(arguments.repeat)]
+    except AllocatorError as error:
+        return evolve(row, note=str(error))
+    plan, seconds = runs[0][0], min(seconds for _, seconds in runs)
+    ratio = plan.arena_bytes / plan.lower_bound if plan.lower_bound else 1.0
+    return evolve(
+        row,
+        arena_bytes=plan.arena_bytes,
+        lower_bound=plan.lower_bound,
+        ratio=ratio,
+        seconds=seconds,
+        status=str(plan.status),
+    )
+
+
+def _run(problem: Problem, strategy: str, capacity: int, seed: int, limits: dict[str, Any]) -> tuple[Plan, float]:
+    if strategy not in STRATEGIES:
+        return _timed(lambda: solve(problem, strategy, seed, capacity=capacity, **limits))
+    bound = lower_bound(problem)
+    task = Task(seed, goal=max(bound, capacity) if capacity != NO_CAPACITY else bound, **limits)
+    answer, seconds = _timed(lambda: STRATEGIES[strategy].solve(problem, task))
+    offset = column(answer.offset)
+    arena = arena_bytes(problem, offset)
+    fault = check(problem, offset, arena)
+    if fault is not None:
+        raise SystemExit(f"{strategy}: {fault.message}")
+    return Plan(offset, arena, max(bound, answer.lower_bound), strategy, capacity), seconds
+
+
+def startup(name: str, instance: Instance, strategy: str, arguments: Namespace) -> Startup:
+    """Whole processes of the command `arenaplan solve`, reading the instance included."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "instance.csv"
+        formats.write(file, instance)
+        command = [sys.executable, "-c", _COMMAND, "solve", str(file), "--strategy", strategy]
+        command += ["--timeout", str(arguments.seconds)] if "seconds" in arguments else []
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(Path(folder) / "compiled")}
+        runs = [
+            _timed(lambda: subprocess.run(command, env=environment, check=True, capture_output=True))[1]
+            for _ in range(1 + arguments.repeat)
+        ]
+    return Startup(name, len(instance.problem), strategy, runs[0], min(runs[1:]))
+
+
+def _timed(work: Callable[[], T]) -> tuple[T, float]:
+    start = time.perf_counter()
+    made = work()
+    return made, time.perf_counter() - start
+
+
+def show(row: Row) -> str:
+    """One line of the table."""
+    start = f"{row.instance:<22}{row.buffers:>9}  {row.strategy:<22}"
+    if row.note:
+        return f"{start}  {row.note}"
+    return f"{start}{row.arena_bytes:>14}{row.ratio:>10.4f}{row.seconds:>12.6f}  {row.status}"
+
+
+def show_startup(row: Startup) -> str:
+    """One line of the table of --startup."""
+    return f"{row.instance:<22}{row.buffers:>9}  {row.strategy:<22}{row.cold_s:>14.3f}{row.warm_s:>10.3f}"
+
+
+def run(arguments: Namespace) -> dict[str, Any]:
+    """Measures and prints, row by row; what was found as data."""
+    timed = (
+        f"{'cold_s':>14}{'warm_s':>10}"
+        if arguments.startup
+        else f"{'arena_bytes':>14}{'ratio':>10}{'seconds':>12}  status"
+    )
+    print(f"{'instance':<22}{'buffers':>9}  {'strategy':<22}{timed}")
+    rows: list[Any] = []
+    for name, instance, capacity in instances(arguments):
+        for strategy in arguments.strategy or (*STRATEGIES, BEST):
+            too_many = strategy in STRATEGIES and len(instance.problem) > STRATEGIES[strategy].traits.most_chunks
+            if too_many and not arguments.strategy:
+                continue
+            if arguments.startup:
+                rows.append(startup(name, instance, strategy, arguments))
+            else:
+                rows.append(measure(name, instance.problem, strategy, capacity, arguments))
+            print(show_startup(rows[-1]) if arguments.startup else show(rows[-1]), flush=True)
+    told = {"machine": f"{platform.machine()}, Python {platform.python_version()}", "seed": arguments.seed}
+    return told | {"startup" if arguments.startup else "rows": [asdict(row) for row in rows]}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prints the table; writes it as JSON where asked."""
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("paths", metavar="PATH", type=Path, nargs="*", help="files, and folders of CSVs")
+    parser.add_argument(
+        "--random", metavar="N", type=positive, nargs="+", default=[], help="random instances of N buffers"
+    )
+    parser.add_argument("--strategy", choices=STRATEGY_CHOICES, nargs="+", default=[], help="default: all of them")
+    parser.add_argument("--repeat", type=positive, default=1, help="runs of which the least counts (default 1)")
+    parser.add_argument("--timeout", dest="seconds", type=duration, default=SUPPRESS, help="of searches, such as 10s")
+    parser.add_argument("--nodes", type=positive, default=SUPPRESS, help="of searches")
+    parser.add_argument("--seed", type=count, default=0)
+    parser.add_argument("--capacity-from-name", action="store_true", help="A.1048576.csv has a capacity of 1048576")
+    parser.add_argument("--startup", action="store_true", help="time whole processes")
+    parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
+    arguments = parser.parse_args(argv)
+    told = run(arguments)
+    if arguments.output is not None:
+        write_whole(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
