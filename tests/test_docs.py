@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.main import build_parser
+from engine.cli.main import build_parser, main
+from tests.cli_checks import BUFFERS, PLACED, save
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -58,3 +59,18 @@ def test_every_subcommand_is_shown() -> None:
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     targets = [t for t in _LINK.findall(page.read_text()) if "://" not in t]
     assert [t for t in targets if not (page.parent / t).exists()] == []
+
+
+def test_command_lines_that_solve_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path, BUFFERS)
+    save(tmp_path, PLACED, "placed.csv")
+    save(tmp_path, "2\n0 3 20\n2 5 10\n1\n1 0 6\n", "intervals.txt")
+    save(tmp_path, "id,first_op,last_op,size_bytes\n0,0,1,32\n", "records.csv")
+    assert main(["solve", "buffers.csv", "-o", "plan.bin"]) == 0
+    lines = [line for page in PAGES for line in commands(page) if line.startswith("arenaplan solve ")]
+    assert lines
+    for line in lines:
+        assert main(shlex.split(line, comments=True)[1:]) == 0, line + capsys.readouterr().err
