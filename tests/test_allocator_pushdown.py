@@ -12,7 +12,8 @@ from allocator.chains import chains
 from allocator.kernels.freelist import NOBODY
 from allocator.problem import FREE, Problem
 from allocator.solvers import solve, timeline
-from allocator.solvers.base import align_up
+from allocator.solvers.base import Task, align_up
+from allocator.solvers.pushdown import PUSHDOWN
 from tests.memory_model import MemoryModel
 from tests.reshuffle import megengine_problem
 from tests.strategies import problems
@@ -104,6 +105,32 @@ def test_a_chain_of_growing_chunks_reaches_its_bound(padding: int) -> None:
     problem = Problem(ids, ids + 2, ids + 1 + padding, np.ones(5), np.full(5, FREE))
     plan = solve(problem, "pushdown")
     assert plan.arena_bytes == plan.lower_bound == 9 + 2 * padding
+
+
+def test_a_million_overwrites_in_one_chain_lie_one_inside_the_other() -> None:
+    count = 1_000_000
+    ids, ones = np.arange(count), np.ones(count - 1)
+    problem = Problem(ids, ids + 2, count - ids, np.ones(count), np.full(count, FREE), ids[1:], ids[:-1], ones)
+    assert np.array_equal(PUSHDOWN.solve(problem, Task()).offset, ids)
+
+
+def test_a_million_blocks_lie_on_each_other() -> None:
+    count = 1_000_000
+    ids = np.arange(count)
+    problem = Problem(ids, np.full(count, count), np.ones(count), np.ones(count), np.full(count, FREE))
+    assert np.array_equal(PUSHDOWN.solve(problem, Task()).offset, ids)
+
+
+def test_a_hundred_thousand_holes_of_all_sizes_are_refilled() -> None:
+    """Every second of 200,000 blocks ends in one tick; then come chunks of the same sizes, the largest first."""
+    count = 100_000
+    size = np.random.default_rng(0).permutation(count) + 1
+    walls, holes, fills = 2 * np.arange(count), 2 * np.arange(count) + 1, np.full(count, 2 * count)
+    begin, end = np.concatenate((walls, holes, fills)), np.repeat((3 * count, 2 * count, 3 * count), count)
+    sizes = np.concatenate((np.ones(count), size, size))
+    problem = Problem(begin, end, sizes, np.ones(3 * count), np.full(3 * count, FREE))
+    offset = PUSHDOWN.solve(problem, Task()).offset
+    assert np.array_equal(offset[count : 2 * count], offset[2 * count :])
 
 
 def test_small_problems_do_not_load_numba() -> None:
