@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from allocator.errors import FormatError, UnsupportedProblemError
+from allocator.errors import AllocatorError, FormatError, UnsupportedProblemError
 from allocator.io import formats, usage_records
 from allocator.io.formats import READERS, WRITERS
 from allocator.io.instance import Instance
@@ -17,6 +18,8 @@ from tests.strategies import problems
 
 RECORDS = "id,first_op,last_op,size_bytes\n0,0,1,32\n1,1,4,28\n"
 PLACED = Instance(Problem([0, 1], [2, 3], [10, 20], [1, 1], [-1, -1]), ("a", "b"), [20, 0])
+PIECES = [b"-1", b"9" * 20, b",", b"\n", b"0", b"1", b"2", b" ", b"\0" * 8, b"null", b"{", b"gaps", b"end", b"\xff"]
+"""What breaks files."""
 SUFFIXES = {"x.csv": "minimalloc", "x.TXT": "megengine", "x.json": "megengine-json", "x.plc": "idealloc-plc"}
 
 
@@ -98,3 +101,20 @@ def test_what_a_format_cannot_hold_is_refused_before_anything_is_written(tmp_pat
     with pytest.raises(UnsupportedProblemError, match=r"p\.h: a C header holds offsets, but buffer 'a' has none"):
         formats.write(tmp_path / "p.h", nowhere)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", READERS)
+@given(data=st.data())
+@settings(max_examples=60)
+def test_whatever_a_file_holds_is_read_or_refused(name: str, data: st.DataObject) -> None:
+    content = bytearray(WRITERS[name](PLACED))
+    for _ in range(data.draw(st.integers(1, 4))):
+        begin = data.draw(st.integers(0, len(content)))
+        piece = data.draw(st.one_of(st.binary(max_size=9), st.sampled_from(PIECES)))
+        content[begin : begin + data.draw(st.integers(0, 9))] = piece
+    try:
+        found = READERS[name](bytes(content))
+    except AllocatorError as error:
+        assert str(error)
+        return
+    assert len(found.ids) == len(found.offset) == len(found.problem)

@@ -72,7 +72,7 @@ def test_aliases_in_any_order_and_an_inclusive_end_are_understood() -> None:
 
 
 def test_blanks_and_signs_around_numbers_are_understood() -> None:
-    problem = parse("id, lower ,upper,size\n a , 0,+2 , 4\n").problem
+    problem = parse("id, lower ,upper,size\n a , 0,+2 , 4\x1f\n").problem
     assert (problem.begin.tolist(), problem.end.tolist(), problem.size.tolist()) == ([0], [2], [4])
 
 

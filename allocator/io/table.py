@@ -14,7 +14,7 @@ from allocator.errors import FormatError
 from allocator.io.instance import LARGEST, shown
 from allocator.problem import Column, column
 
-_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS = 40
 
 
@@ -52,11 +52,11 @@ class Table:
         return f"line {row + 2}, column {self.given[name]}"
 
     def _integer(self, name: str, row: int, lowest: npt.NDArray[np.int64]) -> int:
-        text = self.cells[name][row]
+        text = self.cells[name][row].strip()
         if not _INTEGER.fullmatch(text):
-            raise self.error(name, row, f"{shown(text.strip())} is no integer")
+            raise self.error(name, row, f"{shown(text)} is no integer")
         if len(text) > _MOST_DIGITS:
-            raise self.error(name, row, f"{shown(text.strip())} is too long a number")
+            raise self.error(name, row, f"{shown(text)} is too long a number")
         value = int(text)
         if abs(value) >= LARGEST:
             raise self._outside(name, row, value, lowest)
