@@ -6,9 +6,13 @@ from allocator.chains import chains
 from allocator.check import check
 from allocator.problem import FREE, NO_CAPACITY, Column, Conflicts, Problem, column
 from allocator.solvers.base import arena_bytes
-from allocator.solvers.placer import Placer
+from allocator.solvers.placer import MOST_PAIRS, Placer
 from allocator.solvers.runner import Runner
 from tests.strategies import problems
+
+ALL, NONE = MOST_PAIRS, -1
+"""Pairs that are written down."""
+SEARCHES = st.sampled_from((ALL, NONE))
 
 
 def meet(problem: Problem, one: int, other: int) -> bool:
@@ -67,32 +71,47 @@ def ordered(draw: st.DrawFn, max_chunks: int = 10) -> tuple[Problem, list[int]]:
     return Problem(*columns, *overwrites, conflicts), draw(st.permutations(order))
 
 
-def offsets_of(problem: Problem, order: list[int], is_plain: bool) -> Column:
-    placer = Placer.of(problem, Runner(is_plain))
+def offsets_of(problem: Problem, order: list[int], is_plain: bool, most_pairs: int) -> Column:
+    placer = Placer.of(problem, Runner(is_plain), most_pairs)
     return placer.offsets(placer.place(placer.bodies(column(order))))
 
 
-@given(ordered())
+@given(ordered(), SEARCHES)
 @settings(max_examples=150)
-def test_a_placer_takes_the_gap_that_trying_every_offset_finds(drawn: tuple[Problem, list[int]]) -> None:
+def test_a_placer_takes_the_gap_that_trying_every_offset_finds(
+    drawn: tuple[Problem, list[int]], most_pairs: int
+) -> None:
     problem, order = drawn
-    found = offsets_of(problem, order, True)
+    found = offsets_of(problem, order, True, most_pairs)
     assert found.tolist() == placed_by_trying(problem, order)
     assert check(problem, found, arena_bytes(problem, found)) is None
 
 
-@given(ordered(max_chunks=30))
-@settings(max_examples=40)
-def test_compiled_and_plain_place_alike(drawn: tuple[Problem, list[int]]) -> None:
-    assert np.array_equal(offsets_of(*drawn, True), offsets_of(*drawn, False))
+@st.composite
+def crowds(draw: st.DrawFn) -> tuple[Problem, list[int]]:
+    """Many chunks that live at once, of sizes of one byte to many: their offsets have several digits."""
+    count = draw(st.integers(1, 120))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    begin, size = random.integers(0, 40, count), 2 ** random.integers(0, 30, count) + random.integers(0, 3, count)
+    problem = Problem(begin, begin + random.integers(1, 40, count), size, np.ones(count), np.full(count, FREE))
+    return problem, random.permutation(count).tolist()
 
 
-@given(ordered(max_chunks=20), st.booleans(), st.data())
+@given(crowds() | ordered(max_chunks=40))
+@settings(max_examples=60)
+def test_both_searches_place_alike_compiled_and_plain(drawn: tuple[Problem, list[int]]) -> None:
+    wanted = offsets_of(*drawn, True, ALL)
+    assert np.array_equal(offsets_of(*drawn, True, NONE), wanted)
+    assert np.array_equal(offsets_of(*drawn, False, ALL), wanted)
+    assert np.array_equal(offsets_of(*drawn, False, NONE), wanted)
+
+
+@given(ordered(max_chunks=20), st.booleans(), SEARCHES, st.data())
 @settings(max_examples=60)
 def test_the_rest_of_an_order_is_placed_as_if_all_were(
-    drawn: tuple[Problem, list[int]], is_plain: bool, data: st.DataObject
+    drawn: tuple[Problem, list[int]], is_plain: bool, most_pairs: int, data: st.DataObject
 ) -> None:
-    placer = Placer.of(drawn[0], Runner(is_plain))
+    placer = Placer.of(drawn[0], Runner(is_plain), most_pairs)
     order = placer.bodies(column(drawn[1]))
     (numbers,), (offset,) = placer.runner.numbers(np.array(order)), placer.runner.zeros(len(placer))
     arena = placer.place_rest(numbers, 0, NO_CAPACITY, offset)

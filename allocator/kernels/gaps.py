@@ -1,25 +1,122 @@
 """Best-gap placement: one by one, each into the tightest gap between those placed before that it must not overlap.
 
 (Greedy by size for offset calculation, Pisarchyk and Lee 2020; any order will do.) What is placed is a body: a chain of
-overwrites, which moves as one. The neighbours of body i are near[start[i] : start[i + 1]]. Where neighbour near[k] lies
-at x, it bars all offsets above x + low[k] and below x + high[k]; chains may stand there several times.
+overwrites, which moves as one. What a body meets bars a range of offsets to it: those above a `ceiling` (the highest
+offset below) and below a `floor` (the lowest offset above). Bodies are found by one of two searches: `place_near` has
+lists of neighbours, `place_swept` looks for those that are alive at the same time.
 """
 
 from allocator.kernels.numbers import Numbers
 
 NOWHERE = -1
 """Offset of a body that has none; pinned offset of one that may lie anywhere."""
+BELOW = -1
+"""Ceiling of a range in which offset 0 lies: there is no gap below it."""
+FEW = 32
+"""Up to so many ranges are sorted by insertion."""
+WIDEST = 11
+"""Bits of a digit that a pass of the sort looks at, at most: digits stay in the cache of the processor."""
+DIGITS = 1 << WIDEST
+BLOCK = 16
+"""Members of one leaf of the tree of a sweep."""
 
 
-def place(
-    start: Numbers, near: Numbers, low: Numbers, high: Numbers, size: Numbers, alignment: Numbers, pinned: Numbers,
-    order: Numbers, kept: int, limit: int, offset: Numbers, floors: Numbers, ceilings: Numbers,
+def place_near(
+    start: Numbers, near: Numbers, low: Numbers, high: Numbers,
+    size: Numbers, alignment: Numbers, pinned: Numbers, order: Numbers, kept: int, limit: int, offset: Numbers,
+    mark: Numbers, line: Numbers, hits: Numbers, floors: Numbers, ceilings: Numbers, digits: Numbers,
 ) -> int:  # fmt: skip
     """Offsets of all bodies, pinned ones first, then in this order; gives the bytes of the arena.
 
+    The neighbours of body i are near[start[i] : start[i + 1]], sorted. Where neighbour near[k] lies at x, it bars the
+    offsets above x + low[k] and below x + high[k]; chains may stand there several times.
+
     The first `kept` of the order keep the offsets that they have. Ends early, with the rest nowhere, as soon as the
-    arena is above `limit`. `floors` and `ceilings` are scratch: as many as one body has neighbours.
+    arena is above `limit`. Scratch: twice as many floors and ceilings as a list is long, DIGITS digits; a mark, which is
+    0 at first, for each body; a place in line and a hit for each body too, or none where bodies have few neighbours.
     """
+    top, placed = begin_placing(size, pinned, order, kept, offset), 0
+    for body in range(len(line)):
+        if offset[body] != NOWHERE:
+            line_up(line, offset, placed, body)
+            placed += 1
+    for at in range(kept, len(order)):
+        body = order[at]
+        if top > limit:
+            break
+        if pinned[body] != NOWHERE:
+            continue
+        if len(line):
+            count = from_line(start, near, low, high, offset, mark, line, hits, floors, ceilings, placed, body)
+        else:
+            count = from_list(start, near, low, high, offset, floors, ceilings, body)
+        offset[body] = tightest(floors, ceilings, digits, count, alignment[body])
+        top = max(top, offset[body] + size[body])
+        if len(line):
+            line_up(line, offset, placed, body)
+            placed += 1
+    return top
+
+
+def from_list(
+    start: Numbers, near: Numbers, low: Numbers, high: Numbers, offset: Numbers,
+    floors: Numbers, ceilings: Numbers, body: int,
+) -> int:  # fmt: skip
+    """Lists what is barred to a body, neighbour by neighbour; gives the number of ranges."""
+    count = 0
+    for k in range(start[body], start[body + 1]):
+        x = offset[near[k]]
+        if x != NOWHERE:
+            ceilings[count], floors[count] = max(x + low[k], BELOW), x + high[k]
+            count += 1
+    return count
+
+
+def from_line(
+    start: Numbers, near: Numbers, low: Numbers, high: Numbers, offset: Numbers, mark: Numbers, line: Numbers,
+    hits: Numbers, floors: Numbers, ceilings: Numbers, placed: int, body: int,
+) -> int:  # fmt: skip
+    """As `from_list`, but by offset, so that sorting is (nearly) done. `placed` bodies stand in line.
+
+    A mark is where a body stands in a list, counted from 1; the last place, if it stands there several times. Marks of
+    other lists are told by the place, so none is ever wiped off. What is no hit is written over: no branch.
+    """
+    first, last, found = start[body], start[body + 1], 0
+    for k in range(first, last):
+        mark[near[k]] = k + 1
+    for at in range(placed):
+        k = mark[line[at]]
+        hits[found] = k
+        found += (k > first) & (k <= last)
+    count = 0
+    for at in range(found):
+        k = hits[at] - 1
+        x = offset[near[k]]
+        ceilings[count], floors[count] = max(x + low[k], BELOW), x + high[k]
+        count += 1
+        while k > first and near[k - 1] == near[k]:
+            k -= 1
+            ceilings[count], floors[count] = max(x + low[k], BELOW), x + high[k]
+            count += 1
+    return count
+
+
+def line_up(line: Numbers, offset: Numbers, placed: int, body: int) -> None:
+    """Puts a body into the line of those that are placed, by offset."""
+    x, to, behind = offset[body], 0, placed
+    while to < behind:
+        middle = (to + behind) // 2
+        if offset[line[middle]] < x:
+            to = middle + 1
+        else:
+            behind = middle
+    for at in range(placed, to, -1):
+        line[at] = line[at - 1]
+    line[to] = body
+
+
+def begin_placing(size: Numbers, pinned: Numbers, order: Numbers, kept: int, offset: Numbers) -> int:
+    """Offsets before anything is placed; gives the bytes of the arena of what has one."""
     top = 0
     for at in range(kept, len(order)):
         offset[order[at]] = NOWHERE
@@ -28,53 +125,144 @@ def place(
             offset[body] = pinned[body]
         if offset[body] != NOWHERE:
             top = max(top, offset[body] + size[body])
-    for at in range(kept, len(order)):
-        body = order[at]
-        if top > limit:
-            break
-        if pinned[body] == NOWHERE:
-            count = gather(start, near, low, high, offset, body, floors, ceilings)
-            offset[body] = tightest(floors, ceilings, count, alignment[body])
-            top = max(top, offset[body] + size[body])
     return top
 
 
-def gather(
-    start: Numbers, near: Numbers, low: Numbers, high: Numbers, offset: Numbers, body: int,
-    floors: Numbers, ceilings: Numbers,
-) -> int:  # fmt: skip
-    """Lists the ranges of offsets that are barred to a body, from `ceilings` to `floors`; gives their number."""
-    count = 0
-    for k in range(start[body], start[body + 1]):
-        at = offset[near[k]]
-        if at != NOWHERE:
-            ceilings[count], floors[count] = at + low[k], at + high[k]
-            count += 1
-    return count
-
-
-def sort(floors: Numbers, ceilings: Numbers, count: int) -> None:
-    """By ceiling, lowest first (Shell 1959; steps of Gonnet and Baeza-Yates 1991): needs no scratch."""
-    step = count
-    while step > 1:
-        step = max(5 * step // 11, 1)
-        for at in range(step, count):
-            ceiling, floor, to = ceilings[at], floors[at], at
-            while to >= step and ceilings[to - step] > ceiling:
-                ceilings[to], floors[to] = ceilings[to - step], floors[to - step]
-                to -= step
-            ceilings[to], floors[to] = ceiling, floor
-
-
-def tightest(floors: Numbers, ceilings: Numbers, count: int, alignment: int) -> int:
+def tightest(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int, alignment: int) -> int:
     """The offset to take: the lowest in the gap that leaves least over (the lowest such gap), else behind all."""
-    sort(floors, ceilings, count)
-    found, least, floor = NOWHERE, 0, 0
-    for k in range(count):
+    found, least, floor, first = NOWHERE, 0, 0, sort(floors, ceilings, digits, count)
+    for k in range(first, first + count):
         if ceilings[k] >= floor:
-            offset = -(-floor // alignment) * alignment
+            offset = floor if alignment == 1 else -(-floor // alignment) * alignment
             spare = ceilings[k] - offset
             if spare >= 0 and (found == NOWHERE or spare < least):
                 found, least = offset, spare
         floor = max(floor, floors[k])
     return found if found != NOWHERE else -(-floor // alignment) * alignment
+
+
+def sort(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int) -> int:
+    """Ranges by ceiling, lowest first; gives where the first one stands now.
+
+    By digits, last digit first, to and fro between the two halves of the columns; a few by insertion.
+    """
+    falls = 0
+    for k in range(1, count):
+        falls += ceilings[k] < ceilings[k - 1]
+    if falls == 0:
+        return 0
+    if count <= FEW:
+        insert_all(floors, ceilings, count)
+        return 0
+    here, shift, width, largest = 0, 0, 4, 0
+    for k in range(count):
+        largest = max(largest, ceilings[k] - BELOW)
+    while width < WIDEST and count >> (width + 1):
+        width += 1
+    while largest >> shift:
+        deal(floors, ceilings, digits, count, here, shift, (1 << width) - 1)
+        here, shift = count - here, shift + width
+    return here
+
+
+def insert_all(floors: Numbers, ceilings: Numbers, count: int) -> None:
+    """Sorts by insertion."""
+    for k in range(1, count):
+        ceiling, floor, to = ceilings[k], floors[k], k
+        while to > 0 and ceilings[to - 1] > ceiling:
+            ceilings[to], floors[to] = ceilings[to - 1], floors[to - 1]
+            to -= 1
+        ceilings[to], floors[to] = ceiling, floor
+
+
+def deal(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int, here: int, shift: int, mask: int) -> None:
+    """Moves the ranges from one half of the columns to the other, sorted by one digit of the ceiling."""
+    for digit in range(mask + 1):
+        digits[digit] = 0
+    for k in range(here, here + count):
+        digits[((ceilings[k] - BELOW) >> shift) & mask] += 1
+    to = count - here
+    for digit in range(mask + 1):
+        digits[digit], to = to, to + digits[digit]
+    for k in range(here, here + count):
+        digit = ((ceilings[k] - BELOW) >> shift) & mask
+        to = digits[digit]
+        digits[digit] = to + 1
+        ceilings[to], floors[to] = ceilings[k], floors[k]
+
+
+def place_swept(
+    begin: Numbers, end: Numbers, stop: Numbers, inner: Numbers, room: Numbers, first: Numbers, member: Numbers,
+    size: Numbers, alignment: Numbers, pinned: Numbers, order: Numbers, kept: int, limit: int, offset: Numbers,
+    until: Numbers, bottom: Numbers, reach: Numbers, floors: Numbers, ceilings: Numbers, digits: Numbers,
+) -> int:  # fmt: skip
+    """Does what `place_near` does, without lists of neighbours.
+
+    The members of bodies stand by their begin: each lives in [begin, end) and takes the `room` bytes from `inner` on in
+    its body; those from `stop` on begin when it has ended. Body i has the members member[first[i] : first[i + 1]].
+    Scratch, by member: the end of each that is placed, and where it begins; `reach` is a tournament of the largest such
+    end in each block of members.
+    """
+    top = begin_placing(size, pinned, order, kept, offset)
+    for leaf in range(len(reach)):
+        reach[leaf] = 0
+    for k in range(len(until)):
+        until[k] = 0
+    for body in range(len(size)):
+        if offset[body] != NOWHERE:
+            enter(end, inner, first, member, offset, until, bottom, reach, body)
+    for at in range(kept, len(order)):
+        body = order[at]
+        if top > limit:
+            break
+        if pinned[body] == NOWHERE:
+            count = 0
+            for k in range(first[body], first[body + 1]):
+                count = sweep(begin, stop, inner, room, until, bottom, reach, floors, ceilings, member[k], count)
+            offset[body] = tightest(floors, ceilings, digits, count, alignment[body])
+            enter(end, inner, first, member, offset, until, bottom, reach, body)
+            top = max(top, offset[body] + size[body])
+    return top
+
+
+def enter(
+    end: Numbers, inner: Numbers, first: Numbers, member: Numbers, offset: Numbers,
+    until: Numbers, bottom: Numbers, reach: Numbers, body: int,
+) -> None:  # fmt: skip
+    """Tells the tree that a body is placed."""
+    for k in range(first[body], first[body + 1]):
+        one = member[k]
+        until[one], bottom[one] = end[one], offset[body] + inner[one]
+        node = len(reach) // 2 + one // BLOCK
+        while node and reach[node] < end[one]:
+            reach[node] = end[one]
+            node //= 2
+
+
+def sweep(
+    begin: Numbers, stop: Numbers, inner: Numbers, room: Numbers, until: Numbers, bottom: Numbers, reach: Numbers,
+    floors: Numbers, ceilings: Numbers, one: int, count: int,
+) -> int:  # fmt: skip
+    """Adds the ranges that the placed members alive with this one bar to its body; gives the number of ranges."""
+    since, behind, above, last = begin[one], inner[one] + room[one], inner[one], stop[one]
+    node = len(reach) // 2 + (last - 1) // BLOCK
+    while node:
+        block = (node - len(reach) // 2) * BLOCK
+        for k in range(block, min(block + BLOCK, last)):
+            if until[k] > since:
+                ceilings[count], floors[count] = max(bottom[k] - behind, BELOW), bottom[k] + room[k] - above
+                count += 1
+        node = block_before(reach, node, since)
+    return count
+
+
+def block_before(reach: Numbers, node: int, since: int) -> int:
+    """The last leaf before this one that reaches beyond a tick, or 0."""
+    while node > 1:
+        if node % 2 and reach[node - 1] > since:
+            node -= 1
+            while node < len(reach) // 2:
+                node = 2 * node + (reach[2 * node + 1] > since)
+            return node
+        node //= 2
+    return 0

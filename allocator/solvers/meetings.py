@@ -21,8 +21,8 @@ def count_meetings(problem: Problem) -> int:
     """How many there are. O(n log n)."""
     if problem.conflicts is not None:
         return len(problem.conflicts)
-    ids, behind = _behind(problem)
-    return int((behind - np.arange(1, len(ids) + 1)).sum())
+    ids, stop = by_begin(problem)
+    return int((stop - np.arange(1, len(ids) + 1)).sum())
 
 
 def meetings(problem: Problem) -> Meetings:
@@ -31,18 +31,18 @@ def meetings(problem: Problem) -> Meetings:
         one, other = problem.conflicts.one, problem.conflicts.other
         both = (problem.size[one] > 0) & (problem.size[other] > 0)
         return Meetings(one[both], other[both])
-    ids, behind = _behind(problem)
+    ids, stop = by_begin(problem)
     first = np.arange(1, len(ids) + 1)
-    counts = behind - first
+    counts = stop - first
     one = np.repeat(np.arange(len(ids)), counts)
     other = np.arange(len(one)) + np.repeat(first - np.cumsum(counts) + counts, counts)
     return Meetings(ids[one], ids[other])
 
 
-def _behind(problem: Problem) -> tuple[Column, Column]:
+def by_begin(problem: Problem) -> tuple[Column, Column]:
     """The chunks with bytes by their begin, and for each the place of the first that begins when it has ended.
 
-    It meets all in between, and of those before it just the ones in whose range it stands.
+    It meets all that stand between it and that place.
     """
     ids = np.flatnonzero(problem.size > 0)
     ids = ids[np.argsort(problem.begin[ids], kind="stable")]
