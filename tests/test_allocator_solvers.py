@@ -70,6 +70,12 @@ def test_the_example_of_the_paper_is_planned() -> None:
         "interval_move": 124,
         "best_fit": 160,
         "strip_packing_bestfit": 138,
+        "shared_by_breadth": 128,
+        "shared_by_size": 128,
+        "shared_by_size_improved": 128,
+        "shared_in_order": 130,
+        "shared_equality": 234,
+        "shared_min_cost_flow": 128,
         "naive": 234,
     }
     best = solve(paper_example())

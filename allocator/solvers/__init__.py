@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from importlib.util import find_spec
 from types import MappingProxyType
 
 import numpy as np
@@ -20,6 +21,12 @@ from allocator.solvers.local_search import LOCAL_SEARCH
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.pinned import pinned_part
 from allocator.solvers.pushdown import PUSHDOWN
+from allocator.solvers.shared_by_breadth import SHARED_BY_BREADTH
+from allocator.solvers.shared_by_size import SHARED_BY_SIZE
+from allocator.solvers.shared_by_size_improved import SHARED_BY_SIZE_IMPROVED
+from allocator.solvers.shared_equality import SHARED_EQUALITY
+from allocator.solvers.shared_in_order import SHARED_IN_ORDER
+from allocator.solvers.shared_min_cost_flow import SHARED_MIN_COST_FLOW
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
 BEST = "best"
@@ -34,6 +41,12 @@ STRATEGIES: Mapping[str, Solver] = MappingProxyType(
             INTERVAL_MOVE,
             BEST_FIT,
             STRIP_PACKING_BESTFIT,
+            SHARED_BY_BREADTH,
+            SHARED_BY_SIZE,
+            SHARED_BY_SIZE_IMPROVED,
+            SHARED_IN_ORDER,
+            SHARED_EQUALITY,
+            SHARED_MIN_COST_FLOW,
             NAIVE,
         )
     }
@@ -57,7 +70,7 @@ def solve(
     strategy cannot take the problem, and ProblemError where pinned chunks meet; PlanError, where the judge refuses the
     plan, is a fault of ours.
     """
-    _check_chains(problem)
+    check_chains(problem)
     _check_pinned(problem)
     bound = lower_bound(problem)
     goal = max(bound, capacity) if capacity != NO_CAPACITY else bound
@@ -76,25 +89,27 @@ def solve(
 def _applicable(problem: Problem, strategy: str) -> tuple[Solver, ...]:
     if strategy == BEST:
         return tuple(
-            s for s in STRATEGIES.values() if not _hindrance(problem, s) and len(problem) <= s.traits.most_chunks
+            s for s in STRATEGIES.values() if not hindrance(problem, s) and len(problem) <= s.traits.most_chunks
         )
     if strategy not in STRATEGIES:
         raise UnknownStrategyError(f"no strategy {strategy!r}; there are {', '.join((BEST, *STRATEGIES))}")
-    hindrance = _hindrance(problem, STRATEGIES[strategy])
-    if hindrance:
-        others = ", ".join(s.name for s in STRATEGIES.values() if not _hindrance(problem, s))
-        raise UnsupportedProblemError(f"strategy {strategy!r} cannot take {hindrance}; {others} can")
+    obstacle = hindrance(problem, STRATEGIES[strategy])
+    if obstacle:
+        others = ", ".join(s.name for s in STRATEGIES.values() if not hindrance(problem, s))
+        raise UnsupportedProblemError(f"strategy {strategy!r} cannot take {obstacle}; {others} can")
     return (STRATEGIES[strategy],)
 
 
-def _hindrance(problem: Problem, solver: Solver) -> str:
-    """What of the problem the solver has declared that it cannot take, or ""."""
+def hindrance(problem: Problem, solver: Solver) -> str:
+    """What the solver has declared that it cannot take of the problem, or of this installation; or ""."""
     if not solver.traits.pinned and (problem.pinned != FREE).any():
         return "pinned offsets"
     if not solver.traits.overwrites and len(problem.src):
         return "overwrites"
     if not solver.traits.conflicts and problem.conflicts is not None:
         return "conflicts in place of lifetimes"
+    if solver.traits.package and not find_spec(solver.traits.package):
+        return f"any problem before `pip install {solver.traits.package}`"
     return ""
 
 
@@ -109,7 +124,8 @@ def _judged(problem: Problem, solver: Solver, task: Task, bound: int, capacity: 
     return Plan(answer.offset, arena, max(bound, answer.lower_bound), solver.name, capacity)
 
 
-def _check_chains(problem: Problem) -> None:
+def check_chains(problem: Problem) -> None:
+    """Raises ProblemError where conflicts stand between chunks of one chain, which must lie in each other."""
     if problem.conflicts is None or not len(problem.src):
         return
     root = chains(problem).root

@@ -43,13 +43,15 @@ class Answer:
 class Traits:
     """What a solver can take, all True unless it says otherwise; alignment and padding every solver can.
 
-    `most_chunks`: the portfolio leaves it out of larger problems, for which it would be too slow.
+    `most_chunks`: the portfolio leaves it out of larger problems, for which it would be too slow. `package`: what must
+    be installed for it, beside what the project always needs.
     """
 
     pinned: bool = True
     overwrites: bool = True
     conflicts: bool = True
     most_chunks: int = ANY_COUNT
+    package: str = ""
 
 
 class Solver(Protocol):

@@ -1,0 +1,234 @@
+"""Units are given to shared objects one by one (Pisarchyk and Lee 2020; TensorFlow Lite, delegates/gpu).
+
+`units`, `objects` and `lives` hold records, which are named by the index of their first number. Who is in an object is
+kept in one of two ways. Where lifetimes decide who may share, object o has COUNT records in `lives` from FIRST on, one
+a unit, by time, and room for SPACE. Where conflicts decide, `lives` is empty; those of unit k are
+near[start[k] : start[k + 1]], and objects that hold one of them have its MARK while it looks for an object.
+"""
+
+from allocator.kernels.numbers import Numbers
+
+BEGIN, END, SIZE, TAKEN, BEST, LEAF = range(6)
+"""Fields of a unit. `lives` has the first two. TAKEN is the object that it is in."""
+UNIT, LIFE = 6, 2
+"""Numbers in a record."""
+ROOM, MARK, FIRST, COUNT, SPACE = range(5)
+"""Fields of an object. ROOM is its bytes."""
+OBJECT = 5
+USED, TOP = range(2)
+"""Fields of the first record of `objects`, which is no object: where `objects` and `lives` were never used."""
+NONE, STALE = 0, -1
+"""In place of an object: there is none; there was one, which is busy now."""
+BUSY = -1
+"""In place of a gap: the object is in use in that time."""
+FAR = 2**62
+"""A number of bytes that no object has, and the gap in an object that does not exist yet."""
+GONE = FAR + 1
+"""In place of the gap of a unit that does not wait."""
+NEVER, AT_NEED, WHERE_NEARER = range(3)
+"""When an object grows: never; if no larger one is free; if no larger one is as near in size."""
+
+
+def share(
+    units: Numbers, objects: Numbers, lives: Numbers, start: Numbers, near: Numbers, order: Numbers,
+    slack: int, growth: int,
+) -> None:  # fmt: skip
+    """Gives each unit, in this order, to an object which is at most `slack` bytes larger, or else to a new one."""
+    objects[USED] = OBJECT
+    for at in range(len(order)):
+        unit = UNIT * order[at]
+        if len(start):
+            for k in range(start[order[at]], start[order[at] + 1]):
+                holder = units[UNIT * near[k] + TAKEN]
+                if holder != NONE:
+                    objects[holder + MARK] = unit + 1
+        give(units, objects, lives, unit, choose(units, objects, lives, unit, slack, growth))
+
+
+def choose(units: Numbers, objects: Numbers, lives: Numbers, unit: int, slack: int, growth: int) -> int:
+    """The smallest free object that is large enough, or the largest that has to grow; NONE. The newest of equals."""
+    size, above, below = units[unit + SIZE], NONE, NONE
+    least, most = size + slack, -1
+    for candidate in range(objects[USED] - OBJECT, 0, -OBJECT):
+        room = objects[candidate + ROOM]
+        if room >= size:
+            if room <= least and is_free(units, objects, lives, unit, candidate):
+                above, least = candidate, room - 1
+                if room == size:
+                    break
+        elif growth != NEVER and room > most and is_free(units, objects, lives, unit, candidate):
+            below, most = candidate, room
+    is_nearer = above == NONE or (growth == WHERE_NEARER and size - most < least + 1 - size)
+    return below if is_nearer and below != NONE else above
+
+
+def is_free(units: Numbers, objects: Numbers, lives: Numbers, unit: int, candidate: int) -> bool:
+    """Whether no unit in the object conflicts with this one."""
+    if not len(lives):
+        return objects[candidate + MARK] != unit + 1
+    return idle(objects, lives, candidate, units[unit + BEGIN], units[unit + END]) != BUSY
+
+
+def idle(objects: Numbers, lives: Numbers, holder: int, begin: int, end: int) -> int:
+    """Ticks for which the object would lie idle before [begin, end) or behind it, the smaller of the two; or BUSY."""
+    first = objects[holder + FIRST]
+    last = first + LIFE * objects[holder + COUNT]
+    at, gap = place(lives, first, last, end), FAR
+    if at > first:
+        gap = begin - lives[at - LIFE + END]
+        if gap < 0:
+            return BUSY
+    if at < last:
+        gap = min(gap, lives[at + BEGIN] - end)
+    return gap
+
+
+def place(lives: Numbers, first: int, last: int, tick: int) -> int:
+    """The first record, of those from `first` to `last`, that begins at this tick or later."""
+    while first < last:
+        middle = first + (last - first) // (2 * LIFE) * LIFE
+        if lives[middle + BEGIN] < tick:
+            first = middle + LIFE
+        else:
+            last = middle
+    return first
+
+
+def give(units: Numbers, objects: Numbers, lives: Numbers, unit: int, holder: int) -> int:
+    """Puts a unit into an object, or for NONE into a new one; gives the object."""
+    if holder == NONE:
+        holder = objects[USED]
+        objects[USED] += OBJECT
+    units[unit + TAKEN] = holder
+    objects[holder + ROOM] = max(objects[holder + ROOM], units[unit + SIZE])
+    if len(lives):
+        if objects[holder + COUNT] == objects[holder + SPACE]:
+            move(objects, lives, holder)
+        first = objects[holder + FIRST]
+        last = first + LIFE * objects[holder + COUNT]
+        at = place(lives, first, last, units[unit + END])
+        for k in range(last - 1, at - 1, -1):
+            lives[k + LIFE] = lives[k]
+        lives[at + BEGIN], lives[at + END] = units[unit + BEGIN], units[unit + END]
+        objects[holder + COUNT] += 1
+    return holder
+
+
+def move(objects: Numbers, lives: Numbers, holder: int) -> None:
+    """Doubles the space of an object. With n units there are never more than 4 n records in use or given up."""
+    old, new = objects[holder + FIRST], objects[TOP]
+    for k in range(LIFE * objects[holder + COUNT]):
+        lives[new + k] = lives[old + k]
+    objects[holder + FIRST], objects[holder + SPACE] = new, max(2 * objects[holder + SPACE], 1)
+    objects[TOP] += LIFE * objects[holder + SPACE]
+
+
+def share_by_gap(
+    units: Numbers, objects: Numbers, lives: Numbers, order: Numbers, stage: Numbers, waiting: Numbers, gap: Numbers
+) -> None:
+    """Stage after stage, gives the unit with the smallest gap to the object where it has it; lifetimes decide.
+
+    `order` stands by stage, and decides between equal gaps. `waiting` lists the units of a stage that have no object
+    yet. BEST is the oldest of the objects where a unit has its smallest gap, NONE for a new one, or STALE: then the gap
+    is at least what it was. Gaps stand in a tournament: node k of it is the smaller of the nodes 2 k and 2 k + 1; LEAF
+    is where that of a unit stands. O(n * (objects + units of a stage)).
+    """
+    objects[USED] = OBJECT
+    low = 0
+    while low < len(order):
+        high = low + 1
+        while high < len(order) and stage[order[high]] == stage[order[low]]:
+            high += 1
+        share_stage(units, objects, lives, order, low, high, waiting, gap)
+        low = high
+
+
+def share_stage(
+    units: Numbers, objects: Numbers, lives: Numbers, order: Numbers, low: int, high: int,
+    waiting: Numbers, gap: Numbers,
+) -> None:  # fmt: skip
+    """Gives the units order[low:high] to objects."""
+    leaves = 1
+    while leaves < high - low:
+        leaves *= 2
+    for node in range(2 * leaves):
+        gap[node] = GONE
+    for at in range(high - low):
+        waiting[at] = UNIT * order[low + at]
+        units[waiting[at] + LEAF], gap[leaves + at] = leaves + at, 0
+        look(units, objects, lives, gap, waiting[at])
+    for count in range(high - low, 0, -1):
+        unit = UNIT * order[low + nearest(gap, leaves)]
+        while units[unit + BEST] == STALE:
+            look(units, objects, lives, gap, unit)
+            unit = UNIT * order[low + nearest(gap, leaves)]
+        set_gap(gap, units[unit + LEAF], GONE)
+        holder = give(units, objects, lives, unit, units[unit + BEST])
+        follow(units, objects, lives, waiting, count, gap, unit, holder)
+
+
+def look(units: Numbers, objects: Numbers, lives: Numbers, gap: Numbers, unit: int) -> None:
+    """Finds the smallest gap of a unit, over all objects; it is known to be no smaller than it was."""
+    floor, least, best = gap[units[unit + LEAF]], FAR, NONE
+    for candidate in range(OBJECT, objects[USED], OBJECT):
+        found = idle(objects, lives, candidate, units[unit + BEGIN], units[unit + END])
+        if found != BUSY and found < least:
+            least, best = found, candidate
+            if found == floor:
+                break
+    units[unit + BEST] = best
+    set_gap(gap, units[unit + LEAF], least)
+
+
+def set_gap(gap: Numbers, leaf: int, value: int) -> None:
+    """Enters a gap into the tournament."""
+    gap[leaf] = value
+    while leaf > 1:
+        leaf //= 2
+        least = min(gap[2 * leaf], gap[2 * leaf + 1])
+        if gap[leaf] == least:
+            break
+        gap[leaf] = least
+
+
+def nearest(gap: Numbers, leaves: int) -> int:
+    """The number of the first leaf with the smallest gap."""
+    node = 1
+    while node < leaves:
+        node *= 2
+        if gap[node] != gap[node // 2]:
+            node += 1
+    return node - leaves
+
+
+def follow(
+    units: Numbers, objects: Numbers, lives: Numbers, waiting: Numbers, count: int, gap: Numbers, gone: int, holder: int
+) -> None:
+    """A unit is in that object now: takes it off the list, and brings the gaps of the others on it up to date."""
+    to = 0
+    for at in range(count):
+        unit = waiting[at]
+        if unit == gone:
+            continue
+        waiting[to] = unit
+        to += 1
+        found = max(units[unit + BEGIN] - units[gone + END], units[gone + BEGIN] - units[unit + END])
+        best, least = units[unit + BEST], gap[units[unit + LEAF]]
+        if found < 0:
+            units[unit + BEST] = STALE if best == holder else best
+        elif (found < least or (found == least and holder < best)) and (
+            holder == best or is_free(units, objects, lives, unit, holder)
+        ):
+            units[unit + BEST] = holder
+            set_gap(gap, units[unit + LEAF], found)
+
+
+def lay(order: Numbers, taken: Numbers, size: Numbers, alignment: Numbers, offset: Numbers) -> None:
+    """Offsets of units, in whose order objects stand one behind the other: each as low in its object as it may be."""
+    base, top = 0, 0
+    for at in range(len(order)):
+        unit = order[at]
+        if at and taken[unit] != taken[order[at - 1]]:
+            base = top
+        offset[unit] = -(-base // alignment[unit]) * alignment[unit]
+        top = max(top, offset[unit] + size[unit])

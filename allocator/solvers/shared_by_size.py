@@ -1,0 +1,15 @@
+"""Greedy by size for shared objects (Pisarchyk and Lee 2020, section 4.3)."""
+
+import numpy as np
+
+from allocator.kernels.shared_objects import FAR, NEVER
+from allocator.problem import Column
+from allocator.solvers.shared import SharedObjectsSolver, Tenants, share_in_order
+
+
+def _share(found: Tenants) -> Column:
+    """Largest first (ties: first to begin), each takes the smallest object that is free while it lives."""
+    return share_in_order(found, np.argsort(-found.units.size, kind="stable"), FAR, NEVER)
+
+
+SHARED_BY_SIZE = SharedObjectsSolver("shared_by_size", _share)

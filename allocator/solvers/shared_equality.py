@@ -1,0 +1,15 @@
+"""Equality (TensorFlow Lite, equality_assignment): only units of one size share an object."""
+
+import numpy as np
+
+from allocator.kernels.shared_objects import NEVER
+from allocator.problem import Column
+from allocator.solvers.shared import SharedObjectsSolver, Tenants, share_in_order
+
+
+def _share(found: Tenants) -> Column:
+    """As they begin, each takes a free object of its own size."""
+    return share_in_order(found, np.arange(len(found)), 0, NEVER)
+
+
+SHARED_EQUALITY = SharedObjectsSolver("shared_equality", _share)
