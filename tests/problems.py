@@ -18,9 +18,10 @@ class Dice(Protocol):
 
 @frozen
 class Kind:
-    """What a problem may have. `overwrites` and `pins`: of 100 chunks about so many that could; pins below `highest`.
+    """What a problem may have. `horizon`: the last begin; no chunk lives longer than that, or than `longest`.
 
-    `is_timeless`: a relation of conflicts stands in place of lifetimes.
+    `overwrites` and `pins`: so many of 100 chunks that could be; pinned mostly below `highest`. `is_timeless`: a
+    relation of conflicts stands in place of lifetimes.
     """
 
     max_size: int
@@ -30,6 +31,7 @@ class Kind:
     pins: int = 0
     highest: int = 64
     is_timeless: bool = False
+    longest: int = 1_000
 
 
 @define
@@ -96,7 +98,7 @@ def built(dice: Dice, count: int, kind: Kind) -> Problem:
 
 
 def _add_chunk(dice: Dice, kind: Kind, rows: _Rows) -> None:
-    length, size = dice.number(1, kind.horizon), dice.number(0, kind.max_size)
+    length, size = dice.number(1, min(kind.horizon, kind.longest)), dice.number(0, kind.max_size)
     targets = rows.may_be_overwritten() if dice.number(0, 99) >= 100 - kind.overwrites else []
     if not targets:
         alignment = kind.alignments[dice.number(0, len(kind.alignments) - 1)]

@@ -1,0 +1,13 @@
+"""What a strategy declares that it can take, against what a problem has."""
+
+from allocator.problem import FREE, Problem
+from allocator.solvers.base import Solver
+
+
+def can_take(solver: Solver, problem: Problem) -> bool:
+    """Has the solver declared that it can take all that the problem has?"""
+    return (
+        (solver.traits.pinned or not (problem.pinned != FREE).any())
+        and (solver.traits.overwrites or not len(problem.src))
+        and (solver.traits.conflicts or problem.conflicts is None)
+    )
