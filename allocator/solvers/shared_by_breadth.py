@@ -1,4 +1,4 @@
-"""Greedy by breadth for shared objects (Pisarchyk and Lee 2020, section 4.2)."""
+"""Greedy by breadth for shared objects (Pisarchyk and Lee 2020; TensorFlow Lite)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Greedy by size for shared objects (Pisarchyk and Lee 2020, section 4.3)."""
+"""Greedy by size for shared objects (Pisarchyk and Lee 2020)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Greedy by size improved for shared objects (Pisarchyk and Lee 2020, section 4.4; TensorFlow Lite)."""
+"""Greedy by size improved for shared objects (Pisarchyk and Lee 2020; TensorFlow Lite)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Equality (TensorFlow Lite, equality_assignment): only units of one size share an object."""
+"""Equality for shared objects (TensorFlow Lite, equality_assignment): only units of one size share one."""
 
 import numpy as np
 

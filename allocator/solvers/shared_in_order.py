@@ -1,4 +1,4 @@
-"""Greedy in operator order (TensorFlow Lite, greedy_in_order_assignment; MXNet's memory planner does likewise)."""
+"""Greedy in operator order for shared objects (TensorFlow Lite, greedy_in_order_assignment)."""
 
 import numpy as np
 
