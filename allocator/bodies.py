@@ -1,0 +1,195 @@
+"""Chains of overwrites as rigid bodies, who may not overlap whom, and the parts of a problem that never meet."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from attrs import field, frozen
+
+from allocator.chains import chains
+from allocator.problem import FREE, Column, Problem, column
+
+Mask = npt.NDArray[np.bool_]
+
+
+@frozen(eq=False)
+class Table:
+    """Lists of numbers of different length: row i is item[start[i] : start[i + 1]]."""
+
+    start: Column = field(converter=column)
+    item: Column = field(converter=column)
+
+    def row(self, i: int) -> Column:
+        """One list."""
+        return self.item[self.start[i] : self.start[i + 1]]
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def row_of_each(self) -> Column:
+        """The row in which each item stands."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+
+@frozen(eq=False)
+class Bodies:
+    """Body i is the chain of chunk root[i]: size[i] bytes, in which all its chunks lie. Chains of no bytes have none.
+
+    `begin` and `end` are the life of the whole chain. `is_solid`: all its chunks that have bytes have all of them, so
+    that the body is a rectangle in bytes and time. `near` lists those that a body may not overlap, or may in part only.
+    `cliques` lists bodies of which each two may not overlap; each pair of neighbours stands in one of them.
+    """
+
+    root: Column = field(converter=column)
+    begin: Column = field(converter=column)
+    end: Column = field(converter=column)
+    size: Column = field(converter=column)
+    alignment: Column = field(converter=column)
+    pinned: Column = field(converter=column)
+    is_solid: Mask
+    near: Table
+    cliques: Table
+
+    def __len__(self) -> int:
+        return len(self.root)
+
+
+def table(rows: Column, items: Column, count: int) -> Table:
+    """The table in which each item stands in its row; `rows` need not be sorted."""
+    order = np.lexsort((items, rows))
+    start = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=count))))
+    return Table(start, items[order])
+
+
+def count_meetings(problem: Problem) -> int:
+    """An upper limit of the pairs of chunks that may not overlap: what a table of neighbours would have to hold."""
+    if problem.conflicts is not None:
+        return len(problem.conflicts)
+    begin, end = np.sort(problem.begin), np.sort(problem.end)
+    begun = np.searchsorted(begin, problem.end, "left").astype(np.int64)
+    ended = np.searchsorted(end, problem.begin, "right").astype(np.int64)
+    return int((begun - ended - 1).sum()) // 2
+
+
+def bodies(problem: Problem) -> Bodies:
+    """The bodies of a problem. Needs memory for all pairs that meet: see `count_meetings`."""
+    root = chains(problem).root
+    used = problem.size > 0
+    begin, end = problem.begin.copy(), np.zeros_like(problem.end)
+    np.maximum.at(end, root[used], problem.end[used])
+    is_solid = np.ones(len(problem), bool)
+    np.logical_and.at(is_solid, root[used], problem.size[used] == problem.size[root[used]])
+    ids = np.flatnonzero(used & (root == np.arange(len(problem))))
+    begin, end = begin[ids], end[ids]
+    if problem.conflicts is None:
+        near, cliques = _near_in_time(begin, end), _cliques_in_time(begin, end)
+    else:
+        body = np.full(len(problem), -1)
+        body[ids] = np.arange(len(ids))
+        one, other = body[root[problem.conflicts.one]], body[root[problem.conflicts.other]]
+        has_bytes = used[problem.conflicts.one] & used[problem.conflicts.other]
+        near = _near_by_pairs(one[has_bytes], other[has_bytes], len(ids))
+        cliques = cover(near)
+    size, alignment, pinned = problem.size[ids], problem.alignment[ids], problem.pinned[ids]
+    return Bodies(ids, begin, end, size, alignment, pinned, is_solid[ids], near, cliques)
+
+
+def parts(whole: Bodies) -> Iterator[Bodies]:
+    """Sets of bodies that never meet, each with the pinned bodies that it meets. Pinned bodies alone are in no part."""
+    label = _labels(whole)
+    for first in np.unique(label[whole.pinned == FREE]).tolist():
+        yield _part(whole, np.flatnonzero(label == first))
+
+
+def _part(whole: Bodies, free: Column) -> Bodies:
+    rows = whole.near.row_of_each()
+    inside = np.zeros(len(whole), bool)
+    inside[free] = True
+    inside[whole.near.item[inside[rows]]] = True
+    ids = np.flatnonzero(inside)
+    new_id = np.cumsum(inside) - 1
+
+    def kept(lists: Table, rows: Column, row_ids: Mask, stays: Mask) -> Table:
+        new_row = np.cumsum(row_ids) - 1
+        return table(new_row[rows[stays]], new_id[lists.item[stays]], int(row_ids.sum()))
+
+    stays = inside[rows] & inside[whole.near.item]
+    clique = whole.cliques.row_of_each()
+    in_clique = inside[whole.cliques.item]
+    has_any = np.bincount(clique[in_clique], minlength=len(whole.cliques)) > 0
+    return Bodies(
+        whole.root[ids],
+        whole.begin[ids],
+        whole.end[ids],
+        whole.size[ids],
+        whole.alignment[ids],
+        whole.pinned[ids],
+        whole.is_solid[ids],
+        kept(whole.near, rows, inside, stays),
+        kept(whole.cliques, clique, has_any, in_clique),
+    )
+
+
+def _labels(whole: Bodies) -> Column:
+    """One number for each set of bodies that hang together; pinned bodies hold nothing together."""
+    rows, items = whole.near.row_of_each(), whole.near.item
+    is_free = (whole.pinned[rows] == FREE) & (whole.pinned[items] == FREE)
+    rows, items = rows[is_free], items[is_free]
+    label = np.arange(len(whole))
+    while True:
+        lower = label.copy()
+        np.minimum.at(lower, rows, label[items])
+        lower = lower[lower]
+        if (lower == label).all():
+            return label
+        label = lower
+
+
+def _near_in_time(begin: Column, end: Column) -> Table:
+    found = [np.flatnonzero((begin < e) & (b < end)) for b, e in zip(begin.tolist(), end.tolist(), strict=True)]
+    rows = np.repeat(np.arange(len(begin)), [len(f) for f in found])
+    items = np.concatenate(found) if found else np.zeros(0, np.int64)
+    other = rows != items
+    return table(rows[other], items[other], len(begin))
+
+
+def _cliques_in_time(begin: Column, end: Column) -> Table:
+    """Who is alive in each tick in which something begins, and before the next of which something ends."""
+    ticks = np.unique(begin)
+    ends = np.sort(end)
+    behind = np.append(ticks[1:], np.iinfo(np.int64).max)
+    is_last = np.searchsorted(ends, behind, "right") > np.searchsorted(ends, ticks, "right")
+    found = [np.flatnonzero((begin <= t) & (t < end)) for t in ticks[is_last].tolist()]
+    rows = np.repeat(np.arange(len(found)), [len(f) for f in found])
+    return table(rows, np.concatenate(found) if found else np.zeros(0, np.int64), len(found))
+
+
+def _near_by_pairs(one: Column, other: Column, count: int) -> Table:
+    pairs = np.unique(np.concatenate((one * count + other, other * count + one)))
+    return table(pairs // max(count, 1), pairs % max(count, 1), count)
+
+
+def cover(near: Table) -> Table:
+    """Cliques, found greedily, such that each body stands in one and each pair of neighbours too."""
+    sets = [set(near.row(i).tolist()) for i in range(len(near))]
+    found: list[list[int]] = []
+    for one, own in enumerate(sets):
+        uncovered = {other for other in own if other > one}
+        if not own:
+            found.append([one])
+        while uncovered:
+            found.append(_clique_of(one, uncovered, sets))
+            uncovered -= set(found[-1])
+    rows = np.repeat(np.arange(len(found)), [len(c) for c in found])
+    return table(rows, np.array([b for clique in found for b in clique], np.int64), len(found))
+
+
+def _clique_of(one: int, first: set[int], sets: list[set[int]]) -> list[int]:
+    """A clique with `one` in it that cannot grow; what is in `first` enters first, then those with most neighbours."""
+    clique, common = [one], set(sets[one])
+    for wanted in (first & common, set(common)):
+        for other in sorted(wanted, key=lambda c: (-len(sets[c]), c)):
+            if other in common:
+                clique.append(other)
+                common &= sets[other]
+    return clique

@@ -1,0 +1,181 @@
+"""One part of a problem, searched for plans within given capacities: kernel and arrays behind a few verbs."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from attrs import define, field, frozen
+
+from allocator.bodies import Bodies
+from allocator.compiled import compiled
+from allocator.kernels import skyline
+from allocator.kernels.skyline import BASE, Search
+from allocator.problem import FREE, Column
+from allocator.solvers.budget import Budget
+
+_PLAIN = 12
+"""Bodies up to which the plain kernel is sooner done than the compiled one is loaded."""
+_ORDERS = ("WAT", "TAW", "TWA", "AWT", "SAW", "DAW")
+"""Static orders: life (W), area (A), heaviest clique (T), size (S), neighbours (D); largest first, ties by the next."""
+_MANNERS = (skyline.BY_SLACK, skyline.BY_BOTH, skyline.BY_STRAIN, skyline.BY_RANK)
+_HALVINGS = 5
+"""Of the way from the goal to the best arena: how near to that capacities are probed."""
+_FIRST = 1_000
+"""Nodes that each way of searching has at first."""
+_NOISES = (0.02, 0.1, 0.3)
+"""How much keys are stirred from the second round on: standard deviation of their logarithm."""
+
+
+@frozen
+class Way:
+    """One way of searching: which body comes first."""
+
+    order: str
+    manner: int
+
+
+WAYS = tuple(Way(order, manner) for order in _ORDERS for manner in _MANNERS)
+
+
+@define(eq=False)
+class Descent:
+    """Depth-first searches over the bodies of one part, each of them solid.
+
+    `proved` is a lower bound of the part's arena; `offset` (of each body) is a plan in `arena` bytes.
+    """
+
+    part: Bodies
+    offset: Column
+    seed: int = 0
+    ways: list[Way] = field(factory=lambda: list(WAYS), init=False)
+    arena: int = field(init=False)
+    proved: int = field(init=False)
+    _effort: int = field(default=0, init=False)
+    _search: Search = field(init=False)
+    _keys: dict[str, Column] = field(init=False)
+    _spare: Column = field(init=False)
+    _draw: np.random.Generator = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._search = _arrays(self.part)
+        self._keys = _keys(self.part)
+        self._draw = np.random.default_rng(self.seed)
+        self.arena = int((self.offset + self.part.size).max())
+        starts, members = self.part.cliques.start[:-1], self.part.cliques.item
+        bulk = self._search.bodies[skyline.BULK, :-1]
+        self._spare = np.maximum.reduceat((bulk - self.part.size)[members], starts)
+        bulk = np.add.reduceat(bulk[members], starts)
+        pinned_end = (self.part.pinned + self.part.size)[self.part.pinned != FREE].max(initial=0)
+        self.proved = max(int((bulk - self._spare).max()), int(pinned_end))
+
+    def improve(self, goal: int, budget: Budget) -> None:
+        """Probes the goal, then capacities nearer and nearer to the best arena until one is found; then more effort."""
+        low = max(goal, self.proved)
+        if self.probe(low, self._effort, budget):
+            return
+        for halvings in range(1, _HALVINGS + 1):
+            step = (self.arena - low) >> halvings
+            while step and not budget.is_over and self.probe(self.arena - step, self._effort, budget):
+                step = (self.arena - low) >> halvings
+        self._effort += 1
+
+    def probe(self, capacity: int, effort: int, budget: Budget) -> bool:
+        """Looks for a plan within a capacity, in each way. True where the part's arena shrank to it.
+
+        `effort` counts from 0: the first time orders are as they are, later they are stirred at random, and each way
+        has more and more nodes: success is mostly a matter of luck in the first decisions, so many short searches find
+        more than few long ones (heavy tails: Gomes, Selman, Crato and Kautz 2000). The way that
+        finds a plan comes first the next time. `proved` rises where there is no plan.
+        """
+        noise = _NOISES[(effort - 1) % len(_NOISES)] if effort else 0.0
+        for way in tuple(self.ways):
+            outcome = self._run(way, noise, capacity, _FIRST * (1 + effort), budget)
+            if outcome == skyline.FOUND:
+                self.offset = self._search.state[BASE, : len(self.part)].copy()
+                self.arena = int((self.offset + self.part.size).max())
+                self.ways.remove(way)
+                self.ways.insert(0, way)
+                return True
+            if outcome == skyline.EXHAUSTED:
+                self.proved = max(self.proved, capacity + 1)
+            if outcome == skyline.EXHAUSTED or budget.is_over:
+                return False
+        return False
+
+    def _run(self, way: Way, noise: float, capacity: int, nodes: int, budget: Budget) -> int:
+        s = self._search
+        s.bodies[skyline.LATEST, :-1] = capacity - self.part.size
+        s.bodies[skyline.RANK, :-1] = self._rank(way.order, noise)
+        s.cliques[skyline.ROOM, :-1] = capacity + self._spare
+        is_small = len(self.part) <= _PLAIN
+        explore = skyline.explore if is_small else compiled(skyline.explore)
+        (skyline.prepare if is_small else compiled(skyline.prepare))(s)
+        outcome = skyline.OUT_OF_NODES
+        for portion in _portions(nodes, budget):
+            before = int(s.cursor[skyline.NODES])
+            outcome = explore(s, way.manner, portion)
+            while outcome == skyline.OUT_OF_ROOM:
+                s = self._search = _with_more_room(s)
+                outcome = explore(s, way.manner, portion)
+            budget.nodes -= int(s.cursor[skyline.NODES]) - before
+            if outcome != skyline.OUT_OF_NODES:
+                break
+        return outcome
+
+    def _rank(self, order: str, noise: float) -> Column:
+        """The place of each body in an order. Bodies that are alike in all keys may change places."""
+        by_key = [-self._keys[letter] for letter in reversed(order)]
+        if noise:
+            by_key = [key * np.exp(noise * self._draw.standard_normal(len(key))) for key in by_key]
+        rank = np.empty(len(self.part), np.int64)
+        part = self.part
+        rank[np.lexsort((part.root, part.end, part.begin, -part.size, *by_key))] = np.arange(len(part))
+        return rank
+
+
+def _portions(nodes: int, budget: Budget) -> Iterator[int]:
+    while nodes > 0 and (portion := budget.portion(nodes)):
+        nodes -= portion
+        yield portion
+
+
+def _arrays(part: Bodies) -> Search:
+    """A search with empty tables of the right sizes; capacity and order are entered before each run."""
+    n, cliques = len(part), len(part.cliques)
+    cell = int(np.gcd.reduce(part.alignment))
+    clique, member = part.cliques.row_of_each(), part.cliques.item
+    made = Search(
+        bodies=np.zeros((8, n + 1), np.int64),
+        near=part.near.item.copy(),
+        home=clique[np.lexsort((clique, member))],
+        cliques=np.zeros((5, cliques + 1), np.int64),
+        member=member.copy(),
+        strain=np.append(np.zeros(cliques), 1.0),
+        state=np.zeros((4, n), np.int64),
+        trail=np.zeros((64 * n + 32 * cliques, 3), np.int64),
+        decisions=np.zeros((4 * n + 4, 3), np.int64),
+        cursor=np.zeros(6, np.int64),
+    )
+    made.bodies[skyline.SIZE, :n] = part.size
+    made.bodies[skyline.BULK, :n] = -(-part.size // cell) * cell
+    made.bodies[skyline.ALIGNMENT, :n] = part.alignment
+    made.bodies[skyline.PINNED, :n] = part.pinned
+    made.bodies[skyline.NEAR, :] = part.near.start
+    made.bodies[skyline.HOME, 1:] = np.cumsum(np.bincount(member, minlength=n))
+    made.cliques[skyline.MEMBER, :] = part.cliques.start
+    return made
+
+
+def _with_more_room(s: Search) -> Search:
+    return s._replace(
+        trail=np.concatenate((s.trail, np.zeros_like(s.trail)), axis=0),
+        decisions=np.concatenate((s.decisions, np.zeros_like(s.decisions)), axis=0),
+    )
+
+
+def _keys(part: Bodies) -> dict[str, Column]:
+    """What static orders sort by, of each body."""
+    life = (part.end - part.begin).astype(float)
+    weight = np.add.reduceat(part.size[part.cliques.item], part.cliques.start[:-1])
+    heaviest = np.zeros(len(part))
+    np.maximum.at(heaviest, part.cliques.item, weight[part.cliques.row_of_each()])
+    return {"W": life, "A": life * part.size, "T": heaviest, "S": part.size, "D": np.diff(part.near.start)}
