@@ -10,8 +10,8 @@ from allocator.steps import Program
 
 
 @frozen(eq=False)
-class _Breadths:
-    """value[k] holds in the ticks [tick[k], tick[k + 1]); the last one is 0 and holds for ever."""
+class Breadths:
+    """Bytes alive: value[k] holds in the ticks [tick[k], tick[k + 1]); the last one is 0 and holds for ever."""
 
     tick: Column
     value: Column
@@ -26,7 +26,7 @@ def lower_bound(problem: Problem) -> int:
         return 0
     if problem.conflicts is not None:
         return _heaviest_found(problem, problem.conflicts)
-    breadth = int(_breadths(_first_tick(problem), problem.end, problem.size).value.max())
+    breadth = int(breadths(problem).value.max())
     is_pinned = (problem.pinned != FREE) & (problem.size > 0)
     highest = int((problem.pinned + problem.size)[is_pinned].max(initial=0))
     return max(breadth, highest, _breadth_in_cells(problem))
@@ -57,15 +57,20 @@ def naive_bytes(problem: Problem) -> int:
 
 def profile(problem: Problem) -> Column:
     """Live bytes in each tick, up to the last end: the operator breadths."""
-    breadths = _breadths(_first_tick(problem), problem.end, problem.size)
-    before = np.append(0, breadths.value)[:-1]
-    return np.repeat(before, np.diff(breadths.tick, prepend=0))
+    live = breadths(problem)
+    before = np.append(0, live.value)[:-1]
+    return np.repeat(before, np.diff(live.tick, prepend=0))
+
+
+def breadths(problem: Problem) -> Breadths:
+    """The operator breadths, one for each run of ticks in which nothing begins or ends."""
+    return _breadths(_first_tick(problem), problem.end, problem.size)
 
 
 def peak_tick(problem: Problem) -> int:
     """The first tick in which most bytes are alive; 0 where there are none."""
-    breadths = _breadths(_first_tick(problem), problem.end, problem.size)
-    return int(breadths.tick[np.argmax(breadths.value)]) if breadths.value.any() else 0
+    live = breadths(problem)
+    return int(live.tick[np.argmax(live.value)]) if live.value.any() else 0
 
 
 def refcount_peak(program: Program) -> int:
@@ -84,11 +89,11 @@ def _first_tick(problem: Problem) -> Column:
     return first
 
 
-def _breadths(begin: Column, end: Column, weight: Column) -> _Breadths:
+def _breadths(begin: Column, end: Column, weight: Column) -> Breadths:
     tick, event = np.unique(np.concatenate((begin, end)), return_inverse=True)
     change = np.zeros(len(tick), np.int64)
     np.add.at(change, event, np.concatenate((weight, -weight)))
-    return _Breadths(tick, np.cumsum(change))
+    return Breadths(tick, np.cumsum(change))
 
 
 def _breadth_in_cells(problem: Problem) -> int:
@@ -107,9 +112,9 @@ def _breadth_in_cells(problem: Problem) -> int:
     filled = np.maximum((problem.size - (cell - skew)) // cell, 0)
     cells = np.where(at_edge, -(-problem.size // cell), filled)
     first = _first_tick(problem)
-    breadths = _breadths(first, problem.end, cells)
-    peak = int(np.argmax(breadths.value))
-    tick = breadths.tick[peak]
+    live = _breadths(first, problem.end, cells)
+    peak = int(np.argmax(live.value))
+    tick = live.tick[peak]
     alive = (first <= tick) & (tick < problem.end) & at_edge & used
     unused = (cells * cell - problem.size)[alive].max(initial=0)
-    return int(breadths.value[peak]) * cell - int(unused)
+    return int(live.value[peak]) * cell - int(unused)

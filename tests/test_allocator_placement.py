@@ -6,7 +6,7 @@ from allocator.chains import chains
 from allocator.check import check
 from allocator.problem import FREE, NO_CAPACITY, Column, Conflicts, Problem, column
 from allocator.solvers.base import arena_bytes
-from allocator.solvers.placer import MOST_PAIRS, Placer
+from allocator.solvers.placement import MOST_PAIRS, Placer
 from allocator.solvers.runner import Runner
 from tests.strategies import problems
 

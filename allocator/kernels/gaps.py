@@ -32,8 +32,8 @@ def place_near(
     offsets above x + low[k] and below x + high[k]; chains may stand there several times.
 
     The first `kept` of the order keep the offsets that they have. Ends early, with the rest nowhere, as soon as the
-    arena is above `limit`. Scratch: twice as many floors and ceilings as a list is long, DIGITS digits; a mark, which is
-    0 at first, for each body; a place in line and a hit for each body too, or none where bodies have few neighbours.
+    arena is above `limit`. Scratch: twice as many floors and ceilings as a list is long, DIGITS digits; a mark, which
+    is 0 at first, for each body; a place in line and a hit for each too, or none where bodies have few neighbours.
     """
     top, placed = begin_placing(size, pinned, order, kept, offset), 0
     for body in range(len(line)):

@@ -16,6 +16,7 @@ from allocator.solvers.base import NO_NODES, Solver, Task, arena_bytes
 from allocator.solvers.best_fit import BEST_FIT
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
+from allocator.solvers.greedy_in_order import GREEDY_IN_ORDER
 from allocator.solvers.interval_move import INTERVAL_MOVE
 from allocator.solvers.local_search import LOCAL_SEARCH
 from allocator.solvers.naive import NAIVE
@@ -37,6 +38,7 @@ STRATEGIES: Mapping[str, Solver] = MappingProxyType(
             PUSHDOWN,
             GREEDY_BY_SIZE,
             GREEDY_BY_BREADTH,
+            GREEDY_IN_ORDER,
             LOCAL_SEARCH,
             INTERVAL_MOVE,
             BEST_FIT,

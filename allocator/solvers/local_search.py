@@ -8,11 +8,12 @@ from attrs import define, frozen
 
 from allocator.bounds import lower_bound
 from allocator.chains import chains
-from allocator.problem import Column, Problem
+from allocator.problem import Column, Problem, column
 from allocator.solvers.base import Answer, Task, Traits, arena_bytes
-from allocator.solvers.greedy_by_breadth import by_breadth, lives
+from allocator.solvers.greedy_by_breadth import by_breadth
 from allocator.solvers.greedy_by_size import by_size
 from allocator.solvers.placement import place_in_order
+from allocator.solvers.ranking import lives
 
 
 @frozen(eq=False)
@@ -30,12 +31,13 @@ class LocalSearch:
 
     def solve(self, problem: Problem, task: Task) -> Answer:
         """Offsets, and no bound."""
-        order = by_breadth(problem)
-        begin, end = lives(problem)
+        order: list[int] = by_breadth(problem).tolist()
+        found = chains(problem)
+        begin, end = lives(problem, found)
         life = dict(enumerate(zip(begin.tolist(), end.tolist(), strict=True)))
-        bound, root = lower_bound(problem), chains(problem).root
-        search = _Search(problem, random.Random(task.seed), root, life, bound, order, place_in_order(problem, order))
-        search.keep(by_size(problem))
+        start, bound = place_in_order(problem, column(order)), lower_bound(problem)
+        search = _Search(problem, random.Random(task.seed), found.root, life, bound, order, start)
+        search.keep(by_size(problem).tolist())
         for _ in range(min(self.rounds, self.work // max(len(problem), 1) ** 2)):
             sticking_out = search.sticking_out()
             if not sticking_out:
@@ -58,7 +60,7 @@ class _Search:
 
     def keep(self, order: list[int]) -> None:
         """Takes an order over if it is no worse."""
-        offset = place_in_order(self.problem, order)
+        offset = place_in_order(self.problem, column(order))
         if arena_bytes(self.problem, offset) <= arena_bytes(self.problem, self.best):
             self.order, self.best = order, offset
 

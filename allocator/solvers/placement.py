@@ -1,60 +1,94 @@
-"""Best-gap placement: chains one by one, each into the tightest gap between what has been placed before."""
+"""Best-gap placement: chains one by one, each into the tightest gap between those placed before that it meets.
 
-from collections.abc import Iterable
+The rule is that of greedy by size (Pisarchyk and Lee 2020): the gap that leaves least over, the lowest of those, else
+behind all that the chain meets. Any order will do.
+"""
+
+from typing import Protocol
 
 import numpy as np
-from attrs import define, frozen
+from attrs import field, frozen
 
 from allocator.chains import Chains, chains
-from allocator.problem import FREE, Column, Problem
-from allocator.solvers.base import align_up, without_empty
+from allocator.kernels.numbers import Numbers
+from allocator.problem import NO_CAPACITY, Column, Problem, column
+from allocator.solvers.base import without_empty
+from allocator.solvers.meetings import count_meetings
+from allocator.solvers.neighbours import Neighbours
+from allocator.solvers.runner import Runner
+from allocator.solvers.sweep import Sweep
+
+MOST_PAIRS = 4_000_000
+"""Of chunks that meet: more are not written down (they take some 50 bytes each), but found anew in each order."""
+MOST_PAIRS_ONCE = 50_000
+"""The same for a single order."""
+
+
+class Search(Protocol):
+    """Finds what bars a body's way."""
+
+    def place(self, order: Numbers, kept: int, limit: int, offset: Numbers, /) -> int:
+        """As `Placer.place_rest`."""
 
 
 @frozen(eq=False)
-class _Member:
-    """One chunk of a chain: life in ticks, and the bytes [low, high) that it takes, counted from its root's offset."""
+class Placer:
+    """Body i is the chain of chunk ids[i], `size[i]` bytes. Orders and offsets are columns of bodies.
 
-    begin: int
-    end: int
-    low: int
-    high: int
-
-
-@define(eq=False)
-class _Placed:
-    """Rows of (begin, end, low, high) of the members that have addresses; only the first `count` rows are in use."""
-
-    rows: Column
-    count: int = 0
-
-    def barred(self, member: _Member) -> Column:
-        """Columns of ranges (low, high), ends not included, in which the root of `member` must not begin."""
-        begin, end, low, high = self.rows[:, : self.count]
-        meets = (begin < member.end) & (member.begin < end)
-        return np.stack((low[meets] - member.high, high[meets] - member.low))
-
-    def add(self, member: _Member, offset: int) -> None:
-        """Places a member whose root lies at `offset`."""
-        self.rows[:, self.count] = (member.begin, member.end, offset + member.low, offset + member.high)
-        self.count += 1
-
-
-def place_in_order(problem: Problem, order: Iterable[int]) -> Column:
-    """Offset of each chunk, when the chains are placed in this order of their roots; pinned ones come first. O(n^2).
-
-    A chain goes into the gap that leaves least over, the lowest of those, else behind everything that it meets.
+    The search has scratch of its own, so a placer serves one thread. Which search it is only tells in time.
     """
-    found = chains(problem)
-    members = _members(problem, found)
-    placed = _Placed(np.empty((4, len(problem)), np.int64))
-    offset = np.zeros(len(problem), np.int64)
-    for root in sorted(order, key=lambda r: problem.pinned[r] == FREE):
-        barred = np.hstack([placed.barred(member) for member in members[root]])
-        pinned = int(problem.pinned[root])
-        offset[root] = pinned if pinned != FREE else _tightest(barred, int(problem.alignment[root]))
-        for member in members[root]:
-            placed.add(member, int(offset[root]))
-    return without_empty(problem, found.offsets(offset))
+
+    problem: Problem
+    chains: Chains
+    ids: Column = field(converter=column)
+    size: Column = field(converter=column)
+    runner: Runner
+    search: Search
+
+    @classmethod
+    def of(cls, problem: Problem, runner: Runner | None = None, most_pairs: int = MOST_PAIRS) -> "Placer":
+        """Lists who meets whom, if they are no more than `most_pairs`. `runner`: instead of the one for that size."""
+        found, ids = chains(problem), roots(problem)
+        run = runner or Runner.of(len(ids))
+        if problem.conflicts is not None or count_meetings(problem) <= most_pairs:
+            return cls(problem, found, ids, problem.size[ids], run, Neighbours.of(problem, found, ids, run))
+        return cls(problem, found, ids, problem.size[ids], run, Sweep.of(problem, found, ids, run))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def bodies(self, chunks: Column) -> Column:
+        """The bodies of these roots."""
+        return np.searchsorted(self.ids, chunks)
+
+    def place(self, order: Column) -> Column:
+        """Offset of each body, when all are placed in this order, pinned ones first."""
+        (numbers,), (offset,) = self.runner.numbers(np.array(order)), self.runner.zeros(len(self))
+        self.place_rest(numbers, 0, NO_CAPACITY, offset)
+        return np.array(offset, np.int64)
+
+    def place_rest(self, order: Numbers, kept: int, limit: int, offset: Numbers) -> int:
+        """Places all but the first `kept` of an order, whose offsets stand in `offset` and stay; gives the arena.
+
+        `order` and `offset` are what `runner` takes: lists, or columns that can be written (both, or the kernel is
+        compiled once more). As soon as the arena would be above `limit` it ends, and the rest lies at -1.
+        """
+        return self.search.place(order, kept, limit, offset)
+
+    def offsets(self, by_body: Column) -> Column:
+        """Offsets of all chunks from those of the bodies; 0 for chunks of no bytes."""
+        made = np.zeros(len(self.problem), np.int64)
+        made[self.ids] = by_body
+        return without_empty(self.problem, self.chains.offsets(made))
+
+
+def place_in_order(problem: Problem, order: Column) -> Column:
+    """Offset of each chunk, when chains are placed in this order of their roots, pinned ones first.
+
+    O(n log n + pairs of chunks that meet).
+    """
+    placer = Placer.of(problem, most_pairs=MOST_PAIRS_ONCE)
+    return placer.offsets(placer.place(placer.bodies(order)))
 
 
 def roots(problem: Problem) -> Column:
@@ -62,24 +96,3 @@ def roots(problem: Problem) -> Column:
     is_root = problem.size > 0
     is_root[problem.src] = False
     return np.flatnonzero(is_root)
-
-
-def _members(problem: Problem, found: Chains) -> dict[int, list[_Member]]:
-    columns = (found.root, problem.begin, problem.end, found.offset, problem.size)
-    made: dict[int, list[_Member]] = {}
-    for root, begin, end, offset, size in zip(*(c.tolist() for c in columns), strict=True):
-        if size:
-            made.setdefault(root, []).append(_Member(begin, end, offset, offset + size))
-    return made
-
-
-def _tightest(barred: Column, alignment: int) -> int:
-    """The offset to take, given the barred ranges: in the smallest gap, or behind the last range."""
-    by_low = barred[:, np.argsort(barred[0], kind="stable")]
-    floors = np.maximum.accumulate(np.concatenate(([0], by_low[1])))
-    starts = -(-floors // alignment) * alignment
-    spare = by_low[0] - starts[:-1]
-    fits = np.flatnonzero(spare >= 0)
-    if len(fits):
-        return int(starts[fits[np.argmin(spare[fits])]])
-    return align_up(int(floors[-1]), alignment)

@@ -7,6 +7,7 @@ from allocator.chains import Chains, chains
 from allocator.kernels.freelist import NOBODY
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem, column
+from allocator.solvers.marks import chain_marks
 
 
 @frozen(eq=False)
@@ -77,12 +78,7 @@ def _rank(problem: Problem, found: Chains) -> Column:
 
     What a chain does later decides where its root alone does not; the sum of hashes over its members stands for it.
     """
-    mark = np.zeros(len(problem), np.uint64)
-    for values in (problem.begin, problem.end, problem.size, found.offset):
-        mark = (mark + values.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        mark ^= mark >> np.uint64(29)
-    total = np.zeros(len(problem), np.uint64)
-    np.add.at(total, found.root, mark)
     rank = np.empty(len(problem), np.int64)
+    total = chain_marks(problem, found)
     rank[np.lexsort((total, problem.alignment, -problem.size, -problem.end, problem.begin))] = np.arange(len(problem))
     return rank[found.root]

@@ -1,0 +1,29 @@
+"""Orders in which chains are placed. Ids decide only between chains that are equal."""
+
+import numpy as np
+
+from allocator.chains import Chains, chains
+from allocator.problem import Column, Problem
+from allocator.solvers.marks import chain_marks
+
+
+def ranked(problem: Problem, ids: Column, *keys: Column) -> Column:
+    """Some roots by these keys (a column each, beside `ids`, the first one decides), then by what their chains are.
+
+    Ties: first to begin, first to end, least aligned.
+    """
+    found = chains(problem)
+    _, end = lives(problem, found)
+    ties = [problem.begin[ids], end[ids], problem.alignment[ids]]
+    if len(problem.src) or problem.conflicts is not None:
+        ties.append(chain_marks(problem, found)[ids].view(np.int64))
+    return ids[np.lexsort((ids, *reversed((*keys, *ties))))]
+
+
+def lives(problem: Problem, found: Chains) -> tuple[Column, Column]:
+    """Begin and end of the whole chain of each root; chunks of no bytes do not count."""
+    end = problem.end.copy()
+    used = problem.size > 0
+    if len(problem.src):
+        np.maximum.at(end, found.root[used], problem.end[used])
+    return problem.begin, end
