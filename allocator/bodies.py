@@ -94,40 +94,40 @@ def bodies(problem: Problem) -> Bodies:
     return Bodies(ids, begin, end, size, alignment, pinned, is_solid[ids], near, cliques)
 
 
-def parts(whole: Bodies) -> Iterator[Bodies]:
-    """Sets of bodies that never meet, each with the pinned bodies that it meets. Pinned bodies alone are in no part."""
-    label = _labels(whole)
-    for first in np.unique(label[whole.pinned == FREE]).tolist():
-        yield _part(whole, np.flatnonzero(label == first))
+def parts(whole: Bodies, wanted: Column) -> Iterator[Bodies]:
+    """Sets of bodies that never meet, each with the pinned bodies that it meets: those that hold a `wanted` body.
+
+    Pinned bodies hold nothing together and are no part of their own.
+    """
+    label, rows = _labels(whole), whole.near.row_of_each()
+    for first in np.unique(label[wanted[whole.pinned[wanted] == FREE]]).tolist():
+        inside = (label == first) & (whole.pinned == FREE)
+        inside[whole.near.item[inside[rows]]] = True
+        yield select(whole, inside)
 
 
-def _part(whole: Bodies, free: Column) -> Bodies:
-    rows = whole.near.row_of_each()
-    inside = np.zeros(len(whole), bool)
-    inside[free] = True
-    inside[whole.near.item[inside[rows]]] = True
-    ids = np.flatnonzero(inside)
-    new_id = np.cumsum(inside) - 1
-
-    def kept(lists: Table, rows: Column, row_ids: Mask, stays: Mask) -> Table:
-        new_row = np.cumsum(row_ids) - 1
-        return table(new_row[rows[stays]], new_id[lists.item[stays]], int(row_ids.sum()))
-
-    stays = inside[rows] & inside[whole.near.item]
+def select(whole: Bodies, stays: Mask) -> Bodies:
+    """Some of the bodies, with what is between them."""
+    new_id = np.cumsum(stays) - 1
     clique = whole.cliques.row_of_each()
-    in_clique = inside[whole.cliques.item]
-    has_any = np.bincount(clique[in_clique], minlength=len(whole.cliques)) > 0
+    is_used = np.bincount(clique[stays[whole.cliques.item]], minlength=len(whole.cliques)) > 0
     return Bodies(
-        whole.root[ids],
-        whole.begin[ids],
-        whole.end[ids],
-        whole.size[ids],
-        whole.alignment[ids],
-        whole.pinned[ids],
-        whole.is_solid[ids],
-        kept(whole.near, rows, inside, stays),
-        kept(whole.cliques, clique, has_any, in_clique),
+        whole.root[stays],
+        whole.begin[stays],
+        whole.end[stays],
+        whole.size[stays],
+        whole.alignment[stays],
+        whole.pinned[stays],
+        whole.is_solid[stays],
+        _kept(whole.near, stays, stays, new_id),
+        _kept(whole.cliques, is_used, stays, new_id),
     )
+
+
+def _kept(lists: Table, row_stays: Mask, stays: Mask, new_id: Column) -> Table:
+    rows = lists.row_of_each()
+    both = row_stays[rows] & stays[lists.item]
+    return table((np.cumsum(row_stays) - 1)[rows[both]], new_id[lists.item[both]], int(row_stays.sum()))
 
 
 def _labels(whole: Bodies) -> Column:

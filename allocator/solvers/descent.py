@@ -59,13 +59,13 @@ class Descent:
         self._search = _arrays(self.part)
         self._keys = _keys(self.part)
         self._draw = np.random.default_rng(self.seed)
-        self.arena = int((self.offset + self.part.size).max())
+        self.arena = int((self.offset + self.part.size).max(initial=0))
         starts, members = self.part.cliques.start[:-1], self.part.cliques.item
         bulk = self._search.bodies[skyline.BULK, :-1]
         self._spare = np.maximum.reduceat((bulk - self.part.size)[members], starts)
         bulk = np.add.reduceat(bulk[members], starts)
         pinned_end = (self.part.pinned + self.part.size)[self.part.pinned != FREE].max(initial=0)
-        self.proved = max(int((bulk - self._spare).max()), int(pinned_end))
+        self.proved = max(int((bulk - self._spare).max(initial=0)), int(pinned_end))
 
     def improve(self, goal: int, budget: Budget) -> None:
         """Probes the goal, then capacities nearer and nearer to the best arena until one is found; then more effort."""

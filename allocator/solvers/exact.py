@@ -1,23 +1,25 @@
 """Branch and bound: the smallest arena, with its proof as far as the budget goes."""
 
-from attrs import frozen
+import numpy as np
+from attrs import define, field, frozen
 
-from allocator.bodies import bodies, parts
-from allocator.problem import Problem
-from allocator.solvers.base import Answer, Task, Traits
+from allocator.bodies import Bodies, bodies, parts
+from allocator.chains import chains
+from allocator.problem import Column, Problem
+from allocator.reductions import Reduction, reduce
+from allocator.solvers.base import Answer, Task, Traits, without_empty
 from allocator.solvers.budget import Budget
 from allocator.solvers.descent import Descent
-from allocator.solvers.greedy_by_size import by_size
-from allocator.solvers.placement import place_in_order
+from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
 
 
 @frozen(eq=False)
 class Exact:
-    """Parts that never meet are solved one by one, the one with the largest arena first.
+    """Parts that never meet are solved apart; what finds a place in any plan is left out until the rest is placed.
 
-    For each, capacities between the bound and the best arena known are probed, in many static orders round-robin, with
-    limits of nodes that grow (Moffitt 2023, MiniMalloc, section 5); a probe that comes to an end without a plan is a
-    proof that there is none. Starts from greedy by size, and stops at any time with the best plan so far.
+    For each part, capacities between the bound and the best arena known are probed, in many static orders round-robin,
+    with limits of nodes that grow (Moffitt 2023, MiniMalloc, section 5); a probe that comes to an end without a plan is
+    a proof that there is none. Starts from greedy by size, and stops at any time with the best plan so far.
     """
 
     name: str = "exact"
@@ -26,20 +28,54 @@ class Exact:
 
     def solve(self, problem: Problem, task: Task) -> Answer:
         """Offsets, and the proved bound."""
-        budget = Budget.of(task, self.nodes)
-        offset = place_in_order(problem, by_size(problem)).copy()
-        searches = [Descent(part, offset[part.root], task.seed) for part in parts(bodies(problem))]
-        goal = max([task.goal, *(s.proved for s in searches)])
+        return self.improve(problem, GREEDY_BY_SIZE.solve(problem, task).offset, task)
+
+    def improve(self, problem: Problem, offset: Column, task: Task) -> Answer:
+        """The same, from a plan that is already there: never a larger arena."""
+        budget, whole = Budget.of(task, self.nodes), bodies(problem)
+        tops = offset[whole.root] + whole.size
+        searches = [_Search.of(p, offset, task) for p in parts(whole, np.flatnonzero(tops > task.goal))]
+        proved = 0
         while not budget.is_over:
-            unfinished = [s for s in searches if s.arena > max(goal, s.proved)]
+            proved = max([proved, *(s.descent.proved for s in searches)])
+            unfinished = [s for s in searches if s.descent.arena > max(task.goal, proved)]
             if not unfinished:
                 break
             for search in unfinished:
-                search.improve(goal, budget)
-                goal = max(goal, search.proved)
+                search.descent.improve(max(task.goal, proved), budget)
+        improved = offset.copy()
         for search in searches:
-            offset[search.part.root] = search.offset
-        return Answer(offset, max((s.proved for s in searches), default=0))
+            improved[search.reduction.part.root] = search.offset()
+        return Answer(_with_chains(problem, improved), max([proved, *(s.descent.proved for s in searches)]))
+
+
+@define(eq=False)
+class _Search:
+    """One part: what is searched for, and what is not."""
+
+    reduction: Reduction
+    descent: Descent
+    _start: Column = field(alias="start")
+    _arena: int = field(alias="arena")
+
+    @classmethod
+    def of(cls, part: Bodies, offset: Column, task: Task) -> "_Search":
+        """Begins with the plan of `offset` (of all chunks)."""
+        start = offset[part.root]
+        reduction = reduce(part, task.goal)
+        descent = Descent(reduction.core, start[reduction.kept], task.seed)
+        return cls(reduction, descent, start, int((start + part.size).max()))
+
+    def offset(self) -> Column:
+        """Of each body of the part, by the best plan so far."""
+        found = self.reduction.completed(self.descent.offset)
+        better = int((found + self.reduction.part.size).max()) < self._arena
+        return found if better else self._start
+
+
+def _with_chains(problem: Problem, offset: Column) -> Column:
+    """Offsets of all chunks, from a column that is right for the roots."""
+    return without_empty(problem, chains(problem).offsets(offset))
 
 
 EXACT = Exact()
