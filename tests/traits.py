@@ -1,13 +1,16 @@
 """What a strategy declares that it can take, against what a problem has."""
 
+from importlib.util import find_spec
+
 from allocator.problem import FREE, Problem
 from allocator.solvers.base import Solver
 
 
 def can_take(solver: Solver, problem: Problem) -> bool:
-    """Has the solver declared that it can take all that the problem has?"""
+    """Has the solver declared that it can take all that the problem has, and can it run here?"""
     return (
         (solver.traits.pinned or not (problem.pinned != FREE).any())
         and (solver.traits.overwrites or not len(problem.src))
         and (solver.traits.conflicts or problem.conflicts is None)
+        and (not solver.traits.package or find_spec(solver.traits.package) is not None)
     )

@@ -6,25 +6,29 @@ from attrs import frozen
 from allocator.chains import chains
 from allocator.problem import FREE, Problem
 from allocator.solvers.base import Answer, Task, Traits, align_up, without_empty
+from allocator.solvers.placement import roots
 
 
 @frozen(eq=False)
 class Naive:
-    """Roots one behind the other, in the order of ids, above the last pinned chunk. O(n)."""
+    """Roots one behind the other above the last pinned chunk, the most aligned first, then the oldest. O(n log n)."""
 
     name: str = "naive"
     traits: Traits = Traits()
 
     def solve(self, problem: Problem, _task: Task) -> Answer:
         """Offsets, and no bound."""
-        found = chains(problem)
-        is_pinned = problem.pinned != FREE
-        top = int((problem.pinned + problem.size)[is_pinned & (problem.size > 0)].max(initial=0))
-        offset = problem.pinned.copy()
-        for root in np.flatnonzero((found.root == np.arange(len(problem))) & ~is_pinned).tolist():
-            offset[root] = align_up(top, int(problem.alignment[root]))
-            top = int(offset[root] + problem.size[root])
-        return Answer(without_empty(problem, found.offsets(offset)))
+        offset, ids = problem.pinned.copy(), roots(problem)
+        is_pinned = offset[ids] != FREE
+        top = int((offset + problem.size)[ids[is_pinned]].max(initial=0))
+        ids = ids[~is_pinned]
+        ids = ids[np.lexsort((problem.size[ids], problem.end[ids], problem.begin[ids], -problem.alignment[ids]))]
+        kinds, first = np.unique(-problem.alignment[ids], return_index=True)
+        for kind, group in zip((-kinds).tolist(), np.split(ids, first)[1:], strict=True):
+            room = -(-problem.size[group] // kind) * kind
+            offset[group] = align_up(top, kind) + np.cumsum(room) - room
+            top = int(offset[group[-1]] + problem.size[group[-1]])
+        return Answer(without_empty(problem, chains(problem).offsets(offset)))
 
 
 NAIVE = Naive()
