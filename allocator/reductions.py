@@ -9,7 +9,7 @@ from allocator.problem import FREE, Column
 
 @frozen(eq=False)
 class Reduction:
-    """The bodies to search for, `kept[i]` of the part being body i of `core`; `late`: the others, in order of placing."""
+    """Body i of `core`, to be searched for, is body kept[i] of the part; `late` are the others, in order of placing."""
 
     part: Bodies
     core: Bodies
@@ -32,8 +32,8 @@ class Reduction:
 def reduce(part: Bodies, capacity: int) -> Reduction:
     """Takes bodies out of which even the worst arrangement of their neighbours leaves a place within the capacity.
 
-    A neighbour of v bytes bars a body of u bytes from v + u - 1 offsets; a body whose neighbours bar fewer aligned offsets
-    than there are within the capacity can be placed last. What is taken out bars nobody any more: so in rounds.
+    A neighbour of v bytes bars a body of u bytes from v + u - 1 offsets; a body whose neighbours bar fewer aligned
+    offsets than there are within the capacity can be placed last. What is taken out bars nobody any more: so in rounds.
     """
     unit = int(np.gcd.reduce(np.concatenate((part.size, part.alignment, part.pinned[part.pinned != FREE]))))
     size, alignment = part.size // unit, part.alignment // unit

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from importlib.util import find_spec
 from types import MappingProxyType
 
 import numpy as np
@@ -12,8 +11,9 @@ from allocator.chains import chains
 from allocator.check import check
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem
-from allocator.solvers.base import NO_NODES, Solver, Task, arena_bytes
+from allocator.solvers.base import NO_NODES, Solver, Task, arena_bytes, hindrance
 from allocator.solvers.best_fit import BEST_FIT
+from allocator.solvers.exact import EXACT
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
 from allocator.solvers.greedy_in_order import GREEDY_IN_ORDER
@@ -21,6 +21,7 @@ from allocator.solvers.interval_move import INTERVAL_MOVE
 from allocator.solvers.local_search import LOCAL_SEARCH
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.pinned import pinned_part
+from allocator.solvers.portfolio import PORTFOLIO
 from allocator.solvers.pushdown import PUSHDOWN
 from allocator.solvers.shared_by_breadth import SHARED_BY_BREADTH
 from allocator.solvers.shared_by_size import SHARED_BY_SIZE
@@ -30,12 +31,13 @@ from allocator.solvers.shared_in_order import SHARED_IN_ORDER
 from allocator.solvers.shared_min_cost_flow import SHARED_MIN_COST_FLOW
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
-BEST = "best"
+BEST = PORTFOLIO.name
 STRATEGIES: Mapping[str, Solver] = MappingProxyType(
     {
         s.name: s
         for s in (
             PUSHDOWN,
+            EXACT,
             GREEDY_BY_SIZE,
             GREEDY_BY_BREADTH,
             GREEDY_IN_ORDER,
@@ -65,7 +67,7 @@ def solve(
     seconds: float = math.inf,
     nodes: int = NO_NODES,
 ) -> Plan:
-    """A plan by the named strategy, or by the best of all quick ones that apply; `Plan.strategy` names its maker.
+    """A plan by the named strategy, or the best that a portfolio of them finds; `Plan.strategy` names its maker.
 
     With a `capacity` the first plan that fits is good enough, else the smallest arena is looked for. `seconds` and
     `nodes` limit the strategies that search; see `Task`. Raises UnknownStrategyError, UnsupportedProblemError where the
@@ -76,43 +78,19 @@ def solve(
     _check_pinned(problem)
     bound = lower_bound(problem)
     goal = max(bound, capacity) if capacity != NO_CAPACITY else bound
-    task = Task(seed, seconds, nodes, goal)
-    best: Plan | None = None
-    for solver in _applicable(problem, strategy):
-        plan = _judged(problem, solver, task, bound, capacity)
-        if best is None or plan.arena_bytes < best.arena_bytes:
-            best = plan
-        if best.arena_bytes <= goal:
-            break
-    assert best is not None
-    return best
+    return _judged(problem, _named(problem, strategy), Task(seed, seconds, nodes, goal), bound, capacity)
 
 
-def _applicable(problem: Problem, strategy: str) -> tuple[Solver, ...]:
+def _named(problem: Problem, strategy: str) -> Solver:
     if strategy == BEST:
-        return tuple(
-            s for s in STRATEGIES.values() if not hindrance(problem, s) and len(problem) <= s.traits.most_chunks
-        )
+        return PORTFOLIO
     if strategy not in STRATEGIES:
         raise UnknownStrategyError(f"no strategy {strategy!r}; there are {', '.join((BEST, *STRATEGIES))}")
     obstacle = hindrance(problem, STRATEGIES[strategy])
     if obstacle:
         others = ", ".join(s.name for s in STRATEGIES.values() if not hindrance(problem, s))
         raise UnsupportedProblemError(f"strategy {strategy!r} cannot take {obstacle}; {others} can")
-    return (STRATEGIES[strategy],)
-
-
-def hindrance(problem: Problem, solver: Solver) -> str:
-    """What the solver has declared that it cannot take of the problem, or of this installation; or ""."""
-    if not solver.traits.pinned and (problem.pinned != FREE).any():
-        return "pinned offsets"
-    if not solver.traits.overwrites and len(problem.src):
-        return "overwrites"
-    if not solver.traits.conflicts and problem.conflicts is not None:
-        return "conflicts in place of lifetimes"
-    if solver.traits.package and not find_spec(solver.traits.package):
-        return f"any problem before `pip install {solver.traits.package}`"
-    return ""
+    return STRATEGIES[strategy]
 
 
 def _judged(problem: Problem, solver: Solver, task: Task, bound: int, capacity: int) -> Plan:
@@ -123,7 +101,7 @@ def _judged(problem: Problem, solver: Solver, task: Task, bound: int, capacity: 
         raise PlanError(f"{solver.name} made a wrong plan ({fault.kind}): {fault.message}")
     if answer.lower_bound > arena:
         raise PlanError(f"{solver.name} claims to have proved {answer.lower_bound} bytes, but its arena has {arena}")
-    return Plan(answer.offset, arena, max(bound, answer.lower_bound), solver.name, capacity)
+    return Plan(answer.offset, arena, max(bound, answer.lower_bound), answer.maker or solver.name, capacity)
 
 
 def check_chains(problem: Problem) -> None:

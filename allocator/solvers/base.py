@@ -1,12 +1,13 @@
 """What a solver is: a pure function from a problem and a task to an answer, and what it declares about itself."""
 
 import math
+from importlib.util import find_spec
 from typing import Protocol
 
 import numpy as np
 from attrs import field, frozen
 
-from allocator.problem import Column, Problem, column
+from allocator.problem import FREE, Column, Problem, column
 
 NO_NODES = 2**62
 """A budget of nodes that no search reaches."""
@@ -32,11 +33,12 @@ class Task:
 class Answer:
     """Offset of each chunk in bytes (0 for chunks of no bytes), and what the solver itself proved: no arena is smaller.
 
-    `lower_bound` is 0 where a solver proves nothing.
+    `lower_bound` is 0 where a solver proves nothing. `maker`: the strategy that found it, where a solver asks others.
     """
 
     offset: Column = field(converter=column)
     lower_bound: int = 0
+    maker: str = ""
 
 
 @frozen
@@ -67,6 +69,19 @@ class Solver(Protocol):
 
     def solve(self, problem: Problem, task: Task, /) -> Answer:
         """A plan that keeps the problem. Same problem, seed and nodes (no limit of time), same offsets."""
+
+
+def hindrance(problem: Problem, solver: Solver) -> str:
+    """What the solver has declared that it cannot take of the problem, or of this installation; or ""."""
+    if not solver.traits.pinned and (problem.pinned != FREE).any():
+        return "pinned offsets"
+    if not solver.traits.overwrites and len(problem.src):
+        return "overwrites"
+    if not solver.traits.conflicts and problem.conflicts is not None:
+        return "conflicts in place of lifetimes"
+    if solver.traits.package and not find_spec(solver.traits.package):
+        return f"any problem before `pip install {solver.traits.package}`"
+    return ""
 
 
 def align_up(offset: int, alignment: int) -> int:
