@@ -6,7 +6,12 @@ from enum import StrEnum
 import numpy as np
 from attrs import frozen
 
+from allocator.compiled import compiled
+from allocator.kernels.judge import NOBODY, find_overlap
 from allocator.problem import FREE, Column, Problem
+
+MANY = 20_000
+"""From so many chunks on, the list of those alive could be long, and the sweep is compiled."""
 
 
 class FaultKind(StrEnum):
@@ -31,7 +36,7 @@ class Fault:
 
 
 def check(problem: Problem, offsets: Column, arena_bytes: int) -> Fault | None:
-    """The first fault of a plan, or None. O(n log n) for plans in which few chunks are alive at once.
+    """The first fault of a plan, or None. O(n log n).
 
     Two chunks that are alive in one tick share no byte, but for an overwriter and the chunk that it overwrites, in the
     one tick of overwriting, at the declared offset. Chunks of no bytes lie nowhere: their offsets are not looked at.
@@ -93,32 +98,48 @@ def _check_overlaps(problem: Problem, offsets: Column) -> Fault | None:
     An overwriter enters one tick late: until then it lies in the range of the chunk that it overwrites, which is in use
     and meets nobody. So two ranges that meet are a fault, whoever they belong to, and neighbours tell.
     """
-    low, high = offsets.tolist(), (offsets + problem.size).tolist()
-    starts: list[int] = []
-    holders: list[int] = []
-    for enters, chunk in zip(*_sweep(problem, offsets), strict=True):
-        at = bisect_left(starts, low[chunk])
-        if not enters:
-            del starts[at], holders[at]
-            continue
-        below = at > 0 and high[holders[at - 1]] > low[chunk]
-        if below or (at < len(starts) and starts[at] < high[chunk]):
-            return _overlap(problem, offsets, chunk, holders[at - 1] if below else holders[at])
-        starts.insert(at, low[chunk])
-        holders.insert(at, chunk)
-    return None
-
-
-def _sweep(problem: Problem, offsets: Column) -> tuple[list[bool], list[int]]:
-    """(enters or leaves, chunk), by tick; those that leave come first, highest first: the cheap end of a list."""
     enter = problem.begin.copy()
     enter[problem.src] += 1
     rows = np.flatnonzero((problem.size > 0) & (enter < problem.end))
-    tick = np.concatenate((problem.end[rows], enter[rows]))
-    enters = np.repeat([False, True], len(rows))
-    upwards = np.concatenate((-offsets[rows], offsets[rows]))
-    order = np.lexsort((upwards, enters, tick))
-    return enters[order].tolist(), np.concatenate((rows, rows))[order].tolist()
+    low, end = offsets[rows], problem.end[rows]
+    sweep = _sweep if len(rows) < MANY else _sweep_compiled
+    found = sweep(enter[rows], end, low, low + problem.size[rows])
+    return _overlap(problem, offsets, *rows[list(found)].tolist()) if found else None
+
+
+def _sweep(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, ...]:
+    """The first two rows that are in use in one tick and share a byte, newcomer first, or none.
+
+    In a tick those that leave come first, highest first: the cheap end of a list.
+    """
+    rows = np.arange(len(low))
+    tick, enters = np.concatenate((end, enter)), np.repeat([False, True], len(rows))
+    order = np.lexsort((np.concatenate((-low, low)), enters, tick))
+    starts: list[int] = []
+    holders: list[int] = []
+    first, behind = low.tolist(), high.tolist()
+    for comes, row in zip(enters[order].tolist(), np.concatenate((rows, rows))[order].tolist(), strict=True):
+        at = bisect_left(starts, first[row])
+        if not comes:
+            del starts[at], holders[at]
+            continue
+        if at > 0 and behind[holders[at - 1]] > first[row]:
+            return row, holders[at - 1]
+        if at < len(starts) and starts[at] < behind[row]:
+            return row, holders[at]
+        starts.insert(at, first[row])
+        holders.insert(at, row)
+    return ()
+
+
+def _sweep_compiled(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, ...]:
+    """As `_sweep`, with the same result, however many are alive at once. O(n log n)."""
+    holder, place = np.argsort(low, kind="stable"), np.empty(len(low), np.int64)
+    place[holder] = np.arange(len(low))
+    entering, leaving = np.lexsort((low, enter)), np.argsort(end, kind="stable")
+    tree = np.zeros(2 << len(low).bit_length(), np.int8)
+    row, other = compiled(find_overlap)(enter, end, low, high, entering, leaving, place, holder, tree)
+    return () if row == NOBODY else (row, other)
 
 
 def _overlap(problem: Problem, offsets: Column, *chunks: int) -> Fault:

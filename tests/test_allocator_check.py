@@ -1,10 +1,15 @@
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from attrs import evolve
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from allocator.check import FaultKind, check
+from allocator import check as judge
+from allocator.check import Fault, FaultKind, check
+from allocator.compiled import compiled
+from allocator.kernels.judge import find_overlap
 from allocator.problem import FREE, Column, Problem, column
 from allocator.solvers import STRATEGIES, solve
 from tests.reference import is_right
@@ -111,7 +116,7 @@ def test_a_solver_that_packs_one_byte_too_tight_is_caught(problem: Problem) -> N
     used = np.flatnonzero(apart.size > 0)
     assume(len(used) > 1)
     offset = solve(apart, "naive").offset.copy()
-    offset[used[1:]] -= 1
+    offset[used[np.argsort(offset[used])][1:]] -= 1
     assert kind_of(apart, offset, 10_000) == FaultKind.OVERLAP
 
 
@@ -123,3 +128,66 @@ def test_a_solver_that_thinks_lifetimes_end_one_tick_early_is_caught(problem: Pr
     stairs = free(list(range(count)), list(range(2, count + 2)), problem.size[problem.size > 0].tolist())
     assert kind_of(stairs, column([0] * count), 10_000) == FaultKind.OVERLAP
     assert kind_of(evolve(stairs, end=stairs.end - 1), column([0] * count), 10_000) is None
+
+
+def compiled_fault(problem: Problem, offset: Column) -> Fault | None:
+    """The verdict on a problem that is judged as if it had very many chunks."""
+    with patch.object(judge, "MANY", 0):
+        return check(problem, offset, 2**40)
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> tuple[Problem, Column]:
+    """A plan without faults, or one in which a chunk or two were moved or changed places."""
+    count = draw(st.integers(1, 60))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    begin = random.integers(0, 30, count)
+    problem = Problem(
+        begin, begin + random.integers(1, 20, count), random.integers(0, 9, count), np.ones(count), np.full(count, FREE)
+    )
+    offset = solve(problem, "greedy_by_size").offset.copy()
+    for _ in range(draw(st.integers(0, 2))):
+        one, other = random.integers(0, count, 2)
+        offset[one] = max(0, offset[other] + random.integers(-4, 5))
+    return problem, column(offset)
+
+
+@given(crowds())
+@settings(max_examples=200)
+def test_a_compiled_verdict_names_the_same_two_chunks(drawn: tuple[Problem, Column]) -> None:
+    assert compiled_fault(*drawn) == check(*drawn, 2**40)
+
+
+@given(problems(max_chunks=20), st.data())
+def test_a_compiled_verdict_knows_overwriters(problem: Problem, data: st.DataObject) -> None:
+    offset = solve(problem, "greedy_by_size").offset.copy()
+    assert compiled_fault(problem, offset) is None
+    assume(len(problem))
+    offset[data.draw(st.integers(0, len(problem) - 1))] += data.draw(st.integers(0, 3))
+    assert compiled_fault(problem, offset) == check(problem, offset, 2**40)
+
+
+@given(crowds())
+@settings(max_examples=30)
+def test_the_kernel_of_the_judge_finds_the_same_plain(drawn: tuple[Problem, Column]) -> None:
+    problem, low = drawn
+    high, holder = low + np.maximum(problem.size, 1), np.argsort(low, kind="stable")
+    place = np.argsort(holder)
+    entering, leaving = np.lexsort((low, problem.begin)), np.argsort(problem.end, kind="stable")
+    rows = (problem.begin, problem.end, low, high, entering, leaving, place, holder)
+    trees = [np.zeros(2 << len(low).bit_length(), np.int8) for _ in range(2)]
+    assert find_overlap(*rows, trees[0]) == compiled(find_overlap)(*rows, trees[1])
+    assert np.array_equal(trees[0], trees[1])
+
+
+def test_a_byte_too_little_in_a_tall_stack_is_found() -> None:
+    """Chunks come in no order of address, and stay: each comes between two of very many."""
+    count = 30_000
+    begin = np.random.default_rng(0).permutation(count)
+    stack = Problem(begin, np.full(count, count), np.full(count, 8), np.ones(count), np.full(count, FREE))
+    offset = np.arange(count) * 8
+    assert kind_of(stack, column(offset), 8 * count) is None
+    offset[-1] -= 1
+    fault = check(stack, column(offset), 8 * count)
+    assert fault is not None
+    assert (fault.kind, fault.chunks) == (FaultKind.OVERLAP, (count - 2, count - 1))
