@@ -8,7 +8,8 @@ from attrs import field, frozen
 from allocator.check_objects import check_objects
 from allocator.errors import PlanError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import Column, Problem, column
-from allocator.solvers import BEST, STRATEGIES, check_chains, hindrance
+from allocator.solvers import BEST, STRATEGIES, check_chains
+from allocator.solvers.base import hindrance
 from allocator.solvers.positional_maximums import objects_bound
 from allocator.solvers.shared import SharedObjectsSolver, tenants
 
