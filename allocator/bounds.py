@@ -1,20 +1,12 @@
 """What no plan can go below, and what other ways of running need. All in bytes."""
 
 import numpy as np
-from attrs import frozen
 
+from allocator.breadths import breadths, breadths_of, first_tick
 from allocator.chains import chains
 from allocator.chunks import derive
 from allocator.problem import FREE, Column, Conflicts, Problem
 from allocator.steps import Program
-
-
-@frozen(eq=False)
-class Breadths:
-    """Bytes alive: value[k] holds in the ticks [tick[k], tick[k + 1]); the last one is 0 and holds for ever."""
-
-    tick: Column
-    value: Column
 
 
 def lower_bound(problem: Problem) -> int:
@@ -62,11 +54,6 @@ def profile(problem: Problem) -> Column:
     return np.repeat(before, np.diff(live.tick, prepend=0))
 
 
-def breadths(problem: Problem) -> Breadths:
-    """The operator breadths, one for each run of ticks in which nothing begins or ends."""
-    return _breadths(_first_tick(problem), problem.end, problem.size)
-
-
 def peak_tick(problem: Problem) -> int:
     """The first tick in which most bytes are alive; 0 where there are none."""
     live = breadths(problem)
@@ -79,21 +66,7 @@ def refcount_peak(program: Program) -> int:
     Bytes that live at once; what a heap loses to fragmentation is not in it.
     """
     chunks = derive(program, overwrite=False)
-    return int(_breadths(chunks.begin, chunks.end, chunks.size).value.max(initial=0))
-
-
-def _first_tick(problem: Problem) -> Column:
-    """Begin, one tick later for overwriters: in the tick of overwriting they lie in bytes that are counted already."""
-    first = problem.begin.copy()
-    first[problem.src] += 1
-    return first
-
-
-def _breadths(begin: Column, end: Column, weight: Column) -> Breadths:
-    tick, event = np.unique(np.concatenate((begin, end)), return_inverse=True)
-    change = np.zeros(len(tick), np.int64)
-    np.add.at(change, event, np.concatenate((weight, -weight)))
-    return Breadths(tick, np.cumsum(change))
+    return int(breadths_of(chunks.begin, chunks.end, chunks.size).value.max(initial=0))
 
 
 def _breadth_in_cells(problem: Problem) -> int:
@@ -111,8 +84,8 @@ def _breadth_in_cells(problem: Problem) -> int:
     at_edge = skew == 0
     filled = np.maximum((problem.size - (cell - skew)) // cell, 0)
     cells = np.where(at_edge, -(-problem.size // cell), filled)
-    first = _first_tick(problem)
-    live = _breadths(first, problem.end, cells)
+    first = first_tick(problem)
+    live = breadths_of(first, problem.end, cells)
     peak = int(np.argmax(live.value))
     tick = live.tick[peak]
     alive = (first <= tick) & (tick < problem.end) & at_edge & used

@@ -2,7 +2,7 @@
 
 from attrs import frozen
 
-from allocator.bounds import breadths
+from allocator.breadths import breadths
 from allocator.chains import chains
 from allocator.problem import Column, Problem
 from allocator.solvers.base import Answer, Task, Traits

@@ -1,0 +1,42 @@
+"""Operator breadths: how much is alive in each tick."""
+
+import numpy as np
+from attrs import frozen
+
+from allocator.problem import Column, Problem
+
+
+@frozen(eq=False)
+class Breadths:
+    """Bytes alive: value[k] holds in the ticks [tick[k], tick[k + 1]); the last one is 0 and holds for ever."""
+
+    tick: Column
+    value: Column
+
+
+def breadths(problem: Problem) -> Breadths:
+    """The operator breadths, one for each run of ticks in which nothing begins or ends."""
+    return breadths_of(first_tick(problem), problem.end, problem.size)
+
+
+def first_tick(problem: Problem) -> Column:
+    """Begin, one tick later for overwriters: in the tick of overwriting they lie in bytes that are counted already."""
+    first = problem.begin.copy()
+    first[problem.src] += 1
+    return first
+
+
+def breadths_of(begin: Column, end: Column, weight: Column) -> Breadths:
+    """The same for any weights. O(n) where ticks are about as many as chunks, else O(n log n)."""
+    horizon = int(end.max(initial=0))
+    if horizon > 8 * len(end) + 1_000:
+        tick, event = np.unique(np.concatenate((begin, end)), return_inverse=True)
+        change = np.zeros(len(tick), np.int64)
+        np.add.at(change, event, np.concatenate((weight, -weight)))
+        return Breadths(tick, np.cumsum(change))
+    change, is_event = np.zeros(horizon + 1, np.int64), np.zeros(horizon + 1, bool)
+    np.add.at(change, begin, weight)
+    np.subtract.at(change, end, weight)
+    is_event[begin] = is_event[end] = True
+    tick = np.flatnonzero(is_event)
+    return Breadths(tick, np.cumsum(change)[tick])
