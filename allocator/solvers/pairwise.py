@@ -1,0 +1,223 @@
+"""One part of a problem whose bodies have notches, searched for plans within given capacities."""
+
+from collections.abc import Iterator
+from math import gcd
+
+import numpy as np
+from attrs import define, field
+
+from allocator.bodies import Bodies
+from allocator.compiled import compiled
+from allocator.kernels import pairs
+from allocator.kernels.pairs import Search
+from allocator.notches import Gaps, Pieces, alike, arranged, gaps, pieces, without_mirrors
+from allocator.problem import FREE, Column, Problem
+from allocator.solvers.budget import Budget
+from allocator.solvers.descent import Descent
+
+_PLAIN = 12
+"""Bodies up to which a search begins with the plain kernel, as it may be done before the compiled one is loaded."""
+_TRIAL = 100
+"""Nodes for which it does."""
+_MANNERS = (pairs.BY_STRAIN, pairs.BY_HEIGHT, pairs.BY_REGRET)
+_HALVINGS = 5
+"""Of the way from the goal to the best arena: how near to that capacities are probed."""
+_FIRST = 1_000
+"""Nodes that each manner has at first."""
+_NOISE = 0.3
+"""How much bodies are stirred from the second round on: standard deviation of the logarithm of their weights."""
+_ON_HULLS = 20_000
+"""Nodes of the first round among hulls."""
+
+
+@define(eq=False)
+class Pairwise:
+    """Searches over the bodies of one part, solid or not; what `Descent` is for parts without notches.
+
+    `proved` is a lower bound of the part's arena; `offset` (of each body of `part`) is a plan in `arena` bytes.
+    """
+
+    part: Bodies
+    offset: Column
+    arena: int = field(init=False)
+    proved: int
+    grain: int
+    """Arenas are multiples of so many bytes."""
+    _search: Search
+    _hulls: Descent
+    _draw: np.random.Generator
+    _effort: int = field(default=0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.arena = int((self.offset + self.part.size).max())
+
+    @classmethod
+    def of(cls, problem: Problem, part: Bodies, offset: Column, seed: int) -> "Pairwise":
+        """A search that starts from a plan: an offset for each chunk."""
+        part = arranged(part)
+        made_of = pieces(problem, part)
+        found = gaps(part, made_of)
+        if problem.conflicts is None:
+            found = without_mirrors(found, alike(part, made_of, found))
+        cell = int(np.gcd.reduce(part.alignment))
+        bulk, shift = _in_cells(made_of, cell)
+        numbers = np.concatenate((made_of.size, made_of.shift, part.pinned[part.pinned != FREE]))
+        hulls = Descent(part, offset[part.root], seed)
+        return cls(
+            part,
+            offset[part.root],
+            _bound(part, made_of, bulk),
+            grain(int(np.gcd.reduce(numbers)), part.alignment),
+            _arrays(part, made_of, found, shift, bulk),
+            hulls,
+            np.random.default_rng(seed),
+        )
+
+    def improve(self, goal: int, budget: Budget) -> None:
+        """Probes the goal, then capacities nearer and nearer to the best arena until one is found; then more effort.
+
+        Most bodies of real problems lie in no other's notch, and among hulls good plans are found sooner: they come
+        first. What is proved of hulls is not true of bodies.
+        """
+        low = max(goal, self.proved)
+        self._improve_hulls(low, budget)
+        if self.arena <= low or self.probe(low, self._effort, budget):
+            return
+        for halvings in range(1, _HALVINGS + 1):
+            step = (self.arena - low) >> halvings
+            while step and not budget.is_over and self.probe(self.arena - step, self._effort, budget):
+                step = (self.arena - low) >> halvings
+        if not budget.is_over and self.arena > max(low, self.proved):
+            self.probe(self.arena - 1, self._effort, budget)
+        self._effort += 1
+
+    def _improve_hulls(self, goal: int, budget: Budget) -> None:
+        hulls = self._hulls
+        if hulls.arena <= max(goal, hulls.proved) or budget.is_over:
+            return
+        share = Budget(min(budget.nodes, _ON_HULLS << min(self._effort, 30)), budget.until)
+        given = share.nodes
+        hulls.improve(goal, share)
+        budget.nodes -= given - share.nodes
+        if hulls.arena < self.arena:
+            self.offset, self.arena = hulls.offset.copy(), hulls.arena
+
+    def probe(self, capacity: int, effort: int, budget: Budget) -> bool:
+        """Looks for a plan within a capacity. True where the arena shrank to it; `proved` rises where there is none.
+
+        The manners that hope for luck have few nodes, the first one twice as many with each effort, so that proofs end.
+        """
+        capacity -= capacity % self.grain
+        if capacity < self.proved:
+            return False
+        for manner in _MANNERS:
+            nodes = _FIRST << min(effort, 40) if manner == _MANNERS[0] else _FIRST * (1 + effort)
+            outcome = self._run(manner, _NOISE if effort else 0.0, capacity, nodes, budget)
+            if outcome == pairs.FOUND:
+                self.offset = self._search.state[: len(self.part)].copy()
+                self.arena = int((self.offset + self.part.size).max())
+                return True
+            if outcome == pairs.EXHAUSTED:
+                self.proved = max(self.proved, capacity + self.grain)
+            if outcome == pairs.EXHAUSTED or budget.is_over:
+                return False
+        return False
+
+    def _run(self, manner: int, noise: float, capacity: int, nodes: int, budget: Budget) -> int:
+        s, count, total = self._search, len(self.part), self._search.pairs.shape[1] - 1
+        s.state[2 * count : 2 * count + total] = s.pairs[pairs.GAP, :-1]
+        s.state[2 * count + total :] = s.pairs[pairs.GAP, 1:] - 1
+        s.stir[:] = np.exp(noise * self._draw.standard_normal(count))
+        is_small = count <= _PLAIN
+        (pairs.prepare if is_small else compiled(pairs.prepare))(s, capacity)
+        outcome = pairs.OUT_OF_NODES
+        for portion in _portions(_TRIAL if is_small else 0, nodes, budget):
+            explore = pairs.explore if is_small else compiled(pairs.explore)
+            before = int(s.cursor[pairs.NODES])
+            outcome = explore(s, manner, portion)
+            while outcome == pairs.OUT_OF_ROOM:
+                s = self._search = s._replace(trail=np.concatenate((s.trail, np.zeros_like(s.trail))))
+                outcome = explore(s, manner, before + portion - int(s.cursor[pairs.NODES]))
+            budget.nodes -= int(s.cursor[pairs.NODES]) - before
+            if outcome != pairs.OUT_OF_NODES:
+                break
+            is_small = False
+        return outcome
+
+
+def grain(unit: int, alignment: Column) -> int:
+    """What offsets are multiples of, where all lies low: sums of multiples of `unit`, aligned upwards now and then."""
+    while True:
+        finer = [gcd(unit, a) for a in np.unique(alignment).tolist() if unit % a and a % unit]
+        if not finer:
+            return unit
+        unit = min(finer)
+
+
+def _portions(trial: int, nodes: int, budget: Budget) -> Iterator[int]:
+    """Slices of a number of nodes, the first one of at most `trial` nodes if that is not 0."""
+    while nodes > 0 and (portion := budget.portion(min(nodes, trial or nodes))):
+        trial = 0
+        nodes -= portion
+        yield portion
+
+
+def _in_cells(made_of: Pieces, cell: int) -> tuple[Column, Column]:
+    """The cells of `cell` bytes that no piece shares: (bytes, where they begin in the body) of each piece.
+
+    Pieces that begin at the edge of a cell own all that they touch, others what they fill (see `bounds`).
+    """
+    skew = made_of.shift % cell
+    before = np.where(skew > 0, cell - skew, 0)
+    filled = np.maximum(made_of.size - before, 0) // cell * cell
+    bulk = np.where(skew > 0, filled, -(-made_of.size // cell) * cell)
+    return bulk, made_of.shift + before
+
+
+def _bound(part: Bodies, made_of: Pieces, bulk: Column) -> int:
+    """The heaviest clique, and the highest pinned end."""
+    starts, members = made_of.cliques.start[:-1], made_of.cliques.item
+    unused = np.maximum.reduceat(np.maximum(bulk - made_of.size, 0)[members], starts)
+    heaviest = int((np.add.reduceat(bulk[members], starts) - unused).max())
+    return max(heaviest, int((part.pinned + part.size)[part.pinned != FREE].max(initial=0)))
+
+
+def _arrays(part: Bodies, made_of: Pieces, found: Gaps, shift: Column, bulk: Column) -> Search:
+    """A search with empty tables of the right sizes."""
+    n, total = len(part), len(found.one)
+    clique = made_of.cliques.row_of_each()
+    item, rows = made_of.cliques.item[bulk[made_of.cliques.item] > 0], clique[bulk[made_of.cliques.item] > 0]
+    slot_count, clique_count = len(item), len(made_of.cliques)
+    owner = made_of.owner[item]
+    ends = np.concatenate((found.one, found.other))
+    edge_order = np.lexsort((np.tile(np.arange(total), 2), ends))
+    home_order = np.lexsort((rows, owner))
+    cells = 2 * n + 2 * total
+    made = Search(
+        bodies=np.zeros((5, n + 1), np.int64),
+        edges=np.tile(np.arange(total), 2)[edge_order],
+        pairs=np.zeros((3, total + 1), np.int64),
+        gaps=np.stack((found.low, found.high)),
+        slots=np.stack((owner, shift[item], bulk[item])),
+        clique=np.searchsorted(rows, np.arange(clique_count + 1)),
+        home=rows[home_order],
+        order=np.arange(slot_count),
+        span=np.zeros((2, slot_count), np.int64),
+        dirty=np.ones(clique_count, np.int64),
+        queue=np.zeros(2 * n, np.int64),
+        state=np.zeros(cells, np.int64),
+        stamp=np.zeros(cells, np.int64),
+        strain=np.append(np.zeros(n), 1.0),
+        stir=np.ones(n),
+        trail=np.zeros((8 * cells + 64, 2), np.int64),
+        decisions=np.zeros((len(found.low) + 2, 5), np.int64),
+        cursor=np.zeros(8, np.int64),
+    )
+    made.bodies[pairs.SIZE, :n] = part.size
+    made.bodies[pairs.ALIGNMENT, :n] = part.alignment
+    made.bodies[pairs.PINNED, :n] = part.pinned
+    made.bodies[pairs.EDGE, 1:] = np.cumsum(np.bincount(ends, minlength=n))
+    made.bodies[pairs.HOME, 1:] = np.cumsum(np.bincount(owner, minlength=n))
+    made.pairs[pairs.ONE, :-1], made.pairs[pairs.OTHER, :-1] = found.one, found.other
+    made.pairs[pairs.GAP, :] = found.start
+    return made
