@@ -50,6 +50,8 @@ class Search(NamedTuple):
     """Bodies of each clique."""
     strain: NDArray[Any]
     """Of each clique: how often, and how lately, it failed; behind them the worth of a failure now."""
+    urgency: NDArray[Any]
+    """Of each clique, when last looked at."""
     state: Ints
     trail: Ints
     """(row of the state, or -1 for the floor of a clique; place; old value) of what changed."""
@@ -62,7 +64,7 @@ def explore(s: Search, manner: int, nodes: int) -> int:
     """Goes on with a search for at most `nodes` decisions. Once FOUND, row BASE of the state holds the offsets."""
     cursor, count = s.cursor, s.bodies.shape[1] - 1
     limit = cursor[NODES] + nodes
-    reserve = (4 + 2 * ROUNDS) * count + s.cliques.shape[1]
+    reserve = (4 + 2 * ROUNDS) * count + 2 * s.cliques.shape[1]
     while True:
         if cursor[FAILED] == 0 and cursor[COUNT] == count:
             return FOUND
@@ -72,7 +74,7 @@ def explore(s: Search, manner: int, nodes: int) -> int:
             return OUT_OF_ROOM
         body = -1
         if cursor[FAILED] == 0:
-            body = choose(s.bodies, s.near, s.home, s.cliques, s.strain, s.state, manner)
+            body = choose(s, manner)
         if body >= 0:
             descend(s, body)
         elif not turn_back(s):
@@ -101,34 +103,42 @@ def prepare(s: Search) -> None:
     settle(s)
 
 
-def choose(bodies: Ints, near: Ints, home: Ints, cliques: Ints, strain: NDArray[Any], state: Ints, manner: int) -> int:
+def choose(s: Search, manner: int) -> int:
     """The body to decide on next: one of those that can lie lowest; -1 where there is none: the node is dead."""
-    best, lowest, urgency = -1, FAR, 0.0
+    bodies, near, state, home, urgency = s.bodies, s.near, s.state, s.home, s.urgency
+    if manner != BY_RANK:
+        weigh_cliques(s.cliques, s.strain, urgency, manner)
+    best, lowest, first = -1, FAR, 0.0
     for body in range(bodies.shape[1] - 1):
         at = state[BASE, body]
         if at > lowest or state[EARLIEST, body] != at or state[WAITED, body] >= at:
             continue
-        own = 0.0 if manner == BY_RANK else urgency_of(bodies, home, cliques, strain, body, manner)
-        if at == lowest and (own > urgency or (own == urgency and bodies[RANK, body] >= bodies[RANK, best])):
+        own = 0.0 if manner == BY_RANK else most_urgent(bodies, home, urgency, body)
+        if at == lowest and (own > first or (own == first and bodies[RANK, body] >= bodies[RANK, best])):
             continue
         if lowest_top(bodies, near, state, body) > at:
-            best, lowest, urgency = body, at, own
+            best, lowest, first = body, at, own
     return best
 
 
-def urgency_of(bodies: Ints, home: Ints, cliques: Ints, strain: NDArray[Any], body: int, manner: int) -> float:
-    """Smaller is more urgent."""
-    last = strain.size - 1
-    worst = 1e300
-    for k in range(bodies[HOME, body], bodies[HOME, body + 1]):
-        clique = home[k]
+def weigh_cliques(cliques: Ints, strain: NDArray[Any], urgency: NDArray[Any], manner: int) -> None:
+    """How urgent each clique is, smaller is more urgent."""
+    worth = strain[strain.size - 1]
+    for clique in range(urgency.size):
         left = float(cliques[ROOM, clique] - cliques[FLOOR, clique] - cliques[REST, clique])
         if manner == BY_STRAIN:
             left = -strain[clique]
         elif manner == BY_BOTH:
-            left = (left + 1.0) / (strain[clique] / strain[last] + 0.01)
-        worst = min(worst, left)
-    return worst
+            left = (left + 1.0) / (strain[clique] / worth + 0.01)
+        urgency[clique] = left
+
+
+def most_urgent(bodies: Ints, home: Ints, urgency: NDArray[Any], body: int) -> float:
+    """That of the most urgent clique of a body."""
+    first = 1e300
+    for k in range(bodies[HOME, body], bodies[HOME, body + 1]):
+        first = min(first, urgency[home[k]])
+    return first
 
 
 def lowest_top(bodies: Ints, near: Ints, state: Ints, body: int) -> int:
@@ -158,6 +168,10 @@ def descend(s: Search, body: int) -> None:
     for k in range(bodies[HOME, body], bodies[HOME, body + 1]):
         cliques[REST, s.home[k]] -= bodies[BULK, body]
     raise_neighbours(bodies, s.near, s.state, s.trail, cursor, body)
+    top = s.state[BASE, body] + bodies[SIZE, body]
+    for k in range(bodies[HOME, body], bodies[HOME, body + 1]):
+        if cursor[FAILED] == 0:
+            check_clique(cliques, s.member, s.strain, s.state, s.trail, cursor, s.home[k], top)
     settle(s)
 
 
@@ -251,7 +265,7 @@ def settle(s: Search) -> None:
     while rounds > 0 and cursor[FAILED] == 0 and raise_waiting(s.bodies, s.near, s.state, s.trail, s.decisions, cursor):
         rounds -= 1
     if cursor[FAILED] == 0:
-        check_cliques(s.cliques, s.member, s.strain, s.state, s.trail, cursor)
+        check_cliques(s)
 
 
 def raise_waiting(bodies: Ints, near: Ints, state: Ints, trail: Ints, decisions: Ints, cursor: Ints) -> bool:
@@ -276,36 +290,46 @@ def raise_waiting(bodies: Ints, near: Ints, state: Ints, trail: Ints, decisions:
     return any_rose
 
 
-def check_cliques(cliques: Ints, member: Ints, strain: NDArray[Any], state: Ints, trail: Ints, cursor: Ints) -> None:
+def check_cliques(s: Search) -> None:
     """Raises the floors of cliques; the node is dead where what is not placed does not fit above the floor of one."""
+    cliques, state, cursor = s.cliques, s.state, s.cursor
     for clique in range(cliques.shape[1] - 1):
         before, low = cliques[FLOOR, clique], cliques[LOWEST, clique]
-        if low >= 0 and state[EARLIEST, low] <= before:
-            continue
-        floor = lowest_place(cliques, member, state, clique)
-        if floor == FAR:
-            continue
-        if floor + cliques[REST, clique] > cliques[ROOM, clique]:
-            cursor[FAILED] = 1
-            fail(strain, clique)
-            return
-        if floor != before:
-            k = cursor[TRAIL]
-            trail[k, 0], trail[k, 1], trail[k, 2] = -1, clique, before
-            cursor[TRAIL] = k + 1
-            cliques[FLOOR, clique] = floor
+        if low < 0 or state[EARLIEST, low] > before:
+            check_clique(cliques, s.member, s.strain, state, s.trail, cursor, clique, before)
+            if cursor[FAILED]:
+                return
 
 
-def lowest_place(cliques: Ints, member: Ints, state: Ints, clique: int) -> int:
-    """The lowest place that a body of a clique which is not placed can have; notes who has it."""
-    lowest = FAR
+def check_clique(
+    cliques: Ints,
+    member: Ints,
+    strain: NDArray[Any],
+    state: Ints,
+    trail: Ints,
+    cursor: Ints,
+    clique: int,
+    least: int,
+) -> None:
+    """One of them; its floor is known to be `least` at least."""
+    floor, low = FAR, -1
     for k in range(cliques[MEMBER, clique], cliques[MEMBER, clique + 1]):
-        lowest = min(lowest, state[EARLIEST, member[k]])
-    for k in range(cliques[MEMBER, clique], cliques[MEMBER, clique + 1]):
-        if state[EARLIEST, member[k]] == lowest:
-            cliques[LOWEST, clique] = member[k]
-            break
-    return lowest
+        at = state[EARLIEST, member[k]]
+        if at < floor:
+            floor, low = at, member[k]
+            if floor <= least:
+                break
+    if floor == FAR:
+        return
+    cliques[LOWEST, clique] = low
+    if floor + cliques[REST, clique] > cliques[ROOM, clique]:
+        cursor[FAILED] = 1
+        fail(strain, clique)
+    elif floor != cliques[FLOOR, clique]:
+        k = cursor[TRAIL]
+        trail[k, 0], trail[k, 1], trail[k, 2] = -1, clique, cliques[FLOOR, clique]
+        cursor[TRAIL] = k + 1
+        cliques[FLOOR, clique] = floor
 
 
 def fail(strain: NDArray[Any], clique: int) -> None:

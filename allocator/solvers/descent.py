@@ -149,6 +149,7 @@ def _arrays(part: Bodies) -> Search:
         home=clique[np.lexsort((clique, member))],
         cliques=np.zeros((5, cliques + 1), np.int64),
         member=member.copy(),
+        urgency=np.zeros(cliques),
         strain=np.append(np.zeros(cliques), 1.0),
         state=np.zeros((4, n), np.int64),
         trail=np.zeros((64 * n + 32 * cliques, 3), np.int64),
