@@ -1,6 +1,7 @@
 """Strategies for shared objects: by the book, by brute force, on real networks, and by hand."""
 
 from collections.abc import Callable, Sequence
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -8,12 +9,12 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator import shared_objects, solvers
+from allocator import shared_objects
 from allocator.check_objects import check_objects
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import FREE, Column, Conflicts, Problem
 from allocator.shared_objects import SHARING, SharedObjects, assign
-from allocator.solvers import runner, solve
+from allocator.solvers import base, runner, solve
 from allocator.solvers.positional_maximums import objects_bound, positional_maximums
 from allocator.solvers.shared import NO_OBJECT, SharedObjectsSolver, Tenants, tenants
 from allocator.solvers.units import units
@@ -194,6 +195,14 @@ def test_the_bound_of_the_paper_is_met() -> None:
     assert (best.strategy, best.total_bytes, best.lower_bound) == ("shared_by_breadth", 128, 128)
 
 
+@pytest.mark.parametrize("name", TIMELESS)
+def test_who_conflicts_with_most_bytes_comes_first_where_nothing_else_tells_chunks_apart(name: str) -> None:
+    """Conflicts a-b, b-c and c-d. Had a and d an object together before b and c have one, three would be needed."""
+    for a, b, c, d in permutations(range(4)):
+        path = chunks(*[(0, 1, 8)] * 4, conflicts=Conflicts([a, b, c], [b, c, d]))
+        assert len(assign(path, name).size) == 2
+
+
 def test_in_order_takes_what_is_nearest_in_size_even_if_it_has_to_grow() -> None:
     """Objects of 10 and 4 bytes are free. 6 bytes are nearer to 4; 7 bytes are as near to both and nothing grows."""
     assert held(assign(chunks((0, 1, 10), (0, 1, 4), (1, 2, 6)), "shared_in_order")) == [[0], [1, 2]]
@@ -222,6 +231,12 @@ def test_by_size_improved_follows_whoever_has_just_ended() -> None:
     problem = chunks((0, 2, 8), (1, 5, 9), (1, 2, 2), (5, 6, 2))
     assert held(assign(problem, "shared_by_size_improved")) == [[1, 3], [0], [2]]
     assert held(assign(problem, "shared_by_size")) == [[1], [0], [2, 3]]
+
+
+def test_by_size_improved_takes_the_oldest_of_objects_that_would_be_idle_for_as_short() -> None:
+    """Chunk 1 makes object 1, chunk 2 follows chunk 0 in object 0 until tick 5: both wait 2 ticks for chunk 4."""
+    problem = chunks((1, 4, 2), (3, 5, 2), (4, 5, 1), (4, 7, 1), (7, 10, 1))
+    assert held(assign(problem, "shared_by_size_improved")) == [[0, 2, 4], [1], [3]]
 
 
 def test_flow_pays_for_growth_and_not_for_what_lies_idle() -> None:
@@ -264,7 +279,7 @@ def test_conflicts_within_a_chain_are_refused() -> None:
 
 
 def test_without_scipy_the_flow_is_refused_and_best_does_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solvers, "find_spec", lambda _: None)
+    monkeypatch.setattr(base, "find_spec", lambda _: None)
     for door in (solve, assign):
         with pytest.raises(UnsupportedProblemError, match=r"'shared_min_cost_flow' cannot take .*`pip install scipy`"):
             door(paper_example(), "shared_min_cost_flow")

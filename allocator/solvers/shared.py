@@ -23,7 +23,8 @@ NO_OBJECT = -1
 class Tenants:
     """Units by time: by begin, end, size (largest first) and alignment; then ids decide.
 
-    Where conflicts stand in place of lifetimes, those of unit u are near[start[u] : start[u + 1]]; else both are empty.
+    Where conflicts stand in place of lifetimes, those of unit u are near[start[u] : start[u + 1]], and what conflicts
+    with more bytes stands before its like (Welsh and Powell 1967 colour graphs so); else both are empty.
     """
 
     units: Units
@@ -104,8 +105,8 @@ def tenants(problem: Problem) -> Tenants:
     return Tenants(found.in_order(order), start, other[np.lexsort((other, one))])
 
 
-def _by_time(found: Units, last: Numbers) -> Column:
-    return column(np.lexsort((np.array(last), found.alignment, -found.size, found.end, found.begin)))
+def _by_time(found: Units, weight: Column) -> Column:
+    return column(np.lexsort((-weight, found.alignment, -found.size, found.end, found.begin)))
 
 
 def _pairs(problem: Problem, conflicts: Conflicts, found: Units) -> tuple[Column, Column]:
