@@ -51,8 +51,17 @@ def arranged(part: Bodies) -> Bodies:
     place[order] = np.arange(len(part))
     near = table(place[part.near.row_of_each()], place[part.near.item], len(part))
     cliques = table(part.cliques.row_of_each(), place[part.cliques.item], len(part.cliques))
-    columns = (part.root, part.begin, part.end, part.size, part.alignment, part.pinned)
-    return Bodies(*(c[order] for c in columns), part.is_solid[order], near, cliques)
+    return Bodies(
+        part.root[order],
+        part.begin[order],
+        part.end[order],
+        part.size[order],
+        part.alignment[order],
+        part.pinned[order],
+        part.is_solid[order],
+        near,
+        cliques,
+    )
 
 
 def pieces(problem: Problem, part: Bodies) -> Pieces:
@@ -101,7 +110,17 @@ def gaps(part: Bodies, made_of: Pieces) -> Gaps:
     gap_high = np.concatenate((low[opens], np.full(is_last.sum(), FAR)))
     known = np.unique(pair)
     one, other = known // max(len(part), 1), known % max(len(part), 1)
-    return _kept(part, one, other, gap_row, _rounded(part, one, other, gap_row, gap_low, gap_high))
+    step = np.gcd(part.alignment[one], part.alignment[other])[gap_row]
+    gap_low = np.where(gap_low > -FAR, -(-gap_low // step) * step, gap_low)
+    gap_high = np.where(gap_high < FAR, gap_high // step * step, gap_high)
+    order = np.lexsort((gap_low, gap_row))
+    order = order[gap_low[order] <= gap_high[order]]
+    return Gaps(one, other, _starts(gap_row[order], len(one)), gap_low[order], gap_high[order])
+
+
+def _starts(row: Column, count: int) -> Column:
+    """Where each row begins in a list that is sorted by rows, and where the last one ends."""
+    return np.concatenate(([0], np.cumsum(np.bincount(row, minlength=count))))
 
 
 def _highest_so_far(row: Column, value: Column) -> Column:
@@ -110,30 +129,12 @@ def _highest_so_far(row: Column, value: Column) -> Column:
     return np.asarray(known[np.maximum.accumulate(row * len(known) + rank) % max(len(known), 1)], np.int64)
 
 
-def _rounded(
-    part: Bodies, one: Column, other: Column, row: Column, low: Column, high: Column
-) -> tuple[Column, Column]:
-    """Distances are multiples of what the alignments of both bodies have in common."""
-    step = np.gcd(part.alignment[one], part.alignment[other])[row]
-    return np.where(low > -FAR, -(-low // step) * step, low), np.where(high < FAR, high // step * step, high)
-
-
-def _kept(part: Bodies, one: Column, other: Column, row: Column, limits: tuple[Column, Column]) -> Gaps:
-    """Gaps that hold a distance, in order."""
-    low, high = limits
-    keeps = low <= high
-    row, low, high = row[keeps], low[keeps], high[keeps]
-    order = np.lexsort((low, row))
-    start = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(one)))))
-    return Gaps(one, other, start, low[order], high[order])
-
-
 def without_mirrors(found: Gaps, is_alike: npt.NDArray[np.bool_]) -> Gaps:
     """Of pairs whose bodies can change places in any plan, the other never lies below the one."""
     row = np.repeat(np.arange(len(found.one)), np.diff(found.start))
     keeps = ~is_alike[row] | (found.high >= 0)
     low = np.where(is_alike[row], np.maximum(found.low, 0), found.low)
-    start = np.concatenate(([0], np.cumsum(np.bincount(row[keeps], minlength=len(found.one)))))
+    start = _starts(row[keeps], len(found.one))
     return evolve(found, start=start, low=low[keeps], high=found.high[keeps])
 
 
@@ -150,4 +151,4 @@ def alike(part: Bodies, made_of: Pieces, found: Gaps) -> npt.NDArray[np.bool_]:
     ]
     kind = {look: k for k, look in enumerate(dict.fromkeys(looks))}
     number = np.array([kind[look] for look in looks], np.int64)
-    return (number[found.one] == number[found.other]) & (part.pinned[found.one] == FREE)
+    return np.asarray((number[found.one] == number[found.other]) & (part.pinned[found.one] == FREE))

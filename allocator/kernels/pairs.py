@@ -19,14 +19,24 @@ FOUND, EXHAUSTED, OUT_OF_NODES, OUT_OF_ROOM = range(4)
 BY_REGRET, BY_STRAIN, BY_HEIGHT = range(3)
 """Which violated pair is split: the one that loses most either way; that, times how often its bodies failed; the lowest
 one."""
-SIZE, ALIGNMENT, PINNED, EDGE, HOME = range(5)
-"""Rows of `bodies`. Edge, home: where the pairs and the cliques of a body begin in those lists."""
-ONE, OTHER, GAP = range(3)
-"""Rows of `pairs`: two bodies; where the gaps of their distance (offset of the other, less that of the one) begin."""
+SIZE, ALIGNMENT, PINNED, EDGE, HOME, LOWEST, HIGHEST, _, _, QUEUE, WAITS = range(11)
+"""Rows of `bodies`. Edge, home: where the pairs and the cliques of a body begin in those lists. The lowest and highest
+offset that it can have; two rows of stamps; a ring of bodies that have moved; whether the body stands there."""
+ONE, OTHER, GAP, FIRST, LAST = range(5)
+"""Rows of `pairs`, with two rows of stamps behind: two bodies; where the gaps of their distance (offset of the other,
+less that of the one) begin; the first and the last gap that is possible."""
+STAMP = 2
+"""So many rows behind a row that changes: the level in which each of its cells was last put on the trail."""
 LOW, HIGH = range(2)
 """Rows of `gaps`: the smallest and the largest distance in a gap; FAR where there is no limit."""
-OWNER, SHIFT, BULK = range(3)
-"""Rows of `slots`: the body whose bytes these are; where they begin in it; how many they are."""
+OWNER, SHIFT, BULK, BOTTOM, TOP, ORDER = range(6)
+"""Rows of `slots`, which stand clique by clique: the body whose bytes these are; where they begin in it; how many they
+are; the lowest begin and the highest end; the slots by highest end, as it was when last looked at."""
+MEMBER, DIRTY = range(2)
+"""Rows of `cliques`, of bytes alive in one tick: where their slots begin; did a body move since it was checked?"""
+STRAIN, STIR = range(2)
+"""Rows of `weights`: how often, and how lately, each body failed (behind them the worth of a failure now); what its
+violations count."""
 TRAIL, DEPTH, NODES, FAILED, LEVEL, NEXT, WAITING, SPLIT = range(8)
 """Cells of `cursor`: lengths of trail and decisions; nodes; whether the node is dead; a number that no other node had;
 the queue's first place and its length; the gap below which the chosen pair is split."""
@@ -36,53 +46,38 @@ STEPS = 10_000
 
 
 class Search(NamedTuple):
-    """What a search reads and changes; see the rows above. One column a body, pair, gap or slot."""
+    """What a search reads and changes; see the rows above. One column a body, pair, clique ..., and one behind."""
 
     bodies: Ints
     edges: Ints
+    """Pairs of each body."""
     pairs: Ints
     gaps: Ints
     slots: Ints
-    """Bytes alive in a tick (or in conflict with each other), clique by clique."""
-    clique: Ints
-    """Where the slots of each clique begin."""
+    cliques: Ints
     home: Ints
-    order: Ints
-    """Slots of each clique by the highest place of their ends, as it was when last looked at."""
-    span: Ints
-    """Room to work in: the lowest begin and the highest end of each slot."""
-    dirty: Ints
-    """Of each clique: did a body in it move since it was checked?"""
-    queue: Ints
-    """A ring of bodies whose pairs must be looked at; behind it, of each body, whether it stands there."""
-    state: Ints
-    """Lowest offsets of the bodies; highest offsets; the first gap that is possible for each pair; the last."""
-    stamp: Ints
-    """The level in which each cell of the state was last put on the trail."""
-    strain: Floats
-    """Of each body: how often, and how lately, it failed; behind them the worth of a failure now."""
-    stir: Floats
-    """Of each body: what its violations count."""
+    """Cliques of each body."""
+    weights: Floats
     trail: Ints
-    """(cell of the state, old value)."""
+    """(whether a pair changed, row, place, old value)."""
     decisions: Ints
     """(pair, length of the trail before, gap below which it was split, side taken, whether that was the second)."""
     cursor: Ints
 
 
 def explore(s: Search, manner: int, nodes: int) -> int:
-    """Goes on with a search for at most `nodes` nodes. Once FOUND, the first cells of the state are the offsets."""
+    """Goes on with a search for at most `nodes` nodes. Once FOUND, the lowest offsets are a plan."""
     cursor = s.cursor
-    limit = cursor[NODES] + nodes
+    limit, reserve = cursor[NODES] + nodes, 2 * (s.bodies.shape[1] + s.pairs.shape[1])
     while True:
         pair = -1
         if cursor[FAILED] == 0 and cursor[WAITING] == 0:
-            pair = choose(s, manner)
+            pair = choose(s.bodies, s.pairs, s.gaps, s.weights, cursor, manner)
             if pair < 0:
                 return FOUND
         if cursor[NODES] >= limit:
             return OUT_OF_NODES
-        if cursor[TRAIL] + s.state.size > s.trail.shape[0]:
+        if cursor[TRAIL] + reserve > s.trail.shape[0]:
             return OUT_OF_ROOM
         if pair >= 0:
             split(s, pair)
@@ -93,61 +88,61 @@ def explore(s: Search, manner: int, nodes: int) -> int:
 
 
 def prepare(s: Search, capacity: int) -> None:
-    """Lets the search begin: nothing is known but the capacity and the gaps that `state` allows."""
-    bodies, state, count = s.bodies, s.state, s.bodies.shape[1] - 1
-    s.cursor[:] = 0
-    s.stamp[:] = 0
-    s.queue[:] = 0
-    s.dirty[:] = 1
+    """Lets the search begin: nothing is known but the capacity."""
+    bodies, pairs, cursor = s.bodies, s.pairs, s.cursor
+    count, total = bodies.shape[1] - 1, pairs.shape[1] - 1
+    cursor[:] = 0
+    cursor[LEVEL] = 1
+    s.cliques[DIRTY, :] = 1
+    bodies[LOWEST + STAMP : WAITS + 1, :] = 0
+    pairs[FIRST + STAMP : LAST + STAMP + 1, :] = 0
+    for pair in range(total):
+        pairs[FIRST, pair], pairs[LAST, pair] = pairs[GAP, pair], pairs[GAP, pair + 1] - 1
     for body in range(count):
         latest = (capacity - bodies[SIZE, body]) // bodies[ALIGNMENT, body] * bodies[ALIGNMENT, body]
         pin = bodies[PINNED, body]
-        state[body], state[count + body] = max(pin, 0), latest if pin < 0 else min(pin, latest)
-        if state[body] > state[count + body]:
-            s.cursor[FAILED] = 1
-        wait(s, body)
-    s.cursor[LEVEL] = 1
-    if s.cursor[FAILED] == 0:
-        propagate(s)
+        bodies[LOWEST, body], bodies[HIGHEST, body] = max(pin, 0), latest if pin < 0 else min(pin, latest)
+        if bodies[LOWEST, body] > bodies[HIGHEST, body]:
+            cursor[FAILED] = 1
+        wait(bodies, cursor, body)
+    propagate(s)
 
 
-def choose(s: Search, manner: int) -> int:
+def choose(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, cursor: Ints, manner: int) -> int:
     """The violated pair to split next; -1 where there is none: all bodies can lie at their lowest offsets."""
-    pairs, gaps, state = s.pairs, s.gaps, s.state
-    count, total = s.bodies.shape[1] - 1, s.pairs.shape[1] - 1
     best, most = -1, 0.0
-    for pair in range(total):
-        first, last = state[2 * count + pair], state[2 * count + total + pair]
-        if first == last:
+    for pair in range(pairs.shape[1] - 1):
+        gap, last = pairs[FIRST, pair], pairs[LAST, pair]
+        if gap == last:
             continue
-        apart = state[pairs[OTHER, pair]] - state[pairs[ONE, pair]]
-        while first < last and gaps[LOW, first + 1] <= apart:
-            first += 1
-        if apart <= gaps[HIGH, first]:
+        apart = bodies[LOWEST, pairs[OTHER, pair]] - bodies[LOWEST, pairs[ONE, pair]]
+        while gap < last and gaps[LOW, gap + 1] <= apart:
+            gap += 1
+        if apart <= gaps[HIGH, gap]:
             continue
-        own = worth(s, pair, first, manner)
+        own = worth(bodies, pairs, gaps, weights, pair, gap, manner)
         if best < 0 or own > most:
             best, most = pair, own
-            s.cursor[SPLIT] = first
+            cursor[SPLIT] = gap
     return best
 
 
-def loss(s: Search, body: int, rise: int) -> float:
+def loss(bodies: Ints, weights: Floats, body: int, rise: int) -> float:
     """Which share of the places of a body are lost if it rises."""
-    count = s.bodies.shape[1] - 1
-    return float(rise) / float(s.state[count + body] - s.state[body] + 1) * s.stir[body]
+    return float(rise / (bodies[HIGHEST, body] - bodies[LOWEST, body] + 1) * weights[STIR, body])
 
 
-def worth(s: Search, pair: int, gap: int, manner: int) -> float:
+def worth(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, pair: int, gap: int, manner: int) -> float:
     """How urgent it is to split a violated pair below a gap; larger is more urgent."""
-    one, other = s.pairs[ONE, pair], s.pairs[OTHER, pair]
-    apart = s.state[other] - s.state[one]
-    up, down = loss(s, other, s.gaps[LOW, gap + 1] - apart), loss(s, one, apart - s.gaps[HIGH, gap])
+    one, other = pairs[ONE, pair], pairs[OTHER, pair]
+    apart = bodies[LOWEST, other] - bodies[LOWEST, one]
+    up = loss(bodies, weights, other, gaps[LOW, gap + 1] - apart)
+    down = loss(bodies, weights, one, apart - gaps[HIGH, gap])
     regret = min(up, down) + 0.1 * max(up, down)
     if manner == BY_HEIGHT:
-        return regret / 1e6 - float(min(s.state[one], s.state[other]))
+        return regret / 1e6 - float(min(bodies[LOWEST, one], bodies[LOWEST, other]))
     if manner == BY_STRAIN:
-        return regret * (s.strain[one] + s.strain[other] + 0.01 * s.strain[-1])
+        return float(regret * (weights[STRAIN, one] + weights[STRAIN, other] + 0.01 * weights[STRAIN, -1]))
     return regret
 
 
@@ -155,169 +150,163 @@ def split(s: Search, pair: int) -> None:
     """The first of two branches: the side on which less is lost."""
     cursor, gap = s.cursor, s.cursor[SPLIT]
     one, other = s.pairs[ONE, pair], s.pairs[OTHER, pair]
-    apart = s.state[other] - s.state[one]
-    up, down = loss(s, other, s.gaps[LOW, gap + 1] - apart), loss(s, one, apart - s.gaps[HIGH, gap])
+    apart = s.bodies[LOWEST, other] - s.bodies[LOWEST, one]
+    up = loss(s.bodies, s.weights, other, s.gaps[LOW, gap + 1] - apart)
+    down = loss(s.bodies, s.weights, one, apart - s.gaps[HIGH, gap])
     depth = cursor[DEPTH]
     s.decisions[depth, 0], s.decisions[depth, 1], s.decisions[depth, 2] = pair, cursor[TRAIL], gap
     s.decisions[depth, 3], s.decisions[depth, 4] = int(up <= down), 0
     cursor[DEPTH] = depth + 1
-    take_side(s, depth)
+    take_side(s.bodies, s.pairs, s.trail, s.decisions, cursor, depth)
 
 
-def take_side(s: Search, depth: int) -> None:
+def take_side(bodies: Ints, pairs: Ints, trail: Ints, decisions: Ints, cursor: Ints, depth: int) -> None:
     """The distance of a pair lies in a gap above the split, or in one that is not."""
-    count, total = s.bodies.shape[1] - 1, s.pairs.shape[1] - 1
-    pair, gap = s.decisions[depth, 0], s.decisions[depth, 2]
-    s.cursor[LEVEL] += 1
-    if s.decisions[depth, 3] == 1:
-        assign(s, 2 * count + pair, gap + 1)
+    pair, gap = decisions[depth, 0], decisions[depth, 2]
+    cursor[LEVEL] += 1
+    if decisions[depth, 3] == 1:
+        assign(pairs, trail, cursor, 1, FIRST, pair, gap + 1)
     else:
-        assign(s, 2 * count + total + pair, gap)
-    tighten(s, pair)
+        assign(pairs, trail, cursor, 1, LAST, pair, gap)
+    wait(bodies, cursor, pairs[ONE, pair])
 
 
 def turn_back(s: Search) -> bool:
     """Undoes decisions up to the last one whose other side is open, and takes that; False where none is."""
-    cursor, decisions = s.cursor, s.decisions
-    count = s.bodies.shape[1] - 1
-    s.queue[count:] = 0
+    cursor, decisions, trail = s.cursor, s.decisions, s.trail
+    s.bodies[WAITS, :] = 0
     cursor[WAITING] = 0
     depth = cursor[DEPTH]
     while depth > 0:
         depth -= 1
         for k in range(cursor[TRAIL] - 1, decisions[depth, 1] - 1, -1):
-            s.state[s.trail[k, 0]] = s.trail[k, 1]
+            if trail[k, 0] == 1:
+                s.pairs[trail[k, 1], trail[k, 2]] = trail[k, 3]
+            else:
+                s.bodies[trail[k, 1], trail[k, 2]] = trail[k, 3]
         cursor[TRAIL] = decisions[depth, 1]
         if decisions[depth, 4] == 0:
             decisions[depth, 3], decisions[depth, 4] = 1 - decisions[depth, 3], 1
             cursor[DEPTH], cursor[FAILED] = depth + 1, 0
-            take_side(s, depth)
+            take_side(s.bodies, s.pairs, trail, decisions, cursor, depth)
             return True
     cursor[DEPTH] = 0
     return False
 
 
-def assign(s: Search, cell: int, value: int) -> None:
-    """Changes a cell of the state, and keeps on the trail what stood there when this level began."""
-    if s.stamp[cell] != s.cursor[LEVEL]:
-        k = s.cursor[TRAIL]
-        s.trail[k, 0], s.trail[k, 1] = cell, s.state[cell]
-        s.cursor[TRAIL] = k + 1
-        s.stamp[cell] = s.cursor[LEVEL]
-    s.state[cell] = value
+def assign(table: Ints, trail: Ints, cursor: Ints, is_pair: int, row: int, place: int, value: int) -> None:
+    """Changes a cell of a table, and keeps on the trail what stood there when this level began."""
+    if table[row + STAMP, place] != cursor[LEVEL]:
+        k = cursor[TRAIL]
+        trail[k, 0], trail[k, 1], trail[k, 2], trail[k, 3] = is_pair, row, place, table[row, place]
+        cursor[TRAIL] = k + 1
+        table[row + STAMP, place] = cursor[LEVEL]
+    table[row, place] = value
 
 
-def wait(s: Search, body: int) -> None:
-    """A body has moved: its pairs and cliques must be looked at."""
-    count = s.bodies.shape[1] - 1
-    if s.queue[count + body] != 0:
-        return
-    s.queue[count + body] = 1
-    s.queue[(s.cursor[NEXT] + s.cursor[WAITING]) % count] = body
-    s.cursor[WAITING] += 1
-    for k in range(s.bodies[HOME, body], s.bodies[HOME, body + 1]):
-        s.dirty[s.home[k]] = 1
+def wait(bodies: Ints, cursor: Ints, body: int) -> None:
+    """A body has moved, or one of its pairs: they must be looked at."""
+    if bodies[WAITS, body] == 0:
+        bodies[WAITS, body] = 1
+        bodies[QUEUE, (cursor[NEXT] + cursor[WAITING]) % (bodies.shape[1] - 1)] = body
+        cursor[WAITING] += 1
 
 
 def propagate(s: Search) -> None:
     """Looks at the pairs of all that moved, then at their cliques, until nothing moves or the node is dead."""
-    cursor, count = s.cursor, s.bodies.shape[1] - 1
-    steps = STEPS
+    bodies, cliques, cursor, steps = s.bodies, s.cliques, s.cursor, STEPS
     while cursor[FAILED] == 0 and cursor[WAITING] > 0 and steps > 0:
-        body = s.queue[cursor[NEXT]]
-        s.queue[count + body] = 0
-        cursor[NEXT] = (cursor[NEXT] + 1) % count
+        body = bodies[QUEUE, cursor[NEXT]]
+        bodies[WAITS, body] = 0
+        cursor[NEXT] = (cursor[NEXT] + 1) % (bodies.shape[1] - 1)
         cursor[WAITING] -= 1
-        for k in range(s.bodies[EDGE, body], s.bodies[EDGE, body + 1]):
+        for k in range(bodies[HOME, body], bodies[HOME, body + 1]):
+            cliques[DIRTY, s.home[k]] = 1
+        for k in range(bodies[EDGE, body], bodies[EDGE, body + 1]):
             if cursor[FAILED] == 0:
-                tighten(s, s.edges[k])
+                tighten(bodies, s.pairs, s.gaps, s.weights, s.trail, cursor, s.edges[k])
         steps -= 1
     clique = 0
-    while cursor[FAILED] == 0 and clique < s.dirty.size:
-        if s.dirty[clique] != 0:
-            s.dirty[clique] = 0
-            check_clique(s, clique)
+    while cursor[FAILED] == 0 and clique < cliques.shape[1] - 1:
+        if cliques[DIRTY, clique] != 0:
+            cliques[DIRTY, clique] = 0
+            sort_slots(bodies, s.slots, cliques[MEMBER, clique], cliques[MEMBER, clique + 1])
+            check_clique(s.slots, s.weights, cursor, cliques[MEMBER, clique], cliques[MEMBER, clique + 1])
         clique += 1
 
 
-def tighten(s: Search, pair: int) -> None:
+def tighten(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, trail: Ints, cursor: Ints, pair: int) -> None:
     """Which gaps two bodies still allow; which offsets these gaps allow."""
-    gaps, state, count, total = s.gaps, s.state, s.bodies.shape[1] - 1, s.pairs.shape[1] - 1
-    one, other = s.pairs[ONE, pair], s.pairs[OTHER, pair]
-    least, most = state[other] - state[count + one], state[count + other] - state[one]
-    first, last = state[2 * count + pair], state[2 * count + total + pair]
+    one, other = pairs[ONE, pair], pairs[OTHER, pair]
+    least = bodies[LOWEST, other] - bodies[HIGHEST, one]
+    most = bodies[HIGHEST, other] - bodies[LOWEST, one]
+    first, last = pairs[FIRST, pair], pairs[LAST, pair]
     while first <= last and gaps[HIGH, first] < least:
         first += 1
     while first <= last and gaps[LOW, last] > most:
         last -= 1
     if first > last:
-        fail(s, one, other)
+        fail(weights, cursor, one, other)
         return
-    if first != state[2 * count + pair]:
-        assign(s, 2 * count + pair, first)
-    if last != state[2 * count + total + pair]:
-        assign(s, 2 * count + total + pair, last)
+    if first != pairs[FIRST, pair]:
+        assign(pairs, trail, cursor, 1, FIRST, pair, first)
+    if last != pairs[LAST, pair]:
+        assign(pairs, trail, cursor, 1, LAST, pair, last)
     low, high = gaps[LOW, first], gaps[HIGH, last]
-    move(s, other, state[one] + low, state[count + one] + high)
-    move(s, one, state[other] - high, state[count + other] - low)
-    if s.cursor[FAILED] != 0:
-        fail(s, one, other)
+    move(bodies, trail, cursor, other, bodies[LOWEST, one] + low, bodies[HIGHEST, one] + high)
+    move(bodies, trail, cursor, one, bodies[LOWEST, other] - high, bodies[HIGHEST, other] - low)
+    if cursor[FAILED] != 0:
+        fail(weights, cursor, one, other)
 
 
-def move(s: Search, body: int, lowest: int, highest: int) -> None:
+def move(bodies: Ints, trail: Ints, cursor: Ints, body: int, lowest: int, highest: int) -> None:
     """A body lies between these offsets."""
-    count, alignment = s.bodies.shape[1] - 1, s.bodies[ALIGNMENT, body]
-    has_moved = False
-    if lowest > s.state[body]:
-        assign(s, body, -(-lowest // alignment) * alignment)
-        has_moved = True
-    if highest < s.state[count + body]:
-        assign(s, count + body, highest // alignment * alignment)
-        has_moved = True
-    if s.state[body] > s.state[count + body]:
-        s.cursor[FAILED] = 1
-    if has_moved:
-        wait(s, body)
+    alignment = bodies[ALIGNMENT, body]
+    if lowest > bodies[LOWEST, body]:
+        assign(bodies, trail, cursor, 0, LOWEST, body, -(-lowest // alignment) * alignment)
+        wait(bodies, cursor, body)
+    if highest < bodies[HIGHEST, body]:
+        assign(bodies, trail, cursor, 0, HIGHEST, body, highest // alignment * alignment)
+        wait(bodies, cursor, body)
+    if bodies[LOWEST, body] > bodies[HIGHEST, body]:
+        cursor[FAILED] = 1
 
 
-def check_clique(s: Search, clique: int) -> None:
+def check_clique(slots: Ints, weights: Floats, cursor: Ints, begin: int, end: int) -> None:
     """The node is dead if what must lie between two heights has more bytes than lie between them."""
-    begin, end = s.clique[clique], s.clique[clique + 1]
-    sort_slots(s, begin, end)
     for k in range(begin, end):
-        low = s.span[0, s.order[k]]
+        low = slots[BOTTOM, slots[ORDER, k]]
         need = low
         for m in range(begin, end):
-            slot = s.order[m]
-            if s.span[0, slot] >= low:
-                need += s.slots[BULK, slot]
-                if need > s.span[1, slot]:
-                    fail(s, s.slots[OWNER, slot], s.slots[OWNER, s.order[k]])
+            slot = slots[ORDER, m]
+            if slots[BOTTOM, slot] >= low:
+                need += slots[BULK, slot]
+                if need > slots[TOP, slot]:
+                    fail(weights, cursor, slots[OWNER, slot], slots[OWNER, slots[ORDER, k]])
                     return
 
 
-def sort_slots(s: Search, begin: int, end: int) -> None:
+def sort_slots(bodies: Ints, slots: Ints, begin: int, end: int) -> None:
     """Where the slots of a clique may lie; by their highest ends, which is mostly the order that they were left in."""
-    count = s.bodies.shape[1] - 1
     for k in range(begin, end):
-        slot = s.order[k]
-        body = s.slots[OWNER, slot]
-        s.span[0, slot] = s.state[body] + s.slots[SHIFT, slot]
-        top = s.state[count + body] + s.slots[SHIFT, slot] + s.slots[BULK, slot]
-        s.span[1, slot] = top
+        slot = slots[ORDER, k]
+        body = slots[OWNER, slot]
+        slots[BOTTOM, slot] = bodies[LOWEST, body] + slots[SHIFT, slot]
+        top = bodies[HIGHEST, body] + slots[SHIFT, slot] + slots[BULK, slot]
+        slots[TOP, slot] = top
         place = k
-        while place > begin and s.span[1, s.order[place - 1]] > top:
-            s.order[place] = s.order[place - 1]
+        while place > begin and slots[TOP, slots[ORDER, place - 1]] > top:
+            slots[ORDER, place] = slots[ORDER, place - 1]
             place -= 1
-        s.order[place] = slot
+        slots[ORDER, place] = slot
 
 
-def fail(s: Search, one: int, other: int) -> None:
+def fail(weights: Floats, cursor: Ints, one: int, other: int) -> None:
     """The node is dead because of two bodies; later failures count more."""
-    last = s.strain.size - 1
-    s.cursor[FAILED] = 1
-    s.strain[one] += s.strain[last]
-    s.strain[other] += s.strain[last]
-    s.strain[last] *= 1.02
-    if s.strain[last] > 1e100:
-        s.strain[:] *= 1e-100
+    last = weights.shape[1] - 1
+    cursor[FAILED] = 1
+    weights[STRAIN, one] += weights[STRAIN, last]
+    weights[STRAIN, other] += weights[STRAIN, last]
+    weights[STRAIN, last] *= 1.02
+    if weights[STRAIN, last] > 1e100:
+        weights[STRAIN, :] *= 1e-100

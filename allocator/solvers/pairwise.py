@@ -114,7 +114,7 @@ class Pairwise:
             nodes = _FIRST << min(effort, 40) if manner == _MANNERS[0] else _FIRST * (1 + effort)
             outcome = self._run(manner, _NOISE if effort else 0.0, capacity, nodes, budget)
             if outcome == pairs.FOUND:
-                self.offset = self._search.state[: len(self.part)].copy()
+                self.offset = self._search.bodies[pairs.LOWEST, :-1].copy()
                 self.arena = int((self.offset + self.part.size).max())
                 return True
             if outcome == pairs.EXHAUSTED:
@@ -124,10 +124,8 @@ class Pairwise:
         return False
 
     def _run(self, manner: int, noise: float, capacity: int, nodes: int, budget: Budget) -> int:
-        s, count, total = self._search, len(self.part), self._search.pairs.shape[1] - 1
-        s.state[2 * count : 2 * count + total] = s.pairs[pairs.GAP, :-1]
-        s.state[2 * count + total :] = s.pairs[pairs.GAP, 1:] - 1
-        s.stir[:] = np.exp(noise * self._draw.standard_normal(count))
+        s, count = self._search, len(self.part)
+        s.weights[pairs.STIR, :count] = np.exp(noise * self._draw.standard_normal(count))
         is_small = count <= _PLAIN
         (pairs.prepare if is_small else compiled(pairs.prepare))(s, capacity)
         outcome = pairs.OUT_OF_NODES
@@ -185,39 +183,29 @@ def _bound(part: Bodies, made_of: Pieces, bulk: Column) -> int:
 def _arrays(part: Bodies, made_of: Pieces, found: Gaps, shift: Column, bulk: Column) -> Search:
     """A search with empty tables of the right sizes."""
     n, total = len(part), len(found.one)
-    clique = made_of.cliques.row_of_each()
-    item, rows = made_of.cliques.item[bulk[made_of.cliques.item] > 0], clique[bulk[made_of.cliques.item] > 0]
-    slot_count, clique_count = len(item), len(made_of.cliques)
-    owner = made_of.owner[item]
-    ends = np.concatenate((found.one, found.other))
-    edge_order = np.lexsort((np.tile(np.arange(total), 2), ends))
-    home_order = np.lexsort((rows, owner))
-    cells = 2 * n + 2 * total
+    kept = bulk[made_of.cliques.item] > 0
+    rows, item = made_of.cliques.row_of_each()[kept], made_of.cliques.item[kept]
+    owner, ends = made_of.owner[item], np.concatenate((found.one, found.other))
     made = Search(
-        bodies=np.zeros((5, n + 1), np.int64),
-        edges=np.tile(np.arange(total), 2)[edge_order],
-        pairs=np.zeros((3, total + 1), np.int64),
+        bodies=np.zeros((11, n + 1), np.int64),
+        edges=np.tile(np.arange(total), 2)[np.argsort(ends, kind="stable")],
+        pairs=np.zeros((7, total + 1), np.int64),
         gaps=np.stack((found.low, found.high)),
-        slots=np.stack((owner, shift[item], bulk[item])),
-        clique=np.searchsorted(rows, np.arange(clique_count + 1)),
-        home=rows[home_order],
-        order=np.arange(slot_count),
-        span=np.zeros((2, slot_count), np.int64),
-        dirty=np.ones(clique_count, np.int64),
-        queue=np.zeros(2 * n, np.int64),
-        state=np.zeros(cells, np.int64),
-        stamp=np.zeros(cells, np.int64),
-        strain=np.append(np.zeros(n), 1.0),
-        stir=np.ones(n),
-        trail=np.zeros((8 * cells + 64, 2), np.int64),
+        slots=np.zeros((6, len(item)), np.int64),
+        cliques=np.zeros((2, len(made_of.cliques) + 1), np.int64),
+        home=rows[np.argsort(owner, kind="stable")],
+        weights=np.concatenate((np.zeros((1, n + 1)), np.ones((1, n + 1)))),
+        trail=np.zeros((16 * (n + total) + 64, 4), np.int64),
         decisions=np.zeros((len(found.low) + 2, 5), np.int64),
         cursor=np.zeros(8, np.int64),
     )
-    made.bodies[pairs.SIZE, :n] = part.size
-    made.bodies[pairs.ALIGNMENT, :n] = part.alignment
-    made.bodies[pairs.PINNED, :n] = part.pinned
+    made.weights[pairs.STRAIN, n] = 1.0
+    made.bodies[: pairs.EDGE, :n] = part.size, part.alignment, part.pinned
     made.bodies[pairs.EDGE, 1:] = np.cumsum(np.bincount(ends, minlength=n))
     made.bodies[pairs.HOME, 1:] = np.cumsum(np.bincount(owner, minlength=n))
-    made.pairs[pairs.ONE, :-1], made.pairs[pairs.OTHER, :-1] = found.one, found.other
+    made.pairs[: pairs.GAP, :-1] = found.one, found.other
     made.pairs[pairs.GAP, :] = found.start
+    made.slots[: pairs.BOTTOM, :] = owner, shift[item], bulk[item]
+    made.slots[pairs.ORDER, :] = np.arange(len(item))
+    made.cliques[pairs.MEMBER, :] = np.searchsorted(rows, np.arange(len(made_of.cliques) + 1))
     return made
