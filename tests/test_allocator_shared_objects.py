@@ -294,6 +294,12 @@ def test_the_flow_refuses_more_than_it_has_memory_for() -> None:
     assert assign(problem).total_bytes == 1
 
 
+def test_best_has_a_strategy_for_any_number_of_chunks() -> None:
+    ticks, ones = np.arange(100_001), np.ones(100_001)
+    made = assign(Problem(ticks, ticks + 1, ones, ones, np.full(100_001, FREE)))
+    assert (made.strategy, made.total_bytes) == ("shared_by_breadth", 1)
+
+
 def test_wrong_objects_never_leave_the_door(monkeypatch: pytest.MonkeyPatch) -> None:
     def one_for_all(found: Tenants) -> Column:
         return np.zeros(len(found), np.int64)
