@@ -5,12 +5,14 @@ from attrs import define, field, frozen
 
 from allocator.bodies import Bodies, bodies, parts
 from allocator.chains import chains
+from allocator.notches import arranged
 from allocator.problem import Column, Problem
 from allocator.reductions import Reduction, reduce
 from allocator.solvers.base import Answer, Task, Traits, without_empty
 from allocator.solvers.budget import Budget
 from allocator.solvers.descent import Descent
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
+from allocator.solvers.pairwise import Pairwise
 
 
 @frozen(eq=False)
@@ -34,7 +36,7 @@ class Exact:
         """The same, from a plan that is already there: never a larger arena."""
         budget, whole = Budget.of(task, self.nodes), bodies(problem)
         tops = offset[whole.root] + whole.size
-        searches = [_Search.of(p, offset, task) for p in parts(whole, np.flatnonzero(tops > task.goal))]
+        searches = [_Search.of(problem, p, offset, task) for p in parts(whole, np.flatnonzero(tops > task.goal))]
         proved = 0
         while not budget.is_over:
             proved = max([proved, *(s.descent.proved for s in searches)])
@@ -54,16 +56,22 @@ class _Search:
     """One part: what is searched for, and what is not."""
 
     reduction: Reduction
-    descent: Descent
+    descent: Descent | Pairwise
     _start: Column = field(alias="start")
     _arena: int = field(alias="arena")
 
     @classmethod
-    def of(cls, part: Bodies, offset: Column, task: Task) -> "_Search":
-        """Begins with the plan of `offset` (of all chunks)."""
+    def of(cls, problem: Problem, part: Bodies, offset: Column, task: Task) -> "_Search":
+        """Begins with the plan of `offset` (of all chunks). Where a body is no rectangle, others may lie in it."""
+        part = arranged(part)
         start = offset[part.root]
         reduction = reduce(part, task.goal)
-        descent = Descent(reduction.core, start[reduction.kept], task.seed)
+        core, core_start = reduction.core, start[reduction.kept]
+        descent = (
+            Descent(core, core_start, task.seed)
+            if core.is_solid.all()
+            else Pairwise.of(problem, core, core_start, task.seed)
+        )
         return cls(reduction, descent, start, int((start + part.size).max()))
 
     def offset(self) -> Column:

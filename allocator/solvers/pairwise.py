@@ -10,7 +10,7 @@ from allocator.bodies import Bodies
 from allocator.compiled import compiled
 from allocator.kernels import pairs
 from allocator.kernels.pairs import Search
-from allocator.notches import Gaps, Pieces, alike, arranged, gaps, pieces, without_mirrors
+from allocator.notches import Gaps, Pieces, alike, gaps, pieces, without_mirrors
 from allocator.problem import FREE, Column, Problem
 from allocator.solvers.budget import Budget
 from allocator.solvers.descent import Descent
@@ -53,8 +53,7 @@ class Pairwise:
 
     @classmethod
     def of(cls, problem: Problem, part: Bodies, offset: Column, seed: int) -> "Pairwise":
-        """A search that starts from a plan: an offset for each chunk."""
-        part = arranged(part)
+        """A search that starts from a plan: an offset for each body."""
         made_of = pieces(problem, part)
         found = gaps(part, made_of)
         if problem.conflicts is None:
@@ -62,14 +61,13 @@ class Pairwise:
         cell = int(np.gcd.reduce(part.alignment))
         bulk, shift = _in_cells(made_of, cell)
         numbers = np.concatenate((made_of.size, made_of.shift, part.pinned[part.pinned != FREE]))
-        hulls = Descent(part, offset[part.root], seed)
         return cls(
             part,
-            offset[part.root],
+            offset,
             _bound(part, made_of, bulk),
             grain(int(np.gcd.reduce(numbers)), part.alignment),
             _arrays(part, made_of, found, shift, bulk),
-            hulls,
+            Descent(part, offset, seed),
             np.random.default_rng(seed),
         )
 
