@@ -71,16 +71,32 @@ def count_meetings(problem: Problem) -> int:
     return int((begun - ended - 1).sum()) // 2
 
 
+@frozen(eq=False)
+class Hulls:
+    """Body i is the chain of chunk root[i], which lives in [begin[i], end[i]); see `Bodies`."""
+
+    root: Column = field(converter=column)
+    begin: Column = field(converter=column)
+    end: Column = field(converter=column)
+
+
+def hulls(problem: Problem) -> Hulls:
+    """All chains that have bytes, by the ids of their roots."""
+    root, used = chains(problem).root, problem.size > 0
+    end = np.zeros_like(problem.end)
+    np.maximum.at(end, root[used], problem.end[used])
+    ids = np.flatnonzero(used & (root == np.arange(len(problem))))
+    return Hulls(ids, problem.begin[ids], end[ids])
+
+
 def bodies(problem: Problem) -> Bodies:
     """The bodies of a problem. Needs memory for all pairs that meet: see `count_meetings`."""
     root = chains(problem).root
     used = problem.size > 0
-    begin, end = problem.begin.copy(), np.zeros_like(problem.end)
-    np.maximum.at(end, root[used], problem.end[used])
     is_solid = np.ones(len(problem), bool)
     np.logical_and.at(is_solid, root[used], problem.size[used] == problem.size[root[used]])
-    ids = np.flatnonzero(used & (root == np.arange(len(problem))))
-    begin, end = begin[ids], end[ids]
+    hull = hulls(problem)
+    ids, begin, end = hull.root, hull.begin, hull.end
     if problem.conflicts is None:
         near, cliques = _near_in_time(begin, end), _cliques_in_time(begin, end)
     else:

@@ -21,6 +21,8 @@ _HALVINGS = 5
 """Of the way from the goal to the best arena: how near to that capacities are probed."""
 _FIRST = 1_000
 """Nodes that each way of searching has at first."""
+_WORK, _LEAST_WAYS = 24_000, 4
+"""Bodies times ways of a probe, and the least ways: one dive through thousands of bodies takes long."""
 _NOISES = (0.02, 0.1, 0.3)
 """How much keys are stirred from the second round on: standard deviation of their logarithm."""
 
@@ -87,8 +89,9 @@ class Descent:
         finds a plan comes first the next time. `proved` rises where there is no plan.
         """
         noise = _NOISES[(effort - 1) % len(_NOISES)] if effort else 0.0
-        for way in tuple(self.ways):
-            outcome = self._run(way, noise, capacity, _FIRST * (1 + effort), budget)
+        most = max(_WORK // max(len(self.part), 1), _LEAST_WAYS)
+        for way in tuple(self.ways[:most]):
+            outcome = self._run(way, noise, capacity, max(_FIRST, 2 * len(self.part)) * (1 + effort), budget)
             if outcome == skyline.FOUND:
                 self.offset = self._search.state[BASE, : len(self.part)].copy()
                 self.arena = int((self.offset + self.part.size).max())

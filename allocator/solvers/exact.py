@@ -25,7 +25,7 @@ class Exact:
     """
 
     name: str = "exact"
-    traits: Traits = Traits(most_chunks=5_000)
+    traits: Traits = Traits(most_chunks=20_000)
     nodes: int = 5_000_000
 
     def solve(self, problem: Problem, task: Task) -> Answer:
