@@ -41,13 +41,17 @@ class FeedError(EngineError, ValueError):
 
 
 class BudgetError(EngineError, MemoryError):
-    """The plan needs more bytes than it may use. `required`, `available` and `excess` are bytes."""
+    """The plan needs more bytes than it may use. `required`, `available` and `excess` are bytes.
 
-    def __init__(self, message: str, required: int, available: int) -> None:
+    No plan needs less than `lower_bound`: where it is above what is available, none fits.
+    """
+
+    def __init__(self, message: str, required: int, available: int, lower_bound: int) -> None:
         super().__init__(message)
         self.required = required
         self.available = available
         self.excess = required - available
+        self.lower_bound = lower_bound
 
 
 class UndecidedError(EngineError):

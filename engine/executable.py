@@ -5,6 +5,7 @@ from typing import Any, TypedDict, Unpack
 
 from attrs import frozen
 
+from allocator.problem import NO_CAPACITY
 from engine.errors import BudgetError, EngineError, GraphError, OptionError
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
@@ -24,6 +25,8 @@ class PlanOptions(TypedDict, total=False):
     alignment: int
     padding: int
     seed: int
+    timeout: float | str
+    nodes: int
     views: bool
     overwrite: bool
     reuse: bool
@@ -31,8 +34,6 @@ class PlanOptions(TypedDict, total=False):
     bound: tuple[str, ...]
 
 
-NO_LIMIT = 2**63 - 1
-"""A budget that every plan keeps."""
 MODES = ("static", "dynamic")
 Executor = StaticExecutor | DynamicExecutor
 
@@ -85,8 +86,9 @@ def compile_graph(
     """Plans a graph and makes it runnable.
 
     `mode` is "static" (one arena) or "dynamic" (reference counting); `debug="poison"` watches every byte of a
-    static run. `budget` is the most bytes that the arena may have, as a number or a text such as "8 MiB". Other
-    options are those of `engine.planner.Options`. Raises BudgetError before anything is allocated, OptionError.
+    static run. `budget` is the most bytes that the arena may have, as a number or a text such as "8 MiB": it makes no
+    plan larger. Other options are those of `engine.planner.Options`. Raises BudgetError before anything is allocated,
+    OptionError.
     """
     if mode not in MODES:
         raise OptionError(f"mode {mode!r} is unknown; one of: {', '.join(MODES)}")
@@ -101,13 +103,16 @@ def compile_graph(
 
 
 def make_plan(graph: Graph, *, budget: int | str = "", **options: Unpack[PlanOptions]) -> ExecutionPlan:
-    """Plans a graph; allocates nothing. Raises BudgetError where the arena would be larger than the budget."""
+    """Plans a graph; allocates nothing. Raises BudgetError where the arena would be larger than the budget.
+
+    Its message says whether that is proved, or a smaller arena may be found in more time.
+    """
     if not graph.outputs:
         raise GraphError(f"graph {graph.name!r} has no outputs; call graph.output(var)")
-    available = parse_bytes(budget) if budget != "" else NO_LIMIT
-    plan = plan_graph(graph, Options(**options))
+    available = parse_bytes(budget) if budget != "" else NO_CAPACITY
+    plan = plan_graph(graph, Options(**options), available)
     if plan.arena_bytes > available:
-        raise BudgetError(budget_message(plan, available), plan.arena_bytes, available)
+        raise BudgetError(budget_message(plan), plan.arena_bytes, available, plan.plan.lower_bound)
     return plan
 
 

@@ -1,14 +1,17 @@
 """The whole flow on one page: graph -> calls -> steps -> lifetimes -> chunks -> problem -> plan -> execution plan."""
 
+import math
+import time
 from collections.abc import Collection, Mapping
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from allocator import chunks as memory
 from allocator import solvers
 from allocator.chains import chains
-from allocator.problem import Column, Plan, Problem
+from allocator.problem import NO_CAPACITY, Column, Plan, Problem
+from allocator.solvers.base import NO_NODES
 from engine.calls import Lowered, Role, Storage
 from engine.check import check_data_flow
 from engine.errors import OptionError
@@ -17,6 +20,7 @@ from engine.lowering import lower
 from engine.placed import Place
 from engine.plan import ExecutionPlan
 from engine.steps import to_program
+from engine.units import parse_seconds
 from ops.layout import Layout
 from ops.workspace import STEP
 
@@ -31,13 +35,16 @@ class Options:
     `bound` names the inputs and outputs that live in arrays of the caller's.
     `pack=False` lets kernels read constants as they are: no packed copies beside them, but slower kernels.
     `views`, `overwrite` and `reuse` switch the three ways of saving memory; what is switched off runs through the same
-    code. `strategy` is one of `allocator.solvers.STRATEGIES` or "best".
+    code. `strategy` is one of `allocator.solvers.STRATEGIES` or "best". A search ends after `timeout` (seconds, or a
+    text such as "10s") and after `nodes` steps; where neither is given, after as many steps as the strategy likes.
     """
 
     strategy: str = "best"
     alignment: int = 64
     padding: int = 0
     seed: int = 0
+    timeout: float = field(default=math.inf, converter=parse_seconds)
+    nodes: int = NO_NODES
     views: bool = True
     overwrite: bool = True
     reuse: bool = True
@@ -45,9 +52,9 @@ class Options:
     bound: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
-        for name, value in (("alignment", self.alignment), ("padding", self.padding), ("seed", self.seed)):
-            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_BYTES:
-                raise OptionError(f"{name} {value!r} is no integer from 0 to {MOST_BYTES}")
+        for name in ("alignment", "padding", "seed"):
+            _check_integer(name, getattr(self, name), 0, MOST_BYTES)
+        _check_integer("nodes", self.nodes, 1, NO_NODES)
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
             raise OptionError(f"alignment {self.alignment} is no power of two")
         if not isinstance(self.bound, (tuple, list)) or not all(isinstance(n, str) for n in self.bound):
@@ -56,15 +63,23 @@ class Options:
             raise OptionError(f"strategy {self.strategy!r} is no name")
 
 
-def plan_graph(graph: Graph, options: Options) -> ExecutionPlan:
-    """Plans a graph. Both judges run: `allocator.check` inside `solve`, the data-flow judge on the result."""
+def _check_integer(name: str, value: object, least: int, most: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise OptionError(f"{name} {value!r} is no integer from {least} to {most}")
+
+
+def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> ExecutionPlan:
+    """Plans a graph. Both judges run: `allocator.check` inside `solve`, the data-flow judge on the result.
+
+    The arena may be larger than the budget in bytes; `plan.plan.status` tells whether a smaller one is possible.
+    """
     _check_bound(graph, options.bound)
     lowered = lower(graph, views=options.views, pack=options.pack, bound=options.bound)
     ids = {v.id: i for i, v in enumerate(v for v in lowered.values if v.storage is Storage.ARENA)}
     program = to_program(lowered, ids)
     chunks = memory.derive(program, overwrite=options.overwrite, reuse=options.reuse)
     problem = align_items(memory.to_problem(chunks, options.alignment, options.padding), lowered, ids, chunks.chunk_of)
-    plan = solvers.solve(problem, options.strategy, options.seed)
+    plan = solve_problem(problem, options, budget)
     places = place_values(lowered, ids, chunks, plan)
     made = ExecutionPlan(lowered, ids, chunks, problem, plan, places, options.alignment)
     check_data_flow(made)
@@ -75,6 +90,28 @@ def _check_bound(graph: Graph, bound: Collection[str]) -> None:
     unknown = sorted(set(bound) - set(graph.inputs) - set(graph.outputs))
     if unknown:
         raise OptionError(f"graph {graph.name!r} has no input or output {unknown[0]!r} to bind")
+
+
+def solve_problem(problem: Problem, options: Options, budget: int) -> Plan:
+    """The smallest arena that is found, with a budget as without one.
+
+    Only where that is too large, and no bound says that all are, the budget becomes the goal of a second search of as
+    many nodes, in what is left of the time: a plan that fits is easier to find than a smallest one.
+    """
+    until = time.monotonic() + options.timeout
+    plan = _solve(problem, options, NO_CAPACITY, options.timeout)
+    left = until - time.monotonic()
+    if plan.lower_bound <= budget < plan.arena_bytes and left > 0:
+        aimed = _solve(problem, options, budget, left)
+        bound = max(plan.lower_bound, aimed.lower_bound)
+        plan = evolve(min(plan, aimed, key=lambda p: p.arena_bytes), lower_bound=bound)
+    return evolve(plan, capacity=budget)
+
+
+def _solve(problem: Problem, options: Options, capacity: int, seconds: float) -> Plan:
+    return solvers.solve(
+        problem, options.strategy, options.seed, capacity=capacity, seconds=seconds, nodes=options.nodes
+    )
 
 
 def align_items(problem: Problem, lowered: Lowered, ids: Mapping[int, int], chunk_of: Column) -> Problem:

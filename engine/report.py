@@ -8,12 +8,16 @@ from attrs import asdict, evolve, frozen
 
 from allocator import bounds, solvers
 from allocator import chunks as memory
+from allocator.problem import Status
 from allocator.solvers.base import arena_bytes
 from engine.calls import Role, Value
 from engine.placed import PlacedPlan
 from engine.steps import to_program
 from engine.tables import in_columns
 from engine.units import format_bytes
+
+LEAN_NODES = 20_000
+"""Steps of the search for the arena without workspaces: a small part of what a plan may take."""
 
 
 @frozen(eq=False)
@@ -43,7 +47,9 @@ class Report:
     `naive_bytes`: every tensor that is no view has bytes of its own. `dynamic_peak_bytes`: reference counting without
     overwrites and without fragmentation. `workspace_bytes`: the largest workspace; `arena_without_workspace`: the arena
     if kernels needed none. `lower_bound`: no arena is smaller for these calls in this order, with the views and
-    overwrites that were taken; it may be unattainable. `flops`: operations of one run as the schemas estimate them.
+    overwrites that were taken; it may be unattainable. `gap` is arena / lower bound - 1: 0 is proved to be the smallest
+    arena (status "optimal"), more is "feasible". `strategy` is the one that made the plan. `flops`: operations of one
+    run as the schemas estimate them.
     """
 
     model: str
@@ -51,6 +57,7 @@ class Report:
     flops: int
     arena_bytes: int
     lower_bound: int
+    gap: float
     naive_bytes: int
     dynamic_peak_bytes: int
     constants_bytes: int
@@ -97,6 +104,7 @@ def report(plan: PlacedPlan) -> Report:
         flops=sum(op.schema.cost(op.signature).flops for op in plan.lowered.graph.operators),
         arena_bytes=plan.arena_bytes,
         lower_bound=plan.plan.lower_bound,
+        gap=_gap(plan),
         naive_bytes=int(memory.derive(program, overwrite=False).size.sum()),
         dynamic_peak_bytes=bounds.refcount_peak(program),
         constants_bytes=plan.constants_bytes,
@@ -126,19 +134,26 @@ def peak_tensors(plan: PlacedPlan, tick: int) -> tuple[PeakTensor, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.bytes, row.offset)))
 
 
-def budget_message(plan: PlacedPlan, available: int) -> str:
-    """Required, available and excess bytes, and who is alive at the peak."""
-    needed = plan.arena_bytes
-    found = report(plan)
+def budget_message(plan: PlacedPlan) -> str:
+    """Required, available and excess bytes, whether less would do, and who is alive at the peak."""
+    needed, available, bound = plan.arena_bytes, plan.plan.capacity, plan.plan.lower_bound
+    verdict = "a smaller plan may exist: give the strategy 'best' and a longer timeout (--timeout 60s)"
+    if plan.plan.status is Status.INFEASIBLE:
+        verdict = "proved: no plan of these calls in this order fits"
     head = (
         f"the plan needs {needed} bytes ({format_bytes(needed)}), {available} bytes ({format_bytes(available)}) are "
-        f"available: {needed - available} bytes too much; lower bound {found.lower_bound} bytes"
+        f"available: {needed - available} bytes too much; lower bound {bound} bytes, {verdict}"
     )
-    return "\n".join([head, *_peak_table(found, 10)])
+    return "\n".join([head, *_peak_table(report(plan), 10)])
 
 
 def _workspaces(plan: PlacedPlan) -> list[Value]:
     return [v for v in plan.lowered.values if v.role is Role.WORKSPACE]
+
+
+def _gap(plan: PlacedPlan) -> float:
+    bound = plan.plan.lower_bound
+    return plan.arena_bytes / bound - 1 if bound else 0.0
 
 
 def _arena_without_workspace(plan: PlacedPlan) -> int:
@@ -149,7 +164,10 @@ def _arena_without_workspace(plan: PlacedPlan) -> int:
     size = plan.problem.size.copy()
     size[workspaces] = 0
     lean = evolve(plan.problem, size=size)
-    return min(arena_bytes(lean, plan.plan.offset), solvers.solve(lean, plan.plan.strategy).arena_bytes)
+    kept = arena_bytes(lean, plan.plan.offset)
+    if kept == bounds.lower_bound(lean):
+        return kept
+    return min(kept, solvers.solve(lean, plan.plan.strategy, nodes=LEAN_NODES).arena_bytes)
 
 
 def _peak_tensor(plan: PlacedPlan, value: Value, chunk: int, writer: int, total: int) -> PeakTensor:
@@ -181,11 +199,10 @@ def _idle_bytes(plan: PlacedPlan, tensors: Iterable[PeakTensor]) -> tuple[int, i
 
 
 def _totals(found: Report) -> list[str]:
-    over = found.arena_bytes / found.lower_bound - 1 if found.lower_bound else 0.0
     gap = (
-        "met: these calls in this order fit in no smaller arena"
-        if not over
-        else f"arena is {over:.2%} above; the bound may be unattainable"
+        f"arena is {found.gap:.2%} above; the bound may be unattainable"
+        if found.gap
+        else "met: these calls in this order fit in no smaller arena"
     )
     rows = [
         ("arena", found.arena_bytes, f"strategy {found.strategy}, {found.status}"),

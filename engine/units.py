@@ -1,11 +1,14 @@
-"""Sizes as people write and read them."""
+"""Sizes and durations as people write and read them."""
 
+import math
 import re
 
 from engine.errors import OptionError
 
 _FACTORS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
+_SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h|)\s*", re.ASCII)
 
 
 def parse_bytes(text: int | str) -> int:
@@ -16,6 +19,18 @@ def parse_bytes(text: int | str) -> int:
     if match is None or match[2].lower() not in _FACTORS:
         raise OptionError(f"{text!r} is no size in bytes; write for example 8388608, 8MiB or 8 MB")
     return _positive(_whole(match[1], _FACTORS[match[2].lower()]), text)
+
+
+def parse_seconds(duration: float | str) -> float:
+    """Seconds meant by a number (infinity: no limit) or by a text such as "10s", "500ms", "2m", "1h". OptionError."""
+    if isinstance(duration, (int, float)) and not isinstance(duration, bool):
+        if math.isnan(duration) or duration < 0:
+            raise OptionError(f"{duration!r} is no number of seconds from 0 on")
+        return float(duration)
+    match = _DURATION.fullmatch(duration) if isinstance(duration, str) else None
+    if match is None:
+        raise OptionError(f"{str(duration)[:40]!r} is no duration; write for example 10s, 500ms or 2m")
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 def format_bytes(size: int) -> str:

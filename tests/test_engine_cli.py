@@ -1,20 +1,25 @@
 """The command line: what it prints, what it writes, and how it fails."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from allocator.io import minimalloc
+from allocator.problem import Plan, Problem
+from allocator.solvers.base import NO_NODES
+from engine import planner
 from engine.cli import comparison, run
 from engine.cli.main import main
+from engine.planner import Options, solve_problem
 from tests.cli_checks import BUFFERS, SOLVED, Capture, data, error
 from tests.models import save_perceptron, save_reshape
 
 REPORTED = {
-    *("model", "operators", "arena_bytes", "lower_bound", "naive_bytes", "dynamic_peak_bytes", "constants_bytes"),
-    *("workspace_bytes", "strategy", "status", "peak_tensors"),
+    *("model", "operators", "arena_bytes", "lower_bound", "gap", "naive_bytes", "dynamic_peak_bytes"),
+    *("constants_bytes", "workspace_bytes", "strategy", "status", "peak_tensors"),
 }
 MEASURED = {"outputs_equal", "static_seconds", "dynamic_seconds"}
 
@@ -179,7 +184,22 @@ def test_a_plan_over_budget_ends_with_3_and_names_tensors(model: str, capsys: Ca
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith("arenaplan: error: ") and "100 bytes" in shown.err and "offset" in shown.err
+    assert "proved: no plan" in shown.err
     assert main(["plan", model, "--budget", "1 MiB"]) == 0
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "compare", "trace"])
+def test_limits_reach_the_planner(model: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[float, int]] = []
+
+    def spy(problem: Problem, options: Options, budget: int) -> Plan:
+        seen.append((options.timeout, options.nodes))
+        return solve_problem(problem, options, budget)
+
+    monkeypatch.setattr(planner, "solve_problem", spy)
+    assert main([command, model, "--timeout", "500ms", "--nodes", "12"]) == 0
+    assert main([command, model]) == 0
+    assert set(seen) == {(0.5, 12), (math.inf, NO_NODES)}
 
 
 def test_help_and_version_end_with_0(capsys: Capture) -> None:

@@ -1,5 +1,6 @@
 """`arenaplan solve`: what it prints and writes, and how it fails."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from allocator.io import formats
 from allocator.io.formats import WRITERS
 from allocator.problem import NO_CAPACITY, Plan
 from allocator.solvers import STRATEGIES, solve
-from allocator.solvers.base import Traits
+from allocator.solvers.base import NO_NODES, Traits
 from engine.cli import contest
 from engine.cli.common import duration
 from engine.cli.main import main
@@ -62,7 +63,8 @@ def test_limits_reach_the_solvers(buffers: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(contest, "solve", spy)
     assert main(["solve", buffers, "--seed", "7"]) == 0
     assert main(["solve", buffers, "--capacity", "99", "--timeout", "500ms", "--nodes", "12"]) == 0
-    assert seen == [(7, {"capacity": NO_CAPACITY}), (0, {"capacity": 99, "seconds": 0.5, "nodes": 12})]
+    free = {"capacity": NO_CAPACITY, "seconds": math.inf, "nodes": NO_NODES}
+    assert seen == [(7, free), (0, {"capacity": 99, "seconds": 0.5, "nodes": 12})]
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("10s", 10), ("500ms", 0.5), ("2m", 120), ("1h", 3600), ("1.5", 1.5)])

@@ -2,12 +2,16 @@
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
 import ops
+from allocator.problem import Plan, Problem
+from allocator.solvers import solve
+from allocator.solvers.portfolio import PORTFOLIO
 from engine import Graph
 from engine.units import format_bytes, parse_bytes
 from tests.graphs import graphs
@@ -22,6 +26,8 @@ def test_the_arena_is_what_lives_at_the_peak_and_what_is_idle_then(graph: Graph,
     assert found.peak_bytes <= found.lower_bound <= found.arena_bytes
     assert found.arena_without_workspace <= found.arena_bytes or found.status != "optimal"
     assert found.dynamic_peak_bytes <= found.naive_bytes
+    assert found.gap == found.arena_bytes / max(found.lower_bound, 1) - (found.arena_bytes > 0)
+    assert found.status == ("feasible" if found.gap else "optimal")
     json.dumps(found.to_json())
 
 
@@ -50,6 +56,34 @@ def test_the_text_is_readable_and_names_the_peak() -> None:
         and "met: these calls in this order fit in no smaller arena" in text
         and "1024 B" in text
     )
+
+
+def test_a_gap_is_told_as_what_it_is() -> None:
+    graph, ones = Graph("gap"), np.ones((16, 16), np.float32)
+    graph.output(graph.input("x", (16, 16)) @ ones @ ones, "y")
+    found = engine.make_plan(graph, strategy="naive").report()
+    assert (found.arena_bytes, found.lower_bound, found.gap) == (3072, 2048, 0.5)
+    assert (found.strategy, found.status) == ("naive", "feasible")
+    assert "arena is 50.00% above; the bound may be unattainable" in str(found)
+    assert json.loads(json.dumps(found.to_json()))["gap"] == 0.5
+
+
+def test_a_report_searches_less_than_a_plan_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def recorded(problem: Problem, strategy: str, **limits: int) -> Plan:
+        asked.append(limits["nodes"])
+        return solve(problem, strategy, **limits)
+
+    graph = Graph("convolution")
+    graph.output(ops.conv2d(graph.input("x", (1, 3, 12, 12)), np.ones((4, 3, 3, 3), np.float32)))
+    plan = engine.make_plan(graph)
+    told = plan.report().to_json()
+    monkeypatch.setattr("engine.report.solvers.solve", recorded)
+    assert plan.report().to_json() == told and not asked, "the plan itself meets the bound of the rest"
+    monkeypatch.setattr("engine.report.bounds.lower_bound", lambda _: 0)
+    assert plan.report().to_json() == told
+    assert asked and max(asked) <= PORTFOLIO.nodes // 10
 
 
 @pytest.mark.parametrize(

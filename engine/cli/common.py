@@ -2,24 +2,23 @@
 
 import json
 import math
-import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from allocator.problem import NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
+from allocator.solvers.base import NO_NODES
 from engine.cli.threads import AS_THEY_ARE
 from engine.errors import OptionError
-from engine.executable import NO_LIMIT, PlanOptions
-from engine.units import parse_bytes
+from engine.executable import PlanOptions
+from engine.units import parse_bytes, parse_seconds
 
 STRATEGY_CHOICES = (BEST, *STRATEGIES)
 
 _DIGITS = 9
 """Of the largest integer that an option takes."""
-_DURATION = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h|)\s*", re.ASCII)
-_SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def add_model(parser: ArgumentParser) -> None:
@@ -59,10 +58,29 @@ def add_solving(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--strategy", choices=STRATEGY_CHOICES, default=BEST, help="how addresses are found (default best: of all)"
     )
+    add_limits(parser)
     parser.add_argument(
-        "--budget", metavar="SIZE", type=size, default=NO_LIMIT, help='most bytes of the arena, such as "8 MiB"'
+        "--budget", metavar="SIZE", type=size, default=NO_CAPACITY, help='most bytes of the arena, such as "8 MiB"'
     )
     parser.add_argument("--seed", metavar="N", type=count, default=0, help="of everything random (default 0)")
+
+
+def add_limits(parser: ArgumentParser) -> None:
+    """When a search ends."""
+    parser.add_argument(
+        "--timeout",
+        metavar="TIME",
+        type=duration,
+        default=math.inf,
+        help="of strategies that search, such as 10s, 500ms or 2m",
+    )
+    parser.add_argument(
+        "--nodes",
+        metavar="N",
+        type=positive,
+        default=NO_NODES,
+        help="most steps of strategies that search: with a seed the same plan on every machine",
+    )
 
 
 def add_running(parser: ArgumentParser) -> None:
@@ -102,6 +120,8 @@ def plan_options(arguments: Namespace) -> PlanOptions:
         alignment=arguments.alignment,
         padding=arguments.padding,
         seed=arguments.seed,
+        timeout=arguments.timeout,
+        nodes=arguments.nodes,
         views=not arguments.no_views,
         overwrite=not arguments.no_overwrite,
         reuse=not arguments.no_reuse,
@@ -154,10 +174,10 @@ def size(text: str) -> int:
 
 def duration(text: str) -> float:
     """Seconds, from a text such as 10s, 500ms, 2m, 1h, or a plain number of seconds."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise ArgumentTypeError(f"{text[:40]!r} is no duration; write for example 10s, 500ms or 2m")
-    return float(match[1]) * _SECONDS[match[2]]
+    try:
+        return parse_seconds(text)
+    except OptionError as error:
+        raise ArgumentTypeError(str(error)) from error
 
 
 def _named(text: str, example: str) -> tuple[str, str]:

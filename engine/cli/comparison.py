@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from engine.errors import JudgeError
 from engine.executable import Executable, PlanOptions, compile_graph
@@ -67,7 +67,7 @@ def compare_graph(
     """
     given = options or PlanOptions()
     static = compile_graph(graph, budget=budget, **given)
-    dynamic = compile_graph(graph, mode="dynamic", **given)
+    dynamic = evolve(static, executor=DynamicExecutor(static.plan))
     outputs = static.run(feeds)
     equal = _same(outputs, dynamic.run(feeds)) and _same(outputs, _poisoned(graph, given).run(feeds))
     found, measured = static.report(), _peak(dynamic)

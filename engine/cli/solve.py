@@ -1,6 +1,5 @@
 """`arenaplan solve`: place the buffers of a file, or check where somebody else has placed them."""
 
-import argparse
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from allocator.io.formats import READERS, WRITERS
 from allocator.io.instance import LARGEST, Instance, in_names, pinned
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, Status
 from allocator.solvers import BEST
-from engine.cli.common import STRATEGY_CHOICES, add_json, count, duration, positive, print_json, size
+from engine.cli.common import STRATEGY_CHOICES, add_json, add_limits, count, positive, print_json, size
 from engine.cli.contest import Contest, Entry, compete, ratio, table, timed_solve, to_json
 from engine.cli.validation import validated
 from engine.errors import BudgetError, OptionError, UndecidedError
@@ -40,7 +39,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_search(parser: ArgumentParser) -> None:
-    suppressed: Any = argparse.SUPPRESS
     parser.add_argument(
         "--strategy",
         choices=(*STRATEGY_CHOICES, ALL),
@@ -55,21 +53,7 @@ def _add_search(parser: ArgumentParser) -> None:
         default=NO_CAPACITY,
         help='most bytes of the arena, such as "8 MiB"; the first plan that fits is good enough',
     )
-    parser.add_argument(
-        "--timeout",
-        metavar="TIME",
-        dest="seconds",
-        type=duration,
-        default=suppressed,
-        help="of strategies that search, such as 10s, 500ms or 2m",
-    )
-    parser.add_argument(
-        "--nodes",
-        metavar="N",
-        type=positive,
-        default=suppressed,
-        help="most steps of strategies that search: with a seed the same plan on every machine",
-    )
+    add_limits(parser)
     parser.add_argument("--seed", metavar="N", type=count, default=0, help="of everything random (default 0)")
 
 
@@ -144,8 +128,7 @@ def _contest(given: Instance, problem: Problem, arguments: Namespace) -> Contest
     """One entry, but for --strategy all."""
     if arguments.validate is not None:
         return Contest((_judged(given, problem, arguments),), ())
-    limits = {"capacity": arguments.capacity}
-    limits |= {name: getattr(arguments, name) for name in ("seconds", "nodes") if name in arguments}
+    limits = {"capacity": arguments.capacity, "seconds": arguments.timeout, "nodes": arguments.nodes}
     try:
         if arguments.strategy == ALL:
             return compete(problem, arguments.seed, limits)
@@ -168,7 +151,7 @@ def _check_fit(plan: Plan) -> None:
     arena, capacity, bound = plan.arena_bytes, plan.capacity, plan.lower_bound
     needs = f"the arena needs {arena} bytes, {capacity} are available: {arena - capacity} bytes too much"
     if plan.status is Status.INFEASIBLE:
-        raise BudgetError(f"{needs}; no plan fits, as the lower bound is {bound} bytes", arena, capacity)
+        raise BudgetError(f"{needs}; no plan fits, as the lower bound is {bound} bytes", arena, capacity, bound)
     if plan.status is Status.UNKNOWN:
         raise UndecidedError(f"{needs}; the lower bound is {bound} bytes, so another plan may fit: none was found")
 
