@@ -58,13 +58,13 @@ def test_conflicts_may_stand_in_place_of_lifetimes(name: str, problem: Problem) 
 @pytest.mark.parametrize("name", TIMELESS)
 @given(problem=problems(max_chunks=14, overwrites=False))
 @quickly
-def test_conflicts_that_lifetimes_would_make_change_nothing(name: str, problem: Problem) -> None:
+def test_conflicts_that_lifetimes_would_make_change_no_object(name: str, problem: Problem) -> None:
     rows = list(problem.rows())
     pairs = [(a.id, b.id) for a in rows for b in rows if a.id < b.id and a.begin < b.end and b.begin < a.end]
     conflicts = Conflicts([a for a, _ in pairs], [b for _, b in pairs])
-    made = assign(evolve(problem, conflicts=conflicts), name)
-    assert made.total_bytes == assign(problem, name).total_bytes
-    assert made.lower_bound == assign(problem, name).lower_bound
+    timeless, made = assign(evolve(problem, conflicts=conflicts), name), assign(problem, name)
+    assert timeless.total_bytes == made.total_bytes
+    assert timeless.lower_bound <= made.lower_bound
 
 
 @pytest.mark.parametrize("name", NAMES)
