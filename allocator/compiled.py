@@ -24,6 +24,11 @@ def compiled(kernel: Callable[P, R]) -> Callable[P, R]:
     return made
 
 
+def is_loaded() -> bool:
+    """Has a kernel been asked for? The first one loads numba, which takes longer than all that follow."""
+    return _module.cache_info().currsize > 0
+
+
 @cache
 def _twin(module: str, name: str) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
@@ -53,9 +58,9 @@ def _module(name: str, cached: bool) -> ModuleType:
 def _dispatcher(function: FunctionType, cached: bool) -> Any:
     numba = import_module("numba")
     try:
-        return numba.njit(cache=cached, nogil=True)(function)
+        return numba.njit(cache=cached, nogil=True, no_cfunc_wrapper=True)(function)
     except RuntimeError:  # no folder to keep a cache in: each process compiles anew
-        return numba.njit(nogil=True)(function)
+        return numba.njit(nogil=True, no_cfunc_wrapper=True)(function)
 
 
 @contextmanager
