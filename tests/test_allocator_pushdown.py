@@ -140,6 +140,15 @@ def test_small_problems_do_not_load_numba() -> None:
         "from allocator.solvers import solve\n"
         "for name in ('pushdown', 'best_fit', 'interval_move', 'strip_packing_bestfit'):\n"
         "    solve(Problem([0, 1], [2, 3], [4, 5], [1, 1], [-1, -1]), name)\n"
+        "count = 1_000\n"
+        "chain = Problem(range(count), range(2, count + 2), [9] * count, [1] * count, [-1] * count)\n"
+        "for name in ('pushdown', 'best_fit', 'strip_packing_bestfit'):\n"
+        "    solve(chain, name)\n"
         "assert 'numba' not in sys.modules\n"
+        "plain = [solve(chain, name).offset.tolist() for name in ('pushdown', 'best_fit', 'strip_packing_bestfit')]\n"
+        "solve(Problem(range(500), range(1, 501), [9] * 500, [1] * 500, [-1] * 500), 'interval_move')\n"
+        "assert 'numba' in sys.modules, 'kernels that are loaded serve problems of that size'\n"
+        "for name, offset in zip(('pushdown', 'best_fit', 'strip_packing_bestfit'), plain):\n"
+        "    assert solve(chain, name).offset.tolist() == offset\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -1,6 +1,7 @@
 """How kernels run: on lists and plain where the problem is small, else on columns and compiled. Same source and result.
 
-Below SMALL chunks plain kernels are done before numba is loaded; and they are quicker on lists than on columns.
+Plain kernels are quicker on lists than on columns. Loading numba and what it needs takes half a second and more, once a
+process: so a strategy that runs its kernel once names a size up to which plain is sooner done.
 """
 
 from collections.abc import Callable
@@ -9,13 +10,14 @@ from typing import ParamSpec, TypeVar
 import numpy as np
 from attrs import frozen
 
-from allocator.compiled import compiled
+from allocator.compiled import compiled, is_loaded
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column
 
 P = ParamSpec("P")
 R = TypeVar("R")
 SMALL = 500
+"""Chunks, below which plain kernels serve even where compiled ones are loaded."""
 
 
 @frozen
@@ -25,9 +27,9 @@ class Runner:
     is_plain: bool
 
     @classmethod
-    def of(cls, chunks: int) -> "Runner":
-        """The way that suits a problem of so many chunks."""
-        return cls(chunks < SMALL)
+    def of(cls, chunks: int, unloaded: int = SMALL) -> "Runner":
+        """The way that suits a problem of so many chunks; below `unloaded`, it is not worth loading numba."""
+        return cls(chunks < SMALL or (chunks < unloaded and not is_loaded()))
 
     def kernel(self, plain: Callable[P, R]) -> Callable[P, R]:
         """The kernel to call."""
