@@ -6,13 +6,19 @@ from allocator.chains import chains
 from allocator.check import check
 from allocator.problem import FREE, NO_CAPACITY, Column, Conflicts, Problem, column
 from allocator.solvers.base import arena_bytes
-from allocator.solvers.placement import MOST_PAIRS, Placer
+from allocator.solvers.covers import Covers
+from allocator.solvers.neighbours import Neighbours
+from allocator.solvers.placement import Placer, SearchMaker
 from allocator.solvers.runner import Runner
+from allocator.solvers.sweep import Sweep
 from tests.strategies import problems
 
-ALL, NONE = MOST_PAIRS, -1
-"""Pairs that are written down."""
-SEARCHES = st.sampled_from((ALL, NONE))
+SEARCHES = (Neighbours.of, Sweep.of, Covers.of)
+
+
+def searches_for(problem: Problem) -> tuple[SearchMaker, ...]:
+    """Those that can take it."""
+    return SEARCHES if problem.conflicts is None else SEARCHES[:1]
 
 
 def meet(problem: Problem, one: int, other: int) -> bool:
@@ -71,18 +77,19 @@ def ordered(draw: st.DrawFn, max_chunks: int = 10) -> tuple[Problem, list[int]]:
     return Problem(*columns, *overwrites, conflicts), draw(st.permutations(order))
 
 
-def offsets_of(problem: Problem, order: list[int], is_plain: bool, most_pairs: int) -> Column:
-    placer = Placer.of(problem, Runner(is_plain), most_pairs)
+def offsets_of(problem: Problem, order: list[int], is_plain: bool, search: SearchMaker) -> Column:
+    placer = Placer.by(search, problem, Runner(is_plain))
     return placer.offsets(placer.place(placer.bodies(column(order))))
 
 
-@given(ordered(), SEARCHES)
+@given(ordered(), st.data())
 @settings(max_examples=150)
 def test_a_placer_takes_the_gap_that_trying_every_offset_finds(
-    drawn: tuple[Problem, list[int]], most_pairs: int
+    drawn: tuple[Problem, list[int]], data: st.DataObject
 ) -> None:
     problem, order = drawn
-    found = offsets_of(problem, order, True, most_pairs)
+    search = data.draw(st.sampled_from(searches_for(problem)))
+    found = offsets_of(problem, order, True, search)
     assert found.tolist() == placed_by_trying(problem, order)
     assert check(problem, found, arena_bytes(problem, found)) is None
 
@@ -99,19 +106,20 @@ def crowds(draw: st.DrawFn) -> tuple[Problem, list[int]]:
 
 @given(crowds() | ordered(max_chunks=40))
 @settings(max_examples=60)
-def test_both_searches_place_alike_compiled_and_plain(drawn: tuple[Problem, list[int]]) -> None:
-    wanted = offsets_of(*drawn, True, ALL)
-    assert np.array_equal(offsets_of(*drawn, True, NONE), wanted)
-    assert np.array_equal(offsets_of(*drawn, False, ALL), wanted)
-    assert np.array_equal(offsets_of(*drawn, False, NONE), wanted)
+def test_all_searches_place_alike_compiled_and_plain(drawn: tuple[Problem, list[int]]) -> None:
+    wanted = offsets_of(*drawn, True, Neighbours.of)
+    for search in searches_for(drawn[0]):
+        assert np.array_equal(offsets_of(*drawn, True, search), wanted)
+        assert np.array_equal(offsets_of(*drawn, False, search), wanted)
 
 
-@given(ordered(max_chunks=20), st.booleans(), SEARCHES, st.data())
+@given(ordered(max_chunks=20), st.booleans(), st.data())
 @settings(max_examples=60)
 def test_the_rest_of_an_order_is_placed_as_if_all_were(
-    drawn: tuple[Problem, list[int]], is_plain: bool, most_pairs: int, data: st.DataObject
+    drawn: tuple[Problem, list[int]], is_plain: bool, data: st.DataObject
 ) -> None:
-    placer = Placer.of(drawn[0], Runner(is_plain), most_pairs)
+    search = data.draw(st.sampled_from(searches_for(drawn[0])))
+    placer = Placer.by(search, drawn[0], Runner(is_plain))
     order = placer.bodies(column(drawn[1]))
     (numbers,), (offset,) = placer.runner.numbers(np.array(order)), placer.runner.zeros(len(placer))
     arena = placer.place_rest(numbers, 0, NO_CAPACITY, offset)

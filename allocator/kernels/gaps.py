@@ -2,8 +2,9 @@
 
 (Greedy by size for offset calculation, Pisarchyk and Lee 2020; any order will do.) What is placed is a body: a chain of
 overwrites, which moves as one. What a body meets bars a range of offsets to it: those above a `ceiling` (the highest
-offset below) and below a `floor` (the lowest offset above). Bodies are found by one of two searches: `place_near` has
-lists of neighbours, `place_swept` looks for those that are alive at the same time.
+offset below) and below a `floor` (the lowest offset above). What bars the way is found by one of three searches:
+`place_near` has lists of neighbours, `place_swept` looks for all that is alive at the same time, and `place_covered`
+looks for the bytes that are in use then, whoever has them.
 """
 
 from allocator.kernels.numbers import Numbers
@@ -266,3 +267,111 @@ def block_before(reach: Numbers, node: int, since: int) -> int:
             return node
         node //= 2
     return 0
+
+
+def place_covered(
+    since: Numbers, until: Numbers, inner: Numbers, room: Numbers, first: Numbers, member: Numbers,
+    size: Numbers, alignment: Numbers, pinned: Numbers, order: Numbers, kept: int, limit: int, offset: Numbers,
+    leaves: int, nodes: Numbers, bottom: Numbers, top: Numbers, behind: Numbers,
+    floors: Numbers, ceilings: Numbers, digits: Numbers,
+) -> int:  # fmt: skip
+    """Does what `place_near` does, with a tree over time that knows which bytes are in use.
+
+    Member k lives in the leaves [since[k], until[k]) of the tree. Each node has two lists of ranges that do not touch,
+    lowest first: list 2 k is what is in use in all of node k (but for what the nodes above it have), list 2 k + 1 is
+    what is in use anywhere in it. A list is a link behind[list]; a range is bytes [bottom, top), and a link; 0 ends it.
+    Ranges that came to nothing hang on list 0, and the next new one is bottom[0]. Scratch: `nodes`, four a level.
+    """
+    highest = begin_placing(size, pinned, order, kept, offset)
+    for k in range(4 * leaves):
+        behind[k] = 0
+    bottom[0] = 4 * leaves
+    for body in range(len(size)):
+        if offset[body] != NOWHERE:
+            cover(since, until, inner, room, first, member, offset, leaves, nodes, bottom, top, behind, body)
+    for at in range(kept, len(order)):
+        body = order[at]
+        if highest > limit:
+            break
+        if pinned[body] == NOWHERE:
+            count = 0
+            for k in range(first[body], first[body + 1]):
+                one = member[k]
+                found = find_nodes(leaves, since[one], until[one], nodes)
+                count = from_tree(
+                    inner[one], inner[one] + room[one], nodes, found, bottom, top, behind, floors, ceilings, count
+                )
+            offset[body] = tightest(floors, ceilings, digits, count, alignment[body])
+            cover(since, until, inner, room, first, member, offset, leaves, nodes, bottom, top, behind, body)
+            highest = max(highest, offset[body] + size[body])
+    return highest
+
+
+def find_nodes(leaves: int, since: int, until: int, nodes: Numbers) -> int:
+    """The lists that tell what is in use in some leaves: 2 k + 1 for the largest nodes in them, 2 k for those above."""
+    low, high, count = leaves + since, leaves + until, 0
+    while low < high:
+        if low % 2:
+            nodes[count], count, low = 2 * low + 1, count + 1, low + 1
+        if high % 2:
+            nodes[count], count, high = 2 * high - 1, count + 1, high - 1
+        low, high = low // 2, high // 2
+    low, high, width = (leaves + since) // 2, (leaves + until - 1) // 2, 2
+    while low:
+        is_cut = low * width < leaves + since
+        if is_cut:
+            nodes[count], count = 2 * low, count + 1
+        if (high + 1) * width > leaves + until and not (is_cut and low == high):
+            nodes[count], count = 2 * high, count + 1
+        low, high, width = low // 2, high // 2, 2 * width
+    return count
+
+
+def from_tree(
+    above: int, behind_it: int, nodes: Numbers, found: int, bottom: Numbers, top: Numbers, behind: Numbers,
+    floors: Numbers, ceilings: Numbers, count: int,
+) -> int:  # fmt: skip
+    """Adds what these lists bar to the body in which a member has bytes [above, behind_it); gives the number."""
+    for k in range(found):
+        at = behind[nodes[k]]
+        while at:
+            ceilings[count], floors[count] = max(bottom[at] - behind_it, BELOW), top[at] - above
+            count += 1
+            at = behind[at]
+    return count
+
+
+def cover(
+    since: Numbers, until: Numbers, inner: Numbers, room: Numbers, first: Numbers, member: Numbers, offset: Numbers,
+    leaves: int, nodes: Numbers, bottom: Numbers, top: Numbers, behind: Numbers, body: int,
+) -> None:  # fmt: skip
+    """Tells the tree that a body is placed."""
+    for k in range(first[body], first[body + 1]):
+        one = member[k]
+        low = offset[body] + inner[one]
+        for at in range(find_nodes(leaves, since[one], until[one], nodes)):
+            add_range(bottom, top, behind, nodes[at] | 1, low, low + room[one])
+            if nodes[at] % 2:
+                add_range(bottom, top, behind, nodes[at] - 1, low, low + room[one])
+
+
+def add_range(bottom: Numbers, top: Numbers, behind: Numbers, link: int, low: int, high: int) -> None:
+    """Adds bytes [low, high) to a list, and joins what then touches."""
+    while behind[link] and top[behind[link]] < low:
+        link = behind[link]
+    found = behind[link]
+    if not found or bottom[found] > high:
+        new = behind[0]
+        if new:
+            behind[0] = behind[new]
+        else:
+            new = bottom[0]
+            bottom[0] = new + 1
+        bottom[new], top[new], behind[new], behind[link] = low, high, found, new
+        return
+    high, above = max(high, top[found]), behind[found]
+    while above and bottom[above] <= high:
+        high = max(high, top[above])
+        behind[found], behind[above], behind[0] = behind[above], behind[0], above
+        above = behind[found]
+    bottom[found], top[found] = min(bottom[found], low), high

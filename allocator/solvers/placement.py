@@ -4,6 +4,7 @@ The rule is that of greedy by size (Pisarchyk and Lee 2020): the gap that leaves
 behind all that the chain meets. Any order will do.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from allocator.chains import Chains, chains
 from allocator.kernels.numbers import Numbers
 from allocator.problem import NO_CAPACITY, Column, Problem, column
 from allocator.solvers.base import without_empty
+from allocator.solvers.covers import Covers
 from allocator.solvers.meetings import count_meetings
 from allocator.solvers.neighbours import Neighbours
 from allocator.solvers.runner import Runner
@@ -22,6 +24,10 @@ MOST_PAIRS = 4_000_000
 """Of chunks that meet: more are not written down (they take some 50 bytes each), but found anew in each order."""
 MOST_PAIRS_ONCE = 50_000
 """The same for a single order."""
+CROWD = 1_000
+"""Where a chunk meets more than twice as many, what is in use may be looked for, not who uses it."""
+SHORT = 100
+"""That pays where most live for less than one in so many ticks: there, few that live long are met again and again."""
 
 
 class Search(Protocol):
@@ -29,6 +35,9 @@ class Search(Protocol):
 
     def place(self, order: Numbers, kept: int, limit: int, offset: Numbers, /) -> int:
         """As `Placer.place_rest`."""
+
+
+SearchMaker = Callable[[Problem, Chains, Column, Runner], Search]
 
 
 @frozen(eq=False)
@@ -46,13 +55,16 @@ class Placer:
     search: Search
 
     @classmethod
-    def of(cls, problem: Problem, runner: Runner | None = None, most_pairs: int = MOST_PAIRS) -> "Placer":
-        """Lists who meets whom, if they are no more than `most_pairs`. `runner`: instead of the one for that size."""
+    def of(cls, problem: Problem, runner: Runner | None = None) -> "Placer":
+        """A placer for many orders. `runner`: instead of the one for problems of that size."""
+        return cls.by(suitable_search(problem, MOST_PAIRS), problem, runner)
+
+    @classmethod
+    def by(cls, search: SearchMaker, problem: Problem, runner: Runner | None = None) -> "Placer":
+        """A placer that uses this search."""
         found, ids = chains(problem), roots(problem)
         run = runner or Runner.of(len(ids))
-        if problem.conflicts is not None or count_meetings(problem) <= most_pairs:
-            return cls(problem, found, ids, problem.size[ids], run, Neighbours.of(problem, found, ids, run))
-        return cls(problem, found, ids, problem.size[ids], run, Sweep.of(problem, found, ids, run))
+        return cls(problem, found, ids, problem.size[ids], run, search(problem, found, ids, run))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -85,10 +97,19 @@ class Placer:
 def place_in_order(problem: Problem, order: Column) -> Column:
     """Offset of each chunk, when chains are placed in this order of their roots, pinned ones first.
 
-    O(n log n + pairs of chunks that meet).
+    O(n log n + pairs of chunks that meet), or less.
     """
-    placer = Placer.of(problem, most_pairs=MOST_PAIRS_ONCE)
+    placer = Placer.by(suitable_search(problem, MOST_PAIRS_ONCE), problem)
     return placer.offsets(placer.place(placer.bodies(order)))
+
+
+def suitable_search(problem: Problem, most_pairs: int) -> SearchMaker:
+    """The quickest search. Lists who meets whom only if there are no more than `most_pairs`, or if conflicts tell."""
+    pairs = count_meetings(problem)
+    if problem.conflicts is not None or pairs <= most_pairs:
+        return Neighbours.of
+    lives = problem.end - problem.begin
+    return Covers.of if pairs > CROWD * len(problem) and np.median(lives) * SHORT < lives.max() else Sweep.of
 
 
 def roots(problem: Problem) -> Column:

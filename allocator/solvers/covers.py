@@ -1,0 +1,70 @@
+"""Best-gap placement by the bytes in use over time: for crowds, where most of what lives lives long and lies close."""
+
+import numpy as np
+from attrs import frozen
+
+from allocator.chains import Chains
+from allocator.kernels.gaps import DIGITS, place_covered
+from allocator.kernels.numbers import Numbers
+from allocator.problem import Column, Problem
+from allocator.solvers.runner import Runner
+
+
+@frozen(eq=False)
+class Covers:
+    """What `place_covered` is given. Takes memory for n log n ranges at worst, mostly much less is touched."""
+
+    since: Numbers
+    until: Numbers
+    inner: Numbers
+    room: Numbers
+    first: Numbers
+    member: Numbers
+    size: Numbers
+    alignment: Numbers
+    pinned: Numbers
+    leaves: int
+    nodes: Numbers
+    bottom: Numbers
+    top: Numbers
+    behind: Numbers
+    floors: Numbers
+    ceilings: Numbers
+    digits: Numbers
+    runner: Runner
+
+    @classmethod
+    def of(cls, problem: Problem, found: Chains, ids: Column, runner: Runner) -> "Covers":
+        """The leaves of the tree are the ticks in which something begins: those that meet do so in one of them."""
+        body = np.full(len(problem), -1)
+        body[ids] = np.arange(len(ids))
+        rows = np.flatnonzero(problem.size > 0)
+        rows = rows[np.argsort(body[found.root[rows]], kind="stable")]
+        first = np.concatenate(([0], np.cumsum(np.bincount(body[found.root[rows]], minlength=len(ids)))))
+        ticks, since = np.unique(problem.begin[rows], return_inverse=True)
+        until = np.searchsorted(ticks, problem.end[rows])
+        leaves = 1 << max(len(ticks) - 1, 0).bit_length()
+        most = _most_ranges(leaves, until - since)
+        sinces, untils, inner, room = runner.numbers(since, until, found.offset[rows], problem.size[rows])
+        firsts, member = runner.numbers(first, np.arange(len(rows)))
+        size, alignment, pinned = runner.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])
+        nodes, bottom, top, behind = runner.zeros(4 * leaves.bit_length(), *[4 * leaves + most] * 3)
+        floors, ceilings, digits = runner.zeros(2 * most, 2 * most, DIGITS)
+        return cls(
+            sinces, untils, inner, room, firsts, member, size, alignment, pinned,
+            leaves, nodes, bottom, top, behind, floors, ceilings, digits, runner,
+        )  # fmt: skip
+
+    def place(self, order: Numbers, kept: int, limit: int, offset: Numbers) -> int:
+        """Runs the kernel."""
+        return self.runner.kernel(place_covered)(
+            self.since, self.until, self.inner, self.room, self.first, self.member,
+            self.size, self.alignment, self.pinned, order, kept, limit, offset,
+            self.leaves, self.nodes, self.bottom, self.top, self.behind, self.floors, self.ceilings, self.digits,
+        )  # fmt: skip
+
+
+def _most_ranges(leaves: int, lengths: Column) -> int:
+    """More than all lists hold together: a life ends inside two nodes a level, and has two nodes of each size in it."""
+    sizes = int(np.frexp(lengths.astype(float))[1].sum())
+    return 2 * leaves.bit_length() * len(lengths) + 4 * sizes
