@@ -1,6 +1,7 @@
 """Chains of overwrites as rigid bodies, who may not overlap whom, and the parts of a problem that never meet."""
 
 from collections.abc import Iterator
+from math import gcd
 
 import numpy as np
 import numpy.typing as npt
@@ -120,6 +121,18 @@ def parts(whole: Bodies, wanted: Column) -> Iterator[Bodies]:
         inside = (label == first) & (whole.pinned == FREE)
         inside[whole.near.item[inside[rows]]] = True
         yield select(whole, inside)
+
+
+def grain(unit: int, alignment: Column) -> int:
+    """What arenas are multiples of in which all lies as low as it can, where sizes and pinned offsets are of `unit`.
+
+    Offsets are sums of those, aligned upwards now and then.
+    """
+    while True:
+        finer = [gcd(unit, a) for a in np.unique(alignment).tolist() if unit % a and a % unit]
+        if not finer:
+            return unit
+        unit = min(finer)
 
 
 def select(whole: Bodies, stays: Mask) -> Bodies:

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import define, field, frozen
 
-from allocator.bodies import Bodies
+from allocator.bodies import Bodies, grain
 from allocator.compiled import compiled
 from allocator.kernels import skyline
 from allocator.kernels.skyline import BASE, Search
 from allocator.problem import FREE, Column
+from allocator.solvers.base import align_up
 from allocator.solvers.budget import Budget
 
 _PLAIN = 12
@@ -51,6 +52,8 @@ class Descent:
     ways: list[Way] = field(factory=lambda: list(WAYS), init=False)
     arena: int = field(init=False)
     proved: int = field(init=False)
+    grain: int = field(init=False)
+    """Arenas are multiples of so many bytes."""
     _effort: int = field(default=0, init=False)
     _search: Search = field(init=False)
     _keys: dict[str, Column] = field(init=False)
@@ -67,7 +70,10 @@ class Descent:
         self._spare = np.maximum.reduceat((bulk - self.part.size)[members], starts)
         bulk = np.add.reduceat(bulk[members], starts)
         pinned_end = (self.part.pinned + self.part.size)[self.part.pinned != FREE].max(initial=0)
-        self.proved = max(int((bulk - self._spare).max(initial=0)), int(pinned_end))
+        numbers = np.concatenate((self.part.size, self.part.pinned[self.part.pinned != FREE]))
+        self.grain = grain(int(np.gcd.reduce(numbers)), self.part.alignment) or 1
+        bound = max(int((bulk - self._spare).max(initial=0)), int(pinned_end))
+        self.proved = align_up(bound, self.grain)
 
     def improve(self, goal: int, budget: Budget) -> None:
         """Probes the goal, then capacities nearer and nearer to the best arena until one is found; then more effort."""
@@ -85,13 +91,19 @@ class Descent:
 
         `effort` counts from 0: the first time orders are as they are, later they are stirred at random, and each way
         has more and more nodes: success is mostly a matter of luck in the first decisions, so many short searches find
-        more than few long ones (heavy tails: Gomes, Selman, Crato and Kautz 2000). The way that
-        finds a plan comes first the next time. `proved` rises where there is no plan.
+        more than few long ones (heavy tails: Gomes, Selman, Crato and Kautz 2000). The first way has twice as many with
+        each effort, so that proofs end. The way that finds a plan comes first the next time. `proved` rises where there
+        is no plan.
         """
+        capacity -= capacity % self.grain
+        if capacity < self.proved:
+            return False
         noise = _NOISES[(effort - 1) % len(_NOISES)] if effort else 0.0
         most = max(_WORK // max(len(self.part), 1), _LEAST_WAYS)
-        for way in tuple(self.ways[:most]):
-            outcome = self._run(way, noise, capacity, max(_FIRST, 2 * len(self.part)) * (1 + effort), budget)
+        least = max(_FIRST, 2 * len(self.part))
+        for place, way in enumerate(tuple(self.ways[:most])):
+            nodes = least * (1 + effort) if place else least << min(effort, 30)
+            outcome = self._run(way, noise, capacity, nodes, budget)
             if outcome == skyline.FOUND:
                 self.offset = self._search.state[BASE, : len(self.part)].copy()
                 self.arena = int((self.offset + self.part.size).max())
@@ -99,7 +111,7 @@ class Descent:
                 self.ways.insert(0, way)
                 return True
             if outcome == skyline.EXHAUSTED:
-                self.proved = max(self.proved, capacity + 1)
+                self.proved = max(self.proved, capacity + self.grain)
             if outcome == skyline.EXHAUSTED or budget.is_over:
                 return False
         return False

@@ -1,12 +1,11 @@
 """One part of a problem whose bodies have notches, searched for plans within given capacities."""
 
 from collections.abc import Iterator
-from math import gcd
 
 import numpy as np
 from attrs import define, field
 
-from allocator.bodies import Bodies
+from allocator.bodies import Bodies, grain
 from allocator.compiled import compiled
 from allocator.kernels import pairs
 from allocator.kernels.pairs import Search
@@ -139,15 +138,6 @@ class Pairwise:
                 break
             is_small = False
         return outcome
-
-
-def grain(unit: int, alignment: Column) -> int:
-    """What offsets are multiples of, where all lies low: sums of multiples of `unit`, aligned upwards now and then."""
-    while True:
-        finer = [gcd(unit, a) for a in np.unique(alignment).tolist() if unit % a and a % unit]
-        if not finer:
-            return unit
-        unit = min(finer)
 
 
 def _portions(trial: int, nodes: int, budget: Budget) -> Iterator[int]:
