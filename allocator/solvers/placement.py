@@ -17,13 +17,15 @@ from allocator.solvers.base import without_empty
 from allocator.solvers.covers import Covers
 from allocator.solvers.meetings import count_meetings
 from allocator.solvers.neighbours import Neighbours
-from allocator.solvers.runner import Runner
+from allocator.solvers.runner import SMALL, Runner
 from allocator.solvers.sweep import Sweep
 
 MOST_PAIRS = 4_000_000
 """Of chunks that meet: more are not written down (they take some 50 bytes each), but found anew in each order."""
 MOST_PAIRS_ONCE = 50_000
 """The same for a single order."""
+MOST_PAIRS_UNLOADED = 200_000
+"""Up to so many, the plain kernel takes a quarter of a second at most for a single order: less than loading numba."""
 CROWD = 1_000
 """Where a chunk meets more than twice as many, what is in use may be looked for, not who uses it."""
 SHORT = 100
@@ -99,7 +101,9 @@ def place_in_order(problem: Problem, order: Column) -> Column:
 
     O(n log n + pairs of chunks that meet), or less.
     """
-    placer = Placer.by(suitable_search(problem, MOST_PAIRS_ONCE), problem)
+    unloaded = len(problem) + 1 if count_meetings(problem) <= MOST_PAIRS_UNLOADED else SMALL
+    runner = Runner.of(len(problem), unloaded)
+    placer = Placer.by(suitable_search(problem, MOST_PAIRS_ONCE), problem, runner)
     return placer.offsets(placer.place(placer.bodies(order)))
 
 
