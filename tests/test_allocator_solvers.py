@@ -13,7 +13,6 @@ from allocator.errors import PlanError, ProblemError, UnknownStrategyError, Unsu
 from allocator.problem import FREE, Conflicts, Problem
 from allocator.solvers import STRATEGIES, solve
 from allocator.solvers.base import Answer, Task, Traits
-from allocator.solvers.local_search import LocalSearch
 from allocator.steps import Program
 from tests.problems import relabelled
 from tests.reference import is_right, minimal_peak
@@ -137,7 +136,7 @@ def test_the_example_of_the_paper_is_planned() -> None:
         "greedy_by_size": 124,
         "greedy_by_breadth": 124,
         "greedy_in_order": 160,
-        "local_search": 124,
+        "hill_climb": 124,
         "interval_move": 124,
         "best_fit": 160,
         "strip_packing_bestfit": 138,
@@ -227,24 +226,6 @@ def test_push_down_takes_100_000_blocks_that_lie_on_each_other() -> None:
     problem = Problem(ids, np.full(count, count), np.ones(count), np.ones(count), np.full(count, FREE))
     plan = solve(problem, "pushdown")
     assert plan.arena_bytes == plan.lower_bound == count
-
-
-@given(problems(max_chunks=20))
-@quickly
-def test_local_search_is_never_worse_than_greedy_and_keeps_to_its_seed(problem: Problem) -> None:
-    greedy = solve(problem, "greedy_by_size").arena_bytes
-    offset = LocalSearch(rounds=5).solve(problem, Task(seed=1)).offset
-    assert int((offset + problem.size).max(initial=0)) <= greedy
-    assert np.array_equal(offset, LocalSearch(rounds=5).solve(problem, Task(seed=1)).offset)
-
-
-def test_local_search_beats_greedy_where_greedy_errs() -> None:
-    draw = np.random.default_rng(4)
-    begin = draw.integers(0, 30, 25)
-    size = draw.integers(1, 100, 25)
-    problem = Problem(begin, begin + draw.integers(1, 15, 25), size, np.ones(25), np.full(25, FREE))
-    greedy, searched = solve(problem, "greedy_by_size"), solve(problem, "local_search", seed=0)
-    assert searched.arena_bytes < greedy.arena_bytes
 
 
 @given(problems())

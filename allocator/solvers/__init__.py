@@ -17,8 +17,8 @@ from allocator.solvers.exact import EXACT
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
 from allocator.solvers.greedy_in_order import GREEDY_IN_ORDER
+from allocator.solvers.hill_climb import HILL_CLIMB
 from allocator.solvers.interval_move import INTERVAL_MOVE
-from allocator.solvers.local_search import LOCAL_SEARCH
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.pinned import pinned_part
 from allocator.solvers.portfolio import PORTFOLIO
@@ -41,7 +41,7 @@ STRATEGIES: Mapping[str, Solver] = MappingProxyType(
             GREEDY_BY_SIZE,
             GREEDY_BY_BREADTH,
             GREEDY_IN_ORDER,
-            LOCAL_SEARCH,
+            HILL_CLIMB,
             INTERVAL_MOVE,
             BEST_FIT,
             STRIP_PACKING_BESTFIT,

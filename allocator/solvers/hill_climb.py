@@ -1,0 +1,161 @@
+"""Hill climbing over orders of placement: what sticks out of the arena wanted is placed earlier, again and again.
+
+Vela (`HillClimbAllocator`) and TVM (`usmp/algo/hill_climb.cc`) climb over orders too: they place a whole order and keep
+it if it is no worse. Here an order is given up where the first chain sticks out, and that chain moves on, whether that
+is better or not: squeaky wheel optimization (Joslin and Clements 1999). It needs a fraction of the time per order and
+climbs higher.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from attrs import define, field, frozen
+
+from allocator.kernels.climb import MODULUS, NOBODY, advance
+from allocator.kernels.numbers import Numbers
+from allocator.problem import FREE, NO_CAPACITY, Column, Problem, column
+from allocator.solvers.base import Answer, Task, Traits
+from allocator.solvers.budget import Budget
+from allocator.solvers.greedy_by_breadth import by_breadth
+from allocator.solvers.greedy_by_size import by_size
+from allocator.solvers.meetings import count_meetings
+from allocator.solvers.neighbours import Neighbours
+from allocator.solvers.placement import Placer
+from allocator.solvers.ranking import lives, ranked
+from allocator.solvers.runner import Runner
+
+_PLAIN = 40
+"""Bodies up to which plain kernels have climbed before numba is loaded."""
+_PATIENCE = 1_000
+"""Orders without a smaller arena after which the climb goes back to the best order."""
+_FEWEST, _MOST = 2, 6
+"""Draws for the place that a chain moves to: many draws, short moves. How many is drawn anew each time it goes back."""
+
+
+@frozen(eq=False)
+class HillClimb:
+    """The best of four greedy orders, and the climb from there. One node is one order.
+
+    Never worse than greedy by size, nor than greedy by breadth if two nodes and the time suffice. With no limit given
+    it places `by_chunk` orders for each chunk, or as many as make `pairs` pairs of chunks that meet, which takes about
+    a second from 400 chunks on; at least two.
+    """
+
+    name: str = "hill_climb"
+    traits: Traits = Traits(most_chunks=20_000)
+    by_chunk: int = 25
+    pairs: int = 500_000_000
+
+    def solve(self, problem: Problem, task: Task) -> Answer:
+        """Offsets, and no bound."""
+        nodes = min(self.by_chunk * len(problem), self.pairs // (1 + count_meetings(problem)))
+        pinned_end = (problem.pinned + problem.size)[(problem.pinned != FREE) & (problem.size > 0)].max(initial=0)
+        placer, budget = Placer.of(problem), Budget.of(task, max(nodes, 2))
+        climb = _Climb(placer, max(task.goal, int(pinned_end)), budget, np.random.default_rng(task.seed))
+        for order in _starts(placer):
+            climb.start(order)
+            if climb.is_over:
+                break
+        climb.go_on()
+        return Answer(placer.offsets(climb.offset))
+
+
+def _starts(placer: Placer) -> Iterator[Column]:
+    """Greedy orders: by size, by breadth, by area (bytes times ticks), by life."""
+    problem, ids = placer.problem, placer.ids
+    yield by_size(problem)
+    yield by_breadth(problem)
+    begin, end = lives(problem, placer.chains)
+    life, size = (end - begin)[ids], problem.size[ids]
+    yield ranked(problem, ids, -life * size.astype(float))
+    yield ranked(problem, ids, -life, -size)
+
+
+@define(eq=False)
+class _Climb:
+    """The best order so far, of the bodies that are not pinned; the offset of each body in it; the arena."""
+
+    placer: Placer
+    goal: int
+    budget: Budget
+    chance: np.random.Generator
+    order: Column = field(converter=column, factory=tuple)
+    offset: Column = field(converter=column, factory=tuple)
+    arena: int = NO_CAPACITY
+
+    @property
+    def is_over(self) -> bool:
+        """Is the arena good enough, or the budget spent?"""
+        return self.arena <= self.goal or self.budget.is_over
+
+    def start(self, roots: Column) -> None:
+        """Places a greedy order."""
+        free = roots[self.placer.problem.pinned[roots] == FREE]
+        self._place(*self._written(self.placer.bodies(free)), 0)
+
+    def go_on(self) -> None:
+        """Climbs until the goal is reached, the budget spent, or nothing is in the way of what sticks out."""
+        if self.placer.runner.is_plain and len(self.placer) > _PLAIN and not self.is_over:
+            self.placer = Placer.of(self.placer.problem, Runner(False))
+        moves = _Moves.of(self.placer, int(self.chance.integers(1, MODULUS)))
+        order, offset = self._written(self.order)
+        kept, since, draws = 0, 0, _FEWEST
+        while kept != NOBODY and not self.is_over:
+            if self._place(order, offset, kept):
+                kept, since = 0, 0
+                continue
+            kept, since = moves.advance(order, offset, draws), since + 1
+            if since == _PATIENCE:
+                order, offset = self._written(self.order)
+                kept, since, draws = 0, 0, int(self.chance.integers(_FEWEST, _MOST + 1))
+
+    def _written(self, order: Column) -> tuple[Numbers, Numbers]:
+        """The order as kernels take it, and a place for offsets."""
+        runner = self.placer.runner
+        (numbers,), (offset,) = runner.numbers(order.copy()), runner.zeros(len(self.placer))
+        return numbers, offset
+
+    def _place(self, order: Numbers, offset: Numbers, kept: int) -> bool:
+        """Places an order, up to where the arena would be no smaller than the best; keeps it where it is smaller."""
+        self.budget.nodes -= 1
+        arena = self.placer.place_rest(order, kept, self.arena - 1, offset)
+        if arena >= self.arena:
+            return False
+        self.order, self.offset, self.arena = column(order), column(offset), arena
+        return True
+
+
+@frozen(eq=False)
+class _Moves:
+    """What `advance` is given, by body: lives, or lists where conflicts stand in their place."""
+
+    begin: Numbers
+    end: Numbers
+    start: Numbers
+    near: Numbers
+    seen: Numbers
+    met: Numbers
+    chance: Numbers
+    runner: Runner
+
+    @classmethod
+    def of(cls, placer: Placer, seed: int) -> "_Moves":
+        """`seed` stands in [1, MODULUS)."""
+        runner, search, nothing = placer.runner, placer.search, np.zeros(0, np.int64)
+        seen, met = runner.zeros(len(placer), len(placer))
+        begin, end, start, near = runner.numbers(nothing, nothing, nothing, nothing)
+        if isinstance(search, Neighbours) and placer.problem.conflicts is not None:
+            start, near = search.start, search.near
+        else:
+            begin, end = runner.numbers(*(c[placer.ids] for c in lives(placer.problem, placer.chains)))
+        (chance,) = runner.numbers(np.array([seed]))
+        return cls(begin, end, start, near, seen, met, chance, runner)
+
+    def advance(self, order: Numbers, offset: Numbers, draws: int) -> int:
+        """Moves what stuck out."""
+        return self.runner.kernel(advance)(
+            order, offset, self.begin, self.end, self.start, self.near, self.seen, self.met, draws, self.chance
+        )
+
+
+HILL_CLIMB = HillClimb()
