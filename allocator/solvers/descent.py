@@ -17,6 +17,8 @@ _PLAIN = 12
 """Bodies up to which the plain kernel is sooner done than the compiled one is loaded."""
 _ORDERS = ("WAT", "TAW", "TWA", "AWT", "SAW", "DAW")
 """Static orders: life (W), area (A), heaviest clique (T), size (S), neighbours (D); largest first, ties by the next."""
+_CHANCES = {"W": 0.3, "D": 0.3, "A": 0.2, "T": 0.1, "S": 0.1}
+"""Of keys to come first, where an order is drawn: how often they found plans of hard instances, roughly."""
 _MANNERS = (skyline.BY_SLACK, skyline.BY_BOTH, skyline.BY_STRAIN, skyline.BY_RANK)
 _HALVINGS = 5
 """Of the way from the goal to the best arena: how near to that capacities are probed."""
@@ -77,23 +79,24 @@ class Descent:
 
     def improve(self, goal: int, budget: Budget) -> None:
         """Probes the goal, then capacities nearer and nearer to the best arena until one is found; then more effort."""
-        low = max(goal, self.proved)
-        if self.probe(low, self._effort, budget):
+        low, is_even = max(goal, self.proved), self._effort % 2 == 0
+        if self.probe(low, self._effort, budget, is_deep=is_even):
             return
         for halvings in range(1, _HALVINGS + 1):
+            is_deep = halvings == 1 and not is_even
             step = (self.arena - low) >> halvings
-            while step and not budget.is_over and self.probe(self.arena - step, self._effort, budget):
+            while step and not budget.is_over and self.probe(self.arena - step, self._effort, budget, is_deep=is_deep):
                 step = (self.arena - low) >> halvings
         self._effort += 1
 
-    def probe(self, capacity: int, effort: int, budget: Budget) -> bool:
+    def probe(self, capacity: int, effort: int, budget: Budget, *, is_deep: bool = False) -> bool:
         """Looks for a plan within a capacity, in each way. True where the part's arena shrank to it.
 
-        `effort` counts from 0: the first time orders are as they are, later they are stirred at random, and each way
+        `effort` counts from 0: the first time orders are the known ones, later they are drawn and stirred, and each way
         has more and more nodes: success is mostly a matter of luck in the first decisions, so many short searches find
-        more than few long ones (heavy tails: Gomes, Selman, Crato and Kautz 2000). The first way has twice as many with
-        each effort, so that proofs end. The way that finds a plan comes first the next time. `proved` rises where there
-        is no plan.
+        more than few long ones (heavy tails: Gomes, Selman, Crato and Kautz 2000). In a deep probe the first way
+        has twice as many with each effort, so that proofs end. The way that finds a plan comes first the next time.
+        `proved` rises where there is no plan.
         """
         capacity -= capacity % self.grain
         if capacity < self.proved:
@@ -101,13 +104,14 @@ class Descent:
         noise = _NOISES[(effort - 1) % len(_NOISES)] if effort else 0.0
         most = max(_WORK // max(len(self.part), 1), _LEAST_WAYS)
         least = max(_FIRST, 2 * len(self.part))
-        for place, way in enumerate(tuple(self.ways[:most])):
-            nodes = least * (1 + effort) if place else least << min(effort, 30)
+        for place, old in enumerate(tuple(self.ways[:most])):
+            nodes = least << min(effort, 30) if is_deep and not place else least * (1 + effort)
+            way = Way(self._drawn_order(), old.manner) if place and effort else old
             outcome = self._run(way, noise, capacity, nodes, budget)
             if outcome == skyline.FOUND:
                 self.offset = self._search.state[BASE, : len(self.part)].copy()
                 self.arena = int((self.offset + self.part.size).max())
-                self.ways.remove(way)
+                self.ways.remove(old)
                 self.ways.insert(0, way)
                 return True
             if outcome == skyline.EXHAUSTED:
@@ -135,6 +139,10 @@ class Descent:
             if outcome != skyline.OUT_OF_NODES:
                 break
         return outcome
+
+    def _drawn_order(self) -> str:
+        letters = self._draw.choice(list(_CHANCES), 3, replace=False, p=list(_CHANCES.values()))
+        return "".join(letters.tolist())
 
     def _rank(self, order: str, noise: float) -> Column:
         """The place of each body in an order. Bodies that are alike in all keys may change places."""
