@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from functools import cache, wraps
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
+from pickle import UnpicklingError
 from types import FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _LOGGER = logging.getLogger("allocator")
+_BAD_CACHE = (OSError, EOFError, UnpicklingError)
 
 
 def compiled(kernel: Callable[P, R]) -> Callable[P, R]:
@@ -35,7 +37,7 @@ def _twin(module: str, name: str) -> Callable[..., Any]:
         try:
             with _announced():
                 return getattr(_module(module, True), name)(*args)
-        except OSError:  # kernels open no files: the cache could not be read or written (a full disk)
+        except _BAD_CACHE:  # kernels open no files: the cache cannot be written (a full disk) or read (cut short)
             return getattr(_module(module, False), name)(*args)
 
     return wraps(getattr(import_module(module), name))(call)

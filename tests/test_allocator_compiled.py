@@ -1,0 +1,84 @@
+"""Kernels in machine code: the same numbers, loaded late, and a cache on disk that may be missing without harm."""
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from allocator import compiled
+from allocator.kernels.positional_maximums import find_maximums
+
+ENDS, SIZES = [3, 2, 3, 4], [9, 7, 5, 1]
+
+
+def maximums(kernel: Any) -> list[int]:
+    """Of units [0, 3), [1, 2), [2, 3) and [3, 4), the largest first: two of them are alive at once."""
+    columns = [np.array(c, np.int64) for c in (range(4), ENDS, SIZES, [0] * 16, [0] * 16, [0] * 4)]
+    count: int = kernel(*columns)
+    kept: list[int] = columns[-1][:count].tolist()
+    return kept
+
+
+@pytest.fixture
+def forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """As if no kernel had been asked for yet, and with an empty cache in a folder of the test's own."""
+    monkeypatch.setattr(import_module("numba").config, "CACHE_DIR", str(tmp_path))
+    for known in (compiled._twin, compiled._module):
+        known.cache_clear()
+    yield tmp_path
+    for known in (compiled._twin, compiled._module):
+        known.cache_clear()
+
+
+def test_a_kernel_is_compiled_once_and_kept_on_disk(forgotten: Path) -> None:
+    assert not compiled.is_loaded() and not list(forgotten.rglob("*.nbc"))
+    assert maximums(compiled.compiled(find_maximums)) == maximums(find_maximums) == [9, 7]
+    assert compiled.is_loaded() and list(forgotten.rglob("*.nbc"))
+
+
+def test_a_folder_that_cannot_be_made_only_costs_time(forgotten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("numba").config, "CACHE_DIR", "/proc/none")
+    assert maximums(compiled.compiled(find_maximums)) == [9, 7]
+    assert not list(forgotten.rglob("*"))
+
+
+def test_no_folder_at_all_only_costs_time(forgotten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("numba.core.caching").CacheImpl, "_locator_classes", [])
+    assert maximums(compiled.compiled(find_maximums)) == [9, 7]
+    assert not list(forgotten.rglob("*"))
+
+
+def test_a_full_disk_only_costs_time(forgotten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(import_module("numba.core.caching").IndexDataCacheFile, "save", refuse)
+    assert maximums(compiled.compiled(find_maximums)) == [9, 7]
+    assert not list(forgotten.rglob("*.nbc"))
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_a_cache_that_was_cut_short_only_costs_time(forgotten: Path, ending: str) -> None:
+    maximums(compiled.compiled(find_maximums))
+    for known in (compiled._twin, compiled._module):
+        known.cache_clear()
+    for file in forgotten.rglob(f"*.{ending}"):
+        file.write_bytes(file.read_bytes()[:40])
+    assert maximums(compiled.compiled(find_maximums)) == [9, 7]
+
+
+def test_importing_loads_no_compiler_and_no_reader_of_models() -> None:
+    script = (
+        "import sys\n"
+        "import engine, allocator.solvers, engine.cli.main\n"
+        "heavy = {'numba', 'llvmlite', 'onnx', 'scipy', 'onnxruntime', 'ortools', 'matplotlib'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
