@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -132,3 +133,26 @@ def test_the_rest_of_an_order_is_placed_as_if_all_were(
     assert np.array(offset).tolist() == whole.tolist()
     if arena:
         assert placer.place_rest(numbers, 0, arena - 1, offset) == arena
+
+
+def last_of(sizes: list[int], alignments: list[int], pinned: list[int], search: SearchMaker) -> int:
+    """Where the last chunk comes to lie, when all live at once and the others are pinned."""
+    count = len(sizes)
+    placer = Placer.by(search, Problem([0] * count, [1] * count, sizes, alignments, pinned))
+    return int(placer.place(np.arange(count))[-1])
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_the_gap_that_leaves_least_over_is_taken_and_of_equals_the_lowest(search: SearchMaker) -> None:
+    """Gaps [0, 4), [8, 11), [15, 18) and [22, 25)."""
+    pinned = [4, 11, 18, 25, FREE]
+    assert last_of([4, 4, 4, 4, 3], [1] * 5, pinned, search) == 8
+    assert last_of([4, 4, 4, 4, 4], [1] * 5, pinned, search) == 0
+    assert last_of([4, 4, 4, 4, 5], [1] * 5, pinned, search) == 29
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_what_alignment_costs_does_not_count_as_room_in_a_gap(search: SearchMaker) -> None:
+    """Gap [3, 8) has five bytes, but a chunk at a multiple of 4 finds four there, and eight in gap [12, 20)."""
+    assert last_of([3, 4, 4, 4], [1, 4, 4, 4], [0, 8, 20, FREE], search) == 4
+    assert last_of([3, 4, 4, 5], [1, 4, 4, 4], [0, 8, 20, FREE], search) == 12
