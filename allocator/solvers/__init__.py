@@ -37,25 +37,25 @@ STRATEGIES: Mapping[str, Solver] = MappingProxyType(
         s.name: s
         for s in (
             PUSHDOWN,
-            EXACT,
+            BEST_FIT,
+            INTERVAL_MOVE,
+            STRIP_PACKING_BESTFIT,
             GREEDY_BY_SIZE,
             GREEDY_BY_BREADTH,
             GREEDY_IN_ORDER,
-            HILL_CLIMB,
-            INTERVAL_MOVE,
-            BEST_FIT,
-            STRIP_PACKING_BESTFIT,
-            SHARED_BY_BREADTH,
             SHARED_BY_SIZE,
             SHARED_BY_SIZE_IMPROVED,
+            SHARED_BY_BREADTH,
             SHARED_IN_ORDER,
             SHARED_EQUALITY,
             SHARED_MIN_COST_FLOW,
+            HILL_CLIMB,
+            EXACT,
             NAIVE,
         )
     }
 )
-"""Strategy by name, in the order in which ties are decided."""
+"""Strategy by name, in the order in which they are listed."""
 
 
 def solve(

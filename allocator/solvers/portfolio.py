@@ -3,7 +3,7 @@
 import math
 import time
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from allocator.bodies import count_meetings
 from allocator.problem import Problem
@@ -11,6 +11,7 @@ from allocator.solvers.base import NO_NODES, Answer, Solver, Task, Traits, arena
 from allocator.solvers.exact import EXACT
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
+from allocator.solvers.hill_climb import HILL_CLIMB
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.pushdown import PUSHDOWN
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
@@ -24,8 +25,9 @@ _MOST_MEETINGS = 4_000_000
 class Portfolio:
     """Evaluates several strategies and keeps the best plan, as Pisarchyk and Lee 2020 advise (section 6).
 
-    Stops as soon as a plan meets the goal. With no limits in the task the search has `nodes` nodes, so that the same
-    problem and seed have the same plan on every machine.
+    Stops as soon as a plan meets the goal. The exact search comes next, where the table of who meets whom is not too
+    large; hill climbing in its place where it is. With no limits in the task the exact search has `nodes` nodes: the
+    same problem and seed have the same plan on every machine.
     """
 
     name: str = "best"
@@ -37,19 +39,25 @@ class Portfolio:
         until = time.monotonic() + task.seconds
         best = _cheapest(problem, task, until)
         arena = arena_bytes(problem, best.offset)
-        if arena <= task.goal or not _can_search(problem):
+        if arena <= task.goal:
             return best
         is_free = task.nodes == NO_NODES and task.seconds == math.inf
-        rest = Task(task.seed, until - time.monotonic(), self.nodes if is_free else task.nodes, task.goal)
-        found = EXACT.improve(problem, best.offset, rest)
-        is_better = arena_bytes(problem, found.offset) < arena
-        return Answer(found.offset, found.lower_bound, EXACT.name if is_better else best.maker)
+        rest = evolve(task, seconds=until - time.monotonic(), nodes=self.nodes if is_free else task.nodes)
+        if _fits(problem, EXACT) and count_meetings(problem) <= _MOST_MEETINGS:
+            found, maker = EXACT.improve(problem, best.offset, rest), EXACT.name
+        elif _fits(problem, HILL_CLIMB):
+            found, maker = HILL_CLIMB.solve(problem, evolve(rest, nodes=task.nodes)), HILL_CLIMB.name
+        else:
+            return best
+        if arena_bytes(problem, found.offset) < arena:
+            return evolve(found, maker=maker)
+        return evolve(best, lower_bound=found.lower_bound)
 
 
 def _cheapest(problem: Problem, task: Task, until: float) -> Answer:
     """The smallest arena of the cheap strategies; ties: the first of them."""
     best, arena = Answer(()), math.inf
-    for solver in (s for s in (*_CHEAP, NAIVE) if not hindrance(problem, s) and len(problem) <= s.traits.most_chunks):
+    for solver in (s for s in (*_CHEAP, NAIVE) if _fits(problem, s)):
         if arena < math.inf and (arena <= task.goal or time.monotonic() >= until):
             break
         found = solver.solve(problem, task)
@@ -59,9 +67,8 @@ def _cheapest(problem: Problem, task: Task, until: float) -> Answer:
     return best
 
 
-def _can_search(problem: Problem) -> bool:
-    is_small = len(problem) <= EXACT.traits.most_chunks and count_meetings(problem) <= _MOST_MEETINGS
-    return is_small and not hindrance(problem, EXACT)
+def _fits(problem: Problem, solver: Solver) -> bool:
+    return not hindrance(problem, solver) and len(problem) <= solver.traits.most_chunks
 
 
 PORTFOLIO = Portfolio()
