@@ -1,0 +1,76 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from attrs import frozen
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allocator import cliques
+from allocator.cliques import heavy_clique
+from allocator.problem import Column, Conflicts, column
+
+
+@frozen(eq=False)
+class Weighted:
+    weight: Column
+    pairs: tuple[tuple[int, int], ...]
+
+    def conflicts(self) -> Conflicts:
+        return Conflicts([a for a, _ in self.pairs], [b for _, b in self.pairs])
+
+    def is_clique(self, chunks: tuple[int, ...]) -> bool:
+        return all((a, b) in self.pairs or (b, a) in self.pairs for a, b in combinations(chunks, 2))
+
+    def heaviest(self) -> int:
+        ids = range(len(self.weight))
+        cliques = (c for k in range(len(ids) + 1) for c in combinations(ids, k) if self.is_clique(c))
+        return max(int(self.weight[list(c)].sum()) for c in cliques)
+
+
+@st.composite
+def graphs(draw: st.DrawFn, most: int = 8) -> Weighted:
+    weight = draw(st.lists(st.integers(0, 9), min_size=1, max_size=most))
+    every = list(combinations(range(len(weight)), 2))
+    mask = draw(st.integers(0, 2 ** len(every) - 1))
+    return Weighted(column(weight), tuple(p for k, p in enumerate(every) if mask >> k & 1))
+
+
+@given(graphs())
+def test_the_heaviest_clique_is_found(graph: Weighted) -> None:
+    found = heavy_clique(graph.conflicts(), graph.weight)
+    assert graph.is_clique(tuple(found.tolist()))
+    assert graph.weight[found].sum() == graph.heaviest()
+    assert graph.weight[found].all()
+
+
+@given(graphs(), st.data())
+def test_on_parts_and_with_few_steps_what_is_found_is_a_clique(graph: Weighted, data: st.DataObject) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cliques, "_MOST_CHUNKS", data.draw(st.integers(1, 4)))
+        patch.setattr(cliques, "_STEPS", data.draw(st.integers(0, 10)))
+        patch.setattr(cliques, "_STARTS", data.draw(st.integers(0, 2)))
+        found = heavy_clique(graph.conflicts(), graph.weight)
+    assert graph.is_clique(tuple(found.tolist()))
+    assert graph.weight[found].sum() <= graph.heaviest()
+
+
+def test_what_is_heavy_alone_leads_astray() -> None:
+    """Chunks 0, 1 and 2 conflict: 12 bytes. Each conflicts with one of 5 bytes too, which comes first: 9 bytes."""
+    graph = Weighted(column([4, 4, 4, 5, 5, 5]), ((0, 1), (0, 2), (1, 2), (0, 3), (1, 4), (2, 5)))
+    assert heavy_clique(graph.conflicts(), graph.weight).tolist() == [0, 1, 2]
+
+
+def test_a_clique_among_thousands_of_chunks() -> None:
+    rng = np.random.default_rng(0)
+    one, other = rng.integers(0, 6_000, (2, 30_000))
+    hidden = rng.choice(6_000, 12, replace=False)
+    a, b = (np.array(c) for c in zip(*combinations(hidden.tolist(), 2), strict=True))
+    low, high = np.minimum(np.append(one, a), np.append(other, b)), np.maximum(np.append(one, a), np.append(other, b))
+    pairs = np.unique(np.stack((low, high), axis=1)[low < high], axis=0)
+    weight = np.ones(6_000, np.int64)
+    assert heavy_clique(Conflicts(pairs[:, 0], pairs[:, 1]), weight).tolist() == sorted(hidden.tolist())
+
+
+def test_without_weight_there_is_no_clique() -> None:
+    assert len(heavy_clique(Conflicts([0], [1]), column([0, 0]))) == 0
