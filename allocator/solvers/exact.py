@@ -14,6 +14,9 @@ from allocator.solvers.descent import Descent
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
 from allocator.solvers.pairwise import Pairwise
 
+_FEW = 64
+"""Bodies up to which rectangles too are searched pair by pair: proofs are much shorter, nodes dearer."""
+
 
 @frozen(eq=False)
 class Exact:
@@ -69,7 +72,7 @@ class _Search:
         core, core_start = reduction.core, start[reduction.kept]
         descent = (
             Descent(core, core_start, task.seed)
-            if core.is_solid.all()
+            if core.is_solid.all() and len(core) > _FEW
             else Pairwise.of(problem, core, core_start, task.seed)
         )
         return cls(reduction, descent, start, int((start + part.size).max()))
