@@ -24,7 +24,7 @@ from allocator.solvers.placement import Placer
 from allocator.solvers.ranking import lives, ranked
 from allocator.solvers.runner import Runner
 
-_PLAIN = 40
+_PLAIN = 80
 """Bodies up to which plain kernels have climbed before numba is loaded."""
 _GREEDY = 4
 """Orders to start from."""
