@@ -44,7 +44,7 @@ class HillClimb:
     """
 
     name: str = "hill_climb"
-    traits: Traits = Traits(most_chunks=20_000)
+    traits: Traits = Traits(most_chunks=200_000)
     by_chunk: int = 25
     pairs: int = 500_000_000
 
