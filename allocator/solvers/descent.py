@@ -14,7 +14,9 @@ from allocator.solvers.base import align_up
 from allocator.solvers.budget import Budget
 
 _PLAIN = 12
-"""Bodies up to which the plain kernel is sooner done than the compiled one is loaded."""
+"""Bodies up to which the plain kernel may be sooner done than the compiled one is loaded."""
+_TRIAL = 1_000
+"""Nodes for which it is given the chance."""
 _ORDERS = ("WAT", "TAW", "TWA", "AWT", "SAW", "DAW")
 """Static orders: life (W), area (A), heaviest clique (T), size (S), neighbours (D); largest first, ties by the next."""
 _CHANCES = {"W": 0.3, "D": 0.3, "A": 0.2, "T": 0.1, "S": 0.1}
@@ -57,6 +59,7 @@ class Descent:
     grain: int = field(init=False)
     """Arenas are multiples of so many bytes."""
     _effort: int = field(default=0, init=False)
+    _plain_nodes: int = field(default=_TRIAL, init=False)
     _search: Search = field(init=False)
     _keys: dict[str, Column] = field(init=False)
     _spare: Column = field(init=False)
@@ -125,7 +128,7 @@ class Descent:
         s.bodies[skyline.LATEST, :-1] = capacity - self.part.size
         s.bodies[skyline.RANK, :-1] = self._rank(way.order, noise)
         s.cliques[skyline.ROOM, :-1] = capacity + self._spare
-        is_small = len(self.part) <= _PLAIN
+        is_small = len(self.part) <= _PLAIN and self._plain_nodes > 0
         explore = skyline.explore if is_small else compiled(skyline.explore)
         (skyline.prepare if is_small else compiled(skyline.prepare))(s)
         outcome = skyline.OUT_OF_NODES
@@ -136,6 +139,7 @@ class Descent:
                 s = self._search = _with_more_room(s)
                 outcome = explore(s, way.manner, portion)
             budget.nodes -= int(s.cursor[skyline.NODES]) - before
+            self._plain_nodes -= int(s.cursor[skyline.NODES]) - before
             if outcome != skyline.OUT_OF_NODES:
                 break
         return outcome
