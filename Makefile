@@ -4,7 +4,8 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8
 
-.PHONY: help demo test slow check bench
+.PHONY: help demo test slow check bench benchmarks
+INSTANCES ?= ../shared/instances
 .DEFAULT_GOAL := help
 
 help: ## say what there is
@@ -30,6 +31,9 @@ bench: $(STAMP) ## time ResNet-50 against onnxruntime, and planning, into out/
 	mkdir -p out
 	$(BIN)/python tools/bench_run.py -o out/bench_run.json
 	$(BIN)/python tools/bench_plan.py -o out/bench_plan.json
+
+benchmarks: $(STAMP) ## measure docs/benchmarks.md anew (an hour; INSTANCES=folder)
+	$(BIN)/python -m tools.write_benchmarks $(INSTANCES)
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

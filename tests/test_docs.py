@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from allocator.solvers import STRATEGIES
+from allocator.solvers.portfolio import PORTFOLIO
 from engine.cli.main import build_parser, main
 from tests.cli_checks import BUFFERS, PLACED, save
 
@@ -59,6 +61,15 @@ def test_every_subcommand_is_shown() -> None:
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     targets = [t for t in _LINK.findall(page.read_text()) if "://" not in t]
     assert [t for t in targets if not (page.parent / t).exists()] == []
+
+
+def test_the_table_of_strategies_is_complete_and_right() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \|.*?\| (yes|-) \| (yes|-) \|", (ROOT / "docs/strategies.md").read_text(), re.MULTILINE
+    )
+    told = {name: (pins == "yes", conflicts == "yes") for name, pins, conflicts in rows}
+    solvers = (PORTFOLIO, *STRATEGIES.values())
+    assert told == {s.name: (s.traits.pinned, s.traits.conflicts) for s in solvers}
 
 
 def test_command_lines_that_solve_run(

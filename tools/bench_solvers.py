@@ -17,6 +17,7 @@ import sys
 import time
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ import numpy as np
 from attrs import asdict, evolve, frozen
 
 from allocator.bounds import lower_bound
+from allocator.breadths import breadths
 from allocator.check import check
 from allocator.errors import AllocatorError
 from allocator.io import formats
@@ -33,6 +35,7 @@ from allocator.io.instance import Instance
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, column
 from allocator.solvers import BEST, STRATEGIES, solve
 from allocator.solvers.base import Task, arena_bytes
+from allocator.solvers.pushdown import UNLOADED
 from engine.cli.common import STRATEGY_CHOICES, count, duration, positive
 
 T = TypeVar("T")
@@ -44,12 +47,13 @@ _COMMAND = "import sys; from engine.cli.main import main; sys.exit(main())"
 
 @frozen
 class Row:
-    """One strategy on one instance. `note` says why there are no numbers."""
+    """One strategy on one instance. `breadth` is the most bytes alive at once. `note` says why there are no numbers."""
 
     instance: str
     buffers: int
     strategy: str
     arena_bytes: int = 0
+    breadth: int = 0
     lower_bound: int = 0
     ratio: float = 0.0
     seconds: float = 0.0
@@ -96,11 +100,18 @@ def beginning(problem: Problem, most: int) -> Problem:
     return evolve(problem, **{name: getattr(problem, name)[:most] for name in columns})
 
 
+@cache
+def load_kernels() -> None:
+    """Loads numba, so that strategies run compiled what they would run plain once to do without it."""
+    solve(random_problem(UNLOADED, 0), "pushdown")
+
+
 def measure(name: str, problem: Problem, strategy: str, capacity: int, arguments: Namespace) -> Row:
     """One strategy on one instance, after a short run that compiles what it needs."""
     limits = {key: getattr(arguments, key) for key in ("seconds", "nodes") if key in arguments}
     row = Row(name, len(problem), strategy)
     try:
+        load_kernels()
         solve(beginning(problem, WARM_UP_BUFFERS), strategy, capacity=capacity, **limits | {"seconds": WARM_UP_SECONDS})
         runs = [_run(problem, strategy, capacity, arguments.seed, limits) for _ in range(arguments.repeat)]
     except AllocatorError as error:
@@ -110,6 +121,7 @@ def measure(name: str, problem: Problem, strategy: str, capacity: int, arguments
     return evolve(
         row,
         arena_bytes=plan.arena_bytes,
+        breadth=int(breadths(problem).value.max(initial=0)),
         lower_bound=plan.lower_bound,
         ratio=ratio,
         seconds=seconds,

@@ -1,0 +1,60 @@
+"""Times planning the networks of the onnx package: the solver alone, a whole plan, and the first plan of a process.
+
+python -m tools.bench_networks NAME
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from allocator.solvers import solve
+from engine import load_onnx, make_plan
+from engine.cli.models import light_model
+
+NETWORKS = (
+    *("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet", "squeezenet", "vgg19"),
+    "zfnet512",
+)
+REPEAT = 5
+
+
+def measure_network(name: str) -> dict[str, Any]:
+    """One network, in seconds; the least of some repetitions, but for the first plan."""
+    graph = load_onnx(light_model(name))
+    begin = time.perf_counter()
+    plan = make_plan(graph)
+    first = time.perf_counter() - begin
+    return {
+        "network": name,
+        "buffers": len(plan.problem),
+        "arena_bytes": plan.arena_bytes,
+        "strategy": plan.plan.strategy,
+        "status": str(plan.plan.status),
+        "first_s": first,
+        "plan_s": min(_seconds(lambda: make_plan(graph)) for _ in range(REPEAT)),
+        "solve_s": min(_seconds(lambda: solve(plan.problem)) for _ in range(REPEAT)),
+    }
+
+
+def measure_networks() -> list[Mapping[str, Any]]:
+    """Each in a process of its own."""
+    rows = []
+    for name in NETWORKS:
+        command = [sys.executable, "-m", "tools.bench_networks", name]
+        print(" ".join(command[2:]), flush=True)
+        rows.append(json.loads(subprocess.run(command, check=True, capture_output=True).stdout))
+    return rows
+
+
+def _seconds(work: Any) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_network(Path(sys.argv[1]).name)))

@@ -1,0 +1,87 @@
+"""Tables of docs/benchmarks.md, made from what was measured."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+def seconds(value: float) -> str:
+    """Three digits, no exponent."""
+    return f"{value:.2g}" if 0.0001 <= value < 99.5 else f"{value:.0f}" if value >= 99.5 else f"{value:.5f}"
+
+
+def _cell(row: Row) -> str:
+    if row.get("note") or not row.get("breadth"):
+        return "-" if "cannot take" in row.get("note", "") else row.get("note", "-") or "-"
+    proof = "*" if row["status"] == "optimal" else ""
+    return f"{row['arena_bytes'] / row['breadth']:.4f}{proof} / {seconds(row['seconds'])}"
+
+
+def strategies_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """A line a strategy, a column an instance."""
+    names = list(dict.fromkeys(row["instance"] for row in rows))
+    yield ["strategy", *names]
+    for strategy in dict.fromkeys(row["strategy"] for row in rows):
+        cells = {row["instance"]: _cell(row) for row in rows if row["strategy"] == strategy}
+        yield [strategy, *(cells.get(name, "-") for name in names)]
+
+
+def speed_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """What was to be reached, and what was."""
+    yield ["work", "target, s", "seconds", "arena / most bytes alive", "status"]
+    for row in rows:
+        if row.get("note"):
+            yield [row["work"], row["target"], row["note"], "-", "-"]
+        else:
+            ratio = f"{row['arena_bytes'] / row['breadth']:.4f}"
+            yield [row["work"], row["target"], seconds(row["seconds"]), ratio, row["status"]]
+
+
+def proofs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Best arena and bound, in bytes."""
+    yield ["instance", "most bytes alive", "proved lower bound", "arena", "above the bound", "seconds", "status"]
+    for row in rows:
+        gap = f"{row['arena_bytes'] / row['lower_bound'] - 1:.2%}"
+        numbers = (f"{row[key]:,}" for key in ("breadth", "lower_bound", "arena_bytes"))
+        yield [row["instance"], *numbers, gap, seconds(row["seconds"]), row["status"]]
+
+
+def networks_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Networks of the onnx package."""
+    yield ["network", "buffers", "arena, bytes", "strategy", "status", "solver, ms", "whole plan, ms", "first plan, ms"]
+    for row in rows:
+        times = (f"{1e3 * row[key]:.1f}" for key in ("solve_s", "plan_s", "first_s"))
+        yield [row["network"], str(row["buffers"]), f"{row['arena_bytes']:,}", row["strategy"], row["status"], *times]
+
+
+def startup_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Seconds of processes."""
+    yield ["instance", "strategy", "first use ever, s", "later, s"]
+    for row in rows:
+        yield [row["instance"], row["strategy"], f"{row.get('cold_s', 0):.2f}", f"{row.get('warm_s', 0):.2f}"]
+
+
+TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
+    "speed": speed_table,
+    "proofs": proofs_table,
+    "networks": networks_table,
+    "startup": startup_table,
+    "strategies": strategies_table,
+}
+
+
+def markdown(rows: Iterable[Sequence[str]]) -> str:
+    """A table."""
+    head, *body = (f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join((head, "|" + "---|" * (head.count("|") - 1), *body))
+
+
+def replaced(page: str, section: str, text: str) -> str:
+    """The page with other text between the two marks of a section."""
+    begin, end = f"<!-- {section} -->\n", f"\n<!-- end of {section} -->"
+    before, _, rest = page.partition(begin)
+    _, mark, after = rest.partition(end)
+    if not mark:
+        raise SystemExit(f"the page has no section {section!r}")
+    return f"{before}{begin}{text}{end}{after}"

@@ -1,0 +1,149 @@
+"""Measures everything that docs/benchmarks.md shows, and writes its tables anew. Takes about an hour.
+
+    python -m tools.write_benchmarks ../shared/instances [--only speed proofs] [-o docs/benchmarks.md]
+
+Each measurement is a process of its own (`tools/bench_solvers.py`), stopped after some minutes, with one thread. What
+was measured is kept in out/benchmarks.json: --only measures the sections that are named and takes the rest from there.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from allocator.io.files import write_whole
+from allocator.solvers import BEST, STRATEGIES
+from tools.bench_networks import measure_networks
+from tools.benchmark_tables import TABLES, Row, markdown, replaced
+
+PAGE, KEPT = Path("docs/benchmarks.md"), Path("out/benchmarks.json")
+MOST_SECONDS = 150
+"""Of a process, 120 for the solver and the rest for reading and compiling."""
+RANDOM = (10_000, 100_000, 1_000_000)
+TIGHT = "ABDEGHJ"
+NODES = 1_000_000
+"""For the exact search in the table of all strategies: the same plan on every machine."""
+
+
+def bench(*arguments: str) -> Sequence[Row]:
+    """The rows that bench_solvers finds, or one with a note where it takes too long."""
+    with TemporaryDirectory() as folder:
+        output = Path(folder) / "rows.json"
+        command = [sys.executable, "-m", "tools.bench_solvers", *arguments, "-o", str(output)]
+        print(" ".join(command[3:-2]), flush=True)
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=MOST_SECONDS, env=environment)
+        except subprocess.TimeoutExpired:
+            return [{"note": f"none in {MOST_SECONDS - 30} s"}]
+        except subprocess.CalledProcessError as error:
+            return [{"note": "failed: " + error.stderr.decode().strip().rpartition("\n")[2]}]
+        told = json.loads(output.read_text())
+    rows: list[Row] = told.get("rows") or told["startup"]
+    return rows
+
+
+def instances(folder: Path) -> Mapping[str, tuple[str, ...]]:
+    """Name of a column -> what selects the instance in bench_solvers."""
+    tight = {name: (str(folder / "minimalloc" / f"{name}.1048576.csv"),) for name in TIGHT}
+    large = {name: (str(folder / "large" / f"{name}.csv"),) for name in ("somas_resnet50", "G_1", "Y_1")}
+    return tight | large | {f"rand_{n // 1000}k": ("--random", str(n)) for n in RANDOM}
+
+
+def measure_strategies(folder: Path) -> Sequence[Row]:
+    """Every strategy on every instance."""
+    rows = []
+    for name, chosen in instances(folder).items():
+        for strategy in (BEST, *STRATEGIES):
+            options = ["--nodes", str(NODES)] if strategy == "exact" else []
+            found = bench(*chosen, "--strategy", strategy, *options)[0]
+            rows.append({**found, "instance": name, "strategy": strategy})
+    return rows
+
+
+def measure_speed(folder: Path) -> Sequence[Row]:
+    """What must be quick."""
+    of, rows = instances(folder), []
+    works = [
+        ("pushdown, 1,000,000 random buffers", (*of["rand_1000k"], "--strategy", "pushdown", "--repeat", "3"), "3"),
+        ("greedy_by_size, the same", (*of["rand_1000k"], "--strategy", "greedy_by_size", "--repeat", "3"), "10"),
+        ("pushdown, Y_1", (*of["Y_1"], "--strategy", "pushdown", "--repeat", "5"), "0.07"),
+        *((f"best, {n}", (*of[n], "--strategy", BEST, "--repeat", "3"), "1") for n in ("G_1", "somas_resnet50")),
+        ("best, Y_1", (*of["Y_1"], "--strategy", BEST), "10"),
+        *(
+            (
+                f"exact, {n} within 1,048,576 bytes",
+                (*of[n], "--strategy", "exact", "--capacity-from-name", "--timeout", "60s", "--repeat", "3"),
+                "1",
+            )
+            for n in TIGHT
+        ),
+    ]
+    for work, arguments, target in works:
+        rows.append({**bench(*arguments)[0], "work": work, "target": target})
+    return rows
+
+
+def measure_proofs(folder: Path) -> Sequence[Row]:
+    """The smallest arenas of the tight instances, as far as they are found and proved in a minute."""
+    of = instances(folder)
+    return [{**bench(*of[n], "--strategy", BEST, "--timeout", "60s")[0], "instance": n} for n in TIGHT]
+
+
+def measure_startup(folder: Path) -> Sequence[Row]:
+    """Whole processes: reading, planning, printing."""
+    of = instances(folder)
+    works = (("A", "pushdown"), ("D", BEST), ("G_1", "pushdown"), ("G_1", BEST), ("Y_1", "pushdown"))
+    return [
+        {**bench(*of[n], "--strategy", s, "--startup", "--repeat", "3")[0], "instance": n, "strategy": s}
+        for n, s in works
+    ]
+
+
+MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
+    "speed": measure_speed,
+    "proofs": measure_proofs,
+    "networks": lambda _: measure_networks(),
+    "startup": measure_startup,
+    "strategies": measure_strategies,
+}
+
+
+def machine() -> str:
+    """What it was measured on, and when."""
+    cpu = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    model = next((line.partition(": ")[2] for line in cpu.splitlines() if line.startswith("model name")), "")
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))
+    what = f"{platform.machine()} {model}".strip()
+    return f"{date.today()}, {what}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}."
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures, keeps, writes."""
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="with minimalloc/ and large/")
+    parser.add_argument("--only", choices=tuple(MEASURES), nargs="*", default=tuple(MEASURES))
+    parser.add_argument("-o", "--output", type=Path, default=PAGE)
+    arguments = parser.parse_args(argv)
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    for section in arguments.only:
+        kept[section] = {"machine": machine(), "rows": MEASURES[section](arguments.folder)}
+        KEPT.parent.mkdir(exist_ok=True)
+        write_whole(KEPT, (json.dumps(kept, indent=1) + "\n").encode())
+    page = arguments.output.read_text()
+    for section, found in kept.items():
+        text = f"{found['machine']}\n\n{markdown(TABLES[section](found['rows']))}"
+        page = replaced(page, section, text)
+    write_whole(arguments.output, page.encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
