@@ -19,6 +19,8 @@ _PLAIN = 12
 _TRIAL = 100
 """Nodes for which it does."""
 _MANNERS = (pairs.BY_STRAIN, pairs.BY_HEIGHT, pairs.BY_REGRET)
+_WORK = 1_000_000
+"""Pairs times nodes between two looks at the clock."""
 _HALVINGS = 5
 """Of the way from the goal to the best arena: how near to that capacities are probed."""
 _FIRST = 1_000
@@ -130,7 +132,7 @@ class Pairwise:
         is_small = count <= _PLAIN
         (pairs.prepare if is_small else compiled(pairs.prepare))(s, capacity)
         outcome = pairs.OUT_OF_NODES
-        for portion in _portions(_TRIAL if is_small else 0, nodes, budget):
+        for portion in _portions(_TRIAL if is_small else 1 + _WORK // s.pairs.shape[1], nodes, budget):
             explore = pairs.explore if is_small else compiled(pairs.explore)
             before = int(s.cursor[pairs.NODES])
             outcome = explore(s, manner, portion)
@@ -144,10 +146,9 @@ class Pairwise:
         return outcome
 
 
-def _portions(trial: int, nodes: int, budget: Budget) -> Iterator[int]:
-    """Slices of a number of nodes, the first one of at most `trial` nodes if that is not 0."""
-    while nodes > 0 and (portion := budget.portion(min(nodes, trial or nodes))):
-        trial = 0
+def _portions(most: int, nodes: int, budget: Budget) -> Iterator[int]:
+    """Slices of a number of nodes, of at most so many each."""
+    while nodes > 0 and (portion := budget.portion(min(nodes, most))):
         nodes -= portion
         yield portion
 
