@@ -5,7 +5,7 @@
 Seconds are the least of --repeat runs of the solver alone, compiled before ("best": with judge and bound). Without
 --strategy all are run, but for those that would be too slow. Random instances: sizes 1 to 4096 bytes, about 100 buffers
 alive at once. --startup times whole processes instead, from their start to the plan on the screen: with an empty
-folder of bytecode and compiled kernels (cold) and with a full one (warm, the least of --repeat).
+folder of compiled kernels (cold) and with a full one (warm, the least of --repeat).
 """
 
 import json
@@ -151,7 +151,7 @@ def startup(name: str, instance: Instance, strategy: str, arguments: Namespace) 
         command = [sys.executable, "-c", _COMMAND, "solve", str(file), "--strategy", strategy]
         command += ["--timeout", str(arguments.seconds)] if "seconds" in arguments else []
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-        environment |= {"NUMBA_CACHE_DIR": f"{folder}/compiled", "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
+        environment |= {"NUMBA_CACHE_DIR": f"{folder}/compiled"}
         runs = [
             _timed(lambda: subprocess.run(command, env=environment, check=True, capture_output=True))[1]
             for _ in range(1 + arguments.repeat)
