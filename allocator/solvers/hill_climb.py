@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 from allocator.kernels.climb import MODULUS, NOBODY, advance
 from allocator.kernels.numbers import Numbers
 from allocator.problem import FREE, NO_CAPACITY, Column, Problem, column
-from allocator.solvers.base import Answer, Task, Traits
+from allocator.solvers.base import Answer, Task, Traits, arena_bytes
 from allocator.solvers.budget import Budget
 from allocator.solvers.greedy_by_breadth import by_breadth
 from allocator.solvers.greedy_by_size import by_size
@@ -50,16 +50,28 @@ class HillClimb:
 
     def solve(self, problem: Problem, task: Task) -> Answer:
         """Offsets, and no bound."""
-        nodes = min(self.by_chunk * len(problem), self.pairs // (1 + count_meetings(problem)))
-        pinned_end = (problem.pinned + problem.size)[(problem.pinned != FREE) & (problem.size > 0)].max(initial=0)
-        placer, budget = Placer.of(problem), Budget.of(task, max(nodes, _GREEDY))
-        climb = _Climb(placer, max(task.goal, int(pinned_end)), budget, np.random.default_rng(task.seed))
-        for order in _starts(placer):
+        climb = self._climb(problem, task)
+        for order in _starts(climb.placer):
             climb.start(order)
             if climb.is_over:
                 break
         climb.go_on()
-        return Answer(placer.offsets(climb.offset))
+        return Answer(climb.placer.offsets(climb.offset))
+
+    def improve(self, problem: Problem, offset: Column, task: Task) -> Answer:
+        """Climbs from a plan that is already there, placed anew from below: never a larger arena."""
+        climb = self._climb(problem, task)
+        ids = climb.placer.ids
+        climb.start(ids[np.lexsort((ids, offset[ids]))])
+        climb.go_on()
+        is_better = climb.arena < arena_bytes(problem, offset)
+        return Answer(climb.placer.offsets(climb.offset) if is_better else offset)
+
+    def _climb(self, problem: Problem, task: Task) -> "_Climb":
+        nodes = min(self.by_chunk * len(problem), self.pairs // (1 + count_meetings(problem)))
+        pinned_end = (problem.pinned + problem.size)[(problem.pinned != FREE) & (problem.size > 0)].max(initial=0)
+        budget = Budget.of(task, max(nodes, _GREEDY))
+        return _Climb(Placer.of(problem), max(task.goal, int(pinned_end)), budget, np.random.default_rng(task.seed))
 
 
 def _starts(placer: Placer) -> Iterator[Column]:

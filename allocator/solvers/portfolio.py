@@ -19,6 +19,8 @@ from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 _CHEAP: tuple[Solver, ...] = (PUSHDOWN, STRIP_PACKING_BESTFIT, GREEDY_BY_SIZE, GREEDY_BY_BREADTH)
 _MOST_MEETINGS = 4_000_000
 """Pairs of chunks, beyond which a table of them takes too long."""
+_FEW_ORDERS = 20
+"""Orders that hill climbing tries where the task has no limits; the first one gains most."""
 
 
 @frozen(eq=False)
@@ -46,7 +48,8 @@ class Portfolio:
         if _fits(problem, EXACT) and count_meetings(problem) <= _MOST_MEETINGS:
             found, maker = EXACT.improve(problem, best.offset, rest), EXACT.name
         elif _fits(problem, HILL_CLIMB):
-            found, maker = HILL_CLIMB.solve(problem, evolve(rest, nodes=task.nodes)), HILL_CLIMB.name
+            climb = evolve(rest, nodes=_FEW_ORDERS if is_free else task.nodes)
+            found, maker = HILL_CLIMB.improve(problem, best.offset, climb), HILL_CLIMB.name
         else:
             return best
         if arena_bytes(problem, found.offset) < arena:
