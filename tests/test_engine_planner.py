@@ -121,3 +121,18 @@ def test_nodes_that_are_none_are_refused(wrong: Any) -> None:
 def test_durations_are_read() -> None:
     read = {text: parse_seconds(text) for text in ("500ms", "10s", " 2 m ", "1h", "0", "1.5", 3)}
     assert list(read.values()) == [0.5, 10, 120, 3600, 0, 1.5, 3]
+
+
+def test_a_part_of_which_reductions_leave_nothing_needs_no_search() -> None:
+    """Each of its chunks finds a place in any plan of 260 bytes, chains of overwrites among them."""
+    chunks = [
+        *((0, 2, 64), (1, 32, 1), (3, 9, 64), (4, 5, 64), (5, 7, 64), (6, 17, 1), (7, 8, 64), (8, 29, 1)),
+        *((14, 17, 64), (15, 22, 64), (16, 18, 1), (17, 19, 1), (18, 32, 1), (19, 23, 64), (21, 22, 1), (22, 25, 1)),
+        *((23, 24, 64), (24, 26, 1), (26, 27, 64), (27, 32, 64), (28, 30, 1), (29, 30, 1), (30, 31, 64)),
+    ]
+    src, dest = [1, 5, 7, 10, 11, 12, 14, 15, 17, 20, 21], [0, 4, 2, 8, 10, 11, 9, 13, 15, 7, 20]
+    begin, end, alignment = zip(*chunks, strict=True)
+    size = [8 if i == 16 else 4 for i in range(len(chunks))]
+    problem = Problem(begin, end, size, alignment, [FREE] * len(chunks), src, dest, [0] * len(src))
+    plan = solve(problem, "exact")
+    assert (plan.arena_bytes, plan.status) == (260, Status.OPTIMAL)

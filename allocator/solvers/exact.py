@@ -72,7 +72,7 @@ class _Search:
         core, core_start = reduction.core, start[reduction.kept]
         descent = (
             Descent(core, core_start, task.seed)
-            if core.is_solid.all() and len(core) > _FEW
+            if core.is_solid.all() and not 0 < len(core) <= _FEW
             else Pairwise.of(problem, core, core_start, task.seed)
         )
         return cls(reduction, descent, start, int((start + part.size).max()))
