@@ -19,6 +19,8 @@ _PLAIN = 12
 _TRIAL = 100
 """Nodes for which it does."""
 _MANNERS = (pairs.BY_STRAIN, pairs.BY_HEIGHT, pairs.BY_REGRET)
+_PRICE = 10
+"""Nodes of a budget that one node costs: it takes some ten times as long as one of a search of rectangles."""
 _WORK = 1_000_000
 """Pairs times nodes between two looks at the clock."""
 _HALVINGS = 5
@@ -139,7 +141,7 @@ class Pairwise:
             while outcome == pairs.OUT_OF_ROOM:
                 s = self._search = s._replace(trail=np.concatenate((s.trail, np.zeros_like(s.trail))))
                 outcome = explore(s, manner, before + portion - int(s.cursor[pairs.NODES]))
-            budget.nodes -= int(s.cursor[pairs.NODES]) - before
+            budget.nodes -= _PRICE * (int(s.cursor[pairs.NODES]) - before)
             if outcome != pairs.OUT_OF_NODES:
                 break
             is_small = False
@@ -148,7 +150,8 @@ class Pairwise:
 
 def _portions(most: int, nodes: int, budget: Budget) -> Iterator[int]:
     """Slices of a number of nodes, of at most so many each."""
-    while nodes > 0 and (portion := budget.portion(min(nodes, most))):
+    while nodes > 0 and (paid := budget.portion(_PRICE * min(nodes, most))):
+        portion = -(-paid // _PRICE)
         nodes -= portion
         yield portion
 
