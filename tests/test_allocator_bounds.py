@@ -66,6 +66,12 @@ def test_what_is_aligned_less_fills_cells_of_its_own() -> None:
     assert lower_bound(problem) == minimal_peak(problem) == 27
 
 
+def test_a_small_crowd_is_stacked_in_all_orders() -> None:
+    """14 bytes are alive. Of the 5 bytes between chunks 0 and 1 either of the others takes 4, so one byte is lost."""
+    small = free([0] * 4, [1] * 4, [3, 3, 4, 4], [8, 8, 1, 1])
+    assert lower_bound(small) == minimal_peak(small) == 8 + 3 + 4
+
+
 def test_overwriters_that_begin_elsewhere_waste_bytes() -> None:
     """12 bytes are alive in tick 2. Chunk 1 begins 2 bytes behind an edge of 8, and ends 2 below one."""
     problem = Problem([0, 1, 2], [2, 4, 4], [8, 4, 8], [8, 1, 8], [FREE] * 3, [1], [0], [2])

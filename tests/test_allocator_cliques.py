@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allocator import cliques
-from allocator.cliques import heavy_clique
+from allocator.cliques import heavy_cliques
 from allocator.problem import Column, Conflicts, column
 
 
@@ -36,29 +36,31 @@ def graphs(draw: st.DrawFn, most: int = 8) -> Weighted:
     return Weighted(column(weight), tuple(p for k, p in enumerate(every) if mask >> k & 1))
 
 
-@given(graphs())
-def test_the_heaviest_clique_is_found(graph: Weighted) -> None:
-    found = heavy_clique(graph.conflicts(), graph.weight)
-    assert graph.is_clique(tuple(found.tolist()))
-    assert graph.weight[found].sum() == graph.heaviest()
-    assert graph.weight[found].all()
+@given(graphs(), st.integers(1, 4))
+def test_the_heaviest_clique_comes_first(graph: Weighted, most: int) -> None:
+    found = heavy_cliques(graph.conflicts(), graph.weight, most)
+    weights = [int(graph.weight[c].sum()) for c in found]
+    assert max(weights, default=0) == graph.heaviest()
+    assert weights == sorted(weights, reverse=True)
+    assert len({tuple(c.tolist()) for c in found}) == len(found) <= most
+    assert all(graph.is_clique(tuple(c.tolist())) and graph.weight[c].all() for c in found)
 
 
 @given(graphs(), st.data())
-def test_on_parts_and_with_few_steps_what_is_found_is_a_clique(graph: Weighted, data: st.DataObject) -> None:
+def test_on_parts_and_with_few_steps_what_is_found_are_cliques(graph: Weighted, data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cliques, "_MOST_CHUNKS", data.draw(st.integers(1, 4)))
         patch.setattr(cliques, "_STEPS", data.draw(st.integers(0, 10)))
         patch.setattr(cliques, "_STARTS", data.draw(st.integers(0, 2)))
-        found = heavy_clique(graph.conflicts(), graph.weight)
-    assert graph.is_clique(tuple(found.tolist()))
-    assert graph.weight[found].sum() <= graph.heaviest()
+        found = heavy_cliques(graph.conflicts(), graph.weight)
+    assert all(graph.is_clique(tuple(c.tolist())) for c in found)
+    assert all(graph.weight[c].sum() <= graph.heaviest() for c in found)
 
 
 def test_what_is_heavy_alone_leads_astray() -> None:
     """Chunks 0, 1 and 2 conflict: 12 bytes. Each conflicts with one of 5 bytes too, which comes first: 9 bytes."""
     graph = Weighted(column([4, 4, 4, 5, 5, 5]), ((0, 1), (0, 2), (1, 2), (0, 3), (1, 4), (2, 5)))
-    assert heavy_clique(graph.conflicts(), graph.weight).tolist() == [0, 1, 2]
+    assert [c.tolist() for c in heavy_cliques(graph.conflicts(), graph.weight)] == [[0, 1, 2]]
 
 
 def test_a_clique_among_thousands_of_chunks() -> None:
@@ -69,8 +71,9 @@ def test_a_clique_among_thousands_of_chunks() -> None:
     low, high = np.minimum(np.append(one, a), np.append(other, b)), np.maximum(np.append(one, a), np.append(other, b))
     pairs = np.unique(np.stack((low, high), axis=1)[low < high], axis=0)
     weight = np.ones(6_000, np.int64)
-    assert heavy_clique(Conflicts(pairs[:, 0], pairs[:, 1]), weight).tolist() == sorted(hidden.tolist())
+    found = heavy_cliques(Conflicts(pairs[:, 0], pairs[:, 1]), weight)
+    assert [c.tolist() for c in found] == [sorted(hidden.tolist())]
 
 
 def test_without_weight_there_is_no_clique() -> None:
-    assert len(heavy_clique(Conflicts([0], [1]), column([0, 0]))) == 0
+    assert heavy_cliques(Conflicts([0], [1]), column([0, 0])) == []

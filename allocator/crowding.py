@@ -1,0 +1,77 @@
+"""Which crowds of a problem are worth a look, and the most that one of them needs."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from allocator.breadths import Breadths, breadths_of, first_tick
+from allocator.cells import bytes_in_cells
+from allocator.cliques import heavy_cliques
+from allocator.crowds import Crowd, everybody
+from allocator.freedom import Freedom
+from allocator.problem import FREE, Column, Conflicts, Problem
+from allocator.slots import bytes_in_slots
+from allocator.stacks import bytes_in_stacks
+
+_MOST_TICKS = 16
+"""Ticks that are looked at for what is alive in them, and pinned chunks for what lives with them."""
+_MOST_CLIQUES = 8
+"""Cliques that are looked at for their bytes, and for the room that they may need."""
+
+
+def bytes_of_crowds(problem: Problem, proved: int) -> int:
+    """The most that a crowd needs, of those that are looked at; or `proved`, a lower bound that is known already."""
+    whole = everybody(problem)
+    room = _room(whole)
+    has_pins = bool(((whole.pinned != FREE) & (whole.size > 0)).any())
+    if problem.conflicts is not None:
+        crowds = _cliques(whole, room, problem.conflicts)
+    else:
+        crowds = _alive(problem, whole, room, proved) if has_pins or (room != whole.size).any() else iter(())
+    freedom = Freedom(problem, whole)
+    for crowd in map(freedom.narrowed, crowds):
+        proved = max(bytes_in_cells(crowd, proved), bytes_in_slots(crowd, freedom))
+        proved = max(proved, bytes_in_stacks(crowd, freedom, proved))
+    return proved
+
+
+def _room(whole: Crowd) -> Column:
+    """Bytes that a chunk may cost a crowd: those of its root, up to where another chunk like it can begin."""
+    root_size = whole.size + whole.tail + np.where(whole.pinned == FREE, whole.shift, 0)
+    alignment = np.maximum(whole.alignment, 1)
+    return np.where(whole.size > 0, -(-root_size // alignment) * alignment, 0)
+
+
+def _cliques(whole: Crowd, room: Column, conflicts: Conflicts) -> Iterator[Crowd]:
+    """Heavy cliques, and those that may need most room."""
+    found = heavy_cliques(conflicts, whole.size, _MOST_CLIQUES)
+    if (room != whole.size).any():
+        found += heavy_cliques(conflicts, room, _MOST_CLIQUES)
+    yield from map(whole.some, {clique.tobytes(): clique for clique in found}.values())
+
+
+def _alive(problem: Problem, whole: Crowd, room: Column, proved: int) -> Iterator[Crowd]:
+    """What is alive in the ticks in which most room may be needed, in all and beside each of the highest pinned."""
+    first = first_tick(problem)
+    live = breadths_of(first, problem.end, room)
+    high = np.flatnonzero((whole.pinned != FREE) & (whole.size > 0) & (first < problem.end))
+    high = high[np.lexsort((problem.end[high], first[high], -(whole.pinned + whole.size)[high]))][:_MOST_TICKS]
+    ticks = np.concatenate((_fullest(live, proved), _fullest_of_each(live, first[high], problem.end[high])))
+    for tick in np.unique(ticks).tolist():
+        yield whole.some((first <= tick) & (tick < problem.end) & (whole.size > 0))
+
+
+def _fullest(live: Breadths, proved: int) -> Column:
+    """The ticks in which most room may be needed, if it is more than what is proved."""
+    most = live.value
+    if len(most) > _MOST_TICKS:
+        least = np.partition(most, -_MOST_TICKS)[-_MOST_TICKS]
+        proved = max(proved, int(least) - 1)
+    return live.tick[np.flatnonzero(most > proved)[:_MOST_TICKS]]
+
+
+def _fullest_of_each(live: Breadths, begin: Column, end: Column) -> Column:
+    """The tick in [begin, end) in which most room may be needed."""
+    first, behind = np.searchsorted(live.tick, begin).tolist(), np.searchsorted(live.tick, end).tolist()
+    found = [a + int(np.argmax(live.value[a:b])) for a, b in zip(first, behind, strict=True)]
+    return live.tick[np.array(found, np.int64)]

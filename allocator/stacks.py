@@ -1,0 +1,83 @@
+"""What a small crowd needs exactly: the best of all orders in which its chunks can lie on each other."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import numpy as np
+from attrs import frozen
+
+from allocator.crowds import Crowd
+from allocator.freedom import Freedom, Runs
+from allocator.problem import FREE, Column, column
+
+_MOST_CHUNKS = 12
+"""Free chunks of a crowd; of more there are too many sets."""
+
+
+@frozen(eq=False)
+class _Piece:
+    """A chunk whose offsets are `shift` above a multiple of `alignment`, and in runs [first[k], last[k]]."""
+
+    size: int
+    alignment: int
+    shift: int
+    tail: int
+    first: Column
+    last: Column
+
+    def top(self, floor: Column) -> Column:
+        """Its end, if it lies as low as it can upon each of many floors."""
+        at = floor + (self.shift - floor) % self.alignment
+        return column(np.maximum(at, self.first[np.searchsorted(self.last, at)]) + self.size)
+
+
+def bytes_in_stacks(crowd: Crowd, freedom: Freedom, proved: int) -> int:
+    """No arena that holds the free chunks of a crowd is smaller; 0 where a quick look shows that `proved` will do.
+
+    The lowest top of each set of chunks is that of the set without one of them, with that one upon it (Held and Karp
+    1962): to lie higher helps nobody. Where all chunks of a set have a long tail, it is added.
+    """
+    rows = np.flatnonzero(crowd.pinned == FREE).tolist()
+    if not 0 < len(rows) <= _MOST_CHUNKS:
+        return 0
+    pieces = [_piece(crowd, row, freedom.runs(int(crowd.ids[row]))) for row in rows]
+    if _quick_look(pieces) <= proved:
+        return 0
+    top = np.full(1 << len(pieces), 2**62)
+    top[0] = 0
+    for k, sets in _steps(len(pieces)):
+        top[sets] = np.minimum(top[sets], pieces[k].top(top[sets ^ (1 << k)]))
+    tails = {p.tail for p in pieces}
+    return max(int(top[sum(1 << k for k, p in enumerate(pieces) if p.tail >= tail)]) + tail for tail in tails)
+
+
+def _piece(crowd: Crowd, row: int, runs: Runs) -> _Piece:
+    size, alignment, shift, tail = (int(c[row]) for c in (crowd.size, crowd.alignment, crowd.shift, crowd.tail))
+    first, last = zip(*runs, strict=True)
+    return _Piece(size, alignment, shift, tail, np.array(first), np.array(last))
+
+
+@cache
+def _steps(count: int) -> tuple[tuple[int, Column], ...]:
+    """(k, sets with k in them), smaller sets first."""
+    sets = np.arange(1 << count)
+    has = [(sets >> k & 1).astype(bool) for k in range(count)]
+    sizes = np.sum(has, axis=0)
+    return tuple((k, np.flatnonzero(has[k] & (sizes == size))) for size in range(1, count + 1) for k in range(count))
+
+
+def _quick_look(pieces: Sequence[_Piece]) -> int:
+    """The smallest arena of some orders: never below that of the best."""
+    orders = (
+        sorted(pieces, key=lambda p: (-p.tail, p.first[0], -p.size % p.alignment, -p.alignment)),
+        sorted(pieces, key=lambda p: (p.last[0], -p.size, -p.size % p.alignment)),
+    )
+    return min(_arena(order) for order in orders)
+
+
+def _arena(order: Iterable[_Piece]) -> int:
+    top, arena = np.zeros(1, np.int64), 0
+    for piece in order:
+        top = piece.top(top)
+        arena = max(arena, int(top[0]) + piece.tail)
+    return arena

@@ -1,0 +1,42 @@
+"""Which totals some of a list of weights can have. A set of totals is a whole number: bit t stands for total t."""
+
+from collections import Counter
+from collections.abc import Iterable
+from math import gcd
+
+_MOST_WORK = 2**27
+"""Bits that may be shifted for one answer, some milliseconds; where that is too little, answers are loose."""
+
+
+def largest_sum(weights: Iterable[int], room: int) -> int:
+    """The largest total that is not above `room`; where that is too much work, a number between it and `room`."""
+    counts = Counter(w for w in weights if 0 < w <= room)
+    total = sum(w * k for w, k in counts.items())
+    if total <= room:
+        return total
+    step = gcd(*counts)
+    length = room // step
+    parts = [w // step * k for w, count in counts.items() for k in _powers(count)]
+    if length * len(parts) > _MOST_WORK:
+        return length * step
+    mask, sums = (1 << length + 1) - 1, 1
+    for part in parts:
+        sums |= sums << part & mask
+    return (sums.bit_length() - 1) * step
+
+
+def smallest_sum(weights: Iterable[int], least: int) -> int:
+    """The smallest total that is not below `least`, which all weights together reach; or a number between the two."""
+    known = [w for w in weights if w > 0]
+    total = sum(known)
+    return total - largest_sum(known, total - max(least, 0))  # what is left out, has to be left out
+
+
+def _powers(count: int) -> list[int]:
+    """1, 2, 4 ... and a rest: some of them have the total k, for each k up to `count` and for no larger one."""
+    found, size = [], 1
+    while size <= count:
+        found.append(size)
+        count -= size
+        size *= 2
+    return [*found, count] if count else found

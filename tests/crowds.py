@@ -1,0 +1,45 @@
+"""Crowds for tests, and what they need by trying all orders."""
+
+from itertools import permutations
+
+from hypothesis import strategies as st
+
+from allocator.crowds import Crowd
+from allocator.problem import FREE
+
+
+@st.composite
+def crowds(draw: st.DrawFn, most: int = 5) -> Crowd:
+    count = draw(st.integers(1, most))
+
+    def numbers(low: int, high: int) -> list[int]:
+        return draw(st.lists(st.integers(low, high), min_size=count, max_size=count))
+
+    shift = numbers(0, 6)
+    extra = numbers(0, 3)
+    return Crowd(
+        ids=range(count),
+        root=range(count),
+        size=numbers(1, 9),
+        alignment=draw(st.lists(st.sampled_from((1, 2, 3, 4, 8)), min_size=count, max_size=count)),
+        shift=shift,
+        head=[s + e for s, e in zip(shift, extra, strict=True)],
+        tail=numbers(0, 6),
+        pinned=[FREE] * count,
+    )
+
+
+def stacked(crowd: Crowd) -> int:
+    """The smallest arena: all orders are tried, each chunk as low as it can lie."""
+    rows = list(
+        zip(*(c.tolist() for c in (crowd.size, crowd.alignment, crowd.shift, crowd.head, crowd.tail)), strict=True)
+    )
+    best = []
+    for order in permutations(rows):
+        top = arena = 0
+        for size, alignment, shift, head, tail in order:
+            at = max(top, head)
+            top = at + (shift - at) % alignment + size
+            arena = max(arena, top + tail)
+        best.append(arena)
+    return min(best)
