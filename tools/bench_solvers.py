@@ -150,6 +150,7 @@ def startup(name: str, instance: Instance, strategy: str, arguments: Namespace) 
         formats.write(file, instance)
         command = [sys.executable, "-c", _COMMAND, "solve", str(file), "--strategy", strategy]
         command += ["--timeout", str(arguments.seconds)] if "seconds" in arguments else []
+        command += ["--nodes", str(arguments.nodes)] if "nodes" in arguments else []
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         environment |= {"NUMBA_CACHE_DIR": f"{folder}/compiled"}
         runs = [

@@ -102,11 +102,15 @@ def measure_proofs(folder: Path) -> Sequence[Row]:
 
 
 def measure_startup(folder: Path) -> Sequence[Row]:
-    """Whole processes: reading, planning, printing."""
+    """Whole processes: reading, planning with a short search, printing."""
     of = instances(folder)
     works = (("A", "pushdown"), ("D", BEST), ("G_1", "pushdown"), ("G_1", BEST), ("Y_1", "pushdown"))
     return [
-        {**bench(*of[n], "--strategy", s, "--startup", "--repeat", "3")[0], "instance": n, "strategy": s}
+        {
+            **bench(*of[n], "--strategy", s, "--startup", "--repeat", "3", "--nodes", "20000")[0],
+            "instance": n,
+            "strategy": s,
+        }
         for n, s in works
     ]
 
