@@ -1,10 +1,12 @@
 import numpy as np
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from allocator.bounds import lower_bound, naive_bytes, peak_tick, profile, refcount_peak
 from allocator.chunks import derive, to_problem
 from allocator.problem import FREE, Conflicts, Problem
 from allocator.steps import Overwrite, Program, Step, View
+from tests.problems import relabelled
 from tests.reference import live_bytes, minimal_peak
 from tests.strategies import problems, programs
 
@@ -25,6 +27,12 @@ def paper_example() -> Problem:
 @given(problems(max_chunks=6, max_size=5, horizon=4, alignments=(1, 2, 3, 8), pins=True, conflicts=True))
 def test_no_plan_is_below_the_bound(problem: Problem) -> None:
     assert lower_bound(problem) <= minimal_peak(problem)
+
+
+@given(problems(pins=True, conflicts=True), st.data())
+def test_the_numbers_of_chunks_do_not_matter_to_the_bound(problem: Problem, data: st.DataObject) -> None:
+    order = data.draw(st.permutations(range(len(problem))))
+    assert lower_bound(relabelled(problem, order)) == lower_bound(problem)
 
 
 @given(problems(alignments=(1,)))
