@@ -4,7 +4,7 @@ import numpy as np
 
 from allocator.breadths import breadths, breadths_of
 from allocator.chunks import derive
-from allocator.crowding import bytes_of_crowds
+from allocator.crowds.crowding import bytes_of_crowds
 from allocator.problem import FREE, Column, Problem
 from allocator.steps import Program
 

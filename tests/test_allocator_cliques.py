@@ -6,8 +6,8 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocator import cliques
-from allocator.cliques import heavy_cliques
+from allocator.crowds import cliques
+from allocator.crowds.cliques import heavy_cliques
 from allocator.problem import Column, Conflicts, column
 
 

@@ -15,11 +15,11 @@ from allocator.notches import Gaps, Pieces, arranged, gaps, pieces
 from allocator.problem import FREE, Problem, Status
 from allocator.solvers import solve
 from allocator.solvers.base import Task, arena_bytes
-from allocator.solvers.budget import Budget
-from allocator.solvers.descent import Descent
 from allocator.solvers.exact import EXACT
 from allocator.solvers.naive import NAIVE
-from allocator.solvers.pairwise import Pairwise
+from allocator.solvers.search.budget import Budget
+from allocator.solvers.search.descent import Descent
+from allocator.solvers.search.pairwise import Pairwise
 from tests.exact_model import optimum
 from tests.problems import Kind
 from tests.reference import is_right, minimal_peak

@@ -7,13 +7,13 @@ from allocator.bounds import profile
 from allocator.chains import chains
 from allocator.problem import FREE, Conflicts, Problem
 from allocator.solvers.base import Task
-from allocator.solvers.covers import Covers
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH, by_breadth
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE, by_size
 from allocator.solvers.greedy_in_order import GREEDY_IN_ORDER, in_order
-from allocator.solvers.neighbours import Neighbours
-from allocator.solvers.placement import MOST_PAIRS, Placer, place_in_order, suitable_search
-from allocator.solvers.sweep import Sweep
+from allocator.solvers.placing.covers import Covers
+from allocator.solvers.placing.neighbours import Neighbours
+from allocator.solvers.placing.placement import MOST_PAIRS, Placer, place_in_order, suitable_search
+from allocator.solvers.placing.sweep import Sweep
 from tests.strategies import problems
 from tests.test_allocator_bounds import paper_example
 

@@ -11,7 +11,7 @@ from allocator.solvers.base import Answer, Task, arena_bytes
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
 from allocator.solvers.hill_climb import HILL_CLIMB
-from allocator.solvers.runner import Runner
+from allocator.solvers.placing.runner import Runner
 from tests.problems import relabelled
 from tests.reference import is_right
 from tests.strategies import problems

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from allocator.chains import chains
 from allocator.kernels.freelist import NOBODY
 from allocator.problem import FREE, Problem
-from allocator.solvers import solve, timeline
+from allocator.solvers import solve
 from allocator.solvers.base import Task, align_up
+from allocator.solvers.placing import timeline
 from allocator.solvers.pushdown import PUSHDOWN
 from tests.memory_model import MemoryModel
 from tests.reshuffle import megengine_problem

@@ -14,10 +14,11 @@ from allocator.check_objects import check_objects
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import FREE, Column, Conflicts, Problem
 from allocator.shared_objects import SHARING, SharedObjects, assign
-from allocator.solvers import base, runner, solve
+from allocator.solvers import base, solve
+from allocator.solvers.placing import runner
+from allocator.solvers.placing.units import units
 from allocator.solvers.positional_maximums import objects_bound, positional_maximums
 from allocator.solvers.shared import NO_OBJECT, SharedObjectsSolver, Tenants, tenants
-from allocator.solvers.units import units
 from tests import objects_model as model
 from tests.problems import relabelled
 from tests.records import NETWORKS

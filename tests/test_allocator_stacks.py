@@ -3,10 +3,10 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.crowds import Crowd, everybody
-from allocator.freedom import Freedom
+from allocator.crowds.crowds import Crowd, everybody
+from allocator.crowds.freedom import Freedom
+from allocator.crowds.stacks import bytes_in_stacks
 from allocator.problem import FREE, Problem
-from allocator.stacks import bytes_in_stacks
 from tests.crowds import crowds, stacked
 from tests.reference import minimal_peak
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocator import subset_sum
-from allocator.subset_sum import largest_sum, smallest_sum
+from allocator.crowds import subset_sum
+from allocator.crowds.subset_sum import largest_sum, smallest_sum
 
 weights = st.lists(st.integers(0, 12), max_size=8)
 

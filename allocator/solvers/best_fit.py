@@ -6,8 +6,8 @@ from attrs import frozen
 from allocator.kernels.freelist import WIDTH, place_best_fit
 from allocator.problem import Problem
 from allocator.solvers.base import Answer, Task, Traits
-from allocator.solvers.runner import Runner
-from allocator.solvers.timeline import timeline
+from allocator.solvers.placing.runner import Runner
+from allocator.solvers.placing.timeline import timeline
 
 UNLOADED = 10_000
 """Chunks, below which the plain kernel takes 0.2 seconds at most: less than loading numba."""

@@ -9,10 +9,10 @@ from allocator.notches import arranged
 from allocator.problem import Column, Problem
 from allocator.reductions import Reduction, reduce
 from allocator.solvers.base import Answer, Task, Traits, without_empty
-from allocator.solvers.budget import Budget
-from allocator.solvers.descent import Descent
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
-from allocator.solvers.pairwise import Pairwise
+from allocator.solvers.search.budget import Budget
+from allocator.solvers.search.descent import Descent
+from allocator.solvers.search.pairwise import Pairwise
 
 _FEW = 64
 """Bodies up to which rectangles too are searched pair by pair: proofs are much shorter, nodes dearer."""

@@ -6,9 +6,9 @@ from allocator.breadths import breadths
 from allocator.chains import chains
 from allocator.problem import Column, Problem
 from allocator.solvers.base import Answer, Task, Traits
-from allocator.solvers.placement import place_in_order, roots
-from allocator.solvers.ranking import lives, ranked
-from allocator.solvers.visits import first_visits
+from allocator.solvers.placing.placement import place_in_order, roots
+from allocator.solvers.placing.ranking import lives, ranked
+from allocator.solvers.placing.visits import first_visits
 
 
 @frozen(eq=False)

@@ -4,8 +4,8 @@ from attrs import frozen
 
 from allocator.problem import Column, Problem
 from allocator.solvers.base import Answer, Task, Traits
-from allocator.solvers.placement import place_in_order, roots
-from allocator.solvers.ranking import ranked
+from allocator.solvers.placing.placement import place_in_order, roots
+from allocator.solvers.placing.ranking import ranked
 
 
 @frozen(eq=False)

@@ -6,7 +6,7 @@ from attrs import frozen
 from allocator.chains import chains
 from allocator.problem import FREE, Problem
 from allocator.solvers.base import Answer, Task, Traits, align_up, without_empty
-from allocator.solvers.placement import roots
+from allocator.solvers.placing.placement import roots
 
 
 @frozen(eq=False)

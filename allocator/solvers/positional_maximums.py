@@ -4,9 +4,9 @@ import numpy as np
 
 from allocator.kernels.positional_maximums import find_maximums
 from allocator.problem import Column, column
-from allocator.solvers.runner import Runner
+from allocator.solvers.placing.runner import Runner
+from allocator.solvers.placing.units import Units
 from allocator.solvers.shared import Tenants
-from allocator.solvers.units import Units
 
 
 def positional_maximums(found: Units) -> Column:

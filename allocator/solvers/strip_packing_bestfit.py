@@ -6,8 +6,8 @@ from attrs import frozen
 from allocator.kernels.strip_packing import pack_strip
 from allocator.problem import Column, Problem
 from allocator.solvers.base import Answer, Task, Traits
-from allocator.solvers.runner import Runner
-from allocator.solvers.units import Units, units
+from allocator.solvers.placing.runner import Runner
+from allocator.solvers.placing.units import Units, units
 
 UNLOADED = 4_000
 """Chunks, below which the plain kernel takes 0.2 seconds at most: less than loading numba."""

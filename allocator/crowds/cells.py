@@ -6,7 +6,7 @@ from math import gcd
 import numpy as np
 from attrs import frozen
 
-from allocator.crowds import Crowd
+from allocator.crowds.crowds import Crowd
 from allocator.problem import FREE, Column
 
 _MOST_CELLS = 12

@@ -11,7 +11,7 @@ from allocator.kernels import skyline
 from allocator.kernels.skyline import BASE, Search
 from allocator.problem import FREE, Column
 from allocator.solvers.base import align_up
-from allocator.solvers.budget import Budget
+from allocator.solvers.search.budget import Budget
 
 _PLAIN = 12
 """Bodies up to which the plain kernel may be sooner done than the compiled one is loaded."""

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from allocator.cells import cells
-from allocator.crowds import Crowd
-from allocator.freedom import Freedom
+from allocator.crowds.cells import cells
+from allocator.crowds.crowds import Crowd
+from allocator.crowds.freedom import Freedom
+from allocator.crowds.subset_sum import largest_sum, smallest_sum
 from allocator.problem import FREE
-from allocator.subset_sum import largest_sum, smallest_sum
 
 Slot = tuple[int, int]
 Mask = npt.NDArray[np.bool_]

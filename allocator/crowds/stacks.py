@@ -6,8 +6,8 @@ from functools import cache
 import numpy as np
 from attrs import frozen
 
-from allocator.crowds import Crowd
-from allocator.freedom import Freedom, Runs
+from allocator.crowds.crowds import Crowd
+from allocator.crowds.freedom import Freedom, Runs
 from allocator.problem import FREE, Column, column
 
 _MOST_CHUNKS = 12

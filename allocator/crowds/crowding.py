@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from allocator.breadths import Breadths, breadths_of, first_tick
-from allocator.cells import bytes_in_cells
-from allocator.cliques import heavy_cliques
-from allocator.crowds import Crowd, everybody
-from allocator.freedom import Freedom
+from allocator.crowds.cells import bytes_in_cells
+from allocator.crowds.cliques import heavy_cliques
+from allocator.crowds.crowds import Crowd, everybody
+from allocator.crowds.freedom import Freedom
+from allocator.crowds.slots import bytes_in_slots
+from allocator.crowds.stacks import bytes_in_stacks
 from allocator.problem import FREE, Column, Conflicts, Problem
-from allocator.slots import bytes_in_slots
-from allocator.stacks import bytes_in_stacks
 
 _MOST_TICKS = 16
 """Ticks that are looked at for what is alive in them, and pinned chunks for what lives with them."""

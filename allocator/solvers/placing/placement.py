@@ -14,11 +14,11 @@ from allocator.chains import Chains, chains
 from allocator.kernels.numbers import Numbers
 from allocator.problem import NO_CAPACITY, Column, Problem, column
 from allocator.solvers.base import without_empty
-from allocator.solvers.covers import Covers
-from allocator.solvers.meetings import count_meetings
-from allocator.solvers.neighbours import Neighbours
-from allocator.solvers.runner import SMALL, Runner
-from allocator.solvers.sweep import Sweep
+from allocator.solvers.placing.covers import Covers
+from allocator.solvers.placing.meetings import count_meetings
+from allocator.solvers.placing.neighbours import Neighbours
+from allocator.solvers.placing.runner import SMALL, Runner
+from allocator.solvers.placing.sweep import Sweep
 
 MOST_PAIRS = 4_000_000
 """Of chunks that meet: more are not written down (they take some 50 bytes each), but found anew in each order."""

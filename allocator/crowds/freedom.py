@@ -3,7 +3,7 @@
 import numpy as np
 from attrs import define, evolve, field
 
-from allocator.crowds import Crowd
+from allocator.crowds.crowds import Crowd
 from allocator.problem import FREE, Column, Conflicts, Problem, column
 
 NO_END = 2**62

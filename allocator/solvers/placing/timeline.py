@@ -7,7 +7,7 @@ from allocator.chains import Chains, chains
 from allocator.kernels.freelist import NOBODY
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem, column
-from allocator.solvers.marks import chain_marks
+from allocator.solvers.placing.marks import chain_marks
 
 
 @frozen(eq=False)

@@ -4,7 +4,7 @@ import numpy as np
 
 from allocator.chains import Chains, chains
 from allocator.problem import Column, Problem
-from allocator.solvers.marks import chain_marks
+from allocator.solvers.placing.marks import chain_marks
 
 
 def ranked(problem: Problem, ids: Column, *keys: Column) -> Column:

@@ -11,8 +11,8 @@ from allocator.kernels import pairs
 from allocator.kernels.pairs import Search
 from allocator.notches import Gaps, Pieces, alike, gaps, pieces, without_mirrors
 from allocator.problem import FREE, Column, Problem
-from allocator.solvers.budget import Budget
-from allocator.solvers.descent import Descent
+from allocator.solvers.search.budget import Budget
+from allocator.solvers.search.descent import Descent
 
 _PLAIN = 12
 """Bodies up to which a search begins with the plain kernel, as it may be done before the compiled one is loaded."""
