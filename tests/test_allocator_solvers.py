@@ -171,9 +171,7 @@ def test_a_pinned_root_takes_its_overwriters_along() -> None:
 
 
 def test_an_unknown_strategy_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(
-        UnknownStrategyError, match="no strategy 'magic'; there are best, pushdown, best_fit"
-    ):
+    with pytest.raises(UnknownStrategyError, match="no strategy 'magic'; there are best, pushdown, best_fit"):
         solve(paper_example(), "magic")
 
 

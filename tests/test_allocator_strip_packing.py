@@ -60,7 +60,9 @@ def test_it_is_the_strategy_word_by_word(problem: Problem) -> None:
     begin, end, size, alignment = as_units(problem)
     expected = packed(begin, end, size, alignment)
     found = solve(problem, "strip_packing_bestfit").offset.tolist()
-    assert [o for o, s in zip(found, size, strict=True) if s] == [o for o, s in zip(expected, size, strict=True) if s]
+    kinds = list(zip(begin, end, size, alignment, strict=True))
+    places = [sorted((k, o) for k, o in zip(kinds, by, strict=True) if k[2]) for by in (found, expected)]
+    assert places[0] == places[1]  # units that are alike may change places
 
 
 @given(st.integers(0, 2**32), st.sampled_from((1, 16)))
