@@ -80,6 +80,12 @@ def test_a_small_crowd_is_stacked_in_all_orders() -> None:
     assert lower_bound(small) == minimal_peak(small) == 8 + 3 + 4
 
 
+def test_bytes_below_and_above_an_overwriter_are_too_few_for_another() -> None:
+    """Chunk 1 overwrites the byte in the middle of 5; chunk 2 has 3 bytes, and neither side has room for more than 2."""
+    problem = Problem([0, 3, 4], [4, 6, 6], [5, 1, 3], [1] * 3, [FREE] * 3, [1], [0], [2])
+    assert lower_bound(problem) == minimal_peak(problem) == 6
+
+
 def test_overwriters_that_begin_elsewhere_waste_bytes() -> None:
     """12 bytes are alive in tick 2. Chunk 1 begins 2 bytes behind an edge of 8, and ends 2 below one."""
     problem = Problem([0, 1, 2], [2, 4, 4], [8, 4, 8], [8, 1, 8], [FREE] * 3, [1], [0], [2])

@@ -31,7 +31,7 @@ def bytes_of_crowds(problem: Problem, proved: int) -> int:
     freedom = Freedom(problem, whole)
     for crowd in map(freedom.narrowed, crowds):
         proved = max(bytes_in_cells(crowd, proved), bytes_in_slots(crowd, freedom))
-        proved = max(proved, bytes_in_stacks(crowd, freedom, proved))
+        proved = bytes_in_stacks(crowd, freedom, proved)
     return proved
 
 

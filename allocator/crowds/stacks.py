@@ -12,6 +12,10 @@ from allocator.problem import FREE, Column, column
 
 _MOST_CHUNKS = 12
 """Free chunks of a crowd; of more there are too many sets."""
+_MOST_HALVES = 12
+"""Capacities that are tried for one crowd."""
+_NEVER = 2**61
+"""A top that no stack has."""
 
 
 @frozen(eq=False)
@@ -32,23 +36,40 @@ class _Piece:
 
 
 def bytes_in_stacks(crowd: Crowd, freedom: Freedom, proved: int) -> int:
-    """No arena that holds the free chunks of a crowd is smaller; 0 where a quick look shows that `proved` will do.
+    """No arena that holds the free chunks of a crowd is smaller, or none is smaller than `proved`, if that is more.
 
-    The lowest top of each set of chunks is that of the set without one of them, with that one upon it (Held and Karp
-    1962): to lie higher helps nobody. Where all chunks of a set have a long tail, it is added.
+    Where a quick look finds an order that needs no more, nothing is to be proved. Where there are tails, capacities
+    between what is known and what the quick look needs are tried.
     """
     rows = np.flatnonzero(crowd.pinned == FREE).tolist()
     if not 0 < len(rows) <= _MOST_CHUNKS:
-        return 0
+        return proved
     pieces = [_piece(crowd, row, freedom.runs(int(crowd.ids[row]))) for row in rows]
-    if _quick_look(pieces) <= proved:
-        return 0
-    top = np.full(1 << len(pieces), 2**62)
+    high = _quick_look(pieces)
+    if high <= proved:
+        return proved
+    low = max(_lowest_top(pieces, _NEVER) + min(p.tail for p in pieces), proved)
+    for _ in range(_MOST_HALVES if any(p.tail for p in pieces) else 0):
+        middle = (low + high) // 2
+        if low >= high or _lowest_top(pieces, middle) < _NEVER:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _lowest_top(pieces: Sequence[_Piece], capacity: int) -> int:
+    """The top of the lowest stack, if each chunk has its tail above it within the capacity; _NEVER if there is none.
+
+    The lowest top of each set of chunks is that of the set without one of them, with that one upon it (Held and Karp
+    1962): to lie higher helps nobody.
+    """
+    top = np.full(1 << len(pieces), _NEVER)
     top[0] = 0
     for k, sets in _steps(len(pieces)):
-        top[sets] = np.minimum(top[sets], pieces[k].top(top[sets ^ (1 << k)]))
-    tails = {p.tail for p in pieces}
-    return max(int(top[sum(1 << k for k, p in enumerate(pieces) if p.tail >= tail)]) + tail for tail in tails)
+        found = pieces[k].top(top[sets ^ (1 << k)])
+        top[sets] = np.minimum(top[sets], np.where(found <= capacity - pieces[k].tail, found, _NEVER))
+    return int(top[-1])
 
 
 def _piece(crowd: Crowd, row: int, runs: Runs) -> _Piece:
