@@ -81,7 +81,7 @@ def test_a_small_crowd_is_stacked_in_all_orders() -> None:
 
 
 def test_bytes_below_and_above_an_overwriter_are_too_few_for_another() -> None:
-    """Chunk 1 overwrites the byte in the middle of 5; chunk 2 has 3 bytes, and neither side has room for more than 2."""
+    """Chunk 1 overwrites the byte in the middle of 5; chunk 2 has 3 bytes, and either side has room for 2."""
     problem = Problem([0, 3, 4], [4, 6, 6], [5, 1, 3], [1] * 3, [FREE] * 3, [1], [0], [2])
     assert lower_bound(problem) == minimal_peak(problem) == 6
 

@@ -65,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except _FORESEEN as error:
         if sys.stderr is not None:
             print(f"arenaplan: error: {_text(error)}", file=sys.stderr)
+        _drop_unwritten()
         return next((code for kinds, code in _CODES if isinstance(error, kinds)), ERROR)
     return code
 
@@ -89,6 +90,16 @@ def _text(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         text = f"not enough memory; {text}".removesuffix("; ")
     return " ".join(text.split()) or type(error).__name__
+
+
+def _drop_unwritten() -> None:
+    """What stdout cannot take (a full disk) goes nowhere, so that the interpreter's last flush is quiet."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _close_stdout()
 
 
 def _close_stdout() -> int:
