@@ -21,12 +21,16 @@ def parse_bytes(text: int | str) -> int:
     return _positive(_whole(match[1], _FACTORS[match[2].lower()]), text)
 
 
+_ENDLESS = 1e18
+"""Seconds that nobody waits for."""
+
+
 def parse_seconds(duration: float | str) -> float:
     """Seconds meant by a number (infinity: no limit) or by a text such as "10s", "500ms", "2m", "1h". OptionError."""
     if isinstance(duration, (int, float)) and not isinstance(duration, bool):
-        if math.isnan(duration) or duration < 0:
+        if not duration >= 0:
             raise OptionError(f"{duration!r} is no number of seconds from 0 on")
-        return float(duration)
+        return math.inf if duration > _ENDLESS else float(duration)
     match = _DURATION.fullmatch(duration) if isinstance(duration, str) else None
     if match is None:
         raise OptionError(f"{str(duration)[:40]!r} is no duration; write for example 10s, 500ms or 2m")

@@ -3,7 +3,7 @@
 import numpy as np
 from attrs import define, field, frozen
 
-from allocator.bodies import Bodies, bodies, parts
+from allocator.bodies import Bodies, bodies, count_meetings, parts
 from allocator.chains import chains
 from allocator.notches import arranged
 from allocator.problem import Column, Problem
@@ -17,6 +17,9 @@ from allocator.solvers.search.pairwise import Pairwise
 _FEW = 64
 """Bodies up to which rectangles too are searched pair by pair: proofs are much shorter, nodes dearer."""
 
+MOST_MEETINGS = 4_000_000
+"""Pairs of chunks that meet, beyond which a table of them takes too long."""
+
 
 @frozen(eq=False)
 class Exact:
@@ -24,7 +27,8 @@ class Exact:
 
     For each part, capacities between the bound and the best arena known are probed, in many static orders round-robin,
     with limits of nodes that grow (Moffitt 2023, MiniMalloc, section 5); a probe that comes to an end without a plan is
-    a proof that there is none. Starts from greedy by size, and stops at any time with the best plan so far.
+    a proof that there is none. Starts from greedy by size, and stops at any time with the best plan so far: at once
+    where more chunks meet than a table can hold.
     """
 
     name: str = "exact"
@@ -37,6 +41,8 @@ class Exact:
 
     def improve(self, problem: Problem, offset: Column, task: Task) -> Answer:
         """The same, from a plan that is already there: never a larger arena."""
+        if count_meetings(problem) > MOST_MEETINGS:
+            return Answer(offset)
         budget, whole = Budget.of(task, self.nodes), bodies(problem)
         tops = offset[whole.root] + whole.size
         searches = [_Search.of(problem, p, offset, task) for p in parts(whole, np.flatnonzero(tops > task.goal))]

@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 from allocator.bodies import count_meetings
 from allocator.problem import Problem
 from allocator.solvers.base import NO_NODES, Answer, Solver, Task, Traits, arena_bytes, hindrance
-from allocator.solvers.exact import EXACT
+from allocator.solvers.exact import EXACT, MOST_MEETINGS
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
 from allocator.solvers.hill_climb import HILL_CLIMB
@@ -17,8 +17,6 @@ from allocator.solvers.pushdown import PUSHDOWN
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
 _CHEAP: tuple[Solver, ...] = (PUSHDOWN, STRIP_PACKING_BESTFIT, GREEDY_BY_SIZE, GREEDY_BY_BREADTH)
-_MOST_MEETINGS = 4_000_000
-"""Pairs of chunks, beyond which a table of them takes too long."""
 _FEW_ORDERS = 20
 """Orders that hill climbing tries where the task has no limits; the first one gains most."""
 
@@ -45,7 +43,7 @@ class Portfolio:
             return best
         is_free = task.nodes == NO_NODES and task.seconds == math.inf
         rest = evolve(task, seconds=until - time.monotonic(), nodes=self.nodes if is_free else task.nodes)
-        if _fits(problem, EXACT) and count_meetings(problem) <= _MOST_MEETINGS:
+        if _fits(problem, EXACT) and count_meetings(problem) <= MOST_MEETINGS:
             found, maker = EXACT.improve(problem, best.offset, rest), EXACT.name
         elif _fits(problem, HILL_CLIMB):
             climb = evolve(rest, nodes=_FEW_ORDERS if is_free else task.nodes)
