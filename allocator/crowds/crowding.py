@@ -29,8 +29,10 @@ def bytes_of_crowds(problem: Problem, proved: int) -> int:
     else:
         crowds = _alive(problem, whole, room, proved) if has_pins or (room != whole.size).any() else iter(())
     freedom = Freedom(problem, whole)
-    for crowd in map(freedom.narrowed, crowds):
+    narrowed = [freedom.narrowed(crowd) for crowd in crowds]
+    for crowd in narrowed:
         proved = max(bytes_in_cells(crowd, proved), bytes_in_slots(crowd, freedom))
+    for crowd in narrowed:  # what takes longest comes last: the more is proved, the sooner it is done
         proved = bytes_in_stacks(crowd, freedom, proved)
     return proved
 
@@ -53,21 +55,21 @@ def _cliques(whole: Crowd, room: Column, conflicts: Conflicts) -> Iterator[Crowd
 def _alive(problem: Problem, whole: Crowd, room: Column, proved: int) -> Iterator[Crowd]:
     """What is alive in the ticks in which most room may be needed, in all and beside each of the highest pinned."""
     first = first_tick(problem)
-    live = breadths_of(first, problem.end, room)
-    high = np.flatnonzero((whole.pinned != FREE) & (whole.size > 0) & (first < problem.end))
-    high = high[np.lexsort((problem.end[high], first[high], -(whole.pinned + whole.size)[high]))][:_MOST_TICKS]
-    ticks = np.concatenate((_fullest(live, proved), _fullest_of_each(live, first[high], problem.end[high])))
-    for tick in np.unique(ticks).tolist():
-        yield whole.some((first <= tick) & (tick < problem.end) & (whole.size > 0))
+    lives = np.flatnonzero((whole.size > 0) & (first < problem.end))
+    begin, end, top = first[lives], problem.end[lives], (whole.pinned + whole.size)[lives]
+    live = breadths_of(begin, end, room[lives])
+    high = np.flatnonzero(whole.pinned[lives] != FREE)
+    high = high[np.lexsort((end[high], begin[high], -top[high]))][:_MOST_TICKS]
+    ticks = np.union1d(_fullest(live, begin, end, proved), _fullest_of_each(live, begin[high], end[high]))
+    found = [lives[(begin <= tick) & (tick < end)] for tick in ticks.tolist()]
+    yield from map(whole.some, {ids.tobytes(): ids for ids in found}.values())
 
 
-def _fullest(live: Breadths, proved: int) -> Column:
-    """The ticks in which most room may be needed, if it is more than what is proved."""
-    most = live.value
-    if len(most) > _MOST_TICKS:
-        least = np.partition(most, -_MOST_TICKS)[-_MOST_TICKS]
-        proved = max(proved, int(least) - 1)
-    return live.tick[np.flatnonzero(most > proved)[:_MOST_TICKS]]
+def _fullest(live: Breadths, begin: Column, end: Column, proved: int) -> Column:
+    """The ticks in which most room may be needed, if it is more than what is proved: after beginnings, before ends."""
+    rows = np.flatnonzero(live.value > proved)
+    rows = rows[np.isin(live.tick[rows], begin) & np.isin(live.tick[rows + 1], end)]
+    return live.tick[rows[np.argsort(-live.value[rows], kind="stable")][:_MOST_TICKS]]
 
 
 def _fullest_of_each(live: Breadths, begin: Column, end: Column) -> Column:

@@ -1,17 +1,32 @@
 """Where free chunks may lie, beside all pinned chunks that they or others of their chain meet."""
 
 import numpy as np
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from allocator.crowds.crowds import Crowd
 from allocator.problem import FREE, Column, Conflicts, Problem, column
 
 NO_END = 2**62
 """Last offset of a run that has no end."""
-Runs = tuple[tuple[int, int], ...]
-"""(first, last) of each run of offsets."""
 _WORK = 20_000_000
 """Pinned chunks that may be looked at, some ten milliseconds; thereafter nothing is said to be barred: still sound."""
+_ONCE = 10_000
+"""As much work as so many, before the first is looked at."""
+
+
+@frozen(eq=False)
+class Runs:
+    """Offsets from first[k] to last[k] that are `shift` above multiples of `alignment`; the last run has no end."""
+
+    first: Column
+    last: Column
+    alignment: int
+    shift: int
+
+    def above(self, floor: Column) -> Column:
+        """The lowest offset that is not below a floor, for many floors."""
+        at = floor + (self.shift - floor) % self.alignment
+        return column(np.maximum(at, self.first[np.searchsorted(self.last, at)]))
 
 
 @define(eq=False)
@@ -43,31 +58,32 @@ class Freedom:
         return one[kept][order], other[kept][order]
 
     def runs(self, chunk: int) -> Runs:
-        """Offsets at which a free chunk may lie, lowest first; the last run has no end."""
+        """Offsets at which a free chunk may lie."""
         root, shift = int(self._everybody.root[chunk]), int(self._everybody.shift[chunk])
-        if not len(self._pinned):
-            return ((shift, NO_END),)
         if root not in self._runs:
             self._runs[root] = self._found(root)
-        return tuple((first + shift, last + shift) for first, last in self._runs[root])
+        found = self._runs[root]
+        return Runs(found.first + shift, found.last + shift, found.alignment, shift)
 
     def narrowed(self, crowd: Crowd) -> Crowd:
         """The same crowd; below free chunks there are the bytes below their lowest run."""
+        if not len(self._pinned):
+            return crowd
         head = crowd.head.copy()
         for row in np.flatnonzero(crowd.pinned == FREE).tolist():
-            head[row] = self.runs(int(crowd.ids[row]))[0][0]
+            head[row] = self.runs(int(crowd.ids[row])).first[0]
         return evolve(crowd, head=head)
 
     def _found(self, root: int) -> Runs:
-        """Runs of offsets of the root, each from one multiple of its alignment to another."""
-        low, high = self._barred(root)
+        """Offsets of a root; runs begin and end at multiples of its alignment."""
+        low, high = self._barred(root) if self._work > 0 else (self._pinned[:0], self._pinned[:0])
         order = np.argsort(low, kind="stable")
         alignment = int(self._everybody.alignment[root])
         floors = np.maximum.accumulate(np.append(0, high[order]))
         first = -(-floors // alignment) * alignment
         last = np.append(low[order] // alignment * alignment, NO_END)
         fits = first <= last
-        return tuple(zip(first[fits].tolist(), last[fits].tolist(), strict=True))
+        return Runs(first[fits], last[fits], alignment, 0)
 
     def _barred(self, root: int) -> tuple[Column, Column]:
         """Ranges (low, high), ends not included, in which the root must not begin."""
@@ -82,11 +98,9 @@ class Freedom:
     def _rivals(self, chunk: int) -> Column:
         """Pinned chunks that the chunk may not overlap."""
         problem, pinned = self._problem, self._pinned
+        self._work -= _ONCE + len(pinned)
         if problem.conflicts is not None:
             first, last = np.searchsorted(self._near[0], (chunk, chunk + 1))
             return column(self._near[1][first:last])
-        self._work -= len(pinned)
-        if self._work < 0:
-            return pinned[:0]
         meets = (problem.begin[pinned] < problem.end[chunk]) & (problem.begin[chunk] < problem.end[pinned])
         return column(pinned[meets])

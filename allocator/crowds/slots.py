@@ -13,17 +13,26 @@ from allocator.problem import FREE
 
 Slot = tuple[int, int]
 Mask = npt.NDArray[np.bool_]
+_MOST_PLACES = 20_000
+"""Chunks times slots; a crowd with more of them is passed over, and so is one with a twentieth of it in chunks."""
+_WORK = 2**23
+"""Bits that sums may shift for one crowd, some milliseconds."""
 
 
 def bytes_in_slots(crowd: Crowd, freedom: Freedom) -> int:
-    """No arena that holds the crowd is smaller; 0 where nothing is pinned or everything."""
+    """No arena that holds the crowd is smaller; 0 where nothing is pinned or everything, or too much."""
     is_pinned = crowd.pinned != FREE
     if is_pinned.all() or not is_pinned.any():
         return 0
-    slots = tuple(_slots(crowd.some(is_pinned)))
-    free = crowd.some(~is_pinned)
-    may_lie = np.array([[_may_lie(freedom, free, row, *slot) for row in range(len(free))] for slot in slots], bool)
-    return max(_bytes_needed(free, slots, may_lie, cell) for cell in (1, *cells(free)))
+    slots, free = tuple(_slots(crowd.some(is_pinned))), crowd.some(~is_pinned)
+    if len(free) * max(len(slots), 20) > _MOST_PLACES:
+        return 0
+    low, high = np.array(slots).T
+    lowest = np.array([freedom.runs(chunk).above(low) for chunk in free.ids.tolist()])
+    may_lie = (lowest + free.size[:, None] <= high).T
+    tried = (1, *cells(free))
+    work = _WORK // (len(tried) * len(slots))
+    return max(_bytes_needed(free, slots, may_lie, cell, work) for cell in tried)
 
 
 def _slots(pinned: Crowd) -> Iterator[Slot]:
@@ -34,17 +43,7 @@ def _slots(pinned: Crowd) -> Iterator[Slot]:
     return ((a, b) for a, b in zip(high.tolist(), low.tolist(), strict=True) if a < b)
 
 
-def _may_lie(freedom: Freedom, free: Crowd, row: int, low: int, high: int) -> bool:
-    """Is there an offset in [low, high) at which the chunk keeps clear of all pinned chunks of its life?"""
-    alignment, shift, highest = int(free.alignment[row]), int(free.shift[row]), high - int(free.size[row])
-    for first, last in freedom.runs(int(free.ids[row])):
-        lowest = max(first, low)
-        if lowest + (shift - lowest) % alignment <= min(last, highest):
-            return True
-    return False
-
-
-def _bytes_needed(free: Crowd, slots: tuple[Slot, ...], may_lie: Mask, cell: int) -> int:
+def _bytes_needed(free: Crowd, slots: tuple[Slot, ...], may_lie: Mask, cell: int, work: int) -> int:
     """What the free chunks need if they are counted in cells: a chunk that begins at the edge of one has all that it
     touches, any other has as many as its bytes would fill.
 
@@ -58,11 +57,11 @@ def _bytes_needed(free: Crowd, slots: tuple[Slot, ...], may_lie: Mask, cell: int
     is_loose = not is_at_edge.all()
     filled = 0
     for (low, high), here in zip(slots[:-1], may_lie[:-1], strict=True):
-        room = max(high - _edge(low, cell) + unused, 0)
-        filled += largest_sum(count[here].tolist(), max(room, high - low if is_loose else 0) // cell)
+        room = max(high - _edge(low, cell) + unused, high - low if is_loose else 0, 0)
+        filled += largest_sum(count[here].tolist(), room // cell, work)
     is_high = ~may_lie[:-1].any(axis=0)
     high_count = int(count[is_high].sum())
-    above = high_count + smallest_sum(count[~is_high].tolist(), int(count.sum()) - filled - high_count)
+    above = high_count + smallest_sum(count[~is_high].tolist(), int(count.sum()) - filled - high_count, work)
     if not above:
         return 0
     top = slots[-1][0]

@@ -8,11 +8,11 @@ from attrs import frozen
 
 from allocator.crowds.crowds import Crowd
 from allocator.crowds.freedom import Freedom, Runs
-from allocator.problem import FREE, Column, column
+from allocator.problem import FREE, Column
 
 _MOST_CHUNKS = 12
 """Free chunks of a crowd; of more there are too many sets."""
-_MOST_HALVES = 12
+_MOST_TRIALS = 24
 """Capacities that are tried for one crowd."""
 _NEVER = 2**61
 """A top that no stack has."""
@@ -20,19 +20,15 @@ _NEVER = 2**61
 
 @frozen(eq=False)
 class _Piece:
-    """A chunk whose offsets are `shift` above a multiple of `alignment`, and in runs [first[k], last[k]]."""
+    """A chunk that is free."""
 
     size: int
-    alignment: int
-    shift: int
     tail: int
-    first: Column
-    last: Column
+    runs: Runs
 
     def top(self, floor: Column) -> Column:
         """Its end, if it lies as low as it can upon each of many floors."""
-        at = floor + (self.shift - floor) % self.alignment
-        return column(np.maximum(at, self.first[np.searchsorted(self.last, at)]) + self.size)
+        return self.runs.above(floor) + self.size
 
 
 def bytes_in_stacks(crowd: Crowd, freedom: Freedom, proved: int) -> int:
@@ -44,17 +40,22 @@ def bytes_in_stacks(crowd: Crowd, freedom: Freedom, proved: int) -> int:
     rows = np.flatnonzero(crowd.pinned == FREE).tolist()
     if not 0 < len(rows) <= _MOST_CHUNKS:
         return proved
-    pieces = [_piece(crowd, row, freedom.runs(int(crowd.ids[row]))) for row in rows]
+    pieces = [_Piece(int(crowd.size[r]), int(crowd.tail[r]), freedom.runs(int(crowd.ids[r]))) for r in rows]
     high = _quick_look(pieces)
     if high <= proved:
         return proved
-    low = max(_lowest_top(pieces, _NEVER) + min(p.tail for p in pieces), proved)
-    for _ in range(_MOST_HALVES if any(p.tail for p in pieces) else 0):
-        middle = (low + high) // 2
-        if low >= high or _lowest_top(pieces, middle) < _NEVER:
-            high = middle
+    least = min(p.tail for p in pieces)
+    if all(p.tail == least for p in pieces):
+        return max(_lowest_top(pieces, _NEVER) + least, proved)
+    low = tried = proved
+    for _ in range(_MOST_TRIALS):
+        if _lowest_top(pieces, tried) < _NEVER:
+            high = tried
         else:
-            low = middle + 1
+            low = tried + 1
+        if low >= high:
+            break
+        tried = (low + high) // 2
     return low
 
 
@@ -72,12 +73,6 @@ def _lowest_top(pieces: Sequence[_Piece], capacity: int) -> int:
     return int(top[-1])
 
 
-def _piece(crowd: Crowd, row: int, runs: Runs) -> _Piece:
-    size, alignment, shift, tail = (int(c[row]) for c in (crowd.size, crowd.alignment, crowd.shift, crowd.tail))
-    first, last = zip(*runs, strict=True)
-    return _Piece(size, alignment, shift, tail, np.array(first), np.array(last))
-
-
 @cache
 def _steps(count: int) -> tuple[tuple[int, Column], ...]:
     """(k, sets with k in them), smaller sets first."""
@@ -90,8 +85,8 @@ def _steps(count: int) -> tuple[tuple[int, Column], ...]:
 def _quick_look(pieces: Sequence[_Piece]) -> int:
     """The smallest arena of some orders: never below that of the best."""
     orders = (
-        sorted(pieces, key=lambda p: (-p.tail, p.first[0], -p.size % p.alignment, -p.alignment)),
-        sorted(pieces, key=lambda p: (p.last[0], -p.size, -p.size % p.alignment)),
+        sorted(pieces, key=lambda p: (-p.tail, p.runs.first[0], -p.size % p.runs.alignment, -p.runs.alignment)),
+        sorted(pieces, key=lambda p: (p.runs.last[0], -p.size, -p.size % p.runs.alignment)),
     )
     return min(_arena(order) for order in orders)
 

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterable
 from math import gcd
 
-_MOST_WORK = 2**27
-"""Bits that may be shifted for one answer, some milliseconds; where that is too little, answers are loose."""
+ENOUGH = 2**27
+"""Bits to shift for an answer, some ten milliseconds."""
 
 
-def largest_sum(weights: Iterable[int], room: int) -> int:
-    """The largest total that is not above `room`; where that is too much work, a number between it and `room`."""
+def largest_sum(weights: Iterable[int], room: int, work: int = ENOUGH) -> int:
+    """The largest total that is not above `room`; or, if more bits than `work` were to shift, a number between both."""
     counts = Counter(w for w in weights if 0 < w <= room)
     total = sum(w * k for w, k in counts.items())
     if total <= room:
@@ -17,7 +17,7 @@ def largest_sum(weights: Iterable[int], room: int) -> int:
     step = gcd(*counts)
     length = room // step
     parts = [w // step * k for w, count in counts.items() for k in _powers(count)]
-    if length * len(parts) > _MOST_WORK:
+    if length * len(parts) > work:
         return length * step
     mask, sums = (1 << length + 1) - 1, 1
     for part in parts:
@@ -25,11 +25,11 @@ def largest_sum(weights: Iterable[int], room: int) -> int:
     return (sums.bit_length() - 1) * step
 
 
-def smallest_sum(weights: Iterable[int], least: int) -> int:
+def smallest_sum(weights: Iterable[int], least: int, work: int = ENOUGH) -> int:
     """The smallest total that is not below `least`, which all weights together reach; or a number between the two."""
     known = [w for w in weights if w > 0]
     total = sum(known)
-    return total - largest_sum(known, total - max(least, 0))  # what is left out, has to be left out
+    return total - largest_sum(known, total - max(least, 0), work)  # as much as possible is left out
 
 
 def _powers(count: int) -> list[int]:
