@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.bodies import Bodies, bodies, grain, parts
 from allocator.check import check
 from allocator.compiled import compiled
 from allocator.kernels import pairs, skyline
-from allocator.notches import Gaps, Pieces, arranged, gaps, pieces
 from allocator.problem import FREE, Problem, Status
 from allocator.solvers import solve
 from allocator.solvers.base import Task, arena_bytes
 from allocator.solvers.exact import EXACT
 from allocator.solvers.naive import NAIVE
+from allocator.solvers.search.bodies import Bodies, bodies, grain, parts
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.descent import Descent
+from allocator.solvers.search.notches import Gaps, Pieces, arranged, gaps, pieces
 from allocator.solvers.search.pairwise import Pairwise
 from tests.exact_model import optimum
 from tests.problems import Kind

@@ -5,7 +5,6 @@ import time
 
 from attrs import evolve, frozen
 
-from allocator.bodies import count_meetings
 from allocator.problem import Problem
 from allocator.solvers.base import NO_NODES, Answer, Solver, Task, Traits, arena_bytes, hindrance
 from allocator.solvers.exact import EXACT, MOST_MEETINGS
@@ -13,6 +12,7 @@ from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
 from allocator.solvers.hill_climb import HILL_CLIMB
 from allocator.solvers.naive import NAIVE
+from allocator.solvers.placing.meetings import count_meetings
 from allocator.solvers.pushdown import PUSHDOWN
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 

@@ -7,6 +7,7 @@ from allocator.chains import Chains, chains
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem, column
 from allocator.solvers.base import without_empty
+from allocator.solvers.placing.ranking import lives
 
 
 @frozen(eq=False)
@@ -45,7 +46,6 @@ def units(problem: Problem) -> Units:
     """The units of a problem, by id."""
     found = chains(problem)
     used = problem.size > 0
-    end = problem.end.copy()
-    np.maximum.at(end, found.root[used], problem.end[used])
+    _, end = lives(problem, found)
     ids = np.flatnonzero(used & (found.root == np.arange(len(problem))))
     return Units(ids, problem.begin[ids], end[ids], problem.size[ids], problem.alignment[ids], found)

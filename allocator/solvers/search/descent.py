@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import define, field, frozen
 
-from allocator.bodies import Bodies, grain
 from allocator.compiled import compiled
 from allocator.kernels import skyline
 from allocator.kernels.skyline import BASE, Search
 from allocator.problem import FREE, Column
 from allocator.solvers.base import align_up
+from allocator.solvers.search.bodies import Bodies, grain
 from allocator.solvers.search.budget import Budget
 
 _PLAIN = 12

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import define, field
 
-from allocator.bodies import Bodies, grain
 from allocator.compiled import compiled
 from allocator.kernels import pairs
 from allocator.kernels.pairs import Search
-from allocator.notches import Gaps, Pieces, alike, gaps, pieces, without_mirrors
 from allocator.problem import FREE, Column, Problem
+from allocator.solvers.search.bodies import Bodies, grain
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.descent import Descent
+from allocator.solvers.search.notches import Gaps, Pieces, alike, gaps, pieces, without_mirrors
 
 _PLAIN = 12
 """Bodies up to which a search begins with the plain kernel, as it may be done before the compiled one is loaded."""

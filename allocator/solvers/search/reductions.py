@@ -3,8 +3,8 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.bodies import Bodies, select
 from allocator.problem import FREE, Column
+from allocator.solvers.search.bodies import Bodies, select
 
 
 @frozen(eq=False)
@@ -49,7 +49,8 @@ def reduce(part: Bodies, capacity: int) -> Reduction:
         rounds.append(np.flatnonzero(leaves))
         stays &= ~leaves
     late = tuple(int(body) for leaving in reversed(rounds) for body in leaving)
-    return Reduction(part, select(part, stays), np.flatnonzero(stays), late)
+    kept = np.flatnonzero(stays)
+    return Reduction(part, select(part, kept), kept, late)
 
 
 def _lowest_gap(part: Bodies, offset: Column, near: Column, body: int) -> int:

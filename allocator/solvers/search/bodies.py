@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
 
-from allocator.chains import chains
 from allocator.problem import FREE, Column, Problem, column
+from allocator.solvers.placing.meetings import meetings
+from allocator.solvers.placing.units import units
 
 Mask = npt.NDArray[np.bool_]
 
@@ -62,53 +63,20 @@ def table(rows: Column, items: Column, count: int) -> Table:
     return Table(start, items[order])
 
 
-def count_meetings(problem: Problem) -> int:
-    """An upper limit of the pairs of chunks that may not overlap: what a table of neighbours would have to hold."""
-    if problem.conflicts is not None:
-        return len(problem.conflicts)
-    begin, end = np.sort(problem.begin), np.sort(problem.end)
-    begun = np.searchsorted(begin, problem.end, "left").astype(np.int64)
-    ended = np.searchsorted(end, problem.begin, "right").astype(np.int64)
-    return int((begun - ended - 1).sum()) // 2
-
-
-@frozen(eq=False)
-class Hulls:
-    """Body i is the chain of chunk root[i], which lives in [begin[i], end[i]); see `Bodies`."""
-
-    root: Column = field(converter=column)
-    begin: Column = field(converter=column)
-    end: Column = field(converter=column)
-
-
-def hulls(problem: Problem) -> Hulls:
-    """All chains that have bytes, by the ids of their roots."""
-    root, used = chains(problem).root, problem.size > 0
-    end = np.zeros_like(problem.end)
-    np.maximum.at(end, root[used], problem.end[used])
-    ids = np.flatnonzero(used & (root == np.arange(len(problem))))
-    return Hulls(ids, problem.begin[ids], end[ids])
-
-
 def bodies(problem: Problem) -> Bodies:
     """The bodies of a problem. Needs memory for all pairs that meet: see `count_meetings`."""
-    root = chains(problem).root
-    used = problem.size > 0
+    found = units(problem)
+    ids, root, used = found.ids, found.chains.root, problem.size > 0
     is_solid = np.ones(len(problem), bool)
     np.logical_and.at(is_solid, root[used], problem.size[used] == problem.size[root[used]])
-    hull = hulls(problem)
-    ids, begin, end = hull.root, hull.begin, hull.end
-    if problem.conflicts is None:
-        near, cliques = _near_in_time(begin, end), _cliques_in_time(begin, end)
-    else:
-        body = np.full(len(problem), -1)
-        body[ids] = np.arange(len(ids))
-        one, other = body[root[problem.conflicts.one]], body[root[problem.conflicts.other]]
-        has_bytes = used[problem.conflicts.one] & used[problem.conflicts.other]
-        near = _near_by_pairs(one[has_bytes], other[has_bytes], len(ids))
-        cliques = cover(near)
-    size, alignment, pinned = problem.size[ids], problem.alignment[ids], problem.pinned[ids]
-    return Bodies(ids, begin, end, size, alignment, pinned, is_solid[ids], near, cliques)
+    body = np.full(len(problem), -1)
+    body[ids] = np.arange(len(ids))
+    met = meetings(problem)
+    one, other = body[root[met.one]], body[root[met.other]]
+    near = _near_by_pairs(one[one != other], other[one != other], len(ids))
+    cliques = _cliques_in_time(found.begin, found.end) if problem.conflicts is None else cover(near)
+    columns = (found.begin, found.end, found.size, found.alignment)
+    return Bodies(ids, *columns, problem.pinned[ids], is_solid[ids], near, cliques)
 
 
 def parts(whole: Bodies, wanted: Column) -> Iterator[Bodies]:
@@ -120,7 +88,7 @@ def parts(whole: Bodies, wanted: Column) -> Iterator[Bodies]:
     for first in np.unique(label[wanted[whole.pinned[wanted] == FREE]]).tolist():
         inside = (label == first) & (whole.pinned == FREE)
         inside[whole.near.item[inside[rows]]] = True
-        yield select(whole, inside)
+        yield select(whole, np.flatnonzero(inside))
 
 
 def grain(unit: int, alignment: Column) -> int:
@@ -135,28 +103,30 @@ def grain(unit: int, alignment: Column) -> int:
         unit = min(finer)
 
 
-def select(whole: Bodies, stays: Mask) -> Bodies:
-    """Some of the bodies, with what is between them."""
-    new_id = np.cumsum(stays) - 1
+def select(whole: Bodies, ids: Column) -> Bodies:
+    """Some of the bodies, in the order of `ids`, with what is between them."""
+    place = np.full(len(whole), -1)
+    place[ids] = np.arange(len(ids))
     clique = whole.cliques.row_of_each()
-    is_used = np.bincount(clique[stays[whole.cliques.item]], minlength=len(whole.cliques)) > 0
+    is_used = np.bincount(clique[place[whole.cliques.item] >= 0], minlength=len(whole.cliques)) > 0
     return Bodies(
-        whole.root[stays],
-        whole.begin[stays],
-        whole.end[stays],
-        whole.size[stays],
-        whole.alignment[stays],
-        whole.pinned[stays],
-        whole.is_solid[stays],
-        _kept(whole.near, stays, stays, new_id),
-        _kept(whole.cliques, is_used, stays, new_id),
+        whole.root[ids],
+        whole.begin[ids],
+        whole.end[ids],
+        whole.size[ids],
+        whole.alignment[ids],
+        whole.pinned[ids],
+        whole.is_solid[ids],
+        _kept(whole.near, place, place, len(ids)),
+        _kept(whole.cliques, np.where(is_used, np.cumsum(is_used) - 1, -1), place, int(is_used.sum())),
     )
 
 
-def _kept(lists: Table, row_stays: Mask, stays: Mask, new_id: Column) -> Table:
-    rows = lists.row_of_each()
-    both = row_stays[rows] & stays[lists.item]
-    return table((np.cumsum(row_stays) - 1)[rows[both]], new_id[lists.item[both]], int(row_stays.sum()))
+def _kept(lists: Table, row_place: Column, place: Column, count: int) -> Table:
+    """The rows and items that have a place (not -1), there."""
+    rows, items = row_place[lists.row_of_each()], place[lists.item]
+    both = (rows >= 0) & (items >= 0)
+    return table(rows[both], items[both], count)
 
 
 def _labels(whole: Bodies) -> Column:
@@ -172,14 +142,6 @@ def _labels(whole: Bodies) -> Column:
         if (lower == label).all():
             return label
         label = lower
-
-
-def _near_in_time(begin: Column, end: Column) -> Table:
-    found = [np.flatnonzero((begin < e) & (b < end)) for b, e in zip(begin.tolist(), end.tolist(), strict=True)]
-    rows = np.repeat(np.arange(len(begin)), [len(f) for f in found])
-    items = np.concatenate(found) if found else np.zeros(0, np.int64)
-    other = rows != items
-    return table(rows[other], items[other], len(begin))
 
 
 def _cliques_in_time(begin: Column, end: Column) -> Table:

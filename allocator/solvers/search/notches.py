@@ -4,9 +4,9 @@ import numpy as np
 import numpy.typing as npt
 from attrs import evolve, field, frozen
 
-from allocator.bodies import Bodies, Table, bodies, table
 from allocator.chains import chains
 from allocator.problem import FREE, Column, Conflicts, Problem, column
+from allocator.solvers.search.bodies import Bodies, Table, bodies, select
 
 FAR = 1 << 60
 """A distance that no two bodies have, in bytes."""
@@ -46,22 +46,7 @@ def arranged(part: Bodies) -> Bodies:
     """The same bodies in an order that ids do not decide, but between bodies that agree in all else."""
     near_count = np.diff(part.near.start)
     keys = (part.root, near_count, part.is_solid, part.pinned, part.alignment, part.end, part.begin, -part.size)
-    order = np.lexsort(keys)
-    place = np.empty(len(part), np.int64)
-    place[order] = np.arange(len(part))
-    near = table(place[part.near.row_of_each()], place[part.near.item], len(part))
-    cliques = table(part.cliques.row_of_each(), place[part.cliques.item], len(part.cliques))
-    return Bodies(
-        part.root[order],
-        part.begin[order],
-        part.end[order],
-        part.size[order],
-        part.alignment[order],
-        part.pinned[order],
-        part.is_solid[order],
-        near,
-        cliques,
-    )
+    return select(part, np.lexsort(keys))
 
 
 def pieces(problem: Problem, part: Bodies) -> Pieces:
