@@ -7,6 +7,7 @@ from attrs import frozen
 from allocator.chunks import Chunks
 from allocator.problem import Plan, Problem
 from engine.calls import Lowered, Storage, Value
+from engine.schedule import Schedule
 from ops.layout import Layout
 
 
@@ -34,6 +35,7 @@ class PlacedPlan:
     plan: Plan
     places: tuple[Place, ...]
     alignment: int
+    schedule: Schedule
 
     @property
     def arena_bytes(self) -> int:

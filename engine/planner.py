@@ -19,6 +19,7 @@ from engine.graph import Graph
 from engine.lowering import lower
 from engine.placed import Place
 from engine.plan import ExecutionPlan
+from engine.schedule import in_sequence
 from engine.steps import to_program
 from engine.units import parse_seconds
 from ops.layout import Layout
@@ -81,7 +82,7 @@ def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> Exe
     problem = align_items(memory.to_problem(chunks, options.alignment, options.padding), lowered, ids, chunks.chunk_of)
     plan = solve_problem(problem, options, budget)
     places = place_values(lowered, ids, chunks, plan)
-    made = ExecutionPlan(lowered, ids, chunks, problem, plan, places, options.alignment)
+    made = ExecutionPlan(lowered, ids, chunks, problem, plan, places, options.alignment, in_sequence(lowered))
     check_data_flow(made)
     return made
 

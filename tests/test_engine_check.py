@@ -22,6 +22,7 @@ from engine.executor.static import StaticExecutor, new_arena
 from engine.lowering import lower
 from engine.placed import Place
 from engine.planner import place_values
+from engine.schedule import in_sequence
 from engine.steps import to_program
 from tests.graphs import build, seeded
 from tests.unplanned import assert_same, random_feeds, run_unplanned
@@ -42,7 +43,8 @@ def _plan(
     chunks = change_chunks(right, memory.derive(change_program(right), overwrite=overwrite))
     problem = memory.to_problem(chunks, 16)
     plan = solvers.solve(problem, "pushdown")
-    return ExecutionPlan(lowered, ids, chunks, problem, plan, place_values(lowered, ids, chunks, plan), 16)
+    places = place_values(lowered, ids, chunks, plan)
+    return ExecutionPlan(lowered, ids, chunks, problem, plan, places, 16, in_sequence(lowered))
 
 
 def _ends_early(_: Program, chunks: Chunks) -> Chunks:
