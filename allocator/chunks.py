@@ -7,7 +7,7 @@ from attrs import evolve, field, frozen
 
 from allocator.errors import ProblemError
 from allocator.lifetimes import lifetimes
-from allocator.overwrites import Extents, Taken, choose_overwrites
+from allocator.overwrites import Extents, Permit, Taken, always, choose_overwrites
 from allocator.problem import FREE, Column, Problem, column
 from allocator.sharing import share
 from allocator.steps import Program
@@ -34,16 +34,24 @@ class Chunks:
         return len(self.size)
 
 
-def derive(program: Program, *, overwrite: bool = True, reuse: bool = True, protected: Collection[int] = ()) -> Chunks:
+def derive(
+    program: Program,
+    *,
+    overwrite: bool = True,
+    reuse: bool = True,
+    protected: Collection[int] = (),
+    permit: Permit = always,
+) -> Chunks:
     """The chunks of a program.
 
     `overwrite=False` takes no overwrite; `reuse=False` lets every chain of chunks live from the first tick to the last;
-    the chunks of `protected` values are never overwritten. Raises ProblemError for a malformed program.
+    the chunks of `protected` values are never overwritten, nor is one in a step where `permit` says no. Raises
+    ProblemError for a malformed program.
     """
     chunks = _without_overwrites(program)
     if overwrite:
         columns = (chunks.chunk_of, chunks.offset_in_chunk, chunks.begin, chunks.end, chunks.size)
-        taken = choose_overwrites(program, Extents(*(c.tolist() for c in columns)), protected)
+        taken = choose_overwrites(program, Extents(*(c.tolist() for c in columns)), protected, permit)
         chunks = _with_overwrites(chunks, taken)
     return chunks if reuse else _live_throughout(chunks, len(program.steps))
 
@@ -74,7 +82,7 @@ def to_problem(
 
 def _without_overwrites(program: Program) -> Chunks:
     life, sharing = lifetimes(program), share(program)
-    roots, chunk_of = np.unique(sharing.owner, return_inverse=True)
+    roots, chunk_of = np.unique(sharing.owner), sharing.chunk_of
     begin, end = life.begin[roots], life.end[roots]  # a view begins after what it looks at
     np.maximum.at(end, chunk_of, life.end)
     return Chunks(chunk_of, sharing.offset, begin, end, column(program.sizes)[roots])

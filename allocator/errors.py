@@ -23,3 +23,11 @@ class UnknownStrategyError(AllocatorError, LookupError):
 
 class PlanError(AllocatorError):
     """The judge of plans refused a plan: a fault of ours, never of the caller."""
+
+
+class TooManyError(AllocatorError, ValueError):
+    """More than a method can take whose memory grows with the square of it."""
+
+
+class UnknownPolicyError(AllocatorError, LookupError):
+    """No policy of that name."""

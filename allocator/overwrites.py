@@ -1,10 +1,18 @@
 """Which of the overwrites that operators allow are taken (MegEngine's static memory planning, step 4)."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from attrs import define, frozen
 
 from allocator.steps import Overwrite, Program, Step
+
+Permit = Callable[[int, int], bool]
+"""Of a chunk and a step that is the last to use it: may the step overwrite it?"""
+
+
+def always(_: int, __: int) -> bool:
+    """Where steps run one after the other."""
+    return True
 
 
 @frozen
@@ -27,13 +35,16 @@ class Extents:
     size: list[int]
 
 
-def choose_overwrites(program: Program, extents: Extents, protected: Collection[int] = ()) -> tuple[Taken, ...]:
-    """The overwrites to take, by src. Chunks of `protected` values are never overwritten.
+def choose_overwrites(
+    program: Program, extents: Extents, protected: Collection[int] = (), permit: Permit = always
+) -> tuple[Taken, ...]:
+    """The overwrites to take, by src, of those that are permitted. Chunks of `protected` values are never overwritten.
 
     The largest candidate wins, then the tightest, then the first; no chunk overwrites or is overwritten twice.
     """
     safe_from = {extents.chunk_of[v] for v in protected}
-    found = [c for c in _candidates(program, extents) if c.dest not in safe_from]
+    candidates = _candidates(program, extents)
+    found = [c for c in candidates if c.dest not in safe_from and permit(c.dest, extents.begin[c.src])]
     found.sort(key=lambda c: (-extents.size[c.src], extents.size[c.dest]))
     takers, givers, taken = set[int](), set[int](), []
     for candidate in found:

@@ -1,5 +1,6 @@
 """Views to owners: which value's bytes a value lies in, and where (READ_ONLY forwards)."""
 
+import numpy as np
 from attrs import field, frozen
 
 from allocator.errors import ProblemError
@@ -13,6 +14,11 @@ class Sharing:
 
     owner: Column = field(converter=column)
     offset: Column = field(converter=column)
+
+    @property
+    def chunk_of(self) -> Column:
+        """The number of each value's chunk: owners are counted from 0 on."""
+        return column(np.unique(self.owner, return_inverse=True)[1])
 
 
 def share(program: Program) -> Sharing:

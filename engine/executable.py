@@ -32,6 +32,7 @@ class PlanOptions(TypedDict, total=False):
     reuse: bool
     pack: bool
     bound: tuple[str, ...]
+    parallel: str
 
 
 MODES = ("static", "dynamic")

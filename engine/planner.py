@@ -3,15 +3,18 @@
 import math
 import time
 from collections.abc import Collection, Mapping
+from functools import partial
 
 import numpy as np
 from attrs import evolve, field, frozen
 
 from allocator import chunks as memory
-from allocator import solvers
+from allocator import policies, solvers
 from allocator.chains import chains
+from allocator.errors import UnknownPolicyError
 from allocator.problem import NO_CAPACITY, Column, Plan, Problem
 from allocator.solvers.base import NO_NODES
+from allocator.users import users
 from engine.calls import Lowered, Role, Storage
 from engine.check import check_data_flow
 from engine.errors import OptionError
@@ -19,7 +22,7 @@ from engine.graph import Graph
 from engine.lowering import lower
 from engine.placed import Place
 from engine.plan import ExecutionPlan
-from engine.schedule import in_sequence
+from engine.schedule import Schedule, by_data, dependences, in_levels, in_sequence
 from engine.steps import to_program
 from engine.units import parse_seconds
 from ops.layout import Layout
@@ -38,6 +41,7 @@ class Options:
     `views`, `overwrite` and `reuse` switch the three ways of saving memory; what is switched off runs through the same
     code. `strategy` is one of `allocator.solvers.STRATEGIES` or "best". A search ends after `timeout` (seconds, or a
     text such as "10s") and after `nodes` steps; where neither is given, after as many steps as the strategy likes.
+    `parallel` is one of `allocator.policies.POLICIES`: the plan is then safe where operators run at once.
     """
 
     strategy: str = "best"
@@ -51,6 +55,7 @@ class Options:
     reuse: bool = True
     pack: bool = True
     bound: tuple[str, ...] = ()
+    parallel: str = ""
 
     def __attrs_post_init__(self) -> None:
         for name in ("alignment", "padding", "seed"):
@@ -62,11 +67,20 @@ class Options:
             raise OptionError(f"bound must be a tuple of names, such as ('x',), not {self.bound!r}")
         if not isinstance(self.strategy, str):
             raise OptionError(f"strategy {self.strategy!r} is no name")
+        if self.parallel:
+            _check_policy(self.parallel)
 
 
 def _check_integer(name: str, value: object, least: int, most: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise OptionError(f"{name} {value!r} is no integer from {least} to {most}")
+
+
+def _check_policy(name: str) -> None:
+    try:
+        policies.check_policy(name)
+    except (UnknownPolicyError, AttributeError) as error:
+        raise OptionError(f"parallel: {error}") from error
 
 
 def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> ExecutionPlan:
@@ -76,15 +90,54 @@ def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> Exe
     """
     _check_bound(graph, options.bound)
     lowered = lower(graph, views=options.views, pack=options.pack, bound=options.bound)
+    if options.parallel == policies.LEVELS:
+        lowered = in_levels(lowered)
     ids = {v.id: i for i, v in enumerate(v for v in lowered.values if v.storage is Storage.ARENA)}
-    program = to_program(lowered, ids)
-    chunks = memory.derive(program, overwrite=options.overwrite, reuse=options.reuse)
-    problem = align_items(memory.to_problem(chunks, options.alignment, options.padding), lowered, ids, chunks.chunk_of)
-    plan = solve_problem(problem, options, budget)
-    places = place_values(lowered, ids, chunks, plan)
-    made = ExecutionPlan(lowered, ids, chunks, problem, plan, places, options.alignment, in_sequence(lowered))
+    arranged = (_at_once if options.parallel else _in_sequence)(lowered, ids, options, budget)
+    places = place_values(lowered, ids, arranged.chunks, arranged.plan)
+    made = ExecutionPlan(
+        lowered, ids, arranged.chunks, arranged.problem, arranged.plan, places, options.alignment, arranged.schedule
+    )
     check_data_flow(made)
     return made
+
+
+@frozen(eq=False)
+class _Arranged:
+    """What is decided of chunks. `problem` has lifetimes in the ticks of the calls, whatever the plan was made from."""
+
+    chunks: memory.Chunks
+    problem: Problem
+    plan: Plan
+    schedule: Schedule
+
+
+def _in_sequence(lowered: Lowered, ids: Mapping[int, int], options: Options, budget: int) -> _Arranged:
+    """Chunks for one call after the other."""
+    program = to_program(lowered, ids)
+    chunks = memory.derive(program, overwrite=options.overwrite, reuse=options.reuse)
+    problem = _problem(chunks, lowered, ids, options)
+    return _Arranged(chunks, problem, solve_problem(problem, options, budget), in_sequence(lowered))
+
+
+def _at_once(lowered: Lowered, ids: Mapping[int, int], options: Options, budget: int) -> _Arranged:
+    """Chunks that are safe where calls run at once, and what the calls must wait for."""
+    program = to_program(lowered, ids)
+    policy, touched = policies.policy(options.parallel, dependences(lowered)), users(program)
+
+    def permit(chunk: int, tick: int) -> bool:
+        return policy.may_overwrite(touched.others(chunk, tick), tick)
+
+    chunks = memory.derive(program, overwrite=options.overwrite, reuse=options.reuse, permit=permit)
+    problem = _problem(chunks, lowered, ids, options)
+    solve = partial(solve_problem, options=options, budget=budget)
+    plan = evolve(policy.place(problem, touched, solve) if options.reuse else solve(problem), capacity=budget)
+    return _Arranged(chunks, problem, plan, by_data(lowered, policy.name, policy.waits(problem, touched, plan)))
+
+
+def _problem(chunks: memory.Chunks, lowered: Lowered, ids: Mapping[int, int], options: Options) -> Problem:
+    found = memory.to_problem(chunks, options.alignment, options.padding)
+    return align_items(found, lowered, ids, chunks.chunk_of)
 
 
 def _check_bound(graph: Graph, bound: Collection[str]) -> None:

@@ -1,15 +1,20 @@
 """What waits for what when a network runs: calls, and barriers between them."""
 
 from collections.abc import Iterable
+from itertools import groupby, product
 
 import numpy as np
-from attrs import field, frozen
+from attrs import define, evolve, field, frozen
 
+from allocator.concurrency import Dependences, levels
+from allocator.policies.base import Waits
 from allocator.problem import Column, column
-from engine.calls import Lowered
+from engine.calls import Call, Lowered, Stage
 
 BARRIER = -1
 """The tick of a node at which nothing runs."""
+NOTHING = Waits()
+"""What must wait besides for its data where no two chunks share bytes."""
 
 
 @frozen(eq=False)
@@ -36,27 +41,79 @@ def in_sequence(lowered: Lowered) -> Schedule:
     return Schedule("", _ticks(lowered), np.arange(max(count - 1, 0)), np.arange(1, max(count, 1)))
 
 
-def by_data(lowered: Lowered, policy: str) -> Schedule:
-    """Each call waits for those that write what it reads, and for nothing else."""
+def by_data(lowered: Lowered, policy: str, waits: Waits = NOTHING) -> Schedule:
+    """Each call waits for those that write what it reads, and for what it must wait for besides."""
+    if len(waits.level):
+        return _with_barriers(lowered, policy, waits.level)
     ticks = _ticks(lowered)
-    before, after = data_edges(lowered)
-    return Schedule(policy, ticks, np.searchsorted(ticks, before), np.searchsorted(ticks, after))
+    edges = np.concatenate((data_edges(lowered), np.stack((waits.before, waits.after), axis=1)))
+    known = np.unique(edges[edges[:, 0] > 0][:, ::-1], axis=0)
+    return Schedule(policy, ticks, np.searchsorted(ticks, known[:, 1]), np.searchsorted(ticks, known[:, 0]))
 
 
-def data_edges(lowered: Lowered) -> tuple[Column, Column]:
-    """(tick of the call that writes, tick of a call that reads it or a view of it); each pair once, by reader."""
+def data_edges(lowered: Lowered) -> Column:
+    """Rows of (tick of the call that writes, tick of a call that reads it or a view of it); each pair once."""
     writers, owner = lowered.writers, [v.owner for v in lowered.values]
     made = list[tuple[int, int]]()
     for call in lowered.calls:
         sources = {writers[owner[v]] for v in call.inputs if owner[v] in writers}
-        made.extend((tick, call.tick) for tick in sorted(sources))
-    return _columns(made)
+        made.extend((tick, call.tick) for tick in sources)
+    return _rows(made)
+
+
+def dependences(lowered: Lowered) -> Dependences:
+    """The same in ticks, with the feed before and the fetch behind all calls. Aliases wait for nothing."""
+    last, ticks = len(lowered.stages) + 1, _ticks(lowered)
+    feed = np.stack((np.zeros_like(ticks), ticks), axis=1)
+    fetch = np.stack((ticks, np.full_like(ticks, last)), axis=1)
+    edges = np.concatenate((data_edges(lowered), feed, fetch, [[0, last]]))
+    return Dependences(last + 1, edges[:, 0], edges[:, 1])
+
+
+def in_levels(lowered: Lowered) -> Lowered:
+    """The same calls, level after level; in one level as they stood. An alias follows what it looks at."""
+    level = levels(dependences(lowered)).tolist()
+    writers, owner = lowered.writers, [v.owner for v in lowered.values]
+
+    def tick(stage: Stage) -> int:
+        return stage.tick if isinstance(stage, Call) else writers.get(owner[stage.inputs[0]], 0)
+
+    ordered = sorted(lowered.stages, key=lambda stage: level[tick(stage)])
+    return evolve(lowered, stages=tuple(evolve(s, tick=i) for i, s in enumerate(ordered, 1)))
+
+
+def _with_barriers(lowered: Lowered, policy: str, level: Column) -> Schedule:
+    """Calls stand level after level. No barrier is needed where one of two levels is a single call."""
+    made = _Nodes()
+    for _, calls in groupby(_ticks(lowered).tolist(), key=lambda tick: int(level[tick])):
+        made.add_level(list(calls))
+    rows = _rows(made.edges)
+    return Schedule(policy, made.ticks, rows[:, 0], rows[:, 1])
+
+
+@define(eq=False)
+class _Nodes:
+    """Nodes and edges so far, and the nodes of the last level."""
+
+    ticks: list[int] = field(factory=list)
+    edges: list[tuple[int, int]] = field(factory=list)
+    last: list[int] = field(factory=list)
+
+    def add_level(self, ticks: list[int]) -> None:
+        if min(len(self.last), len(ticks)) > 1:
+            self.last = self._add([BARRIER])
+        self.last = self._add(ticks)
+
+    def _add(self, ticks: list[int]) -> list[int]:
+        nodes = list(range(len(self.ticks), len(self.ticks) + len(ticks)))
+        self.ticks += ticks
+        self.edges += product(self.last, nodes)
+        return nodes
 
 
 def _ticks(lowered: Lowered) -> Column:
     return column([call.tick for call in lowered.calls])
 
 
-def _columns(edges: Iterable[tuple[int, int]]) -> tuple[Column, Column]:
-    rows = np.array(list(edges), np.int64).reshape(-1, 2)
-    return column(rows[:, 0]), column(rows[:, 1])
+def _rows(edges: Iterable[tuple[int, int]]) -> Column:
+    return np.array(list(edges), np.int64).reshape(-1, 2)

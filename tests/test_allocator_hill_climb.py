@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from allocator.check import check
 from allocator.kernels.climb import MODULUS, NOBODY, advance
 from allocator.problem import FREE, Column, Conflicts, Problem
+from allocator.runner import Runner
 from allocator.solvers import solve
 from allocator.solvers.base import Answer, Task, arena_bytes
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
 from allocator.solvers.hill_climb import HILL_CLIMB
-from allocator.solvers.placing.runner import Runner
 from tests.problems import relabelled
 from tests.reference import is_right
 from tests.strategies import problems

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from allocator import runner
 from allocator.check import check
 from allocator.problem import FREE, Problem
 from allocator.solvers import STRATEGIES, solve
 from allocator.solvers.base import Task, align_up, arena_bytes
-from allocator.solvers.placing import runner
 from allocator.solvers.placing.timeline import timeline
 from allocator.solvers.placing.units import units
 from tests.reshuffle import megengine_problem, relabelled

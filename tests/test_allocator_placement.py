@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from allocator.chains import chains
 from allocator.check import check
 from allocator.problem import FREE, NO_CAPACITY, Column, Conflicts, Problem, column
+from allocator.runner import Runner
 from allocator.solvers.base import arena_bytes
 from allocator.solvers.placing.covers import Covers
 from allocator.solvers.placing.neighbours import Neighbours
 from allocator.solvers.placing.placement import Placer, SearchMaker
-from allocator.solvers.placing.runner import Runner
 from allocator.solvers.placing.sweep import Sweep
 from tests.strategies import problems
 

@@ -9,13 +9,12 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator import shared_objects
+from allocator import runner, shared_objects
 from allocator.check_objects import check_objects
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import FREE, Column, Conflicts, Problem
 from allocator.shared_objects import SHARING, SharedObjects, assign
 from allocator.solvers import base, solve
-from allocator.solvers.placing import runner
 from allocator.solvers.placing.units import units
 from allocator.solvers.positional_maximums import objects_bound, positional_maximums
 from allocator.solvers.shared import NO_OBJECT, SharedObjectsSolver, Tenants, tenants

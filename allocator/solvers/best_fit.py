@@ -5,8 +5,8 @@ from attrs import frozen
 
 from allocator.kernels.freelist import WIDTH, place_best_fit
 from allocator.problem import Problem
+from allocator.runner import Runner
 from allocator.solvers.base import Answer, Task, Traits
-from allocator.solvers.placing.runner import Runner
 from allocator.solvers.placing.timeline import timeline
 
 UNLOADED = 10_000

@@ -5,8 +5,8 @@ from attrs import frozen
 
 from allocator.kernels.interval_move import insert_units, settle
 from allocator.problem import Problem
+from allocator.runner import Runner
 from allocator.solvers.base import Answer, Task, Traits
-from allocator.solvers.placing.runner import Runner
 from allocator.solvers.placing.units import units
 
 

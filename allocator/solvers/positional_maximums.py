@@ -4,7 +4,7 @@ import numpy as np
 
 from allocator.kernels.positional_maximums import find_maximums
 from allocator.problem import Column, column
-from allocator.solvers.placing.runner import Runner
+from allocator.runner import Runner
 from allocator.solvers.placing.units import Units
 from allocator.solvers.shared import Tenants
 

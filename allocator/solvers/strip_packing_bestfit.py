@@ -5,8 +5,8 @@ from attrs import frozen
 
 from allocator.kernels.strip_packing import pack_strip
 from allocator.problem import Column, Problem
+from allocator.runner import Runner
 from allocator.solvers.base import Answer, Task, Traits
-from allocator.solvers.placing.runner import Runner
 from allocator.solvers.placing.units import Units, units
 
 UNLOADED = 4_000

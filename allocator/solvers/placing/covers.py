@@ -7,7 +7,7 @@ from allocator.chains import Chains
 from allocator.kernels.gaps import DIGITS, place_covered
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem
-from allocator.solvers.placing.runner import Runner
+from allocator.runner import Runner
 
 
 @frozen(eq=False)

@@ -13,11 +13,11 @@ from attrs import field, frozen
 from allocator.chains import Chains, chains
 from allocator.kernels.numbers import Numbers
 from allocator.problem import NO_CAPACITY, Column, Problem, column
+from allocator.runner import SMALL, Runner
 from allocator.solvers.base import without_empty
 from allocator.solvers.placing.covers import Covers
 from allocator.solvers.placing.meetings import count_meetings
 from allocator.solvers.placing.neighbours import Neighbours
-from allocator.solvers.placing.runner import SMALL, Runner
 from allocator.solvers.placing.sweep import Sweep
 
 MOST_PAIRS = 4_000_000

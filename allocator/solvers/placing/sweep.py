@@ -7,8 +7,8 @@ from allocator.chains import Chains
 from allocator.kernels.gaps import BLOCK, DIGITS, place_swept
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem
+from allocator.runner import Runner
 from allocator.solvers.placing.meetings import by_begin
-from allocator.solvers.placing.runner import Runner
 
 
 @frozen(eq=False)

@@ -1,0 +1,99 @@
+"""Paths as clocks: chunks share bytes where the steps of one colour see the old value over before the new one begins.
+
+Steps are coloured by MXNet's rule (find the longest path, colour it, remove it, repeat). Each colour has a pool of
+bytes; a chunk goes to the pool whose path has the best view of it. All users of the old value happen before a step of
+the path, and that one happens before the writer of the new value, or is it: so sharing is safe, and it asks for less
+than MXNet's rule, all users and the taker of one colour. Memory and time are linear for a given number of colours.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from allocator.breadths import breadths
+from allocator.chains import chains
+from allocator.concurrency import TURN, Clock, Dependences, colours, path_clock
+from allocator.parts import part_of
+from allocator.policies.base import Solve, Waits
+from allocator.policies.clocks import lifetimes_by
+from allocator.problem import Column, Plan, Problem, column
+from allocator.solvers.base import align_up
+from allocator.users import Users
+
+
+@frozen(eq=False)
+class Colours:
+    """The paths, longest first, and the clock of each."""
+
+    name: str
+    paths: tuple[Column, ...]
+    clocks: tuple[Clock, ...]
+
+    @classmethod
+    def of(cls, dependences: Dependences, most: int) -> "Colours":
+        """At most so many paths; steps that have nothing to do with others are on none."""
+        weight = np.zeros(dependences.count, np.int64)
+        weight[dependences.before] = weight[dependences.after] = 1
+        colour = colours(dependences, weight, most)
+        paths = tuple(np.flatnonzero(colour == c) for c in range(int(colour.max(initial=-1)) + 1))
+        return cls(f"colour:{most}", paths, tuple(path_clock(dependences, path) for path in paths))
+
+    def may_overwrite(self, others: Column, step: int) -> bool:
+        """Whether a path has seen that the others are done before the step begins."""
+        return any(clock.holds(others, step) for clock in self.clocks)
+
+    def place(self, problem: Problem, users: Users, solve: Solve) -> Plan:
+        """Pools on top of each other: of as many colours as promise the smallest sum."""
+        views = [lifetimes_by(clock, problem, users) for clock in self.clocks]
+        spans = np.array([_span(view, path) for view, path in zip(views, self.paths, strict=True)])
+        choices = [_pools(views, spans, count) for count in _counts(len(views))]
+        return _stacked(min(choices, key=_breadth), solve)
+
+    def waits(self, problem: Problem, users: Users, plan: Plan) -> Waits:  # noqa: ARG002 (of the protocol)
+        """Nothing but data."""
+        return Waits()
+
+
+@frozen(eq=False)
+class _Pools:
+    """Chunk i lies in pool[i]; parts[p] has those of pool p, in their order."""
+
+    pool: Column
+    parts: tuple[Problem, ...]
+
+
+def _counts(colours: int) -> list[int]:
+    """Numbers of colours to try: powers of two, and all."""
+    return sorted({2**i for i in range(colours.bit_length()) if 2**i <= colours} | {colours})
+
+
+def _span(view: Problem, path: Column) -> Column:
+    """In how many ticks the chain of each chunk is alive, as far as a path can tell."""
+    root = chains(view).root
+    tick = np.concatenate(([0], path, [path[-1] + 1]))
+    end = np.zeros(len(view), np.int64)
+    np.maximum.at(end, root, tick[view.end // TURN])
+    return column(end[root] - tick[view.begin // TURN][root])
+
+
+def _pools(views: Sequence[Problem], spans: Column, count: int) -> _Pools:
+    pool = np.argmin(spans[:count], axis=0)
+    return _Pools(column(pool), tuple(part_of(view, pool == p) for p, view in enumerate(views[:count])))
+
+
+def _breadth(pools: _Pools) -> int:
+    return sum(int(breadths(part).value.max(initial=0)) for part in pools.parts)
+
+
+def _stacked(pools: _Pools, solve: Solve) -> Plan:
+    """All pools in one arena. The bound is that of stacks: none of the same pools is smaller."""
+    offset, top, bound, makers = np.zeros(len(pools.pool), np.int64), 0, 0, dict[str, None]()
+    for number, part in enumerate(pools.parts):
+        if not (part.size > 0).any():
+            continue
+        plan, base = solve(part), align_up(top, int(part.alignment.max()))
+        offset[pools.pool == number] = np.where(part.size > 0, plan.offset + base, 0)
+        top, bound = base + plan.arena_bytes, bound + plan.lower_bound
+        makers[plan.strategy] = None
+    return Plan(offset, top, bound, ", ".join(makers))

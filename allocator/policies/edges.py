@@ -1,0 +1,73 @@
+"""The smallest plan of the sequence, and what must wait so that it is safe: memory first, parallelism second.
+
+Where chunks share bytes, the writer of the later one waits for all users of the earlier one. MXNet's notes call these
+implicit dependences.
+"""
+
+import numpy as np
+from attrs import define, field, frozen
+from sortedcontainers import SortedDict
+
+from allocator.concurrency import MOST_STEPS, Dependences, happens_before
+from allocator.policies.base import Solve, Waits
+from allocator.problem import Column, Plan, Problem
+from allocator.users import Users
+
+
+@frozen(eq=False)
+class Edges:
+    """Steps wait in `dependences` for data already."""
+
+    dependences: Dependences
+    name: str = "edges"
+
+    def may_overwrite(self, others: Column, step: int) -> bool:
+        """Whether the others are over in sequence; if so, the step will wait for them."""
+        return bool((others < step).all())
+
+    def place(self, problem: Problem, users: Users, solve: Solve) -> Plan:  # noqa: ARG002 (of the protocol)
+        """The plan of the sequence."""
+        return solve(problem)
+
+    def waits(self, problem: Problem, users: Users, plan: Plan) -> Waits:
+        """The dependences that the plan implies, but for those that the data implies."""
+        before, after = implicit(problem, users, plan.offset)
+        if self.dependences.count <= MOST_STEPS:
+            known = happens_before(self.dependences).pairs(before, after)
+            before, after = before[~known], after[~known]
+        return Waits(before, after)
+
+
+def implicit(problem: Problem, users: Users, offset: Column) -> tuple[Column, Column]:
+    """(step, step that must wait for it) where one uses bytes that the other writes anew; each pair once, by waiter."""
+    taken, found = _Bytes(), set[tuple[int, int]]()
+    writer = users.writer
+    chunks = np.flatnonzero(problem.size > 0)
+    for chunk in chunks[np.argsort(writer[chunks], kind="stable")].tolist():
+        taker, low = int(writer[chunk]), int(offset[chunk])
+        for old in taken.replace(low, low + int(problem.size[chunk]), chunk):
+            found.update((user, taker) for user in users.others(old, taker).tolist())
+    rows = np.array(sorted(found, key=lambda edge: edge[::-1]), np.int64).reshape(-1, 2)
+    return rows[:, 0], rows[:, 1]
+
+
+@define(eq=False)
+class _Bytes:
+    """Who had bytes last: start of a run -> (its end, chunk). Runs do not overlap."""
+
+    runs: "SortedDict[int, tuple[int, int]]" = field(factory=SortedDict)
+
+    def replace(self, low: int, high: int, chunk: int) -> list[int]:
+        """Gives [low, high) to a chunk; those that had some of it."""
+        first = max(self.runs.bisect_right(low) - 1, 0)
+        starts = [s for s in self.runs.islice(first, self.runs.bisect_left(high)) if self.runs[s][0] > low]
+        found = []
+        for start in starts:
+            end, old = self.runs.pop(start)
+            found.append(old)
+            if start < low:
+                self.runs[start] = (low, old)
+            if end > high:
+                self.runs[high] = (end, old)
+        self.runs[low] = (high, chunk)
+        return found

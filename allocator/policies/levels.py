@@ -1,0 +1,34 @@
+"""Lifetimes in levels: steps that wait for as many others run at once, with a barrier before the next of them."""
+
+from attrs import field, frozen
+
+from allocator.concurrency import Clock, Dependences, levels
+from allocator.policies.base import Solve, Waits
+from allocator.policies.clocks import lifetimes_by
+from allocator.problem import Column, Plan, Problem, column
+from allocator.users import Users
+
+
+@frozen(eq=False)
+class Levels:
+    """Step i belongs to level[i]; steps stand in the order of their levels."""
+
+    level: Column = field(converter=column)
+    name: str = "levels"
+
+    @classmethod
+    def of(cls, dependences: Dependences) -> "Levels":
+        """Levels as early as the data allows."""
+        return cls(levels(dependences))
+
+    def may_overwrite(self, others: Column, step: int) -> bool:
+        """Whether the others stand in earlier levels."""
+        return bool((self.level[others] < self.level[step]).all())
+
+    def place(self, problem: Problem, users: Users, solve: Solve) -> Plan:
+        """The plan of lifetimes in levels."""
+        return solve(lifetimes_by(Clock(self.level, self.level + 1), problem, users))
+
+    def waits(self, problem: Problem, users: Users, plan: Plan) -> Waits:  # noqa: ARG002 (of the protocol)
+        """Barriers."""
+        return Waits(level=self.level)
