@@ -17,8 +17,6 @@ NO_COLOUR = -1
 """Colour of a step that is on no path."""
 MOST_STEPS = 2**16
 """Steps for which happens-before is worked out; the table has the square of it in bits, 512 MiB."""
-TURN = 4
-"""Instants from one step of a path to the next."""
 _UNLOADED = 20_000
 """Steps, below which it is not worth loading numba."""
 
@@ -140,16 +138,16 @@ class Clock:
 
 
 def path_clock(found: Dependences, path: Column) -> Clock:
-    """The clock on which step path[p] begins at TURN * (p + 1), and ends half a turn later.
+    """The clock on which step path[p] begins at instant 2p + 2 and ends at 2p + 3.
 
     Any other step begins when the last of the path that is done before it ends, and ends when the first that waits for
-    it begins. So instants are at least 0, and no step has less than two of them.
+    it begins. Instants are at least 1.
     """
     last = _last_seen(found, path)
     first = len(path) - 1 - _last_seen(found.reversed(), (found.count - 1 - path)[::-1])[::-1]
-    begin, end = TURN * (last + 1) + TURN // 2, TURN * (first + 1)
-    begin[path] = TURN * np.arange(1, len(path) + 1)
-    end[path] = begin[path] + TURN // 2
+    begin, end = 2 * last + 3, 2 * first + 2
+    begin[path] = 2 * np.arange(len(path)) + 2
+    end[path] = begin[path] + 1
     return Clock(begin, end)
 
 

@@ -15,13 +15,17 @@ def spans(clock: Clock, users: Users) -> tuple[Column, Column]:
 
 
 def lifetimes_by(clock: Clock, problem: Problem, users: Users) -> Problem:
-    """The same chunks with lifetimes by a clock.
+    """The same chunks with lifetimes by a clock, in parts of an instant.
 
-    Where the clock does not see that an overwriter begins when the rest is over, it lives on with what it overwrites:
-    the bytes are theirs together until both are over.
+    An overwriter lives on with what it overwrites where the clock sees no end of that before: the bytes are theirs
+    together. The parts of an instant let each chunk of such a chain end a little after the one before it.
     """
     begin, end = (np.array(c) for c in spans(clock, users))
-    order = np.argsort(users.writer[problem.src], kind="stable")
-    for src, dest in zip(problem.src[order].tolist(), problem.dest[order].tolist(), strict=True):
-        begin[src], end[src] = end[dest] - 1, max(end[src], end[dest])
+    depth = np.zeros(len(problem), np.int64)
+    links = np.argsort(users.writer[problem.src], kind="stable")
+    for src, dest in zip(problem.src[links].tolist(), problem.dest[links].tolist(), strict=True):
+        depth[src], end[src] = depth[dest] + 1, max(end[src], end[dest])
+    parts = int(depth.max(initial=0)) + 2
+    begin, end = begin * parts, end * parts - depth.max(initial=0) + depth
+    begin[problem.src] = end[problem.dest] - 1
     return evolve(problem, begin=begin, end=end)

@@ -13,10 +13,10 @@ from attrs import frozen
 
 from allocator.breadths import breadths
 from allocator.chains import chains
-from allocator.concurrency import TURN, Clock, Dependences, colours, path_clock
+from allocator.concurrency import Clock, Dependences, colours, path_clock
 from allocator.parts import part_of
 from allocator.policies.base import Solve, Waits
-from allocator.policies.clocks import lifetimes_by
+from allocator.policies.clocks import lifetimes_by, spans
 from allocator.problem import Column, Plan, Problem, column
 from allocator.solvers.base import align_up
 from allocator.users import Users
@@ -45,9 +45,11 @@ class Colours:
 
     def place(self, problem: Problem, users: Users, solve: Solve) -> Plan:
         """Pools on top of each other: of as many colours as promise the smallest sum."""
+        root = chains(problem).root
         views = [lifetimes_by(clock, problem, users) for clock in self.clocks]
-        spans = np.array([_span(view, path) for view, path in zip(views, self.paths, strict=True)])
-        choices = [_pools(views, spans, count) for count in _counts(len(views))]
+        lives = [spans(clock, users) for clock in self.clocks]
+        ticks = np.array([_ticks(*life, path, root) for life, path in zip(lives, self.paths, strict=True)])
+        choices = [_pools(views, ticks, count) for count in _counts(len(views))]
         return _stacked(min(choices, key=_breadth), solve)
 
     def waits(self, problem: Problem, users: Users, plan: Plan) -> Waits:  # noqa: ARG002 (of the protocol)
@@ -68,17 +70,16 @@ def _counts(colours: int) -> list[int]:
     return sorted({2**i for i in range(colours.bit_length()) if 2**i <= colours} | {colours})
 
 
-def _span(view: Problem, path: Column) -> Column:
-    """In how many ticks the chain of each chunk is alive, as far as a path can tell."""
-    root = chains(view).root
+def _ticks(begin: Column, end: Column, path: Column, root: Column) -> Column:
+    """How long the chain of each chunk lives, in ticks as far as a path can tell."""
     tick = np.concatenate(([0], path, [path[-1] + 1]))
-    end = np.zeros(len(view), np.int64)
-    np.maximum.at(end, root, tick[view.end // TURN])
-    return column(end[root] - tick[view.begin // TURN][root])
+    latest = np.zeros(len(root), np.int64)
+    np.maximum.at(latest, root, tick[end // 2])
+    return column(latest[root] - tick[begin // 2][root])
 
 
-def _pools(views: Sequence[Problem], spans: Column, count: int) -> _Pools:
-    pool = np.argmin(spans[:count], axis=0)
+def _pools(views: Sequence[Problem], ticks: Column, count: int) -> _Pools:
+    pool = np.argmin(ticks[:count], axis=0)
     return _Pools(column(pool), tuple(part_of(view, pool == p) for p, view in enumerate(views[:count])))
 
 
