@@ -78,5 +78,13 @@ class DataFlowError(JudgeError):
     """An execution plan in which a call would read other bytes than the ones meant."""
 
 
+class ScheduleError(JudgeError):
+    """An execution plan whose schedule names other calls than the plan has, or in another order."""
+
+
+class RaceError(JudgeError):
+    """An execution plan in which two calls that may run at once touch the same bytes, and one of them writes."""
+
+
 class PoisonError(JudgeError):
     """A kernel wrote outside its outputs and its workspace."""

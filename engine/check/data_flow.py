@@ -6,49 +6,19 @@ lifetimes, chunks or the plan's offsets; places are believed only after the sche
 and owners are found anew. Idea: the checker of regalloc2 (Fallin 2021), with byte ranges in place of registers.
 """
 
-from typing import Protocol
-
 from attrs import define, evolve, field
 
-from engine.byte_map import ByteMap
-from engine.calls import Alias, Call, Lowered, Storage
+from engine.calls import Alias, Call, Storage
+from engine.check.byte_map import ByteMap
+from engine.check.plans import PlanLike, StorageKey, storage_of
 from engine.errors import DataFlowError
 from engine.graph import Operator
 from engine.views import view_array
 from ops.layout import Layout
 from ops.schema import Overwrite
 
-
-class PlaceLike(Protocol):
-    """Where a value lies."""
-
-    @property
-    def storage(self) -> Storage:
-        """Whose bytes."""
-
-    @property
-    def owner(self) -> int:
-        """The value that stands for the constant or the caller's array."""
-
-    @property
-    def layout(self) -> Layout:
-        """Which bytes, from the start of the storage."""
-
-
-class PlanLike(Protocol):
-    """What the judge looks at."""
-
-    @property
-    def lowered(self) -> Lowered:
-        """The calls."""
-
-    @property
-    def places(self) -> tuple[PlaceLike, ...]:
-        """The place of each value."""
-
-    @property
-    def arena_bytes(self) -> int:
-        """Size of the arena."""
+NOTHING = -1
+"""What a byte holds that no value was written to."""
 
 
 def check_data_flow(plan: PlanLike) -> None:
@@ -59,7 +29,7 @@ def check_data_flow(plan: PlanLike) -> None:
 @define(eq=False)
 class _Judge:
     plan: PlanLike
-    storages: dict[tuple[Storage, int], ByteMap] = field(factory=dict)
+    storages: dict[StorageKey, ByteMap[int]] = field(factory=dict)
     owners: dict[int, int] = field(factory=dict)
     sources: dict[int, str] = field(factory=dict)
 
@@ -114,11 +84,10 @@ class _Judge:
         if low < 0 or high > size:
             raise DataFlowError(f"{where}: {self._name(value)} lies at [{low}, {high}), outside of {size} bytes")
 
-    def _bytes(self, value: int) -> ByteMap:
-        place = self.plan.places[value]
-        key = (place.storage, -1 if place.storage is Storage.ARENA else place.owner)
+    def _bytes(self, value: int) -> ByteMap[int]:
+        key = storage_of(self.plan.places[value])
         if key not in self.storages:
-            self.storages[key] = ByteMap()
+            self.storages[key] = ByteMap(NOTHING)
         return self.storages[key]
 
     def _alias(self, stage: Alias) -> None:
@@ -202,7 +171,7 @@ class _Judge:
         found = self._bytes(value).stranger(*self.plan.places[value].layout.extent, self.owners[value])
         if found:
             byte, held = found
-            holds = "nothing" if held < 0 else self._name(held)
+            holds = "nothing" if held == NOTHING else self._name(held)
             raise DataFlowError(f"{where}: reads {self._name(value)}, but byte {byte} of its place holds {holds}")
 
     def _means(self, where: str, value: int, source: str) -> None:

@@ -1,0 +1,6 @@
+"""The judges of execution plans; they share no code with what makes plans."""
+
+from engine.check.data_flow import check_data_flow
+from engine.check.races import check_races
+
+__all__ = ["check_data_flow", "check_races"]

@@ -1,0 +1,110 @@
+"""The race judge: tells from happens-before alone whether two calls might touch the same bytes at once.
+
+A call reads the bytes of its inputs and writes those of its outputs and its workspace. It happens before another if a
+path of edges of the schedule leads from one to the other; there is nothing else that orders calls. The feed comes
+before all of them and the fetch after, so neither races. Two accesses that share a byte, one of them a write, must be
+ordered. The accesses of one call are the data-flow judge's matter.
+
+Calls are replayed in the order of nodes. Each byte knows its last writer and who read it since. A read must come after
+that writer; a write must come after it and after those readers. Whoever used the byte earlier comes before that writer,
+as was checked then, so no older access needs a look.
+
+Why a plan that both judges let pass is right however its calls run: edges go forward and nodes ascend in ticks, so each
+ordered pair of accesses is ordered as in the sequence that the data-flow judge replays. All pairs that matter are
+ordered. Hence in every run that keeps the schedule each read of a byte comes after the same write, and before the next
+one, as in the sequence, and kernels that read the same bytes write the same bytes. Happens-before as the only ground
+for a verdict: Lamport 1978; what to remember of each place: the detector FastTrack (Flanagan and Freund 2009).
+"""
+
+from collections.abc import Iterator
+from typing import NoReturn
+
+from attrs import define, field
+
+from engine.calls import Call, Storage
+from engine.check.byte_map import ByteMap
+from engine.check.happens_before import FEED, check_schedule, pasts
+from engine.check.plans import BARRIER, ScheduledPlanLike, StorageKey, storage_of
+from engine.errors import RaceError
+
+Users = tuple[int, int]
+"""The last writer of a byte, and who used it since: bit k is number `writer + k`, bit 0 is the writer. The feed has
+number 0, node i has number i + 1. Bits count from the writer so that sets are as short as lives."""
+
+
+def check_races(plan: ScheduledPlanLike) -> None:
+    """Raises RaceError with two calls that may race, and ScheduleError where the schedule is none for these calls.
+
+    Sets are integers used as bits: takes O(n log n) in the number of accesses, and n / 64 for each of them at worst.
+    """
+    check_schedule(plan.schedule, plan.lowered)
+    _Judge(plan).run()
+
+
+@define(eq=False)
+class _Judge:
+    plan: ScheduledPlanLike
+    storages: dict[StorageKey, ByteMap[Users]] = field(factory=dict)
+    extents: dict[int, tuple[ByteMap[Users], int, int]] = field(factory=dict)
+    calls: dict[int, Call] = field(factory=dict)
+
+    def run(self) -> None:
+        calls, schedule = iter(self.plan.lowered.calls), self.plan.schedule
+        for number, (tick, past) in enumerate(zip(schedule.tick.tolist(), pasts(schedule), strict=True), 1):
+            if tick != BARRIER:
+                self.calls[number] = next(calls)
+                self._call(self.calls[number], number, past)
+
+    def _call(self, call: Call, number: int, past: int) -> None:
+        for value in call.inputs:
+            self._read(value, number, past)
+        for value in call.outputs + call.workspace:
+            self._write(value, number, past)
+
+    def _read(self, value: int, number: int, past: int) -> None:
+        held, low, high = self._extent(value)
+        for start, end, (writer, users) in held.pieces(low, high):
+            if not past >> writer & 1:
+                self._race(writer, number, value, "reads", (start, end))
+            held.write(start, end, (writer, users | 1 << number - writer))
+
+    def _write(self, value: int, number: int, past: int) -> None:
+        held, low, high = self._extent(value)
+        for start, end, (writer, users) in held.pieces(low, high):
+            unordered = users & ~(past >> writer)
+            if unordered:
+                first = writer + (unordered & -unordered).bit_length() - 1
+                self._race(first, number, value, "writes", (start, end))
+        held.write(low, high, (number, 1))
+
+    def _extent(self, value: int) -> tuple[ByteMap[Users], int, int]:
+        if value not in self.extents:
+            place = self.plan.places[value]
+            held = self.storages.setdefault(storage_of(place), ByteMap((0, FEED)))
+            self.extents[value] = (held, *place.layout.extent)
+        return self.extents[value]
+
+    def _race(self, earlier: int, later: int, value: int, does: str, piece: tuple[int, int]) -> NoReturn:
+        one, other = self.calls[earlier], self.calls[later]
+        did, used = next(self._accesses(one, value, piece, is_read=does == "reads"))
+        (a, b), (c, d) = (self.plan.places[v].layout.extent for v in (used, value))
+        raise RaceError(
+            f"{one.name} {did} {self._name(used)} and {other.name} {does} {self._name(value)}: both touch bytes "
+            f"[{max(a, c)}, {min(b, d)}) of {self._storage(value)}, and neither waits for the other"
+        )
+
+    def _accesses(self, call: Call, value: int, piece: tuple[int, int], is_read: bool) -> Iterator[tuple[str, int]]:
+        """What a call does to the piece of the storage of `value`; only writes matter to who reads."""
+        did = [("writes", v) for v in call.outputs + call.workspace]
+        did += [] if is_read else [("reads", v) for v in call.inputs]
+        for verb, used in did:
+            held, low, high = self._extent(used)
+            if held is self._extent(value)[0] and max(low, piece[0]) < min(high, piece[1]):
+                yield verb, used
+
+    def _name(self, value: int) -> str:
+        return repr(self.plan.lowered.values[value].name)
+
+    def _storage(self, value: int) -> str:
+        place = self.plan.places[value]
+        return "the arena" if place.storage is Storage.ARENA else f"{place.storage.value} {self._name(place.owner)}"
