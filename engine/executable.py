@@ -8,12 +8,15 @@ from attrs import frozen
 from allocator.problem import NO_CAPACITY
 from engine.errors import BudgetError, EngineError, GraphError, OptionError
 from engine.executor.dynamic import DynamicExecutor
+from engine.executor.parallel import MOST_THREADS, ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.static import StaticExecutor, new_arena
 from engine.graph import Graph
 from engine.plan import ExecutionPlan
 from engine.planner import Options, plan_graph
 from engine.report import Report, budget_message
+from engine.threads import cpus
+from engine.timing import Stopwatch, Timing
 from engine.units import parse_bytes
 from ops.spec import Array
 
@@ -35,6 +38,8 @@ class PlanOptions(TypedDict, total=False):
     parallel: str
 
 
+ALL_CPUS = 0
+"""Of threads: as many as there are processors to use."""
 MODES = ("static", "dynamic")
 Executor = StaticExecutor | DynamicExecutor
 
@@ -56,6 +61,14 @@ class Executable:
         `copy=False` returns views of the arena, which the next run overwrites. Raises FeedError, KernelError.
         """
         return self.executor.run(feeds, out or {}, copy)
+
+    def timed(
+        self, feeds: Mapping[str, Any], *, out: Mapping[str, Array] | None = None, copy: bool = True
+    ) -> tuple[dict[str, Array], tuple[Timing, ...]]:
+        """`run`, and when each call ran, in seconds from the start; calls come in the order in which they began."""
+        watch = Stopwatch()
+        outputs = self.executor.run_timed(feeds, out or {}, copy, watch)
+        return outputs, watch.timings()
 
     @property
     def packed_bytes(self) -> int:
@@ -82,14 +95,16 @@ def compile_graph(
     mode: str = "static",
     debug: str = "",
     budget: int | str = "",
+    threads: int = ALL_CPUS,
     **options: Unpack[PlanOptions],
 ) -> Executable:
     """Plans a graph and makes it runnable.
 
     `mode` is "static" (one arena) or "dynamic" (reference counting); `debug="poison"` watches every byte of a
     static run. `budget` is the most bytes that the arena may have, as a number or a text such as "8 MiB": it makes no
-    plan larger. Other options are those of `engine.planner.Options`. Raises BudgetError before anything is allocated,
-    OptionError.
+    plan larger. A plan whose operators may run at once (option `parallel`) runs on `threads` threads, all processors
+    unless told, but for `debug`. Other options are those of `engine.planner.Options`. Raises BudgetError before
+    anything is allocated, OptionError.
     """
     if mode not in MODES:
         raise OptionError(f"mode {mode!r} is unknown; one of: {', '.join(MODES)}")
@@ -100,7 +115,8 @@ def compile_graph(
     if debug:
         options["padding"] = max(options.get("padding", 0), GUARD)
     plan = make_plan(graph, budget=budget, **options)
-    return Executable(graph, plan, _executor(plan, mode, debug))
+    _check_threads(plan, mode, threads)
+    return Executable(graph, plan, _executor(plan, mode, debug, threads))
 
 
 def make_plan(graph: Graph, *, budget: int | str = "", **options: Unpack[PlanOptions]) -> ExecutionPlan:
@@ -117,10 +133,23 @@ def make_plan(graph: Graph, *, budget: int | str = "", **options: Unpack[PlanOpt
     return plan
 
 
-def _executor(plan: ExecutionPlan, mode: str, debug: str) -> Executor:
+def _check_threads(plan: ExecutionPlan, mode: str, threads: int) -> None:
+    if not isinstance(threads, int) or isinstance(threads, bool) or not 0 <= threads <= MOST_THREADS:
+        raise OptionError(f"threads {threads!r} is no integer from 0 (all processors) to {MOST_THREADS}")
+    if threads != ALL_CPUS and not plan.schedule.policy:
+        raise OptionError(f"threads={threads} needs a plan whose operators may run at once; give parallel='exact' too")
+    if plan.schedule.policy and mode == "dynamic":
+        raise OptionError(f"parallel={plan.schedule.policy!r} plans an arena; mode 'dynamic' has none and runs in turn")
+
+
+def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int) -> Executor:
     try:
         if mode == "dynamic":
             return DynamicExecutor(plan)
-        return PoisonExecutor(plan) if debug else StaticExecutor(plan, new_arena(plan))
+        if debug:
+            return PoisonExecutor(plan)
+        if plan.schedule.policy:
+            return ParallelExecutor(plan, new_arena(plan), threads or cpus())
+        return StaticExecutor(plan, new_arena(plan))
     except MemoryError as error:
         raise EngineError(f"an arena of {plan.arena_bytes} bytes cannot be allocated on this machine") from error

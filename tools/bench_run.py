@@ -19,10 +19,10 @@ from allocator.io.files import write_whole
 from engine.cli.comparison import interleaved
 from engine.cli.models import light_model, seeded_subject
 from engine.cli.oracle import largest_difference, onnxruntime_runner
-from engine.cli.threads import limit_threads
 from engine.executable import Executable, compile_graph
 from engine.executor.static import StaticExecutor
 from engine.graph import Graph
+from engine.threads import limit_threads
 
 CHAIN, ELEMENTS = 10_000, 16
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from allocator.io.files import write_whole
 from engine.cli.comparison import Comparison, compare_graph
 from engine.cli.models import light_model, seeded_subject
-from engine.cli.threads import limit_threads
 from engine.exporters.chrome import to_chrome
+from engine.threads import limit_threads
 from engine.units import format_bytes
 
 RUNS = 5

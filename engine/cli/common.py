@@ -10,9 +10,9 @@ from typing import Any
 from allocator.problem import NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
 from allocator.solvers.base import NO_NODES
-from engine.cli.threads import AS_THEY_ARE
 from engine.errors import OptionError
 from engine.executable import PlanOptions
+from engine.threads import AS_THEY_ARE
 from engine.units import parse_bytes, parse_seconds
 
 STRATEGY_CHOICES = (BEST, *STRATEGIES)

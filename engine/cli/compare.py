@@ -16,7 +16,7 @@ from engine.cli.common import (
 from engine.cli.comparison import compare_graph
 from engine.cli.models import load_subject
 from engine.cli.oracle import largest_difference, onnxruntime_runner
-from engine.cli.threads import limit_threads
+from engine.threads import limit_threads
 
 NAME, HELP = "compare", "run a model planned, reference counted and watched, and compare"
 REFUSED = 5

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.cli.threads import AS_THEY_ARE
 from engine.errors import EngineError
+from engine.threads import AS_THEY_ARE
 from ops.spec import Array
 
 Runner = Callable[[], dict[str, Array]]

@@ -11,9 +11,9 @@ from engine.cli.common import add_json, add_model, add_planning, add_running, pl
 from engine.cli.comparison import interleaved
 from engine.cli.files import write_arrays
 from engine.cli.models import Subject, load_subject
-from engine.cli.threads import limit_threads
 from engine.executable import Executable, compile_graph
 from engine.tables import in_columns
+from engine.threads import limit_threads
 from ops.spec import Array
 
 NAME, HELP = "run", "run a model on given or random inputs"

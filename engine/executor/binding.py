@@ -1,6 +1,7 @@
 """Kernels bound to arrays: constants packed once, thunks made once."""
 
-from collections.abc import Callable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -54,6 +55,18 @@ def bind_call(call: Call, packed: Packed, array_of: Callable[[int], Array]) -> T
         return call.kernel.bind(Binding(call.signature, inputs, outputs, workspace, packed.arrays[call.tick]))
     except Exception as error:
         raise kernel_error(call, error) from error
+
+
+def run_in_turn(calls: Sequence[Call], thunks: Sequence[Thunk]) -> None:
+    """Calls kernels one after the other. Raises KernelError naming the operator that failed."""
+    coming = iter(thunks)
+    try:
+        with kernel_state():
+            for thunk in coming:
+                thunk()
+    except Exception as error:
+        done = len(thunks) - operator.length_hint(coming)
+        raise kernel_error(calls[done - 1], error) from error
 
 
 def run_call(call: Call, thunk: Thunk) -> None:

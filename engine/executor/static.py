@@ -1,19 +1,22 @@
 """Runs a plan out of one arena: all views and thunks are made once, a run only calls thunks."""
 
-import operator
 import threading
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from engine.calls import Call, Storage
-from engine.executor.binding import bind_call, kernel_error, kernel_state, pack_constants
+from engine.executor.binding import bind_call, pack_constants, run_in_turn
 from engine.executor.feeds import check_apart, check_dense, deliver, read_feeds, read_outs
 from engine.plan import ExecutionPlan
+from engine.timing import Stopwatch
 from engine.views import address, aligned_empty, view_array
 from ops.schema import Thunk
 from ops.spec import Array
+
+Outputs = dict[str, Array]
 
 
 def new_arena(plan: ExecutionPlan) -> Array:
@@ -53,8 +56,17 @@ class StaticExecutor:
             buffer = self._caller[place.owner]
         return view_array(buffer, place.layout, self.plan.lowered.values[value].spec.dtype)
 
-    def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> dict[str, Array]:
+    def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> Outputs:
         """One run. Outputs are copied into `out` where given, else into new arrays, or are views of the arena."""
+        return self._run(feeds, out, copy, self.execute)
+
+    def run_timed(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool, watch: Stopwatch) -> Outputs:
+        """One run that takes the time of each call."""
+        return self._run(feeds, out, copy, partial(self._execute_timed, watch))
+
+    def _run(
+        self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool, execute: Callable[[], None]
+    ) -> Outputs:
         lowered = self.plan.lowered
         arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items()})
         outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
@@ -62,7 +74,7 @@ class StaticExecutor:
             read, bound = self._bind_inputs(arrays), self._bind_outputs(outs)
             check_apart(bound, read, outs, self.arena)
             self._feed(self._out_of_the_arena(arrays))
-            self.execute()
+            execute()
             return {
                 name: bound[name] if name in bound else deliver(self.array(value), outs.get(name), copy)
                 for name, value in lowered.outputs.items()
@@ -70,14 +82,15 @@ class StaticExecutor:
 
     def execute(self) -> None:
         """Calls the kernels, nothing else. Raises KernelError naming the operator that failed."""
-        thunks = iter(self.thunks)
+        run_in_turn(self.calls, self.thunks)
+
+    def _execute_timed(self, watch: Stopwatch) -> None:
+        plain = self.thunks
+        self.thunks = [watch.around(call.tick, thunk) for call, thunk in zip(self.calls, plain, strict=True)]
         try:
-            with kernel_state():
-                for thunk in thunks:
-                    thunk()
-        except Exception as error:
-            done = len(self.thunks) - operator.length_hint(thunks)
-            raise kernel_error(self.calls[done - 1], error) from error
+            self.execute()
+        finally:
+            self.thunks = plain
 
     def _storage(self, value: int) -> Storage:
         return self.plan.places[value].storage

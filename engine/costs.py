@@ -1,0 +1,10 @@
+"""How much work a call is, as far as that is known before it runs."""
+
+from engine.calls import Call
+from ops.schema import elementwise_cost
+
+
+def call_cost(call: Call) -> int:
+    """Operations plus bytes read and written, by what the operator declares: to compare calls of one plan."""
+    costs = [op.schema.cost(op.signature) for op in call.operators] or [elementwise_cost(call.signature)]
+    return sum(cost.flops + cost.bytes for cost in costs)

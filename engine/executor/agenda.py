@@ -1,0 +1,53 @@
+"""What is to be done and what waits for what, with the nodes numbered by how urgent they are."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from allocator.problem import Column
+from engine.errors import JudgeError
+
+
+@frozen(eq=False)
+class Agenda:
+    """Rank 0 stands for the most urgent node; `nodes` are the nodes by rank, everything else counts in ranks.
+
+    `followers` are those that wait for a rank, `waits` says for how many ranks each waits, and `first` are those that
+    wait for none, the most urgent first.
+    """
+
+    nodes: tuple[int, ...]
+    followers: tuple[tuple[int, ...], ...]
+    waits: tuple[int, ...]
+    first: tuple[int, ...]
+
+
+def make_agenda(costs: Sequence[int], before: Column, after: Column) -> Agenda:
+    """Critical-path scheduling: who has the costliest way to the end is most urgent, among equals the first node.
+
+    Node after[k] waits for node before[k]. Raises JudgeError for an edge that does not go forward: without one, there
+    is no cycle. List scheduling by longest path: Graham, "Bounds on Multiprocessing Timing Anomalies" (1969); Kohler,
+    "A Preliminary Evaluation of the Critical Path Method for Scheduling Tasks on Multiprocessor Systems" (1975).
+    """
+    wrong = np.flatnonzero((before < 0) | (before >= after) | (after >= len(costs)))
+    if len(wrong):
+        k = wrong[0]
+        raise JudgeError(f"schedule of {len(costs)} nodes: the edge from {before[k]} to {after[k]} does not go forward")
+    followers: list[list[int]] = [[] for _ in costs]
+    for b, a in zip(before.tolist(), after.tolist(), strict=True):
+        followers[b].append(a)
+    nodes = sorted(range(len(costs)), key=_ways(costs, followers).__getitem__, reverse=True)
+    rank = np.empty(len(costs), np.int64)
+    rank[nodes] = np.arange(len(costs))
+    waits = np.bincount(rank[after], minlength=len(costs))
+    ranked = tuple(tuple(sorted(int(rank[a]) for a in followers[node])) for node in nodes)
+    return Agenda(tuple(nodes), ranked, tuple(waits.tolist()), tuple(np.flatnonzero(waits == 0).tolist()))
+
+
+def _ways(costs: Sequence[int], followers: Sequence[Sequence[int]]) -> list[int]:
+    """Cost of the costliest way from each node to the end, its own included."""
+    ways = list(costs)
+    for node in reversed(range(len(costs))):
+        ways[node] += max((ways[a] for a in followers[node]), default=0)
+    return ways

@@ -1,0 +1,92 @@
+"""Runs a plan on several threads: a call starts when all that it waits for are done, the most urgent first."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import NoReturn
+
+from engine.costs import call_cost
+from engine.errors import JudgeError, OptionError
+from engine.executor.agenda import make_agenda
+from engine.executor.binding import kernel_error, run_in_turn
+from engine.executor.dispatch import Dispatch
+from engine.executor.static import StaticExecutor
+from engine.plan import ExecutionPlan
+from engine.schedule import BARRIER
+from engine.threads import BlasLimit, cpus
+from ops.schema import Thunk
+from ops.spec import Array
+from ops.thunks import nothing
+
+MOST_THREADS = 1024
+"""Beyond which only an error can be meant."""
+_NO_CALL = -1
+
+
+class ParallelExecutor(StaticExecutor):
+    """Calls run on the caller's thread and `threads - 1` more, which are made at first use and end with the executor.
+
+    With more than one thread, a run limits BLAS to `cpus() // threads` threads (at least one, and never more than it
+    has), for the whole process and as long as it lasts; that needs threadpoolctl. Outputs have the bits of a run in
+    sequence in which BLAS has as many threads: with another number OpenBLAS cuts its products elsewhere, and sums of
+    float32 differ in the last places. A plan whose calls stand in sequence runs in sequence.
+
+    Raises OptionError, EngineError where threadpoolctl is needed and not there.
+    """
+
+    def __init__(self, plan: ExecutionPlan, arena: Array, threads: int) -> None:
+        if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= MOST_THREADS:
+            raise OptionError(f"threads {threads!r} is no integer from 1 to {MOST_THREADS}")
+        super().__init__(plan, arena)
+        self.threads = threads
+        self._indices = _call_indices(plan)
+        costs = [0 if i == _NO_CALL else call_cost(self.calls[i]) for i in self._indices]
+        self._agenda = make_agenda(costs, plan.schedule.before, plan.schedule.after)
+        if threads > 1:
+            self._blas = BlasLimit(max(1, cpus() // threads))
+            self._pool = ThreadPoolExecutor(threads - 1, "arenaplan")
+
+    def execute(self) -> None:
+        """Calls the kernels, nothing else.
+
+        Where one fails nothing new starts; those that run end first. Raises KernelError naming the operator, the first
+        one where several failed. What is no Exception, such as KeyboardInterrupt, is raised as it is.
+        """
+        if self.threads == 1:
+            order = [i for i in self._indices if i != _NO_CALL]
+            run_in_turn([self.calls[i] for i in order], [self.thunks[i] for i in order])
+        else:
+            by_node = (self._indices[node] for node in self._agenda.nodes)
+            self._at_once([nothing if i == _NO_CALL else self.thunks[i] for i in by_node])
+
+    def _at_once(self, thunks: list[Thunk]) -> None:
+        run = Dispatch(self._agenda, thunks, self.threads, self._pool.submit)
+        try:
+            self._blas.hold()
+            run.run()
+        finally:
+            self._blas.release()
+        if run.failures:
+            self._raise(*self._first(run.failures))
+
+    def _first(self, failures: list[tuple[int, BaseException]]) -> tuple[int, BaseException]:
+        """What to raise, and the index of its call: what is no Exception comes first, then the earliest tick."""
+        found = [(self._indices[self._agenda.nodes[rank]] if rank >= 0 else _NO_CALL, e) for rank, e in failures]
+        failures.clear()  # whoever holds an error holds its frames, and they held it: a circle
+        return min(found, key=lambda failure: (isinstance(failure[1], Exception), failure[0]))
+
+    def _raise(self, index: int, error: BaseException) -> NoReturn:
+        try:
+            if index == _NO_CALL or not isinstance(error, Exception):
+                raise error
+            raise kernel_error(self.calls[index], error) from error
+        finally:
+            del error
+
+
+def _call_indices(plan: ExecutionPlan) -> tuple[int, ...]:
+    """By node: which of the plan's calls it stands for. Raises JudgeError where not each has one node."""
+    index_of = {call.tick: i for i, call in enumerate(plan.lowered.calls)} | {BARRIER: _NO_CALL}
+    ticks = plan.schedule.tick.tolist()
+    indices = tuple(index_of.get(tick, len(index_of)) for tick in ticks)
+    if sorted(i for i in indices if i != _NO_CALL) != list(range(len(plan.lowered.calls))):
+        raise JudgeError(f"schedule {plan.schedule.policy!r} does not run each call once")
+    return indices
