@@ -1,0 +1,23 @@
+"""Runs of bytes against a list of bytes."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.check.byte_map import ByteMap
+
+_SIZE = 12
+_spans = st.tuples(st.integers(0, _SIZE), st.integers(0, _SIZE), st.integers(0, 3))
+
+
+@given(st.lists(_spans, max_size=12))
+def test_it_holds_what_a_list_of_bytes_holds(spans: list[tuple[int, int, int]]) -> None:
+    held, wanted = ByteMap(-1), [-1] * _SIZE
+    for low, high, value in spans:
+        pieces = held.pieces(low, high)
+        assert [v for a, b, v in pieces for _ in range(a, b)] == wanted[low:high]
+        assert [a for a, _, _ in pieces[1:]] == [b for _, b, _ in pieces[:-1]] and all(a < b for a, b, _ in pieces)
+        others = [(i, wanted[i]) for i in range(low, high) if wanted[i] != value]
+        assert held.stranger(low, high, value) == (others[0] if others else ())
+        held.write(low, high, value)
+        wanted[low:high] = [value] * max(high - low, 0) or wanted[low:high]
+    assert [v for a, b, v in held.pieces(0, _SIZE) for _ in range(a, b)] == wanted
