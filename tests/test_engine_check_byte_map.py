@@ -16,6 +16,7 @@ def test_it_holds_what_a_list_of_bytes_holds(spans: list[tuple[int, int, int]]) 
         pieces = held.pieces(low, high)
         assert [v for a, b, v in pieces for _ in range(a, b)] == wanted[low:high]
         assert [a for a, _, _ in pieces[1:]] == [b for _, b, _ in pieces[:-1]] and all(a < b for a, b, _ in pieces)
+        assert [held.at(byte) for byte in range(_SIZE)] == wanted
         others = [(i, wanted[i]) for i in range(low, high) if wanted[i] != value]
         assert held.stranger(low, high, value) == (others[0] if others else ())
         held.write(low, high, value)

@@ -31,6 +31,11 @@ class ByteMap(Generic[T]):
             del runs[start]
         runs[low] = value
 
+    def at(self, byte: int) -> T:
+        """What a byte holds."""
+        held: T = self.runs.peekitem(self.runs.bisect_right(byte) - 1)[1]
+        return held
+
     def pieces(self, low: int, high: int) -> list[tuple[int, int, T]]:
         """The runs that share a byte with [low, high), cut to it, in order: first byte, end, what they hold."""
         if low >= high:

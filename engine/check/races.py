@@ -27,15 +27,35 @@ from engine.check.happens_before import FEED, check_schedule, pasts
 from engine.check.plans import BARRIER, ScheduledPlanLike, StorageKey, storage_of
 from engine.errors import RaceError
 
-Users = tuple[int, int]
-"""The last writer of a byte, and who used it since: bit k is number `writer + k`, bit 0 is the writer. The feed has
-number 0, node i has number i + 1. Bits count from the writer so that sets are as short as lives."""
+
+@define(eq=False)
+class _Write:
+    """Bytes [low, high) written by one call, or by the feed; `left` of them were not written again.
+
+    `users` has bit k for number `number + k`: bit 0 is the writer, the others read all of the bytes. The feed has
+    number 0, node i has number i + 1. Bits count from the writer, so sets are as short as lives.
+    """
+
+    number: int
+    low: int
+    high: int
+    left: int
+    users: int = 1
+
+    def is_whole(self, low: int, high: int) -> bool:
+        """Whether bytes [low, high) are those that were written, all of them and no others."""
+        return low < high and (self.low, self.high) == (low, high) and self.left == high - low
+
+
+Held = tuple[_Write, int]
+"""The last write of a run of bytes, and who read a part of what was written that has the run in it, as in `users`."""
 
 
 def check_races(plan: ScheduledPlanLike) -> None:
     """Raises RaceError with two calls that may race, and ScheduleError where the schedule is none for these calls.
 
     Sets are integers used as bits: takes O(n log n) in the number of accesses, and n / 64 for each of them at worst.
+    A read of some of the bytes of a write counts once for each run of them that other reads tell apart.
     """
     check_schedule(plan.schedule, plan.lowered)
     _Judge(plan).run()
@@ -44,11 +64,13 @@ def check_races(plan: ScheduledPlanLike) -> None:
 @define(eq=False)
 class _Judge:
     plan: ScheduledPlanLike
-    storages: dict[StorageKey, ByteMap[Users]] = field(factory=dict)
-    extents: dict[int, tuple[ByteMap[Users], int, int]] = field(factory=dict)
+    storages: dict[StorageKey, ByteMap[Held]] = field(factory=dict)
+    extents: dict[int, tuple[ByteMap[Held], int, int]] = field(factory=dict)
     calls: dict[int, Call] = field(factory=dict)
 
     def run(self) -> None:
+        for value in self.plan.lowered.inputs.values():
+            self._write(value, 0, FEED)
         calls, schedule = iter(self.plan.lowered.calls), self.plan.schedule
         for number, (tick, past) in enumerate(zip(schedule.tick.tolist(), pasts(schedule), strict=True), 1):
             if tick != BARRIER:
@@ -62,25 +84,35 @@ class _Judge:
             self._write(value, number, past)
 
     def _read(self, value: int, number: int, past: int) -> None:
+        """Who reads all that a call wrote is kept once, not in each run: runs may be many, and such readers too."""
         held, low, high = self._extent(value)
-        for start, end, (writer, users) in held.pieces(low, high):
-            if not past >> writer & 1:
-                self._race(writer, number, value, "reads", (start, end))
-            held.write(start, end, (writer, users | 1 << number - writer))
+        first, _ = held.at(low)
+        if first.is_whole(low, high):
+            self._after(first, number, past, value, (low, high))
+            first.users |= 1 << number - first.number
+            return
+        for start, end, (write, users) in held.pieces(low, high):
+            self._after(write, number, past, value, (start, end))
+            held.write(start, end, (write, users | 1 << number - write.number))
+
+    def _after(self, write: _Write, number: int, past: int, value: int, piece: tuple[int, int]) -> None:
+        if not past >> write.number & 1:
+            self._race(write.number, number, value, "reads", piece)
 
     def _write(self, value: int, number: int, past: int) -> None:
         held, low, high = self._extent(value)
-        for start, end, (writer, users) in held.pieces(low, high):
-            unordered = users & ~(past >> writer)
+        for start, end, (write, users) in held.pieces(low, high):
+            unordered = (write.users | users) & ~(past >> write.number)
             if unordered:
-                first = writer + (unordered & -unordered).bit_length() - 1
+                first = write.number + (unordered & -unordered).bit_length() - 1
                 self._race(first, number, value, "writes", (start, end))
-        held.write(low, high, (number, 1))
+            write.left -= end - start
+        held.write(low, high, (_Write(number, low, high, high - low), 0))
 
-    def _extent(self, value: int) -> tuple[ByteMap[Users], int, int]:
+    def _extent(self, value: int) -> tuple[ByteMap[Held], int, int]:
         if value not in self.extents:
             place = self.plan.places[value]
-            held = self.storages.setdefault(storage_of(place), ByteMap((0, FEED)))
+            held = self.storages.setdefault(storage_of(place), ByteMap((_Write(0, 0, 0, 0), 0)))
             self.extents[value] = (held, *place.layout.extent)
         return self.extents[value]
 
