@@ -134,11 +134,7 @@ class Dispatch:
         elif self._started < self.threads:
             self._started += 1
             self._awaited += 1
-            try:
-                self.submit(self.help, self._started - 1)
-            except RuntimeError:  # the interpreter ends, or the system has no more threads: those that are here do it
-                self._awaited -= 1
-                self._started = self.threads
+            self.submit(self.help, self._started - 1)
 
     def _finish(self) -> None:
         """Nothing new starts. Opens every door, also one whose thread an interrupted `_wake` took off the list."""

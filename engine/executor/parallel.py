@@ -1,6 +1,5 @@
 """Runs a plan on several threads: a call starts when all that it waits for are done, the most urgent first."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import NoReturn
 
 from engine.costs import call_cost
@@ -8,6 +7,7 @@ from engine.errors import JudgeError, OptionError
 from engine.executor.agenda import make_agenda
 from engine.executor.binding import kernel_error, run_in_turn
 from engine.executor.dispatch import Dispatch
+from engine.executor.helpers import Helpers
 from engine.executor.static import StaticExecutor
 from engine.plan import ExecutionPlan
 from engine.schedule import BARRIER
@@ -42,7 +42,7 @@ class ParallelExecutor(StaticExecutor):
         self._agenda = make_agenda(costs, plan.schedule.before, plan.schedule.after)
         if threads > 1:
             self._blas = BlasLimit(max(1, cpus() // threads))
-            self._pool = ThreadPoolExecutor(threads - 1, "arenaplan")
+            self._helpers = Helpers(threads - 1)
 
     def execute(self) -> None:
         """Calls the kernels, nothing else.
@@ -58,7 +58,8 @@ class ParallelExecutor(StaticExecutor):
             self._at_once([nothing if i == _NO_CALL else self.thunks[i] for i in by_node])
 
     def _at_once(self, thunks: list[Thunk]) -> None:
-        run = Dispatch(self._agenda, thunks, self.threads, self._pool.submit)
+        self._helpers.start()
+        run = Dispatch(self._agenda, thunks, self.threads, self._helpers.submit)
         try:
             self._blas.hold()
             run.run()
