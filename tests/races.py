@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from attrs import frozen
+from attrs import evolve, frozen
 
 from engine import ExecutionPlan
 from engine.calls import Storage
@@ -87,3 +87,26 @@ def random_schedule(plan: ExecutionPlan, choose: Choose) -> Schedule:
     edges |= {(a, b) for b in range(len(ticks)) for a in range(b) if choose(sparse) == 0}
     rows = np.array(sorted(edges), np.int64).reshape(-1, 2)
     return Schedule("random", ticks, rows[:, 0], rows[:, 1])
+
+
+def one_afloat(plan: ExecutionPlan, choose: Choose) -> Schedule:
+    """One call after the other, but for one that has some of the following ones to run at once with."""
+    count = len(plan.lowered.calls)
+    rows = np.argwhere(np.triu(np.ones((count, count), bool), 1))
+    if count:
+        free = choose(count)
+        last = free + choose(count - free)
+        rows = rows[(rows[:, 0] != free) | (rows[:, 1] > last)]
+    return Schedule("afloat", [call.tick for call in plan.lowered.calls], rows[:, 0], rows[:, 1])
+
+
+def scrambled(plan: ExecutionPlan, choose: Choose) -> ExecutionPlan:
+    """The values of the arena lie anywhere in few bytes, so that calls make no sense, but touch bytes all the same."""
+    most = 1 + 4 * choose(60)
+    return evolve(plan, places=tuple(_anywhere(p, choose(most)) for p in plan.places))
+
+
+def _anywhere(place: Place, low: int) -> Place:
+    if place.storage is not Storage.ARENA:
+        return place
+    return evolve(place, layout=evolve(place.layout, offset=place.layout.offset - place.layout.extent[0] + low))
