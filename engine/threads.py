@@ -3,7 +3,6 @@
 import os
 import threading
 from contextlib import AbstractContextManager, nullcontext
-from importlib import import_module
 from typing import Any
 
 from attrs import define, field
@@ -31,11 +30,12 @@ def limit_threads(threads: int) -> AbstractContextManager[Any]:
 
 def _threadpoolctl(extra: str) -> Any:
     try:
-        return import_module("threadpoolctl")
+        import threadpoolctl  # noqa: PLC0415 (optional)
     except ImportError as error:
         raise EngineError(
             f"the threads of BLAS are set through threadpoolctl: pip install 'arenaplan[{extra}]'"
         ) from error
+    return threadpoolctl
 
 
 @define(eq=False)

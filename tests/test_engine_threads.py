@@ -1,0 +1,57 @@
+"""BLAS has one number of threads for the whole process: limits that overlap, and what is left behind."""
+
+import sys
+from typing import Any
+
+import pytest
+from threadpoolctl import ThreadpoolController
+
+import engine
+from engine import Graph
+from engine.errors import EngineError
+from engine.executor.parallel import ParallelExecutor
+from engine.executor.static import new_arena
+from engine.threads import BlasLimit, cpus, limit_threads
+
+
+def _now() -> list[int]:
+    libraries: list[dict[str, Any]] = ThreadpoolController().select(user_api="blas").info()
+    return [library["num_threads"] for library in libraries]
+
+
+def test_the_least_limit_counts_and_the_last_restores() -> None:
+    with limit_threads(4):
+        before = _now()
+        one, three = BlasLimit(1), BlasLimit(3)
+        three.hold()
+        assert _now() == [min(n, 3) for n in before]
+        one.hold()
+        assert _now() == [1] * len(before)
+        three.release()
+        assert _now() == [1] * len(before)
+        one.release()
+        assert _now() == before
+        one.release()
+        assert _now() == before
+
+
+def test_a_limit_never_raises_the_number() -> None:
+    with limit_threads(1):
+        limit = BlasLimit(8)
+        limit.hold()
+        assert set(_now()) <= {1}
+        limit.release()
+
+
+def test_without_threadpoolctl_more_threads_than_one_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = Graph()
+    graph.output(graph.input("x", (3,)), "y")
+    plan = engine.make_plan(graph)
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    ParallelExecutor(plan, new_arena(plan), 1)
+    with pytest.raises(EngineError, match=r"pip install 'arenaplan\[parallel\]'"):
+        ParallelExecutor(plan, new_arena(plan), 2)
+
+
+def test_there_is_a_processor() -> None:
+    assert cpus() >= 1
