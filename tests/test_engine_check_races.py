@@ -91,7 +91,7 @@ def test_a_sequential_plan_under_data_edges_is_refused_where_two_accesses_are_un
     assert _is_refused(at_once) == Oracle(at_once).races.any()
 
 
-@settings(max_examples=100)
+@settings(max_examples=250)
 @given(graphs(12), st.data(), _KINDS)
 def test_under_any_edges_and_barriers_it_refuses_what_all_pairs_refuse(
     graph: Graph, data: st.DataObject, options: dict[str, bool]
