@@ -16,7 +16,7 @@ from allocator.problem import NO_CAPACITY, Column, Plan, Problem
 from allocator.solvers.base import NO_NODES
 from allocator.users import users
 from engine.calls import Lowered, Role, Storage
-from engine.check import check_data_flow
+from engine.check import check_data_flow, check_races
 from engine.errors import OptionError
 from engine.graph import Graph
 from engine.lowering import lower
@@ -84,7 +84,7 @@ def _check_policy(name: str) -> None:
 
 
 def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> ExecutionPlan:
-    """Plans a graph. Both judges run: `allocator.check` inside `solve`, the data-flow judge on the result.
+    """Plans a graph. All judges run: `allocator.check` inside `solve`, data flow and races on the result.
 
     The arena may be larger than the budget in bytes; `plan.plan.status` tells whether a smaller one is possible.
     """
@@ -99,6 +99,8 @@ def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> Exe
         lowered, ids, arranged.chunks, arranged.problem, arranged.plan, places, options.alignment, arranged.schedule
     )
     check_data_flow(made)
+    if options.parallel:
+        check_races(made)
     return made
 
 

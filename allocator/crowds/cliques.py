@@ -6,7 +6,7 @@ counts once, with its heaviest member (Kumlander 2004). There a set of chunks is
 of the heaviest first is in it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -41,13 +41,14 @@ class _Graph:
         return self.near[self.start[chunk] : self.start[chunk + 1]]
 
 
-def heavy_cliques(conflicts: Conflicts, weight: Column, most: int = 1) -> list[Column]:
+def heavy_cliques(conflicts: Conflicts, weight: Column, most: int = 1, hints: Sequence[Column] = ()) -> list[Column]:
     """The chunks of the heaviest clique that is found soon, and of other heavy ones; chunks of no weight are in none.
 
-    Heaviest first, at most so many; there is none where nothing has weight.
+    Heaviest first, at most so many; there is none where nothing has weight. `hints` are sets of chunks that are cliques
+    for the most part.
     """
     graph = _graph(conflicts, weight)
-    found = _greedily(graph, most)
+    found = _greedily(graph, most) + _hinted(graph, hints)
     best = max((int(weight[c].sum()) for c in found), default=0)
     while len(graph) and (potential := _potential(graph)).min() <= best:
         graph = _part(graph, potential > best)
@@ -110,6 +111,17 @@ def _greedily(graph: _Graph, wanted: int) -> list[Column]:
             clique = np.sort(graph.ids[rows])
             found[clique.tobytes()] = clique
     return list(found.values())
+
+
+def _hinted(graph: _Graph, hints: Sequence[Column]) -> list[Column]:
+    """Cliques that grow from the heaviest of each hint, in which its chunks come first."""
+    found, above = [], int(graph.weight.max(initial=0)) + 1
+    for hint in hints:
+        is_in = np.isin(graph.ids, hint)
+        if is_in.any():
+            rows = _grown(graph, int(is_in.argmax()), graph.weight + np.where(is_in, above, 0))
+            found.append(np.sort(graph.ids[rows]))
+    return found
 
 
 def _potential(graph: _Graph) -> Column:

@@ -25,7 +25,7 @@ def bytes_of_crowds(problem: Problem, proved: int) -> int:
     room = _room(whole)
     has_pins = bool(((whole.pinned != FREE) & (whole.size > 0)).any())
     if problem.conflicts is not None:
-        crowds = _cliques(whole, room, problem.conflicts)
+        crowds = _cliques(problem, whole, room)
     else:
         crowds = _alive(problem, whole, room, proved) if has_pins or (room != whole.size).any() else iter(())
     freedom = Freedom(problem, whole)
@@ -44,12 +44,30 @@ def _room(whole: Crowd) -> Column:
     return np.where(whole.size > 0, -(-root_size // alignment) * alignment, 0)
 
 
-def _cliques(whole: Crowd, room: Column, conflicts: Conflicts) -> Iterator[Crowd]:
-    """Heavy cliques, and those that may need most room."""
-    found = heavy_cliques(conflicts, whole.size, _MOST_CLIQUES)
+def _cliques(problem: Problem, whole: Crowd, room: Column) -> Iterator[Crowd]:
+    """Heavy cliques, and those that may need most room. Lifetimes hint at them: what lives at once mostly conflicts."""
+    conflicts, first = _of_bodies(problem, whole), first_tick(problem)
+    live = breadths_of(first, problem.end, room)
+    ticks = live.tick[np.argsort(-live.value, kind="stable")][:_MOST_CLIQUES].tolist()
+    hints = [np.flatnonzero((first <= tick) & (tick < problem.end)) for tick in ticks]
+    found = heavy_cliques(conflicts, whole.size, _MOST_CLIQUES, hints)
     if (room != whole.size).any():
-        found += heavy_cliques(conflicts, room, _MOST_CLIQUES)
+        found += heavy_cliques(conflicts, room, _MOST_CLIQUES, hints)
     yield from map(whole.some, {clique.tobytes(): clique for clique in found}.values())
+
+
+def _of_bodies(problem: Problem, whole: Crowd) -> Conflicts:
+    """Where all chunks of a chain have the bytes of its root, the conflicts of one are those of the root."""
+    conflicts = problem.conflicts or Conflicts()
+    if not len(problem.src):
+        return conflicts
+    used, is_solid = problem.size > 0, np.ones(len(problem), bool)
+    np.logical_and.at(is_solid, whole.root[used], (whole.size == problem.size[whole.root])[used])
+    body = np.where(is_solid[whole.root], whole.root, whole.ids)
+    both = used[conflicts.one] & used[conflicts.other]
+    one, other = body[conflicts.one[both]], body[conflicts.other[both]]
+    pairs = np.unique(np.minimum(one, other) * len(problem) + np.maximum(one, other))
+    return Conflicts(pairs // len(problem), pairs % len(problem))
 
 
 def _alive(problem: Problem, whole: Crowd, room: Column, proved: int) -> Iterator[Crowd]:

@@ -7,18 +7,26 @@ from attrs import evolve, frozen
 
 from allocator.problem import Problem
 from allocator.solvers.base import NO_NODES, Answer, Solver, Task, Traits, arena_bytes, hindrance
-from allocator.solvers.exact import EXACT, MOST_MEETINGS
+from allocator.solvers.exact import EXACT, MOST_MEETINGS, Exact
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
-from allocator.solvers.hill_climb import HILL_CLIMB
+from allocator.solvers.hill_climb import HILL_CLIMB, HillClimb
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.placing.meetings import count_meetings
 from allocator.solvers.pushdown import PUSHDOWN
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
 _CHEAP: tuple[Solver, ...] = (PUSHDOWN, STRIP_PACKING_BESTFIT, GREEDY_BY_SIZE, GREEDY_BY_BREADTH)
+Search = tuple[Exact | HillClimb, int, int]
+"""A strategy that improves a plan; the nodes that it has by default; the most chunks that may meet."""
 _FEW_ORDERS = 20
 """Orders that hill climbing tries where the task has no limits; the first one gains most."""
+_MORE_ORDERS = 100
+"""The same where conflicts take the place of lifetimes: the cheap strategies see less of those."""
+_MOST_CONFLICTS = 1_000_000
+"""Pairs of conflicts beyond which the exact search takes longer to begin than it is worth."""
+_QUICK_CONFLICTS = 10_000
+"""Pairs of conflicts beyond which nodes of the exact search get dearer, and fewer by default."""
 
 
 @frozen(eq=False)
@@ -26,8 +34,8 @@ class Portfolio:
     """Evaluates several strategies and keeps the best plan, as Pisarchyk and Lee 2020 advise (section 6).
 
     Stops as soon as a plan meets the goal. The exact search comes next, where the table of who meets whom is not too
-    large; hill climbing in its place where it is. With no limits in the task the exact search has `nodes` nodes: the
-    same problem and seed have the same plan on every machine.
+    large; hill climbing in its place where it is, and before it where there are conflicts. With no limits in the task
+    the exact search has `nodes` nodes, or less: the same problem and seed have the same plan on every machine.
     """
 
     name: str = "best"
@@ -38,21 +46,31 @@ class Portfolio:
         """The best plan, who made it, and what the search proved."""
         until = time.monotonic() + task.seconds
         best = _cheapest(problem, task, until)
-        arena = arena_bytes(problem, best.offset)
-        if arena <= task.goal:
-            return best
-        is_free = task.nodes == NO_NODES and task.seconds == math.inf
-        rest = evolve(task, seconds=until - time.monotonic(), nodes=self.nodes if is_free else task.nodes)
-        if _fits(problem, EXACT) and count_meetings(problem) <= MOST_MEETINGS:
-            found, maker = EXACT.improve(problem, best.offset, rest), EXACT.name
-        elif _fits(problem, HILL_CLIMB):
-            climb = evolve(rest, nodes=_FEW_ORDERS if is_free else task.nodes)
-            found, maker = HILL_CLIMB.improve(problem, best.offset, climb), HILL_CLIMB.name
+        for solver, nodes in self._searches(problem):
+            if arena_bytes(problem, best.offset) <= task.goal:
+                break
+            is_free = task.nodes == NO_NODES and task.seconds == math.inf
+            rest = evolve(task, seconds=until - time.monotonic(), nodes=nodes if is_free else task.nodes)
+            best = _better(problem, best, evolve(solver.improve(problem, best.offset, rest), maker=solver.name))
+        return best
+
+    def _searches(self, problem: Problem) -> list[tuple[Exact | HillClimb, int]]:
+        """Those that come after the cheap ones, and the nodes of each where the task has no limits."""
+        meet = count_meetings(problem)
+        if problem.conflicts is None:
+            found: tuple[Search, ...] = ((EXACT, self.nodes, MOST_MEETINGS),)
+            if meet > MOST_MEETINGS or not _fits(problem, EXACT):
+                found = ((HILL_CLIMB, _FEW_ORDERS, meet),)
         else:
-            return best
-        if arena_bytes(problem, found.offset) < arena:
-            return evolve(found, maker=maker)
-        return evolve(best, lower_bound=found.lower_bound)
+            nodes = self.nodes * _QUICK_CONFLICTS // max(meet, _QUICK_CONFLICTS)
+            found = ((HILL_CLIMB, _MORE_ORDERS, MOST_MEETINGS), (EXACT, nodes, _MOST_CONFLICTS))
+        return [(solver, nodes) for solver, nodes, most in found if meet <= most and _fits(problem, solver)]
+
+
+def _better(problem: Problem, one: Answer, other: Answer) -> Answer:
+    """The smaller of two plans, with all that was proved; ties: the first."""
+    best = min(one, other, key=lambda answer: arena_bytes(problem, answer.offset))
+    return evolve(best, lower_bound=max(one.lower_bound, other.lower_bound))
 
 
 def _cheapest(problem: Problem, task: Task, until: float) -> Answer:

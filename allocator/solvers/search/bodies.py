@@ -161,26 +161,46 @@ def _near_by_pairs(one: Column, other: Column, count: int) -> Table:
 
 
 def cover(near: Table) -> Table:
-    """Cliques, found greedily, such that each body stands in one and each pair of neighbours too."""
-    sets = [set(near.row(i).tolist()) for i in range(len(near))]
-    found: list[list[int]] = []
+    """Cliques, found greedily, such that each body stands in one and each pair of neighbours too.
+
+    A set of bodies is a whole number here: bit k says that the body with the k-th most neighbours is in it.
+    """
+    by_degree = np.argsort(-np.diff(near.start), kind="stable")
+    sets, found = _masks(near, by_degree), list[int]()
     for one, own in enumerate(sets):
-        uncovered = {other for other in own if other > one}
+        uncovered = own >> one << one
         if not own:
-            found.append([one])
+            found.append(1 << one)
         while uncovered:
             found.append(_clique_of(one, uncovered, sets))
-            uncovered -= set(found[-1])
-    rows = np.repeat(np.arange(len(found)), [len(c) for c in found])
-    return table(rows, np.array([b for clique in found for b in clique], np.int64), len(found))
+            uncovered &= ~found[-1]
+    members = [_members(clique) for clique in found]
+    rows = np.repeat(np.arange(len(found)), [len(m) for m in members])
+    return table(rows, by_degree[np.concatenate([*members, np.zeros(0, np.int64)])], len(found))
 
 
-def _clique_of(one: int, first: set[int], sets: list[set[int]]) -> list[int]:
+def _masks(near: Table, order: Column) -> list[int]:
+    """The neighbours of each body, in an order, as bits that stand for places in the same order."""
+    place, found = np.argsort(order), []
+    for body in order.tolist():
+        bits = np.zeros(len(near), bool)
+        bits[place[near.row(body)]] = True
+        found.append(int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little"))
+    return found
+
+
+def _members(clique: int) -> Column:
+    """The places of the bits."""
+    whole = np.frombuffer(clique.to_bytes(clique.bit_length() // 8 + 1, "little"), np.uint8)
+    return np.flatnonzero(np.unpackbits(whole, bitorder="little"))
+
+
+def _clique_of(one: int, first: int, sets: list[int]) -> int:
     """A clique with `one` in it that cannot grow; what is in `first` enters first, then those with most neighbours."""
-    clique, common = [one], set(sets[one])
-    for wanted in (first & common, set(common)):
-        for other in sorted(wanted, key=lambda c: (-len(sets[c]), c)):
-            if other in common:
-                clique.append(other)
-                common &= sets[other]
+    clique, common = 1 << one, sets[one]
+    while common:
+        wanted = first & common or common
+        other = wanted & -wanted
+        clique |= other
+        common &= sets[other.bit_length() - 1]
     return clique
