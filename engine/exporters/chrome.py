@@ -1,7 +1,7 @@
 """Trace events in the Chrome trace event format, for Perfetto (ui.perfetto.dev) and chrome://tracing.
 
-A tick is shown as a millisecond. Operators are slices, chunks are asynchronous slices (lifetimes overlap, and slices of
-one thread must nest), live bytes are a counter.
+A tick is shown as a millisecond, where no run was timed. Operators are slices, one row a thread; chunks are
+asynchronous slices (lifetimes overlap, and slices of one thread must nest), live bytes are a counter.
 """
 
 import json
@@ -9,51 +9,75 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from engine.trace import NOTHING, Event
+from engine.trace import NOT_RUN, NOTHING, Event
 
 _TICK_US = 1000
+_SECOND_US = 1e6
 _PROCESS = {"pid": 1, "tid": 1}
 
 
 def to_chrome(events: Sequence[Event]) -> str:
     """{"traceEvents": [...]}; times in microseconds, sizes in bytes."""
-    shown = [*_names(), *_operators(events), *_chunks(events), *_live_bytes(events)]
+    shown = [*_names(events), *_operators(events), *_chunks(events), *_live_bytes(events)]
     return json.dumps({"traceEvents": shown, "displayTimeUnit": "ms"}) + "\n"
 
 
-def _names() -> Iterator[dict[str, Any]]:
-    for kind, name in (("process_name", "arenaplan"), ("thread_name", "operators")):
-        yield {"ph": "M", "name": kind, **_PROCESS, "args": {"name": name}}
+def _time(event: Event) -> float:
+    """In microseconds."""
+    return event.tick * _TICK_US if event.seconds == NOT_RUN else event.seconds * _SECOND_US
+
+
+def _row(thread: int) -> dict[str, int]:
+    return _PROCESS | {"tid": max(thread, 0) + 1}
+
+
+def _names(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
+    yield {"ph": "M", "name": "process_name", **_PROCESS, "args": {"name": "arenaplan"}}
+    for thread in sorted({e.thread for e in events} or {NOT_RUN}):
+        name = "operators" if thread == NOT_RUN else f"thread {thread}"
+        yield {"ph": "M", "name": "thread_name", **_row(thread), "args": {"name": name}}
 
 
 def _operators(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
+    if any(e.seconds != NOT_RUN for e in events):
+        yield from _timed_operators(events)
+        return
     for tick, group in groupby(events, key=lambda e: e.tick):
         name = next(group).operator
         yield {"ph": "X", "cat": "operator", "name": name, **_PROCESS, "ts": tick * _TICK_US, "dur": _TICK_US}
 
 
+def _timed_operators(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
+    begun: dict[int, Event] = {}
+    for event in events:
+        if event.kind == "begin":
+            begun[event.tick] = event
+        elif event.kind == "end":
+            times = {"ts": _time(begun[event.tick]), "dur": _time(event) - _time(begun[event.tick])}
+            yield {"ph": "X", "cat": "operator", "name": event.operator, **_row(event.thread), **times}
+
+
 def _chunks(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
     open_chunks: dict[int, Event] = {}
-    for event in events:
+    last = max((_time(e) for e in events), default=0)
+    for event in (e for e in events if e.chunk != NOTHING):
         if event.kind == "free":
-            yield _span("e", open_chunks.pop(event.chunk), event.tick)
+            yield _span("e", open_chunks.pop(event.chunk), _time(event))
             continue
         if event.overwrites != NOTHING:
-            yield _span("e", open_chunks.pop(event.overwrites), event.tick)
+            yield _span("e", open_chunks.pop(event.overwrites), _time(event))
         open_chunks[event.chunk] = event
-        yield _span("b", event, event.tick)
-    last = max((e.tick for e in events), default=0)
+        yield _span("b", event, _time(event))
     for event in open_chunks.values():
         yield _span("e", event, last)
 
 
-def _span(phase: str, event: Event, tick: int) -> dict[str, Any]:
+def _span(phase: str, event: Event, time: float) -> dict[str, Any]:
     args = {"offset": event.offset, "bytes": event.bytes, "kind": event.kind, "operator": event.operator}
-    where = {"cat": "chunk", "id": event.chunk, "name": event.tensor, "ts": tick * _TICK_US}
+    where = {"cat": "chunk", "id": event.chunk, "name": event.tensor, "ts": time}
     return {"ph": phase, **where, **_PROCESS, "args": args}
 
 
 def _live_bytes(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
-    for event in events:
-        at = {"ts": event.tick * _TICK_US, **_PROCESS}
-        yield {"ph": "C", "name": "live bytes", **at, "args": {"live": event.live_bytes}}
+    for event in (e for e in events if e.chunk != NOTHING):
+        yield {"ph": "C", "name": "live bytes", "ts": _time(event), **_PROCESS, "args": {"live": event.live_bytes}}
