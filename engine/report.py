@@ -11,6 +11,7 @@ from allocator import chunks as memory
 from allocator.problem import Status
 from allocator.solvers.base import arena_bytes
 from engine.calls import Role, Value
+from engine.parallelism import parallelism
 from engine.placed import PlacedPlan
 from engine.steps import to_program
 from engine.tables import in_columns
@@ -49,7 +50,8 @@ class Report:
     if kernels needed none. `lower_bound`: no arena is smaller for these calls in this order, with the views and
     overwrites that were taken; it may be unattainable. `gap` is arena / lower bound - 1: 0 is proved to be the smallest
     arena (status "optimal"), more is "feasible". `strategy` is the one that made the plan. `flops`: operations of one
-    run as the schemas estimate them.
+    run as the schemas estimate them. Where operators may run at once, `parallel` is the policy that makes that safe;
+    how many do on average, by their number and by their estimated cost, no more than `parallelism_by_*`.
     """
 
     model: str
@@ -73,6 +75,9 @@ class Report:
     peak_kind: str
     peak_bytes: int
     peak_tensors: tuple[PeakTensor, ...]
+    parallel: str
+    parallelism_by_count: float
+    parallelism_by_cost: float
 
     def to_json(self) -> dict[str, Any]:
         """Plain data with stable keys."""
@@ -98,6 +103,7 @@ def report(plan: PlacedPlan) -> Report:
     peak = sum(t.bytes for t in tensors)
     loss, holes = _idle_bytes(plan, tensors)
     program = to_program(plan.lowered, plan.ids)
+    at_once = parallelism(plan)
     return Report(
         model=plan.lowered.graph.name,
         operators=len(plan.lowered.graph.operators),
@@ -120,6 +126,9 @@ def report(plan: PlacedPlan) -> Report:
         peak_kind=plan.lowered.tick_kind(tick),
         peak_bytes=peak,
         peak_tensors=tensors,
+        parallel=plan.schedule.policy,
+        parallelism_by_count=at_once.by_count,
+        parallelism_by_cost=at_once.by_cost,
     )
 
 
@@ -157,7 +166,10 @@ def _gap(plan: PlacedPlan) -> float:
 
 
 def _arena_without_workspace(plan: PlacedPlan) -> int:
-    """The smaller of the same plan and a quick new one by the same strategy, with workspaces of no bytes."""
+    """The smaller of the same plan and a quick new one by the same strategy, with workspaces of no bytes.
+
+    Only the former where operators may run at once: a new one would have to be made safe again.
+    """
     workspaces = [plan.chunk_of(v.id) for v in _workspaces(plan)]
     if not workspaces:
         return plan.arena_bytes
@@ -165,7 +177,7 @@ def _arena_without_workspace(plan: PlacedPlan) -> int:
     size[workspaces] = 0
     lean = evolve(plan.problem, size=size)
     kept = arena_bytes(lean, plan.plan.offset)
-    if kept == bounds.lower_bound(lean):
+    if plan.schedule.policy or kept == bounds.lower_bound(lean):
         return kept
     return min(kept, solvers.solve(lean, plan.plan.strategy, nodes=LEAN_NODES).arena_bytes)
 
@@ -199,10 +211,11 @@ def _idle_bytes(plan: PlacedPlan, tensors: Iterable[PeakTensor]) -> tuple[int, i
 
 
 def _totals(found: Report) -> list[str]:
+    what = "by this policy" if found.parallel else "in this order"
     gap = (
         f"arena is {found.gap:.2%} above; the bound may be unattainable"
         if found.gap
-        else "met: these calls in this order fit in no smaller arena"
+        else f"met: these calls {what} fit in no smaller arena"
     )
     rows = [
         ("arena", found.arena_bytes, f"strategy {found.strategy}, {found.status}"),
@@ -219,6 +232,11 @@ def _totals(found: Report) -> list[str]:
         ("fragmentation", found.fragmentation, "other bytes that are idle at the peak"),
     ]
     head = f"{found.model}: {found.operators} operators, {found.flops / 1e6:,.1f} million operations a run"
+    if found.parallel:
+        head += (
+            f"\n  at once ({found.parallel}): {found.parallelism_by_count:.2f} calls on average, "
+            f"{found.parallelism_by_cost:.2f} by cost"
+        )
     return [head] + [f"  {name:<18}{size:>14} B {format_bytes(size):>12}   {why}" for name, size, why in rows]
 
 

@@ -10,8 +10,8 @@ from engine.steps import to_program
 from engine.timing import Timing
 from engine.trace import NOTHING, NOWHERE, Change, Event, changes, tenants
 
-_RANKS: Mapping[str, int] = {kind: rank for rank, kind in enumerate(("end", "free", "begin", "alloc", "overwrite"))}
-"""Which of several events at one time comes first."""
+_RANKS: Mapping[str, int] = {kind: rank for rank, kind in enumerate(("begin", "alloc", "overwrite", "end", "free"))}
+"""Which of several events of one call comes first."""
 
 
 def timed_trace(plan: PlacedPlan, timings: Sequence[Timing], mode: str = "static") -> tuple[Event, ...]:
@@ -23,7 +23,7 @@ def timed_trace(plan: PlacedPlan, timings: Sequence[Timing], mode: str = "static
     found, made, live = tenants(plan, mode), list[Event](), 0
     moments = _moments(timings, len(plan.lowered.stages) + 1)
     happened = [*_calls(timings), *_chunks(changes(found.chunks), moments, users(to_program(plan.lowered, plan.ids)))]
-    for moment, change in sorted(happened, key=lambda row: (row[0].begin, _RANKS[row[1].kind], row[1].chunk)):
+    for moment, change in sorted(happened, key=_order):
         live += change.delta
         if change.chunk == NOTHING:
             name = plan.lowered.tick_name(moment.tick)
@@ -36,6 +36,12 @@ def timed_trace(plan: PlacedPlan, timings: Sequence[Timing], mode: str = "static
 
 Happened = tuple[Timing, Change]
 """A change, and the call that brought it about; the `begin` of that one is when."""
+
+
+def _order(happened: Happened) -> tuple[float, int, int, int]:
+    """By time; a clock may be too coarse to tell calls apart that wait for each other."""
+    moment, change = happened
+    return moment.begin, moment.tick, _RANKS[change.kind], change.chunk
 
 
 def _moments(timings: Sequence[Timing], fetch: int) -> dict[int, Timing]:

@@ -102,10 +102,10 @@ def test_a_refusal_by_a_judge_ends_with_5(model: str, capsys: Capture, monkeypat
 
 def test_same_compares_every_bit() -> None:
     zero = np.zeros(2, np.float32)
-    assert comparison._same({"y": zero}, {"y": zero.copy()})
-    assert not comparison._same({"y": zero}, {"y": -zero})
-    assert not comparison._same({"y": zero}, {"y": zero.view(np.int32)})
-    assert not comparison._same({"y": zero}, {"z": zero})
+    assert comparison.equal_outputs({"y": zero}, {"y": zero.copy()})
+    assert not comparison.equal_outputs({"y": zero}, {"y": -zero})
+    assert not comparison.equal_outputs({"y": zero}, {"y": zero.view(np.int32)})
+    assert not comparison.equal_outputs({"y": zero}, {"z": zero})
 
 
 @pytest.mark.parametrize("mode", run.MODES)

@@ -32,4 +32,6 @@ def check_policy(name: str) -> tuple[str, int]:
     if kind in (EXACT, LEVELS, EDGES) and not colon:
         return kind, 0
     known = ", ".join(POLICIES)
-    raise UnknownPolicyError(f"no policy {name!r} for operators that run at once; there are {known} (any number)")
+    raise UnknownPolicyError(
+        f"{name!r} is no policy for operators that run at once; there are {known} (or more, or less)"
+    )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from allocator.policies import POLICIES
 from allocator.problem import NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
 from allocator.solvers.base import NO_NODES
@@ -51,6 +52,16 @@ def add_planning(parser: ArgumentParser) -> None:
     parser.add_argument("--no-views", action="store_true", help="copy where an output could be a view")
     parser.add_argument("--no-pack", action="store_true", help="keep no packed copies of weights: smaller, slower")
     add_solving(parser)
+
+
+def add_parallel(parser: ArgumentParser) -> None:
+    """Whether operators may run at once."""
+    parser.add_argument(
+        "--parallel",
+        metavar="POLICY",
+        default="",
+        help=f"make the plan safe for operators that run at once: {', '.join(POLICIES)} (or another number)",
+    )
 
 
 def add_solving(parser: ArgumentParser) -> None:
@@ -104,7 +115,7 @@ def add_running(parser: ArgumentParser) -> None:
         metavar="N",
         type=positive,
         default=AS_THEY_ARE,
-        help="threads of BLAS, through threadpoolctl (default: as many as BLAS takes by itself)",
+        help="threads that compute: of operators that run at once, else of BLAS, through threadpoolctl (default: all)",
     )
 
 
@@ -126,6 +137,7 @@ def plan_options(arguments: Namespace) -> PlanOptions:
         overwrite=not arguments.no_overwrite,
         reuse=not arguments.no_reuse,
         pack=not arguments.no_pack,
+        parallel=arguments.parallel,
     )
 
 

@@ -14,9 +14,11 @@ from engine.cli.common import (
     print_json,
 )
 from engine.cli.comparison import compare_graph
-from engine.cli.models import load_subject
+from engine.cli.models import Subject, load_subject
 from engine.cli.oracle import largest_difference, onnxruntime_runner
-from engine.threads import limit_threads
+from engine.cli.tradeoff import compare_policies
+from engine.errors import OptionError
+from engine.threads import cpus, limit_threads
 
 NAME, HELP = "compare", "run a model planned, reference counted and watched, and compare"
 REFUSED = 5
@@ -31,12 +33,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--runs", metavar="N", type=positive, default=5, help="timed runs of each (default 5)")
     parser.add_argument("--oracle", choices=("onnxruntime",), help="also compare the outputs with another engine's")
     parser.add_argument("--top", metavar="N", type=count, default=10, help="tensors shown at the peak (default 10)")
+    parser.add_argument(
+        "--parallel",
+        dest="at_once",
+        action="store_true",
+        help="compare the policies for operators that run at once instead, with --threads threads",
+    )
+    parser.set_defaults(parallel="")
     add_json(parser)
 
 
 def run(arguments: Namespace) -> int:
     """Prints the comparison; 5 where outputs differ."""
     subject = load_subject(arguments)
+    if arguments.at_once:
+        return _compare_policies(arguments, subject)
     feeds, threads = subject.feeds | subject.constants, arguments.threads
     oracle = onnxruntime_runner(subject.model, feeds, threads) if arguments.oracle else None
     with limit_threads(threads):
@@ -51,4 +62,22 @@ def run(arguments: Namespace) -> int:
         if told:
             print(f"largest difference from {told['oracle']}: {told['oracle_difference']:.1e} of the largest value")
         print(found.text(arguments.top), end="")
+    return 0 if found.outputs_equal else REFUSED
+
+
+def _compare_policies(arguments: Namespace, subject: Subject) -> int:
+    if arguments.oracle:
+        raise OptionError("--oracle compares a run in sequence; leave out --parallel")
+    found = compare_policies(
+        subject.graph,
+        subject.feeds,
+        runs=arguments.runs,
+        threads=arguments.threads or cpus(),
+        budget=arguments.budget,
+        options=plan_options(arguments),
+    )
+    if arguments.json:
+        print_json(found.to_json())
+    else:
+        print(found.text(), end="")
     return 0 if found.outputs_equal else REFUSED

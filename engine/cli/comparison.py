@@ -69,7 +69,7 @@ def compare_graph(
     static = compile_graph(graph, budget=budget, **given)
     dynamic = evolve(static, executor=DynamicExecutor(static.plan))
     outputs = static.run(feeds)
-    equal = _same(outputs, dynamic.run(feeds)) and _same(outputs, _poisoned(graph, given).run(feeds))
+    equal = equal_outputs(outputs, dynamic.run(feeds)) and equal_outputs(outputs, _poisoned(graph, given).run(feeds))
     found, measured = static.report(), _peak(dynamic)
     if measured != found.dynamic_peak_bytes:
         raise JudgeError(
@@ -102,7 +102,7 @@ def _peak(executable: Executable) -> int:
     return executable.executor.peak_bytes
 
 
-def _same(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> bool:
+def equal_outputs(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> bool:
     """Names, shapes, dtypes and every bit."""
     return list(ours) == list(theirs) and all(
         a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()

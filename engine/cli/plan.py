@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from engine.cli.common import add_json, add_model, add_planning, count, plan_options, print_json
+from engine.cli.common import add_json, add_model, add_parallel, add_planning, count, plan_options, print_json
 from engine.cli.models import load_graph
 from engine.executable import make_plan
 
@@ -13,6 +13,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Options of this subcommand."""
     add_model(parser)
     add_planning(parser)
+    add_parallel(parser)
     parser.add_argument("--top", metavar="N", type=count, default=10, help="tensors shown at the peak (default 10)")
     add_json(parser)
 

@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from engine.cli.common import add_json, add_model, add_planning, add_running, plan_options, positive, print_json
+from engine.cli.common import (
+    add_json,
+    add_model,
+    add_parallel,
+    add_planning,
+    add_running,
+    positive,
+    print_json,
+)
 from engine.cli.comparison import interleaved
 from engine.cli.files import write_arrays
 from engine.cli.models import Subject, load_subject
-from engine.executable import Executable, compile_graph
+from engine.cli.subjects import blas_threads, compile_subject
+from engine.executable import Executable
 from engine.tables import in_columns
 from engine.threads import limit_threads
 from ops.spec import Array
@@ -25,6 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Options of this subcommand."""
     add_model(parser)
     add_planning(parser)
+    add_parallel(parser)
     add_running(parser)
     parser.add_argument("--mode", choices=MODES, default="static", help="one arena, reference counting, or watched")
     parser.add_argument(
@@ -37,8 +47,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Prints or writes the outputs."""
     subject = load_subject(arguments)
-    with limit_threads(arguments.threads):
-        executable = _compile(subject, arguments)
+    with limit_threads(blas_threads(arguments)):
+        executable = compile_subject(subject, arguments, arguments.mode)
         outputs = executable.run(subject.feeds)
         times = _times(executable, subject, arguments.runs) if arguments.json else ()
     if arguments.output is not None:
@@ -49,13 +59,6 @@ def run(arguments: Namespace) -> int:
     elif arguments.output is None:
         print(_table(outputs), end="")
     return 0
-
-
-def _compile(subject: Subject, arguments: Namespace) -> Executable:
-    options = plan_options(arguments)
-    if arguments.mode == "poison":
-        return compile_graph(subject.graph, debug="poison", budget=arguments.budget, **options)
-    return compile_graph(subject.graph, mode=arguments.mode, budget=arguments.budget, **options)
 
 
 def _times(executable: Executable, subject: Subject, runs: int) -> tuple[float, ...]:

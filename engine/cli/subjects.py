@@ -1,0 +1,22 @@
+"""From a subject and the options of a command to something that runs."""
+
+from argparse import Namespace
+
+from engine.cli.common import plan_options
+from engine.cli.models import Subject
+from engine.executable import ALL_CPUS, Executable, compile_graph
+from engine.threads import AS_THEY_ARE
+
+
+def compile_subject(subject: Subject, arguments: Namespace, mode: str) -> Executable:
+    """As a command line says that has options of planning, of running and --parallel. `mode` may be "poison"."""
+    options, budget = plan_options(arguments), arguments.budget
+    if mode == "poison":
+        return compile_graph(subject.graph, debug="poison", budget=budget, **options)
+    threads = arguments.threads if arguments.parallel else ALL_CPUS
+    return compile_graph(subject.graph, mode=mode, budget=budget, threads=threads, **options)
+
+
+def blas_threads(arguments: Namespace) -> int:
+    """Threads of BLAS, which see to themselves where operators run at once."""
+    return AS_THEY_ARE if arguments.parallel else int(arguments.threads)

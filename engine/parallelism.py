@@ -1,0 +1,76 @@
+"""How much of a plan can run at once, and how long that should take."""
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+
+import numpy as np
+from attrs import frozen
+
+from allocator.concurrency import Dependences, heaviest_paths
+from allocator.problem import Column, column
+from engine.costs import call_cost
+from engine.executor.agenda import Agenda, make_agenda
+from engine.placed import PlacedPlan
+from engine.schedule import BARRIER
+from engine.timing import Timing
+
+
+@frozen
+class Parallelism:
+    """Calls and estimated cost of a whole plan, and of its critical path: what no number of threads makes shorter."""
+
+    calls: int
+    critical_calls: int
+    cost: int
+    critical_cost: int
+
+    @property
+    def by_count(self) -> float:
+        """Calls that can run at once, on average, if all took the same time."""
+        return self.calls / max(self.critical_calls, 1)
+
+    @property
+    def by_cost(self) -> float:
+        """The same where calls take as long as the estimate of their cost says."""
+        return self.cost / max(self.critical_cost, 1)
+
+
+def parallelism(plan: PlacedPlan) -> Parallelism:
+    """What the schedule of a plan allows."""
+    runs = (plan.schedule.tick != BARRIER).astype(np.int64)
+    cost = _costs(plan)
+    waits = Dependences(len(plan.schedule), plan.schedule.before, plan.schedule.after)
+    critical = [int(heaviest_paths(waits, weight)[0].max(initial=0)) for weight in (runs, cost)]
+    return Parallelism(int(runs.sum()), critical[0], int(cost.sum()), critical[1])
+
+
+def predicted_seconds(plan: PlacedPlan, timings: Sequence[Timing], threads: int) -> float:
+    """How long the calls of a plan take on so many threads, by the seconds that each took when it was timed.
+
+    List scheduling in the order of the executor; starting and waking of threads takes no time here.
+    """
+    taken = {timing.tick: timing.end - timing.begin for timing in timings} | {BARRIER: 0.0}
+    agenda = make_agenda(_costs(plan).tolist(), plan.schedule.before, plan.schedule.after)
+    return _makespan(agenda, [taken[int(plan.schedule.tick[node])] for node in agenda.nodes], threads)
+
+
+def _costs(plan: PlacedPlan) -> Column:
+    """Of each node of the schedule."""
+    by_tick = {call.tick: call_cost(call) for call in plan.lowered.calls} | {BARRIER: 0}
+    return column([by_tick[tick] for tick in plan.schedule.tick.tolist()])
+
+
+def _makespan(agenda: Agenda, seconds: Sequence[float], threads: int) -> float:
+    """`seconds` are by rank."""
+    ready, waits, running = list(agenda.first), list(agenda.waits), list[tuple[float, int]]()
+    now = 0.0
+    while ready or running:
+        while ready and len(running) < threads:
+            rank = heappop(ready)
+            heappush(running, (now + seconds[rank], rank))
+        now, done = heappop(running)
+        for rank in agenda.followers[done]:
+            waits[rank] -= 1
+            if not waits[rank]:
+                heappush(ready, rank)
+    return now

@@ -1,0 +1,85 @@
+"""Traces of runs that were timed: balanced, ordered by time, and as the plan foretold where calls ran in turn."""
+
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+from engine import Graph
+from engine.errors import OptionError
+from engine.exporters import FORMATS
+from engine.timed_trace import timed_trace
+from engine.trace import NOT_RUN, Event
+from tests.graphs import build, graphs, seeded
+from tests.unplanned import random_feeds
+
+
+KINDS = (("static", "", 0), ("dynamic", "", 0), ("static", "exact", 3), ("static", "levels", 2))
+
+
+def _timed(graph: Graph, mode: str = "static", parallel: str = "", threads: int = 0) -> tuple[Event, ...]:
+    exe = engine.compile(graph, mode=mode, parallel=parallel, threads=threads)
+    _, timings = exe.timed(random_feeds(graph))
+    return timed_trace(exe.plan, timings, mode)
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs(), st.sampled_from(KINDS))
+def test_all_that_begins_ends_and_all_that_is_allocated_is_freed(graph: Graph, kind: tuple[str, str, int]) -> None:
+    events = _timed(graph, *kind)
+    assert [e.seconds for e in events] == sorted(e.seconds for e in events)
+    begun = Counter((e.tick, e.thread) for e in events if e.kind == "begin")
+    assert begun == Counter((e.tick, e.thread) for e in events if e.kind == "end")
+    assert set(begun.values()) <= {1}
+    ended = Counter(e.chunk for e in events if e.kind == "free") + Counter(
+        e.overwrites for e in events if e.kind == "overwrite"
+    )
+    assert ended == Counter(e.chunk for e in events if e.kind in ("alloc", "overwrite"))
+    assert not events or events[-1].live_bytes == 0
+    assert min((e.live_bytes for e in events), default=0) >= 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(graphs(), st.sampled_from(["static", "dynamic"]))
+def test_calls_in_turn_need_no_more_than_was_planned(graph: Graph, mode: str) -> None:
+    planned = engine.make_plan(graph).trace(mode)
+    assert max(e.live_bytes for e in _timed(graph, mode)) <= max(e.live_bytes for e in planned)
+
+
+@settings(max_examples=30, deadline=None)
+@given(graphs())
+def test_live_bytes_of_calls_at_once_stay_within_the_arena(graph: Graph) -> None:
+    exe = engine.compile(graph, parallel="exact", threads=2)
+    _, timings = exe.timed(random_feeds(graph))
+    assert max(e.live_bytes for e in timed_trace(exe.plan, timings)) <= exe.arena_bytes
+
+
+def test_a_planned_trace_has_no_times() -> None:
+    assert {(e.seconds, e.thread) for e in engine.make_plan(build(seeded(3), 9)).trace()} == {(NOT_RUN, NOT_RUN)}
+
+
+def test_chrome_shows_one_row_a_thread_and_operators_in_microseconds() -> None:
+    events = _timed(build(seeded(3), 20), parallel="exact", threads=2)
+    shown = json.loads(FORMATS["chrome"](events))["traceEvents"]
+    slices = {e["name"]: e for e in shown if e["ph"] == "X"}
+    ends = [e for e in events if e.kind == "end"]
+    assert len(slices) == len(ends)
+    for end in ends:
+        shown_as = slices[end.operator]
+        assert shown_as["tid"] == end.thread + 1
+        assert shown_as["ts"] + shown_as["dur"] == pytest.approx(end.seconds * 1e6)
+    assert {e["args"]["name"] for e in shown if e["ph"] == "M"} >= {"arenaplan", "thread 0"}
+
+
+def test_a_table_shows_times_only_where_there_are_some() -> None:
+    graph = build(seeded(3), 9)
+    assert "seconds" in FORMATS["table"](_timed(graph)).splitlines()[0]
+    assert "seconds" not in FORMATS["table"](engine.make_plan(graph).trace()).splitlines()[0]
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(OptionError, match="'fast' is unknown"):
+        timed_trace(engine.make_plan(build(seeded(4), 5)), (), "fast")
