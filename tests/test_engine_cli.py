@@ -90,7 +90,7 @@ def test_compare_prints_times_and_the_peak(model: str, capsys: Capture) -> None:
 
 
 def test_compare_ends_with_5_where_outputs_differ(model: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "_same", lambda *_: False)
+    monkeypatch.setattr(comparison, "equal_outputs", lambda *_: False)
     assert main(["compare", model, "--runs", "1", "--json"]) == 5
     assert json.loads(capsys.readouterr().out)["outputs_equal"] is False
 
@@ -215,3 +215,43 @@ def test_a_run_without_elements_or_finite_numbers_still_gives_json() -> None:
     assert [t["mean"] for t in told] == [None, None, 1.0]
     assert told[1]["max"] is None and told[0]["shape"] == [0, 2]
     assert "scalar" in run._table({"yes": np.array(True)})
+
+
+def test_compare_parallel_measures_every_policy_against_the_sequence(model: str, capsys: Capture) -> None:
+    found = data(["compare", model, "--parallel", "--threads", "2", "--runs", "2"], capsys)
+    policies = found["policies"]
+    assert [p["policy"] for p in policies] == ["sequence", "exact", "colour:8", "levels", "edges"]
+    assert all(p["outputs_equal"] and p["arena_bytes"] >= p["lower_bound"] for p in policies)
+    assert policies[0]["measured"] == policies[0]["parallelism_by_count"] == 1
+    assert policies[4]["arena_bytes"] == policies[0]["arena_bytes"]
+    assert main(["compare", model, "--parallel", "--runs", "1"]) == 0
+    assert "equal to the bit" in capsys.readouterr().out
+
+
+def test_compare_parallel_takes_no_oracle(model: str, capsys: Capture) -> None:
+    assert "leave out" in error(["compare", model, "--parallel", "--oracle", "onnxruntime"], 2, capsys)
+
+
+@pytest.mark.parametrize("policy", ["exact", "colour:2", "levels", "edges"])
+def test_a_policy_is_planned_and_run(model: str, policy: str, capsys: Capture) -> None:
+    assert data(["plan", model, "--parallel", policy], capsys)["parallel"] == policy
+    plain = data(["run", model, "--seed", "3"], capsys)["outputs"]
+    assert data(["run", model, "--seed", "3", "--parallel", policy, "--threads", "2"], capsys)["outputs"] == plain
+    assert data(["run", model, "--seed", "3", "--parallel", policy, "--mode", "poison"], capsys)["outputs"] == plain
+
+
+def test_an_unknown_policy_is_refused(model: str, capsys: Capture) -> None:
+    for name in ("colour", "colour:0", "exact:2", "fast"):
+        assert "is no policy" in error(["plan", model, "--parallel", name], 2, capsys)
+
+
+def test_a_dynamic_run_has_no_policy(model: str, capsys: Capture) -> None:
+    assert "plans an arena" in error(["run", model, "--parallel", "exact", "--mode", "dynamic"], 2, capsys)
+
+
+def test_a_real_trace_tells_when_operators_ran(model: str, capsys: Capture) -> None:
+    events = data(["trace", model, "--real", "--parallel", "exact", "--threads", "2"], capsys)["events"]
+    ran = [e for e in events if e["kind"] == "end"]
+    assert len(ran) == 4
+    assert all(e["seconds"] > 0 and e["thread"] >= 0 for e in ran)
+    assert {e["kind"] for e in events} == {"begin", "end", "alloc", "overwrite", "free"}

@@ -16,7 +16,6 @@ from engine.trace import NOT_RUN, Event
 from tests.graphs import build, graphs, seeded
 from tests.unplanned import random_feeds
 
-
 KINDS = (("static", "", 0), ("dynamic", "", 0), ("static", "exact", 3), ("static", "levels", 2))
 
 

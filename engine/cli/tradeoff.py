@@ -19,6 +19,7 @@ from engine.timing import Timing
 from ops.spec import Array
 
 SEQUENCE = "sequence"
+_HEAD: tuple[str, ...] = ("policy", "arena", "of sequence", "at once", "by cost", "predicted", "measured", "time")
 _REHEARSALS = 3
 """Timed runs of which each call's least time counts."""
 
@@ -65,10 +66,7 @@ class TradeOff:
         """A table for people."""
         verdict = "equal to the bit" if self.outputs_equal else "DIFFERENT"
         head = f"{self.model}: {self.threads} threads, medians of {self.runs} runs; outputs {verdict}"
-        rows: list[tuple[str, ...]] = [
-            ("policy", "arena", "of sequence", "at once", "by cost", "predicted", "measured", "time")
-        ]
-        rows += [_row(p, self.policies[0].arena_bytes) for p in self.policies]
+        rows = [_HEAD, *(_row(p, self.policies[0].arena_bytes) for p in self.policies)]
         notes = (
             "at once, by cost: calls that can run at once on average, by their number and by their estimated cost",
             "predicted, measured: speed-up against the sequence, whose kernels may use all threads in BLAS",
