@@ -62,12 +62,54 @@ def startup_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         yield [row["instance"], row["strategy"], f"{row.get('cold_s', 0):.2f}", f"{row.get('warm_s', 0):.2f}"]
 
 
+def costs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """A line a network, a column a policy: bytes as parts of those of the sequence, and how much may run at once."""
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    yield ["network", "sequence, bytes", *policies[1:]]
+    for network in dict.fromkeys(row["network"] for row in rows):
+        first, *others = (row for row in rows if row["network"] == network)
+        cells = (
+            f"{row['arena_bytes'] / first['arena_bytes']:.3f}{'*' if row['status'] == 'optimal' else ''} / "
+            f"{row['by_count']:.2f}, {row['by_cost']:.2f}"
+            for row in others
+        )
+        yield [network, f"{first['arena_bytes']:,}", *cells]
+
+
+def planning_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """A line a network, a column a policy: seconds, and the arena over its bound."""
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    yield ["operators, width", *policies]
+    for size in dict.fromkeys((row["operators"], row["width"]) for row in rows):
+        of = {row["policy"]: row for row in rows if (row["operators"], row["width"]) == size}
+        yield [f"{size[0]:,}, {size[1]}", *(_planned(of[policy]) for policy in policies)]
+
+
+def _planned(row: Row) -> str:
+    if "note" in row:
+        return "too many conflicts"
+    return f"{seconds(row['seconds'])} / {row['arena_bytes'] / row['lower_bound']:.4f}"
+
+
+def running_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Milliseconds of runs, least and median."""
+    yield ["network", "threads", "in sequence, ms", "at once, ms", "speed-up", "outputs"]
+    for row in rows:
+        one, other = row["sequence_s"], row["at_once_s"]
+        times = (f"{1e3 * t['min']:.2f} / {1e3 * t['median']:.2f}" for t in (one, other))
+        gain = f"{one['min'] / other['min']:.2f} / {one['median'] / other['median']:.2f}"
+        yield [row["network"], str(row["threads"]), *times, gain, "equal to the bit" if row["equal"] else "close"]
+
+
 TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "speed": speed_table,
     "proofs": proofs_table,
     "networks": networks_table,
     "startup": startup_table,
     "strategies": strategies_table,
+    "costs": costs_table,
+    "planning": planning_table,
+    "running": running_table,
 }
 
 

@@ -115,12 +115,26 @@ def measure_startup(folder: Path) -> Sequence[Row]:
     ]
 
 
+def measure_parallel(section: str) -> Sequence[Row]:
+    """One section of bench_parallel, in a process of its own."""
+    with TemporaryDirectory() as folder:
+        output = Path(folder) / "rows.json"
+        command = [sys.executable, "-m", "tools.bench_parallel", "--only", section, "-o", str(output)]
+        print(" ".join(command[2:-2]), flush=True)
+        subprocess.run(command, check=True, capture_output=True)
+        rows: list[Row] = json.loads(output.read_text())[section]
+        return rows
+
+
 MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "speed": measure_speed,
     "proofs": measure_proofs,
     "networks": lambda _: measure_networks(),
     "startup": measure_startup,
     "strategies": measure_strategies,
+    "costs": lambda _: measure_parallel("costs"),
+    "planning": lambda _: measure_parallel("planning"),
+    "running": lambda _: measure_parallel("running"),
 }
 
 
