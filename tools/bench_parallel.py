@@ -19,7 +19,7 @@ import ops
 from allocator.errors import TooManyError
 from allocator.io.files import write_whole
 from allocator.policies import POLICIES
-from engine.cli.comparison import interleaved
+from engine.cli.comparison import equal_outputs, interleaved
 from engine.cli.feeds import random_feeds
 from engine.cli.models import light_model, seeded_subject
 from engine.executable import Executable, compile_graph, make_plan
@@ -96,8 +96,9 @@ def measure_running() -> list[Row]:
 def _ran(name: str, graph: Graph, feeds: Mapping[str, Any], blas: int) -> Row:
     """At once on all processors, against the same plan in sequence on one thread with so many threads of BLAS."""
     exe = compile_graph(graph, parallel="exact", threads=cpus())
-    sequence = evolve(exe, executor=StaticExecutor(exe.plan, new_arena(exe.plan))) if blas == 1 else compile_graph(graph)
-    same = all(np.array_equal(a, b) for a, b in zip(exe.run(feeds).values(), sequence.run(feeds).values(), strict=True))
+    alone = StaticExecutor(exe.plan, new_arena(exe.plan))
+    sequence = evolve(exe, executor=alone) if blas == 1 else compile_graph(graph)
+    same = equal_outputs(exe.run(feeds), sequence.run(feeds))
     ours, theirs = interleaved(RUNS, lambda: exe.run(feeds, copy=False), lambda: sequence.run(feeds, copy=False))
     return {
         "network": name,

@@ -23,9 +23,9 @@ _FEW_ORDERS = 20
 """Orders that hill climbing tries where the task has no limits; the first one gains most."""
 _MORE_ORDERS = 100
 """The same where conflicts take the place of lifetimes: the cheap strategies see less of those."""
-_MOST_CONFLICTS = 1_000_000
+_MOST_CONFLICTS = 200_000
 """Pairs of conflicts beyond which the exact search takes longer to begin than it is worth."""
-_QUICK_CONFLICTS = 10_000
+_QUICK_CONFLICTS = 1_500
 """Pairs of conflicts beyond which nodes of the exact search get dearer, and fewer by default."""
 
 
