@@ -148,7 +148,7 @@ def budget_message(plan: PlacedPlan) -> str:
     needed, available, bound = plan.arena_bytes, plan.plan.capacity, plan.plan.lower_bound
     verdict = "a smaller plan may exist: give the strategy 'best' and a longer timeout (--timeout 60s)"
     if plan.plan.status is Status.INFEASIBLE:
-        verdict = "proved: no plan of these calls in this order fits"
+        verdict = f"proved: no plan of these calls {_terms(plan.schedule.policy)} fits"
     head = (
         f"the plan needs {needed} bytes ({format_bytes(needed)}), {available} bytes ({format_bytes(available)}) are "
         f"available: {needed - available} bytes too much; lower bound {bound} bytes, {verdict}"
@@ -210,12 +210,15 @@ def _idle_bytes(plan: PlacedPlan, tensors: Iterable[PeakTensor]) -> tuple[int, i
     return loss, holes
 
 
+def _terms(policy: str) -> str:
+    return f"with parallel={policy!r}" if policy else "in this order"
+
+
 def _totals(found: Report) -> list[str]:
-    what = "by this policy" if found.parallel else "in this order"
     gap = (
         f"arena is {found.gap:.2%} above; the bound may be unattainable"
         if found.gap
-        else f"met: these calls {what} fit in no smaller arena"
+        else f"met: these calls {_terms(found.parallel)} fit in no smaller arena"
     )
     rows = [
         ("arena", found.arena_bytes, f"strategy {found.strategy}, {found.status}"),

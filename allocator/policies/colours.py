@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
+from allocator.bounds import lower_bound
 from allocator.breadths import breadths
 from allocator.chains import chains
 from allocator.concurrency import Clock, Dependences, colours, path_clock
@@ -50,7 +51,7 @@ class Colours:
         lives = [spans(clock, users) for clock in self.clocks]
         ticks = np.array([_ticks(*life, path, root) for life, path in zip(lives, self.paths, strict=True)])
         choices = [_pools(views, ticks, count) for count in _counts(len(views))]
-        return _stacked(min(choices, key=_breadth), solve)
+        return _stacked(min(choices, key=_breadth), lower_bound(problem), solve)
 
     def waits(self, problem: Problem, users: Users, plan: Plan) -> Waits:  # noqa: ARG002 (of the protocol)
         """Nothing but data."""
@@ -87,14 +88,14 @@ def _breadth(pools: _Pools) -> int:
     return sum(int(breadths(part).value.max(initial=0)) for part in pools.parts)
 
 
-def _stacked(pools: _Pools, solve: Solve) -> Plan:
-    """All pools in one arena. The bound is that of stacks: none of the same pools is smaller."""
-    offset, top, bound, makers = np.zeros(len(pools.pool), np.int64), 0, 0, dict[str, None]()
+def _stacked(pools: _Pools, bound: int, solve: Solve) -> Plan:
+    """All pools in one arena. The bound is that of the sequence: other pools, or fewer, might be smaller."""
+    offset, top, makers = np.zeros(len(pools.pool), np.int64), 0, dict[str, None]()
     for number, part in enumerate(pools.parts):
         if not (part.size > 0).any():
             continue
         plan, base = solve(part), align_up(top, int(part.alignment.max()))
         offset[pools.pool == number] = np.where(part.size > 0, plan.offset + base, 0)
-        top, bound = base + plan.arena_bytes, bound + plan.lower_bound
+        top = base + plan.arena_bytes
         makers[plan.strategy] = None
     return Plan(offset, top, bound, ", ".join(makers))
