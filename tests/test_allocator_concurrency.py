@@ -1,0 +1,171 @@
+"""What may happen at once, against tables of all pairs; compiled kernels against plain ones."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allocator import concurrency
+from allocator.concurrency import (
+    NO_COLOUR,
+    Dependences,
+    colours,
+    happens_before,
+    heaviest_paths,
+    levels,
+    path_clock,
+)
+from allocator.errors import ProblemError, TooManyError
+from allocator.runner import Runner
+
+Matrix = npt.NDArray[np.bool_]
+
+
+def random_dependences(seed: int, count: int) -> Dependences:
+    """Any number of edges; some stand there twice."""
+    rng = np.random.default_rng(seed)
+    rows = np.argwhere(np.triu(rng.random((count, count)) < rng.random() ** 2, 1))
+    rows = np.concatenate((rows, rows[rng.random(len(rows)) < 0.2]))
+    rng.shuffle(rows)
+    return Dependences(count, rows[:, 0], rows[:, 1])
+
+
+@st.composite
+def dependences(draw: st.DrawFn, least: int = 0, most: int = 24) -> Dependences:
+    return random_dependences(draw(st.integers(0, 2**31)), draw(st.integers(least, most)))
+
+
+def closure(found: Dependences) -> Matrix:
+    """[a, b]: step a is done before step b begins. Warshall's algorithm."""
+    made = np.zeros((found.count, found.count), bool)
+    made[found.before, found.after] = True
+    for middle in range(found.count):
+        made |= made[:, [middle]] & made[[middle], :]
+    return made
+
+
+def heaviest_chain(order: Matrix, weight: list[int]) -> list[int]:
+    """By step: the weight of the heaviest chain that ends there."""
+    made = list[int]()
+    for step, own in enumerate(weight):
+        made.append(own + max((made[b] for b in range(step) if order[b, step]), default=0))
+    return made
+
+
+@given(dependences(most=130), st.integers(0, 2**31))
+def test_happens_before_is_the_closure_of_the_dependences(found: Dependences, seed: int) -> None:
+    wanted, order = closure(found), happens_before(found)
+    ids = np.arange(found.count)
+    one, other = (c.reshape(-1) for c in np.meshgrid(ids, ids, indexing="ij"))
+    assert (order.pairs(one, other).reshape(wanted.shape) == wanted).all()
+    some = ids[np.random.default_rng(seed).random(found.count) < 0.1]
+    assert (order.after_all(some) == wanted[some].all(axis=0)).all()
+    for step in ids.tolist():
+        assert order.holds(some, step) == wanted[some, step].all()
+
+
+@given(dependences())
+def test_the_reverse_of_the_dependences_is_the_reverse_of_the_order(found: Dependences) -> None:
+    assert (closure(found.reversed()) == closure(found).T[::-1, ::-1]).all()
+
+
+@given(dependences())
+def test_the_level_of_a_step_is_the_longest_chain_in_front_of_it(found: Dependences) -> None:
+    wanted = heaviest_chain(closure(found), [1] * found.count)
+    assert (levels(found) + 1).tolist() == wanted
+
+
+@given(dependences(), st.data())
+def test_the_heaviest_path_to_each_step_can_be_walked_back(found: Dependences, data: st.DataObject) -> None:
+    weight = data.draw(st.lists(st.integers(0, 2**50), min_size=found.count, max_size=found.count))
+    reach, via = (c.tolist() for c in heaviest_paths(found, np.array(weight, np.int64)))
+    assert reach == heaviest_chain(closure(found), weight)
+    edges = set(zip(found.before.tolist(), found.after.tolist(), strict=True))
+    for step, source in enumerate(via):
+        assert source == -1 or (source, step) in edges
+        assert reach[step] == weight[step] + (reach[source] if source >= 0 else 0)
+
+
+@given(dependences(), st.integers(1, 6), st.data())
+def test_colours_are_chains_the_heaviest_first(found: Dependences, most: int, data: st.DataObject) -> None:
+    weight = data.draw(st.lists(st.integers(0, 9), min_size=found.count, max_size=found.count))
+    colour, order = colours(found, np.array(weight, np.int64), most), closure(found)
+    left, used = list(weight), int(colour.max(initial=NO_COLOUR)) + 1
+    for number in range(used):
+        chain = np.flatnonzero(colour == number)
+        assert order[chain[:-1], chain[1:]].all()
+        assert sum(left[i] for i in chain) == max(heaviest_chain(order, left))
+        for i in chain.tolist():
+            left[i] = 0
+    assert used == most or (used < most and not any(left))
+    assert all(weight[i] for i in np.flatnonzero(colour != NO_COLOUR))
+
+
+def test_two_paths_that_cross_have_the_colours_of_the_longest_and_the_rest() -> None:
+    """0 -> 2 -> 3 -> 4 is the longest; of 1 -> 3 -> 5 there remain the ends, which still wait for each other."""
+    found = Dependences(6, [0, 2, 3, 1, 3], [2, 3, 4, 3, 5])
+    assert colours(found, np.ones(6, np.int64), 1).tolist() == [0, -1, 0, 0, 0, -1]
+    assert colours(found, np.ones(6, np.int64), 9).tolist() == [0, 1, 0, 0, 0, 1]
+
+
+@given(dependences(least=1), st.integers(1, 4), st.data())
+def test_a_clock_never_lies_and_knows_all_of_its_own_path(found: Dependences, most: int, data: st.DataObject) -> None:
+    colour, order = colours(found, np.ones(found.count, np.int64), most), closure(found)
+    number = data.draw(st.integers(-1, int(colour.max())))
+    path = np.flatnonzero(colour == number) if number >= 0 else np.zeros(0, np.int64)
+    clock = path_clock(found, path)
+    assert (clock.begin >= 1).all() and (clock.begin < clock.end).all()
+    known = clock.end[:, np.newaxis] <= clock.begin[np.newaxis]
+    assert not (known & ~order).any()
+    assert (known[path] == order[path]).all() and (known[:, path] == order[:, path]).all()
+    through = order[:, path].astype(int) @ order[path].astype(int) > 0
+    assert (known == order)[through].all()
+    for step in range(found.count):
+        assert clock.holds(path, step) == known[path, step].all()
+
+
+@pytest.fixture(params=[True, False], ids=["plain", "compiled"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Kernels that are plain or compiled, whatever the size."""
+    monkeypatch.setattr(Runner, "of", lambda *_: Runner(request.param))
+    yield
+
+
+@pytest.mark.usefixtures("way")
+def test_compiled_kernels_tell_the_same_as_plain_ones() -> None:
+    for seed in range(20):
+        found = random_dependences(seed, 5 * seed)
+        order, rng = closure(found), np.random.default_rng(seed)
+        weight = rng.integers(0, 2**50, found.count)
+        assert heaviest_paths(found, weight)[0].tolist() == heaviest_chain(order, weight.tolist())
+        chain = np.flatnonzero(colours(found, np.ones(found.count, np.int64), 1) == 0)
+        place = {step: p for p, step in enumerate(chain.tolist())}
+        clock = path_clock(found, chain)
+        for step in set(range(found.count)) - set(place):
+            before = [place[b] for b in np.flatnonzero(order[:, step]).tolist() if b in place]
+            after = [place[a] for a in np.flatnonzero(order[step]).tolist() if a in place]
+            assert clock.begin[step] == 2 * max(before, default=-1) + 3
+            assert clock.end[step] == 2 * min(after, default=len(chain)) + 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [([1], [1]), ([2], [1]), ([-1], [1]), ([0], [3]), ([0, 2], [1, 0])], ids=str
+)
+def test_a_step_waits_for_earlier_ones_only(before: list[int], after: list[int]) -> None:
+    with pytest.raises(ProblemError, match=rf"step {after[-1]} cannot wait for step {before[-1]} of 3"):
+        Dependences(3, before, after)
+
+
+def test_half_a_dependence_is_none() -> None:
+    with pytest.raises(ProblemError, match="differ in length"):
+        Dependences(3, [0, 1], [1])
+
+
+def test_a_table_that_would_be_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concurrency, "MOST_STEPS", 9)
+    happens_before(Dependences(9, [], []))
+    with pytest.raises(TooManyError, match="10 steps are too many"):
+        happens_before(Dependences(10, [], []))
