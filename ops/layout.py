@@ -1,10 +1,13 @@
 """Where the elements of a tensor lie inside a chunk of memory: first byte, shape, strides."""
 
+from functools import lru_cache
+
 from attrs import frozen
 
 from ops.spec import Array, Shape, TensorSpec
 
 
+@lru_cache(maxsize=4096)
 def dense_strides(shape: Shape, itemsize: int) -> tuple[int, ...]:
     """Byte strides of a dense tensor in C order."""
     strides, step = [], itemsize
@@ -39,19 +42,23 @@ class Layout:
     @property
     def is_dense(self) -> bool:
         """C order without holes (dimensions of length 0 or 1 may have any stride)."""
-        if 0 in self.shape:
-            return True
         wanted = dense_strides(self.shape, self.itemsize)
+        if self.strides == wanted or 0 in self.shape:
+            return True
         return all(n == 1 or s == w for n, s, w in zip(self.shape, self.strides, wanted, strict=True))
 
     @property
     def extent(self) -> tuple[int, int]:
         """Half-open range of the bytes that any element touches; empty for an empty tensor."""
-        if 0 in self.shape:
-            return self.offset, self.offset
-        reach = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
-        low = self.offset + sum(r for r in reach if r < 0)
-        return low, self.offset + sum(r for r in reach if r > 0) + self.itemsize
+        low = high = self.offset
+        for n, s in zip(self.shape, self.strides, strict=True):
+            if not n:
+                return self.offset, self.offset
+            if s > 0:
+                high += (n - 1) * s
+            else:
+                low += (n - 1) * s
+        return low, high + self.itemsize
 
     def transpose(self, perm: tuple[int, ...]) -> "Layout":
         """Axes in the order `perm`."""

@@ -36,6 +36,7 @@ class Colours:
         """At most so many paths; steps that have nothing to do with others are on none."""
         weight = np.zeros(dependences.count, np.int64)
         weight[dependences.before] = weight[dependences.after] = 1
+        weight[:1] = 1  # one path there must be
         colour = colours(dependences, weight, most)
         paths = tuple(np.flatnonzero(colour == c) for c in range(int(colour.max(initial=-1)) + 1))
         return cls(f"colour:{most}", paths, tuple(path_clock(dependences, path) for path in paths))
