@@ -26,6 +26,11 @@ class Users:
         """The step that writes each chunk."""
         return self.tick[self.start[:-1]]
 
+    @property
+    def last(self) -> Column:
+        """The last step that touches each chunk."""
+        return self.tick[self.start[1:] - 1]
+
     def of(self, chunk: int) -> Column:
         """Those of one chunk."""
         return self.tick[self.start[chunk] : self.start[chunk + 1]]

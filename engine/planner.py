@@ -65,8 +65,9 @@ class Options:
             raise OptionError(f"alignment {self.alignment} is no power of two")
         if not isinstance(self.bound, (tuple, list)) or not all(isinstance(n, str) for n in self.bound):
             raise OptionError(f"bound must be a tuple of names, such as ('x',), not {self.bound!r}")
-        if not isinstance(self.strategy, str):
-            raise OptionError(f"strategy {self.strategy!r} is no name")
+        for name in ("strategy", "parallel"):
+            if not isinstance(getattr(self, name), str):
+                raise OptionError(f"{name} {getattr(self, name)!r} is no name")
         if self.parallel:
             _check_policy(self.parallel)
 
@@ -79,7 +80,7 @@ def _check_integer(name: str, value: object, least: int, most: int) -> None:
 def _check_policy(name: str) -> None:
     try:
         policies.check_policy(name)
-    except (UnknownPolicyError, AttributeError) as error:
+    except UnknownPolicyError as error:
         raise OptionError(f"parallel: {error}") from error
 
 

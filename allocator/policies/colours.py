@@ -9,7 +9,7 @@ than MXNet's rule, all users and the taker of one colour. Memory and time are li
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from allocator.bounds import lower_bound
 from allocator.breadths import breadths
@@ -52,7 +52,8 @@ class Colours:
         lives = [spans(clock, users) for clock in self.clocks]
         ticks = np.array([_ticks(*life, path, root) for life, path in zip(lives, self.paths, strict=True)])
         choices = [_pools(views, ticks, count) for count in _counts(len(views))]
-        return _stacked(min(choices, key=_breadth), lower_bound(problem), solve)
+        touched = evolve(problem, end=users.last + 1)  # looking on is no use here: without it, lives may be shorter
+        return _stacked(min(choices, key=_breadth), lower_bound(touched), solve)
 
     def waits(self, problem: Problem, users: Users, plan: Plan) -> Waits:  # noqa: ARG002 (of the protocol)
         """Nothing but data."""
