@@ -26,6 +26,7 @@ from engine.plan import ExecutionPlan
 from engine.schedule import BARRIER, Schedule, by_data
 from engine.timing import Stopwatch, Timing
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from tests.delays import delay
 from tests.graphs import build, graphs, seeded
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 
@@ -59,18 +60,6 @@ def _executor(plan: ExecutionPlan, threads: int) -> ParallelExecutor:
     return ParallelExecutor(plan, new_arena(plan), threads)
 
 
-def _late(thunk: Thunk, delays: tuple[float, float]) -> None:
-    time.sleep(delays[0])
-    thunk()
-    time.sleep(delays[1])
-
-
-def _delay(executor: ParallelExecutor, rng: random.Random) -> None:
-    for i, thunk in enumerate(executor.thunks):
-        delays = (rng.choice([0, 0, 1e-6, 2e-4]), rng.choice([0, 0, 1e-6, 2e-4]))
-        executor.thunks[i] = partial(_late, thunk, delays)
-
-
 def _check_order(plan: ExecutionPlan, timings: tuple[Timing, ...]) -> None:
     """Of the real beginnings and ends, with barriers replaced by what they stand for."""
     at = {t.tick: t for t in timings}
@@ -93,7 +82,7 @@ def test_outputs_have_the_bits_of_an_unplanned_run_and_calls_keep_the_schedule(
     plan = _in_levels(_plan(graph)) if levels else _plan(graph)
     executor, feeds = _executor(plan, threads), random_feeds(graph)
     wanted = run_unplanned(graph, feeds)
-    _delay(executor, rng)
+    delay(executor, rng)
     for _ in range(3):
         executor.arena[:] = 0xA5
         watch = Stopwatch()
@@ -309,6 +298,6 @@ def test_two_hundred_runs_with_delays(threads: int) -> None:
         plain = list(executor.thunks)
         for _ in range(200):
             executor.thunks = list(plain)
-            _delay(executor, rng)
+            delay(executor, rng)
             executor.arena[:] = 0xA5
             assert_same(executor.run(feeds, {}, True), wanted)

@@ -27,12 +27,13 @@ ONNXRUNTIME_BYTES = {
 """What onnxruntime 1.31 plans for activations (and requests besides), batch 1, in units of 10 kB."""
 
 
-def _graph(name: str) -> Graph:
+def load(name: str) -> Graph:
+    """A network by its name, with seeded weights."""
     return engine.load_onnx(seed_weights(onnx.load(LIGHT / f"light_{name}.onnx")))
 
 
 def _check(name: str) -> None:
-    graph = _graph(name)
+    graph = load(name)
     found = compare_graph(graph, random_feeds(graph), runs=1)
     report = found.report
     assert found.outputs_equal
@@ -53,7 +54,7 @@ def test_a_larger_network_meets_its_bound_and_all_modes_agree(name: str) -> None
 
 
 def _check_allocates_nothing(name: str) -> None:
-    graph = _graph(name)
+    graph = load(name)
     exe, feeds = engine.compile(graph), random_feeds(graph)
     out = exe.run(feeds)
     only = tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_domain)
