@@ -17,8 +17,8 @@ from tests.unplanned import assert_same, random_feeds
 COLOURS = ("colour:1", "colour:4", "colour:8")
 POLICIES = ("exact", *COLOURS, "levels", "edges")
 SLOW = ("inception_v1", "inception_v2", "densenet121", "resnet50")
-RUNS = 3
-"""Of each network by each policy on each number of threads: some 250 in all."""
+RUNS = 34
+"""By each policy: some 200 of each network on each number of threads."""
 
 
 def _check(name: str) -> None:

@@ -11,7 +11,7 @@ from allocator.crowds.crowds import Crowd, everybody
 from allocator.crowds.freedom import Freedom
 from allocator.crowds.slots import bytes_in_slots
 from allocator.crowds.stacks import bytes_in_stacks
-from allocator.problem import FREE, Column, Conflicts, Problem
+from allocator.problem import FREE, Column, Conflicts, Problem, distinct
 
 _MOST_TICKS = 16
 """Ticks that are looked at for what is alive in them, and pinned chunks for what lives with them."""
@@ -66,7 +66,7 @@ def _of_bodies(problem: Problem, whole: Crowd) -> Conflicts:
     body = np.where(is_solid[whole.root], whole.root, whole.ids)
     both = used[conflicts.one] & used[conflicts.other]
     one, other = body[conflicts.one[both]], body[conflicts.other[both]]
-    pairs = np.unique(np.minimum(one, other) * len(problem) + np.maximum(one, other))
+    pairs = distinct(np.minimum(one, other) * len(problem) + np.maximum(one, other))
     return Conflicts(pairs // len(problem), pairs % len(problem))
 
 

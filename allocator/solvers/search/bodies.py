@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
 
-from allocator.problem import FREE, Column, Problem, column
+from allocator.problem import FREE, Column, Problem, column, distinct
 from allocator.solvers.placing.meetings import meetings
 from allocator.solvers.placing.units import units
 
@@ -156,7 +156,7 @@ def _cliques_in_time(begin: Column, end: Column) -> Table:
 
 
 def _near_by_pairs(one: Column, other: Column, count: int) -> Table:
-    pairs = np.unique(np.concatenate((one * count + other, other * count + one)))
+    pairs = distinct(np.concatenate((one * count + other, other * count + one)))
     return table(pairs // max(count, 1), pairs % max(count, 1), count)
 
 
