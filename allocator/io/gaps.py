@@ -8,7 +8,7 @@ import numpy as np
 from allocator.errors import UnsupportedProblemError
 from allocator.io.instance import LARGEST, Gaps, shown
 from allocator.io.table import Table
-from allocator.problem import Column, Conflicts, column
+from allocator.problem import Column, Conflicts, column, distinct
 
 MOST_PAIRS = 2**24
 """Of segments of lifetimes that meet; more would take gigabytes."""
@@ -59,7 +59,7 @@ def conflicts_of(begin: Column, end: Column, size: Column, gaps: Gaps) -> Confli
     one = np.repeat(np.arange(len(first)), later)
     behind = np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)
     a, b = chunk[one], chunk[one + 1 + behind]
-    pairs = np.unique(np.minimum(a, b)[a != b] * len(size) + np.maximum(a, b)[a != b])
+    pairs = distinct(np.minimum(a, b)[a != b] * len(size) + np.maximum(a, b)[a != b])
     return Conflicts(pairs // max(len(size), 1), pairs % max(len(size), 1))
 
 

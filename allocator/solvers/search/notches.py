@@ -5,7 +5,7 @@ import numpy.typing as npt
 from attrs import evolve, field, frozen
 
 from allocator.chains import chains
-from allocator.problem import FREE, Column, Conflicts, Problem, column
+from allocator.problem import FREE, Column, Conflicts, Problem, column, distinct
 from allocator.solvers.search.bodies import Bodies, Table, bodies, select
 
 FAR = 1 << 60
@@ -93,7 +93,7 @@ def gaps(part: Bodies, made_of: Pieces) -> Gaps:
     gap_row = np.concatenate((row[opens], row[is_last]))
     gap_low = np.concatenate((np.where(is_first, -FAR, np.append(0, top[:-1]))[opens], top[is_last]))
     gap_high = np.concatenate((low[opens], np.full(is_last.sum(), FAR)))
-    known = np.unique(pair)
+    known = distinct(pair)
     one, other = known // max(len(part), 1), known % max(len(part), 1)
     step = np.gcd(part.alignment[one], part.alignment[other])[gap_row]
     gap_low = np.where(gap_low > -FAR, -(-gap_low // step) * step, gap_low)
