@@ -31,3 +31,25 @@ class TooManyError(AllocatorError, ValueError):
 
 class UnknownPolicyError(AllocatorError, LookupError):
     """No policy of that name."""
+
+
+class UnknownHeapError(AllocatorError, LookupError):
+    """No heap of that name."""
+
+
+class OutOfMemoryError(AllocatorError, MemoryError):
+    """A heap that may not grow any further. All numbers are bytes; `largest_free` is its largest free block."""
+
+    def __init__(
+        self, heap: str, requested: int, *, in_use: int, reserved: int, largest_free: int, capacity: int
+    ) -> None:
+        super().__init__(
+            f"{heap} has no {requested} bytes: {in_use} of {reserved} reserved bytes are in use, "
+            f"the largest free block has {largest_free}, and it may reserve {capacity}"
+        )
+        self.heap = heap
+        self.requested = requested
+        self.in_use = in_use
+        self.reserved = reserved
+        self.largest_free = largest_free
+        self.capacity = capacity

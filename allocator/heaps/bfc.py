@@ -1,0 +1,71 @@
+"""Best fit with coalescing: the arena of TensorFlow, and that of onnxruntime, which was made from it.
+
+TensorFlow: tsl/framework/bfc_allocator.cc and .h; onnxruntime: onnxruntime/core/framework/bfc_arena.cc and .h. Followed
+function by function: `RoundedBytes`, `AllocateRawInternal`, `Extend`, `FindChunkPtr`, `SplitChunk`, `TryToCoalesce`
+(`FreeAndMaybeCoalesce`), `DeallocateFreeRegions`.
+
+Both keep free chunks in 21 bins: bin b has chunks of 256 << b bytes and more, up to the next bin, sorted by size and
+address; the search begins in the bin of the request and goes upwards. Bins are ranges of sizes that follow each other,
+so it finds the first chunk that is large enough in the order of (size, address) of all: the model needs no bins.
+"""
+
+from enum import StrEnum
+
+import numpy as np
+from attrs import frozen
+
+from allocator.heaps.base import round_up
+from allocator.heaps.blocks import Demand, Rules, run_blocks
+from allocator.heaps.events import Events
+from allocator.heaps.simulated import Simulated
+from allocator.kernels.heap import DOUBLING, IN_SEGMENTS, NOTHING, UNUSED_IF_ENOUGH
+
+MIN_ALLOCATION_SIZE = 256
+"""kMinAllocationSize: sizes are rounded up to multiples of it."""
+MAX_DEAD_BYTES = 128 << 20
+"""A chunk is split if twice the request fits into it, or if so many bytes would be left over."""
+_NO_LIMIT = 2**62
+
+
+class Extension(StrEnum):
+    """How the arena grows (onnxruntime's ArenaExtendStrategy)."""
+
+    NEXT_POWER_OF_TWO = "kNextPowerOfTwo"
+    """By the next region, doubled until the request fits. If that needs no doubling, the one after it is doubled."""
+    SAME_AS_REQUESTED = "kSameAsRequested"
+    """By the bytes of the request."""
+
+
+@frozen
+class Bfc:
+    """An arena. `region`: bytes of its first region, and `max_region` of the largest that it doubles to unasked.
+
+    `releases`: whether regions of which no byte is used are given back before it runs out of memory.
+    """
+
+    name: str
+    region: int
+    max_region: int = _NO_LIMIT
+    max_dead_bytes: int = MAX_DEAD_BYTES
+    extension: Extension = Extension.NEXT_POWER_OF_TWO
+    releases: bool = False
+
+    def run(self, events: Events, capacity: int) -> Simulated:
+        """One event after the other, on one pool."""
+        size = round_up(events.size, MIN_ALLOCATION_SIZE)
+        demand = Demand(size, np.zeros_like(size), size, np.minimum(size, self.max_dead_bytes))
+        region = int(round_up(np.array([min(capacity, self.region)]), MIN_ALLOCATION_SIZE)[0])
+        rules = Rules(
+            growth=DOUBLING if self.extension is Extension.NEXT_POWER_OF_TWO else IN_SEGMENTS,
+            release=UNUSED_IF_ENOUGH if self.releases else NOTHING,
+            grain=MIN_ALLOCATION_SIZE,
+            region=region,
+            limit=self.max_region,
+        )
+        return run_blocks(self.name, events, demand, rules, capacity)
+
+
+BFC_TENSORFLOW = Bfc("bfc_tensorflow", region=2 << 20, releases=True)
+"""A GPU with `allow_growth`; without it, the first region is all that the arena may have."""
+BFC_ONNXRUNTIME = Bfc("bfc_onnxruntime", region=1 << 20, max_region=1 << 30)
+"""With the defaults of OrtArenaCfg."""

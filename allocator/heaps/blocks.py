@@ -1,0 +1,117 @@
+"""The heaps that cut segments into blocks: what they ask of the kernel that runs them all, and what came of it.
+
+The kernel runs plain where there are few events, and compiled where there are many: a million events take a second.
+"""
+
+import numpy as np
+from attrs import frozen
+
+from allocator.errors import OutOfMemoryError
+from allocator.heaps.events import Events
+from allocator.heaps.simulated import NEVER, NOWHERE, Calls, Segments, Simulated, Timeline
+from allocator.kernels import heap as kernel
+from allocator.kernels.numbers import Numbers
+from allocator.problem import Column
+from allocator.runner import Runner
+
+WORTH_LOADING = 20_000
+"""Events, from which on it pays to load numba for one run."""
+
+
+@frozen(eq=False)
+class Demand:
+    """What is asked for each id: bytes as the heap rounds them, pool (0 or 1), bytes of the segment that is got for it
+    where none fits (if the heap grows so), and bytes that have to be left over for a free block to be split."""
+
+    size: Column
+    pool: Column
+    segment: Column
+    least_rest: Column
+
+
+@frozen
+class Rules:
+    """How a heap works; see the states of the kernel. `region`: the first segment, where segments double."""
+
+    by_address: bool = False
+    growth: int = kernel.IN_SEGMENTS
+    release: int = kernel.NOTHING
+    grain: int = 1
+    region: int = 0
+    limit: int = 2**62
+
+
+def run_blocks(name: str, events: Events, demand: Demand, rules: Rules, capacity: int) -> Simulated:
+    """Runs events on a heap of such rules. Raises OutOfMemoryError."""
+    run = _Run.of(events)
+    given = run.runner.numbers(
+        events.id, events.sign, demand.size, demand.pool, demand.segment, demand.least_rest, _state(rules, capacity)
+    )
+    done = run.runner.kernel(kernel.simulate)(*given, *run.scratch, *run.segments, *run.places, *run.timeline)
+    if done < len(events):
+        raise run.out_of_memory(name, events, done, capacity)
+    return run.simulated(name, events, given[-1])
+
+
+def _state(rules: Rules, capacity: int) -> Column:
+    state = np.zeros(kernel.STATE, np.int64)
+    state[kernel.BY_ADDRESS], state[kernel.GROWTH], state[kernel.RELEASE] = (
+        rules.by_address,
+        rules.growth,
+        rules.release,
+    )
+    state[kernel.CAPACITY], state[kernel.GRAIN] = capacity, rules.grain
+    state[kernel.REGION], state[kernel.LIMIT] = rules.region, rules.limit
+    return state
+
+
+@frozen(eq=False)
+class _Run:
+    """The arrays of one run, as the kernel takes them."""
+
+    runner: Runner
+    scratch: tuple[Numbers, ...]
+    segments: tuple[Numbers, ...]
+    places: tuple[Numbers, ...]
+    timeline: tuple[Numbers, ...]
+
+    @classmethod
+    def of(cls, events: Events) -> "_Run":
+        runner = Runner.of(len(events), WORTH_LOADING)
+        ids, allocs = len(events.size), int(np.count_nonzero(events.sign > 0))
+        return cls(
+            runner,
+            runner.zeros(kernel.WIDTH * (1 + 2 * allocs), ids, allocs, allocs),
+            runner.zeros(allocs, allocs, allocs, allocs),
+            runner.zeros(ids, ids),
+            runner.zeros(len(events), len(events), len(events)),
+        )
+
+    def out_of_memory(self, name: str, events: Events, row: int, capacity: int) -> OutOfMemoryError:
+        used, reserved, largest_free = (int(c[row - 1]) if row else 0 for c in self.timeline)
+        requested = int(events.size[events.id[row]])
+        return OutOfMemoryError(
+            name, requested, in_use=used, reserved=reserved, largest_free=largest_free, capacity=capacity
+        )
+
+    def simulated(self, name: str, events: Events, state: Numbers) -> Simulated:
+        used, reserved, largest_free = self.timeline
+        base, size, since, until = (np.asarray(c, np.int64)[: state[kernel.SEGMENTS]] for c in self.segments)
+        offset, taken = (np.asarray(c, np.int64) for c in self.places)
+        segments = Segments(base, size, since, np.where(until > 0, until, NEVER))  # event 0 gives nothing back
+        is_there = taken > 0
+        return Simulated(
+            name,
+            Timeline(events.tick, np.cumsum(events.delta), used, reserved, largest_free),
+            calls_of(events, len(base), int(np.count_nonzero(until))),
+            segments,
+            np.where(is_there, offset, NOWHERE),
+            np.where(is_there, taken, NOWHERE),
+        )
+
+
+def calls_of(events: Events, segment_allocs: int, segment_frees: int) -> Calls:
+    """The calls of a run, with so many to the system."""
+    called = events.sign[events.size[events.id] > 0]
+    allocs = int(np.count_nonzero(called > 0))
+    return Calls(allocs, len(called) - allocs, segment_allocs, segment_frees)

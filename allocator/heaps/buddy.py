@@ -1,0 +1,129 @@
+"""Binary buddies: blocks of 2**k bytes, halved and joined.
+
+Knowlton, "A fast storage allocator", CACM 8 (1965); Knuth, The Art of Computer Programming, volume 1, section 2.5,
+algorithms R and S. As there, the block of an order that was freed last is taken first.
+
+Plain Python: dicts are the lists of free blocks (a dict gives back what was put in last, and lets go of any key, both
+in constant time), so that no table of the whole memory is needed. A million events take some seconds.
+"""
+
+import numpy as np
+from attrs import define, field, frozen
+
+from allocator.errors import OutOfMemoryError
+from allocator.heaps.blocks import calls_of
+from allocator.heaps.events import Events
+from allocator.heaps.simulated import NEVER, NOWHERE, Segments, Simulated, Timeline
+from allocator.problem import NO_CAPACITY
+
+
+@frozen
+class Buddy:
+    """`block`: bytes of the smallest block; `growth`: the least bytes by which the heap grows; both powers of two.
+
+    Knuth's memory has a fixed size of 2**m. Here it grows at its end by aligned blocks, of `growth` bytes or more,
+    until one (joined with its buddies, if they are free) is large enough.
+    """
+
+    name: str = "buddy"
+    block: int = 64
+    growth: int = 2 << 20
+
+    def run(self, events: Events, capacity: int) -> Simulated:
+        """One event after the other."""
+        heap = _Heap(self.block.bit_length() - 1, self.growth.bit_length() - 1, capacity)
+        offset, taken = [NOWHERE] * len(events.size), [NOWHERE] * len(events.size)
+        used, reserved, largest = list[int](), list[int](), list[int]()
+        sizes, in_use = events.size.tolist(), 0
+        for row, (one, sign) in enumerate(zip(events.id.tolist(), events.sign.tolist(), strict=True)):
+            if sizes[one]:
+                order = heap.order_of(sizes[one])
+                if sign < 0:
+                    heap.free(offset[one], order)
+                elif (at := heap.alloc(order, row)) == NOWHERE:
+                    raise OutOfMemoryError(
+                        self.name,
+                        sizes[one],
+                        in_use=in_use,
+                        reserved=reserved[-1] if row else 0,
+                        largest_free=largest[-1] if row else 0,
+                        capacity=capacity,
+                    )
+                else:
+                    offset[one], taken[one] = at, 1 << order
+                in_use += sign << order
+            used.append(in_use)
+            reserved.append(heap.end)
+            largest.append(heap.largest())
+        return Simulated(
+            self.name,
+            Timeline(events.tick, np.cumsum(events.delta), used, reserved, largest),
+            calls_of(events, len(heap.grown), 0),
+            heap.segments(),
+            offset,
+            taken,
+        )
+
+
+@define
+class _Heap:
+    """Free blocks by order: addresses, the one that was freed last at the end. `has` is a bit for each order."""
+
+    smallest: int
+    growth: int
+    capacity: int = NO_CAPACITY
+    end: int = 0
+    has: int = 0
+    blocks: list[dict[int, None]] = field(factory=lambda: [{} for _ in range(64)])
+    grown: list[tuple[int, int, int]] = field(factory=list)
+
+    def order_of(self, size: int) -> int:
+        return max((size - 1).bit_length(), self.smallest)
+
+    def largest(self) -> int:
+        return 1 << self.has.bit_length() >> 1
+
+    def alloc(self, order: int, event: int) -> int:
+        """Algorithm R: the smallest block that is large enough, halved as long as half of it is."""
+        fitting = self.has >> order
+        if not fitting:
+            if not self._grow(order, event):
+                return NOWHERE
+            fitting = self.has >> order
+        found = order + (fitting & -fitting).bit_length() - 1
+        blocks = self.blocks[found]
+        at, _ = blocks.popitem()
+        self.has ^= (not blocks) << found
+        while found > order:
+            found -= 1
+            self._add(at + (1 << found), found)
+        return at
+
+    def free(self, at: int, order: int) -> None:
+        """Algorithm S: joined with its buddy as long as that one is free and whole."""
+        while (buddy := at ^ 1 << order) in self.blocks[order]:
+            del self.blocks[order][buddy]
+            self.has ^= (not self.blocks[order]) << order
+            at &= buddy
+            order += 1
+        self._add(at, order)
+
+    def segments(self) -> Segments:
+        base, size, since = zip(*self.grown, strict=True) if self.grown else ((), (), ())
+        return Segments(base, size, since, [NEVER] * len(self.grown))
+
+    def _add(self, at: int, order: int) -> None:
+        self.blocks[order][at] = None
+        self.has |= 1 << order
+
+    def _grow(self, order: int, event: int) -> bool:
+        """By blocks as large as their address lets them be, until one is there. False if that is above the capacity."""
+        start, most = self.end, max(order, self.growth, self.smallest)
+        while not self.has >> order:
+            at, piece = self.end, most
+            if at:
+                piece = min((at & -at).bit_length() - 1, most)
+            self.end += 1 << piece
+            self.free(at, piece)
+        self.grown.append((start, self.end - start, event))
+        return self.end <= self.capacity

@@ -1,0 +1,93 @@
+"""What a heap is asked for: allocations and frees, as columns in the order in which they come."""
+
+import numpy as np
+from attrs import field, frozen
+
+from allocator.chunks import Chunks
+from allocator.errors import ProblemError
+from allocator.problem import Column, Problem, column
+
+ALLOC, FREE = 1, -1
+"""Signs of an event."""
+_MOST_BYTES = 2**62
+
+
+@frozen(eq=False)
+class Events:
+    """Event k asks in tick[k] for size[id[k]] bytes where sign[k] is ALLOC, and gives them back where it is FREE.
+
+    Each id is allocated once, and freed at most once after that; ids that no event names are not there. Ticks never
+    run backwards. What is of no bytes takes no place in any heap. Raises ProblemError.
+    """
+
+    tick: Column = field(converter=column)
+    id: Column = field(converter=column)
+    sign: Column = field(converter=column)
+    size: Column = field(converter=column)
+
+    def __attrs_post_init__(self) -> None:
+        if not len(self.tick) == len(self.id) == len(self.sign):
+            raise ProblemError("the columns of the events differ in length")
+        if len(self.size) and (self.size.min() < 0 or self.size.sum(dtype=float) >= _MOST_BYTES):
+            raise ProblemError("an event has fewer bytes than none, or all have more than 64-bit numbers can count")
+        if len(self.id):
+            _check(self)
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    @property
+    def delta(self) -> Column:
+        """By how many bytes each event changes what is live."""
+        return self.sign * self.size[self.id]
+
+
+def of_lifetimes(begin: Column, end: Column, size: Column) -> Events:
+    """The events of ids that live in the ticks [begin, end).
+
+    In one tick frees come before allocations, of each the lower id first: the order of a trace of a dynamic run.
+    """
+    count = np.arange(len(size), dtype=np.int64)
+    tick = np.concatenate((end, begin)).astype(np.int64)
+    sign = np.repeat((FREE, ALLOC), len(size))
+    order = np.lexsort((sign, tick))  # stable, so ids ascend; FREE is less than ALLOC
+    return Events(tick[order], np.concatenate((count, count))[order], sign[order], size)
+
+
+def of_chunks(chunks: Chunks) -> Events:
+    """What reference counting asks for, chunk by chunk.
+
+    A heap knows no overwrites: an overwriter gets bytes of its own while what it overwrites is still there. Derive
+    the chunks with `overwrite=False`, as a dynamic run does.
+    """
+    return of_lifetimes(chunks.begin, chunks.end, chunks.size)
+
+
+def of_problem(problem: Problem) -> Events:
+    """The same for a problem. Alignments, pinned offsets and overwrites are not asked for; see `of_chunks`."""
+    return of_lifetimes(problem.begin, problem.end, problem.size)
+
+
+def _check(events: Events) -> None:
+    if not np.isin(events.sign, (ALLOC, FREE)).all():
+        raise ProblemError("the sign of an event is neither an allocation's nor a free's")
+    if (np.diff(events.tick) < 0).any():
+        raise ProblemError("the ticks of the events run backwards")
+    if events.id.min() < 0 or events.id.max() >= len(events.size):
+        raise ProblemError("an event names an id that has no size")
+    allocated, freed = (_first(events, sign) for sign in (ALLOC, FREE))
+    wrong = (freed < len(events)) & (freed < allocated)
+    if wrong.any():
+        raise ProblemError(f"id {int(np.argmax(wrong))} is freed, but was not allocated before")
+
+
+def _first(events: Events, sign: int) -> Column:
+    """The event in which each id is allocated or freed; len(events) if it is not."""
+    rows = np.flatnonzero(events.sign == sign)
+    found, times = np.unique(events.id[rows], return_counts=True)
+    if (times > 1).any():
+        verb = "allocated" if sign == ALLOC else "freed"
+        raise ProblemError(f"id {int(found[np.argmax(times > 1)])} is {verb} twice")
+    first = np.full(len(events.size), len(events), np.int64)
+    first[events.id[rows]] = rows
+    return first

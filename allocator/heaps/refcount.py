@@ -1,0 +1,43 @@
+"""Reference counting with no fragmentation: what a perfect dynamic allocator would need."""
+
+import numpy as np
+from attrs import frozen
+
+from allocator.errors import OutOfMemoryError
+from allocator.heaps.blocks import calls_of
+from allocator.heaps.events import Events
+from allocator.heaps.simulated import NOWHERE, Segments, Simulated, Timeline
+
+
+@frozen
+class Refcount:
+    """Reserves what is live, to the byte, and gives it back at once. It knows no addresses, and so no segments.
+
+    It is no allocator that could be built: blocks that never move cannot always be packed. A bound for those below.
+    """
+
+    name: str = "refcount"
+
+    def run(self, events: Events, capacity: int) -> Simulated:
+        """All events at once."""
+        live, nothing = np.cumsum(events.delta), np.zeros(len(events), np.int64)
+        if (live > capacity).any():
+            row = int(np.argmax(live > capacity))
+            in_use = int(live[row - 1]) if row else 0
+            raise OutOfMemoryError(
+                self.name,
+                int(events.delta[row]),
+                in_use=in_use,
+                reserved=in_use,
+                largest_free=0,
+                capacity=capacity,
+            )
+        nowhere, calls = np.full(len(events.size), NOWHERE), calls_of(events, 0, 0)
+        return Simulated(
+            self.name,
+            Timeline(events.tick, live, live, live, nothing),
+            calls_of(events, calls.alloc, calls.free),
+            Segments((), (), (), ()),
+            nowhere,
+            nowhere,
+        )
