@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Collection, Mapping
-from functools import partial
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -133,7 +132,11 @@ def _at_once(lowered: Lowered, ids: Mapping[int, int], options: Options, budget:
 
     chunks = memory.derive(program, overwrite=options.overwrite, reuse=options.reuse, permit=permit)
     problem = _problem(chunks, lowered, ids, options)
-    solve = partial(solve_problem, options=options, budget=budget)
+    until = time.monotonic() + options.timeout
+
+    def solve(part: Problem) -> Plan:  # of several parts, each has the time that is left
+        return solve_problem(part, evolve(options, timeout=max(until - time.monotonic(), 0.0)), budget)
+
     plan = evolve(policy.place(problem, touched, solve) if options.reuse else solve(problem), capacity=budget)
     return _Arranged(chunks, problem, plan, by_data(lowered, policy.name, policy.waits(problem, touched, plan)))
 
