@@ -35,7 +35,8 @@ def _columns(case: ConvCase, dtype: np.dtype[Any]) -> list[Box]:
     return boxes(case.windows.outputs, most // max(column, 1))
 
 
-def _spans(w: Windows, box: Box) -> Shape:
+def spans(w: Windows, box: Box) -> Shape:
+    """Elements along each dimension that the windows of a box reach over."""
     return tuple(w.reach(a, n) for a, n in enumerate(box.shape))
 
 
@@ -44,7 +45,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     case, dtype = case_of(signature), compute_dtype(signature.x.dtype)
     found = _columns(case, dtype)
     pixels = max((math.prod(b.shape) for b in found), default=0)
-    padded = max((math.prod(_spans(case.windows, b)) for b in found), default=0) if case.windows.padded else 0
+    padded = max((math.prod(spans(case.windows, b)) for b in found), default=0) if case.windows.padded else 0
     sizes = [case.channels * case.taps * pixels, case.channels * padded, 0, 0, 0]
     if not _plain(signature):
         sizes[2] = case.out_channels * pixels
@@ -63,10 +64,10 @@ def _first(array: Array, shape: Shape) -> Array:
     return array[: math.prod(shape)].reshape(shape)
 
 
-def _clip(w: Windows, box: Box) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+def clip(w: Windows, box: Box) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
     """Pixels of the tensor that the box reads, and where they stand in its padded copy."""
     source, target = [], []
-    for axis, (first, span) in enumerate(zip(box.firsts, _spans(w, box), strict=True)):
+    for axis, (first, span) in enumerate(zip(box.firsts, spans(w, box), strict=True)):
         start = first * w.strides[axis] - w.begins[axis]
         low, high = max(start, 0), max(min(start + span, w.sizes[axis]), 0)
         source.append(slice(low, max(low, high)))
@@ -76,10 +77,10 @@ def _clip(w: Windows, box: Box) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
 
 def _gather(image: Array, column: Array, pixels: Array, w: Windows, box: Box) -> Iterator[Thunk]:
     """Steps that write the columns of a box: (C, kernel..., box...)."""
-    source, target = _clip(w, box)
+    source, target = clip(w, box)
     part = image[:, *source]
     if w.padded:
-        padded = _first(pixels, (len(image), *_spans(w, box)))
+        padded = _first(pixels, (len(image), *spans(w, box)))
         if part.shape != padded.shape:
             yield partial(padded.fill, 0)
         yield partial(np.copyto, padded[:, *target], part)

@@ -26,6 +26,9 @@ from ops.norm import OPS as NORM
 from ops.pad import OPS as PAD
 from ops.pool import OPS as POOL
 from ops.power import OPS as POWER
+from ops.quantised import OPS as QUANTISED
+from ops.quantised_conv import OPS as QUANTISED_CONV
+from ops.quantised_matmul import OPS as QUANTISED_MATMUL
 from ops.reduce import OPS as REDUCE
 from ops.reshape import OPS as RESHAPE
 from ops.resize import OPS as RESIZE
@@ -76,6 +79,9 @@ REGISTRY = index(
     PAD,
     POOL,
     POWER,
+    QUANTISED,
+    QUANTISED_CONV,
+    QUANTISED_MATMUL,
     REDUCE,
     RESHAPE,
     RESIZE,

@@ -16,7 +16,6 @@ _SCOPE = frozenset(
     ("FLOAT16", "FLOAT", "DOUBLE", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "BOOL")
 )
 _RECURRENT = "recurrent operators are not there yet"
-_QUANTISED = "quantised operators are not there yet"
 _SPECTRAL = "spectral operators are not there"
 _TEXT = "strings are out of scope"
 _VISION = "operators of detection and sampling are not there"
@@ -26,8 +25,6 @@ _SEQUENCES = "sequences and optionals are out of scope"
 _LENGTHS = "the length of the output depends on data"
 NOT_THERE = {
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _RECURRENT),
-    **dict.fromkeys(("ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger"), _QUANTISED),
-    **dict.fromkeys(("QLinearConv", "QLinearMatMul", "QuantizeLinear"), _QUANTISED),
     **dict.fromkeys(("DFT", "MelWeightMatrix", "STFT"), _SPECTRAL),
     **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _TEXT),
     **dict.fromkeys(("Col2Im", "DeformConv", "GridSample", "ImageDecoder", "MaxRoiPool", "MaxUnpool"), _VISION),

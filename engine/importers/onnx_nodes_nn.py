@@ -22,19 +22,20 @@ def _gemm(node: Node) -> tuple[Value, ...]:
     )
 
 
-def _check_kernel(node: Node) -> None:
-    wanted, found = node.attr("kernel_shape"), node.value(1).shape[2:]
+def check_kernel(node: Node, weights: int) -> None:
+    """Raises ModelError where the attribute for windows differs from the weights, the input of that number."""
+    wanted, found = node.attr("kernel_shape"), node.value(weights).shape[2:]
     if wanted is not None and tuple(wanted) != found:
         raise ModelError(f"kernel_shape is {tuple(wanted)}, and the weights have {found}")
 
 
 def _conv(node: Node) -> tuple[Value, ...]:
-    _check_kernel(node)
+    check_kernel(node, 1)
     return node.last("conv", *node.operands(), **node.given(*_WINDOW, "group"))
 
 
 def _conv_transpose(node: Node) -> tuple[Value, ...]:
-    _check_kernel(node)
+    check_kernel(node, 1)
     return node.last(
         "conv_transpose", *node.operands(), **node.given(*_WINDOW, "group", "output_padding", "output_shape")
     )

@@ -1,0 +1,215 @@
+"""Real numbers to small integers and back (ONNX QuantizeLinear-25, DequantizeLinear-25, DynamicQuantizeLinear-11)."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.attributes import Attribute, element_type, integer, optional
+from ops.errors import DtypeError, ShapeError
+from ops.limits import constant
+from ops.quantised_steps import CODES, PIECE, SCALES, SINGLE, Grain, check_scale, code_type, fitted, pieces, to_codes
+from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.spec import BOOL, Array, TensorSpec
+from ops.thunks import in_turn
+from ops.workspace import carve, dense_bytes
+
+_INT32, _UINT8, _DOUBLE = np.dtype("int32"), np.dtype("uint8"), np.dtype("float64")
+_GRAIN = (Attribute("axis", integer, 1), Attribute("block_size", integer, 0))
+
+
+def _check_zero(inputs: Specs, block: int) -> None:
+    """A single number may have a dimension or none."""
+    for zero in inputs[2:]:
+        single = block == 0 and all(s.size == 1 and s.ndim <= 1 for s in inputs[1:])
+        if zero.shape != inputs[1].shape and not single:
+            raise ShapeError(f"zero point of shape {zero.shape} for scale of shape {inputs[1].shape}")
+
+
+def _grain(signature: Signature) -> Grain:
+    attrs = signature.attrs
+    return Grain.of(signature.x, signature.inputs[1], attrs["axis"], attrs["block_size"])
+
+
+def _quantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x, scale = inputs[:2]
+    if x.dtype not in SCALES | {_INT32}:
+        raise DtypeError(f"takes float32, float16 or int32, not {x.dtype}")
+    check_scale(scale)
+    _check_zero(inputs, attrs["block_size"])
+    Grain.of(x, scale, attrs["axis"], attrs["block_size"])
+    dtype = code_type(inputs[2]) if len(inputs) > 2 else attrs["to"] or _UINT8
+    if dtype not in CODES or (attrs["to"] or dtype) != dtype:
+        raise DtypeError(f"quantises to 8 or 16 bits, like its zero point, not to {attrs['to']}")
+    if (attrs["precision"] or SINGLE) not in SCALES:
+        raise DtypeError(f"divides in float32 or float16, not {attrs['precision']}")
+    return (x.with_dtype(dtype),)
+
+
+def _quantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Quotients in float32 and in the type that is divided in, scale, zero point (like the scale where there is none)."""
+    piece = TensorSpec((min(PIECE, signature.x.size),), SINGLE)
+    scale, divided = signature.inputs[1], signature.attrs["precision"] or signature.inputs[1].dtype
+    other = piece.with_dtype(divided) if divided != SINGLE else TensorSpec((0,), SINGLE)
+    return piece, other, scale.with_dtype(divided), signature.inputs[-1].with_dtype(SINGLE)
+
+
+def _quantize_workspace(signature: Signature) -> int:
+    return dense_bytes(*_quantize_temporaries(signature))
+
+
+def _zero(call: Binding, room: Array) -> Thunk:
+    """Writes the zero point, or zeros where there is none."""
+    return partial(np.copyto, room, call.inputs[2]) if len(call.inputs) > 2 else partial(room.fill, 0)
+
+
+def _quantize(call: Binding) -> Thunk:
+    single, other, scale, zero = carve(call.workspace, *_quantize_temporaries(call.signature))
+    grain, ndim = _grain(call.signature), call.x.ndim
+    steps: list[Thunk] = [partial(np.copyto, scale, call.inputs[1], casting="same_kind"), _zero(call, zero)]
+    parts = zip(grain.cut(call.x, call.y), grain.spread(scale, ndim), grain.spread(zero, ndim), strict=True)
+    for whole, *more in parts:
+        for x, y, factor, shift in pieces(*whole, *more):
+            real, quotient = fitted(single, x.shape), fitted(other if other.size else single, x.shape)
+            if x.dtype != quotient.dtype:
+                steps.append(partial(np.copyto, quotient, x, casting="unsafe"))
+            steps.append(partial(np.divide, x if x.dtype == quotient.dtype else quotient, factor, quotient))
+            if quotient.dtype != SINGLE:
+                steps.append(partial(np.copyto, real, quotient))
+            steps += to_codes(real, shift, y)
+    return in_turn(*steps)
+
+
+def _dequantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x, scale = inputs[:2]
+    if x.dtype not in CODES | {_INT32}:
+        raise DtypeError(f"takes integers of 8 or 16 bits or int32, not {x.dtype}")
+    check_scale(scale)
+    _check_zero(inputs, attrs["block_size"])
+    if len(inputs) > 2 and inputs[2].dtype != x.dtype:
+        raise DtypeError(f"the zero point is {inputs[2].dtype}, and x is {x.dtype}")
+    Grain.of(x, scale, attrs["axis"], attrs["block_size"])
+    dtype = attrs["to"] or scale.dtype
+    if dtype not in SCALES:
+        raise DtypeError(f"dequantises to float32 or float16, not {dtype}")
+    return (x.with_dtype(dtype),)
+
+
+def _differences(signature: Signature) -> TensorSpec:
+    """x - zero point, exactly: it takes up to 33 bits for int32, and 17 for others, of which float32 holds 24."""
+    wide = signature.x.dtype == _INT32
+    return TensorSpec((min(PIECE, signature.x.size),), _DOUBLE if wide else SINGLE)
+
+
+def _dequantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Differences, products, scale and zero point."""
+    room, scale = _differences(signature), signature.inputs[1]
+    zero = signature.inputs[-1].with_dtype(room.dtype)
+    return room, room.with_dtype(SINGLE), scale.with_dtype(SINGLE), zero
+
+
+def _dequantize_workspace(signature: Signature) -> int:
+    return dense_bytes(*_dequantize_temporaries(signature))
+
+
+def _dequantize(call: Binding) -> Thunk:
+    exact, single, scale, zero = carve(call.workspace, *_dequantize_temporaries(call.signature))
+    grain, ndim = _grain(call.signature), call.x.ndim
+    steps: list[Thunk] = [partial(np.copyto, scale, call.inputs[1]), _zero(call, zero)]
+    parts = zip(grain.cut(call.x, call.y), grain.spread(scale, ndim), grain.spread(zero, ndim), strict=True)
+    for whole, *more in parts:
+        for x, y, factor, shift in pieces(*whole, *more):
+            real = y if y.dtype == SINGLE else fitted(single, x.shape)
+            difference = real if exact.dtype == SINGLE else fitted(exact, x.shape)
+            steps.append(partial(np.copyto, difference, x))
+            steps.append(partial(np.subtract, difference, shift, difference))
+            if difference is not real:
+                steps.append(partial(np.copyto, real, difference, casting="same_kind"))
+            steps.append(partial(np.multiply, real, factor, real))
+            if real is not y:
+                steps.append(partial(np.copyto, y, real, casting="same_kind"))
+    return in_turn(*steps)
+
+
+def _dynamic_infer(inputs: Specs, _: Attrs) -> Specs:
+    (x,) = inputs
+    if x.dtype != SINGLE:
+        raise DtypeError(f"takes float32, not {x.dtype}")
+    return x.with_dtype(_UINT8), TensorSpec((), SINGLE), TensorSpec((), _UINT8)
+
+
+def _dynamic_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    number = TensorSpec((), SINGLE)
+    return TensorSpec((min(PIECE, signature.x.size),), SINGLE), number, number, number, number.with_dtype(BOOL)
+
+
+def _dynamic_workspace(signature: Signature) -> int:
+    return dense_bytes(*_dynamic_temporaries(signature))
+
+
+def _range(x: Array, low: Array, high: Array) -> Thunk:
+    """The least and the greatest element, 0 among them, NaN not."""
+    zero = constant(0, SINGLE)
+    return in_turn(
+        partial(np.fmin.reduce, x, axis=None, out=low),
+        partial(np.fmax.reduce, x, axis=None, out=high),
+        partial(np.fmin, low, zero, low),
+        partial(np.fmax, high, zero, high),
+    )
+
+
+def _dynamic(call: Binding) -> Thunk:
+    x, (y, scale, zero_point) = call.x, call.outputs
+    room, low, high, zero, flat_range = carve(call.workspace, *_dynamic_temporaries(call.signature))
+    quantise: list[Thunk] = []
+    for source, target in pieces(*Grain(-1).cut(x, y)[0]):
+        real = fitted(room, source.shape)
+        quantise += (partial(np.divide, source, scale, real), *to_codes(real, zero, target))
+    return in_turn(
+        _range(x, low, high) if x.size else in_turn(partial(low.fill, 0), partial(high.fill, 0)),
+        partial(np.subtract, high, low, scale),
+        partial(np.divide, scale, constant(255, SINGLE), scale),
+        partial(np.equal, low, high, flat_range),
+        partial(np.copyto, scale, constant(1, SINGLE), where=flat_range),
+        partial(np.divide, low, scale, low),
+        partial(np.negative, low, low),
+        *to_codes(low, constant(0, SINGLE), zero_point),
+        partial(np.copyto, zero, zero_point),
+        *quantise,
+    )
+
+
+def _cost(signature: Signature) -> Cost:
+    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
+    return Cost(4 * signature.x.size, touched)
+
+
+QUANTIZE_LINEAR = OpSchema(
+    name="quantize_linear",
+    summary="saturate(round(x / scale) + zero_point), with a scale for all, each place along `axis`, or blocks.",
+    infer=_quantize_infer,
+    kernels=(Kernel("numpy", _quantize, _quantize_workspace),),
+    arity=(2, 3),
+    attributes=(
+        *_GRAIN,
+        Attribute("to", optional(element_type), None),
+        Attribute("precision", optional(element_type), None),
+    ),
+    cost=_cost,
+)
+DEQUANTIZE_LINEAR = OpSchema(
+    name="dequantize_linear",
+    summary="(x - zero_point) * scale, with a scale for all, for each place along `axis`, or for blocks along it.",
+    infer=_dequantize_infer,
+    kernels=(Kernel("numpy", _dequantize, _dequantize_workspace),),
+    arity=(2, 3),
+    attributes=(*_GRAIN, Attribute("to", optional(element_type), None)),
+    cost=_cost,
+)
+DYNAMIC_QUANTIZE_LINEAR = OpSchema(
+    name="dynamic_quantize_linear",
+    summary="x as uint8, and the scale and the zero point for which its range, with 0 in it, just fits.",
+    infer=_dynamic_infer,
+    kernels=(Kernel("numpy", _dynamic, _dynamic_workspace),),
+    cost=_cost,
+)
+OPS = (QUANTIZE_LINEAR, DEQUANTIZE_LINEAR, DYNAMIC_QUANTIZE_LINEAR)
