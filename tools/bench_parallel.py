@@ -66,7 +66,7 @@ def measure_planning() -> list[Row]:
     rows: list[Row] = []
     for operators, width in PLANNED:
         graph = random_network(operators, width)
-        make_plan(random_network(200, width), parallel="exact")  # compiles what there is to compile
+        make_plan(random_network(1_000, width), parallel="exact")  # compiles and loads what there is to compile
         for policy in ("", *POLICIES):
             rows.append({"operators": operators, "width": width, **_planned(graph, policy)})
     return rows

@@ -77,18 +77,18 @@ def costs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 def planning_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """A line a network, a column a policy: seconds, and the arena over its bound."""
+    """A line a network, a column a policy: seconds, and the arena over that of the sequence, the first."""
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     yield ["operators, width", *policies]
     for size in dict.fromkeys((row["operators"], row["width"]) for row in rows):
         of = {row["policy"]: row for row in rows if (row["operators"], row["width"]) == size}
-        yield [f"{size[0]:,}, {size[1]}", *(_planned(of[policy]) for policy in policies)]
+        yield [f"{size[0]:,}, {size[1]}", *(_planned(of[policy], of[policies[0]]) for policy in policies)]
 
 
-def _planned(row: Row) -> str:
+def _planned(row: Row, sequence: Row) -> str:
     if "note" in row:
         return "too many conflicts"
-    return f"{seconds(row['seconds'])} / {row['arena_bytes'] / row['lower_bound']:.4f}"
+    return f"{seconds(row['seconds'])} / {row['arena_bytes'] / sequence['arena_bytes']:.2f}"
 
 
 def running_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:

@@ -14,8 +14,10 @@ from attrs import define, field, frozen
 
 from allocator.problem import Column, Conflicts, column
 
-_STARTS = 48
-"""Chunks from which greedy cliques grow."""
+_STARTS, _FEWEST_STARTS = 48, 8
+"""Chunks from which greedy cliques grow, at most and at least."""
+_STARTED = 20_000_000
+"""Pairs of neighbours of one chunk that all starts look at, about; where they are more, starts are fewer."""
 _MOST_CHUNKS = 4_000
 """Chunks for one branch and bound; their table of neighbours has the square of it in bits."""
 _PARTS = 16
@@ -102,7 +104,9 @@ def _greedily(graph: _Graph, wanted: int) -> list[Column]:
     potential = _potential(graph)
     found: dict[bytes, Column] = {}
     best = 0
-    for start in np.argsort(-potential, kind="stable")[:_STARTS].tolist():
+    near = len(graph.near) // max(len(graph), 1)
+    starts = min(max(_STARTED // max(near**2, 1), _FEWEST_STARTS), _STARTS)
+    for start in np.argsort(-potential, kind="stable")[:starts].tolist():
         if potential[start] <= best and len(found) >= wanted:
             break
         for worth in (graph.weight, potential):

@@ -23,6 +23,8 @@ _FEW_ORDERS = 20
 """Orders that hill climbing tries where the task has no limits; the first one gains most."""
 _MORE_ORDERS = 100
 """The same where conflicts take the place of lifetimes: the cheap strategies see less of those."""
+_DENSE = 100
+"""Conflicts of a chunk, on average, beyond which such orders are fewer."""
 _MOST_CONFLICTS = 200_000
 """Pairs of conflicts beyond which the exact search takes longer to begin than it is worth."""
 _QUICK_CONFLICTS = 1_500
@@ -63,7 +65,8 @@ class Portfolio:
                 found = ((HILL_CLIMB, _FEW_ORDERS, meet),)
         else:
             nodes = self.nodes * _QUICK_CONFLICTS // max(meet, _QUICK_CONFLICTS)
-            found = ((HILL_CLIMB, _MORE_ORDERS, MOST_MEETINGS), (EXACT, nodes, _MOST_CONFLICTS))
+            orders = _MORE_ORDERS * _DENSE // max(meet // len(problem), _DENSE)
+            found = ((HILL_CLIMB, orders, MOST_MEETINGS), (EXACT, nodes, _MOST_CONFLICTS))
         return [(solver, nodes) for solver, nodes, most in found if meet <= most and _fits(problem, solver)]
 
 
