@@ -54,12 +54,11 @@ class Bfc:
         """One event after the other, on one pool."""
         size = round_up(events.size, MIN_ALLOCATION_SIZE)
         demand = Demand(size, np.zeros_like(size), size, np.minimum(size, self.max_dead_bytes))
-        region = int(round_up(np.array([min(capacity, self.region)]), MIN_ALLOCATION_SIZE)[0])
         rules = Rules(
             growth=DOUBLING if self.extension is Extension.NEXT_POWER_OF_TWO else IN_SEGMENTS,
             release=UNUSED_IF_ENOUGH if self.releases else NOTHING,
             grain=MIN_ALLOCATION_SIZE,
-            region=region,
+            region=self.region,
             limit=self.max_region,
         )
         return run_blocks(self.name, events, demand, rules, capacity)
