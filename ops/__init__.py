@@ -69,6 +69,7 @@ from ops.functional.quantised import (
     qlinear_matmul,
     quantize_linear,
 )
+from ops.functional.recurrent import gru, lstm, rnn
 from ops.functional.reduce import (
     reduce_l1,
     reduce_l2,
@@ -195,6 +196,7 @@ __all__ = [
     "greater",
     "greater_or_equal",
     "group_norm",
+    "gru",
     "hard_sigmoid",
     "hard_swish",
     "hardmax",
@@ -215,6 +217,7 @@ __all__ = [
     "logical_xor",
     "lp_pool",
     "lrn",
+    "lstm",
     "matmul",
     "matmul_integer",
     "max",
@@ -249,6 +252,7 @@ __all__ = [
     "resize",
     "reverse_sequence",
     "rms_norm",
+    "rnn",
     "round",
     "scatter_elements",
     "scatter_nd",

@@ -46,7 +46,7 @@ def _quantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _quantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Quotients in float32 and in the type that is divided in, scale, zero point (like the scale where there is none)."""
+    """Quotients in float32 and in the type that is divided in, scale, zero point (like the scale where it lacks)."""
     piece = TensorSpec((min(PIECE, signature.x.size),), SINGLE)
     scale, divided = signature.inputs[1], signature.attrs["precision"] or signature.inputs[1].dtype
     other = piece.with_dtype(divided) if divided != SINGLE else TensorSpec((0,), SINGLE)

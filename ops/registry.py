@@ -29,6 +29,7 @@ from ops.power import OPS as POWER
 from ops.quantised import OPS as QUANTISED
 from ops.quantised_conv import OPS as QUANTISED_CONV
 from ops.quantised_matmul import OPS as QUANTISED_MATMUL
+from ops.recurrent import OPS as RECURRENT
 from ops.reduce import OPS as REDUCE
 from ops.reshape import OPS as RESHAPE
 from ops.resize import OPS as RESIZE
@@ -82,6 +83,7 @@ REGISTRY = index(
     QUANTISED,
     QUANTISED_CONV,
     QUANTISED_MATMUL,
+    RECURRENT,
     REDUCE,
     RESHAPE,
     RESIZE,

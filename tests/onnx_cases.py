@@ -15,7 +15,6 @@ from engine.onnx_backend import Backend, as_input
 _SCOPE = frozenset(
     ("FLOAT16", "FLOAT", "DOUBLE", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "BOOL")
 )
-_RECURRENT = "recurrent operators are not there yet"
 _SPECTRAL = "spectral operators are not there"
 _TEXT = "strings are out of scope"
 _VISION = "operators of detection and sampling are not there"
@@ -24,7 +23,6 @@ _LOOPS = "loops are not there"
 _SEQUENCES = "sequences and optionals are out of scope"
 _LENGTHS = "the length of the output depends on data"
 NOT_THERE = {
-    **dict.fromkeys(("GRU", "LSTM", "RNN"), _RECURRENT),
     **dict.fromkeys(("DFT", "MelWeightMatrix", "STFT"), _SPECTRAL),
     **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _TEXT),
     **dict.fromkeys(("Col2Im", "DeformConv", "GridSample", "ImageDecoder", "MaxRoiPool", "MaxUnpool"), _VISION),
