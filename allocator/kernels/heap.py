@@ -16,15 +16,13 @@ WIDTH = 11
 SPARE, TOP = PRIORITY, HASH
 """Fields of block 0: the first block given back (the next is its BEHIND), and where blocks were never used yet."""
 
-BY_ADDRESS, GROWTH, RELEASE, CAPACITY, GRAIN, REGION, LIMIT, RESERVED, USED, END, SEGMENTS, HEADS, EVENT = range(13)
-"""Fields of the state of a heap. Rules: which of the two orders, how it grows, what it gives back when it may not grow,
-and the bytes that it may reserve, in steps of GRAIN. REGION is the next segment where segments double, up to LIMIT.
+BY_ADDRESS, GROWTH, RELEASES, CAPACITY, GRAIN, REGION, LIMIT, RESERVED, USED, END, SEGMENTS, HEADS, EVENT = range(13)
+"""Fields of the state of a heap. Rules: which of the two orders, how it grows, whether it gives unused segments back when
+it may not, and the bytes that it may reserve, in steps of GRAIN. REGION is the next segment where segments double, up to LIMIT.
 Bytes that it reserves and hands out; the end of its addresses; how many segments there were, and are; the event."""
 STATE = 13
 IN_SEGMENTS, DOUBLING, AT_END = range(3)
 """Growth: by a segment whose size goes with the request; whose size doubles; by as much as misses at its end."""
-NOTHING, UNUSED, UNUSED_IF_ENOUGH = range(3)
-"""Release: nothing; segments of which no byte is used; these, if the request can be served then."""
 
 
 def clear(blocks: Numbers) -> None:
@@ -175,15 +173,8 @@ def growth(blocks: Numbers, state: Numbers, size: int, segment: int) -> int:
     return min(state[REGION], room)
 
 
-def release(blocks: Numbers, state: Numbers, heads: Numbers, head_of: Numbers, until: Numbers, size: int) -> None:
+def release(blocks: Numbers, state: Numbers, heads: Numbers, head_of: Numbers, until: Numbers) -> None:
     """Gives segments back of which no byte is used."""
-    unused = 0
-    for k in range(state[HEADS]):
-        block = head_of[heads[k]]
-        if not blocks[block + IS_USED] and not blocks[block + BEHIND]:
-            unused += blocks[block + SIZE]
-    if state[RELEASE] == UNUSED_IF_ENOUGH and state[CAPACITY] - state[RESERVED] + unused < size:
-        return
     kept = 0
     for k in range(state[HEADS]):
         block = head_of[heads[k]]
@@ -249,8 +240,8 @@ def simulate(
             block = find(blocks, state, pool[one], wanted)
             if not block:
                 got = growth(blocks, state, wanted, segment[one])
-                if not got and state[RELEASE] != NOTHING:
-                    release(blocks, state, heads, head_of, until, wanted)
+                if not got and state[RELEASES]:
+                    release(blocks, state, heads, head_of, until)
                     got = growth(blocks, state, wanted, segment[one])
                 if not got:
                     return row
