@@ -382,10 +382,12 @@ def test_an_arena_that_grows_as_requested_reserves_what_is_asked_for() -> None:
     assert places(got)[2] == (512, 256)  # in the bytes of b
 
 
-def test_tensorflow_gives_regions_back_only_if_that_helps() -> None:
+def test_tensorflow_gives_regions_back_before_memory_is_out() -> None:
     size = {"a": 2 * MIB, "b": 5 * MIB, "c": 9 * MIB}
     got = simulate("bfc_tensorflow", of("a", "-a", "b", size=size), 6 * MIB)
     assert got.timeline.reserved.tolist() == [2 * MIB, 2 * MIB, 6 * MIB]
+    whole = simulate("bfc_tensorflow", of("a", "-a", "b", size=size), 5 * MIB)
+    assert segments(whole) == [2 * MIB, 5 * MIB]
     with pytest.raises(OutOfMemoryError) as failure:
         simulate("bfc_tensorflow", of("a", "-a", "c", size=size), 6 * MIB)
     assert failure.value.reserved == failure.value.largest_free == 2 * MIB

@@ -18,7 +18,7 @@ from allocator.heaps.base import round_up
 from allocator.heaps.blocks import Demand, Rules, run_blocks
 from allocator.heaps.events import Events
 from allocator.heaps.simulated import Simulated
-from allocator.kernels.heap import DOUBLING, IN_SEGMENTS, NOTHING, UNUSED_IF_ENOUGH
+from allocator.kernels.heap import DOUBLING, IN_SEGMENTS
 
 MIN_ALLOCATION_SIZE = 256
 """kMinAllocationSize: sizes are rounded up to multiples of it."""
@@ -40,7 +40,8 @@ class Extension(StrEnum):
 class Bfc:
     """An arena. `region`: bytes of its first region, and `max_region` of the largest that it doubles to unasked.
 
-    `releases`: whether regions of which no byte is used are given back before it runs out of memory.
+    `releases`: whether regions of which no byte is used are given back before it runs out of memory. (TensorFlow does
+    so only if the request can be served then; if it cannot, a simulation ends in any case.)
     """
 
     name: str
@@ -56,7 +57,7 @@ class Bfc:
         demand = Demand(size, np.zeros_like(size), size, np.minimum(size, self.max_dead_bytes))
         rules = Rules(
             growth=DOUBLING if self.extension is Extension.NEXT_POWER_OF_TWO else IN_SEGMENTS,
-            release=UNUSED_IF_ENOUGH if self.releases else NOTHING,
+            releases=self.releases,
             grain=MIN_ALLOCATION_SIZE,
             region=self.region,
             limit=self.max_region,

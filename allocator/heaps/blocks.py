@@ -35,7 +35,7 @@ class Rules:
 
     by_address: bool = False
     growth: int = kernel.IN_SEGMENTS
-    release: int = kernel.NOTHING
+    releases: bool = False
     grain: int = 1
     region: int = 0
     limit: int = 2**62
@@ -55,11 +55,8 @@ def run_blocks(name: str, events: Events, demand: Demand, rules: Rules, capacity
 
 def _state(rules: Rules, capacity: int) -> Column:
     state = np.zeros(kernel.STATE, np.int64)
-    state[kernel.BY_ADDRESS], state[kernel.GROWTH], state[kernel.RELEASE] = (
-        rules.by_address,
-        rules.growth,
-        rules.release,
-    )
+    state[kernel.BY_ADDRESS], state[kernel.GROWTH] = rules.by_address, rules.growth
+    state[kernel.RELEASES] = rules.releases
     state[kernel.CAPACITY], state[kernel.GRAIN] = capacity, rules.grain
     state[kernel.REGION], state[kernel.LIMIT] = rules.region, rules.limit
     return state

@@ -12,7 +12,6 @@ from allocator.heaps.base import round_up
 from allocator.heaps.blocks import Demand, Rules, run_blocks
 from allocator.heaps.events import Events
 from allocator.heaps.simulated import Simulated
-from allocator.kernels.heap import UNUSED
 from allocator.problem import Column
 
 MIN_BLOCK_SIZE = 512
@@ -46,7 +45,7 @@ class PyTorch:
         is_small = size <= SMALL_SIZE
         least_rest = np.where(is_small, MIN_BLOCK_SIZE, SMALL_SIZE + 1)
         demand = Demand(size, (~is_small).astype(np.int64), _segments(size), least_rest)
-        return run_blocks(self.name, events, demand, Rules(release=UNUSED), capacity)
+        return run_blocks(self.name, events, demand, Rules(releases=True), capacity)
 
 
 def _segments(size: Column) -> Column:

@@ -17,9 +17,10 @@ SPARE, TOP = PRIORITY, HASH
 """Fields of block 0: the first block given back (the next is its BEHIND), and where blocks were never used yet."""
 
 BY_ADDRESS, GROWTH, RELEASES, CAPACITY, GRAIN, REGION, LIMIT, RESERVED, USED, END, SEGMENTS, HEADS, EVENT = range(13)
-"""Fields of the state of a heap. Rules: which of the two orders, how it grows, whether it gives unused segments back when
-it may not, and the bytes that it may reserve, in steps of GRAIN. REGION is the next segment where segments double, up to LIMIT.
-Bytes that it reserves and hands out; the end of its addresses; how many segments there were, and are; the event."""
+"""Fields of the state of a heap. Rules: which of the two orders, how it grows, whether it gives unused segments
+back when it may not, and the bytes that it may reserve, in steps of GRAIN. REGION is the next segment where segments
+double, up to LIMIT. Bytes that it reserves and hands out; the end of its addresses; how many segments there were, and
+are; the event."""
 STATE = 13
 IN_SEGMENTS, DOUBLING, AT_END = range(3)
 """Growth: by a segment whose size goes with the request; whose size doubles; by as much as misses at its end."""
