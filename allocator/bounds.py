@@ -4,7 +4,7 @@ import numpy as np
 
 from allocator.breadths import breadths, breadths_of
 from allocator.chunks import derive
-from allocator.crowds.crowding import bytes_of_crowds
+from allocator.crowds.crowding import bytes_of_crowds, heaviest_crowd
 from allocator.problem import FREE, Column, Problem
 from allocator.steps import Program
 
@@ -40,6 +40,14 @@ def peak_tick(problem: Problem) -> int:
     """The first tick in which most bytes are alive; 0 where there are none."""
     live = breadths(problem)
     return int(live.tick[np.argmax(live.value)]) if live.value.any() else 0
+
+
+def heaviest(problem: Problem) -> Column:
+    """Chunks of a problem with conflicts of which no two may share a byte, with the most bytes that are found.
+
+    A chain whose chunks all have the bytes of its root may stand there as its root.
+    """
+    return heaviest_crowd(problem)
 
 
 def refcount_peak(program: Program) -> int:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 from attrs import asdict, evolve, frozen
 
 from allocator import bounds, solvers
@@ -12,6 +11,7 @@ from allocator.problem import Status
 from allocator.solvers.base import arena_bytes
 from engine.calls import Role, Value
 from engine.parallelism import parallelism
+from engine.peak import PeakTensor, peak_of
 from engine.placed import PlacedPlan
 from engine.steps import to_program
 from engine.tables import in_columns
@@ -19,26 +19,6 @@ from engine.units import format_bytes
 
 LEAN_NODES = 4
 """Steps of a search for the arena without workspaces: the plan itself is its start, so that a report stays quick."""
-
-
-@frozen(eq=False)
-class PeakTensor:
-    """A chunk that is alive at the peak, and the operator that wrote it, with the name of its schema as `kind`.
-
-    `share` is its part of the live bytes; the lifetime in ticks is half-open.
-    """
-
-    name: str
-    operator: str
-    kind: str
-    shape: tuple[int, ...]
-    dtype: str
-    role: str
-    bytes: int
-    share: float
-    begin: int
-    end: int
-    offset: int
 
 
 @frozen(eq=False)
@@ -98,8 +78,7 @@ class Report:
 
 def report(plan: PlacedPlan) -> Report:
     """Everything that there is to say about a plan."""
-    tick = bounds.peak_tick(plan.problem)
-    tensors = peak_tensors(plan, tick)
+    tick, tensors = peak_of(plan)
     peak = sum(t.bytes for t in tensors)
     loss, holes = _idle_bytes(plan, tensors)
     program = to_program(plan.lowered, plan.ids)
@@ -130,17 +109,6 @@ def report(plan: PlacedPlan) -> Report:
         parallelism_by_count=at_once.by_count,
         parallelism_by_cost=at_once.by_cost,
     )
-
-
-def peak_tensors(plan: PlacedPlan, tick: int) -> tuple[PeakTensor, ...]:
-    """Chunks alive in a tick, largest first; what is just being overwritten counts, its overwriter does not yet."""
-    problem = plan.problem
-    begun = {int(s) for s in problem.src if problem.begin[s] == tick}
-    alive = [c for c in np.flatnonzero((problem.begin <= tick) & (tick < problem.end)).tolist() if c not in begun]
-    total = max(sum(int(problem.size[c]) for c in alive), 1)
-    owners, writers = plan.owners(plan.chunks), plan.lowered.writers
-    rows = [_peak_tensor(plan, owners[c], c, writers.get(owners[c].id, 0), total) for c in alive if problem.size[c]]
-    return tuple(sorted(rows, key=lambda row: (-row.bytes, row.offset)))
 
 
 def budget_message(plan: PlacedPlan) -> str:
@@ -180,23 +148,6 @@ def _arena_without_workspace(plan: PlacedPlan) -> int:
     if plan.schedule.policy or kept == bounds.lower_bound(lean):
         return kept
     return min(kept, solvers.solve(lean, plan.plan.strategy, nodes=LEAN_NODES).arena_bytes)
-
-
-def _peak_tensor(plan: PlacedPlan, value: Value, chunk: int, writer: int, total: int) -> PeakTensor:
-    problem, size = plan.problem, int(plan.problem.size[chunk])
-    return PeakTensor(
-        name=value.name,
-        operator=plan.lowered.tick_name(writer),
-        kind=plan.lowered.tick_kind(writer),
-        shape=value.spec.shape,
-        dtype=value.spec.dtype.name,
-        role=value.role.value,
-        bytes=size,
-        share=size / total,
-        begin=int(problem.begin[chunk]),
-        end=int(problem.end[chunk]),
-        offset=int(plan.plan.offset[chunk]),
-    )
 
 
 def _idle_bytes(plan: PlacedPlan, tensors: Iterable[PeakTensor]) -> tuple[int, int]:
@@ -245,7 +196,10 @@ def _totals(found: Report) -> list[str]:
 
 def _peak_table(found: Report, most: int) -> list[str]:
     operator = f"{found.peak_operator} {found.peak_kind}".rstrip()
-    head = f"peak in tick {found.peak_tick} ({operator}): {found.peak_bytes} B alive"
+    where = f"tick {found.peak_tick} ({operator})"
+    head = f"peak in {where}: {found.peak_bytes} B alive"
+    if found.parallel:
+        head = f"peak: {found.peak_bytes} B may be alive at once, the last of them written in {where}"
     rows = [("tensor", "operator", "shape", "bytes", "share", "lifetime", "offset")]
     for t in found.peak_tensors[:most]:
         shape = "x".join(map(str, t.shape)) or "scalar"

@@ -1,6 +1,7 @@
 """The report adds up, on random graphs and on one whose numbers are known by hand."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 import engine
 import ops
+from allocator.policies import POLICIES
 from allocator.problem import Plan, Problem
 from allocator.solvers import solve
 from allocator.solvers.portfolio import PORTFOLIO
@@ -104,3 +106,26 @@ def test_sizes_are_read(text: int | str, size: int) -> None:
 
 def test_sizes_are_written_with_a_unit() -> None:
     assert [format_bytes(n) for n in (0, 1023, 1024, 3 << 19)] == ["0 B", "1023 B", "1.00 KiB", "1.50 MiB"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs(), st.sampled_from(POLICIES))
+def test_what_may_be_alive_at_once_lies_apart_and_explains_the_arena(graph: Graph, policy: str) -> None:
+    plan = engine.make_plan(graph, parallel=policy)
+    found = plan.report()
+    spans = sorted((t.offset, t.offset + t.bytes) for t in found.peak_tensors)
+    assert all(a[1] <= b[0] for a, b in pairwise(spans))
+    assert found.peak_bytes + found.alignment_loss + found.fragmentation == found.arena_bytes
+    in_sequence = engine.make_plan(graph).report()
+    assert found.peak_bytes >= in_sequence.peak_bytes or policy == "levels"
+
+
+def test_the_peak_of_branches_at_once_has_the_bytes_of_each() -> None:
+    graph = Graph("branches")
+    x = graph.input("x", (64,))
+    for i in range(3):
+        graph.output(ops.reduce_sum(ops.tanh(ops.concat([x, x], axis=0)), axes=(0,)), f"y{i}")
+    found = engine.make_plan(graph, parallel="exact").report()
+    assert found.peak_bytes + found.alignment_loss == found.lower_bound == found.arena_bytes
+    assert sum(t.bytes for t in found.peak_tensors if t.bytes == 512) == 3 * 512
+    assert "may be alive at once" in str(found)

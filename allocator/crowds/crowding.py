@@ -37,6 +37,13 @@ def bytes_of_crowds(problem: Problem, proved: int) -> int:
     return proved
 
 
+def heaviest_crowd(problem: Problem) -> Column:
+    """The chunks of a heavy clique of conflicts; nothing where no chunk has bytes."""
+    whole = everybody(problem)
+    crowds = _cliques(problem, whole, whole.size)
+    return max((crowd.ids for crowd in crowds), key=lambda ids: int(problem.size[ids].sum()), default=whole.ids[:0])
+
+
 def _room(whole: Crowd) -> Column:
     """Bytes that a chunk may cost a crowd: those of its root, up to where another chunk like it can begin."""
     root_size = whole.size + whole.tail + np.where(whole.pinned == FREE, whole.shift, 0)

@@ -1,0 +1,103 @@
+"""Who needs the arena: what is alive at the peak, or may be alive at once."""
+
+import numpy as np
+from attrs import evolve, frozen
+
+from allocator import bounds
+from allocator.concurrency import Dependences, happens_before
+from allocator.errors import TooManyError
+from allocator.policies.exact import conflicts
+from allocator.problem import Column, Problem
+from allocator.users import Users, users
+from engine.calls import Value
+from engine.placed import PlacedPlan
+from engine.schedule import Schedule
+from engine.steps import to_program
+
+_MOST_NODES = 5_000
+"""Of schedules for which it is worked out, in some tenths of a second, which chunks may be alive at once."""
+
+
+@frozen(eq=False)
+class PeakTensor:
+    """A chunk that is alive at the peak, and the operator that wrote it, with the name of its schema as `kind`.
+
+    `share` is its part of the live bytes; the lifetime in ticks is half-open.
+    """
+
+    name: str
+    operator: str
+    kind: str
+    shape: tuple[int, ...]
+    dtype: str
+    role: str
+    bytes: int
+    share: float
+    begin: int
+    end: int
+    offset: int
+
+
+def peak_of(plan: PlacedPlan) -> tuple[int, tuple[PeakTensor, ...]]:
+    """The tick of the peak and the chunks that are alive in it, largest first.
+
+    Where operators run at once there is no such tick: the heaviest chunks that is found of which each two may be alive
+    at once, and the tick in which the last of them is written. In long schedules, the peak of one call after the other.
+    """
+    if plan.schedule.policy and len(plan.schedule) <= _MOST_NODES:
+        chunks = _at_once(plan)
+        tick = int(plan.chunks.begin[chunks].max(initial=0))
+    else:
+        tick = bounds.peak_tick(plan.problem)
+        chunks = _alive(plan.problem, tick)
+    total = max(int(plan.problem.size[chunks].sum()), 1)
+    owners, writers = plan.owners(plan.chunks), plan.lowered.writers
+    rows = [_peak_tensor(plan, owners[c], c, writers.get(owners[c].id, 0), total) for c in chunks.tolist()]
+    return tick, tuple(sorted(rows, key=lambda row: (-row.bytes, row.offset)))
+
+
+def _alive(problem: Problem, tick: int) -> Column:
+    """In one tick; what is just being overwritten counts, its overwriter does not yet."""
+    lives = (problem.begin <= tick) & (tick < problem.end) & (problem.size > 0)
+    lives[problem.src[problem.begin[problem.src] == tick]] = False
+    return np.flatnonzero(lives)
+
+
+def _at_once(plan: PlacedPlan) -> Column:
+    """By what waits for what in the plan's schedule, whatever policy made it."""
+    waits, node_of = _waits(plan.schedule, len(plan.lowered.stages) + 2)
+    found = users(to_program(plan.lowered, plan.ids))
+    try:
+        meet = conflicts(plan.problem, Users(found.start, node_of[found.tick]), happens_before(waits))
+    except TooManyError:
+        return _alive(plan.problem, bounds.peak_tick(plan.problem))
+    return bounds.heaviest(evolve(plan.problem, conflicts=meet))
+
+
+def _waits(schedule: Schedule, ticks: int) -> tuple[Dependences, Column]:
+    """The schedule with the feed as node 0 and the fetch as the last; the node of each tick (0 for aliases)."""
+    count = len(schedule) + 2
+    nodes, ends = np.arange(1, count - 1), np.zeros(count - 2, np.int64)
+    before = np.concatenate((schedule.before + 1, ends, nodes, [0]))
+    after = np.concatenate((schedule.after + 1, nodes, ends + count - 1, [count - 1]))
+    node_of = np.zeros(ticks, np.int64)
+    node_of[schedule.tick[schedule.tick >= 0]] = nodes[schedule.tick >= 0]
+    node_of[-1] = count - 1
+    return Dependences(count, before, after), node_of
+
+
+def _peak_tensor(plan: PlacedPlan, value: Value, chunk: int, writer: int, total: int) -> PeakTensor:
+    problem, size = plan.problem, int(plan.problem.size[chunk])
+    return PeakTensor(
+        name=value.name,
+        operator=plan.lowered.tick_name(writer),
+        kind=plan.lowered.tick_kind(writer),
+        shape=value.spec.shape,
+        dtype=value.spec.dtype.name,
+        role=value.role.value,
+        bytes=size,
+        share=size / total,
+        begin=int(problem.begin[chunk]),
+        end=int(problem.end[chunk]),
+        offset=int(plan.plan.offset[chunk]),
+    )
