@@ -1,6 +1,6 @@
 """The heaps that cut segments into blocks: what they ask of the kernel that runs them all, and what came of it.
 
-The kernel runs plain where there are few events, and compiled where there are many: a million events take a second.
+The kernel runs plain where there are few events, and compiled where there are many.
 """
 
 import numpy as np

@@ -4,7 +4,7 @@ Knowlton, "A fast storage allocator", CACM 8 (1965); Knuth, The Art of Computer 
 algorithms R and S. As there, the block of an order that was freed last is taken first.
 
 Plain Python: dicts are the lists of free blocks (a dict gives back what was put in last, and lets go of any key, both
-in constant time), so that no table of the whole memory is needed. A million events take some seconds.
+in constant time), so that no table of the whole memory is needed.
 """
 
 import numpy as np
