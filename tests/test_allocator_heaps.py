@@ -1,5 +1,6 @@
 """Heaps against their plain models, a judge, and sequences worked by hand."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -430,6 +431,20 @@ def test_what_has_no_bytes_takes_no_place(name: str) -> None:
 def test_events_that_make_no_sense_are_refused(columns: tuple[list[int], ...], message: str) -> None:
     with pytest.raises(ProblemError, match=message):
         Events(*columns)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Buddy(block=48), "48 bytes are no block"),
+        (lambda: Buddy(growth=0), "0 bytes are no block"),
+        (lambda: evolve(FIRST_FIT, rounding=0), "rounded up to 0"),
+        (lambda: evolve(BFC_ONNXRUNTIME, region=0), "bfc_onnxruntime needs a region"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(make: Callable[[], Heap], message: str) -> None:
+    with pytest.raises(ProblemError, match=message):
+        make()
 
 
 def test_an_unknown_heap_is_refused() -> None:

@@ -14,6 +14,7 @@ from enum import StrEnum
 import numpy as np
 from attrs import frozen
 
+from allocator.errors import ProblemError
 from allocator.heaps.base import round_up
 from allocator.heaps.blocks import Demand, Rules, run_blocks
 from allocator.heaps.events import Events
@@ -50,6 +51,10 @@ class Bfc:
     max_dead_bytes: int = MAX_DEAD_BYTES
     extension: Extension = Extension.NEXT_POWER_OF_TWO
     releases: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if min(self.region, self.max_region, self.max_dead_bytes) < 1:
+            raise ProblemError(f"{self.name} needs a region, a largest one and dead bytes above 0")
 
     def run(self, events: Events, capacity: int) -> Simulated:
         """One event after the other, on one pool."""

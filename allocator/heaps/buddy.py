@@ -10,7 +10,7 @@ in constant time), so that no table of the whole memory is needed.
 import numpy as np
 from attrs import define, field, frozen
 
-from allocator.errors import OutOfMemoryError
+from allocator.errors import OutOfMemoryError, ProblemError
 from allocator.heaps.blocks import calls_of
 from allocator.heaps.events import Events
 from allocator.heaps.simulated import NEVER, NOWHERE, Segments, Simulated, Timeline
@@ -19,7 +19,8 @@ from allocator.problem import NO_CAPACITY
 
 @frozen
 class Buddy:
-    """`block`: bytes of the smallest block; `growth`: the least bytes by which the heap grows; both powers of two.
+    """`block`: bytes of the smallest block; `growth`: the least bytes by which the heap grows; both powers of two, else
+    ProblemError.
 
     Knuth's memory has a fixed size of 2**m. Here it grows at its end by aligned blocks, of `growth` bytes or more,
     until one (joined with its buddies, if they are free) is large enough.
@@ -28,6 +29,11 @@ class Buddy:
     name: str = "buddy"
     block: int = 64
     growth: int = 2 << 20
+
+    def __attrs_post_init__(self) -> None:
+        for size in (self.block, self.growth):
+            if size < 1 or size & (size - 1):
+                raise ProblemError(f"{size} bytes are no block of buddies: that is a power of two")
 
     def run(self, events: Events, capacity: int) -> Simulated:
         """One event after the other."""

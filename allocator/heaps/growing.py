@@ -7,6 +7,7 @@ whatever is left of it) and algorithm B (free neighbours are merged at once). It
 import numpy as np
 from attrs import frozen
 
+from allocator.errors import ProblemError
 from allocator.heaps.base import round_up
 from allocator.heaps.blocks import Demand, Rules, run_blocks
 from allocator.heaps.events import Events
@@ -25,6 +26,10 @@ class Growing:
     name: str
     is_first: bool
     rounding: int = 64
+
+    def __attrs_post_init__(self) -> None:
+        if self.rounding < 1:
+            raise ProblemError(f"sizes cannot be rounded up to {self.rounding} bytes")
 
     def run(self, events: Events, capacity: int) -> Simulated:
         """One event after the other, on one pool."""

@@ -3,7 +3,8 @@
 Segments come from the system and are cut into blocks; neighbours that are free are one block. Free blocks stand in up
 to two pools, each a treap (Seidel and Aragon 1996). In the order of (size, address) its first block that is large
 enough is the best fit. In the order of addresses, with sizes as priorities, it is Stephenson's Cartesian tree ("Fast
-fits", SOSP 1983): its leftmost block that is large enough is the first fit, and its root the largest.
+fits", SOSP 1983): its leftmost block that is large enough is the first fit, and its root the largest. That tree is flat
+unless sizes rise or fall with addresses: then a step takes time in proportion to the free blocks.
 
 A block is WIDTH numbers in one flat array, and is named by the index of the first one; 0 stands for "no block". In what
 would be block 0, LEFT and RIGHT are the roots of the pools, and BEFORE is the last block of a heap that grows.
