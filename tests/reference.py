@@ -110,9 +110,9 @@ def owner_of(program: Program, value: int) -> tuple[int, int]:
 
 
 def life_of(program: Program, owner: int) -> tuple[int, int]:
-    """[begin, end) of the chunk of an owner: the hull of the ticks that name one of its values."""
+    """[begin, end) of the chunk of an owner: the hull of the ticks that read or write one of its values."""
     ticks = []
     for tick, step in enumerate(program.steps):
-        named = (*step.reads, *step.writes, *(v.out for v in step.views))
+        named = (*step.reads, *step.writes)
         ticks += [tick for value in named if owner_of(program, value)[0] == owner]
     return min(ticks), max(ticks) + 1

@@ -118,8 +118,8 @@ def _as_it_is(_: int, thunk: Thunk) -> Thunk:
 
 
 def _reads(stage: Stage, plan: ExecutionPlan) -> list[int]:
-    """Owners of what a stage needs, one entry a stage; an alias keeps its owner alive until it has been reached."""
-    return list({plan.lowered.values[v].owner for v in stage.inputs})
+    """Owners of what a call needs, one entry a call; an alias needs nothing before somebody reads what it shows."""
+    return list({plan.lowered.values[v].owner for v in stage.inputs}) if isinstance(stage, Call) else []
 
 
 def _count_readers(plan: ExecutionPlan) -> Counter[int]:
