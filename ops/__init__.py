@@ -28,7 +28,7 @@ from ops.functional.comparison import (
 )
 from ops.functional.conv import conv, conv1d, conv2d, conv3d, conv_transpose
 from ops.functional.indexing import getitem
-from ops.functional.linalg import gemm, linear, matmul
+from ops.functional.linalg import einsum, gemm, linear, matmul
 from ops.functional.movement import (
     concat,
     cum_sum,
@@ -175,6 +175,7 @@ __all__ = [
     "div",
     "dropout",
     "dynamic_quantize_linear",
+    "einsum",
     "elu",
     "equal",
     "erf",

@@ -15,6 +15,7 @@ from ops.conv_transpose import OPS as CONV_TRANSPOSE
 from ops.copy import OPS as COPY
 from ops.cumulative import OPS as CUMULATIVE
 from ops.depth import OPS as DEPTH
+from ops.einsum import OPS as EINSUM
 from ops.errors import DuplicateOperatorError, UnknownOperatorError
 from ops.gather import OPS as GATHER
 from ops.gemm import OPS as GEMM
@@ -70,6 +71,7 @@ REGISTRY = index(
     COPY,
     CUMULATIVE,
     DEPTH,
+    EINSUM,
     GATHER,
     GEMM,
     GENERATE,

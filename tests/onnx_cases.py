@@ -32,7 +32,7 @@ NOT_THERE = {
     **dict.fromkeys(("Optional", "OptionalGetElement", "OptionalHasElement", "SequenceConstruct"), _SEQUENCES),
     **dict.fromkeys(("SequenceInsert", "SequenceMap", "SplitToSequence"), _SEQUENCES),
     **dict.fromkeys(("Compress", "Unique"), _LENGTHS),
-    **dict.fromkeys(("BitCast", "CumProd", "Det", "Einsum", "TensorScatter"), "the operator is not there"),
+    **dict.fromkeys(("BitCast", "CumProd", "Det", "TensorScatter"), "the operator is not there"),
 }
 PATTERNS = {
     "test_training_dropout*": "training is out of scope, only inference",

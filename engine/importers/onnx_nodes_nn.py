@@ -22,6 +22,12 @@ def _gemm(node: Node) -> tuple[Value, ...]:
     )
 
 
+def _einsum(node: Node) -> tuple[Value, ...]:
+    equation = node.attr("equation", "")
+    text = equation.decode() if isinstance(equation, bytes) else equation
+    return node.last("einsum", *node.operands(), equation=text)
+
+
 def check_kernel(node: Node, weights: int) -> None:
     """Raises ModelError where the attribute for windows differs from the weights, the input of that number."""
     wanted, found = node.attr("kernel_shape"), node.value(weights).shape[2:]
@@ -113,6 +119,7 @@ def _lrn(node: Node) -> tuple[Value, ...]:
 CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
     {
         "Gemm": ((7, _gemm),),
+        "Einsum": ((12, _einsum),),
         "MatMul": ((1, direct("matmul")),),
         "Conv": ((1, _conv),),
         "ConvTranspose": ((1, _conv_transpose),),

@@ -3,6 +3,7 @@
 import math
 from typing import cast
 
+from ops.einsum import EINSUM
 from ops.functional.apply import Operand, V, apply, apply1
 from ops.functional.views import reshape
 from ops.gemm import GEMM
@@ -28,6 +29,11 @@ def gemm(
     """alpha * a @ b + beta * c; `a` is (M, K) or, where transposed, (K, M), `b` likewise, `c` broadcasts to (M, N)."""
     more = (b,) if c is None else (b, c)
     return apply1(GEMM, a, *more, alpha=alpha, beta=beta, trans_a=trans_a, trans_b=trans_b)
+
+
+def einsum(equation: str, *operands: V | Array) -> V:
+    """numpy.einsum: products of all operands, summed over the labels that the result of the equation does not have."""
+    return cast(V, apply(EINSUM, operands, equation=equation)[0])
 
 
 def linear(x: V, weight: Operand, bias: Operand | None = None) -> V:
