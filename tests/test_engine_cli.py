@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from allocator.heaps import HEAPS
 from allocator.io import minimalloc
 from allocator.problem import Plan, Problem
 from allocator.solvers.base import NO_NODES
@@ -255,3 +256,17 @@ def test_a_real_trace_tells_when_operators_ran(model: str, capsys: Capture) -> N
     assert len(ran) == 4
     assert all(e["seconds"] > 0 and e["thread"] >= 0 for e in ran)
     assert {e["kind"] for e in events} == {"begin", "end", "alloc", "overwrite", "free"}
+
+
+def test_heaps_need_no_less_than_what_is_requested_and_say_when_memory_is_out(model: str, capsys: Capture) -> None:
+    found = data(["heaps", model, "--timeline"], capsys)
+    assert [h["heap"] for h in found["heaps"]] == list(HEAPS)
+    peak = data(["plan", model], capsys)["dynamic_peak_bytes"]
+    for heap in found["heaps"]:
+        assert heap["peak_requested"] == peak == max(heap["timeline"]["live"])
+        assert heap["peak_reserved"] == max(heap["timeline"]["reserved"]) >= peak
+        assert heap["allocs"] == heap["frees"]
+    small = data(["heaps", model, "--capacity", "1KiB"], capsys)["heaps"]
+    assert {h["heap"] for h in small if "note" in h} >= {"pytorch", "bfc_tensorflow"}
+    assert main(["heaps", model, "--capacity", "1KiB"]) == 0
+    assert "out of memory: pytorch has no" in capsys.readouterr().out

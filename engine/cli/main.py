@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from allocator.errors import AllocatorError, PlanError
-from engine.cli import compare, plan, run, solve, trace
+from engine.cli import compare, heaps, plan, run, solve, trace
 from engine.errors import BudgetError, EngineError, JudgeError, OptionError, PlanRefusedError, UndecidedError
 from ops.errors import OpError
 
@@ -46,7 +46,7 @@ def build_parser() -> ArgumentParser:
     parser = _Parser(prog="arenaplan", description="Plans every byte of a neural network.", epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"arenaplan {version('arenaplan')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (plan, run, compare, trace, solve):
+    for module in (plan, run, compare, heaps, trace, solve):
         command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP, epilog=_EPILOG)
         module.add_arguments(command)
         command.set_defaults(run=module.run)

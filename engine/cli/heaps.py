@@ -1,0 +1,105 @@
+"""`arenaplan heaps`: what dynamic allocators would hold where the plan needs one arena."""
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from attrs import asdict, frozen
+
+from allocator.errors import OutOfMemoryError
+from allocator.heaps import HEAPS, simulate
+from allocator.heaps.events import Events, of_chunks
+from allocator.problem import NO_CAPACITY
+from engine.cli.common import add_json, add_model, add_planning, plan_options, print_json, size
+from engine.cli.models import load_graph
+from engine.executable import make_plan
+from engine.plan import ExecutionPlan
+from engine.tables import in_columns
+from engine.trace import tenants
+
+NAME, HELP = "heaps", "compare a plan with dynamic allocators, simulated on the same tensors"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Options of this subcommand."""
+    add_model(parser)
+    add_planning(parser)
+    parser.set_defaults(parallel="")
+    parser.add_argument(
+        "--capacity", metavar="SIZE", type=size, default=NO_CAPACITY, help='most bytes that a heap may hold, "8 MiB"'
+    )
+    parser.add_argument("--timeline", action="store_true", help="with --json: the bytes after each event, too")
+    add_json(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Prints a line a heap."""
+    plan = make_plan(load_graph(arguments), budget=arguments.budget, **plan_options(arguments))
+    events = of_chunks(tenants(plan, "dynamic").chunks)
+    rows = [_row(name, events, arguments.capacity, arguments.timeline) for name in HEAPS]
+    if arguments.json:
+        told = {"model": plan.lowered.graph.name, "arena_bytes": plan.arena_bytes, "lower_bound": plan.plan.lower_bound}
+        print_json(told | {"heaps": [_data(row) for row in rows]})
+    else:
+        print(_text(plan, rows), end="")
+    return 0
+
+
+@frozen(eq=False)
+class _Row:
+    """One heap; peaks in bytes.
+
+    `fragmentation` is the worst one: the share of the free bytes outside the largest free block. `note` says why there
+    are no numbers.
+    """
+
+    heap: str
+    peak_requested: int = 0
+    peak_reserved: int = 0
+    fragmentation: float = 0.0
+    allocs: int = 0
+    frees: int = 0
+    segment_allocs: int = 0
+    segment_frees: int = 0
+    timeline: tuple[tuple[str, list[int]], ...] = ()
+    note: str = ""
+
+
+def _row(name: str, events: Events, capacity: int, timeline: bool) -> _Row:
+    try:
+        found = simulate(name, events, capacity)
+    except OutOfMemoryError as error:
+        return _Row(name, note=str(error))
+    line = found.timeline
+    columns = {"tick": line.tick, "live": line.live, "reserved": line.reserved, "largest_free": line.largest_free}
+    return _Row(
+        heap=name,
+        peak_requested=found.peak_requested,
+        peak_reserved=found.peak_reserved,
+        fragmentation=float(line.fragmentation.max(initial=0.0)),
+        allocs=found.calls.alloc,
+        frees=found.calls.free,
+        segment_allocs=found.calls.segment_alloc,
+        segment_frees=found.calls.segment_free,
+        timeline=tuple((key, column.tolist()) for key, column in columns.items()) if timeline else (),
+    )
+
+
+def _data(row: _Row) -> dict[str, Any]:
+    data = asdict(row) | {"timeline": dict(row.timeline)}
+    return {key: value for key, value in data.items() if value not in ({}, "")}
+
+
+def _text(plan: ExecutionPlan, rows: list[_Row]) -> str:
+    arena = plan.arena_bytes
+    table: list[tuple[str, ...]] = [
+        ("heap", "requested", "reserved", "of arena", "fragmentation", "calls", "to system")
+    ]
+    table.append(("plan", "", f"{arena} B", "100.0%", "", "0", "1"))
+    for r in (r for r in rows if not r.note):
+        share, calls = f"{r.peak_reserved / max(arena, 1):.1%}", str(r.allocs + r.frees)
+        system = str(r.segment_allocs + r.segment_frees)
+        numbers = (f"{r.peak_requested} B", f"{r.peak_reserved} B", share, f"{r.fragmentation:.1%}", calls, system)
+        table.append((r.heap, *numbers))
+    head = f"{plan.lowered.graph.name}: one arena, or reference counting on a heap; peaks of one run"
+    notes = [f"out of memory: {r.note}" for r in rows if r.note]
+    return "".join(f"{line}\n" for line in (head, *in_columns(table, set(range(1, 7))), *notes))
