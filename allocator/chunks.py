@@ -82,9 +82,9 @@ def to_problem(
 
 def _without_overwrites(program: Program) -> Chunks:
     life, sharing = lifetimes(program), share(program)
-    roots, chunk_of = np.unique(sharing.owner), sharing.chunk_of
+    roots, chunk_of = sharing.roots, sharing.chunk_of
     begin, end = life.begin[roots], life.end[roots]  # a view begins after what it looks at
-    is_used = (sharing.owner == np.arange(len(chunk_of))) | (life.end > life.begin + 1)
+    is_used = sharing.is_root | (life.end > life.begin + 1)
     np.maximum.at(end, chunk_of[is_used], life.end[is_used])  # a view that nobody reads needs no bytes
     return Chunks(chunk_of, sharing.offset, begin, end, column(program.sizes)[roots])
 

@@ -1,6 +1,7 @@
 """Views to owners: which value's bytes a value lies in, and where (READ_ONLY forwards)."""
 
 import numpy as np
+import numpy.typing as npt
 from attrs import field, frozen
 
 from allocator.errors import ProblemError
@@ -16,9 +17,19 @@ class Sharing:
     offset: Column = field(converter=column)
 
     @property
+    def roots(self) -> Column:
+        """The values that own bytes: root i has chunk i."""
+        return np.flatnonzero(self.is_root)
+
+    @property
     def chunk_of(self) -> Column:
-        """The number of each value's chunk: owners are counted from 0 on."""
-        return column(np.unique(self.owner, return_inverse=True)[1])
+        """The number of each value's chunk."""
+        return column((np.cumsum(self.is_root) - 1)[self.owner])
+
+    @property
+    def is_root(self) -> npt.NDArray[np.bool_]:
+        """Mask of the values that own bytes."""
+        return self.owner == np.arange(len(self.owner))
 
 
 def share(program: Program) -> Sharing:
