@@ -29,7 +29,8 @@ class Sharing:
     @property
     def is_root(self) -> npt.NDArray[np.bool_]:
         """Mask of the values that own bytes."""
-        return self.owner == np.arange(len(self.owner))
+        owns: npt.NDArray[np.bool_] = self.owner == np.arange(len(self.owner))
+        return owns
 
 
 def share(program: Program) -> Sharing:
