@@ -14,10 +14,12 @@ from engine.cli.common import (
     print_json,
 )
 from engine.cli.comparison import compare_graph
+from engine.cli.measured import measure_plan
 from engine.cli.models import Subject, load_subject
 from engine.cli.oracle import largest_difference, onnxruntime_runner
 from engine.cli.tradeoff import compare_policies
 from engine.errors import OptionError
+from engine.executable import make_plan
 from engine.threads import cpus, limit_threads
 
 NAME, HELP = "compare", "run a model planned, reference counted and watched, and compare"
@@ -39,15 +41,26 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="compare the policies for operators that run at once instead, with --threads threads",
     )
+    parser.add_argument(
+        "--measure",
+        action="store_true",
+        help="measure memory, page faults and time of both modes in processes of their own, beside what was predicted",
+    )
+    parser.add_argument(
+        "--pairs", metavar="N", type=positive, default=3, help="with --measure: processes of each mode (default 3)"
+    )
     parser.set_defaults(parallel="")
     add_json(parser)
 
 
 def run(arguments: Namespace) -> int:
     """Prints the comparison; 5 where outputs differ."""
+    _check_options(arguments)
     subject = load_subject(arguments)
     if arguments.at_once:
         return _compare_policies(arguments, subject)
+    if arguments.measure:
+        return _measure(arguments, subject)
     feeds, threads = subject.feeds | subject.constants, arguments.threads
     oracle = onnxruntime_runner(subject.model, feeds, threads) if arguments.oracle else None
     with limit_threads(threads):
@@ -65,9 +78,25 @@ def run(arguments: Namespace) -> int:
     return 0 if found.outputs_equal else REFUSED
 
 
-def _compare_policies(arguments: Namespace, subject: Subject) -> int:
-    if arguments.oracle:
+def _check_options(arguments: Namespace) -> None:
+    if arguments.at_once and arguments.oracle:
         raise OptionError("--oracle compares a run in sequence; leave out --parallel")
+    if arguments.measure and (arguments.at_once or arguments.oracle):
+        other = "--parallel" if arguments.at_once else "--oracle"
+        raise OptionError(f"--measure runs one arena against reference counting alone; leave out {other}")
+
+
+def _measure(arguments: Namespace, subject: Subject) -> int:
+    plan = make_plan(subject.graph, budget=arguments.budget, **plan_options(arguments))
+    found = measure_plan(plan, arguments, arguments.runs, arguments.pairs)
+    if arguments.json:
+        print_json(found.to_json())
+    else:
+        print(found.text(), end="")
+    return 0 if found.outputs_equal else REFUSED
+
+
+def _compare_policies(arguments: Namespace, subject: Subject) -> int:
     found = compare_policies(
         subject.graph,
         subject.feeds,

@@ -1,0 +1,63 @@
+"""`python -m engine.cli.measure_child`: a fresh process that runs a network in one mode and measures itself.
+
+What to do comes as JSON on stdin, what was found goes as JSON to the last line of stdout; `measuring.py` is the other
+end. A first run by reference counting loads code, buffers of BLAS and compiled kernels, so that they are not counted.
+"""
+
+import json
+import sys
+from functools import partial
+from typing import Any
+
+from attrs import asdict
+
+from engine import process_memory
+from engine.cli.common import plan_options
+from engine.cli.measurement import Run, digest, noise_bytes, time_runs, trace_arrays, watch
+from engine.cli.measuring import BYTES, Task, read_task
+from engine.cli.models import Subject, load_subject
+from engine.executable import Executable, compile_graph
+from engine.executor.static import StaticExecutor, new_arena
+from engine.threads import limit_threads
+
+
+def measure(task: Task) -> dict[str, Any]:
+    """What one process finds: bytes, or seconds and faults."""
+    if task.what == BYTES:
+        process_memory.refuse_huge_pages()
+    subject = load_subject(task.arguments)
+    with limit_threads(task.arguments.threads):
+        executable = _rehearsed(task, subject)
+        run = partial(executable.run, subject.feeds, copy=task.mode == "static")
+        measured = _bytes if task.what == BYTES else _seconds
+        return measured(task, executable, subject, run) | {"digest": digest(run())}
+
+
+def _bytes(_: Task, executable: Executable, subject: Subject, run: Run) -> dict[str, Any]:
+    noise = noise_bytes()
+    process_memory.give_back()
+    watched = watch(run)
+    return asdict(watched) | asdict(trace_arrays(executable, subject.feeds)) | {"noise_bytes": noise}
+
+
+def _seconds(task: Task, _: Executable, __: Subject, run: Run) -> dict[str, Any]:
+    process_memory.give_back()
+    first, *later = map(asdict, time_runs(run, task.runs))
+    return {"first": first, "later": later}
+
+
+def _rehearsed(task: Task, subject: Subject) -> Executable:
+    """Everything loaded that a run needs, and an arena of which no byte was touched."""
+    arguments = task.arguments
+    executable = compile_graph(subject.graph, mode="dynamic", budget=arguments.budget, **plan_options(arguments))
+    executable.run(subject.feeds, copy=False)
+    if task.mode == "dynamic":
+        return executable
+    plan = executable.plan
+    del executable
+    process_memory.give_back()  # else the arena may come to lie on pages that are resident already
+    return Executable(subject.graph, plan, StaticExecutor(plan, new_arena(plan)))
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(read_task(json.load(sys.stdin)))))

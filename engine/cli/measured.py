@@ -1,0 +1,218 @@
+"""What fresh processes measured of a network, beside what its plan predicted, and why the two differ."""
+
+import statistics
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import asdict, frozen
+
+from allocator.bounds import refcount_peak
+from engine.cli.measuring import MODES, in_turn
+from engine.placed import PlacedPlan
+from engine.process_memory import PAGE, whole_pages
+from engine.steps import to_program
+from engine.tables import in_columns
+from engine.units import format_bytes
+
+TOLERANCE = 0.05
+"""Of a prediction; beyond it, the difference is told with its reason."""
+SMALL_BYTES = 128 * 1024
+"""glibc's M_MMAP_THRESHOLD (man 3 mallopt): smaller blocks may lie on pages that the heap holds anyway."""
+_UNKNOWN = "-"
+_DASH = f"{_UNKNOWN}: neither this system nor memory-profiler (pip install 'arenaplan[measure]') tells"
+
+
+@frozen
+class Prediction:
+    """Bytes above what the process held before its first run: at the peak, behind the run, and in numpy's arrays.
+
+    Static: the pages of the arena and of the copies of the outputs that the caller gets. Dynamic: reference counting.
+    """
+
+    peak_bytes: int
+    held_bytes: int
+    numpy_bytes: int
+
+
+@frozen(eq=False)
+class Mode:
+    """What one mode was predicted to need and what it needed. Faults and seconds are medians over all processes.
+
+    `difference` is measured peak / predicted peak - 1, by the system's peak or else by sampling. `reason` is empty
+    where it is within the tolerance. None: unknown here.
+    """
+
+    predicted_bytes: int
+    peak_bytes: int | None
+    difference: float | None
+    reason: str
+    sampled_bytes: int | None
+    samples: int
+    held_bytes: int | None
+    huge_bytes: int | None
+    predicted_numpy_bytes: int
+    numpy_bytes: int
+    traced_bytes: int
+    first_minor_faults: float | None
+    first_major_faults: float | None
+    minor_faults: float | None
+    major_faults: float | None
+    first_seconds: float
+    seconds: float
+    seconds_min: float
+
+
+@frozen(eq=False)
+class Measured:
+    """Both modes. `noise_bytes`: below it, no difference means anything."""
+
+    model: str
+    runs: int
+    pairs: int
+    page_bytes: int
+    noise_bytes: int
+    outputs_equal: bool
+    static: Mode
+    dynamic: Mode
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """A table for people, and a line for each prediction that is off."""
+        verdict = "equal to the bit" if self.outputs_equal else "DIFFERENT"
+        processes = "process" if self.pairs == 1 else "processes"
+        modes = {name: getattr(self, name) for name in MODES}
+        head = (
+            f"{self.model}: {self.pairs} {processes} of each mode in turn, {self.runs} runs after a first one in each; "
+            f"outputs {verdict}"
+        )
+        rows = [("above the baseline", *MODES), *(_row(name, tell, modes.values()) for name, tell in _ROWS)]
+        told = [_off(name, mode) for name, mode in modes.items() if mode.reason]
+        dash = [_DASH] if any(_UNKNOWN in row[1:] for row in rows) else []
+        floor = f"noise floor {format_bytes(self.noise_bytes)}; pages of {format_bytes(self.page_bytes)}"
+        return "".join(f"{line}\n" for line in (head, *in_columns(rows, {1, 2}), floor, *dash, *told))
+
+
+def measure_plan(plan: PlacedPlan, arguments: Namespace, runs: int, pairs: int) -> Measured:
+    """Runs both modes in processes of their own. Raises MeasureError."""
+    found = in_turn(arguments, runs, pairs)
+    noise = max([SMALL_BYTES, *(counted["noise_bytes"] or 0 for counted, _ in found.values())])
+    digests = {part["digest"] for counted, timed in found.values() for part in (counted, *timed)}
+    made = {mode: _mode(predict(plan, mode), *found[mode], noise) for mode in MODES}
+    model = plan.lowered.graph.name
+    return Measured(model, runs, pairs, PAGE, noise, len(digests) == 1, made["static"], made["dynamic"])
+
+
+def predict(plan: PlacedPlan, mode: str) -> Prediction:
+    """What a run of a mode should need."""
+    if mode == "dynamic":
+        peak = refcount_peak(to_program(plan.lowered, plan.ids))
+        return Prediction(whole_pages(peak), 0, peak)
+    arena, lowered = whole_pages(plan.arena_bytes), plan.lowered
+    copies = sum(whole_pages(lowered.values[v].spec.nbytes) for v in lowered.outputs.values())
+    return Prediction(arena + copies, arena, 0)
+
+
+def explain(predicted: Prediction, counted: Mapping[str, Any], noise: int) -> str:
+    """Why the peak that was counted is not the predicted one, as far as that is known; "" within the tolerance."""
+    peak = _peak(counted)
+    if peak is None or abs(peak - predicted.peak_bytes) <= TOLERANCE * predicted.peak_bytes:
+        return ""
+    excess, kept = peak - predicted.peak_bytes, (counted["held_bytes"] or 0) - predicted.held_bytes
+    if (counted["huge_bytes"] or 0) > noise:
+        return f"{format_bytes(counted['huge_bytes'])} lay in huge pages, which are resident as a whole"
+    if abs(excess) <= noise:
+        least = format_bytes(int(noise / TOLERANCE))
+        return f"the difference is within the noise floor, as it may be for all models that need less than {least}"
+    if excess < 0:
+        return "some pages were never touched: a workspace or a padding that the kernels did not use in full"
+    if kept >= excess / 2:
+        return f"behind the run the C library held {format_bytes(kept)} of freed memory, which it had not used again"
+    return "not explained"
+
+
+def _peak(counted: Mapping[str, Any]) -> int | None:
+    exact: int | None = counted["peak_bytes"]
+    sampled: int | None = counted["sampled_bytes"]
+    return sampled if exact is None else exact
+
+
+def _mode(predicted: Prediction, counted: Mapping[str, Any], timed: Sequence[Mapping[str, Any]], noise: int) -> Mode:
+    firsts, later = [part["first"] for part in timed], [run for part in timed for run in part["later"]]
+    peak, seconds = _peak(counted), [run["seconds"] for run in later]
+    return Mode(
+        predicted_bytes=predicted.peak_bytes,
+        peak_bytes=counted["peak_bytes"],
+        difference=None if peak is None or not predicted.peak_bytes else peak / predicted.peak_bytes - 1,
+        reason=explain(predicted, counted, noise),
+        sampled_bytes=counted["sampled_bytes"],
+        samples=counted["samples"],
+        held_bytes=counted["held_bytes"],
+        huge_bytes=counted["huge_bytes"],
+        predicted_numpy_bytes=predicted.numpy_bytes,
+        numpy_bytes=counted["numpy_bytes"],
+        traced_bytes=counted["traced_bytes"],
+        first_minor_faults=_faults(firsts, "minor"),
+        first_major_faults=_faults(firsts, "major"),
+        minor_faults=_faults(later, "minor"),
+        major_faults=_faults(later, "major"),
+        first_seconds=statistics.median(run["seconds"] for run in firsts),
+        seconds=statistics.median(seconds),
+        seconds_min=min(seconds),
+    )
+
+
+def _faults(runs: Sequence[Mapping[str, Any]], kind: str) -> float | None:
+    if any(run["faults"] is None for run in runs):
+        return None
+    return float(statistics.median(run["faults"][kind] for run in runs))
+
+
+def _bytes(size: int | None) -> str:
+    return _UNKNOWN if size is None else f"{size} B {format_bytes(size):>10}"
+
+
+def _number(number: float | None) -> str:
+    return _UNKNOWN if number is None else f"{number:g}"
+
+
+def _percent(part: float | None) -> str:
+    return _UNKNOWN if part is None else f"{part:+.1%}"
+
+
+def _pair(minor: float | None, major: float | None) -> str:
+    return f"{_number(minor)} / {_number(major)}" if minor is not None else _UNKNOWN
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.2f} ms"
+
+
+_ROWS: tuple[tuple[str, Callable[[Mode], str]], ...] = (
+    ("peak, predicted", lambda mode: _bytes(mode.predicted_bytes)),
+    ("peak, measured", lambda mode: _bytes(mode.peak_bytes)),
+    ("peak, sampled", lambda mode: _bytes(mode.sampled_bytes)),
+    ("  samples", lambda mode: str(mode.samples)),
+    ("measured over predicted", lambda mode: _percent(mode.difference)),
+    ("held behind the run", lambda mode: _bytes(mode.held_bytes)),
+    ("numpy's arrays, predicted", lambda mode: _bytes(mode.predicted_numpy_bytes)),
+    ("numpy's arrays, traced", lambda mode: _bytes(mode.numpy_bytes)),
+    ("all that Python allocated", lambda mode: _bytes(mode.traced_bytes)),
+    ("faults of the first run", lambda mode: _pair(mode.first_minor_faults, mode.first_major_faults)),
+    ("faults of a later run", lambda mode: _pair(mode.minor_faults, mode.major_faults)),
+    ("first run", lambda mode: _milliseconds(mode.first_seconds)),
+    ("later run, median", lambda mode: _milliseconds(mode.seconds)),
+    ("later run, least", lambda mode: _milliseconds(mode.seconds_min)),
+)
+
+
+def _row(name: str, tell: Callable[[Mode], str], modes: Any) -> tuple[str, ...]:
+    return (name, *(tell(mode) for mode in modes))
+
+
+def _off(name: str, mode: Mode) -> str:
+    difference = "by all of it" if mode.difference is None else f"by {abs(mode.difference):.0%}"
+    return f"{name}: off {difference}: {mode.reason}"

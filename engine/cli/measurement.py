@@ -1,0 +1,168 @@
+"""What one process measures of itself while it runs a network: memory above what it held before, faults, seconds."""
+
+import hashlib
+import multiprocessing
+import time
+import tracemalloc
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import define, field, frozen
+
+import ops
+from engine import process_memory
+from engine.executable import Executable, compile_graph
+from engine.graph import Graph
+from engine.process_memory import Faults
+from engine.timing import Stopwatch
+from ops.schema import Thunk
+from ops.spec import Array
+
+Outputs = Mapping[str, Array]
+Run = Callable[[], Outputs]
+
+_MIB = 2**20
+_INTERVAL = 1e-3
+"""Seconds between two samples, at least."""
+_QUIET = 3
+"""Runs of next to nothing that tell the noise floor."""
+_ARRAYS = tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_domain)
+
+
+@frozen
+class Watched:
+    """Bytes above the resident set just before a run: by the system's peak, by sampling, and what was held behind it.
+
+    `samples` are how many there were. `huge_bytes` lay in huge pages. None: this system, or this installation, does not
+    tell.
+    """
+
+    peak_bytes: int | None
+    sampled_bytes: int | None
+    samples: int
+    held_bytes: int | None
+    huge_bytes: int | None
+
+
+@frozen
+class Traced:
+    """What tracemalloc saw of a run, at its peak: numpy's arrays when a kernel began, and all there was at any time."""
+
+    numpy_bytes: int
+    traced_bytes: int
+
+
+@frozen
+class Timed:
+    """One run."""
+
+    seconds: float
+    faults: Faults | None
+
+
+def watch(run: Run) -> Watched:
+    """Runs once. memory-profiler samples from a process of its own, where it is installed."""
+    found: list[tuple[int | None, ...]] = []
+    samples = _sampled(lambda: found.append(_high_water(run)))
+    before, peak, after = found[0]
+    base = before if before is not None else (samples or [0])[0]
+    return Watched(
+        peak_bytes=_above(before, peak),
+        sampled_bytes=max(samples) - base if samples else None,
+        samples=len(samples),
+        held_bytes=_above(before, after),
+        huge_bytes=process_memory.huge_bytes(),
+    )
+
+
+def noise_bytes() -> int | None:
+    """The largest peak of a run that needs next to nothing: what is lost to chance in any other."""
+    graph = Graph("nothing")
+    graph.output(ops.relu(graph.input("x", (16,))), "y")
+    exe, feeds = compile_graph(graph), {"x": np.zeros(16, np.float32)}
+    peaks = [watch(lambda: exe.run(feeds)).peak_bytes for _ in range(_QUIET + 1)]
+    known = [peak for peak in peaks[1:] if peak is not None]
+    return max(known) if known else None
+
+
+def trace_arrays(executable: Executable, feeds: Outputs) -> Traced:
+    """One more run, whose outputs are not copied. Nothing that was there before it counts."""
+    census = Census()
+    tracemalloc.start()
+    try:
+        executable.executor.run_timed(feeds, {}, False, census)
+        return Traced(census.peak, tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+
+
+def time_runs(run: Run, runs: int) -> list[Timed]:
+    """A first run and `runs` more. Each run's outputs are gone before the next."""
+    return [_timed(run) for _ in range(runs + 1)]
+
+
+def digest(outputs: Outputs) -> str:
+    """The same for the same names, shapes, dtypes and bits."""
+    made = hashlib.sha256()
+    for name, array in outputs.items():
+        made.update(f"{name!r} {array.shape} {array.dtype}".encode())
+        made.update(array.tobytes())
+    return made.hexdigest()
+
+
+@define(eq=False)
+class Census(Stopwatch):
+    """Counts the bytes of numpy's arrays whenever a kernel is about to run."""
+
+    peak: int = field(default=0)
+
+    def around(self, tick: int, thunk: Thunk) -> Thunk:  # noqa: ARG002 (a census has no use for the time)
+        """The same thunk, with a count before it."""
+
+        def run() -> None:
+            traces = tracemalloc.take_snapshot().filter_traces([_ARRAYS]).traces
+            self.peak = max(self.peak, sum(trace.size for trace in traces))
+            thunk()
+
+        return run
+
+
+def _timed(run: Run) -> Timed:
+    before, begin = process_memory.page_faults(), time.perf_counter()
+    outputs = run()
+    seconds, after = time.perf_counter() - begin, process_memory.page_faults()
+    del outputs
+    if before is None or after is None:
+        return Timed(seconds, None)
+    return Timed(seconds, Faults(after.minor - before.minor, after.major - before.major))
+
+
+def _high_water(run: Run) -> tuple[int | None, int | None, int | None]:
+    """Resident bytes before a run, at its peak, and behind it when its outputs are gone."""
+    was = process_memory.peak_bytes()
+    reset = process_memory.reset_peak()
+    before = process_memory.resident_bytes()
+    outputs = run()
+    peak = process_memory.peak_bytes()
+    del outputs
+    if not reset and peak is not None and was is not None and peak <= was:
+        peak = None  # an older peak hides this one
+    return before, peak, process_memory.resident_bytes()
+
+
+def _above(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else max(after - before, 0)
+
+
+def _sampled(function: Callable[[], None]) -> list[int]:
+    """Calls a function once, with resident bytes sampled meanwhile; no samples without memory-profiler."""
+    try:
+        import memory_profiler  # noqa: PLC0415 (optional)
+    except ImportError:
+        function()
+        return []
+    spawn: Any = multiprocessing
+    spawn.set_start_method("spawn", force=True)  # a fork would share our pages, and each write to one would be a fault
+    samples = memory_profiler.memory_usage((function, (), {}), interval=_INTERVAL, max_iterations=1)
+    return [int(sample * _MIB) for sample in samples]

@@ -1,0 +1,96 @@
+"""Fresh processes that measure: what they are told, and what comes back. `measure_child.py` is the other end."""
+
+import json
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from engine.errors import EngineError
+
+BYTES, SECONDS = "bytes", "seconds"
+MODES = ("static", "dynamic")
+_CHILD = "engine.cli.measure_child"
+_PASSED = (
+    *("file", "shape", "constant", "input", "weights", "seed", "threads", "alignment", "padding", "budget"),
+    *("no_reuse", "no_overwrite", "no_views", "no_pack", "strategy", "timeout", "nodes", "parallel"),
+)
+_SETTLED: dict[str, str] = {"NUMPY_MADVISE_HUGEPAGE": "0"}
+"""Where bytes are counted no page is huge: the resident set would grow in steps of 2 MiB."""
+
+
+class MeasureError(EngineError, RuntimeError):
+    """A process that should have measured did not come to its end."""
+
+
+@frozen(eq=False)
+class Task:
+    """What one process measures: BYTES or SECONDS of `runs` runs, in one mode."""
+
+    what: str
+    mode: str
+    runs: int
+    arguments: Namespace
+
+    def to_json(self) -> str:
+        """For `read_task`."""
+        passed = {name: getattr(self.arguments, name) for name in _PASSED}
+        return json.dumps({"what": self.what, "mode": self.mode, "runs": self.runs, "arguments": passed}, default=str)
+
+
+def read_task(data: Mapping[str, Any]) -> Task:
+    """From what `Task.to_json` made."""
+    arguments = Namespace(**data["arguments"])
+    arguments.file = Path(arguments.file)
+    arguments.shape = [(name, tuple(dims)) for name, dims in arguments.shape]
+    for name in ("constant", "input"):
+        setattr(arguments, name, [(key, Path(path)) for key, path in getattr(arguments, name)])
+    return Task(data["what"], data["mode"], data["runs"], arguments)
+
+
+def in_process(task: Task) -> dict[str, Any]:
+    """Runs a task in a new process of the same interpreter, which shares nothing with this one. Raises MeasureError."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", _CHILD],
+        input=task.to_json(),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=_environment(task),
+    )
+    if done.returncode:
+        raise MeasureError(f"the process that measured the {task.mode} run {_end(done.returncode, done.stderr)}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def in_turn(arguments: Namespace, runs: int, pairs: int) -> dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """For each mode what one process found of its bytes, and `pairs` of its seconds; the modes take turns."""
+    counted = {mode: in_process(Task(BYTES, mode, runs, arguments)) for mode in MODES}
+    timed: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
+    for _ in range(pairs):
+        for mode in MODES:
+            timed[mode].append(in_process(Task(SECONDS, mode, runs, arguments)))
+    return {mode: (counted[mode], timed[mode]) for mode in MODES}
+
+
+def _environment(task: Task) -> dict[str, str]:
+    """This process's, and the folder that these packages were imported from."""
+    here = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH", ""))))
+    return dict(os.environ) | {"PYTHONPATH": path} | (_SETTLED if task.what == BYTES else {})
+
+
+def _end(code: int, stderr: str) -> str:
+    if code < 0:
+        return f"was ended by signal {-code}; 9 is what Linux sends where memory runs out"
+    return f"failed: {_last_line(stderr.splitlines())}"
+
+
+def _last_line(lines: Sequence[str]) -> str:
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
