@@ -14,7 +14,7 @@ Labels = tuple[str, ...]
 _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
 
-@frozen
+@frozen(eq=False)
 class Equation:
     """Labels of the operands and of the result, and how long each is.
 

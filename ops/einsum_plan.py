@@ -13,7 +13,7 @@ from attrs import frozen
 from ops.einsum_equation import Equation, Labels
 
 
-@frozen
+@frozen(eq=False)
 class Operand:
     """Tensor number `index` (operands first, then what steps make), its axes by label; a label may stand twice."""
 
@@ -26,7 +26,7 @@ class Operand:
         return tuple(dict.fromkeys(label for label in self.labels if label))
 
 
-@frozen
+@frozen(eq=False)
 class Sum:
     """result[labels] = sum of the source over its other labels; diagonals where labels stand twice."""
 
@@ -34,7 +34,7 @@ class Sum:
     result: Labels
 
 
-@frozen
+@frozen(eq=False)
 class Times:
     """result[labels] = left * right, element by element."""
 
@@ -43,7 +43,7 @@ class Times:
     result: Labels
 
 
-@frozen
+@frozen(eq=False)
 class MatMul:
     """result = left (batch, rows, depth) @ right (batch, depth, columns), labels in these groups."""
 

@@ -22,7 +22,7 @@ Index = tuple[int | slice, ...]
 Pair = tuple[Array, Array]
 
 
-@frozen
+@frozen(eq=False)
 class Product:
     """(..., rows, depth) @ (..., depth, columns), a vector being a single row or column."""
 

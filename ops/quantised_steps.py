@@ -32,7 +32,7 @@ def check_scale(scale: TensorSpec) -> None:
         raise DtypeError(f"a scale must be float32 or float16, not {scale.dtype}")
 
 
-@frozen
+@frozen(eq=False)
 class Grain:
     """Which elements share a scale: all (axis -1), those at one place along an axis, or blocks along it (block > 0)."""
 

@@ -132,7 +132,7 @@ _KINDS: Mapping[str, _Kind] = MappingProxyType(
 )
 
 
-@frozen
+@frozen(eq=False)
 class Activation:
     """One activation with its numbers. Its name counts in lower case."""
 

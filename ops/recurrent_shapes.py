@@ -55,7 +55,7 @@ ATTRIBUTES = (
 )
 
 
-@frozen
+@frozen(eq=False)
 class Family:
     """A kind of cell: gates in its weights, activations that stand for none given, operands, states that it carries."""
 
@@ -65,7 +65,7 @@ class Family:
     states: int
 
 
-@frozen
+@frozen(eq=False)
 class Case:
     """A recurrent operator in numbers."""
 

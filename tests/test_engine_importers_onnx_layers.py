@@ -118,5 +118,5 @@ def test_what_contradicts_the_weights_is_refused() -> None:
 def test_an_element_type_that_is_not_there_is_named() -> None:
     made = node("QuantizeLinear", ["x", "s"], output_dtype=TensorProto.FLOAT8E4M3FN)
     proto = model([made], [value("x", REALS.shape)], ["y"], {"s": SCALES["s"]}, opset=21)
-    with pytest.raises(UnsupportedError, match="'output_dtype' of node .* element type float8e4m3fn"):
+    with pytest.raises(UnsupportedError, match=r"'output_dtype' of node .* element type float8e4m3fn"):
         load_onnx(proto)
