@@ -7,7 +7,19 @@ import numpy as np
 from ops.attributes import Attribute, element_type, integer, optional
 from ops.errors import DtypeError, ShapeError
 from ops.limits import constant
-from ops.quantised_steps import CODES, PIECE, SCALES, SINGLE, Grain, check_scale, code_type, fitted, pieces, to_codes
+from ops.quantised_steps import (
+    CODES,
+    PIECE,
+    SCALES,
+    SINGLE,
+    Grain,
+    check_scale,
+    code_type,
+    ends,
+    fitted,
+    pieces,
+    to_codes,
+)
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import BOOL, Array, TensorSpec
 from ops.thunks import in_turn
@@ -46,11 +58,11 @@ def _quantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _quantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Quotients in float32 and in the type that is divided in, scale, zero point (like the scale where it lacks)."""
+    """Quotients, both bounds, quotients in the type that is divided in, scale, zero point (zeros if none is given)."""
     piece = TensorSpec((min(PIECE, signature.x.size),), SINGLE)
     scale, divided = signature.inputs[1], signature.attrs["precision"] or signature.inputs[1].dtype
     other = piece.with_dtype(divided) if divided != SINGLE else TensorSpec((0,), SINGLE)
-    return piece, other, scale.with_dtype(divided), signature.inputs[-1].with_dtype(SINGLE)
+    return piece, piece, piece, other, scale.with_dtype(divided), signature.inputs[-1].with_dtype(SINGLE)
 
 
 def _quantize_workspace(signature: Signature) -> int:
@@ -63,9 +75,10 @@ def _zero(call: Binding, room: Array) -> Thunk:
 
 
 def _quantize(call: Binding) -> Thunk:
-    single, other, scale, zero = carve(call.workspace, *_quantize_temporaries(call.signature))
+    single, *bounds, other, scale, zero = carve(call.workspace, *_quantize_temporaries(call.signature))
     grain, ndim = _grain(call.signature), call.x.ndim
     steps: list[Thunk] = [partial(np.copyto, scale, call.inputs[1], casting="same_kind"), _zero(call, zero)]
+    steps += (partial(b.fill, n) for b, n in zip(bounds, ends(call.y.dtype), strict=True))
     parts = zip(grain.cut(call.x, call.y), grain.spread(scale, ndim), grain.spread(zero, ndim), strict=True)
     for whole, *more in parts:
         for x, y, factor, shift in pieces(*whole, *more):
@@ -75,7 +88,7 @@ def _quantize(call: Binding) -> Thunk:
             steps.append(partial(np.divide, x if x.dtype == quotient.dtype else quotient, factor, quotient))
             if quotient.dtype != SINGLE:
                 steps.append(partial(np.copyto, real, quotient))
-            steps += to_codes(real, shift, y)
+            steps += to_codes(real, shift, y, tuple(bounds))
     return in_turn(*steps)
 
 
@@ -139,7 +152,8 @@ def _dynamic_infer(inputs: Specs, _: Attrs) -> Specs:
 
 def _dynamic_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     number = TensorSpec((), SINGLE)
-    return TensorSpec((min(PIECE, signature.x.size),), SINGLE), number, number, number, number.with_dtype(BOOL)
+    piece = TensorSpec((min(PIECE, signature.x.size),), SINGLE)
+    return piece, piece, piece, number, number, number, number.with_dtype(BOOL)
 
 
 def _dynamic_workspace(signature: Signature) -> int:
@@ -159,11 +173,11 @@ def _range(x: Array, low: Array, high: Array) -> Thunk:
 
 def _dynamic(call: Binding) -> Thunk:
     x, (y, scale, zero_point) = call.x, call.outputs
-    room, low, high, zero, flat_range = carve(call.workspace, *_dynamic_temporaries(call.signature))
-    quantise: list[Thunk] = []
+    room, least, most, low, high, zero, flat_range = carve(call.workspace, *_dynamic_temporaries(call.signature))
+    quantise: list[Thunk] = [partial(b.fill, n) for b, n in zip((least, most), ends(y.dtype), strict=True)]
     for source, target in pieces(*Grain(-1).cut(x, y)[0]):
         real = fitted(room, source.shape)
-        quantise += (partial(np.divide, source, scale, real), *to_codes(real, zero, target))
+        quantise += (partial(np.divide, source, scale, real), *to_codes(real, zero, target, (least, most)))
     return in_turn(
         _range(x, low, high) if x.size else in_turn(partial(low.fill, 0), partial(high.fill, 0)),
         partial(np.subtract, high, low, scale),

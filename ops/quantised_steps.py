@@ -94,9 +94,18 @@ def fitted(room: Array, shape: Shape) -> Array:
     return room[: math.prod(shape)].reshape(shape)
 
 
-def to_codes(real: Array, zero: Array, y: Array) -> Iterator[Thunk]:
-    """y = saturate(round(real) + zero), all in float32 in place; `zero` is 0-d or of the shape of `real`."""
-    least, most = (constant(float(f(y.dtype)), SINGLE) for f in (lowest, highest))
+def ends(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The least and the greatest code."""
+    return float(lowest(dtype)), float(highest(dtype))
+
+
+def to_codes(real: Array, zero: Array, y: Array, bounds: tuple[Array, ...] = ()) -> Iterator[Thunk]:
+    """y = saturate(round(real) + zero), all in float32 in place; `zero` is 0-d or of the shape of `real`.
+
+    `bounds` are flat arrays full of the least and of the greatest code: numpy compares arrays four times as fast with
+    arrays as with a number.
+    """
+    least, most = (fitted(b, real.shape) for b in bounds) if bounds else (constant(n, SINGLE) for n in ends(y.dtype))
     yield partial(np.rint, real, real)
     yield partial(np.add, real, zero, real)
     yield partial(np.fmax, real, least, real)
