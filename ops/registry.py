@@ -29,6 +29,7 @@ from ops.pool import OPS as POOL
 from ops.power import OPS as POWER
 from ops.quantised import OPS as QUANTISED
 from ops.quantised_conv import OPS as QUANTISED_CONV
+from ops.quantised_dynamic import OPS as QUANTISED_DYNAMIC
 from ops.quantised_matmul import OPS as QUANTISED_MATMUL
 from ops.recurrent import OPS as RECURRENT
 from ops.reduce import OPS as REDUCE
@@ -84,6 +85,7 @@ REGISTRY = index(
     POWER,
     QUANTISED,
     QUANTISED_CONV,
+    QUANTISED_DYNAMIC,
     QUANTISED_MATMUL,
     RECURRENT,
     REDUCE,

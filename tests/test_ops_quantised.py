@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.errors import OpError
-from ops.quantised import DEQUANTIZE_LINEAR, DYNAMIC_QUANTIZE_LINEAR, QUANTIZE_LINEAR
+from ops.quantised import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
+from ops.quantised_dynamic import DYNAMIC_QUANTIZE_LINEAR
 from ops.schema import OpSchema, evaluate
 from ops.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results
