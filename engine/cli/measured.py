@@ -130,7 +130,7 @@ def explain(predicted: Prediction, counted: Mapping[str, Any], noise: int) -> st
     if excess < 0:
         return "some pages were never touched: a workspace or a padding that the kernels did not use in full"
     if kept >= excess / 2:
-        return f"behind the run the C library held {format_bytes(kept)} of freed memory, which it had not used again"
+        return f"malloc kept freed blocks ({format_bytes(kept)} of them behind the run) that later tensors did not fit"
     return "not explained"
 
 

@@ -25,7 +25,7 @@ Run = Callable[[], Outputs]
 _MIB = 2**20
 _INTERVAL = 1e-3
 """Seconds between two samples, at least."""
-_QUIET = 3
+_QUIET = 2
 """Runs of next to nothing that tell the noise floor."""
 _ARRAYS = tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_domain)
 
