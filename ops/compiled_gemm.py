@@ -4,8 +4,6 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 
-PIXELS, CHANNELS = 14, 32
-"""Output pixels and output channels of one tile: its 28 vectors of sums leave four registers for their factors."""
 Compiled = Callable[..., None]
 
 

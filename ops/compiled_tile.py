@@ -7,8 +7,8 @@ import numba
 from numba.extending import intrinsic, register_jitable
 
 from ops import compiled_vectors as vectors
-from ops.compiled_gemm import PIXELS
 from ops.spec import Array
+from ops.tiles import PIXELS
 
 Compiled = Callable[..., None]
 Geometry = tuple[int, int, int, int, int, int, int, int]

@@ -10,7 +10,7 @@ from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 
-from ops.compiled_gemm import PIXELS
+from ops.tiles import PIXELS
 
 Value = Any
 LANES, WIDTH = 16, 2

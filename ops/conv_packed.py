@@ -10,10 +10,11 @@ from functools import partial
 import numpy as np
 
 from ops.boxes import pieces
-from ops.compiled_gemm import CHANNELS, PIXELS, convolve, has_avx512
+from ops.compiled_gemm import convolve, has_avx512
 from ops.conv_shapes import ConvCase, case_of, planar
 from ops.schema import Binding, Kernel, Signature, Thunk
 from ops.spec import Array, Shape, TensorSpec
+from ops.tiles import CHANNELS, PIXELS
 from ops.workspace import carve, dense_bytes
 
 _FLOAT = np.dtype("float32")
