@@ -48,6 +48,8 @@ class Portfolio:
         """The best plan, who made it, and what the search proved."""
         until = time.monotonic() + task.seconds
         best = _cheapest(problem, task, until)
+        if arena_bytes(problem, best.offset) <= task.goal:
+            return best
         for solver, nodes in self._searches(problem):
             if arena_bytes(problem, best.offset) <= task.goal:
                 break
