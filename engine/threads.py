@@ -52,9 +52,20 @@ class _Held:
     def set_all(self) -> None:
         most = min(self.limits.values(), default=0)
         for library, before in self.found.values():
-            library.set_num_threads(min(before, most) if self.limits else before)
+            _set_from_any_thread(library, min(before, most) if self.limits else before)
         if not self.limits:
             self.found.clear()
+
+
+def _set_from_any_thread(library: Any, threads: int) -> None:
+    """Newer threadpoolctl lets one thread control OpenBLAS, and silently ignores all others; here a lock keeps order."""
+    clear = getattr(library, "clear_controlling_thread", None)
+    if clear is None:
+        library.set_num_threads(threads)
+        return
+    clear(force=True)
+    library.set_num_threads(threads)
+    clear()
 
 
 _HELD = _Held()

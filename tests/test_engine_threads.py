@@ -1,6 +1,7 @@
 """BLAS has one number of threads for the whole process: limits that overlap, and what is left behind."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -33,6 +34,28 @@ def test_the_least_limit_counts_and_the_last_restores() -> None:
         assert _now() == before
         one.release()
         assert _now() == before
+
+
+def test_limits_are_set_and_restored_from_any_thread() -> None:
+    with limit_threads(4), ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
+        before, limits = _now(), (BlasLimit(3), BlasLimit(1))
+        first.submit(limits[0].hold).result()
+        assert _now() == [min(n, 3) for n in before]
+        second.submit(limits[1].hold).result()
+        assert _now() == [1] * len(before)
+        first.submit(limits[0].release).result()
+        second.submit(limits[1].release).result()
+        assert _now() == before
+
+
+def test_a_limit_leaves_control_of_blas_to_others() -> None:
+    before, limit = _now(), BlasLimit(1)
+    with ThreadPoolExecutor(1) as other:
+        other.submit(limit.hold).result()
+        other.submit(limit.release).result()
+        with limit_threads(1):
+            assert _now() == [1] * len(before)
+    assert _now() == before
 
 
 def test_a_limit_never_raises_the_number() -> None:

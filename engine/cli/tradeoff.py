@@ -89,7 +89,7 @@ def compare_policies(
     """
     given = options or PlanOptions()
     sequence = compile_graph(graph, budget=budget, **given)
-    with limit_threads(max(1, cpus() // threads)):  # as many as there are when calls run at once: the same bits
+    with limit_threads(min(threads, max(1, cpus() // threads))):  # what BLAS has when calls run at once: the same bits
         outputs = sequence.run(feeds)
     with limit_threads(threads):
         made = [_measured(sequence, sequence, feeds, outputs, runs)]
