@@ -58,7 +58,7 @@ class _Held:
 
 
 def _set_from_any_thread(library: Any, threads: int) -> None:
-    """Newer threadpoolctl lets one thread control OpenBLAS, and silently ignores all others; here a lock keeps order."""
+    """Newer threadpoolctl lets one thread control OpenBLAS and silently ignores all others; here a lock does that."""
     clear = getattr(library, "clear_controlling_thread", None)
     if clear is None:
         library.set_num_threads(threads)
