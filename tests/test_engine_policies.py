@@ -174,3 +174,12 @@ def test_wrong_names_of_policies_are_refused() -> None:
     for wrong in (b"exact", None, 5, ["exact"]):
         with pytest.raises(OptionError, match=r"parallel .* is no name"):
             engine.make_plan(_wide(1), parallel=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_where_there_is_nothing_to_place_there_is_nothing_to_do(policy: str) -> None:
+    graph = Graph("constant")
+    graph.output(graph.constant(np.arange(3, dtype=np.float32)), "y")
+    exe = engine.compile(graph, parallel=policy, threads=2)
+    assert exe.arena_bytes == 0
+    assert np.array_equal(exe.run({})["y"], [0, 1, 2])

@@ -27,11 +27,11 @@ def policy(name: str, dependences: Dependences) -> Policy:
 def check_policy(name: str) -> tuple[str, int]:
     """(kind, number of colours) of a name, 0 colours where they do not matter. Raises UnknownPolicyError."""
     kind, colon, number = name.partition(":")
-    if kind == COLOUR and number.isdecimal() and len(number) <= _DIGITS and int(number) > 0:
+    if kind == COLOUR and number.isascii() and number.isdecimal() and len(number) <= _DIGITS and int(number) > 0:
         return kind, int(number)
     if kind in (EXACT, LEVELS, EDGES) and not colon:
         return kind, 0
     known = ", ".join(POLICIES)
     raise UnknownPolicyError(
-        f"{name!r} is no policy for operators that run at once; there are {known} (or more, or less)"
+        f"{name!r} is no policy for operators that run at once; there are {known} (or another number)"
     )

@@ -67,7 +67,7 @@ class Portfolio:
                 found = ((HILL_CLIMB, _FEW_ORDERS, meet),)
         else:
             nodes = self.nodes * _QUICK_CONFLICTS // max(meet, _QUICK_CONFLICTS)
-            orders = _MORE_ORDERS * _DENSE // max(meet // len(problem), _DENSE)
+            orders = _MORE_ORDERS * _DENSE // max(meet // max(len(problem), 1), _DENSE)
             found = ((HILL_CLIMB, orders, MOST_MEETINGS), (EXACT, nodes, _MOST_CONFLICTS))
         return [(solver, nodes) for solver, nodes, most in found if meet <= most and _fits(problem, solver)]
 
