@@ -377,3 +377,18 @@ def test_a_long_chain_meets_no_recursion_limit() -> None:
     exe = engine.compile(graph)
     assert exe.arena_bytes <= 128
     np.testing.assert_array_equal(exe.run({"x": np.arange(4, dtype=np.float32)})["y"], np.arange(4))
+
+
+@pytest.mark.parametrize(
+    ("error", "told"), [(ValueError("one\n  two"), "one two"), (AssertionError(), "AssertionError")]
+)
+def test_a_failing_kernel_is_told_in_one_line(error: Exception, told: str) -> None:
+    def fail() -> None:
+        raise error
+
+    schema = OpSchema("failing", lambda specs, _: specs, (Kernel("fails", lambda _: fail),))
+    graph = Graph("failing")
+    graph.output(graph.add(schema, [graph.input("x", (2,))])[0], "y")
+    with pytest.raises(KernelError) as caught:
+        engine.compile(graph).run({"x": np.zeros(2, np.float32)})
+    assert str(caught.value) == f"operator 'failing_0' failed on (float32[2]): {told}"

@@ -252,7 +252,7 @@ def test_one_thread_runs_the_nodes_in_their_order_on_the_callers_thread() -> Non
     executor.run_timed(random_feeds(graph), {}, True, watch)
     ticks = [t for t in executor.plan.schedule.tick.tolist() if t != BARRIER]
     assert [t.tick for t in watch.timings()] == ticks != sorted(ticks)
-    assert {t.thread for t in watch.timings()} == {0} and _helpers() == others
+    assert {t.thread for t in watch.timings()} == {0} and _helpers() <= others
 
 
 def test_an_empty_graph_runs() -> None:

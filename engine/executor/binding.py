@@ -80,4 +80,5 @@ def run_call(call: Call, thunk: Thunk) -> None:
 def kernel_error(call: Call, error: Exception) -> KernelError:
     """The same failure with the operator's name in front."""
     specs = ", ".join(map(str, call.signature.inputs))
-    return KernelError(f"operator {call.name!r} failed on ({specs}): {error}")
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return KernelError(f"operator {call.name!r} failed on ({specs}): {reason}")
