@@ -114,8 +114,8 @@ def compile_graph(
         raise OptionError(f"debug={debug!r} watches a static run; mode {mode!r} has no arena to watch")
     if debug:
         options["padding"] = max(options.get("padding", 0), GUARD)
+    _check_threads(options.get("parallel", ""), mode, threads)
     plan = make_plan(graph, budget=budget, **options)
-    _check_threads(plan, mode, threads)
     return Executable(graph, plan, _executor(plan, mode, debug, threads))
 
 
@@ -133,13 +133,13 @@ def make_plan(graph: Graph, *, budget: int | str = "", **options: Unpack[PlanOpt
     return plan
 
 
-def _check_threads(plan: ExecutionPlan, mode: str, threads: int) -> None:
+def _check_threads(policy: str, mode: str, threads: int) -> None:
     if not isinstance(threads, int) or isinstance(threads, bool) or not 0 <= threads <= MOST_THREADS:
         raise OptionError(f"threads {threads!r} is no integer from 0 (all processors) to {MOST_THREADS}")
-    if threads != ALL_CPUS and not plan.schedule.policy:
+    if threads != ALL_CPUS and not policy:
         raise OptionError(f"threads={threads} needs a plan whose operators may run at once; give parallel='exact' too")
-    if plan.schedule.policy and mode == "dynamic":
-        raise OptionError(f"parallel={plan.schedule.policy!r} plans an arena; mode 'dynamic' has none and runs in turn")
+    if policy and mode == "dynamic":
+        raise OptionError(f"parallel={policy!r} plans an arena; mode 'dynamic' has none and runs in turn")
 
 
 def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int) -> Executor:

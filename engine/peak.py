@@ -4,14 +4,14 @@ import numpy as np
 from attrs import evolve, frozen
 
 from allocator import bounds
-from allocator.concurrency import Dependences, happens_before
+from allocator.concurrency import happens_before
 from allocator.errors import TooManyError
 from allocator.policies.exact import conflicts
 from allocator.problem import Column, Problem
 from allocator.users import Users, users
 from engine.calls import Value
 from engine.placed import PlacedPlan
-from engine.schedule import Schedule
+from engine.schedule import BARRIER, Schedule, nodes_between_ends
 from engine.steps import to_program
 
 _MOST_NODES = 5_000
@@ -65,25 +65,23 @@ def _alive(problem: Problem, tick: int) -> Column:
 
 def _at_once(plan: PlacedPlan) -> Column:
     """By what waits for what in the plan's schedule, whatever policy made it."""
-    waits, node_of = _waits(plan.schedule, len(plan.lowered.stages) + 2)
+    node_of = _node_of(plan.schedule, len(plan.lowered.stages) + 2)
     found = users(to_program(plan.lowered, plan.ids))
     try:
-        meet = conflicts(plan.problem, Users(found.start, node_of[found.tick]), happens_before(waits))
+        meet = conflicts(
+            plan.problem, Users(found.start, node_of[found.tick]), happens_before(nodes_between_ends(plan.schedule))
+        )
     except TooManyError:
         return _alive(plan.problem, bounds.peak_tick(plan.problem))
     return bounds.heaviest(evolve(plan.problem, conflicts=meet))
 
 
-def _waits(schedule: Schedule, ticks: int) -> tuple[Dependences, Column]:
-    """The schedule with the feed as node 0 and the fetch as the last; the node of each tick (0 for aliases)."""
-    count = len(schedule) + 2
-    nodes, ends = np.arange(1, count - 1), np.zeros(count - 2, np.int64)
-    before = np.concatenate((schedule.before + 1, ends, nodes, [0]))
-    after = np.concatenate((schedule.after + 1, nodes, ends + count - 1, [count - 1]))
-    node_of = np.zeros(ticks, np.int64)
-    node_of[schedule.tick[schedule.tick >= 0]] = nodes[schedule.tick >= 0]
-    node_of[-1] = count - 1
-    return Dependences(count, before, after), node_of
+def _node_of(schedule: Schedule, ticks: int) -> Column:
+    """Of each tick, with the feed as node 0 and the fetch as the last; aliases have none, and 0 stands there."""
+    nodes = np.zeros(ticks, np.int64)
+    nodes[schedule.tick[schedule.tick != BARRIER]] = np.flatnonzero(schedule.tick != BARRIER) + 1
+    nodes[-1] = len(schedule) + 1
+    return nodes
 
 
 def _peak_tensor(plan: PlacedPlan, value: Value, chunk: int, writer: int, total: int) -> PeakTensor:

@@ -63,11 +63,21 @@ def data_edges(lowered: Lowered) -> Column:
 
 def dependences(lowered: Lowered) -> Dependences:
     """The same in ticks, with the feed before and the fetch behind all calls. Aliases wait for nothing."""
-    last, ticks = len(lowered.stages) + 1, _ticks(lowered)
-    feed = np.stack((np.zeros_like(ticks), ticks), axis=1)
-    fetch = np.stack((ticks, np.full_like(ticks, last)), axis=1)
-    edges = np.concatenate((data_edges(lowered), feed, fetch, [[0, last]]))
-    return Dependences(last + 1, edges[:, 0], edges[:, 1])
+    return _between_ends(data_edges(lowered), _ticks(lowered), len(lowered.stages) + 1)
+
+
+def nodes_between_ends(schedule: Schedule) -> Dependences:
+    """A schedule with the feed in front of all its nodes, which are then numbered from 1 on, and the fetch behind."""
+    edges = np.stack((schedule.before + 1, schedule.after + 1), axis=1)
+    return _between_ends(edges, np.arange(1, len(schedule) + 1), len(schedule) + 1)
+
+
+def _between_ends(edges: Column, inner: Column, last: int) -> Dependences:
+    """These steps, step 0 in front of them and step `last` behind."""
+    feed = np.stack((np.zeros_like(inner), inner), axis=1)
+    fetch = np.stack((inner, np.full_like(inner, last)), axis=1)
+    rows = np.concatenate((edges, feed, fetch, [[0, last]]))
+    return Dependences(last + 1, rows[:, 0], rows[:, 1])
 
 
 def in_levels(lowered: Lowered) -> Lowered:

@@ -32,22 +32,26 @@ NODES = 1_000_000
 """For the exact search in the table of all strategies: the same plan on every machine."""
 
 
-def bench(*arguments: str) -> Sequence[Row]:
-    """The rows that bench_solvers finds, or one with a note where it takes too long."""
+def measured(*arguments: str, seconds: float | None = None, **environment: str) -> Mapping[str, list[Row]]:
+    """What a module of tools/ writes as JSON, in a process of its own."""
     with TemporaryDirectory() as folder:
         output = Path(folder) / "rows.json"
-        command = [sys.executable, "-m", "tools.bench_solvers", *arguments, "-o", str(output)]
-        print(" ".join(command[3:-2]), flush=True)
-        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-        try:
-            subprocess.run(command, check=True, capture_output=True, timeout=MOST_SECONDS, env=environment)
-        except subprocess.TimeoutExpired:
-            return [{"note": f"none in {MOST_SECONDS - 30} s"}]
-        except subprocess.CalledProcessError as error:
-            return [{"note": "failed: " + error.stderr.decode().strip().rpartition("\n")[2]}]
-        told = json.loads(output.read_text())
-    rows: list[Row] = told.get("rows") or told["startup"]
-    return rows
+        print(" ".join(arguments), flush=True)
+        command = [sys.executable, "-m", *arguments, "-o", str(output)]
+        subprocess.run(command, check=True, capture_output=True, timeout=seconds, env=os.environ | environment)
+        told: dict[str, list[Row]] = json.loads(output.read_text())
+        return told
+
+
+def bench(*arguments: str) -> Sequence[Row]:
+    """The rows that bench_solvers finds, or one with a note where it takes too long."""
+    try:
+        told = measured("tools.bench_solvers", *arguments, seconds=MOST_SECONDS, OPENBLAS_NUM_THREADS="1")
+    except subprocess.TimeoutExpired:
+        return [{"note": f"none in {MOST_SECONDS - 30} s"}]
+    except subprocess.CalledProcessError as error:
+        return [{"note": "failed: " + error.stderr.decode().strip().rpartition("\n")[2]}]
+    return told.get("rows") or told["startup"]
 
 
 def instances(folder: Path) -> Mapping[str, tuple[str, ...]]:
@@ -116,14 +120,8 @@ def measure_startup(folder: Path) -> Sequence[Row]:
 
 
 def measure_parallel(section: str) -> Sequence[Row]:
-    """One section of bench_parallel, in a process of its own."""
-    with TemporaryDirectory() as folder:
-        output = Path(folder) / "rows.json"
-        command = [sys.executable, "-m", "tools.bench_parallel", "--only", section, "-o", str(output)]
-        print(" ".join(command[2:-2]), flush=True)
-        subprocess.run(command, check=True, capture_output=True)
-        rows: list[Row] = json.loads(output.read_text())[section]
-        return rows
+    """One section of bench_parallel."""
+    return measured("tools.bench_parallel", "--only", section)[section]
 
 
 MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {

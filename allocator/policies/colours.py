@@ -48,8 +48,8 @@ class Colours:
     def place(self, problem: Problem, users: Users, solve: Solve) -> Plan:
         """Pools on top of each other: of as many colours as promise the smallest sum."""
         root = chains(problem).root
-        views = [lifetimes_by(clock, problem, users) for clock in self.clocks]
         lives = [spans(clock, users) for clock in self.clocks]
+        views = [lifetimes_by(life, problem, users) for life in lives]
         ticks = np.array([_ticks(*life, path, root) for life, path in zip(lives, self.paths, strict=True)])
         choices = [_pools(views, ticks, count) for count in _counts(len(views))]
         touched = evolve(problem, end=users.last + 1)  # looking on is no use here: without it, lives may be shorter

@@ -4,7 +4,7 @@ from attrs import field, frozen
 
 from allocator.concurrency import Clock, Dependences, levels
 from allocator.policies.base import Solve, Waits
-from allocator.policies.clocks import lifetimes_by
+from allocator.policies.clocks import lifetimes_by, spans
 from allocator.problem import Column, Plan, Problem, column
 from allocator.users import Users
 
@@ -27,7 +27,7 @@ class Levels:
 
     def place(self, problem: Problem, users: Users, solve: Solve) -> Plan:
         """The plan of lifetimes in levels."""
-        return solve(lifetimes_by(Clock(self.level, self.level + 1), problem, users))
+        return solve(lifetimes_by(spans(Clock(self.level, self.level + 1), users), problem, users))
 
     def waits(self, problem: Problem, users: Users, plan: Plan) -> Waits:  # noqa: ARG002 (of the protocol)
         """Barriers."""
