@@ -66,11 +66,9 @@ def _alive(problem: Problem, tick: int) -> Column:
 def _at_once(plan: PlacedPlan) -> Column:
     """By what waits for what in the plan's schedule, whatever policy made it."""
     node_of = _node_of(plan.schedule, len(plan.lowered.stages) + 2)
-    found = users(to_program(plan.lowered, plan.ids))
+    found, waits = users(to_program(plan.lowered, plan.ids)), nodes_between_ends(plan.schedule)
     try:
-        meet = conflicts(
-            plan.problem, Users(found.start, node_of[found.tick]), happens_before(nodes_between_ends(plan.schedule))
-        )
+        meet = conflicts(plan.problem, Users(found.start, node_of[found.tick]), happens_before(waits))
     except TooManyError:
         return _alive(plan.problem, bounds.peak_tick(plan.problem))
     return bounds.heaviest(evolve(plan.problem, conflicts=meet))

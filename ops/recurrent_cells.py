@@ -14,9 +14,6 @@ from ops.recurrent_activations import Activation, Scratch, clipped
 from ops.schema import Attrs, Thunk
 from ops.spec import Array
 
-Columns = tuple[int, int]
-"""First and last gate, half-open."""
-
 
 @frozen(eq=False)
 class Cell:
