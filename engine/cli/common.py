@@ -15,6 +15,7 @@ from engine.errors import OptionError
 from engine.executable import PlanOptions
 from engine.threads import AS_THEY_ARE
 from engine.units import parse_bytes, parse_seconds
+from engine.zoo import NETWORKS
 
 STRATEGY_CHOICES = (BEST, *STRATEGIES)
 
@@ -23,15 +24,16 @@ _DIGITS = 9
 
 
 def add_model(parser: ArgumentParser) -> None:
-    """FILE and what an importer must know of it."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="an ONNX model")
+    """MODEL and what an importer must know of it."""
+    names = ", ".join(f"zoo:{name}" for name in NETWORKS)
+    parser.add_argument("file", metavar="MODEL", type=Path, help=f"an ONNX file, or a network of the zoo: {names}")
     parser.add_argument(
         "--shape",
         metavar="NAME=D,D,...",
         type=named_shape,
         action="append",
         default=[],
-        help="shape of an input that has symbolic dimensions, such as x=1,3,224,224; repeatable",
+        help="shape of an input that has symbolic dimensions, or of the zoo's x, such as x=1,3,224,224; repeatable",
     )
     parser.add_argument(
         "--constant",

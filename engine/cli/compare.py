@@ -18,6 +18,7 @@ from engine.cli.measured import measure_plan
 from engine.cli.models import Subject, load_subject
 from engine.cli.oracle import largest_difference, onnxruntime_runner
 from engine.cli.tradeoff import compare_policies
+from engine.cli.zoo import is_zoo
 from engine.errors import OptionError
 from engine.executable import make_plan
 from engine.threads import cpus, limit_threads
@@ -79,6 +80,8 @@ def run(arguments: Namespace) -> int:
 
 
 def _check_options(arguments: Namespace) -> None:
+    if arguments.oracle and is_zoo(arguments.file):
+        raise OptionError(f"--oracle {arguments.oracle} reads ONNX files; {arguments.file} is none")
     if arguments.at_once and arguments.oracle:
         raise OptionError("--oracle compares a run in sequence; leave out --parallel")
     if arguments.measure and (arguments.at_once or arguments.oracle):

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from engine.cli.feeds import random_feeds
 from engine.cli.files import read_array
+from engine.cli.zoo import is_zoo, zoo_graph
 from engine.errors import ModelError
 from engine.graph import Graph
 from engine.importers.onnx import load_onnx
@@ -20,7 +21,10 @@ from ops.spec import Array
 
 @frozen(eq=False)
 class Subject:
-    """What is run: `model` is the path or the onnx.ModelProto that the graph was imported from, for other engines."""
+    """What is run: `model` is the path or the onnx.ModelProto that the graph was imported from, for other engines.
+
+    Of a network of the zoo, which no other engine can read, it is the name.
+    """
 
     graph: Graph
     model: Any
@@ -29,17 +33,22 @@ class Subject:
 
 
 def load_graph(arguments: Namespace) -> Graph:
-    """The graph of FILE, to be planned."""
+    """The graph of MODEL, to be planned."""
     shapes, constants = dict(arguments.shape), _arrays(arguments.constant)
+    if is_zoo(arguments.file):
+        return zoo_graph(arguments.file, shapes, constants, arguments.seed)
     return load_onnx(arguments.file, shapes=shapes, constants=constants)
 
 
 def load_subject(arguments: Namespace) -> Subject:
-    """The graph of FILE with its weights, and an array for each input. Given arrays also tell shapes."""
+    """The graph of MODEL with its weights, and an array for each input. Given arrays also tell shapes."""
     given, constants = _arrays(arguments.input), _arrays(arguments.constant)
     shapes = {name: array.shape for name, array in given.items()} | dict(arguments.shape)
-    model = weighted(arguments.file, arguments.weights, arguments.seed, shapes, constants)
-    graph = load_onnx(model, shapes=shapes, constants=constants)
+    if is_zoo(arguments.file):
+        model, graph = arguments.file, zoo_graph(arguments.file, shapes, constants, arguments.seed)
+    else:
+        model = weighted(arguments.file, arguments.weights, arguments.seed, shapes, constants)
+        graph = load_onnx(model, shapes=shapes, constants=constants)
     return Subject(graph, model, random_feeds(graph, arguments.seed, given), constants)
 
 

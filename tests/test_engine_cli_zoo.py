@@ -1,0 +1,72 @@
+"""`zoo:NAME` where a command takes a model."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+from engine.cli.main import ERROR, USAGE, main
+from engine.zoo import NETWORKS, mobilenet_v2
+from tests.cli_checks import Capture, data, error
+
+SMALL = ("zoo:mobilenet_v2", "--shape", "x=2,3,32,32")
+
+
+def test_a_network_of_the_zoo_is_planned_at_the_shape_that_is_asked_for(capsys: Capture) -> None:
+    wanted = engine.make_plan(mobilenet_v2(2, 32)).report().to_json()
+    assert data(["plan", *SMALL], capsys) == json.loads(json.dumps(wanted))
+
+
+@pytest.mark.parametrize("name", ["resnet50", "mobilenet_v2"])
+def test_without_a_shape_one_image_of_224_is_meant(name: str, capsys: Capture) -> None:
+    told = data(["plan", f"zoo:{name}"], capsys)
+    assert told["arena_bytes"] == engine.make_plan(NETWORKS[name]()).arena_bytes
+
+
+@pytest.mark.parametrize("command", ["run", "heaps", "trace"])
+def test_every_command_that_takes_a_model_takes_one_of_the_zoo(command: str, capsys: Capture) -> None:
+    assert main([command, *SMALL]) == 0
+    shown = capsys.readouterr()
+    assert shown.out and not shown.err
+
+
+def test_all_modes_of_a_network_of_the_zoo_agree(capsys: Capture) -> None:
+    assert data(["compare", *SMALL, "--runs", "1"], capsys)["outputs_equal"] is True
+
+
+def test_an_array_tells_the_shape_and_the_seed_decides_the_weights(tmp_path: Path, capsys: Capture) -> None:
+    path = f"{tmp_path}/x.npy"
+    x = np.random.default_rng(0).standard_normal((3, 3, 32, 32), dtype=np.float32)
+    np.save(path, x)
+    told = data(["run", SMALL[0], "--input", f"x={path}", "--seed", "4"], capsys)
+    y = engine.compile(mobilenet_v2(3, 32, seed=4))(x=x)["y"]
+    assert told["outputs"][0]["shape"] == [3, 1000]
+    assert told["outputs"][0]["max"] == float(y.max())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["zoo:lenet"], "zoo:vgg16, zoo:resnet50, zoo:mobilenet_v2"),
+        (["zoo:"], "there is no network 'zoo:'"),
+        (["zoo:vgg16", "--shape", "z=1"], "no input 'z'"),
+        (["zoo:vgg16", "--constant", "x=x.npy"], "x.npy"),
+        (["zoo:vgg16", "--shape", "x=1,3,32"], "[1, 3, 32]"),
+        (["zoo:vgg16", "--shape", "x=1,3,32,64"], "square images"),
+        (["zoo:vgg16", "--shape", "x=1,1,32,32"], "square images"),
+        (["zoo:mobilenet_v2", "--shape", "x=-1,3,32,32"], "-1"),
+    ],
+)
+def test_what_there_is_not_is_one_clear_error(words: list[str], message: str, capsys: Capture) -> None:
+    assert message in error(["plan", *words], ERROR, capsys)
+
+
+def test_a_constant_is_refused(tmp_path: Path, capsys: Capture) -> None:
+    np.save(f"{tmp_path}/x.npy", np.zeros(3))
+    assert "--constant" in error(["plan", "zoo:vgg16", "--constant", f"x={tmp_path}/x.npy"], ERROR, capsys)
+
+
+def test_another_engine_cannot_read_a_network_of_the_zoo(capsys: Capture) -> None:
+    assert "reads ONNX files" in error(["compare", *SMALL, "--oracle", "onnxruntime"], USAGE, capsys)
