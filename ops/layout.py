@@ -39,6 +39,11 @@ class Layout:
         """The layout of an array, counted from its own first element."""
         return cls(0, array.shape, array.strides, array.itemsize)
 
+    def is_all_of(self, spec: TensorSpec) -> bool:
+        """Whether this is `Layout.dense(spec, offset)` for its own offset."""
+        itemsize = spec.dtype.itemsize
+        return (self.shape, self.strides, self.itemsize) == (spec.shape, dense_strides(spec.shape, itemsize), itemsize)
+
     @property
     def is_dense(self) -> bool:
         """C order without holes (dimensions of length 0 or 1 may have any stride)."""

@@ -1,9 +1,9 @@
 """What each byte of a storage holds, as runs of bytes."""
 
+from bisect import bisect_left, bisect_right
 from typing import Generic, TypeVar
 
 from attrs import define, field
-from sortedcontainers import SortedDict
 
 T = TypeVar("T")
 _FIRST = -(2**62)
@@ -12,43 +12,45 @@ _FIRST = -(2**62)
 
 @define(eq=False)
 class ByteMap(Generic[T]):
-    """What each byte holds: start of a run -> what it holds, up to the next start. At first all hold `nothing`."""
+    """What each byte holds: run k begins with byte starts[k], holds[k] is in it. At first all hold `nothing`.
+
+    Two lists: to move what lies behind costs less than any tree, up to some ten thousands of runs.
+    """
 
     nothing: T
-    runs: "SortedDict[int, T]" = field(init=False)
+    starts: list[int] = field(init=False)
+    holds: list[T] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.runs = SortedDict({_FIRST: self.nothing})
+        self.starts, self.holds = [_FIRST], [self.nothing]
 
     def write(self, low: int, high: int, value: T) -> None:
         """Bytes [low, high) hold `value` from now on."""
         if low >= high:
             return
-        runs = self.runs
-        if high not in runs:
-            runs[high] = runs.peekitem(runs.bisect_left(high) - 1)[1]
-        for start in list(runs.irange(low, high, (False, False))):
-            del runs[start]
-        runs[low] = value
+        first, stop = bisect_left(self.starts, low), bisect_right(self.starts, high)
+        behind = self.holds[stop - 1]
+        self.starts[first:stop] = (low, high)
+        self.holds[first:stop] = (value, behind)
 
     def at(self, byte: int) -> T:
         """What a byte holds."""
-        held: T = self.runs.peekitem(self.runs.bisect_right(byte) - 1)[1]
-        return held
+        return self.holds[bisect_right(self.starts, byte) - 1]
 
     def pieces(self, low: int, high: int) -> list[tuple[int, int, T]]:
         """The runs that share a byte with [low, high), cut to it, in order: first byte, end, what they hold."""
         if low >= high:
             return []
-        runs = self.runs
-        first, stop = runs.bisect_right(low) - 1, runs.bisect_left(high)
-        found = list(runs.islice(first, stop))
-        starts = [low, *found[1:]]
-        return [(s, e, runs[f]) for s, e, f in zip(starts, [*starts[1:], high], found, strict=True)]
+        first, stop = bisect_right(self.starts, low) - 1, bisect_left(self.starts, high)
+        inner = self.starts[first + 1 : stop]
+        return list(zip([low, *inner], [*inner, high], self.holds[first:stop], strict=True))
 
     def stranger(self, low: int, high: int, value: T) -> tuple[int, T] | tuple[()]:
         """The first byte of [low, high) that does not hold `value`, and what it holds; () if all do."""
-        for start, _, held in self.pieces(low, high):
-            if held != value:
-                return start, held
+        if low >= high:
+            return ()
+        first, stop = bisect_right(self.starts, low) - 1, bisect_left(self.starts, high)
+        for run in range(first, stop):
+            if self.holds[run] != value:
+                return max(low, self.starts[run]), self.holds[run]
         return ()

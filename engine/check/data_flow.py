@@ -8,14 +8,13 @@ and owners are found anew. Idea: the checker of regalloc2 (Fallin 2021), with by
 
 from attrs import define, evolve, field
 
-from engine.calls import Alias, Call, Storage
-from engine.check.byte_map import ByteMap
-from engine.check.plans import PlanLike, StorageKey, storage_of
+from engine.calls import Alias, Call
+from engine.check.plans import PlanLike
+from engine.check.spans import Span, spans
 from engine.errors import DataFlowError
 from engine.graph import Operator
 from engine.views import view_array
-from ops.layout import Layout
-from ops.schema import Overwrite
+from ops.schema import Overwrite, Signature
 
 NOTHING = -1
 """What a byte holds that no value was written to."""
@@ -23,13 +22,13 @@ NOTHING = -1
 
 def check_data_flow(plan: PlanLike) -> None:
     """Raises DataFlowError with the first call that would go wrong. Takes O(n log n) in the number of accesses."""
-    _Judge(plan).run()
+    _Judge(plan, spans(plan, NOTHING)).run()
 
 
 @define(eq=False)
 class _Judge:
     plan: PlanLike
-    storages: dict[StorageKey, ByteMap[int]] = field(factory=dict)
+    spans: tuple[Span[int], ...]
     owners: dict[int, int] = field(factory=dict)
     sources: dict[int, str] = field(factory=dict)
 
@@ -67,35 +66,30 @@ class _Judge:
 
     def _define(self, where: str, value: int, source: str) -> None:
         """A value is written to bytes of its own, dense and inside its storage."""
-        place = self.plan.places[value]
-        if place.layout != Layout.dense(self.plan.lowered.values[value].spec, place.layout.offset):
+        layout = self.plan.places[value].layout
+        if not layout.is_all_of(self.plan.lowered.values[value].spec):
             raise DataFlowError(f"{where}: {self._name(value)} is written but not dense")
-        self._inside(where, value)
+        span = self._inside(where, value)
         self.owners[value] = value
         self.sources[value] = source
-        self._bytes(value).write(*place.layout.extent, value)
+        span.held.write(span.low, span.high, value)
 
-    def _inside(self, where: str, value: int) -> None:
-        place = self.plan.places[value]
-        low, high = place.layout.extent
-        size = self.plan.arena_bytes
-        if place.storage is not Storage.ARENA:
-            size = self.plan.lowered.values[place.owner].spec.nbytes
-        if low < 0 or high > size:
-            raise DataFlowError(f"{where}: {self._name(value)} lies at [{low}, {high}), outside of {size} bytes")
-
-    def _bytes(self, value: int) -> ByteMap[int]:
-        key = storage_of(self.plan.places[value])
-        if key not in self.storages:
-            self.storages[key] = ByteMap(NOTHING)
-        return self.storages[key]
+    def _inside(self, where: str, value: int) -> Span[int]:
+        """Where a value lies, which must be inside its storage."""
+        span = self.spans[value]
+        if span.low < 0 or span.high > span.size:
+            raise DataFlowError(
+                f"{where}: {self._name(value)} lies at [{span.low}, {span.high}), outside of {span.size} bytes"
+            )
+        return span
 
     def _alias(self, stage: Alias) -> None:
         (operator,), (source,) = stage.operators, stage.inputs
         self._means(stage.name, source, operator.inputs[0].name)
         wanted = operator.schema.views(self.plan.places[source].layout, operator.signature)
+        looked_at = self.spans[source].held
         for var, value, layout in zip(operator.outputs, stage.outputs, wanted, strict=True):
-            if self.plan.places[value].layout != layout or self._bytes(value) is not self._bytes(source):
+            if self.plan.places[value].layout != layout or self.spans[value].held is not looked_at:
                 raise DataFlowError(f"{stage.name}: {self._name(value)} is no view of {self._name(source)}")
             self.owners[value] = self.owners[source]
             self.sources[value] = var.name
@@ -103,10 +97,11 @@ class _Judge:
     def _copies_are_true(self) -> None:
         """Constants that were copied while planning hold what their sources show."""
         lowered = self.plan.lowered
+        tensors, given = lowered.graph.vars, lowered.graph.constants
         shown = {self.sources[v]: v for s in lowered.stages if isinstance(s, Alias) for v in s.outputs}
         for value, copy in lowered.constants.items():
             source = self.sources[value]
-            if lowered.graph.vars[source] not in lowered.graph.constants:
+            if tensors[source] not in given:
                 place, dtype = self.plan.places[shown[source]], lowered.values[value].spec.dtype
                 if view_array(lowered.constants[place.owner], place.layout, dtype).tobytes() != copy.tobytes():
                     raise DataFlowError(f"constants: {self._name(value)} does not hold what {source!r} shows")
@@ -126,9 +121,7 @@ class _Judge:
     def _computes(self, stage: Call) -> None:
         """The call runs a kernel of its operator, with the operator's attributes and the workspace that it declares."""
         for operator in stage.operators:
-            declared = evolve(operator.signature, constants=stage.signature.constants)
-            known = stage.signature.constants <= operator.signature.constants
-            if stage.signature != declared or not known or stage.kernel not in operator.schema.kernels:
+            if not _declares(operator, stage.signature) or stage.kernel not in operator.schema.kernels:
                 raise DataFlowError(f"{stage.name}: does not compute what {operator} does")
         wanted = stage.kernel.workspace(stage.signature)
         found = sum(self.plan.lowered.values[v].spec.nbytes for v in stage.workspace)
@@ -137,38 +130,32 @@ class _Judge:
 
     def _write(self, stage: Call) -> None:
         written = stage.outputs + stage.workspace
-        allowed = tuple(o for op in stage.operators for o in op.schema.overwrites(op.signature))
-        for i, value in enumerate(written):
-            for other in written[:i]:
-                if self._meet(value, other):
-                    raise DataFlowError(f"{stage.name}: {self._name(value)} lies on {self._name(other)}")
-            for position, read in enumerate(stage.inputs):
-                if self._meet(value, read) and not self._permitted(stage, i, position, allowed):
-                    raise DataFlowError(
-                        f"{stage.name}: {self._name(value)} is written over its input {self._name(read)}"
-                    )
+        writes, reads = [self.spans[v] for v in written], [self.spans[v] for v in stage.inputs]
+        for i, span in enumerate(writes):
+            for j, other in enumerate(writes[:i]):
+                if span.meets(other):
+                    raise DataFlowError(f"{stage.name}: {self._name(written[i])} lies on {self._name(written[j])}")
+            for position, read in enumerate(reads):
+                if span.meets(read) and not self._permitted(stage, i, position):
+                    one, other_name = self._name(written[i]), self._name(stage.inputs[position])
+                    raise DataFlowError(f"{stage.name}: {one} is written over its input {other_name}")
         names = [v.name for op in stage.operators for v in op.outputs] or [self.sources[stage.inputs[0]]]
         for value, source in zip(written, names + [""] * len(stage.workspace), strict=True):
             self._define(stage.name, value, source)
 
-    def _permitted(self, stage: Call, output: int, position: int, allowed: tuple[Overwrite, ...]) -> bool:
+    def _permitted(self, stage: Call, output: int, position: int) -> bool:
         """Whether the schema lets that output start so far behind that very input."""
         if output >= len(stage.outputs):
             return False
         taken = self.plan.places[stage.inputs[position]].layout
-        distance = self.plan.places[stage.outputs[output]].layout.offset - taken.offset
-        fits = any(a.output == output and a.input == position and a.offset == distance for a in allowed)
-        return fits and taken.is_dense
-
-    def _meet(self, one: int, other: int) -> bool:
-        (a, b), (c, d) = (self.plan.places[v].layout.extent for v in (one, other))
-        return self._bytes(one) is self._bytes(other) and max(a, c) < min(b, d)
+        wanted = Overwrite(output, position, self.plan.places[stage.outputs[output]].layout.offset - taken.offset)
+        return taken.is_dense and any(wanted in op.schema.overwrites(op.signature) for op in stage.operators)
 
     def _read(self, where: str, value: int) -> None:
         if value not in self.owners:
             raise DataFlowError(f"{where}: reads {self._name(value)} before anything computed it")
-        self._inside(where, value)
-        found = self._bytes(value).stranger(*self.plan.places[value].layout.extent, self.owners[value])
+        span = self._inside(where, value)
+        found = span.held.stranger(span.low, span.high, self.owners[value])
         if found:
             byte, held = found
             holds = "nothing" if held == NOTHING else self._name(held)
@@ -186,3 +173,11 @@ class _Judge:
 
     def _name(self, value: int) -> str:
         return repr(self.plan.lowered.values[value].name)
+
+
+def _declares(operator: Operator, signature: Signature) -> bool:
+    """Whether a signature is the operator's, but for constants that it may not speak of."""
+    declared = operator.signature
+    if signature is declared:
+        return True
+    return signature.constants <= declared.constants and signature == evolve(declared, constants=signature.constants)

@@ -22,9 +22,9 @@ from typing import NoReturn
 from attrs import define, field
 
 from engine.calls import Call, Storage
-from engine.check.byte_map import ByteMap
 from engine.check.happens_before import FEED, check_schedule, pasts
-from engine.check.plans import BARRIER, ScheduledPlanLike, StorageKey, storage_of
+from engine.check.plans import BARRIER, ScheduledPlanLike
+from engine.check.spans import Span, spans
 from engine.errors import RaceError
 
 
@@ -58,14 +58,13 @@ def check_races(plan: ScheduledPlanLike) -> None:
     A read of some of the bytes of a write counts once for each run of them that other reads tell apart.
     """
     check_schedule(plan.schedule, plan.lowered)
-    _Judge(plan).run()
+    _Judge(plan, spans(plan, (_Write(0, 0, 0, 0), 0))).run()
 
 
 @define(eq=False)
 class _Judge:
     plan: ScheduledPlanLike
-    storages: dict[StorageKey, ByteMap[Held]] = field(factory=dict)
-    extents: dict[int, tuple[ByteMap[Held], int, int]] = field(factory=dict)
+    spans: tuple[Span[Held], ...]
     calls: dict[int, Call] = field(factory=dict)
 
     def run(self) -> None:
@@ -85,7 +84,8 @@ class _Judge:
 
     def _read(self, value: int, number: int, past: int) -> None:
         """Who reads all that a call wrote is kept once, not in each run: runs may be many, and such readers too."""
-        held, low, high = self._extent(value)
+        span = self.spans[value]
+        held, low, high = span.held, span.low, span.high
         first, _ = held.at(low)
         if first.is_whole(low, high):
             self._after(first, number, past, value, (low, high))
@@ -100,7 +100,8 @@ class _Judge:
             self._race(write.number, number, value, "reads", piece)
 
     def _write(self, value: int, number: int, past: int) -> None:
-        held, low, high = self._extent(value)
+        span = self.spans[value]
+        held, low, high = span.held, span.low, span.high
         for start, end, (write, users) in held.pieces(low, high):
             unordered = (write.users | users) & ~(past >> write.number)
             if unordered:
@@ -108,13 +109,6 @@ class _Judge:
                 self._race(first, number, value, "writes", (start, end))
             write.left -= end - start
         held.write(low, high, (_Write(number, low, high, high - low), 0))
-
-    def _extent(self, value: int) -> tuple[ByteMap[Held], int, int]:
-        if value not in self.extents:
-            place = self.plan.places[value]
-            held = self.storages.setdefault(storage_of(place), ByteMap((_Write(0, 0, 0, 0), 0)))
-            self.extents[value] = (held, *place.layout.extent)
-        return self.extents[value]
 
     def _race(self, earlier: int, later: int, value: int, does: str, piece: tuple[int, int]) -> NoReturn:
         one, other = self.calls[earlier], self.calls[later]
@@ -130,8 +124,8 @@ class _Judge:
         did = [("writes", v) for v in call.outputs + call.workspace]
         did += [] if is_read else [("reads", v) for v in call.inputs]
         for verb, used in did:
-            held, low, high = self._extent(used)
-            if held is self._extent(value)[0] and max(low, piece[0]) < min(high, piece[1]):
+            span = self.spans[used]
+            if span.held is self.spans[value].held and max(span.low, piece[0]) < min(span.high, piece[1]):
                 yield verb, used
 
     def _name(self, value: int) -> str:
