@@ -27,6 +27,7 @@ from ops.functional.comparison import (
     logical_xor,
 )
 from ops.functional.conv import conv, conv1d, conv2d, conv3d, conv_transpose
+from ops.functional.dynamic import count_nonzero
 from ops.functional.indexing import getitem
 from ops.functional.linalg import einsum, gemm, linear, matmul
 from ops.functional.movement import (
@@ -169,6 +170,7 @@ __all__ = [
     "conv_transpose",
     "cos",
     "cosh",
+    "count_nonzero",
     "cum_sum",
     "depth_to_space",
     "dequantize_linear",

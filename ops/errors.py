@@ -21,6 +21,14 @@ class AttributeValueError(OpError, ValueError):
     """An attribute that is missing, unknown, or of a wrong value."""
 
 
+class DataError(OpError, ValueError):
+    """Data with which an operator cannot compute; known only when it runs."""
+
+
+class CountError(DataError):
+    """Data that hold another number of what is wanted than the operator was signed for."""
+
+
 class SchemaError(OpError, TypeError):
     """An operator whose schema breaks its own contract."""
 
