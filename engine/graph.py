@@ -9,9 +9,12 @@ import numpy.typing as npt
 from attrs import field, frozen
 
 from engine.errors import GraphError
+from engine.symbols import Axis, Datum, Derived, Symbol, of_dims
 from engine.var import Var
+from ops.dims import Dim, Samples, leaf
 from ops.schema import Attrs, OpSchema, Signature
 from ops.spec import Array, TensorSpec, as_dtype, spec_of
+from ops.symbolic import draft, is_symbolic
 
 
 @frozen(eq=False)
@@ -36,18 +39,23 @@ class Operator:
 class Graph:
     """Grows by `input`, `constant`, `add` (which the functions of `ops` call) and `output`; nothing is ever taken away.
 
-    Names of vars and of operators are unique; where none is given, one is made.
+    Names of vars and of operators are unique; where none is given, one is made. Dimensions may be names: such a graph
+    is run or bound (`engine.bind`) with numbers in their place.
     """
 
     def __init__(self, name: str = "graph") -> None:
         self.name = name
         self._inputs: dict[str, Var] = {}
         self._constants: dict[Var, Array] = {}
+        self._derived: dict[Var, Derived] = {}
+        self._symbols: dict[str, Dim] = {}
         self._operators: list[Operator] = []
         self._outputs: dict[str, Var] = {}
         self._vars: dict[str, Var] = {}
         self._operator_names: set[str] = set()
         self._counters: dict[str, int] = {}
+        self.around: tuple[Graph, ...] = ()
+        self.samples = Samples()
 
     @property
     def inputs(self) -> Mapping[str, Var]:
@@ -58,6 +66,21 @@ class Graph:
     def constants(self) -> Mapping[Var, Array]:
         """Arrays that never change (read-only), by var."""
         return MappingProxyType(self._constants)
+
+    @property
+    def derived(self) -> Mapping[Var, Derived]:
+        """Constants that depend on dimensions, by var."""
+        return MappingProxyType(self._derived)
+
+    @property
+    def symbols(self) -> Mapping[str, Dim]:
+        """The dimensions that are names, by name."""
+        return MappingProxyType(self._symbols)
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether it has dimensions that are no numbers."""
+        return self.samples.made > 0
 
     @property
     def operators(self) -> tuple[Operator, ...]:
@@ -74,17 +97,46 @@ class Graph:
         """All vars by name."""
         return MappingProxyType(self._vars)
 
-    def input(self, name: str, shape: Sequence[int], dtype: npt.DTypeLike = "float32") -> Var:
-        """Adds an input. Raises GraphError for a name that is taken, OpError for a bad shape or dtype."""
-        var = self._var(name, TensorSpec(tuple(shape), as_dtype(dtype)))
+    def input(self, name: str, shape: Sequence[int | str | Dim], dtype: npt.DTypeLike = "float32") -> Var:
+        """Adds an input; a dimension is a number, or a name such as "batch" that means the same length wherever it stands.
+
+        Raises GraphError for a name that is taken, OpError for a bad shape or dtype.
+        """
+        dims: tuple[Any, ...] = tuple(self.dim(d) if isinstance(d, str) else d for d in shape)
+        var = self._var(name, TensorSpec(dims, as_dtype(dtype)))
         self._inputs[name] = var
         return var
 
-    def constant(self, array: npt.ArrayLike, name: str | None = None) -> Var:
+    def dim(self, name: str) -> Dim:
+        """The dimension of that name, to calculate with: x.reshape((graph.dim("batch") * 4, -1)). Raises GraphError."""
+        if not name.isidentifier():
+            raise GraphError(f"{name!r} is no name for a dimension; letters, digits and _ make one")
+        if name not in self._symbols:
+            self._symbols[name] = leaf(name, self.samples.invent(), self.samples, Symbol(name))
+            self.samples.named.append(self._symbols[name])
+        return self._symbols[name]
+
+    def data_dim(self, var: Var, index: int = 0, samples: Sequence[int] = ()) -> Dim:
+        """A dimension that is element `index` (C order) of an integer var: known when the var has been computed.
+
+        `samples` are numbers that it might have, one for each of `ops.dims.SAMPLES`; made up where none are given.
+        """
+        made = self.samples.invent()
+        text = var.name if var.spec.shape in ((), (1,)) else f"{var.name}[{index}]"
+        return leaf(text, tuple(samples) or made, self.samples, Datum(var.name, index), is_length=False)
+
+    def constant(self, array: "npt.ArrayLike | Dim | Derived", name: str | None = None) -> Var:
         """Adds an array that never changes: a dense copy, or the very array where that is dense and read-only.
 
-        Raises GraphError for what is no array.
+        A dimension, or an array of dimensions, has its numbers when shapes are bound. Raises GraphError for what is no
+        array.
         """
+        if isinstance(array, Dim):
+            array = of_dims((array,), (), np.dtype(np.int64), self.samples)
+        if isinstance(array, Derived):
+            var = self._var(name or self._fresh("constant"), array.spec)
+            self._derived[var] = array
+            return var
         try:
             given = np.asarray(array)
         except ValueError as error:
@@ -106,17 +158,41 @@ class Graph:
         output_names: Sequence[str] | None = None,
     ) -> tuple[Var, ...]:
         """Adds an operator and returns its outputs. Raises GraphError, or OpError where the inputs do not fit."""
+        home = self._home(inputs)
+        if home is not self:
+            return home.add(schema, inputs, attrs, name=name, output_names=output_names)
         for var in inputs:
             if not isinstance(var, Var) or var.graph is not self:
                 raise GraphError(f"{schema.name}: input {var!r} is no var of graph {self.name!r}")
-        constants = frozenset(i for i, v in enumerate(inputs) if v in self._constants)
-        signature = schema.sign([v.spec for v in inputs], attrs or {}, constants)
-        name = self._operator_name(name or self._fresh(schema.name))
-        names = tuple(output_names or self._output_names(name, len(signature.outputs)))
-        self._check_free(names)
+        specs, attrs = [v.spec for v in inputs], attrs or {}
+        constants = frozenset(i for i, v in enumerate(inputs) if v in self._constants or v in self._derived)
+        if self.is_symbolic and is_symbolic(specs, attrs):
+            drafted = draft(schema, specs, attrs, constants, self.samples)
+            name, names = self._names(schema, name, output_names, drafted.outputs)
+            signature = drafted.signed(lambda i, axis: (f"{names[i]}.{axis}", Axis(names[i], axis)))
+        else:
+            signature = schema.sign(specs, attrs, constants)
+            name, names = self._names(schema, name, output_names, len(signature.outputs))
+        return self.add_signed(schema, inputs, signature, name, names)
+
+    def _home(self, inputs: Sequence[Var]) -> "Graph":
+        """The graph that an operator belongs to: the innermost one that it reads, if that is inside this graph."""
+        home = self
+        for var in inputs:
+            graph = var.graph if isinstance(var, Var) else self
+            if isinstance(graph, Graph) and home in graph.around:
+                home = graph
+        return home
+
+    def add_signed(
+        self, schema: OpSchema, inputs: Sequence[Var], signature: Signature, name: str, output_names: Sequence[str]
+    ) -> tuple[Var, ...]:
+        """Adds an operator whose signature is known, under names that are free. Returns its outputs."""
+        self._check_free(output_names)
         self._operator_names.add(name)
-        outputs = tuple(self._var(n, s) for n, s in zip(names, signature.outputs, strict=True))
+        outputs = tuple(self._var(n, s) for n, s in zip(output_names, signature.outputs, strict=True))
         self._operators.append(Operator(name, schema, tuple(inputs), outputs, signature))
+        self.samples.position = len(self._operators)
         return outputs
 
     def output(self, var: Var, name: str | None = None) -> Var:
@@ -134,12 +210,20 @@ class Graph:
         lines = [f"graph {self.name}"]
         lines += [f"  input    %{v.name}: {v.spec}" for v in self._inputs.values()]
         lines += [f"  constant %{v.name}: {v.spec}" for v in self._constants]
+        lines += [f"  derived  %{v.name}: {v.spec}" for v in self._derived]
         lines += [f"  {_operator_text(op)}" for op in self._operators]
         lines += [f"  output   {name} = %{v.name}" for name, v in self._outputs.items()]
         return "\n".join(lines) + "\n"
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {len(self._inputs)} inputs, {len(self._operators)} operators>"
+
+    def _names(
+        self, schema: OpSchema, name: str | None, output_names: Sequence[str] | None, count: int
+    ) -> tuple[str, tuple[str, ...]]:
+        """Names for an operator and its outputs."""
+        free = self._operator_name(name or self._fresh(schema.name))
+        return free, tuple(output_names or self._output_names(free, count))
 
     def _check_free(self, names: Sequence[str]) -> None:
         for i, name in enumerate(names):
@@ -176,4 +260,4 @@ def _operator_text(operator: Operator) -> str:
 
 
 def _shown(value: object) -> str:
-    return str(value).replace(" ", "") if isinstance(value, tuple) else str(value)
+    return f"({','.join(map(_shown, value))}{',' * (len(value) == 1)})" if isinstance(value, tuple) else str(value)

@@ -2,7 +2,7 @@
 
 import math
 
-from ops.attributes import Attribute, integers
+from ops.attributes import Attribute, flag, integers
 from ops.errors import ShapeError
 from ops.layout import Layout
 from ops.looking import copy_cost, overwrites_in_place
@@ -11,7 +11,7 @@ from ops.spec import Shape
 from ops.thunks import copier
 
 
-def resolve_shape(shape: tuple[int, ...], source: Shape, zero_copies: bool = False) -> Shape:
+def resolve_shape(shape: tuple[int, ...], source: Shape, zero_copies: bool) -> Shape:
     """`shape` with its -1 computed and, where `zero_copies`, each 0 taken from `source`. Raises ShapeError."""
     if zero_copies and any(n == 0 and i >= len(source) for i, n in enumerate(shape)):
         raise ShapeError(f"shape {shape} copies a dimension that {source} does not have")
@@ -28,7 +28,7 @@ def resolve_shape(shape: tuple[int, ...], source: Shape, zero_copies: bool = Fal
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     (x,) = inputs
-    y = x.with_shape(attrs["shape"])
+    y = x.with_shape(resolve_shape(attrs["shape"], x.shape, attrs["zero_copies"]))
     if x.size != y.size:
         raise ShapeError(f"{x.size} elements of shape {x.shape} do not fit shape {y.shape}")
     return (y,)
@@ -44,10 +44,10 @@ def _copy(call: Binding) -> Thunk:
 
 RESHAPE = OpSchema(
     name="reshape",
-    summary="The elements of x in C order under the shape `shape`.",
+    summary="The elements of x in C order under `shape`; -1 is what is left, 0 the length in x where `zero_copies`.",
     infer=_infer,
     kernels=(Kernel("numpy", _copy),),
-    attributes=(Attribute("shape", integers),),
+    attributes=(Attribute("shape", integers), Attribute("zero_copies", flag, False)),
     views=_views,
     overwrites=overwrites_in_place(_views),
     cost=copy_cost,

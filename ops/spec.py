@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
 
+from ops.dims import Dim
 from ops.errors import DtypeError, ShapeError
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
+"""Lengths of the dimensions. Before shapes are bound, a `Dim` may stand for a number; no kernel ever sees one."""
 
 FLOATS = frozenset(map(np.dtype, ("float16", "float32", "float64")))
 SIGNED = frozenset(map(np.dtype, ("int8", "int16", "int32", "int64")))
@@ -39,12 +41,12 @@ def as_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 
 def as_shape(shape: Sequence[int]) -> Shape:
-    """A tuple of plain ints. Raises ShapeError for a negative or non-integer dimension."""
+    """A tuple of plain ints, and of `Dim`s as they are. Raises ShapeError for what is neither, or negative."""
     try:
-        dims = tuple(d.__index__() for d in shape)
+        dims = tuple(d if isinstance(d, Dim) else d.__index__() for d in shape)
     except (AttributeError, TypeError) as error:
         raise ShapeError(f"shape {shape!r} has a dimension that is no integer") from error
-    if any(d < 0 for d in dims):
+    if any(not isinstance(d, Dim) and d < 0 for d in dims):
         raise ShapeError(f"shape {dims} has a negative dimension")
     return dims
 
@@ -57,13 +59,18 @@ class TensorSpec:
     dtype: np.dtype[Any] = field(converter=as_dtype)
 
     def __attrs_post_init__(self) -> None:
-        if self.nbytes > _MOST_BYTES:
+        if not self.is_symbolic and self.nbytes > _MOST_BYTES:
             raise ShapeError(f"a {self} tensor needs {self.nbytes} bytes, more than 64 bits can say")
 
     @property
     def ndim(self) -> int:
         """Number of dimensions."""
         return len(self.shape)
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether a dimension has no number yet; `size` and `nbytes` have none then either."""
+        return any(isinstance(d, Dim) for d in self.shape)
 
     @property
     def size(self) -> int:

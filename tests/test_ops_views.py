@@ -129,7 +129,7 @@ def test_shapes_are_resolved(
 @pytest.mark.parametrize("shape", [(-1, -1), (-2, 6), (5, -1), (0, -1)])
 def test_shapes_that_mean_nothing_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ShapeError):
-        resolve_shape(shape, (3, 4))
+        resolve_shape(shape, (3, 4), False)
     with pytest.raises(ShapeError, match="does not have"):
         resolve_shape((1, 1, 0), (3, 4), zero_copies=True)
 

@@ -10,25 +10,9 @@ from engine.importers.onnx_values import Value
 from ops.spec import normalize_axes, normalize_axis
 
 
-def _resolved(wanted: Sequence[int], shape: Sequence[int], allow_zero: bool) -> tuple[int, ...]:
-    """ONNX's target shape with 0 (as in the input) and -1 (what is left) filled in."""
-    if any(d == 0 and i >= len(shape) for i, d in enumerate(wanted)) and not allow_zero:
-        raise ModelError(f"shape {tuple(wanted)} keeps a dimension that shape {tuple(shape)} does not have")
-    dims = [shape[i] if d == 0 and not allow_zero else d for i, d in enumerate(wanted)]
-    if dims.count(-1) > 1 or any(d < -1 for d in dims):
-        raise ModelError(f"{tuple(wanted)} is no target shape: one -1 is allowed, no other negative number")
-    if -1 in dims:
-        rest, size = math.prod(d for d in dims if d != -1), math.prod(shape)
-        if not rest or size % rest:
-            raise ModelError(f"shape {tuple(shape)} does not fill {tuple(wanted)}")
-        dims[dims.index(-1)] = size // rest
-    return tuple(dims)
-
-
 def _reshape(node: Node) -> tuple[Value, ...]:
-    x = node.value(0)
-    shape = _resolved(node.integers(1, "shape"), x.shape, bool(node.attr("allowzero", 0)))
-    return node.last("reshape", x, shape=shape)
+    shape = node.integers(1, "shape")
+    return node.last("reshape", node.value(0), shape=shape, zero_copies=not node.attr("allowzero", 0))
 
 
 def _flatten(node: Node) -> tuple[Value, ...]:

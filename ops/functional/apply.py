@@ -5,6 +5,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
+from ops.dims import Dim
 from ops.errors import ArityError
 from ops.schema import OpSchema
 from ops.spec import Array, TensorSpec
@@ -56,7 +57,9 @@ def apply1(schema: OpSchema, like: V, *more: Operand, **attrs: Any) -> V:
     return cast(V, apply(schema, (like, *more), **attrs)[0])
 
 
-def _array(value: Any, spec: TensorSpec) -> Array:
+def _array(value: Any, spec: TensorSpec) -> Array | Dim:
+    if isinstance(value, Dim):
+        return value
     if isinstance(value, (bool, int, float)):
         return np.asarray(value, dtype=spec.dtype)
     return np.asarray(value)

@@ -6,7 +6,7 @@ from typing import cast
 
 from ops.errors import ShapeError
 from ops.functional.apply import V, apply, apply1
-from ops.reshape import RESHAPE, resolve_shape
+from ops.reshape import RESHAPE
 from ops.slicing import SLICE
 from ops.spec import normalize_axes, normalize_axis
 from ops.views import EXPAND, IDENTITY, SPLIT, TRANSPOSE
@@ -24,7 +24,7 @@ def dropout(x: V) -> V:
 
 def reshape(x: V, shape: Sequence[int], *, zero_copies: bool = False) -> V:
     """The elements in C order; one dimension may be -1, and a 0 takes the one of x there where `zero_copies`."""
-    return apply1(RESHAPE, x, shape=resolve_shape(tuple(shape), x.spec.shape, zero_copies))
+    return apply1(RESHAPE, x, shape=tuple(shape), zero_copies=zero_copies)
 
 
 def flatten(x: V, axis: int = 1) -> V:

@@ -1,0 +1,78 @@
+"""What is known of a graph that is being given numbers: lengths, specs of vars, data that decide sizes."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import define, field
+
+from engine.symbols import Axis, Datum, Derived, Element, Extent, Recipe, Symbol
+from ops.dims import replaced, value_of
+from ops.schema import evaluate
+from ops.spec import Array, Shape, TensorSpec
+
+
+class DataNeeded(Exception):  # noqa: N818  no error: the run has to go on before there is an answer
+    """A number that only running can tell; `var` is the name of the tensor that holds it."""
+
+    def __init__(self, var: str) -> None:
+        super().__init__(var)
+        self.var = var
+
+
+@define(eq=False)
+class Facts:
+    """`lengths` by the name of a symbol, `shapes` and `data` by the name of a var."""
+
+    lengths: Mapping[str, int]
+    shapes: dict[str, Shape] = field(factory=dict)
+    data: dict[str, Array] = field(factory=dict)
+    _arrays: dict[Derived, Array] = field(factory=dict)
+
+    def number(self, key: Hashable) -> int:
+        """What a leaf is worth. Raises DataNeeded where only running can tell."""
+        match key:
+            case Symbol(name):
+                return self.lengths[name]
+            case Axis(var, axis):
+                return self.shapes[var][axis]
+            case Datum(var, index):
+                if var not in self.data:
+                    raise DataNeeded(var)
+                return int(self.data[var].reshape(-1)[index])
+            case Element(source, index):
+                return int(self.array(source).reshape(-1)[index])
+            case Extent(source, axis):
+                return int(self.array(source).shape[axis])
+        raise TypeError(f"{key!r} is no key of a dimension")
+
+    def value(self, attribute: Any) -> Any:
+        """The value of an attribute with numbers in place of dimensions."""
+        return replaced(attribute, lambda dim: value_of(dim, self.number))
+
+    def array(self, derived: Derived) -> Array:
+        """An array that depends on dimensions, computed once."""
+        if derived not in self._arrays:
+            self._arrays[derived] = self._computed(derived)
+        return self._arrays[derived]
+
+    def spec(self, derived: Derived) -> TensorSpec:
+        """The spec of such an array."""
+        array = self.array(derived)
+        return TensorSpec(array.shape, array.dtype)
+
+    def after(self, shapes: Mapping[str, Shape], data: Mapping[str, Array]) -> "Facts":
+        """More facts; these here stay as they are."""
+        return Facts(self.lengths, {**self.shapes, **shapes}, {**self.data, **data}, dict(self._arrays))
+
+    def _computed(self, derived: Derived) -> Array:
+        if not isinstance(derived.source, Recipe):
+            shape = next(iter(derived.samples.values())).shape
+            return np.array(self.value(derived.source), derived.dtype).reshape(shape)
+        recipe = derived.source
+        operands = (self.array(o) if isinstance(o, Derived) else o for o in recipe.operands)
+        with np.errstate(all="ignore"):
+            made: Array = evaluate(
+                recipe.schema, *operands, **{n: self.value(v) for n, v in recipe.attrs.items()}
+            )[recipe.output]
+        return made

@@ -1,0 +1,157 @@
+"""Where the number of a dimension comes from, and arrays that are known as soon as dimensions are."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from ops.dims import SAMPLES, Dim, Samples, dims_in, leaf, replaced
+from ops.errors import ShapeError
+from ops.schema import Attrs, OpSchema, Signature, evaluate
+from ops.spec import Array, TensorSpec, spec_of
+from ops.symbolic import draft, formula
+
+MOST_BYTES = 2**16
+"""Of an array that is made of dimensions while shapes are bound; what is larger is computed while the network runs."""
+
+
+@frozen
+class Symbol:
+    """A name that stands in the shape of an input."""
+
+    name: str
+
+
+@frozen
+class Axis:
+    """The length of a var along an axis, by the name of the var."""
+
+    var: str
+    axis: int
+
+
+@frozen
+class Datum:
+    """An element of a var in C order, known when the var has been computed."""
+
+    var: str
+    index: int
+
+
+@frozen(eq=False)
+class Recipe:
+    """How an array is made of others: output number `output` of an operator."""
+
+    schema: OpSchema
+    operands: "tuple[Derived | Array, ...]"
+    attrs: Attrs
+    output: int
+
+
+@frozen(eq=False)
+class Derived:
+    """A small array that is computed when shapes are bound, before anything runs.
+
+    `source` tells how: elements in C order, some of them dimensions, or a recipe. `samples` has the array in each sample
+    that is still possible; `lengths` are its dimensions as text, for people.
+    """
+
+    source: tuple[Any, ...] | Recipe
+    dtype: np.dtype[Any]
+    lengths: tuple[str, ...]
+    table: Samples = field(repr=False)
+    samples: Mapping[int, Array] = field(repr=False)
+
+    @property
+    def spec(self) -> TensorSpec:
+        """Shape and dtype; lengths may be dimensions."""
+        dims = (self._length(axis, text) for axis, text in enumerate(self.lengths))
+        return TensorSpec(tuple(dims), self.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Dimensions."""
+        return self.spec.shape
+
+    @property
+    def size(self) -> int:
+        """Number of elements. Raises ShapeError where that is no number."""
+        sizes = {self.samples[j].size for j in self.table.alive}
+        if len(sizes) > 1:
+            raise ShapeError(f"how many elements an array has ({', '.join(self.lengths)}) is not known yet")
+        return sizes.pop()
+
+    def elements(self) -> tuple[Any, ...]:
+        """All elements in C order, as dimensions and numbers. Raises ShapeError where their number is not known."""
+        return tuple(self._element(i) for i in range(self.size))
+
+    def _element(self, index: int) -> Dim | int:
+        """A number where it is the same in all samples (which a guard then watches)."""
+        if isinstance(self.source, tuple):
+            found: Dim | int = self.source[index]
+            return found
+        numbers = {j: int(self.samples[j].reshape(-1)[index]) for j in self.table.alive}
+        return _leaf(numbers, f"element {index}", Element(self, index), self.table)
+
+    def _length(self, axis: int, text: str) -> Dim | int:
+        return _leaf({j: self.samples[j].shape[axis] for j in self.table.alive}, text, Extent(self, axis), self.table)
+
+
+@frozen(eq=False)
+class Element:
+    """An element of an array that is known when shapes are bound."""
+
+    source: Derived
+    index: int
+
+
+@frozen(eq=False)
+class Extent:
+    """The length of such an array along an axis."""
+
+    source: Derived
+    axis: int
+
+
+def of_dims(dims: Sequence[Any], shape: Sequence[int], dtype: np.dtype[Any], table: Samples) -> Derived | Array:
+    """An array whose elements are dimensions and numbers; a plain array where all are numbers."""
+    if not dims_in(tuple(dims)):
+        return np.array(dims, dtype).reshape(shape)
+    samples = {j: np.array(replaced(tuple(dims), lambda d, j=j: d.samples[j]), dtype) for j in table.alive}
+    shaped = {j: a.reshape(shape) for j, a in samples.items()}
+    return Derived(tuple(dims), dtype, tuple(map(str, shape)), table, shaped)
+
+
+def derive(schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, table: Samples) -> tuple[Derived, ...]:
+    """An operator on such arrays; () where a result would be too large. Raises OpError where the operands do not fit."""
+    specs = [o.spec if isinstance(o, Derived) else spec_of(o) for o in operands]
+    drafted = draft(schema, specs, attrs, frozenset(), table)
+    if any(s.nbytes > MOST_BYTES for g in drafted.signatures.values() for s in g.outputs):
+        return ()
+    runs = {j: _run(schema, operands, attrs, j) for j in table.alive}
+    signed: Signature = drafted.signed(lambda output, axis: (f"{schema.name}.{output}.{axis}", (output, axis)))
+    return tuple(
+        Derived(
+            Recipe(schema, tuple(operands), attrs, i),
+            spec.dtype,
+            tuple(map(str, spec.shape)),
+            table,
+            {j: arrays[i] for j, arrays in runs.items()},
+        )
+        for i, spec in enumerate(signed.outputs)
+    )
+
+
+def _run(schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, sample: int) -> tuple[Array, ...]:
+    arrays = (o.samples[sample] if isinstance(o, Derived) else o for o in operands)
+    numbers = {n: replaced(v, lambda d: d.samples[sample]) for n, v in attrs.items()}
+    with np.errstate(all="ignore"):
+        return evaluate(schema, *arrays, **numbers)
+
+
+def _leaf(numbers: Mapping[int, int], text: str, key: Element | Extent, table: Samples) -> Dim | int:
+    samples = tuple(numbers.get(j, 0) for j in range(SAMPLES))
+    made = leaf(formula(numbers, table.named, text), samples, table, key, is_length=isinstance(key, Extent))
+    only = next(iter(numbers.values()))
+    return only if len(set(numbers.values())) == 1 and made == only else made

@@ -1,0 +1,122 @@
+"""Operators on shapes without numbers: inferred once for each sample, so that no schema needs to know of it."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from types import MappingProxyType
+from typing import Any
+
+from attrs import frozen
+
+from ops.dims import SAMPLES, Dim, Samples, dims_in, leaf, replaced
+from ops.errors import OpError, ShapeError
+from ops.schema import Attrs, OpSchema, Signature, Specs
+from ops.spec import TensorSpec
+
+_LARGEST_DIVISOR = 64
+
+
+@frozen(eq=False)
+class Draft:
+    """An operator as it would be in each sample, by the position of the sample."""
+
+    schema: OpSchema
+    inputs: Specs
+    attrs: Attrs
+    table: Samples
+    signatures: Mapping[int, Signature]
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs there are."""
+        return len(self._any.outputs)
+
+    def signed(self, key: Callable[[int, int], tuple[str, Hashable]]) -> Signature:
+        """The signature with dimensions in it. `key` gives a name and a key to axis (second) of output (first)."""
+        specs = tuple(self._output(i, key) for i in range(self.outputs))
+        attrs = {n: self.attrs[n] if dims_in(self.attrs.get(n)) else v for n, v in self._any.attrs.items()}
+        return Signature(self.inputs, specs, MappingProxyType(attrs), self._any.constants)
+
+    @property
+    def _any(self) -> Signature:
+        return self.signatures[self.table.alive[0]]
+
+    def _output(self, output: int, key: Callable[[int, int], tuple[str, Hashable]]) -> TensorSpec:
+        found = {j: self.signatures[j].outputs[output] for j in self.table.alive}
+        first = self._any.outputs[output]
+        if any(s.ndim != first.ndim or s.dtype != first.dtype for s in found.values()):
+            raise ShapeError(f"{self}: how many dimensions there are depends on numbers that are not known yet")
+        known = [*dims_in([s.shape for s in self.inputs]), *dims_in(tuple(self.attrs.values()))]
+        dims: list[Any] = []
+        for axis in range(first.ndim):
+            lengths = {j: s.shape[axis] for j, s in found.items()}
+            name, made = key(output, axis)
+            dims.append(_dim(lengths, known, name, made, self.table))
+        return TensorSpec(tuple(dims), first.dtype)
+
+    def __str__(self) -> str:
+        return f"{self.schema.name}({', '.join(map(str, self.inputs))})"
+
+
+def draft(
+    schema: OpSchema, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int], table: Samples
+) -> Draft:
+    """Infers in each sample and goes on with those that fit. Raises OpError where none does."""
+    made: dict[int, Signature] = {}
+    faults: list[OpError] = []
+    for j in table.alive:
+        specs = [TensorSpec(replaced(s.shape, lambda d, j=j: d.samples[j]), s.dtype) for s in inputs]
+        numbers = {n: replaced(v, lambda d, j=j: d.samples[j]) for n, v in attrs.items()}
+        try:
+            made[j] = schema.sign(specs, numbers, constants)
+        except OpError as error:
+            faults.append(error)
+    if len(made) < 2 or len({len(s.outputs) for s in made.values()}) > 1:
+        shown, fault = ", ".join(map(str, inputs)), faults[0] if faults else "their number of outputs differs"
+        raise ShapeError(f"{schema.name}({shown}): no choice of lengths for the names fits; tried: {fault}")
+    table.keep(made)
+    return Draft(schema, tuple(inputs), attrs, table, made)
+
+
+def is_symbolic(inputs: Sequence[TensorSpec], attrs: Attrs) -> bool:
+    """Whether an operator has to wait for numbers."""
+    return any(s.is_symbolic for s in inputs) or any(dims_in(v) for v in attrs.values())
+
+
+def _dim(lengths: Mapping[int, int], known: Sequence[Dim], name: str, key: Hashable, table: Samples) -> Dim | int:
+    if len(set(lengths.values())) == 1:
+        return next(iter(lengths.values()))
+    samples = tuple(lengths.get(j, 0) for j in range(SAMPLES))
+    return leaf(formula(lengths, [*table.named, *known], name), samples, table, key)
+
+
+def formula(lengths: Mapping[int, int], known: Sequence[Dim], name: str) -> Dim | str:
+    """Numbers by sample as a formula in known dimensions; `name` where no simple one is right in every sample."""
+    for dim in known:
+        if all(dim.samples[j] == n for j, n in lengths.items()):
+            return dim
+    for dim in known:
+        found = _linear(lengths, dim)
+        if isinstance(found, Dim):
+            return found
+    for one, other in combinations(known, 2):
+        for made in (one + other, one * other):
+            ratios = {Fraction(n, made.samples[j] or 1) for j, n in lengths.items()}
+            if len(ratios) == 1 and (ratio := ratios.pop()).denominator == 1:
+                return made * int(ratio)
+    return name
+
+
+def _linear(lengths: Mapping[int, int], dim: Dim) -> Dim | str:
+    """(p d + r) // q, where p and q follow from the two greatest samples: multiples of 64, so that nothing is rounded."""
+    points = sorted((dim.samples[j], n) for j, n in lengths.items())
+    (low, at_low), (high, at_high) = points[-2:]
+    if high == low or at_high <= at_low:
+        return ""
+    slope = Fraction(at_high - at_low, high - low)
+    p, q = slope.numerator, slope.denominator
+    least, most = max(q * n - p * d for d, n in points), min(q * n - p * d + q - 1 for d, n in points)
+    if q > _LARGEST_DIVISOR or least > most:
+        return ""
+    r = 0 if least <= 0 <= most else min(least, most, key=abs)
+    return (dim * p - -r if r < 0 else dim * p + r) // q
