@@ -4,12 +4,15 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from ops.activation import OPS as ACTIVATION
+from ops.arange import OPS as ARANGE
 from ops.arg import OPS as ARG
 from ops.batch_norm import OPS as BATCH_NORM
 from ops.binary import OPS as BINARY
 from ops.cast import OPS as CAST
 from ops.comparison import OPS as COMPARISON
+from ops.compress import OPS as COMPRESS
 from ops.concat import OPS as CONCAT
+from ops.control import OPS as CONTROL
 from ops.conv import OPS as CONV
 from ops.conv_transpose import OPS as CONV_TRANSPOSE
 from ops.copy import OPS as COPY
@@ -23,6 +26,8 @@ from ops.generate import OPS as GENERATE
 from ops.global_pool import OPS as GLOBAL_POOL
 from ops.lrn import OPS as LRN
 from ops.matmul import OPS as MATMUL
+from ops.non_max_suppression import OPS as NON_MAX_SUPPRESSION
+from ops.nonzero import OPS as NONZERO
 from ops.norm import OPS as NORM
 from ops.pad import OPS as PAD
 from ops.pool import OPS as POOL
@@ -43,6 +48,7 @@ from ops.softmax import OPS as SOFTMAX
 from ops.tile import OPS as TILE
 from ops.top_k import OPS as TOP_K
 from ops.unary import OPS as UNARY
+from ops.unique import OPS as UNIQUE
 from ops.variadic import OPS as VARIADIC
 from ops.views import OPS as VIEWS
 from ops.where import OPS as WHERE
@@ -61,12 +67,15 @@ def index(*families: Iterable[OpSchema]) -> Mapping[str, OpSchema]:
 
 REGISTRY = index(
     ACTIVATION,
+    ARANGE,
     ARG,
     BATCH_NORM,
     BINARY,
     CAST,
     COMPARISON,
+    COMPRESS,
     CONCAT,
+    CONTROL,
     CONV,
     CONV_TRANSPOSE,
     COPY,
@@ -79,6 +88,8 @@ REGISTRY = index(
     GLOBAL_POOL,
     LRN,
     MATMUL,
+    NON_MAX_SUPPRESSION,
+    NONZERO,
     NORM,
     PAD,
     POOL,
@@ -98,6 +109,7 @@ REGISTRY = index(
     TILE,
     TOP_K,
     UNARY,
+    UNIQUE,
     VARIADIC,
     VIEWS,
     WHERE,
