@@ -1,0 +1,165 @@
+"""Control flow: Python functions that build what runs inside an operator. The words are those of JAX.
+
+A function is called once, with vars that stand for what the operator reads at run time. It may use vars of the graph
+around it as well. What it computes from those alone is an operator of the graph around: it runs once, in front.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from engine.body import PlannedBody
+from engine.errors import GraphError
+from engine.graph import Graph
+from engine.inner import InnerGraph
+from engine.var import Var
+from ops.branch import IF
+from ops.loop import COUNTER, LOOP
+from ops.scan import SCAN
+from ops.schema import Specs
+from ops.spec import TensorSpec
+
+Vars = Any
+"""A var, or a tuple of them. Where vars are given to us, arrays may stand for them."""
+Build = Callable[[tuple[Var, ...]], Sequence[Vars]]
+_building: ContextVar[tuple[Graph, ...]] = ContextVar("building", default=())
+"""The graphs whose functions are being called, the innermost last."""
+
+
+def cond(condition: Var, then: Callable[..., Vars], otherwise: Callable[..., Vars], *operands: Vars) -> Vars:
+    """`then(*operands)` if the condition (one bool) is true when the network runs, else `otherwise(*operands)`.
+
+    Both must give vars of the same shapes; what only one of them needs shares bytes with what only the other one needs.
+    Raises GraphError, OpError.
+    """
+    outer = _outer(condition, *operands)
+    given = _vars(outer, operands)
+    one, other = (_inner(outer, name, [v.spec for v in given]) for name in ("then", "otherwise"))
+    shapes = []
+    for graph, function, before in ((one, then, other), (other, otherwise, one)):
+        shapes.append(_fill(graph, lambda vs, f=function: f(*vs)))  # type: ignore[misc] # a default is no annotation
+        for var in graph.inputs_behind(len(given)):
+            before.own(var)
+    operands = (condition, *given, *one.inputs_behind(len(given)))
+    found = outer.add(IF, operands, {"then_body": _closed(one), "else_body": _closed(other)})
+    return _like(shapes[0], found)
+
+
+def fori_loop(trips: int | Var, body: Callable[[Var, Vars], Vars], init: Vars) -> Vars:
+    """`carried = body(i, carried)` for i from 0 (int64) to `trips`, a number or one int64; starts with `init`.
+
+    What is carried keeps its shape and element type. Raises GraphError, OpError.
+    """
+    outer = _outer(trips, *_flat(init))
+    carried = _vars(outer, _flat(init))
+    graph = _inner(outer, "body", (COUNTER, *(v.spec for v in carried)))
+    _fill(graph, lambda vs: body(vs[0], _like(init, vs[1:])))
+    ahead = (trips,) if isinstance(trips, Var) else ()
+    attrs = {"trips_given": True} if ahead else {"trips": trips}
+    return _like(init, _loop(outer, graph, ahead, carried, attrs))
+
+
+def while_loop(goes_on: Callable[[Vars], Var], body: Callable[[Vars], Vars], init: Vars) -> Vars:
+    """`carried = body(carried)` as long as `goes_on(carried)`, one bool, is true; starts with `init`.
+
+    What is carried keeps its shape and element type. Raises GraphError, OpError.
+    """
+    outer = _outer(*_flat(init))
+    carried = _vars(outer, _flat(init))
+    graph = _inner(outer, "body", (COUNTER, *(v.spec for v in carried)))
+
+    def turn(vs: tuple[Var, ...]) -> Vars:
+        after = body(_like(init, vs[1:]))
+        return goes_on(after), *_flat(after)
+
+    _fill(graph, turn)
+    ahead = (goes_on(_like(init, carried)),)
+    return _like(init, _loop(outer, graph, ahead, carried, {"cond_given": True, "conditional": True}))
+
+
+def scan(f: Callable[[Vars, Vars], tuple[Vars, Vars]], init: Vars, xs: Vars, *, reverse: bool = False) -> Any:
+    """`carried, y = f(carried, x)` for each row x of `xs` (along its first axis); starts with `init`.
+
+    Gives what was carried last, and the rows y one behind the other. Either may be (), a tuple of none. `reverse` goes
+    from the last row to the first one. What is carried keeps its shape and element type. Raises GraphError, OpError.
+    """
+    outer = _outer(*_flat(init), *_flat(xs))
+    states, tensors = _vars(outer, _flat(init)), _vars(outer, _flat(xs))
+    if not tensors or not all(v.ndim for v in tensors):
+        raise GraphError("scan: there is nothing to take rows of; each of xs must have at least one axis")
+    graph = _inner(outer, "body", [v.spec for v in states] + [TensorSpec(v.shape[1:], v.dtype) for v in tensors])
+
+    def turn(vs: tuple[Var, ...]) -> tuple[Vars, Vars]:
+        return f(_like(init, vs[: len(states)]), _like(xs, vs[len(states) :]))
+
+    _, y = _fill(graph, turn)
+    given = (*states, *tensors)
+    ways = {"input_directions": [int(reverse)] * len(tensors), "output_directions": [int(reverse)] * len(_flat(y))}
+    attrs = {"states": len(states), "scan_inputs": len(tensors), **ways}
+    operands = (*given, *graph.inputs_behind(len(given)))
+    found = outer.add(SCAN, operands, {"body": _closed(graph), **attrs})
+    return _like(init, found[: len(states)]), _like(y, found[len(states) :])
+
+
+def _loop(
+    outer: Graph, graph: InnerGraph, ahead: Sequence[Var], carried: Sequence[Var], attrs: dict[str, Any]
+) -> tuple[Var, ...]:
+    operands = (*ahead, *carried, *graph.inputs_behind(1 + len(carried)))
+    return outer.add(LOOP, operands, {"body": _closed(graph), "carried": len(carried), **attrs})[:-1]
+
+
+def _outer(*values: Any) -> Graph:
+    """The innermost of the graphs that are being built and of those that the vars belong to."""
+    known = [v.graph for v in values if isinstance(v, Var) and isinstance(v.graph, Graph)]
+    graphs = [*_building.get(), *known]
+    if not graphs:
+        raise GraphError("at least one of the operands must be a var of a graph")
+    return max(graphs, key=lambda g: len(g.around))
+
+
+def _inner(outer: Graph, name: str, specs: Specs | Sequence[TensorSpec]) -> InnerGraph:
+    """A graph for a body, with an input of each spec."""
+    graph = InnerGraph(name, outer)
+    for i, spec in enumerate(specs):
+        graph.input(f"{name}:{i}", spec.shape, spec.dtype)
+    return graph
+
+
+def _fill(graph: InnerGraph, function: Callable[[tuple[Var, ...]], Any]) -> Any:
+    """Calls a function with the declared inputs of a graph, and makes what it gives the outputs; gives it back."""
+    with _inside(graph):
+        result = function(tuple(v for v in graph.inputs.values() if v not in graph.captured.values()))
+    for i, var in enumerate(_vars(graph, _leaves(result))):
+        graph.output(var, f"{graph.name}:out{i}")
+    return result
+
+
+@contextmanager
+def _inside(graph: Graph) -> Iterator[None]:
+    token = _building.set((*_building.get(), graph))
+    try:
+        yield
+    finally:
+        _building.reset(token)
+
+
+def _closed(graph: InnerGraph) -> PlannedBody:
+    graph.is_closed = True
+    return PlannedBody(graph)
+
+
+def _vars(graph: Graph, values: Sequence[Any]) -> tuple[Var, ...]:
+    return tuple(v if isinstance(v, Var) else graph.constant(v) for v in values)
+
+
+def _flat(value: Vars) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _leaves(value: Vars) -> tuple[Any, ...]:
+    return tuple(leaf for part in _flat(value) for leaf in _flat(part))
+
+
+def _like(shape: Vars, found: Sequence[Var]) -> Vars:
+    return tuple(found) if isinstance(shape, (tuple, list)) else found[0]
