@@ -1,5 +1,6 @@
 """Where the elements of a tensor lie inside a chunk of memory: first byte, shape, strides."""
 
+import math
 from functools import lru_cache
 
 from attrs import frozen
@@ -55,6 +56,8 @@ class Layout:
     @property
     def extent(self) -> tuple[int, int]:
         """Half-open range of the bytes that any element touches; empty for an empty tensor."""
+        if self.strides == dense_strides(self.shape, self.itemsize):
+            return self.offset, self.offset + math.prod(self.shape) * self.itemsize
         low = high = self.offset
         for n, s in zip(self.shape, self.strides, strict=True):
             if not n:
@@ -64,6 +67,10 @@ class Layout:
             else:
                 low += (n - 1) * s
         return low, high + self.itemsize
+
+    def starting_at(self, byte: int) -> "Layout":
+        """The same elements where the lowest byte that one touches is this one."""
+        return Layout(self.offset + byte - self.extent[0], self.shape, self.strides, self.itemsize)
 
     def transpose(self, perm: tuple[int, ...]) -> "Layout":
         """Axes in the order `perm`."""

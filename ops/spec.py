@@ -24,6 +24,7 @@ BOOL = np.dtype("bool")
 DTYPES = NUMBERS | {BOOL}
 
 _MOST_BYTES = 2**63 - 1
+_PLAIN = frozenset((int,))
 
 
 def as_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
@@ -43,10 +44,12 @@ def as_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
 def as_shape(shape: Sequence[int]) -> Shape:
     """A tuple of plain ints, and of `Dim`s as they are. Raises ShapeError for what is neither, or negative."""
     try:
-        dims = tuple(d if isinstance(d, Dim) else d.__index__() for d in shape)
+        dims = tuple(shape)
+        if not _PLAIN.issuperset(map(type, dims)):
+            dims = tuple(d if isinstance(d, Dim) else d.__index__() for d in dims)
     except (AttributeError, TypeError) as error:
         raise ShapeError(f"shape {shape!r} has a dimension that is no integer") from error
-    if any(not isinstance(d, Dim) and d < 0 for d in dims):
+    if any(d < 0 for d in dims if type(d) is int):
         raise ShapeError(f"shape {dims} has a negative dimension")
     return dims
 
@@ -70,7 +73,7 @@ class TensorSpec:
     @property
     def is_symbolic(self) -> bool:
         """Whether a dimension has no number yet; `size` and `nbytes` have none then either."""
-        return any(isinstance(d, Dim) for d in self.shape)
+        return Dim in map(type, self.shape)
 
     @property
     def size(self) -> int:

@@ -5,6 +5,7 @@ that would start in the end pad does not exist.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from attrs import frozen
@@ -79,24 +80,35 @@ def filled(name: str, values: Sequence[int], length: int, least: int, default: i
 
 
 def windows(sizes: Shape, kernel: Shape, attrs: Attrs) -> Windows:
-    """The windows of these attributes over spatial `sizes`. Raises ShapeError where no window fits."""
+    """The windows of these attributes over spatial `sizes`. Raises ShapeError where no window fits.
+
+    An operator is asked for its windows some six times until it runs, and networks repeat themselves: results are kept.
+    """
+    ceil_mode = attrs.get("ceil_mode", False)
+    steps = (attrs["strides"], attrs["dilations"])
+    return _windows(sizes, kernel, *steps, pads=attrs["pads"], auto_pad=attrs["auto_pad"], ceil_mode=ceil_mode)
+
+
+@lru_cache(maxsize=4096)
+def _windows(
+    sizes: Shape, kernel: Shape, strides: Shape, dilations: Shape, *, pads: Shape, auto_pad: str, ceil_mode: bool
+) -> Windows:
     n = len(sizes)
     if n == 0:
         raise ShapeError("has no spatial dimension; (N, C, spatial...) is wanted")
     kernel = filled("kernel_shape", kernel, n, 1, 1)
-    strides = filled("strides", attrs["strides"], n, 1, 1)
-    dilations = filled("dilations", attrs["dilations"], n, 1, 1)
+    strides = filled("strides", strides, n, 1, 1)
+    dilations = filled("dilations", dilations, n, 1, 1)
     extents = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
-    begins, ends = _pads(attrs, sizes, extents, strides)
-    ceil_mode = attrs.get("ceil_mode", False)
+    begins, ends = _pads(pads, auto_pad, sizes, extents, strides)
     every = zip(sizes, extents, strides, begins, ends, strict=True)
     outputs = tuple(_output(*numbers, ceil_mode=ceil_mode) for numbers in every)
     return Windows(sizes, kernel, strides, dilations, begins, ends, outputs)
 
 
-def _pads(attrs: Attrs, sizes: Shape, extents: Shape, strides: Shape) -> tuple[Shape, Shape]:
-    n, auto = len(sizes), attrs["auto_pad"]
-    given = filled("pads", attrs["pads"], 2 * n, 0, 0)
+def _pads(pads: Shape, auto: str, sizes: Shape, extents: Shape, strides: Shape) -> tuple[Shape, Shape]:
+    n = len(sizes)
+    given = filled("pads", pads, 2 * n, 0, 0)
     if auto == "NOTSET":
         return given[:n], given[n:]
     if any(given):
