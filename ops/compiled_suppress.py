@@ -26,7 +26,7 @@ def suppress() -> Compiled:
     """
     import numba  # noqa: PLC0415 - half a second to load, and only this kernel wants it
 
-    for function in (_corners, _overlaps, _is_better, _sink, _candidates, _chosen):
+    for function in (_corners, _is_free, _is_better, _sink, _candidates, _chosen):
         numba.extending.register_jitable(function)
     array, single = numba.types.Array, numba.float32
     tuples: Any = numba.types.UniTuple
@@ -52,16 +52,18 @@ def _corners(boxes: Array, is_centre: bool, corners: Array) -> None:
         corners[i, 4] = (c - a) * (d - b)
 
 
-def _overlaps(p: Array, q: Array, most: float) -> bool:
-    """Whether two boxes share more than `most` of what they cover together; those without an area share nothing."""
-    top, left, bottom, right = max(p[0], q[0]), max(p[1], q[1]), min(p[2], q[2]), min(p[3], q[3])
-    if bottom <= top or right <= left:
-        return False
-    shared = (bottom - top) * (right - left)
-    union = p[4] + q[4] - shared
-    if shared <= 0 or p[4] <= 0 or q[4] <= 0 or union <= 0:
-        return False
-    return bool(shared / union > most)
+def _is_free(corners: Array, i: int, kept: Array, total: int, most: float) -> bool:
+    """Whether box i shares more than `most` of what both cover with none of those kept; without an area, nothing."""
+    top, left, bottom, right, area = corners[i, 0], corners[i, 1], corners[i, 2], corners[i, 3], corners[i, 4]
+    for k in range(total):
+        height = min(bottom, kept[k, 2]) - max(top, kept[k, 0])
+        width = min(right, kept[k, 3]) - max(left, kept[k, 1])
+        if height > 0 and width > 0:
+            shared = height * width
+            union = area + kept[k, 4] - shared
+            if min(shared, area, kept[k, 4], union) > 0 and shared / union > most:
+                return False
+    return True
 
 
 def _is_better(scores: Array, a: int, b: int) -> bool:
@@ -102,13 +104,9 @@ def _chosen(  # noqa: PLR0917 - arrays of several types cannot share a tuple
         count -= 1
         heap[0] = heap[count]
         _sink(scores, heap, 0, count)
-        is_free = True
-        for k in range(total):
-            if _overlaps(corners[best], kept[k], overlap):
-                is_free = False
-                break
-        if is_free:
-            kept[total] = corners[best]
+        if _is_free(corners, best, kept, total, overlap):
+            for i in range(corners.shape[1]):
+                kept[total, i] = corners[best, i]
             heap[last - total] = best
             total += 1
     return total
