@@ -4,7 +4,7 @@ import io
 import os
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import NoReturn
 
@@ -36,14 +36,17 @@ _CODES: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
 )
 
 
-class _Parser(ArgumentParser):
+class Parser(ArgumentParser):
+    """Raises UsageError where argparse would end the process."""
+
     def error(self, message: str) -> NoReturn:
+        """One line, with the way to more."""
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
 def build_parser() -> ArgumentParser:
     """The parser of the whole command line; the chosen subcommand's function is in `run`."""
-    parser = _Parser(prog="arenaplan", description="Plans every byte of a neural network.", epilog=_EPILOG)
+    parser = Parser(prog="arenaplan", description="Plans every byte of a neural network.", epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"arenaplan {version('arenaplan')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for module in (plan, run, compare, heaps, trace, solve):
@@ -55,16 +58,26 @@ def build_parser() -> ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code. Arguments are the process's own where none are given."""
-    try:
-        _open_stdout()
+
+    def work() -> int:
         arguments = build_parser().parse_args(argv)
         code: int = arguments.run(arguments)
+        return code
+
+    return guarded(work)
+
+
+def guarded(work: Callable[[], int], program: str = "arenaplan") -> int:
+    """The exit code that `work` returns, or the one of what went wrong, which is told in a line on stderr."""
+    try:
+        _open_stdout()
+        code = work()
         sys.stdout.flush()
     except BrokenPipeError:
         return _close_stdout()
     except _FORESEEN as error:
         if sys.stderr is not None:
-            print(f"arenaplan: error: {_text(error)}", file=sys.stderr)
+            print(f"{program}: error: {_text(error)}", file=sys.stderr)
         _drop_unwritten()
         return next((code for kinds, code in _CODES if isinstance(error, kinds)), ERROR)
     return code

@@ -1,0 +1,52 @@
+"""A model at one batch size after the other."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.cli.zoo import INPUT, SHAPE, is_zoo, zoo_graph
+from engine.errors import ModelError
+from engine.graph import Graph
+from engine.importers.onnx import load_onnx
+from engine.importers.onnx_file import read_model
+from engine.importers.onnx_inputs import Declared, declared
+
+Shapes = Mapping[str, Sequence[int]]
+
+
+def at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0) -> Graph:
+    """A network of the zoo, or the one in an ONNX file, for so many images at once.
+
+    The batch is the first dimension of the inputs, whatever `shapes` says of that one. Raises ModelError where a file
+    fixes another number, or leaves a dimension open that no shape tells.
+    """
+    if is_zoo(model):
+        return zoo_graph(model, _resized({INPUT: SHAPE} | dict(shapes), batch), (), seed)
+    inputs = _fed(read_model(model).proto.graph)
+    if not any(_takes(one, batch) for one in inputs):
+        shown = "; ".join(map(str, inputs)) or "no input"
+        raise ModelError(f"{model} leaves no batch open, and {batch} is not the one that it has: {shown}")
+    told = {one.name: shape for one in inputs if (shape := _all_but_batch(one))}
+    return load_onnx(model, shapes=_resized(told | dict(shapes), batch))
+
+
+def _fed(graph: Any) -> list[Declared]:
+    """Inputs that have no initializer."""
+    initialized = {tensor.name for tensor in graph.initializer}
+    return [declared(one) for one in graph.input if one.name not in initialized]
+
+
+def _takes(one: Declared, batch: int) -> bool:
+    """Whether the first dimension of an input is open, or this number."""
+    return one.dims is None or any(isinstance(dim, str) or dim == batch for dim in one.dims[:1])
+
+
+def _all_but_batch(one: Declared) -> tuple[int, ...]:
+    """A shape whose first dimension is still to be told; empty where others are open too, or that one is not."""
+    first, *rest = one.dims or (0,)
+    numbers = tuple(dim for dim in rest if isinstance(dim, int))
+    return (0, *numbers) if isinstance(first, str) and len(numbers) == len(rest) else ()
+
+
+def _resized(shapes: Shapes, batch: int) -> dict[str, tuple[int, ...]]:
+    return {name: (batch, *shape[1:]) if shape else () for name, shape in shapes.items()}
