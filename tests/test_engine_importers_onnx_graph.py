@@ -177,12 +177,6 @@ def test_a_constant_condition_chooses_its_branch_which_sees_the_outer_tensors(co
     np.testing.assert_array_equal(y, np.maximum(X, 0) if condition else -X)
 
 
-def test_a_condition_that_is_an_input_is_refused() -> None:
-    choice = node("If", ["c"], then_branch=_branch("t", "Relu"), else_branch=_branch("e", "Neg"))
-    with pytest.raises(UnsupportedError, match="'cond'"):
-        load_onnx(model([choice], [value("x", (2, 3)), value("c", (), np.bool_)]))
-
-
 def _with_function(body: list[Any], **attributes: Any) -> Any:
     function = helper.make_function("own", "F", ["a"], ["b"], body, [helper.make_opsetid("", 17)], list(attributes))
     call = node("F", ["x"], domain="own", **attributes)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from engine.errors import EngineError, ModelError, UnsupportedError
 from engine.importers.onnx_door import check_node, domain_of, one_line, onnx
@@ -73,8 +73,12 @@ class NodeReader:
             raise ModelError(f"{what}: {one_line(error)}") from error
 
     def _context(self, proto: Any, name: str, inputs: tuple[Value | None, ...], scope: Scope) -> Node:
-        def branch(graph: Any) -> tuple[Value, ...]:
-            return self.graph(graph, _inner(scope, f"{name}/", scope.opsets, outer=scope))
+        def branch(
+            graph: Any, values: Sequence[Value] = (), builder: GraphBuilder = self.builder, part: str = ""
+        ) -> tuple[Value, ...]:
+            inner = _inner(scope, f"{name}/{part}", scope.opsets, outer=scope)
+            inner.values.update(zip((i.name for i in graph.input), values, strict=True))
+            return evolve(self, builder=builder).graph(graph, inner)
 
         return Node(
             name=name,

@@ -16,7 +16,8 @@ from ops.spec import Array
 class Node:
     """`inputs` has None where an optional input is left out, `outputs` has "" where nobody wants an output.
 
-    `branch` converts a subgraph of the node, in the scope of the node, and gives its outputs.
+    `branch` converts a subgraph of the node, in the scope of the node, and gives its outputs. It may be told values of
+    the subgraph's inputs, a builder of another graph to read it into, and a part of names that sets it apart.
     """
 
     name: str
@@ -26,7 +27,7 @@ class Node:
     outputs: tuple[str, ...]
     attrs: Mapping[str, Any]
     builder: GraphBuilder
-    branch: Callable[[Any], tuple[Value, ...]]
+    branch: Callable[..., tuple[Value, ...]]
 
     def __str__(self) -> str:
         return f"node {self.name!r} ({self.op_type})"

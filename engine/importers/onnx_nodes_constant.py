@@ -84,17 +84,6 @@ def _dropout(mask: type[np.generic] | None) -> Converter:
     return convert
 
 
-def _if(node: Node) -> tuple[Value, ...]:
-    """The branch that a constant condition chooses."""
-    condition = node.array(0, "cond")
-    if condition.size != 1:
-        raise ModelError(f"the condition must have one element, not {condition.size}")
-    found = node.branch(node.attr("then_branch" if condition.item() else "else_branch"))
-    if len(found) != len(node.outputs):
-        raise ModelError(f"the branch gives {len(found)} outputs, and the node has {len(node.outputs)}")
-    return found
-
-
 CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
     {
         "Constant": ((1, _constant),),
@@ -104,6 +93,5 @@ CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProx
         "Range": ((11, _range),),
         "NonZero": ((9, _non_zero),),
         "Dropout": ((7, _dropout(None)), (10, _dropout(np.bool_))),
-        "If": ((1, _if),),
     }
 )

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from engine.importers import (
     onnx_nodes_constant,
+    onnx_nodes_control,
     onnx_nodes_elementwise,
     onnx_nodes_index,
     onnx_nodes_nn,
@@ -21,6 +22,7 @@ Versions = tuple[tuple[int, Converter | None], ...]
 
 FAMILIES = (
     onnx_nodes_constant,
+    onnx_nodes_control,
     onnx_nodes_elementwise,
     onnx_nodes_index,
     onnx_nodes_nn,

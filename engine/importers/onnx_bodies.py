@@ -1,0 +1,95 @@
+"""Graphs inside ONNX nodes, read into bodies: what they take from outside is captured, constants stay constants."""
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from attrs import frozen
+
+from engine.body import PlannedBody
+from engine.errors import ConstantNeededError, ModelError, UnsupportedError
+from engine.importers.onnx_node import Node
+from engine.importers.onnx_values import GraphBuilder, Value
+from engine.inner import InnerGraph
+from engine.var import Var
+from ops.schema import Specs
+from ops.spec import Array, TensorSpec
+
+
+class NotStaticError(UnsupportedError):
+    """A body in which something that only the run decides would have to be known beforehand."""
+
+
+@frozen(eq=False)
+class Reading:
+    """A body that has been read, with its outputs. `declared` counts the inputs that the node feeds."""
+
+    builder: GraphBuilder
+    graph: InnerGraph
+    declared: int
+    outputs: tuple[Value, ...]
+
+    def specs(self, first: int, last: int | None = None) -> Specs:
+        """Of some of the outputs."""
+        return tuple(TensorSpec(v.shape, v.dtype) for v in self.outputs[first:last])
+
+    @property
+    def captured(self) -> tuple[Var, ...]:
+        """What it takes from outside, in the order of its inputs."""
+        return self.graph.inputs_behind(self.declared)
+
+    def own(self, captured: Sequence[Var]) -> None:
+        """Lets the body take these as well."""
+        for var in captured:
+            self.graph.own(var)
+
+    def body(self, outputs: Sequence[Value]) -> PlannedBody:
+        """The body with these outputs."""
+        for i, value in enumerate(outputs):
+            self.graph.output(self.builder.var(value), f"{self.graph.name}:out{i}")
+        self.graph.is_closed = True
+        return PlannedBody(self.graph)
+
+
+def read_body(node: Node, attribute: str, inputs: Sequence[TensorSpec | Array]) -> Reading:
+    """Reads the graph of an attribute. An input is fed if a spec is given for it, and known if an array is.
+
+    Raises NotStaticError, ModelError, UnsupportedError, and ConstantNeededError for what an input of the model decides.
+    """
+    proto = graph_of(node, attribute, len(inputs))
+    graph = InnerGraph(f"{node.name}/{attribute}", node.builder.graph)
+    builder = GraphBuilder(graph, {o for n in proto.node for o in n.output})
+    values: list[Value] = []
+    for info, given in zip(proto.input, inputs, strict=True):
+        if isinstance(given, TensorSpec):
+            values.append(graph.input(info.name, given.shape, given.dtype))
+        else:
+            values.append(given)
+    declared = len(graph.inputs)
+    try:
+        outputs = node.branch(proto, values, builder)
+    except ConstantNeededError as error:
+        _from_outside(node, graph, error)
+    return Reading(builder, graph, declared, outputs)
+
+
+def graph_of(node: Node, attribute: str, inputs: int) -> Any:
+    """The GraphProto of an attribute. Raises ModelError where it does not take so many inputs."""
+    proto = node.attr(attribute)
+    if proto is None or not hasattr(proto, "node"):
+        raise ModelError(f"attribute {attribute!r} is no graph")
+    if len(proto.input) != inputs:
+        raise ModelError(f"{attribute} takes {len(proto.input)} inputs, and {inputs} are wanted")
+    return proto
+
+
+def _from_outside(node: Node, graph: InnerGraph, error: ConstantNeededError) -> NoReturn:
+    """Names the inputs of the model that decide the tensor, if it depends on nothing that changes inside the body."""
+    around = node.builder.graph
+    outside = {
+        inner.name: around.own(var) if isinstance(around, InnerGraph) else var for var, inner in graph.captured.items()
+    }
+    if not all(name in outside for name in error.inputs):
+        message = f"{node}: inside its body, tensor {error.tensor!r} decides a shape and is known only at run time"
+        raise NotStaticError(message) from error
+    sources = tuple(dict.fromkeys(s for name in error.inputs for s in node.builder.sources(outside[name])))
+    raise ConstantNeededError(str(error), error.tensor, sources) from error
