@@ -13,12 +13,15 @@ NOTHING = 2**62
 
 
 def set_height(tree: Numbers, line: int, height: int) -> None:
-    """Gives a line a height, or takes it away."""
+    """Gives a line a height, or takes it away. Where a node keeps its number, so do all above it."""
     node = len(tree) // 2 + line
     tree[node] = height
     while node > 1:
         node //= 2
-        tree[node] = min(tree[2 * node], tree[2 * node + 1])
+        least = min(tree[2 * node], tree[2 * node + 1])
+        if least == tree[node]:
+            return
+        tree[node] = least
 
 
 def lowest(tree: Numbers) -> int:
