@@ -73,7 +73,7 @@ class _Lowering:
         self.of_var.update(zip(operator.outputs, outputs, strict=True))
 
     def _view_layouts(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[Layout, ...]:
-        if not self.views or not inputs or any(v in self.bound_outputs for v in operator.outputs):
+        if not self.views or not inputs or not self.bound_outputs.keys().isdisjoint(operator.outputs):
             return ()
         found = operator.schema.views(self.values[inputs[0]].layout, operator.signature)
         layouts = tuple(lay for lay in found if lay is not None)
@@ -98,7 +98,8 @@ class _Lowering:
     ) -> bool:
         """Whether the bytes are the arena's and dense, and each position that reads the value may be overwritten."""
         taken, taker = self.values[inputs[forward.input]], self.values[outputs[forward.output]]
-        if any(v == taken.id and evolve(forward, input=i) not in declared for i, v in enumerate(inputs)):
+        readers = (i for i, v in enumerate(inputs) if v == taken.id and i != forward.input)
+        if any(Overwrite(forward.output, i, forward.offset) not in declared for i in readers):
             return False
         if (taken.layout.offset + forward.offset) % taker.layout.itemsize:
             return False

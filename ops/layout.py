@@ -30,10 +30,11 @@ class Layout:
     strides: tuple[int, ...]
     itemsize: int
 
-    @classmethod
-    def dense(cls, spec: TensorSpec, offset: int = 0) -> "Layout":
+    @staticmethod
+    def dense(spec: TensorSpec, offset: int = 0) -> "Layout":
         """C order, no holes."""
-        return cls(offset, spec.shape, dense_strides(spec.shape, spec.dtype.itemsize), spec.dtype.itemsize)
+        found = _dense(spec.shape, spec.dtype.itemsize)
+        return found.starting_at(offset) if offset else found
 
     @classmethod
     def of(cls, array: Array) -> "Layout":
@@ -125,3 +126,8 @@ def _dense_runs(layout: Layout) -> list[tuple[int, int]]:
         else:
             runs.append((length, stride))
     return runs
+
+
+@lru_cache(maxsize=4096)
+def _dense(shape: Shape, itemsize: int) -> Layout:
+    return Layout(0, shape, dense_strides(shape, itemsize), itemsize)

@@ -66,11 +66,3 @@ class ScheduledPlanLike(PlanLike, Protocol):
     @property
     def schedule(self) -> ScheduleLike:
         """Nothing else orders calls."""
-
-
-StorageKey = tuple[Storage, int]
-
-
-def storage_of(place: PlaceLike) -> StorageKey:
-    """Which bytes a layout speaks of: there is one arena, and one storage to each constant and caller's array."""
-    return place.storage, -1 if place.storage is Storage.ARENA else place.owner

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from engine.calls import Storage
 from engine.check.byte_map import ByteMap
-from engine.check.plans import PlaceLike, PlanLike, StorageKey, storage_of
+from engine.check.plans import PlaceLike, PlanLike
 
 T = TypeVar("T")
 
@@ -26,15 +26,19 @@ class Span(Generic[T]):
 
 
 def spans(plan: PlanLike, nothing: T) -> tuple[Span[T], ...]:
-    """The span of each value. At first all bytes of all storages hold `nothing`."""
-    storages = dict[StorageKey, ByteMap[T]]()
+    """The span of each value. At first all bytes hold `nothing`.
+
+    There is one arena, and one storage to each constant and caller's array.
+    """
+    arena, arena_bytes, values = ByteMap(nothing), plan.arena_bytes, plan.lowered.values
+    others = dict[tuple[Storage, int], ByteMap[T]]()
 
     def span(place: PlaceLike) -> Span[T]:
-        key, size = storage_of(place), plan.arena_bytes
-        if place.storage is not Storage.ARENA:
-            size = plan.lowered.values[place.owner].spec.nbytes
-        if key not in storages:
-            storages[key] = ByteMap(nothing)
-        return Span(storages[key], *place.layout.extent, size)
+        if place.storage is Storage.ARENA:
+            return Span(arena, *place.layout.extent, arena_bytes)
+        key = place.storage, place.owner
+        if key not in others:
+            others[key] = ByteMap(nothing)
+        return Span(others[key], *place.layout.extent, values[place.owner].spec.nbytes)
 
     return tuple(map(span, plan.places))
