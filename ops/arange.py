@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ops.attributes import Attribute, integer
-from ops.blocks import BLOCK_BYTES, working_dtype
+from ops.blocks import BLOCK_BYTES
 from ops.boxes import pieces
 from ops.counts import SCALAR, check_count, check_found
 from ops.errors import DataError, DtypeError, ShapeError
@@ -24,8 +24,7 @@ _MOST = 2**63 - 1
 def number_of_steps(start: Array, limit: Array, delta: Array) -> int:
     """max(ceil((limit - start) / delta), 0), given arrays of one element. Raises DataError where nothing is counted.
 
-    Floats are subtracted in their dtype (float16 in float32) and divided in float64, as onnxruntime does; integers are
-    exact.
+    Floats are subtracted and divided in float64, as onnxruntime does; integers are exact.
     """
     a, b, step = (number.item() for number in (start, limit, delta))
     if not step or not all(map(math.isfinite, (a, b, step))):
@@ -33,7 +32,7 @@ def number_of_steps(start: Array, limit: Array, delta: Array) -> int:
     if start.dtype not in FLOATS:
         steps = -((a - b) // step)
     else:
-        quotient = float(constant(b - a, working_dtype(start.dtype))) / step
+        quotient = (b - a) / step
         steps = math.ceil(quotient) if math.isfinite(quotient) else _MOST + 1
     if steps > _MOST:
         raise DataError(f"from {a} to {b} in steps of {step} are more numbers than 64 bits can count")

@@ -57,6 +57,13 @@ def test_they_are_those_of_onnxruntime(start: float, limit: float, delta: float,
     check_results(ARANGE, operands, [wanted], rtol=1e-5, atol=1e-4, count=wanted.size)
 
 
+@pytest.mark.parametrize(("start", "limit"), [(-0.1, 2.9), (0.1, 3.1), (-0.3, 32.7)])
+def test_the_ends_of_single_floats_are_not_rounded_to_single_again(start: float, limit: float) -> None:
+    operands = bounds("float32", start, limit, 1)
+    (wanted,) = onnxruntime_node("Range", operands)
+    check_results(ARANGE_COUNT, operands, [np.array(wanted.size)])
+
+
 @pytest.mark.parametrize("dtype", ["int32", "float32", "float64"])
 def test_long_ranges_do_not_drift(dtype: str) -> None:
     wanted = np.arange(20_000) * 3 - 7

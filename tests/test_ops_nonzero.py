@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ops
+from engine.errors import KernelError
 from engine.executable import compile_graph
 from engine.graph import Graph
 from ops.boxes import CACHE_BYTES
@@ -92,3 +93,11 @@ def test_a_graph_counts() -> None:
     x = graph.input("x", (2, 3))
     graph.output(ops.count_nonzero(x), "count")
     assert compile_graph(graph).run({"x": np.eye(2, 3, dtype=np.float32)})["count"] == 2
+
+
+def test_a_graph_that_was_told_another_number_names_the_operator() -> None:
+    graph = Graph()
+    (places,) = graph.add(NONZERO, [graph.input("x", (2, 3))], {"count": 3})
+    graph.output(places, "places")
+    with pytest.raises(KernelError, match=r"'nonzero_0' failed on .*: 2 elements are there, and 3 were said to be"):
+        compile_graph(graph).run({"x": np.eye(2, 3, dtype=np.float32)})
