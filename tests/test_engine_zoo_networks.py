@@ -68,6 +68,14 @@ def test_parameters_multiplications_and_layers_are_those_of_the_papers(name: str
 
 @pytest.mark.usefixtures("without_numbers")
 @pytest.mark.parametrize("name", NETWORKS)
+def test_a_batch_may_be_a_name(name: str) -> None:
+    graph = NETWORKS[name]("batch", 64)
+    assert str(graph.outputs["y"].spec) == "float32[batch,1000]"
+    assert [op.schema for op in graph.operators] == [op.schema for op in NETWORKS[name](2, 64).operators]
+
+
+@pytest.mark.usefixtures("without_numbers")
+@pytest.mark.parametrize("name", NETWORKS)
 def test_bytes_of_activations_grow_with_the_batch(name: str) -> None:
     one, many = (engine.make_plan(NETWORKS[name](batch)) for batch in (1, 128))
     workspace = max(p.report().workspace_bytes for p in (one, many))

@@ -35,7 +35,7 @@ _BRANCH = 0.5
 """Scale of what a block adds to what passes by."""
 
 
-def mobilenet_v2(batch: int = 1, image: int = 224, seed: int = 0) -> Graph:
+def mobilenet_v2(batch: int | str = 1, image: int = 224, seed: int = 0) -> Graph:
     """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
 
     Dropout, which does nothing at inference, is left out.

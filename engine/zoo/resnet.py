@@ -24,7 +24,7 @@ _BRANCH = 0.25
 """Scale of what a block adds to what passes by: sixteen blocks of 1 would make the numbers 256 times as large."""
 
 
-def resnet50(batch: int = 1, image: int = 224, seed: int = 0) -> Graph:
+def resnet50(batch: int | str = 1, image: int = 224, seed: int = 0) -> Graph:
     """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded."""
     weights, graph = Weights(seed), Graph("resnet50")
     x = graph.input("x", (batch, 3, image, image))

@@ -10,7 +10,7 @@ BLOCKS = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
 HIDDEN, CLASSES = 4096, 1000
 
 
-def vgg16(batch: int = 1, image: int = 224, seed: int = 0) -> Graph:
+def vgg16(batch: int | str = 1, image: int = 224, seed: int = 0) -> Graph:
     """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
 
     The first of the three linear layers has as many inputs as the last block has outputs, so that images of other sizes
