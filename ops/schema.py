@@ -193,8 +193,17 @@ class OpSchema:
                 raise SchemaError(f"infer must return a tuple of TensorSpec, not {outputs!r}")
             return Signature(specs, outputs, full, constants)
         except OpError as error:
-            shown = ", ".join(map(str, specs))
-            raise type(error)(f"{self.name}({shown}): {error}") from error
+            raise self._named(error, specs) from error
+
+    def infer_again(self, inputs: Specs, attrs: Attrs, constants: frozenset[int] = frozenset()) -> Signature:
+        """What `sign` gives for as many inputs of other shapes: `attrs` are all there, and as `sign` left them.
+
+        For one operator in many sizes: nothing that shapes do not decide is looked at again. Raises OpError as `sign`.
+        """
+        try:
+            return Signature(inputs, self.infer(inputs, attrs), attrs, constants)
+        except OpError as error:
+            raise self._named(error, inputs) from error
 
     def forwards(self, signature: Signature) -> tuple[Overwrite, ...]:
         """The overwrites that are declared. Raises SchemaError for one of an input or output that is not there."""
@@ -212,6 +221,10 @@ class OpSchema:
                 return kernel
         shown = ", ".join(map(str, signature.inputs))
         raise ShapeError(f"{self.name}({shown}): no kernel takes these inputs")
+
+    def _named(self, error: OpError, inputs: Specs) -> OpError:
+        """The same error with the operator in front."""
+        return type(error)(f"{self.name}({', '.join(map(str, inputs))}): {error}")
 
     def _check_arity(self, inputs: Specs) -> None:
         low, high = self.arity

@@ -4,7 +4,9 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given
 
+from engine import Graph
 from ops.attributes import Attribute, integer
 from ops.errors import ArityError, AttributeValueError, SchemaError, ShapeError
 from ops.layout import Layout
@@ -24,6 +26,7 @@ from ops.schema import (
     no_views,
 )
 from ops.spec import TensorSpec
+from tests.graphs import graphs
 
 FLOAT = np.dtype("float32")
 
@@ -83,6 +86,21 @@ def test_the_wrong_number_of_inputs_is_named() -> None:
 def test_errors_of_inference_carry_the_name_of_the_operator_and_its_inputs() -> None:
     with pytest.raises(ShapeError, match=r"repeat\(float32\[1,2\]\): takes a vector"):
         REPEAT.sign([TensorSpec((1, 2), FLOAT)], {"times": 3})
+
+
+@given(graphs())
+def test_inferring_again_gives_what_signing_gives(graph: Graph) -> None:
+    for operator in graph.operators:
+        known = operator.signature
+        assert operator.schema.infer_again(known.inputs, known.attrs, known.constants) == known
+
+
+def test_inferring_again_takes_other_shapes_and_names_the_operator_in_errors() -> None:
+    attrs = REPEAT.sign([VECTOR], {"times": 3}).attrs
+    longer = TensorSpec((5,), FLOAT)
+    assert REPEAT.infer_again((longer,), attrs) == REPEAT.sign([longer], {"times": 3})
+    with pytest.raises(ShapeError, match=r"repeat\(float32\[1,2\]\): takes a vector"):
+        REPEAT.infer_again((TensorSpec((1, 2), FLOAT),), attrs)
 
 
 def test_the_first_kernel_that_takes_a_signature_is_used() -> None:
