@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Collection, Mapping
 
-import numpy as np
 from attrs import evolve, field, frozen
 
 from allocator import chunks as memory
@@ -176,10 +175,10 @@ def _solve(problem: Problem, options: Options, capacity: int, seconds: float) ->
 
 def align_items(problem: Problem, lowered: Lowered, ids: Mapping[int, int], chunk_of: Column) -> Problem:
     """No chain is aligned below the elements of any value in it, and no workspace below what kernels carve it by."""
-    alignment, root = problem.alignment.copy(), chains(problem).root
+    alignment, root = problem.alignment.tolist(), chains(problem).root[chunk_of].tolist()
     for value in lowered.values:
         if value.id in ids:
-            chunk = root[chunk_of[ids[value.id]]]
+            chunk = root[ids[value.id]]
             wanted = STEP if value.role is Role.WORKSPACE else value.spec.dtype.itemsize
             alignment[chunk] = max(alignment[chunk], wanted)
     return evolve(problem, alignment=alignment)
@@ -187,12 +186,11 @@ def align_items(problem: Problem, lowered: Lowered, ids: Mapping[int, int], chun
 
 def place_values(lowered: Lowered, ids: Mapping[int, int], chunks: memory.Chunks, plan: Plan) -> tuple[Place, ...]:
     """The place of each value: what the allocator decided, as layouts from the start of each storage."""
-    starts = plan.offset[chunks.chunk_of] + chunks.offset_in_chunk if ids else np.zeros(0, np.int64)
+    starts = (plan.offset[chunks.chunk_of] + chunks.offset_in_chunk).tolist() if ids else []
     made = []
     for value in lowered.values:
         layout: Layout = value.layout
         if value.storage is Storage.ARENA:
-            low = layout.extent[0]
-            layout = evolve(layout, offset=int(starts[ids[value.id]]) + layout.offset - low)
+            layout = layout.starting_at(starts[ids[value.id]])
         made.append(Place(value.storage, value.owner, layout))
     return tuple(made)
