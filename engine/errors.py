@@ -82,6 +82,10 @@ class ScheduleError(JudgeError):
     """An execution plan whose schedule names other calls than the plan has, or in another order."""
 
 
+class HandoverError(JudgeError):
+    """A stage that takes a tensor to be where the stage before it did not leave it."""
+
+
 class RaceError(JudgeError):
     """An execution plan in which two calls that may run at once touch the same bytes, and one of them writes."""
 

@@ -5,19 +5,21 @@ from typing import Any, TypedDict, Unpack
 
 from attrs import frozen
 
-from allocator.problem import NO_CAPACITY
 from engine.errors import BudgetError, EngineError, GraphError, OptionError
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.parallel import MOST_THREADS, ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
+from engine.executor.staged import StagedExecutor
 from engine.executor.static import StaticExecutor, new_arena
 from engine.graph import Graph
 from engine.plan import ExecutionPlan
 from engine.planner import Options, plan_graph
 from engine.report import Report, budget_message
+from engine.stages.compiling import check_outputs, parse_budget, staged
+from engine.stages.stage import Stage
+from engine.stages.story import Story, story
 from engine.threads import cpus
 from engine.timing import Stopwatch, Timing
-from engine.units import parse_bytes
 from ops.spec import Array
 
 
@@ -41,16 +43,44 @@ class PlanOptions(TypedDict, total=False):
 ALL_CPUS = 0
 """Of threads: as many as there are processors to use."""
 MODES = ("static", "dynamic")
-Executor = StaticExecutor | DynamicExecutor
+PLANS_KEPT = 64
+"""Of a graph whose sizes are not known beforehand."""
+Executor = StaticExecutor | DynamicExecutor | StagedExecutor
 
 
 @frozen(eq=False)
 class Executable:
-    """A planned graph, ready to run. Call it with inputs by name, or use `run`."""
+    """A graph that is ready to run, planned or planned when it is fed. Call it with inputs by name, or use `run`."""
 
     graph: Graph
-    plan: ExecutionPlan
     executor: Executor
+
+    @property
+    def plan(self) -> ExecutionPlan:
+        """The plan; of a graph whose sizes were not known beforehand, that of the last run.
+
+        Raises EngineError where nothing has run yet, or where the run had several stages: `stages` has their plans.
+        """
+        if not isinstance(self.executor, StagedExecutor):
+            return self.executor.plan
+        if len(self.executor.stages) != 1:
+            found = f"{len(self.executor.stages)} stages; look at `stages`" if self.executor.stages else "not run yet"
+            raise EngineError(f"there is no one plan of {self.graph.name!r}: it has {found}")
+        return self.executor.stages[0].plan
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of the last run of a graph whose sizes were not known beforehand; else there is none."""
+        return self.executor.stages if isinstance(self.executor, StagedExecutor) else ()
+
+    def story(self) -> Story:
+        """What the stages of the last run cost beside a plan that knew all sizes, and how the cache of plans did.
+
+        Raises EngineError for a graph of known sizes, and where nothing has run yet.
+        """
+        if not isinstance(self.executor, StagedExecutor) or not self.executor.stages:
+            raise EngineError(f"there is no story of {self.graph.name!r}: all sizes are known, or nothing has run yet")
+        return story(self.executor)
 
     def run(
         self, feeds: Mapping[str, Any], *, out: Mapping[str, Array] | None = None, copy: bool = True
@@ -81,7 +111,9 @@ class Executable:
 
     @property
     def arena_bytes(self) -> int:
-        """Size of the arena."""
+        """Size of the arena; of one that grows, what it has now."""
+        if isinstance(self.executor, StagedExecutor):
+            return self.executor.memory.nbytes
         return self.plan.arena_bytes
 
     def report(self) -> Report:
@@ -96,6 +128,8 @@ def compile_graph(
     debug: str = "",
     budget: int | str = "",
     threads: int = ALL_CPUS,
+    bounds: Mapping[str, tuple[int, int]] | None = None,
+    cache: int = PLANS_KEPT,
     **options: Unpack[PlanOptions],
 ) -> Executable:
     """Plans a graph and makes it runnable.
@@ -105,6 +139,10 @@ def compile_graph(
     plan larger. A plan whose operators may run at once (option `parallel`) runs on `threads` threads, all processors
     unless told, but for `debug`. Other options are those of `engine.planner.Options`. Raises BudgetError before
     anything is allocated, OptionError.
+
+    A graph with dimensions that are names is planned when it is fed, once for each choice of lengths; the `cache` plans
+    that were used last are kept. With `bounds`, least and greatest length by name, one plan serves all of them. Where
+    sizes become known only while the network runs, it runs in stages; a budget is then reserved as one block.
     """
     if mode not in MODES:
         raise OptionError(f"mode {mode!r} is unknown; one of: {', '.join(MODES)}")
@@ -115,8 +153,14 @@ def compile_graph(
     if debug:
         options["padding"] = max(options.get("padding", 0), GUARD)
     _check_threads(options.get("parallel", ""), mode, threads)
+    if graph.is_symbolic:
+        return Executable(
+            graph, staged(graph, debug or mode, Terms.of(Options(**options), budget), bounds or {}, cache)
+        )
+    if bounds:
+        raise OptionError(f"graph {graph.name!r} has no dimension that is a name, so there is nothing to bound")
     plan = make_plan(graph, budget=budget, **options)
-    return Executable(graph, plan, _executor(plan, mode, debug, threads))
+    return Executable(graph, _executor(plan, mode, debug, threads))
 
 
 def make_plan(graph: Graph, *, budget: int | str = "", **options: Unpack[PlanOptions]) -> ExecutionPlan:
@@ -124,9 +168,11 @@ def make_plan(graph: Graph, *, budget: int | str = "", **options: Unpack[PlanOpt
 
     Its message says whether that is proved, or a smaller arena may be found in more time.
     """
-    if not graph.outputs:
-        raise GraphError(f"graph {graph.name!r} has no outputs; call graph.output(var)")
-    available = parse_bytes(budget) if budget != "" else NO_CAPACITY
+    check_outputs(graph)
+    if graph.is_symbolic:
+        names = ", ".join(graph.symbols) or "sizes that data decide"
+        raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see engine.bind")
+    available = parse_budget(budget)
     plan = plan_graph(graph, Options(**options), available)
     if plan.arena_bytes > available:
         raise BudgetError(budget_message(plan), plan.arena_bytes, available, plan.plan.lower_bound)

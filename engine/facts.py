@@ -72,7 +72,7 @@ class Facts:
         recipe = derived.source
         operands = (self.array(o) if isinstance(o, Derived) else o for o in recipe.operands)
         with np.errstate(all="ignore"):
-            made: Array = evaluate(
-                recipe.schema, *operands, **{n: self.value(v) for n, v in recipe.attrs.items()}
-            )[recipe.output]
+            made: Array = evaluate(recipe.schema, *operands, **{n: self.value(v) for n, v in recipe.attrs.items()})[
+                recipe.output
+            ]
         return made

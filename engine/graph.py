@@ -98,7 +98,7 @@ class Graph:
         return MappingProxyType(self._vars)
 
     def input(self, name: str, shape: Sequence[int | str | Dim], dtype: npt.DTypeLike = "float32") -> Var:
-        """Adds an input; a dimension is a number, or a name such as "batch" that means the same length wherever it stands.
+        """Adds an input; a dimension is a number, or a name such as "batch", which is the same length everywhere.
 
         Raises GraphError for a name that is taken, OpError for a bad shape or dtype.
         """

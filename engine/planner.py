@@ -20,6 +20,7 @@ from engine.graph import Graph
 from engine.lowering import lower
 from engine.placed import Place
 from engine.plan import ExecutionPlan
+from engine.room import ANYWHERE, Room, solve_between, with_pins
 from engine.schedule import Schedule, by_data, dependences, in_levels, in_sequence
 from engine.steps import to_program
 from engine.units import parse_seconds
@@ -87,12 +88,23 @@ def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> Exe
 
     The arena may be larger than the budget in bytes; `plan.plan.status` tells whether a smaller one is possible.
     """
+    return plan_lowered(lower_graph(graph, options), options, budget)
+
+
+def lower_graph(graph: Graph, options: Options) -> Lowered:
+    """Lowers a graph as the options want it."""
     _check_bound(graph, options.bound)
     lowered = lower(graph, views=options.views, pack=options.pack, bound=options.bound)
-    if options.parallel == policies.LEVELS:
-        lowered = in_levels(lowered)
+    return in_levels(lowered) if options.parallel == policies.LEVELS else lowered
+
+
+def plan_lowered(lowered: Lowered, options: Options, budget: int = NO_CAPACITY, room: Room = ANYWHERE) -> ExecutionPlan:
+    """Plans what a graph was lowered to. Where part of the room is taken, calls run one after the other."""
     ids = {v.id: i for i, v in enumerate(v for v in lowered.values if v.storage is Storage.ARENA)}
-    arranged = (_at_once if options.parallel else _in_sequence)(lowered, ids, options, budget)
+    if options.parallel:
+        arranged = _at_once(lowered, ids, options, budget)
+    else:
+        arranged = _in_sequence(lowered, ids, options, budget, room)
     places = place_values(lowered, ids, arranged.chunks, arranged.plan)
     made = ExecutionPlan(
         lowered, ids, arranged.chunks, arranged.problem, arranged.plan, places, options.alignment, arranged.schedule
@@ -113,12 +125,14 @@ class _Arranged:
     schedule: Schedule
 
 
-def _in_sequence(lowered: Lowered, ids: Mapping[int, int], options: Options, budget: int) -> _Arranged:
+def _in_sequence(lowered: Lowered, ids: Mapping[int, int], options: Options, budget: int, room: Room) -> _Arranged:
     """Chunks for one call after the other."""
     program = to_program(lowered, ids)
     chunks = memory.derive(program, overwrite=options.overwrite, reuse=options.reuse)
     problem = _problem(chunks, lowered, ids, options)
-    return _Arranged(chunks, problem, solve_problem(problem, options, budget), in_sequence(lowered))
+    problem = with_pins(problem, lambda value: int(chunks.chunk_of[ids[value]]), chunks.size, room)
+    plan = solve_between(problem, room.seams, lambda p: solve_problem(p, options, budget))
+    return _Arranged(chunks, problem, plan, in_sequence(lowered))
 
 
 def _at_once(lowered: Lowered, ids: Mapping[int, int], options: Options, budget: int) -> _Arranged:

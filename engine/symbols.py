@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from ops.dims import SAMPLES, Dim, Samples, dims_in, leaf, replaced
+from ops.dims import SAMPLES, Dim, Samples, dims_in, in_sample, leaf
 from ops.errors import ShapeError
 from ops.schema import Attrs, OpSchema, Signature, evaluate
 from ops.spec import Array, TensorSpec, spec_of
@@ -53,8 +53,8 @@ class Recipe:
 class Derived:
     """A small array that is computed when shapes are bound, before anything runs.
 
-    `source` tells how: elements in C order, some of them dimensions, or a recipe. `samples` has the array in each sample
-    that is still possible; `lengths` are its dimensions as text, for people.
+    `source` tells how: elements in C order, some of them dimensions, or a recipe. `samples` has the array in each
+    sample that is still possible; `lengths` are its dimensions as text, for people.
     """
 
     source: tuple[Any, ...] | Recipe
@@ -66,8 +66,8 @@ class Derived:
     @property
     def spec(self) -> TensorSpec:
         """Shape and dtype; lengths may be dimensions."""
-        dims = (self._length(axis, text) for axis, text in enumerate(self.lengths))
-        return TensorSpec(tuple(dims), self.dtype)
+        dims: Any = tuple(self._length(axis, text) for axis, text in enumerate(self.lengths))
+        return TensorSpec(dims, self.dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -118,13 +118,12 @@ def of_dims(dims: Sequence[Any], shape: Sequence[int], dtype: np.dtype[Any], tab
     """An array whose elements are dimensions and numbers; a plain array where all are numbers."""
     if not dims_in(tuple(dims)):
         return np.array(dims, dtype).reshape(shape)
-    samples = {j: np.array(replaced(tuple(dims), lambda d, j=j: d.samples[j]), dtype) for j in table.alive}
-    shaped = {j: a.reshape(shape) for j, a in samples.items()}
-    return Derived(tuple(dims), dtype, tuple(map(str, shape)), table, shaped)
+    samples = {j: np.array(in_sample(tuple(dims), j), dtype).reshape(shape) for j in table.alive}
+    return Derived(tuple(dims), dtype, tuple(map(str, shape)), table, samples)
 
 
 def derive(schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, table: Samples) -> tuple[Derived, ...]:
-    """An operator on such arrays; () where a result would be too large. Raises OpError where the operands do not fit."""
+    """An operator on such arrays; () where a result would be too large. Raises OpError where they do not fit."""
     specs = [o.spec if isinstance(o, Derived) else spec_of(o) for o in operands]
     drafted = draft(schema, specs, attrs, frozenset(), table)
     if any(s.nbytes > MOST_BYTES for g in drafted.signatures.values() for s in g.outputs):
@@ -145,7 +144,7 @@ def derive(schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, 
 
 def _run(schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, sample: int) -> tuple[Array, ...]:
     arrays = (o.samples[sample] if isinstance(o, Derived) else o for o in operands)
-    numbers = {n: replaced(v, lambda d: d.samples[sample]) for n, v in attrs.items()}
+    numbers = {n: in_sample(v, sample) for n, v in attrs.items()}
     with np.errstate(all="ignore"):
         return evaluate(schema, *arrays, **numbers)
 

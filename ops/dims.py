@@ -1,15 +1,15 @@
 """Dimensions that have no number yet: names, arithmetic on them, and numbers that only data decide.
 
-A dimension carries what it would be in a few *samples*: lengths that were made up, some even, some odd, some small, in
-which the same expression gives different numbers. What must be decided before the true numbers are there (is this
-dimension 1?) is decided as in the samples, and noted as a *guard*, which is checked when the true numbers are known. So a
-decision is never silently wrong. Idea: the hints and guards of PyTorch's symbolic integers.
+A dimension carries what it would be in a few *samples*: lengths that were made up, some even, some odd, some small,
+in which the same expression gives different numbers. What must be decided before the true numbers are there (is this
+dimension 1?) is decided as in the samples, and noted as a *guard*, which is checked when the true numbers are known.
+So a decision is never silently wrong. Idea: the hints and guards of PyTorch's symbolic integers.
 """
 
 import operator
 from collections.abc import Callable, Hashable, Iterable
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from attrs import define, field, frozen
 
@@ -121,37 +121,37 @@ class Dim:
     is_length: bool = False
 
     def __add__(self, other: "Dim | int") -> "Dim":
-        return _combine("+", self, other)
+        return _combined("+", self, other)
 
     def __radd__(self, other: int) -> "Dim":
-        return _combine("+", other, self)
+        return _combined("+", other, self)
 
     def __sub__(self, other: "Dim | int") -> "Dim":
-        return _combine("-", self, other)
+        return _combined("-", self, other)
 
     def __rsub__(self, other: int) -> "Dim":
-        return _combine("-", other, self)
+        return _combined("-", other, self)
 
     def __mul__(self, other: "Dim | int") -> "Dim":
-        return _combine("*", self, other)
+        return _combined("*", self, other)
 
     def __rmul__(self, other: int) -> "Dim":
-        return _combine("*", other, self)
+        return _combined("*", other, self)
 
     def __floordiv__(self, other: "Dim | int") -> "Dim":
-        return _combine("//", self, other)
+        return _combined("//", self, other)
 
     def __rfloordiv__(self, other: int) -> "Dim":
-        return _combine("//", other, self)
+        return _combined("//", other, self)
 
     def __mod__(self, other: "Dim | int") -> "Dim":
-        return _combine("%", self, other)
+        return _combined("%", self, other)
 
     def __rmod__(self, other: int) -> "Dim":
-        return _combine("%", other, self)
+        return _combined("%", other, self)
 
     def __neg__(self) -> "Dim":
-        return _combine("-", 0, self)
+        return _combined("-", 0, self)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -230,13 +230,18 @@ def replaced(value: Any, number: Callable[[Dim], int]) -> Any:
     return tuple(replaced(v, number) for v in value) if isinstance(value, (tuple, list)) else value
 
 
-def _combine(sign: str, left: Dim | int, right: Dim | int) -> Any:
+def in_sample(value: Any, sample: int) -> Any:
+    """The same value as it would be in one of the samples."""
+    return replaced(value, lambda dim: dim.samples[sample])
+
+
+def _combined(sign: str, left: Dim | int, right: Dim | int) -> Dim:
     if not isinstance(left, (Dim, int)) or not isinstance(right, (Dim, int)):
         return NotImplemented
     if isinstance(right, int) and (sign, right) in (("+", 0), ("-", 0), ("*", 1), ("//", 1)):
-        return left
+        return cast(Dim, left)
     if isinstance(left, int) and (sign, left) in (("+", 0), ("*", 1)):
-        return right
+        return cast(Dim, right)
     table = next(d.table for d in (left, right) if isinstance(d, Dim))
     apply = _ARITHMETIC[sign]
     pairs = ((sample_of(left, j), sample_of(right, j)) for j in range(SAMPLES))

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from ops.dims import SAMPLES, Dim, Samples, dims_in, leaf, replaced
+from ops.dims import SAMPLES, Dim, Samples, dims_in, in_sample, leaf
 from ops.errors import OpError, ShapeError
 from ops.schema import Attrs, OpSchema, Signature, Specs
 from ops.spec import TensorSpec
@@ -65,8 +65,8 @@ def draft(
     made: dict[int, Signature] = {}
     faults: list[OpError] = []
     for j in table.alive:
-        specs = [TensorSpec(replaced(s.shape, lambda d, j=j: d.samples[j]), s.dtype) for s in inputs]
-        numbers = {n: replaced(v, lambda d, j=j: d.samples[j]) for n, v in attrs.items()}
+        specs = [TensorSpec(in_sample(s.shape, j), s.dtype) for s in inputs]
+        numbers = {n: in_sample(v, j) for n, v in attrs.items()}
         try:
             made[j] = schema.sign(specs, numbers, constants)
         except OpError as error:
@@ -108,7 +108,7 @@ def formula(lengths: Mapping[int, int], known: Sequence[Dim], name: str) -> Dim 
 
 
 def _linear(lengths: Mapping[int, int], dim: Dim) -> Dim | str:
-    """(p d + r) // q, where p and q follow from the two greatest samples: multiples of 64, so that nothing is rounded."""
+    """(p d + r) // q; p and q follow from the two greatest samples: multiples of 64, so that nothing is rounded."""
     points = sorted((dim.samples[j], n) for j, n in lengths.items())
     (low, at_low), (high, at_high) = points[-2:]
     if high == low or at_high <= at_low:

@@ -1,11 +1,11 @@
 """Kernels bound to arrays: constants packed once, thunks made once."""
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-from attrs import frozen
+from attrs import define, field, frozen
 
 from engine.calls import Call, Lowered
 from engine.errors import KernelError
@@ -37,14 +37,49 @@ class Packed:
         return sum(a.nbytes for arrays in self.arrays.values() for a in arrays)
 
 
-def pack_constants(lowered: Lowered) -> Packed:
+@define(eq=False)
+class Packs:
+    """What was packed already, for plans of one graph with other lengths.
+
+    What a kernel packs depends on the constants, on element types and on attributes, never on other lengths.
+    """
+
+    shared: frozenset[int] = frozenset()
+    made: dict[Hashable, tuple[Array, ...]] = field(factory=dict)
+
+    def pack(self, call: Call, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+        """The packed constants of a call."""
+        ids = tuple((i, id(a)) for i, a in constants.items())
+        if any(a not in self.shared for _, a in ids):
+            return _packed(call, constants)
+        key = (call.name, call.kernel, ids)
+        if key not in self.made:
+            self.made[key] = _packed(call, constants)
+        return self.made[key]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all packed arrays."""
+        return sum(a.nbytes for arrays in self.made.values() for a in arrays)
+
+
+def shared_packs(constants: Iterable[Array]) -> Packs:
+    """For plans that read the same constants; these arrays must live as long."""
+    return Packs(frozenset(id(a) for a in constants))
+
+
+def pack_constants(lowered: Lowered, packs: Packs | None = None) -> Packed:
     """Lets every kernel pack the inputs that are constants."""
-    made = {}
+    packs, made = packs or Packs(), {}
     for call in lowered.calls:
         constants = {i: lowered.constants[v] for i, v in enumerate(call.inputs) if i in call.signature.constants}
-        with kernel_state():
-            made[call.tick] = call.kernel.pack(call.signature, constants) if constants else ()
+        made[call.tick] = packs.pack(call, constants) if constants else ()
     return Packed(made)
+
+
+def _packed(call: Call, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    with kernel_state():
+        return call.kernel.pack(call.signature, constants)
 
 
 def bind_call(call: Call, packed: Packed, array_of: Callable[[int], Array]) -> Thunk:

@@ -1,0 +1,49 @@
+"""The calls of one stage, bound to the bytes of a growing arena."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from engine.calls import Storage
+from engine.executor.binding import Packs, bind_call, pack_constants, run_in_turn
+from engine.executor.segments import Segments
+from engine.stages.progress import NOWHERE
+from engine.stages.stage import Stage
+from engine.views import view_array
+from ops.schema import Thunk
+from ops.spec import Array
+
+Arounds = tuple[Callable[[int, Thunk], Thunk], ...]
+"""Nothing, or what puts a clock around the call of a tick."""
+
+
+class StageRunner:
+    """Thunks of a stage. They stay right as long as the arena does not move."""
+
+    def __init__(self, stage: Stage, memory: Segments, packs: Packs) -> None:
+        self.stage = stage
+        self._memory = memory
+        lowered = stage.plan.lowered
+        packed = pack_constants(lowered, packs)
+        self.calls = lowered.calls
+        self.thunks = [bind_call(call, packed, self.array) for call in self.calls]
+        self._fed = {n: self.array(v) for n, v in lowered.inputs.items() if stage.before.alive[n] == NOWHERE}
+        self._left = {n: self.array(v) for n, v in lowered.outputs.items()}
+
+    def array(self, value: int) -> Array:
+        """The array of a value."""
+        place, lowered = self.stage.plan.places[value], self.stage.plan.lowered
+        dtype = lowered.values[value].spec.dtype
+        if place.storage is Storage.CONSTANT:
+            return view_array(lowered.constants[place.owner], place.layout, dtype)
+        return self._memory.view(place.layout, dtype)
+
+    def run(self, given: Mapping[str, Array], around: Arounds) -> dict[str, Array]:
+        """Copies what is fed into the arena, calls the kernels, and gives the outputs of the stage, in the arena."""
+        for name, array in self._fed.items():
+            np.copyto(array, given[name])
+        thunks = self.thunks
+        for wrap in around:
+            thunks = [wrap(call.tick, thunk) for call, thunk in zip(self.calls, thunks, strict=True)]
+        run_in_turn(self.calls, thunks)
+        return self._left

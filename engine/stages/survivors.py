@@ -1,0 +1,58 @@
+"""What a stage leaves behind lies low and close together where that costs nothing: later stages find more room."""
+
+from collections.abc import Collection
+
+from engine.calls import Lowered
+from engine.plan import ExecutionPlan
+from engine.planner import Options, plan_lowered
+from engine.room import SEAM, Room
+
+
+def plan_with_survivors(
+    lowered: Lowered, options: Options, capacity: int, room: Room, survivors: Collection[int]
+) -> ExecutionPlan:
+    """The plan of a stage, in which the `survivors` (values) end as low as they can without a larger arena."""
+    plan = plan_lowered(lowered, options, capacity, room)
+    movable = [v for v in survivors if v not in room.pinned and _is_alone(plan, v)]
+    if not movable:
+        return plan
+    pins = _stacked(plan, movable, room)
+    if sum(pins.values()) >= sum(_span(plan, v)[0] for v in movable):
+        return plan
+    lower = plan_lowered(lowered, options, capacity, Room({**room.pinned, **pins}, room.seams))
+    return lower if lower.arena_bytes <= plan.arena_bytes else plan
+
+
+def _is_alone(plan: ExecutionPlan, value: int) -> bool:
+    """Whether a value has a chunk that overwrites none and is overwritten by none."""
+    if value not in plan.ids:
+        return False
+    chunk = plan.chunk_of(value)
+    return chunk not in plan.problem.src and chunk not in plan.problem.dest and plan.problem.size[chunk] > 0
+
+
+def _stacked(plan: ExecutionPlan, values: Collection[int], room: Room) -> dict[int, int]:
+    """Each at the lowest address at which it meets nothing that lies fixed, the largest first."""
+    fixed = [(*_span(plan, v), *_life(plan, v)) for v in room.pinned]
+    fixed += [(seam, seam + SEAM, 0, int(plan.problem.end.max())) for seam in room.seams]
+    pins: dict[int, int] = {}
+    for value in sorted(values, key=lambda v: (-int(plan.problem.size[plan.chunk_of(v)]), v)):
+        size, (begin, end) = int(plan.problem.size[plan.chunk_of(value)]), _life(plan, value)
+        at = 0
+        for low, high, first, last in sorted(fixed):
+            if first < end and begin < last and low < at + size and at < high:
+                at = -(-high // plan.alignment) * plan.alignment
+        pins[value] = at
+        fixed.append((at, at + size, begin, end))
+    return pins
+
+
+def _span(plan: ExecutionPlan, value: int) -> tuple[int, int]:
+    chunk = plan.chunk_of(value)
+    low = int(plan.plan.offset[chunk])
+    return low, low + int(plan.problem.size[chunk])
+
+
+def _life(plan: ExecutionPlan, value: int) -> tuple[int, int]:
+    chunk = plan.chunk_of(value)
+    return int(plan.problem.begin[chunk]), int(plan.problem.end[chunk])
