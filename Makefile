@@ -31,6 +31,7 @@ bench: $(STAMP) ## time ResNet-50 against onnxruntime, and planning, into out/
 	mkdir -p out
 	$(BIN)/python tools/bench_run.py -o out/bench_run.json
 	$(BIN)/python tools/bench_plan.py -o out/bench_plan.json
+	$(BIN)/python -m tools.bench_graphs -o out/bench_graphs.json
 
 benchmarks: $(STAMP) ## measure docs/benchmarks.md anew (an hour; INSTANCES=folder)
 	$(BIN)/python -m tools.write_benchmarks $(INSTANCES)
