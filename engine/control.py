@@ -54,7 +54,7 @@ def fori_loop(trips: int | Var, body: Callable[[Var, Vars], Vars], init: Vars) -
     outer = _outer(trips, *_flat(init))
     carried = _vars(outer, _flat(init))
     graph = _inner(outer, "body", (COUNTER, *(v.spec for v in carried)))
-    _fill(graph, lambda vs: body(vs[0], _like(init, vs[1:])))
+    _fill(graph, lambda vs: _as_many(carried, body(vs[0], _like(init, vs[1:]))))
     ahead = (trips,) if isinstance(trips, Var) else ()
     attrs = {"trips_given": True} if ahead else {"trips": trips}
     return _like(init, _loop(outer, graph, ahead, carried, attrs))
@@ -71,7 +71,7 @@ def while_loop(goes_on: Callable[[Vars], Var], body: Callable[[Vars], Vars], ini
 
     def turn(vs: tuple[Var, ...]) -> Vars:
         after = body(_like(init, vs[1:]))
-        return goes_on(after), *_flat(after)
+        return goes_on(after), *_as_many(carried, after)
 
     _fill(graph, turn)
     ahead = (goes_on(_like(init, carried)),)
@@ -91,7 +91,8 @@ def scan(f: Callable[[Vars, Vars], tuple[Vars, Vars]], init: Vars, xs: Vars, *, 
     graph = _inner(outer, "body", [v.spec for v in states] + [TensorSpec(v.shape[1:], v.dtype) for v in tensors])
 
     def turn(vs: tuple[Var, ...]) -> tuple[Vars, Vars]:
-        return f(_like(init, vs[: len(states)]), _like(xs, vs[len(states) :]))
+        after, y = f(_like(init, vs[: len(states)]), _like(xs, vs[len(states) :]))
+        return _as_many(states, after), y
 
     _, y = _fill(graph, turn)
     given = (*states, *tensors)
@@ -159,6 +160,13 @@ def _flat(value: Vars) -> tuple[Any, ...]:
 
 def _leaves(value: Vars) -> tuple[Any, ...]:
     return tuple(leaf for part in _flat(value) for leaf in _flat(part))
+
+
+def _as_many(carried: Sequence[Var], after: Vars) -> tuple[Any, ...]:
+    """What a body carries on. Raises GraphError where it is more or less than what it was given."""
+    if len(_flat(after)) != len(carried):
+        raise GraphError(f"the body carries on {len(_flat(after))} values, and was given {len(carried)}")
+    return _flat(after)
 
 
 def _like(shape: Vars, found: Sequence[Var]) -> Vars:

@@ -1,7 +1,7 @@
 """One of two bodies, as a condition says (ONNX If); they share the bytes that only one of them needs."""
 
 from ops.body import Body, body_attribute, check_operands, room_bytes
-from ops.errors import DtypeError, ShapeError
+from ops.errors import ArityError, DtypeError, ShapeError
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
 from ops.spec import BOOL, TensorSpec
 
@@ -24,6 +24,8 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     for name, body in (("then_body", then), ("else_body", other)):
         check_operands(f"inputs of {name}", body.inputs, inputs[1:])
     check_operands("outputs of else_body, by those of then_body", then.outputs, other.outputs)
+    if not then.outputs:
+        raise ArityError("the bodies give nothing")
     return tuple(then.outputs)
 
 

@@ -87,6 +87,8 @@ def _ways(attrs: Attrs, side: str, ranks: Sequence[int]) -> tuple[_Way, ...]:
 def _form(inputs: Specs, attrs: Attrs) -> _Form:
     body, states = attrs["body"], attrs["states"]
     tensors = inputs[states : states + attrs["scan_inputs"]]
+    if not body.outputs:
+        raise ArityError("the body gives nothing")
     if not tensors or len(tensors) < attrs["scan_inputs"] or len(body.outputs) < states:
         raise ArityError(f"{states} states and {attrs['scan_inputs']} inputs of rows, of {len(inputs)} operands")
     reads = _ways(attrs, "input", [t.ndim for t in tensors])

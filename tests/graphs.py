@@ -39,13 +39,18 @@ def build(choose: Choose, most: int = 12) -> Graph:
     pool = [graph.input(f"x{i}", _SHAPES[choose(len(_SHAPES))]) for i in range(1 + choose(3))]
     if choose(2):
         pool.append(graph.constant(np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)))
-    for _ in range(1 + choose(most)):
-        pool.extend(_MOVES[choose(len(_MOVES))](graph, pool, choose))
+    grow(graph, pool, choose, most)
     for i in range(1 + choose(4)):
         recent = choose(2)
         var = pool[-1 - choose(min(4, len(pool)))] if recent else pool[choose(len(pool))]
         graph.output(var, f"y{i}")
     return graph
+
+
+def grow(graph: Graph, pool: list[Var], choose: Choose, most: int) -> None:
+    """Adds one to `most` operators, and what they give to the pool."""
+    for _ in range(1 + choose(most)):
+        pool.extend(_MOVES[choose(len(_MOVES))](graph, pool, choose))
 
 
 def _pick(pool: list[Var], choose: Choose) -> Var:

@@ -1,0 +1,34 @@
+"""Bodies made of a plain function, nasty where the contract allows it."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from attrs import field, frozen
+
+from ops.schema import Cost, Specs, Thunk
+from ops.spec import Array
+
+
+@frozen(eq=False)
+class FunctionBody:
+    """Spoils its workspace and all its outputs before it reads anything, and its workspace afterwards."""
+
+    inputs: Specs
+    outputs: Specs
+    function: Callable[..., Sequence[Array]]
+    workspace: int = 100
+    cost: Cost = field(factory=lambda: Cost(3, 5))
+
+    def bind(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], workspace: Array) -> Thunk:
+        assert [(a.shape, a.dtype) for a in inputs] == [(s.shape, s.dtype) for s in self.inputs]
+        assert [(a.shape, a.dtype) for a in outputs] == [(s.shape, s.dtype) for s in self.outputs]
+        assert all(a.flags.c_contiguous for a in (*inputs, *outputs)) and len(workspace) >= self.workspace
+
+        def run() -> None:
+            for array in (workspace, *outputs):
+                array.reshape(-1).view(np.uint8)[:] = 0xA5
+            for array, made in zip(outputs, self.function(*inputs), strict=True):
+                array[...] = made
+            workspace[:] = 0x5A
+
+        return run

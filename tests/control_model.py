@@ -1,0 +1,78 @@
+"""Control flow in plain Python: what If, Loop and Scan mean, on arrays, with no plan, no buffers and no kernel."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import Graph, Operator, Var
+from ops.schema import evaluate
+from ops.spec import Array
+
+
+def run_model(graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """All outputs by name."""
+    known: dict[Var, Array] = dict(graph.constants)
+    known.update({var: feeds[name] for name, var in graph.inputs.items()})
+    with np.errstate(all="ignore"):
+        for operator in graph.operators:
+            made = _run(operator, [known[v] for v in operator.inputs])
+            known.update(zip(operator.outputs, made, strict=True))
+    return {name: known[var] for name, var in graph.outputs.items()}
+
+
+def _run(operator: Operator, arrays: list[Array]) -> Sequence[Array]:
+    if operator.schema.name in _CONTROL:
+        return _CONTROL[operator.schema.name](operator, arrays)
+    return evaluate(operator.schema, *arrays, **operator.attrs)
+
+
+def _body(body: Any, arrays: Sequence[Array]) -> list[Array]:
+    return list(run_model(body.graph, dict(zip(body.graph.inputs, arrays, strict=True))).values())
+
+
+def _if(operator: Operator, arrays: list[Array]) -> Sequence[Array]:
+    return _body(operator.attrs["then_body" if arrays[0].item() else "else_body"], arrays[1:])
+
+
+def _loop(operator: Operator, arrays: list[Array]) -> Sequence[Array]:
+    attrs, rest = operator.attrs, list(arrays)
+    limit = rest.pop(0).item() if attrs["trips_given"] else attrs["trips"]
+    goes_on = rest.pop(0).item() if attrs["cond_given"] else True
+    values, captured, turns = rest[: attrs["carried"]], rest[attrs["carried"] :], list[list[Array]]()
+    while goes_on and (limit is None or len(turns) < limit):
+        made = _body(attrs["body"], [np.asarray(len(turns), np.int64), *values, *captured])
+        goes_on = made.pop(0).item() if attrs["conditional"] else True
+        values = made[: attrs["carried"]]
+        turns.append(made[attrs["carried"] :])
+    stacks = [np.zeros(v.shape, v.dtype) for v in operator.outputs[attrs["carried"] : -1]]
+    for number, rows in enumerate(turns):
+        for stack, row in zip(stacks, rows, strict=True):
+            stack[number] = row
+    return *values, *stacks, np.asarray(len(turns), np.int64)
+
+
+def _scan(operator: Operator, arrays: list[Array]) -> Sequence[Array]:
+    attrs, states = operator.attrs, operator.attrs["states"]
+    behind = states + attrs["scan_inputs"]
+    values, turns = arrays[:states], list[list[Array]]()
+    axes, ways = (attrs[f"input_{k}"] or (0,) * attrs["scan_inputs"] for k in ("axes", "directions"))
+    columns = [_rows(a, axis, way) for a, axis, way in zip(arrays[states:behind], axes, ways, strict=True)]
+    for rows in zip(*columns, strict=True):
+        made = _body(attrs["body"], [*values, *rows, *arrays[behind:]])
+        values = made[:states]
+        turns.append(made[states:])
+    stacks = [np.zeros(v.shape, v.dtype) for v in operator.outputs[states:]]
+    axes, ways = (attrs[f"output_{k}"] or (0,) * len(stacks) for k in ("axes", "directions"))
+    for i, stack in enumerate(stacks):
+        for row, given in zip(_rows(stack, axes[i], ways[i]), turns, strict=True):
+            row[...] = given[i]
+    return *values, *stacks
+
+
+def _rows(array: Array, axis: int, way: int) -> list[Array]:
+    rows = list(np.moveaxis(array, axis, 0)[..., None])
+    return [row[..., 0] for row in (reversed(rows) if way else rows)]
+
+
+_CONTROL: Mapping[str, Callable[[Operator, list[Array]], Sequence[Array]]] = {"if": _if, "loop": _loop, "scan": _scan}
