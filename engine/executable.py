@@ -15,8 +15,9 @@ from engine.graph import Graph
 from engine.plan import ExecutionPlan
 from engine.planner import Options, plan_graph
 from engine.report import Report, budget_message
+from engine.stages.bounded import BoundCost, BoundedPlanner, bound_costs
 from engine.stages.compiling import check_outputs, parse_budget, staged
-from engine.stages.stage import Stage
+from engine.stages.stage import Stage, first_stage
 from engine.stages.story import Story, story
 from engine.threads import cpus
 from engine.timing import Stopwatch, Timing
@@ -72,6 +73,13 @@ class Executable:
     def stages(self) -> tuple[Stage, ...]:
         """The stages of the last run of a graph whose sizes were not known beforehand; else there is none."""
         return self.executor.stages if isinstance(self.executor, StagedExecutor) else ()
+
+    def bound_costs(self) -> tuple[BoundCost, ...]:
+        """What one plan for all lengths costs beside exact plans. Raises EngineError where there are no bounds."""
+        planner = self.executor.plan_first if isinstance(self.executor, StagedExecutor) else first_stage
+        if not isinstance(planner, BoundedPlanner):
+            raise EngineError(f"{self.graph.name!r} was compiled without bounds")
+        return bound_costs(self.graph, planner)
 
     def story(self) -> Story:
         """What the stages of the last run cost beside a plan that knew all sizes, and how the cache of plans did.
@@ -154,9 +162,9 @@ def compile_graph(
         options["padding"] = max(options.get("padding", 0), GUARD)
     _check_threads(options.get("parallel", ""), mode, threads)
     if graph.is_symbolic:
-        return Executable(
-            graph, staged(graph, debug or mode, Terms.of(Options(**options), budget), bounds or {}, cache)
-        )
+        known = Options(**options)
+        made = staged(graph, known, mode=debug or mode, budget=budget, bounds=bounds or {}, cache=cache)
+        return Executable(graph, made)
     if bounds:
         raise OptionError(f"graph {graph.name!r} has no dimension that is a name, so there is nothing to bound")
     plan = make_plan(graph, budget=budget, **options)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 import numpy as np
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from engine.calls import Alias, Call, Lowered, Role, Stage, Storage, Value
 from engine.graph import Graph, Operator
@@ -11,18 +11,49 @@ from engine.var import Var
 from engine.views import view_array
 from ops.copy import COPY
 from ops.layout import Layout
-from ops.schema import Overwrite
+from ops.schema import Kernel, Overwrite, Signature
 from ops.spec import Array, TensorSpec
 
 
-def lower(graph: Graph, *, views: bool = True, pack: bool = True, bound: Collection[str] = ()) -> Lowered:
+@frozen(eq=False)
+class Pattern:
+    """What was chosen for a graph, so that the same is chosen for other lengths of its dimensions, by operator name.
+
+    `aliases` are views; `copies` are the positions of inputs that were given dense; `workspaces` are not empty.
+    """
+
+    aliases: frozenset[str]
+    copies: frozenset[tuple[str, int]]
+    kernels: Mapping[str, str]
+    workspaces: frozenset[str]
+
+
+def pattern_of(lowered: Lowered) -> Pattern:
+    """What was chosen."""
+    copied = {v.id for v in lowered.values if v.role is Role.COPY or (v.id in lowered.constants and v.name != v.source)}
+    return Pattern(
+        frozenset(s.name for s in lowered.stages if isinstance(s, Alias)),
+        frozenset((c.name, i) for c in lowered.calls for i, v in enumerate(c.inputs) if c.operators and v in copied),
+        {c.name: c.kernel.name for c in lowered.calls if c.operators},
+        frozenset(c.name for c in lowered.calls if c.workspace),
+    )
+
+
+def lower(
+    graph: Graph,
+    *,
+    views: bool = True,
+    pack: bool = True,
+    bound: Collection[str] = (),
+    like: tuple[Pattern, ...] = (),
+) -> Lowered:
     """Lowers a graph whose operators stand in a runnable order.
 
     `views=False` gives every output bytes of its own; `pack=False` lets kernels know of no constants to pack. `bound`
     names the inputs and outputs that live in arrays of the caller; such an output never is a view, and one that no
-    operator computes is copied to.
+    operator computes is copied to. What a pattern says (of the graph with other lengths) is followed where it can be.
     """
-    return _Lowering(graph, views, pack, frozenset(bound)).run()
+    return _Lowering(graph, views, pack, frozenset(bound), like).run()
 
 
 @define(eq=False)
@@ -31,6 +62,7 @@ class _Lowering:
     views: bool
     pack: bool
     bound: frozenset[str]
+    like: tuple[Pattern, ...]
     values: list[Value] = field(factory=list)
     stages: list[Stage] = field(factory=list)
     constants: dict[int, Array] = field(factory=dict)
@@ -73,6 +105,8 @@ class _Lowering:
         self.of_var.update(zip(operator.outputs, outputs, strict=True))
 
     def _view_layouts(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[Layout, ...]:
+        if any(operator.name not in p.aliases for p in self.like):
+            return ()
         if not self.views or not inputs or not self.bound_outputs.keys().isdisjoint(operator.outputs):
             return ()
         found = operator.schema.views(self.values[inputs[0]].layout, operator.signature)
@@ -81,9 +115,11 @@ class _Lowering:
 
     def _call(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[int, ...]:
         signature = operator.signature if self.pack else evolve(operator.signature, constants=frozenset())
-        kernel = operator.schema.kernel(signature)
+        kernel = self._kernel(operator, signature)
+        copied = {i for p in self.like for name, i in p.copies if name == operator.name}
         operands = tuple(
-            v if kernel.takes(signature, i, self.values[v].layout) else self._dense(v) for i, v in enumerate(inputs)
+            v if i not in copied and kernel.takes(signature, i, self.values[v].layout) else self._dense(v)
+            for i, v in enumerate(inputs)
         )
         outputs = tuple(self._output(v) for v in operator.outputs)
         workspace = self._workspace(operator.name, kernel.workspace(signature))
@@ -92,6 +128,12 @@ class _Lowering:
         call = Call(self._tick(), operator.name, (operator,), kernel, signature, operands, outputs, workspace, allowed)
         self.stages.append(call)
         return outputs
+
+    def _kernel(self, operator: Operator, signature: Signature) -> Kernel:
+        """The kernel of the pattern if it takes the signature, else the first that does."""
+        named = {p.kernels.get(operator.name, "") for p in self.like}
+        same = (k for k in operator.schema.kernels if k.name in named and k.supports(signature))
+        return next(same, None) or operator.schema.kernel(signature)
 
     def _may_overwrite(
         self, forward: Overwrite, declared: tuple[Overwrite, ...], inputs: tuple[int, ...], outputs: tuple[int, ...]
@@ -162,7 +204,7 @@ class _Lowering:
         return made
 
     def _workspace(self, operator: str, nbytes: int) -> tuple[int, ...]:
-        if not nbytes:
+        if not nbytes and not any(operator in p.workspaces for p in self.like):
             return ()
         spec = TensorSpec((nbytes,), np.dtype("uint8"))
         return (self._own(f"{operator}/workspace", "", spec, Storage.ARENA, Role.WORKSPACE),)

@@ -56,7 +56,7 @@ def _rehearsed(task: Task, subject: Subject) -> Executable:
     plan = executable.plan
     del executable
     process_memory.give_back()  # else the arena may come to lie on pages that are resident already
-    return Executable(subject.graph, plan, StaticExecutor(plan, new_arena(plan)))
+    return Executable(subject.graph, StaticExecutor(plan, new_arena(plan)))
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class StagedExecutor:
         self.cache = PlanCache(size)
         self.memory = Segments(terms.options.alignment)
         self.stages: tuple[Stage, ...] = ()
-        self._plan_first = plan_first
+        self.plan_first = plan_first
         self._packs = shared_packs(template.graph.constants.values())
         self._runners: dict[Stage, Runner] = {}
         self._bound_at = self.memory.moves
@@ -103,7 +103,7 @@ class StagedExecutor:
     def _first(self, lengths: Mapping[str, int], data: Mapping[str, Array]) -> Stage:
         facts = Facts(lengths, input_shapes(self.template.graph, lengths), dict(data))
         try:
-            return self._plan_first(self.template, facts, self.terms)
+            return self.plan_first(self.template, facts, self.terms)
         except OpError as error:
             told = ", ".join(f"{n}={v}" for n, v in lengths.items())
             raise FeedError(f"inputs with {told or 'these data'} do not fit: {error}") from error

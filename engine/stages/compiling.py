@@ -7,6 +7,7 @@ from engine.errors import GraphError, OptionError
 from engine.executor.staged import StagedExecutor
 from engine.graph import Graph
 from engine.planner import Options
+from engine.stages.bounded import bounded
 from engine.stages.stage import Terms
 from engine.stages.template import template
 from engine.units import parse_bytes

@@ -1,0 +1,148 @@
+"""One plan for all lengths up to a bound: made for the greatest ones, it serves smaller ones with no search at all."""
+
+import itertools
+import math
+from collections.abc import Mapping
+
+from attrs import evolve, field, frozen
+
+from engine.bind import bind
+from engine.calls import Lowered, Storage
+from engine.check import check_data_flow
+from engine.errors import BudgetError, DataFlowError, FeedError, OptionError
+from engine.facts import Facts
+from engine.graph import Graph
+from engine.lowering import Pattern, lower, pattern_of
+from engine.placed import Place
+from engine.plan import ExecutionPlan
+from engine.planner import Options, plan_graph
+from engine.report import budget_message
+from engine.stages.draft import draft_stage
+from engine.stages.progress import NOWHERE, Progress
+from engine.stages.stage import Stage, Terms, first_stage
+from engine.stages.template import Template
+
+MOST_COSTS = 81
+"""Choices of lengths whose exact plans are made to tell what a bounded one costs."""
+Bounds = Mapping[str, tuple[int, int]]
+"""Least and greatest length of each name."""
+
+
+@frozen(eq=False)
+class BoundedPlanner:
+    """Gives stages whose arena is the one of `plan`, which was made for the greatest lengths.
+
+    Where the calls of smaller lengths do not fit into it (another kernel needs more workspace, a tensor grows where a
+    length shrinks), they are planned by themselves; `replanned` counts that.
+    """
+
+    bounds: Bounds
+    options: Options
+    plan: ExecutionPlan
+    pattern: Pattern
+    replanned: list[dict[str, int]] = field(factory=list)
+
+    def __call__(self, template: Template, facts: Facts, terms: Terms) -> Stage:
+        """The stage for some lengths. Raises FeedError where they are out of bounds."""
+        for name, (low, high) in self.bounds.items():
+            if not low <= facts.lengths[name] <= high:
+                raise FeedError(f"{name}={facts.lengths[name]} is out of its bounds {low} to {high}")
+        alive = dict.fromkeys(template.graph.inputs, NOWHERE)
+        progress = Progress(template.tasks, facts, alive, {}, 0, ())
+        draft = draft_stage(template, progress, f"{template.graph.name}:1")
+        lowered = lower(draft.graph, views=terms.options.views, pack=terms.options.pack, like=(self.pattern,))
+        after = Progress((), draft.facts, {}, {}, self.plan.arena_bytes, ())
+        plan = self._placed(lowered)
+        if plan:
+            return Stage(1, plan[0], (), progress, after)
+        self.replanned.append(dict(facts.lengths))
+        return first_stage(template, facts, terms)
+
+    def _placed(self, lowered: Lowered) -> tuple[ExecutionPlan, ...]:
+        """The calls at the places of the greatest ones; () where they do not fit there."""
+        if not _is_alike(lowered, self.plan.lowered):
+            return ()
+        places = []
+        for value, like, place in zip(lowered.values, self.plan.lowered.values, self.plan.places, strict=True):
+            layout = value.layout
+            if value.storage is Storage.ARENA:
+                owner = self.plan.places[like.owner].layout.offset
+                layout = layout.starting_at(layout.offset + owner)
+                if layout.extent[1] - owner > self.plan.lowered.values[like.owner].spec.nbytes:
+                    return ()
+            places.append(Place(value.storage, place.owner, layout))
+        made = evolve(self.plan, lowered=lowered, places=tuple(places))
+        try:
+            check_data_flow(made)
+        except DataFlowError:  # such as an overwrite at an offset that is another one for smaller lengths
+            return ()
+        return (made,)
+
+
+def bounded(template: Template, bounds: Bounds, terms: Terms) -> BoundedPlanner:
+    """Plans for the greatest lengths. Raises OptionError for bounds that make no sense, BudgetError."""
+    _check(template, bounds)
+    graph = bind(template.graph, {name: high for name, (_, high) in bounds.items()})
+    plan = plan_graph(graph, terms.options, terms.capacity)
+    if plan.arena_bytes > terms.capacity:
+        raise BudgetError(budget_message(plan), plan.arena_bytes, terms.capacity, plan.plan.lower_bound)
+    return BoundedPlanner(dict(bounds), terms.options, plan, pattern_of(plan.lowered))
+
+
+def _check(template: Template, bounds: Bounds) -> None:
+    names = template.graph.symbols
+    for name in names:
+        if name not in bounds:
+            known = ", ".join(names)
+            raise OptionError(f"bounds are wanted for all dimensions that are names: {known}; {name!r} has none")
+    for name, pair in bounds.items():
+        if name not in names:
+            raise OptionError(f"bounds name {name!r}, which is no dimension; there are: {', '.join(names) or 'none'}")
+        if not _is_range(pair):
+            raise OptionError(f"bounds of {name!r} must be a least and a greatest length such as (1, 8), not {pair!r}")
+    if template.data:
+        told = ", ".join(map(repr, sorted(template.data)))
+        raise OptionError(f"bounds need sizes that follow from lengths; here the data of {told} decide some")
+
+
+def _is_range(pair: object) -> bool:
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        return False
+    return all(isinstance(n, int) and not isinstance(n, bool) for n in pair) and 0 <= pair[0] <= pair[1]
+
+
+def _is_alike(one: Lowered, other: Lowered) -> bool:
+    """Whether the calls are the same, but for lengths."""
+    shapes = [
+        (
+            [(v.name, v.owner, v.storage, v.role) for v in lowered.values],
+            [(type(s), s.name, s.inputs, s.outputs) for s in lowered.stages],
+        )
+        for lowered in (one, other)
+    ]
+    return shapes[0] == shapes[1]
+
+
+@frozen
+class BoundCost:
+    """Bytes of an arena for some lengths: planned exactly, and as the bounded plan has it."""
+
+    lengths: Mapping[str, int]
+    exact_bytes: int
+    bounded_bytes: int
+
+    @property
+    def factor(self) -> float:
+        """How many times as large the bounded arena is."""
+        return self.bounded_bytes / self.exact_bytes if self.exact_bytes else 1.0
+
+
+def bound_costs(graph: Graph, planner: BoundedPlanner) -> tuple[BoundCost, ...]:
+    """What the bounded plan costs at the least, the middle (geometric mean) and the greatest length of each name."""
+    steps = {n: sorted({low, math.isqrt(max(low, 1) * high), high}) for n, (low, high) in planner.bounds.items()}
+    found = []
+    for chosen in itertools.islice(itertools.product(*steps.values()), MOST_COSTS):
+        lengths = dict(zip(steps, chosen, strict=True))
+        exact = plan_graph(bind(graph, lengths), planner.options)
+        found.append(BoundCost(lengths, exact.arena_bytes, planner.plan.arena_bytes))
+    return tuple(found)
