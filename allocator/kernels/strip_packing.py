@@ -84,11 +84,13 @@ def plant(end: Numbers, rank: Numbers, best: Numbers, nearest: Numbers, farthest
 
 
 def drop(best: Numbers, nearest: Numbers, farthest: Numbers, unit: int) -> None:
-    """Takes out a unit that has been placed."""
+    """Takes out a unit that has been placed. Where a node keeps its numbers, so do all above it."""
     node = len(best) // 2 + unit
+    was, near, far = best[node], nearest[node], farthest[node]
     best[node], nearest[node], farthest[node] = NOTHING, NOTHING, 0
-    while node > 1:
+    while node > 1 and (best[node] != was or nearest[node] != near or farthest[node] != far):
         node //= 2
+        was, near, far = best[node], nearest[node], farthest[node]
         summarize(best, nearest, farthest, node)
 
 
