@@ -1,9 +1,9 @@
 """Graphs inside ONNX nodes, read into bodies: what they take from outside is captured, constants stay constants."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from engine.body import PlannedBody
 from engine.errors import ConstantNeededError, ModelError, UnsupportedError
@@ -17,6 +17,18 @@ from ops.spec import Array, TensorSpec
 
 class NotStaticError(UnsupportedError):
     """A body in which something that only the run decides would have to be known beforehand."""
+
+
+class BodyBuilder(GraphBuilder):
+    """Builds the graph of a body."""
+
+    def __init__(self, graph: InnerGraph, reserved: Collection[str]) -> None:
+        super().__init__(graph, reserved)
+        self._inner = graph
+
+    def sources(self, var: Var) -> tuple[str, ...]:
+        """The inputs of the body that a var is computed from; one of a graph around it counts as captured."""
+        return super().sources(self._inner.own(var))
 
 
 @frozen(eq=False)
@@ -50,26 +62,30 @@ class Reading:
         return PlannedBody(self.graph)
 
 
-def read_body(node: Node, attribute: str, inputs: Sequence[TensorSpec | Array]) -> Reading:
+def read_body(
+    node: Node, attribute: str, inputs: Sequence[TensorSpec | Array], captured: Sequence[Var] = ()
+) -> Reading:
     """Reads the graph of an attribute. An input is fed if a spec is given for it, and known if an array is.
 
+    Behind them stand the inputs for what is `captured` whether it is used or not, and for what the body finds outside.
     Raises NotStaticError, ModelError, UnsupportedError, and ConstantNeededError for what an input of the model decides.
     """
     proto = graph_of(node, attribute, len(inputs))
     graph = InnerGraph(f"{node.name}/{attribute}", node.builder.graph)
-    builder = GraphBuilder(graph, {o for n in proto.node for o in n.output})
+    builder = BodyBuilder(graph, {o for n in proto.node for o in n.output})
     values: list[Value] = []
     for info, given in zip(proto.input, inputs, strict=True):
         if isinstance(given, TensorSpec):
             values.append(graph.input(info.name, given.shape, given.dtype))
         else:
             values.append(given)
-    declared = len(graph.inputs)
+    reading = Reading(builder, graph, len(graph.inputs), ())
+    reading.own(captured)
     try:
         outputs = node.branch(proto, values, builder)
     except ConstantNeededError as error:
         _from_outside(node, graph, error)
-    return Reading(builder, graph, declared, outputs)
+    return evolve(reading, outputs=tuple(graph.own(v) if isinstance(v, Var) else v for v in outputs))
 
 
 def graph_of(node: Node, attribute: str, inputs: int) -> Any:

@@ -17,6 +17,8 @@ from engine.var import Var
 from ops.loop import COUNTER
 from ops.spec import TensorSpec, normalize_axis
 
+_BRANCHES = ("then_branch", "else_branch")
+_SIDES, _WAYS = ("input", "output"), ("axes", "directions")
 _MOST_UNROLLED = 10_000
 """Nodes that a loop may come to when its turns are read one by one."""
 
@@ -38,18 +40,15 @@ def _if(node: Node) -> tuple[Value, ...]:
         if condition.size != 1:
             raise ModelError(f"the condition must have one element, not {condition.size}")
         return _complete(node, node.branch(graph_of(node, _BRANCHES[not condition.item()], 0)))
-    then, other = (read_body(node, name, ()) for name in _BRANCHES)
+    then = read_body(node, _BRANCHES[0], ())
+    other = read_body(node, _BRANCHES[1], (), then.captured)
+    then.own(other.captured)
     for reading in (then, other):
         _complete(node, reading.outputs)
     if then.specs(0) != other.specs(0):
         data_decide(node, "which branch runs decides a shape or an element type", (0, "cond"))
-    other.own(then.captured)
-    then.own(other.captured)
     bodies = {"then_body": then.body(then.outputs), "else_body": other.body(other.outputs)}
     return node.last("if", condition, *then.captured, **bodies)
-
-
-_BRANCHES = ("then_branch", "else_branch")
 
 
 def _complete(node: Node, found: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -160,9 +159,6 @@ def _scan(node: Node) -> tuple[Value, ...]:
     sides = {f"{side}_{what}": node.attr(f"scan_{side}_{what}", ()) for side in _SIDES for what in _WAYS}
     attrs: dict[str, Any] = {"states": len(states), "scan_inputs": count, **sides}
     return node.last("scan", *operands, *reading.captured, body=reading.body(reading.outputs), **attrs)
-
-
-_SIDES, _WAYS = ("input", "output"), ("axes", "directions")
 
 
 def _row(value: Value, axis: int) -> TensorSpec:
