@@ -144,8 +144,12 @@ class Graph:
         as_it_is = given.flags.c_contiguous and not given.flags.writeable
         kept = given if as_it_is else np.array(given, order="C")
         kept.flags.writeable = False
-        var = self._var(name or self._fresh("constant"), spec_of(kept))
-        self._constants[var] = kept
+        return self.add_constant(name or self._fresh("constant"), spec_of(kept), kept)
+
+    def add_constant(self, name: str, spec: TensorSpec, array: Array) -> Var:
+        """Adds a dense, read-only array of that spec as it is, under a name that is free."""
+        var = self._var(name, spec)
+        self._constants[var] = array
         return var
 
     def add(

@@ -9,9 +9,9 @@ from engine.graph import Graph, Operator
 from engine.stages.progress import Progress
 from engine.stages.template import Task, Template
 from engine.var import Var
-from ops.dims import Dim, Guard
+from ops.dims import Dim, Guard, dims_in
 from ops.errors import ShapeError
-from ops.schema import Signature
+from ops.schema import Signature, Specs
 from ops.spec import TensorSpec
 
 
@@ -80,20 +80,25 @@ class _Writer:
 
     def _constant(self, var: Var) -> Var:
         constants = self.template.graph.constants
-        array = constants[var] if var in constants else self.facts.array(self.template.graph.derived[var])
-        return self.graph.constant(array, var.name)
+        if var in constants:
+            return self.graph.add_constant(var.name, var.spec, constants[var])
+        return self.graph.constant(self.facts.array(self.template.graph.derived[var]), var.name)
 
     def _operator(self, operator: Operator, is_fixed: bool) -> None:
         inputs = [self.var(v) for v in operator.inputs]
-        signature = operator.signature if is_fixed else self._signed(operator, inputs)
+        signature = operator.signature if is_fixed else self._signed(operator, tuple(v.spec for v in inputs))
         names = [v.name for v in operator.outputs]
         made = self.graph.add_signed(operator.schema, inputs, signature, operator.name, names)
         self.vars.update(zip(operator.outputs, made, strict=True))
         self.facts.shapes.update((v.name, v.spec.shape) for v in made)
 
-    def _signed(self, operator: Operator, inputs: list[Var]) -> Signature:
-        attrs = {n: self.facts.value(v) for n, v in operator.attrs.items()}
-        signature = operator.schema.sign([v.spec for v in inputs], attrs, operator.signature.constants)
+    def _signed(self, operator: Operator, inputs: Specs) -> Signature:
+        constants, schema = operator.signature.constants, operator.schema
+        if any(dims_in(v) for v in operator.attrs.values()):
+            attrs = {n: self.facts.value(v) for n, v in operator.attrs.items()}
+            signature = schema.sign(inputs, attrs, constants)
+        else:
+            signature = schema.infer_again(inputs, operator.attrs, constants)
         for var, spec in zip(operator.outputs, signature.outputs, strict=True):
             _check_claim(operator, var.spec, spec)
         return signature
