@@ -61,6 +61,26 @@ def test_offsets_and_strides_are_those_of_numpy(drawn: tuple[Array, Array, Layou
     assert layout == layout_in(view, base)
 
 
+@given(views(), st.integers(-9, 9))
+def test_a_layout_is_all_of_a_spec_where_it_equals_the_dense_one(
+    drawn: tuple[Array, Array, Layout], first: int
+) -> None:
+    base, view, layout = drawn
+    for spec in (TensorSpec(base.shape, base.dtype), TensorSpec(view.shape, view.dtype), TensorSpec((4,), "int8")):
+        assert layout.is_all_of(spec) == (layout == Layout.dense(spec, layout.offset))
+        assert Layout.dense(spec, first).is_all_of(spec)
+
+
+@given(views(), st.integers(-9, 9))
+def test_a_layout_can_start_at_any_byte(drawn: tuple[Array, Array, Layout], first: int) -> None:
+    _, _, layout = drawn
+    moved = layout.starting_at(first)
+    low, high = layout.extent
+    assert moved.extent == (first, first + high - low)
+    assert (moved.shape, moved.strides, moved.itemsize) == (layout.shape, layout.strides, layout.itemsize)
+    assert moved.offset - layout.offset == first - low
+
+
 @given(views())
 def test_the_extent_is_the_bytes_that_elements_touch(drawn: tuple[Array, Array, Layout]) -> None:
     base, view, layout = drawn
