@@ -52,6 +52,16 @@ class PlannedBody:
         return self.plan.arena_bytes
 
     @property
+    def constants(self) -> tuple[Array, ...]:
+        """What its kernels read besides, and those of bodies inside."""
+        return self.plan.constants
+
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of what its kernels made of constants."""
+        return self.packed.nbytes
+
+    @property
     def cost(self) -> Cost:
         """That of all operators."""
         costs = [op.schema.cost(op.signature) for op in self.graph.operators]

@@ -3,9 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy.typing as npt
+
 from engine.errors import GraphError
 from engine.graph import Graph
 from engine.var import Var
+from ops.dims import Dim
 from ops.schema import OpSchema
 
 
@@ -35,6 +38,12 @@ class InnerGraph(Graph):
         """The vars around this graph that its inputs behind the first few stand for, in their order."""
         of = {inner: var for var, inner in self.captured.items()}
         return tuple(of[v] for v in list(self.inputs.values())[declared:])
+
+    def input(self, name: str, shape: Sequence[int | str | Dim], dtype: npt.DTypeLike = "float32") -> Var:
+        """`Graph.input`, for a shape of numbers. Raises GraphError for other ones: a body is planned only once."""
+        if not all(isinstance(n, int) for n in shape):
+            raise GraphError(f"{self.name!r} cannot have {name!r} of shape {shape}: bind the graph around it first")
+        return super().input(name, shape, dtype)
 
     def add(
         self,

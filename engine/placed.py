@@ -1,6 +1,7 @@
 """The result of planning as data: where each value lies, and in which order kernels are called."""
 
 from collections.abc import Mapping
+from itertools import chain
 
 from attrs import frozen
 
@@ -8,7 +9,10 @@ from allocator.chunks import Chunks
 from allocator.problem import Plan, Problem
 from engine.calls import Lowered, Storage, Value
 from engine.schedule import Schedule
+from engine.views import address
+from ops.body import bodies
 from ops.layout import Layout
+from ops.spec import Array
 
 
 @frozen
@@ -43,13 +47,18 @@ class PlacedPlan:
         return self.plan.arena_bytes
 
     @property
+    def constants(self) -> tuple[Array, ...]:
+        """Arrays that the run reads besides what it is fed, those in bodies of operators too."""
+        values, calls = self.lowered.values, self.lowered.calls
+        read = {values[v].owner for call in calls for v in call.inputs}
+        read |= {values[v].owner for v in self.lowered.outputs.values()}
+        inside = (b.constants for call in calls for op in call.operators for b in bodies(op.schema, op.attrs))
+        return tuple(a for v, a in self.lowered.constants.items() if v in read) + tuple(chain(*inside))
+
+    @property
     def constants_bytes(self) -> int:
         """Bytes of the constants that the run reads; they lie outside the arena. What kernels pack comes on top."""
-        values, outputs = self.lowered.values, self.lowered.outputs.values()
-        read = {values[v].owner for call in self.lowered.calls for v in call.inputs} | {
-            values[v].owner for v in outputs
-        }
-        return sum(a.nbytes for v, a in self.lowered.constants.items() if v in read)
+        return sum({address(a): a.nbytes for a in self.constants if a.nbytes}.values())
 
     def owners(self, chunks: Chunks) -> dict[int, Value]:
         """The value that each of the chunks was made for; `chunks` may be others of the same values."""

@@ -1,16 +1,15 @@
 """What an operator of control flow knows of the operators inside it: a body, planned beforehand, run by its thunk."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from ops.attributes import Attribute
 from ops.errors import ArityError, ShapeError
-from ops.schema import Cost, Specs, Thunk
+from ops.schema import Attrs, Cost, OpSchema, Specs, Thunk
 from ops.spec import Array, TensorSpec
 from ops.workspace import carve, dense_bytes
 
 
-@runtime_checkable
 class Body(Protocol):
     """A computation of fixed shapes that runs inside an operator, in the workspace of that operator."""
 
@@ -27,6 +26,14 @@ class Body(Protocol):
         """Bytes that it needs besides; they start at a multiple of `ops.workspace.STEP`."""
 
     @property
+    def constants(self) -> tuple[Array, ...]:
+        """Arrays that it reads whatever it is given; they lie outside of the workspace."""
+
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of what its kernels made of constants."""
+
+    @property
     def cost(self) -> Cost:
         """Work of one run."""
 
@@ -35,14 +42,20 @@ class Body(Protocol):
 
 
 def _body(value: Any) -> Body:
-    if not isinstance(value, Body):
+    if not callable(getattr(value, "bind", None)):
         raise TypeError("a body is wanted (ops.body.Body)")
-    return value
+    found: Body = value
+    return found
 
 
 def body_attribute(name: str) -> Attribute:
     """An attribute that holds a body."""
     return Attribute(name, _body)
+
+
+def bodies(schema: OpSchema, attrs: Attrs) -> tuple[Body, ...]:
+    """Those of an operator."""
+    return tuple(attrs[a.name] for a in schema.attributes if a.convert is _body)
 
 
 def check_operands(what: str, wanted: Specs, given: Sequence[TensorSpec]) -> None:

@@ -17,6 +17,8 @@ class FunctionBody:
     outputs: Specs
     function: Callable[..., Sequence[Array]]
     workspace: int = 100
+    constants: tuple[Array, ...] = ()
+    packed_bytes: int = 0
     cost: Cost = field(factory=lambda: Cost(3, 5))
 
     def bind(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], workspace: Array) -> Thunk:

@@ -146,6 +146,7 @@ def test_a_captured_weight_is_a_constant_of_the_body_and_is_packed_once() -> Non
     for _ in range(2):
         assert (exe.run({"x": np.zeros((64, 64), np.float32)})["y"] == 14).all()
     assert packs == [1] and binds == [1, 1, 1]
+    assert exe.packed_bytes == exe.plan.constants_bytes == w.nbytes
 
 
 def test_a_run_takes_no_memory() -> None:
@@ -246,6 +247,8 @@ def test_functions_that_make_no_sense_are_refused() -> None:
         engine.scan(lambda s, r: (s, r), x, ())
     with pytest.raises(GraphError, match="must be a var of a graph"):
         engine.fori_loop(2, lambda _, h: h, np.zeros(3, np.float32))
+    with pytest.raises(GraphError, match="bind the graph around it first"):
+        engine.fori_loop(2, lambda _, h: h, Graph().input("x", ("batch", 4)))
     engine.fori_loop(2, leak, x)
     with pytest.raises(GraphError, match="cannot be used outside of it"):
         ops.neg(kept[0])

@@ -193,7 +193,7 @@ def test_scans_that_make_no_sense_are_refused() -> None:
 def _branches(then: Sequence[TensorSpec] = (PAIR,)) -> dict[str, Any]:
     return {
         "then_body": FunctionBody((PAIR, PAIR), tuple(then), lambda a, b: (a + b,), 300),
-        "else_body": FunctionBody((PAIR, PAIR), (PAIR,), lambda a, b: (a - b,), 200, Cost(7, 1)),
+        "else_body": FunctionBody((PAIR, PAIR), (PAIR,), lambda a, b: (a - b,), 200, cost=Cost(7, 1)),
     }
 
 

@@ -3,12 +3,14 @@
 import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 
 import numpy as np
 from attrs import define, field, frozen
 
 from engine.calls import Call, Lowered
 from engine.errors import KernelError
+from ops.body import Body, bodies
 from ops.schema import Binding, Thunk
 from ops.spec import Array
 
@@ -27,14 +29,19 @@ def kernel_state() -> Iterator[None]:
 
 @frozen(eq=False)
 class Packed:
-    """What kernels made of their constants when the network was loaded, by tick of the call."""
+    """What kernels made of their constants when the network was loaded, by tick of the call.
+
+    Bodies of operators keep what was packed for them themselves.
+    """
 
     arrays: Mapping[int, tuple[Array, ...]]
+    bodies: tuple[Body, ...] = ()
 
     @property
     def nbytes(self) -> int:
         """Bytes of all packed arrays that are not the constants themselves."""
-        return sum(a.nbytes for arrays in self.arrays.values() for a in arrays)
+        own = sum(a.nbytes for arrays in self.arrays.values() for a in arrays)
+        return own + sum(body.packed_bytes for body in self.bodies)
 
 
 @define(eq=False)
@@ -74,7 +81,8 @@ def pack_constants(lowered: Lowered, packs: Packs | None = None) -> Packed:
     for call in lowered.calls:
         constants = {i: lowered.constants[v] for i, v in enumerate(call.inputs) if i in call.signature.constants}
         made[call.tick] = packs.pack(call, constants) if constants else ()
-    return Packed(made)
+    inside = (bodies(op.schema, op.attrs) for call in lowered.calls for op in call.operators)
+    return Packed(made, tuple(chain(*inside)))
 
 
 def _packed(call: Call, constants: Mapping[int, Array]) -> tuple[Array, ...]:
