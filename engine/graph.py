@@ -1,6 +1,6 @@
 """The graph that a user builds: vars, operators, and the order in which they were added, which is always runnable."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +15,9 @@ from ops.dims import Dim, Samples, leaf
 from ops.schema import Attrs, OpSchema, Signature
 from ops.spec import Array, TensorSpec, as_dtype, spec_of
 from ops.symbolic import draft, is_symbolic
+
+NamesFor = Callable[[int], Sequence[str]]
+"""Names for so many outputs."""
 
 
 @frozen(eq=False)
@@ -56,6 +59,7 @@ class Graph:
         self._counters: dict[str, int] = {}
         self.around: tuple[Graph, ...] = ()
         self.samples = Samples()
+        self.scope = ""
 
     @property
     def inputs(self) -> Mapping[str, Var]:
@@ -107,6 +111,10 @@ class Graph:
         self._inputs[name] = var
         return var
 
+    def key(self, name: str) -> str:
+        """The key under which facts know a tensor of this graph; names are unique in one graph only."""
+        return self.scope + name
+
     def dim(self, name: str) -> Dim:
         """The dimension of that name, to calculate with: x.reshape((graph.dim("batch") * 4, -1)). Raises GraphError."""
         if not name.isidentifier():
@@ -123,7 +131,7 @@ class Graph:
         """
         made = self.samples.invent()
         text = var.name if var.spec.shape in ((), (1,)) else f"{var.name}[{index}]"
-        return leaf(text, tuple(samples) or made, self.samples, Datum(var.name, index), is_length=False)
+        return leaf(text, tuple(samples) or made, self.samples, Datum(self.key(var.name), index), is_length=False)
 
     def constant(self, array: "npt.ArrayLike | Dim | Derived", name: str | None = None) -> Var:
         """Adds an array that never changes: a dense copy, or the very array where that is dense and read-only.
@@ -159,9 +167,12 @@ class Graph:
         attrs: Mapping[str, Any] | None = None,
         *,
         name: str | None = None,
-        output_names: Sequence[str] | None = None,
+        output_names: Sequence[str] | NamesFor | None = None,
     ) -> tuple[Var, ...]:
-        """Adds an operator and returns its outputs. Raises GraphError, or OpError where the inputs do not fit."""
+        """Adds an operator and returns its outputs. Raises GraphError, or OpError where the inputs do not fit.
+
+        `output_names` are names, or a function that makes them when it is told how many there must be.
+        """
         home = self._home(inputs)
         if home is not self:
             return home.add(schema, inputs, attrs, name=name, output_names=output_names)
@@ -173,7 +184,7 @@ class Graph:
         if self.is_symbolic and is_symbolic(specs, attrs):
             drafted = draft(schema, specs, attrs, constants, self.samples)
             name, names = self._names(schema, name, output_names, drafted.outputs)
-            signature = drafted.signed(lambda i, axis: (f"{names[i]}.{axis}", Axis(names[i], axis)))
+            signature = drafted.signed(lambda i, axis: (f"{names[i]}.{axis}", Axis(self.key(names[i]), axis)))
         else:
             signature = schema.sign(specs, attrs, constants)
             name, names = self._names(schema, name, output_names, len(signature.outputs))
@@ -223,10 +234,12 @@ class Graph:
         return f"<Graph {self.name}: {len(self._inputs)} inputs, {len(self._operators)} operators>"
 
     def _names(
-        self, schema: OpSchema, name: str | None, output_names: Sequence[str] | None, count: int
+        self, schema: OpSchema, name: str | None, output_names: Sequence[str] | NamesFor | None, count: int
     ) -> tuple[str, tuple[str, ...]]:
         """Names for an operator and its outputs."""
         free = self._operator_name(name or self._fresh(schema.name))
+        if callable(output_names):
+            return free, tuple(output_names(count))
         return free, tuple(output_names or self._output_names(free, count))
 
     def _check_free(self, names: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy.typing as npt
 
 from engine.errors import GraphError
-from engine.graph import Graph
+from engine.graph import Graph, NamesFor
 from engine.var import Var
 from ops.dims import Dim
 from ops.schema import OpSchema
@@ -52,7 +52,7 @@ class InnerGraph(Graph):
         attrs: Mapping[str, Any] | None = None,
         *,
         name: str | None = None,
-        output_names: Sequence[str] | None = None,
+        output_names: Sequence[str] | NamesFor | None = None,
     ) -> tuple[Var, ...]:
         """`Graph.add`; vars of graphs around this one may stand among the inputs."""
         if self.is_closed:
