@@ -53,7 +53,8 @@ def lower(
     names the inputs and outputs that live in arrays of the caller; such an output never is a view, and one that no
     operator computes is copied to. What a pattern says (of the graph with other lengths) is followed where it can be.
     """
-    return _Lowering(graph, views, pack, frozenset(bound), like).run()
+    copied = frozenset(copy for pattern in like for copy in pattern.copies)
+    return _Lowering(graph, views, pack, frozenset(bound), like, copied).run()
 
 
 @define(eq=False)
@@ -63,6 +64,7 @@ class _Lowering:
     pack: bool
     bound: frozenset[str]
     like: tuple[Pattern, ...]
+    copied: frozenset[tuple[str, int]]
     values: list[Value] = field(factory=list)
     stages: list[Stage] = field(factory=list)
     constants: dict[int, Array] = field(factory=dict)
@@ -116,11 +118,9 @@ class _Lowering:
     def _call(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[int, ...]:
         signature = operator.signature if self.pack else evolve(operator.signature, constants=frozenset())
         kernel = self._kernel(operator, signature)
-        copied = {i for p in self.like for name, i in p.copies if name == operator.name}
-        operands = tuple(
-            v if i not in copied and kernel.takes(signature, i, self.values[v].layout) else self._dense(v)
-            for i, v in enumerate(inputs)
-        )
+        layouts = enumerate([self.values[v].layout for v in inputs])
+        stays = [(operator.name, i) not in self.copied and kernel.takes(signature, i, lay) for i, lay in layouts]
+        operands = tuple(v if as_it_is else self._dense(v) for v, as_it_is in zip(inputs, stays, strict=True))
         outputs = tuple(self._output(v) for v in operator.outputs)
         workspace = self._workspace(operator.name, kernel.workspace(signature))
         declared = operator.schema.forwards(signature)
@@ -131,6 +131,8 @@ class _Lowering:
 
     def _kernel(self, operator: Operator, signature: Signature) -> Kernel:
         """The kernel of the pattern if it takes the signature, else the first that does."""
+        if not self.like:
+            return operator.schema.kernel(signature)
         named = {p.kernels.get(operator.name, "") for p in self.like}
         same = (k for k in operator.schema.kernels if k.name in named and k.supports(signature))
         return next(same, None) or operator.schema.kernel(signature)

@@ -44,12 +44,13 @@ def as_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
 def as_shape(shape: Sequence[int]) -> Shape:
     """A tuple of plain ints, and of `Dim`s as they are. Raises ShapeError for what is neither, or negative."""
     try:
-        dims = tuple(shape)
+        dims = lengths = tuple(shape)
         if not _PLAIN.issuperset(map(type, dims)):
             dims = tuple(d if isinstance(d, Dim) else d.__index__() for d in dims)
+            lengths = tuple(d for d in dims if not isinstance(d, Dim))
     except (AttributeError, TypeError) as error:
         raise ShapeError(f"shape {shape!r} has a dimension that is no integer") from error
-    if any(d < 0 for d in dims if type(d) is int):
+    if lengths and min(lengths) < 0:
         raise ShapeError(f"shape {dims} has a negative dimension")
     return dims
 
