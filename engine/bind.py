@@ -7,7 +7,7 @@ from engine.errors import FeedError, GraphError
 from engine.facts import Facts
 from engine.graph import Graph
 from engine.stages.draft import draft_stage
-from engine.stages.progress import NOWHERE, Progress
+from engine.stages.progress import at_the_start
 from engine.stages.template import template
 from engine.symbols import Symbol
 from ops.dims import Dim
@@ -28,8 +28,7 @@ def bind(graph: Graph, lengths: Mapping[str, int], data: Mapping[str, Array] | N
         raise GraphError(
             f"sizes of graph {graph.name!r} depend on the data of {', '.join(map(repr, missing))}; give them"
         )
-    alive = dict.fromkeys(graph.inputs, NOWHERE)
-    return draft_stage(prepared, Progress(prepared.tasks, facts, alive, {}, 0, ()), graph.name).graph
+    return draft_stage(prepared, at_the_start(prepared.tasks, facts, graph.inputs), graph.name).graph
 
 
 def input_shapes(graph: Graph, lengths: Mapping[str, int]) -> dict[str, Shape]:

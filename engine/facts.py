@@ -61,6 +61,12 @@ class Facts:
         array = self.array(derived)
         return TensorSpec(array.shape, array.dtype)
 
+    def forget(self, scope: str) -> None:
+        """Nothing is known any more of data whose keys begin so, nor of arrays that may depend on them."""
+        for key in [k for k in self.data if k.startswith(scope)]:
+            del self.data[key]
+        self._arrays.clear()
+
     def after(self, shapes: Mapping[str, Shape], data: Mapping[str, Array]) -> "Facts":
         """More facts; these here stay as they are."""
         return Facts(self.lengths, {**self.shapes, **shapes}, {**self.data, **data}, dict(self._arrays))

@@ -27,7 +27,8 @@ class StageRunner:
         packed = pack_constants(lowered, packs)
         self.calls = lowered.calls
         self.thunks = [bind_call(call, packed, self.array) for call in self.calls]
-        self._fed = {n: self.array(v) for n, v in lowered.inputs.items() if stage.before.alive[n] == NOWHERE}
+        fed = [var.name for var, held in stage.before.alive.items() if held.offset == NOWHERE]
+        self._fed = {name: self.array(lowered.inputs[name]) for name in fed}
         self._left = {n: self.array(v) for n, v in lowered.outputs.items()}
 
     def array(self, value: int) -> Array:

@@ -18,7 +18,7 @@ from engine.executor.stage_runner import Arounds, StageRunner
 from engine.facts import Facts
 from engine.stages.cache import PlanCache
 from engine.stages.stage import Stage, Terms, first_stage, next_stage
-from engine.stages.template import Template
+from engine.stages.task import Template
 from engine.timing import Stopwatch
 from ops.errors import OpError
 from ops.schema import Thunk
@@ -96,7 +96,7 @@ class StagedExecutor:
             self.stages, ticks = (*self.stages, stage), ticks + len(stage.plan.lowered.stages) + 2
             if stage.is_last:
                 return left
-            data = {n: left[n].copy() for n in stage.reads}
+            data = {key: left[name].copy() for key, name in stage.reads.items()}
             path = (*path, _key(data))
             stage = self.cache.get(path, partial(self._next, stage, data))
 

@@ -18,9 +18,9 @@ from engine.plan import ExecutionPlan
 from engine.planner import Options, plan_graph
 from engine.report import budget_message
 from engine.stages.draft import draft_stage
-from engine.stages.progress import NOWHERE, Progress
+from engine.stages.progress import Progress, at_the_start
 from engine.stages.stage import Stage, Terms, first_stage
-from engine.stages.template import Template
+from engine.stages.task import Template
 
 MOST_COSTS = 81
 """Choices of lengths whose exact plans are made to tell what a bounded one costs."""
@@ -47,14 +47,13 @@ class BoundedPlanner:
         for name, (low, high) in self.bounds.items():
             if not low <= facts.lengths[name] <= high:
                 raise FeedError(f"{name}={facts.lengths[name]} is out of its bounds {low} to {high}")
-        alive = dict.fromkeys(template.graph.inputs, NOWHERE)
-        progress = Progress(template.tasks, facts, alive, {}, 0, ())
+        progress = at_the_start(template.tasks, facts, template.graph.inputs)
         draft = draft_stage(template, progress, f"{template.graph.name}:1")
         lowered = lower(draft.graph, views=terms.options.views, pack=terms.options.pack, like=(self.pattern,))
-        after = Progress((), draft.facts, {}, {}, self.plan.arena_bytes, ())
+        after = Progress((), draft.facts, {}, {}, {}, self.plan.arena_bytes, ())
         plan = self._placed(lowered)
         if plan:
-            return Stage(1, plan[0], (), progress, after)
+            return Stage(1, plan[0], {}, progress, after)
         self.replanned.append(dict(facts.lengths))
         return first_stage(template, facts, terms)
 

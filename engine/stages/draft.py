@@ -1,27 +1,33 @@
 """The graph of one stage: everything from here on whose sizes are known, with numbers in place of dimensions."""
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Mapping
 
 from attrs import define, field, frozen
 
 from engine.facts import Facts
 from engine.graph import Graph, Operator
-from engine.stages.progress import Progress
-from engine.stages.template import Task, Template
+from engine.stages.progress import Made, Progress
+from engine.stages.task import Late, Task, Template
 from engine.var import Var
 from ops.dims import Dim, Guard, dims_in
 from ops.errors import ShapeError
 from ops.schema import Signature, Specs
-from ops.spec import TensorSpec
+from ops.spec import Shape, TensorSpec
 
 
 @frozen(eq=False)
 class Draft:
-    """`graph` has the tensors under their names; `tasks` were taken into it, `rest` were not."""
+    """A stage before it is lowered. `vars` has the stage's var for those of the template, `made` who makes them.
+
+    `rest` is what was not taken into it; `keyed` are the vars that facts know by a key.
+    """
 
     graph: Graph
-    tasks: tuple[Task, ...]
-    rest: tuple[Task, ...]
+    vars: Mapping[Var, Var]
+    made: Mapping[Var, Made]
+    rest: tuple[Task | Late, ...]
+    keyed: Mapping[str, Var]
     facts: Facts
 
 
@@ -30,18 +36,19 @@ def draft_stage(template: Template, progress: Progress, name: str) -> Draft:
 
     Raises ShapeError where the numbers do not fit, or do not keep a guard.
     """
-    writer = _Writer(template, progress, Graph(name), progress.facts.after({}, {}))
+    writer = _Writer(template, progress, Graph(name), progress.facts.after({}, {}), dict(progress.keyed))
     writer.sources()
-    done = 0
-    for task in progress.tasks:
-        if not task.data <= writer.facts.data.keys():
-            break
-        writer.task(task)
-        done += 1
-    if done == len(progress.tasks):
-        writer.check(template.last)
-        writer.outputs()
-    return Draft(writer.graph, progress.tasks[:done], progress.tasks[done:], writer.facts)
+    tasks = deque(progress.tasks)
+    while tasks and tasks[0].data <= writer.facts.data.keys():
+        task = tasks.popleft()
+        writer.check(task.guards)
+        if isinstance(task, Task):
+            writer.task(task)
+        else:
+            tasks.extendleft(reversed(task.expand(writer)))
+    if not tasks:
+        writer.finish()
+    return Draft(writer.graph, writer.vars, writer.made, tuple(tasks), writer.keyed, writer.facts)
 
 
 @define(eq=False)
@@ -50,47 +57,59 @@ class _Writer:
     progress: Progress
     graph: Graph
     facts: Facts
+    keyed: dict[str, Var]
     vars: dict[Var, Var] = field(factory=dict)
+    made: dict[Var, Made] = field(factory=dict)
 
     def sources(self) -> None:
-        known = self.template.graph.vars
-        for name in self.progress.alive:
-            self.vars[known[name]] = self.graph.input(name, self.facts.shapes[name], known[name].dtype)
+        for var, held in self.progress.alive.items():
+            self.vars[var] = self.graph.input(var.name, held.shape, var.dtype)
 
     def task(self, task: Task) -> None:
-        self.check(task.guards)
-        self._operator(task.operator, task.is_fixed)
-
-    def outputs(self) -> None:
-        for name, var in self.template.graph.outputs.items():
-            self.graph.output(self.var(var), name)
+        operator = task.operator
+        signature = operator.signature
+        if not task.is_fixed:
+            signature = self._signed(operator, tuple(self.var(v).spec for v in operator.inputs))
+        self._add(Made(operator.name, operator.schema, operator.inputs, operator.outputs, signature))
+        for key, var in zip(task.keys, operator.outputs, strict=True):
+            self.facts.shapes[key] = self.vars[var].spec.shape
+            self.keyed[key] = var
 
     def check(self, guards: Iterable[Guard]) -> None:
         for guard in guards:
             guard.check(self.facts.number)
 
+    def finish(self) -> None:
+        self.check(self.template.last)
+        for name, var in self.template.graph.outputs.items():
+            self.graph.output(self.var(var), name)
+
+    def shape(self, var: Var) -> Shape:
+        """The shape of a var that is known."""
+        return self.var(var).spec.shape
+
     def var(self, var: Var) -> Var:
         """The var of the stage that stands for one of the template."""
         if var not in self.vars:
-            if var.name in self.progress.views:
-                self._operator(self.progress.views[var.name], False)
+            if var in self.progress.views:
+                self._add(self.progress.views[var])
             else:
                 self.vars[var] = self._constant(var)
         return self.vars[var]
 
     def _constant(self, var: Var) -> Var:
-        constants = self.template.graph.constants
-        if var in constants:
-            return self.graph.add_constant(var.name, var.spec, constants[var])
-        return self.graph.constant(self.facts.array(self.template.graph.derived[var]), var.name)
+        graph = var.graph
+        assert isinstance(graph, Graph)
+        name = graph.key(var.name)
+        if var in graph.constants:
+            return self.graph.add_constant(name, var.spec, graph.constants[var])
+        return self.graph.constant(self.facts.array(graph.derived[var]), name)
 
-    def _operator(self, operator: Operator, is_fixed: bool) -> None:
-        inputs = [self.var(v) for v in operator.inputs]
-        signature = operator.signature if is_fixed else self._signed(operator, tuple(v.spec for v in inputs))
-        names = [v.name for v in operator.outputs]
-        made = self.graph.add_signed(operator.schema, inputs, signature, operator.name, names)
-        self.vars.update(zip(operator.outputs, made, strict=True))
-        self.facts.shapes.update((v.name, v.spec.shape) for v in made)
+    def _add(self, made: Made) -> None:
+        inputs, names = [self.var(v) for v in made.inputs], [v.name for v in made.outputs]
+        outputs = self.graph.add_signed(made.schema, inputs, made.signature, made.name, names)
+        self.vars.update(zip(made.outputs, outputs, strict=True))
+        self.made.update(dict.fromkeys(made.outputs, made))
 
     def _signed(self, operator: Operator, inputs: Specs) -> Signature:
         constants, schema = operator.signature.constants, operator.schema

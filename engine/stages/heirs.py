@@ -5,43 +5,38 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from engine.calls import Lowered, Storage
-from engine.graph import Operator
+from engine.graph import Graph
 from engine.stages.draft import Draft
-from engine.stages.template import Template
+from engine.stages.progress import Made, Progress
+from engine.var import Var
 
 
 @frozen(eq=False)
 class Heirs:
-    """`tensors` stay alive. `views` are the operators that make what later stages read of them. `reads` are data."""
+    """`vars` stay alive. `views` make what later stages read of them. `reads` are the data that are wanted, by key."""
 
-    tensors: tuple[str, ...]
-    views: Mapping[str, Operator]
-    reads: tuple[str, ...]
+    vars: tuple[Var, ...]
+    views: Mapping[Var, Made]
+    reads: Mapping[str, Var]
 
 
-def heirs(template: Template, draft: Draft, lowered: Lowered) -> Heirs:
-    """Finds them; nothing where the stage is the last."""
+def heirs(graph: Graph, draft: Draft, lowered: Lowered, progress: Progress) -> Heirs:
+    """Finds what the rest of a graph needs; nothing where the stage is the last."""
     if not draft.rest:
-        return Heirs((), {}, ())
-    graph, known = template.graph, draft.facts.shapes
-    reads = tuple(sorted(n for n in _wanted(draft) if n in known))
-    needed = {v for task in draft.rest for v in task.operator.inputs} | set(graph.outputs.values())
-    needed.update(graph.vars[n] for n in reads)
-    needed -= graph.constants.keys() | graph.derived.keys()
+        return Heirs((), {}, {})
+    wanted = {key for task in draft.rest for key in task.data} - draft.facts.data.keys()
+    reads = {key: draft.keyed[key] for key in sorted(wanted) if key in draft.keyed}
+    known = progress.alive.keys() | progress.views.keys() | draft.made.keys()
+    needed = {v for task in draft.rest for v in task.inputs} | set(graph.outputs.values()) | set(reads.values())
     own = {v.name for v in lowered.values if not v.is_view and v.storage is Storage.ARENA}
-    makers = {v: op for op in graph.operators for v in op.outputs}
-    tensors: dict[str, None] = {}
-    views: dict[str, Operator] = {}
-    for var in sorted((v for v in needed if v.name in known), key=lambda v: v.name):
+    makers = {**progress.views, **draft.made}
+    held: dict[Var, None] = {}
+    views: dict[Var, Made] = {}
+    for var in sorted(needed & known, key=lambda v: v.name):
         source = var
         while source.name not in own and source in makers:  # what has no bytes looks at its maker's first input
-            views[source.name] = makers[source]
+            views[source] = makers[source]
             source = makers[source].inputs[0]
         if source.name in own:
-            tensors[source.name] = None
-    return Heirs(tuple(tensors), views, reads)
-
-
-def _wanted(draft: Draft) -> set[str]:
-    """Tensors whose elements are not known yet, and that somebody must know."""
-    return {name for task in draft.rest for name in task.data} - draft.facts.data.keys()
+            held[source] = None
+    return Heirs(tuple(held), views, reads)

@@ -5,24 +5,52 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from engine.facts import Facts
-from engine.graph import Operator
-from engine.stages.template import Task
+from engine.stages.task import Late, Task
+from engine.var import Var
+from ops.schema import OpSchema, Signature
+from ops.spec import Shape
 
 NOWHERE = -1
 """Offset of a tensor that is still to be fed."""
 
 
 @frozen(eq=False)
+class Held:
+    """A tensor that is alive, with bytes of its own from `offset` on."""
+
+    offset: int
+    shape: Shape
+
+
+@frozen(eq=False)
+class Made:
+    """An operator as it was signed with numbers; a later stage makes views by it once more."""
+
+    name: str
+    schema: OpSchema
+    inputs: tuple[Var, ...]
+    outputs: tuple[Var, ...]
+    signature: Signature
+
+
+@frozen(eq=False)
 class Progress:
     """State between two stages.
 
-    `alive` are offsets in the arena by the name of a tensor that has bytes of its own; `views` the operators that make
-    a tensor out of another's bytes, by its name. The arena has `top` bytes; no chunk may lie across one of the `seams`.
+    `alive` has what lies in the arena, `views` what looks at it; `keyed` the vars that facts know by a key. The arena
+    has `top` bytes; no chunk may lie across one of the `seams`.
     """
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[Task | Late, ...]
     facts: Facts
-    alive: Mapping[str, int]
-    views: Mapping[str, Operator]
+    alive: Mapping[Var, Held]
+    views: Mapping[Var, Made]
+    keyed: Mapping[str, Var]
     top: int
     seams: tuple[int, ...]
+
+
+def at_the_start(tasks: tuple[Task | Late, ...], facts: Facts, inputs: Mapping[str, Var]) -> Progress:
+    """Before anything has run: the inputs are alive as soon as they are fed."""
+    alive = {var: Held(NOWHERE, facts.shapes[name]) for name, var in inputs.items()}
+    return Progress(tasks, facts, alive, {}, dict(inputs), 0, ())

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from attrs import evolve, frozen
 
 from allocator.problem import NO_CAPACITY
-from engine.calls import Lowered, Storage
+from engine.calls import Lowered
 from engine.check import check_handover
 from engine.errors import BudgetError
 from engine.facts import Facts
@@ -15,22 +15,22 @@ from engine.report import budget_message
 from engine.room import SEAM, Room
 from engine.stages.draft import Draft, draft_stage
 from engine.stages.heirs import Heirs, heirs
-from engine.stages.progress import NOWHERE, Progress
+from engine.stages.progress import NOWHERE, Held, Progress, at_the_start
 from engine.stages.survivors import plan_with_survivors
-from engine.stages.template import Template
+from engine.stages.task import Template
 from ops.spec import Array
 
 
 @frozen(eq=False)
 class Stage:
-    """A planned stage. `reads` are the tensors whose elements fix the sizes of what comes next.
+    """A planned stage. `reads` are the tensors whose elements fix the sizes of what comes next, by the key of the fact.
 
     `before` and `after` tell what is alive and known (`after` without the data that only the run has).
     """
 
     number: int
     plan: ExecutionPlan
-    reads: tuple[str, ...]
+    reads: Mapping[str, str]
     before: Progress
     after: Progress
 
@@ -54,8 +54,7 @@ class Terms:
 
 def first_stage(template: Template, facts: Facts, terms: Terms) -> Stage:
     """Plans everything that is known from the start. Raises as `next_stage`."""
-    alive = dict.fromkeys(template.graph.inputs, NOWHERE)
-    return _stage(template, Progress(template.tasks, facts, alive, {}, 0, ()), 1, terms)
+    return _stage(template, at_the_start(template.tasks, facts, template.graph.inputs), 1, terms)
 
 
 def next_stage(template: Template, stage: Stage, data: Mapping[str, Array], terms: Terms) -> Stage:
@@ -73,32 +72,36 @@ def next_stage(template: Template, stage: Stage, data: Mapping[str, Array], term
 def _stage(template: Template, progress: Progress, number: int, terms: Terms) -> Stage:
     draft = draft_stage(template, progress, f"{template.graph.name}:{number}")
     lowered = lower_graph(draft.graph, terms.options)
-    left = heirs(template, draft, lowered)
+    left = heirs(template.graph, draft, lowered, progress)
     if draft.rest:
         lowered = _handing_over(lowered, left)
-    pinned = {lowered.inputs[name]: at for name, at in progress.alive.items() if at != NOWHERE}
+    pinned = {lowered.inputs[v.name]: held.offset for v, held in progress.alive.items() if held.offset != NOWHERE}
     seams = progress.seams + ((progress.top,) if progress.top and not terms.reserved else ())
-    survivors = [lowered.outputs[name] for name in left.tensors]
+    survivors = [lowered.outputs[v.name] for v in left.vars]
     plan = plan_with_survivors(lowered, terms.options, terms.capacity, Room(pinned, seams), survivors)
     needed, capacity = plan.arena_bytes, terms.capacity
     if needed > capacity:
-        where = f"stage {number} of {template.graph.name!r}, before {draft.tasks[0].operator.name!r} runs: "
+        first = draft.graph.operators[0].name if draft.graph.operators else "its end"
+        where = f"stage {number} of {template.graph.name!r}, before {first!r} runs: "
         raise BudgetError(where + budget_message(plan), needed, capacity, plan.plan.lower_bound)
-    return Stage(number, plan, left.reads, progress, _after(draft, plan, left, progress, seams))
+    reads = {key: var.name for key, var in left.reads.items()}
+    return Stage(number, plan, reads, progress, _after(draft, plan, left, progress, seams))
 
 
 def _handing_over(lowered: Lowered, left: Heirs) -> Lowered:
     """The stage with outputs: what others need later, and what they must know."""
     graph, values = lowered.graph, {v.name: v.id for v in lowered.values}
-    names = dict.fromkeys((*left.tensors, *left.reads))
+    names = list(dict.fromkeys(v.name for v in (*left.vars, *left.reads.values())))
     for name in names:
         graph.output(graph.vars[name], name)
     return evolve(lowered, outputs={name: values[name] for name in names})
 
 
 def _after(draft: Draft, plan: ExecutionPlan, left: Heirs, progress: Progress, seams: tuple[int, ...]) -> Progress:
-    places = {name: plan.places[plan.lowered.outputs[name]] for name in left.tensors}
-    alive = {name: place.layout.offset for name, place in places.items() if place.storage is Storage.ARENA}
+    alive = {}
+    for var in left.vars:
+        place = plan.places[plan.lowered.outputs[var.name]]
+        alive[var] = Held(place.layout.offset, place.layout.shape)
     grown = plan.arena_bytes > progress.top
     top = -(-plan.arena_bytes // SEAM) * SEAM if grown else progress.top
-    return Progress(draft.rest, draft.facts, alive, left.views, top, seams if grown else progress.seams)
+    return Progress(draft.rest, draft.facts, alive, left.views, draft.keyed, top, seams if grown else progress.seams)

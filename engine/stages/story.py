@@ -105,7 +105,7 @@ def _told(stage: Stage) -> StageStory:
         arena_bytes=stage.plan.arena_bytes - SEAM * len(stage.after.seams),
         lower_bound=stage.plan.plan.lower_bound - SEAM * len(stage.after.seams),
         strategy=stage.plan.plan.strategy,
-        decides=stage.reads,
+        decides=tuple(stage.reads.values()),
     )
 
 

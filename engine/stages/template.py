@@ -1,48 +1,13 @@
 """A graph whose dimensions are no numbers yet, prepared for being given numbers again and again."""
 
-from collections.abc import Hashable, Iterable, Mapping
-
-from attrs import frozen
+from collections.abc import Hashable, Iterable
 
 from engine.graph import Graph, Operator
+from engine.stages.late import LateBranch, LateLoop
+from engine.stages.task import Late, Task, Template
 from engine.symbols import Datum, Derived, Element, Extent, Recipe
-from engine.var import Var
 from ops.dims import Dim, Guard, dims_in
-
-
-@frozen(eq=False)
-class Task:
-    """An operator, and what must be known before it can be signed with numbers.
-
-    `attributes` names those that hold dimensions; `data` the vars whose elements it needs; `guards` what was decided
-    about dimensions before it was added, and after the operator in front of it. `is_fixed`: its signature has numbers
-    already.
-    """
-
-    operator: Operator
-    attributes: tuple[str, ...]
-    guards: tuple[Guard, ...]
-    data: frozenset[str]
-    is_fixed: bool
-
-
-@frozen(eq=False)
-class Template:
-    """The tasks of a graph in a runnable order. `last` are guards that must hold in the end, and what they need."""
-
-    graph: Graph
-    tasks: tuple[Task, ...]
-    last: tuple[Guard, ...]
-
-    @property
-    def data(self) -> frozenset[str]:
-        """The vars that decide sizes."""
-        return frozenset().union(*(t.data for t in self.tasks))
-
-    @property
-    def is_staged(self) -> bool:
-        """Whether some size is known only when a part of the network has run."""
-        return not self.data <= set(self.graph.inputs)
+from ops.late import IF_LATE, LOOP_LATE
 
 
 def template(graph: Graph) -> Template:
@@ -50,26 +15,55 @@ def template(graph: Graph) -> Template:
     guards: dict[int, list[Guard]] = {}
     for guard in graph.samples.guards.values():
         guards.setdefault(guard.position, []).append(guard)
-    tasks = tuple(_task(op, graph.derived, guards.get(i, [])) for i, op in enumerate(graph.operators))
+    tasks = tuple(_task(op, graph, tuple(guards.get(i, ()))) for i, op in enumerate(graph.operators))
     return Template(graph, tasks, tuple(guards.get(len(tasks), ())))
 
 
-def _task(operator: Operator, derived: Mapping[Var, Derived], guards: Iterable[Guard]) -> Task:
-    kept = tuple(guards)
-    names = tuple(n for n, v in operator.attrs.items() if dims_in(v))
-    leaves: set[Hashable] = set()
-    for name in names:
-        leaves.update(*(d.leaves for d in dims_in(operator.attrs[name])))
-    leaves.update(*(g.leaves for g in kept))
-    data = _data(leaves, [derived[v] for v in operator.inputs if v in derived])
+def _task(operator: Operator, graph: Graph, guards: tuple[Guard, ...]) -> Task | Late:
+    if operator.schema is IF_LATE:
+        return _branch(operator, graph, guards)
+    if operator.schema is LOOP_LATE:
+        return _loop(operator, graph, guards)
+    dims = [d for value in operator.attrs.values() for d in dims_in(value)]
+    data = _data((*_leaves(guards), *(leaf for d in dims for leaf in d.leaves)), _arrays(operator, graph))
     specs = operator.signature.inputs + operator.signature.outputs
-    return Task(operator, names, kept, data, not names and not any(s.is_symbolic for s in specs))
+    return Task(operator, _keys(operator, graph), guards, data, not dims and not any(s.is_symbolic for s in specs))
+
+
+def _branch(operator: Operator, graph: Graph, guards: tuple[Guard, ...]) -> LateBranch:
+    condition = graph.key(operator.inputs[0].name)
+    bodies = template(operator.attrs["then_body"]), template(operator.attrs["else_body"])
+    data = _data(_leaves(guards), _arrays(operator, graph)) | {condition}
+    return LateBranch(operator, _keys(operator, graph), guards, data, condition, bodies)
+
+
+def _loop(operator: Operator, graph: Graph, guards: tuple[Guard, ...]) -> LateLoop:
+    attrs, names = operator.attrs, [graph.key(v.name) for v in operator.inputs]
+    trips = names[0] if attrs["trips_given"] else ""
+    condition = names[attrs["trips_given"]] if attrs["cond_given"] else ""
+    data = _data(_leaves(guards), _arrays(operator, graph)) | ({trips, condition} - {""})
+    ahead = attrs["trips_given"] + attrs["cond_given"]
+    carried = operator.inputs[ahead : ahead + attrs["carried"]]
+    keys, body = _keys(operator, graph), template(attrs["body"])
+    return LateLoop(operator, keys, guards, data, trips, condition, body, carried)
+
+
+def _keys(operator: Operator, graph: Graph) -> tuple[str, ...]:
+    return tuple(graph.key(v.name) for v in operator.outputs)
+
+
+def _leaves(guards: Iterable[Guard]) -> frozenset[Hashable]:
+    return frozenset[Hashable]().union(*(g.leaves for g in guards))
+
+
+def _arrays(operator: Operator, graph: Graph) -> list[Derived]:
+    return [graph.derived[v] for v in operator.inputs if v in graph.derived]
 
 
 def _data(leaves: Iterable[Hashable], arrays: Iterable[Derived]) -> frozenset[str]:
-    """The vars whose elements decide a dimension or an array."""
-    found, seen, left = set[str](), set[Derived](), list(arrays)
-    keys = list(leaves)
+    """The tensors whose elements decide a dimension or an array."""
+    found, seen = set[str](), set[Derived]()
+    keys, left = list(leaves), list(arrays)
     while keys or left:
         for key in keys:
             if isinstance(key, Datum):

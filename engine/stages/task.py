@@ -1,0 +1,112 @@
+"""What is left to run, task by task: operators, and control flow that operators will take the place of."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from attrs import evolve, frozen
+
+from engine.facts import Facts
+from engine.graph import Graph, Operator
+from engine.var import Var
+from ops.dims import Guard
+from ops.spec import Shape
+
+
+class Scene(Protocol):
+    """The stage that is being written: what is known, and the vars that facts know by a key."""
+
+    @property
+    def facts(self) -> Facts:
+        """Grows as tasks are written."""
+
+    @property
+    def keyed(self) -> dict[str, Var]:
+        """Grows as tasks are written."""
+
+    def shape(self, var: Var) -> Shape:
+        """The shape of a var that is known."""
+
+
+@frozen(eq=False)
+class Task:
+    """An operator, and what must be known before it can be signed with numbers.
+
+    `keys` are the names under which facts know its outputs; `data` those of the tensors whose elements it needs;
+    `guards` is what was decided about dimensions before it was added, and after the operator in front of it.
+    `is_fixed`: its signature has numbers already.
+    """
+
+    operator: Operator
+    keys: tuple[str, ...]
+    guards: tuple[Guard, ...]
+    data: frozenset[str]
+    is_fixed: bool
+
+    @property
+    def inputs(self) -> tuple[Var, ...]:
+        """The vars that it reads."""
+        return self.operator.inputs
+
+    def instance(self, of: dict[Var, Var], prefix: str) -> "Task":
+        """The same task on other vars; its outputs get names of their own and are noted in `of`."""
+        return evolve(self, operator=operator_instance(self.operator, of, prefix))
+
+
+class Late(Protocol):
+    """Control flow whose shapes only the run decides: tasks take its place as soon as its `data` are known."""
+
+    @property
+    def data(self) -> frozenset[str]:
+        """What decides."""
+
+    @property
+    def inputs(self) -> tuple[Var, ...]:
+        """All that it may read, now or later."""
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """As of a task."""
+
+    def instance(self, of: dict[Var, Var], prefix: str) -> "Late":
+        """As of a task."""
+
+    def expand(self, scene: Scene) -> "tuple[Task | Late, ...]":
+        """What runs in its place."""
+
+
+@frozen(eq=False)
+class Template:
+    """The tasks of a graph in a runnable order. `last` are guards that must hold in the end."""
+
+    graph: Graph
+    tasks: tuple[Task | Late, ...]
+    last: tuple[Guard, ...]
+
+    @property
+    def data(self) -> frozenset[str]:
+        """The tensors that decide sizes."""
+        return frozenset().union(*(t.data for t in self.tasks))
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether some size is known only when a part of the network has run."""
+        return not self.data <= set(self.graph.inputs)
+
+    def instance(self, scene: Scene, given: Sequence[Var], prefix: str) -> "tuple[tuple[Task | Late, ...], list[Var]]":
+        """The tasks on other inputs, and what stands for the outputs; data of another instance are forgotten."""
+        inputs = self.graph.inputs
+        scene.facts.forget(self.graph.scope)
+        of: dict[Var, Var] = dict(zip(inputs.values(), given, strict=True))
+        for name, var in zip(inputs, given, strict=True):
+            scene.facts.shapes[self.graph.key(name)] = scene.shape(var)
+            scene.keyed[self.graph.key(name)] = var
+        tasks = tuple(task.instance(of, prefix) for task in self.tasks)
+        return tasks, [of.get(v, v) for v in self.graph.outputs.values()]
+
+
+def operator_instance(operator: Operator, of: dict[Var, Var], prefix: str) -> Operator:
+    """The same operator on other vars."""
+    outputs = tuple(Var(prefix + v.name, v.spec, v.graph) for v in operator.outputs)
+    inputs = tuple(of.get(v, v) for v in operator.inputs)
+    of.update(zip(operator.outputs, outputs, strict=True))
+    return Operator(prefix + operator.name, operator.schema, inputs, outputs, operator.signature)
