@@ -17,11 +17,13 @@ NOTHING = -1
 """What an event overwrites that is no overwrite; the chunk of one that is none's."""
 NOT_RUN = -1
 """Time and thread of an event in a trace that was planned and not run."""
+MARK = "stage"
+"""The kind of the event with which a stage begins, in a run of several; see `engine.stages.tale`."""
 
 
 @frozen
 class Event:
-    """One change: alloc | overwrite | free; in a run that was timed also begin | end, of an operator.
+    """One change: alloc | overwrite | free; in a run that was timed also begin | end, of an operator; stage: a new one.
 
     `bytes` is the chunk's size, `live_bytes` what is live after it. `overwrites` is the chunk whose bytes an overwrite
     takes, and which ends there. `seconds` count from the start of the run; thread 0 is the caller's.

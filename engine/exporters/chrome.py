@@ -1,7 +1,8 @@
 """Trace events in the Chrome trace event format, for Perfetto (ui.perfetto.dev) and chrome://tracing.
 
 A tick is shown as a millisecond, where no run was timed. Operators are slices, one row a thread; chunks are
-asynchronous slices (lifetimes overlap, and slices of one thread must nest), live bytes are a counter.
+asynchronous slices (lifetimes overlap, and slices of one thread must nest), live bytes are a counter. Where a run had
+stages, an instant marks the begin of each, and the bytes of the arena are a counter too.
 """
 
 import json
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from engine.trace import NOT_RUN, NOTHING, Event
+from engine.trace import MARK, NOT_RUN, NOTHING, Event
 
 _TICK_US = 1000
 _SECOND_US = 1e6
@@ -18,7 +19,7 @@ _PROCESS = {"pid": 1, "tid": 1}
 
 def to_chrome(events: Sequence[Event]) -> str:
     """{"traceEvents": [...]}; times in microseconds, sizes in bytes."""
-    shown = [*_names(events), *_operators(events), *_chunks(events), *_live_bytes(events)]
+    shown = [*_names(events), *_operators(events), *_chunks(events), *_live_bytes(events), *_stages(events)]
     return json.dumps({"traceEvents": shown, "displayTimeUnit": "ms"}) + "\n"
 
 
@@ -42,7 +43,7 @@ def _operators(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
     if any(e.seconds != NOT_RUN for e in events):
         yield from _timed_operators(events)
         return
-    for tick, group in groupby(events, key=lambda e: e.tick):
+    for tick, group in groupby((e for e in events if e.kind != MARK), key=lambda e: e.tick):
         name = next(group).operator
         yield {"ph": "X", "cat": "operator", "name": name, **_PROCESS, "ts": tick * _TICK_US, "dur": _TICK_US}
 
@@ -81,3 +82,16 @@ def _span(phase: str, event: Event, time: float) -> dict[str, Any]:
 def _live_bytes(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
     for event in (e for e in events if e.chunk != NOTHING):
         yield {"ph": "C", "name": "live bytes", "ts": _time(event), **_PROCESS, "args": {"live": event.live_bytes}}
+
+
+def _stages(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
+    for event in (e for e in events if e.kind == MARK):
+        at = {"ts": _time(event), **_PROCESS}
+        yield {
+            "ph": "i",
+            "s": "p",
+            "name": event.operator,
+            **at,
+            "args": {"arena": event.bytes, "decided": event.tensor},
+        }
+        yield {"ph": "C", "name": "arena bytes", **at, "args": {"arena": event.bytes}}

@@ -1,0 +1,147 @@
+"""One stream of events for all stages of a run: balanced, never moved, never on top of each other."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+from engine import Event, Executable
+from engine.errors import OptionError
+from engine.exporters import FORMATS
+from engine.room import SEAM
+from engine.stages.tale import timed_trace_stages, trace_stages
+from engine.trace import MARK, NOT_RUN, NOTHING, NOWHERE
+from tests.staged_graphs import WIDTH, rows, staged_graph
+
+MODES = st.sampled_from(["static", "dynamic"])
+CUTS = st.lists(st.integers(0, WIDTH - 1), min_size=1, max_size=3)
+
+
+def ran(cuts: Sequence[int], keep: Sequence[bool] = (), length: int = 9, padding: int = 0) -> Executable:
+    """Such a graph after a run."""
+    exe = engine.compile(staged_graph(cuts, keep), padding=padding)
+    exe.run({"x": rows(length, len(cuts))})
+    return exe
+
+
+def check_balanced(events: Sequence[Event]) -> None:
+    """What is allocated is freed once, lies still meanwhile, and what is live is the sum of it."""
+    alive: dict[int, Event] = {}
+    for event in events:
+        if event.kind in ("free", "overwrite"):
+            gone = alive.pop(event.overwrites if event.kind == "overwrite" else event.chunk)
+            assert event.kind == "overwrite" or (gone.offset, gone.bytes, gone.tensor) == (
+                event.offset,
+                event.bytes,
+                event.tensor,
+            )
+        if event.kind in ("alloc", "overwrite"):
+            assert event.chunk not in alive
+            alive[event.chunk] = event
+        assert event.live_bytes == sum(e.bytes for e in alive.values())
+    assert not alive
+    begun = Counter(e.chunk for e in events if e.kind in ("alloc", "overwrite"))
+    assert set(begun.values()) == {1}
+
+
+def check_apart(events: Sequence[Event]) -> None:
+    """No two live chunks share a byte, in whichever stage they were planned."""
+    alive: dict[int, tuple[int, int]] = {}
+    for event in events:
+        alive.pop(event.overwrites, None)
+        if event.kind == "free":
+            alive.pop(event.chunk, None)  # one without bytes is nowhere
+        elif event.kind in ("alloc", "overwrite") and event.bytes:
+            low, high = event.offset, event.offset + event.bytes
+            assert not any(low < end and begin < high for begin, end in alive.values())
+            alive[event.chunk] = low, high
+
+
+@settings(max_examples=30, deadline=None)
+@given(CUTS, st.lists(st.booleans(), max_size=3), st.integers(0, 12), MODES, st.sampled_from([0, 5]))
+def test_stages_make_one_balanced_stream(
+    cuts: list[int], keep: list[bool], length: int, mode: str, padding: int
+) -> None:
+    exe = ran(cuts, keep, length, padding)
+    events = trace_stages(exe.stages, mode)
+    check_balanced(events)
+    assert [e.tick for e in events] == sorted(e.tick for e in events)
+    assert events[-1].tick <= sum(len(s.plan.lowered.stages) + 2 for s in exe.stages)
+    if mode == "static":
+        check_apart(events)
+    else:
+        assert {e.offset for e in events} == {NOWHERE}
+
+
+@settings(max_examples=15, deadline=None)
+@given(CUTS, st.lists(st.booleans(), max_size=3), MODES)
+def test_timed_stages_tell_of_the_same_chunks_in_order_of_time(cuts: list[int], keep: list[bool], mode: str) -> None:
+    exe = ran(cuts, keep)
+    _, timings = exe.timed({"x": rows(9, len(cuts))})
+    events = timed_trace_stages(exe.stages, timings, mode)
+    check_balanced(events)
+    assert [e.seconds for e in events] == sorted(e.seconds for e in events)
+    calls = sum(len(s.plan.lowered.calls) for s in exe.stages)
+    assert Counter(e.kind for e in events if e.kind in ("begin", "end")) == {"begin": calls, "end": calls}
+    planned = trace_stages(exe.stages, mode)
+    kinds = ("alloc", "overwrite", "free")
+    told = Counter((e.kind, e.tensor, e.bytes, e.offset) for e in events if e.kind in kinds)
+    assert told == Counter((e.kind, e.tensor, e.bytes, e.offset) for e in planned if e.kind in kinds)
+
+
+def test_what_is_alive_across_a_cut_comes_once_and_goes_once() -> None:
+    exe = ran((0, 1), (True, False))
+    events = trace_stages(exe.stages)
+    second, third = (stage.plan.lowered.inputs for stage in exe.stages[1:])
+    (kept,) = second.keys() & third.keys()
+    begin, end = (e for e in events if e.tensor == kept)
+    marks = [e.tick for e in events if e.kind == MARK]
+    assert begin.tick < marks[1] < marks[2] < end.tick
+    assert (
+        begin.chunk == end.chunk and begin.offset == end.offset == exe.stages[1].plan.places[second[kept]].layout.offset
+    )
+
+
+def test_each_stage_begins_with_a_mark_that_tells_the_arena_and_what_decided_it() -> None:
+    exe = ran((0, 1))
+    marks = [e for e in trace_stages(exe.stages) if e.kind == MARK]
+    assert [m.operator for m in marks] == ["stage 1", "stage 2", "stage 3"]
+    assert [m.tensor for m in marks] == ["", "count_nonzero_0", "count_nonzero_1"]
+    assert [m.bytes for m in marks] == sorted(m.bytes for m in marks)
+    assert marks[-1].bytes == exe.story().arena_bytes
+    assert marks[-1].bytes == max(s.plan.arena_bytes - SEAM * len(s.after.seams) for s in exe.stages)
+    assert {m.chunk for m in marks} == {NOTHING} and {(m.seconds, m.thread) for m in marks} == {(NOT_RUN, NOT_RUN)}
+
+
+def test_one_stage_tells_what_its_plan_tells() -> None:
+    graph = staged_graph(())
+    exe = engine.compile(graph)
+    exe.run({"x": np.zeros((3, WIDTH), np.float32)})
+    mark, *events = trace_stages(exe.stages)
+    assert tuple(events) == exe.plan.trace() and mark.bytes == exe.plan.arena_bytes
+
+
+def test_no_stage_has_no_events_and_an_unknown_mode_is_refused() -> None:
+    assert trace_stages(()) == ()
+    with pytest.raises(OptionError, match="'fast' is unknown"):
+        trace_stages(ran((0,)).stages, "fast")
+
+
+def test_every_format_takes_the_marks() -> None:
+    events = trace_stages(ran((0, 1)).stages)
+    assert len(FORMATS["table"](events).splitlines()) == len(events) + 1
+    assert [e["kind"] for e in json.loads(FORMATS["json"](events))["events"]] == [e.kind for e in events]
+    shown = json.loads(FORMATS["chrome"](events))["traceEvents"]
+    instants = [e for e in shown if e["ph"] == "i"]
+    assert [(e["name"], e["args"]["decided"]) for e in instants] == [
+        ("stage 1", ""),
+        ("stage 2", "count_nonzero_0"),
+        ("stage 3", "count_nonzero_1"),
+    ]
+    assert len([e for e in shown if e["ph"] == "b"]) == len([e for e in shown if e["ph"] == "e"])
+    assert not [e for e in shown if e["ph"] == "X" and e["name"].startswith("stage")]
