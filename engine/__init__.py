@@ -1,7 +1,7 @@
 """Build a graph, or import one; plan every byte of it; run it out of one arena."""
 
 from engine.bind import bind
-from engine.control import cond, fori_loop, scan, while_loop
+from engine.control import cond, fori_loop, scan, unfold, while_loop
 from engine.executable import Executable, make_plan
 from engine.executable import compile_graph as compile
 from engine.graph import Graph, Operator
@@ -26,5 +26,6 @@ __all__ = [
     "load_onnx",
     "make_plan",
     "scan",
+    "unfold",
     "while_loop",
 ]

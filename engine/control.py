@@ -57,7 +57,7 @@ def fori_loop(trips: int | Var, body: Callable[[Var, Vars], Vars], init: Vars) -
     _fill(graph, lambda vs: _as_many(carried, body(vs[0], _like(init, vs[1:]))))
     ahead = (trips,) if isinstance(trips, Var) else ()
     attrs = {"trips_given": True} if ahead else {"trips": trips}
-    return _like(init, _loop(outer, graph, ahead, carried, attrs))
+    return _like(init, _loop(outer, graph, ahead, carried, attrs)[:-1])
 
 
 def while_loop(goes_on: Callable[[Vars], Var], body: Callable[[Vars], Vars], init: Vars) -> Vars:
@@ -75,7 +75,31 @@ def while_loop(goes_on: Callable[[Vars], Var], body: Callable[[Vars], Vars], ini
 
     _fill(graph, turn)
     ahead = (goes_on(_like(init, carried)),)
-    return _like(init, _loop(outer, graph, ahead, carried, {"cond_given": True, "conditional": True}))
+    return _like(init, _loop(outer, graph, ahead, carried, {"cond_given": True, "conditional": True})[:-1])
+
+
+def unfold(
+    f: Callable[[Vars], tuple[Vars, Vars]], goes_on: Callable[[Vars], Var], init: Vars, most: int
+) -> tuple[Vars, Vars, Var]:
+    """`carried, y = f(carried)` as long as `goes_on(carried)`, one bool, is true, but at most `most` times.
+
+    Gives what was carried last, the rows y one behind the other, and how many there are (int64). There is room for
+    `most` rows, and those that no turn made are 0; `ops.slice(ys, [0], [graph.data_dim(count)], [0])` cuts them off.
+    What is carried keeps its shape and element type. Raises GraphError, OpError.
+    """
+    outer = _outer(*_flat(init))
+    carried = _vars(outer, _flat(init))
+    graph = _inner(outer, "body", (COUNTER, *(v.spec for v in carried)))
+
+    def turn(vs: tuple[Var, ...]) -> tuple[Vars, ...]:
+        after, y = f(_like(init, vs[1:]))
+        return goes_on(after), _as_many(carried, after), y
+
+    *_, y = _fill(graph, turn)
+    ahead = (goes_on(_like(init, carried)),)
+    attrs = {"cond_given": True, "conditional": True, "trips": most, "most": most}
+    *found, count = _loop(outer, graph, ahead, carried, attrs)
+    return _like(init, found[: len(carried)]), _like(y, found[len(carried) :]), count
 
 
 def scan(f: Callable[[Vars, Vars], tuple[Vars, Vars]], init: Vars, xs: Vars, *, reverse: bool = False) -> Any:
@@ -107,7 +131,7 @@ def _loop(
     outer: Graph, graph: InnerGraph, ahead: Sequence[Var], carried: Sequence[Var], attrs: dict[str, Any]
 ) -> tuple[Var, ...]:
     operands = (*ahead, *carried, *graph.inputs_behind(1 + len(carried)))
-    return outer.add(LOOP, operands, {"body": _closed(graph), "carried": len(carried), **attrs})[:-1]
+    return outer.add(LOOP, operands, {"body": _closed(graph), "carried": len(carried), **attrs})
 
 
 def _outer(*values: Any) -> Graph:

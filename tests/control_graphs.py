@@ -102,6 +102,17 @@ def _while(_: Graph, pool: Pool, choose: Choose, depth: int) -> tuple[Var, ...]:
     return found[1:]
 
 
+def _unfold(_: Graph, pool: Pool, choose: Choose, depth: int) -> tuple[Var, ...]:
+    init, most, limit = _several(pool, choose), 1 + choose(4), np.asarray(choose(5))
+
+    def body(vs: tuple[Var, ...]) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
+        inside = _inside(vs[1:], pool, choose, depth)
+        return (vs[0] + 1, *_alike(inside, vs[1:], choose)), (_pick(inside, choose),) * choose(3)
+
+    (_, *states), ys, count = engine.unfold(body, lambda vs: ops.less(vs[0], limit), (_zero(init[0]), *init), most)
+    return *states, *ys, ops.cast(count, "float32")
+
+
 def _zero(like: Var) -> Var:
     graph = like.graph
     assert isinstance(graph, Graph)
@@ -125,4 +136,4 @@ def _scan(_: Graph, pool: Pool, choose: Choose, depth: int) -> tuple[Var, ...]:
 
 
 Move = Callable[[Graph, Pool, Choose, int], tuple[Var, ...]]
-_CONTROL: tuple[Move, ...] = (_cond, _fori, _while, _scan)
+_CONTROL: tuple[Move, ...] = (_cond, _fori, _while, _unfold, _scan)

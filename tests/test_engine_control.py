@@ -203,6 +203,37 @@ def test_newtons_method_runs_as_long_as_it_must() -> None:
         assert exe(x=number)["y"] == pytest.approx(number**0.5, rel=1e-3)
 
 
+def test_a_greedy_decoder_ends_when_it_likes_and_its_rows_are_cut_in_a_stage_of_their_own() -> None:
+    rng = np.random.default_rng(3)
+    table, w = rng.normal(size=(16, 8)).astype(np.float32), rng.normal(size=(8, 16)).astype(np.float32)
+    graph, end = Graph("decoder"), np.asarray(5)
+    first, state = graph.input("first", (), "int64"), graph.input("state", (8,))
+
+    def step(carried: tuple[Var, Var]) -> tuple[tuple[Var, Var], Var]:
+        token, h = carried
+        after = ops.tanh(h + ops.gather(graph.constant(table), token))
+        word = ops.arg_max(after @ w, axis=0, keepdims=False)
+        return (word, after), word
+
+    def goes_on(carried: tuple[Var, Var]) -> Var:
+        return ops.logical_not(ops.equal(carried[0], end))
+
+    _, words, count = engine.unfold(step, goes_on, (first, state), most=40)
+    cut: Any = [graph.data_dim(count)]
+    graph.output(ops.slice(words, [0], cut, [0]), "words")
+    exe, lengths = engine.compile(graph), set[int]()
+    for start in range(8):
+        feeds = {"first": np.asarray(start), "state": rng.normal(size=8).astype(np.float32)}
+        token, h, wanted = start, feeds["state"], list[int]()
+        while token != 5 and len(wanted) < 40:
+            h = np.tanh(h + table[token])
+            token = int(np.argmax(h @ w))
+            wanted.append(token)
+        assert exe.run(feeds)["words"].tolist() == wanted
+        lengths.add(len(wanted))
+    assert len(lengths) > 2
+
+
 def test_what_a_body_finds_around_it_is_captured_through_all_levels() -> None:
     def build(x: Var, c: Var) -> Any:
         return engine.fori_loop(3, lambda _, h: engine.cond(c, lambda: h + x, lambda: h - x), x * 1.0)

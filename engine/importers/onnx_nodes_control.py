@@ -13,7 +13,6 @@ from engine.errors import ModelError
 from engine.importers.onnx_bodies import NotStaticError, graph_of, read_body
 from engine.importers.onnx_node import Converter, Node
 from engine.importers.onnx_values import Value
-from engine.var import Var
 from ops.loop import COUNTER
 from ops.spec import TensorSpec, normalize_axis
 
@@ -36,7 +35,7 @@ def data_decide(node: Node, what: str, *inputs: tuple[int, str]) -> NoReturn:
 
 def _if(node: Node) -> tuple[Value, ...]:
     condition = node.value(0)
-    if not isinstance(condition, Var):
+    if isinstance(condition, np.ndarray):
         if condition.size != 1:
             raise ModelError(f"the condition must have one element, not {condition.size}")
         return _complete(node, node.branch(graph_of(node, _BRANCHES[not condition.item()], 0)))
@@ -62,7 +61,7 @@ def _loop(node: Node) -> tuple[Value, ...]:
         return _turns(node)
     except NotStaticError:
         limit = _limit(node)
-        if any(isinstance(v, Var) for v in node.inputs[:2]):
+        if any(v is not None and not isinstance(v, np.ndarray) for v in node.inputs[:2]):
             data_decide(node, "its turns are not all alike", (0, "M"), (1, "cond"))
         if limit is None or limit * len(node.attr("body").node) > _MOST_UNROLLED:
             raise
@@ -72,9 +71,9 @@ def _loop(node: Node) -> tuple[Value, ...]:
 def _limit(node: Node) -> int | None:
     """The most turns that constants allow; None where they tell nothing."""
     trips, condition = node.optional(0), node.optional(1)
-    if condition is not None and not isinstance(condition, Var) and not condition.item():
+    if isinstance(condition, np.ndarray) and not condition.item():
         return 0
-    return None if trips is None or isinstance(trips, Var) else max(int(trips.item()), 0)
+    return max(int(trips.item()), 0) if isinstance(trips, np.ndarray) else None
 
 
 def _turns(node: Node) -> tuple[Value, ...]:
@@ -84,8 +83,8 @@ def _turns(node: Node) -> tuple[Value, ...]:
     reading = read_body(node, "body", (COUNTER, np.asarray(True), *specs))
     (goes_on, *made), behind = reading.outputs, 1 + len(carried)
     _check_carried(specs, reading.specs(1, behind))
-    is_open, is_last = isinstance(goes_on, Var), not isinstance(goes_on, Var) and not goes_on.item()
-    conditional = is_open or (is_last and limit is None)
+    is_last = isinstance(goes_on, np.ndarray) and not goes_on.item()
+    conditional = not isinstance(goes_on, np.ndarray) or (is_last and limit is None)
     if is_last and limit is not None:
         limit = min(limit, 1)
     ahead = _given(node, limit)
@@ -103,7 +102,7 @@ def _given(node: Node, limit: int | None) -> dict[str, Value]:
     given = {}
     if limit is None and trips is not None:
         given["trips_given"] = trips
-    if isinstance(condition, Var):
+    if condition is not None and not isinstance(condition, np.ndarray):
         given["cond_given"] = condition
     return given
 
@@ -134,7 +133,7 @@ def _unrolled(node: Node, limit: int) -> tuple[Value, ...]:
     while goes_on and len(rows) < limit:
         number = np.asarray(len(rows), np.int64)
         decision, *made = node.branch(proto, (number, np.asarray(True), *values), part=f"{number}/")
-        if isinstance(decision, Var):
+        if not isinstance(decision, np.ndarray):
             data_decide(node, "its body decides how often it runs")
         rows.append(made[len(values) :])
         values, goes_on = tuple(made[: len(values)]), bool(decision.item())
