@@ -28,7 +28,7 @@ def bind(graph: Graph, lengths: Mapping[str, int], data: Mapping[str, Array] | N
         raise GraphError(
             f"sizes of graph {graph.name!r} depend on the data of {', '.join(map(repr, missing))}; give them"
         )
-    return draft_stage(prepared, at_the_start(prepared.tasks, facts, graph.inputs), graph.name).graph
+    return draft_stage(prepared, at_the_start(prepared, facts), graph.name).graph
 
 
 def input_shapes(graph: Graph, lengths: Mapping[str, int]) -> dict[str, Shape]:

@@ -1,30 +1,72 @@
 """A graph that runs inside an operator: planned once, executed out of the workspace of that operator."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 
-from attrs import frozen
+from attrs import Factory, field, frozen
 
 from engine.calls import Call, Storage
-from engine.executor.binding import Packed, bind_call, kernel_error, pack_constants
+from engine.executor.binding import Packed, Packs, bind_call, kernel_error, pack_constants, shared_packs
+from engine.facts import Facts
 from engine.graph import Graph
 from engine.plan import ExecutionPlan
 from engine.planner import Options, plan_graph
+from engine.stages.draft import draft_stage
+from engine.stages.progress import at_the_start
+from engine.stages.task import Template
+from engine.stages.template import template
 from engine.views import view_array
+from ops.dims import Dim, Parametric, dims_in, value_of
 from ops.schema import Cost, Specs, Thunk
 from ops.spec import Array
 from ops.workspace import STEP
 
 
+def _own_packs(body: "PlannedBody") -> Packs:
+    return shared_packs(body.graph.constants.values())
+
+
 @frozen(eq=False, slots=False)
-class PlannedBody:
+class PlannedBody(Parametric):
     """What `ops.body.Body` asks for. It is planned, and its constants are packed, when that is needed first.
 
     Inputs and outputs live in arrays of the operator, so that nothing is copied in or out; the arena of the plan is a
-    part of the operator's workspace, and so of a chunk of the plan around it.
+    part of the operator's workspace, and so of a chunk of the plan around it. A body with dimensions that are no
+    numbers is planned once for each choice of lengths, when the graph around it is; what is packed is packed once.
     """
 
     graph: Graph
+    packs: Packs = field(default=Factory(_own_packs, takes_self=True), repr=False)
+
+    @cached_property
+    def template(self) -> Template:
+        """What is left to do as soon as there are numbers."""
+        return template(self.graph)
+
+    @property
+    def needs_data(self) -> bool:
+        """Whether what is computed in it decides sizes in it, so that it cannot be planned beforehand."""
+        scope = self.graph.scope
+        return any(key.startswith(scope) for task in self.template.tasks for key in task.data) or any(
+            not op.schema.kernels for op in self.graph.operators
+        )
+
+    @cached_property
+    def dims(self) -> tuple[Dim, ...]:
+        """The dimensions in it."""
+        shapes = [v.shape for v in self.graph.inputs.values()]
+        attrs = [value for op in self.graph.operators for value in op.attrs.values()]
+        derived = [d.spec.shape for d in self.graph.derived.values()]
+        return tuple(dims_in((*shapes, *attrs, *derived)))
+
+    def numbered(self, number: Callable[[Dim], int]) -> "PlannedBody":
+        """The body with numbers in place of its dimensions."""
+        if not self.dims and not self.graph.derived:
+            return self
+        inputs = self.graph.inputs.items()
+        shapes = {self.graph.key(n): tuple(value_of(d, number) for d in v.shape) for n, v in inputs}
+        start = at_the_start(self.template, Facts({}, shapes, outside=number))
+        return PlannedBody(draft_stage(self.template, start, self.graph.name).graph, self.packs)
 
     @cached_property
     def plan(self) -> ExecutionPlan:
@@ -34,7 +76,7 @@ class PlannedBody:
     @cached_property
     def packed(self) -> Packed:
         """What kernels made of constants; once, however often the body is bound."""
-        return pack_constants(self.plan.lowered)
+        return pack_constants(self.plan.lowered, self.packs)
 
     @property
     def inputs(self) -> Specs:

@@ -1,50 +1,45 @@
 """What is known of a graph that is being given numbers: lengths, specs of vars, data that decide sizes."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from attrs import define, field
 
 from engine.symbols import Axis, Datum, Derived, Element, Extent, Recipe, Symbol
-from ops.dims import replaced, value_of
+from ops.dims import Dim, replaced, value_of
 from ops.schema import evaluate
 from ops.spec import Array, Shape, TensorSpec
 
 
-class DataNeeded(Exception):  # noqa: N818  no error: the run has to go on before there is an answer
-    """A number that only running can tell; `var` is the name of the tensor that holds it."""
-
-    def __init__(self, var: str) -> None:
-        super().__init__(var)
-        self.var = var
+def _unknown(leaf: Dim) -> int:
+    raise LookupError(f"nothing tells what {leaf} is ({leaf.key!r})")
 
 
 @define(eq=False)
 class Facts:
-    """`lengths` by the name of a symbol, `shapes` and `data` by the name of a var."""
+    """`lengths` by the name of a symbol, `shapes` and `data` by the key of a var."""
 
     lengths: Mapping[str, int]
     shapes: dict[str, Shape] = field(factory=dict)
     data: dict[str, Array] = field(factory=dict)
+    outside: Callable[[Dim], int] = _unknown
     _arrays: dict[Derived, Array] = field(factory=dict)
 
-    def number(self, key: Hashable) -> int:
-        """What a leaf is worth. Raises DataNeeded where only running can tell."""
-        match key:
-            case Symbol(name):
+    def number(self, leaf: Dim) -> int:
+        """What a leaf is worth. What is not known here is asked `outside`."""
+        match leaf.key:
+            case Symbol(name) if name in self.lengths:
                 return self.lengths[name]
-            case Axis(var, axis):
+            case Axis(var, axis) if var in self.shapes:
                 return self.shapes[var][axis]
-            case Datum(var, index):
-                if var not in self.data:
-                    raise DataNeeded(var)
+            case Datum(var, index) if var in self.data:
                 return int(self.data[var].reshape(-1)[index])
             case Element(source, index):
                 return int(self.array(source).reshape(-1)[index])
             case Extent(source, axis):
                 return int(self.array(source).shape[axis])
-        raise TypeError(f"{key!r} is no key of a dimension")
+        return self.outside(leaf)
 
     def value(self, attribute: Any) -> Any:
         """The value of an attribute with numbers in place of dimensions."""
@@ -69,7 +64,8 @@ class Facts:
 
     def after(self, shapes: Mapping[str, Shape], data: Mapping[str, Array]) -> "Facts":
         """More facts; these here stay as they are."""
-        return Facts(self.lengths, {**self.shapes, **shapes}, {**self.data, **data}, dict(self._arrays))
+        known = {**self.shapes, **shapes}, {**self.data, **data}
+        return Facts(self.lengths, *known, self.outside, dict(self._arrays))
 
     def _computed(self, derived: Derived) -> Array:
         if not isinstance(derived.source, Recipe):

@@ -83,8 +83,8 @@ class Graph:
 
     @property
     def is_symbolic(self) -> bool:
-        """Whether it has dimensions that are no numbers."""
-        return self.samples.made > 0
+        """Whether something in it is known only when it is fed, or while it runs."""
+        return self.samples.made > 0 or any(not op.schema.kernels for op in self._operators)
 
     @property
     def operators(self) -> tuple[Operator, ...]:
@@ -110,6 +110,10 @@ class Graph:
         var = self._var(name, TensorSpec(dims, as_dtype(dtype)))
         self._inputs[name] = var
         return var
+
+    def scope_inside(self, name: str) -> str:
+        """A scope for the keys of a graph inside this one."""
+        return f"{self.scope}{self._fresh(name)}/"
 
     def key(self, name: str) -> str:
         """The key under which facts know a tensor of this graph; names are unique in one graph only."""
@@ -181,7 +185,7 @@ class Graph:
                 raise GraphError(f"{schema.name}: input {var!r} is no var of graph {self.name!r}")
         specs, attrs = [v.spec for v in inputs], attrs or {}
         constants = frozenset(i for i, v in enumerate(inputs) if v in self._constants or v in self._derived)
-        if self.is_symbolic and is_symbolic(specs, attrs):
+        if is_symbolic(specs, attrs):
             drafted = draft(schema, specs, attrs, constants, self.samples)
             name, names = self._names(schema, name, output_names, drafted.outputs)
             signature = drafted.signed(lambda i, axis: (f"{names[i]}.{axis}", Axis(self.key(names[i]), axis)))

@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy.typing as npt
-
 from engine.errors import GraphError
 from engine.graph import Graph, NamesFor
+from engine.symbols import Axis
 from engine.var import Var
-from ops.dims import Dim
+from ops.dims import Dim, leaf
 from ops.schema import OpSchema
 
 
@@ -18,6 +17,8 @@ class InnerGraph(Graph):
     def __init__(self, name: str, outer: Graph) -> None:
         super().__init__(name)
         self.around = (outer, *outer.around)
+        self.samples = outer.samples.inside()
+        self.scope = outer.scope_inside(name)
         self.captured: dict[Var, Var] = {}
         self.is_closed = False
 
@@ -39,11 +40,14 @@ class InnerGraph(Graph):
         of = {inner: var for var, inner in self.captured.items()}
         return tuple(of[v] for v in list(self.inputs.values())[declared:])
 
-    def input(self, name: str, shape: Sequence[int | str | Dim], dtype: npt.DTypeLike = "float32") -> Var:
-        """`Graph.input`, for a shape of numbers. Raises GraphError for other ones: a body is planned only once."""
-        if not all(isinstance(n, int) for n in shape):
-            raise GraphError(f"{self.name!r} cannot have {name!r} of shape {shape}: bind the graph around it first")
-        return super().input(name, shape, dtype)
+    def dim(self, name: str) -> Dim:
+        """`Graph.dim`; a name means the same in all graphs around."""
+        return self.outer.dim(name)
+
+    def varying(self, name: str, axis: int) -> Dim:
+        """A dimension of an input that changes from turn to turn."""
+        samples = self.outer.samples.invent()
+        return leaf(f"{name}.{axis}", samples, self.samples, Axis(self.key(name), axis))
 
     def add(
         self,

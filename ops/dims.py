@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from ops.errors import ShapeError
 
@@ -26,8 +26,21 @@ _RELATIONS: Final = MappingProxyType({"==": operator.eq, "<": operator.lt, "<=":
 _SUM, _PRODUCT, _ATOM = 0, 1, 2
 _STRENGTH: Final = MappingProxyType({"+": _SUM, "-": _SUM, "*": _PRODUCT, "//": _PRODUCT, "%": _PRODUCT})
 
-Known = Callable[[Hashable], int]
-"""What a leaf is worth, by its key. Raises whatever the caller wants for one that is not known."""
+Known = Callable[["Dim"], int]
+"""What a leaf is worth. Raises whatever the caller wants for one that is not known."""
+
+
+class Parametric:
+    """An attribute that has dimensions inside it."""
+
+    @property
+    def dims(self) -> "tuple[Dim, ...]":
+        """Those that decide anything."""
+        raise NotImplementedError
+
+    def numbered(self, number: "Callable[[Dim], int]") -> Any:
+        """The same with numbers."""
+        raise NotImplementedError
 
 
 @frozen(eq=False)
@@ -71,7 +84,8 @@ class Guard:
 class Samples:
     """The samples that are still possible, by position, and what was decided. One for all dimensions of a graph.
 
-    `named` are the dimensions that others can be told by; `position` is the number of operators that the graph has.
+    `named` are the dimensions that others can be told by; `position` is the number of operators that the graph has;
+    `depth` counts the graphs around it.
     """
 
     alive: list[int] = field(factory=lambda: list(range(SAMPLES)))
@@ -79,6 +93,7 @@ class Samples:
     named: "list[Dim]" = field(factory=list)
     made: int = 0
     position: int = 0
+    depth: int = 0
 
     def invent(self) -> tuple[int, ...]:
         """Numbers for one more dimension, different from all others in all samples but the last."""
@@ -86,6 +101,10 @@ class Samples:
         self.made += 1
         first, rest = [_PRIMES[(3 * i + j) % len(_PRIMES)] * 64 for j in range(3)], (12 + 4 * i, 37 + 6 * i, 2 + i, 1)
         return (*first, *rest)
+
+    def inside(self) -> "Samples":
+        """For a graph inside this one: the same samples, decisions of its own."""
+        return Samples(self.alive, {}, self.named, self.made, 0, self.depth + 1)
 
     def keep(self, alive: Iterable[int]) -> None:
         """Goes on with some of the samples."""
@@ -98,9 +117,14 @@ class Samples:
         said = {j: bool(_RELATIONS[relation](left.samples[j], sample_of(right, j))) for j in self.alive}
         answer = said[self.alive[0]]
         self.keep(j for j in self.alive if said[j] is answer)
-        guard = Guard(left, relation, right, answer, self.position)
-        self.guards.setdefault((guard.wording, answer), guard)
+        guard = Guard(left, relation, right, answer, 0)
+        tables = (self, right.table) if isinstance(right, Dim) else (self,)
+        max(tables, key=lambda t: t.depth).note(guard)
         return answer
+
+    def note(self, guard: Guard) -> None:
+        """Watches a decision, once."""
+        self.guards.setdefault((guard.wording, guard.holds), evolve(guard, position=self.position))
 
 
 @frozen(eq=False)
@@ -204,7 +228,7 @@ def value_of(dim: Dim | int, known: Known) -> int:
     if not isinstance(dim, Dim):
         return dim
     if not dim.parts:
-        return known(dim.key)
+        return known(dim)
     left, right = (value_of(p, known) for p in dim.parts)
     if dim.sign in ("//", "%") and not right:
         raise ShapeError(f"{dim} divides by nought")
@@ -220,6 +244,8 @@ def dims_in(value: Any) -> list[Dim]:
     """The dimensions in a value of an attribute, or in a shape."""
     if isinstance(value, Dim):
         return [value]
+    if isinstance(value, Parametric):
+        return list(value.dims)
     return [d for v in value for d in dims_in(v)] if isinstance(value, (tuple, list)) else []
 
 
@@ -227,6 +253,8 @@ def replaced(value: Any, number: Callable[[Dim], int]) -> Any:
     """The same value with numbers in place of dimensions."""
     if isinstance(value, Dim):
         return number(value)
+    if isinstance(value, Parametric):
+        return value.numbered(number)
     return tuple(replaced(v, number) for v in value) if isinstance(value, (tuple, list)) else value
 
 

@@ -47,7 +47,7 @@ class BoundedPlanner:
         for name, (low, high) in self.bounds.items():
             if not low <= facts.lengths[name] <= high:
                 raise FeedError(f"{name}={facts.lengths[name]} is out of its bounds {low} to {high}")
-        progress = at_the_start(template.tasks, facts, template.graph.inputs)
+        progress = at_the_start(template, facts)
         draft = draft_stage(template, progress, f"{template.graph.name}:1")
         lowered = lower(draft.graph, views=terms.options.views, pack=terms.options.pack, like=(self.pattern,))
         after = Progress((), draft.facts, {}, {}, {}, self.plan.arena_bytes, ())

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from engine.facts import Facts
-from engine.stages.task import Late, Task
+from engine.stages.task import Late, Task, Template
 from engine.var import Var
 from ops.schema import OpSchema, Signature
 from ops.spec import Shape
@@ -50,7 +50,8 @@ class Progress:
     seams: tuple[int, ...]
 
 
-def at_the_start(tasks: tuple[Task | Late, ...], facts: Facts, inputs: Mapping[str, Var]) -> Progress:
+def at_the_start(template: Template, facts: Facts) -> Progress:
     """Before anything has run: the inputs are alive as soon as they are fed."""
-    alive = {var: Held(NOWHERE, facts.shapes[name]) for name, var in inputs.items()}
-    return Progress(tasks, facts, alive, {}, dict(inputs), 0, ())
+    keyed = {template.graph.key(name): var for name, var in template.graph.inputs.items()}
+    alive = {var: Held(NOWHERE, facts.shapes[key]) for key, var in keyed.items()}
+    return Progress(template.tasks, facts, alive, {}, keyed, 0, ())

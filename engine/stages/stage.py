@@ -54,7 +54,7 @@ class Terms:
 
 def first_stage(template: Template, facts: Facts, terms: Terms) -> Stage:
     """Plans everything that is known from the start. Raises as `next_stage`."""
-    return _stage(template, at_the_start(template.tasks, facts, template.graph.inputs), 1, terms)
+    return _stage(template, at_the_start(template, facts), 1, terms)
 
 
 def next_stage(template: Template, stage: Stage, data: Mapping[str, Array], terms: Terms) -> Stage:

@@ -1,6 +1,6 @@
 """The life of every byte in a run of several stages, as one stream: what is alive across a cut comes and goes once."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from attrs import define, evolve, field
@@ -47,7 +47,7 @@ class _Tale:
     events: list[Event] = field(factory=list)
     sizes: list[int] = field(factory=list)
     handed: Mapping[str, int] = field(factory=dict)
-    decided: Iterable[str] = ()
+    decided: tuple[str, ...] = ()
     arena_bytes: int = 0
 
     def tell(self, stage: Stage, after: Sequence[str], events: Sequence[Event], begin: float) -> None:
@@ -63,7 +63,7 @@ class _Tale:
                 continue
             self.events.append(self._continued(event, numbers, begin))
         self.handed = {name: numbers[chunk] for name, chunk in left.items()}
-        self.tick, self.decided = self.tick + _ticks(stage), stage.reads
+        self.tick, self.decided = self.tick + _ticks(stage), tuple(stage.reads.values())
 
     def finished(self) -> tuple[Event, ...]:
         """All events, with what is live after each."""
