@@ -54,7 +54,8 @@ def lower(
     operator computes is copied to. What a pattern says (of the graph with other lengths) is followed where it can be.
     """
     copied = frozenset(copy for pattern in like for copy in pattern.copies)
-    return _Lowering(graph, views, pack, frozenset(bound), like, copied).run()
+    roomy = frozenset(name for pattern in like for name in pattern.workspaces)
+    return _Lowering(graph, views, pack, frozenset(bound), like, copied, roomy).run()
 
 
 @define(eq=False)
@@ -65,6 +66,7 @@ class _Lowering:
     bound: frozenset[str]
     like: tuple[Pattern, ...]
     copied: frozenset[tuple[str, int]]
+    roomy: frozenset[str]
     values: list[Value] = field(factory=list)
     stages: list[Stage] = field(factory=list)
     constants: dict[int, Array] = field(factory=dict)
@@ -107,9 +109,9 @@ class _Lowering:
         self.of_var.update(zip(operator.outputs, outputs, strict=True))
 
     def _view_layouts(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[Layout, ...]:
-        if any(operator.name not in p.aliases for p in self.like):
-            return ()
         if not self.views or not inputs or not self.bound_outputs.keys().isdisjoint(operator.outputs):
+            return ()
+        if self.like and any(operator.name not in p.aliases for p in self.like):
             return ()
         found = operator.schema.views(self.values[inputs[0]].layout, operator.signature)
         layouts = tuple(lay for lay in found if lay is not None)
@@ -118,9 +120,11 @@ class _Lowering:
     def _call(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[int, ...]:
         signature = operator.signature if self.pack else evolve(operator.signature, constants=frozenset())
         kernel = self._kernel(operator, signature)
-        layouts = enumerate([self.values[v].layout for v in inputs])
-        stays = [(operator.name, i) not in self.copied and kernel.takes(signature, i, lay) for i, lay in layouts]
-        operands = tuple(v if as_it_is else self._dense(v) for v, as_it_is in zip(inputs, stays, strict=True))
+        copied, name = self.copied, operator.name
+        operands = tuple(
+            v if kernel.takes(signature, i, self.values[v].layout) and (name, i) not in copied else self._dense(v)
+            for i, v in enumerate(inputs)
+        )
         outputs = tuple(self._output(v) for v in operator.outputs)
         workspace = self._workspace(operator.name, kernel.workspace(signature))
         declared = operator.schema.forwards(signature)
@@ -206,7 +210,7 @@ class _Lowering:
         return made
 
     def _workspace(self, operator: str, nbytes: int) -> tuple[int, ...]:
-        if not nbytes and not any(operator in p.workspaces for p in self.like):
+        if not nbytes and operator not in self.roomy:
             return ()
         spec = TensorSpec((nbytes,), np.dtype("uint8"))
         return (self._own(f"{operator}/workspace", "", spec, Storage.ARENA, Role.WORKSPACE),)
