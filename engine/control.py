@@ -4,7 +4,7 @@ A function is called once, with vars that stand for what the operator reads at r
 around it as well. What it computes from those alone is an operator of the graph around: it runs once, in front.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -13,9 +13,9 @@ from engine.body import PlannedBody
 from engine.errors import GraphError
 from engine.graph import Graph
 from engine.inner import InnerGraph
+from engine.late import add_branch, add_loop, unlike_axes
 from engine.var import Var
-from ops.branch import IF
-from ops.loop import COUNTER, LOOP
+from ops.loop import COUNTER
 from ops.scan import SCAN
 from ops.schema import Specs
 from ops.spec import TensorSpec
@@ -30,8 +30,9 @@ _building: ContextVar[tuple[Graph, ...]] = ContextVar("building", default=())
 def cond(condition: Var, then: Callable[..., Vars], otherwise: Callable[..., Vars], *operands: Vars) -> Vars:
     """`then(*operands)` if the condition (one bool) is true when the network runs, else `otherwise(*operands)`.
 
-    Both must give vars of the same shapes; what only one of them needs shares bytes with what only the other one needs.
-    Raises GraphError, OpError.
+    What only one of them needs shares bytes with what only the other one needs. Where they give other shapes, or data
+    decide sizes in them, the network runs in stages: the one that is chosen runs in place of the operator. Raises
+    GraphError, OpError.
     """
     outer = _outer(condition, *operands)
     given = _vars(outer, operands)
@@ -42,19 +43,22 @@ def cond(condition: Var, then: Callable[..., Vars], otherwise: Callable[..., Var
         for var in graph.inputs_behind(len(given)):
             before.own(var)
     operands = (condition, *given, *one.inputs_behind(len(given)))
-    found = outer.add(IF, operands, {"then_body": _closed(one), "else_body": _closed(other)})
-    return _like(shapes[0], found)
+    return _like(shapes[0], add_branch(outer, operands, _closed(one), _closed(other)))
 
 
 def fori_loop(trips: int | Var, body: Callable[[Var, Vars], Vars], init: Vars) -> Vars:
     """`carried = body(i, carried)` for i from 0 (int64) to `trips`, a number or one int64; starts with `init`.
 
-    What is carried keeps its shape and element type. Raises GraphError, OpError.
+    What is carried keeps its element type. Where its shape changes from turn to turn, or data decide sizes in the body,
+    the network runs in stages, and the turns are operators of their own. Raises GraphError, OpError.
     """
     outer = _outer(trips, *_flat(init))
     carried = _vars(outer, _flat(init))
-    graph = _inner(outer, "body", (COUNTER, *(v.spec for v in carried)))
-    _fill(graph, lambda vs: _as_many(carried, body(vs[0], _like(init, vs[1:]))))
+
+    def turn(vs: tuple[Var, ...]) -> Vars:
+        return _as_many(carried, body(vs[0], _like(init, vs[1:])))
+
+    graph, _ = _body(outer, carried, turn, 0)
     ahead = (trips,) if isinstance(trips, Var) else ()
     attrs = {"trips_given": True} if ahead else {"trips": trips}
     return _like(init, _loop(outer, graph, ahead, carried, attrs)[:-1])
@@ -63,17 +67,16 @@ def fori_loop(trips: int | Var, body: Callable[[Var, Vars], Vars], init: Vars) -
 def while_loop(goes_on: Callable[[Vars], Var], body: Callable[[Vars], Vars], init: Vars) -> Vars:
     """`carried = body(carried)` as long as `goes_on(carried)`, one bool, is true; starts with `init`.
 
-    What is carried keeps its shape and element type. Raises GraphError, OpError.
+    What is carried may change its shape, as in `fori_loop`. Raises GraphError, OpError.
     """
     outer = _outer(*_flat(init))
     carried = _vars(outer, _flat(init))
-    graph = _inner(outer, "body", (COUNTER, *(v.spec for v in carried)))
 
     def turn(vs: tuple[Var, ...]) -> Vars:
         after = body(_like(init, vs[1:]))
         return goes_on(after), *_as_many(carried, after)
 
-    _fill(graph, turn)
+    graph, _ = _body(outer, carried, turn, 1)
     ahead = (goes_on(_like(init, carried)),)
     return _like(init, _loop(outer, graph, ahead, carried, {"cond_given": True, "conditional": True})[:-1])
 
@@ -85,17 +88,16 @@ def unfold(
 
     Gives what was carried last, the rows y one behind the other, and how many there are (int64). There is room for
     `most` rows, and those that no turn made are 0; `ops.slice(ys, [0], [graph.data_dim(count)], [0])` cuts them off.
-    What is carried keeps its shape and element type. Raises GraphError, OpError.
+    What is carried may change its shape, as in `fori_loop`; then all rows were made. Raises GraphError, OpError.
     """
     outer = _outer(*_flat(init))
     carried = _vars(outer, _flat(init))
-    graph = _inner(outer, "body", (COUNTER, *(v.spec for v in carried)))
 
     def turn(vs: tuple[Var, ...]) -> tuple[Vars, ...]:
         after, y = f(_like(init, vs[1:]))
         return goes_on(after), _as_many(carried, after), y
 
-    *_, y = _fill(graph, turn)
+    graph, (*_, y) = _body(outer, carried, turn, 1)
     ahead = (goes_on(_like(init, carried)),)
     attrs = {"cond_given": True, "conditional": True, "trips": most, "most": most}
     *found, count = _loop(outer, graph, ahead, carried, attrs)
@@ -131,7 +133,28 @@ def _loop(
     outer: Graph, graph: InnerGraph, ahead: Sequence[Var], carried: Sequence[Var], attrs: dict[str, Any]
 ) -> tuple[Var, ...]:
     operands = (*ahead, *carried, *graph.inputs_behind(1 + len(carried)))
-    return outer.add(LOOP, operands, {"body": _closed(graph), "carried": len(carried), **attrs})
+    return add_loop(outer, operands, _closed(graph), {"carried": len(carried), **attrs})
+
+
+def _body(
+    outer: Graph, carried: Sequence[Var], turn: Callable[[tuple[Var, ...]], Any], first: int
+) -> tuple[InnerGraph, Any]:
+    """The body of a loop, and what the function gave; what is carried are its outputs from number `first` on.
+
+    Where a length changes from turn to turn, the function is called again, with vars of which it is not known.
+    """
+    varying: set[tuple[int, int]] = set()
+    while True:
+        extent = outer.extent()
+        graph = _inner(outer, "body", (COUNTER, *(v.spec for v in carried)), varying)
+        result = _fill(graph, turn)
+        specs = [[v.spec for v in of.values()] for of in (graph.inputs, graph.outputs)]
+        before, after = specs[0][1 : 1 + len(carried)], specs[1][first : first + len(carried)]
+        more = unlike_axes(before, after, graph.samples) - varying
+        if not more:
+            return graph, result
+        varying |= more
+        outer.cut(extent)
 
 
 def _outer(*values: Any) -> Graph:
@@ -143,11 +166,13 @@ def _outer(*values: Any) -> Graph:
     return max(graphs, key=lambda g: len(g.around))
 
 
-def _inner(outer: Graph, name: str, specs: Specs | Sequence[TensorSpec]) -> InnerGraph:
-    """A graph for a body, with an input of each spec."""
+def _inner(
+    outer: Graph, name: str, specs: Specs | Sequence[TensorSpec], varying: Collection[tuple[int, int]] = ()
+) -> InnerGraph:
+    """A graph for a body, with an input of each spec; axes (input behind the first, axis) may vary."""
     graph = InnerGraph(name, outer)
     for i, spec in enumerate(specs):
-        graph.input(f"{name}:{i}", spec.shape, spec.dtype)
+        graph.input_like(f"{name}:{i}", spec, [axis for j, axis in varying if j == i - 1])
     return graph
 
 

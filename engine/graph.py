@@ -40,7 +40,7 @@ class Operator:
 
 
 class Graph:
-    """Grows by `input`, `constant`, `add` (which the functions of `ops` call) and `output`; nothing is ever taken away.
+    """Grows by `input`, `constant`, `add` (which the functions of `ops` call) and `output`.
 
     Names of vars and of operators are unique; where none is given, one is made. Dimensions may be names: such a graph
     is run or bound (`engine.bind`) with numbers in their place.
@@ -223,6 +223,24 @@ class Graph:
             raise GraphError(f"graph {self.name!r} has two outputs named {name!r}")
         self._outputs[name] = var
         return var
+
+    def extent(self) -> tuple[int, ...]:
+        """How far it has grown, for `cut`."""
+        return tuple(map(len, (self._operators, *self._tables)))
+
+    def cut(self, extent: tuple[int, ...]) -> None:
+        """Takes away what was added since: nobody may have seen it."""
+        for operator in self._operators[extent[0] :]:
+            self._operator_names.discard(operator.name)
+        del self._operators[extent[0] :]
+        for table, length in zip(self._tables, extent[1:], strict=True):
+            while len(table) > length:
+                table.popitem()
+        self.samples.position = len(self._operators)
+
+    @property
+    def _tables(self) -> tuple[dict[Any, Any], ...]:
+        return self._inputs, self._constants, self._derived, self._vars
 
     def text(self) -> str:
         """The graph as readable lines: inputs, constants in short, one line an operator, outputs."""

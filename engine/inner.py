@@ -1,6 +1,6 @@
 """A graph inside an operator of another graph; what it reads of the graphs around it becomes an input or a constant."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from engine.errors import GraphError
@@ -9,6 +9,7 @@ from engine.symbols import Axis
 from engine.var import Var
 from ops.dims import Dim, leaf
 from ops.schema import OpSchema
+from ops.spec import TensorSpec
 
 
 class InnerGraph(Graph):
@@ -44,10 +45,13 @@ class InnerGraph(Graph):
         """`Graph.dim`; a name means the same in all graphs around."""
         return self.outer.dim(name)
 
-    def varying(self, name: str, axis: int) -> Dim:
-        """A dimension of an input that changes from turn to turn."""
-        samples = self.outer.samples.invent()
-        return leaf(f"{name}.{axis}", samples, self.samples, Axis(self.key(name), axis))
+    def input_like(self, name: str, spec: TensorSpec, varying: Collection[int] = ()) -> Var:
+        """An input of that spec, but for the axes that change from turn to turn."""
+        dims = list(spec.shape)
+        for axis in varying:
+            samples = self.outer.samples.invent()
+            dims[axis] = leaf(f"{name}.{axis}", samples, self.samples, Axis(self.key(name), axis))  # type: ignore[call-overload]
+        return self.input(name, dims, spec.dtype)
 
     def add(
         self,

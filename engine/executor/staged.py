@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
+from attrs import define
 
 from engine.bind import input_shapes, lengths_of
 from engine.errors import EngineError, FeedError, KernelError
@@ -37,7 +38,7 @@ class Runner(Protocol):
 
 
 class StagedExecutor:
-    """Holds an arena that grows, plans by what they were made for, and the stages of the last run.
+    """Holds an arena that grows, plans by what they were made for, and the stages of the last run with the data between.
 
     `mode` is "static" (all stages in that arena), "dynamic" (reference counting) or "poison" (each stage watched in an
     arena of its own). One run at a time: a second thread waits until the first is through. An error leaves it as usable
@@ -53,6 +54,7 @@ class StagedExecutor:
         self.cache = PlanCache(size)
         self.memory = Segments(terms.options.alignment)
         self.stages: tuple[Stage, ...] = ()
+        self.history: tuple[Mapping[str, Array], ...] = ()
         self.plan_first = plan_first
         self._packs = shared_packs(template.graph.constants.values())
         self._runners: dict[Stage, Runner] = {}
@@ -88,7 +90,7 @@ class StagedExecutor:
         data = {n: left[n].copy() for n in sorted(self.template.data & left.keys())}
         path: tuple[Hashable, ...] = (tuple(lengths.items()), _key(data))
         stage = self.cache.get(path, partial(self._first, lengths, data))
-        self.stages, ticks = (), 0
+        self.stages, self.history, ticks = (), (), 0
         while True:
             self._make_room(stage)
             self._check_out(stage, out)
@@ -97,7 +99,7 @@ class StagedExecutor:
             if stage.is_last:
                 return left
             data = {key: left[name].copy() for key, name in stage.reads.items()}
-            path = (*path, _key(data))
+            path, self.history = (*path, _key(data)), (*self.history, data)
             stage = self.cache.get(path, partial(self._next, stage, data))
 
     def _first(self, lengths: Mapping[str, int], data: Mapping[str, Array]) -> Stage:
@@ -162,10 +164,25 @@ class _Apart:
     def __init__(self, executor: DynamicExecutor | PoisonExecutor) -> None:
         self._executor = executor
 
-    def run(self, given: Mapping[str, Array], _: Arounds) -> Outputs:
-        """One run; takes no time."""
+    def run(self, given: Mapping[str, Array], around: Arounds) -> Outputs:
+        """One run."""
         feeds = {n: given[n] for n in self._executor.plan.lowered.inputs}
+        if around:
+            return self._executor.run_timed(feeds, {}, True, _Clocks(arounds=around))
         return self._executor.run(feeds, {}, True)
+
+
+@define(eq=False)
+class _Clocks(Stopwatch):
+    """Puts the clocks of a whole run around the calls of one stage."""
+
+    arounds: Arounds = ()
+
+    def around(self, tick: int, thunk: Thunk) -> Thunk:
+        """The same thunk, timed by all of them."""
+        for wrap in self.arounds:
+            thunk = wrap(tick, thunk)
+        return thunk
 
 
 def _shifted(around: Callable[[int, Thunk], Thunk], ticks: int, tick: int, thunk: Thunk) -> Thunk:

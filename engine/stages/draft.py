@@ -13,7 +13,7 @@ from engine.var import Var
 from ops.dims import Dim, Guard, dims_in
 from ops.errors import ShapeError
 from ops.schema import Signature, Specs
-from ops.spec import Shape, TensorSpec
+from ops.spec import Array, Shape, TensorSpec
 
 
 @frozen(eq=False)
@@ -36,10 +36,25 @@ def draft_stage(template: Template, progress: Progress, name: str) -> Draft:
 
     Raises ShapeError where the numbers do not fit, or do not keep a guard.
     """
+    return _draft(template, progress, name, ())
+
+
+def draft_whole(template: Template, start: Progress, name: str, history: Iterable[Mapping[str, Array]]) -> Graph:
+    """The graph of a whole run, as if all that was read on the way had been known: `history` has the data of each cut."""
+    return _draft(template, start, name, history).graph
+
+
+def _draft(template: Template, progress: Progress, name: str, history: Iterable[Mapping[str, Array]]) -> Draft:
     writer = _Writer(template, progress, Graph(name), progress.facts.after({}, {}), dict(progress.keyed))
     writer.sources()
-    tasks = deque(progress.tasks)
-    while tasks and tasks[0].data <= writer.facts.data.keys():
+    tasks, coming = deque(progress.tasks), iter(history)
+    while tasks:
+        if not tasks[0].data <= writer.facts.data.keys():
+            data = next(coming, {})
+            if not data:
+                break
+            writer.facts.data.update(data)
+            continue
         task = tasks.popleft()
         writer.check(task.guards)
         if isinstance(task, Task):

@@ -4,11 +4,11 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from engine.bind import bind
 from engine.executor.staged import StagedExecutor
 from engine.planner import plan_graph
 from engine.room import SEAM
 from engine.stages.cache import CacheStatistics
+from engine.stages.draft import draft_whole
 from engine.stages.stage import Stage
 from engine.tables import in_columns
 from engine.units import format_bytes
@@ -77,12 +77,13 @@ _HEAD = ("stage", "operators", "from", "to", "alive before", "arena", "lower bou
 def story(executor: StagedExecutor) -> Story:
     """The story of the last run."""
     stages = executor.stages
-    facts = stages[-1].after.facts
-    known = plan_graph(bind(executor.template.graph, facts.lengths, facts.data), executor.terms.options)
+    template, start = executor.template, stages[0].before
+    whole = draft_whole(template, start, template.graph.name, executor.history)
+    known = plan_graph(whole, executor.terms.options)
     arena = max(s.plan.arena_bytes - SEAM * len(s.after.seams) for s in stages)
     return Story(
         model=executor.template.graph.name,
-        lengths=dict(facts.lengths),
+        lengths=dict(start.facts.lengths),
         stages=tuple(map(_told, stages)),
         arena_bytes=arena,
         known_bytes=known.arena_bytes,

@@ -33,8 +33,9 @@ def _is_alone(plan: ExecutionPlan, value: int) -> bool:
 
 def _stacked(plan: ExecutionPlan, values: Collection[int], room: Room) -> dict[int, int]:
     """Each at the lowest address at which it meets nothing that lies fixed, the largest first."""
-    fixed = [(*_span(plan, v), *_life(plan, v)) for v in room.pinned]
-    fixed += [(seam, seam + SEAM, 0, int(plan.problem.end.max())) for seam in room.seams]
+    horizon = int(plan.problem.end.max())
+    fixed = [(*_span(plan, v), 0, _last(plan, v, horizon)) for v in room.pinned]
+    fixed += [(seam, seam + SEAM, 0, horizon) for seam in room.seams]
     pins: dict[int, int] = {}
     for value in sorted(values, key=lambda v: (-int(plan.problem.size[plan.chunk_of(v)]), v)):
         size, (begin, end) = int(plan.problem.size[plan.chunk_of(value)]), _life(plan, value)
@@ -45,6 +46,11 @@ def _stacked(plan: ExecutionPlan, values: Collection[int], room: Room) -> dict[i
         pins[value] = at
         fixed.append((at, at + size, begin, end))
     return pins
+
+
+def _last(plan: ExecutionPlan, value: int, horizon: int) -> int:
+    """When the bytes of a value are free: what overwrites it may live to the end."""
+    return horizon if plan.chunk_of(value) in plan.problem.dest else _life(plan, value)[1]
 
 
 def _span(plan: ExecutionPlan, value: int) -> tuple[int, int]:

@@ -1,0 +1,98 @@
+"""Control flow whose shapes differ from branch to branch or from turn to turn: how it is told, and how it is added."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.body import PlannedBody
+from engine.graph import Graph
+from engine.symbols import Axis
+from engine.var import Var
+from ops.branch import IF
+from ops.dims import Dim, Samples, dims_in, leaf, sample_of
+from ops.errors import ShapeError
+from ops.late import IF_LATE, LOOP_LATE
+from ops.loop import LOOP
+from ops.schema import Specs
+from ops.spec import TensorSpec
+
+
+def are_alike(one: Specs, other: Specs, table: Samples) -> bool:
+    """Whether tensors have the same shapes, whatever the lengths will be. Decides nothing."""
+    return len(one) == len(other) and all(
+        a.dtype == b.dtype
+        and a.ndim == b.ndim
+        and all(_is_same(m, n, table) for m, n in zip(a.shape, b.shape, strict=True))
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def add_branch(
+    outer: Graph, operands: Sequence[Var], one: PlannedBody, other: PlannedBody, **names: Any
+) -> tuple[Var, ...]:
+    """An `if`: a late one where branches give other shapes, or have sizes inside that data decide.
+
+    Raises ShapeError where the two do not give as many tensors, of as many dimensions and the same element types.
+    """
+    if are_alike(one.outputs, other.outputs, outer.samples) and not one.needs_data and not other.needs_data:
+        return outer.add(IF, operands, {"then_body": one, "else_body": other}, **names)
+    if len(one.outputs) != len(other.outputs):
+        raise ShapeError(f"one branch gives {len(one.outputs)} tensors, and the other one {len(other.outputs)}")
+    specs = [_merged(a, b, outer.samples) for a, b in zip(one.outputs, other.outputs, strict=True)]
+    bodies = {"then_body": one.graph, "else_body": other.graph}
+    return outer.add(IF_LATE, operands, {**bodies, **_told(specs)}, **names)
+
+
+def add_loop(
+    outer: Graph, operands: Sequence[Var], body: PlannedBody, attrs: Mapping[str, Any], **names: Any
+) -> tuple[Var, ...]:
+    """A `loop`: a late one where something that is carried changes its shape, or data decide sizes inside."""
+    first = 1 if attrs.get("conditional") else 0
+    behind = first + attrs["carried"]
+    carried, rows = body.outputs[first:behind], body.outputs[behind:]
+    if are_alike(body.inputs[1 : 1 + len(carried)], carried, outer.samples) and not _varies(body):
+        return outer.add(LOOP, operands, {"body": body, **attrs}, **names)
+    attrs = {name: value for name, value in attrs.items() if name != "most"}
+    turns: Any = leaf("turns", outer.samples.invent(), outer.samples, None)
+    stacks = [TensorSpec((turns, *r.shape), r.dtype) for r in rows]
+    specs = [*carried, *stacks, TensorSpec((), "int64")]
+    return outer.add(LOOP_LATE, operands, {"body": body.graph, **attrs, **_told(specs)}, **names)
+
+
+def _varies(body: PlannedBody) -> bool:
+    """Whether a body cannot be planned beforehand."""
+    own = {d.key.var for v in body.graph.inputs.values() for d in dims_in(v.shape) if isinstance(d.key, Axis)}
+    return body.needs_data or any(body.graph.key(name) in own for name in body.graph.inputs)
+
+
+def unlike_axes(before: Sequence[TensorSpec], after: Sequence[TensorSpec], table: Samples) -> set[tuple[int, int]]:
+    """The axes (tensor, axis) in which what is carried on has another length behind a turn than before it.
+
+    Raises ShapeError where it has another element type or number of dimensions.
+    """
+    for one, other in zip(before, after, strict=True):
+        if one.ndim != other.ndim or one.dtype != other.dtype:
+            raise ShapeError(f"a value that is carried on is {one} before a turn and {other} behind it")
+    return {
+        (i, axis)
+        for i, (one, other) in enumerate(zip(before, after, strict=True))
+        for axis, (m, n) in enumerate(zip(one.shape, other.shape, strict=True))
+        if not _is_same(m, n, table)
+    }
+
+
+def _merged(one: TensorSpec, other: TensorSpec, table: Samples) -> TensorSpec:
+    if one.ndim != other.ndim or one.dtype != other.dtype:
+        raise ShapeError(f"the branches give {one} and {other}: another element type, or number of dimensions")
+    pairs = zip(one.shape, other.shape, strict=True)
+    dims: Any = tuple(m if _is_same(m, n, table) else leaf("either", table.invent(), table, None) for m, n in pairs)
+    return TensorSpec(dims, one.dtype)
+
+
+def _is_same(one: Dim | int, other: Dim | int, table: Samples) -> bool:
+    if isinstance(one, Dim) != isinstance(other, Dim):
+        return False
+    return all(sample_of(one, j) == sample_of(other, j) for j in table.alive)
+
+
+def _told(specs: Sequence[TensorSpec]) -> dict[str, Any]:
+    return {"shapes": tuple(s.shape for s in specs), "dtypes": tuple(s.dtype for s in specs)}
