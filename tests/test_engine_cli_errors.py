@@ -34,7 +34,7 @@ USAGE: tuple[list[str], ...] = (
     ["plan"],
     ["plan", "m.onnx", "--strategy", "luck"],
     ["plan", "m.onnx", "--shape", "x"],
-    ["plan", "m.onnx", "--shape", "x=1,a"],
+    ["plan", "m.onnx", "--shape", "x=1,2.5"],
     ["plan", "m.onnx", "--budget", "much"],
     ["plan", "m.onnx", "--alignment", "0"],
     ["plan", "m.onnx", "--alignment", "1180591620717411303424"],

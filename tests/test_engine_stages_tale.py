@@ -22,9 +22,11 @@ MODES = st.sampled_from(["static", "dynamic"])
 CUTS = st.lists(st.integers(0, WIDTH - 1), min_size=1, max_size=3)
 
 
-def ran(cuts: Sequence[int], keep: Sequence[bool] = (), length: int = 9, padding: int = 0) -> Executable:
+def ran(
+    cuts: Sequence[int], keep: Sequence[bool] = (), length: int = 9, padding: int = 0, mode: str = "static"
+) -> Executable:
     """Such a graph after a run."""
-    exe = engine.compile(staged_graph(cuts, keep), padding=padding)
+    exe = engine.compile(staged_graph(cuts, keep), mode=mode, padding=padding)
     exe.run({"x": rows(length, len(cuts))})
     return exe
 
@@ -81,7 +83,7 @@ def test_stages_make_one_balanced_stream(
 @settings(max_examples=15, deadline=None)
 @given(CUTS, st.lists(st.booleans(), max_size=3), MODES)
 def test_timed_stages_tell_of_the_same_chunks_in_order_of_time(cuts: list[int], keep: list[bool], mode: str) -> None:
-    exe = ran(cuts, keep)
+    exe = ran(cuts, keep, mode=mode)
     _, timings = exe.timed({"x": rows(9, len(cuts))})
     events = timed_trace_stages(exe.stages, timings, mode)
     check_balanced(events)

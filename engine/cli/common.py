@@ -11,6 +11,7 @@ from allocator.policies import POLICIES
 from allocator.problem import NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
 from allocator.solvers.base import NO_NODES
+from engine.cli.dims import named_lengths
 from engine.errors import OptionError
 from engine.executable import PlanOptions
 from engine.threads import AS_THEY_ARE
@@ -33,7 +34,16 @@ def add_model(parser: ArgumentParser) -> None:
         type=named_shape,
         action="append",
         default=[],
-        help="shape of an input that has symbolic dimensions, or of the zoo's x, such as x=1,3,224,224; repeatable",
+        help="shape of an input that leaves dimensions open, or of the zoo's x, such as x=1,3,224,224; a dimension may "
+        "get a name: x=batch,3,224,224; repeatable",
+    )
+    parser.add_argument(
+        "--dim",
+        metavar="NAME=N,...",
+        type=named_lengths,
+        action="extend",
+        default=[],
+        help="lengths of dimensions that are names, such as batch=4,seq=128; repeatable",
     )
     parser.add_argument(
         "--constant",
@@ -153,13 +163,18 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def named_shape(text: str) -> tuple[str, tuple[int, ...]]:
-    """NAME=D,D,...; NAME= is a scalar."""
+def named_shape(text: str) -> tuple[str, tuple[int | str, ...]]:
+    """NAME=D,D,...; NAME= is a scalar. A dimension is an integer or a name."""
     name, dims = _named(text, "x=1,3,224,224")
     try:
-        return name, tuple(int(d) for d in dims.split(",")) if dims.strip() else ()
+        return name, tuple(map(_dim, dims.split(","))) if dims.strip() else ()
     except ValueError as error:
-        raise ArgumentTypeError(f"{text!r} has a dimension that is no integer; write for example x=1,3,224") from error
+        wanted = "neither an integer nor a name; write for example x=1,3,224"
+        raise ArgumentTypeError(f"{text!r} has a dimension that is {wanted}") from error
+
+
+def _dim(text: str) -> int | str:
+    return text.strip() if text.strip().isidentifier() else int(text)
 
 
 def named_path(text: str) -> tuple[str, Path]:

@@ -14,6 +14,7 @@ from engine.cli.common import (
     print_json,
 )
 from engine.cli.comparison import compare_graph
+from engine.cli.dims import check_known
 from engine.cli.measured import measure_plan
 from engine.cli.models import Subject, load_subject
 from engine.cli.oracle import largest_difference, onnxruntime_runner
@@ -58,6 +59,7 @@ def run(arguments: Namespace) -> int:
     """Prints the comparison; 5 where outputs differ."""
     _check_options(arguments)
     subject = load_subject(arguments)
+    check_known(subject.graph, arguments.file)
     if arguments.at_once:
         return _compare_policies(arguments, subject)
     if arguments.measure:

@@ -4,16 +4,20 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from engine.bind import input_shapes
 from engine.graph import Graph
 from ops.spec import FLOATS, Array, TensorSpec
 
 
-def random_feeds(graph: Graph, seed: int, given: Mapping[str, Array]) -> dict[str, Array]:
+def random_feeds(
+    graph: Graph, seed: int, given: Mapping[str, Array], lengths: Mapping[str, int] | None = None
+) -> dict[str, Array]:
     """An array for each input: the given one, else floats from a normal distribution, integers and bools from {0, 1}.
 
-    What an input gets does not depend on which others are given.
+    What an input gets does not depend on which others are given. `lengths` are those of dimensions that are names.
     """
-    specs = {name: var.spec for name, var in graph.inputs.items()}
+    shapes = input_shapes(graph, lengths or {})
+    specs = {name: TensorSpec(shapes[name], var.dtype) for name, var in graph.inputs.items()}
     drawn = {name: _draw(spec, np.random.default_rng((seed, i))) for i, (name, spec) in enumerate(specs.items())}
     return drawn | dict(given)
 

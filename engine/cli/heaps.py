@@ -10,6 +10,7 @@ from allocator.heaps import HEAPS, simulate
 from allocator.heaps.events import Events, of_chunks
 from allocator.problem import NO_CAPACITY
 from engine.cli.common import add_json, add_model, add_planning, plan_options, print_json, size
+from engine.cli.dims import check_known
 from engine.cli.models import load_graph
 from engine.executable import make_plan
 from engine.plan import ExecutionPlan
@@ -33,7 +34,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints a line a heap."""
-    plan = make_plan(load_graph(arguments), budget=arguments.budget, **plan_options(arguments))
+    graph = load_graph(arguments)
+    check_known(graph, arguments.file)
+    plan = make_plan(graph, budget=arguments.budget, **plan_options(arguments))
     events = of_chunks(tenants(plan, "dynamic").chunks)
     rows = [_row(name, events, arguments.capacity, arguments.timeline) for name in HEAPS]
     if arguments.json:

@@ -17,7 +17,7 @@ BYTES, SECONDS = "bytes", "seconds"
 MODES = ("static", "dynamic")
 _CHILD = "engine.cli.measure_child"
 _PASSED = (
-    *("file", "shape", "constant", "input", "weights", "seed", "threads", "alignment", "padding", "budget"),
+    *("file", "shape", "dim", "constant", "input", "weights", "seed", "threads", "alignment", "padding", "budget"),
     *("no_reuse", "no_overwrite", "no_views", "no_pack", "strategy", "timeout", "nodes", "parallel"),
 )
 _SETTLED: dict[str, str] = {"NUMPY_MADVISE_HUGEPAGE": "0"}
@@ -48,6 +48,7 @@ def read_task(data: Mapping[str, Any]) -> Task:
     arguments = Namespace(**data["arguments"])
     arguments.file = Path(arguments.file)
     arguments.shape = [(name, tuple(dims)) for name, dims in arguments.shape]
+    arguments.dim = [(name, length) for name, length in arguments.dim]
     for name in ("constant", "input"):
         setattr(arguments, name, [(key, Path(path)) for key, path in getattr(arguments, name)])
     return Task(data["what"], data["mode"], data["runs"], arguments)

@@ -7,9 +7,11 @@ from typing import Any
 
 from attrs import frozen
 
+from engine.bind import input_shapes
+from engine.cli.dims import bound, known_lengths
 from engine.cli.feeds import random_feeds
 from engine.cli.files import read_array
-from engine.cli.zoo import is_zoo, zoo_graph
+from engine.cli.zoo import INPUT, OPEN_SHAPE, is_zoo, zoo_graph
 from engine.errors import ModelError
 from engine.graph import Graph
 from engine.importers.onnx import load_onnx
@@ -18,12 +20,15 @@ from engine.importers.onnx_file import read_model
 from engine.importers.onnx_weights import seed_weights
 from ops.spec import Array
 
+Shapes = Mapping[str, Sequence[int | str]]
+
 
 @frozen(eq=False)
 class Subject:
     """What is run: `model` is the path or the onnx.ModelProto that the graph was imported from, for other engines.
 
-    Of a network of the zoo, which no other engine can read, it is the name.
+    Of a network of the zoo, which no other engine can read, it is the name. The graph has dimensions that are no
+    numbers only where data decide them while it runs.
     """
 
     graph: Graph
@@ -33,23 +38,45 @@ class Subject:
 
 
 def load_graph(arguments: Namespace) -> Graph:
-    """The graph of MODEL, to be planned."""
-    shapes, constants = dict(arguments.shape), _arrays(arguments.constant)
-    if is_zoo(arguments.file):
-        return zoo_graph(arguments.file, shapes, constants, arguments.seed)
-    return load_onnx(arguments.file, shapes=shapes, constants=constants)
+    """The graph of MODEL with numbers for its dimensions, to be planned; open only where data decide sizes in a run.
+
+    Raises ModelError for a dimension without a length.
+    """
+    graph, lengths = load_open(arguments)
+    return bound(graph, arguments.file, lengths, {})
+
+
+def load_open(arguments: Namespace) -> tuple[Graph, dict[str, int]]:
+    """The graph of MODEL as it leaves its dimensions open, and the lengths that were told. Raises ModelError."""
+    graph = _read(arguments, arguments.file, _shapes(arguments), _arrays(arguments.constant))
+    return graph, known_lengths(graph, arguments.file, dict(arguments.dim))
 
 
 def load_subject(arguments: Namespace) -> Subject:
     """The graph of MODEL with its weights, and an array for each input. Given arrays also tell shapes."""
     given, constants = _arrays(arguments.input), _arrays(arguments.constant)
-    shapes = {name: array.shape for name, array in given.items()} | dict(arguments.shape)
+    shapes, file = _shapes(arguments), arguments.file
+    graph, model = _read(arguments, file, shapes, constants), file
+    lengths = known_lengths(graph, file, dict(arguments.dim))
+    if not is_zoo(file) and arguments.weights == "random":
+        model = weighted(file, arguments.weights, arguments.seed, input_shapes(graph, lengths), constants)
+        graph = _read(arguments, model, shapes, constants)
+    feeds = random_feeds(graph, arguments.seed, given, lengths)
+    return Subject(bound(graph, file, lengths, given), model, feeds, constants)
+
+
+def _shapes(arguments: Namespace) -> Shapes:
+    """What --shape says, and arrays for inputs where a command takes them; a network of the zoo has one of its own."""
+    given = {name: array.shape for name, array in _arrays(vars(arguments).get("input", [])).items()}
+    named = bool(arguments.dim or vars(arguments).get("bounds"))
+    default = {INPUT: OPEN_SHAPE} if named and is_zoo(arguments.file) else {}
+    return default | given | dict(arguments.shape)
+
+
+def _read(arguments: Namespace, model: Any, shapes: Shapes, constants: Mapping[str, Array]) -> Graph:
     if is_zoo(arguments.file):
-        model, graph = arguments.file, zoo_graph(arguments.file, shapes, constants, arguments.seed)
-    else:
-        model = weighted(arguments.file, arguments.weights, arguments.seed, shapes, constants)
-        graph = load_onnx(model, shapes=shapes, constants=constants)
-    return Subject(graph, model, random_feeds(graph, arguments.seed, given), constants)
+        return zoo_graph(arguments.file, shapes, constants, arguments.seed)
+    return load_onnx(model, shapes=shapes, constants=constants)
 
 
 def light_model(name: str) -> Path:

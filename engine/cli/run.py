@@ -38,27 +38,36 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_running(parser)
     parser.add_argument("--mode", choices=MODES, default="static", help="one arena, reference counting, or watched")
     parser.add_argument(
-        "--runs", metavar="N", type=positive, default=1, help="timed runs for --json, after a first one (default 1)"
+        "--runs", metavar="N", type=positive, default=1, help="timed runs, after a first one (default 1 with --json)"
     )
     parser.add_argument("-o", "--output", metavar="PATH", type=Path, help="write outputs to a folder or a .npz file")
     add_json(parser)
 
 
 def run(arguments: Namespace) -> int:
-    """Prints or writes the outputs."""
+    """Prints or writes the outputs, and tells of the stages where data decided sizes."""
     subject = load_subject(arguments)
     with limit_threads(blas_threads(arguments)):
         executable = compile_subject(subject, arguments, arguments.mode)
         outputs = executable.run(subject.feeds)
-        times = _times(executable, subject, arguments.runs) if arguments.json else ()
+        again = arguments.json or arguments.runs > 1
+        times = _times(executable, subject, arguments.runs) if again else ()
     if arguments.output is not None:
         write_arrays(arguments.output, outputs)
     if arguments.json:
         told = {"mode": arguments.mode, "runs": arguments.runs, f"{arguments.mode}_seconds": float(np.median(times))}
-        print_json(executable.report().to_json() | told | {"outputs": _statistics(outputs)})
+        print_json(_plan_data(executable) | told | {"outputs": _statistics(outputs)})
     elif arguments.output is None:
-        print(_table(outputs), end="")
+        story = f"\n{executable.story()}" if executable.stages else ""
+        print(_table(outputs) + story, end="")
     return 0
+
+
+def _plan_data(executable: Executable) -> dict[str, Any]:
+    """The report, or the story where there were stages."""
+    if executable.stages:
+        return {"model": executable.graph.name, "story": executable.story().to_json()}
+    return executable.report().to_json()
 
 
 def _times(executable: Executable, subject: Subject, runs: int) -> tuple[float, ...]:

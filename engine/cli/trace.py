@@ -5,10 +5,11 @@ from pathlib import Path
 
 from allocator.io.files import write_whole
 from engine.cli.common import add_model, add_parallel, add_planning, add_running, plan_options
-from engine.cli.models import load_graph, load_subject
+from engine.cli.models import Subject, load_graph, load_subject
 from engine.cli.subjects import blas_threads, compile_subject
-from engine.executable import MODES, make_plan
+from engine.executable import MODES, Executable, make_plan
 from engine.exporters import FORMATS
+from engine.stages.tale import timed_trace_stages, trace_stages
 from engine.threads import limit_threads
 from engine.timed_trace import timed_trace
 from engine.trace import Event
@@ -44,15 +45,25 @@ def run(arguments: Namespace) -> int:
 
 
 def _planned(arguments: Namespace) -> tuple[Event, ...]:
-    plan = make_plan(load_graph(arguments), budget=arguments.budget, **plan_options(arguments))
-    return plan.trace(arguments.mode)
+    graph = load_graph(arguments)
+    if graph.is_symbolic:
+        exe, subject = _compiled(arguments)
+        exe.run(subject.feeds)
+        return trace_stages(exe.stages, arguments.mode)
+    return make_plan(graph, budget=arguments.budget, **plan_options(arguments)).trace(arguments.mode)
 
 
 def _real(arguments: Namespace) -> tuple[Event, ...]:
     """Of a second run: the first one finds caches cold and threads not made."""
-    subject = load_subject(arguments)
     with limit_threads(blas_threads(arguments)):
-        exe = compile_subject(subject, arguments, arguments.mode)
+        exe, subject = _compiled(arguments)
         exe.run(subject.feeds)
         _, timings = exe.timed(subject.feeds)
+    if exe.stages:
+        return timed_trace_stages(exe.stages, timings, arguments.mode)
     return timed_trace(exe.plan, timings, arguments.mode)
+
+
+def _compiled(arguments: Namespace) -> tuple[Executable, Subject]:
+    subject = load_subject(arguments)
+    return compile_subject(subject, arguments, arguments.mode), subject

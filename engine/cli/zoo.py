@@ -11,6 +11,8 @@ PREFIX = "zoo:"
 INPUT = "x"
 SHAPE = (1, 3, 224, 224)
 """Of the input where none is asked for."""
+OPEN_SHAPE = ("batch", *SHAPE[1:])
+"""The same, where lengths of dimensions are told by name."""
 
 
 def is_zoo(model: Path) -> bool:
@@ -18,8 +20,8 @@ def is_zoo(model: Path) -> bool:
     return str(model).startswith(PREFIX)
 
 
-def zoo_graph(model: Path, shapes: Mapping[str, Sequence[int]], constants: Collection[str], seed: int) -> Graph:
-    """The network with seeded weights. Raises ModelError for a name, an input or a shape that there is not."""
+def zoo_graph(model: Path, shapes: Mapping[str, Sequence[int | str]], constants: Collection[str], seed: int) -> Graph:
+    """The network with seeded weights; its batch may be a name. Raises ModelError for what there is not."""
     name = str(model).removeprefix(PREFIX)
     if name not in NETWORKS:
         raise ModelError(f"there is no network {str(model)!r}; there are {', '.join(PREFIX + n for n in NETWORKS)}")
@@ -29,6 +31,7 @@ def zoo_graph(model: Path, shapes: Mapping[str, Sequence[int]], constants: Colle
     if constants:
         raise ModelError(f"{model} has no input that decides a shape; leave out --constant")
     shape = tuple(shapes.get(INPUT, SHAPE))
-    if len(shape) != 4 or shape[1] != SHAPE[1] or shape[2] != shape[3]:
+    image = shape[2] if len(shape) == 4 and shape[1] == SHAPE[1] and shape[2] == shape[3] else ""
+    if not isinstance(image, int):
         raise ModelError(f"{model} takes square images, such as --shape {INPUT}=8,3,224,224, and not {list(shape)}")
-    return NETWORKS[name](shape[0], shape[2], seed)
+    return NETWORKS[name](shape[0], image, seed)
