@@ -51,7 +51,7 @@ class Segments:
             return np.empty(layout.shape, dtype)
         for segment in reversed(self.segments):
             if segment.low <= low:
-                return view_array(segment.bytes, layout.starting_at(layout.offset - segment.low), dtype)
+                return view_array(segment.bytes, layout.starting_at(low - segment.low), dtype)
         raise IndexError(f"no segment has the bytes [{low}, {high})")
 
     def holds(self, array: Array) -> bool:

@@ -66,7 +66,7 @@ class BoundedPlanner:
             layout = value.layout
             if value.storage is Storage.ARENA:
                 owner = self.plan.places[like.owner].layout.offset
-                layout = layout.starting_at(layout.offset + owner)
+                layout = layout.starting_at(layout.extent[0] + owner)
                 if layout.extent[1] - owner > self.plan.lowered.values[like.owner].spec.nbytes:
                     return ()
             places.append(Place(value.storage, place.owner, layout))
