@@ -1,5 +1,7 @@
 """Resizing by interpolation, one axis after the other (ONNX Resize-19)."""
 
+import math
+
 import numpy as np
 
 from ops.attributes import Attribute, flag, integers, number, numbers, one_of
@@ -12,10 +14,12 @@ from ops.schema import Attrs, Cost, OpSchema, Signature, Specs
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     (x,) = inputs
     sizes, scales, roi = attrs["sizes"], attrs["scales"], attrs["roi"]
-    if len(sizes) != x.ndim or min(sizes, default=0) < 0:
-        raise AttributeValueError(f"sizes {sizes} are not one size for each dimension of {x.shape}")
     if scales and (len(scales) != x.ndim or min(scales) <= 0):
         raise AttributeValueError(f"scales {scales} are not one positive number for each dimension of {x.shape}")
+    if scales and not sizes:
+        sizes = tuple(math.floor(n * s) for n, s in zip(x.shape, scales, strict=True))
+    if len(sizes) != x.ndim or min(sizes, default=0) < 0:
+        raise AttributeValueError(f"sizes {sizes} are not one size for each dimension of {x.shape}")
     if roi and len(roi) != 2 * x.ndim:
         raise AttributeValueError(f"roi {roi} is not one start and one end for each dimension of {x.shape}")
     if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize" and not roi:
@@ -34,11 +38,12 @@ def _cost(signature: Signature) -> Cost:
 
 RESIZE = OpSchema(
     name="resize",
-    summary="x brought to `sizes` by interpolation; where `scales` are given, coordinates follow them.",
+    summary="x brought to `sizes` by interpolation; where `scales` are given, coordinates follow them, and so do sizes"
+    " that are not given.",
     infer=_infer,
     kernels=(REPEAT, INTERPOLATE),
     attributes=(
-        Attribute("sizes", integers),
+        Attribute("sizes", integers, ()),
         Attribute("scales", numbers, ()),
         Attribute("mode", one_of("nearest", "linear", "cubic"), "nearest"),
         Attribute("coordinate_transformation_mode", one_of(*COORDINATES), "half_pixel"),

@@ -13,30 +13,35 @@ from engine.importers.onnx_door import ModelProto
 from engine.importers.onnx_file import Model, read_model
 from engine.importers.onnx_functions import Functions
 from engine.importers.onnx_graph import NodeReader
-from engine.importers.onnx_inputs import Declared, declared, fixed_array, specs_of
+from engine.importers.onnx_inputs import Declared, Length, declared, fixed_array, shapes_of
 from engine.importers.onnx_scope import Scope, check_unique
+from engine.importers.onnx_symbols import symbols_of
 from engine.importers.onnx_unknown import check_operators
 from engine.importers.onnx_values import GraphBuilder, Value
+from engine.var import Var
+from ops.errors import OpError
 
 
 @frozen(eq=False)
 class _Given:
     """What the caller says of the inputs."""
 
-    shapes: Mapping[str, Sequence[int]]
+    shapes: Mapping[str, Sequence[Length]]
     constants: Mapping[str, npt.ArrayLike]
 
 
 def load_onnx(
     source: str | Path | ModelProto,
     *,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int | str]] | None = None,
     constants: Mapping[str, npt.ArrayLike] | None = None,
 ) -> Graph:
     """The graph of an ONNX file (or of an onnx.ModelProto), operator sets 7 to the newest that onnx knows.
 
     Vars have the names of ONNX's tensors. What depends on constants and shapes alone is computed at once and leaves no
-    operator. `shapes` fills in the dimensions that the model leaves open; `constants` fixes inputs that decide a shape.
+    operator. A dimension that the model leaves open has its name in the graph, or one such as "x_0" where it has none;
+    `shapes` tells the shape of an input, in numbers or such names. `constants` fixes inputs, above all such as decide a
+    shape, which otherwise the run decides.
     An input that has an initializer is a constant, unless `shapes` names it. Raises ModelError, UnsupportedError,
     CycleError, GraphError.
     """
@@ -75,10 +80,19 @@ def _inputs_values(inputs: Sequence[Declared], given: _Given, builder: GraphBuil
             values[one.name] = fixed_array(one, given.constants[one.name])
             builder.label(values[one.name], one.name)
     fixed = {name: value.shape for name, value in values.items()}
-    for name, spec in specs_of(inputs, {**given.shapes, **fixed}).items():
-        if name not in values:
-            values[name] = builder.graph.input(name, spec.shape, spec.dtype)
+    shapes = shapes_of(inputs, {**given.shapes, **fixed})
+    symbols = symbols_of(builder.graph, {one.name: shapes[one.name] for one in inputs if one.name not in values})
+    for one in inputs:
+        if one.name not in values:
+            values[one.name] = _input(one, symbols.shape(one.name, shapes[one.name]), builder.graph)
     return values
+
+
+def _input(one: Declared, shape: Sequence[Any], graph: Graph) -> Var:
+    try:
+        return graph.input(one.name, shape, one.dtype)
+    except OpError as error:
+        raise ModelError(f"input {one.name!r}: {error}") from error
 
 
 def _mark_outputs(model: Model, values: Sequence[Value], builder: GraphBuilder) -> None:

@@ -8,6 +8,7 @@ from attrs import frozen
 from engine.importers.onnx_door import domain_of, onnx
 from engine.importers.onnx_tensors import code_of
 from engine.importers.onnx_values import Value
+from ops.dims import Dim
 
 Key = tuple[str, str, str]
 """Domain, name and overload of a function of the model."""
@@ -96,7 +97,9 @@ def _chosen(versions: Sequence[int], version: int) -> int:
 def _type(value: Value | None) -> Any:
     if value is None:
         return onnx().TypeProto()
-    return onnx().helper.make_tensor_type_proto(code_of(value.dtype), value.shape)
+    return onnx().helper.make_tensor_type_proto(
+        code_of(value.dtype), [str(n) if isinstance(n, Dim) else n for n in value.shape]
+    )
 
 
 def _schema(proto: Any, version: int) -> Any | None:

@@ -15,6 +15,7 @@ from engine.importers.onnx_scope import Scope, check_unique, sorted_nodes
 from engine.importers.onnx_table import converter
 from engine.importers.onnx_tensors import array_of
 from engine.importers.onnx_values import GraphBuilder, Value
+from ops.dims import dims_in
 from ops.errors import DtypeError
 
 _DEEPEST = 32
@@ -70,7 +71,7 @@ class NodeReader:
         except DtypeError as error:
             raise UnsupportedError(f"{what}: {error}") from error
         except _ODDITIES as error:
-            raise ModelError(f"{what}: {one_line(error)}") from error
+            raise _odd(error, what, inputs) from error
 
     def _context(self, proto: Any, name: str, inputs: tuple[Value | None, ...], scope: Scope) -> Node:
         def branch(
@@ -139,6 +140,16 @@ def _attribute(proto: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return value
+
+
+def _odd(error: Exception, what: str, inputs: Sequence[Value | None]) -> ModelError:
+    """What Python or numpy have against a node, which may be that a dimension has no number yet."""
+    dims = dims_in(tuple(v.shape for v in inputs if v is not None))
+    if not dims:
+        return ModelError(f"{what}: {one_line(error)}")
+    kind = UnsupportedError if isinstance(error, TypeError) else ModelError
+    names = ", ".join(dict.fromkeys(map(str, dims)))
+    return kind(f"{what}: {one_line(error)} (dimensions {names} are left open; shapes= gives them numbers)")
 
 
 def _pass_on(error: EngineError, what: str) -> NoReturn:

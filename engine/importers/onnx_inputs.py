@@ -10,10 +10,12 @@ from attrs import frozen
 from engine.errors import ModelError, UnsupportedError
 from engine.importers.onnx_tensors import dtype_of
 from ops.errors import OpError
-from ops.spec import Array, Shape, TensorSpec, as_shape
+from ops.spec import Array, as_shape
 
-Dim = int | str
+Length = int | str
 """A fixed length, or the name of one that is not ("" where it has none)."""
+_NAMELESS = frozenset(("", "?", "None", "-1"))
+"""What exporters write where a dimension has no name."""
 
 
 @frozen(eq=False)
@@ -22,7 +24,7 @@ class Declared:
 
     name: str
     dtype: np.dtype[Any]
-    dims: tuple[Dim, ...] | None
+    dims: tuple[Length, ...] | None
 
     def __str__(self) -> str:
         shown = "any shape" if self.dims is None else f"[{', '.join(str(d) or '?' for d in self.dims)}]"
@@ -41,23 +43,29 @@ def declared(info: Any) -> Declared:
     dtype = dtype_of(tensor.elem_type, f"input {info.name!r}")
     if not tensor.HasField("shape"):
         return Declared(info.name, dtype, None)
-    dims = tuple(d.dim_value if d.WhichOneof("value") == "dim_value" else d.dim_param for d in tensor.shape.dim)
+    dims = tuple(_length(d) for d in tensor.shape.dim)
     negative = [d for d in dims if isinstance(d, int) and d < 0]
     if negative:
         raise ModelError(f"input {info.name!r} is declared with the dimension {negative[0]}")
     return Declared(info.name, dtype, dims)
 
 
-def specs_of(inputs: Sequence[Declared], shapes: Mapping[str, Sequence[int]]) -> dict[str, TensorSpec]:
-    """The spec of each input, from its declaration and the shapes given. A name of a dimension holds for all inputs.
+def _length(dim: Any) -> Length:
+    if dim.WhichOneof("value") == "dim_value":
+        return int(dim.dim_value)
+    return "" if dim.dim_param in _NAMELESS else str(dim.dim_param)
 
-    Raises ModelError where the two differ, or where a dimension stays open.
+
+def shapes_of(inputs: Sequence[Declared], shapes: Mapping[str, Sequence[Length]]) -> dict[str, tuple[Length, ...]]:
+    """The shape of each input, from its declaration and the shapes given. What stays open is a name, or "".
+
+    A name that the model gives a dimension holds for all inputs. Raises ModelError where the two differ.
     """
-    lengths: dict[str, int] = {}
+    lengths: dict[str, Length] = {}
     for one in inputs:
         if one.name in shapes:
             _bind(one, _given(one, shapes[one.name]), lengths)
-    return {one.name: _spec(one, shapes, lengths) for one in inputs}
+    return {one.name: _shape(one, shapes, lengths) for one in inputs}
 
 
 def fixed_array(one: Declared, value: npt.ArrayLike) -> Array:
@@ -72,48 +80,33 @@ def fixed_array(one: Declared, value: npt.ArrayLike) -> Array:
     return fixed
 
 
-def _given(one: Declared, shape: Sequence[int]) -> Shape:
+def _given(one: Declared, shape: Sequence[Length]) -> tuple[Length, ...]:
     try:
-        return as_shape(shape)
+        numbers = iter(as_shape([n for n in shape if not isinstance(n, str)]))
     except OpError as error:
         raise ModelError(f"{one}: {error}") from error
+    return tuple(n if isinstance(n, str) else next(numbers) for n in shape)
 
 
-def _bind(one: Declared, shape: Shape, lengths: dict[str, int]) -> None:
+def _bind(one: Declared, shape: Sequence[Length], lengths: dict[str, Length]) -> None:
     """Compares a shape with the declaration, and notes the lengths of named dimensions."""
     if one.dims is None:
         return
     if len(shape) != len(one.dims):
-        raise ModelError(f"{one} has {len(one.dims)} dimensions; the shape given, {shape}, has {len(shape)}")
+        raise ModelError(f"{one} has {len(one.dims)} dimensions; the shape given, {tuple(shape)}, has {len(shape)}")
     for axis, (length, dim) in enumerate(zip(shape, one.dims, strict=True)):
-        fixed = lengths.setdefault(dim, length) if isinstance(dim, str) and dim else dim
-        if isinstance(fixed, int) and fixed != length:
+        if dim == "":
+            continue
+        fixed = lengths.setdefault(dim, length) if isinstance(dim, str) else dim
+        if fixed != length:
             named = f" ({dim!r})" if isinstance(dim, str) else ""
-            raise ModelError(f"{one} cannot have shape {shape}: axis {axis}{named} is {fixed}, not {length}")
+            raise ModelError(f"{one} cannot have shape {tuple(shape)}: axis {axis}{named} is {fixed}, not {length}")
 
 
-def _spec(one: Declared, shapes: Mapping[str, Sequence[int]], lengths: Mapping[str, int]) -> TensorSpec:
-    try:
-        if one.name in shapes:
-            return TensorSpec(as_shape(shapes[one.name]), one.dtype)
-        dims = tuple(lengths.get(d, d) if isinstance(d, str) else d for d in _known(one))
-        if any(isinstance(d, str) for d in dims):
-            raise ModelError(_open(one, dims))
-        return TensorSpec(tuple(int(d) for d in dims), one.dtype)
-    except OpError as error:
-        raise ModelError(f"input {one.name!r}: {error}") from error
-
-
-def _known(one: Declared) -> tuple[Dim, ...]:
+def _shape(one: Declared, shapes: Mapping[str, Sequence[Length]], lengths: Mapping[str, Length]) -> tuple[Length, ...]:
+    if one.name in shapes:
+        return _given(one, shapes[one.name])
     if one.dims is None:
         message = f"{one}: give it a shape: shapes={{{one.name!r}: (1, 3, 224, 224)}}"
         raise ModelError(f"{message} or --shape {one.name}=1,3,224,224")
-    return one.dims
-
-
-def _open(one: Declared, dims: Sequence[Dim]) -> str:
-    names = ", ".join(repr(d or "?") for d in dims if isinstance(d, str))
-    example = [d if isinstance(d, int) else 1 for d in dims]
-    python = f"shapes={{{one.name!r}: {tuple(example)}}}"
-    shell = f"--shape {one.name}={','.join(map(str, example))}"
-    return f"{one} leaves dimension {names} open; give its shape, for example {python} or {shell}"
+    return tuple(lengths.get(d, d) if isinstance(d, str) else d for d in one.dims)

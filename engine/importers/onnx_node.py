@@ -1,14 +1,16 @@
 """One ONNX node with its operands looked up: what a converter works on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from attrs import frozen
 
 from engine.errors import ConstantNeededError, ModelError, UnsupportedError
-from engine.importers.onnx_values import GraphBuilder, Value
+from engine.importers.onnx_values import GraphBuilder, Guesses, Value
+from engine.symbols import Derived
 from engine.var import Var
+from ops.guesses import Guess
 from ops.spec import Array
 
 
@@ -61,31 +63,57 @@ class Node:
         return index < len(self.outputs) and bool(self.outputs[index])
 
     def array(self, index: int, role: str) -> Array:
-        """An input that must be constant, because it decides a shape. `role` is its name in ONNX."""
+        """An input that must be constant. `role` is its name in ONNX. Raises ConstantNeededError, UnsupportedError."""
         found = self.value(index)
+        tensor = self.input_names[index]
+        if isinstance(found, Derived):
+            reason = f"input {role!r} must be known when the model is read, but tensor {tensor!r} depends on dimensions"
+            raise self.refuse(f"{reason} that the model leaves open; give their lengths through shapes=")
         if not isinstance(found, Var):
             return found
-        tensor, sources = self.input_names[index], self.builder.sources(found)
+        sources = self.builder.sources(found)
         origin = f"computed from graph input {', '.join(map(repr, sources))}"
         if found.name in self.builder.graph.inputs:
             origin = "a graph input"
         message = f"{self}: input {role!r} decides a shape and must be constant, but tensor {tensor!r} is {origin}"
         raise ConstantNeededError(f"{message}; fix the value of {sources[0]!r} through constants=", tensor, sources)
 
-    def integers(self, index: int, role: str) -> tuple[int, ...]:
-        """A constant input as plain ints; a scalar counts as one."""
+    def integers(self, index: int, role: str, guesses: Guesses | None = None) -> tuple[int, ...]:
+        """All elements of an input; a scalar counts as one. Dimensions stand for what is not known yet.
+
+        With `guesses` of what they might be, only the run may decide them; without, the input must not be computed.
+        """
+        found = self.value(index)
+        late = guesses is not None and self.builder.may_wait
+        if isinstance(found, Derived) or (isinstance(found, Var) and late):
+            return self.builder.integers(found, guesses or no_idea)
         return tuple(self.array(index, role).reshape(-1).tolist())
 
-    def integer(self, index: int, role: str) -> int:
-        """A constant input of one element. Raises ModelError for another number of them."""
-        found = self.integers(index, role)
+    def integer(self, index: int, role: str, guesses: Guesses | None = None) -> int:
+        """The same for an input of one element. Raises ModelError for another number of them."""
+        found = self.integers(index, role, guesses)
         if len(found) != 1:
             raise ModelError(f"input {role!r} has {len(found)} elements where one is wanted")
-        return int(found[0])
+        return found[0]
 
-    def optional_integers(self, index: int, role: str) -> tuple[int, ...] | None:
+    def optional_integers(self, index: int, role: str, guesses: Guesses | None = None) -> tuple[int, ...] | None:
         """The same for an input that may be left out."""
-        return None if self.optional(index) is None else self.integers(index, role)
+        return None if self.optional(index) is None else self.integers(index, role, guesses)
+
+    def count(self, value: Value, guess: Guess, *inputs: tuple[int, str]) -> int:
+        """What a scalar says that this node computed on the way: a number or a dimension.
+
+        Inside a body it must be known: the inputs (position, role) that decide it then have to be constant.
+        """
+        if isinstance(value, Var) and not self.builder.may_wait:
+            for index, role in inputs:
+                self.array(index, role)
+        return self.builder.integers(value, lambda _: (guess,))[0]
+
+    @property
+    def turn(self) -> int:
+        """A number that is another one for each dimension, to vary guesses."""
+        return self.builder.graph.samples.made
 
     def step(self, schema: str, *values: Value, **attrs: Any) -> Value:
         """The first output of one of our operators, on the way to the result."""
@@ -102,6 +130,11 @@ class Node:
     def refuse(self, reason: str) -> UnsupportedError:
         """The error for what this importer does not do."""
         return UnsupportedError(f"{self}: {reason}")
+
+
+def no_idea(_: int) -> Sequence[Guess]:
+    """Nothing is known of what numbers a tensor might hold."""
+    return ()
 
 
 Converter = Callable[[Node], tuple[Value, ...]]

@@ -1,17 +1,22 @@
 """Converters of operators whose outputs are known while the model is read: they add nothing to the graph."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from engine.errors import ModelError
-from engine.importers.onnx_node import Converter, Node
+from engine.importers.onnx_node import Converter, Node, no_idea
 from engine.importers.onnx_tensors import array_of
 from engine.importers.onnx_values import Value, check_size
-from ops.spec import TensorSpec, spec_of
+from engine.symbols import Derived
+from engine.var import Var
+from ops.arange import number_of_steps
+from ops.dims import dims_in
+from ops.guesses import numbers_to
+from ops.spec import Array, TensorSpec
 
 _FORMS: Mapping[str, Any] = MappingProxyType(
     {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
@@ -34,38 +39,50 @@ def _constant_of_shape(node: Node) -> tuple[Value, ...]:
     fill = np.zeros(1, np.float32) if given is None else array_of(given, f"the value of {node}")
     if fill.size != 1:
         raise ModelError(f"the value must have one element, not {fill.size}")
-    spec = TensorSpec(node.integers(0, "input"), fill.dtype)
+    return (_filled(node, fill.reshape(()), node.integers(0, "input", no_idea)),)
+
+
+def _filled(node: Node, fill: Array, shape: Sequence[int]) -> Value:
+    """A tensor whose elements are all alike."""
+    if dims_in(tuple(shape)):
+        return node.step("expand", fill, shape=tuple(shape))
+    spec = TensorSpec(tuple(shape), fill.dtype)
     check_size([spec])
-    return (np.full(spec.shape, fill.reshape(())),)
+    return np.full(spec.shape, fill)
 
 
 def _shape(node: Node) -> tuple[Value, ...]:
-    shape = node.value(0).shape
-    return (np.asarray(shape[node.attr("start", 0) : node.attr("end")], dtype=np.int64),)
+    shape = node.value(0).shape[node.attr("start", 0) : node.attr("end")]
+    return (node.builder.of_integers(shape, (len(shape),)),)
 
 
 def _size(node: Node) -> tuple[Value, ...]:
-    return (np.asarray(math.prod(node.value(0).shape), dtype=np.int64),)
+    return (node.builder.of_integers((math.prod(node.value(0).shape),), ()),)
 
 
 def _range(node: Node) -> tuple[Value, ...]:
-    bounds = [node.array(i, role) for i, role in enumerate(("start", "limit", "delta"))]
-    dtype = bounds[0].dtype
-    start, limit, delta = (b.reshape(()).item() for b in bounds)
-    if not delta:
-        raise ModelError("delta is 0")
-    if not all(map(math.isfinite, (start, limit, delta))):
-        raise ModelError(f"no range runs from {start} to {limit} in steps of {delta}")
-    count = max(math.ceil((limit - start) / delta), 0)
-    check_size([TensorSpec((count,), dtype)])
-    return ((start + np.arange(count) * delta).astype(dtype),)
+    """Counted first, which the run must do where a bound is known only then."""
+    bounds = [_scalar(node.value(i)) for i in range(3)]
+    known = [b for b in bounds if not isinstance(b, (Var, Derived))]
+    if len(known) < len(bounds):
+        counted = node.step("arange_count", *bounds)
+        return node.last("arange", *bounds, count=node.count(counted, (), (0, "start"), (1, "limit"), (2, "delta")))
+    count = number_of_steps(*known)
+    check_size([TensorSpec((count,), known[0].dtype)])
+    return node.last("arange", *known, count=count)
+
+
+def _scalar(value: Value) -> Value:
+    """A known tensor of one element as a 0-d one."""
+    return value if isinstance(value, (Var, Derived)) else value.reshape(())
 
 
 def _non_zero(node: Node) -> tuple[Value, ...]:
-    """How many there are depends on the data, so the data must be known."""
-    found = np.asarray(np.nonzero(np.atleast_1d(node.array(0, "X"))), dtype=np.int64)
-    check_size([spec_of(found)])
-    return (found,)
+    """Counted first, then written down. A scalar counts as a row of one element."""
+    x = node.value(0)
+    guess = numbers_to(math.prod(x.shape), turn=node.turn)
+    count = node.count(node.step("count_nonzero", x), guess, (0, "X"))
+    return node.last("nonzero", x, count=count)
 
 
 def _dropout(mask: type[np.generic] | None) -> Converter:
@@ -77,9 +94,7 @@ def _dropout(mask: type[np.generic] | None) -> Converter:
             raise node.refuse("training_mode is true, and dropout in training draws random numbers")
         if not node.wants(1):
             return (x,)
-        spec = TensorSpec(x.shape, mask or x.dtype)
-        check_size([spec])
-        return x, np.ones(spec.shape, spec.dtype)
+        return x, _filled(node, np.ones((), mask or x.dtype), x.shape)
 
     return convert
 

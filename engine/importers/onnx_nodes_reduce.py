@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from engine.importers.onnx_node import Converter, Node, direct
 from engine.importers.onnx_values import Value
+from ops.guesses import choices
 from ops.spec import normalize_axis
 
 _REDUCTIONS = {
@@ -34,10 +35,11 @@ def _by_input(schema: str) -> Converter:
     """Axes are an input, and there may be none of them on purpose."""
 
     def convert(node: Node) -> tuple[Value, ...]:
-        axes = node.optional_integers(1, "axes")
+        x = node.value(0)
+        axes = node.optional_integers(1, "axes", lambda size: choices(size, len(x.shape)))
         if not axes:
             axes = () if node.attr("noop_with_empty_axes", 0) else None
-        return node.last(schema, node.value(0), axes=axes, keepdims=node.attr("keepdims", 1))
+        return node.last(schema, x, axes=axes, keepdims=node.attr("keepdims", 1))
 
     return convert
 

@@ -3,39 +3,39 @@
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.errors import ModelError
-from engine.importers.onnx_node import Converter, Node
+from engine.importers.onnx_node import Converter, Node, no_idea
 from engine.importers.onnx_values import Value
+from ops.dims import dims_in
 from ops.spec import Shape, normalize_axes
 
+_N = TypeVar("_N", int, float)
 _TEXTS = ("mode", "coordinate_transformation_mode", "nearest_mode", "cubic_coeff_a", "extrapolation_value")
 _FLAGS = ("exclude_outside", "antialias")
 
 
-def _scaled(shape: Shape, scales: Sequence[float]) -> Shape:
+def _check_scales(shape: Shape, scales: Sequence[float]) -> None:
     if len(scales) != len(shape):
         raise ModelError(f"{len(scales)} scales for a tensor of {len(shape)} dimensions")
     if not all(math.isfinite(s) and s > 0 for s in scales):
         raise ModelError(f"scales {tuple(scales)} are not all positive numbers")
-    return tuple(math.floor(n * s) for n, s in zip(shape, scales, strict=True))
 
 
 def _upsampled(node: Node, scales: Sequence[float]) -> tuple[Value, ...]:
     """Upsample, and Resize in opset 10: asymmetric coordinates, rounded down where it grows and up where it shrinks."""
     x = node.value(0)
-    _scaled(x.shape, scales)
+    _check_scales(x.shape, scales)
     if all(s >= 1 for s in scales):
-        return node.last("resize", x, **_asymmetric(node, x, scales, "floor"))
+        return node.last("resize", x, **_asymmetric(node, scales, "floor"))
     if any(s > 1 for s in scales):
-        x = node.step("resize", x, **_asymmetric(node, x, [max(s, 1.0) for s in scales], "floor"))
-    return node.last("resize", x, **_asymmetric(node, x, [min(s, 1.0) for s in scales], "ceil"))
+        x = node.step("resize", x, **_asymmetric(node, [max(s, 1.0) for s in scales], "floor"))
+    return node.last("resize", x, **_asymmetric(node, [min(s, 1.0) for s in scales], "ceil"))
 
 
-def _asymmetric(node: Node, x: Value, scales: Sequence[float], rounding: str) -> dict[str, Any]:
+def _asymmetric(node: Node, scales: Sequence[float], rounding: str) -> dict[str, Any]:
     return {
-        "sizes": _scaled(x.shape, scales),
         "scales": tuple(scales),
         "mode": node.attr("mode", "nearest"),
         "coordinate_transformation_mode": "asymmetric",
@@ -62,26 +62,29 @@ def _resize(node: Node) -> tuple[Value, ...]:
 
 
 def _target(node: Node, shape: Shape, axes: Sequence[int]) -> tuple[Shape, tuple[float, ...]]:
-    """Sizes and scales of all axes, from those of some, of which one is given."""
-    scales, sizes = _numbers(node, 2, "scales"), _numbers(node, 3, "sizes")
+    """Sizes of all axes, scales of all axes, or both, from those of some axes. What is () follows from the other."""
+    scales = _numbers(node, 2, "scales")
+    policy = node.attr("keep_aspect_ratio_policy", "stretch")
+    sizes = node.optional_integers(3, "sizes", no_idea if policy == "stretch" else None) or ()
     if bool(scales) == bool(sizes):
         raise ModelError("either scales or sizes must be given")
     if scales:
         full = _spread(scales, axes, [1.0] * len(shape))
-        return _scaled(shape, full), tuple(full)
-    wanted = [int(n) for n in _spread(sizes, axes, shape)]
-    policy = node.attr("keep_aspect_ratio_policy", "stretch")
-    if 0 in shape:
+        _check_scales(shape, full)
+        return (), tuple(full)
+    wanted = tuple(_spread(sizes, axes, shape))
+    if not dims_in(shape) and 0 in shape:
         raise ModelError(f"sizes cannot be asked of the empty shape {shape}")
-    ratios = [m / n for m, n in zip(wanted, shape, strict=True)]
     if policy == "stretch":
-        return tuple(wanted), tuple(ratios)
-    ratio = {"not_larger": min, "not_smaller": max}[policy](ratios[a] for a in axes)
+        return wanted, ()
+    if dims_in((shape, wanted)):
+        raise node.refuse(f"sizes that keep the aspect ratio ({policy}) need lengths that are known; give shapes=")
+    ratio = {"not_larger": min, "not_smaller": max}[policy](wanted[a] / shape[a] for a in axes)
     kept = _spread([ratio] * len(axes), axes, [1.0] * len(shape))
     return tuple(math.floor(n * r + 0.5) for n, r in zip(shape, kept, strict=True)), tuple(kept)
 
 
-def _spread(values: Sequence[float], axes: Sequence[int], rest: Sequence[float]) -> list[float]:
+def _spread(values: Sequence[_N], axes: Sequence[int], rest: Sequence[_N]) -> list[_N]:
     """`values` on `axes`, `rest` on the others."""
     if len(values) != len(axes):
         raise ModelError(f"{len(values)} scales or sizes for {len(axes)} axes")

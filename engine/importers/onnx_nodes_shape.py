@@ -4,15 +4,20 @@ import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from attrs import frozen
+
 from engine.errors import ModelError
 from engine.importers.onnx_node import Converter, Node, direct
 from engine.importers.onnx_values import Value
-from ops.spec import normalize_axes, normalize_axis
+from ops.dims import SAMPLES, dims_in, sample_of
+from ops.guesses import Guess, choices, factors, numbers_to, parts, repeats, small_numbers
+from ops.spec import Shape, normalize_axes, normalize_axis
 
 
 def _reshape(node: Node) -> tuple[Value, ...]:
-    shape = node.integers(1, "shape")
-    return node.last("reshape", node.value(0), shape=shape, zero_copies=not node.attr("allowzero", 0))
+    x = node.value(0)
+    shape = node.integers(1, "shape", lambda size: factors(x.shape, size))
+    return node.last("reshape", x, shape=shape, zero_copies=not node.attr("allowzero", 0))
 
 
 def _flatten(node: Node) -> tuple[Value, ...]:
@@ -65,24 +70,52 @@ def _concat(node: Node) -> tuple[Value, ...]:
 
 
 def _expand(node: Node) -> tuple[Value, ...]:
-    return node.last("expand", node.value(0), shape=node.integers(1, "shape"))
+    x = node.value(0)
+    return node.last("expand", x, shape=node.integers(1, "shape", lambda size: _grown(node, x.shape, size)))
+
+
+def _grown(node: Node, shape: Shape, size: int) -> tuple[Guess, ...]:
+    """Lengths that a shape can be expanded to: anything in place of 1."""
+    aligned = (*(1,) * size, *shape)[-size:] if size else ()
+    found = []
+    for length in aligned:
+        lengths = [sample_of(length, j) for j in range(SAMPLES)]
+        fresh = node.builder.graph.samples.invent()
+        found.append(tuple(new if n == 1 else n for n, new in zip(lengths, fresh, strict=True)))
+    return tuple(found)
 
 
 def _tile(node: Node) -> tuple[Value, ...]:
-    return node.last("tile", node.value(0), repeats=node.integers(1, "repeats"))
+    times = node.integers(1, "repeats", lambda size: [repeats(node.turn + i) for i in range(size)])
+    return node.last("tile", node.value(0), repeats=times)
 
 
 def _split(node: Node, sizes: Sequence[int] | None, even: bool) -> tuple[Value, ...]:
-    x, axis = node.value(0), node.attr("axis", 0)
-    length, count = x.shape[normalize_axis(axis, len(x.shape))], len(node.outputs)
+    axis, count = node.attr("axis", 0), len(node.outputs)
     if sizes is None:
-        part = -(-length // count)
-        if even and part * count != length:
-            raise ModelError(f"{length} elements along axis {axis} do not split into {count} equal parts")
-        sizes = [max(0, min(part, length - i * part)) for i in range(count)]
+        sizes = _equal_parts(_length(node, axis), count, even)
     if len(sizes) != count:
         raise ModelError(f"{len(sizes)} parts for {count} outputs")
-    return node.last("split", x, axis=axis, sizes=tuple(sizes))
+    return node.last("split", node.value(0), axis=axis, sizes=tuple(sizes))
+
+
+def _equal_parts(length: int, count: int, even: bool) -> list[int]:
+    """The last may be shorter unless they must be `even`; whether they fit is seen when the length has a number."""
+    part = -(-length // count)
+    if dims_in(length):
+        return [part] * (count - 1) + [part if even else length - part * (count - 1)]
+    if even and part * count != length:
+        raise ModelError(f"{length} elements do not split into {count} equal parts")
+    return [max(0, min(part, length - i * part)) for i in range(count)]
+
+
+def _length(node: Node, axis: int) -> int:
+    shape = node.value(0).shape
+    return shape[normalize_axis(axis, len(shape))]
+
+
+def _sizes(node: Node) -> tuple[int, ...] | None:
+    return node.optional_integers(1, "split", lambda size: parts(_length(node, node.attr("axis", 0)), size))
 
 
 def _split_attribute(node: Node) -> tuple[Value, ...]:
@@ -90,12 +123,12 @@ def _split_attribute(node: Node) -> tuple[Value, ...]:
 
 
 def _split_input(node: Node) -> tuple[Value, ...]:
-    return _split(node, node.optional_integers(1, "split"), even=True)
+    return _split(node, _sizes(node), even=True)
 
 
 def _split_uneven(node: Node) -> tuple[Value, ...]:
     """From opset 18 on the last of `num_outputs` parts may be shorter."""
-    sizes = node.optional_integers(1, "split")
+    sizes = _sizes(node)
     if sizes is None and node.attr("num_outputs") != len(node.outputs):
         raise ModelError(f"num_outputs is {node.attr('num_outputs')}, and there are {len(node.outputs)} outputs")
     return _split(node, sizes, even=False)
@@ -106,14 +139,46 @@ def _slice_attributes(node: Node) -> tuple[Value, ...]:
 
 
 def _slice_inputs(node: Node) -> tuple[Value, ...]:
+    x = node.value(0)
+    axes = node.optional_integers(3, "axes", lambda size: choices(size, len(x.shape)))
+    bounds = _Bounds(x.shape, axes, node.turn)
     return node.last(
         "slice",
-        node.value(0),
-        starts=node.integers(1, "starts"),
-        ends=node.integers(2, "ends"),
-        axes=node.optional_integers(3, "axes"),
-        steps=node.optional_integers(4, "steps"),
+        x,
+        starts=node.integers(1, "starts", bounds.starts),
+        ends=node.integers(2, "ends", bounds.ends),
+        axes=axes,
+        steps=node.optional_integers(4, "steps", lambda size: (repeats(node.turn),) * size),
     )
+
+
+_FEW = 4
+
+
+@frozen(eq=False)
+class _Bounds:
+    """Where a slice of a tensor of that shape might begin and end, where only the run decides it."""
+
+    shape: Shape
+    axes: Sequence[int] | None
+    turn: int
+
+    def starts(self, size: int) -> list[Guess]:
+        """In the first third, of a short axis anywhere."""
+        return [tuple(self._start(length, j) for j in range(SAMPLES)) for length in self._lengths(size)]
+
+    def ends(self, size: int) -> list[Guess]:
+        """Behind the first third, but for the last sample, where nothing is left."""
+        return [numbers_to(length, turn=self.turn + i) for i, length in enumerate(self._lengths(size))]
+
+    def _start(self, length: int, sample: int) -> int:
+        most = sample_of(length, sample)
+        return most * (sample + 1) // (3 * SAMPLES) if most > 3 * SAMPLES else (sample + self.turn) % (most + 1)
+
+    def _lengths(self, size: int) -> list[int]:
+        """Of the axes that the bounds are for; a few, where nobody knows which axes these are."""
+        axes = range(size) if self.axes is None else self.axes
+        return [_FEW] * size if dims_in(tuple(axes)) else [self.shape[axis] for axis in axes]
 
 
 def _pad_attributes(node: Node) -> tuple[Value, ...]:
@@ -125,7 +190,7 @@ def _pad_attributes(node: Node) -> tuple[Value, ...]:
 
 def _pad_inputs(node: Node) -> tuple[Value, ...]:
     x, mode = node.value(0), node.attr("mode", "constant")
-    pads = node.integers(1, "pads")
+    pads = node.integers(1, "pads", lambda size: [small_numbers(node.turn + i) for i in range(size)])
     axes = node.optional_integers(3, "axes")
     value = node.optional(2)
     filling = (value,) if value is not None and mode == "constant" else ()

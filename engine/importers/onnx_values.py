@@ -1,19 +1,25 @@
 """Values while a model is read: vars of the graph, or arrays where everything is known. Builds the graph."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from engine.errors import ModelError
+from engine.errors import ModelError, UnsupportedError
 from engine.graph import Graph
+from engine.symbols import Derived, derive, of_dims
 from engine.var import Var
+from ops.dims import Dim, Samples, dims_in
+from ops.guesses import Guess
 from ops.registry import find
-from ops.schema import evaluate
+from ops.schema import OpSchema, evaluate
 from ops.spec import Array, TensorSpec
 
-Value = Var | Array
-"""A tensor: a var of the graph, or an array where it is known before anything runs."""
+Value = Var | Array | Derived
+"""A tensor: a var of the graph, an array where it is known, or derived where dimensions decide it."""
+
+Guesses = Callable[[int], Sequence[Guess]]
+"""Numbers that the elements of a tensor of that size might be; () for no idea."""
 
 MOST_FOLDED: Final = 2**31
 """Bytes that one operator may put into a constant; a whole ONNX message cannot hold more either."""
@@ -28,24 +34,68 @@ class GraphBuilder:
     def __init__(self, graph: Graph, reserved: Collection[str]) -> None:
         self.graph = graph
         self._reserved = frozenset(reserved)
-        self._labels: dict[int, tuple[Array, str]] = {}
+        self._labels: dict[int, tuple[Array | Derived, str]] = {}
         self._constants: dict[int, Var] = {}
         self._numbers: dict[str, int] = {}
+        self._data: dict[Var, tuple[Dim, ...]] = {}
 
     def emit(
         self, name: str, values: Sequence[Value], attrs: Mapping[str, Any], node: str, outputs: Sequence[str]
     ) -> tuple[Value, ...]:
         """The outputs of our operator `name`. `outputs` names them; where one is "", a name is made."""
         schema = find(name)
-        made = schema.sign([TensorSpec(v.shape, v.dtype) for v in values], attrs).outputs
-        arrays = [v for v in values if not isinstance(v, Var)]
-        if len(arrays) == len(values):
-            check_size(made)
-            with np.errstate(all="ignore"):
-                return evaluate(schema, *arrays, **attrs)
-        wanted = (*outputs, *[""] * len(made))[: len(made)]
-        names = [self._free(name, node) for name in wanted]
+        known = [v for v in values if not isinstance(v, Var)]
+        if len(known) == len(values):
+            made = self._computed(schema, known, attrs)
+            if made:
+                return made
+
+        def names(count: int) -> list[str]:
+            return [self._free(wanted, node) for wanted in (*outputs, *[""] * count)[:count]]
+
         return self.graph.add(schema, [self.var(v) for v in values], attrs, name=node, output_names=names)
+
+    def _computed(
+        self, schema: OpSchema, values: Sequence[Array | Derived], attrs: Mapping[str, Any]
+    ) -> tuple[Value, ...]:
+        """An operator on what is known: at once, or when shapes are bound; () where it is too large for that."""
+        tables = [v.table for v in values if isinstance(v, Derived)] + [d.table for d in dims_in(tuple(attrs.values()))]
+        if tables:
+            return derive(schema, values, attrs, tables[0])
+        arrays = [v for v in values if not isinstance(v, Derived)]
+        check_size(schema.sign([TensorSpec(v.shape, v.dtype) for v in arrays], attrs).outputs)
+        with np.errstate(all="ignore"):
+            return evaluate(schema, *arrays, **attrs)
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether sizes may be left to the run to decide: not inside a body, which is planned beforehand."""
+        return not self.graph.around
+
+    def integers(self, value: Value, guesses: Guesses) -> tuple[int, ...]:
+        """All elements in C order: numbers, and dimensions where there is no number yet.
+
+        Those of a var are known when it has been computed; `guesses` are what they might be.
+        """
+        if isinstance(value, Derived):
+            return value.elements()
+        if not isinstance(value, Var):
+            return tuple(value.reshape(-1).tolist())
+        if value not in self._data:
+            size = value.spec.size
+            if isinstance(size, Dim):
+                raise UnsupportedError(
+                    f"how many numbers tensor {value.name!r} has decides how many dimensions there are"
+                )
+            given = guesses(size) or ((),) * size
+            self._data[value] = tuple(self.graph.data_dim(value, i, given[i]) for i in range(size))
+        found: Any = self._data[value]
+        return tuple(found)
+
+    def of_integers(self, numbers: Sequence[int], shape: Sequence[int]) -> Value:
+        """An int64 tensor of numbers and dimensions."""
+        found = dims_in(tuple(numbers))
+        return of_dims(numbers, shape, np.dtype(np.int64), found[0].table if found else Samples())
 
     def var(self, value: Value) -> Var:
         """The value as a var; an array becomes one constant, however often it is used."""
@@ -53,8 +103,13 @@ class GraphBuilder:
             return value
         if id(value) not in self._constants:
             _, label = self._labels.setdefault(id(value), (value, ""))
-            self._constants[id(value)] = self.graph.constant(_read_only(value), self._free(label, "constant"))
+            self._constants[id(value)] = self._constant(value, label)
         return self._constants[id(value)]
+
+    def _constant(self, value: Array | Derived, label: str) -> Var:
+        if not isinstance(value, Derived):
+            return self.graph.constant(_read_only(value), self._free(label, "constant"))
+        return self.graph.constant(value, self._free(label, "shape"))
 
     def label(self, value: Value, name: str) -> None:
         """Says under which name an array becomes a constant; its first name stays."""

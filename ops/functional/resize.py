@@ -27,7 +27,7 @@ def resize(
     return apply1(
         RESIZE,
         x,
-        sizes=tuple(sizes) or tuple(int(n * s) for n, s in zip(x.spec.shape, scales, strict=True)),
+        sizes=tuple(sizes),
         scales=tuple(scales),
         mode=mode,
         coordinate_transformation_mode=coordinate_transformation_mode,
