@@ -211,3 +211,50 @@ def test_the_story_is_plain_data(sieve: str, capsys: Capture) -> None:
     story = data(["run", sieve, "--dim", "n=0"], capsys)["story"]
     assert json.loads(json.dumps(story)) == story
     assert WIDTH * 4 >= 0 == story["lengths"]["n"]
+
+
+def test_one_plan_for_all_lengths_is_told_beside_exact_ones(pair: str, capsys: Capture) -> None:
+    told = data(["plan", pair, "--bounds", "batch=1:8,seq=2:32"], capsys)
+    assert told["arena_bytes"] == data(["plan", pair, "--dim", "batch=8,seq=32"], capsys)["arena_bytes"]
+    assert told["bounds"] == {"batch": [1, 8], "seq": [2, 32]}
+    costs = told["bound_costs"]
+    assert costs[0]["lengths"] == {"batch": 1, "seq": 2} and costs[-1]["lengths"] == {"batch": 8, "seq": 32}
+    assert costs[-1]["factor"] == 1
+    for cost in costs:
+        exact = data(["plan", pair, "--dim", "batch={batch},seq={seq}".format(**cost["lengths"])], capsys)
+        assert cost["exact_bytes"] == exact["arena_bytes"] == told["arena_bytes"] / cost["factor"]
+    assert main(["plan", pair, "--bounds", "batch=1:8", "--bounds", "seq=2:32"]) == 0
+    shown = capsys.readouterr().out
+    assert f"one plan for batch from 1 to 8, seq from 2 to 32: {told['arena_bytes']} B" in shown
+    assert shown.endswith("1.00 x\n")
+
+
+def test_a_length_beside_bounds_has_no_range(pair: str, capsys: Capture) -> None:
+    told = data(["plan", pair, "--bounds", "batch=1:8", "--dim", "seq=4"], capsys)
+    assert told["bounds"] == {"seq": [4, 4], "batch": [1, 8]}
+
+
+def test_bounds_over_budget_end_with_3(pair: str, capsys: Capture) -> None:
+    assert main(["plan", pair, "--bounds", "batch=1:8,seq=1:8", "--budget", "100"]) == NO_FIT
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ("batch=1:8", "'seq' has none"),
+        ("batch=1:8,seq=4:2", "a least and a greatest"),
+        ("batch=1:8,seq=1:2,width=1:3", "'width'"),
+        ("batch=8", "no least and greatest length; write for example batch=1:8"),
+        ("batch=1:x", "no integer"),
+        ("batch=1:-8", "no integer"),
+        ("batch", "no NAME=VALUE"),
+    ],
+)
+def test_bounds_that_make_no_sense_end_with_2(bounds: str, words: str, pair: str, capsys: Capture) -> None:
+    assert words in error(["plan", pair, "--bounds", bounds], USAGE, capsys)
+
+
+def test_bounds_are_not_for_sizes_that_data_decide_nor_for_known_ones(sieve: str, capsys: Capture) -> None:
+    assert "'count_nonzero_0'" in error(["plan", sieve, "--bounds", "n=1:8"], USAGE, capsys)
+    assert "nothing to bound" in error(["plan", *SMALL, "--bounds", "batch=1:8"], USAGE, capsys)

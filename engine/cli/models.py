@@ -42,14 +42,13 @@ def load_graph(arguments: Namespace) -> Graph:
 
     Raises ModelError for a dimension without a length.
     """
-    graph, lengths = load_open(arguments)
-    return bound(graph, arguments.file, lengths, {})
+    graph = load_open(arguments)
+    return bound(graph, arguments.file, known_lengths(graph, arguments.file, dict(arguments.dim)), {})
 
 
-def load_open(arguments: Namespace) -> tuple[Graph, dict[str, int]]:
-    """The graph of MODEL as it leaves its dimensions open, and the lengths that were told. Raises ModelError."""
-    graph = _read(arguments, arguments.file, _shapes(arguments), _arrays(arguments.constant))
-    return graph, known_lengths(graph, arguments.file, dict(arguments.dim))
+def load_open(arguments: Namespace) -> Graph:
+    """The graph of MODEL with its dimensions as the model and --shape leave them. Raises ModelError."""
+    return _read(arguments, arguments.file, _shapes(arguments), _arrays(arguments.constant))
 
 
 def load_subject(arguments: Namespace) -> Subject:

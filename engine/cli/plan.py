@@ -3,10 +3,13 @@
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from engine.cli.bounds import plan_bounded
 from engine.cli.common import add_json, add_model, add_parallel, add_planning, count, plan_options, print_json
-from engine.cli.models import load_graph
+from engine.cli.dims import named_bounds
+from engine.cli.models import load_graph, load_open
 from engine.cli.stages import plan_first, stage_data, stage_text
 from engine.executable import make_plan
+from engine.plan import ExecutionPlan
 
 NAME, HELP = "plan", "plan a model and say what it needs"
 
@@ -16,22 +19,42 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_model(parser)
     add_planning(parser)
     add_parallel(parser)
+    parser.add_argument(
+        "--bounds",
+        metavar="NAME=LEAST:GREATEST,...",
+        type=named_bounds,
+        action="extend",
+        default=[],
+        help="one plan for all lengths of dimensions that are names, such as batch=1:8,seq=1:512; repeatable",
+    )
     parser.add_argument("--top", metavar="N", type=count, default=10, help="tensors shown at the peak (default 10)")
     add_json(parser)
 
 
 def run(arguments: Namespace) -> int:
     """Prints the report of the plan; of its first stage alone where data decide the sizes of the rest."""
-    graph = load_graph(arguments)
-    told: dict[str, Any] = {}
-    if graph.is_symbolic:
-        stage = plan_first(graph, dict(arguments.dim), arguments)
-        plan, told = stage.plan, stage_data(graph, stage)
-    else:
-        plan = make_plan(graph, budget=arguments.budget, **plan_options(arguments))
+    plan, told, more = _bounded(arguments) if arguments.bounds else _exact(arguments)
     found = plan.report()
     if arguments.json:
         print_json(found.to_json() | told)
     else:
-        print(found.text(arguments.top) + (stage_text(told) if told else ""), end="")
+        print(found.text(arguments.top) + more, end="")
     return 0
+
+
+_Told = tuple[ExecutionPlan, dict[str, Any], str]
+"""A plan, and what there is to tell beside its report: as data and as text."""
+
+
+def _exact(arguments: Namespace) -> _Told:
+    graph = load_graph(arguments)
+    if not graph.is_symbolic:
+        return make_plan(graph, budget=arguments.budget, **plan_options(arguments)), {}, ""
+    stage = plan_first(graph, dict(arguments.dim), arguments)
+    told = stage_data(graph, stage)
+    return stage.plan, told, stage_text(told)
+
+
+def _bounded(arguments: Namespace) -> _Told:
+    found = plan_bounded(load_open(arguments), arguments)
+    return found.plan, found.to_json(), found.text()

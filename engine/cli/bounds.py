@@ -1,0 +1,50 @@
+"""`arenaplan plan --bounds`: one plan for all lengths up to a bound, and what it costs beside exact ones."""
+
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+
+from engine.cli.common import plan_options
+from engine.executable import compile_graph
+from engine.executor.staged import StagedExecutor
+from engine.graph import Graph
+from engine.plan import ExecutionPlan
+from engine.stages.bounded import BoundCost, BoundedPlanner
+from engine.tables import in_columns
+
+
+@frozen(eq=False)
+class Bounded:
+    """The plan for the greatest lengths, and exact plans at some choices of lengths beside it."""
+
+    plan: ExecutionPlan
+    bounds: Mapping[str, tuple[int, int]]
+    costs: tuple[BoundCost, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """What comes beside the report: plain data with stable keys, sizes in bytes."""
+        rows = [{"lengths": dict(c.lengths), "exact_bytes": c.exact_bytes, "factor": c.factor} for c in self.costs]
+        return {"bounds": {name: list(pair) for name, pair in self.bounds.items()}, "bound_costs": rows}
+
+    def text(self) -> str:
+        """A line for each choice."""
+        told = ", ".join(f"{name} from {low} to {high}" for name, (low, high) in self.bounds.items())
+        names = tuple(self.bounds)
+        rows = [(*names, "exact arena", "this one is")]
+        for cost in self.costs:
+            lengths = (str(cost.lengths[name]) for name in names)
+            rows.append((*lengths, f"{cost.exact_bytes} B", f"{cost.factor:.2f} x"))
+        head = f"one plan for {told}: {self.plan.arena_bytes} B; beside exact plans"
+        return "".join(f"{line}\n" for line in (head, *in_columns(rows, set(range(len(names) + 2)))))
+
+
+def plan_bounded(graph: Graph, arguments: Namespace) -> Bounded:
+    """Plans for the greatest lengths; what --dim says is one of its own. Raises OptionError, BudgetError."""
+    bounds = {name: (length, length) for name, length in arguments.dim} | dict(arguments.bounds)
+    executable = compile_graph(graph, bounds=bounds, budget=arguments.budget, **plan_options(arguments))
+    executor = executable.executor
+    if not isinstance(executor, StagedExecutor) or not isinstance(executor.plan_first, BoundedPlanner):
+        raise TypeError("a graph that was compiled with bounds has a planner for them")
+    return Bounded(executor.plan_first.plan, bounds, executable.bound_costs())
