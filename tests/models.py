@@ -32,6 +32,23 @@ def save_perceptron(path: Path, batch: int | str = 4) -> Path:
     return path
 
 
+def save_positive(path: Path) -> Path:
+    """x [n, 4]: y are its positive elements, as many as there are."""
+    graph = helper.make_graph(
+        [
+            helper.make_node("Relu", ["x"], ["r"]),
+            helper.make_node("NonZero", ["r"], ["where"]),
+            helper.make_node("Transpose", ["where"], ["indices"]),
+            helper.make_node("GatherND", ["r", "indices"], ["y"]),
+        ],
+        "positive",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8), path)
+    return path
+
+
 def save_reshape(path: Path) -> Path:
     """Inputs x [2, 3] and shape [n]: y is x in a shape that is an input."""
     graph = helper.make_graph(

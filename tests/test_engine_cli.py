@@ -139,7 +139,8 @@ def test_given_shapes_and_inputs_fill_in_symbolic_dimensions(tmp_path: Path, cap
     np.save(feed, np.ones((5, 8), np.float32))
     assert data(["run", path, "--shape", "x=2,8"], capsys)["outputs"][0]["shape"] == [2, 3]
     assert data(["run", path, "--input", f"x={feed}"], capsys)["outputs"][0]["shape"] == [5, 3]
-    assert "--shape" in error(["plan", path], 1, capsys)
+    assert "--dim n=1" in error(["plan", path], 1, capsys)
+    assert data(["run", path, "--dim", "n=4"], capsys)["outputs"][0]["shape"] == [4, 3]
 
 
 def test_an_input_that_decides_a_shape_can_be_fixed(tmp_path: Path, capsys: Capture) -> None:

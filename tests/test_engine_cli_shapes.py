@@ -17,6 +17,7 @@ from engine.cli.models import load_subject
 from engine.trace import MARK
 from ops.registry import find
 from tests.cli_checks import Capture, data, error
+from tests.models import save_positive
 from tests.staged_graphs import WIDTH, rows, staged_graph
 
 OPEN = ("zoo:mobilenet_v2", "--shape", "x=images,3,32,32")
@@ -149,6 +150,15 @@ def test_all_modes_run_in_stages_and_json_has_the_story(sieve: str, capsys: Capt
     story = found[0]["story"]
     assert [s["decides"] for s in story["stages"]] == [["count_nonzero_0"], ["count_nonzero_1"], []]
     assert story["lengths"] == {"n": 9} and story["cache"]["hits"] == 3
+
+
+def test_a_file_whose_data_decide_sizes_runs_in_stages(tmp_path: Path, capsys: Capture) -> None:
+    path, x = str(save_positive(tmp_path / "positive.onnx")), rows(6, 1)
+    np.save(tmp_path / "x.npy", x)
+    told = data(["run", path, "--input", f"x={tmp_path / 'x.npy'}"], capsys)
+    assert told["outputs"][0]["shape"] == [int((x > 0).sum())]
+    assert told["outputs"][0]["max"] == float(x.max()) and len(told["story"]["stages"]) == 2
+    assert "n (axis 0 of 'x')" in error(["run", path], ERROR, capsys)
 
 
 def test_an_array_tells_lengths_and_outputs_are_written(sieve: str, tmp_path: Path, capsys: Capture) -> None:

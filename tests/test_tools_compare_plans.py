@@ -172,6 +172,8 @@ def test_all_open_inputs_take_the_batch_and_other_open_dimensions_come_from_a_sh
     graph = at_batch(path, 5, {"a": (1, 3)})
     assert {name: var.shape for name, var in graph.inputs.items()} == {"a": (5, 3), "b": (5, 3), "c": (1, 3)}
     assert graph.outputs["y"].shape == (5, 3)
+    with pytest.raises(ModelError, match=r"more than the batch open: n \(axis 0 of 'a', axis 0 of 'b'\), s"):
+        at_batch(path, 5, {})
 
 
 def test_a_file_without_inputs_has_no_batch(tmp_path: Path) -> None:

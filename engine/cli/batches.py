@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from engine.cli.dims import open_names
 from engine.cli.zoo import INPUT, SHAPE, is_zoo, zoo_graph
 from engine.errors import ModelError
 from engine.graph import Graph
@@ -27,7 +28,10 @@ def at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0) -> Graph:
         shown = "; ".join(map(str, inputs)) or "no input"
         raise ModelError(f"{model} leaves no batch open, and {batch} is not the one that it has: {shown}")
     told = {one.name: shape for one in inputs if (shape := _all_but_batch(one))}
-    return load_onnx(model, shapes=_resized(told | dict(shapes), batch))
+    graph = load_onnx(model, shapes=_resized(told | dict(shapes), batch))
+    if graph.symbols:
+        raise ModelError(f"{model} leaves more than the batch open: {open_names(graph, graph.symbols)}; give shapes")
+    return graph
 
 
 def _fed(graph: Any) -> list[Declared]:

@@ -1,7 +1,7 @@
 """Lengths for dimensions that are names: what --dim says, beside what a model leaves open."""
 
 from argparse import ArgumentTypeError
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from engine.bind import bind
@@ -40,7 +40,7 @@ def known_lengths(graph: Graph, model: Path, given: Mapping[str, int]) -> dict[s
         raise ModelError(f"{model} leaves no dimension {unknown[0]!r} open; names that are open: {names}")
     missing = [name for name in graph.symbols if name not in given]
     if missing:
-        told = ", ".join(f"{name}{_where(graph, name)}" for name in missing)
+        told = open_names(graph, missing)
         example = ",".join(f"{name}=1" for name in missing)
         raise ModelError(f"{model} leaves dimensions open: {told}; give their lengths, for example --dim {example}")
     return dict(given)
@@ -72,6 +72,11 @@ def check_known(graph: Graph, model: Path) -> None:
             f"{model} has sizes that its own data decide ({shown}), so there is no one plan of it; "
             f"`arenaplan run` and `arenaplan trace` run it in stages, `arenaplan plan` plans the first"
         )
+
+
+def open_names(graph: Graph, names: Iterable[str]) -> str:
+    """Names with the inputs in whose shapes they stand."""
+    return ", ".join(f"{name}{_where(graph, name)}" for name in names)
 
 
 def _where(graph: Graph, name: str) -> str:

@@ -51,7 +51,7 @@ def _exact(arguments: Namespace) -> _Told:
     if not graph.is_symbolic:
         return make_plan(graph, budget=arguments.budget, **plan_options(arguments)), {}, ""
     stage = plan_first(graph, dict(arguments.dim), arguments)
-    told = stage_data(graph, stage)
+    told = stage_data(stage)
     return stage.plan, told, stage_text(told)
 
 

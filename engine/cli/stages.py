@@ -21,14 +21,13 @@ def plan_first(graph: Graph, lengths: Mapping[str, int], arguments: Namespace) -
     return first_stage(executor.template, Facts(lengths, input_shapes(graph, lengths)), executor.terms)
 
 
-def stage_data(graph: Graph, stage: Stage) -> dict[str, Any]:
-    """What there is to tell beside the report of a first stage: plain data with stable keys."""
-    planned = len(stage.plan.lowered.graph.operators)
-    return {
-        "stage": stage.number,
-        "decides": list(stage.reads.values()),
-        "operators_left": len(graph.operators) - planned,
-    }
+def stage_data(stage: Stage) -> dict[str, Any]:
+    """What there is to tell beside the report of a first stage: plain data with stable keys.
+
+    Control flow whose shapes the run decides counts as one of the operators that are left.
+    """
+    decides = list(stage.reads.values())
+    return {"stage": stage.number, "decides": decides, "operators_left": len(stage.after.tasks)}
 
 
 def stage_text(told: Mapping[str, Any]) -> str:
