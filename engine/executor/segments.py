@@ -1,6 +1,12 @@
-"""The bytes of an arena that grows: segments that never move while something in them is alive."""
+"""The bytes of an arena that grows while something in it is alive, which therefore never moves.
 
-from typing import Any
+Where the system gives addresses for as much as the machine has (mmap: pages come as they are touched), they are
+reserved once, and the arena grows in place. Elsewhere it grows by segments.
+"""
+
+import mmap
+import os
+from typing import Any, Protocol
 
 import numpy as np
 from attrs import define, field, frozen
@@ -9,6 +15,83 @@ from engine.room import SEAM
 from engine.views import aligned_empty, view_array
 from ops.layout import Layout
 from ops.spec import Array
+
+
+class Memory(Protocol):
+    """Bytes for the addresses [0, top). `moves` counts how often addresses got other bytes."""
+
+    @property
+    def moves(self) -> int:
+        """Views are right as long as this stays."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are held."""
+
+    def start(self, top: int) -> None:
+        """Nothing is alive: addresses up to `top` get bytes. Raises MemoryError."""
+
+    def grow(self, old_top: int, top: int) -> None:
+        """Addresses up to `top` get bytes; what lies below `old_top` stays. Raises MemoryError."""
+
+    def view(self, layout: Layout, dtype: np.dtype[Any]) -> Array:
+        """The tensor at a place."""
+
+    def holds(self, array: Array) -> bool:
+        """Whether an array lies in it."""
+
+
+def machine_bytes() -> int:
+    """The memory of this machine; 0 where that cannot be told."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 0
+
+
+def new_memory(capacity: int, alignment: int) -> "Reserved | Segments":
+    """Memory that may grow to `capacity` bytes; 0 for as many as the machine has."""
+    nbytes = capacity or machine_bytes()
+    if hasattr(mmap, "MAP_PRIVATE") and nbytes and alignment <= mmap.PAGESIZE:
+        unbacked = getattr(mmap, "MAP_NORESERVE", 0)  # Python tells it from 3.13 on
+        try:
+            pages = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | unbacked)
+            return Reserved(np.frombuffer(pages, np.uint8))
+        except (OSError, OverflowError, ValueError):
+            pass  # more than the system gives; segments then
+    return Segments(alignment, capacity)
+
+
+@define(eq=False)
+class Reserved:
+    """One block that never moves; `top` is as far as it was needed."""
+
+    bytes: Array
+    top: int = 0
+    moves: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that were needed so far; the rest has no pages."""
+        return self.top
+
+    def start(self, top: int) -> None:
+        """As of any memory."""
+        self.grow(0, top)
+
+    def grow(self, _: int, top: int) -> None:
+        """As of any memory."""
+        if top > len(self.bytes):
+            raise MemoryError
+        self.top = max(self.top, top)
+
+    def view(self, layout: Layout, dtype: np.dtype[Any]) -> Array:
+        """As of any memory."""
+        return view_array(self.bytes, layout, dtype)
+
+    def holds(self, array: Array) -> bool:
+        """As of any memory."""
+        return np.may_share_memory(array, self.bytes)
 
 
 @frozen(eq=False)
@@ -20,42 +103,43 @@ class _Segment:
 
 @define(eq=False)
 class Segments:
-    """Addresses [0, top) in one block or several. `moves` counts how often addresses got other bytes."""
+    """A block of `least` bytes or more, and one more each time that it grows; all become one when nothing is alive."""
 
     alignment: int
+    least: int = 0
     segments: list[_Segment] = field(factory=list)
     moves: int = 0
 
     @property
     def nbytes(self) -> int:
-        """Bytes that are held."""
+        """Bytes of all segments."""
         return sum(s.bytes.nbytes for s in self.segments)
 
     def start(self, top: int) -> None:
-        """Nothing is alive: all becomes one block, of what was needed at most so far and of `top` bytes at least."""
-        needed = max(top, *(s.high for s in self.segments), 0)
+        """All becomes one block, of what was needed at most so far and of `top` bytes at least."""
+        needed = max(top, self.least, *(s.high for s in self.segments))
         if len(self.segments) != 1 or self.segments[0].high < needed:
             self.segments.clear()
             self.segments.append(self._segment(0, needed))
             self.moves += 1
 
     def grow(self, old_top: int, top: int) -> None:
-        """Addresses up to `top` get bytes; what lies below `old_top` stays. Raises MemoryError."""
+        """A segment above the seam, if that is needed."""
         if self.segments[-1].high < top:
             self.segments.append(self._segment(old_top + SEAM, top))
 
     def view(self, layout: Layout, dtype: np.dtype[Any]) -> Array:
-        """The tensor at a place."""
+        """As of any memory."""
         low, high = layout.extent
         if low == high:
             return np.empty(layout.shape, dtype)
         for segment in reversed(self.segments):
             if segment.low <= low:
-                return view_array(segment.bytes, layout.starting_at(low - segment.low), dtype)
+                return view_array(segment.bytes, layout.starting_at(layout.offset - segment.low), dtype)
         raise IndexError(f"no segment has the bytes [{low}, {high})")
 
     def holds(self, array: Array) -> bool:
-        """Whether an array lies in the arena."""
+        """As of any memory."""
         return any(np.may_share_memory(array, s.bytes) for s in self.segments)
 
     def _segment(self, low: int, high: int) -> _Segment:

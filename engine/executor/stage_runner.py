@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.calls import Storage
 from engine.executor.binding import Packs, bind_call, pack_constants, run_in_turn
-from engine.executor.segments import Segments
+from engine.executor.segments import Memory
 from engine.stages.progress import NOWHERE
 from engine.stages.stage import Stage
 from engine.views import view_array
@@ -20,7 +20,7 @@ Arounds = tuple[Callable[[int, Thunk], Thunk], ...]
 class StageRunner:
     """Thunks of a stage. They stay right as long as the arena does not move."""
 
-    def __init__(self, stage: Stage, memory: Segments, packs: Packs) -> None:
+    def __init__(self, stage: Stage, memory: Memory, packs: Packs) -> None:
         self.stage = stage
         self._memory = memory
         lowered = stage.plan.lowered

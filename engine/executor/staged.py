@@ -14,7 +14,7 @@ from engine.executor.binding import NO_BYTES, shared_packs
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_array, check_apart, check_names, deliver, read_outs
 from engine.executor.poison import PoisonExecutor
-from engine.executor.segments import Segments
+from engine.executor.segments import Memory
 from engine.executor.stage_runner import Arounds, StageRunner
 from engine.facts import Facts
 from engine.stages.cache import PlanCache
@@ -38,7 +38,7 @@ class Runner(Protocol):
 
 
 class StagedExecutor:
-    """Holds an arena that grows, plans by what they were made for, and the stages of the last run with the data between.
+    """Holds an arena that grows, plans by what they were made for, the stages of the last run and the data between.
 
     `mode` is "static" (all stages in that arena), "dynamic" (reference counting) or "poison" (each stage watched in an
     arena of its own). One run at a time: a second thread waits until the first is through. An error leaves it as usable
@@ -46,13 +46,20 @@ class StagedExecutor:
     """
 
     def __init__(
-        self, template: Template, terms: Terms, size: int, *, mode: str = "static", plan_first: Planner = first_stage
+        self,
+        template: Template,
+        terms: Terms,
+        memory: Memory,
+        cache: PlanCache,
+        *,
+        mode: str = "static",
+        plan_first: Planner = first_stage,
     ) -> None:
         self.template = template
         self.terms = terms
         self.mode = mode
-        self.cache = PlanCache(size)
-        self.memory = Segments(terms.options.alignment)
+        self.cache = cache
+        self.memory = memory
         self.stages: tuple[Stage, ...] = ()
         self.history: tuple[Mapping[str, Array], ...] = ()
         self.plan_first = plan_first
@@ -123,7 +130,7 @@ class StagedExecutor:
             return
         try:
             if stage.number == 1:
-                self.memory.start(self.terms.capacity if self.terms.reserved else stage.after.top)
+                self.memory.start(stage.after.top)
             else:
                 self.memory.grow(stage.before.top, stage.after.top)
         except MemoryError as error:

@@ -1,18 +1,26 @@
 """From a graph whose sizes are not known beforehand to something that runs it."""
 
+import math
 from collections.abc import Mapping
 
+from attrs import evolve
+
 from allocator.problem import NO_CAPACITY
+from allocator.solvers.base import NO_NODES
 from engine.errors import GraphError, OptionError
+from engine.executor.segments import Reserved, new_memory
 from engine.executor.staged import StagedExecutor
 from engine.graph import Graph
 from engine.planner import Options
 from engine.stages.bounded import bounded
-from engine.stages.stage import Terms
+from engine.stages.cache import PlanCache
+from engine.stages.stage import Terms, first_stage
 from engine.stages.template import template
 from engine.units import parse_bytes
 
 MOST_PLANS = 2**20
+REPLAN_NODES = 1000
+"""Steps of a search for each plan, unless told: a new choice of lengths should cost milliseconds."""
 
 
 def check_outputs(graph: Graph) -> None:
@@ -38,7 +46,10 @@ def staged(
             raise OptionError(f"{name}={value!r} needs sizes that are known; give lengths to engine.bind first")
     prepared = template(graph)
     capacity = parse_budget(budget)
-    terms = Terms(options, capacity, reserved=prepared.is_staged and capacity != NO_CAPACITY)
-    if not bounds:
-        return StagedExecutor(prepared, terms, cache, mode=mode)
-    return StagedExecutor(prepared, terms, cache, mode=mode, plan_first=bounded(prepared, bounds, terms))
+    if options.nodes == NO_NODES and math.isinf(options.timeout):
+        options = evolve(options, nodes=REPLAN_NODES)
+    given = 0 if capacity == NO_CAPACITY else capacity
+    memory = new_memory(given, options.alignment)
+    terms = Terms(options, capacity, in_one_block=bool(given) or isinstance(memory, Reserved))
+    plan_first = bounded(prepared, bounds, terms) if bounds else first_stage
+    return StagedExecutor(prepared, terms, memory, PlanCache(cache), mode=mode, plan_first=plan_first)

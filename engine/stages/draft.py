@@ -40,7 +40,7 @@ def draft_stage(template: Template, progress: Progress, name: str) -> Draft:
 
 
 def draft_whole(template: Template, start: Progress, name: str, history: Iterable[Mapping[str, Array]]) -> Graph:
-    """The graph of a whole run, as if all that was read on the way had been known: `history` has the data of each cut."""
+    """The graph of a whole run, as if all that was read on the way had been known; `history` has it cut by cut."""
     return _draft(template, start, name, history).graph
 
 

@@ -42,14 +42,14 @@ class Stage:
 
 @frozen(eq=False)
 class Terms:
-    """How stages are planned: into at most `capacity` bytes, which are one block where they are `reserved`.
+    """How stages are planned: into at most `capacity` bytes, and into one block or not.
 
-    Where they are not, the arena grows by a segment above what it has, and no chunk lies across the seam.
+    If not, the arena grows by segments above what it has, each as large as that or more, and no chunk lies across a seam.
     """
 
     options: Options
     capacity: int = NO_CAPACITY
-    reserved: bool = False
+    in_one_block: bool = False
 
 
 def first_stage(template: Template, facts: Facts, terms: Terms) -> Stage:
@@ -76,7 +76,7 @@ def _stage(template: Template, progress: Progress, number: int, terms: Terms) ->
     if draft.rest:
         lowered = _handing_over(lowered, left)
     pinned = {lowered.inputs[v.name]: held.offset for v, held in progress.alive.items() if held.offset != NOWHERE}
-    seams = progress.seams + ((progress.top,) if progress.top and not terms.reserved else ())
+    seams = progress.seams + ((progress.top,) if progress.top and not terms.in_one_block else ())
     survivors = [lowered.outputs[v.name] for v in left.vars]
     plan = plan_with_survivors(lowered, terms.options, terms.capacity, Room(pinned, seams), survivors)
     needed, capacity = plan.arena_bytes, terms.capacity
@@ -85,7 +85,7 @@ def _stage(template: Template, progress: Progress, number: int, terms: Terms) ->
         where = f"stage {number} of {template.graph.name!r}, before {first!r} runs: "
         raise BudgetError(where + budget_message(plan), needed, capacity, plan.plan.lower_bound)
     reads = {key: var.name for key, var in left.reads.items()}
-    return Stage(number, plan, reads, progress, _after(draft, plan, left, progress, seams))
+    return Stage(number, plan, reads, progress, _after(draft, plan, left, progress, terms.in_one_block))
 
 
 def _handing_over(lowered: Lowered, left: Heirs) -> Lowered:
@@ -97,11 +97,14 @@ def _handing_over(lowered: Lowered, left: Heirs) -> Lowered:
     return evolve(lowered, outputs={name: values[name] for name in names})
 
 
-def _after(draft: Draft, plan: ExecutionPlan, left: Heirs, progress: Progress, seams: tuple[int, ...]) -> Progress:
+def _after(draft: Draft, plan: ExecutionPlan, left: Heirs, progress: Progress, in_one_block: bool) -> Progress:
     alive = {}
     for var in left.vars:
         place = plan.places[plan.lowered.outputs[var.name]]
         alive[var] = Held(place.layout.offset, place.layout.shape)
-    grown = plan.arena_bytes > progress.top
-    top = -(-plan.arena_bytes // SEAM) * SEAM if grown else progress.top
-    return Progress(draft.rest, draft.facts, alive, left.views, draft.keyed, top, seams if grown else progress.seams)
+    top, seams = progress.top, progress.seams
+    if plan.arena_bytes > top:
+        seams = seams if in_one_block or not top else (*seams, top)
+        least = 0 if in_one_block else 2 * top  # small segments that nothing fits into would add up
+        top = max(-(-plan.arena_bytes // SEAM) * SEAM, least)
+    return Progress(draft.rest, draft.facts, alive, left.views, draft.keyed, top, seams)

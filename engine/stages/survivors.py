@@ -7,6 +7,9 @@ from engine.plan import ExecutionPlan
 from engine.planner import Options, plan_lowered
 from engine.room import SEAM, Room
 
+CRUMBS = 64
+"""Of survivors, what has less than this part of all their bytes is a crumb."""
+
 
 def plan_with_survivors(
     lowered: Lowered, options: Options, capacity: int, room: Room, survivors: Collection[int]
@@ -17,7 +20,7 @@ def plan_with_survivors(
     if not movable:
         return plan
     pins = _stacked(plan, movable, room)
-    if sum(pins.values()) >= sum(_span(plan, v)[0] for v in movable):
+    if all(_span(plan, v)[0] == at for v, at in pins.items()):
         return plan
     lower = plan_lowered(lowered, options, capacity, Room({**room.pinned, **pins}, room.seams))
     return lower if lower.arena_bytes <= plan.arena_bytes else plan
@@ -32,13 +35,18 @@ def _is_alone(plan: ExecutionPlan, value: int) -> bool:
 
 
 def _stacked(plan: ExecutionPlan, values: Collection[int], room: Room) -> dict[int, int]:
-    """Each at the lowest address at which it meets nothing that lies fixed, the largest first."""
+    """Each at the lowest address at which it meets nothing that lies fixed: crumbs first, then the largest.
+
+    A crumb that lies between large ones would keep what they leave from becoming one hole.
+    """
     horizon = int(plan.problem.end.max())
     fixed = [(*_span(plan, v), 0, _last(plan, v, horizon)) for v in room.pinned]
     fixed += [(seam, seam + SEAM, 0, horizon) for seam in room.seams]
     pins: dict[int, int] = {}
-    for value in sorted(values, key=lambda v: (-int(plan.problem.size[plan.chunk_of(v)]), v)):
-        size, (begin, end) = int(plan.problem.size[plan.chunk_of(value)]), _life(plan, value)
+    sizes = {v: int(plan.problem.size[plan.chunk_of(v)]) for v in values}
+    crumb = sum(sizes.values()) // CRUMBS
+    for value in sorted(values, key=lambda v: (sizes[v] > crumb, -sizes[v], v)):
+        size, (begin, end) = sizes[value], _life(plan, value)
         at = 0
         for low, high, first, last in sorted(fixed):
             if first < end and begin < last and low < at + size and at < high:
