@@ -19,8 +19,10 @@ from engine.stages.bounded import BoundCost, BoundedPlanner, bound_costs
 from engine.stages.compiling import check_outputs, parse_budget, staged
 from engine.stages.stage import Stage, first_stage
 from engine.stages.story import Story, story
+from engine.stages.tale import trace_stages
 from engine.threads import cpus
 from engine.timing import Stopwatch, Timing
+from engine.trace import Event
 from ops.spec import Array
 
 
@@ -127,6 +129,13 @@ class Executable:
     def report(self) -> Report:
         """What the plan costs and what is alive at its peak."""
         return self.plan.report()
+
+    def trace(self, mode: str = "static") -> tuple[Event, ...]:
+        """Every allocation, overwrite and free of a "static" or "dynamic" run: of all stages, where the last run had any.
+
+        Raises OptionError, EngineError where nothing has run yet that could tell sizes.
+        """
+        return trace_stages(self.stages, mode) if self.stages else self.plan.trace(mode)
 
 
 def compile_graph(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Event, Executable
-from engine.errors import OptionError
+from engine.errors import EngineError, OptionError
 from engine.exporters import FORMATS
 from engine.room import SEAM
 from engine.stages.tale import timed_trace_stages, trace_stages
@@ -70,7 +70,7 @@ def test_stages_make_one_balanced_stream(
     cuts: list[int], keep: list[bool], length: int, mode: str, padding: int
 ) -> None:
     exe = ran(cuts, keep, length, padding)
-    events = trace_stages(exe.stages, mode)
+    events = exe.trace(mode)
     check_balanced(events)
     assert [e.tick for e in events] == sorted(e.tick for e in events)
     assert events[-1].tick <= sum(len(s.plan.lowered.stages) + 2 for s in exe.stages)
@@ -147,3 +147,10 @@ def test_every_format_takes_the_marks() -> None:
     ]
     assert len([e for e in shown if e["ph"] == "b"]) == len([e for e in shown if e["ph"] == "e"])
     assert not [e for e in shown if e["ph"] == "X" and e["name"].startswith("stage")]
+
+
+def test_a_plan_that_was_known_is_told_without_stages_and_one_that_is_not_yet_there_is_refused() -> None:
+    exe = engine.compile(staged_graph((), (), 3))
+    assert exe.trace() == exe.plan.trace() and exe.trace("dynamic") == exe.plan.trace("dynamic")
+    with pytest.raises(EngineError, match="not run yet"):
+        engine.compile(staged_graph((0,))).trace()
