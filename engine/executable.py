@@ -131,7 +131,7 @@ class Executable:
         return self.plan.report()
 
     def trace(self, mode: str = "static") -> tuple[Event, ...]:
-        """Every allocation, overwrite and free of a "static" or "dynamic" run: of all stages, where the last run had any.
+        """Every allocation, overwrite and free of a "static" or "dynamic" run; where the last run had stages, of all of them.
 
         Raises OptionError, EngineError where nothing has run yet that could tell sizes.
         """
