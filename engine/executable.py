@@ -131,9 +131,9 @@ class Executable:
         return self.plan.report()
 
     def trace(self, mode: str = "static") -> tuple[Event, ...]:
-        """Every allocation, overwrite and free of a "static" or "dynamic" run; where the last run had stages, of all of them.
+        """Every allocation, overwrite and free of a "static" or "dynamic" run, through all stages of the last one.
 
-        Raises OptionError, EngineError where nothing has run yet that could tell sizes.
+        Raises OptionError, EngineError where sizes were not known beforehand and nothing has run yet.
         """
         return trace_stages(self.stages, mode) if self.stages else self.plan.trace(mode)
 
