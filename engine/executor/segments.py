@@ -51,7 +51,7 @@ def machine_bytes() -> int:
 
 def new_memory(capacity: int, alignment: int) -> "Reserved | Segments":
     """Memory that may grow to `capacity` bytes; 0 for as many as the machine has."""
-    nbytes = capacity or machine_bytes()
+    nbytes = -(-(capacity or machine_bytes()) // SEAM) * SEAM  # as tops are, which a plan within the capacity may reach
     if hasattr(mmap, "MAP_PRIVATE") and nbytes and alignment <= mmap.PAGESIZE:
         unbacked = getattr(mmap, "MAP_NORESERVE", 0)  # Python tells it from 3.13 on
         try:
