@@ -16,7 +16,8 @@ from allocator.solvers.placing.meetings import count_meetings
 from allocator.solvers.pushdown import PUSHDOWN
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
-_CHEAP: tuple[Solver, ...] = (PUSHDOWN, STRIP_PACKING_BESTFIT, GREEDY_BY_SIZE, GREEDY_BY_BREADTH)
+_CHEAP: tuple[Solver, ...] = (PUSHDOWN, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, STRIP_PACKING_BESTFIT)
+"""The cheapest first: the first that meets the goal is the last."""
 Search = tuple[Exact | HillClimb, int, int]
 """A strategy that improves a plan; the nodes that it has by default; the most chunks that may meet."""
 _FEW_ORDERS = 20

@@ -10,7 +10,7 @@ from engine.graph import Graph, Operator
 from engine.stages.progress import Made, Progress
 from engine.stages.task import Late, Task, Template
 from engine.var import Var
-from ops.dims import Dim, Guard, dims_in
+from ops.dims import Dim, Guard
 from ops.errors import ShapeError
 from ops.schema import Signature, Specs
 from ops.spec import Array, Shape, TensorSpec
@@ -84,7 +84,7 @@ class _Writer:
         operator = task.operator
         signature = operator.signature
         if not task.is_fixed:
-            signature = self._signed(operator, tuple(self.var(v).spec for v in operator.inputs))
+            signature = self._signed(task, tuple(self.var(v).spec for v in operator.inputs))
         self._add(Made(operator.name, operator.schema, operator.inputs, operator.outputs, signature))
         for key, var in zip(task.keys, operator.outputs, strict=True):
             self.facts.shapes[key] = self.vars[var].spec.shape
@@ -126,9 +126,9 @@ class _Writer:
         self.vars.update(zip(made.outputs, outputs, strict=True))
         self.made.update(dict.fromkeys(made.outputs, made))
 
-    def _signed(self, operator: Operator, inputs: Specs) -> Signature:
-        constants, schema = operator.signature.constants, operator.schema
-        if any(dims_in(v) for v in operator.attrs.values()):
+    def _signed(self, task: Task, inputs: Specs) -> Signature:
+        operator, schema, constants = task.operator, task.operator.schema, task.operator.signature.constants
+        if task.has_dims:
             attrs = {n: self.facts.value(v) for n, v in operator.attrs.items()}
             signature = schema.sign(inputs, attrs, constants)
         else:

@@ -163,4 +163,4 @@ def _stacked(rows: Sequence[Var], output: Var, key: str, scene: Scene) -> Tasks:
 def _task(schema: OpSchema, inputs: tuple[Var, ...], attrs: Attrs, output: Var, key: str) -> Task:
     """An operator that nobody wrote."""
     operator = Operator(f"{output.name}/=", schema, inputs, (output,), Signature((), (), attrs))
-    return Task(operator, (key,), (), frozenset(), False)
+    return Task(operator, (key,), (), frozenset(), has_dims=False, is_fixed=False)

@@ -44,7 +44,7 @@ class Stage:
 class Terms:
     """How stages are planned: into at most `capacity` bytes, and into one block or not.
 
-    If not, the arena grows by segments above what it has, each as large as that or more, and no chunk lies across a seam.
+    If not, the arena grows by segments as large as what it has, or larger, and no chunk lies across a seam.
     """
 
     options: Options

@@ -33,13 +33,14 @@ class Task:
 
     `keys` are the names under which facts know its outputs; `data` those of the tensors whose elements it needs;
     `guards` is what was decided about dimensions before it was added, and after the operator in front of it.
-    `is_fixed`: its signature has numbers already.
+    `has_dims` tells whether there are dimensions in its attributes; `is_fixed`: its signature has numbers already.
     """
 
     operator: Operator
     keys: tuple[str, ...]
     guards: tuple[Guard, ...]
     data: frozenset[str]
+    has_dims: bool
     is_fixed: bool
 
     @property

@@ -27,7 +27,8 @@ def _task(operator: Operator, graph: Graph, guards: tuple[Guard, ...]) -> Task |
     dims = [d for value in operator.attrs.values() for d in dims_in(value)]
     data = _data((*_leaves(guards), *(leaf for d in dims for leaf in d.leaves)), _arrays(operator, graph))
     specs = operator.signature.inputs + operator.signature.outputs
-    return Task(operator, _keys(operator, graph), guards, data, not dims and not any(s.is_symbolic for s in specs))
+    is_fixed = not dims and not any(s.is_symbolic for s in specs)
+    return Task(operator, _keys(operator, graph), guards, data, bool(dims), is_fixed)
 
 
 def _branch(operator: Operator, graph: Graph, guards: tuple[Guard, ...]) -> LateBranch:
