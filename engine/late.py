@@ -49,13 +49,18 @@ def add_loop(
     first = 1 if attrs.get("conditional") else 0
     behind = first + attrs["carried"]
     carried, rows = body.outputs[first:behind], body.outputs[behind:]
-    if are_alike(body.inputs[1 : 1 + len(carried)], carried, outer.samples) and not _varies(body):
+    if not is_late(body, carried, outer.samples):
         return outer.add(LOOP, operands, {"body": body, **attrs}, **names)
     attrs = {name: value for name, value in attrs.items() if name != "most"}
     turns: Any = leaf("turns", outer.samples.invent(), outer.samples, None)
     stacks = [TensorSpec((turns, *r.shape), r.dtype) for r in rows]
     specs = [*carried, *stacks, TensorSpec((), "int64")]
     return outer.add(LOOP_LATE, operands, {"body": body.graph, **attrs, **_told(specs)}, **names)
+
+
+def is_late(body: PlannedBody, carried: Specs, table: Samples) -> bool:
+    """Whether a loop must be told turn by turn, whose body carries on tensors of these specs."""
+    return not are_alike(body.inputs[1 : 1 + len(carried)], carried, table) or _varies(body)
 
 
 def _varies(body: PlannedBody) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import engine
-from engine.errors import ConstantNeededError, ModelError, UnsupportedError
+from engine.errors import ConstantNeededError, FeedError, ModelError, UnsupportedError
 from engine.executable import MODES
 from ops.spec import Array
 from tests.onnx_models import model, node, run_onnxruntime, value
@@ -72,6 +72,29 @@ def test_a_constant_in_a_body_is_the_constant_outside() -> None:
     kept = [array for name in ("then_body", "else_body") for array in operator.attrs[name].graph.constants.values()]
     assert len(kept) == 2 and np.shares_memory(kept[0], kept[1]) and not graph.constants
     assert [v.name for v in operator.inputs] == ["c", "x"]
+
+
+def test_branches_may_give_other_lengths() -> None:
+    then, other = (
+        _graph([node("Relu", ["x"], ["o"])], [_out("o")]),
+        _graph([node("Concat", ["x", "x"], ["o"], axis=0)], [_out("o")]),
+    )
+    nodes = [_choice(then, other, ["h"]), node("Neg", ["h"])]
+    proto = model(nodes, [value("c", (), np.bool_), value("x", (2, 3))])
+    _same(proto, *({"c": np.asarray(c), "x": X} for c in (True, False, True)), schemas=["if_late", "neg"])
+
+
+def test_a_condition_that_lengths_decide_chooses_when_they_are_known() -> None:
+    """One branch is impossible for most lengths, so that the choice is made for the model."""
+    length = [node("Shape", ["x"], ["s"], start=1), node("Equal", ["s", "one"], ["c"])]
+    then = _graph([node("Squeeze", ["x", "axis"], ["o"])], [_out("o")])
+    other = _graph([node("Relu", ["x"], ["o"])], [_out("o")])
+    given = {"one": np.asarray([1]), "axis": np.asarray([1])}
+    proto = model([*length, _choice(then, other)], [value("x", ("n", "m"))], initializers=given)
+    _same(proto, {"x": X}, {"x": X[:1]}, schemas=["relu"])
+    with pytest.raises(FeedError, match="the graph was built for"):
+        engine.compile(engine.load_onnx(proto)).run({"x": X[:, :1]})
+    assert engine.load_onnx(proto, shapes={"x": ("n", 1)}).outputs["y"].ndim == 1
 
 
 def test_branches_of_different_shapes_need_a_constant_condition() -> None:
@@ -162,16 +185,28 @@ def test_a_choice_in_a_loop_in_a_choice_sees_all_that_is_around_it() -> None:
     _same(proto, *many, schemas=["if"])
 
 
-def test_rows_whose_number_the_run_decides_are_refused_by_what_decides_it() -> None:
+def test_rows_of_which_the_run_says_how_many() -> None:
     loop = node("Loop", ["M", "go", "x", "z"], ["p", "q", "rows"], body=_loop_body(*_swap(ALWAYS)))
     inputs = [value("x", (2, 3)), value("z", (2, 3)), value("M", (), INT)]
-    with pytest.raises(ConstantNeededError, match="'M' decides a shape") as caught:
-        engine.load_onnx(model([loop], inputs, ["p", "q", "rows"], {"go": TRUE}))
-    assert caught.value.inputs == ("M",)
-    ending = node("Loop", ["M", "go", "x", "z"], ["p", "q", "rows"], body=_loop_body(*_swap(*_until("limit"))))
-    given = {"go": TRUE, "M": np.asarray(3), "limit": np.asarray(9, np.float32)}
-    with pytest.raises(UnsupportedError, match="its body decides how often it runs"):
-        engine.load_onnx(model([ending], inputs[:2], ["p", "q", "rows"], given))
+    proto = model([loop], inputs, ["p", "q", "rows"], {"go": TRUE})
+    _same(proto, *({"x": X, "z": -X, "M": np.asarray(n)} for n in (0, 1, 2, 7, 1)), schemas=["loop"])
+
+
+def test_rows_of_a_loop_that_may_end_early_are_cut_off() -> None:
+    loop = node("Loop", ["M", "go", "x", "z"], ["p", "q", "rows"], body=_loop_body(*_swap(*_until("limit"))))
+    inputs = [value("x", (2, 3)), value("z", (2, 3)), value("limit", ())]
+    proto = model([loop], inputs, ["p", "q", "rows"], {"go": TRUE, "M": np.asarray(6)})
+    many = [{"x": abs(X), "z": abs(X) * 2, "limit": np.asarray(n, np.float32)} for n in (0, 9, 99, 999, 10**9)]
+    _same(proto, *many, schemas=["loop", "slice"])
+
+
+@pytest.mark.parametrize("trips", ["", "M", "huge"])
+def test_rows_without_a_limit_are_made_by_a_second_run_of_the_loop(trips: str) -> None:
+    loop = node("Loop", [trips, "", "x", "z"], ["p", "q", "rows"], body=_loop_body(*_swap(*_until("limit"))))
+    inputs = [value("x", (2, 3)), value("z", (2, 3)), value("limit", ()), *([value("M", (), INT)] * (trips == "M"))]
+    proto = model([loop], inputs, ["p", "q", "rows"], {"huge": np.asarray(2**63 - 1)})
+    feeds = {"x": abs(X), "z": abs(X) * 2, **({"M": np.asarray(4)} if trips == "M" else {})}
+    _same(proto, *({**feeds, "limit": np.asarray(n, np.float32)} for n in (0, 9, 99, 999)), schemas=["loop", "loop"])
 
 
 GROWING = [node("Concat", ["h", "x"], ["h2"], axis=0), ALWAYS, node("Unsqueeze", ["i", "zero"], ["at"])]
@@ -185,25 +220,20 @@ def test_a_short_loop_whose_turns_are_not_alike_is_read_turn_by_turn() -> None:
     proto = model([loop], [value("x", (2, 3))], ["y", "rows"], {**SMALL, "M": np.asarray(2)})
     schemas = ["concat", "slice", "concat", "slice", "reshape", "reshape", "concat"]
     _same(proto, {"x": X}, schemas=schemas)
-    with pytest.raises(UnsupportedError, match=r"before a turn|only at run time"):
-        engine.load_onnx(model([loop], [value("x", (2, 3))], ["y", "rows"], {**SMALL, "M": np.asarray(10**6)}))
 
 
-def test_a_loop_whose_turns_are_not_alike_needs_a_constant_length() -> None:
+def test_a_loop_whose_turns_are_not_alike_runs_in_stages_where_the_run_says_how_long() -> None:
     loop = node("Loop", ["M", "", "x"], ["y"], body=_loop_body(GROWING, [value("h", (None, 3))], [_out("h2")]))
     proto = model([loop], [value("x", (2, 3)), value("M", (), INT)], initializers=SMALL)
-    with pytest.raises(ConstantNeededError, match="'M' decides a shape"):
-        engine.load_onnx(proto)
+    _same(proto, *({"x": X, "M": np.asarray(n)} for n in (0, 1, 3)), schemas=["loop_late"])
     assert engine.load_onnx(proto, constants={"M": 3}).outputs["y"].shape == (8, 3)
 
 
-def test_a_shape_in_a_body_that_an_input_outside_decides_names_that_input() -> None:
+def test_a_shape_in_a_body_that_an_input_outside_decides() -> None:
     body = _loop_body([node("Reshape", ["h", "s"], ["h2"]), ALWAYS], [value("h", (6,))], [_out("h2")])
     loop = node("Loop", ["M", "", "x"], ["y"], body=body)
-    inputs = [value("x", (6,)), value("s", (1,), INT)]
-    with pytest.raises(ConstantNeededError) as caught:
-        engine.load_onnx(model([loop], inputs, initializers={"M": np.asarray(3)}))
-    assert caught.value.inputs == ("s",)
+    proto = model([loop], [value("x", (6,)), value("s", (1,), INT)], initializers={"M": np.asarray(3)})
+    _same(proto, {"x": X.reshape(-1), "s": np.asarray([-1])}, schemas=["reshape"] * 3)
 
 
 def test_a_loop_of_constants_is_a_constant() -> None:

@@ -101,7 +101,7 @@ def _mark_outputs(model: Model, values: Sequence[Value], builder: GraphBuilder) 
         raise ModelError(f"graph {builder.graph.name!r} has no outputs")
     check_unique(names, "output")
     for name, value in zip(names, values, strict=True):
-        builder.graph.output(builder.var(value), name)
+        builder.graph.output(builder.computed(value), name)
 
 
 def _tensor_names(proto: Any) -> set[str]:

@@ -22,8 +22,8 @@ class NotStaticError(UnsupportedError):
 class BodyBuilder(GraphBuilder):
     """Builds the graph of a body."""
 
-    def __init__(self, graph: InnerGraph, reserved: Collection[str]) -> None:
-        super().__init__(graph, reserved)
+    def __init__(self, graph: InnerGraph, reserved: Collection[str], may_wait: bool) -> None:
+        super().__init__(graph, reserved, may_wait)
         self._inner = graph
 
     def sources(self, var: Var) -> tuple[str, ...]:
@@ -63,20 +63,27 @@ class Reading:
 
 
 def read_body(
-    node: Node, attribute: str, inputs: Sequence[TensorSpec | Array], captured: Sequence[Var] = ()
+    node: Node,
+    attribute: str,
+    inputs: Sequence[TensorSpec | Array],
+    captured: Sequence[Var] = (),
+    *,
+    may_wait: bool = False,
+    varying: Collection[tuple[int, int]] = (),
 ) -> Reading:
     """Reads the graph of an attribute. An input is fed if a spec is given for it, and known if an array is.
 
     Behind them stand the inputs for what is `captured` whether it is used or not, and for what the body finds outside.
+    Sizes inside may be left to the run if it `may_wait`; axes (input, axis) may be `varying` from turn to turn.
     Raises NotStaticError, ModelError, UnsupportedError, and ConstantNeededError for what an input of the model decides.
     """
     proto = graph_of(node, attribute, len(inputs))
     graph = InnerGraph(f"{node.name}/{attribute}", node.builder.graph)
-    builder = BodyBuilder(graph, {o for n in proto.node for o in n.output})
+    builder = BodyBuilder(graph, {o for n in proto.node for o in n.output}, may_wait and node.builder.may_wait)
     values: list[Value] = []
-    for info, given in zip(proto.input, inputs, strict=True):
+    for i, (info, given) in enumerate(zip(proto.input, inputs, strict=True)):
         if isinstance(given, TensorSpec):
-            values.append(graph.input(info.name, given.shape, given.dtype))
+            values.append(graph.input_like(info.name, given, [axis for j, axis in varying if j == i]))
         else:
             values.append(given)
     reading = Reading(builder, graph, len(graph.inputs), ())

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from engine.errors import ModelError, UnsupportedError
-from engine.graph import Graph
+from engine.graph import Graph, NamesFor
 from engine.symbols import Derived, derive, of_dims
 from engine.var import Var
 from ops.dims import Dim, Samples, dims_in
@@ -14,6 +14,7 @@ from ops.guesses import Guess
 from ops.registry import find
 from ops.schema import OpSchema, evaluate
 from ops.spec import Array, TensorSpec
+from ops.views import IDENTITY
 
 Value = Var | Array | Derived
 """A tensor: a var of the graph, an array where it is known, or derived where dimensions decide it."""
@@ -28,11 +29,13 @@ MOST_FOLDED: Final = 2**31
 class GraphBuilder:
     """Adds operators to a graph, or runs them at once where all their inputs are arrays.
 
-    `reserved` are tensor names of the model: what is made in between never takes one of them.
+    `reserved` are tensor names of the model: what is made in between never takes one of them. `may_wait` tells whether
+    sizes may be left to the run to decide.
     """
 
-    def __init__(self, graph: Graph, reserved: Collection[str]) -> None:
+    def __init__(self, graph: Graph, reserved: Collection[str], may_wait: bool = True) -> None:
         self.graph = graph
+        self.may_wait = may_wait
         self._reserved = frozenset(reserved)
         self._labels: dict[int, tuple[Array | Derived, str]] = {}
         self._constants: dict[int, Var] = {}
@@ -50,10 +53,12 @@ class GraphBuilder:
             if made:
                 return made
 
-        def names(count: int) -> list[str]:
-            return [self._free(wanted, node) for wanted in (*outputs, *[""] * count)[:count]]
+        operands = [self.var(v) for v in values]
+        return self.graph.add(schema, operands, attrs, name=node, output_names=self.names(node, outputs))
 
-        return self.graph.add(schema, [self.var(v) for v in values], attrs, name=node, output_names=names)
+    def names(self, node: str, outputs: Sequence[str]) -> NamesFor:
+        """Names for the outputs of an operator: those wanted, and made ones for "" and for those behind them."""
+        return lambda count: [self._free(wanted, node) for wanted in (*outputs, *[""] * count)[:count]]
 
     def _computed(
         self, schema: OpSchema, values: Sequence[Array | Derived], attrs: Mapping[str, Any]
@@ -66,11 +71,6 @@ class GraphBuilder:
         check_size(schema.sign([TensorSpec(v.shape, v.dtype) for v in arrays], attrs).outputs)
         with np.errstate(all="ignore"):
             return evaluate(schema, *arrays, **attrs)
-
-    @property
-    def may_wait(self) -> bool:
-        """Whether sizes may be left to the run to decide: not inside a body, which is planned beforehand."""
-        return not self.graph.around
 
     def integers(self, value: Value, guesses: Guesses) -> tuple[int, ...]:
         """All elements in C order: numbers, and dimensions where there is no number yet.
@@ -105,6 +105,11 @@ class GraphBuilder:
             _, label = self._labels.setdefault(id(value), (value, ""))
             self._constants[id(value)] = self._constant(value, label)
         return self._constants[id(value)]
+
+    def computed(self, value: Value) -> Var:
+        """The same, of what dimensions decide by way of an operator: then its data are there when the run is."""
+        var = self.var(value)
+        return self.graph.add(IDENTITY, [var])[0] if isinstance(value, Derived) else var
 
     def _constant(self, value: Array | Derived, label: str) -> Var:
         if not isinstance(value, Derived):
