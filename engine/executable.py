@@ -46,8 +46,8 @@ class PlanOptions(TypedDict, total=False):
 ALL_CPUS = 0
 """Of threads: as many as there are processors to use."""
 MODES = ("static", "dynamic")
-PLANS_KEPT = 64
-"""Of a graph whose sizes are not known beforehand."""
+PLANS_KEPT = 256
+"""Of a graph whose sizes are not known beforehand; each stage has one."""
 Executor = StaticExecutor | DynamicExecutor | StagedExecutor
 
 

@@ -128,11 +128,19 @@ class Graph:
             self.samples.named.append(self._symbols[name])
         return self._symbols[name]
 
-    def data_dim(self, var: Var, index: int = 0, samples: Sequence[int] = ()) -> Dim:
+    def data_dim(self, var: Var, index: int = 0, samples: Sequence[int] = ()) -> Dim | int:
         """A dimension that is element `index` (C order) of an integer var: known when the var has been computed.
 
-        `samples` are numbers that it might have, one for each of `ops.dims.SAMPLES`; made up where none are given.
+        `samples` are numbers that it might have, one for each of `ops.dims.SAMPLES`; made up where none are given. A
+        number where the var is a constant. Raises GraphError for a var that does not hold integers.
         """
+        if var.dtype.kind not in "iub":
+            raise GraphError(f"{var.name!r} holds {var.dtype}, and only integers can be lengths")
+        if var in self._constants:
+            return int(self._constants[var].reshape(-1)[index])
+        if var in self._derived:
+            found: Dim | int = self._derived[var].elements()[index]
+            return found
         made = self.samples.invent()
         text = var.name if var.spec.shape in ((), (1,)) else f"{var.name}[{index}]"
         return leaf(text, tuple(samples) or made, self.samples, Datum(self.key(var.name), index), is_length=False)

@@ -11,7 +11,7 @@ import numpy as np
 from attrs import define, field
 
 from engine.calls import Call, Stage, Storage
-from engine.executor.binding import NO_BYTES, Packed, bind_call, kernel_state, pack_constants, run_call
+from engine.executor.binding import NO_BYTES, Packed, Packs, bind_call, kernel_state, pack_constants, run_call
 from engine.executor.feeds import check_apart, deliver, read_feeds, read_outs
 from engine.plan import ExecutionPlan
 from engine.timing import Stopwatch
@@ -23,10 +23,10 @@ from ops.spec import Array
 class DynamicExecutor:
     """Holds no memory between runs. `peak_bytes` is the peak of the last run: what was allocated at once, in bytes."""
 
-    def __init__(self, plan: ExecutionPlan) -> None:
+    def __init__(self, plan: ExecutionPlan, packs: Packs | None = None) -> None:
         self.plan = plan
         self.peak_bytes = 0
-        self._packed = pack_constants(plan.lowered)
+        self._packed = pack_constants(plan.lowered, packs)
         self._readers = _count_readers(plan)
         self.packed_bytes = self._packed.nbytes
 

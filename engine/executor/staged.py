@@ -148,7 +148,7 @@ class StagedExecutor:
 
     def _new_runner(self, stage: Stage) -> Runner:
         if self.mode == "dynamic":
-            return _Apart(DynamicExecutor(stage.plan))
+            return _Apart(DynamicExecutor(stage.plan, self._packs))
         if self.mode == "poison":
             return _Apart(PoisonExecutor(stage.plan))
         return StageRunner(stage, self.memory, self._packs)

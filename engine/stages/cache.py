@@ -38,10 +38,16 @@ class PlanCache:
             return self._stages[path]
         stage = make()
         self.misses += 1
+        self._forget_behind(path)
         self._stages[path] = stage
         while len(self._stages) > self.size:
             self._stages.popitem(last=False)
         return stage
+
+    def _forget_behind(self, path: Path) -> None:
+        """Later stages rely on where this one leaves things, and a search that is cut off by time may end elsewhere."""
+        for other in [p for p in self._stages if p[: len(path)] == path]:
+            del self._stages[other]
 
     def holds(self, stage: Stage) -> bool:
         """Whether a stage is still there."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from engine.calls import Lowered, Storage
+from engine.errors import GraphError
 from engine.graph import Graph
 from engine.stages.draft import Draft
 from engine.stages.progress import Made, Progress
@@ -26,6 +27,9 @@ def heirs(graph: Graph, draft: Draft, lowered: Lowered, progress: Progress) -> H
         return Heirs((), {}, {})
     wanted = {key for task in draft.rest for key in task.data} - draft.facts.data.keys()
     reads = {key: draft.keyed[key] for key in sorted(wanted) if key in draft.keyed}
+    unknown = sorted(draft.rest[0].data - draft.facts.data.keys() - reads.keys())
+    if unknown:
+        raise GraphError(f"sizes depend on the data of {unknown[0]!r}, which nothing computes before they are needed")
     known = progress.alive.keys() | progress.views.keys() | draft.made.keys()
     needed = {v for task in draft.rest for v in task.inputs} | set(graph.outputs.values()) | set(reads.values())
     own = {v.name for v in lowered.values if not v.is_view and v.storage is Storage.ARENA}
