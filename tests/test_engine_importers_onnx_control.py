@@ -209,6 +209,14 @@ def test_rows_without_a_limit_are_made_by_a_second_run_of_the_loop(trips: str) -
     _same(proto, *({**feeds, "limit": np.asarray(n, np.float32)} for n in (0, 9, 99, 999)), schemas=["loop", "loop"])
 
 
+def test_rows_of_a_loop_that_may_not_begin() -> None:
+    loop = node("Loop", ["M", "go", "x", "z"], ["p", "q", "rows"], body=_loop_body(*_swap(ALWAYS)))
+    inputs = [value("x", (2, 3)), value("z", (2, 3)), value("M", (), INT), value("go", (), np.bool_)]
+    proto = model([loop], inputs, ["p", "q", "rows"])
+    many = [{"M": np.asarray(n), "go": np.asarray(go)} for n in (0, 3) for go in (True, False)]
+    _same(proto, *({"x": X, "z": -X, **one} for one in many), schemas=["loop", "loop"])
+
+
 GROWING = [node("Concat", ["h", "x"], ["h2"], axis=0), ALWAYS, node("Unsqueeze", ["i", "zero"], ["at"])]
 WINDOW = [node("Add", ["at", "one"], ["to"]), node("Slice", ["x", "at", "to"], ["r"])]
 SMALL = {"zero": np.asarray([0]), "one": np.asarray([1])}

@@ -186,7 +186,7 @@ def _twice(node: Node, may_wait: bool, ahead: Sequence[Value], attrs: Mapping[st
     """A loop with no limit to its rows: run once without rows to count its turns, then with as many as there are."""
     carried = _carried(node)
     reading = _read_turn(node, carried, may_wait)
-    body = reading.body(reading.outputs[: 1 + len(carried)])
+    body = reading.body(reading.outputs[not attrs["conditional"] : 1 + len(carried)])
     *_, number = _add_loop(node, body, (*ahead, *carried, *reading.captured), attrs, ())
     trips = node.count(number, (), (0, "M"), (1, "cond"))
     reading = _read_turn(node, carried, may_wait)
