@@ -11,6 +11,7 @@ import pytest
 import engine
 import ops
 from engine import Graph
+from engine.cli.feeds import random_feeds
 from engine.cli.main import ERROR, NO_FIT, USAGE, build_parser, main
 from engine.cli.measuring import Task, read_task
 from engine.cli.models import load_subject
@@ -192,11 +193,33 @@ def test_a_trace_tells_of_all_stages(mode: str, real: tuple[str, ...], sieve: st
     assert any(e["seconds"] > 0 for e in events) is bool(real)
 
 
-@pytest.mark.parametrize("command", ["compare", "heaps"])
+def test_compare_runs_stages_in_three_ways_and_tells_the_story(sieve: str, capsys: Capture) -> None:
+    told = data(["compare", sieve, "--dim", "n=9", "--runs", "2"], capsys)
+    assert told["outputs_equal"] is True and told["runs"] == 2
+    assert told["story"]["cache"] == {"size": 64, "plans": 3, "hits": 6, "misses": 3}
+    assert told["dynamic_peak_bytes"] == data(["heaps", sieve, "--dim", "n=9"], capsys)["heaps"][0]["peak_requested"]
+    assert main(["compare", sieve, "--dim", "n=9", "--runs", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "equal to the bit" in shown and "sieve with n=9: 3 stage(s)" in shown
+
+
+def test_heaps_serve_what_all_stages_ask_for(sieve: str, capsys: Capture) -> None:
+    exe = engine.compile(staged_graph((0, 1), (True,)))
+    exe.run(random_feeds(exe.graph, 0, {}, {"n": 9}))
+    told = data(["heaps", sieve, "--dim", "n=9"], capsys)
+    assert told["arena_bytes"] == exe.story().arena_bytes
+    events = exe.trace("dynamic")
+    assert told["heaps"][0]["peak_requested"] == max(e.live_bytes for e in events)
+    assert {h["allocs"] for h in told["heaps"]} == {h["frees"] for h in told["heaps"]}
+    assert told["heaps"][0]["allocs"] == sum(e.kind == "alloc" for e in events)
+
+
+@pytest.mark.parametrize("option", ["--parallel", "--measure"])
 def test_what_needs_all_sizes_refuses_a_network_whose_data_decide_them(
-    command: str, sieve: str, capsys: Capture
+    option: str, sieve: str, capsys: Capture
 ) -> None:
-    assert "'count_nonzero_0', 'count_nonzero_1'" in error([command, sieve, "--dim", "n=9"], ERROR, capsys)
+    told = error(["compare", sieve, "--dim", "n=9", option], ERROR, capsys)
+    assert "'count_nonzero_0', 'count_nonzero_1'" in told
 
 
 def test_stages_are_not_for_operators_at_once(sieve: str, capsys: Capture) -> None:

@@ -18,6 +18,7 @@ from engine.cli.dims import check_known
 from engine.cli.measured import measure_plan
 from engine.cli.models import Subject, load_subject
 from engine.cli.oracle import largest_difference, onnxruntime_runner
+from engine.cli.staged_comparison import compare_stages
 from engine.cli.tradeoff import compare_policies
 from engine.cli.zoo import is_zoo
 from engine.errors import OptionError
@@ -59,7 +60,8 @@ def run(arguments: Namespace) -> int:
     """Prints the comparison; 5 where outputs differ."""
     _check_options(arguments)
     subject = load_subject(arguments)
-    check_known(subject.graph, arguments.file)
+    if arguments.at_once or arguments.measure:
+        check_known(subject.graph, arguments.file)
     if arguments.at_once:
         return _compare_policies(arguments, subject)
     if arguments.measure:
@@ -68,7 +70,8 @@ def run(arguments: Namespace) -> int:
     oracle = onnxruntime_runner(subject.model, feeds, threads) if arguments.oracle else None
     with limit_threads(threads):
         options, budget = plan_options(arguments), arguments.budget
-        found = compare_graph(subject.graph, subject.feeds, runs=arguments.runs, budget=budget, options=options)
+        compare = compare_stages if subject.graph.is_symbolic else compare_graph
+        found = compare(subject.graph, subject.feeds, runs=arguments.runs, budget=budget, options=options)
     told: dict[str, Any] = {}
     if oracle is not None:
         told = {"oracle": arguments.oracle, "oracle_difference": largest_difference(found.outputs, oracle())}

@@ -50,8 +50,8 @@ class Comparison:
         verdict = "equal to the bit" if self.outputs_equal else "DIFFERENT"
         lines = [
             f"outputs of the static, dynamic and poison runs ({len(self.outputs)}): {verdict}",
-            _times("static run", self.static_seconds),
-            _times("dynamic run", self.dynamic_seconds),
+            times_text("static run", self.static_seconds),
+            times_text("dynamic run", self.dynamic_seconds),
             f"dynamic peak, measured: {self.measured_peak_bytes} B, as predicted",
             f"constants packed for kernels: {self.packed_bytes} B, besides the constants",
         ]
@@ -110,6 +110,7 @@ def equal_outputs(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> boo
     )
 
 
-def _times(what: str, times: tuple[float, ...]) -> str:
+def times_text(what: str, times: tuple[float, ...]) -> str:
+    """Median and least of some times, in seconds, as a line."""
     middle, least = (f"{t * 1e3:.2f} ms" for t in (statistics.median(times), min(times)))
     return f"{what + ':':<13}median {middle:>11}, least {least:>11}, of {len(times)}"

@@ -1,21 +1,23 @@
 """`arenaplan heaps`: what dynamic allocators would hold where the plan needs one arena."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from attrs import asdict, frozen
 
 from allocator.errors import OutOfMemoryError
 from allocator.heaps import HEAPS, simulate
-from allocator.heaps.events import Events, of_chunks
+from allocator.heaps.events import ALLOC, FREE, Events, of_chunks
 from allocator.problem import NO_CAPACITY
-from engine.cli.common import add_json, add_model, add_planning, plan_options, print_json, size
-from engine.cli.dims import check_known
-from engine.cli.models import load_graph
+from engine.cli.common import add_json, add_model, add_planning, add_running, plan_options, print_json, size
+from engine.cli.models import load_graph, load_subject
+from engine.cli.subjects import compile_subject
 from engine.executable import make_plan
-from engine.plan import ExecutionPlan
+from engine.graph import Graph
 from engine.tables import in_columns
-from engine.trace import tenants
+from engine.trace import NOTHING, Event, tenants
 
 NAME, HELP = "heaps", "compare a plan with dynamic allocators, simulated on the same tensors"
 
@@ -24,6 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Options of this subcommand."""
     add_model(parser)
     add_planning(parser)
+    add_running(parser)
     parser.set_defaults(parallel="")
     parser.add_argument(
         "--capacity", metavar="SIZE", type=size, default=NO_CAPACITY, help='most bytes that a heap may hold, "8 MiB"'
@@ -35,16 +38,53 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Prints a line a heap."""
     graph = load_graph(arguments)
-    check_known(graph, arguments.file)
-    plan = make_plan(graph, budget=arguments.budget, **plan_options(arguments))
-    events = of_chunks(tenants(plan, "dynamic").chunks)
-    rows = [_row(name, events, arguments.capacity, arguments.timeline) for name in HEAPS]
+    asked = _asked_in_stages(arguments) if graph.is_symbolic else _asked(graph, arguments)
+    rows = [_row(name, asked.events, arguments.capacity, arguments.timeline) for name in HEAPS]
     if arguments.json:
-        told = {"model": plan.lowered.graph.name, "arena_bytes": plan.arena_bytes, "lower_bound": plan.plan.lower_bound}
+        told = {"model": asked.model, "arena_bytes": asked.arena_bytes, "lower_bound": asked.lower_bound}
         print_json(told | {"heaps": [_data(row) for row in rows]})
     else:
-        print(_text(plan, rows), end="")
+        print(_text(asked, rows), end="")
     return 0
+
+
+@frozen(eq=False)
+class _Asked:
+    """What reference counting asks heaps for, and the arena (in bytes) that stands in their place."""
+
+    model: str
+    arena_bytes: int
+    lower_bound: int
+    events: Events
+
+
+def _asked(graph: Graph, arguments: Namespace) -> _Asked:
+    plan = make_plan(graph, budget=arguments.budget, **plan_options(arguments))
+    events = of_chunks(tenants(plan, "dynamic").chunks)
+    return _Asked(graph.name, plan.arena_bytes, plan.plan.lower_bound, events)
+
+
+def _asked_in_stages(arguments: Namespace) -> _Asked:
+    """In a run, as only that knows the sizes; the bound is that of a plan which knew them from the start."""
+    subject = load_subject(arguments)
+    executable = compile_subject(subject, arguments, "static")
+    executable.run(subject.feeds)
+    story = executable.story()
+    return _Asked(story.model, story.arena_bytes, story.known_bound, of_trace(executable.trace("dynamic")))
+
+
+def of_trace(events: Sequence[Event]) -> Events:
+    """The allocations and frees in a trace of a dynamic run."""
+    told = [e for e in events if e.chunk != NOTHING]
+    size = np.zeros(max((e.chunk for e in told), default=-1) + 1, np.int64)
+    for event in told:
+        size[event.chunk] = event.bytes
+    return Events(
+        np.array([e.tick for e in told], np.int64),
+        np.array([e.chunk for e in told], np.int64),
+        np.array([FREE if e.kind == "free" else ALLOC for e in told], np.int64),
+        size,
+    )
 
 
 @frozen(eq=False)
@@ -92,8 +132,8 @@ def _data(row: _Row) -> dict[str, Any]:
     return {key: value for key, value in data.items() if value not in ({}, "")}
 
 
-def _text(plan: ExecutionPlan, rows: list[_Row]) -> str:
-    arena = plan.arena_bytes
+def _text(asked: _Asked, rows: list[_Row]) -> str:
+    arena = asked.arena_bytes
     table: list[tuple[str, ...]] = [
         ("heap", "requested", "reserved", "of arena", "fragmentation", "calls", "to system")
     ]
@@ -103,6 +143,6 @@ def _text(plan: ExecutionPlan, rows: list[_Row]) -> str:
         system = str(r.segment_allocs + r.segment_frees)
         numbers = (f"{r.peak_requested} B", f"{r.peak_reserved} B", share, f"{r.fragmentation:.1%}", calls, system)
         table.append((r.heap, *numbers))
-    head = f"{plan.lowered.graph.name}: one arena, or reference counting on a heap; peaks of one run"
+    head = f"{asked.model}: one arena, or reference counting on a heap; peaks of one run"
     notes = [f"out of memory: {r.note}" for r in rows if r.note]
     return "".join(f"{line}\n" for line in (head, *in_columns(table, set(range(1, 7))), *notes))
