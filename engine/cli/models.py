@@ -12,12 +12,13 @@ from engine.cli.dims import bound, known_lengths
 from engine.cli.feeds import random_feeds
 from engine.cli.files import read_array
 from engine.cli.zoo import INPUT, OPEN_SHAPE, is_zoo, zoo_graph
-from engine.errors import ModelError
+from engine.errors import ModelError, OptionError
 from engine.graph import Graph
 from engine.importers.onnx import load_onnx
 from engine.importers.onnx_door import onnx
 from engine.importers.onnx_file import read_model
 from engine.importers.onnx_weights import seed_weights
+from engine.stages.template import template
 from ops.spec import Array
 
 Shapes = Mapping[str, Sequence[int | str]]
@@ -58,6 +59,8 @@ def load_subject(arguments: Namespace) -> Subject:
     graph, model = _read(arguments, file, shapes, constants), file
     lengths = known_lengths(graph, file, dict(arguments.dim))
     if not is_zoo(file) and arguments.weights == "random":
+        if template(graph).is_staged:
+            raise OptionError(f"--weights random needs sizes that follow from shapes; data decide some of {file}")
         model = weighted(file, arguments.weights, arguments.seed, input_shapes(graph, lengths), constants)
         graph = _read(arguments, model, shapes, constants)
     feeds = random_feeds(graph, arguments.seed, given, lengths)
