@@ -60,6 +60,7 @@ class Graph:
         self.around: tuple[Graph, ...] = ()
         self.samples = Samples()
         self.scope = ""
+        self._data_dims: dict[tuple[Var, int], Dim] = {}
 
     @property
     def inputs(self) -> Mapping[str, Var]:
@@ -131,8 +132,8 @@ class Graph:
     def data_dim(self, var: Var, index: int = 0, samples: Sequence[int] = ()) -> Dim | int:
         """A dimension that is element `index` (C order) of an integer var: known when the var has been computed.
 
-        `samples` are numbers that it might have, one for each of `ops.dims.SAMPLES`; made up where none are given. A
-        number where the var is a constant. Raises GraphError for a var that does not hold integers.
+        `samples` are numbers that it might have, one for each of `ops.dims.SAMPLES`, made up where none are given; what
+        is given first stays. A number where the var is a constant. Raises GraphError for a var that holds no integers.
         """
         if var.dtype.kind not in "iub":
             raise GraphError(f"{var.name!r} holds {var.dtype}, and only integers can be lengths")
@@ -141,9 +142,12 @@ class Graph:
         if var in self._derived:
             found: Dim | int = self._derived[var].elements()[index]
             return found
-        made = self.samples.invent()
-        text = var.name if var.spec.shape in ((), (1,)) else f"{var.name}[{index}]"
-        return leaf(text, tuple(samples) or made, self.samples, Datum(self.key(var.name), index), is_length=False)
+        if (var, index) not in self._data_dims:
+            made = self.samples.invent()
+            text = var.name if var.spec.shape in ((), (1,)) else f"{var.name}[{index}]"
+            key = Datum(self.key(var.name), index)
+            self._data_dims[var, index] = leaf(text, tuple(samples) or made, self.samples, key, is_length=False)
+        return self._data_dims[var, index]
 
     def constant(self, array: "npt.ArrayLike | Dim | Derived", name: str | None = None) -> Var:
         """Adds an array that never changes: a dense copy, or the very array where that is dense and read-only.

@@ -27,7 +27,7 @@ from ops.functional.comparison import (
     logical_xor,
 )
 from ops.functional.conv import conv, conv1d, conv2d, conv3d, conv_transpose
-from ops.functional.dynamic import count_nonzero
+from ops.functional.dynamic import arange, compress, count_nonzero, non_max_suppression, nonzero, unique
 from ops.functional.indexing import getitem
 from ops.functional.linalg import einsum, gemm, linear, matmul
 from ops.functional.movement import (
@@ -144,6 +144,7 @@ __all__ = [
     "acos",
     "acosh",
     "add",
+    "arange",
     "arg_max",
     "arg_min",
     "asin",
@@ -161,6 +162,7 @@ __all__ = [
     "ceil",
     "celu",
     "clip",
+    "compress",
     "concat",
     "conv",
     "conv1d",
@@ -232,6 +234,8 @@ __all__ = [
     "mod",
     "mul",
     "neg",
+    "non_max_suppression",
+    "nonzero",
     "one_hot",
     "pad",
     "pow",
@@ -284,6 +288,7 @@ __all__ = [
     "top_k",
     "transpose",
     "trilu",
+    "unique",
     "unsqueeze",
     "where",
 ]

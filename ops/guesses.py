@@ -56,9 +56,14 @@ def _shares(whole: int, count: int, sample: int) -> list[int]:
     return [*first, whole - sum(first)]
 
 
-def factors(shape: Sequence[Dim | int], count: int) -> tuple[Guess, ...]:
-    """`count` lengths of as many elements as a shape has."""
-    rows = [_factors([sample_of(d, j) for d in shape], count, j) for j in range(SAMPLES)]
+def factors(shape: Sequence[Dim | int], count: int, known: Sequence[Dim | int] = ()) -> tuple[Guess, ...]:
+    """`count` lengths which, with those that are `known`, give as many elements as a shape has."""
+    rows = []
+    for j in range(SAMPLES):
+        rest = prod(sample_of(d, j) for d in known)
+        lengths = [sample_of(d, j) for d in shape]
+        whole = prod(lengths)
+        rows.append(_factors(lengths if rest == 1 else [whole // rest] if rest else [0], count, j))
     return tuple(zip(*rows, strict=True))
 
 

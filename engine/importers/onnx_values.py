@@ -13,7 +13,7 @@ from ops.dims import Dim, Samples, dims_in
 from ops.guesses import Guess
 from ops.registry import find
 from ops.schema import OpSchema, evaluate
-from ops.spec import Array, TensorSpec
+from ops.spec import INTEGERS, Array, TensorSpec
 from ops.views import IDENTITY
 
 Value = Var | Array | Derived
@@ -40,7 +40,7 @@ class GraphBuilder:
         self._labels: dict[int, tuple[Array | Derived, str]] = {}
         self._constants: dict[int, Var] = {}
         self._numbers: dict[str, int] = {}
-        self._data: dict[Var, tuple[Dim, ...]] = {}
+        self._data: dict[Var, tuple[Dim | int, ...]] = {}
 
     def emit(
         self, name: str, values: Sequence[Value], attrs: Mapping[str, Any], node: str, outputs: Sequence[str]
@@ -82,15 +82,18 @@ class GraphBuilder:
         if not isinstance(value, Var):
             return tuple(value.reshape(-1).tolist())
         if value not in self._data:
-            size = value.spec.size
-            if isinstance(size, Dim):
-                raise UnsupportedError(
-                    f"how many numbers tensor {value.name!r} has decides how many dimensions there are"
-                )
-            given = guesses(size) or ((),) * size
-            self._data[value] = tuple(self.graph.data_dim(value, i, given[i]) for i in range(size))
+            self._data[value] = self._elements(value, guesses)
         found: Any = self._data[value]
         return tuple(found)
+
+    def _elements(self, value: Var, guesses: Guesses) -> tuple[Dim | int, ...]:
+        size = value.spec.size
+        if isinstance(size, Dim):
+            raise UnsupportedError(f"how many numbers tensor {value.name!r} has decides how many dimensions there are")
+        if value.dtype not in INTEGERS:
+            (value,) = self.graph.add(find("cast"), [value], {"to": np.int64})
+        given = guesses(size) or ((),) * size
+        return tuple(self.graph.data_dim(value, i, given[i]) for i in range(size))
 
     def of_integers(self, numbers: Sequence[int], shape: Sequence[int]) -> Value:
         """An int64 tensor of numbers and dimensions."""

@@ -20,6 +20,9 @@ class GraphLike(Protocol):
     def constant(self, array: Any) -> Any:
         """Adds a constant."""
 
+    def data_dim(self, var: Any, index: int = 0, samples: Sequence[int] = ()) -> Any:
+        """An element of an integer var as a dimension; `samples` are numbers that it might be."""
+
 
 class VarLike(Protocol):
     """A var: a tensor of a graph."""

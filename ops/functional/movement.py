@@ -9,12 +9,15 @@ from ops.concat import CONCAT
 from ops.cumulative import CUM_SUM, REVERSE_SEQUENCE
 from ops.errors import ArityError, ShapeError
 from ops.functional.apply import Operand, V, apply, apply1
+from ops.functional.lengths import Length, length, lengths
 from ops.functional.views import unsqueeze
 from ops.gather import GATHER, GATHER_ELEMENTS, GATHER_ND
 from ops.generate import EYE_LIKE, HARDMAX, ONE_HOT, TRILU
+from ops.guesses import numbers_to
+from ops.guesses import repeats as few
 from ops.pad import PAD
 from ops.scatter import SCATTER_ELEMENTS, SCATTER_ND
-from ops.spec import Array, normalize_axes
+from ops.spec import Array, normalize_axes, normalize_axis
 from ops.tile import TILE
 from ops.top_k import TOP_K
 
@@ -31,9 +34,9 @@ def stack(xs: Sequence[V], axis: int = 0) -> V:
     return concat([unsqueeze(x, [axis]) for x in xs], axis)
 
 
-def tile(x: V, repeats: Sequence[int]) -> V:
-    """x, repeats[i] times along axis i."""
-    return apply1(TILE, x, repeats=repeats)
+def tile(x: V, repeats: Sequence[Length]) -> V:
+    """x, repeats[i] times along axis i; these may be vars of one integer."""
+    return apply1(TILE, x, repeats=lengths(repeats, few))
 
 
 def pad(
@@ -88,9 +91,9 @@ def eye_like(x: V, dtype: npt.DTypeLike | None = None, k: int = 0) -> V:
     return apply1(EYE_LIKE, x, dtype=dtype, k=k)
 
 
-def one_hot(indices: V, values: Operand, depth: int, axis: int = -1) -> V:
-    """values[1] where the new `axis` of length `depth` equals the index, else values[0]."""
-    return apply1(ONE_HOT, indices, values, depth=depth, axis=axis)
+def one_hot(indices: V, values: Operand, depth: Length, axis: int = -1) -> V:
+    """values[1] where the new `axis` of length `depth` (or a var of one integer) equals the index, else values[0]."""
+    return apply1(ONE_HOT, indices, values, depth=length(depth), axis=axis)
 
 
 def hardmax(x: V, axis: int = -1) -> V:
@@ -103,9 +106,13 @@ def cum_sum(x: V, axis: int, exclusive: bool = False, reverse: bool = False) -> 
     return apply1(CUM_SUM, x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
-def top_k(x: V, k: int, axis: int = -1, largest: bool = True) -> tuple[V, V]:
-    """The `k` greatest (or least) elements along `axis`, best first, and their int64 indices."""
-    return cast(tuple[V, V], apply(TOP_K, (x,), k=k, axis=axis, largest=largest))
+def top_k(x: V, k: Length, axis: int = -1, largest: bool = True) -> tuple[V, V]:
+    """The `k` greatest (or least) elements along `axis`, best first, and their int64 indices.
+
+    `k` may be a var of one integer, which the run decides.
+    """
+    most = x.spec.shape[normalize_axis(axis, len(x.spec.shape))]
+    return cast(tuple[V, V], apply(TOP_K, (x,), k=length(k, numbers_to(most)), axis=axis, largest=largest))
 
 
 def reverse_sequence(x: V, lengths: Operand, batch_axis: int = 1, time_axis: int = 0) -> V:

@@ -6,6 +6,8 @@ from typing import cast
 
 from ops.errors import ShapeError
 from ops.functional.apply import V, apply, apply1
+from ops.functional.lengths import Length, lengths, new_shape
+from ops.guesses import Guess, numbers_to
 from ops.reshape import RESHAPE
 from ops.slicing import SLICE
 from ops.spec import normalize_axes, normalize_axis
@@ -22,9 +24,12 @@ def dropout(x: V) -> V:
     return identity(x)
 
 
-def reshape(x: V, shape: Sequence[int], *, zero_copies: bool = False) -> V:
-    """The elements in C order; one dimension may be -1, and a 0 takes the one of x there where `zero_copies`."""
-    return apply1(RESHAPE, x, shape=tuple(shape), zero_copies=zero_copies)
+def reshape(x: V, shape: Sequence[Length], *, zero_copies: bool = False) -> V:
+    """The elements in C order; one dimension may be -1, and a 0 takes the one of x there where `zero_copies`.
+
+    A length may be a var of one integer, which the run decides.
+    """
+    return apply1(RESHAPE, x, shape=new_shape(shape, x.spec.shape, zero_copies), zero_copies=zero_copies)
 
 
 def flatten(x: V, axis: int = 1) -> V:
@@ -55,20 +60,30 @@ def transpose(x: V, perm: Sequence[int] | None = None) -> V:
     return apply1(TRANSPOSE, x, perm=perm)
 
 
-def expand(x: V, shape: Sequence[int]) -> V:
-    """Broadcast together with `shape`."""
-    return apply1(EXPAND, x, shape=shape)
+def expand(x: V, shape: Sequence[Length]) -> V:
+    """Broadcast together with `shape`, of which a length may be a var of one integer."""
+    return apply1(EXPAND, x, shape=lengths(shape))
 
 
 def slice(
     x: V,
-    starts: Sequence[int],
-    ends: Sequence[int],
+    starts: Sequence[Length],
+    ends: Sequence[Length],
     axes: Sequence[int] | None = None,
     steps: Sequence[int] | None = None,
 ) -> V:
-    """Along each of `axes` (all leading ones where none are given) the elements starts:ends:steps."""
-    return apply1(SLICE, x, starts=starts, ends=ends, axes=axes, steps=steps)
+    """Along each of `axes` (all leading ones where none are given) the elements starts:ends:steps.
+
+    Starts and ends may be vars of one integer, which the run decides.
+    """
+    along = tuple(range(len(ends))) if axes is None else tuple(axes)
+    shape = x.spec.shape
+
+    def most(i: int) -> Guess:
+        return numbers_to(shape[along[i]], turn=i)
+
+    begin = lengths(starts, lambda i: tuple(n // 3 for n in most(i)))
+    return apply1(SLICE, x, starts=begin, ends=lengths(ends, most), axes=axes, steps=steps)
 
 
 def split(x: V, parts: int | Sequence[int], axis: int = 0) -> tuple[V, ...]:
