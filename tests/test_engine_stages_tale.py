@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import engine
 from engine import Event, Executable
 from engine.errors import EngineError, OptionError
+from engine.executor.segments import Segments
 from engine.exporters import FORMATS
 from engine.room import SEAM
 from engine.stages.tale import timed_trace_stages, trace_stages
@@ -65,7 +66,7 @@ def check_apart(events: Sequence[Event]) -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(CUTS, st.lists(st.booleans(), max_size=3), st.integers(0, 12), MODES, st.sampled_from([0, 5]))
+@given(CUTS, st.lists(st.booleans(), max_size=3), st.integers(0, 12), MODES, st.sampled_from([0, 200]))
 def test_stages_make_one_balanced_stream(
     cuts: list[int], keep: list[bool], length: int, mode: str, padding: int
 ) -> None:
@@ -154,3 +155,14 @@ def test_a_plan_that_was_known_is_told_without_stages_and_one_that_is_not_yet_th
     assert exe.trace() == exe.plan.trace() and exe.trace("dynamic") == exe.plan.trace("dynamic")
     with pytest.raises(EngineError, match="not run yet"):
         engine.compile(staged_graph((0,))).trace()
+
+
+def test_segments_are_told_by_address_and_seams_are_no_part_of_the_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.stages.compiling.new_memory", lambda capacity, align: Segments(align, capacity))
+    exe = ran((0, 1, 2), (True, True, True), 40)
+    events = exe.trace()
+    check_balanced(events)
+    check_apart(events)
+    assert exe.stages[-1].after.seams
+    marks = [e.bytes for e in events if e.kind == MARK]
+    assert marks[-1] == exe.story().arena_bytes < max(e.offset + e.bytes for e in events if e.chunk != NOTHING)
