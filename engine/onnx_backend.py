@@ -1,7 +1,7 @@
 """A backend in the sense of onnx.backend: what onnx's own test cases are run with.
 
-Those cases feed inputs that decide shapes as data, so a model is imported when its inputs are there, and such inputs
-are fixed to what is fed.
+A model is imported when its inputs are there, for their shapes. Where inputs decide shapes, it runs in stages; where
+that is not supported, such inputs are fixed to what is fed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import frozen
 
-from engine.errors import ConstantNeededError, FeedError
+from engine.errors import ConstantNeededError, FeedError, ModelError
 from engine.executable import compile_graph
 from engine.graph import Graph
 from engine.importers.onnx import load_onnx
@@ -53,17 +53,30 @@ class Backend(backend_base().Backend):  # type: ignore[misc] # onnx is known onl
 
 
 def import_for(model: ModelProto, feeds: Mapping[str, Array]) -> Graph:
+    """The graph of a model for inputs of these shapes, or for these very inputs where it cannot be read otherwise."""
+    try:
+        return load_onnx(model, shapes=_shapes(feeds))
+    except ModelError:
+        return import_fixed(model, feeds)
+
+
+def import_fixed(model: ModelProto, feeds: Mapping[str, Array]) -> Graph:
     """The graph of a model for these very inputs: those that decide shapes become constants."""
     fixed: dict[str, Array] = {}
     while True:
-        shapes = {name: a.shape for name, a in feeds.items() if name not in fixed and hasattr(a, "shape")}
+        shapes = _shapes({name: array for name, array in feeds.items() if name not in fixed})
         try:
-            return load_onnx(model, shapes=shapes, constants=fixed)
+            return load_onnx(model, shapes=shapes, constants=fixed, stages=False)
         except ConstantNeededError as error:
             fresh = [name for name in error.inputs if name not in fixed]
             if not fresh:
                 raise
             fixed.update({name: feeds[name] for name in fresh})
+
+
+def _shapes(feeds: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:
+    """Of those inputs that are arrays."""
+    return {name: array.shape for name, array in feeds.items() if hasattr(array, "shape")}
 
 
 def _named(graph: Any, inputs: Sequence[Any]) -> dict[str, Array]:

@@ -1,21 +1,44 @@
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from engine.errors import ConstantNeededError, ModelError, UnsupportedError
+from engine.errors import ConstantNeededError, FeedError, ModelError, UnsupportedError
+from engine.executable import compile_graph
 from engine.importers.onnx import load_onnx
 from tests.onnx_models import model, node, run_ours, value
 
 
-def test_open_dimensions_are_named_with_both_ways_to_give_them() -> None:
-    proto = model([node("Relu", ["x"])], [value("x", ("batch", 3, None))])
-    with pytest.raises(ModelError) as caught:
-        load_onnx(proto)
-    text = str(caught.value)
-    assert "input 'x'" in text
-    assert "'batch', '?'" in text
-    assert "shapes={'x': (1, 3, 1)}" in text
-    assert "--shape x=1,3,1" in text
+def _shape(dims: Sequence[int | str | None], **options: Any) -> str:
+    """The shape of the one input, as text."""
+    return str(load_onnx(model([node("Relu", ["x"])], [value("x", dims)]), **options).inputs["x"].spec)
+
+
+def test_open_dimensions_are_called_as_the_model_calls_them() -> None:
+    assert _shape(("batch", 3, None)) == "float32[batch,3,x_2]"
+    assert _shape(("batch-size", "2h", "seq len", "?")) == "float32[batch_size,_2h,seq_len,x_3]"
+    assert _shape(("a-b", "a_b", "a-b")) == "float32[a_b,a_b_1,a_b]"
+    assert _shape(("None", "None")) == "float32[x_0,x_1]"
+
+
+def test_a_sum_of_names_is_one_where_they_stand_alone_elsewhere() -> None:
+    inputs = [value("x", ("past", "now", "past + now", "past + 1", "other + 1"))]
+    graph = load_onnx(model([node("Relu", ["x"])], inputs))
+    assert str(graph.inputs["x"].spec) == "float32[past,now,past+now,past+1,other_1]"
+    x = np.zeros((2, 3, 5, 3, 7), np.float32)
+    assert compile_graph(graph).run({"x": x})["y"].shape == x.shape
+    with pytest.raises(FeedError, match="is expected with past=2, now=3"):
+        compile_graph(graph).run({"x": x[:, :, :4]})
+
+
+def test_a_name_may_be_given_in_place_of_a_number() -> None:
+    assert _shape(("batch", 3, None), shapes={"x": ("n", 3, 8)}) == "float32[n,3,8]"
+    proto = model([node("Add", ["a", "b"])], [value("a", ("n", 2)), value("b", ("n", 2))])
+    assert str(load_onnx(proto, shapes={"a": ("rows", 2)}).inputs["b"].spec) == "float32[rows,2]"
+    with pytest.raises(ModelError, match="axis 1 is 2, not m"):
+        load_onnx(proto, shapes={"a": ("rows", "m")})
 
 
 def test_a_given_shape_closes_them() -> None:
@@ -81,24 +104,26 @@ def test_sequences_and_optionals_are_refused_by_name() -> None:
             load_onnx(proto)
 
 
-def test_a_shape_that_is_an_input_says_how_to_fix_it() -> None:
+def test_a_shape_that_is_an_input_is_read_in_the_run_or_fixed() -> None:
     proto = model([node("Reshape", ["x", "s"], name="r")], [value("x", (6,)), value("s", (2,), np.int64)])
+    (y,) = run_ours(proto, {"x": np.zeros(6, np.float32), "s": np.asarray([2, -1])})
+    assert y.shape == (2, 3)
     with pytest.raises(ConstantNeededError) as caught:
-        load_onnx(proto)
+        load_onnx(proto, stages=False)
     assert caught.value.inputs == ("s",)
     assert caught.value.tensor == "s"
     assert "node 'r' (Reshape): input 'shape' decides a shape" in str(caught.value)
     assert "constants=" in str(caught.value)
-    graph = load_onnx(proto, constants={"s": [2, 3]})
+    graph = load_onnx(proto, constants={"s": [2, 3]}, stages=False)
     assert graph.outputs["y"].shape == (2, 3)
     assert list(graph.inputs) == ["x"]
 
 
-def test_a_shape_computed_from_inputs_names_all_of_them() -> None:
+def test_a_shape_computed_from_inputs_names_all_of_them_without_stages() -> None:
     nodes = [node("Add", ["a", "b"], ["s"]), node("Reshape", ["x", "s"])]
     inputs = [value("x", (6,)), value("a", (2,), np.int64), value("b", (2,), np.int64)]
     with pytest.raises(ConstantNeededError, match="tensor 's' is computed from graph input 'a', 'b'") as caught:
-        load_onnx(model(nodes, inputs))
+        load_onnx(model(nodes, inputs), stages=False)
     assert caught.value.inputs == ("a", "b")
 
 

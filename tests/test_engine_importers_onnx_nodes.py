@@ -183,7 +183,7 @@ def test_a_range_of_constants_is_one_constant(bounds: tuple[int, ...], expected:
 @pytest.mark.parametrize(
     ("made", "given", "message"),
     [
-        (node("Range", ["x", "z", "z"]), {"x": _ints(1)[0], "z": _ints(0)[0]}, "delta is 0"),
+        (node("Range", ["x", "z", "z"]), {"x": _ints(1)[0], "z": _ints(0)[0]}, "in steps of 0"),
         (node("Reshape", ["i", "x"]), {"x": _ints(-1, -1)}, "only one dimension may be -1"),
         (node("Reshape", ["i", "x"]), {"x": _ints(5, -1)}, "do not fit"),
         (node("Reshape", ["i", "x"]), {"x": _ints(2, 3, 0)}, "copies a dimension"),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from engine.errors import FeedError, UnsupportedError
-from engine.onnx_backend import Backend, import_for
-from tests.onnx_cases import node_cases, out_of_scope, run_case
+from engine.onnx_backend import Backend, import_fixed, import_for
+from tests.onnx_cases import decides_shapes, node_cases, out_of_scope, run_case, run_fixed
 from tests.onnx_models import model, node, value
 
 
@@ -24,13 +24,23 @@ def test_a_case_out_of_scope_is_refused_with_a_reason(case: Any) -> None:
     pytest.skip(out_of_scope(case))
 
 
-def test_an_input_that_decides_a_shape_is_fixed_to_what_is_fed() -> None:
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, id=c.name) for c in node_cases() if decides_shapes(c) and not out_of_scope(c)]
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_case_whose_shapes_are_fixed_gives_the_expected_outputs(case: Any) -> None:
+    run_fixed(case)
+
+
+def test_an_input_that_decides_a_shape_is_fixed_only_where_the_run_cannot_wait() -> None:
     proto = model([node("Reshape", ["x", "s"])], [value("x", (2, 3)), value("s", (1,), np.int64)])
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    graph = import_for(proto, {"x": x, "s": np.asarray([6])})
-    assert list(graph.inputs) == ["x"]
+    assert list(import_for(proto, {"x": x, "s": np.asarray([6])}).inputs) == ["x", "s"]
+    assert list(import_fixed(proto, {"x": x, "s": np.asarray([6])}).inputs) == ["x"]
     (y,) = Backend.prepare(proto).run([x, np.asarray([-1])])
     assert y.tolist() == [0, 1, 2, 3, 4, 5]
+    added = model([node("Unsqueeze", ["x", "s"])], [value("x", (2, 3)), value("s", (1,), np.int64)])
+    assert list(import_for(added, {"x": x, "s": np.asarray([1])}).inputs) == ["x"]
 
 
 def test_an_input_with_an_initializer_is_not_asked_for() -> None:

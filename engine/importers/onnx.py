@@ -35,15 +35,16 @@ def load_onnx(
     *,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
     constants: Mapping[str, npt.ArrayLike] | None = None,
+    stages: bool = True,
 ) -> Graph:
     """The graph of an ONNX file (or of an onnx.ModelProto), operator sets 7 to the newest that onnx knows.
 
     Vars have the names of ONNX's tensors. What depends on constants and shapes alone is computed at once and leaves no
     operator. A dimension that the model leaves open has its name in the graph, or one such as "x_0" where it has none;
     `shapes` tells the shape of an input, in numbers or such names. `constants` fixes inputs, above all such as decide a
-    shape, which otherwise the run decides.
+    shape, which otherwise the run decides, in stages; without `stages` the first such input is named by an error.
     An input that has an initializer is a constant, unless `shapes` names it. Raises ModelError, UnsupportedError,
-    CycleError, GraphError.
+    CycleError, GraphError, without `stages` ConstantNeededError.
     """
     model = read_model(source)
     functions = Functions.of(model.proto)
@@ -51,7 +52,7 @@ def load_onnx(
     given = _Given(shapes or {}, constants or {})
     inputs = _inputs(model.proto.graph, given)
     graph = Graph(model.proto.graph.name or "graph")
-    builder = GraphBuilder(graph, _tensor_names(model.proto.graph))
+    builder = GraphBuilder(graph, _tensor_names(model.proto.graph), stages)
     scope = Scope(model.opsets, values=dict(_inputs_values(inputs, given, builder)))
     reader = NodeReader(builder, functions, model.folder, model.proto.ir_version)
     _mark_outputs(model, reader.graph(model.proto.graph, scope), builder)
