@@ -14,16 +14,16 @@ WIDTH = 4
 
 
 def staged_graph(cuts: Sequence[int], keep: Sequence[bool] = (), length: int | str = "n") -> Graph:
-    """Input "x" [n, WIDTH]. Each cut keeps the rows whose element in that column is positive, then calculates.
+    """Input "x" [n, WIDTH]. Each cut calculates, and keeps the rows whose element in that column is positive.
 
-    `keep` tells which of the tensors before a cut are outputs too, so that they stay alive to the end.
+    `keep` tells which of the tensors that a cut calculates with are outputs too, so that they stay alive to the end.
     """
     graph = Graph("sieve")
     x = graph.input("x", (length, WIDTH))
     for i, column in enumerate(cuts):
-        x = ops.exp(ops.relu(x) * 0.5) - 1.0
         if i < len(keep) and keep[i]:
             graph.output(ops.transpose(x, (1, 0)), f"kept{i}")
+        x = ops.exp(ops.relu(x) * 0.5) - 1.0
         x = sieve(x, column)
     graph.output(ops.softmax(x), "y")
     return graph

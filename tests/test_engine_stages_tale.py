@@ -166,3 +166,9 @@ def test_segments_are_told_by_address_and_seams_are_no_part_of_the_arena(monkeyp
     assert exe.stages[-1].after.seams
     marks = [e.bytes for e in events if e.kind == MARK]
     assert marks[-1] == exe.story().arena_bytes < max(e.offset + e.bytes for e in events if e.chunk != NOTHING)
+
+
+def test_what_lies_fixed_is_told_without_its_padding() -> None:
+    events = ran((0,), (), 3, padding=200).trace()
+    assert {e.bytes for e in events if e.tensor == "count_nonzero_0"} == {8}
+    assert min(e.bytes for e in events if e.tensor == "nonzero_0/workspace") > 200
