@@ -135,7 +135,7 @@ class Segments:
             return np.empty(layout.shape, dtype)
         for segment in reversed(self.segments):
             if segment.low <= low:
-                return view_array(segment.bytes, layout.starting_at(layout.offset - segment.low), dtype)
+                return view_array(segment.bytes, layout.starting_at(low - segment.low), dtype)
         raise IndexError(f"no segment has the bytes [{low}, {high})")
 
     def holds(self, array: Array) -> bool:
@@ -143,4 +143,7 @@ class Segments:
         return any(np.may_share_memory(array, s.bytes) for s in self.segments)
 
     def _segment(self, low: int, high: int) -> _Segment:
-        return _Segment(low, high, aligned_empty(high - low, max(self.alignment, SEAM)))
+        """Bytes whose addresses are multiples of the alignment where those in the arena are."""
+        alignment = max(self.alignment, SEAM)
+        ahead = low % alignment
+        return _Segment(low, high, aligned_empty(ahead + high - low, alignment)[ahead:])

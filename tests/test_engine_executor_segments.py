@@ -1,0 +1,91 @@
+"""Memory that grows while something in it is alive: what is there stays, and lies where layouts say."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.executor.segments import Memory, Reserved, Segments, machine_bytes, new_memory
+from engine.room import SEAM
+from engine.views import address
+from ops.layout import Layout
+from ops.spec import Array, TensorSpec
+
+BYTE = np.dtype(np.uint8)
+
+
+def piece(memory: Memory, low: int, count: int, step: int = 1) -> Array:
+    """Bytes from `low` on, every so many-th; backwards where the step is negative."""
+    first = low if step > 0 else low + (count - 1) * -step
+    return memory.view(Layout(first, (count,), (step,), 1), BYTE)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([Segments(64), Segments(4096), Segments(64, 1000), new_memory(0, 64)]),
+    st.lists(st.integers(2, 60).map(lambda n: n * SEAM), min_size=1, max_size=5),
+    st.sampled_from((1, 2, -1, -3)),
+)
+def test_what_was_written_stays_while_it_grows(memory: Memory, steps: list[int], stride: int) -> None:
+    """Memories are used again and again, as by runs of other lengths."""
+    top, kept = 0, []
+    for i, step in enumerate(steps):
+        old, top = top, top + step
+        if i == 0:
+            memory.start(top)
+        else:
+            memory.grow(old, top)
+        low = old + SEAM if i else 0  # a seam is nobody's
+        count = (top - low - 1) // abs(stride) + 1
+        array = piece(memory, low, count, stride)
+        array[:] = i + 1
+        kept.append((low, count, i + 1, array, memory.moves))
+        for at, length, number, held, moves in kept:
+            again = piece(memory, at, length, stride)
+            assert address(again) == address(held) and moves == memory.moves
+            assert (again == number).all() and memory.holds(again)
+
+
+@pytest.mark.parametrize("alignment", [64, 256, 8192])
+def test_addresses_are_as_aligned_as_offsets_in_every_segment(alignment: int) -> None:
+    memory = Segments(alignment)
+    memory.start(640)
+    memory.grow(640, 640 + 4 * alignment)
+    memory.grow(640 + 4 * alignment, 640 + 9 * alignment)
+    for low in range(0, 640 + 8 * alignment, alignment):
+        if low in (640, 640 + 4 * alignment):
+            continue  # a seam
+        array = memory.view(Layout.dense(TensorSpec((64,), BYTE), low), BYTE)
+        assert address(array) % alignment == 0
+
+
+def test_segments_become_one_when_nothing_is_alive() -> None:
+    memory = Segments(64)
+    memory.start(128)
+    memory.grow(128, 512)
+    assert len(memory.segments) == 2 and memory.moves == 1
+    memory.start(64)
+    assert [(s.low, s.high) for s in memory.segments] == [(0, 512)] and memory.moves == 2
+    memory.start(512)
+    memory.grow(64, 512)
+    assert memory.moves == 2 and len(memory.segments) == 1
+
+
+def test_a_reserved_block_has_pages_for_what_was_needed_and_refuses_more() -> None:
+    memory = new_memory(4096, 64)
+    assert isinstance(memory, Reserved) and memory.nbytes == 0
+    memory.start(100)
+    memory.grow(100, 300)
+    memory.start(50)
+    assert memory.nbytes == 300 and memory.moves == 0
+    with pytest.raises(MemoryError):
+        memory.grow(300, 4097)
+    assert memory.nbytes == 300
+
+
+def test_memory_is_reserved_where_the_system_gives_addresses() -> None:
+    assert machine_bytes() > 2**20
+    assert isinstance(new_memory(0, 64), Reserved)
+    assert isinstance(new_memory(0, 2**20), Segments)  # pages are not so aligned
+    assert isinstance(new_memory(2**62, 64), Segments)  # more than there are addresses
+    assert not new_memory(2**20, 64).holds(np.empty(8))
