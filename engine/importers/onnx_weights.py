@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from engine.errors import ModelError
 from engine.importers.onnx import load_onnx
 from engine.importers.onnx_door import ModelProto, onnx
 from engine.importers.onnx_scope import reads
@@ -29,9 +30,12 @@ def seed_weights(
     `shapes` and `constants` are those of `load_onnx`; the statistics are calibrated for them.
 
     New values are initializers; nodes and initializers that nobody reads any more are dropped, and so are inputs that
-    have an initializer. Raises what `load_onnx` raises.
+    have an initializer. Raises what `load_onnx` raises without stages, and ModelError where dimensions stay open.
     """
-    graph = load_onnx(model, shapes=shapes, constants=constants)
+    graph = load_onnx(model, shapes=shapes, constants=constants, stages=False)
+    if graph.is_symbolic:
+        names = ", ".join(graph.symbols)
+        raise ModelError(f"weights are calibrated for lengths that are known; give shapes= for these: {names}")
     inputs = {v.name for v in graph.inputs.values()}
     made = {name for node in model.graph.node for name in node.output} | {t.name for t in model.graph.initializer}
     arrays = calibrated(graph, np.random.default_rng(seed), made - inputs)
