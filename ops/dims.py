@@ -258,6 +258,11 @@ def replaced(value: Any, number: Callable[[Dim], int]) -> Any:
     return tuple(replaced(v, number) for v in value) if isinstance(value, (tuple, list)) else value
 
 
+def as_tuples(value: Any) -> Any:
+    """The same value with tuples in place of lists."""
+    return tuple(map(as_tuples, value)) if isinstance(value, (tuple, list)) else value
+
+
 def in_sample(value: Any, sample: int) -> Any:
     """The same value as it would be in one of the samples."""
     return replaced(value, lambda dim: dim.samples[sample])

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from ops.dims import SAMPLES, Dim, Samples, dims_in, in_sample, leaf
+from ops.dims import SAMPLES, Dim, Samples, as_tuples, dims_in, in_sample, leaf
 from ops.errors import OpError, ShapeError
 from ops.schema import Attrs, OpSchema, Signature, Specs
 from ops.spec import TensorSpec
@@ -34,7 +34,7 @@ class Draft:
     def signed(self, key: Callable[[int, int], tuple[str, Hashable]]) -> Signature:
         """The signature with dimensions in it. `key` gives a name and a key to axis (second) of output (first)."""
         specs = tuple(self._output(i, key) for i in range(self.outputs))
-        attrs = {n: self.attrs[n] if dims_in(self.attrs.get(n)) else v for n, v in self._any.attrs.items()}
+        attrs = {n: as_tuples(self.attrs[n]) if dims_in(self.attrs.get(n)) else v for n, v in self._any.attrs.items()}
         return Signature(self.inputs, specs, MappingProxyType(attrs), self._any.constants)
 
     @property

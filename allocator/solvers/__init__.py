@@ -81,16 +81,24 @@ def solve(
     return _judged(problem, _named(problem, strategy), Task(seed, seconds, nodes, goal), bound, capacity)
 
 
-def _named(problem: Problem, strategy: str) -> Solver:
-    if strategy == BEST:
+def find_strategy(name: str) -> Solver:
+    """The solver of that name, or the portfolio. Raises UnknownStrategyError."""
+    if name == BEST:
         return PORTFOLIO
-    if strategy not in STRATEGIES:
-        raise UnknownStrategyError(f"no strategy {strategy!r}; there are {', '.join((BEST, *STRATEGIES))}")
-    obstacle = hindrance(problem, STRATEGIES[strategy])
+    if name not in STRATEGIES:
+        raise UnknownStrategyError(f"no strategy {name!r}; there are {', '.join((BEST, *STRATEGIES))}")
+    return STRATEGIES[name]
+
+
+def _named(problem: Problem, strategy: str) -> Solver:
+    found = find_strategy(strategy)
+    if found is PORTFOLIO:
+        return found
+    obstacle = hindrance(problem, found)
     if obstacle:
         others = ", ".join(s.name for s in STRATEGIES.values() if not hindrance(problem, s))
         raise UnsupportedProblemError(f"strategy {strategy!r} cannot take {obstacle}; {others} can")
-    return STRATEGIES[strategy]
+    return found
 
 
 def _judged(problem: Problem, solver: Solver, task: Task, bound: int, capacity: int) -> Plan:

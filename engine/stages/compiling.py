@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from attrs import evolve
 
+from allocator import solvers
 from allocator.problem import NO_CAPACITY
 from allocator.solvers.base import NO_NODES
 from engine.errors import GraphError, OptionError
@@ -45,6 +46,8 @@ def staged(
         if value:
             raise OptionError(f"{name}={value!r} needs sizes that are known; give lengths to engine.bind first")
     prepared = template(graph)
+    if prepared.is_staged and not solvers.find_strategy(options.strategy).traits.pinned:
+        raise OptionError(f"strategy {options.strategy!r} cannot leave alone what is alive between stages; give 'best'")
     capacity = parse_budget(budget)
     if options.nodes == NO_NODES and math.isinf(options.timeout):
         options = evolve(options, nodes=REPLAN_NODES)
