@@ -31,11 +31,12 @@ class Range:
 def resolve_range(axis: int, start: int, end: int, step: int, dim: int) -> Range:
     """The elements from `start` to before `end`: negatives count from the back, both are clamped into the axis.
 
-    Raises AttributeValueError where the step is 0.
+    A start in front of the axis is its first element, backwards too, where numpy finds nothing. Raises
+    AttributeValueError where the step is 0.
     """
     if step == 0:
         raise AttributeValueError(f"the step along axis {axis} is 0")
-    found = range(*slice(start, end, step).indices(dim))
+    found = range(*slice(max(start, -dim), end, step).indices(dim))
     return Range(axis, found.start, len(found), step)
 
 
