@@ -1,10 +1,14 @@
 """What stands between the brackets of x[...], as slices and a reshape."""
 
+from collections.abc import Sequence
 from types import EllipsisType
+from typing import Any
 
 from ops.attributes import integer
+from ops.dims import Dim
 from ops.errors import AttributeValueError, ShapeError
 from ops.functional.apply import V
+from ops.functional.lengths import Length
 from ops.functional.views import identity, reshape
 from ops.functional.views import slice as slice_axes
 
@@ -15,18 +19,21 @@ _BEFORE_THE_FIRST = -(2**63) + 1
 
 
 def getitem(x: V, key: Key | tuple[Key, ...]) -> V:
-    """x[key] for integers, slices, one ellipsis, and None for a new axis, as numpy has it."""
+    """x[key] for integers, slices, one ellipsis, and None for a new axis, as numpy has it.
+
+    Bounds of slices may be dimensions, or vars of one integer, which the run decides.
+    """
     shape = x.spec.shape
     keys = _spelled_out(key if isinstance(key, tuple) else (key,), len(shape))
     parts = [_part(k, n) for k, n in zip((k for k in keys if k is not None), shape, strict=True)]
-    cut = [(axis, *part) for axis, part in enumerate(parts) if part != (0, shape[axis], 1)]
+    cut = [(axis, *part) for axis, part in enumerate(parts) if not _is_whole(part, shape[axis])]
     if cut:
         axes, starts, ends, steps = zip(*cut, strict=True)
         x = slice_axes(x, starts, ends, axes, steps)
     kept = iter(x.spec.shape)
     dims = [1 if k is None else next(kept) for k in keys]
     wanted = [n for k, n in zip(keys, dims, strict=True) if k is None or isinstance(k, slice)]
-    if wanted != list(x.spec.shape):
+    if not _is_same(wanted, x.spec.shape):
         return reshape(x, wanted)
     return x if cut else identity(x)
 
@@ -54,21 +61,47 @@ def _number(key: int) -> int:
         raise AttributeValueError(f"{key!r} indexes nothing; integers, slices, ... and None do") from error
 
 
-def _part(key: int | slice, length: int) -> tuple[int, int, int]:
+def _part(key: int | slice, length: Dim | int) -> tuple[Length, Length, int]:
     """Start, end and step of a slice operator."""
     if not isinstance(key, slice):
         start = _from_front(key, length)
         return start, start + 1, 1
     if key.step == 0:
         raise ShapeError(f"{key} has the step 0")
+    if not all(p is None or isinstance(p, int) for p in (length, key.start, key.stop)):
+        return _open_part(key, length)
     found = range(*key.indices(length))
     if not found:
         return 0, 0, 1
     return found.start, found.stop if found.stop >= 0 else _BEFORE_THE_FIRST, found.step
 
 
-def _from_front(index: int, length: int) -> int:
+def _open_part(key: slice, length: Dim | int) -> tuple[Length, Length, int]:
+    """The same where the length has no number yet, or what stands in the key has none."""
+    step = 1 if key.step is None else _number(key.step)
+    start, end = (0, length) if step > 0 else (-1, _BEFORE_THE_FIRST)
+    if step < 0 and isinstance(key.start, int) and key.start < 0:
+        _from_front(key.start, length)  # from in front of the axis numpy goes nowhere, and the operator to the first
+    return start if key.start is None else key.start, end if key.stop is None else key.stop, step
+
+
+def _is_whole(part: tuple[Length, Length, int], length: Dim | int) -> bool:
+    """Whether it is the axis as it is. Decides nothing about lengths."""
+    start, end, step = part
+    if not isinstance(start, int) or (start, step) != (0, 1):
+        return False
+    return end is length or (isinstance(end, int) and isinstance(length, int) and end == length)
+
+
+def _is_same(one: Sequence[Dim | int], other: Sequence[Dim | int]) -> bool:
+    """Whether two shapes are the same. Decides nothing about lengths."""
+    return len(one) == len(other) and all(
+        m is n or (isinstance(m, int) and isinstance(n, int) and m == n) for m, n in zip(one, other, strict=True)
+    )
+
+
+def _from_front(index: int, length: Dim | int) -> Any:
     """The index, counted from the front."""
-    if not -length <= index < length:
+    if not (index < length if index >= 0 else -index <= length):
         raise ShapeError(f"index {index} is outside an axis of length {length}")
-    return index % length
+    return index if index >= 0 else length + index
