@@ -6,10 +6,10 @@ around it as well. What it computes from those alone is an operator of the graph
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 from engine.body import PlannedBody
+from engine.building import BUILDING
 from engine.errors import GraphError
 from engine.graph import Graph
 from engine.inner import InnerGraph
@@ -23,8 +23,6 @@ from ops.spec import TensorSpec
 Vars = Any
 """A var, or a tuple of them. Where vars are given to us, arrays may stand for them."""
 Build = Callable[[tuple[Var, ...]], Sequence[Vars]]
-_building: ContextVar[tuple[Graph, ...]] = ContextVar("building", default=())
-"""The graphs whose functions are being called, the innermost last."""
 
 
 def cond(condition: Var, then: Callable[..., Vars], otherwise: Callable[..., Vars], *operands: Vars) -> Vars:
@@ -160,7 +158,7 @@ def _body(
 def _outer(*values: Any) -> Graph:
     """The innermost of the graphs that are being built and of those that the vars belong to."""
     known = [v.graph for v in values if isinstance(v, Var) and isinstance(v.graph, Graph)]
-    graphs = [*_building.get(), *known]
+    graphs: list[Graph] = [*BUILDING.get(), *known]
     if not graphs:
         raise GraphError("at least one of the operands must be a var of a graph")
     return max(graphs, key=lambda g: len(g.around))
@@ -187,11 +185,11 @@ def _fill(graph: InnerGraph, function: Callable[[tuple[Var, ...]], Any]) -> Any:
 
 @contextmanager
 def _inside(graph: Graph) -> Iterator[None]:
-    token = _building.set((*_building.get(), graph))
+    token = BUILDING.set((*BUILDING.get(), graph))
     try:
         yield
     finally:
-        _building.reset(token)
+        BUILDING.reset(token)
 
 
 def _closed(graph: InnerGraph) -> PlannedBody:

@@ -25,6 +25,7 @@ class Facts:
     data: dict[str, Array] = field(factory=dict)
     outside: Callable[[Dim], int] = _unknown
     _arrays: dict[Derived, Array] = field(factory=dict)
+    _kept: dict[Derived, Array] = field(factory=dict)
 
     def number(self, leaf: Dim) -> int:
         """What a leaf is worth. What is not known here is asked `outside`."""
@@ -47,9 +48,10 @@ class Facts:
 
     def array(self, derived: Derived) -> Array:
         """An array that depends on dimensions, computed once."""
-        if derived not in self._arrays:
-            self._arrays[derived] = self._computed(derived)
-        return self._arrays[derived]
+        arrays = self._kept if derived.is_kept else self._arrays
+        if derived not in arrays:
+            arrays[derived] = self._computed(derived)
+        return arrays[derived]
 
     def spec(self, derived: Derived) -> TensorSpec:
         """The spec of such an array."""
@@ -57,7 +59,7 @@ class Facts:
         return TensorSpec(array.shape, array.dtype)
 
     def forget(self, scope: str) -> None:
-        """Nothing is known any more of data whose keys begin so, nor of arrays that may depend on them."""
+        """Nothing is known any more of data whose keys begin so, nor of arrays but those that are kept."""
         for key in [k for k in self.data if k.startswith(scope)]:
             del self.data[key]
         self._arrays.clear()
@@ -65,7 +67,7 @@ class Facts:
     def after(self, shapes: Mapping[str, Shape], data: Mapping[str, Array]) -> "Facts":
         """More facts; these here stay as they are."""
         known = {**self.shapes, **shapes}, {**self.data, **data}
-        return Facts(self.lengths, *known, self.outside, dict(self._arrays))
+        return Facts(self.lengths, *known, self.outside, dict(self._arrays), dict(self._kept))
 
     def _computed(self, derived: Derived) -> Array:
         if not isinstance(derived.source, Recipe):

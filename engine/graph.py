@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
 
+from engine.building import home_of_dims
 from engine.errors import GraphError
 from engine.symbols import Axis, Datum, Derived, Symbol, of_dims
 from engine.var import Var
@@ -156,6 +157,9 @@ class Graph:
         array.
         """
         if isinstance(array, Dim):
+            home = home_of_dims(self, (array,))
+            if home is not self:
+                return home.constant(array, name)
             array = of_dims((array,), (), np.dtype(np.int64), self.samples)
         if isinstance(array, Derived):
             var = self._var(name or self._fresh("constant"), array.spec)
@@ -189,7 +193,7 @@ class Graph:
 
         `output_names` are names, or a function that makes them when it is told how many there must be.
         """
-        home = self._home(inputs)
+        home = self._home(inputs, attrs or {})
         if home is not self:
             return home.add(schema, inputs, attrs, name=name, output_names=output_names)
         for var in inputs:
@@ -206,9 +210,9 @@ class Graph:
             name, names = self._names(schema, name, output_names, len(signature.outputs))
         return self.add_signed(schema, inputs, signature, name, names)
 
-    def _home(self, inputs: Sequence[Var]) -> "Graph":
-        """The graph that an operator belongs to: the innermost one that it reads, if that is inside this graph."""
-        home = self
+    def _home(self, inputs: Sequence[Var], attrs: Mapping[str, Any]) -> "Graph":
+        """The graph that an operator belongs to: the innermost that it reads or has dimensions of, inside this one."""
+        home = home_of_dims(self, attrs.values())
         for var in inputs:
             graph = var.graph if isinstance(var, Var) else self
             if isinstance(graph, Graph) and home in graph.around:

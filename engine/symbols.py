@@ -54,7 +54,8 @@ class Derived:
     """A small array that is computed when shapes are bound, before anything runs.
 
     `source` tells how: elements in C order, some of them dimensions, or a recipe. `samples` has the array in each
-    sample that is still possible; `lengths` are its dimensions as text, for people.
+    sample that is still possible; `lengths` are its dimensions as text, for people. One that `is_kept` is what it was
+    when it was computed first, also when the dimensions have other numbers: that of one turn of a loop.
     """
 
     source: tuple[Any, ...] | Recipe
@@ -62,6 +63,7 @@ class Derived:
     lengths: tuple[str, ...]
     table: Samples = field(repr=False)
     samples: Mapping[int, Array] = field(repr=False)
+    is_kept: bool = False
 
     @property
     def spec(self) -> TensorSpec:

@@ -13,6 +13,7 @@ from ops.concat import CONCAT
 from ops.dims import Dim, Guard
 from ops.reshape import RESHAPE
 from ops.schema import Attrs, OpSchema, Signature
+from ops.spec import TensorSpec
 from ops.views import IDENTITY
 
 Tasks = tuple[Task | Late, ...]
@@ -153,8 +154,8 @@ def _stacked(rows: Sequence[Var], output: Var, key: str, scene: Scene) -> Tasks:
     """Rows one behind the other."""
     tasks, parts = [], []
     for i, row in enumerate(rows):
-        part = Var(f"{output.name}/{i}", row.spec, row.graph)
         shape = (1, *scene.shape(row))
+        part = Var(f"{output.name}/{i}", TensorSpec(shape, row.dtype), row.graph)
         tasks.append(_task(RESHAPE, (row,), {"shape": shape, "zero_copies": False}, part, part.name))
         parts.append(part)
     return (*tasks, _task(CONCAT, tuple(parts), {"axis": 0}, output, key))

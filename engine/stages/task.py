@@ -97,12 +97,18 @@ class Template:
         """The tasks on other inputs, and what stands for the outputs; data of another instance are forgotten."""
         inputs = self.graph.inputs
         scene.facts.forget(self.graph.scope)
-        of: dict[Var, Var] = dict(zip(inputs.values(), given, strict=True))
+        of: dict[Var, Var] = dict(zip(inputs.values(), given, strict=True)) | self._arrays(prefix)
         for name, var in zip(inputs, given, strict=True):
             scene.facts.shapes[self.graph.key(name)] = scene.shape(var)
             scene.keyed[self.graph.key(name)] = var
         tasks = tuple(task.instance(of, prefix) for task in self.tasks)
         return tasks, [of.get(v, v) for v in self.graph.outputs.values()]
+
+    def _arrays(self, prefix: str) -> dict[Var, Var]:
+        """What stands for the arrays that are made of dimensions, which have other numbers in each instance."""
+        home = Graph("arrays")
+        home.scope = prefix
+        return {v: home.constant(evolve(d, is_kept=True), v.name) for v, d in self.graph.derived.items()}
 
 
 def operator_instance(operator: Operator, of: dict[Var, Var], prefix: str) -> Operator:
