@@ -127,7 +127,7 @@ class Samples:
         self.guards.setdefault((guard.wording, guard.holds), evolve(guard, position=self.position))
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Dim:
     """One dimension. A leaf has a `key` that says where its number comes from; others are arithmetic on `parts`.
 
@@ -208,6 +208,8 @@ class Dim:
 
     def __str__(self) -> str:
         return self.text
+
+    __repr__ = __str__
 
     @property
     def leaves(self) -> frozenset[Hashable]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from types import MappingProxyType
 from typing import Any
 
 from attrs import frozen
 
-from ops.dims import SAMPLES, Dim, Samples, as_tuples, dims_in, in_sample, leaf
+from ops.dims import SAMPLES, Dim, Samples, as_tuples, dims_in, leaf, replaced
 from ops.errors import OpError, ShapeError
 from ops.schema import Attrs, OpSchema, Signature, Specs
 from ops.spec import TensorSpec
@@ -58,24 +59,55 @@ class Draft:
         return f"{self.schema.name}({', '.join(map(str, self.inputs))})"
 
 
+@frozen(eq=False)
+class Attempt:
+    """An operator that is to be inferred in each sample."""
+
+    schema: OpSchema
+    inputs: Specs
+    attrs: Attrs
+    constants: frozenset[int]
+    table: Samples
+
+    def sign(self, number: Callable[[int, Dim], int]) -> tuple[dict[int, Signature], list[OpError]]:
+        """The signatures of those samples that fit, and what is wrong with others; `number` tells dimensions."""
+        made: dict[int, Signature] = {}
+        faults: list[OpError] = []
+        for j in self.table.alive:
+            known = partial(number, j)
+            try:
+                specs = [TensorSpec(replaced(s.shape, known), s.dtype) for s in self.inputs]
+                numbers = {n: replaced(v, known) for n, v in self.attrs.items()}
+                made[j] = self.schema.sign(specs, numbers, self.constants)
+            except OpError as error:
+                faults.append(error)
+        return made, faults
+
+
+class LengthsError(ShapeError):
+    """An operator that no choice of lengths for the names fits."""
+
+    def __init__(self, message: str, attempt: Attempt) -> None:
+        super().__init__(message)
+        self.attempt = attempt
+
+
 def draft(
     schema: OpSchema, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int], table: Samples
 ) -> Draft:
-    """Infers in each sample and goes on with those that fit. Raises OpError where none does."""
-    made: dict[int, Signature] = {}
-    faults: list[OpError] = []
-    for j in table.alive:
-        specs = [TensorSpec(in_sample(s.shape, j), s.dtype) for s in inputs]
-        numbers = {n: in_sample(v, j) for n, v in attrs.items()}
-        try:
-            made[j] = schema.sign(specs, numbers, constants)
-        except OpError as error:
-            faults.append(error)
+    """Infers in each sample and goes on with those that fit. Raises LengthsError where fewer than two do."""
+    attempt = Attempt(schema, tuple(inputs), attrs, constants, table)
+    made, faults = attempt.sign(_sampled)
     if len(made) < 2 or len({len(s.outputs) for s in made.values()}) > 1:
-        shown, fault = ", ".join(map(str, inputs)), faults[0] if faults else "their number of outputs differs"
-        raise ShapeError(f"{schema.name}({shown}): no choice of lengths for the names fits; tried: {fault}")
+        shown, fault = ", ".join(map(str, inputs)), faults[0] if faults else "what it gives depends on them"
+        message = f"{schema.name}({shown}): no choice of lengths for the names fits; tried: {fault}"
+        raise LengthsError(message, attempt)
     table.keep(made)
     return Draft(schema, tuple(inputs), attrs, table, made)
+
+
+def _sampled(sample: int, dim: Dim) -> int:
+    return dim.samples[sample]
 
 
 def is_symbolic(inputs: Sequence[TensorSpec], attrs: Attrs) -> bool:

@@ -212,6 +212,22 @@ def test_two_inputs_share_the_lengths_of_a_name() -> None:
         exe.run({"a": _random((2, 3)), "b": _random((4, 4))})
 
 
+def test_names_that_must_be_equal_or_a_number_are() -> None:
+    """As in models whose exporter has lost the names."""
+    nodes = [node("MatMul", ["x", "w"], ["h"]), node("Add", ["h", "m"], ["k"]), node("Concat", ["k", "z"], axis=1)]
+    inputs = [value("x", (None, None, None)), value("m", ("mb", "mt", 5)), value("z", ("zb", "zt", None))]
+    proto = model(nodes, inputs, initializers={"w": _random((7, 5))})
+    graph = engine.load_onnx(proto)
+    assert [str(v.spec) for v in graph.inputs.values()] == [
+        "float32[x_0,x_1,7]",
+        "float32[x_0,x_1,5]",
+        "float32[x_0,zt,5]",
+    ]
+    exe = engine.compile(graph)
+    for b, t, u in ((1, 1, 1), (2, 3, 4), (4, 1, 2)):
+        _check(proto, exe, {"x": _random((b, t, 7)), "m": _random((b, t, 5)), "z": _random((b, u, 5))})
+
+
 def test_lengths_that_a_decision_rules_out_are_refused_with_the_decision() -> None:
     """Split in two equal parts needs an even length."""
     proto = model([node("Split", ["x"], ["y", "z"], axis=0)], [value("x", ("n", 2))], ["y", "z"])

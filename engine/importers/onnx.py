@@ -15,7 +15,7 @@ from engine.importers.onnx_functions import Functions
 from engine.importers.onnx_graph import NodeReader
 from engine.importers.onnx_inputs import Declared, Length, declared, fixed_array, shapes_of
 from engine.importers.onnx_scope import Scope, check_unique
-from engine.importers.onnx_symbols import symbols_of
+from engine.importers.onnx_symbols import equal_names, symbols_of
 from engine.importers.onnx_unknown import check_operators
 from engine.importers.onnx_values import GraphBuilder, Value
 from engine.var import Var
@@ -28,6 +28,7 @@ class _Given:
 
     shapes: Mapping[str, Sequence[Length]]
     constants: Mapping[str, npt.ArrayLike]
+    stages: bool
 
 
 def load_onnx(
@@ -41,19 +42,33 @@ def load_onnx(
 
     Vars have the names of ONNX's tensors. What depends on constants and shapes alone is computed at once and leaves no
     operator. A dimension that the model leaves open has its name in the graph, or one such as "x_0" where it has none;
-    `shapes` tells the shape of an input, in numbers or such names. `constants` fixes inputs, above all such as decide a
-    shape, which otherwise the run decides, in stages; without `stages` the first such input is named by an error.
-    An input that has an initializer is a constant, unless `shapes` names it. Raises ModelError, UnsupportedError,
-    CycleError, GraphError, without `stages` ConstantNeededError.
+    names that an operator needs to be equal, or to be a certain number, are taken to be just that. `shapes` tells the
+    shape of an input, in numbers or such names. `constants` fixes inputs, above all such as decide a shape, which
+    otherwise the run decides, in stages; without `stages` the first such input is named by an error. An input that has
+    an initializer is a constant, unless `shapes` names it. Raises ModelError, UnsupportedError, CycleError, GraphError,
+    without `stages` ConstantNeededError.
     """
     model = read_model(source)
     functions = Functions.of(model.proto)
     check_operators(model.proto, model.opsets, functions)
-    given = _Given(shapes or {}, constants or {})
+    given = _Given(shapes or {}, constants or {}, stages)
+    equal: dict[str, str | int] = {}
+    while True:
+        try:
+            return _read(model, functions, given, equal)
+        except ModelError as error:
+            more = equal_names(error)
+            if not more or more.keys() <= equal.keys():
+                raise
+            equal |= more
+
+
+def _read(model: Model, functions: Functions, given: _Given, equal: Mapping[str, str | int]) -> Graph:
+    """The graph, with other names or numbers in place of some names. Raises ModelError where that is not enough."""
     inputs = _inputs(model.proto.graph, given)
     graph = Graph(model.proto.graph.name or "graph")
-    builder = GraphBuilder(graph, _tensor_names(model.proto.graph), stages)
-    scope = Scope(model.opsets, values=dict(_inputs_values(inputs, given, builder)))
+    builder = GraphBuilder(graph, _tensor_names(model.proto.graph), given.stages)
+    scope = Scope(model.opsets, values=dict(_inputs_values(inputs, given, builder, equal)))
     reader = NodeReader(builder, functions, model.folder, model.proto.ir_version)
     _mark_outputs(model, reader.graph(model.proto.graph, scope), builder)
     return graph
@@ -74,7 +89,9 @@ def _inputs(proto: Any, given: _Given) -> list[Declared]:
     return [declared(i) for i in proto.input if i.name not in initialized]
 
 
-def _inputs_values(inputs: Sequence[Declared], given: _Given, builder: GraphBuilder) -> dict[str, Value]:
+def _inputs_values(
+    inputs: Sequence[Declared], given: _Given, builder: GraphBuilder, equal: Mapping[str, str | int]
+) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for one in inputs:
         if one.name in given.constants:
@@ -82,7 +99,8 @@ def _inputs_values(inputs: Sequence[Declared], given: _Given, builder: GraphBuil
             builder.label(values[one.name], one.name)
     fixed = {name: value.shape for name, value in values.items()}
     shapes = shapes_of(inputs, {**given.shapes, **fixed})
-    symbols = symbols_of(builder.graph, {one.name: shapes[one.name] for one in inputs if one.name not in values})
+    fed = {one.name: shapes[one.name] for one in inputs if one.name not in values}
+    symbols = symbols_of(builder.graph, fed, equal)
     for one in inputs:
         if one.name not in values:
             values[one.name] = _input(one, symbols.shape(one.name, shapes[one.name]), builder.graph)

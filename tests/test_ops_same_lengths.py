@@ -1,0 +1,75 @@
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+import ops
+from ops.concat import CONCAT
+from ops.errors import ShapeError
+from ops.matmul import MATMUL
+from ops.registry import find
+from ops.same_lengths import same_lengths
+from ops.schema import OpSchema
+from ops.symbolic import LengthsError
+
+
+def _equations(schema: OpSchema, *shapes: tuple[Any, ...], **attrs: Any) -> dict[str, str]:
+    """What is found for operands of these shapes, as text."""
+    graph = engine.Graph()
+    inputs = [graph.input(f"i{k}", shape) for k, shape in enumerate(shapes)]
+    with pytest.raises(LengthsError) as caught:
+        graph.add(schema, inputs, attrs)
+    return {name: str(to) for name, to in same_lengths(caught.value.attempt).items()}
+
+
+ADD, CONV = find("add"), find("conv")
+
+
+def test_names_that_meet_are_equal() -> None:
+    assert _equations(ADD, ("a", 3), ("b", 3)) == {"b": "a"}
+    assert _equations(ADD, ("a", "b"), ("c",)) == {"c": "b"}
+    assert _equations(MATMUL, ("n", "k"), ("l", "m")) == {"l": "k"}
+    assert _equations(ADD, ("a", "b"), ("c", "d")) == {"c": "a", "d": "b"}
+
+
+def test_a_name_that_meets_a_number_is_that_number() -> None:
+    assert _equations(MATMUL, ("n", "k"), (7, 3)) == {"k": "7"}
+    assert _equations(CONV, ("n", "c", "h", "w"), (8, 3, 5, 5)) == {"c": "3"}
+    assert _equations(CONCAT, ("n", "m", 4), ("i", "j", "k"), axis=1) == {"i": "n", "k": "4"}
+
+
+def test_all_that_stands_in_one_place_is_equal_where_it_is_much() -> None:
+    assert _equations(ADD, tuple("abc"), tuple("def")) == {"d": "a", "e": "b", "f": "c"}
+    assert _equations(CONCAT, tuple("abc"), tuple("def"), tuple("ghi"), axis=0) == {
+        **{"d": "a", "e": "b", "f": "c"},
+        **{"g": "a", "h": "b", "i": "c"},
+    }
+
+
+def test_nothing_is_found_where_nothing_helps() -> None:
+    assert not _equations(ADD, ("a", 3), ("a", 2))
+    assert not _equations(find("reshape"), ("a", "b"), shape=(5, 7))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from([1, 2, 3, 5, "a", "b", "c", "d"]), min_size=1, max_size=4), st.data())
+def test_what_is_found_lets_the_operator_be(one: list[int | str], data: st.DataObject) -> None:
+    other = [data.draw(st.sampled_from([n, 1, f"{n}x" if isinstance(n, str) else "z"])) for n in one]
+    graph = engine.Graph()
+    try:
+        ops.add(*(graph.input(f"i{k}", shape) for k, shape in enumerate((one, other))))
+    except LengthsError as error:
+        found = same_lengths(error.attempt)
+        names = {name: to if isinstance(to, int) else to.text for name, to in found.items()}
+        solved = engine.Graph()
+        shapes = [[names.get(n, n) if isinstance(n, str) else n for n in shape] for shape in (one, other)]
+        y = ops.add(*(solved.input(f"i{k}", shape) for k, shape in enumerate(shapes)))
+        assert y.ndim == len(one)
+
+
+def test_a_refusal_tells_what_was_tried() -> None:
+    graph = engine.Graph()
+    with pytest.raises(ShapeError, match=r"no choice of lengths for the names fits; tried: add\(float32\[192,3\]"):
+        ops.add(graph.input("x", ("n", 3)), graph.input("z", ("n", 2)))
