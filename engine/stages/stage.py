@@ -77,7 +77,7 @@ def _stage(template: Template, progress: Progress, number: int, terms: Terms) ->
         lowered = _handing_over(lowered, left)
     pinned = {lowered.inputs[v.name]: held.offset for v, held in progress.alive.items() if held.offset != NOWHERE}
     seams = progress.seams + ((progress.top,) if progress.top and not terms.in_one_block else ())
-    survivors = [lowered.outputs[v.name] for v in left.vars]
+    survivors = {lowered.outputs[v.name]: last for v, last in left.vars.items()}
     plan = plan_with_survivors(lowered, terms.options, terms.capacity, Room(pinned, seams), survivors)
     needed, capacity = plan.arena_bytes, terms.capacity
     if needed > capacity:

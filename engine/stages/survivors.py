@@ -1,6 +1,6 @@
 """What a stage leaves behind lies low and close together where that costs nothing: later stages find more room."""
 
-from collections.abc import Collection
+from collections.abc import Mapping, Sequence
 
 from engine.calls import Lowered
 from engine.plan import ExecutionPlan
@@ -8,22 +8,36 @@ from engine.planner import Options, plan_lowered
 from engine.room import SEAM, Room
 
 CRUMBS = 64
-"""Of survivors, what has less than this part of all their bytes is a crumb."""
+"""Of survivors, what has less than this part of all their bytes is a crumb, and lies lowest.
+
+Between large ones it would keep what they leave from becoming one hole.
+"""
 
 
 def plan_with_survivors(
-    lowered: Lowered, options: Options, capacity: int, room: Room, survivors: Collection[int]
+    lowered: Lowered, options: Options, capacity: int, room: Room, survivors: Mapping[int, int]
 ) -> ExecutionPlan:
-    """The plan of a stage, in which the `survivors` (values) end as low as they can without a larger arena."""
+    """The plan of a stage, in which the `survivors` (values) end as low as they can without a larger arena.
+
+    They come with the time when they will be needed last: the first to go lie on top, so that what they leave becomes
+    one hole with what is free above them. Where that takes a larger arena, the largest ones lie lowest.
+    """
     plan = plan_lowered(lowered, options, capacity, room)
     movable = [v for v in survivors if v not in room.pinned and _is_alone(plan, v)]
     if not movable:
         return plan
-    pins = _stacked(plan, movable, room)
-    if all(_span(plan, v)[0] == at for v, at in pins.items()):
-        return plan
-    lower = plan_lowered(lowered, options, capacity, Room({**room.pinned, **pins}, room.seams))
-    return lower if lower.arena_bytes <= plan.arena_bytes else plan
+    sizes = {v: int(plan.problem.size[plan.chunk_of(v)]) for v in movable}
+    crumb = sum(sizes.values()) // CRUMBS
+    by_size = sorted(movable, key=lambda v: (sizes[v] > crumb, -sizes[v], v))
+    by_life = sorted(by_size, key=lambda v: (sizes[v] > crumb, -survivors[v]))
+    for order in dict.fromkeys((tuple(by_life), tuple(by_size))):
+        pins = _stacked(plan, order, room)
+        if all(_span(plan, v)[0] == at for v, at in pins.items()):
+            return plan
+        lower = plan_lowered(lowered, options, capacity, Room({**room.pinned, **pins}, room.seams))
+        if lower.arena_bytes <= plan.arena_bytes:
+            return lower
+    return plan
 
 
 def _is_alone(plan: ExecutionPlan, value: int) -> bool:
@@ -34,19 +48,14 @@ def _is_alone(plan: ExecutionPlan, value: int) -> bool:
     return chunk not in plan.problem.src and chunk not in plan.problem.dest and plan.problem.size[chunk] > 0
 
 
-def _stacked(plan: ExecutionPlan, values: Collection[int], room: Room) -> dict[int, int]:
-    """Each at the lowest address at which it meets nothing that lies fixed: crumbs first, then the largest.
-
-    A crumb that lies between large ones would keep what they leave from becoming one hole.
-    """
+def _stacked(plan: ExecutionPlan, values: Sequence[int], room: Room) -> dict[int, int]:
+    """Each at the lowest address at which it meets nothing that lies fixed, one after the other."""
     horizon = int(plan.problem.end.max())
     fixed = [(*_span(plan, v), 0, _last(plan, v, horizon)) for v in room.pinned]
     fixed += [(seam, seam + SEAM, 0, horizon) for seam in room.seams]
     pins: dict[int, int] = {}
-    sizes = {v: int(plan.problem.size[plan.chunk_of(v)]) for v in values}
-    crumb = sum(sizes.values()) // CRUMBS
-    for value in sorted(values, key=lambda v: (sizes[v] > crumb, -sizes[v], v)):
-        size, (begin, end) = sizes[value], _life(plan, value)
+    for value in values:
+        size, (begin, end) = int(plan.problem.size[plan.chunk_of(value)]), _life(plan, value)
         at = 0
         for low, high, first, last in sorted(fixed):
             if first < end and begin < last and low < at + size and at < high:
