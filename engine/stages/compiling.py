@@ -45,8 +45,8 @@ def staged(
     for name, value in (("parallel", options.parallel), ("bound", options.bound)):
         if value:
             raise OptionError(f"{name}={value!r} needs sizes that are known; give lengths to engine.bind first")
-    prepared = template(graph)
-    if prepared.is_staged and not solvers.find_strategy(options.strategy).traits.pinned:
+    prepared, solver = template(graph), solvers.find_strategy(options.strategy)
+    if prepared.is_staged and not solver.traits.pinned:
         raise OptionError(f"strategy {options.strategy!r} cannot leave alone what is alive between stages; give 'best'")
     capacity = parse_budget(budget)
     if options.nodes == NO_NODES and math.isinf(options.timeout):
