@@ -21,6 +21,7 @@ def test_open_dimensions_are_called_as_the_model_calls_them() -> None:
     assert _shape(("batch-size", "2h", "seq len", "?")) == "float32[batch_size,_2h,seq_len,x_3]"
     assert _shape(("a-b", "a_b", "a-b")) == "float32[a_b,a_b_1,a_b]"
     assert _shape(("None", "None")) == "float32[x_0,x_1]"
+    assert _shape((-1, 3, -1)) == "float32[x_0,3,x_2]"
 
 
 def test_a_sum_of_names_is_one_where_they_stand_alone_elsewhere() -> None:

@@ -16,6 +16,8 @@ Length = int | str
 """A fixed length, or the name of one that is not ("" where it has none)."""
 _NAMELESS = frozenset(("", "?", "None", "-1"))
 """What exporters write where a dimension has no name."""
+_OPEN = -1
+"""And what they write where it has no length."""
 
 
 @frozen(eq=False)
@@ -52,7 +54,7 @@ def declared(info: Any) -> Declared:
 
 def _length(dim: Any) -> Length:
     if dim.WhichOneof("value") == "dim_value":
-        return int(dim.dim_value)
+        return "" if dim.dim_value == _OPEN else int(dim.dim_value)
     return "" if dim.dim_param in _NAMELESS else str(dim.dim_param)
 
 
