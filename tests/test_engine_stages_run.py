@@ -1,0 +1,271 @@
+"""Runs in stages by example: what is alive across a cut, budgets, errors; and the judge of what is handed over."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import engine
+import ops
+from engine import Executable, Graph, Var
+from engine.calls import Storage
+from engine.check import check_handover
+from engine.errors import BudgetError, EngineError, FeedError, HandoverError, KernelError
+from engine.executor.segments import Reserved
+from engine.executor.staged import StagedExecutor
+from engine.plan import ExecutionPlan
+from ops.layout import Layout
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.spec import Array
+
+SEEN: list[str] = []
+
+
+def rows(count: int, width: int = 4) -> Array:
+    return np.arange(1, count * width + 1, dtype=np.float32).reshape(count, width)
+
+
+def noting(name: str) -> OpSchema:
+    """-x, and the name in SEEN when it runs."""
+
+    def infer(specs: Specs, _: Attrs) -> Specs:
+        return specs
+
+    def bind(call: Binding) -> Thunk:
+        def run() -> None:
+            SEEN.append(name)
+            np.negative(call.x, call.y)
+
+        return run
+
+    return OpSchema(name, infer, (Kernel("numpy", bind),))
+
+
+def positive(x: Var) -> Var:
+    """The rows whose first element is above nought: a cut."""
+    kept: Var = ops.compress(x, ops.less(0.0, x[:, 0]), axis=0)
+    return kept
+
+
+def ran(build: Callable[[Graph, Var], None], *feeds: Array, **options: Any) -> tuple[Executable, dict[str, Array]]:
+    """A graph of "x" [n, 4] after a run for each of the feeds; the outputs of the last."""
+    graph = Graph("cut")
+    build(graph, graph.input("x", ("n", 4)))
+    exe = engine.compile(graph, **options)
+    made: dict[str, Array] = {}
+    for x in feeds:
+        made = exe.run({"x": x})
+    return exe, made
+
+
+def signs(*numbers: int) -> Array:
+    """Rows with these first elements."""
+    x = rows(len(numbers))
+    x[:, 0] = numbers
+    return x
+
+
+def test_views_and_early_outputs_stay_alive_over_several_cuts() -> None:
+    def build(graph: Graph, x: Var) -> None:
+        early = ops.exp(x)
+        graph.output(early, "early")
+        turned = ops.transpose(early)[1:, ::-1]  # a view that is wanted only in the last stage
+        once = positive(x)
+        twice = positive(once - 4.0)
+        graph.output(ops.reduce_sum(turned, (0, 1)) + ops.reduce_sum(twice, (0, 1)), "sum")
+        graph.output(once[1:], "rest")
+        graph.output(ops.reshape(early, (-1,)), "flat")
+
+    x = signs(3, -1, 9, 0, 5)
+    exe, made = ran(build, x)
+    once = x[x[:, 0] > 0]
+    twice = (once - 4)[once[:, 0] > 4]
+    np.testing.assert_array_equal(made["early"], np.exp(x))
+    np.testing.assert_array_equal(made["flat"], np.exp(x).reshape(-1))
+    np.testing.assert_array_equal(made["rest"], once[1:])
+    np.testing.assert_allclose(made["sum"][0, 0], np.exp(x)[:, 1:].sum() + twice.sum(), rtol=1e-6)
+    assert len(exe.stages) == 3
+
+
+def test_nothing_found_is_a_size_too() -> None:
+    def build(graph: Graph, x: Var) -> None:
+        some = positive(x)
+        graph.output(ops.softmax(some @ rows(4, 3)), "y")
+        graph.output(ops.reduce_sum(some, (0,), keepdims=True), "sum")
+        graph.output(ops.nonzero(some), "places")
+
+    for x in (signs(-1, -2), signs(), signs(0)):
+        exe, made = ran(build, signs(1, 2, 3), x)
+        assert made["y"].shape == (0, 3) and made["places"].shape == (2, 0)
+        np.testing.assert_array_equal(made["sum"], np.zeros((1, 4)))
+        assert exe.story().stages
+
+
+def test_what_decides_may_be_an_output_and_an_input() -> None:
+    graph = Graph("both")
+    x, k = graph.input("x", ("n", 4)), graph.input("k", (), "int64")
+    number = ops.count_nonzero(x)
+    graph.output(number, "number")
+    graph.output(ops.arange(number, number + k), "range")
+    graph.output(x[:k] * 2.0, "front")
+    graph.output(k, "k")
+    exe = engine.compile(graph)
+    for count, first in ((3, 2), (3, 0), (1, 1), (3, 2)):
+        made = exe.run({"x": rows(count), "k": np.asarray(first)})
+        assert made["number"] == 4 * count and made["k"] == first
+        assert made["range"].tolist() == list(range(4 * count, 4 * count + first))
+        np.testing.assert_array_equal(made["front"], rows(count)[:first] * 2)
+
+
+def test_an_input_that_is_used_only_in_the_last_stage_waits_in_the_arena() -> None:
+    graph = Graph("late")
+    x, late = graph.input("x", ("n", 4)), graph.input("late", ("m", 4))
+    graph.output(ops.concat([positive(x), late]), "y")
+    exe = engine.compile(graph)
+    mine = rows(2).copy()
+    made = exe.run({"x": signs(1, -1), "late": mine})["y"]
+    np.testing.assert_array_equal(made, np.concatenate([signs(1, -1)[:1], rows(2)]))
+    assert "late" in exe.stages[1].plan.lowered.inputs
+
+
+def test_a_shape_that_is_computed_element_by_element() -> None:
+    graph = Graph("computed")
+    x, shape = graph.input("x", ("n",)), graph.input("shape", (2,), "int64")
+    half = ops.div(shape, np.asarray(2))
+    dims: Any = [half[0], half[1]]
+    graph.output(ops.exp(ops.reshape(x, dims)), "y")
+    exe = engine.compile(graph)
+    for rows_wanted, columns in ((2, 3), (3, 2), (6, 1)):
+        made = exe.run({"x": np.ones(6, np.float32), "shape": np.array([2 * rows_wanted, 2 * columns])})
+        assert made["y"].shape == (rows_wanted, columns)
+    with pytest.raises(KernelError, match="stage 2 cannot be with"):
+        exe.run({"x": np.ones(6, np.float32), "shape": np.array([8, 8])})
+    assert exe.run({"x": np.ones(4, np.float32), "shape": np.array([4, 4])})["y"].shape == (2, 2)
+
+
+def large(graph: Graph, x: Var) -> None:
+    """The second stage takes as much as the data want."""
+    some = positive(graph.add(noting("first"), [x])[0] * -1.0)
+    wide = graph.add(noting("second"), [some @ np.ones((4, 256), np.float32)])[0]
+    graph.output(ops.reduce_sum(wide, (1,)), "y")
+
+
+def test_too_little_room_in_a_late_stage_is_told_before_its_operators_run() -> None:
+    exe, before = ran(large, signs(1, -1, -1), budget=8192)
+    few, many = signs(1, -1, -1), signs(*range(1, 10))
+    for _ in range(2):
+        SEEN.clear()
+        with pytest.raises(BudgetError, match="stage 2 of 'cut', before 'compress_0' runs: the plan needs") as error:
+            exe.run({"x": many})
+        assert SEEN == ["first"]
+        assert error.value.available == 8192 and error.value.required == 2 * 9 * 256 * 4
+        assert error.value.excess == error.value.required - 8192 and error.value.lower_bound > 8192
+        np.testing.assert_array_equal(exe.run({"x": few})["y"], before["y"])
+    assert SEEN == ["first", "first", "second"]
+
+
+def test_a_budget_that_is_just_enough_is_enough() -> None:
+    exe, wanted = ran(large, signs(1, 2, -1))
+    needed = max(stage.plan.arena_bytes for stage in exe.stages)
+    fitting, made = ran(large, signs(1, 2, -1), budget=needed)
+    np.testing.assert_array_equal(made["y"], wanted["y"])
+    assert isinstance(fitting.executor, StagedExecutor) and isinstance(fitting.executor.memory, Reserved)
+    with pytest.raises(BudgetError):
+        ran(large, signs(1, 2, -1), budget=needed - 1)
+
+
+def test_too_little_room_in_the_first_stage_is_told_before_anything_runs() -> None:
+    SEEN.clear()
+    with pytest.raises(BudgetError, match="stage 1 of 'cut', before 'first_0' runs"):
+        ran(large, rows(1000), budget=1024)
+    assert SEEN == []
+
+
+def test_a_kernel_that_fails_in_a_late_stage_is_named_and_the_next_run_is_right() -> None:
+    def build(graph: Graph, x: Var) -> None:
+        some = positive(x)
+        graph.output(ops.gather(some, ops.cast(some[:, 1], "int64") - 1), "y")
+
+    exe, _ = ran(build)
+    with pytest.raises(KernelError, match=r"operator 'gather_0' failed on \(float32\[2,4\], int64\[2\]\)"):
+        exe.run({"x": signs(1, 1)})  # row numbers that are none
+    x = signs(1, 1)
+    x[:, 1] = 2, 1
+    np.testing.assert_array_equal(exe.run({"x": x})["y"], x[::-1])
+
+
+def test_an_output_array_of_another_shape_is_refused_when_that_is_known() -> None:
+    exe, made = ran(large, signs(1, 2, -1))
+    out = np.empty_like(made["y"])
+    with pytest.raises(FeedError, match=r"out='y' has shape \(2, 1\), but \(1, 1\) is expected"):
+        exe.run({"x": signs(1, -1)}, out={"y": out})
+    assert exe.run({"x": signs(4, 2)}, out={"y": out})["y"] is out
+
+
+def test_a_run_of_several_stages_has_no_one_plan() -> None:
+    exe, _ = ran(large, signs(1, 2))
+    with pytest.raises(EngineError, match="2 stages; look at `stages`"):
+        _ = exe.plan
+
+
+def kept_beside(graph: Graph, x: Var) -> None:
+    graph.output(positive(ops.exp(x)) + x[:1], "y")
+
+
+def two_plans() -> tuple[ExecutionPlan, ExecutionPlan, str]:
+    """Of neighbouring stages, and the largest tensor that is handed over."""
+    exe, _ = ran(kept_beside, signs(1, 2, 3))
+    one, other = (stage.plan for stage in exe.stages)
+    sizes = {n: other.lowered.values[v].spec.nbytes for n, v in other.lowered.inputs.items()}
+    return one, other, max(sizes, key=lambda n: sizes[n])
+
+
+def with_place(plan: ExecutionPlan, value: int, **changes: Any) -> ExecutionPlan:
+    places = list(plan.places)
+    places[value] = evolve(places[value], **changes)
+    return evolve(plan, places=tuple(places))
+
+
+def test_what_was_handed_over_rightly_passes() -> None:
+    one, other, _ = two_plans()
+    check_handover(one, other)
+
+
+def test_a_tensor_that_was_moved_is_found() -> None:
+    one, other, name = two_plans()
+    value = other.lowered.inputs[name]
+    layout = other.places[value].layout
+    moved = evolve(layout, offset=layout.offset + 64)
+    with pytest.raises(HandoverError, match=f"tensor '{name}' is alive at .* and the next stage has it at"):
+        check_handover(one, with_place(other, value, layout=moved))
+    with pytest.raises(HandoverError, match="is alive at"):
+        check_handover(with_place(one, one.lowered.outputs[name], layout=moved), other)
+
+
+def test_a_tensor_with_other_strides_or_in_other_storage_is_found() -> None:
+    one, other, name = two_plans()
+    value = other.lowered.inputs[name]
+    layout = other.places[value].layout
+    turned = Layout(layout.offset, layout.shape, tuple(reversed(layout.strides)), layout.itemsize)
+    for changes in ({"layout": turned}, {"storage": Storage.CONSTANT}):
+        with pytest.raises(HandoverError, match="is alive at"):
+            check_handover(one, with_place(other, value, **changes))
+
+
+def test_a_tensor_that_was_not_left_is_found() -> None:
+    one, other, name = two_plans()
+    left = {n: v for n, v in one.lowered.outputs.items() if n != name}
+    with pytest.raises(HandoverError, match=f"tensor '{name}' is taken to be alive, but the stage before did not"):
+        check_handover(evolve(one, lowered=evolve(one.lowered, outputs=left)), other)
+
+
+@pytest.mark.parametrize("changes", [{"dtype": np.dtype("int32")}, {"shape": (4, 3)}])
+def test_a_tensor_that_is_taken_for_something_else_is_found(changes: dict[str, Any]) -> None:
+    one, other, name = two_plans()
+    values = list(other.lowered.values)
+    value = other.lowered.inputs[name]
+    values[value] = evolve(values[value], spec=evolve(values[value].spec, **changes))
+    with pytest.raises(HandoverError, match=f"tensor '{name}' is left as float32"):
+        check_handover(one, evolve(other, lowered=evolve(other.lowered, values=tuple(values))))
