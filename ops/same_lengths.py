@@ -82,8 +82,8 @@ class _Search:
         return [pair for m, n in zip(one, other, strict=False) for pair in self._pair(m, n)]
 
     def _numbers(self) -> list[int]:
-        """Lengths above 1 in the shapes of the operands."""
-        return sorted({n for s in self.attempt.inputs for n in s.shape if isinstance(n, int) and n > 1})
+        """Lengths in the shapes of the operands; 1 is the last."""
+        return [*sorted({n for s in self.attempt.inputs for n in s.shape if isinstance(n, int) and n > 1}), 1]
 
     def _pair(self, one: Dim | int, other: Dim | int) -> Iterator[Pair]:
         (left, right) = (self._named([d]) if isinstance(d, Dim) else [] for d in (one, other))

@@ -228,6 +228,13 @@ def test_names_that_must_be_equal_or_a_number_are() -> None:
         _check(proto, exe, {"x": _random((b, t, 7)), "m": _random((b, t, 5)), "z": _random((b, u, 5))})
 
 
+def test_a_dimension_that_is_squeezed_is_one() -> None:
+    proto = model([node("Squeeze", ["x", "at"])], [value("x", ("n", "m", 3))], initializers={"at": _ints(1)})
+    graph = engine.load_onnx(proto)
+    assert str(graph.inputs["x"].spec) == "float32[n,1,3]"
+    _check(proto, engine.compile(graph), {"x": _random((4, 1, 3))})
+
+
 def test_lengths_that_a_decision_rules_out_are_refused_with_the_decision() -> None:
     """Split in two equal parts needs an even length."""
     proto = model([node("Split", ["x"], ["y", "z"], axis=0)], [value("x", ("n", 2))], ["y", "z"])

@@ -40,6 +40,14 @@ def test_a_name_that_meets_a_number_is_that_number() -> None:
     assert _equations(CONCAT, ("n", "m", 4), ("i", "j", "k"), axis=1) == {"i": "n", "k": "4"}
 
 
+def test_a_dimension_that_is_taken_out_is_one() -> None:
+    graph = engine.Graph()
+    x = graph.input("x", ("n", "m", 3))
+    with pytest.raises(LengthsError) as caught:
+        ops.reshape(x, (x.shape[0], 3))
+    assert same_lengths(caught.value.attempt) == {"m": 1}
+
+
 def test_all_that_stands_in_one_place_is_equal_where_it_is_much() -> None:
     assert _equations(ADD, tuple("abc"), tuple("def")) == {"d": "a", "e": "b", "f": "c"}
     assert _equations(CONCAT, tuple("abc"), tuple("def"), tuple("ghi"), axis=0) == {

@@ -32,7 +32,7 @@ def _flatten(node: Node) -> tuple[Value, ...]:
 def _squeeze(node: Node, axes: Sequence[int] | None) -> tuple[Value, ...]:
     x = node.value(0)
     gone = normalize_axes(axes, len(x.shape)) if axes is not None else [i for i, n in enumerate(x.shape) if n == 1]
-    kept = [i for i in gone if x.shape[i] != 1]
+    kept = [i for i in gone if not dims_in(x.shape[i]) and x.shape[i] != 1]  # others are seen when they have numbers
     if kept:
         raise ModelError(f"axis {kept[0]} of shape {x.shape} is longer than 1 and cannot be taken out")
     return node.last("reshape", x, shape=tuple(n for i, n in enumerate(x.shape) if i not in gone))
