@@ -15,7 +15,8 @@ from attrs import define, evolve, field, frozen
 
 from ops.errors import ShapeError
 
-_PRIMES: Final = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73)
+_ODD: Final = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97)
+"""Primes at first, so that products tell their factors."""
 SAMPLES: Final = 7
 """Of each dimension: three multiples of 64, a multiple of 4, an odd number, a small one, and 1."""
 
@@ -85,7 +86,7 @@ class Samples:
     """The samples that are still possible, by position, and what was decided. One for all dimensions of a graph.
 
     `named` are the dimensions that others can be told by; `position` is the number of operators that the graph has;
-    `depth` counts the graphs around it.
+    `around` are those of the graphs around it.
     """
 
     alive: list[int] = field(factory=lambda: list(range(SAMPLES)))
@@ -93,18 +94,20 @@ class Samples:
     named: "list[Dim]" = field(factory=list)
     made: int = 0
     position: int = 0
-    depth: int = 0
+    around: "tuple[Samples, ...]" = ()
 
     def invent(self) -> tuple[int, ...]:
         """Numbers for one more dimension, different from all others in all samples but the last."""
+        if self.around:
+            self.made += 1
+            return self.around[0].invent()
         i = self.made
         self.made += 1
-        first, rest = [_PRIMES[(3 * i + j) % len(_PRIMES)] * 64 for j in range(3)], (12 + 4 * i, 37 + 6 * i, 2 + i, 1)
-        return (*first, *rest)
+        return (*(64 * _odd(3 * i + j) for j in range(3)), 12 + 4 * i, 37 + 6 * i, 2 + i, 1)
 
     def inside(self) -> "Samples":
         """For a graph inside this one: the same samples, decisions of its own."""
-        return Samples(self.alive, {}, self.named, self.made, 0, self.depth + 1)
+        return Samples(self.alive, {}, self.named, self.made, 0, (self, *self.around))
 
     def keep(self, alive: Iterable[int]) -> None:
         """Goes on with some of the samples."""
@@ -119,7 +122,7 @@ class Samples:
         self.keep(j for j in self.alive if said[j] is answer)
         guard = Guard(left, relation, right, answer, 0)
         tables = (self, right.table) if isinstance(right, Dim) else (self,)
-        max(tables, key=lambda t: t.depth).note(guard)
+        max(tables, key=lambda t: len(t.around)).note(guard)
         return answer
 
     def note(self, guard: Guard) -> None:
@@ -217,6 +220,11 @@ class Dim:
         if not self.parts:
             return frozenset((self.key,))
         return frozenset().union(*(p.leaves for p in self.parts if isinstance(p, Dim)))
+
+
+def _odd(number: int) -> int:
+    """One odd number after the other."""
+    return _ODD[number] if number < len(_ODD) else _ODD[-1] + 2 * (number - len(_ODD) + 1)
 
 
 def leaf(told: "Dim | str", samples: tuple[int, ...], table: Samples, key: Hashable, is_length: bool = True) -> Dim:
