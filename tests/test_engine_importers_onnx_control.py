@@ -217,6 +217,37 @@ def test_rows_of_a_loop_that_may_not_begin() -> None:
     _same(proto, *({"x": X, "z": -X, **one} for one in many), schemas=["loop", "loop"])
 
 
+def test_bodies_may_have_open_dimensions() -> None:
+    """A loop with rows, a choice and a scan, for as many rows as are fed; the body reads its own shape."""
+    shaped = [node("Shape", ["a2"], ["s"]), node("ConstantOfShape", ["s"], ["zero_like"]), ALWAYS]
+    nodes, _, outputs = _swap(*shaped, node("Add", ["a2", "zero_like"], ["a3"]))
+    carried = [value("a", (None, 3)), value("b", (None, 3))]
+    loop = node(
+        "Loop", ["M", "", "x", "z"], ["p", "q", "rows"], body=_loop_body(nodes, carried, [_out("a3"), *outputs[1:]])
+    )
+    then, other = (
+        _graph([node("Add", ["p", "x"], ["o"])], [_out("o")]),
+        _graph([node("Neg", ["q"], ["o"])], [_out("o")]),
+    )
+    turn = _graph([node("Add", ["acc", "row"], ["acc2"]), node("Relu", ["acc2"], ["r"])], [_out("acc2"), _out("r")],
+                  [value("acc", (3,)), value("row", (3,))])  # fmt: skip
+    scan = node("Scan", ["start", "h"], ["end", "y"], body=turn, num_scan_inputs=1)
+    inputs = [value("x", ("n", 3)), value("z", ("n", 3)), value("M", (), INT), value("c", (), np.bool_)]
+    nodes = [loop, _choice(then, other, ["h"]), scan]
+    proto = model(nodes, inputs, ["rows", "end", "y"], {"start": np.zeros(3, np.float32)})
+    rng = np.random.default_rng(0)
+    feeds = [
+        {
+            "x": rng.random((n, 3), np.float32),
+            "z": rng.random((n, 3), np.float32),
+            "M": np.asarray(m),
+            "c": np.asarray(c),
+        }
+        for n, m, c in ((1, 1, True), (4, 3, False), (2, 0, True), (4, 3, True))
+    ]
+    _same(proto, *feeds, schemas=["loop", "if", "scan"])
+
+
 GROWING = [node("Concat", ["h", "x"], ["h2"], axis=0), ALWAYS, node("Unsqueeze", ["i", "zero"], ["at"])]
 WINDOW = [node("Add", ["at", "one"], ["to"]), node("Slice", ["x", "at", "to"], ["r"])]
 SMALL = {"zero": np.asarray([0]), "one": np.asarray([1])}
