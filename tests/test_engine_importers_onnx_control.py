@@ -248,6 +248,22 @@ def test_bodies_may_have_open_dimensions() -> None:
     _same(proto, *feeds, schemas=["loop", "if", "scan"])
 
 
+def test_data_decide_sizes_inside_bodies() -> None:
+    """What is not zero is picked in a branch, and in each turn of a loop."""
+    picked = [node("NonZero", ["v"], ["i"]), node("Gather", ["v", "i"], ["g"]), node("Squeeze", ["g", "first"], ["o"])]
+    then, other = _graph(picked, [_out("o")]), _graph([node("Neg", ["v"], ["o"])], [_out("o")])
+    proto = model([_choice(then, other)], [value("c", (), np.bool_), value("v", ("n",))], initializers={"first": [0]})
+    vectors = [np.asarray(v, np.float32) for v in ([1, 0, 2], [0, 3, 0, 4, 5], [0], [1, 2])]
+    _same(proto, *({"c": np.asarray(i % 3 != 1), "v": v} for i, v in enumerate(vectors)), schemas=["if_late"])
+    nodes = [node("Sub", ["v", "one"], ["w"]), node("Relu", ["w"], ["p"]), node("NonZero", ["p"], ["j"]),
+             node("Gather", ["p", "j"], ["k"]), node("Squeeze", ["k", "first"], ["v2"]), ALWAYS]  # fmt: skip
+    loop = node("Loop", ["M", "", "x"], ["y"], body=_loop_body(nodes, [value("v", (None,))], [_out("v2")]))
+    given = {"first": [0], "one": np.float32(1)}
+    proto = model([loop], [value("x", ("n",)), value("M", (), INT)], initializers=given)
+    many = [{"x": v, "M": np.asarray(m)} for v in vectors for m in (0, 1, 3)]
+    _same(proto, *many, schemas=["loop_late"])
+
+
 GROWING = [node("Concat", ["h", "x"], ["h2"], axis=0), ALWAYS, node("Unsqueeze", ["i", "zero"], ["at"])]
 WINDOW = [node("Add", ["at", "one"], ["to"]), node("Slice", ["x", "at", "to"], ["r"])]
 SMALL = {"zero": np.asarray([0]), "one": np.asarray([1])}
