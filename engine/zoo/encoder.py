@@ -11,13 +11,16 @@ from ops.spec import Array
 
 @frozen
 class EncoderSize:
-    """`width` must be a multiple of `heads`; the feed-forward layer is `expansion` times as wide."""
+    """`width` must be a multiple of `heads`; the feed-forward layer is `expansion` times as wide.
+
+    `sequence` and `batch` may be names.
+    """
 
     layers: int = 6
     width: int = 384
     heads: int = 12
-    sequence: int = 128
-    batch: int = 1
+    sequence: int | str = 128
+    batch: int | str = 1
     expansion: int = 4
 
 
@@ -57,11 +60,11 @@ def _attention(x: Var, size: EncoderSize, weights: _Weights) -> Var:
     q, k, v = (_heads(_linear(x, size.width, weights), size) for _ in range(3))
     scores = q @ ops.transpose(k, (0, 1, 3, 2)) * (size.width // size.heads) ** -0.5
     mixed = ops.transpose(ops.softmax(scores) @ v, (0, 2, 1, 3))
-    return _linear(ops.reshape(mixed, (size.batch, size.sequence, size.width)), size.width, weights)
+    return _linear(ops.reshape(mixed, x.shape), size.width, weights)
 
 
 def _heads(x: Var, size: EncoderSize) -> Var:
-    split = ops.reshape(x, (size.batch, size.sequence, size.heads, size.width // size.heads))
+    split = ops.reshape(x, (*x.shape[:2], size.heads, size.width // size.heads))
     return ops.transpose(split, (0, 2, 1, 3))
 
 
