@@ -27,11 +27,12 @@ check: $(STAMP) ## format, lint, types, directions of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMP) ## time ResNet-50 against onnxruntime, and planning, into out/
+bench: $(STAMP) ## time ResNet-50 against onnxruntime, planning, and planning for new lengths, into out/
 	mkdir -p out
 	$(BIN)/python tools/bench_run.py -o out/bench_run.json
 	$(BIN)/python tools/bench_plan.py -o out/bench_plan.json
 	$(BIN)/python -m tools.bench_graphs -o out/bench_graphs.json
+	$(BIN)/python -m tools.bench_stages -o out/bench_stages.json
 
 benchmarks: $(STAMP) ## measure docs/benchmarks.md anew (an hour; INSTANCES=folder)
 	$(BIN)/python -m tools.write_benchmarks $(INSTANCES)

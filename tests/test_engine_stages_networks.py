@@ -5,8 +5,8 @@ import pytest
 
 import engine
 from ops.spec import Array
-from tests.staged_networks import CLASSES, WORDS, Decoder, detector, tail
 from tests.unplanned import assert_same
+from tools.staged_networks import CLASSES, WORDS, Decoder, detector, tail
 
 MOST_LOSS = 0.10
 
