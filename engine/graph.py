@@ -16,6 +16,7 @@ from ops.dims import Dim, Samples, leaf
 from ops.schema import Attrs, OpSchema, Signature
 from ops.spec import Array, TensorSpec, as_dtype, spec_of
 from ops.symbolic import draft, is_symbolic
+from ops.views import IDENTITY
 
 NamesFor = Callable[[int], Sequence[str]]
 """Names for so many outputs."""
@@ -237,6 +238,8 @@ class Graph:
         name = name or var.name
         if name in self._outputs:
             raise GraphError(f"graph {self.name!r} has two outputs named {name!r}")
+        if var in self._derived:  # an operator waits for what decides it
+            (var,) = self.add(IDENTITY, [var])
         self._outputs[name] = var
         return var
 

@@ -10,7 +10,6 @@ from engine.var import Var
 from ops.dims import Dim, leaf
 from ops.schema import OpSchema
 from ops.spec import TensorSpec
-from ops.views import IDENTITY
 
 
 class InnerGraph(Graph):
@@ -70,9 +69,8 @@ class InnerGraph(Graph):
         return super().add(schema, owned, attrs, name=name, output_names=output_names)
 
     def output(self, var: Var, name: str | None = None) -> Var:
-        """`Graph.output`; the var may be of a graph around this one. What is made of dimensions is computed here."""
-        owned = self.own(var) if isinstance(var, Var) else var
-        return super().output(self.add(IDENTITY, [owned])[0] if owned in self.derived else owned, name)
+        """`Graph.output`; the var may be one of a graph around this one."""
+        return super().output(self.own(var) if isinstance(var, Var) else var, name)
 
     def _capture(self, var: Var) -> Var:
         arrays = next(g.constants for g in self.around if g is var.graph)

@@ -1,5 +1,6 @@
 """Runs in stages by example: what is alive across a cut, budgets, errors; and the judge of what is handed over."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -269,3 +270,51 @@ def test_a_tensor_that_is_taken_for_something_else_is_found(changes: dict[str, A
     values[value] = evolve(values[value], spec=evolve(values[value].spec, **changes))
     with pytest.raises(HandoverError, match=f"tensor '{name}' is left as float32"):
         check_handover(one, evolve(other, lowered=evolve(other.lowered, values=tuple(values))))
+
+
+def test_a_number_that_is_made_of_what_data_decide_may_be_an_output() -> None:
+    graph = Graph("number")
+    x = graph.input("x", ("n", 4))
+    found: Any = graph.data_dim(ops.count_nonzero(x))
+    graph.output(graph.constant(found * 2 + x.shape[0]), "both")
+    graph.output(graph.constant(x.shape[0] * 3), "length")
+    exe = engine.compile(graph)
+    for x_fed in (signs(0, 1), signs(2, 0, 0)):
+        made = exe.run({"x": x_fed})
+        assert made["both"] == 2 * np.count_nonzero(x_fed) + len(x_fed) and made["length"] == 3 * len(x_fed)
+
+
+def test_what_was_decided_about_data_is_watched_when_they_are_there() -> None:
+    def build(graph: Graph, x: Var) -> None:
+        some = positive(x)
+        graph.output((some if some.shape[0] > 2 else some * 2.0) + 1.0, "y")
+
+    exe, made = ran(build, signs(1, 2, 3, -1))
+    np.testing.assert_array_equal(made["y"], signs(1, 2, 3, -1)[:3] + 1)
+    with pytest.raises(KernelError, match="stage 2 cannot be with count_nonzero_0=2: the graph was built for not"):
+        exe.run({"x": signs(1, 2, -1)})
+    assert exe.run({"x": signs(1, 2, 3, -1)})["y"].shape == (3, 4)
+
+
+def test_threads_take_turns() -> None:
+    def build(graph: Graph, x: Var) -> None:
+        some = positive(x)
+        graph.output(some, "y")
+        graph.output(ops.transpose(some), "turned")
+
+    exe, _ = ran(build)
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for turn in range(20):
+            x = np.random.default_rng(20 * number + turn).standard_normal((number + 3, 4)).astype(np.float32)
+            made, wanted = exe.run({"x": x}), x[x[:, 0] > 0]
+            if not np.array_equal(made["y"], wanted) or not np.array_equal(made["turned"], wanted.T):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
