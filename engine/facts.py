@@ -59,9 +59,10 @@ class Facts:
         return TensorSpec(array.shape, array.dtype)
 
     def forget(self, scope: str) -> None:
-        """Nothing is known any more of data whose keys begin so, nor of arrays but those that are kept."""
-        for key in [k for k in self.data if k.startswith(scope)]:
-            del self.data[key]
+        """Nothing is known any more of vars whose keys begin so, nor of arrays but those that are kept."""
+        for known in (self.data, self.shapes):
+            for key in [k for k in known if k.startswith(scope)]:
+                del known[key]
         self._arrays.clear()
 
     def after(self, shapes: Mapping[str, Shape], data: Mapping[str, Array]) -> "Facts":

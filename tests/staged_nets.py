@@ -291,6 +291,34 @@ def _growing(net: Net, choose: Choose, number: Var) -> None:
     net.anew(engine.fori_loop(number, turn, x.var), made, x.most + 5)
 
 
+def _shrinking(net: Net, choose: Choose, number: Var) -> None:
+    """A loop that carries a view of what it was given, one row less in each turn, and counts rows by their number."""
+    x, backwards, sifts = pick(net, choose), bool(choose(2)), bool(choose(2))
+
+    def goes_on(carried: tuple[Var, Var]) -> Var:
+        is_long: Var = ops.less(number, carried[0].graph.constant(carried[0].shape[0]))
+        return is_long
+
+    def turn(carried: tuple[Var, Var]) -> tuple[Var, Var]:
+        h, total = carried
+        after: Var = h[:0:-1] if backwards else h[1:]
+        if sifts:
+            after = ops.compress(after, ops.less(after[:, 0], 2.0), axis=0)
+        return after, ops.mod(total * h.shape[0], np.asarray(7))
+
+    def rest(a: list[Array]) -> tuple[Array, int]:
+        h, total = a[x.at], 1
+        while len(h) > a[2]:
+            total, h = total * len(h) % 7, h[:0:-1] if backwards else h[1:]
+            h = h[h[:, 0] < 2] if sifts else h
+        return h, total
+
+    last, total = engine.while_loop(goes_on, turn, (x.var, net.graph.constant(np.int64(1))))
+    net.anew(last, lambda a: rest(a)[0], x.most)
+    if choose(2):
+        net.output(total, net.note(lambda a: np.asarray(rest(a)[1])))
+
+
 Move = Callable[[Net, Choose, Var], None]
 _MOVES: tuple[Move, ...] = (
     _unary,
@@ -311,4 +339,5 @@ _MOVES: tuple[Move, ...] = (
     _spread,
     _branch,
     _growing,
+    _shrinking,
 )

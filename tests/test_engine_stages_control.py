@@ -220,3 +220,22 @@ def test_lengths_that_a_turn_carries_on_are_those_of_that_turn(in_stages: bool) 
             length, wanted = wanted, wanted + n
         made = exe.run({"x": rows(n), "k": np.asarray(turns)})
         assert made["h"].shape[0] == wanted and made["length"] == made["pair"] == length and made["total"] == total
+
+
+def test_a_turn_with_a_cut_in_it_waits_for_its_own_condition() -> None:
+    """Not for that of the turn before, which is known under the same key."""
+    graph = Graph("sifted")
+    x, least = graph.input("x", ("n", 3)), graph.input("least", (), "int64")
+
+    def goes_on(h: Var) -> Var:
+        is_long: Var = ops.less(least, h.graph.constant(h.shape[0]))
+        return is_long
+
+    def turn(h: Var) -> Var:
+        kept: Var = ops.compress(h[1:], ops.less(-9.0, h[1:, 0]), axis=0)
+        return kept
+
+    graph.output(engine.while_loop(goes_on, turn, x), "y")
+    for least_fed in (0, 2, 5, 9):
+        made = engine.compile(graph).run({"x": rows(6), "least": np.asarray(least_fed)})["y"]
+        np.testing.assert_array_equal(made, rows(6)[max(6 - least_fed, 0) :])

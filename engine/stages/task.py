@@ -94,9 +94,11 @@ class Template:
         return not self.data <= set(self.graph.inputs)
 
     def instance(self, scene: Scene, given: Sequence[Var], prefix: str) -> "tuple[tuple[Task | Late, ...], list[Var]]":
-        """The tasks on other inputs, and what stands for the outputs; data of another instance are forgotten."""
+        """The tasks on other inputs, and what stands for the outputs; what is known of another instance is forgotten."""
         inputs = self.graph.inputs
         scene.facts.forget(self.graph.scope)
+        for key in [k for k in scene.keyed if k.startswith(self.graph.scope)]:
+            del scene.keyed[key]
         of: dict[Var, Var] = dict(zip(inputs.values(), given, strict=True)) | self._arrays(prefix)
         for name, var in zip(inputs, given, strict=True):
             scene.facts.shapes[self.graph.key(name)] = scene.shape(var)
