@@ -94,7 +94,7 @@ class Template:
         return not self.data <= set(self.graph.inputs)
 
     def instance(self, scene: Scene, given: Sequence[Var], prefix: str) -> "tuple[tuple[Task | Late, ...], list[Var]]":
-        """The tasks on other inputs, and what stands for the outputs; what is known of another instance is forgotten."""
+        """The tasks on other inputs, and what stands for the outputs; what another one knows is forgotten."""
         inputs = self.graph.inputs
         scene.facts.forget(self.graph.scope)
         for key in [k for k in scene.keyed if k.startswith(self.graph.scope)]:
