@@ -319,6 +319,39 @@ def _shrinking(net: Net, choose: Choose, number: Var) -> None:
         net.output(total, net.note(lambda a: np.asarray(rest(a)[1])))
 
 
+def _nested(net: Net, choose: Choose, number: Var) -> None:
+    """A branch, a loop and a cut in a loop; what is captured, and what is made of lengths, at every level."""
+    x, y, turns = pick(net, choose), pick(net, choose), 1 + choose(3)
+    if x.most + 2 * turns > _MOST_ROWS or y.most > _MOST_ROWS:
+        return
+
+    def longer(h: Var) -> Var:
+        row = ops.reduce_sum(h, (0,), keepdims=True) * 0.0 + ops.cast(h.graph.constant(h.shape[0]), "float32")
+        cut: Var = engine.fori_loop(number, lambda i, g: g[:-1], ops.concat([h, row, row]))
+        return cut
+
+    def shorter(h: Var) -> Var:
+        kept: Var = ops.compress(h, ops.less(-2.0, h[:, 1]), axis=0)
+        return ops.min(kept, ops.reduce_sum(y.var, (0,), keepdims=True))
+
+    def turn(_: Var, h: Var) -> Var:
+        is_so = ops.less(0.0, ops.reduce_sum(h, (0, 1), keepdims=False))
+        found: Var = engine.cond(is_so, shorter, longer, h)
+        return found
+
+    def made(a: list[Array]) -> Array:
+        h = a[x.at]
+        for _ in range(turns):
+            if h.sum() > 0:
+                h = np.minimum(h[h[:, 1] > -2], a[y.at].sum(0, keepdims=True))
+            else:
+                h = np.concatenate([h, np.full((2, WIDTH), len(h), np.float32)])
+                h = h[: max(len(h) - int(a[2]), 0)]
+        return h
+
+    net.anew(engine.fori_loop(turns, turn, x.var), made, x.most + 2 * turns)
+
+
 Move = Callable[[Net, Choose, Var], None]
 _MOVES: tuple[Move, ...] = (
     _unary,
@@ -340,4 +373,5 @@ _MOVES: tuple[Move, ...] = (
     _branch,
     _growing,
     _shrinking,
+    _nested,
 )
