@@ -327,7 +327,7 @@ def _nested(net: Net, choose: Choose, number: Var) -> None:
 
     def longer(h: Var) -> Var:
         row = ops.reduce_sum(h, (0,), keepdims=True) * 0.0 + ops.cast(h.graph.constant(h.shape[0]), "float32")
-        cut: Var = engine.fori_loop(number, lambda i, g: g[:-1], ops.concat([h, row, row]))
+        cut: Var = engine.fori_loop(number, lambda _, g: g[:-1], ops.concat([h, row, row]))
         return cut
 
     def shorter(h: Var) -> Var:
