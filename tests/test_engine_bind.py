@@ -272,3 +272,44 @@ def test_nothing_is_told_before_the_first_run() -> None:
         exe.story()
     exe.run(rows(3))
     assert exe.plan.arena_bytes == engine.make_plan(net((3, 4))).arena_bytes
+
+
+def test_outputs_in_the_arena_may_be_fed_crosswise() -> None:
+    """Copying one of them into its place would overwrite the other before that is read."""
+    graph = Graph("crosswise")
+    x, y = graph.input("x", ("n", 4)), graph.input("y", ("n", 4))
+    graph.output(y + 1.0, "x")
+    graph.output(x * 2.0, "y")
+    exe = engine.compile(graph)
+    fed = {"x": rows(3)["x"], "y": rows(3)["x"] + 50}
+    wanted = {n: a.copy() for n, a in fed.items()}
+    for _ in range(4):
+        lent = exe.run(fed, copy=False)
+        wanted = {"x": wanted["y"] + 1, "y": wanted["x"] * 2}
+        for name, array in wanted.items():
+            np.testing.assert_array_equal(lent[name], array)
+        fed = {"x": lent["y"], "y": lent["x"]}
+        wanted = {"x": wanted["y"], "y": wanted["x"]}
+
+
+def test_a_number_that_all_lengths_seemed_to_give_is_true_or_refused() -> None:
+    graph = Graph("claim")
+    x = graph.input("x", ("n", 4))
+    first = ops.slice(x, [0], [1], [0])
+    assert first.shape == (1, 4)  # which others may rely on
+    graph.output(ops.exp(first), "y")
+    assert engine.bind(graph, {"n": 1}).outputs["y"].shape == (1, 4)
+    with pytest.raises(
+        ShapeError, match=r"axis 0 of its output .* is 0 with these lengths, and was 1 with all that were"
+    ):
+        engine.bind(graph, {"n": 0})
+
+
+def test_a_decision_behind_the_last_operator_is_watched_too() -> None:
+    graph = Graph("last")
+    x = graph.input("x", ("n", 4))
+    one, other = ops.exp(x), ops.relu(x)
+    graph.output(one if x.shape[0] > 3 else other, "y")
+    assert engine.bind(graph, {"n": 4})
+    with pytest.raises(ShapeError, match="n <= 3, but here n is 2"):
+        engine.bind(graph, {"n": 2})

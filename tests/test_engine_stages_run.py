@@ -14,9 +14,10 @@ from engine import Executable, Graph, Var
 from engine.calls import Storage
 from engine.check import check_handover
 from engine.errors import BudgetError, EngineError, FeedError, HandoverError, KernelError
-from engine.executor.segments import Reserved
+from engine.executor.segments import Reserved, Segments
 from engine.executor.staged import StagedExecutor
 from engine.plan import ExecutionPlan
+from engine.stages.stage import next_stage
 from ops.layout import Layout
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
 from ops.spec import Array
@@ -318,3 +319,24 @@ def test_threads_take_turns() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_the_judge_sees_what_every_stage_takes_over() -> None:
+    exe, _ = ran(large, signs(1, 2, -1))
+    first, executor = exe.stages[0], exe.executor
+    assert isinstance(executor, StagedExecutor)
+    moved = {var: evolve(held, offset=held.offset + 64) for var, held in first.after.alive.items()}
+    wrong = evolve(first, after=evolve(first.after, alive=moved, top=first.after.top + 64))
+    with pytest.raises(HandoverError, match="is alive at"):
+        next_stage(executor.template, wrong, executor.history[0], executor.terms)
+
+
+def test_runs_in_segments_use_those_that_there_are() -> None:
+    exe, _ = ran(large)
+    made = exe.executor
+    assert isinstance(made, StagedExecutor)
+    memory = Segments(64)
+    again = StagedExecutor(made.template, evolve(made.terms, in_one_block=False), memory, made.cache)
+    for x in (signs(1, -1), signs(*range(1, 9)), signs(1, -1)):
+        (lent,) = again.run({"x": x}, {}, False).values()
+        assert memory.holds(lent) and len(lent) == (x[:, 0] > 0).sum()
