@@ -74,7 +74,7 @@ def run(arguments: Namespace) -> int:
         found = compare(subject.graph, subject.feeds, runs=arguments.runs, budget=budget, options=options)
     told: dict[str, Any] = {}
     if oracle is not None:
-        told = {"oracle": arguments.oracle, "oracle_difference": largest_difference(found.outputs, oracle())}
+        told = {"oracle": arguments.oracle, "oracle_difference": largest_difference(found.runs.outputs, oracle())}
     if arguments.json:
         print_json(found.to_json() | told)
     else:

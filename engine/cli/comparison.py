@@ -17,26 +17,22 @@ from ops.spec import Array
 
 
 @frozen(eq=False)
-class Comparison:
-    """Times are seconds of each run, taken in turn. `measured_peak_bytes` was counted by the dynamic executor.
+class Runs:
+    """Runs of one network on the same data. Times are seconds of each run, taken in turn.
 
     `packed_bytes` is what kernels made of constants when the network was loaded.
     """
 
-    plan: ExecutionPlan
-    report: Report
     outputs: Mapping[str, Array]
     outputs_equal: bool
-    measured_peak_bytes: int
     packed_bytes: int
     static_seconds: tuple[float, ...]
     dynamic_seconds: tuple[float, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The report's keys, and what was measured; `*_seconds` are medians."""
-        return self.report.to_json() | {
+        """Plain data with stable keys; `*_seconds` are medians."""
+        return {
             "outputs_equal": self.outputs_equal,
-            "measured_peak_bytes": self.measured_peak_bytes,
             "packed_bytes": self.packed_bytes,
             "runs": len(self.static_seconds),
             "static_seconds": statistics.median(self.static_seconds),
@@ -45,17 +41,41 @@ class Comparison:
             "dynamic_seconds_min": min(self.dynamic_seconds),
         }
 
-    def text(self, most: int = 10) -> str:
-        """The measurements, then the report with the `most` largest tensors at the peak."""
+    def text(self, peak: str) -> str:
+        """A few lines, one of which tells the peak of the dynamic run."""
         verdict = "equal to the bit" if self.outputs_equal else "DIFFERENT"
         lines = [
             f"outputs of the static, dynamic and poison runs ({len(self.outputs)}): {verdict}",
             times_text("static run", self.static_seconds),
             times_text("dynamic run", self.dynamic_seconds),
-            f"dynamic peak, measured: {self.measured_peak_bytes} B, as predicted",
+            peak,
             f"constants packed for kernels: {self.packed_bytes} B, besides the constants",
         ]
-        return "\n".join(lines) + "\n\n" + self.report.text(most)
+        return "\n".join(lines) + "\n\n"
+
+
+@frozen(eq=False)
+class Comparison:
+    """The runs of a network that is planned beforehand. The dynamic executor counted `measured_peak_bytes`."""
+
+    plan: ExecutionPlan
+    report: Report
+    runs: Runs
+    measured_peak_bytes: int
+
+    @property
+    def outputs_equal(self) -> bool:
+        """Whether all runs gave the same bits."""
+        return self.runs.outputs_equal
+
+    def to_json(self) -> dict[str, Any]:
+        """The report's keys, and what was measured."""
+        return self.report.to_json() | {"measured_peak_bytes": self.measured_peak_bytes} | self.runs.to_json()
+
+    def text(self, most: int = 10) -> str:
+        """The measurements, then the report with the `most` largest tensors at the peak."""
+        peak = f"dynamic peak, measured: {self.measured_peak_bytes} B, as predicted"
+        return self.runs.text(peak) + self.report.text(most)
 
 
 def compare_graph(
@@ -76,7 +96,7 @@ def compare_graph(
             f"the dynamic run had {measured} bytes at its peak, not {found.dynamic_peak_bytes} as predicted"
         )
     times = interleaved(runs, lambda: static.run(feeds, copy=False), lambda: dynamic.run(feeds, copy=False))
-    return Comparison(static.plan, found, outputs, equal, measured, static.packed_bytes, *times)
+    return Comparison(static.plan, found, Runs(outputs, equal, static.packed_bytes, *times), measured)
 
 
 def interleaved(runs: int, *functions: Callable[[], object]) -> list[tuple[float, ...]]:
