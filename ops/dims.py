@@ -8,6 +8,7 @@ So a decision is never silently wrong. Idea: the hints and guards of PyTorch's s
 
 import operator
 from collections.abc import Callable, Hashable, Iterable
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, Final, cast
 
@@ -113,10 +114,12 @@ class Samples:
         """Goes on with some of the samples."""
         self.alive[:] = list(alive)
 
-    def decide(self, left: "Dim", relation: str, right: "Dim | int") -> bool:
+    def decide(self, left: "Dim", relation: str, right: Any) -> bool:
         """What the first sample says; those that say otherwise are given up, and the decision is noted."""
-        if left.is_length and isinstance(right, int) and right < 0:
-            return False
+        if not isinstance(right, Dim):
+            right = _plain(right)
+            if left.is_length and right < 0:
+                return False
         said = {j: bool(_RELATIONS[relation](left.samples[j], sample_of(right, j))) for j in self.alive}
         answer = said[self.alive[0]]
         self.keep(j for j in self.alive if said[j] is answer)
@@ -183,7 +186,7 @@ class Dim:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return isinstance(other, (Dim, int)) and self.table.decide(self, "==", other)
+        return isinstance(other, (Dim, Real)) and self.table.decide(self, "==", other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -225,6 +228,11 @@ class Dim:
 def _odd(number: int) -> int:
     """One odd number after the other."""
     return _ODD[number] if number < len(_ODD) else _ODD[-1] + 2 * (number - len(_ODD) + 1)
+
+
+def _plain(number: Any) -> Any:
+    """A number of numpy's as one of Python's."""
+    return number.item() if hasattr(number, "item") else number
 
 
 def leaf(told: "Dim | str", samples: tuple[int, ...], table: Samples, key: Hashable, is_length: bool = True) -> Dim:
@@ -279,6 +287,7 @@ def in_sample(value: Any, sample: int) -> Any:
 
 
 def _combined(sign: str, left: Dim | int, right: Dim | int) -> Dim:
+    left, right = (d if isinstance(d, Dim) or not isinstance(d, Integral) else int(d) for d in (left, right))
     if not isinstance(left, (Dim, int)) or not isinstance(right, (Dim, int)):
         return NotImplemented
     if isinstance(right, int) and (sign, right) in (("+", 0), ("-", 0), ("*", 1), ("//", 1)):

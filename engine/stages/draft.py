@@ -95,7 +95,6 @@ class _Writer:
             guard.check(self.facts.number)
 
     def finish(self) -> None:
-        self.check(self.template.last)
         for name, var in self.template.graph.outputs.items():
             self.graph.output(self.var(var), name)
 

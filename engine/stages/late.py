@@ -1,13 +1,13 @@
 """Branches and loops whose shapes only the run decides: operators of their bodies take their place, turn by turn."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from attrs import evolve, frozen
 
 from engine.graph import Graph, Operator
-from engine.stages.task import Late, Scene, Task, Template, operator_instance
+from engine.stages.task import Late, Scene, Task, Template, known_array, operator_instance
 from engine.var import Var
 from ops.concat import CONCAT
 from ops.dims import Dim, Guard
@@ -21,14 +21,20 @@ Tasks = tuple[Task | Late, ...]
 
 @frozen(eq=False)
 class LateBranch:
-    """An `if_late`: the body that the condition chooses takes its place."""
+    """An `if_late`: the body that the condition chooses takes its place. `known` has what needs no run, by key."""
 
     operator: Operator
     keys: tuple[str, ...]
     guards: tuple[Guard, ...]
     data: frozenset[str]
+    known: Mapping[str, Var]
     condition: str
     bodies: tuple[Template, Template]
+
+    @property
+    def decided_by(self) -> frozenset[str]:
+        """The condition, and what decides in the bodies."""
+        return self.data.union(*(body.data for body in self.bodies))
 
     @property
     def inputs(self) -> tuple[Var, ...]:
@@ -41,6 +47,7 @@ class LateBranch:
 
     def expand(self, scene: Scene) -> Tasks:
         """The operators of one body."""
+        _settle(self.known, scene)
         body = self.bodies[not scene.facts.data[self.condition].item()]
         tasks, found = body.instance(scene, self.inputs[1:], f"{self.operator.name}/")
         return (*tasks, *_given_names(found, self.operator.outputs, self.keys))
@@ -54,12 +61,19 @@ class LateLoop:
     keys: tuple[str, ...]
     guards: tuple[Guard, ...]
     data: frozenset[str]
+    known: Mapping[str, Var]
     trips: str
     condition: str
     body: Template
     carried: tuple[Var, ...]
     turn: int = 0
     rows: tuple[tuple[Var, ...], ...] = ()
+
+    @property
+    def decided_by(self) -> frozenset[str]:
+        """Trips and conditions, and what decides in the body."""
+        own = {self.body.graph.key(self._condition_of_body.name)} if self.operator.attrs["conditional"] else set()
+        return self.data | self.body.data | own
 
     @property
     def inputs(self) -> tuple[Var, ...]:
@@ -74,6 +88,7 @@ class LateLoop:
 
     def expand(self, scene: Scene) -> Tasks:
         """One turn and the loop behind it, or what the loop gives."""
+        _settle(self.known, scene)
         return self._turn(scene) if self._goes_on(scene) else self._end(scene)
 
     def _goes_on(self, scene: Scene) -> bool:
@@ -99,17 +114,14 @@ class LateLoop:
             rows=(*self.rows, tuple(found[first_row:])),
         )
         if attrs["conditional"]:
-            then = then._decided_by(next(iter(self.body.graph.outputs.values())), scene)
+            then = then._decided_by(self._condition_of_body, scene)
         return (*tasks, then)
 
     def _decided_by(self, condition: Var, scene: Scene) -> "LateLoop":
         """The loop whose next turn depends on a var of the body."""
-        graph = self.body.graph
-        key = graph.key(condition.name)
-        if condition in graph.constants:
-            scene.facts.data[key] = graph.constants[condition]
-        data = (self.data - {self.condition}) | {key}
-        return evolve(self, condition=key, data=data)
+        key = self.body.graph.key(condition.name)
+        scene.facts.data.update((key, array) for array in known_array(condition, scene))
+        return evolve(self, condition=key, data=(self.data - {self.condition}) | {key})
 
     def _end(self, scene: Scene) -> Tasks:
         name, outputs, count = self.operator.name, self.operator.outputs, len(self.carried)
@@ -124,12 +136,21 @@ class LateLoop:
         return (*tasks, *_given_names((number,), outputs[-1:], self.keys[-1:]))
 
     @property
+    def _condition_of_body(self) -> Var:
+        return next(iter(self.body.graph.outputs.values()))
+
+    @property
     def _ahead(self) -> int:
         return int(self.operator.attrs["trips_given"] + self.operator.attrs["cond_given"])
 
     @property
     def _others(self) -> tuple[Var, ...]:
         return self.operator.inputs[self._ahead + len(self.carried) :]
+
+
+def _settle(known: Mapping[str, Var], scene: Scene) -> None:
+    """What decides and needs no run is a fact."""
+    scene.facts.data.update((key, array) for key, var in known.items() for array in known_array(var, scene))
 
 
 def _constant(scope: str, array: object) -> Var:

@@ -9,7 +9,7 @@ from engine.facts import Facts
 from engine.graph import Graph, Operator
 from engine.var import Var
 from ops.dims import Guard
-from ops.spec import Shape
+from ops.spec import Array, Shape
 
 
 class Scene(Protocol):
@@ -48,6 +48,11 @@ class Task:
         """The vars that it reads."""
         return self.operator.inputs
 
+    @property
+    def decided_by(self) -> frozenset[str]:
+        """The data that decide its sizes."""
+        return self.data
+
     def instance(self, of: dict[Var, Var], prefix: str) -> "Task":
         """The same task on other vars; its outputs get names of their own and are noted in `of`."""
         return evolve(self, operator=operator_instance(self.operator, of, prefix))
@@ -59,6 +64,10 @@ class Late(Protocol):
     @property
     def data(self) -> frozenset[str]:
         """What decides."""
+
+    @property
+    def decided_by(self) -> frozenset[str]:
+        """What decides anything in it, bodies included."""
 
     @property
     def inputs(self) -> tuple[Var, ...]:
@@ -76,17 +85,38 @@ class Late(Protocol):
 
 
 @frozen(eq=False)
+class Promise:
+    """Guards behind the last operator of a graph. Nothing takes their place."""
+
+    guards: tuple[Guard, ...]
+    data: frozenset[str]
+    inputs: tuple[Var, ...] = ()
+
+    @property
+    def decided_by(self) -> frozenset[str]:
+        """As of control flow."""
+        return self.data
+
+    def instance(self, _: dict[Var, Var], __: str) -> "Promise":
+        """The same."""
+        return self
+
+    def expand(self, _: Scene) -> "tuple[Task | Late, ...]":
+        """Nothing."""
+        return ()
+
+
+@frozen(eq=False)
 class Template:
-    """The tasks of a graph in a runnable order. `last` are guards that must hold in the end."""
+    """The tasks of a graph in a runnable order."""
 
     graph: Graph
     tasks: tuple[Task | Late, ...]
-    last: tuple[Guard, ...]
 
     @property
     def data(self) -> frozenset[str]:
-        """The tensors that decide sizes."""
-        return frozenset().union(*(t.data for t in self.tasks))
+        """The tensors that decide sizes, in bodies as well."""
+        return frozenset().union(*(t.decided_by for t in self.tasks))
 
     @property
     def is_staged(self) -> bool:
@@ -101,8 +131,9 @@ class Template:
             del scene.keyed[key]
         of: dict[Var, Var] = dict(zip(inputs.values(), given, strict=True)) | self._arrays(prefix)
         for name, var in zip(inputs, given, strict=True):
-            scene.facts.shapes[self.graph.key(name)] = scene.shape(var)
-            scene.keyed[self.graph.key(name)] = var
+            key = self.graph.key(name)
+            scene.facts.shapes[key], scene.keyed[key] = scene.shape(var), var
+            scene.facts.data.update((key, array) for array in known_array(var, scene))
         tasks = tuple(task.instance(of, prefix) for task in self.tasks)
         return tasks, [of.get(v, v) for v in self.graph.outputs.values()]
 
@@ -111,6 +142,14 @@ class Template:
         home = Graph("arrays")
         home.scope = prefix
         return {v: home.constant(evolve(d, is_kept=True), v.name) for v, d in self.graph.derived.items()}
+
+
+def known_array(var: Var, scene: Scene) -> tuple[Array, ...]:
+    """The data of a var that is a constant, or made of dimensions; () where it has to be computed."""
+    graph = var.graph
+    if not isinstance(graph, Graph) or var not in graph.constants.keys() | graph.derived.keys():
+        return ()
+    return (graph.constants[var] if var in graph.constants else scene.facts.array(graph.derived[var]),)
 
 
 def operator_instance(operator: Operator, of: dict[Var, Var], prefix: str) -> Operator:

@@ -1,11 +1,12 @@
 """A graph whose dimensions are no numbers yet, prepared for being given numbers again and again."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from engine.graph import Graph, Operator
 from engine.stages.late import LateBranch, LateLoop
-from engine.stages.task import Late, Task, Template
+from engine.stages.task import Late, Promise, Task, Template
 from engine.symbols import Datum, Derived, Element, Extent, Recipe
+from engine.var import Var
 from ops.dims import Dim, Guard, dims_in
 from ops.late import IF_LATE, LOOP_LATE
 
@@ -13,10 +14,12 @@ from ops.late import IF_LATE, LOOP_LATE
 def template(graph: Graph) -> Template:
     """Prepares a graph."""
     guards: dict[int, list[Guard]] = {}
+    count = len(graph.operators)
     for guard in graph.samples.guards.values():
-        guards.setdefault(guard.position, []).append(guard)
-    tasks = tuple(_task(op, graph, tuple(guards.get(i, ()))) for i, op in enumerate(graph.operators))
-    return Template(graph, tasks, tuple(guards.get(len(tasks), ())))
+        guards.setdefault(min(guard.position, count), []).append(guard)
+    tasks = [_task(op, graph, tuple(guards.get(i, ()))) for i, op in enumerate(graph.operators)]
+    last = tuple(guards.get(count, ()))
+    return Template(graph, (*tasks, *(Promise(last, _data(_leaves(last), ())) for _ in last[:1])))
 
 
 def _task(operator: Operator, graph: Graph, guards: tuple[Guard, ...]) -> Task | Late:
@@ -32,21 +35,31 @@ def _task(operator: Operator, graph: Graph, guards: tuple[Guard, ...]) -> Task |
 
 
 def _branch(operator: Operator, graph: Graph, guards: tuple[Guard, ...]) -> LateBranch:
-    condition = graph.key(operator.inputs[0].name)
+    known, decisive = _decisive(operator.inputs[:1], graph)
     bodies = template(operator.attrs["then_body"]), template(operator.attrs["else_body"])
-    data = _data(_leaves(guards), _arrays(operator, graph)) | {condition}
-    return LateBranch(operator, _keys(operator, graph), guards, data, condition, bodies)
+    data = _data(_leaves(guards), _arrays(operator, graph)) | decisive
+    condition = graph.key(operator.inputs[0].name)
+    return LateBranch(operator, _keys(operator, graph), guards, data, known, condition, bodies)
+
+
+def _decisive(operands: Sequence[Var], graph: Graph) -> tuple[Mapping[str, Var], frozenset[str]]:
+    """What decides how control flow goes: vars that are known without a run, by key, and the keys of the others."""
+    keys = {graph.key(v.name): v for v in operands}
+    known = {key: v for key, v in keys.items() if v in graph.constants or v in graph.derived}
+    return known, frozenset(keys.keys() - known.keys())
 
 
 def _loop(operator: Operator, graph: Graph, guards: tuple[Guard, ...]) -> LateLoop:
-    attrs, names = operator.attrs, [graph.key(v.name) for v in operator.inputs]
-    trips = names[0] if attrs["trips_given"] else ""
-    condition = names[attrs["trips_given"]] if attrs["cond_given"] else ""
-    data = _data(_leaves(guards), _arrays(operator, graph)) | ({trips, condition} - {""})
+    attrs = operator.attrs
     ahead = attrs["trips_given"] + attrs["cond_given"]
+    names = [graph.key(v.name) for v in operator.inputs[:ahead]]
+    trips = names[0] if attrs["trips_given"] else ""
+    condition = names[-1] if attrs["cond_given"] else ""
+    known, decisive = _decisive(operator.inputs[:ahead], graph)
+    data = _data(_leaves(guards), _arrays(operator, graph)) | decisive
     carried = operator.inputs[ahead : ahead + attrs["carried"]]
     keys, body = _keys(operator, graph), template(attrs["body"])
-    return LateLoop(operator, keys, guards, data, trips, condition, body, carried)
+    return LateLoop(operator, keys, guards, data, known, trips, condition, body, carried)
 
 
 def _keys(operator: Operator, graph: Graph) -> tuple[str, ...]:

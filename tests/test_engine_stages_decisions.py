@@ -1,0 +1,107 @@
+"""What decides in bodies: guards behind their last operator, counters of turns, constants; and where it is looked for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine
+import ops
+from engine.errors import FeedError, GraphError, KernelError, OptionError
+from engine.graph import Graph
+from engine.stages.template import template
+from engine.var import Var
+from ops.spec import Array
+
+FOURS = np.full(3, 4, np.float32)
+
+
+def _run(build: Callable[[Graph, Var], Var], fed: Array = FOURS) -> Array:
+    graph = Graph()
+    graph.output(build(graph, graph.input("x", ("n",))), "y")
+    return engine.compile(graph)(x=fed)["y"]
+
+
+def _grown(x: Var) -> Callable[[Var, Any], Any]:
+    return lambda _, h: ops.concat([h, x], axis=0)
+
+
+@pytest.mark.parametrize(
+    ("build", "wanted"),
+    [
+        (lambda g, x: engine.fori_loop(g.constant(np.int64(2)), _grown(x), x), np.tile(FOURS, 3)),
+        (lambda g, x: engine.fori_loop(g.constant(x.shape[0]), _grown(x), x), np.tile(FOURS, 4)),
+        (
+            lambda g, x: engine.cond(g.constant(np.array(True)), lambda: ops.concat([x, x], axis=0), lambda: x),
+            np.tile(FOURS, 2),
+        ),
+        (
+            lambda g, x: engine.fori_loop(3, lambda i, h: ops.concat([h, ops.slice(x, [0], [i], [0])], axis=0), x),
+            np.full(6, 4, np.float32),
+        ),
+    ],
+)
+def test_constants_lengths_and_counters_decide_with_no_run(build: Callable[[Graph, Var], Var], wanted: Array) -> None:
+    assert np.array_equal(_run(build), wanted)
+
+
+def test_a_turn_waits_for_its_own_counts() -> None:
+    def turn(h: Var) -> Var:
+        return ops.top_k(h, ops.count_nonzero(ops.greater(h, 0.0)))[0] - 1.0
+
+    def goes_on(h: Var) -> Var:
+        return ops.greater(ops.reduce_sum(h, keepdims=False), 5.0)
+
+    assert _run(lambda _, x: engine.while_loop(goes_on, turn, x)).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("number", [np.int64(3), 3.0, np.float32(3)])
+def test_numbers_of_any_type_decide(number: Any) -> None:
+    graph = Graph()
+    x = graph.input("x", ("n",))
+    graph.output(ops.relu(x) if x.shape[0] == number else ops.exp(x), "y")
+    exe = engine.compile(graph)
+    assert exe(x=FOURS[:2])["y"] == pytest.approx(np.exp(FOURS[:2]))
+    with pytest.raises(FeedError, match="not n == 3"):
+        exe(x=FOURS)
+
+
+def test_guards_behind_the_last_operator_of_a_body_hold() -> None:
+    def turn(_: Var, h: Var) -> Var:
+        kept, cut = ops.relu(h), ops.slice(h, [1], [99], [0])
+        return cut if h.shape[0] > 4 else kept
+
+    graph = Graph()
+    graph.output(engine.fori_loop(5, turn, graph.input("x", ("n", 2))), "y")
+    with pytest.raises(FeedError, match="is 4"):
+        engine.compile(graph)(x=np.ones((6, 2), np.float32))
+
+
+def test_guards_behind_the_last_operator_of_a_branch_hold() -> None:
+    def then(x: Var) -> Var:
+        some = ops.compress(x, ops.greater(x, 0.0), axis=0)
+        one, other = ops.relu(some), ops.exp(some)
+        return one if some.shape[0] > 4 else other
+
+    graph = Graph()
+    x, c = graph.input("x", ("n",)), graph.input("c", (), "bool")
+    graph.output(engine.cond(c, then, lambda x: x * 2.0, x), "y")
+    exe = engine.compile(graph)
+    assert exe(x=np.ones(5, np.float32), c=np.array(True))["y"].tolist() == [1.0] * 5
+    with pytest.raises(KernelError, match="here count_nonzero_0 is 1"):
+        exe(x=np.array([1, -1], np.float32), c=np.array(True))
+
+
+def test_sizes_that_data_decide_in_a_body_are_seen_from_outside() -> None:
+    graph = Graph()
+    x = graph.input("x", ("n",))
+    graph.output(engine.fori_loop(2, lambda _, h: ops.compress(h, ops.greater(h, 0.3), axis=0), x), "y")
+    assert template(graph).is_staged
+    with pytest.raises(GraphError, match="depend on the data of"):
+        engine.bind(graph, {"n": 3})
+    with pytest.raises(OptionError, match="decide some"):
+        engine.compile(graph, bounds={"n": (1, 8)})
+    with pytest.raises(OptionError, match="cannot leave alone"):
+        engine.compile(graph, strategy="shared_equality")
+    assert engine.compile(graph)(x=FOURS)["y"].tolist() == [4, 4, 4]
