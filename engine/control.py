@@ -4,7 +4,7 @@ A function is called once, with vars that stand for what the operator reads at r
 around it as well. What it computes from those alone is an operator of the graph around: it runs once, in front.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,8 +13,9 @@ from engine.building import BUILDING
 from engine.errors import GraphError
 from engine.graph import Graph
 from engine.inner import InnerGraph
-from engine.late import add_branch, add_loop, unlike_axes
+from engine.late import Growth, add_branch, add_loop, unlike_axes
 from engine.var import Var
+from ops.errors import ShapeError
 from ops.loop import COUNTER
 from ops.scan import SCAN
 from ops.schema import Specs
@@ -106,7 +107,8 @@ def scan(f: Callable[[Vars, Vars], tuple[Vars, Vars]], init: Vars, xs: Vars, *, 
     """`carried, y = f(carried, x)` for each row x of `xs` (along its first axis); starts with `init`.
 
     Gives what was carried last, and the rows y one behind the other. Either may be (), a tuple of none. `reverse` goes
-    from the last row to the first one. What is carried keeps its shape and element type. Raises GraphError, OpError.
+    from the last row to the first one. What is carried keeps its shape and element type, and what is computed in f
+    decides no size in it: a scan never runs in stages, as a loop may. Raises GraphError, OpError.
     """
     outer = _outer(*_flat(init), *_flat(xs))
     states, tensors = _vars(outer, _flat(init)), _vars(outer, _flat(xs))
@@ -119,12 +121,24 @@ def scan(f: Callable[[Vars, Vars], tuple[Vars, Vars]], init: Vars, xs: Vars, *, 
         return _as_many(states, after), y
 
     _, y = _fill(graph, turn)
-    given = (*states, *tensors)
+    body, given = _closed(graph), (*states, *tensors)
+    _check_scan(body, len(states))
     ways = {"input_directions": [int(reverse)] * len(tensors), "output_directions": [int(reverse)] * len(_flat(y))}
     attrs = {"states": len(states), "scan_inputs": len(tensors), **ways}
     operands = (*given, *graph.inputs_behind(len(given)))
-    found = outer.add(SCAN, operands, {"body": _closed(graph), **attrs})
+    found = outer.add(SCAN, operands, {"body": body, **attrs})
     return _like(init, found[: len(states)]), _like(y, found[len(states) :])
+
+
+def _check_scan(body: PlannedBody, states: int) -> None:
+    """Raises GraphError, ShapeError for a body that cannot be planned beforehand."""
+    other = "engine.fori_loop and engine.unfold run such a body in stages"
+    if body.needs_data:
+        raise GraphError(f"scan: what the body computes decides sizes in it, and a scan is planned beforehand; {other}")
+    unlike = unlike_axes(body.inputs[:states], body.outputs[:states], body.graph.samples)
+    if unlike:
+        told = ", ".join(f"{body.inputs[i]} becomes {body.outputs[i]}" for i in sorted({i for i, _ in unlike}))
+        raise ShapeError(f"scan: what is carried keeps its shape, but {told}; {other}")
 
 
 def _loop(
@@ -141,17 +155,15 @@ def _body(
 
     Where a length changes from turn to turn, the function is called again, with vars of which it is not known.
     """
-    varying: set[tuple[int, int]] = set()
+    growth = Growth(outer.samples)
     while True:
         extent = outer.extent()
-        graph = _inner(outer, "body", (COUNTER, *(v.spec for v in carried)), varying)
+        graph = _inner(outer, "body", (COUNTER, *(v.spec for v in carried)), growth)
         result = _fill(graph, turn)
         specs = [[v.spec for v in of.values()] for of in (graph.inputs, graph.outputs)]
         before, after = specs[0][1 : 1 + len(carried)], specs[1][first : first + len(carried)]
-        more = unlike_axes(before, after, graph.samples) - varying
-        if not more:
+        if not growth.learn(before, after, graph.samples):
             return graph, result
-        varying |= more
         outer.cut(extent)
 
 
@@ -164,13 +176,11 @@ def _outer(*values: Any) -> Graph:
     return max(graphs, key=lambda g: len(g.around))
 
 
-def _inner(
-    outer: Graph, name: str, specs: Specs | Sequence[TensorSpec], varying: Collection[tuple[int, int]] = ()
-) -> InnerGraph:
-    """A graph for a body, with an input of each spec; axes (input behind the first, axis) may vary."""
+def _inner(outer: Graph, name: str, specs: Specs | Sequence[TensorSpec], growth: Growth | None = None) -> InnerGraph:
+    """A graph for a body, with an input of each spec; lengths of those behind the first may grow."""
     graph = InnerGraph(name, outer)
     for i, spec in enumerate(specs):
-        graph.input_like(f"{name}:{i}", spec, [axis for j, axis in varying if j == i - 1])
+        graph.input_like(f"{name}:{i}", spec, growth.of(i - 1) if growth else {})
     return graph
 
 

@@ -1,6 +1,6 @@
 """A graph inside an operator of another graph; what it reads of the graphs around it becomes an input or a constant."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.errors import GraphError
@@ -45,12 +45,11 @@ class InnerGraph(Graph):
         """`Graph.dim`; a name means the same in all graphs around."""
         return self.outer.dim(name)
 
-    def input_like(self, name: str, spec: TensorSpec, varying: Collection[int] = ()) -> Var:
-        """An input of that spec, but for the axes that change from turn to turn."""
-        dims = list(spec.shape)
-        for axis in varying:
-            samples = self.outer.samples.invent()
-            dims[axis] = leaf(f"{name}.{axis}", samples, self.samples, Axis(self.key(name), axis))  # type: ignore[call-overload]
+    def input_like(self, name: str, spec: TensorSpec, varying: Mapping[int, tuple[int, ...]]) -> Var:
+        """An input of that spec, but for the axes that change from turn to turn, of which made-up lengths are given."""
+        dims: list[Any] = list(spec.shape)
+        for axis, samples in varying.items():
+            dims[axis] = leaf(f"{name}.{axis}", samples, self.samples, Axis(self.key(name), axis))
         return self.input(name, dims, spec.dtype)
 
     def add(

@@ -1,7 +1,9 @@
 """Control flow whose shapes differ from branch to branch or from turn to turn: how it is told, and how it is added."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
+
+from attrs import define, field
 
 from engine.body import PlannedBody
 from engine.graph import Graph
@@ -69,6 +71,42 @@ def _varies(body: PlannedBody) -> bool:
     return body.needs_data or any(body.graph.key(name) in own for name in body.graph.inputs)
 
 
+@define(eq=False)
+class Growth:
+    """The axes (tensor, axis) of what a loop carries that change from turn to turn, each in a class.
+
+    Those of one class begin equal and stay equal, as far as a turn in made-up lengths can tell: such as the keys and
+    the values that a decoder remembers. `lengths` has made-up ones by class.
+    """
+
+    around: Samples
+    classes: dict[tuple[int, int], Hashable] = field(factory=dict)
+    lengths: dict[Hashable, tuple[int, ...]] = field(factory=dict)
+
+    def of(self, tensor: int) -> dict[int, tuple[int, ...]]:
+        """Made-up lengths for the axes of a tensor that change."""
+        return {axis: self.lengths[c] for (i, axis), c in self.classes.items() if i == tensor}
+
+    def learn(self, before: Sequence[TensorSpec], after: Sequence[TensorSpec], table: Samples) -> bool:
+        """Whether a turn shows more: another axis that changes, or two of one class that part. Raises ShapeError."""
+        known = dict(self.classes)
+        behind = {place: _in_samples(after[place[0]].shape[place[1]], table) for place in known}
+        leaders = {c: behind[place] for place, c in reversed(known.items())}
+        for place, c in known.items():
+            if behind[place] != leaders[c]:
+                self.classes[place] = (c, behind[place])
+        for i, axis in sorted(unlike_axes(before, after, table) - known.keys()):
+            self.classes[i, axis] = _in_samples(before[i].shape[axis], table)
+        for c in self.classes.values():
+            if c not in self.lengths:
+                self.lengths[c] = self.around.invent()
+        return self.classes != known
+
+
+def _in_samples(dim: Dim | int, table: Samples) -> tuple[int, ...]:
+    return tuple(sample_of(dim, j) for j in table.alive)
+
+
 def unlike_axes(before: Sequence[TensorSpec], after: Sequence[TensorSpec], table: Samples) -> set[tuple[int, int]]:
     """The axes (tensor, axis) in which what is carried on has another length behind a turn than before it.
 
@@ -96,7 +134,7 @@ def _merged(one: TensorSpec, other: TensorSpec, table: Samples) -> TensorSpec:
 def _is_same(one: Dim | int, other: Dim | int, table: Samples) -> bool:
     if isinstance(one, Dim) != isinstance(other, Dim):
         return False
-    return all(sample_of(one, j) == sample_of(other, j) for j in table.alive)
+    return _in_samples(one, table) == _in_samples(other, table)
 
 
 def _told(specs: Sequence[TensorSpec]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What decides in bodies: guards behind their last operator, counters of turns, constants; and where it is looked for."""
+"""What decides in bodies: guards behind the last operator, counters, constants; and whether it is seen from outside."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +37,7 @@ def _grown(x: Var) -> Callable[[Var, Any], Any]:
             np.tile(FOURS, 2),
         ),
         (
-            lambda g, x: engine.fori_loop(3, lambda i, h: ops.concat([h, ops.slice(x, [0], [i], [0])], axis=0), x),
+            lambda _, x: engine.fori_loop(3, lambda i, h: ops.concat([h, ops.slice(x, [0], [i], [0])], axis=0), x),
             np.full(6, 4, np.float32),
         ),
     ],
@@ -105,3 +105,31 @@ def test_sizes_that_data_decide_in_a_body_are_seen_from_outside() -> None:
     with pytest.raises(OptionError, match="cannot leave alone"):
         engine.compile(graph, strategy="shared_equality")
     assert engine.compile(graph)(x=FOURS)["y"].tolist() == [4, 4, 4]
+
+
+def test_keys_and_values_that_grow_together_are_used_together() -> None:
+    graph = Graph("decoder")
+    x, stop = graph.input("x", (1, 4)), graph.input("stop", (), "int64")
+
+    def turn(state: tuple[Var, Var, Var, Var, Var]) -> tuple[Var, ...]:
+        h, keys, values, past, number = state
+        keys, values = ops.concat([keys, h * 2.0], axis=0), ops.concat([values, h * 3.0], axis=0)
+        past = ops.concat([past, h, h], axis=0)  # begins as they do, and grows twice as fast
+        scores = ops.softmax(h @ ops.transpose(keys, (1, 0)), axis=-1)
+        return ops.tanh(scores @ values), keys, values, past, number + 1
+
+    start = (x, x * 1.0, x * 1.0, x * 1.0, graph.constant(np.int64(0)))
+    h, keys, _, past, _ = engine.while_loop(lambda s: ops.less(s[4], stop), turn, start)
+    for name, var in (("h", h), ("keys", keys), ("past", past)):
+        graph.output(var, name)
+    exe = engine.compile(graph)
+    for turns in (0, 1, 5):
+        fed = np.random.default_rng(turns).standard_normal((1, 4)).astype(np.float32)
+        now = k = v = fed
+        for _ in range(turns):
+            k, v = np.concatenate([k, now * 2]), np.concatenate([v, now * 3])
+            scores = np.exp(now @ k.T - (now @ k.T).max())
+            now = np.tanh(scores / scores.sum() @ v)
+        found = exe(x=fed, stop=np.int64(turns))
+        assert found["h"] == pytest.approx(now, abs=1e-5)
+        assert found["keys"].shape == (turns + 1, 4) and found["past"].shape == (2 * turns + 1, 4)

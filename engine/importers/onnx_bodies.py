@@ -10,6 +10,7 @@ from engine.errors import ConstantNeededError, ModelError, UnsupportedError
 from engine.importers.onnx_node import Node
 from engine.importers.onnx_values import GraphBuilder, Value
 from engine.inner import InnerGraph
+from engine.late import Growth
 from engine.var import Var
 from ops.schema import Specs
 from ops.spec import Array, TensorSpec
@@ -69,12 +70,12 @@ def read_body(
     captured: Sequence[Var] = (),
     *,
     may_wait: bool = False,
-    varying: Collection[tuple[int, int]] = (),
+    growth: Growth | None = None,
 ) -> Reading:
     """Reads the graph of an attribute. An input is fed if a spec is given for it, and known if an array is.
 
     Behind them stand the inputs for what is `captured` whether it is used or not, and for what the body finds outside.
-    Sizes inside may be left to the run if it `may_wait`; axes (input, axis) may be `varying` from turn to turn.
+    Sizes inside may be left to the run if it `may_wait`; lengths of the inputs behind the first two may grow.
     Raises NotStaticError, ModelError, UnsupportedError, and ConstantNeededError for what an input of the model decides.
     """
     proto = graph_of(node, attribute, len(inputs))
@@ -83,7 +84,7 @@ def read_body(
     values: list[Value] = []
     for i, (info, given) in enumerate(zip(proto.input, inputs, strict=True)):
         if isinstance(given, TensorSpec):
-            values.append(graph.input_like(info.name, given, [axis for j, axis in varying if j == i]))
+            values.append(graph.input_like(info.name, given, growth.of(i - 2) if growth else {}))
         else:
             values.append(given)
     reading = Reading(builder, graph, len(graph.inputs), ())

@@ -14,7 +14,7 @@ from engine.errors import ConstantNeededError, ModelError, UnsupportedError
 from engine.importers.onnx_bodies import NotStaticError, Reading, graph_of, read_body
 from engine.importers.onnx_node import Converter, Node, no_idea
 from engine.importers.onnx_values import GraphBuilder, Value
-from engine.late import add_branch, add_loop, are_alike, is_late, unlike_axes
+from engine.late import Growth, add_branch, add_loop, are_alike, is_late, unlike_axes
 from engine.var import Var
 from ops.errors import OpError
 from ops.guesses import numbers_to
@@ -24,6 +24,7 @@ from ops.spec import Array, TensorSpec, normalize_axis
 
 _BRANCHES = ("then_branch", "else_branch")
 _SIDES, _WAYS = ("input", "output"), ("axes", "directions")
+_PLANNED = "a Scan is planned beforehand, and cannot do that; a Loop can"
 _MOST_ROWS = 1024
 """Rows for which a loop has room before it is known how many there are."""
 _MOST_UNROLLED = 10_000
@@ -198,20 +199,18 @@ def _twice(node: Node, may_wait: bool, ahead: Sequence[Value], attrs: Mapping[st
 def _read_turn(node: Node, carried: Sequence[Value], may_wait: bool) -> Reading:
     """The body. Where a length changes from turn to turn it is read again, with inputs of which it is not known."""
     specs = _specs(carried)
-    varying: set[tuple[int, int]] = set()
+    growth = Growth(node.builder.graph.samples)
     while True:
         inputs: tuple[TensorSpec | Array, ...] = (COUNTER, np.asarray(True), *specs)
-        reading = read_body(node, "body", inputs, may_wait=may_wait, varying=[(i + 2, axis) for i, axis in varying])
+        reading = read_body(node, "body", inputs, may_wait=may_wait, growth=growth)
         before = [v.spec for v in list(reading.graph.inputs.values())[1 : 1 + len(carried)]]
         after = reading.specs(1, 1 + len(carried))
         if len(after) != len(before):
             raise ModelError(f"the body carries on {len(after)} values of {len(before)}")
-        more = unlike_axes(before, after, reading.graph.samples) - varying
-        if not more:
+        if not growth.learn(before, after, reading.graph.samples):
             return reading
         if not may_wait:
             raise NotStaticError(f"{node}: what is carried on changes its shape from turn to turn")
-        varying |= more
 
 
 def _given(node: Node, limit: int | None) -> dict[str, Value]:
@@ -260,10 +259,13 @@ def _scan(node: Node) -> tuple[Value, ...]:
     states, tensors = operands[:-count], operands[-count:]
     axes = node.attr("scan_input_axes") or (0,) * count
     rows = tuple(_row(v, axis) for v, axis in zip(tensors, axes, strict=True))
-    reading = read_body(node, "body", (*_specs(states), *rows))
+    try:
+        reading = read_body(node, "body", (*_specs(states), *rows))
+    except NotStaticError as error:
+        raise NotStaticError(f"{error}; {_PLANNED}") from error
     before, after = _specs(states), reading.specs(0, len(states))
     if len(after) != len(before) or unlike_axes(before, after, reading.graph.samples):
-        raise NotStaticError(f"{node}: what is carried on changes its shape from turn to turn")
+        raise NotStaticError(f"{node}: what is carried on changes its shape from turn to turn; {_PLANNED}")
     sides = {f"{side}_{what}": node.attr(f"scan_{side}_{what}", ()) for side in _SIDES for what in _WAYS}
     attrs: dict[str, Any] = {"states": len(states), "scan_inputs": count, **sides}
     return node.last("scan", *operands, *reading.captured, body=reading.body(reading.outputs), **attrs)
