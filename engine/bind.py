@@ -1,7 +1,8 @@
 """Numbers in place of names: the lengths that arrays have, and the graph with these lengths."""
 
+import operator
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, SupportsIndex
 
 from engine.errors import FeedError, GraphError
 from engine.facts import Facts
@@ -14,15 +15,15 @@ from ops.dims import Dim
 from ops.spec import Array, Shape
 
 
-def bind(graph: Graph, lengths: Mapping[str, int], data: Mapping[str, Array] | None = None) -> Graph:
+def bind(graph: Graph, lengths: Mapping[str, SupportsIndex], data: Mapping[str, Array] | None = None) -> Graph:
     """The graph with numbers in place of its dimensions: `lengths` by name; `data` has tensors that decide sizes.
 
     Weights are shared, not copied. Raises GraphError for a length that is missing, unknown or negative, or for data
     that are missing, OpError where the lengths do not fit.
     """
     prepared = template(graph)
-    _check(graph, lengths)
-    facts = Facts(dict(lengths), input_shapes(graph, lengths), dict(data or {}))
+    numbers = _checked(graph, lengths)
+    facts = Facts(numbers, input_shapes(graph, numbers), dict(data or {}))
     missing = sorted(prepared.data - facts.data.keys())
     if missing:
         raise GraphError(
@@ -62,16 +63,32 @@ def _check_lengths(graph: Graph, arrays: Mapping[str, Array], lengths: Mapping[s
             raise FeedError(f"input {name!r} has shape {arrays[name].shape}, but {shape} is expected{where}")
 
 
-def _check(graph: Graph, lengths: Mapping[str, Any]) -> None:
+def as_length(value: Any) -> int:
+    """A number of elements, of anything that is an integer, numpy's as well. Raises TypeError, ValueError."""
+    if isinstance(value, bool):
+        raise TypeError("a truth value is no length")
+    length = operator.index(value)
+    if length < 0:
+        raise ValueError("a length is never negative")
+    return length
+
+
+def _checked(graph: Graph, lengths: Mapping[str, Any]) -> dict[str, int]:
     for name in graph.symbols:
         if name not in lengths:
             raise GraphError(
                 f"graph {graph.name!r} needs a length for {name!r}; its names are {', '.join(graph.symbols)}"
             )
-    for name, length in lengths.items():
+    for name in lengths:
         if name not in graph.symbols:
             raise GraphError(
                 f"graph {graph.name!r} has no dimension {name!r}; it has: {', '.join(graph.symbols) or 'none'}"
             )
-        if not isinstance(length, int) or isinstance(length, bool) or length < 0:
-            raise GraphError(f"{name}={length!r} is no length; an integer from 0 on is wanted")
+    return {name: _length(name, length) for name, length in lengths.items()}
+
+
+def _length(name: str, value: Any) -> int:
+    try:
+        return as_length(value)
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"{name}={value!r} is no length; an integer from 0 on is wanted") from error

@@ -6,14 +6,20 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
-from engine.symbols import Axis, Datum, Derived, Element, Extent, Recipe, Symbol
+from engine.symbols import Axis, Datum, Derived, Element, Extent, Recipe, Symbol, compute
 from ops.dims import Dim, replaced, value_of
-from ops.schema import evaluate
+from ops.errors import ShapeError
 from ops.spec import Array, Shape, TensorSpec
 
 
 def _unknown(leaf: Dim) -> int:
     raise LookupError(f"nothing tells what {leaf} is ({leaf.key!r})")
+
+
+def _element(var: str, array: Array, index: int) -> int:
+    if not -array.size <= index < array.size:
+        raise ShapeError(f"element {index} of {var!r} decides a size, but here it has {array.size} element(s)")
+    return int(array.reshape(-1)[index])
 
 
 @define(eq=False)
@@ -35,7 +41,7 @@ class Facts:
             case Axis(var, axis) if var in self.shapes:
                 return self.shapes[var][axis]
             case Datum(var, index) if var in self.data:
-                return int(self.data[var].reshape(-1)[index])
+                return _element(var, self.data[var], index)
             case Element(source, index):
                 return int(self.array(source).reshape(-1)[index])
             case Extent(source, axis):
@@ -75,9 +81,5 @@ class Facts:
             shape = next(iter(derived.samples.values())).shape
             return np.array(self.value(derived.source), derived.dtype).reshape(shape)
         recipe = derived.source
-        operands = (self.array(o) if isinstance(o, Derived) else o for o in recipe.operands)
-        with np.errstate(all="ignore"):
-            made: Array = evaluate(recipe.schema, *operands, **{n: self.value(v) for n, v in recipe.attrs.items()})[
-                recipe.output
-            ]
-        return made
+        operands = [self.array(o) if isinstance(o, Derived) else o for o in recipe.operands]
+        return compute(recipe.schema, operands, {n: self.value(v) for n, v in recipe.attrs.items()})[recipe.output]

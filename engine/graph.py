@@ -135,10 +135,14 @@ class Graph:
         """A dimension that is element `index` (C order) of an integer var: known when the var has been computed.
 
         `samples` are numbers that it might have, one for each of `ops.dims.SAMPLES`, made up where none are given; what
-        is given first stays. A number where the var is a constant. Raises GraphError for a var that holds no integers.
+        is given first stays. A number where the var is a constant. Raises GraphError for a var that holds no integers,
+        or has no such element.
         """
         if var.dtype.kind not in "iub":
             raise GraphError(f"{var.name!r} holds {var.dtype}, and only integers can be lengths")
+        size: Any = var.spec.size
+        if not isinstance(size, Dim) and not -size <= index < size:
+            raise GraphError(f"{var.name!r} has {size} element(s), and none of them is element {index}")
         if var in self._constants:
             return int(self._constants[var].reshape(-1)[index])
         if var in self._derived:
@@ -146,6 +150,8 @@ class Graph:
             return found
         if (var, index) not in self._data_dims:
             made = self.samples.invent()
+            if not samples:
+                self.samples.guessed.add(Datum(self.key(var.name), index))
             text = var.name if var.spec.shape in ((), (1,)) else f"{var.name}[{index}]"
             key = Datum(self.key(var.name), index)
             self._data_dims[var, index] = leaf(text, tuple(samples) or made, self.samples, key, is_length=False)

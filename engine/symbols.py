@@ -1,19 +1,21 @@
 """Where the number of a dimension comes from, and arrays that are known as soon as dimensions are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from attrs import field, frozen
 
 from ops.dims import SAMPLES, Dim, Samples, dims_in, in_sample, leaf
-from ops.errors import ShapeError
+from ops.errors import DataError, OpError, ShapeError
 from ops.schema import Attrs, OpSchema, Signature, evaluate
 from ops.spec import Array, TensorSpec, spec_of
 from ops.symbolic import draft, formula
 
 MOST_BYTES = 2**16
 """Of an array that is made of dimensions while shapes are bound; what is larger is computed while the network runs."""
+_LONGEST = 40
+"""Characters of a formula in an error or in the text of a graph."""
 
 
 @frozen
@@ -47,6 +49,12 @@ class Recipe:
     operands: "tuple[Derived | Array, ...]"
     attrs: Attrs
     output: int
+
+    def text(self) -> str:
+        """As a call, for people."""
+        name = self.schema.name + (f":{self.output}" if self.output else "")
+        text = f"{name}({','.join(map(_short, self.operands))})"
+        return text if len(text) <= _LONGEST else f"{name}(...)"
 
 
 @frozen(eq=False)
@@ -94,7 +102,23 @@ class Derived:
             found: Dim | int = self.source[index]
             return found
         numbers = {j: int(self.samples[j].reshape(-1)[index]) for j in self.table.alive}
-        return _leaf(numbers, f"element {index}", Element(self, index), self.table)
+        return _leaf(numbers, self._told(index), Element(self, index), self.table)
+
+    def _told(self, index: int) -> str:
+        """An element by what it is computed from, such as `min(n,10)`. Decides nothing."""
+        if isinstance(self.source, tuple):
+            return str(self.source[index])
+        text = self.source.text()
+        return text if all(self.samples[j].size == 1 for j in self.table.alive) else f"element {index} of {text}"
+
+    def __str__(self) -> str:
+        """Its only element, or how it is made."""
+        if isinstance(self.source, tuple):
+            return ",".join(map(str, self.source)) if len(self.source) == 1 else f"[{','.join(map(str, self.source))}]"
+        numbers = {j: self.samples[j].reshape(-1) for j in self.table.alive}
+        if any(n.size != 1 for n in numbers.values()):
+            return self.source.text()
+        return str(formula({j: int(n[0]) for j, n in numbers.items()}, self.table.named, self.source.text()))
 
     def _length(self, axis: int, text: str) -> Dim | int:
         return _leaf({j: self.samples[j].shape[axis] for j in self.table.alive}, text, Extent(self, axis), self.table)
@@ -125,12 +149,20 @@ def of_dims(dims: Sequence[Any], shape: Sequence[int], dtype: np.dtype[Any], tab
 
 
 def derive(schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, table: Samples) -> tuple[Derived, ...]:
-    """An operator on such arrays; () where a result would be too large. Raises OpError where they do not fit."""
+    """An operator on such arrays; () where a result would be too large. Raises OpError where they do not fit.
+
+    Samples that its kernel does not take (an index that is too large, say) are given up, as those that do not fit are.
+    """
+    before = list(table.alive)
     specs = [o.spec if isinstance(o, Derived) else spec_of(o) for o in operands]
     drafted = draft(schema, specs, attrs, frozenset(), table)
     if any(s.nbytes > MOST_BYTES for g in drafted.signatures.values() for s in g.outputs):
         return ()
-    runs = {j: _run(schema, operands, attrs, j) for j in table.alive}
+    runs, faults = _runs(schema, operands, attrs, table.alive)
+    if len(runs) < 2:
+        table.keep(before)
+        raise ShapeError(f"{schema.name}: no choice of lengths for the names fits; tried: {faults[0]}") from faults[0]
+    table.keep(runs)
     signed: Signature = drafted.signed(lambda output, axis: (f"{schema.name}.{output}.{axis}", (output, axis)))
     return tuple(
         Derived(
@@ -144,11 +176,37 @@ def derive(schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, 
     )
 
 
-def _run(schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, sample: int) -> tuple[Array, ...]:
-    arrays = (o.samples[sample] if isinstance(o, Derived) else o for o in operands)
-    numbers = {n: in_sample(v, sample) for n, v in attrs.items()}
-    with np.errstate(all="ignore"):
-        return evaluate(schema, *arrays, **numbers)
+def compute(schema: OpSchema, arrays: Sequence[Array], attrs: Attrs) -> tuple[Array, ...]:
+    """What an operator gives for arrays. Raises OpError where they do not fit, or its kernel does not take them."""
+    try:
+        with np.errstate(all="ignore"):
+            return evaluate(schema, *arrays, **attrs)
+    except (ArithmeticError, DataError, IndexError, MemoryError, ValueError) as error:
+        if isinstance(error, OpError) and not isinstance(error, (DataError, IndexError)):
+            raise  # of its specs: it names the operator
+        raise ShapeError(f"{schema.name}: {error}") from error
+
+
+def _runs(
+    schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, samples: Iterable[int]
+) -> tuple[dict[int, tuple[Array, ...]], list[OpError]]:
+    """What an operator gives in those samples that its kernel takes, and what is wrong with others."""
+    made: dict[int, tuple[Array, ...]] = {}
+    faults: list[OpError] = []
+    for j in samples:
+        arrays = [o.samples[j] if isinstance(o, Derived) else o for o in operands]
+        try:
+            made[j] = compute(schema, arrays, {n: in_sample(v, j) for n, v in attrs.items()})
+        except OpError as error:
+            faults.append(error)
+    return made, faults
+
+
+def _short(operand: Derived | Array) -> str:
+    """An operand in few characters: an array of many elements by its shape."""
+    if isinstance(operand, Derived):
+        return str(operand)
+    return str(operand.item()) if operand.size == 1 else str(spec_of(operand))
 
 
 def _leaf(numbers: Mapping[int, int], text: str, key: Element | Extent, table: Samples) -> Dim | int:

@@ -87,7 +87,7 @@ class Samples:
     """The samples that are still possible, by position, and what was decided. One for all dimensions of a graph.
 
     `named` are the dimensions that others can be told by; `position` is the number of operators that the graph has;
-    `around` are those of the graphs around it.
+    `around` are those of the graphs around it; `guessed` has the keys of data of which nobody said what they may be.
     """
 
     alive: list[int] = field(factory=lambda: list(range(SAMPLES)))
@@ -96,6 +96,7 @@ class Samples:
     made: int = 0
     position: int = 0
     around: "tuple[Samples, ...]" = ()
+    guessed: set[Hashable] = field(factory=set)
 
     def invent(self) -> tuple[int, ...]:
         """Numbers for one more dimension, different from all others in all samples but the last."""
@@ -108,7 +109,7 @@ class Samples:
 
     def inside(self) -> "Samples":
         """For a graph inside this one: the same samples, decisions of its own."""
-        return Samples(self.alive, {}, self.named, self.made, 0, (self, *self.around))
+        return Samples(self.alive, {}, self.named, self.made, 0, (self, *self.around), self.guessed)
 
     def keep(self, alive: Iterable[int]) -> None:
         """Goes on with some of the samples."""

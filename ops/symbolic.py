@@ -47,7 +47,7 @@ class Draft:
         first = self._any.outputs[output]
         if any(s.ndim != first.ndim or s.dtype != first.dtype for s in found.values()):
             raise ShapeError(f"{self}: how many dimensions there are depends on numbers that are not known yet")
-        known = [*dims_in([s.shape for s in self.inputs]), *dims_in(tuple(self.attrs.values()))]
+        known = _dims(self.inputs, self.attrs)
         dims: list[Any] = []
         for axis in range(first.ndim):
             lengths = {j: s.shape[axis] for j, s in found.items()}
@@ -101,9 +101,16 @@ def draft(
     if len(made) < 2 or len({len(s.outputs) for s in made.values()}) > 1:
         shown, fault = ", ".join(map(str, inputs)), faults[0] if faults else "what it gives depends on them"
         message = f"{schema.name}({shown}): no choice of lengths for the names fits; tried: {fault}"
+        guessed = sorted({d.text for d in _dims(inputs, attrs) if d.leaves & table.guessed})
+        if guessed:
+            message += f"; what {', '.join(guessed)} might be was made up: `samples` of graph.data_dim takes what fits"
         raise LengthsError(message, attempt)
     table.keep(made)
     return Draft(schema, tuple(inputs), attrs, table, made)
+
+
+def _dims(inputs: Sequence[TensorSpec], attrs: Attrs) -> list[Dim]:
+    return [*dims_in([s.shape for s in inputs]), *dims_in(tuple(attrs.values()))]
 
 
 def _sampled(sample: int, dim: Dim) -> int:

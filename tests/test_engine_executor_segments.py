@@ -1,10 +1,15 @@
 """Memory that grows while something in it is alive: what is there stays, and lies where layouts say."""
 
+import mmap
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import engine
+import ops
+from engine import Graph
 from engine.executor.segments import Memory, Reserved, Segments, machine_bytes, new_memory
 from engine.room import SEAM
 from engine.views import address
@@ -86,6 +91,39 @@ def test_a_reserved_block_has_pages_for_what_was_needed_and_refuses_more() -> No
 def test_memory_is_reserved_where_the_system_gives_addresses() -> None:
     assert machine_bytes() > 2**20
     assert isinstance(new_memory(0, 64), Reserved)
-    assert isinstance(new_memory(0, 2**20), Segments)  # pages are not so aligned
-    assert isinstance(new_memory(2**62, 64), Segments)  # more than there are addresses
+    for alignment in (64, mmap.PAGESIZE, 2**20):
+        memory = new_memory(0, alignment)
+        assert isinstance(memory, Reserved) and address(memory.bytes) % alignment == 0
     assert not new_memory(2**20, 64).holds(np.empty(8))
+
+
+@pytest.mark.parametrize("alignment", [64, 2**20])
+def test_of_a_capacity_no_more_is_reserved_than_the_machine_has(alignment: int) -> None:
+    memory = new_memory(2**62, alignment)
+    assert isinstance(memory, Reserved) and len(memory.bytes) <= machine_bytes()
+    exact = new_memory(5 * SEAM - 1, alignment)
+    assert isinstance(exact, Reserved) and len(exact.bytes) >= 5 * SEAM
+    for held in (memory, exact):
+        held.start(5 * SEAM)
+        piece(held, 0, 5 * SEAM)[:] = 1
+        with pytest.raises(MemoryError):
+            held.grow(5 * SEAM, 2**61)
+
+
+def test_where_the_system_gives_no_addresses_there_are_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    assert isinstance(new_memory(0, 64), Segments)
+    kept = new_memory(1000, 64)
+    kept.start(64)
+    assert isinstance(kept, Segments) and kept.nbytes >= 1000  # one block, as a capacity is
+
+
+@pytest.mark.parametrize("alignment", [64, 2**20])
+def test_a_budget_may_be_more_than_the_machine_has(alignment: int) -> None:
+    graph = Graph()
+    graph.output(ops.exp(graph.input("x", ("n",))), "y")
+    exe = engine.compile(graph, budget="100000 GiB", alignment=alignment)
+    assert exe(x=np.zeros(3, np.float32))["y"].tolist() == [1, 1, 1]

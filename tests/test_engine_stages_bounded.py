@@ -131,6 +131,47 @@ def test_what_a_bounded_plan_costs() -> None:
         engine.compile(images()).bound_costs()
 
 
+def pairs() -> Graph:
+    """Rows that are taken two by two."""
+    graph = Graph("pairs")
+    x = graph.input("x", ("n", 4))
+    graph.output(ops.exp(ops.reshape(x, (x.shape[0] // 2, 8))), "y")
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("bounds", "told", "left_out"),
+    [((8, 16), [8, 10, 16], 0), ((1, 64), [8, 64], 1), ((3, 4), [4], 1), ((0, 2), [0, 2], 0), ((6, 6), [6], 0)],
+)
+def test_costs_leave_out_lengths_that_the_graph_does_not_allow(
+    bounds: tuple[int, int], told: list[int], left_out: int
+) -> None:
+    exe = engine.compile(pairs(), bounds={"n": bounds})
+    costs = exe.bound_costs()
+    assert [c.lengths["n"] for c in costs] == told and costs.left_out == left_out
+    for cost in costs:
+        assert cost.exact_bytes == engine.make_plan(engine.bind(pairs(), cost.lengths)).arena_bytes
+
+
+def test_costs_leave_out_what_a_guard_forbids() -> None:
+    graph = Graph("guarded")
+    x = graph.input("x", ("m", "n"))
+    m, n = x.shape
+    graph.output(ops.relu(x) if n * m > 30 else ops.exp(x), "y")
+    costs = engine.compile(graph, bounds={"m": (2, 8), "n": (2, 18)}).bound_costs()
+    allowed = [(m, n) for m, n in itertools.product((2, 4, 8), (2, 6, 18)) if m * n > 30]
+    assert [tuple(c.lengths.values()) for c in costs] == allowed and costs.left_out == 9 - len(allowed)
+
+
+def test_lengths_and_bounds_may_be_integers_of_any_kind() -> None:
+    for length in (np.int64(4), np.uint8(4), np.asarray(4)):
+        assert engine.bind(pairs(), {"n": length}).inputs["x"].shape == (4, 4)
+    bounds: Any = {"n": (np.int64(2), np.uint8(6))}
+    exe = engine.compile(pairs(), bounds=bounds)
+    assert planner(exe).bounds == {"n": (2, 6)} and type(planner(exe).bounds["n"][0]) is int
+    assert exe(x=np.zeros((4, 4), np.float32))["y"].shape == (2, 8)
+
+
 @pytest.mark.parametrize(
     ("bounds", "told"),
     [
@@ -142,6 +183,8 @@ def test_what_a_bounded_plan_costs() -> None:
         ({"batch": (1, 2.0), "side": (4, 8)}, "bounds of 'batch'"),
         ({"batch": (True, 2), "side": (4, 8)}, "bounds of 'batch'"),
         ({"batch": (1, 2, 3), "side": (4, 8)}, "bounds of 'batch'"),
+        ({"batch": (1, np.float32(2)), "side": (4, 8)}, "bounds of 'batch'"),
+        ({"batch": (np.True_, 2), "side": (4, 8)}, "bounds of 'batch'"),
     ],
 )
 def test_bounds_that_make_no_sense_are_refused(bounds: Any, told: str) -> None:

@@ -11,7 +11,7 @@ from engine.executable import compile_graph
 from engine.executor.staged import StagedExecutor
 from engine.graph import Graph
 from engine.plan import ExecutionPlan
-from engine.stages.bounded import BoundCost, BoundedPlanner
+from engine.stages.bounded import BoundCosts, BoundedPlanner
 from engine.tables import in_columns
 
 
@@ -21,12 +21,13 @@ class Bounded:
 
     plan: ExecutionPlan
     bounds: Mapping[str, tuple[int, int]]
-    costs: tuple[BoundCost, ...]
+    costs: BoundCosts
 
     def to_json(self) -> dict[str, Any]:
         """What comes beside the report: plain data with stable keys, sizes in bytes."""
         rows = [{"lengths": dict(c.lengths), "exact_bytes": c.exact_bytes, "factor": c.factor} for c in self.costs]
-        return {"bounds": {name: list(pair) for name, pair in self.bounds.items()}, "bound_costs": rows}
+        bounds = {name: list(pair) for name, pair in self.bounds.items()}
+        return {"bounds": bounds, "bound_costs": rows, "left_out_choices": self.costs.left_out}
 
     def text(self) -> str:
         """A line for each choice."""
@@ -37,7 +38,10 @@ class Bounded:
             lengths = (str(cost.lengths[name]) for name in names)
             rows.append((*lengths, f"{cost.exact_bytes} B", f"{cost.factor:.2f} x"))
         head = f"one plan for {told}: {self.plan.arena_bytes} B; beside exact plans"
-        return "".join(f"{line}\n" for line in (head, *in_columns(rows, set(range(len(names) + 2)))))
+        lines = [head, *in_columns(rows, set(range(len(names) + 2)))]
+        if self.costs.left_out:
+            lines.append(f"left out, as the graph does not allow them: {self.costs.left_out} choice(s) of lengths")
+        return "".join(f"{line}\n" for line in lines)
 
 
 def plan_bounded(graph: Graph, arguments: Namespace) -> Bounded:

@@ -11,6 +11,7 @@ import numpy as np
 from attrs import define, field
 
 from engine.calls import Call, Stage, Storage
+from engine.errors import EngineError
 from engine.executor.binding import NO_BYTES, Packed, Packs, bind_call, kernel_state, pack_constants, run_call
 from engine.executor.feeds import check_apart, deliver, read_feeds, read_outs
 from engine.plan import ExecutionPlan
@@ -88,7 +89,12 @@ class _Heap:
         run_call(call, self.around(call.tick, bind_call(call, self.packed, self.array)))
 
     def allocate(self, value: int) -> None:
-        self.buffers[value] = aligned_empty(self.plan.lowered.values[value].spec.nbytes, 64)
+        known = self.plan.lowered.values[value]
+        try:
+            self.buffers[value] = aligned_empty(known.spec.nbytes, 64)
+        except MemoryError as error:
+            told = f"{known.spec.nbytes} bytes for {known.name!r}"
+            raise EngineError(f"{told} cannot be allocated on this machine") from error
         self.live += self._counted(value)
         self.peak = max(self.peak, self.live)
 

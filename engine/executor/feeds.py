@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import FeedError
+from engine.errors import EngineError, FeedError
 from ops.spec import Array, TensorSpec
 
 
@@ -64,11 +64,19 @@ def read_outs(outs: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> Mappi
 
 
 def deliver(array: Array, out: Array | None, copy: bool) -> Array:
-    """What the caller gets of an output: its own array written, or a copy, or the array itself."""
+    """What the caller gets of an output: its own array written, or a copy, or the array itself. Raises EngineError."""
     if out is not None:
         np.copyto(out, array)
         return out
-    return array.copy() if copy else array
+    if not copy:
+        return array
+    try:
+        return array.copy()
+    except MemoryError as error:
+        told = f"{array.dtype}{list(array.shape)} has {array.nbytes} bytes"
+        raise EngineError(
+            f"an output that is {told}, too many for a copy on this machine; a static run lends it with copy=False"
+        ) from error
 
 
 def check_dense(what: str, array: Array) -> None:

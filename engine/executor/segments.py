@@ -12,7 +12,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from engine.room import SEAM
-from engine.views import aligned_empty, view_array
+from engine.views import address, aligned_empty, view_array
 from ops.layout import Layout
 from ops.spec import Array
 
@@ -50,16 +50,20 @@ def machine_bytes() -> int:
 
 
 def new_memory(capacity: int, alignment: int) -> "Reserved | Segments":
-    """Memory that may grow to `capacity` bytes; 0 for as many as the machine has."""
-    nbytes = -(-(capacity or machine_bytes()) // SEAM) * SEAM  # as tops are, which a plan within the capacity may reach
-    if hasattr(mmap, "MAP_PRIVATE") and nbytes and alignment <= mmap.PAGESIZE:
+    """Memory that may grow to `capacity` bytes, and to what the machine has; a capacity of 0 is as much as that."""
+    rounded = -(-capacity // SEAM) * SEAM  # as tops are, which a plan within the capacity may reach
+    ahead = alignment if alignment > mmap.PAGESIZE else 0  # room for a first address that is so aligned
+    limits = [n for n in (rounded and rounded + ahead, machine_bytes()) if n]
+    nbytes = min(limits, default=0)
+    if hasattr(mmap, "MAP_PRIVATE") and nbytes > ahead:
         unbacked = getattr(mmap, "MAP_NORESERVE", 0)  # Python tells it from 3.13 on
         try:
             pages = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | unbacked)
-            return Reserved(np.frombuffer(pages, np.uint8))
+            found = np.frombuffer(pages, np.uint8)
+            return Reserved(found[-address(found) % alignment :])
         except (OSError, OverflowError, ValueError):
             pass  # more than the system gives; segments then
-    return Segments(alignment, capacity)
+    return Segments(alignment, nbytes if capacity else 0)
 
 
 @define(eq=False)

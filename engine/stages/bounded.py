@@ -2,11 +2,12 @@
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
 
 from attrs import evolve, field, frozen
 
-from engine.bind import bind
+from engine.bind import as_length, bind
 from engine.calls import Lowered, Storage
 from engine.check import check_data_flow
 from engine.errors import BudgetError, DataFlowError, FeedError, OptionError
@@ -21,9 +22,12 @@ from engine.stages.draft import draft_stage
 from engine.stages.progress import Progress, at_the_start
 from engine.stages.stage import Stage, Terms, first_stage
 from engine.stages.task import Template
+from ops.errors import OpError
 
 MOST_COSTS = 81
 """Choices of lengths whose exact plans are made to tell what a bounded one costs."""
+_NEAR = 8
+"""Steps up or down from the middle to a length that the graph allows."""
 Bounds = Mapping[str, tuple[int, int]]
 """Least and greatest length of each name."""
 
@@ -80,34 +84,38 @@ class BoundedPlanner:
 
 def bounded(template: Template, bounds: Bounds, terms: Terms) -> BoundedPlanner:
     """Plans for the greatest lengths. Raises OptionError for bounds that make no sense, BudgetError."""
-    _check(template, bounds)
+    bounds = _checked(template, bounds)
     graph = bind(template.graph, {name: high for name, (_, high) in bounds.items()})
     plan = plan_graph(graph, terms.options, terms.capacity)
     if plan.arena_bytes > terms.capacity:
         raise BudgetError(budget_message(plan), plan.arena_bytes, terms.capacity, plan.plan.lower_bound)
-    return BoundedPlanner(dict(bounds), terms.options, plan, pattern_of(plan.lowered))
+    return BoundedPlanner(bounds, terms.options, plan, pattern_of(plan.lowered))
 
 
-def _check(template: Template, bounds: Bounds) -> None:
+def _checked(template: Template, bounds: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     names = template.graph.symbols
     for name in names:
         if name not in bounds:
             known = ", ".join(names)
             raise OptionError(f"bounds are wanted for all dimensions that are names: {known}; {name!r} has none")
-    for name, pair in bounds.items():
+    for name in bounds:
         if name not in names:
             raise OptionError(f"bounds name {name!r}, which is no dimension; there are: {', '.join(names) or 'none'}")
-        if not _is_range(pair):
-            raise OptionError(f"bounds of {name!r} must be a least and a greatest length such as (1, 8), not {pair!r}")
+    found = {name: _range(name, pair) for name, pair in bounds.items()}
     if template.data:
         told = ", ".join(map(repr, sorted(template.data)))
         raise OptionError(f"bounds need sizes that follow from lengths; here the data of {told} decide some")
+    return found
 
 
-def _is_range(pair: object) -> bool:
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        return False
-    return all(isinstance(n, int) and not isinstance(n, bool) for n in pair) and 0 <= pair[0] <= pair[1]
+def _range(name: str, pair: Any) -> tuple[int, int]:
+    try:
+        low, high = map(as_length, pair)
+    except (TypeError, ValueError):
+        low, high = 1, 0
+    if low > high:
+        raise OptionError(f"bounds of {name!r} must be a least and a greatest length such as (1, 8), not {pair!r}")
+    return low, high
 
 
 def _is_alike(one: Lowered, other: Lowered) -> bool:
@@ -136,12 +144,51 @@ class BoundCost:
         return self.bounded_bytes / self.exact_bytes if self.exact_bytes else 1.0
 
 
-def bound_costs(graph: Graph, planner: BoundedPlanner) -> tuple[BoundCost, ...]:
-    """What the bounded plan costs at the least, the middle (geometric mean) and the greatest length of each name."""
-    steps = {n: sorted({low, math.isqrt(max(low, 1) * high), high}) for n, (low, high) in planner.bounds.items()}
-    found = []
+class BoundCosts(tuple[BoundCost, ...]):
+    """One for each choice of lengths. `left_out` counts further choices, which the graph does not allow."""
+
+    left_out: int
+
+    def __new__(cls, costs: Iterable[BoundCost], left_out: int) -> Self:
+        """Like any tuple."""
+        made = super().__new__(cls, costs)
+        made.left_out = left_out
+        return made
+
+
+def bound_costs(graph: Graph, planner: BoundedPlanner) -> BoundCosts:
+    """What the bounded plan costs at the least, the middle (geometric mean) and the greatest length of each name.
+
+    Where the graph does not allow the middle, the nearest that it allows beside the greatest lengths is taken.
+    """
+    steps = {n: sorted({low, _middle(graph, planner, n), high}) for n, (low, high) in planner.bounds.items()}
+    found, left_out = [], 0
     for chosen in itertools.islice(itertools.product(*steps.values()), MOST_COSTS):
         lengths = dict(zip(steps, chosen, strict=True))
-        exact = plan_graph(bind(graph, lengths), planner.options)
+        try:
+            numbered = bind(graph, lengths)
+        except OpError:  # a guard or an operator that takes other lengths only
+            left_out += 1
+            continue
+        exact = plan_graph(numbered, planner.options)
         found.append(BoundCost(lengths, exact.arena_bytes, planner.plan.arena_bytes))
-    return tuple(found)
+    return BoundCosts(found, left_out)
+
+
+def _middle(graph: Graph, planner: BoundedPlanner, name: str) -> int:
+    low, high = planner.bounds[name]
+    mean = math.isqrt(max(low, 1) * high)
+    near = range(max(low, mean - _NEAR), min(high, mean + _NEAR) + 1)
+    greatest = {n: most for n, (_, most) in planner.bounds.items()}
+    for length in sorted(near, key=lambda n: abs(n - mean)):
+        if _is_allowed(graph, greatest | {name: length}):
+            return length
+    return mean
+
+
+def _is_allowed(graph: Graph, lengths: Mapping[str, int]) -> bool:
+    try:
+        bind(graph, lengths)
+    except OpError:
+        return False
+    return True
