@@ -284,6 +284,24 @@ def test_a_loop_whose_turns_are_not_alike_runs_in_stages_where_the_run_says_how_
     assert engine.load_onnx(proto, constants={"M": 3}).outputs["y"].shape == (8, 3)
 
 
+def test_values_that_grow_together_are_multiplied() -> None:
+    body = [
+        node("Concat", ["k", "h"], ["k2"], axis=0),
+        node("Concat", ["v", "h"], ["v2"], axis=0),
+        node("Transpose", ["k2"], ["kt"], perm=[1, 0]),
+        node("MatMul", ["h", "kt"], ["s"]),
+        node("MatMul", ["s", "v2"], ["a"]),
+        node("Tanh", ["a"], ["h2"]),
+        ALWAYS,
+    ]
+    carried = [value("h", (1, 3)), value("k", (None, 3)), value("v", (None, 3))]
+    outputs = [_out(name) for name in ("h2", "k2", "v2")]
+    loop = node("Loop", ["M", "", "x", "x", "x"], ["y", "ks", "vs"], body=_loop_body(body, carried, outputs))
+    proto = model([loop], [value("x", (1, 3)), value("M", (), INT)], ["y", "ks"])
+    fed = np.linspace(-1, 1, 3, dtype=np.float32).reshape(1, 3)
+    _same(proto, *({"x": fed, "M": np.asarray(n)} for n in (0, 1, 4)), schemas=["loop_late"])
+
+
 def test_a_shape_in_a_body_that_an_input_outside_decides() -> None:
     body = _loop_body([node("Reshape", ["h", "s"], ["h2"]), ALWAYS], [value("h", (6,))], [_out("h2")])
     loop = node("Loop", ["M", "", "x"], ["y"], body=body)
