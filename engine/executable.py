@@ -15,7 +15,7 @@ from engine.graph import Graph
 from engine.plan import ExecutionPlan
 from engine.planner import Options, plan_graph
 from engine.report import Report, budget_message
-from engine.stages.bounded import BoundCost, BoundedPlanner, bound_costs
+from engine.stages.bounded import BoundCosts, BoundedPlanner, bound_costs
 from engine.stages.compiling import check_outputs, parse_budget, staged
 from engine.stages.stage import Stage, first_stage
 from engine.stages.story import Story, story
@@ -62,22 +62,38 @@ class Executable:
     def plan(self) -> ExecutionPlan:
         """The plan; of a graph whose sizes were not known beforehand, that of the last run.
 
-        Raises EngineError where nothing has run yet, or where the run had several stages: `stages` has their plans.
+        Raises EngineError where nothing has run yet, the last run did not end, or had several stages: `stages` has
+        their plans.
         """
         if not isinstance(self.executor, StagedExecutor):
             return self.executor.plan
-        if len(self.executor.stages) != 1:
-            found = f"{len(self.executor.stages)} stages; look at `stages`" if self.executor.stages else "not run yet"
+        stages = self._whole_run("plan")
+        if len(stages) != 1:
+            found = f"{len(stages)} stages; look at `stages`"
             raise EngineError(f"there is no one plan of {self.graph.name!r}: it has {found}")
-        return self.executor.stages[0].plan
+        return stages[0].plan
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages of the last run of a graph whose sizes were not known beforehand; else there is none."""
+        """The stages of the last run of a graph whose sizes were not known beforehand; else there is none.
+
+        Where that run ended with an error, these are the stages that had run before.
+        """
         return self.executor.stages if isinstance(self.executor, StagedExecutor) else ()
 
-    def bound_costs(self) -> tuple[BoundCost, ...]:
-        """What one plan for all lengths costs beside exact plans. Raises EngineError where there are no bounds."""
+    def _whole_run(self, wanted: str) -> tuple[Stage, ...]:
+        """The stages of the last run, which has ended; none where all sizes are known. Raises EngineError."""
+        if not isinstance(self.executor, StagedExecutor):
+            return ()
+        if self.executor.lack:
+            raise EngineError(f"there is no {wanted} of {self.graph.name!r}: {self.executor.lack}")
+        return self.executor.stages
+
+    def bound_costs(self) -> BoundCosts:
+        """What one plan for all lengths costs beside exact plans. Raises EngineError where there are no bounds.
+
+        Its `left_out` is the number of choices of lengths that the graph does not allow.
+        """
         planner = self.executor.plan_first if isinstance(self.executor, StagedExecutor) else first_stage
         if not isinstance(planner, BoundedPlanner):
             raise EngineError(f"{self.graph.name!r} was compiled without bounds")
@@ -86,10 +102,11 @@ class Executable:
     def story(self) -> Story:
         """What the stages of the last run cost beside a plan that knew all sizes, and how the cache of plans did.
 
-        Raises EngineError for a graph of known sizes, and where nothing has run yet.
+        Raises EngineError for a graph of known sizes, where nothing has run yet, or the last run did not end.
         """
-        if not isinstance(self.executor, StagedExecutor) or not self.executor.stages:
-            raise EngineError(f"there is no story of {self.graph.name!r}: all sizes are known, or nothing has run yet")
+        if not isinstance(self.executor, StagedExecutor):
+            raise EngineError(f"there is no story of {self.graph.name!r}: all its sizes are known")
+        self._whole_run("story")
         return story(self.executor)
 
     def run(
@@ -127,15 +144,17 @@ class Executable:
         return self.plan.arena_bytes
 
     def report(self) -> Report:
-        """What the plan costs and what is alive at its peak."""
+        """What the plan costs and what is alive at its peak. Raises EngineError where `plan` does."""
         return self.plan.report()
 
     def trace(self, mode: str = "static") -> tuple[Event, ...]:
         """Every allocation, overwrite and free of a "static" or "dynamic" run, through all stages of the last one.
 
-        Raises OptionError, EngineError where sizes were not known beforehand and nothing has run yet.
+        Raises OptionError, EngineError where sizes were not known beforehand and nothing has run yet, or the last run
+        did not end.
         """
-        return trace_stages(self.stages, mode) if self.stages else self.plan.trace(mode)
+        stages = self._whole_run("trace")
+        return trace_stages(stages, mode) if stages else self.plan.trace(mode)
 
 
 def compile_graph(

@@ -266,7 +266,7 @@ def test_options_that_need_numbers_are_refused() -> None:
 def test_nothing_is_told_before_the_first_run() -> None:
     exe = engine.compile(net())
     assert exe.stages == () and exe.arena_bytes == 0
-    with pytest.raises(EngineError, match="not run yet"):
+    with pytest.raises(EngineError, match="nothing has run yet"):
         _ = exe.plan
     with pytest.raises(EngineError, match="nothing has run yet"):
         exe.story()

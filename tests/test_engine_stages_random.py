@@ -46,8 +46,9 @@ def check(exe: Executable, net: Net, seed: int) -> None:
 def check_addresses(exe: Executable) -> None:
     """What a stage takes over is where the stage before left it, which the judge was told too."""
     left: dict[str, Array] = {}
+    runners = {entry.stage: runner for entry, runner in executor(exe)._runners.items()}
     for stage in exe.stages:
-        runner = executor(exe)._runners[stage]
+        runner = runners[stage]
         assert isinstance(runner, StageRunner)
         for name in left.keys() & stage.plan.lowered.inputs.keys():
             here = runner.array(stage.plan.lowered.inputs[name])

@@ -153,7 +153,7 @@ def test_every_format_takes_the_marks() -> None:
 def test_a_plan_that_was_known_is_told_without_stages_and_one_that_is_not_yet_there_is_refused() -> None:
     exe = engine.compile(staged_graph((), (), 3))
     assert exe.trace() == exe.plan.trace() and exe.trace("dynamic") == exe.plan.trace("dynamic")
-    with pytest.raises(EngineError, match="not run yet"):
+    with pytest.raises(EngineError, match="nothing has run yet"):
         engine.compile(staged_graph((0,))).trace()
 
 

@@ -114,7 +114,11 @@ def measure(bench: Bench, runs: int = RUNS) -> Row:
         return lambda: first_stage(executor.template, _facts(graph, lengths), executor.terms)
 
     def look_up(lengths: Lengths) -> Callable[[], object]:
-        return lambda: cache.get((tuple(lengths.items()), ()), plan(lengths))
+        def find() -> object:
+            cache.start()
+            return cache.get((tuple(lengths.items()), ()), plan(lengths))
+
+        return find
 
     cache = PlanCache(1)
     look_up(chosen[0])()

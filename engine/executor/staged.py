@@ -1,9 +1,10 @@
 """Runs a network whose sizes are known only when it is fed, or only while it runs: stage after stage, in one arena."""
 
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from attrs import define
@@ -17,7 +18,8 @@ from engine.executor.poison import PoisonExecutor
 from engine.executor.segments import Memory
 from engine.executor.stage_runner import Arounds, StageRunner
 from engine.facts import Facts
-from engine.stages.cache import PlanCache
+from engine.stages.cache import Entry, PlanCache
+from engine.stages.elements import deciding_elements, deciding_key
 from engine.stages.stage import Stage, Terms, first_stage, next_stage
 from engine.stages.task import Template
 from engine.timing import Stopwatch
@@ -28,6 +30,8 @@ from ops.spec import Array
 Outputs = dict[str, Array]
 Planner = Callable[[Template, Facts, Terms], Stage]
 """Plans the first stage, from the lengths that are fed."""
+NOT_RUN = "nothing has run yet"
+NOT_ENDED = "the last run did not end"
 
 
 class Runner(Protocol):
@@ -40,6 +44,7 @@ class Runner(Protocol):
 class StagedExecutor:
     """Holds an arena that grows, plans by what they were made for, the stages of the last run and the data between.
 
+    Of a run that ends with an error, these are the stages that had run; `lack` says what is missing of a whole run.
     `mode` is "static" (all stages in that arena), "dynamic" (reference counting) or "poison" (each stage watched in an
     arena of its own). One run at a time: a second thread waits until the first is through. An error leaves it as usable
     as before.
@@ -62,9 +67,11 @@ class StagedExecutor:
         self.memory = memory
         self.stages: tuple[Stage, ...] = ()
         self.history: tuple[Mapping[str, Array], ...] = ()
+        self.lack = NOT_RUN
         self.plan_first = plan_first
         self._packs = shared_packs(template.graph.constants.values())
-        self._runners: dict[Stage, Runner] = {}
+        self._elements = deciding_elements(template.graph)
+        self._runners: WeakKeyDictionary[Entry, Runner] = WeakKeyDictionary()  # a runner goes with its plan
         self._bound_at = self.memory.moves
         self._lock = threading.Lock()
 
@@ -94,20 +101,23 @@ class StagedExecutor:
 
     def _stages(self, lengths: Mapping[str, int], left: Outputs, out: Mapping[str, Array], around: Arounds) -> Outputs:
         """Runs all stages; `left` are the feeds at first, then what a stage leaves. Gives the outputs."""
+        self.stages, self.history, self.lack, ticks = (), (), NOT_ENDED, 0
         data = {n: left[n].copy() for n in sorted(self.template.data & left.keys())}
-        path: tuple[Hashable, ...] = (tuple(lengths.items()), _key(data))
-        stage = self.cache.get(path, partial(self._first, lengths, data))
-        self.stages, self.history, ticks = (), (), 0
+        key = tuple(lengths.items()), deciding_key(data, self._elements)
+        self.cache.start()
+        entry = self.cache.get(key, partial(self._first, lengths, data))
         while True:
+            stage = entry.stage
             self._make_room(stage)
             self._check_out(stage, out)
-            left = self._runner(stage).run(left, tuple(partial(_shifted, a, ticks) for a in around))
+            left = self._runner(entry).run(left, tuple(partial(_shifted, a, ticks) for a in around))
             self.stages, ticks = (*self.stages, stage), ticks + len(stage.plan.lowered.stages) + 2
             if stage.is_last:
+                self.lack = ""
                 return left
             data = {key: left[name].copy() for key, name in stage.reads.items()}
-            path, self.history = (*path, _key(data)), (*self.history, data)
-            stage = self.cache.get(path, partial(self._next, stage, data))
+            self.history = (*self.history, data)
+            entry = self.cache.get(deciding_key(data, self._elements), partial(self._next, stage, data))
 
     def _first(self, lengths: Mapping[str, int], data: Mapping[str, Array]) -> Stage:
         facts = Facts(lengths, input_shapes(self.template.graph, lengths), dict(data))
@@ -134,23 +144,24 @@ class StagedExecutor:
             else:
                 self.memory.grow(stage.before.top, stage.after.top)
         except MemoryError as error:
-            raise EngineError(f"an arena of {stage.after.top} bytes cannot be allocated on this machine") from error
+            raise _no_arena(stage.after.top) from error
         if self._bound_at != self.memory.moves:
             self._runners.clear()
             self._bound_at = self.memory.moves
 
-    def _runner(self, stage: Stage) -> Runner:
-        if stage not in self._runners:
-            if len(self._runners) >= self.cache.size:
-                self._runners = {s: r for s, r in self._runners.items() if self.cache.holds(s)}
-            self._runners[stage] = self._new_runner(stage)
-        return self._runners[stage]
+    def _runner(self, entry: Entry) -> Runner:
+        if entry not in self._runners:
+            self._runners[entry] = self._new_runner(entry.stage)
+        return self._runners[entry]
 
     def _new_runner(self, stage: Stage) -> Runner:
         if self.mode == "dynamic":
             return _Apart(DynamicExecutor(stage.plan, self._packs))
         if self.mode == "poison":
-            return _Apart(PoisonExecutor(stage.plan))
+            try:
+                return _Apart(PoisonExecutor(stage.plan))
+            except MemoryError as error:
+                raise _no_arena(stage.plan.arena_bytes) from error
         return StageRunner(stage, self.memory, self._packs)
 
     def _check_out(self, stage: Stage, out: Mapping[str, Array]) -> None:
@@ -192,12 +203,12 @@ class _Clocks(Stopwatch):
         return thunk
 
 
+def _no_arena(nbytes: int) -> EngineError:
+    return EngineError(f"an arena of {nbytes} bytes cannot be allocated on this machine")
+
+
 def _shifted(around: Callable[[int, Thunk], Thunk], ticks: int, tick: int, thunk: Thunk) -> Thunk:
     return around(ticks + tick, thunk)
-
-
-def _key(data: Mapping[str, Array]) -> Hashable:
-    return tuple((n, a.shape, a.tobytes()) for n, a in data.items())
 
 
 def _shown(array: Array) -> str:

@@ -1,0 +1,145 @@
+"""Which elements decide: plans are made for these, and serve whatever stands elsewhere."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+import ops
+from engine import Executable, Graph, Var
+from engine.errors import FeedError
+from engine.stages.elements import deciding_elements, deciding_key
+from engine.symbols import Derived, derive, of_dims
+from ops.registry import find
+from ops.spec import Array
+
+COUNT = 4
+WAYS: dict[str, Callable[[int], int]] = {
+    "length": lambda n: n,
+    "constant": lambda n: n + 1,
+    "sum": lambda _: 2,
+    "ratio": lambda _: 2,
+    "inside": lambda n: 2 * n + 1,
+}
+"""What an output adds up to that depends on an element n."""
+
+
+def add(graph: Graph, numbers: Var, index: int, way: str) -> None:
+    """An output that depends on one element, in some way."""
+    dim: Any = graph.data_dim(numbers, index)
+    one = graph.constant(np.ones(1, np.int64))
+    if way == "length":
+        made = ops.reduce_sum(ops.expand(one, (dim,)), (0,))
+    elif way == "constant":
+        made = graph.constant(dim) + one
+    elif way == "sum":
+        made = ops.expand(one, (dim + 1,))[:1] * 2
+    elif way == "ratio":
+        made = ops.reshape(ops.expand(one, (2 * dim,)), (2, dim))[:, :1]
+    else:
+        made = engine.fori_loop(2, lambda _, total: total + graph.constant(dim), one)
+    graph.output(made, f"{way}{index}")
+
+
+def network(used: dict[int, str], is_fed: bool) -> Executable:
+    """A graph of "k" [COUNT] with a use of some elements, of k itself or of what is computed of it."""
+    graph = Graph("picks")
+    k = graph.input("k", (COUNT,), "int64")
+    numbers = k if is_fed else k + graph.constant(np.ones(COUNT, np.int64))
+    for index, way in used.items():
+        add(graph, numbers, index, way)
+    return engine.compile(graph)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.dictionaries(st.integers(0, COUNT - 1), st.sampled_from(sorted(WAYS)), min_size=1, max_size=2),
+    st.booleans(),
+    st.lists(st.tuples(*[st.integers(2, 4)] * COUNT), min_size=1, max_size=6),
+)
+def test_plans_are_made_for_the_elements_that_are_read(
+    used: dict[int, str], is_fed: bool, fed: list[tuple[int, ...]]
+) -> None:
+    exe = network(used, is_fed)
+    outputs = [exe.run({"k": np.array(numbers)}) for numbers in fed]
+    distinct = {tuple(numbers[i] for i in sorted(used)) for numbers in fed}
+    assert exe.story().cache.misses == len(distinct) + (not is_fed)
+    for numbers, found in zip(fed, outputs, strict=True):
+        for i, way in used.items():
+            assert found[f"{way}{i}"].sum() == WAYS[way](numbers[i] + (not is_fed))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.lists(st.integers(-6, 5), max_size=4), st.data())
+def test_keys_are_alike_where_these_elements_are(numbers: list[int], indices: list[int], data: st.DataObject) -> None:
+    other = data.draw(st.lists(st.integers(0, 3), min_size=len(numbers), max_size=len(numbers)))
+    inside = [i for i in indices if -len(numbers) <= i < len(numbers)]
+    one, two = ({"k": np.array(n)} for n in (numbers, other))
+    alike = deciding_key(one, {"k": tuple(indices)}) == deciding_key(two, {"k": tuple(indices)})
+    assert alike == all(numbers[i] == other[i] for i in inside)
+    assert (deciding_key(one, {}) == deciding_key(two, {})) == (numbers == other)
+
+
+def test_one_of_two_elements() -> None:
+    graph = Graph("first")
+    k = graph.input("k", (2,), "int64")
+    n: Any = graph.data_dim(k, 0)
+    graph.output(ops.expand(graph.constant(np.ones(1, np.float32)), (n,)) * ops.cast(k[1:], "float32"), "y")
+    exe = engine.compile(graph)
+    for i in range(5):
+        assert exe.run({"k": np.array([3, i])})["y"].tolist() == [i] * 3
+    told = exe.story().cache
+    assert (told.misses, told.hits) == (1, 4)
+    assert dict(deciding_elements(graph)) == {"k": (0,)}
+
+
+def test_a_guard_reads_too() -> None:
+    graph = Graph("guarded")
+    k = graph.input("k", (3,), "int64")
+    low: Any = graph.data_dim(k, 2)
+    graph.output(ops.exp(ops.cast(k, "float32")) if low > 1 else k, "y")
+    assert dict(deciding_elements(graph)) == {"k": (2,)}
+    exe = engine.compile(graph)
+    exe.run({"k": np.array([0, 0, 5])})
+    with pytest.raises(FeedError, match="built for"):
+        exe.run({"k": np.array([0, 0, 1])})
+
+
+def test_an_element_of_what_is_made_of_others_reads_these() -> None:
+    graph = Graph("derived")
+    k = graph.input("k", (3,), "int64")
+    pair = of_dims([graph.data_dim(k, i) for i in (0, 2)], (2,), np.dtype(np.int64), graph.samples)
+    assert isinstance(pair, Derived)
+    (made,) = derive(find("mul"), (pair, np.array([2, 3])), {}, graph.samples)
+    lengths: Any = made.elements()
+    graph.output(ops.expand(graph.constant(np.ones((1, 1), np.int64)), lengths), "y")
+    assert dict(deciding_elements(graph)) == {"k": (0, 2)}
+    exe = engine.compile(graph)
+    for middle in range(3):
+        assert exe.run({"k": np.array([1, middle, 2])})["y"].shape == (2, 6)
+    assert exe.story().cache.misses == 1
+
+
+def shrinking(goes_on: bool) -> Executable:
+    """A loop that drops a row each turn: as often as "turns" says, or while enough are left."""
+    graph = Graph("shrinking")
+    x, turns = graph.input("x", ("n",)), graph.input("turns", (), "int64")
+    if goes_on:
+        least = ops.cast(turns, "float32")
+        graph.output(engine.while_loop(lambda v: ops.less(least, ops.reshape(v[:1], ())), lambda v: v[1:], x), "y")
+    else:
+        graph.output(engine.fori_loop(turns, lambda _, v: v[1:], x), "y")
+    return engine.compile(graph)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_what_tells_how_often_a_loop_runs_decides(goes_on: bool) -> None:
+    exe = shrinking(goes_on)
+    x: Array = np.arange(9, 0, -1).astype(np.float32)
+    for turns in (2, 4, 2, 1):
+        wanted = x[x <= turns] if goes_on else x[turns:]
+        np.testing.assert_array_equal(exe.run({"x": x, "turns": np.asarray(turns)})["y"], wanted)
