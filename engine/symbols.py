@@ -43,18 +43,13 @@ class Datum:
 
 @frozen(eq=False)
 class Recipe:
-    """How an array is made of others: output number `output` of an operator."""
+    """How an array is made of others: output number `output` of an operator; `text` has it as a call, for people."""
 
     schema: OpSchema
     operands: "tuple[Derived | Array, ...]"
     attrs: Attrs
     output: int
-
-    def text(self) -> str:
-        """As a call, for people."""
-        name = self.schema.name + (f":{self.output}" if self.output else "")
-        text = f"{name}({','.join(map(_short, self.operands))})"
-        return text if len(text) <= _LONGEST else f"{name}(...)"
+    text: str
 
 
 @frozen(eq=False)
@@ -108,7 +103,7 @@ class Derived:
         """An element by what it is computed from, such as `min(n,10)`. Decides nothing."""
         if isinstance(self.source, tuple):
             return str(self.source[index])
-        text = self.source.text()
+        text = self.source.text
         return text if all(self.samples[j].size == 1 for j in self.table.alive) else f"element {index} of {text}"
 
     def __str__(self) -> str:
@@ -117,8 +112,8 @@ class Derived:
             return ",".join(map(str, self.source)) if len(self.source) == 1 else f"[{','.join(map(str, self.source))}]"
         numbers = {j: self.samples[j].reshape(-1) for j in self.table.alive}
         if any(n.size != 1 for n in numbers.values()):
-            return self.source.text()
-        return str(formula({j: int(n[0]) for j, n in numbers.items()}, self.table.named, self.source.text()))
+            return self.source.text
+        return str(formula({j: int(n[0]) for j, n in numbers.items()}, self.table.named, self.source.text))
 
     def _length(self, axis: int, text: str) -> Dim | int:
         return _leaf({j: self.samples[j].shape[axis] for j in self.table.alive}, text, Extent(self, axis), self.table)
@@ -166,7 +161,7 @@ def derive(schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, 
     signed: Signature = drafted.signed(lambda output, axis: (f"{schema.name}.{output}.{axis}", (output, axis)))
     return tuple(
         Derived(
-            Recipe(schema, tuple(operands), attrs, i),
+            Recipe(schema, tuple(operands), attrs, i, _called(schema, operands, i)),
             spec.dtype,
             tuple(map(str, spec.shape)),
             table,
@@ -200,6 +195,13 @@ def _runs(
         except OpError as error:
             faults.append(error)
     return made, faults
+
+
+def _called(schema: OpSchema, operands: Sequence[Derived | Array], output: int) -> str:
+    """Short, however deep the operands are made of others."""
+    name = schema.name + (f":{output}" if output else "")
+    text = f"{name}({','.join(map(_short, operands))})"
+    return text if len(text) <= _LONGEST else f"{name}(...)"
 
 
 def _short(operand: Derived | Array) -> str:

@@ -264,6 +264,24 @@ def test_one_plan_for_all_lengths_is_told_beside_exact_ones(pair: str, capsys: C
     assert shown.endswith("1.00 x\n")
 
 
+def test_lengths_that_the_graph_does_not_allow_are_left_out_of_the_costs(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    def build(_: object) -> Graph:
+        graph = Graph("halves")
+        x = graph.input("x", ("n", 4))
+        graph.output(ops.exp(ops.reshape(x, (x.shape[0] // 2, 8))), "y")
+        return graph
+
+    halves = model(monkeypatch, build)
+    told = data(["plan", halves, "--bounds", "n=3:16"], capsys)
+    assert [c["lengths"]["n"] for c in told["bound_costs"]] == [6, 16] and told["left_out_choices"] == 1
+    assert main(["plan", halves, "--bounds", "n=3:16"]) == 0
+    assert "left out, as the graph does not allow them: 1 choice(s)" in capsys.readouterr().out
+    assert main(["plan", halves, "--bounds", "n=4:16"]) == 0
+    assert "left out" not in capsys.readouterr().out
+
+
 def test_a_length_beside_bounds_has_no_range(pair: str, capsys: Capture) -> None:
     told = data(["plan", pair, "--bounds", "batch=1:8", "--dim", "seq=4"], capsys)
     assert told["bounds"] == {"seq": [4, 4], "batch": [1, 8]}

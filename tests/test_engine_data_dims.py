@@ -12,7 +12,8 @@ from engine import Graph, Var
 from engine.errors import EngineError, FeedError, GraphError, KernelError
 from ops.errors import OpError, ShapeError
 
-HUGE = 2**36
+HUGE = 2**50
+"""Rows that no address space has bytes for, whatever a system promises."""
 
 
 def fronts(later: bool, index: int = 0) -> Graph:

@@ -367,6 +367,21 @@ def test_a_scan_reads_and_writes_along_any_axis_either_way(ways: Any, axes: Any)
     _same(model([scan], inputs, ["last", "r", "s"], {"w": w}), feeds, schemas=["scan"])
 
 
+@pytest.mark.parametrize(
+    ("step", "rows", "told"),
+    [
+        (node("Concat", ["h", "row"], ["h2"], axis=0), node("Identity", ["row"], ["r"]), "changes its shape"),
+        (node("Identity", ["h"], ["h2"]), node("NonZero", ["row"], ["r"]), "decides a shape"),
+    ],
+)
+@pytest.mark.parametrize("rows_in", [4, "n"])
+def test_a_scan_says_that_a_loop_can_what_it_cannot(step: Any, rows: Any, told: str, rows_in: Any) -> None:
+    body = _graph([step, rows], [_out("h2"), _out("r")], [value("h", (3,)), value("row", (3,))])
+    scan = node("Scan", ["h0", "x"], ["y", "r"], num_scan_inputs=1, body=body)
+    with pytest.raises(UnsupportedError, match=f"{told}.*; a Scan is planned beforehand, and cannot do that; a Loop"):
+        engine.load_onnx(model([scan], [value("x", (rows_in, 3))], ["y", "r"], {"h0": np.zeros(3, np.float32)}))
+
+
 def test_the_scan_of_operator_set_8_is_refused() -> None:
     scan = node(
         "Scan",
