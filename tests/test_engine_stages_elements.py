@@ -109,19 +109,44 @@ def test_a_guard_reads_too() -> None:
         exe.run({"k": np.array([0, 0, 1])})
 
 
-def test_an_element_of_what_is_made_of_others_reads_these() -> None:
+@pytest.mark.parametrize("are_lengths", [False, True])
+def test_who_reads_what_is_made_of_elements_reads_these(are_lengths: bool) -> None:
     graph = Graph("derived")
     k = graph.input("k", (3,), "int64")
     pair = of_dims([graph.data_dim(k, i) for i in (0, 2)], (2,), np.dtype(np.int64), graph.samples)
     assert isinstance(pair, Derived)
-    (made,) = derive(find("mul"), (pair, np.array([2, 3])), {}, graph.samples)
-    lengths: Any = made.elements()
-    graph.output(ops.expand(graph.constant(np.ones((1, 1), np.int64)), lengths), "y")
+    (made,) = derive(find("abs"), (pair,), {}, graph.samples)
+    if are_lengths:
+        lengths: Any = made.elements()
+        graph.output(ops.reduce_sum(ops.expand(graph.constant(np.ones((1, 1), np.int64)), lengths), (0, 1)), "y")
+    else:
+        graph.output(graph.constant(made), "y")
+        graph.samples.guards.clear()  # that there are two elements is watched: another reader
     assert dict(deciding_elements(graph)) == {"k": (0, 2)}
     exe = engine.compile(graph)
     for middle in range(3):
-        assert exe.run({"k": np.array([1, middle, 2])})["y"].shape == (2, 6)
+        made_of = exe.run({"k": np.array([4, middle, 5])})["y"]
+        assert made_of.reshape(-1).tolist() == ([20] if are_lengths else [4, 5])
     assert exe.story().cache.misses == 1
+
+
+def test_bodies_are_searched() -> None:
+    graph = Graph("growing")
+    x, k = graph.input("x", ("n",), "int64"), graph.input("k", (2,), "int64")
+
+    def turn(_: Var, v: Var) -> Var:
+        numbers = 2 * k + 0 * v[:1]
+        body = numbers.graph
+        assert isinstance(body, Graph) and body is not graph
+        number: Any = body.data_dim(numbers, 0)
+        return ops.concat([v, ops.expand(v[:1] * 0 + 1, (number,))])
+
+    graph.output(engine.fori_loop(2, turn, x), "y")
+    exe = engine.compile(graph)
+    for last in range(3):
+        assert exe.run({"x": np.zeros(1, np.int64), "k": np.array([2, last])})["y"].tolist() == [0] + [1] * 8
+    told = exe.story().cache
+    assert told.misses == len(exe.stages) and told.hits == 2 * told.misses
 
 
 def shrinking(goes_on: bool) -> Executable:

@@ -6,24 +6,23 @@ import numpy as np
 from attrs import define, field
 
 from engine.body import PlannedBody
-from engine.graph import Graph, Operator
+from engine.graph import Graph
 from engine.symbols import Datum, Derived, Element, Extent, Recipe
 from ops.dims import dims_in
-from ops.late import IF_LATE, LOOP_LATE
 from ops.spec import Array
 
 Elements = Mapping[str, tuple[int, ...]]
-"""Indices in C order, by the key of the tensor; of a tensor that is not named, all elements may decide."""
+"""Indices in C order, by the key of the tensor; of a tensor that is not named, all elements may decide.
+
+What tells how often a loop runs, or where a branch goes, has one element: named or not, it decides.
+"""
 
 
 def deciding_elements(graph: Graph) -> Elements:
-    """Those that dimensions stand for, anywhere in a graph and the bodies in it.
-
-    What tells how often a loop runs, or where a branch goes, is not named: it is read as a whole.
-    """
+    """Those that dimensions stand for, anywhere in a graph and the bodies in it."""
     found = _Search()
     found.graph(graph)
-    return {key: tuple(sorted(indices)) for key, indices in found.indices.items() if key not in found.whole}
+    return {key: tuple(sorted(indices)) for key, indices in found.indices.items()}
 
 
 def deciding_key(data: Mapping[str, Array], elements: Elements) -> Hashable:
@@ -41,29 +40,15 @@ def _picked(array: Array, indices: tuple[int, ...]) -> Array:
 @define(eq=False)
 class _Search:
     indices: dict[str, set[int]] = field(factory=dict)
-    whole: set[str] = field(factory=set)
     seen: set[Derived] = field(factory=set)
 
     def graph(self, graph: Graph) -> None:
-        self.dims(v.shape for v in graph.vars.values())
         self.dims((g.left, g.right) for g in graph.samples.guards.values())
         self.arrays(graph.derived.values())
-        for operator in graph.operators:
-            self.dims(operator.attrs.values())
-            self.bodies(operator, graph)
-
-    def bodies(self, operator: Operator, graph: Graph) -> None:
-        for value in operator.attrs.values():
+        for value in (v for op in graph.operators for v in op.attrs.values()):
+            self.dims((value,))
             if isinstance(value, (Graph, PlannedBody)):
                 self.graph(value if isinstance(value, Graph) else value.graph)
-        if operator.schema is IF_LATE:
-            self.whole.add(graph.key(operator.inputs[0].name))
-        if operator.schema is LOOP_LATE:
-            ahead = operator.attrs["trips_given"] + operator.attrs["cond_given"]
-            body = operator.attrs["body"]
-            goes_on = tuple(body.outputs.values())[: int(operator.attrs["conditional"])]
-            self.whole.update(graph.key(v.name) for v in operator.inputs[:ahead])
-            self.whole.update(body.key(v.name) for v in goes_on)
 
     def dims(self, values: Iterable[object]) -> None:
         for leaf in {leaf for value in values for dim in dims_in(value) for leaf in dim.leaves}:
