@@ -64,6 +64,10 @@ class Facts:
         array = self.array(derived)
         return TensorSpec(array.shape, array.dtype)
 
+    def decide(self, keys: frozenset[str]) -> bool:
+        """Whether the data of these are known: here, or to whoever is asked outside."""
+        return keys <= self.data.keys() or self.outside is not _unknown
+
     def forget(self, scope: str) -> None:
         """Nothing is known any more of vars whose keys begin so, nor of arrays but those that are kept."""
         for known in (self.data, self.shapes):

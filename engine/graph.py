@@ -138,6 +138,8 @@ class Graph:
         is given first stays. A number where the var is a constant. Raises GraphError for a var that holds no integers,
         or has no such element.
         """
+        if isinstance(var.graph, Graph) and var.graph in self.around:
+            return var.graph.data_dim(var, index, samples)
         if var.dtype.kind not in "iub":
             raise GraphError(f"{var.name!r} holds {var.dtype}, and only integers can be lengths")
         size: Any = var.spec.size

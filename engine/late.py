@@ -132,8 +132,8 @@ def _merged(one: TensorSpec, other: TensorSpec, table: Samples) -> TensorSpec:
 
 
 def _is_same(one: Dim | int, other: Dim | int, table: Samples) -> bool:
-    if isinstance(one, Dim) != isinstance(other, Dim):
-        return False
+    if isinstance(one, Dim) != isinstance(other, Dim) or str(one) != str(other):
+        return False  # counts of unlike data may agree in all samples
     return _in_samples(one, table) == _in_samples(other, table)
 
 

@@ -284,6 +284,25 @@ def test_a_loop_whose_turns_are_not_alike_runs_in_stages_where_the_run_says_how_
     assert engine.load_onnx(proto, constants={"M": 3}).outputs["y"].shape == (8, 3)
 
 
+def test_a_number_from_outside_cuts_in_a_branch() -> None:
+    nodes = [
+        node("Greater", ["x", "one"], ["m"]),
+        node("Cast", ["m"], ["mi"], to=7),
+        node("ReduceSum", ["mi", "zero"], ["k"], keepdims=1),
+        node("ReduceSum", ["x", "zero"], ["s"], keepdims=0),
+        node("Greater", ["s", "one"], ["c"]),
+        _choice(
+            _graph([node("Slice", ["x", "zero", "k"], ["t"])], [_out("t")]),
+            _graph([node("Identity", ["x"], ["e"])], [_out("e")]),
+        ),
+    ]
+    proto = model(nodes, [value("x", (3,))], initializers={"one": np.float32(1), "zero": np.asarray([0])})
+    exe = engine.compile(engine.load_onnx(proto))
+    for fed in ([1, 2, 3], [-9, 2, 1], [2, 0, 0]):
+        feeds = {"x": np.asarray(fed, np.float32)}
+        assert exe.run(feeds)["y"].tolist() == run_onnxruntime(proto, feeds)[0].tolist()
+
+
 def test_values_that_grow_together_are_multiplied() -> None:
     body = [
         node("Concat", ["k", "h"], ["k2"], axis=0),

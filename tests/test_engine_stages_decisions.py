@@ -107,6 +107,63 @@ def test_sizes_that_data_decide_in_a_body_are_seen_from_outside() -> None:
     assert engine.compile(graph)(x=FOURS)["y"].tolist() == [4, 4, 4]
 
 
+def _some(x: Var) -> Var:
+    return ops.reduce_sum(x, axes=[0], keepdims=False)
+
+
+def _is_great(x: Var) -> Var:
+    return ops.greater(_some(x), 2.5)
+
+
+def _above(x: Var, limit: float) -> Var:
+    return ops.count_nonzero(ops.greater(x, limit))
+
+
+def _cut_in_a_branch(x: Var) -> Any:
+    count = ops.count_nonzero(x)
+    return engine.cond(_is_great(x), lambda v: v[:count], lambda v: v, x)
+
+
+def _cut_in_a_loop(x: Var) -> Any:
+    count = ops.count_nonzero(x)
+    return engine.fori_loop(_above(x, 1.0), lambda _, v: ops.concat([v[:count], v], axis=0), x)
+
+
+def _unlike_counts(x: Var) -> Any:
+    positive = ops.compress(x, ops.greater(x, 0.0))
+    other = ops.gather(x, ops.reshape(ops.nonzero(x), (-1,)))
+    return engine.cond(_is_great(x), lambda _: positive, lambda _: other, x)
+
+
+def _counted_outside(x: Var) -> Any:
+    count = _above(x, 1.0)
+    return engine.cond(
+        _is_great(x), lambda v: ops.expand(_some(v), (count,)), lambda v: ops.expand(_some(v) * 2.0, (count,)), x
+    )
+
+
+def _counted_outside_of_a_scan(x: Var) -> Any:
+    count = _above(x, 1.0)
+    return engine.scan(lambda h, v: (h, ops.expand(h + v, (count,))), np.zeros((), np.float32), x)[1]
+
+
+@pytest.mark.parametrize(
+    ("build", "fed", "wanted"),
+    [
+        (_cut_in_a_branch, [1, 2, 0], [1, 2]),
+        (_cut_in_a_branch, [1, 0, 0], [1, 0, 0]),
+        (_cut_in_a_loop, [1, 2, 0], [1, 2, 1, 2, 0]),
+        (_unlike_counts, [1, 2, 3], [1, 2, 3]),
+        (_unlike_counts, [0, -1], [-1]),
+        (_counted_outside, [1, 2, 3], [6, 6]),
+        (_counted_outside, [-5, 2], [-6]),
+        (_counted_outside_of_a_scan, [1, 2, 3], [[1, 1], [2, 2], [3, 3]]),
+    ],
+)
+def test_counts_from_outside_decide_in_bodies(build: Callable[[Var], Var], fed: Any, wanted: Any) -> None:
+    assert _run(lambda _, x: build(x), np.array(fed, np.float32)).tolist() == wanted
+
+
 def test_keys_and_values_that_grow_together_are_used_together() -> None:
     graph = Graph("decoder")
     x, stop = graph.input("x", (1, 4)), graph.input("stop", (), "int64")

@@ -10,7 +10,7 @@ from allocator.problem import NO_CAPACITY
 from allocator.solvers.base import NO_NODES
 from engine.errors import GraphError, OptionError
 from engine.executor.segments import Reserved, new_memory
-from engine.executor.staged import StagedExecutor
+from engine.executor.staged import Planner, StagedExecutor
 from engine.graph import Graph
 from engine.planner import Options
 from engine.stages.bounded import bounded
@@ -54,5 +54,8 @@ def staged(
     given = 0 if capacity == NO_CAPACITY else capacity
     memory = new_memory(given, options.alignment)
     terms = Terms(options, capacity, in_one_block=bool(given) or isinstance(memory, Reserved))
-    plan_first = bounded(prepared, bounds, terms) if bounds else first_stage
+    plan_first: Planner = first_stage
+    if bounds:
+        plan_first = bounded(prepared, bounds, terms)
+        memory.start(plan_first.plan.arena_bytes)
     return StagedExecutor(prepared, terms, memory, PlanCache(cache), mode=mode, plan_first=plan_first)

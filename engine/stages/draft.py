@@ -49,7 +49,7 @@ def _draft(template: Template, progress: Progress, name: str, history: Iterable[
     writer.sources()
     tasks, coming = deque(progress.tasks), iter(history)
     while tasks:
-        if not tasks[0].data <= writer.facts.data.keys():
+        if not writer.facts.decide(tasks[0].data):
             data = next(coming, {})
             if not data:
                 break

@@ -30,8 +30,8 @@ def heirs(graph: Graph, draft: Draft, lowered: Lowered, progress: Progress) -> H
     """Finds what the rest of a graph needs; nothing where the stage is the last."""
     if not draft.rest:
         return Heirs({}, {}, {})
-    wanted = {key for task in draft.rest for key in task.data} - draft.facts.data.keys()
-    reads = {key: draft.keyed[key] for key in sorted(wanted) if key in draft.keyed}
+    wanted = {key for task in draft.rest for key in task.outside_data} - draft.facts.data.keys()
+    reads = {key: draft.keyed[key] for key in sorted(wanted) if draft.keyed.get(key) in draft.vars}
     unknown = sorted(draft.rest[0].data - draft.facts.data.keys() - reads.keys())
     if unknown:
         raise GraphError(f"sizes depend on the data of {unknown[0]!r}, which nothing computes before they are needed")

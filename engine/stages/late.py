@@ -37,6 +37,11 @@ class LateBranch:
         return self.data.union(*(body.data for body in self.bodies))
 
     @property
+    def outside_data(self) -> frozenset[str]:
+        """As of any late control flow."""
+        return _outside(self.decided_by, self.bodies) | self.data
+
+    @property
     def inputs(self) -> tuple[Var, ...]:
         """The condition, and what either body reads."""
         return self.operator.inputs
@@ -74,6 +79,11 @@ class LateLoop:
         """Trips and conditions, and what decides in the body."""
         own = {self.body.graph.key(self._condition_of_body.name)} if self.operator.attrs["conditional"] else set()
         return self.data | self.body.data | own
+
+    @property
+    def outside_data(self) -> frozenset[str]:
+        """As of any late control flow."""
+        return _outside(self.decided_by, (self.body,)) | self.data
 
     @property
     def inputs(self) -> tuple[Var, ...]:
@@ -146,6 +156,12 @@ class LateLoop:
     @property
     def _others(self) -> tuple[Var, ...]:
         return self.operator.inputs[self._ahead + len(self.carried) :]
+
+
+def _outside(keys: frozenset[str], bodies: Sequence[Template]) -> frozenset[str]:
+    """Keys of what is computed outside of the bodies."""
+    scopes = tuple(body.graph.scope for body in bodies)
+    return frozenset(key for key in keys if not key.startswith(scopes))
 
 
 def _settle(known: Mapping[str, Var], scene: Scene) -> None:

@@ -53,6 +53,11 @@ class Task:
         """The data that decide its sizes."""
         return self.data
 
+    @property
+    def outside_data(self) -> frozenset[str]:
+        """The same: there is nothing inside it."""
+        return self.data
+
     def instance(self, of: dict[Var, Var], prefix: str) -> "Task":
         """The same task on other vars; its outputs get names of their own and are noted in `of`."""
         return evolve(self, operator=operator_instance(self.operator, of, prefix))
@@ -68,6 +73,10 @@ class Late(Protocol):
     @property
     def decided_by(self) -> frozenset[str]:
         """What decides anything in it, bodies included."""
+
+    @property
+    def outside_data(self) -> frozenset[str]:
+        """Those that are computed in front of it: they are read as soon as they are there."""
 
     @property
     def inputs(self) -> tuple[Var, ...]:
@@ -94,6 +103,11 @@ class Promise:
 
     @property
     def decided_by(self) -> frozenset[str]:
+        """As of control flow."""
+        return self.data
+
+    @property
+    def outside_data(self) -> frozenset[str]:
         """As of control flow."""
         return self.data
 
