@@ -1,6 +1,6 @@
 """Where the number of a dimension comes from, and arrays that are known as soon as dimensions are."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,17 @@ class Derived:
     is_kept: bool = False
 
     @property
+    def dims(self) -> list[Dim]:
+        """The dimensions that stand in its source."""
+        return dims_in(tuple(self.source.attrs.values()) if isinstance(self.source, Recipe) else self.source)
+
+    @property
+    def operands(self) -> "list[Derived]":
+        """The arrays of its kind that it is computed from."""
+        recipe = self.source.operands if isinstance(self.source, Recipe) else ()
+        return [o for o in recipe if isinstance(o, Derived)]
+
+    @property
     def spec(self) -> TensorSpec:
         """Shape and dtype; lengths may be dimensions."""
         dims: Any = tuple(self._length(axis, text) for axis, text in enumerate(self.lengths))
@@ -133,6 +144,21 @@ class Extent:
 
     source: Derived
     axis: int
+
+
+def data_behind(leaves: Iterable[Hashable], arrays: Iterable[Derived] = ()) -> frozenset[Datum]:
+    """The elements of vars that decide dimensions with these leaves, and arrays."""
+    found, seen = set[Datum](), set[Derived]()
+    keys, left = set(leaves), list(arrays)
+    while keys or left:
+        found.update(key for key in keys if isinstance(key, Datum))
+        left += [key.source for key in keys if isinstance(key, (Element, Extent))]
+        keys = set()
+        if left and (array := left.pop()) not in seen:
+            seen.add(array)
+            left += array.operands
+            keys = {key for dim in array.dims for key in dim.leaves}
+    return frozenset(found)
 
 
 def of_dims(dims: Sequence[Any], shape: Sequence[int], dtype: np.dtype[Any], table: Samples) -> Derived | Array:

@@ -1,13 +1,12 @@
 """Which elements of tensors decide sizes: plans that differ only in other elements are the same."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 
 import numpy as np
-from attrs import define, field
 
 from engine.body import PlannedBody
 from engine.graph import Graph
-from engine.symbols import Datum, Derived, Element, Extent, Recipe
+from engine.symbols import data_behind
 from ops.dims import dims_in
 from ops.spec import Array
 
@@ -20,9 +19,22 @@ What tells how often a loop runs, or where a branch goes, has one element: named
 
 def deciding_elements(graph: Graph) -> Elements:
     """Those that dimensions stand for, anywhere in a graph and the bodies in it."""
-    found = _Search()
-    found.graph(graph)
-    return {key: tuple(sorted(indices)) for key, indices in found.indices.items()}
+    found: dict[str, set[int]] = {}
+    for inside in _graphs(graph):
+        values = [value for op in inside.operators for value in op.attrs.values()]
+        decided = [guard.leaves for guard in inside.samples.guards.values()]
+        leaves = frozenset().union(*decided, *(dim.leaves for dim in dims_in(values)))
+        for datum in data_behind(leaves, inside.derived.values()):
+            found.setdefault(datum.var, set()).add(datum.index)
+    return {key: tuple(sorted(indices)) for key, indices in found.items()}
+
+
+def _graphs(graph: Graph) -> Iterator[Graph]:
+    """A graph and those of all bodies in it."""
+    yield graph
+    for value in (v for op in graph.operators for v in op.attrs.values()):
+        if isinstance(value, (Graph, PlannedBody)):
+            yield from _graphs(value if isinstance(value, Graph) else value.graph)
 
 
 def deciding_key(data: Mapping[str, Array], elements: Elements) -> Hashable:
@@ -35,32 +47,3 @@ def _picked(array: Array, indices: tuple[int, ...]) -> Array:
     inside = [i for i in indices if -array.size <= i < array.size]  # the reader of any other says so
     picked: Array = array.reshape(-1)[np.array(inside, np.intp)]
     return picked
-
-
-@define(eq=False)
-class _Search:
-    indices: dict[str, set[int]] = field(factory=dict)
-    seen: set[Derived] = field(factory=set)
-
-    def graph(self, graph: Graph) -> None:
-        self.dims((g.left, g.right) for g in graph.samples.guards.values())
-        self.arrays(graph.derived.values())
-        for value in (v for op in graph.operators for v in op.attrs.values()):
-            self.dims((value,))
-            if isinstance(value, (Graph, PlannedBody)):
-                self.graph(value if isinstance(value, Graph) else value.graph)
-
-    def dims(self, values: Iterable[object]) -> None:
-        for leaf in {leaf for value in values for dim in dims_in(value) for leaf in dim.leaves}:
-            if isinstance(leaf, Datum):
-                self.indices.setdefault(leaf.var, set()).add(leaf.index)
-            elif isinstance(leaf, (Element, Extent)):
-                self.arrays((leaf.source,))
-
-    def arrays(self, arrays: Iterable[Derived]) -> None:
-        for array in arrays:
-            if array not in self.seen:
-                self.seen.add(array)
-                recipe = array.source if isinstance(array.source, Recipe) else None
-                self.dims(recipe.attrs.values() if recipe else (array.source,))
-                self.arrays(o for o in (recipe.operands if recipe else ()) if isinstance(o, Derived))
