@@ -5,7 +5,7 @@ from typing import Any, TypedDict, Unpack
 
 from attrs import frozen
 
-from engine.errors import BudgetError, EngineError, GraphError, OptionError
+from engine.errors import EngineError, GraphError, OptionError
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.parallel import MOST_THREADS, ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
@@ -14,7 +14,7 @@ from engine.executor.static import StaticExecutor, new_arena
 from engine.graph import Graph
 from engine.plan import ExecutionPlan
 from engine.planner import Options, plan_graph
-from engine.report import Report, budget_message
+from engine.report import Report, check_budget
 from engine.stages.bounded import BoundCosts, BoundedPlanner, bound_costs
 from engine.stages.compiling import check_outputs, parse_budget, staged
 from engine.stages.stage import Stage, first_stage
@@ -208,10 +208,8 @@ def make_plan(graph: Graph, *, budget: int | str = "", **options: Unpack[PlanOpt
     if graph.is_symbolic:
         names = ", ".join(graph.symbols) or "sizes that data decide"
         raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see engine.bind")
-    available = parse_budget(budget)
-    plan = plan_graph(graph, Options(**options), available)
-    if plan.arena_bytes > available:
-        raise BudgetError(budget_message(plan), plan.arena_bytes, available, plan.plan.lower_bound)
+    plan = plan_graph(graph, Options(**options), parse_budget(budget))
+    check_budget(plan)
     return plan
 
 

@@ -10,6 +10,7 @@ from allocator import chunks as memory
 from allocator.problem import Status
 from allocator.solvers.base import arena_bytes
 from engine.calls import Role, Value
+from engine.errors import BudgetError
 from engine.parallelism import parallelism
 from engine.peak import PeakTensor, peak_of
 from engine.placed import PlacedPlan
@@ -111,7 +112,14 @@ def report(plan: PlacedPlan) -> Report:
     )
 
 
-def budget_message(plan: PlacedPlan) -> str:
+def check_budget(plan: PlacedPlan, where: str = "") -> None:
+    """Raises BudgetError where a plan needs more than its capacity; `where` stands in front of the message."""
+    needed, available = plan.arena_bytes, plan.plan.capacity
+    if needed > available:
+        raise BudgetError(where + _budget_message(plan), needed, available, plan.plan.lower_bound)
+
+
+def _budget_message(plan: PlacedPlan) -> str:
     """Required, available and excess bytes, whether less would do, and who is alive at the peak."""
     needed, available, bound = plan.arena_bytes, plan.plan.capacity, plan.plan.lower_bound
     verdict = "a smaller plan may exist: give the strategy 'best' and a longer timeout (--timeout 60s)"

@@ -10,14 +10,14 @@ from attrs import evolve, field, frozen
 from engine.bind import as_length, bind
 from engine.calls import Lowered, Storage
 from engine.check import check_data_flow
-from engine.errors import BudgetError, DataFlowError, FeedError, OptionError
+from engine.errors import DataFlowError, FeedError, OptionError
 from engine.facts import Facts
 from engine.graph import Graph
 from engine.lowering import Pattern, lower, pattern_of
 from engine.placed import Place
 from engine.plan import ExecutionPlan
 from engine.planner import Options, plan_graph
-from engine.report import budget_message
+from engine.report import check_budget
 from engine.stages.draft import draft_stage
 from engine.stages.progress import Progress, at_the_start
 from engine.stages.stage import Stage, Terms, first_stage
@@ -87,8 +87,7 @@ def bounded(template: Template, bounds: Bounds, terms: Terms) -> BoundedPlanner:
     bounds = _checked(template, bounds)
     graph = bind(template.graph, {name: high for name, (_, high) in bounds.items()})
     plan = plan_graph(graph, terms.options, terms.capacity)
-    if plan.arena_bytes > terms.capacity:
-        raise BudgetError(budget_message(plan), plan.arena_bytes, terms.capacity, plan.plan.lower_bound)
+    check_budget(plan)
     return BoundedPlanner(bounds, terms.options, plan, pattern_of(plan.lowered))
 
 

@@ -7,11 +7,10 @@ from attrs import evolve, frozen
 from allocator.problem import NO_CAPACITY
 from engine.calls import Lowered
 from engine.check import check_handover
-from engine.errors import BudgetError
 from engine.facts import Facts
 from engine.plan import ExecutionPlan
 from engine.planner import Options, lower_graph
-from engine.report import budget_message
+from engine.report import check_budget
 from engine.room import SEAM, Room
 from engine.stages.draft import Draft, draft_stage
 from engine.stages.heirs import Heirs, heirs
@@ -33,6 +32,11 @@ class Stage:
     reads: Mapping[str, str]
     before: Progress
     after: Progress
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of the arena that it ends with; seams have none."""
+        return self.plan.arena_bytes - SEAM * len(self.after.seams)
 
     @property
     def is_last(self) -> bool:
@@ -79,11 +83,8 @@ def _stage(template: Template, progress: Progress, number: int, terms: Terms) ->
     seams = progress.seams + ((progress.top,) if progress.top and not terms.in_one_block else ())
     survivors = {lowered.outputs[v.name]: last for v, last in left.vars.items()}
     plan = plan_with_survivors(lowered, terms.options, terms.capacity, Room(pinned, seams), survivors)
-    needed, capacity = plan.arena_bytes, terms.capacity
-    if needed > capacity:
-        first = draft.graph.operators[0].name if draft.graph.operators else "its end"
-        where = f"stage {number} of {template.graph.name!r}, before {first!r} runs: "
-        raise BudgetError(where + budget_message(plan), needed, capacity, plan.plan.lower_bound)
+    first = draft.graph.operators[0].name if draft.graph.operators else "its end"
+    check_budget(plan, f"stage {number} of {template.graph.name!r}, before {first!r} runs: ")
     reads = {key: var.name for key, var in left.reads.items()}
     return Stage(number, plan, reads, progress, _after(draft, plan, left, progress, terms.in_one_block))
 

@@ -80,7 +80,7 @@ def story(executor: StagedExecutor) -> Story:
     template, start = executor.template, stages[0].before
     whole = draft_whole(template, start, template.graph.name, executor.history)
     known = plan_graph(whole, executor.terms.options)
-    arena = max(s.plan.arena_bytes - SEAM * len(s.after.seams) for s in stages)
+    arena = max(s.arena_bytes for s in stages)
     return Story(
         model=executor.template.graph.name,
         lengths=dict(start.facts.lengths),
@@ -103,7 +103,7 @@ def _told(stage: Stage) -> StageStory:
         first=operators[0].name if operators else "",
         last=operators[-1].name if operators else "",
         alive_bytes=alive,
-        arena_bytes=stage.plan.arena_bytes - SEAM * len(stage.after.seams),
+        arena_bytes=stage.arena_bytes,
         lower_bound=stage.plan.plan.lower_bound - SEAM * len(stage.after.seams),
         strategy=stage.plan.plan.strategy,
         decides=tuple(stage.reads.values()),

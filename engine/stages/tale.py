@@ -5,7 +5,6 @@ from itertools import zip_longest
 
 from attrs import define, evolve, field
 
-from engine.room import SEAM
 from engine.stages.stage import Stage
 from engine.timed_trace import timed_trace
 from engine.timing import Timing
@@ -94,7 +93,7 @@ class _Tale:
 
     def _mark(self, stage: Stage, begin: float) -> None:
         if self.mode == "static":
-            self.arena_bytes = max(self.arena_bytes, stage.plan.arena_bytes - SEAM * len(stage.after.seams))
+            self.arena_bytes = max(self.arena_bytes, stage.arena_bytes)
         decided, thread = ", ".join(self.decided), NOT_RUN if begin == NOT_RUN else 0
         name, size = f"{MARK} {stage.number}", self.arena_bytes
         self.events.append(Event(self.tick, name, MARK, decided, NOTHING, NOWHERE, size, 0, NOTHING, begin, thread))
