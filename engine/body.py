@@ -1,12 +1,11 @@
 """A graph that runs inside an operator: planned once, executed out of the workspace of that operator."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property, partial
 
 from attrs import Factory, field, frozen
 
-from engine.calls import Call, Storage
-from engine.executor.binding import Packed, Packs, bind_call, kernel_error, pack_constants, shared_packs
+from engine.executor.binding import Packed, Packs, bind_call, pack_constants, place_array, run_inside, shared_packs
 from engine.facts import Facts
 from engine.graph import Graph
 from engine.plan import ExecutionPlan
@@ -15,7 +14,6 @@ from engine.stages.draft import draft_stage
 from engine.stages.progress import at_the_start
 from engine.stages.task import Template
 from engine.stages.template import template
-from engine.views import view_array
 from ops.dims import Dim, Parametric, dims_in, value_of
 from ops.schema import Cost, Specs, Thunk
 from ops.spec import Array
@@ -116,25 +114,9 @@ class PlannedBody(Parametric):
         theirs |= dict(zip(lowered.outputs.values(), outputs, strict=True))
 
         def array(value: int) -> Array:
-            place = self.plan.places[value]
-            if place.storage is Storage.ARENA:
-                buffer = workspace
-            else:
-                buffer = (lowered.constants if place.storage is Storage.CONSTANT else theirs)[place.owner]
-            return view_array(buffer, place.layout, lowered.values[value].spec.dtype)
+            return place_array(self.plan, value, workspace, theirs)
 
-        return partial(_execute, lowered.calls, [bind_call(call, self.packed, array) for call in lowered.calls])
+        return partial(run_inside, lowered.calls, [bind_call(call, self.packed, array) for call in lowered.calls])
 
     def __str__(self) -> str:
         return f"<{self.graph.name}: {len(self.graph.operators)} operators>"
-
-
-def _execute(calls: Sequence[Call], thunks: Sequence[Thunk]) -> None:
-    """Calls kernels one after the other, in the `kernel_state` of the operator around them. Raises KernelError."""
-    done = 0
-    try:
-        for thunk in thunks:
-            thunk()
-            done += 1
-    except Exception as error:
-        raise kernel_error(calls[done], error) from error

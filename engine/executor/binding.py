@@ -8,8 +8,10 @@ from itertools import chain
 import numpy as np
 from attrs import define, field, frozen
 
-from engine.calls import Call, Lowered
+from engine.calls import Call, Lowered, Storage
 from engine.errors import KernelError
+from engine.placed import PlacedPlan
+from engine.views import view_array
 from ops.body import Body, bodies
 from ops.schema import Binding, Thunk
 from ops.spec import Array
@@ -90,6 +92,16 @@ def _packed(call: Call, constants: Mapping[int, Array]) -> tuple[Array, ...]:
         return call.kernel.pack(call.signature, constants)
 
 
+def place_array(plan: PlacedPlan, value: int, arena: Array, callers: Mapping[int, Array]) -> Array:
+    """The array of a value: a view of the arena, a constant, or one of the callers' arrays, by their values."""
+    place, lowered = plan.places[value], plan.lowered
+    if place.storage is Storage.ARENA:
+        buffer = arena
+    else:
+        buffer = (lowered.constants if place.storage is Storage.CONSTANT else callers)[place.owner]
+    return view_array(buffer, place.layout, lowered.values[value].spec.dtype)
+
+
 def bind_call(call: Call, packed: Packed, array_of: Callable[[int], Array]) -> Thunk:
     """The thunk of one call. Raises KernelError naming the operator."""
     workspace = array_of(call.workspace[0]) if call.workspace else NO_BYTES
@@ -102,11 +114,16 @@ def bind_call(call: Call, packed: Packed, array_of: Callable[[int], Array]) -> T
 
 def run_in_turn(calls: Sequence[Call], thunks: Sequence[Thunk]) -> None:
     """Calls kernels one after the other. Raises KernelError naming the operator that failed."""
+    with kernel_state():
+        run_inside(calls, thunks)
+
+
+def run_inside(calls: Sequence[Call], thunks: Sequence[Thunk]) -> None:
+    """`run_in_turn`, inside `kernel_state`."""
     coming = iter(thunks)
     try:
-        with kernel_state():
-            for thunk in coming:
-                thunk()
+        for thunk in coming:
+            thunk()
     except Exception as error:
         done = len(thunks) - operator.length_hint(coming)
         raise kernel_error(calls[done - 1], error) from error

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from engine.calls import Call, Storage
-from engine.executor.binding import bind_call, pack_constants, run_in_turn
+from engine.executor.binding import bind_call, pack_constants, place_array, run_in_turn
 from engine.executor.feeds import check_apart, check_dense, deliver, read_feeds, read_outs
 from engine.plan import ExecutionPlan
 from engine.timing import Stopwatch
-from engine.views import address, aligned_empty, view_array
+from engine.views import address, aligned_empty
 from ops.schema import Thunk
 from ops.spec import Array
 
@@ -47,14 +47,7 @@ class StaticExecutor:
 
     def array(self, value: int) -> Array:
         """The array of a value: a view of the arena, a constant, or the caller's."""
-        place = self.plan.places[value]
-        if place.storage is Storage.ARENA:
-            buffer = self.arena
-        elif place.storage is Storage.CONSTANT:
-            buffer = self.plan.lowered.constants[place.owner]
-        else:
-            buffer = self._caller[place.owner]
-        return view_array(buffer, place.layout, self.plan.lowered.values[value].spec.dtype)
+        return place_array(self.plan, value, self.arena, self._caller)
 
     def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> Outputs:
         """One run. Outputs are copied into `out` where given, else into new arrays, or are views of the arena."""
