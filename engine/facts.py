@@ -9,7 +9,7 @@ from attrs import define, field
 from engine.symbols import Axis, Datum, Derived, Element, Extent, Recipe, Symbol, compute
 from ops.dims import Dim, replaced, value_of
 from ops.errors import ShapeError
-from ops.spec import Array, Shape, TensorSpec
+from ops.spec import Array, Shape
 
 
 def _unknown(leaf: Dim) -> int:
@@ -59,11 +59,6 @@ class Facts:
             arrays[derived] = self._computed(derived)
         return arrays[derived]
 
-    def spec(self, derived: Derived) -> TensorSpec:
-        """The spec of such an array."""
-        array = self.array(derived)
-        return TensorSpec(array.shape, array.dtype)
-
     def decide(self, keys: frozenset[str]) -> bool:
         """Whether the data of these are known: here, or to whoever is asked outside."""
         return keys <= self.data.keys() or self.outside is not _unknown
@@ -75,10 +70,10 @@ class Facts:
                 del known[key]
         self._arrays.clear()
 
-    def after(self, shapes: Mapping[str, Shape], data: Mapping[str, Array]) -> "Facts":
-        """More facts; these here stay as they are."""
-        known = {**self.shapes, **shapes}, {**self.data, **data}
-        return Facts(self.lengths, *known, self.outside, dict(self._arrays), dict(self._kept))
+    def after(self, data: Mapping[str, Array]) -> "Facts":
+        """The same facts and some more data; these here stay as they are, whatever becomes of those."""
+        arrays = dict(self._arrays), dict(self._kept)
+        return Facts(self.lengths, dict(self.shapes), {**self.data, **data}, self.outside, *arrays)
 
     def _computed(self, derived: Derived) -> Array:
         if not isinstance(derived.source, Recipe):

@@ -151,11 +151,10 @@ class Graph:
             found: Dim | int = self._derived[var].elements()[index]
             return found
         if (var, index) not in self._data_dims:
-            made = self.samples.invent()
+            made, key = self.samples.invent(), Datum(self.key(var.name), index)
             if not samples:
-                self.samples.guessed.add(Datum(self.key(var.name), index))
+                self.samples.guessed.add(key)
             text = var.name if var.spec.shape in ((), (1,)) else f"{var.name}[{index}]"
-            key = Datum(self.key(var.name), index)
             self._data_dims[var, index] = leaf(text, tuple(samples) or made, self.samples, key, is_length=False)
         return self._data_dims[var, index]
 

@@ -45,7 +45,7 @@ def draft_whole(template: Template, start: Progress, name: str, history: Iterabl
 
 
 def _draft(template: Template, progress: Progress, name: str, history: Iterable[Mapping[str, Array]]) -> Draft:
-    writer = _Writer(template, progress, Graph(name), progress.facts.after({}, {}), dict(progress.keyed))
+    writer = _Writer(template, progress, Graph(name), progress.facts.after({}), dict(progress.keyed))
     writer.sources()
     tasks, coming = deque(progress.tasks), iter(history)
     while tasks:

@@ -67,7 +67,7 @@ def next_stage(template: Template, stage: Stage, data: Mapping[str, Array], term
     Judges run: of the plan, of its data flow, of what was handed over. Raises BudgetError where the stage does not fit
     into the capacity, OpError where lengths do not fit.
     """
-    progress = evolve(stage.after, facts=stage.after.facts.after({}, data))
+    progress = evolve(stage.after, facts=stage.after.facts.after(data))
     made = _stage(template, progress, stage.number + 1, terms)
     check_handover(stage.plan, made.plan)
     return made
