@@ -9,7 +9,7 @@ from engine.errors import GraphError
 from engine.graph import Graph
 from engine.stages.draft import Draft
 from engine.stages.progress import Made, Progress
-from engine.stages.task import Late, Task
+from engine.stages.task import Late, Task, data_outside
 from engine.var import Var
 from ops.schema import no_views
 
@@ -30,7 +30,7 @@ def heirs(graph: Graph, draft: Draft, lowered: Lowered, progress: Progress) -> H
     """Finds what the rest of a graph needs; nothing where the stage is the last."""
     if not draft.rest:
         return Heirs({}, {}, {})
-    wanted = {key for task in draft.rest for key in task.outside_data} - draft.facts.data.keys()
+    wanted = {key for task in draft.rest for key in data_outside(task)} - draft.facts.data.keys()
     reads = {key: draft.keyed[key] for key in sorted(wanted) if draft.keyed.get(key) in draft.vars}
     unknown = sorted(draft.rest[0].data - draft.facts.data.keys() - reads.keys())
     if unknown:

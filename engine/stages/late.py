@@ -32,16 +32,6 @@ class LateBranch:
     bodies: tuple[Template, Template]
 
     @property
-    def decided_by(self) -> frozenset[str]:
-        """The condition, and what decides in the bodies."""
-        return self.data.union(*(body.data for body in self.bodies))
-
-    @property
-    def outside_data(self) -> frozenset[str]:
-        """As of any late control flow."""
-        return _outside(self.decided_by, self.bodies) | self.data
-
-    @property
     def inputs(self) -> tuple[Var, ...]:
         """The condition, and what either body reads."""
         return self.operator.inputs
@@ -75,15 +65,9 @@ class LateLoop:
     rows: tuple[tuple[Var, ...], ...] = ()
 
     @property
-    def decided_by(self) -> frozenset[str]:
-        """Trips and conditions, and what decides in the body."""
-        own = {self.body.graph.key(self._condition_of_body.name)} if self.operator.attrs["conditional"] else set()
-        return self.data | self.body.data | own
-
-    @property
-    def outside_data(self) -> frozenset[str]:
-        """As of any late control flow."""
-        return _outside(self.decided_by, (self.body,)) | self.data
+    def bodies(self) -> tuple[Template, ...]:
+        """The one that each turn is."""
+        return (self.body,)
 
     @property
     def inputs(self) -> tuple[Var, ...]:
@@ -124,7 +108,7 @@ class LateLoop:
             rows=(*self.rows, tuple(found[first_row:])),
         )
         if attrs["conditional"]:
-            then = then._decided_by(self._condition_of_body, scene)
+            then = then._decided_by(next(iter(self.body.graph.outputs.values())), scene)
         return (*tasks, then)
 
     def _decided_by(self, condition: Var, scene: Scene) -> "LateLoop":
@@ -146,22 +130,12 @@ class LateLoop:
         return (*tasks, *_given_names((number,), outputs[-1:], self.keys[-1:]))
 
     @property
-    def _condition_of_body(self) -> Var:
-        return next(iter(self.body.graph.outputs.values()))
-
-    @property
     def _ahead(self) -> int:
         return int(self.operator.attrs["trips_given"] + self.operator.attrs["cond_given"])
 
     @property
     def _others(self) -> tuple[Var, ...]:
         return self.operator.inputs[self._ahead + len(self.carried) :]
-
-
-def _outside(keys: frozenset[str], bodies: Sequence[Template]) -> frozenset[str]:
-    """Keys of what is computed outside of the bodies."""
-    scopes = tuple(body.graph.scope for body in bodies)
-    return frozenset(key for key in keys if not key.startswith(scopes))
 
 
 def _settle(known: Mapping[str, Var], scene: Scene) -> None:

@@ -49,14 +49,9 @@ class Task:
         return self.operator.inputs
 
     @property
-    def decided_by(self) -> frozenset[str]:
-        """The data that decide its sizes."""
-        return self.data
-
-    @property
-    def outside_data(self) -> frozenset[str]:
-        """The same: there is nothing inside it."""
-        return self.data
+    def bodies(self) -> "tuple[Template, ...]":
+        """None: those of its attributes are planned beforehand."""
+        return ()
 
     def instance(self, of: dict[Var, Var], prefix: str) -> "Task":
         """The same task on other vars; its outputs get names of their own and are noted in `of`."""
@@ -71,12 +66,8 @@ class Late(Protocol):
         """What decides."""
 
     @property
-    def decided_by(self) -> frozenset[str]:
-        """What decides anything in it, bodies included."""
-
-    @property
-    def outside_data(self) -> frozenset[str]:
-        """Those that are computed in front of it: they are read as soon as they are there."""
+    def bodies(self) -> "tuple[Template, ...]":
+        """What may take its place."""
 
     @property
     def inputs(self) -> tuple[Var, ...]:
@@ -102,14 +93,9 @@ class Promise:
     inputs: tuple[Var, ...] = ()
 
     @property
-    def decided_by(self) -> frozenset[str]:
-        """As of control flow."""
-        return self.data
-
-    @property
-    def outside_data(self) -> frozenset[str]:
-        """As of control flow."""
-        return self.data
+    def bodies(self) -> "tuple[Template, ...]":
+        """None."""
+        return ()
 
     def instance(self, _: dict[Var, Var], __: str) -> "Promise":
         """The same."""
@@ -122,15 +108,17 @@ class Promise:
 
 @frozen(eq=False)
 class Template:
-    """The tasks of a graph in a runnable order."""
+    """The tasks of a graph in a runnable order. `decisive` are keys of tensors that decide what comes behind it."""
 
     graph: Graph
     tasks: tuple[Task | Late, ...]
+    decisive: frozenset[str] = frozenset()
 
     @property
     def data(self) -> frozenset[str]:
         """The tensors that decide sizes, in bodies as well."""
-        return frozenset().union(*(t.decided_by for t in self.tasks))
+        inside = (body.data for task in self.tasks for body in task.bodies)
+        return self.decisive.union(*(task.data for task in self.tasks), *inside)
 
     @property
     def is_staged(self) -> bool:
@@ -156,6 +144,13 @@ class Template:
         home = Graph("arrays")
         home.scope = prefix
         return {v: home.constant(evolve(d, is_kept=True), v.name) for v, d in self.graph.derived.items()}
+
+
+def data_outside(task: Task | Late) -> frozenset[str]:
+    """The data of a task that are computed in front of it: they are read as soon as they are there."""
+    scopes = tuple(body.graph.scope for body in task.bodies)
+    inside = frozenset[str]().union(*(body.data for body in task.bodies))
+    return task.data | {key for key in inside if not key.startswith(scopes)}
 
 
 def known_array(var: Var, scene: Scene) -> tuple[Array, ...]:

@@ -1,6 +1,6 @@
 """A graph whose dimensions are no numbers yet, prepared for being given numbers again and again."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 from engine.graph import Graph, Operator
 from engine.stages.late import LateBranch, LateLoop
@@ -11,15 +11,17 @@ from ops.dims import Dim, Guard, dims_in
 from ops.late import IF_LATE, LOOP_LATE
 
 
-def template(graph: Graph) -> Template:
-    """Prepares a graph."""
+def template(graph: Graph, decisive: Collection[str] = ()) -> Template:
+    """Prepares a graph; `decisive` are names of tensors that decide what comes behind it."""
     guards: dict[int, list[Guard]] = {}
     count = len(graph.operators)
     for guard in graph.samples.guards.values():
         guards.setdefault(min(guard.position, count), []).append(guard)
     tasks = [_task(op, graph, tuple(guards.get(i, ()))) for i, op in enumerate(graph.operators)]
     last = tuple(guards.get(count, ()))
-    return Template(graph, (*tasks, *(Promise(last, _keys_of(_leaves(last, ()))) for _ in last[:1])))
+    if last:
+        tasks.append(Promise(last, _keys_of(_leaves(last, ()))))
+    return Template(graph, tuple(tasks), frozenset(map(graph.key, decisive)))
 
 
 def _task(operator: Operator, graph: Graph, guards: tuple[Guard, ...]) -> Task | Late:
@@ -58,7 +60,8 @@ def _loop(operator: Operator, graph: Graph, guards: tuple[Guard, ...]) -> LateLo
     known, decisive = _decisive(operator.inputs[:ahead], graph)
     data = _data(operator, graph, guards) | decisive
     carried = operator.inputs[ahead : ahead + attrs["carried"]]
-    keys, body = _keys(operator, graph), template(attrs["body"])
+    goes_on = [v.name for v in attrs["body"].outputs.values()][: attrs["conditional"]]
+    keys, body = _keys(operator, graph), template(attrs["body"], goes_on)
     return LateLoop(operator, keys, guards, data, known, trips, condition, body, carried)
 
 
