@@ -71,6 +71,7 @@ class StagedExecutor:
         self.plan_first = plan_first
         self._packs = shared_packs(template.graph.constants.values())
         self._elements = deciding_elements(template.graph)
+        self._fed = sorted(template.data & template.graph.inputs.keys())
         self._runners: WeakKeyDictionary[Entry, Runner] = WeakKeyDictionary()  # a runner goes with its plan
         self._bound_at = self.memory.moves
         self._lock = threading.Lock()
@@ -102,7 +103,7 @@ class StagedExecutor:
     def _stages(self, lengths: Mapping[str, int], left: Outputs, out: Mapping[str, Array], around: Arounds) -> Outputs:
         """Runs all stages; `left` are the feeds at first, then what a stage leaves. Gives the outputs."""
         self.stages, self.history, self.lack, ticks = (), (), NOT_ENDED, 0
-        data = {n: left[n].copy() for n in sorted(self.template.data & left.keys())}
+        data = {n: left[n].copy() for n in self._fed}
         key = tuple(lengths.items()), deciding_key(data, self._elements)
         self.cache.start()
         entry = self.cache.get(key, partial(self._first, lengths, data))
