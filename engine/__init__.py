@@ -1,11 +1,13 @@
 """Build a graph, or import one; plan every byte of it; run it out of one arena."""
 
+from engine.autodiff import gradients
 from engine.bind import bind
 from engine.control import cond, fori_loop, scan, unfold, while_loop
 from engine.executable import Executable, make_plan
 from engine.executable import compile_graph as compile
-from engine.graph import Graph, Operator
+from engine.graph import Graph
 from engine.importers.onnx import load_onnx
+from engine.operator import Operator
 from engine.plan import ExecutionPlan
 from engine.report import Report
 from engine.trace import Event
@@ -23,6 +25,7 @@ __all__ = [
     "compile",
     "cond",
     "fori_loop",
+    "gradients",
     "load_onnx",
     "make_plan",
     "scan",

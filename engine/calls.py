@@ -5,7 +5,8 @@ from enum import Enum
 
 from attrs import field, frozen
 
-from engine.graph import Graph, Operator
+from engine.graph import Graph
+from engine.operator import Operator
 from ops.layout import Layout
 from ops.schema import Kernel, Overwrite, Signature
 from ops.spec import Array, TensorSpec

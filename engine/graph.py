@@ -1,19 +1,22 @@
 """The graph that a user builds: vars, operators, and the order in which they were added, which is always runnable."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import field, frozen
 
 from engine.building import home_of_dims
 from engine.errors import GraphError
+from engine.operator import Operator
+from engine.parameters import Parameter, as_initial, writes_over
 from engine.symbols import Axis, Datum, Derived, Symbol, of_dims
 from engine.var import Var
+from ops.assign import ASSIGN
 from ops.dims import Dim, Samples, leaf
-from ops.schema import Attrs, OpSchema, Signature
+from ops.schema import OpSchema, Signature
 from ops.spec import Array, TensorSpec, as_dtype, spec_of
 from ops.symbolic import draft, is_symbolic
 from ops.views import IDENTITY
@@ -22,27 +25,8 @@ NamesFor = Callable[[int], Sequence[str]]
 """Names for so many outputs."""
 
 
-@frozen(eq=False)
-class Operator:
-    """One use of a schema. Compares by identity."""
-
-    name: str
-    schema: OpSchema
-    inputs: tuple[Var, ...]
-    outputs: tuple[Var, ...]
-    signature: Signature = field(repr=False)
-
-    @property
-    def attrs(self) -> Attrs:
-        """All attributes, defaults filled in."""
-        return self.signature.attrs
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.schema.name})"
-
-
 class Graph:
-    """Grows by `input`, `constant`, `add` (which the functions of `ops` call) and `output`.
+    """Grows by `input`, `constant`, `parameter`, `add` (which the functions of `ops` call), `assign` and `output`.
 
     Names of vars and of operators are unique; where none is given, one is made. Dimensions may be names: such a graph
     is run or bound (`engine.bind`) with numbers in their place.
@@ -53,6 +37,9 @@ class Graph:
         self._inputs: dict[str, Var] = {}
         self._constants: dict[Var, Array] = {}
         self._derived: dict[Var, Derived] = {}
+        self._parameters: dict[Var, Parameter] = {}
+        self._updates: dict[Var, Var] = {}
+        self._prefix = ""
         self._symbols: dict[str, Dim] = {}
         self._operators: list[Operator] = []
         self._outputs: dict[str, Var] = {}
@@ -78,6 +65,16 @@ class Graph:
     def derived(self) -> Mapping[Var, Derived]:
         """Constants that depend on dimensions, by var."""
         return MappingProxyType(self._derived)
+
+    @property
+    def parameters(self) -> Mapping[Var, Parameter]:
+        """What stays in the arena from run to run, by var."""
+        return MappingProxyType(self._parameters)
+
+    @property
+    def updates(self) -> Mapping[Var, Var]:
+        """What parameters hold after a run, by parameter; the others hold what they held."""
+        return MappingProxyType(self._updates)
 
     @property
     def symbols(self) -> Mapping[str, Dim]:
@@ -188,6 +185,49 @@ class Graph:
         self._constants[var] = array
         return var
 
+    def parameter(self, array: "npt.ArrayLike", name: str | None = None, *, trainable: bool = True) -> Var:
+        """Adds a tensor that lies in the arena for good: it holds `array` before the first run, and what `assign` says
+        after each. What is not `trainable` (running statistics, state of an optimiser, a cache) gets no gradient.
+
+        Raises GraphError for a name that is taken.
+        """
+        initial = as_initial(array)
+        var = self._var(name or self._fresh("parameter"), spec_of(initial))
+        self._parameters[var] = Parameter(initial, trainable)
+        return var
+
+    def assign(self, parameter: Var, value: Var) -> Var:
+        """Says what a parameter holds after the run; returns the var that holds it. Its old value cannot be read again.
+
+        It is written over the parameter: by the operator that computes it if that may, else by an `assign` behind it.
+        Raises GraphError for what is no parameter, one that was assigned already, a value of another shape or dtype.
+        """
+        if parameter not in self._parameters:
+            raise GraphError(f"{parameter!r} is no parameter of graph {self.name!r}")
+        self._check_unassigned((parameter,))
+        if not isinstance(value, Var) or value.graph is not self or value.spec != parameter.spec:
+            raise GraphError(f"{parameter.name!r} is {parameter.spec}; {value!r} cannot be assigned to it")
+        if not any(writes_over(op, value, parameter) for op in reversed(self._operators)):
+            (value,) = self.add(ASSIGN, [parameter, value])
+        self._updates[parameter] = value
+        return value
+
+    def _check_unassigned(self, vars: Sequence[Var]) -> None:
+        for var in vars:
+            if var in self._updates:
+                after = self._updates[var].name
+                raise GraphError(f"parameter {var.name!r} was assigned; what it holds now is {after!r}")
+
+    @contextmanager
+    def naming(self, prefix: str) -> Iterator[None]:
+        """Names that are made inside begin with `prefix/`."""
+        before = self._prefix
+        self._prefix = f"{before}{prefix}/"
+        try:
+            yield
+        finally:
+            self._prefix = before
+
     def add(
         self,
         schema: OpSchema,
@@ -232,6 +272,7 @@ class Graph:
     ) -> tuple[Var, ...]:
         """Adds an operator whose signature is known, under names that are free. Returns its outputs."""
         self._check_free(output_names)
+        self._check_unassigned(inputs)
         self._operator_names.add(name)
         outputs = tuple(self._var(n, s) for n, s in zip(output_names, signature.outputs, strict=True))
         self._operators.append(Operator(name, schema, tuple(inputs), outputs, signature))
@@ -266,7 +307,7 @@ class Graph:
 
     @property
     def _tables(self) -> tuple[dict[Any, Any], ...]:
-        return self._inputs, self._constants, self._derived, self._vars
+        return self._inputs, self._constants, self._derived, self._parameters, self._updates, self._vars
 
     def text(self) -> str:
         """The graph as readable lines: inputs, constants in short, one line an operator, outputs."""
@@ -274,7 +315,9 @@ class Graph:
         lines += [f"  input    %{v.name}: {v.spec}" for v in self._inputs.values()]
         lines += [f"  constant %{v.name}: {v.spec}" for v in self._constants]
         lines += [f"  derived  %{v.name}: {v.spec}" for v in self._derived]
+        lines += [f"  parameter %{v.name}: {v.spec}" for v in self._parameters]
         lines += [f"  {_operator_text(op)}" for op in self._operators]
+        lines += [f"  update   %{p.name} = %{v.name}" for p, v in self._updates.items()]
         lines += [f"  output   {name} = %{v.name}" for name, v in self._outputs.items()]
         return "\n".join(lines) + "\n"
 
@@ -309,6 +352,7 @@ class Graph:
         return tuple(n if n not in self._vars else self._fresh(n) for n in wanted)
 
     def _fresh(self, stem: str) -> str:
+        stem = self._prefix + stem
         while True:
             number = self._counters.get(stem, 0)
             self._counters[stem] = number + 1

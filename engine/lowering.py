@@ -6,7 +6,8 @@ import numpy as np
 from attrs import define, evolve, field, frozen
 
 from engine.calls import Alias, Call, Lowered, Role, Stage, Storage, Value
-from engine.graph import Graph, Operator
+from engine.graph import Graph
+from engine.operator import Operator
 from engine.var import Var
 from engine.views import view_array
 from ops.copy import COPY

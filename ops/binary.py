@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, flag, one_of
+from ops.backward import Backward, Terms
 from ops.blocks import Block, blocked
 from ops.elementwise import binary, broadcast, over_any_like_output, ufunc_kernel
 from ops.schema import Binding, Kernel, OpSchema, Signature, Thunk
@@ -45,10 +46,26 @@ def _bit_shift(call: Binding) -> Thunk:
     return partial(shift, *call.inputs, call.y)
 
 
+def _add_gradient(b: Backward) -> Terms:
+    return b.terms(lambda: b.dy, lambda: b.dy)
+
+
+def _sub_gradient(b: Backward) -> Terms:
+    return b.terms(lambda: b.dy, lambda: -b.dy)
+
+
+def _mul_gradient(b: Backward) -> Terms:
+    return b.terms(lambda: b.dy * b.inputs[1], lambda: b.dy * b.x)
+
+
+def _div_gradient(b: Backward) -> Terms:
+    return b.terms(lambda: b.dy / b.inputs[1], lambda: -(b.dy * b.y) / b.inputs[1])
+
+
 _TRUNCATE = blocked(_truncated, temporaries=1, name="truncate")
-ADD = binary("add", NUMBERS, ufunc_kernel(np.add), "a + b")
-SUB = binary("sub", NUMBERS, ufunc_kernel(np.subtract), "a - b")
-MUL = binary("mul", NUMBERS, ufunc_kernel(np.multiply), "a * b")
+ADD = binary("add", NUMBERS, ufunc_kernel(np.add), "a + b", gradient=_add_gradient)
+SUB = binary("sub", NUMBERS, ufunc_kernel(np.subtract), "a - b", gradient=_sub_gradient)
+MUL = binary("mul", NUMBERS, ufunc_kernel(np.multiply), "a * b", gradient=_mul_gradient)
 DIV = OpSchema(
     "div",
     broadcast(NUMBERS),
@@ -59,6 +76,7 @@ DIV = OpSchema(
     ),
     (2, 2),
     overwrites=over_any_like_output,
+    gradient=_div_gradient,
     summary="a / b; integers are truncated toward zero, and give 0 where b is 0.",
 )
 MOD = OpSchema(

@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 
 from ops.errors import DtypeError
-from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    GradientRule,
+    Kernel,
+    OpSchema,
+    Overwrite,
+    Signature,
+    Specs,
+    Thunk,
+    no_gradient,
+)
 from ops.spec import BOOL, TensorSpec, broadcast_shapes
 
 Dtypes = frozenset[np.dtype[Any]]
@@ -70,7 +82,15 @@ def flops_per_element(flops: int) -> Callable[[Signature], Cost]:
     return cost
 
 
-def unary(name: str, dtypes: Dtypes, kernel: Kernel, summary: str, flops: int = 1) -> OpSchema:
+def unary(
+    name: str,
+    dtypes: Dtypes,
+    kernel: Kernel,
+    summary: str,
+    flops: int = 1,
+    *,
+    gradient: GradientRule = no_gradient,
+) -> OpSchema:
     """An elementwise operator of one input without attributes."""
     return OpSchema(
         name,
@@ -79,11 +99,19 @@ def unary(name: str, dtypes: Dtypes, kernel: Kernel, summary: str, flops: int = 
         overwrites=over_any_like_output,
         cost=flops_per_element(flops),
         summary=summary,
+        gradient=gradient,
     )
 
 
 def binary(
-    name: str, dtypes: Dtypes, kernel: Kernel, summary: str, *, out: np.dtype[Any] | None = None, flops: int = 1
+    name: str,
+    dtypes: Dtypes,
+    kernel: Kernel,
+    summary: str,
+    *,
+    out: np.dtype[Any] | None = None,
+    flops: int = 1,
+    gradient: GradientRule = no_gradient,
 ) -> OpSchema:
     """An elementwise operator of two broadcast inputs without attributes."""
     return OpSchema(
@@ -94,6 +122,7 @@ def binary(
         overwrites=over_any_like_output,
         cost=flops_per_element(flops),
         summary=summary,
+        gradient=gradient,
     )
 
 

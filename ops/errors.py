@@ -29,6 +29,10 @@ class CountError(DataError):
     """Data that hold another number of what is wanted than the operator was signed for."""
 
 
+class GradientError(OpError, NotImplementedError):
+    """A gradient that goes through an operator without a rule for it."""
+
+
 class SchemaError(OpError, TypeError):
     """An operator whose schema breaks its own contract."""
 

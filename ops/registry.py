@@ -6,6 +6,7 @@ from types import MappingProxyType
 from ops.activation import OPS as ACTIVATION
 from ops.arange import OPS as ARANGE
 from ops.arg import OPS as ARG
+from ops.assign import OPS as ASSIGN
 from ops.batch_norm import OPS as BATCH_NORM
 from ops.binary import OPS as BINARY
 from ops.cast import OPS as CAST
@@ -69,6 +70,7 @@ REGISTRY = index(
     ACTIVATION,
     ARANGE,
     ARG,
+    ASSIGN,
     BATCH_NORM,
     BINARY,
     CAST,

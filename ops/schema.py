@@ -8,7 +8,7 @@ import numpy as np
 from attrs import field, frozen
 
 from ops.attributes import REQUIRED, Attribute
-from ops.errors import ArityError, AttributeValueError, OpError, SchemaError, ShapeError
+from ops.errors import ArityError, AttributeValueError, GradientError, OpError, SchemaError, ShapeError
 from ops.layout import Layout
 from ops.spec import Array, TensorSpec
 
@@ -158,6 +158,20 @@ class Kernel:
         return layout.is_dense or (position not in self.contiguous(signature) and self.reads(layout))
 
 
+GradientRule = Callable[[Any], tuple[Any, ...]]
+"""Of a `Backward` (ops/backward.py): the gradient of each input, None where it is not wanted or always zero."""
+
+
+def no_gradient(_: Any) -> tuple[Any, ...]:
+    """For operators that cannot be differentiated, or whose rule nobody has written. Raises GradientError."""
+    raise GradientError("has no rule for its gradient")
+
+
+def zero_gradient(backward: Any) -> tuple[Any, ...]:
+    """For operators that are constant almost everywhere: no gradient flows through them."""
+    return (None,) * len(backward.inputs)
+
+
 def elementwise_cost(signature: Signature) -> Cost:
     """One operation an output element; every operand is touched once."""
     touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
@@ -170,6 +184,7 @@ class OpSchema:
 
     `views` gives the layout of each output as a view of input 0, given the layout of that input, or None for an output
     that needs bytes of its own (READ_ONLY forwards). `overwrites` lists which outputs may take which input's bytes.
+    `gradient` writes the backward pass of one use, in operators.
     """
 
     name: str
@@ -181,6 +196,7 @@ class OpSchema:
     overwrites: Callable[[Signature], tuple[Overwrite, ...]] = no_overwrites
     cost: Callable[[Signature], Cost] = elementwise_cost
     summary: str = field(default="", kw_only=True)
+    gradient: GradientRule = field(default=no_gradient, kw_only=True)
 
     def sign(self, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int] = frozenset()) -> Signature:
         """Checks arity and attributes, infers outputs. Raises OpError, with the operator's name in front."""

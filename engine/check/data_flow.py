@@ -12,7 +12,7 @@ from engine.calls import Alias, Call
 from engine.check.plans import PlanLike
 from engine.check.spans import Span, spans
 from engine.errors import DataFlowError
-from engine.graph import Operator
+from engine.operator import Operator
 from engine.views import view_array
 from ops.schema import Overwrite, Signature
 

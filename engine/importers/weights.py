@@ -12,7 +12,8 @@ from types import MappingProxyType
 import numpy as np
 from attrs import frozen
 
-from engine.graph import Graph, Operator
+from engine.graph import Graph
+from engine.operator import Operator
 from engine.var import Var
 from ops.schema import evaluate
 from ops.spec import BOOL, FLOATS, Array, Shape, TensorSpec

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from attrs import define, field, frozen
 
 from engine.facts import Facts
-from engine.graph import Graph, Operator
+from engine.graph import Graph
+from engine.operator import Operator
 from engine.stages.progress import Made, Progress
 from engine.stages.task import Late, Task, Template
 from engine.var import Var

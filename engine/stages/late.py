@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from attrs import evolve, frozen
 
-from engine.graph import Graph, Operator
+from engine.graph import Graph
+from engine.operator import Operator
 from engine.stages.task import Late, Scene, Task, Template, known_array, operator_instance
 from engine.var import Var
 from ops.concat import CONCAT

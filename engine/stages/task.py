@@ -6,7 +6,8 @@ from typing import Protocol
 from attrs import evolve, frozen
 
 from engine.facts import Facts
-from engine.graph import Graph, Operator
+from engine.graph import Graph
+from engine.operator import Operator
 from engine.var import Var
 from ops.dims import Guard
 from ops.spec import Array, Shape

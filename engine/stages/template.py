@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
-from engine.graph import Graph, Operator
+from engine.graph import Graph
+from engine.operator import Operator
 from engine.stages.late import LateBranch, LateLoop
 from engine.stages.task import Late, Promise, Task, Template
 from engine.symbols import Derived, data_behind

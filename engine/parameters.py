@@ -1,0 +1,38 @@
+"""Parameters: tensors that lie in the arena from run to run, and which operators may write the next value over one."""
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from engine.errors import GraphError
+from engine.operator import Operator
+from engine.var import Var
+from ops.spec import Array
+
+
+@frozen(eq=False)
+class Parameter:
+    """What a parameter holds before the first run (read-only, dense), and whether training changes it."""
+
+    initial: Array
+    trainable: bool
+
+
+def as_initial(value: npt.ArrayLike) -> Array:
+    """A dense, read-only array: the very one where it is so already, else a copy. Raises GraphError."""
+    try:
+        given = np.asarray(value)
+    except ValueError as error:
+        raise GraphError(f"a parameter must be an array: {error}") from error
+    kept = given if given.flags.c_contiguous and not given.flags.writeable else np.array(given, order="C")
+    kept.flags.writeable = False
+    return kept
+
+
+def writes_over(operator: Operator, value: Var, parameter: Var) -> bool:
+    """Whether the operator computes the value and may write it over the parameter, byte for byte."""
+    if value not in operator.outputs:
+        return False
+    output = operator.outputs.index(value)
+    forwards = operator.schema.forwards(operator.signature)
+    return any(f.output == output and not f.offset and operator.inputs[f.input] is parameter for f in forwards)
