@@ -1,13 +1,15 @@
 """Tensors one behind the other along an axis (ONNX Concat-13)."""
 
 from functools import partial
+from itertools import accumulate
 
 import numpy as np
 
 from ops.attributes import Attribute, integer
 from ops.errors import DtypeError, ShapeError
+from ops.layout import Layout
 from ops.looking import copy_cost
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import normalize_axis
 
 _MOST_INPUTS = 2**31 - 1
@@ -29,6 +31,13 @@ def _concat(call: Binding) -> Thunk:
     return partial(np.concatenate, call.inputs, axis=call.attrs["axis"], out=call.y)
 
 
+def _holds(layout: Layout, signature: Signature) -> tuple[Layout | None, ...]:
+    axis = normalize_axis(signature.attrs["axis"], signature.y.ndim)
+    lengths = [spec.shape[axis] for spec in signature.inputs]
+    starts = accumulate(lengths[:-1], initial=0)
+    return tuple(layout.slice(axis, start, length) for start, length in zip(starts, lengths, strict=True))
+
+
 CONCAT = OpSchema(
     name="concat",
     summary="The inputs one behind the other along `axis`.",
@@ -37,5 +46,6 @@ CONCAT = OpSchema(
     arity=(1, _MOST_INPUTS),
     attributes=(Attribute("axis", integer),),
     cost=copy_cost,
+    holds=_holds,
 )
 OPS = (CONCAT,)

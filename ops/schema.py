@@ -62,7 +62,10 @@ class Cost:
 
 @frozen(eq=False)
 class Binding:
-    """The arrays of one call. Outputs are dense; `workspace` is a dense uint8 array of the declared size."""
+    """The arrays of one call. Outputs are dense, or lie as the kernel `writes`.
+
+    `workspace` is a dense uint8 array of the declared size.
+    """
 
     signature: Signature
     inputs: tuple[Array, ...]
@@ -120,6 +123,11 @@ def no_views(_: Layout, signature: Signature) -> tuple[Layout | None, ...]:
     return (None,) * len(signature.outputs)
 
 
+def no_places(_: Layout, signature: Signature) -> tuple[Layout | None, ...]:
+    """For operators that compute their first output, or whose inputs need not lie in it."""
+    return (None,) * len(signature.inputs)
+
+
 def no_contiguity(_: Signature) -> tuple[int, ...]:
     """For kernels that read any strides."""
     return ()
@@ -128,6 +136,11 @@ def no_contiguity(_: Signature) -> tuple[int, ...]:
 def any_strides(_: Layout) -> bool:
     """For kernels that read inputs however they lie."""
     return True
+
+
+def dense_only(layout: Layout) -> bool:
+    """For kernels that write dense outputs."""
+    return layout.is_dense
 
 
 def all_contiguous(signature: Signature) -> tuple[int, ...]:
@@ -143,6 +156,7 @@ class Kernel:
     the thunk that does the work; the thunk allocates no array. `workspace` says the bytes that it needs besides.
     `contiguous` names the inputs that must be dense; `reads` refuses layouts of any input that the kernel would have to
     copy; both are then given dense copies. `pack` turns constant inputs into arrays that the binding carries.
+    `writes` tells into which layouts, besides dense ones, the kernel can write its outputs.
     """
 
     name: str
@@ -152,6 +166,7 @@ class Kernel:
     reads: Callable[[Layout], bool] = any_strides
     pack: Callable[[Signature, Mapping[int, Array]], tuple[Array, ...]] = no_packing
     supports: Callable[[Signature], bool] = always
+    writes: Callable[[Layout], bool] = dense_only
 
     def takes(self, signature: Signature, position: int, layout: Layout) -> bool:
         """Whether the kernel reads that input where it lies; if not, it is given a dense copy."""
@@ -184,7 +199,8 @@ class OpSchema:
 
     `views` gives the layout of each output as a view of input 0, given the layout of that input, or None for an output
     that needs bytes of its own (READ_ONLY forwards). `overwrites` lists which outputs may take which input's bytes.
-    `gradient` writes the backward pass of one use, in operators.
+    `gradient` writes the backward pass of one use, in operators. `holds` is for operators that only put their inputs
+    together: given the layout of output 0, where each input lies in it; where all of them do, nothing is left to run.
     """
 
     name: str
@@ -197,6 +213,7 @@ class OpSchema:
     cost: Callable[[Signature], Cost] = elementwise_cost
     summary: str = field(default="", kw_only=True)
     gradient: GradientRule = field(default=no_gradient, kw_only=True)
+    holds: Callable[[Layout, Signature], tuple[Layout | None, ...]] = field(default=no_places, kw_only=True)
 
     def sign(self, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int] = frozenset()) -> Signature:
         """Checks arity and attributes, infers outputs. Raises OpError, with the operator's name in front."""
