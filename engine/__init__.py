@@ -28,6 +28,7 @@ __all__ = [
     "gradients",
     "load_onnx",
     "make_plan",
+    "optimise",
     "scan",
     "unfold",
     "while_loop",

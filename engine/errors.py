@@ -74,6 +74,10 @@ class JudgeError(EngineError):
     """A judge refused a result: a fault of ours, never of the caller."""
 
 
+class PassError(JudgeError):
+    """A pass that changed a graph into one that cannot be run, or is no replacement for it."""
+
+
 class DataFlowError(JudgeError):
     """An execution plan in which a call would read other bytes than the ones meant."""
 

@@ -1,0 +1,84 @@
+"""All passes in the order that does most, as often as that changes anything."""
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from engine.errors import OptionError
+from engine.graph import Graph
+from engine.passes.base import Pass
+from engine.passes.dead_code import DEAD_CODE
+from engine.passes.no_ops import NO_OPS
+from engine.passes.verify import verify
+
+CLEANUP: tuple[Pass, ...] = (NO_OPS, DEAD_CODE)
+"""Equal bits: less is computed, nothing is computed in another way."""
+RECOGNITION: tuple[Pass, ...] = ()
+"""One operator for the pieces into which an exporter took it."""
+FOLDING: tuple[Pass, ...] = ()
+"""Arithmetic moved into weights."""
+FUSION: tuple[Pass, ...] = ()
+"""Several operators in one loop; last, since what is fused is no longer recognised."""
+LEVELS = (0, 1, 2)
+_MOST_ROUNDS = 16
+
+
+@frozen
+class Phase:
+    """Passes that take turns until none of them changes anything, from a level on."""
+
+    level: int
+    passes: tuple[Pass, ...]
+
+
+PHASES = (
+    Phase(1, CLEANUP),
+    Phase(2, (*RECOGNITION, *FOLDING, *CLEANUP)),
+    Phase(2, (*FUSION, *CLEANUP)),
+)
+
+
+@frozen(eq=False)
+class Applied:
+    """One pass that changed something: the graph in front of it and behind it."""
+
+    by: str
+    before: Graph
+    after: Graph
+
+
+def optimise(graph: Graph, level: int = 2) -> Graph:
+    """A graph that computes the same with less: under the same names of inputs, outputs and parameters.
+
+    Level 0 changes nothing; level 1 leaves every bit of the outputs as it is; level 2 may change last bits. The very
+    graph where nothing is found. Bodies of control flow are left as they are. Raises OptionError for another level,
+    GraphError for a graph with open dimensions (`engine.bind` it first).
+    """
+    for applied in trail(graph, level):
+        graph = applied.after
+    return graph
+
+
+def trail(graph: Graph, level: int = 2) -> Iterator[Applied]:
+    """What `optimise` does, one pass after the other; each result has been verified."""
+    if level not in LEVELS:
+        raise OptionError(f"{level!r} is no level of optimisation; there are {', '.join(map(str, LEVELS))}")
+    for phase in PHASES:
+        if phase.level <= level:
+            for applied in in_turn(graph, phase.passes):
+                graph = applied.after
+                yield applied
+
+
+def in_turn(graph: Graph, passes: Sequence[Pass]) -> Iterator[Applied]:
+    """The passes one after the other, again and again until none of them changes anything."""
+    for _ in range(_MOST_ROUNDS):
+        start = graph
+        for each in passes:
+            after = each(graph)
+            if after is not graph:
+                verify(graph, after)
+                yield Applied(each.name, graph, after)
+                graph = after
+        if graph is start:
+            return

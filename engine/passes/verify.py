@@ -1,0 +1,82 @@
+"""Judge 0: whether what a pass gave is a graph that can be run, and looks the same from outside.
+
+It believes nothing that was written down: every operator is inferred again from its inputs.
+"""
+
+from collections.abc import Collection
+
+from engine.errors import PassError
+from engine.graph import Graph
+from engine.operator import Operator
+from engine.var import Var
+from ops.errors import OpError
+
+
+def verify(before: Graph, after: Graph) -> None:
+    """Raises PassError, with the reason, where `after` is not runnable or is no replacement for `before`."""
+    _check_outside(before, after)
+    known = _sources(after)
+    over: set[Var] = set()
+    for operator in after.operators:
+        _check_operator(operator, after, known, over)
+        known.update(operator.outputs)
+        over.update(p for p, v in after.updates.items() if v in operator.outputs)
+    _check_names(after, known)
+    missing = [name for name, var in after.outputs.items() if var not in known]
+    missing += [p.name for p, v in after.updates.items() if v not in known]
+    if missing:
+        raise PassError(f"nothing computes {missing[0]!r}")
+
+
+def _check_outside(before: Graph, after: Graph) -> None:
+    """Inputs, outputs and parameters: names, order, specs, what parameters begin with and which ones change."""
+    for kind in ("inputs", "outputs"):
+        wanted, found = ([(n, v.spec) for n, v in getattr(g, kind).items()] for g in (before, after))
+        if wanted != found:
+            raise PassError(f"the {kind} were {_shown(wanted)}, and are {_shown(found)}")
+    wanted, found = (
+        [(v.name, v.spec, id(p.initial), p.trainable, v in g.updates) for v, p in g.parameters.items()]
+        for g in (before, after)
+    )
+    if wanted != found:
+        raise PassError(f"the parameters were {_shown(wanted)}, and are {_shown(found)}")
+
+
+def _shown(rows: Collection[tuple[object, ...]]) -> str:
+    return ", ".join(f"{name}: {spec}" for name, spec, *_ in rows) or "none"
+
+
+def _sources(graph: Graph) -> set[Var]:
+    for var, array in graph.constants.items():
+        if (array.shape, array.dtype) != (var.shape, var.dtype) or array.flags.writeable:
+            raise PassError(f"constant {var.name!r} is {var.spec}, and its array is not, or may be written")
+    return {*graph.inputs.values(), *graph.constants, *graph.parameters}
+
+
+def _check_operator(operator: Operator, graph: Graph, known: Collection[Var], over: Collection[Var]) -> None:
+    for var in operator.inputs:
+        if var not in known:
+            raise PassError(f"{operator} reads {var.name!r}, which nothing in front of it computes")
+        if var in over:
+            raise PassError(f"{operator} reads parameter {var.name!r}, which was written over in front of it")
+    constants = frozenset(i for i, v in enumerate(operator.inputs) if v in graph.constants)
+    try:
+        again = operator.schema.sign([v.spec for v in operator.inputs], operator.attrs, constants)
+    except OpError as error:
+        raise PassError(f"{operator} does not take its inputs: {error}") from error
+    said = operator.signature
+    outputs = tuple(v.spec for v in operator.outputs)
+    if (again.inputs, again.outputs, again.constants) != (said.inputs, said.outputs, said.constants):
+        raise PassError(f"{operator} was signed as {said.inputs} -> {said.outputs}, and is {again.outputs}")
+    if outputs != again.outputs:
+        raise PassError(f"{operator} gives {again.outputs}, and its vars are {outputs}")
+
+
+def _check_names(graph: Graph, known: Collection[Var]) -> None:
+    """All vars are the graph's own and listed, no name stands for two things."""
+    if {v.name: v for v in known} != dict(graph.vars) or len(known) != len(graph.vars):
+        raise PassError(f"the vars of graph {graph.name!r} are not the ones that it lists")
+    if any(v.graph is not graph for v in known):
+        raise PassError(f"a var of another graph stands in graph {graph.name!r}")
+    if len({op.name for op in graph.operators}) != len(graph.operators):
+        raise PassError(f"two operators of graph {graph.name!r} have one name")

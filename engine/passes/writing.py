@@ -1,0 +1,110 @@
+"""From an edit back to a graph: a runnable order, and names."""
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from engine.graph import Graph
+from engine.operator import Operator
+from engine.order import stable_order
+from engine.var import Var
+from ops.spec import Array
+
+
+@frozen(eq=False)
+class Draft:
+    """What an edit has become. `sources` has its vars for the inputs and parameters of the graph that it began with.
+
+    What is new has no name, but perhaps an heir's: the name of what it replaces.
+    """
+
+    begun: Graph
+    sources: Mapping[Var, Var]
+    constants: Mapping[Var, Array]
+    operators: tuple[Operator, ...]
+    outputs: Mapping[str, Var]
+    updates: Mapping[Var, Var]
+    heirs: Mapping[Var, str]
+
+
+def write(draft: Draft) -> Graph:
+    """The graph, its operators in the order of the draft wherever that can be run. Raises CycleError."""
+    graph = Graph(draft.begun.name)
+    names = _Names(draft)
+    vars = {draft.sources[v]: graph.input(name, v.shape, v.dtype) for name, v in draft.begun.inputs.items()}
+    for var, parameter in draft.begun.parameters.items():
+        vars[draft.sources[var]] = graph.parameter(parameter.initial, var.name, trainable=parameter.trainable)
+    for var, array in draft.constants.items():
+        vars[var] = graph.add_constant(names.of(var, "constant"), var.spec, array)
+    for operator in _runnable(draft):
+        name, outputs = names.of_operator(operator)
+        inputs = [vars[v] for v in operator.inputs]
+        vars.update(
+            zip(
+                operator.outputs,
+                graph.add_signed(operator.schema, inputs, operator.signature, name, outputs),
+                strict=True,
+            )
+        )
+    for name, var in draft.outputs.items():
+        graph.output(vars[var], name)
+    for var, value in draft.updates.items():
+        graph.assign(vars[var], vars[value])
+    return graph
+
+
+def _runnable(draft: Draft) -> tuple[Operator, ...]:
+    """Operators behind what they read; what writes over a parameter behind all others that read it."""
+    operators = draft.operators
+    writer = {v: i for i, op in enumerate(operators) for v in op.outputs}
+    waits = [{writer[v] for v in op.inputs if v in writer} for op in operators]
+    last = {p: writer[v] for p, v in draft.updates.items() if v in writer}
+    for i, op in enumerate(operators):
+        for var in op.inputs:
+            if last.get(var, i) != i:
+                waits[last[var]].add(i)
+    order = stable_order(waits, [str(op) for op in operators])
+    return tuple(operators[i] for i in order)
+
+
+class _Names:
+    """What is old keeps its name; an heir takes that of what it replaces, if that is free now; others get a number."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._heirs = draft.heirs
+        vars = (*draft.sources.values(), *draft.constants, *(v for op in draft.operators for v in op.outputs))
+        self._vars = {v.name for v in vars if v.name}
+        self._operators = {op.name for op in draft.operators if op.name}
+        self._old = {v.name: op.name for op in draft.begun.operators for v in op.outputs}
+
+    def of(self, var: Var, stem: str) -> str:
+        """The name of a var."""
+        if var.name:
+            return var.name
+        wish = self._heirs.get(var, "")
+        name = wish if wish and wish not in self._vars else self._numbered(wish or stem)
+        self._vars.add(name)
+        return name
+
+    def of_operator(self, operator: Operator) -> tuple[str, tuple[str, ...]]:
+        """The names of an operator and its outputs."""
+        outputs = operator.outputs
+        if operator.name:
+            return operator.name, tuple(v.name for v in outputs)
+        wish = self._old.get(self._heirs.get(outputs[0], ""), "")
+        name = wish if wish and wish not in self._operators else self._numbered(operator.schema.name)
+        self._operators.add(name)
+        stems = (name,) if len(outputs) == 1 else tuple(f"{name}:{i}" for i in range(len(outputs)))
+        return name, tuple(self._output(v, s) for v, s in zip(outputs, stems, strict=True))
+
+    def _output(self, var: Var, stem: str) -> str:
+        wish = self._heirs.get(var, "") or stem
+        name = wish if wish not in self._vars else self._numbered(wish)
+        self._vars.add(name)
+        return name
+
+    def _numbered(self, stem: str) -> str:
+        number = 0
+        while f"{stem}_{number}" in self._vars or f"{stem}_{number}" in self._operators:
+            number += 1
+        return f"{stem}_{number}"
