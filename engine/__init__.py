@@ -8,6 +8,7 @@ from engine.executable import compile_graph as compile
 from engine.graph import Graph
 from engine.importers.onnx import load_onnx
 from engine.operator import Operator
+from engine.passes.pipeline import optimise
 from engine.plan import ExecutionPlan
 from engine.report import Report
 from engine.trace import Event

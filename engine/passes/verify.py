@@ -34,12 +34,13 @@ def _check_outside(before: Graph, after: Graph) -> None:
         wanted, found = ([(n, v.spec) for n, v in getattr(g, kind).items()] for g in (before, after))
         if wanted != found:
             raise PassError(f"the {kind} were {_shown(wanted)}, and are {_shown(found)}")
-    wanted, found = (
-        [(v.name, v.spec, id(p.initial), p.trainable, v in g.updates) for v, p in g.parameters.items()]
-        for g in (before, after)
-    )
-    if wanted != found:
-        raise PassError(f"the parameters were {_shown(wanted)}, and are {_shown(found)}")
+    if _state(before) != _state(after):
+        raise PassError(f"the parameters were {_shown(_state(before))}, and are {_shown(_state(after))}")
+
+
+def _state(graph: Graph) -> list[tuple[object, ...]]:
+    parameters = graph.parameters.items()
+    return [(v.name, v.spec, id(p.initial), p.trainable, v in graph.updates) for v, p in parameters]
 
 
 def _shown(rows: Collection[tuple[object, ...]]) -> str:
