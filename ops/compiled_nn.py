@@ -15,11 +15,12 @@ Pair = tuple[Array, Array]
 
 @cache
 def depthwise(dtype: np.dtype[Any]) -> Compiled:
-    """f(x, w, bias, y, (padded, sums), geometry) for dense arrays of that dtype.
+    """f(x, w, bias, y, (padded, sums), geometry, (low, high)) for dense arrays of that dtype.
 
     x (N, C, H, W), y (N, M * C, OH, OW), w (M * C, taps), bias (M * C,). `padded` (PH, PW) has room for one channel
     with its zeros around, `sums` (rows, PW) for some rows of it: one row where the first stride is not 1. The geometry
-    is strides, dilations, begin pads and kernel, two each. What is read may be read-only, as constants are.
+    is strides, dilations, begin pads and kernel, two each. What is read may be read-only, as constants are. Results are
+    held between two floats, which may be infinite; NaN stays NaN.
     """
     import numba  # noqa: PLC0415 - half a second to load, and only these kernels want it
 
@@ -27,7 +28,7 @@ def depthwise(dtype: np.dtype[Any]) -> Compiled:
     tuples: Any = types.UniTuple
     read = (types.Array(element, n, "C", readonly=True) for n in (4, 2, 1))
     written, rooms = types.Array(element, 4, "C"), tuples(types.Array(element, 2, "C"), 2)
-    signature = numba.void(*read, written, rooms, tuples(numba.intp, 8))
+    signature = numba.void(*read, written, rooms, tuples(numba.intp, 8), tuples(element, 2))
     # "contract" lets a multiplication and an addition become one instruction; nothing is reordered.
     compile_it = numba.njit(signature, nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
     compiled: Compiled = compile_it(_depthwise)
@@ -35,11 +36,11 @@ def depthwise(dtype: np.dtype[Any]) -> Compiled:
 
 
 def _depthwise(  # noqa: PLR0917 - arrays that differ in type cannot share a tuple
-    x: Array, w: Array, bias: Array, y: Array, rooms: Pair, geometry: Geometry
+    x: Array, w: Array, bias: Array, y: Array, rooms: Pair, geometry: Geometry, limits: tuple[Any, Any]
 ) -> None:
     # Rows that follow each other in `padded` are summed as one long row: short rows would fill no vector register.
     sh, sw, dh, dw, ph, pw, kh, kw = geometry
-    padded, sums = rooms
+    (padded, sums), (low, high) = rooms, limits
     outputs, rows, reach = y.shape[1], y.shape[2], (y.shape[3] - 1) * sw + 1
     height, width = max(0, min(x.shape[2], padded.shape[0] - ph)), max(0, min(x.shape[3], padded.shape[1] - pw))
     pitch, flat, total = padded.shape[1], padded.reshape(padded.size), sums.reshape(sums.size)
@@ -64,7 +65,9 @@ def _depthwise(  # noqa: PLR0917 - arrays that differ in type cannot share a tup
                     row[j] += f * p[j] + g * q[j] + h * r[j]
             for i in range(some):
                 for j in range(y.shape[3]):
-                    y[n, o, first + i, j] = row[i * pitch + j * sw]
+                    found = row[i * pitch + j * sw]
+                    found = low if found < low else found
+                    y[n, o, first + i, j] = high if found > high else found
 
 
 @cache

@@ -30,11 +30,29 @@ def _intrinsic(emit: Callable[..., None]) -> Any:
     return intrinsic(typed)
 
 
+def _tile_intrinsic(pixels: int) -> Any:
+    """A function of words, bounds and `adds` that becomes a tile; the types of the last two decide what is emitted."""
+    emit = vectors.tile(pixels)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        words, bounds, adds = signature.args
+        numbers = [
+            [builder.extract_value(v, i) for i in range(len(t))] for t, v in ((words, values[0]), (bounds, values[1]))
+        ]
+        emit(builder, *numbers, adds is not numba.types.none)
+        return context.get_dummy_value()
+
+    def typed(_: Any, words: Any, bounds: Any, adds: Any) -> Any:
+        return numba.void(words, bounds, adds), generate
+
+    return intrinsic(typed)
+
+
 _copy = _intrinsic(vectors.copy)
 _halve = _intrinsic(vectors.halve)
 _pick = _intrinsic(vectors.pick)
-_tile = _intrinsic(vectors.tile(PIXELS))
-_small_tile = _intrinsic(vectors.tile(_SMALL))
+_tile = _tile_intrinsic(PIXELS)
+_small_tile = _tile_intrinsic(_SMALL)
 
 
 @register_jitable
@@ -87,39 +105,53 @@ def _fill(x: Array, room: Array, pixels: tuple[int, int], width: int, geometry: 
 
 
 @register_jitable
-def _multiply(room: Array, weights: Array, bias: Array, y: Array, pixels: tuple[int, int]) -> None:
+def _multiply(room: Array, factors: tuple[Array, Array], y: Array, pixels: tuple[int, int], finish: Any) -> None:
     # One panel of weights with all tiles of a block; y (channels, pixels) has no more channels than the panel.
-    (first, last), depth, pitch = pixels, len(weights), 4 * y.shape[1]
+    (weights, bias), (first, last), (apart, bounds, adds) = factors, pixels, finish
+    depth, pitch = len(weights), 4 * y.shape[1]
     for number in range((last - first + 13) // 14):
         pixel = first + 14 * number
         panel, target = room.ctypes.data + 56 * depth * number, y.ctypes.data + 4 * pixel
         w, b, lanes = weights.ctypes.data, bias.ctypes.data, _bits(0, min(14, last - pixel))
         if last - pixel > 7:
-            _tile((panel, w, b, target, depth, pitch, lanes, len(y)))
+            _tile((panel, w, b, target, depth, pitch, lanes, len(y), apart), bounds, adds)
         else:
-            _small_tile((panel, w, b, target, depth, pitch, lanes, len(y)))
+            _small_tile((panel, w, b, target, depth, pitch, lanes, len(y), apart), bounds, adds)
 
 
 def _convolve(  # noqa: PLR0917 - arrays that differ in type cannot share a tuple
-    x: Array, panels: Array, bias: Array, y: Array, room: Array, geometry: Geometry
+    x: Array,
+    panels: Array,
+    bias: Array,
+    y: Array,
+    room: Array,
+    geometry: Geometry,
+    residual: Array,
+    bounds: Any,
+    adds: Any,
 ) -> None:
     # All tiles of a block meet one panel of weights before the next, so that block and panel stay in the cache.
     flat = y.reshape(y.shape[0], y.shape[1], y.shape[2] * y.shape[3])
     total, most = flat.shape[2], 14 * len(room)
+    finish = (residual.ctypes.data - y.ctypes.data, bounds, adds)
     for n in range(len(x)):
         for first in range(0, total, most):
             pixels = (first, min(first + most, total))
             _fill(x[n], room, pixels, y.shape[3], geometry)
             for p in range(len(panels)):
-                _multiply(room, panels[p], bias[32 * p : 32 * p + 32], flat[n, 32 * p : 32 * p + 32], pixels)
+                here = flat[n, 32 * p : 32 * p + 32]
+                _multiply(room, (panels[p], bias[32 * p : 32 * p + 32]), here, pixels, finish)
 
 
-def convolve() -> Compiled:
+def convolve(bounds: int, adds: bool) -> Compiled:
     """As ops.compiled_gemm.convolve says."""
-    array: Any = numba.types.Array
-    tuples: Any = numba.types.UniTuple
-    read = (array(numba.float32, n, "C", readonly=True) for n in (4, 3, 1))
-    written = (array(numba.float32, n, "C") for n in (4, 3))
-    signature = numba.void(*read, *written, tuples(numba.intp, 8))
+    types: Any = numba.types
+    read = (types.Array(numba.float32, n, "C", readonly=True) for n in (4, 3, 1, 4))
+    x, panels, bias, residual = read
+    written = (types.Array(numba.float32, n, "C") for n in (4, 3))
+    limits = types.UniTuple(numba.float64, bounds) if bounds else types.Tuple(())
+    flag = types.boolean if adds else types.none
+    geometry = types.UniTuple(numba.intp, 8)
+    signature = numba.void(x, panels, bias, *written, geometry, residual, limits, flag)
     compiled: Compiled = numba.njit(signature, nogil=True, cache=True, error_model="numpy")(_convolve)
     return compiled

@@ -6,7 +6,7 @@ watches compiled_tile.py alone: after a change of this file, touch that one.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir  # type: ignore[import-untyped]
 
@@ -91,18 +91,40 @@ def pick(builder: Value, source: Value, step: Value, target: Value, *lanes: Valu
 def tile(pixels: int) -> Callable[..., None]:
     """The emitter of a tile: y = bias + sum over the depth of panel x weights, for `pixels` of the panel's 14.
 
-    Takes a builder and: panel (depth, 14), weights (depth, 32), bias (channels,), y (channels, pixels), each as an
-    address; the depth (at least 1), the bytes from a channel of y to the next, the pixels to write, the channels.
+    Takes a builder, words, `bounds` and `adds`. The words: panel (depth, 14), weights (depth, 32), bias (channels,),
+    y (channels, pixels), each as an address; the depth (at least 1), the bytes from a channel of y to the next, the
+    pixels to write, the channels, the bytes from y to what is added to it where `adds` is set. At last what is below 0
+    is multiplied by bounds[0], where that is all, or the sums are held between the two bounds; NaN stays NaN.
     """
 
-    def emit(builder: Value, panel: Value, weights: Value, bias: Value, y: Value, *rest: Value) -> None:
-        depth, pitch, lanes, channels = rest
+    def emit(builder: Value, words: Sequence[Value], bounds: Sequence[Value], adds: bool) -> None:
+        panel, weights, bias, y, depth, pitch, lanes, channels, apart = words
         sums = _products(builder, _biases(builder, bias, channels) * pixels, panel, weights, depth)
+        limits = [_splat(builder, builder.fptrunc(bound, _FLOAT), _VECTOR) for bound in bounds]
         for v in range(WIDTH):
             rows = _transposed(builder, sums[v::WIDTH] + [_ZEROS] * (LANES - pixels))
-            _store_rows(builder, rows, LANES * v, (y, pitch, _mask(builder, lanes), channels))
+            place = y, pitch, _mask(builder, lanes), channels
+            _store_rows(builder, rows, LANES * v, place, _Finish(limits, [apart] * adds))
 
     return emit
+
+
+class _Finish(NamedTuple):
+    """What is done to the sums in the end: `limits` are vectors; `apart` holds no word, or one."""
+
+    limits: Sequence[Value]
+    apart: Sequence[Value]
+
+    def apply(self, builder: Value, row: Value, address: Value, lanes: Value) -> Value:
+        """The row as it is stored at an address."""
+        for distance in self.apart:
+            row = builder.fadd(row, _load(builder, builder.add(address, distance), lanes))
+        if len(self.limits) == 1:
+            scaled = builder.fmul(row, self.limits[0])
+            return builder.select(builder.fcmp_ordered("<", row, _ZEROS), scaled, row)
+        for order, limit in zip("<>", self.limits, strict=False):
+            row = builder.select(builder.fcmp_ordered(order, row, limit), limit, row)
+        return row
 
 
 def _biases(builder: Value, bias: Value, channels: Value) -> list[Value]:
@@ -160,10 +182,13 @@ def _transposed(builder: Value, rows: Sequence[Value]) -> list[Value]:
     return found
 
 
-def _store_rows(builder: Value, rows: Sequence[Value], first: int, place: tuple[Value, Value, Value, Value]) -> None:
-    """Writes the pixels of channel `first` and the following ones, those that exist."""
+def _store_rows(
+    builder: Value, rows: Sequence[Value], first: int, place: tuple[Value, Value, Value, Value], finish: _Finish
+) -> None:
+    """Finishes and writes the pixels of channel `first` and the following ones, those that exist."""
     y, pitch, lanes, channels = place
     none = ir.Constant(_MASK, [0] * LANES)
     for channel, row in enumerate(rows, first):
         kept = builder.select(builder.icmp_signed("<", _word(channel), channels), lanes, none)
-        _store(builder, builder.add(y, builder.mul(pitch, _word(channel))), kept, row)
+        address = builder.add(y, builder.mul(pitch, _word(channel)))
+        _store(builder, address, kept, finish.apply(builder, row, address, kept))

@@ -1,5 +1,6 @@
 """Depthwise convolution in one or two dimensions: each channel has filters of its own, so there is no matrix."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -14,7 +15,8 @@ _SUMS = 1024
 """Elements that are summed at a time, so that they stay in the first-level cache."""
 
 
-def _supports(signature: Signature) -> bool:
+def supports_depthwise(signature: Signature) -> bool:
+    """As many groups as channels, one or two spatial dimensions, float32 or float64."""
     case, dtype = case_of(signature), signature.x.dtype
     return case.group == case.channels and case.windows.ndim <= 2 and compute_dtype(dtype) == dtype
 
@@ -27,11 +29,13 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return signature.x.with_shape(reach), signature.x.with_shape((rows, reach[1]))
 
 
-def _workspace(signature: Signature) -> int:
+def depthwise_workspace(signature: Signature) -> int:
+    """Bytes."""
     return dense_bytes(*_temporaries(signature))
 
 
-def _bind(call: Binding) -> Thunk:
+def bind_depthwise(call: Binding, limits: tuple[float, float] = (-math.inf, math.inf)) -> Thunk:
+    """Results are held between the limits."""
     case = case_of(call.signature)
     w = case.windows
     x = call.x.reshape((case.batch, case.channels, *planar(w.sizes, 1)))
@@ -39,8 +43,10 @@ def _bind(call: Binding) -> Thunk:
     weights = call.inputs[1].reshape((case.out_channels, case.taps))
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, x.dtype)
     padded, sums = carve(call.workspace, *_temporaries(call.signature))
-    return partial(depthwise(x.dtype), x, weights, bias, y, (padded, sums), case.geometry)
+    return partial(depthwise(x.dtype), x, weights, bias, y, (padded, sums), case.geometry, limits)
 
 
-DEPTHWISE = Kernel("depthwise", _bind, _workspace, contiguous=all_contiguous, supports=_supports)
+DEPTHWISE = Kernel(
+    "depthwise", bind_depthwise, depthwise_workspace, contiguous=all_contiguous, supports=supports_depthwise
+)
 """As many groups as channels, one or two spatial dimensions: multiply and add rows of one padded channel."""

@@ -29,7 +29,8 @@ def _plain(signature: Signature) -> bool:
     return compute_dtype(signature.x.dtype) == signature.x.dtype
 
 
-def _columns(case: ConvCase, dtype: np.dtype[Any]) -> list[Box]:
+def columns(case: ConvCase, dtype: np.dtype[Any]) -> list[Box]:
+    """The blocks of output pixels whose columns are multiplied at once."""
     column = case.channels * case.taps * dtype.itemsize
     most = _ONE_BLOCK if column * case.pixels <= _ONE_BLOCK else COLUMN_BYTES
     return boxes(case.windows.outputs, most // max(column, 1))
@@ -43,7 +44,7 @@ def spans(w: Windows, box: Box) -> Shape:
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Columns, padded pixels, then (for float16) products, weights and bias in float32; empty where not needed."""
     case, dtype = case_of(signature), compute_dtype(signature.x.dtype)
-    found = _columns(case, dtype)
+    found = columns(case, dtype)
     pixels = max((math.prod(b.shape) for b in found), default=0)
     padded = max((math.prod(spans(case.windows, b)) for b in found), default=0) if case.windows.padded else 0
     sizes = [case.channels * case.taps * pixels, case.channels * padded, 0, 0, 0]
@@ -60,7 +61,8 @@ def _workspace(signature: Signature) -> int:
     return dense_bytes(*_temporaries(signature))
 
 
-def _first(array: Array, shape: Shape) -> Array:
+def first(array: Array, shape: Shape) -> Array:
+    """The first elements of a room, in that shape."""
     return array[: math.prod(shape)].reshape(shape)
 
 
@@ -75,12 +77,12 @@ def clip(w: Windows, box: Box) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
     return tuple(source), tuple(target)
 
 
-def _gather(image: Array, column: Array, pixels: Array, w: Windows, box: Box) -> Iterator[Thunk]:
+def gather(image: Array, column: Array, pixels: Array, w: Windows, box: Box) -> Iterator[Thunk]:
     """Steps that write the columns of a box: (C, kernel..., box...)."""
     source, target = clip(w, box)
     part = image[:, *source]
     if w.padded:
-        padded = _first(pixels, (len(image), *spans(w, box)))
+        padded = first(pixels, (len(image), *spans(w, box)))
         if part.shape != padded.shape:
             yield partial(padded.fill, 0)
         yield partial(np.copyto, padded[:, *target], part)
@@ -90,7 +92,7 @@ def _gather(image: Array, column: Array, pixels: Array, w: Windows, box: Box) ->
 
 def _multiply(weights: Array, column: Array, product: Array, y: Array, bias: Array | None) -> Iterator[Thunk]:
     """Steps that write a block of outputs: weights @ column + bias, through `product` where y has another type."""
-    out = y if product.size == 0 else _first(product, y.shape)
+    out = y if product.size == 0 else first(product, y.shape)
     yield partial(np.matmul, weights, column, out)
     if bias is not None:
         yield partial(np.add, out, bias, out)
@@ -98,8 +100,9 @@ def _multiply(weights: Array, column: Array, product: Array, y: Array, bias: Arr
         yield partial(np.copyto, y, out, casting="same_kind")
 
 
-def _matrix(case: ConvCase, columns: int) -> Shape:
-    return (*case.filters[:-1], columns)
+def matrix(case: ConvCase, pixels: int) -> Shape:
+    """Shape of so many output pixels of all channels, as the weights see them."""
+    return (*case.filters[:-1], pixels)
 
 
 def _operands(call: Binding, scratch: tuple[Array, ...], case: ConvCase) -> tuple[list[Thunk], Array, Array | None]:
@@ -123,11 +126,11 @@ def _bind(call: Binding) -> Thunk:
     column, pixels, product, *rest = carve(call.workspace, *_temporaries(call.signature))
     steps, weights, bias = _operands(call, tuple(rest), case)
     for image, y in zip(call.x, call.y, strict=True):
-        rows = y.reshape(_matrix(case, case.pixels))
-        for box in _columns(case, column.dtype):
-            block = _first(column, (case.channels, *w.kernel, *box.shape))
+        rows = y.reshape(matrix(case, case.pixels))
+        for box in columns(case, column.dtype):
+            block = first(column, (case.channels, *w.kernel, *box.shape))
             flat = block.reshape((*case.filters[:-2], case.filters[-1], math.prod(box.shape)))
-            steps += _gather(image, block, pixels, w, box)
+            steps += gather(image, block, pixels, w, box)
             steps += _multiply(weights, flat, product, rows[..., box.flat], bias)
     return in_turn(*steps)
 
@@ -145,7 +148,7 @@ def _weights_dense(_: Signature) -> tuple[int, ...]:
 
 def _bind_pointwise(call: Binding) -> Thunk:
     case = case_of(call.signature)
-    weights, y = call.inputs[1].reshape(case.filters), call.y.reshape((case.batch, *_matrix(case, case.pixels)))
+    weights, y = call.inputs[1].reshape(case.filters), call.y.reshape((case.batch, *matrix(case, case.pixels)))
     depth = (*case.filters[:-2], case.filters[-1])
     x = call.x.reshape((case.batch, *depth, case.pixels))
     steps: list[Thunk] = []

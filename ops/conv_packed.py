@@ -83,21 +83,27 @@ def _planes(case: ConvCase) -> tuple[Shape, Shape]:
     return planar(w.sizes, 1), planar(w.outputs, 1)
 
 
-def _bind(call: Binding) -> Thunk:
+def bind_packed(call: Binding, limits: tuple[float, ...] = ()) -> Thunk:
+    """A fourth input is added; then what is negative is multiplied by one limit, or all is held between two."""
     case = case_of(call.signature)
     inner, outer = _planes(case)
     x = call.x.reshape((case.batch, case.channels, *inner))
     y = call.y.reshape((case.batch, case.out_channels, *outer))
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, _FLOAT)
     (room,) = carve(call.workspace, _room(call.signature))
-    return partial(convolve(), x, call.packed[0], bias, y, room, case.geometry)
+    run = partial(convolve(len(limits), adds=len(call.inputs) > 3), x, call.packed[0], bias, y, room, case.geometry)
+    return (
+        partial(run, call.inputs[3].reshape(y.shape), limits, True)
+        if len(call.inputs) > 3
+        else partial(run, y, limits, None)
+    )
 
 
-def _dense(_: Signature) -> tuple[int, ...]:
-    return (0, 2)
+def _dense(signature: Signature) -> tuple[int, ...]:
+    return (0, *range(2, len(signature.inputs)))
 
 
-PACKED = Kernel("packed", _bind, _workspace, contiguous=_dense, pack=_pack, supports=_supports)
+PACKED = Kernel("packed", bind_packed, _workspace, contiguous=_dense, pack=_pack, supports=_supports)
 """float32, one group, one or two spatial dimensions, constant weights, and a processor with AVX-512.
 
 The packed weights are a second copy of the weights: they double the bytes of this constant.

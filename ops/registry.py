@@ -21,6 +21,7 @@ from ops.cumulative import OPS as CUMULATIVE
 from ops.depth import OPS as DEPTH
 from ops.einsum import OPS as EINSUM
 from ops.errors import DuplicateOperatorError, UnknownOperatorError
+from ops.fused_conv import OPS as FUSED_CONV
 from ops.gather import OPS as GATHER
 from ops.gemm import OPS as GEMM
 from ops.generate import OPS as GENERATE
@@ -84,6 +85,7 @@ REGISTRY = index(
     CUMULATIVE,
     DEPTH,
     EINSUM,
+    FUSED_CONV,
     GATHER,
     GEMM,
     GENERATE,

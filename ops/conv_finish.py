@@ -1,0 +1,53 @@
+"""What a fused convolution does to its sums while they are near: adds a tensor, applies an activation."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from ops.attributes import Attribute, number, one_of
+from ops.limits import constant
+from ops.schema import Attrs, Thunk
+from ops.spec import Array
+
+NONE, CLIP, LEAK = "none", "clip", "leaky_relu"
+FINISH_ATTRIBUTES = (
+    Attribute("activation", one_of(NONE, CLIP, LEAK), NONE),
+    Attribute("low", number, -math.inf),
+    Attribute("high", number, math.inf),
+    Attribute("slope", number, 1.0),
+)
+"""clip: min(max(x, low), high), which with low 0 is ReLU; leaky_relu: x where x > 0, else slope * x."""
+
+
+def limits(attrs: Attrs) -> tuple[float, ...]:
+    """The activation in numbers: none, (slope,), or (low, high)."""
+    if attrs["activation"] == NONE:
+        return ()
+    return (attrs["slope"],) if attrs["activation"] == LEAK else (attrs["low"], attrs["high"])
+
+
+def finish(sums: Array, y: Array, bias: Array | None, residual: Array | None, attrs: Attrs) -> Iterator[Thunk]:
+    """Steps that write y out of `sums`, which they use up: either y itself or an array that is wholly elsewhere.
+
+    It must be elsewhere where y may be the very residual, and for a leak.
+    """
+    if bias is not None:
+        yield partial(np.add, sums, bias, sums)
+    if residual is not None:
+        yield partial(np.add, sums, residual, sums)
+    if attrs["activation"] == LEAK:
+        yield from _leak(sums, y, attrs["slope"])
+    elif attrs["activation"] == CLIP:
+        yield partial(sums.clip, constant(attrs["low"], y.dtype), constant(attrs["high"], y.dtype), y)
+    elif sums is not y:
+        yield partial(np.copyto, y, sums)
+
+
+def _leak(sums: Array, y: Array, slope: float) -> Iterator[Thunk]:
+    zero = constant(0, y.dtype)
+    yield partial(np.minimum, sums, zero, out=y)
+    yield partial(np.multiply, y, constant(slope, y.dtype), y)
+    yield partial(np.maximum, sums, zero, out=sums)
+    yield partial(np.add, sums, y, y)

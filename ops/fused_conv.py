@@ -1,0 +1,151 @@
+"""Convolution, bias, addition of a tensor and activation as one operator: what passes make of these four.
+
+The output may be written over the tensor that is added: a residual addition takes the bytes of the operand that dies.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from ops.attributes import Attribute, integer, integers
+from ops.boxes import CACHE_BYTES, Box, boxes
+from ops.conv_depthwise import bind_depthwise, depthwise_workspace, supports_depthwise
+from ops.conv_finish import CLIP, FINISH_ATTRIBUTES, LEAK, NONE, finish, limits
+from ops.conv_gemm import columns, first, gather, matrix, spans
+from ops.conv_packed import PACKED, bind_packed
+from ops.conv_shapes import ConvCase, case_of, conv_cost, infer_conv
+from ops.errors import AttributeValueError, DtypeError, ShapeError
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, all_contiguous
+from ops.spec import Array, TensorSpec
+from ops.thunks import in_turn
+from ops.windows import WINDOW_ATTRIBUTES
+from ops.workspace import carve, dense_bytes
+
+RESIDUAL = 3
+"""Position of what is added."""
+_HALF = np.dtype("float16")
+_FEWEST = 256
+"""Pixels of a block, where its outputs are many channels: BLAS packs the weights anew for each block."""
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (y,) = infer_conv(inputs[:RESIDUAL], attrs)
+    if y.dtype == _HALF:
+        raise DtypeError("takes float32 or float64, not float16")
+    for residual in inputs[RESIDUAL:]:
+        if residual != y:
+            raise ShapeError(f"what is added is {residual}, but the convolution is {y}")
+    given = {"low": -math.inf, "high": math.inf, "slope": 1.0}
+    idle = {NONE: ("low", "high", "slope"), CLIP: ("slope",), LEAK: ("low", "high")}[attrs["activation"]]
+    if any(attrs[name] != given[name] for name in idle):
+        raise AttributeValueError(f"activation {attrs['activation']!r} has no {' and no '.join(idle)}")
+    return (y,)
+
+
+def _blocks(case: ConvCase, dtype: np.dtype[np.generic]) -> list[Box]:
+    if not case.windows.pointwise:
+        return columns(case, dtype)
+    most = max(CACHE_BYTES // max(case.out_channels * dtype.itemsize, 1), _FEWEST)
+    return boxes(case.windows.outputs, most)
+
+
+def _sums_elsewhere(signature: Signature) -> bool:
+    """Whether the sums need room of their own until y may be written."""
+    return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Columns, padded pixels, sums of a block; empty where not needed."""
+    case, dtype = case_of(signature), signature.x.dtype
+    found = _blocks(case, dtype)
+    pixels = max((math.prod(b.shape) for b in found), default=0)
+    padded = max((math.prod(spans(case.windows, b)) for b in found), default=0) if case.windows.padded else 0
+    column = 0 if case.windows.pointwise else case.channels * case.taps * pixels
+    sums = case.out_channels * pixels if _sums_elsewhere(signature) else 0
+    return tuple(TensorSpec((s,), dtype) for s in (column, case.channels * padded, sums))
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _bind(call: Binding) -> Thunk:
+    case = case_of(call.signature)
+    rooms = carve(call.workspace, *_temporaries(call.signature))
+    steps: list[Thunk] = []
+    for number in range(case.batch):
+        steps += _image(call, case, number, rooms)
+    return in_turn(*steps)
+
+
+def _image(call: Binding, case: ConvCase, number: int, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
+    """Steps for one image: block after block, each finished while it is in the cache."""
+    column, pixels, room = rooms
+    weights, shape = call.inputs[1].reshape(case.filters), matrix(case, case.pixels)
+    bias = call.inputs[2].reshape((*shape[:-1], 1)) if len(call.inputs) > 2 else None
+    image, y = call.x[number], call.y[number].reshape(shape)
+    rest = call.inputs[RESIDUAL][number].reshape(shape) if len(call.inputs) > RESIDUAL else None
+    depth = (*case.filters[:-2], case.filters[-1])
+    for box in _blocks(case, y.dtype):
+        if case.windows.pointwise:
+            factor = image.reshape((*depth, case.pixels))[..., box.flat]
+        else:
+            block = first(column, (case.channels, *case.windows.kernel, *box.shape))
+            yield from gather(image, block, pixels, case.windows, box)
+            factor = block.reshape((*depth, math.prod(box.shape)))
+        out = y[..., box.flat]
+        sums = first(room, out.shape) if room.size else out
+        yield partial(np.matmul, weights, factor, sums)
+        yield from finish(sums, out, bias, None if rest is None else rest[..., box.flat], call.attrs)
+
+
+def _dense(signature: Signature) -> tuple[int, ...]:
+    pointwise = case_of(signature).windows.pointwise
+    return tuple(i for i in range(len(signature.inputs)) if i or pointwise)
+
+
+def _bind_packed(call: Binding) -> Thunk:
+    return bind_packed(call, limits(call.attrs))
+
+
+def _supports_depthwise(signature: Signature) -> bool:
+    held = len(signature.inputs) <= RESIDUAL and signature.attrs["activation"] != LEAK
+    return held and supports_depthwise(signature)
+
+
+def _bind_depthwise(call: Binding) -> Thunk:
+    low, high = limits(call.attrs) or (-math.inf, math.inf)
+    return bind_depthwise(call, (low, high))
+
+
+def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
+    return tuple(Overwrite(0, i) for i in range(RESIDUAL, len(signature.inputs)))
+
+
+FUSED_PACKED = Kernel(
+    "packed", _bind_packed, PACKED.workspace, contiguous=PACKED.contiguous, pack=PACKED.pack, supports=PACKED.supports
+)
+"""Finished in registers."""
+FUSED_DEPTHWISE = Kernel(
+    "depthwise", _bind_depthwise, depthwise_workspace, contiguous=all_contiguous, supports=_supports_depthwise
+)
+FUSED_BLOCKS = Kernel("blocks", _bind, _workspace, contiguous=_dense)
+"""Any fused convolution: BLAS, and each block of pixels finished while it is in the cache."""
+FUSED_CONV = OpSchema(
+    name="fused_conv",
+    summary="The activation of (convolution + bias + a tensor of the output's shape); inputs x, w, bias, that tensor.",
+    infer=_infer,
+    kernels=(FUSED_PACKED, FUSED_DEPTHWISE, FUSED_BLOCKS),
+    arity=(2, 4),
+    attributes=(
+        *WINDOW_ATTRIBUTES,
+        Attribute("group", integer, 1),
+        Attribute("kernel_shape", integers, ()),
+        *FINISH_ATTRIBUTES,
+    ),
+    overwrites=_overwrites,
+    cost=conv_cost,
+)
+OPS = (FUSED_CONV,)
