@@ -82,6 +82,11 @@ class Edit:
         """The parameters that hold something else after the run."""
         return frozenset(self._updates)
 
+    @property
+    def updated(self) -> frozenset[Var]:
+        """What parameters hold after the run: their operators write over them."""
+        return frozenset(self._updates.values())
+
     def writer(self, var: Var) -> Operator | None:
         """The operator that computes a var, if one does."""
         return self._operators[self._writer[var]] if var in self._writer else None
@@ -98,10 +103,6 @@ class Edit:
         """The operator that reads a var, if nobody else needs it."""
         readers = self.readers(var)
         return readers[0] if len(readers) == 1 and not self.is_fetched(var) else None
-
-    def is_inner(self, var: Var) -> bool:
-        """Whether exactly one operator needs it."""
-        return self.sole_reader(var) is not None
 
     def number(self, var: Var) -> float | None:
         """The number that every element of a constant is, if they are all the same one."""
