@@ -10,7 +10,7 @@ from allocator.lifetimes import lifetimes
 from allocator.overwrites import Extents, Permit, Taken, always, choose_overwrites
 from allocator.problem import FREE, Column, Problem, column
 from allocator.sharing import share
-from allocator.steps import Program
+from allocator.steps import Program, only_required
 
 
 @frozen(eq=False)
@@ -44,12 +44,14 @@ def derive(
 ) -> Chunks:
     """The chunks of a program.
 
-    `overwrite=False` takes no overwrite; `reuse=False` lets every chain of chunks live from the first tick to the last;
+    `overwrite=False` takes no overwrite but those that are required; `reuse=False` lets every chain of chunks live from the first tick to the last;
     the chunks of `protected` values are never overwritten, nor is one in a step where `permit` says no. Raises
     ProblemError for a malformed program.
     """
     chunks = _without_overwrites(program)
-    if overwrite:
+    if not overwrite:
+        program = only_required(program)
+    if any(step.overwrites for step in program.steps):
         columns = (chunks.chunk_of, chunks.offset_in_chunk, chunks.begin, chunks.end, chunks.size)
         taken = choose_overwrites(program, Extents(*(c.tolist() for c in columns)), protected, permit)
         chunks = _with_overwrites(chunks, taken)

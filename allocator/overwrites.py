@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from attrs import define, frozen
 
+from allocator.errors import ProblemError
 from allocator.steps import Overwrite, Program, Step
 
 Permit = Callable[[int, int], bool]
@@ -22,6 +23,7 @@ class Taken:
     src: int
     dest: int
     offset: int
+    required: bool = False
 
 
 @define(eq=False)
@@ -40,12 +42,13 @@ def choose_overwrites(
 ) -> tuple[Taken, ...]:
     """The overwrites to take, by src, of those that are permitted. Chunks of `protected` values are never overwritten.
 
-    The largest candidate wins, then the tightest, then the first; no chunk overwrites or is overwritten twice.
+    What is required comes first, then the largest candidate, the tightest, the first; no chunk overwrites or is
+    overwritten twice. Raises ProblemError where a required one is not possible.
     """
     safe_from = {extents.chunk_of[v] for v in protected}
     candidates = _candidates(program, extents)
-    found = [c for c in candidates if c.dest not in safe_from and permit(c.dest, extents.begin[c.src])]
-    found.sort(key=lambda c: (-extents.size[c.src], extents.size[c.dest]))
+    found = [c for c in candidates if c.required or (c.dest not in safe_from and permit(c.dest, extents.begin[c.src]))]
+    found.sort(key=lambda c: (not c.required, -extents.size[c.src], extents.size[c.dest]))
     takers, givers, taken = set[int](), set[int](), []
     for candidate in found:
         if candidate.src not in takers and candidate.dest not in givers:
@@ -59,9 +62,13 @@ def _candidates(program: Program, extents: Extents) -> Iterator[Taken]:
     for step in program.steps:
         for overwrite in step.overwrites:
             src, dest = extents.chunk_of[overwrite.out], extents.chunk_of[overwrite.src]
-            candidate = Taken(src, dest, extents.offset_in_chunk[overwrite.src] + overwrite.offset)
+            candidate = Taken(src, dest, extents.offset_in_chunk[overwrite.src] + overwrite.offset, overwrite.required)
             if _is_possible(candidate, extents) and not _is_needed(step, overwrite, dest, extents.chunk_of):
                 yield candidate
+            elif overwrite.required and extents.size[src]:
+                raise ProblemError(
+                    f"value {overwrite.out} must overwrite value {overwrite.src}, which is needed longer"
+                )
 
 
 def _is_possible(candidate: Taken, extents: Extents) -> bool:

@@ -6,7 +6,7 @@ last one reads what the caller fetches, so inputs and outputs need no rule of th
 
 from collections.abc import Iterable
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 
 @frozen
@@ -20,11 +20,15 @@ class View:
 
 @frozen
 class Overwrite:
-    """OVERWRITE forward that the operator allows: `out` may take bytes of `src` from `offset` on."""
+    """OVERWRITE forward that the operator allows: `out` may take bytes of `src` from `offset` on.
+
+    One that is `required` is taken in any case: `out` is the next value of what lies in `src`.
+    """
 
     out: int
     src: int
     offset: int = 0
+    required: bool = False
 
 
 @frozen
@@ -47,3 +51,9 @@ class Program:
 
     steps: tuple[Step, ...]
     sizes: tuple[int, ...] = field(converter=_as_tuple)
+
+
+def only_required(program: Program) -> Program:
+    """The same without the overwrites that need not be taken."""
+    steps = tuple(evolve(s, overwrites=tuple(o for o in s.overwrites if o.required)) for s in program.steps)
+    return evolve(program, steps=steps)

@@ -12,9 +12,12 @@ from engine.passes.pipeline import optimise
 from engine.plan import ExecutionPlan
 from engine.report import Report
 from engine.trace import Event
+from engine.training import SGD, Adam, train_step
 from engine.var import Var
 
 __all__ = [
+    "SGD",
+    "Adam",
     "Event",
     "Executable",
     "ExecutionPlan",
@@ -31,6 +34,7 @@ __all__ = [
     "make_plan",
     "optimise",
     "scan",
+    "train_step",
     "unfold",
     "while_loop",
 ]

@@ -27,6 +27,7 @@ class Role(Enum):
     CONSTANT = "constant"
     ACTIVATION = "activation"
     OUTPUT = "output"
+    PARAMETER = "parameter"
     COPY = "copy"
     WORKSPACE = "workspace"
 
@@ -82,14 +83,26 @@ class Alias:
     outputs: tuple[int, ...]
 
 
-Stage = Call | Alias
+@frozen(eq=False)
+class Join:
+    """An operator of which nothing remains at run time: its inputs were computed where they lie inside its output."""
+
+    tick: int
+    name: str
+    operators: tuple[Operator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+Stage = Call | Alias | Join
 
 
 @frozen(eq=False)
 class Lowered:
     """A graph as calls and aliases, in order; the tick of the i-th is i + 1 (tick 0 feeds, the last tick fetches).
 
-    `bound` names the inputs and outputs that live in arrays of the caller.
+    `bound` names the inputs and outputs that live in arrays of the caller. `parameters` maps the value of each
+    parameter to the one that it holds after the run.
     """
 
     graph: Graph
@@ -99,6 +112,7 @@ class Lowered:
     inputs: Mapping[str, int]
     outputs: Mapping[str, int]
     bound: frozenset[str]
+    parameters: Mapping[int, int]
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -107,8 +121,13 @@ class Lowered:
 
     @property
     def writers(self) -> dict[int, int]:
-        """The tick in which a call writes each value that one writes."""
-        return {v: call.tick for call in self.calls for v in call.outputs + call.workspace}
+        """The tick in which a call writes each value that one writes; the first one that writes into what holds others."""
+        made: dict[int, int] = {}
+        for call in self.calls:
+            for value in call.outputs + call.workspace:
+                made[value] = call.tick
+                made.setdefault(self.values[value].owner, call.tick)
+        return made
 
     def tick_name(self, tick: int) -> str:
         """What happens in a tick, for people."""

@@ -7,6 +7,7 @@ from attrs import frozen
 
 from engine.errors import EngineError, GraphError, OptionError
 from engine.executor.dynamic import DynamicExecutor
+from engine.executor.feeds import as_array, check_array, check_names
 from engine.executor.parallel import MOST_THREADS, ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.staged import StagedExecutor
@@ -23,7 +24,7 @@ from engine.stages.tale import trace_stages
 from engine.threads import cpus
 from engine.timing import Stopwatch, Timing
 from engine.trace import Event
-from ops.spec import Array
+from ops.spec import Array, spec_of
 
 
 class PlanOptions(TypedDict, total=False):
@@ -128,6 +129,25 @@ class Executable:
         return outputs, watch.timings()
 
     @property
+    def parameters(self) -> dict[str, Array]:
+        """Copies of what the parameters hold now, by name."""
+        return {name: array.copy() for name, array in self._held().items()}
+
+    def load(self, values: Mapping[str, Any]) -> None:
+        """Gives parameters other values, by name; the others keep theirs. Raises FeedError."""
+        held = self._held()
+        specs = {name: spec_of(array) for name, array in held.items()}
+        check_names("parameter", values, specs, complete=False)
+        arrays = {name: as_array(value, specs[name]) for name, value in values.items()}
+        for name, array in arrays.items():
+            check_array(f"parameter {name!r}", array, specs[name])
+        if not isinstance(self.executor, StagedExecutor):
+            self.executor.load(arrays)
+
+    def _held(self) -> Mapping[str, Array]:
+        return {} if isinstance(self.executor, StagedExecutor) else self.executor.parameters
+
+    @property
     def packed_bytes(self) -> int:
         """Bytes of what kernels made of constants when the network was loaded; they come on top of the constants."""
         return self.executor.packed_bytes
@@ -189,6 +209,8 @@ def compile_graph(
     if debug:
         options["padding"] = max(options.get("padding", 0), GUARD)
     _check_threads(options.get("parallel", ""), mode, threads)
+    if graph.is_symbolic and graph.parameters:
+        raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see engine.bind")
     if graph.is_symbolic:
         known = Options(**options)
         made = staged(graph, known, mode=debug or mode, budget=budget, bounds=bounds or {}, cache=cache)

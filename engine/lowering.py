@@ -8,6 +8,7 @@ from attrs import define, evolve, field, frozen
 from engine.calls import Alias, Call, Lowered, Role, Stage, Storage, Value
 from engine.graph import Graph
 from engine.operator import Operator
+from engine.updates import check_updates
 from engine.var import Var
 from engine.views import view_array
 from ops.copy import COPY
@@ -74,16 +75,23 @@ class _Lowering:
     of_var: dict[Var, int] = field(factory=dict)
     dense_copies: dict[int, int] = field(factory=dict)
     bound_outputs: dict[Var, str] = field(factory=dict)
+    updated: dict[Var, Var] = field(factory=dict)
 
     def run(self) -> Lowered:
+        self.updated = {value: parameter for parameter, value in self.graph.updates.items()}
         self._sources()
         self._choose_bound_outputs()
         for operator in self.graph.operators:
             self._operator(operator)
         outputs = {name: self._fetched(name, var) for name, var in self.graph.outputs.items()}
+        updates = {self.of_var[p]: self.of_var[self.graph.updates.get(p, p)] for p in self.graph.parameters}
         inputs = {name: self.of_var[var] for name, var in self.graph.inputs.items()}
         self._mark_outputs(outputs)
-        return Lowered(self.graph, tuple(self.values), tuple(self.stages), self.constants, inputs, outputs, self.bound)
+        lowered = Lowered(
+            self.graph, tuple(self.values), tuple(self.stages), self.constants, inputs, outputs, self.bound, updates
+        )
+        check_updates(lowered)
+        return lowered
 
     def _sources(self) -> None:
         for name, var in self.graph.inputs.items():
@@ -91,11 +99,13 @@ class _Lowering:
             self.of_var[var] = self._own(var.name, var.name, var.spec, storage, Role.INPUT)
         for var, array in self.graph.constants.items():
             self.of_var[var] = self._constant(var.name, array, var.spec)
+        for var in self.graph.parameters:
+            self.of_var[var] = self._own(var.name, var.name, var.spec, Storage.ARENA, Role.PARAMETER)
 
     def _choose_bound_outputs(self) -> None:
         computed = {v for op in self.graph.operators for v in op.outputs}
         for name, var in self.graph.outputs.items():
-            if name in self.bound and var in computed and var not in self.bound_outputs:
+            if name in self.bound and var in computed and var not in self.updated and var not in self.bound_outputs:
                 self.bound_outputs[var] = name
 
     def _operator(self, operator: Operator) -> None:
@@ -130,6 +140,7 @@ class _Lowering:
         workspace = self._workspace(operator.name, kernel.workspace(signature))
         declared = operator.schema.forwards(signature)
         allowed = tuple(o for o in declared if self._may_overwrite(o, declared, operands, outputs))
+        allowed = tuple(o for o in allowed if self._keeps_parameter(o, operator))
         call = Call(self._tick(), operator.name, (operator,), kernel, signature, operands, outputs, workspace, allowed)
         self.stages.append(call)
         return outputs
@@ -154,6 +165,11 @@ class _Lowering:
             return False
         in_arena = taken.storage is Storage.ARENA and taker.storage is Storage.ARENA
         return in_arena and taken.layout.is_dense
+
+    def _keeps_parameter(self, forward: Overwrite, operator: Operator) -> bool:
+        """Whether the output is no update of a parameter, or is written over that very parameter."""
+        parameter = self.updated.get(operator.outputs[forward.output])
+        return parameter is None or (operator.inputs[forward.input] is parameter and not forward.offset)
 
     def _dense(self, value_id: int) -> int:
         """A dense copy of a value, made once however many readers need one."""

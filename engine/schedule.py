@@ -10,6 +10,7 @@ from allocator.concurrency import Dependences, levels
 from allocator.policies.base import Waits
 from allocator.problem import Column, column
 from engine.calls import Call, Lowered, Stage
+from engine.updates import anti_dependences
 
 BARRIER = -1
 """The tick of a node at which nothing runs."""
@@ -52,13 +53,16 @@ def by_data(lowered: Lowered, policy: str, waits: Waits = NOTHING) -> Schedule:
 
 
 def data_edges(lowered: Lowered) -> Column:
-    """Rows of (tick of the call that writes, tick of a call that reads it or a view of it); each pair once."""
+    """Rows of (tick of a call that writes, tick of a call that reads it or a view of it); each pair once.
+
+    A call that updates a parameter comes after those that read its old value.
+    """
     writers, owner = lowered.writers, [v.owner for v in lowered.values]
     made = list[tuple[int, int]]()
     for call in lowered.calls:
         sources = {writers[owner[v]] for v in call.inputs if owner[v] in writers}
         made.extend((tick, call.tick) for tick in sources)
-    return _rows(made)
+    return _rows(dict.fromkeys(made + anti_dependences(lowered)))
 
 
 def dependences(lowered: Lowered) -> Dependences:

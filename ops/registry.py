@@ -8,6 +8,7 @@ from ops.arange import OPS as ARANGE
 from ops.arg import OPS as ARG
 from ops.assign import OPS as ASSIGN
 from ops.batch_norm import OPS as BATCH_NORM
+from ops.batch_norm_training import OPS as BATCH_NORM_TRAINING
 from ops.binary import OPS as BINARY
 from ops.cast import OPS as CAST
 from ops.comparison import OPS as COMPARISON
@@ -26,11 +27,13 @@ from ops.gather import OPS as GATHER
 from ops.gemm import OPS as GEMM
 from ops.generate import OPS as GENERATE
 from ops.global_pool import OPS as GLOBAL_POOL
+from ops.losses import OPS as LOSSES
 from ops.lrn import OPS as LRN
 from ops.matmul import OPS as MATMUL
 from ops.non_max_suppression import OPS as NON_MAX_SUPPRESSION
 from ops.nonzero import OPS as NONZERO
 from ops.norm import OPS as NORM
+from ops.optimise import OPS as OPTIMISE
 from ops.pad import OPS as PAD
 from ops.pool import OPS as POOL
 from ops.power import OPS as POWER
@@ -73,6 +76,7 @@ REGISTRY = index(
     ARG,
     ASSIGN,
     BATCH_NORM,
+    BATCH_NORM_TRAINING,
     BINARY,
     CAST,
     COMPARISON,
@@ -90,11 +94,13 @@ REGISTRY = index(
     GEMM,
     GENERATE,
     GLOBAL_POOL,
+    LOSSES,
     LRN,
     MATMUL,
     NON_MAX_SUPPRESSION,
     NONZERO,
     NORM,
+    OPTIMISE,
     PAD,
     POOL,
     POWER,

@@ -6,16 +6,24 @@ lifetimes, chunks or the plan's offsets; places are believed only after the sche
 and owners are found anew. Idea: the checker of regalloc2 (Fallin 2021), with byte ranges in place of registers.
 """
 
+from bisect import bisect_right
+from collections.abc import Iterator
+
 from attrs import define, evolve, field
 
-from engine.calls import Alias, Call
+from engine.calls import Alias, Call, Join
 from engine.check.plans import PlanLike
+from engine.check.runs import runs_of
 from engine.check.spans import Span, spans
 from engine.errors import DataFlowError
 from engine.operator import Operator
 from engine.views import view_array
-from ops.schema import Overwrite, Signature
+from ops.layout import Layout
+from ops.schema import Kernel, Overwrite, Signature
+from ops.spec import TensorSpec
 
+Piece = tuple[int, int, int]
+"""First byte, end, and the value that was written there."""
 NOTHING = -1
 """What a byte holds that no value was written to."""
 
@@ -31,6 +39,7 @@ class _Judge:
     spans: tuple[Span[int], ...]
     owners: dict[int, int] = field(factory=dict)
     sources: dict[int, str] = field(factory=dict)
+    pieces: dict[int, list[Piece]] = field(factory=dict)
 
     def run(self) -> None:
         lowered = self.plan.lowered
@@ -40,6 +49,8 @@ class _Judge:
             done.extend(stage.operators)
             if isinstance(stage, Alias):
                 self._alias(stage)
+            elif isinstance(stage, Join):
+                self._join(stage)
             else:
                 self._call(stage)
         self._all_done(done)
@@ -47,6 +58,7 @@ class _Judge:
         for name, value in lowered.outputs.items():
             self._read(f"output {name!r}", value)
             self._means(f"output {name!r}", value, lowered.graph.outputs[name].name)
+        self._parameters()
 
     def _feed(self) -> None:
         lowered = self.plan.lowered
@@ -54,6 +66,24 @@ class _Judge:
             self._constant(value)
         for name, value in lowered.inputs.items():
             self._define("feed", value, lowered.graph.inputs[name].name)
+        for value in lowered.parameters:
+            self._define("parameters", value, lowered.values[value].source)
+
+    def _parameters(self) -> None:
+        """Each parameter of the graph ends where it began, and holds what it should."""
+        lowered, graph = self.plan.lowered, self.plan.lowered.graph
+        told = {self.sources.get(v): v for v in lowered.parameters}
+        for var in graph.parameters:
+            if var.name not in told:
+                raise DataFlowError(f"parameter {var.name!r} has no place")
+            first = told[var.name]
+            last, where = lowered.parameters[first], f"parameter {var.name!r}"
+            self._read(where, last)
+            self._means(where, last, graph.updates.get(var, var).name)
+            if self.plan.places[last].layout != self.plan.places[first].layout or self.spans[last].held is not (
+                self.spans[first].held
+            ):
+                raise DataFlowError(f"{where} is updated elsewhere than where it lies")
 
     def _constant(self, value: int) -> None:
         """A constant of the graph, or a dense copy of what a view of one shows."""
@@ -64,15 +94,17 @@ class _Judge:
             raise DataFlowError(f"constants: {self._name(value)} does not hold the data of {source!r}")
         self._define("constants", value, source)
 
-    def _define(self, where: str, value: int, source: str) -> None:
-        """A value is written to bytes of its own, dense and inside its storage."""
-        layout = self.plan.places[value].layout
-        if not layout.is_all_of(self.plan.lowered.values[value].spec):
+    def _define(self, where: str, value: int, source: str, kernel: Kernel | None = None) -> None:
+        """A value is written to bytes of its own inside its storage: dense ones, or what the kernel can write."""
+        layout, spec = self.plan.places[value].layout, self.plan.lowered.values[value].spec
+        if not layout.is_all_of(spec) and not (kernel and _is_written(layout, spec, kernel)):
             raise DataFlowError(f"{where}: {self._name(value)} is written but not dense")
         span = self._inside(where, value)
         self.owners[value] = value
         self.sources[value] = source
-        span.held.write(span.low, span.high, value)
+        self.pieces[value] = [(low, high, value) for low, high in span.runs]
+        for low, high in span.runs:
+            span.held.write(low, high, value)
 
     def _inside(self, where: str, value: int) -> Span[int]:
         """Where a value lies, which must be inside its storage."""
@@ -93,6 +125,37 @@ class _Judge:
                 raise DataFlowError(f"{stage.name}: {self._name(value)} is no view of {self._name(source)}")
             self.owners[value] = self.owners[source]
             self.sources[value] = var.name
+
+    def _join(self, stage: Join) -> None:
+        """The inputs lie where the operator wants them in its output, are all there, and are all of it."""
+        (operator,), (value,) = stage.operators, stage.outputs
+        span = self._inside(stage.name, value)
+        wanted = operator.schema.holds(self.plan.places[value].layout, operator.signature)
+        for var, part, layout in zip(operator.inputs, stage.inputs, wanted, strict=True):
+            self._read(stage.name, part)
+            self._means(stage.name, part, var.name)
+            if self.spans[part].runs and (layout is None or not self._lies(part, layout, span)):
+                raise DataFlowError(f"{stage.name}: {self._name(part)} is not where it must be in {self._name(value)}")
+        self.owners[value], self.sources[value] = value, operator.outputs[0].name
+        self.pieces[value] = sorted(piece for part in stage.inputs for piece in self._pieces(part))
+        self._read(stage.name, value)
+
+    def _lies(self, value: int, layout: Layout, whole: Span[int]) -> bool:
+        """Whether a value lies like that, in the same storage as the whole."""
+        found = self.plan.places[value].layout
+        pairs = zip(found.shape, found.strides, layout.strides, strict=True)
+        same = found.offset == layout.offset and found.shape == layout.shape and found.itemsize == layout.itemsize
+        return same and self.spans[value].held is whole.held and all(n == 1 or s == t for n, s, t in pairs)
+
+    def _pieces(self, value: int) -> Iterator[Piece]:
+        """What the bytes of a value must hold: what was written there, under the name that it had then."""
+        pieces = self.pieces[self.owners[value]]
+        for low, high in self.spans[value].runs:
+            for start, end, name in pieces[max(bisect_right(pieces, low, key=_first) - 1, 0) :]:
+                if start >= high:
+                    break
+                if end > low:
+                    yield max(start, low), min(end, high), name
 
     def _copies_are_true(self) -> None:
         """Constants that were copied while planning hold what their sources show."""
@@ -141,7 +204,7 @@ class _Judge:
                     raise DataFlowError(f"{stage.name}: {one} is written over its input {other_name}")
         names = [v.name for op in stage.operators for v in op.outputs] or [self.sources[stage.inputs[0]]]
         for value, source in zip(written, names + [""] * len(stage.workspace), strict=True):
-            self._define(stage.name, value, source)
+            self._define(stage.name, value, source, stage.kernel)
 
     def _permitted(self, stage: Call, output: int, position: int) -> bool:
         """Whether the schema lets that output start so far behind that very input."""
@@ -154,12 +217,19 @@ class _Judge:
     def _read(self, where: str, value: int) -> None:
         if value not in self.owners:
             raise DataFlowError(f"{where}: reads {self._name(value)} before anything computed it")
-        span = self._inside(where, value)
-        found = span.held.stranger(span.low, span.high, self.owners[value])
-        if found:
-            byte, held = found
-            holds = "nothing" if held == NOTHING else self._name(held)
-            raise DataFlowError(f"{where}: reads {self._name(value)}, but byte {byte} of its place holds {holds}")
+        span, owner = self._inside(where, value), self.owners[value]
+        if len(self.pieces[owner]) == 1 and not span.held.stranger(span.low, span.high, owner):
+            return
+        count = 0
+        for low, high, name in self._pieces(value):
+            found = span.held.stranger(low, high, name)
+            if found:
+                byte, held = found
+                holds = "nothing" if held == NOTHING else self._name(held)
+                raise DataFlowError(f"{where}: reads {self._name(value)}, but byte {byte} of its place holds {holds}")
+            count += high - low
+        if count != sum(high - low for low, high in span.runs):
+            raise DataFlowError(f"{where}: reads {self._name(value)}, of which some bytes were never computed")
 
     def _means(self, where: str, value: int, source: str) -> None:
         if self.sources.get(value) != source:
@@ -173,6 +243,17 @@ class _Judge:
 
     def _name(self, value: int) -> str:
         return repr(self.plan.lowered.values[value].name)
+
+
+def _first(piece: Piece) -> int:
+    return piece[0]
+
+
+def _is_written(layout: Layout, spec: TensorSpec, kernel: Kernel) -> bool:
+    """Whether a layout has each element of a tensor once, and the kernel can write there."""
+    if (layout.shape, layout.itemsize) != (spec.shape, spec.dtype.itemsize) or not kernel.writes(layout):
+        return False
+    return sum(high - low for low, high in runs_of(layout)) == spec.nbytes
 
 
 def _declares(operator: Operator, signature: Signature) -> bool:

@@ -13,10 +13,11 @@ from attrs import define, field
 from engine.calls import Call, Stage, Storage
 from engine.errors import EngineError
 from engine.executor.binding import NO_BYTES, Packed, Packs, bind_call, kernel_state, pack_constants, run_call
-from engine.executor.feeds import check_apart, deliver, read_feeds, read_outs
+from engine.executor.feeds import check_apart, deliver, initial_values, read_feeds, read_outs
 from engine.plan import ExecutionPlan
 from engine.timing import Stopwatch
 from engine.views import aligned_empty, view_array
+from ops.layout import Layout
 from ops.schema import Thunk
 from ops.spec import Array
 
@@ -30,6 +31,13 @@ class DynamicExecutor:
         self._packed = pack_constants(plan.lowered, packs)
         self._readers = _count_readers(plan)
         self.packed_bytes = self._packed.nbytes
+        self.parameters = {n: _aligned_copy(a) for n, a in initial_values(plan.lowered).items()}
+
+    def load(self, values: Mapping[str, Array]) -> None:
+        """Gives parameters other values, by name; arrays of their shapes."""
+        for name, array in self.parameters.items():
+            if name in values:
+                np.copyto(array, values[name])
 
     def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> dict[str, Array]:
         """One run. Outputs are copied into `out` where given; else they are the arrays that the last operators made."""
@@ -55,6 +63,8 @@ class DynamicExecutor:
         return {n: deliver(heap.array(v), outs.get(n), copy) for n, v in lowered.outputs.items()}
 
     def _execute(self, heap: "_Heap", feeds: Mapping[str, Array]) -> None:
+        for value in self.plan.lowered.parameters:
+            heap.lend(value, self.parameters[self.plan.lowered.values[value].name])
         for name, value in self.plan.lowered.inputs.items():
             heap.allocate(value)
             np.copyto(heap.array(value), feeds[name])
@@ -72,6 +82,7 @@ class _Heap:
     pending: Counter[int]
     around: Callable[[int, Thunk], Thunk]
     buffers: dict[int, Array] = field(factory=dict)
+    lent: set[int] = field(factory=set)
     live: int = 0
     peak: int = 0
 
@@ -83,9 +94,20 @@ class _Heap:
         self.pending.subtract(_reads(stage, self.plan))
         self.collect(owners)
 
+    def lend(self, value: int, array: Array) -> None:
+        """A parameter, which has memory of its own for good; its next value is written over it."""
+        self.buffers[value] = array.reshape(-1).view(np.uint8)
+        self.live += array.nbytes
+        self.peak = max(self.peak, self.live)
+        self.lent.add(value)
+        update = self.plan.lowered.parameters[value]
+        self.buffers[update] = self.buffers[value]
+        self.lent.add(update)
+
     def _call(self, call: Call) -> None:
-        for value in call.outputs + call.workspace:
-            self.allocate(value)
+        for owner in dict.fromkeys(self._owner(v) for v in call.outputs + call.workspace):
+            if owner not in self.buffers:  # lent, or computed in part
+                self.allocate(owner)
         run_call(call, self.around(call.tick, bind_call(call, self.packed, self.array)))
 
     def allocate(self, value: int) -> None:
@@ -100,7 +122,7 @@ class _Heap:
 
     def collect(self, owners: Iterable[int]) -> None:
         for owner in owners:
-            if owner in self.buffers and not self.pending[owner]:
+            if owner in self.buffers and not self.pending[owner] and owner not in self.lent:
                 del self.buffers[owner]
                 self.live -= self._counted(owner)
 
@@ -117,6 +139,13 @@ class _Heap:
 
     def _owner(self, value: int) -> int:
         return self.plan.lowered.values[value].owner
+
+
+def _aligned_copy(array: Array) -> Array:
+    """As aligned as in an arena, so that kernels take the same path."""
+    copy = view_array(aligned_empty(array.nbytes, 64), Layout.of(array), array.dtype)
+    np.copyto(copy, array)
+    return copy
 
 
 def _as_it_is(_: int, thunk: Thunk) -> Thunk:

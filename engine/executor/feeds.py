@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.calls import Lowered
 from engine.errors import EngineError, FeedError
 from ops.spec import Array, TensorSpec
 
@@ -77,6 +78,12 @@ def deliver(array: Array, out: Array | None, copy: bool) -> Array:
         raise EngineError(
             f"an output that is {told}, too many for a copy on this machine; a static run lends it with copy=False"
         ) from error
+
+
+def initial_values(lowered: Lowered) -> dict[str, Array]:
+    """What parameters hold before the first run, by name."""
+    graph = lowered.graph
+    return {v.name: p.initial for v, p in graph.parameters.items()}
 
 
 def check_dense(what: str, array: Array) -> None:

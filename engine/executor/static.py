@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.calls import Call, Storage
 from engine.executor.binding import bind_call, pack_constants, place_array, run_in_turn
-from engine.executor.feeds import check_apart, check_dense, deliver, read_feeds, read_outs
+from engine.executor.feeds import check_apart, check_dense, deliver, initial_values, read_feeds, read_outs
 from engine.plan import ExecutionPlan
 from engine.timing import Stopwatch
 from engine.views import address, aligned_empty
@@ -44,10 +44,23 @@ class StaticExecutor:
             if not any(self._storage(v) is Storage.CALLER for v in call.inputs + call.outputs):
                 self.thunks[i] = bind_call(call, self._packed, self.array)
         self.packed_bytes = self._packed.nbytes
+        self.load(initial_values(plan.lowered))
 
     def array(self, value: int) -> Array:
         """The array of a value: a view of the arena, a constant, or the caller's."""
         return place_array(self.plan, value, self.arena, self._caller)
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """What lies in the arena from run to run, by name: views of it."""
+        return {self.plan.lowered.values[v].name: self.array(v) for v in self.plan.lowered.parameters}
+
+    def load(self, values: Mapping[str, Array]) -> None:
+        """Gives parameters other values, by name; arrays of their shapes."""
+        with self._lock:
+            for name, array in self.parameters.items():
+                if name in values:
+                    np.copyto(array, values[name])
 
     def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> Outputs:
         """One run. Outputs are copied into `out` where given, else into new arrays, or are views of the arena."""

@@ -98,6 +98,8 @@ class _Writer:
     def finish(self) -> None:
         for name, var in self.template.graph.outputs.items():
             self.graph.output(self.var(var), name)
+        for parameter, value in self.template.graph.updates.items():
+            self.graph.assign(self.var(parameter), self.var(value))
 
     def shape(self, var: Var) -> Shape:
         """The shape of a var that is known."""
@@ -118,6 +120,9 @@ class _Writer:
         name = graph.key(var.name)
         if var in graph.constants:
             return self.graph.add_constant(name, var.spec, graph.constants[var])
+        if var in graph.parameters:
+            known = graph.parameters[var]
+            return self.graph.parameter(known.initial, name, trainable=known.trainable)
         return self.graph.constant(self.facts.array(graph.derived[var]), name)
 
     def _add(self, made: Made) -> None:

@@ -1,0 +1,232 @@
+"""Steps of optimisers: stochastic gradient descent with momentum (Sutskever et al. 2013, in PyTorch's form), Adam
+(Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019). New parameters and state are written over the old ones.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from ops.attributes import Attribute, flag, number
+from ops.blocks import BLOCK_BYTES
+from ops.elementwise import Dtypes, require_one_dtype
+from ops.errors import ShapeError
+from ops.limits import constant
+from ops.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    Kernel,
+    OpSchema,
+    Overwrite,
+    Signature,
+    Specs,
+    Thunk,
+    all_contiguous,
+    zero_gradient,
+)
+from ops.spec import Array, TensorSpec
+from ops.thunks import in_turn
+from ops.workspace import carve, dense_bytes
+
+_DOUBLE = np.dtype("float64")
+_DTYPES: Dtypes = frozenset({np.dtype("float32"), _DOUBLE})
+
+
+@frozen(eq=False)
+class _Block:
+    """The same elements of a parameter, its gradient and its state, old and new; two temporaries of as many.
+
+    `scalars` are inputs of one element; `corrections` numbers that are computed before any block.
+    """
+
+    old: tuple[Array, ...]
+    gradient: Array
+    new: tuple[Array, ...]
+    scalars: tuple[Array, ...]
+    corrections: tuple[Array, ...]
+    one: Array
+    two: Array
+    attrs: Attrs
+
+    def number(self, value: float) -> Array:
+        """A 0-d operand of the dtype of the block."""
+        return constant(value, self.one.dtype)
+
+    def decayed(self) -> Iterator[Thunk]:
+        """one = gradient + weight_decay * parameter"""
+        decay = self.attrs["weight_decay"]
+        if decay:
+            yield partial(np.multiply, self.old[0], self.number(decay), self.one)
+            yield partial(np.add, self.one, self.gradient, self.one)
+        else:
+            yield partial(np.copyto, self.one, self.gradient)
+
+    def average(self, state: int, factor: float, value: Array, weight: float) -> Iterator[Thunk]:
+        """state = factor * state + weight * value; `value` is lost unless the weight is 1."""
+        yield partial(np.multiply, self.old[state], self.number(factor), self.new[state])
+        if weight != 1:
+            yield partial(np.multiply, value, self.number(weight), self.two)
+            value = self.two
+        yield partial(np.add, self.new[state], value, self.new[state])
+
+    def descend(self, rate: Array) -> Iterator[Thunk]:
+        """parameter - rate * one"""
+        yield partial(np.multiply, self.one, rate, self.one)
+        yield partial(np.subtract, self.old[0], self.one, self.new[0])
+
+
+Passes = Callable[[_Block], Iterator[Thunk]]
+
+
+def _sgd(block: _Block) -> Iterator[Thunk]:
+    yield from block.decayed()
+    yield from block.descend(block.scalars[0])
+
+
+def _momentum(block: _Block) -> Iterator[Thunk]:
+    factor, velocity = block.attrs["momentum"], block.new[1]
+    yield from block.decayed()
+    yield from block.average(1, factor, block.one, 1.0)
+    if block.attrs["nesterov"]:
+        yield partial(np.multiply, velocity, block.number(factor), block.two)
+        yield partial(np.add, block.one, block.two, block.one)
+    else:
+        yield partial(np.copyto, block.one, velocity)
+    yield from block.descend(block.scalars[0])
+
+
+def _adam(block: _Block) -> Iterator[Thunk]:
+    """The corrections are rate / (1 - beta1^t) and 1 / sqrt(1 - beta2^t)."""
+    (beta1, beta2), (rate, root) = (block.attrs[n] for n in ("beta1", "beta2")), block.corrections
+    one, two = block.one, block.two
+    yield from block.decayed()
+    yield from block.average(1, beta1, one, 1 - beta1)
+    yield partial(np.multiply, one, one, one)
+    yield from block.average(2, beta2, one, 1 - beta2)
+    yield partial(np.sqrt, block.new[2], one)
+    yield partial(np.multiply, one, root, one)
+    yield partial(np.add, one, block.number(block.attrs["epsilon"]), one)
+    yield partial(np.divide, block.new[1], one, one)
+    yield partial(np.multiply, one, rate, one)
+    shrink = block.attrs["decoupled_decay"]
+    if shrink:
+        yield partial(np.multiply, block.old[0], block.number(shrink), two)
+        yield partial(np.multiply, two, block.scalars[0], two)
+        yield partial(np.add, one, two, one)
+    yield partial(np.subtract, block.old[0], one, block.new[0])
+
+
+def _no_corrections(_: Binding, __: tuple[Array, ...]) -> Iterator[Thunk]:
+    return iter(())
+
+
+def _adam_corrections(call: Binding, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
+    """In float64: 1 - 0.999 to the power of t has few true digits in float32."""
+    (rate, root, *narrow), (given, step) = rooms, (a.reshape(()) for a in call.inputs[-2:])
+    for beta, room in (("beta1", rate), ("beta2", root)):
+        yield partial(np.power, constant(call.attrs[beta], room.dtype), step, room)
+        yield partial(np.subtract, constant(1.0, room.dtype), room, room)
+    yield partial(np.divide, given, rate, rate)
+    yield partial(np.sqrt, root, root)
+    yield partial(np.reciprocal, root, root)
+    for room, wide in zip(narrow, (rate, root), strict=True):
+        yield partial(np.copyto, room, wide, casting="same_kind")
+
+
+def _rooms(signature: Signature) -> tuple[TensorSpec, ...]:
+    size = max(1, min(signature.x.size, BLOCK_BYTES // 2 // signature.x.dtype.itemsize))
+    block, single, double = signature.x.with_shape((size,)), signature.x.with_shape(()), TensorSpec((), _DOUBLE)
+    return block, block, double, double, single, single
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_rooms(signature))
+
+
+def _kernel(passes: Passes, correct: Callable[[Binding, tuple[Array, ...]], Iterator[Thunk]]) -> Kernel:
+    def bind(call: Binding) -> Thunk:
+        one, two, *corrections = carve(call.workspace, *_rooms(call.signature))
+        steps, state = list(correct(call, tuple(corrections))), len(call.outputs) - 1
+        flat = [a.reshape(-1) for a in call.inputs[: 2 + state]]
+        made = [a.reshape(-1) for a in call.outputs]
+        scalars = tuple(a.reshape(()) for a in call.inputs[2 + state :])
+        for start in range(0, call.y.size, one.size):
+            parameter, gradient, *held = (a[start : start + one.size] for a in flat)
+            new = tuple(a[start : start + one.size] for a in made)
+            a, b = one[: gradient.size], two[: gradient.size]
+            block = _Block((parameter, *held), gradient, new, scalars, tuple(corrections[2:]), a, b, call.attrs)
+            steps.extend(passes(block))
+        return in_turn(*steps)
+
+    return Kernel("blocks", bind, _workspace, contiguous=all_contiguous)
+
+
+def _infer(state: int, scalars: int) -> Callable[[Specs, Attrs], Specs]:
+    """A parameter, its gradient, so much state like them, and so many of one element."""
+
+    def infer(inputs: Specs, _: Attrs) -> Specs:
+        require_one_dtype(inputs, _DTYPES)
+        alike, single = inputs[: 2 + state], inputs[2 + state :]
+        if any(s != inputs[0] for s in alike):
+            raise ShapeError(f"parameter, gradient and state are of one shape, not {', '.join(map(str, alike))}")
+        if len(single) != scalars or any(s.size != 1 for s in single):
+            raise ShapeError(f"the last {scalars} input(s) must have one element, not {', '.join(map(str, single))}")
+        return (inputs[0], *inputs[2 : 2 + state])
+
+    return infer
+
+
+def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
+    state = range(1, len(signature.outputs))
+    return (Overwrite(0, 0), *(Overwrite(i, i + 1) for i in state))
+
+
+def _cost(flops: int) -> Callable[[Signature], Cost]:
+    def cost(signature: Signature) -> Cost:
+        return Cost(flops * signature.x.size, sum(s.nbytes for s in signature.inputs + signature.outputs))
+
+    return cost
+
+
+def _step(name: str, passes: Passes, summary: str, *, state: int, scalars: int = 1, **defaults: Any) -> OpSchema:
+    correct = _adam_corrections if scalars > 1 else _no_corrections
+    count = 2 + state + scalars
+    return OpSchema(
+        name,
+        _infer(state, scalars),
+        (_kernel(passes, correct),),
+        (count, count),
+        tuple(Attribute(n, flag if isinstance(v, bool) else number, v) for n, v in defaults.items()),
+        overwrites=_overwrites,
+        cost=_cost(3 + 6 * state),
+        gradient=zero_gradient,
+        summary=summary,
+    )
+
+
+SGD_STEP = _step("sgd_step", _sgd, "Parameter, gradient, rate: parameter - rate * gradient.", state=0, weight_decay=0.0)
+MOMENTUM_STEP = _step(
+    "momentum_step",
+    _momentum,
+    "Parameter, gradient, velocity, rate: velocity = momentum * velocity + gradient; parameter - rate * velocity.",
+    state=1,
+    momentum=0.9,
+    nesterov=False,
+    weight_decay=0.0,
+)
+ADAM_STEP = _step(
+    "adam_step",
+    _adam,
+    "Parameter, gradient, both moments, rate, number of the step (from 1 on): Adam; `decoupled_decay` makes it AdamW.",
+    state=2,
+    scalars=2,
+    beta1=0.9,
+    beta2=0.999,
+    epsilon=1e-8,
+    weight_decay=0.0,
+    decoupled_decay=0.0,
+)
+OPS = (SGD_STEP, MOMENTUM_STEP, ADAM_STEP)
