@@ -19,6 +19,28 @@ def test_a_network_of_the_zoo_is_planned_at_the_shape_that_is_asked_for(capsys: 
     assert data(["plan", *SMALL], capsys) == json.loads(json.dumps(wanted))
 
 
+@pytest.mark.parametrize("query", ["batch=2&image=32", "image=32,batch=2", "image=32&batch=n"])
+def test_options_stand_behind_the_name(query: str, capsys: Capture) -> None:
+    wanted = engine.make_plan(mobilenet_v2(2, 32)).report().to_json()
+    words = ["--dim", "n=2"] if "n" in query.split("=") else []
+    assert data(["plan", f"zoo:mobilenet_v2?{query}", *words], capsys) == json.loads(json.dumps(wanted))
+
+
+def test_options_and_a_shape_that_agree_are_taken(capsys: Capture) -> None:
+    told = data(["plan", "zoo:mobilenet_v2?image=32", "--shape", "x=2,3,32,32"], capsys)
+    assert told["arena_bytes"] == engine.make_plan(mobilenet_v2(2, 32)).arena_bytes
+
+
+def test_names_that_get_a_length_are_left_open(capsys: Capture) -> None:
+    told = data(["plan", "zoo:mobilenet_v2?image=32", "--dim", "batch=2"], capsys)
+    assert told["arena_bytes"] == engine.make_plan(mobilenet_v2(2, 32)).arena_bytes
+
+
+def test_the_seed_of_the_options_comes_before_that_of_the_command(capsys: Capture) -> None:
+    one, other = (data(["run", f"{SMALL[0]}?image=32{s}", "--seed", "4"], capsys) for s in ("&seed=3", ""))
+    assert one["outputs"] != other["outputs"]
+
+
 @pytest.mark.parametrize("name", ["resnet50", "mobilenet_v2"])
 def test_without_a_shape_one_image_of_224_is_meant(name: str, capsys: Capture) -> None:
     told = data(["plan", f"zoo:{name}"], capsys)
@@ -49,7 +71,7 @@ def test_an_array_tells_the_shape_and_the_seed_decides_the_weights(tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["zoo:lenet"], "zoo:vgg16, zoo:resnet50, zoo:mobilenet_v2"),
+        (["zoo:lenet"], "zoo:alexnet, zoo:vgg16, zoo:vgg19"),
         (["zoo:"], "there is no network 'zoo:'"),
         (["zoo:vgg16", "--shape", "z=1"], "no input 'z'"),
         (["zoo:vgg16", "--constant", "x=x.npy"], "x.npy"),
@@ -57,6 +79,14 @@ def test_an_array_tells_the_shape_and_the_seed_decides_the_weights(tmp_path: Pat
         (["zoo:vgg16", "--shape", "x=1,3,32,64"], "square images"),
         (["zoo:vgg16", "--shape", "x=1,1,32,32"], "square images"),
         (["zoo:mobilenet_v2", "--shape", "x=-1,3,32,32"], "-1"),
+        (["zoo:vgg16?bach=8"], "no option 'bach'; it has batch=1, image=224, seed=0, training=false"),
+        (["zoo:vgg16?batch"], "batch is a number from 0 on, or a name, not ''"),
+        (["zoo:vgg16?image=-1"], "image is a number from 0 on, not '-1'"),
+        (["zoo:vgg16?image=x"], "image is a number from 0 on, not 'x'"),
+        (["zoo:vgg16?training=maybe"], "training is true or false, not 'maybe'"),
+        (["zoo:vgg16?batch=1&batch=2"], "says 'batch' twice"),
+        (["zoo:vgg16?batch=n"], "--dim n=1"),
+        (["zoo:vgg16?image=64", "--shape", "x=1,3,32,32"], "says that image is 64, and a shape that it is 32"),
     ],
 )
 def test_what_there_is_not_is_one_clear_error(words: list[str], message: str, capsys: Capture) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.dims import open_names
-from engine.cli.zoo import INPUT, SHAPE, is_zoo, zoo_graph
+from engine.cli.zoo import is_zoo, zoo_graph
 from engine.errors import ModelError
 from engine.graph import Graph
 from engine.importers.onnx import load_onnx
@@ -22,7 +22,7 @@ def at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0) -> Graph:
     fixes another number, or leaves a dimension open that no shape tells.
     """
     if is_zoo(model):
-        return zoo_graph(model, _resized({INPUT: SHAPE} | dict(shapes), batch), (), seed)
+        return zoo_graph(model, _resized(shapes, batch), (), seed, batch=batch)
     inputs = _fed(read_model(model).proto.graph)
     if not any(_takes(one, batch) for one in inputs):
         shown = "; ".join(map(str, inputs)) or "no input"

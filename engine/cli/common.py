@@ -26,8 +26,9 @@ _DIGITS = 9
 
 def add_model(parser: ArgumentParser) -> None:
     """MODEL and what an importer must know of it."""
-    names = ", ".join(f"zoo:{name}" for name in NETWORKS)
-    parser.add_argument("file", metavar="MODEL", type=Path, help=f"an ONNX file, or a network of the zoo: {names}")
+    names = ", ".join(NETWORKS)
+    what = f"an ONNX file, or a network of the zoo, such as zoo:resnet50 or 'zoo:resnet50?batch=8&image=64': {names}"
+    parser.add_argument("file", metavar="MODEL", type=Path, help=what)
     parser.add_argument(
         "--shape",
         metavar="NAME=D,D,...",

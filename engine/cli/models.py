@@ -11,7 +11,7 @@ from engine.bind import input_shapes
 from engine.cli.dims import bound, known_lengths
 from engine.cli.feeds import random_feeds
 from engine.cli.files import read_array
-from engine.cli.zoo import INPUT, OPEN_SHAPE, is_zoo, zoo_graph
+from engine.cli.zoo import is_zoo, zoo_graph
 from engine.errors import ModelError, OptionError
 from engine.graph import Graph
 from engine.importers.onnx import load_onnx
@@ -68,16 +68,15 @@ def load_subject(arguments: Namespace) -> Subject:
 
 
 def _shapes(arguments: Namespace) -> Shapes:
-    """What --shape says, and arrays for inputs where a command takes them; a network of the zoo has one of its own."""
+    """What --shape says, and arrays for inputs where a command takes them."""
     given = {name: array.shape for name, array in _arrays(vars(arguments).get("input", [])).items()}
-    named = bool(arguments.dim or vars(arguments).get("bounds"))
-    default = {INPUT: OPEN_SHAPE} if named and is_zoo(arguments.file) else {}
-    return default | given | dict(arguments.shape)
+    return given | dict(arguments.shape)
 
 
 def _read(arguments: Namespace, model: Any, shapes: Shapes, constants: Mapping[str, Array]) -> Graph:
     if is_zoo(arguments.file):
-        return zoo_graph(arguments.file, shapes, constants, arguments.seed)
+        names = [name for name, _ in (*arguments.dim, *vars(arguments).get("bounds", ()))]
+        return zoo_graph(arguments.file, shapes, constants, arguments.seed, names=names)
     return load_onnx(model, shapes=shapes, constants=constants)
 
 

@@ -1,18 +1,24 @@
-"""`zoo:NAME` in place of a file: a network of the zoo, at the shape that is asked for."""
+"""`zoo:NAME` in place of a file, or `zoo:NAME?batch=8&image=64`: a network of the zoo with options of its builder."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+
+from attrs import frozen
 
 from engine.errors import ModelError
 from engine.graph import Graph
 from engine.zoo import NETWORKS
+from engine.zoo.network import Default, Network, Option
 
 PREFIX = "zoo:"
 INPUT = "x"
-SHAPE = (1, 3, 224, 224)
-"""Of the input where none is asked for."""
-OPEN_SHAPE = ("batch", *SHAPE[1:])
-"""The same, where lengths of dimensions are told by name."""
+"""Of a network of images."""
+CHANNELS = 3
+_DIGITS = 9
+_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+
+Shapes = Mapping[str, Sequence[int | str]]
 
 
 def is_zoo(model: Path) -> bool:
@@ -20,18 +26,102 @@ def is_zoo(model: Path) -> bool:
     return str(model).startswith(PREFIX)
 
 
-def zoo_graph(model: Path, shapes: Mapping[str, Sequence[int | str]], constants: Collection[str], seed: int) -> Graph:
-    """The network with seeded weights; its batch may be a name. Raises ModelError for what there is not."""
-    name = str(model).removeprefix(PREFIX)
-    if name not in NETWORKS:
-        raise ModelError(f"there is no network {str(model)!r}; there are {', '.join(PREFIX + n for n in NETWORKS)}")
-    unknown = sorted(set(shapes) - {INPUT})
-    if unknown:
-        raise ModelError(f"{model} has no input {unknown[0]!r}; its only one is {INPUT!r}")
+def zoo_graph(
+    model: Path,
+    shapes: Shapes,
+    constants: Collection[str],
+    seed: int,
+    *,
+    batch: int = 0,
+    names: Collection[str] = (),
+) -> Graph:
+    """The network with seeded weights. What stands behind `?` comes before all else, but for a batch from 1 on.
+
+    Of `names`, those that are options and may be names are left open. Raises ModelError for what there is not.
+    """
+    asked = _asked(model, {"batch": batch} if batch else {})
     if constants:
         raise ModelError(f"{model} has no input that decides a shape; leave out --constant")
-    shape = tuple(shapes.get(INPUT, SHAPE))
-    image = shape[2] if len(shape) == 4 and shape[1] == SHAPE[1] and shape[2] == shape[3] else ""
+    said = _said_by_shape(asked, shapes)
+    _check_once(asked, said)
+    options = asked.network.options
+    left_open = {name: name for name in names if name in options and str in options[name].types}
+    graph = asked.network(**{"seed": seed, **left_open, **said, **asked.given})
+    _check_shapes(asked, graph, shapes)
+    return graph
+
+
+@frozen(eq=False)
+class _Asked:
+    model: Path
+    network: Network
+    given: Mapping[str, Default]
+
+
+def _asked(model: Path, fixed: Mapping[str, Default]) -> _Asked:
+    name, _, query = str(model).removeprefix(PREFIX).partition("?")
+    if name not in NETWORKS:
+        known = ", ".join(PREFIX + n for n in NETWORKS)
+        raise ModelError(f"there is no network {PREFIX + name!r}; there are {known}")
+    network = NETWORKS[name]
+    given: dict[str, Default] = {}
+    for part in re.split("[&,]", query) if query else ():
+        option, _, value = part.partition("=")
+        if option not in network.options:
+            raise ModelError(f"{PREFIX}{name} has no option {option!r}; it has {_told(network)}")
+        if option in given:
+            raise ModelError(f"{model} says {option!r} twice")
+        given[option] = _value(option, network.options[option], value)
+    return _Asked(model, network, given | dict(fixed))
+
+
+def _told(network: Network) -> str:
+    return ", ".join(f"{name}={str(o.default).lower()}" for name, o in network.options.items())
+
+
+def _value(name: str, option: Option, text: str) -> Default:
+    """A text as one of the types of an option."""
+    if bool in option.types:
+        if text.lower() in _TRUTHS:
+            return _TRUTHS[text.lower()]
+        raise ModelError(f"{name} is true or false, not {text!r}")
+    if int in option.types and text.isdecimal() and len(text) <= _DIGITS:
+        return int(text)
+    if str in option.types and text.isidentifier():
+        return text
+    wanted = "a number from 0 on" + (", or a name" if str in option.types else "")
+    raise ModelError(f"{name} is {wanted}, not {text!r}")
+
+
+def _said_by_shape(asked: _Asked, shapes: Shapes) -> dict[str, Default]:
+    """The batch and the size of images that the shape of x tells."""
+    if INPUT not in shapes or "image" not in asked.network.options:
+        return {}
+    shape = tuple(shapes[INPUT])
+    image = shape[2] if len(shape) == 4 and shape[1] == CHANNELS and shape[2] == shape[3] else ""
     if not isinstance(image, int):
-        raise ModelError(f"{model} takes square images, such as --shape {INPUT}=8,3,224,224, and not {list(shape)}")
-    return NETWORKS[name](shape[0], image, seed)
+        example = f"--shape {INPUT}=8,{CHANNELS},224,224"
+        raise ModelError(f"{asked.model} takes square images, such as {example}, and not {list(shape)}")
+    return {"batch": shape[0], "image": image}
+
+
+def _check_once(asked: _Asked, said: Mapping[str, Default]) -> None:
+    for name in said.keys() & asked.given.keys():
+        if said[name] != asked.given[name]:
+            raise ModelError(
+                f"{asked.model} says that {name} is {asked.given[name]}, and a shape that it is {said[name]}"
+            )
+
+
+def _check_shapes(asked: _Asked, graph: Graph, shapes: Shapes) -> None:
+    """Other shapes are told by options, and only have to agree."""
+    for name, shape in shapes.items():
+        if name not in graph.inputs:
+            only = ", ".join(map(repr, graph.inputs))
+            raise ModelError(f"{asked.model} has no input {name!r}; it has {only}")
+        has = tuple(graph.inputs[name].shape)
+        if len(has) != len(shape) or any(isinstance(n, int) and n != m for n, m in zip(has, shape, strict=True)):
+            raise ModelError(
+                f"input {name!r} of {asked.model} is {list(map(str, has))}, and not {list(shape)}; options of "
+                f"{PREFIX}{asked.network.name} are {_told(asked.network)}"
+            )

@@ -1,24 +1,66 @@
-"""Well-known networks, written with the public API."""
+"""Well-known networks, written with the public API.
+
+Each is a function that gives a graph with seeded weights; graphs of one seed share them for as long as one of them
+lives. `batch` may be a name. With `training` the weights are parameters, normalizations take the statistics of the
+batch, and the network has an input "label" (int64: a class for each row) and the output "loss" (softmax cross entropy,
+the mean).
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Protocol
 
-from engine.graph import Graph
+from engine.zoo.alexnet import alexnet
+from engine.zoo.densenet import densenet121
 from engine.zoo.encoder import encoder
-from engine.zoo.mobilenet import mobilenet_v2
-from engine.zoo.resnet import resnet50
-from engine.zoo.vgg import vgg16
+from engine.zoo.inception_bn import inception_bn
+from engine.zoo.inception_v3 import inception_v3
+from engine.zoo.mobilenet import mobilenet_v1, mobilenet_v2
+from engine.zoo.network import Network, network
+from engine.zoo.random_wired import random_wired
+from engine.zoo.resnet import resnet18, resnet50, resnet152
+from engine.zoo.squeezenet import squeezenet
+from engine.zoo.unet import unet
+from engine.zoo.vgg import vgg16, vgg19
 
-__all__ = ["NETWORKS", "Builder", "encoder", "mobilenet_v2", "resnet50", "vgg16"]
+__all__ = [
+    "IMAGE_NETWORKS",
+    "NETWORKS",
+    "Network",
+    "alexnet",
+    "densenet121",
+    "encoder",
+    "inception_bn",
+    "inception_v3",
+    "mobilenet_v1",
+    "mobilenet_v2",
+    "random_wired",
+    "resnet18",
+    "resnet50",
+    "resnet152",
+    "squeezenet",
+    "unet",
+    "vgg16",
+    "vgg19",
+]
 
+_IMAGES = (
+    alexnet,
+    vgg16,
+    vgg19,
+    resnet18,
+    resnet50,
+    resnet152,
+    inception_bn,
+    inception_v3,
+    mobilenet_v1,
+    mobilenet_v2,
+    densenet121,
+    squeezenet,
+    unet,
+    random_wired,
+)
 
-class Builder(Protocol):
-    """Builds a network of images: "x" [batch, 3, image, image] to "y" [batch, 1000]."""
-
-    def __call__(self, batch: int | str = 1, image: int = 224, seed: int = 0) -> Graph:
-        """Graphs of one seed share their weights for as long as one of them lives. `batch` may be a name."""
-
-
-NETWORKS: Mapping[str, Builder] = MappingProxyType({"vgg16": vgg16, "resnet50": resnet50, "mobilenet_v2": mobilenet_v2})
+IMAGE_NETWORKS: Mapping[str, Network] = MappingProxyType({build.__name__: network(build) for build in _IMAGES})
+"""From "x" [batch, 3, image, image]; all but the U-Net to "y" [batch, 1000]."""
+NETWORKS: Mapping[str, Network] = MappingProxyType({**IMAGE_NETWORKS})
 """By name, in the order in which they are listed."""

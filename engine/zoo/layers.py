@@ -6,39 +6,94 @@ import ops
 from engine.var import Var
 from engine.zoo.weights import Weights
 
+Size = int | tuple[int, int]
+"""Of a square, or height and width."""
 AFTER_RELU = 2.0
 """A ReLU halves the mean square of what is symmetric; weights after one make up for it (He et al. 2015a)."""
 _NEAR = 0.1
 """How far statistics, scales and biases are from their means, about."""
+SAME = -1
+"""Padding with which stride 1 keeps height and width."""
 
 
 def convolution(
-    x: Var, outputs: int, kernel: int, weights: Weights, *, stride: int = 1, group: int = 1, gain: float = AFTER_RELU
+    x: Var,
+    outputs: int,
+    kernel: Size,
+    weights: Weights,
+    *,
+    stride: int = 1,
+    pads: int = SAME,
+    group: int = 1,
+    gain: float = AFTER_RELU,
+    bias: bool = False,
 ) -> Var:
-    """Without a bias; square, and padded so that stride 1 keeps height and width. `gain`: of the mean square."""
-    inputs = x.shape[1] // group
-    scale = math.sqrt(gain / (inputs * kernel**2))
-    filters = weights.draw(outputs, inputs, kernel, kernel, scale=scale)
-    return ops.conv2d(x, filters, strides=stride, pads=kernel // 2, group=group)
+    """Kernels have odd sides. `gain`: of the mean square."""
+    name, inputs, (height, width) = weights.layer("conv"), x.shape[1] // group, _pair(kernel)
+    scale = math.sqrt(gain / (inputs * height * width))
+    filters = weights.draw(f"{name}/weight", outputs, inputs, height, width, scale=scale)
+    biases = weights.draw(f"{name}/bias", outputs, scale=_NEAR) if bias else None
+    around = (height // 2, width // 2) if pads == SAME else pads
+    return ops.conv2d(x, filters, biases, strides=stride, pads=around, group=group)
 
 
-def biased_convolution(x: Var, outputs: int, kernel: int, weights: Weights) -> Var:
+def biased_convolution(
+    x: Var, outputs: int, kernel: int, weights: Weights, *, stride: int = 1, pads: int = SAME, gain: float = AFTER_RELU
+) -> Var:
     """The same with a bias."""
-    scale = math.sqrt(AFTER_RELU / (x.shape[1] * kernel**2))
-    filters = weights.draw(outputs, x.shape[1], kernel, kernel, scale=scale)
-    return ops.conv2d(x, filters, weights.draw(outputs, scale=_NEAR), pads=kernel // 2)
+    return convolution(x, outputs, kernel, weights, stride=stride, pads=pads, gain=gain, bias=True)
 
 
-def normalization(x: Var, weights: Weights, *, scale: float = 1.0) -> Var:
-    """Batch normalization as at inference; scales about `scale`, running means about 0 and variances about 1."""
-    channels = x.shape[1]
-    scales = weights.draw(channels, scale=_NEAR * scale, mean=scale)
-    bias, mean = (weights.draw(channels, scale=_NEAR) for _ in range(2))
-    return ops.batch_norm(x, scales, bias, mean, weights.draw(channels, scale=_NEAR, mean=1.0))
+def up_convolution(x: Var, outputs: int, weights: Weights, *, gain: float = AFTER_RELU) -> Var:
+    """Twice as high and as wide: each pixel becomes a square of 2 by 2, with a bias."""
+    name, inputs = weights.layer("conv_transpose"), x.shape[1]
+    filters = weights.draw(f"{name}/weight", inputs, outputs, 2, 2, scale=math.sqrt(gain / inputs))
+    return ops.conv_transpose(x, filters, weights.draw(f"{name}/bias", outputs, scale=_NEAR), strides=2)
+
+
+def normalization(x: Var, weights: Weights, *, scale: float = 1.0, epsilon: float = 1e-5) -> Var:
+    """Batch normalization; scales about `scale`, running means about 0 and variances about 1."""
+    name, channels = weights.layer("batch_norm"), x.shape[1]
+    scales = weights.draw(f"{name}/scale", channels, scale=_NEAR * scale, mean=scale)
+    bias = weights.draw(f"{name}/bias", channels, scale=_NEAR)
+    mean = weights.draw(f"{name}/running_mean", channels, scale=_NEAR, trainable=False)
+    variance = weights.draw(f"{name}/running_variance", channels, scale=_NEAR, mean=1.0, trainable=False)
+    if weights.training:
+        return _by_batch(x, scales, bias, epsilon)
+    return ops.batch_norm(x, scales, bias, mean, variance, epsilon=epsilon)
+
+
+def _by_batch(x: Var, scale: Var, bias: Var, epsilon: float) -> Var:
+    """Normalization by the statistics of the batch."""
+    channels = (1, x.shape[1], 1, 1)
+    centred = x - ops.reduce_mean(x, (0, 2, 3))
+    variance = ops.reduce_mean(centred * centred, (0, 2, 3))
+    return centred / ops.sqrt(variance + epsilon) * ops.reshape(scale, channels) + ops.reshape(bias, channels)
 
 
 def linear(x: Var, outputs: int, weights: Weights, *, gain: float = AFTER_RELU) -> Var:
     """x @ w.T + b of a matrix."""
-    inputs = x.shape[1]
-    matrix = weights.draw(outputs, inputs, scale=math.sqrt(gain / inputs))
-    return ops.linear(x, matrix, weights.draw(outputs, scale=_NEAR))
+    name, inputs = weights.layer("gemm"), x.shape[1]
+    matrix = weights.draw(f"{name}/weight", outputs, inputs, scale=math.sqrt(gain / inputs))
+    return ops.linear(x, matrix, weights.draw(f"{name}/bias", outputs, scale=_NEAR))
+
+
+def conv_norm_relu(
+    x: Var,
+    outputs: int,
+    kernel: Size,
+    weights: Weights,
+    *,
+    stride: int = 1,
+    pads: int = SAME,
+    group: int = 1,
+    gain: float = AFTER_RELU,
+    epsilon: float = 1e-5,
+) -> Var:
+    """What most image networks are made of."""
+    y = convolution(x, outputs, kernel, weights, stride=stride, pads=pads, group=group, gain=gain)
+    return ops.relu(normalization(y, weights, epsilon=epsilon))
+
+
+def _pair(size: Size) -> tuple[int, int]:
+    return size if isinstance(size, tuple) else (size, size)

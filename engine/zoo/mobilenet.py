@@ -1,17 +1,23 @@
-"""MobileNetV2 of width 1.0 (Sandler et al. 2018)."""
+"""MobileNets of width 1.0: the first (Howard et al. 2017) and the second (Sandler et al. 2018)."""
 
 from attrs import frozen
 
 import ops
 from engine.graph import Graph
 from engine.var import Var
-from engine.zoo.layers import convolution, linear, normalization
+from engine.zoo.classifier import begin
+from engine.zoo.layers import conv_norm_relu, convolution, normalization
 from engine.zoo.weights import Weights
+
+SEPARABLE = (
+    (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *((512, 1),) * 5, (1024, 2), (1024, 1),
+)  # fmt: skip
+"""Channels and stride of each separable convolution of the first: table 1 of its paper."""
 
 
 @frozen
 class Stage:
-    """A line of table 2 of the paper: t, c, n and s there. The first of the blocks has the stride."""
+    """A line of table 2 of the second paper: t, c, n and s there. The first of the blocks has the stride."""
 
     expansion: int
     channels: int
@@ -28,28 +34,38 @@ STAGES = (
     Stage(6, 160, 3, 2),
     Stage(6, 320, 1, 1),
 )
-FIRST, LAST, CLASSES = 32, 1280, 1000
+FIRST, LAST = 32, 1280
 _LINEAR = 1.0
 """Gain of weights that follow no ReLU."""
 _BRANCH = 0.5
 """Scale of what a block adds to what passes by."""
 
 
-def mobilenet_v2(batch: int | str = 1, image: int = 224, seed: int = 0) -> Graph:
+def mobilenet_v1(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
     """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
 
-    Dropout, which does nothing at inference, is left out.
+    `training`: see `zoo`.
     """
-    weights, graph = Weights(seed), Graph("mobilenet_v2")
-    x = graph.input("x", (batch, 3, image, image))
-    x = _relu6(convolution(x, FIRST, 3, weights, stride=2, gain=_LINEAR), weights)
+    net = begin("mobilenet_v1", batch, image, seed, training)
+    x = conv_norm_relu(net.x, FIRST, 3, net.weights, stride=2, gain=_LINEAR)
+    for channels, stride in SEPARABLE:
+        x = conv_norm_relu(x, x.shape[1], 3, net.weights, stride=stride, group=x.shape[1])
+        x = conv_norm_relu(x, channels, 1, net.weights)
+    return net.classify(ops.flatten(ops.global_average_pool(x)))
+
+
+def mobilenet_v2(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+    """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
+
+    Dropout is left out. `training`: see `zoo`.
+    """
+    net = begin("mobilenet_v2", batch, image, seed, training)
+    x = _relu6(convolution(net.x, FIRST, 3, net.weights, stride=2, gain=_LINEAR), net.weights)
     for stage in STAGES:
         for block in range(stage.blocks):
-            x = _block(x, stage, stage.stride if block == 0 else 1, weights)
-    x = _relu6(convolution(x, LAST, 1, weights, gain=_LINEAR), weights)
-    x = ops.flatten(ops.global_average_pool(x))
-    graph.output(linear(x, CLASSES, weights), "y")
-    return graph
+            x = _block(x, stage, stage.stride if block == 0 else 1, net.weights)
+    x = _relu6(convolution(x, LAST, 1, net.weights, gain=_LINEAR), net.weights)
+    return net.classify(ops.flatten(ops.global_average_pool(x)))
 
 
 def _relu6(x: Var, weights: Weights) -> Var:

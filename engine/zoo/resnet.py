@@ -1,48 +1,70 @@
-"""ResNet with 50 layers (He et al. 2015), version 1.5: the 3x3 convolution has the stride, as in torchvision."""
+"""ResNet with 18, 50 and 152 layers (He et al. 2015), version 1.5: the 3x3 convolution of a bottleneck has the stride,
+as in torchvision."""
 
-from attrs import frozen
+from collections.abc import Callable
 
 import ops
 from engine.graph import Graph
 from engine.var import Var
-from engine.zoo.layers import convolution, linear, normalization
+from engine.zoo.classifier import Images, begin
+from engine.zoo.layers import conv_norm_relu, convolution, normalization
 from engine.zoo.weights import Weights
 
-
-@frozen
-class Stage:
-    """Consecutive blocks of one width; the first of them has the stride."""
-
-    width: int
-    blocks: int
-    stride: int
-
-
-STAGES = (Stage(64, 3, 1), Stage(128, 4, 2), Stage(256, 6, 2), Stage(512, 3, 2))
-EXPANSION, CLASSES = 4, 1000
+WIDTHS = (64, 128, 256, 512)
+"""Of the four stages; the first block of each but the first has stride 2."""
+EXPANSION = 4
+"""Of a bottleneck."""
 _BRANCH = 0.25
 """Scale of what a block adds to what passes by: sixteen blocks of 1 would make the numbers 256 times as large."""
 
+Block = Callable[[Var, int, int, Weights], Var]
+"""From x, a width and a stride."""
 
-def resnet50(batch: int | str = 1, image: int = 224, seed: int = 0) -> Graph:
-    """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded."""
-    weights, graph = Weights(seed), Graph("resnet50")
-    x = graph.input("x", (batch, 3, image, image))
-    x = ops.relu(normalization(convolution(x, 64, 7, weights, stride=2, gain=1.0), weights))
+
+def resnet18(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+    """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
+
+    `training`: see `zoo`.
+    """
+    return _resnet(begin("resnet18", batch, image, seed, training), _basic, (2, 2, 2, 2))
+
+
+def resnet50(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+    """The same with bottlenecks, and 50 layers."""
+    return _resnet(begin("resnet50", batch, image, seed, training), _bottleneck, (3, 4, 6, 3))
+
+
+def resnet152(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+    """The same with bottlenecks, and 152 layers."""
+    return _resnet(begin("resnet152", batch, image, seed, training), _bottleneck, (3, 8, 36, 3))
+
+
+def _resnet(net: Images, block: Block, blocks: tuple[int, ...]) -> Graph:
+    x = conv_norm_relu(net.x, 64, 7, net.weights, stride=2, gain=1.0)
     x = ops.max_pool(x, 3, strides=2, pads=1)
-    for stage in STAGES:
-        for block in range(stage.blocks):
-            x = _block(x, stage.width, stage.stride if block == 0 else 1, weights)
-    x = ops.flatten(ops.global_average_pool(x))
-    graph.output(linear(x, CLASSES, weights), "y")
-    return graph
+    for stage, (width, count) in enumerate(zip(WIDTHS, blocks, strict=True)):
+        for i in range(count):
+            x = block(x, width, 2 if stage and i == 0 else 1, net.weights)
+    return net.classify(ops.flatten(ops.global_average_pool(x)))
 
 
-def _block(x: Var, width: int, stride: int, weights: Weights) -> Var:
-    """A bottleneck, and beside it what it was given: as it is, or projected where its shape differs."""
-    y = ops.relu(normalization(convolution(x, width, 1, weights), weights))
-    y = ops.relu(normalization(convolution(y, width, 3, weights, stride=stride), weights))
+def _basic(x: Var, width: int, stride: int, weights: Weights) -> Var:
+    """Two 3x3 convolutions."""
+    y = conv_norm_relu(x, width, 3, weights, stride=stride)
+    y = normalization(convolution(y, width, 3, weights), weights, scale=_BRANCH)
+    return ops.relu(y + _beside(x, width, stride, weights))
+
+
+def _bottleneck(x: Var, width: int, stride: int, weights: Weights) -> Var:
+    """Narrower, a 3x3 convolution, wider."""
+    y = conv_norm_relu(x, width, 1, weights)
+    y = conv_norm_relu(y, width, 3, weights, stride=stride)
     y = normalization(convolution(y, width * EXPANSION, 1, weights), weights, scale=_BRANCH)
-    if x.shape[1] != width * EXPANSION:
-        x = normalization(convolution(x, width * EXPANSION, 1, weights, stride=stride), weights)
-    return ops.relu(y + x)
+    return ops.relu(y + _beside(x, width * EXPANSION, stride, weights))
+
+
+def _beside(x: Var, channels: int, stride: int, weights: Weights) -> Var:
+    """What a block was given: as it is, or projected where its shape differs."""
+    if x.shape[1] == channels:
+        return x
+    return normalization(convolution(x, channels, 1, weights, stride=stride), weights)

@@ -1,0 +1,51 @@
+"""What networks have in common: how they begin, and that they end in logits or, where they are trained, in a loss."""
+
+from attrs import frozen
+
+import ops
+from engine.graph import Graph
+from engine.var import Var
+from engine.zoo.layers import linear
+from engine.zoo.weights import Weights
+
+CLASSES = 1000
+"""Of ImageNet."""
+
+
+@frozen(eq=False)
+class Images:
+    """A network of images as it begins: x is float32 [batch, 3, image, image]."""
+
+    graph: Graph
+    x: Var
+    weights: Weights
+
+    def classify(self, features: Var, gain: float = 2.0) -> Graph:
+        """Ends it in a linear layer of [batch, features]."""
+        return self.finish(linear(features, CLASSES, self.weights, gain=gain))
+
+    def finish(self, logits: Var) -> Graph:
+        """Ends it in the logits."""
+        return finish(self.graph, logits, training=self.weights.training)
+
+
+def begin(name: str, batch: int | str, image: int, seed: int, training: bool) -> Images:
+    """A graph with the input "x"."""
+    graph = Graph(name)
+    return Images(graph, graph.input("x", (batch, 3, image, image)), Weights(graph, seed, training))
+
+
+def finish(graph: Graph, logits: Var, *, training: bool) -> Graph:
+    """The output "y"; in training an input "label" (int64, a class for each row of logits) and the output "loss"."""
+    if training:
+        label = graph.input("label", (logits.shape[0], *logits.shape[2:]), "int64")
+        graph.output(_loss(logits, label), "loss")
+    else:
+        graph.output(logits, "y")
+    return graph
+
+
+def _loss(logits: Var, label: Var) -> Var:
+    """Softmax cross entropy, the mean over the batch; classes lie along axis 1."""
+    found = ops.gather_elements(ops.log_softmax(logits, axis=1), ops.unsqueeze(label, (1,)), axis=1)
+    return -ops.reduce_mean(found, keepdims=False)
