@@ -86,6 +86,7 @@ from ops.functional.reduce import (
 from ops.functional.resize import resize
 from ops.functional.smooth import celu, elu, gelu, mish, selu, sigmoid, softplus, swish
 from ops.functional.softmax import log_softmax, softmax
+from ops.functional.training import batch_norm_running, batch_norm_training, mse_loss, softmax_cross_entropy
 from ops.functional.unary import (
     abs,
     acos,
@@ -153,6 +154,8 @@ __all__ = [
     "atanh",
     "average_pool",
     "batch_norm",
+    "batch_norm_running",
+    "batch_norm_training",
     "bit_shift",
     "bitwise_and",
     "bitwise_not",
@@ -232,6 +235,7 @@ __all__ = [
     "min",
     "mish",
     "mod",
+    "mse_loss",
     "mul",
     "neg",
     "non_max_suppression",
@@ -271,6 +275,7 @@ __all__ = [
     "sinh",
     "slice",
     "softmax",
+    "softmax_cross_entropy",
     "softplus",
     "softsign",
     "space_to_depth",
