@@ -99,6 +99,8 @@ def tile(pixels: int) -> Callable[..., None]:
 
     def emit(builder: Value, words: Sequence[Value], bounds: Sequence[Value], adds: bool) -> None:
         panel, weights, bias, y, depth, pitch, lanes, channels, apart = words
+        if adds:
+            _ask_rows(builder, builder.add(y, apart), pitch, 4 * (pixels - 1))
         sums = _products(builder, _biases(builder, bias, channels) * pixels, panel, weights, depth)
         limits = [_splat(builder, builder.fptrunc(bound, _FLOAT), _VECTOR) for bound in bounds]
         for v in range(WIDTH):
@@ -169,6 +171,14 @@ def _ask(builder: Value, pointer: Value) -> None:
     """Fetches a line into the cache, to be read."""
     hints = [ir.Constant(_INDEX, n) for n in (0, 3, 1)]
     _call(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, *hints])
+
+
+def _ask_rows(builder: Value, start: Value, pitch: Value, reach: int) -> None:
+    """Fetches the first and the last pixel of each channel of a tile, long before they are added."""
+    for channel in range(LANES * WIDTH):
+        address = builder.add(start, builder.mul(pitch, _word(channel)))
+        for offset in (0, reach):
+            _ask(builder, _pointer(builder, address, offset, ir.IntType(8)))
 
 
 def _transposed(builder: Value, rows: Sequence[Value]) -> list[Value]:

@@ -28,20 +28,22 @@ def limits(attrs: Attrs) -> tuple[float, ...]:
     return (attrs["slope"],) if attrs["activation"] == LEAK else (attrs["low"], attrs["high"])
 
 
-def finish(sums: Array, y: Array, bias: Array | None, residual: Array | None, attrs: Attrs) -> Iterator[Thunk]:
-    """Steps that write y out of `sums`, which they use up: either y itself or an array that is wholly elsewhere.
+def hold(y: Array, attrs: Attrs) -> Iterator[Thunk]:
+    """Steps that hold y between the bounds of the activation, where it has any."""
+    if attrs["activation"] == CLIP:
+        yield partial(y.clip, constant(attrs["low"], y.dtype), constant(attrs["high"], y.dtype), y)
 
-    It must be elsewhere where y may be the very residual, and for a leak.
-    """
+
+def finish(sums: Array, y: Array, bias: Array | None, residual: Array | None, attrs: Attrs) -> Iterator[Thunk]:
+    """Steps that write y out of `sums`, which they use up; `y` may be the very residual."""
     if bias is not None:
         yield partial(np.add, sums, bias, sums)
     if residual is not None:
         yield partial(np.add, sums, residual, sums)
     if attrs["activation"] == LEAK:
         yield from _leak(sums, y, attrs["slope"])
-    elif attrs["activation"] == CLIP:
-        yield partial(sums.clip, constant(attrs["low"], y.dtype), constant(attrs["high"], y.dtype), y)
-    elif sums is not y:
+    else:
+        yield from hold(sums, attrs)
         yield partial(np.copyto, y, sums)
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
+from attrs import evolve
 
 from ops.attributes import Attribute, integer, integers
-from ops.boxes import CACHE_BYTES, Box, boxes
 from ops.conv_depthwise import bind_depthwise, depthwise_workspace, supports_depthwise
-from ops.conv_finish import CLIP, FINISH_ATTRIBUTES, LEAK, NONE, finish, limits
-from ops.conv_gemm import columns, first, gather, matrix, spans
+from ops.conv_finish import CLIP, FINISH_ATTRIBUTES, LEAK, NONE, finish, hold, limits
+from ops.conv_gemm import COLUMNS, POINTWISE, columns, first, gather, matrix, spans
 from ops.conv_packed import PACKED, bind_packed
 from ops.conv_shapes import ConvCase, case_of, conv_cost, infer_conv
 from ops.errors import AttributeValueError, DtypeError, ShapeError
@@ -26,8 +26,6 @@ from ops.workspace import carve, dense_bytes
 RESIDUAL = 3
 """Position of what is added."""
 _HALF = np.dtype("float16")
-_FEWEST = 256
-"""Pixels of a block, where its outputs are many channels: BLAS packs the weights anew for each block."""
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -44,27 +42,19 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (y,)
 
 
-def _blocks(case: ConvCase, dtype: np.dtype[np.generic]) -> list[Box]:
-    if not case.windows.pointwise:
-        return columns(case, dtype)
-    most = max(CACHE_BYTES // max(case.out_channels * dtype.itemsize, 1), _FEWEST)
-    return boxes(case.windows.outputs, most)
-
-
 def _sums_elsewhere(signature: Signature) -> bool:
     """Whether the sums need room of their own until y may be written."""
     return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Columns, padded pixels, sums of a block; empty where not needed."""
+    """Columns, padded pixels (none where there is no padding), sums of a block."""
     case, dtype = case_of(signature), signature.x.dtype
-    found = _blocks(case, dtype)
+    found = columns(case, dtype)
     pixels = max((math.prod(b.shape) for b in found), default=0)
     padded = max((math.prod(spans(case.windows, b)) for b in found), default=0) if case.windows.padded else 0
-    column = 0 if case.windows.pointwise else case.channels * case.taps * pixels
-    sums = case.out_channels * pixels if _sums_elsewhere(signature) else 0
-    return tuple(TensorSpec((s,), dtype) for s in (column, case.channels * padded, sums))
+    sizes = case.channels * case.taps * pixels, case.channels * padded, case.out_channels * pixels
+    return tuple(TensorSpec((s,), dtype) for s in sizes)
 
 
 def _workspace(signature: Signature) -> int:
@@ -88,22 +78,29 @@ def _image(call: Binding, case: ConvCase, number: int, rooms: tuple[Array, ...])
     image, y = call.x[number], call.y[number].reshape(shape)
     rest = call.inputs[RESIDUAL][number].reshape(shape) if len(call.inputs) > RESIDUAL else None
     depth = (*case.filters[:-2], case.filters[-1])
-    for box in _blocks(case, y.dtype):
-        if case.windows.pointwise:
-            factor = image.reshape((*depth, case.pixels))[..., box.flat]
-        else:
-            block = first(column, (case.channels, *case.windows.kernel, *box.shape))
-            yield from gather(image, block, pixels, case.windows, box)
-            factor = block.reshape((*depth, math.prod(box.shape)))
+    for box in columns(case, y.dtype):
+        block = first(column, (case.channels, *case.windows.kernel, *box.shape))
+        yield from gather(image, block, pixels, case.windows, box)
         out = y[..., box.flat]
-        sums = first(room, out.shape) if room.size else out
-        yield partial(np.matmul, weights, factor, sums)
+        sums = first(room, out.shape)
+        yield partial(np.matmul, weights, block.reshape((*depth, math.prod(box.shape))), sums)
         yield from finish(sums, out, bias, None if rest is None else rest[..., box.flat], call.attrs)
 
 
 def _dense(signature: Signature) -> tuple[int, ...]:
-    pointwise = case_of(signature).windows.pointwise
-    return tuple(i for i in range(len(signature.inputs)) if i or pointwise)
+    return tuple(range(1, len(signature.inputs)))
+
+
+def _held_afterwards(base: Kernel) -> Kernel:
+    """The kernel of a convolution, then one pass over y."""
+
+    def bind(call: Binding) -> Thunk:
+        return in_turn(base.bind(call), *hold(call.y, call.attrs))
+
+    def supports(signature: Signature) -> bool:
+        return not _sums_elsewhere(signature) and base.supports(signature)
+
+    return evolve(base, bind=bind, supports=supports)
 
 
 def _bind_packed(call: Binding) -> Thunk:
@@ -131,13 +128,14 @@ FUSED_PACKED = Kernel(
 FUSED_DEPTHWISE = Kernel(
     "depthwise", _bind_depthwise, depthwise_workspace, contiguous=all_contiguous, supports=_supports_depthwise
 )
+FUSED_POINTWISE, FUSED_COLUMNS = (_held_afterwards(kernel) for kernel in (POINTWISE, COLUMNS))
 FUSED_BLOCKS = Kernel("blocks", _bind, _workspace, contiguous=_dense)
-"""Any fused convolution: BLAS, and each block of pixels finished while it is in the cache."""
+"""Any fused convolution, block by block; slower than its parts, as sums go through room of their own."""
 FUSED_CONV = OpSchema(
     name="fused_conv",
     summary="The activation of (convolution + bias + a tensor of the output's shape); inputs x, w, bias, that tensor.",
     infer=_infer,
-    kernels=(FUSED_PACKED, FUSED_DEPTHWISE, FUSED_BLOCKS),
+    kernels=(FUSED_PACKED, FUSED_POINTWISE, FUSED_DEPTHWISE, FUSED_COLUMNS, FUSED_BLOCKS),
     arity=(2, 4),
     attributes=(
         *WINDOW_ATTRIBUTES,
@@ -149,3 +147,8 @@ FUSED_CONV = OpSchema(
     cost=conv_cost,
 )
 OPS = (FUSED_CONV,)
+
+
+def pays(signature: Signature) -> bool:
+    """Whether the fused operator is at least as fast as its parts."""
+    return FUSED_CONV.kernel(signature) is not FUSED_BLOCKS

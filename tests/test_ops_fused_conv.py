@@ -12,7 +12,7 @@ from ops.activation import LEAKY_RELU
 from ops.compiled_gemm import has_avx512
 from ops.conv import CONV
 from ops.errors import AttributeValueError, OpError, ShapeError
-from ops.fused_conv import FUSED_BLOCKS, FUSED_CONV, FUSED_DEPTHWISE, FUSED_PACKED
+from ops.fused_conv import FUSED_BLOCKS, FUSED_COLUMNS, FUSED_CONV, FUSED_DEPTHWISE, FUSED_PACKED, FUSED_POINTWISE, pays
 from ops.schema import Binding, Kernel, Signature, evaluate
 from ops.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, kernels, run, same, scratch_bytes
@@ -136,11 +136,21 @@ def _chosen(x: tuple[int, ...], w: tuple[int, ...], constants: frozenset[int], *
 def test_the_kernel_is_that_of_the_convolution_alone() -> None:
     packed, constant = ((1, 8, 9, 9), (32, 8, 3, 3)), frozenset({1})
     assert _chosen(*packed, constant) is FUSED_PACKED
-    assert _chosen(*packed, frozenset()) is FUSED_BLOCKS
-    assert _chosen((1, 8, 9, 9), (15, 8, 3, 3), constant) is FUSED_BLOCKS
+    assert _chosen(*packed, frozenset()) is FUSED_COLUMNS
+    assert _chosen((1, 8, 9, 9), (15, 8, 3, 3), constant) is FUSED_COLUMNS
+    assert _chosen((1, 8, 9, 9), (15, 8, 1, 1), constant) is FUSED_POINTWISE
     assert _chosen((1, 8, 9, 9), (8, 1, 3, 3), constant, group=8) is FUSED_DEPTHWISE
     leak = {"activation": "leaky_relu", "slope": 0.1}
     assert _chosen((1, 8, 9, 9), (8, 1, 3, 3), constant, group=8, **leak) is FUSED_BLOCKS
+
+
+@needs_avx512
+def test_fusing_does_not_pay_where_sums_would_go_through_room_of_their_own() -> None:
+    few, many = (_random(0, (1, 8, 9, 9), (n, 8, 3, 3), (n,), (1, n, 7, 7)) for n in (15, 32))
+    assert pays(_sign(many, {"activation": "leaky_relu", "slope": 0.1}))
+    assert pays(_sign(few[:3], {"activation": "clip", "low": 0.0}))
+    assert not pays(_sign(few, {}))
+    assert not pays(_sign(few[:3], {"activation": "leaky_relu", "slope": 0.1}))
 
 
 def test_what_does_not_fit_is_one_clear_error() -> None:
