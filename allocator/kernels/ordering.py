@@ -1,0 +1,408 @@
+"""Search for an order of nodes in which few bytes are alive at once.
+
+A state is a set of done nodes: which bytes are alive follows from it, whatever the order was. So the order with the
+lowest peak is the path from none to all whose highest step is lowest (dynamic programming over such sets: Ahn et al.
+2020, "Ordering chaos"; runs that go down again in trees: Liu 1987).
+
+Live bytes are submodular in the set of done nodes: what is begun counts alike in all sets, and what is ended by a node
+ends earlier the more is done. So a run of ready nodes, each enabled by the one before, that ends with no more bytes
+alive than before it, and never needs more than any order must, can be taken at once: what comes after it in any other
+order needs no more than it did. A state is `settled` when no such run is left. In most networks that decides nearly
+everything.
+"""
+
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+Ints = NDArray[Any]
+BITS = 62
+"""Of a set in one word."""
+LIVE, COUNT, HASH, STAMP = range(4)
+"""Cells of `cursor`: bytes alive; nodes done; the set as one number; the last mark on a chunk."""
+PEAK, ALIVE, DONE, PARENT, VIA, KEY, NEXT = range(7)
+"""Rows of `entry`: highest bytes on the way to a state, or what no order goes below; bytes alive in it; nodes done; the
+state that it came from, and the node that was taken there; the set as one number; in a sweep, another state with as
+many nodes done."""
+NONE = -1
+FAR = 1 << 60
+LONGEST = 64
+"""Nodes of a run."""
+SOLVED, LIMITED = range(2)
+
+
+class Part(NamedTuple):
+    """Nodes and chunks; lists as `start` and entries."""
+
+    waiting: Ints
+    """Of each node: how many it waits for."""
+    after_start: Ints
+    after: Ints
+    reads_start: Ints
+    reads: Ints
+    writes_start: Ints
+    writes: Ints
+    pairs_start: Ints
+    pairs: Ints
+    """(chunk that is written, chunk that may be taken for it), flat, but in `pairs_start` counted one by one."""
+    left: Ints
+    """Of each chunk: how many nodes read it, and one more if it never ends."""
+    size: Ints
+    key: Ints
+    """Of each node: random, for sets as numbers."""
+
+
+class Board(NamedTuple):
+    """The state at hand."""
+
+    waiting: Ints
+    """Of each node: how many of those that it waits for are not done; -1 if it is done itself."""
+    left: Ints
+    mark: Ints
+    trail: Ints
+    """The nodes that are done, in order."""
+    cursor: Ints
+
+
+class Table(NamedTuple):
+    """States that were met."""
+
+    entry: Ints
+    mask: Ints
+    slot: Ints
+    """A hash table of states: number + 1, or 0."""
+    heap: Ints
+    place: Ints
+    """Where each state stands in the heap, or -1."""
+    tally: Ints
+    """States; how many of them stand in the heap; nodes that were tried."""
+
+
+STATES, HEAPED, TRIED = range(3)
+
+
+def clear(part: Part, board: Board, live: int) -> None:
+    """Nothing is done."""
+    for i in range(len(part.waiting)):
+        board.waiting[i] = part.waiting[i]
+    for c in range(len(part.left)):
+        board.left[c] = part.left[c]
+    board.cursor[LIVE], board.cursor[COUNT], board.cursor[HASH] = live, 0, 0
+
+
+def highest(part: Part, board: Board, node: int) -> int:
+    """Bytes alive while a ready node runs."""
+    found = board.cursor[LIVE]
+    for k in range(part.writes_start[node], part.writes_start[node + 1]):
+        found += part.size[part.writes[k]]
+    if part.pairs_start[node] < part.pairs_start[node + 1]:
+        found -= overlap(part, board, node)
+    return int(found)
+
+
+def overlap(part: Part, board: Board, node: int) -> int:
+    """Bytes of outputs that lie in inputs which end here; each takes one and is taken once."""
+    board.cursor[STAMP] += 1
+    stamp, found = board.cursor[STAMP], 0
+    for k in range(part.pairs_start[node], part.pairs_start[node + 1]):
+        src, dest = part.pairs[2 * k], part.pairs[2 * k + 1]
+        if board.left[dest] == 1 and board.mark[src] != stamp and board.mark[dest] != stamp:
+            board.mark[src] = board.mark[dest] = stamp
+            found += part.size[src]
+    return int(found)
+
+
+def take(part: Part, board: Board, node: int) -> None:
+    """Runs a ready node."""
+    live = board.cursor[LIVE]
+    for k in range(part.writes_start[node], part.writes_start[node + 1]):
+        if part.left[part.writes[k]] > 0:
+            live += part.size[part.writes[k]]
+    for k in range(part.reads_start[node], part.reads_start[node + 1]):
+        chunk = part.reads[k]
+        board.left[chunk] -= 1
+        if board.left[chunk] == 0:
+            live -= part.size[chunk]
+    for k in range(part.after_start[node], part.after_start[node + 1]):
+        board.waiting[part.after[k]] -= 1
+    board.waiting[node] = -1
+    board.trail[board.cursor[COUNT]] = node
+    board.cursor[LIVE] = live
+    board.cursor[COUNT] += 1
+    board.cursor[HASH] ^= part.key[node]
+
+
+def take_back(part: Part, board: Board, count: int) -> None:
+    """Undoes the last nodes until only so many are done."""
+    live = board.cursor[LIVE]
+    while board.cursor[COUNT] > count:
+        board.cursor[COUNT] -= 1
+        node = board.trail[board.cursor[COUNT]]
+        for k in range(part.writes_start[node], part.writes_start[node + 1]):
+            if part.left[part.writes[k]] > 0:
+                live -= part.size[part.writes[k]]
+        for k in range(part.reads_start[node], part.reads_start[node + 1]):
+            chunk = part.reads[k]
+            if board.left[chunk] == 0:
+                live += part.size[chunk]
+            board.left[chunk] += 1
+        for k in range(part.after_start[node], part.after_start[node + 1]):
+            board.waiting[part.after[k]] += 1
+        board.waiting[node] = 0
+        board.cursor[HASH] ^= part.key[node]
+    board.cursor[LIVE] = live
+
+
+def settle(part: Part, board: Board, limit: int) -> None:
+    """Takes all runs that cost nothing and never need more than `limit` bytes."""
+    last, node = 0, 0
+    total = len(part.waiting)
+    while last < total:
+        if board.waiting[node] == 0 and run(part, board, node, limit):
+            last = 0
+        else:
+            last += 1
+        node = node + 1 if node + 1 < total else 0
+
+
+def run(part: Part, board: Board, node: int, limit: int) -> bool:
+    """Takes a run of nodes from this one on if it ends with no more bytes alive than there are now."""
+    live, count = board.cursor[LIVE], board.cursor[COUNT]
+    for _ in range(LONGEST):
+        if highest(part, board, node) > limit:
+            break
+        take(part, board, node)
+        if board.cursor[LIVE] <= live:
+            return True
+        node = next_of_run(part, board, node, limit)
+        if node == NONE:
+            break
+    take_back(part, board, count)
+    return False
+
+
+def next_of_run(part: Part, board: Board, node: int, limit: int) -> int:
+    """Of the ready nodes that waited for this one: that which leaves fewest bytes alive."""
+    best, least = NONE, FAR
+    for k in range(part.after_start[node], part.after_start[node + 1]):
+        follower = part.after[k]
+        if board.waiting[follower] == 0 and highest(part, board, follower) <= limit:
+            live = alive_after(part, board, follower)
+            if live < least:
+                best, least = follower, live
+    return int(best)
+
+
+def alive_after(part: Part, board: Board, node: int) -> int:
+    """Bytes alive when a ready node is done."""
+    live = board.cursor[LIVE]
+    for k in range(part.writes_start[node], part.writes_start[node + 1]):
+        if part.left[part.writes[k]] > 0:
+            live += part.size[part.writes[k]]
+    for k in range(part.reads_start[node], part.reads_start[node + 1]):
+        if board.left[part.reads[k]] == 1:
+            live -= part.size[part.reads[k]]
+    return int(live)
+
+
+def follow(part: Part, board: Board, order: Ints, peaks: Ints) -> None:
+    """Runs all nodes in an order; notes the bytes alive while each runs."""
+    for i in range(len(order)):
+        peaks[i] = highest(part, board, order[i])
+        take(part, board, order[i])
+
+
+def load(part: Part, board: Board, mask: Ints, live: int) -> None:
+    """Puts the state of a set on the board. The trail is in no runnable order then."""
+    clear(part, board, live)
+    for node in range(len(part.waiting)):
+        if mask[node // BITS] >> (node % BITS) & 1:
+            take(part, board, node)
+    board.cursor[LIVE] = live
+
+
+def note(board: Board, mask: Ints, since: int) -> None:
+    """Adds the nodes of the trail from a place on to a set."""
+    for k in range(since, board.cursor[COUNT]):
+        node = board.trail[k]
+        mask[node // BITS] |= 1 << (node % BITS)
+
+
+def same_set(table: Table, one: int, other: int) -> bool:
+    """Whether two states have the same nodes done."""
+    for w in range(table.mask.shape[1]):  # noqa: SIM110 # numba knows no all() of a generator
+        if table.mask[one, w] != table.mask[other, w]:
+            return False
+    return True
+
+
+def begin(part: Part, board: Board, table: Table, live: int, floor: int) -> None:
+    """The first state: what costs nothing is done."""
+    clear(part, board, live)
+    settle(part, board, floor)
+    note(board, table.mask[0], 0)
+    write_entry(table, board, 0, floor, NONE, NONE)
+    table.place[0] = NONE
+    table.tally[STATES] = 1
+
+
+def write_entry(table: Table, board: Board, number: int, peak: int, parent: int, via: int) -> None:
+    """The state at hand as an entry."""
+    entry = table.entry
+    entry[PEAK, number], entry[ALIVE, number], entry[DONE, number] = peak, board.cursor[LIVE], board.cursor[COUNT]
+    entry[PARENT, number], entry[VIA, number], entry[KEY, number] = parent, via, board.cursor[HASH]
+
+
+def retrace(part: Part, board: Board, table: Table, number: int, live: int, way: Ints) -> None:
+    """Puts the order that led to a state on the trail. `way` is scratch."""
+    count = 0
+    while number != NONE:
+        way[count] = number
+        count += 1
+        number = table.entry[PARENT, number]
+    clear(part, board, live)
+    while count > 0:
+        count -= 1
+        number = way[count]
+        if table.entry[VIA, number] != NONE:
+            take(part, board, table.entry[VIA, number])
+        settle(part, board, table.entry[PEAK, number])
+
+
+def explore(part: Part, board: Board, table: Table, ceiling: int, nodes: int) -> int:
+    """Goes on with a best-first search for orders below the ceiling, until so many nodes have been tried.
+
+    LIMITED: no order goes below the peak of the state on top of the heap. SOLVED: if that state is complete and below
+    the ceiling, it is a best one; else there is no order below the ceiling.
+    """
+    total, capacity = len(part.waiting), table.entry.shape[1]
+    while table.tally[HEAPED] > 0:
+        number = table.heap[0]
+        if table.entry[DONE, number] == total or table.entry[PEAK, number] >= ceiling:
+            return SOLVED
+        if table.tally[TRIED] >= nodes or table.tally[STATES] + total >= capacity:
+            return LIMITED
+        drop(table)
+        expand(part, board, table, number, ceiling, table.heap[:0])
+    return SOLVED
+
+
+def sweep(part: Part, board: Board, table: Table, ceiling: int, width: int, heads: Ints) -> int:
+    """A beam: of the states with equally many nodes done, only the best few are followed. Gives the final one, or NONE.
+
+    `heads` has a place for each number of nodes done, from 0 on.
+    """
+    total, capacity = len(part.waiting), table.entry.shape[1]
+    heads[:] = NONE
+    heads[table.entry[DONE, 0]] = 0
+    table.entry[NEXT, 0] = NONE
+    for count in range(total):
+        number = heads[count]
+        while number != NONE:
+            lift(table, number)
+            number = table.entry[NEXT, number]
+        for _ in range(width):
+            if table.tally[HEAPED] > 0 and table.tally[STATES] + total < capacity:
+                number = table.heap[0]
+                drop(table)
+                expand(part, board, table, number, ceiling, heads)
+        while table.tally[HEAPED] > 0:
+            drop(table)
+    return int(heads[total])
+
+
+def expand(part: Part, board: Board, table: Table, number: int, ceiling: int, heads: Ints) -> None:
+    """Meets all states that a node and a run leads to from one; they go to the heap, or where `heads` are, there."""
+    load(part, board, table.mask[number], table.entry[ALIVE, number])
+    count = board.cursor[COUNT]
+    for node in range(len(part.waiting)):
+        if board.waiting[node] == 0:
+            table.tally[TRIED] += 1
+            peak = max(table.entry[PEAK, number], highest(part, board, node))
+            if peak < ceiling:
+                take(part, board, node)
+                settle(part, board, peak)
+                meet(board, table, number, node, peak, count, heads)
+                take_back(part, board, count)
+
+
+def meet(board: Board, table: Table, parent: int, node: int, peak: int, count: int, heads: Ints) -> None:
+    """Notes the state at hand, which has more nodes done than the parent's `count`, if the way to it is a new best."""
+    number = table.tally[STATES]
+    for w in range(table.mask.shape[1]):
+        table.mask[number, w] = table.mask[parent, w]
+    note(board, table.mask[number], count)
+    known = find(table, number, board.cursor[HASH])
+    if known == number:
+        table.tally[STATES] += 1
+    elif table.entry[PEAK, known] <= peak:
+        return
+    write_entry(table, board, known, peak, parent, node)
+    if len(heads) == 0:
+        lift(table, known)
+    elif known == number:
+        table.entry[NEXT, known] = heads[board.cursor[COUNT]]
+        heads[board.cursor[COUNT]] = known
+
+
+def find(table: Table, number: int, key: int) -> int:
+    """The state that has the same set, or the number itself, which is noted then."""
+    size = len(table.slot)
+    at = key % size
+    while table.slot[at] != 0:
+        other = table.slot[at] - 1
+        if table.entry[KEY, other] == key and same_set(table, other, number):
+            return int(other)
+        at = at + 1 if at + 1 < size else 0
+    table.slot[at] = number + 1
+    table.place[number] = NONE
+    return number
+
+
+def is_before(entry: Ints, one: int, other: int) -> bool:
+    """Whether a state is looked at first: the lower peak, then more nodes done, then fewer bytes, then age."""
+    if entry[PEAK, one] != entry[PEAK, other]:
+        return bool(entry[PEAK, one] < entry[PEAK, other])
+    if entry[DONE, one] != entry[DONE, other]:
+        return bool(entry[DONE, one] > entry[DONE, other])
+    if entry[ALIVE, one] != entry[ALIVE, other]:
+        return bool(entry[ALIVE, one] < entry[ALIVE, other])
+    return one < other
+
+
+def lift(table: Table, number: int) -> None:
+    """Puts a state into the heap, or further up in it."""
+    at = table.place[number]
+    if at == NONE:
+        at = table.tally[HEAPED]
+        table.tally[HEAPED] += 1
+    while at > 0:
+        above = table.heap[(at - 1) // 2]
+        if not is_before(table.entry, number, above):
+            break
+        table.heap[at] = above
+        table.place[above] = at
+        at = (at - 1) // 2
+    table.heap[at] = number
+    table.place[number] = at
+
+
+def drop(table: Table) -> None:
+    """Takes the first state off the heap."""
+    table.place[table.heap[0]] = NONE
+    table.tally[HEAPED] -= 1
+    count = table.tally[HEAPED]
+    if count == 0:
+        return
+    number, at = table.heap[count], 0
+    while 2 * at + 1 < count:
+        below = 2 * at + 1
+        if below + 1 < count and is_before(table.entry, table.heap[below + 1], table.heap[below]):
+            below += 1
+        if not is_before(table.entry, table.heap[below], number):
+            break
+        table.heap[at] = table.heap[below]
+        table.place[table.heap[at]] = at
+        at = below
+    table.heap[at] = number
+    table.place[number] = at

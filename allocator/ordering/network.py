@@ -1,0 +1,125 @@
+"""What the order of steps decides: which step waits for which, and which chunks each of them begins, reads and ends.
+
+Nodes are the steps of a program between its feed and its fetch that touch bytes. Mere views are none: they share the
+chunk of what they look at, and cost nothing wherever they stand.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+from attrs import field, frozen
+
+from allocator.concurrency import Dependences
+from allocator.problem import Column, column
+from allocator.sharing import share
+from allocator.steps import Program, Step
+
+NOBODY = -1
+"""The writer of a chunk that is there from the start."""
+
+
+@frozen(eq=False)
+class Rows:
+    """Lists of numbers, one behind the other: list i is entry[start[i] : start[i + 1]]."""
+
+    start: Column = field(converter=column)
+    entry: Column = field(converter=column)
+
+    @classmethod
+    def of(cls, lists: Iterable[Sequence[int]]) -> "Rows":
+        """These lists."""
+        kept = [list(found) for found in lists]
+        return cls(np.cumsum([0, *map(len, kept)]), [number for found in kept for number in found])
+
+    def lists(self) -> list[list[int]]:
+        """Each as a list of its own."""
+        start, entry = self.start.tolist(), self.entry.tolist()
+        return [entry[a:b] for a, b in pairwise(start)]
+
+
+@frozen(eq=False)
+class Network:
+    """Nodes in the given order, which is runnable, and chunks with sizes in bytes.
+
+    Node i is step `step[i]`; it waits for the nodes `before`, and `after` wait for it. It reads the chunks `reads` and
+    begins the chunks `writes`. `overwrites` has pairs (chunk that it writes, chunk that it may take for that), the one
+    that is taken first in front. A chunk ends when its last of `users` (readers) is done, or never if it is `kept`.
+    `first` are bytes that are alive while the inputs are fed, `start` those of them that anybody reads.
+    """
+
+    step: Column = field(converter=column)
+    before: Rows
+    after: Rows
+    reads: Rows
+    writes: Rows
+    overwrites: Rows
+    users: Rows
+    size: Column = field(converter=column)
+    kept: Column = field(converter=column)
+    writer: Column = field(converter=column)
+    first: int
+    start: int
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+
+def network(program: Program, dependences: Dependences) -> Network:
+    """The network of a program whose steps wait for each other as told; step 0 feeds, and the last one fetches."""
+    last = len(program.steps) - 1
+    step = [i for i, s in enumerate(program.steps) if 0 < i < last and (s.reads or s.writes)]
+    node_of = {s: i for i, s in enumerate(step)}
+    pairs = zip(dependences.before.tolist(), dependences.after.tolist(), strict=True)
+    after: list[list[int]] = [[] for _ in step]
+    for a, b in sorted({(node_of[a], node_of[b]) for a, b in pairs if a in node_of and b in node_of}):
+        after[a].append(b)
+    sharing = share(program)
+    chunk = sharing.chunk_of.tolist()
+    size = np.array(program.sizes, np.int64)[sharing.roots].tolist()
+    steps = [program.steps[s] for s in step]
+    reads = [sorted({chunk[v] for v in s.reads}) for s in steps]
+    writes = [[chunk[v] for v in s.writes] for s in steps]
+    users = _turned(reads, len(size))
+    kept = sorted({chunk[v] for v in program.steps[last].reads})
+    fed = sorted({chunk[v] for v in program.steps[0].writes})
+    writer = [NOBODY] * len(size)
+    for i, found in enumerate(writes):
+        for c in found:
+            writer[c] = i
+    return Network(
+        step=step,
+        before=Rows.of(_turned(after, len(step))),
+        after=Rows.of(after),
+        reads=Rows.of(reads),
+        writes=Rows.of(writes),
+        overwrites=Rows.of(_overwrites(s, chunk, sharing.offset.tolist(), size) for s in steps),
+        users=Rows.of(users),
+        size=size,
+        kept=np.isin(np.arange(len(size)), kept),
+        writer=writer,
+        first=sum(size[c] for c in fed),
+        start=sum(size[c] for c in fed if users[c] or c in kept),
+    )
+
+
+def _turned(lists: Sequence[Sequence[int]], count: int) -> list[list[int]]:
+    """By number: the lists in which it stands."""
+    made: list[list[int]] = [[] for _ in range(count)]
+    for i, found in enumerate(lists):
+        for number in found:
+            made[number].append(i)
+    return made
+
+
+def _overwrites(step: Step, chunk: list[int], offset: list[int], size: list[int]) -> list[int]:
+    """The pairs that are possible whatever the order, flat; in the order in which `choose_overwrites` takes them."""
+    found = []
+    for overwrite in step.overwrites:
+        src, dest = chunk[overwrite.out], chunk[overwrite.src]
+        at = offset[overwrite.src] + overwrite.offset
+        is_needed = any(chunk[v] == dest for v in step.reads if v != overwrite.src)
+        if size[src] > 0 and 0 <= at <= size[dest] - size[src] and not is_needed:
+            found.append((src, dest))
+    found.sort(key=lambda pair: (-size[pair[0]], size[pair[1]]))
+    return [number for pair in found for number in pair]
