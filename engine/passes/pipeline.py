@@ -10,11 +10,12 @@ from engine.passes.base import Pass
 from engine.passes.common import COMMON
 from engine.passes.constants import CONSTANTS
 from engine.passes.dead_code import DEAD_CODE
+from engine.passes.movement import MOVEMENT
 from engine.passes.neutral import NEUTRAL
 from engine.passes.no_ops import NO_OPS
 from engine.passes.verify import verify
 
-CLEANUP: tuple[Pass, ...] = (NO_OPS, NEUTRAL, CONSTANTS, COMMON, DEAD_CODE)
+CLEANUP: tuple[Pass, ...] = (MOVEMENT, NO_OPS, NEUTRAL, CONSTANTS, COMMON, DEAD_CODE)
 """Equal bits: less is computed, nothing is computed in another way."""
 RECOGNITION: tuple[Pass, ...] = ()
 """One operator for the pieces into which an exporter took it."""

@@ -1,0 +1,138 @@
+"""Transposes pushed through elementwise operators, to where they meet their inverses and vanish.
+
+A region is all elementwise operators that hang together. In another order of axes the region computes the same; what
+enters it and leaves it pays for that. The order is changed where fewer transposes are left afterwards.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from attrs import frozen
+
+import ops
+from engine.operator import Operator
+from engine.passes.base import RulePass
+from engine.passes.edit import Edit
+from engine.passes.elementwise import is_elementwise
+from engine.passes.movement import Perm, composed, permutation
+from engine.var import Var
+from ops.views import TRANSPOSE
+
+
+def _inverse(perm: Perm) -> Perm:
+    return tuple(int(axis) for axis in np.argsort(perm))
+
+
+def push(edit: Edit, operator: Operator) -> None:
+    """Where a transpose reads a region, computes the region in the order of axes that the transpose makes."""
+    if operator.schema is not TRANSPOSE:
+        return
+    region = _region(edit, operator.inputs[0])
+    perm = permutation(operator)
+    if region and _Turn(edit, region, perm).gain() > 0:
+        _Turn(edit, region, perm).apply()
+
+
+def _region(edit: Edit, start: Var) -> tuple[Operator, ...]:
+    """The elementwise operators that hang together with the one that computes `start`, all of its shape."""
+    found: dict[Operator, None] = {}
+    waiting = [edit.writer(start)]
+    while waiting:
+        operator = waiting.pop()
+        if operator is None or operator in found or not _fits(edit, operator, start):
+            continue
+        found[operator] = None
+        waiting += [edit.writer(v) for v in operator.inputs]
+        waiting += edit.readers(operator.outputs[0])
+    return tuple(op for op in edit.operators if op in found)
+
+
+def _fits(edit: Edit, operator: Operator, like: Var) -> bool:
+    """Whether axes can be exchanged: all inputs have all the axes, or are constants, or one number."""
+    if not is_elementwise(operator) or operator.outputs[0].shape != like.shape:
+        return False
+    if not edit.updated.isdisjoint(operator.outputs):
+        return False
+    return all(v.ndim == like.ndim or v in edit.constants or v.ndim == 0 for v in operator.inputs)
+
+
+@frozen(eq=False)
+class _Turn:
+    """A region, and the order in which it is to have its axes."""
+
+    edit: Edit
+    region: tuple[Operator, ...]
+    perm: Perm
+
+    def gain(self) -> int:
+        """How many transposes fewer there are."""
+        return sum(map(self._saved_in, self._entries())) + sum(map(self._saved_out, self._exits()))
+
+    def _entries(self) -> Iterator[Var]:
+        inside = {op.outputs[0] for op in self.region}
+        entering = dict.fromkeys(v for op in self.region for v in op.inputs if v not in inside)
+        return (v for v in entering if v not in self.edit.constants and v.ndim)
+
+    def _exits(self) -> Iterator[Var]:
+        return (v for op in self.region for v in op.outputs if self._outside(v) or self.edit.is_fetched(v))
+
+    def _outside(self, var: Var) -> list[Operator]:
+        return [op for op in self.edit.readers(var) if op not in self.region]
+
+    def _saved_in(self, var: Var) -> int:
+        writer = self.edit.writer(var)
+        if writer is None or writer.schema is not TRANSPOSE:
+            return -1
+        dies = not self.edit.is_fetched(var) and not self._outside(var)
+        needed = not _is_identity(composed(permutation(writer), self.perm))
+        return int(dies) - int(needed)
+
+    def _saved_out(self, var: Var) -> int:
+        """Transposes behind it that are this one vanish; others change; what reads it as it is needs one."""
+        readers = self._outside(var)
+        turned = [op for op in readers if op.schema is TRANSPOSE]
+        gone = sum(permutation(op) == self.perm for op in turned)
+        return gone - int(len(turned) < len(readers) or self.edit.is_fetched(var))
+
+    def apply(self) -> None:
+        """Computes the region anew."""
+        made: dict[Var, Var] = {}
+        exits = {v: tuple(self._outside(v)) for v in self._exits()}
+        for operator in self.region:
+            for var in operator.inputs:
+                if var not in made:
+                    made[var] = self._turned(var)
+            (made[operator.outputs[0]],) = self.edit.add(
+                operator.schema, [made[v] for v in operator.inputs], operator.attrs
+            )
+        for var, readers in reversed(exits.items()):
+            self._leave(var, made[var], readers)
+
+    def _leave(self, var: Var, made: Var, readers: Sequence[Operator]) -> None:
+        for operator in readers:
+            if operator.schema is TRANSPOSE:
+                rest = composed(_inverse(self.perm), permutation(operator))
+                self.edit.replace(operator.outputs[0], made if _is_identity(rest) else ops.transpose(made, rest))
+        if self.edit.readers(var) or self.edit.is_fetched(var):
+            self.edit.replace(var, ops.transpose(made, _inverse(self.perm)))
+
+    def _turned(self, var: Var) -> Var:
+        """What enters, in the new order."""
+        if var.spec.size == 1 and (var.ndim == 0 or var in self.edit.constants):
+            return var
+        if var in self.edit.constants:
+            array = self.edit.constants[var]
+            whole = array.reshape((1,) * (len(self.perm) - array.ndim) + array.shape)
+            return self.edit.constant(np.ascontiguousarray(whole.transpose(self.perm)), var.name)
+        writer = self.edit.writer(var)
+        if writer is None or writer.schema is not TRANSPOSE:
+            return ops.transpose(var, self.perm)
+        both = composed(permutation(writer), self.perm)
+        return writer.inputs[0] if _is_identity(both) else ops.transpose(writer.inputs[0], both)
+
+
+def _is_identity(perm: Perm) -> bool:
+    return perm == tuple(range(len(perm)))
+
+
+TRANSPOSES = RulePass("transposes", push)
