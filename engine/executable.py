@@ -42,6 +42,7 @@ class PlanOptions(TypedDict, total=False):
     pack: bool
     bound: tuple[str, ...]
     parallel: str
+    nest: bool
 
 
 ALL_CPUS = 0

@@ -18,6 +18,7 @@ from engine.check import check_data_flow, check_races
 from engine.errors import OptionError
 from engine.graph import Graph
 from engine.lowering import lower
+from engine.nest_choice import choose_nesting
 from engine.placed import Place
 from engine.plan import ExecutionPlan
 from engine.room import ANYWHERE, Room, solve_between, with_pins
@@ -41,6 +42,8 @@ class Options:
     code. `strategy` is one of `allocator.solvers.STRATEGIES` or "best". A search ends after `timeout` (seconds, or a
     text such as "10s") and after `nodes` steps; where neither is given, after as many steps as the strategy likes.
     `parallel` is one of `allocator.policies.POLICIES`: the plan is then safe where operators run at once.
+    `nest` lets values be computed inside others, such as the inputs of a concatenation inside its output, wherever the
+    arena does not grow by that. Where operators run at once, or there are no views, nothing is nested.
     """
 
     strategy: str = "best"
@@ -55,6 +58,7 @@ class Options:
     pack: bool = True
     bound: tuple[str, ...] = ()
     parallel: str = ""
+    nest: bool = True
 
     def __attrs_post_init__(self) -> None:
         for name in ("alignment", "padding", "seed"):
@@ -88,7 +92,14 @@ def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> Exe
 
     The arena may be larger than the budget in bytes; `plan.plan.status` tells whether a smaller one is possible.
     """
-    return plan_lowered(lower_graph(graph, options), options, budget)
+    plain = lower_graph(graph, options)
+    if not options.nest or not options.views or options.parallel:
+        return plan_lowered(plain, options, budget)
+    nested, breadth = choose_nesting(plain, options.overwrite, options.reuse)
+    made = plan_lowered(nested, options, budget)
+    if nested is plain or made.arena_bytes <= breadth:
+        return made
+    return min(made, plan_lowered(plain, options, budget), key=lambda plan: plan.arena_bytes)
 
 
 def lower_graph(graph: Graph, options: Options) -> Lowered:

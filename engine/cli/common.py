@@ -63,6 +63,7 @@ def add_planning(parser: ArgumentParser) -> None:
     parser.add_argument("--no-reuse", action="store_true", help="give no byte to a second tensor")
     parser.add_argument("--no-overwrite", action="store_true", help="let no operator write over its input")
     parser.add_argument("--no-views", action="store_true", help="copy where an output could be a view")
+    parser.add_argument("--no-nest", action="store_true", help="compute no tensor inside another, as a concat's inputs")
     parser.add_argument("--no-pack", action="store_true", help="keep no packed copies of weights: smaller, slower")
     add_solving(parser)
 
@@ -151,6 +152,7 @@ def plan_options(arguments: Namespace) -> PlanOptions:
         reuse=not arguments.no_reuse,
         pack=not arguments.no_pack,
         parallel=arguments.parallel,
+        nest=not arguments.no_nest,
     )
 
 

@@ -1,0 +1,97 @@
+"""Which values are worth being nested: what holds others is there from the first of them on, and that may cost bytes.
+
+The measure is the operator breadth, below which no arena is. All that can be nested is, at first; then, as long as it
+helps, what is held too early at the peak is let go: the value that has most bytes there which nobody has written yet.
+"""
+
+from collections.abc import Collection
+
+import numpy as np
+from attrs import frozen
+
+from allocator.bounds import peak_tick
+from allocator.breadths import breadths
+from allocator.chunks import Chunks, derive, to_problem
+from allocator.problem import Problem
+from engine.calls import Lowered, Storage
+from engine.joining import join
+from engine.nesting import Nesting, find_nests
+from engine.steps import to_program
+
+ROUNDS = 6
+"""How often a peak is looked at; each time takes as long as it takes to find lifetimes and overwrites."""
+
+
+@frozen(eq=False)
+class Measured:
+    """A graph with nested values, and its chunks as they are without limits of alignment; `breadth` is bytes."""
+
+    lowered: Lowered
+    chunks: Chunks
+    problem: Problem
+    breadth: int
+
+
+def measure(lowered: Lowered, overwrite: bool, reuse: bool) -> Measured:
+    """How many bytes are alive at once."""
+    chunks = derive(to_program(lowered, arena_ids(lowered)), overwrite=overwrite, reuse=reuse)
+    problem = to_problem(chunks, 1)
+    return Measured(lowered, chunks, problem, int(breadths(problem).value.max(initial=0)))
+
+
+def arena_ids(lowered: Lowered) -> dict[int, int]:
+    """The numbers of values in the arena, as the allocator knows them."""
+    return {v.id: i for i, v in enumerate(v for v in lowered.values if v.storage is Storage.ARENA)}
+
+
+def choose_nesting(lowered: Lowered, overwrite: bool, reuse: bool) -> tuple[Lowered, int]:
+    """The graph with what is worth being nested, and how many bytes are alive at once without. The same object where
+    nothing is: nesting that would need more bytes is left out, and of what needs as many bytes most is nested.
+    """
+    nesting = find_nests(lowered, lambda _: True, overwrite)
+    if not nesting.joins:
+        return lowered, 0
+    plain = measure(lowered, overwrite, reuse)
+    best, refused = plain, set[int]()
+    for _ in range(ROUNDS):
+        found = measure(join(lowered, nesting), overwrite, reuse)
+        if found.breadth < best.breadth or (best is plain and found.breadth == best.breadth):
+            best = found
+        wasteful = _most_wasteful(found, nesting)
+        if wasteful < 0:
+            break
+        refused.add(wasteful)
+        nesting = find_nests(lowered, lambda v: v not in refused, overwrite)
+        if not nesting.joins:
+            break
+    return best.lowered, plain.breadth
+
+
+def _most_wasteful(found: Measured, nesting: Nesting) -> int:
+    """Of the values that are alive at the peak and hold others, the one with most bytes that are still to be written.
+
+    -1 where none has any.
+    """
+    tick, ids = peak_tick(found.problem), arena_ids(found.lowered)
+    waste = {root: _unwritten(found, root, tick) for root in sorted(_alive(found, nesting.roots, ids, tick))}
+    worst = max(waste, key=lambda root: waste[root], default=-1)
+    return worst if waste.get(worst, 0) > 0 else -1
+
+
+def _alive(found: Measured, roots: Collection[int], ids: dict[int, int], tick: int) -> list[int]:
+    chunk_of, begin, end = found.chunks.chunk_of, found.chunks.begin, found.chunks.end
+    return [root for root in roots if begin[chunk_of[ids[root]]] <= tick < end[chunk_of[ids[root]]]]
+
+
+def _unwritten(found: Measured, root: int, tick: int) -> int:
+    """Bytes of a value that no call up to a tick has written."""
+    values = found.lowered.values
+    written = np.zeros(values[root].spec.nbytes, bool)
+    for call in found.lowered.calls:
+        if call.tick > tick:
+            break
+        for value in call.outputs:
+            if values[value].owner == root:
+                low, high = values[value].layout.extent
+                written[low:high] = True
+    return int((~written).sum())
