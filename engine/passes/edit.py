@@ -1,6 +1,6 @@
 """A graph that can be changed while it is looked at: what passes are written with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from typing import Any, Never
 
@@ -57,6 +57,10 @@ class Edit:
         self._here = self._order[number][0]
         return self._operators[number]
 
+    def place(self, operator: Operator) -> tuple[int, int]:
+        """Where the operator stands: of two, the later one has the larger place."""
+        return self._order[self._writer[operator.outputs[0]]]
+
     @property
     def operators(self) -> tuple[Operator, ...]:
         """All operators as they are now, in order."""
@@ -103,6 +107,14 @@ class Edit:
         """The operator that reads a var, if nobody else needs it."""
         readers = self.readers(var)
         return readers[0] if len(readers) == 1 and not self.is_fetched(var) else None
+
+    def is_closed(self, operators: Collection[Operator], result: Var) -> bool:
+        """Whether nothing but the result leaves these operators: they are not needed once it comes from elsewhere."""
+        return all(
+            var is result or (not self.is_fetched(var) and all(r in operators for r in self.readers(var)))
+            for operator in operators
+            for var in operator.outputs
+        )
 
     def number(self, var: Var) -> float | None:
         """The number that every element of a constant is, if they are all the same one."""
