@@ -8,7 +8,7 @@ Live bytes are submodular in the set of done nodes: what is begun counts alike i
 ends earlier the more is done. So a run of ready nodes, each enabled by the one before, that ends with no more bytes
 alive than before it, and never needs more than any order must, can be taken at once: what comes after it in any other
 order needs no more than it did. A state is `settled` when no such run is left. In most networks that decides nearly
-everything.
+everything. The other way round, a `lazy` node, which can free no bytes, waits for the first that needs it.
 """
 
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ PEAK, ALIVE, DONE, PARENT, VIA, KEY, NEXT = range(7)
 state that it came from, and the node that was taken there; the set as one number; in a sweep, another state with as
 many nodes done."""
 NONE = -1
+DONE_ITSELF = -1
 FAR = 1 << 60
 LONGEST = 64
 """Nodes of a run."""
@@ -50,6 +51,10 @@ class Part(NamedTuple):
     size: Ints
     key: Ints
     """Of each node: random, for sets as numbers."""
+    before_start: Ints
+    before: Ints
+    lazy: Ints
+    """Of each node: 1 if it is best done right before another one that waits for it, else 0."""
 
 
 class Board(NamedTuple):
@@ -62,6 +67,8 @@ class Board(NamedTuple):
     trail: Ints
     """The nodes that are done, in order."""
     cursor: Ints
+    group: Ints
+    """Scratch by node."""
 
 
 class Table(NamedTuple):
@@ -125,7 +132,7 @@ def take(part: Part, board: Board, node: int) -> None:
             live -= part.size[chunk]
     for k in range(part.after_start[node], part.after_start[node + 1]):
         board.waiting[part.after[k]] -= 1
-    board.waiting[node] = -1
+    board.waiting[node] = DONE_ITSELF
     board.trail[board.cursor[COUNT]] = node
     board.cursor[LIVE] = live
     board.cursor[COUNT] += 1
@@ -265,7 +272,7 @@ def retrace(part: Part, board: Board, table: Table, number: int, live: int, way:
         count -= 1
         number = way[count]
         if table.entry[VIA, number] != NONE:
-            take(part, board, table.entry[VIA, number])
+            take_group(part, board, gather(part, board, table.entry[VIA, number]), 0, FAR)
         settle(part, board, table.entry[PEAK, number])
 
 
@@ -316,14 +323,52 @@ def expand(part: Part, board: Board, table: Table, number: int, ceiling: int, he
     load(part, board, table.mask[number], table.entry[ALIVE, number])
     count = board.cursor[COUNT]
     for node in range(len(part.waiting)):
-        if board.waiting[node] == 0:
-            table.tally[TRIED] += 1
-            peak = max(table.entry[PEAK, number], highest(part, board, node))
-            if peak < ceiling:
-                take(part, board, node)
-                settle(part, board, peak)
-                meet(board, table, number, node, peak, count, heads)
+        if board.waiting[node] != DONE_ITSELF and part.lazy[node] == 0:
+            found = gather(part, board, node)
+            if found > 0:
+                table.tally[TRIED] += 1
+                peak = take_group(part, board, found, table.entry[PEAK, number], ceiling)
+                if peak < ceiling:
+                    settle(part, board, peak)
+                    meet(board, table, number, node, peak, count, heads)
                 take_back(part, board, count)
+
+
+def gather(part: Part, board: Board, node: int) -> int:
+    """Notes a node, and the lazy ones that it still waits for, in a runnable order; 0 where it waits for others."""
+    board.group[0] = node
+    count, at = 1, 0
+    while at < count:
+        for k in range(part.before_start[board.group[at]], part.before_start[board.group[at] + 1]):
+            other = part.before[k]
+            if board.waiting[other] == DONE_ITSELF:
+                continue
+            if part.lazy[other] == 0:
+                return 0
+            count = insert(board.group, count, other)
+        at += 1
+    board.group[:count].sort()
+    return count
+
+
+def insert(group: Ints, count: int, node: int) -> int:
+    """Puts a node behind the others, if it does not stand there; gives the new count."""
+    for k in range(count):
+        if group[k] == node:
+            return count
+    group[count] = node
+    return count + 1
+
+
+def take_group(part: Part, board: Board, count: int, peak: int, ceiling: int) -> int:
+    """Runs the nodes that were noted while they stay below the ceiling; gives the highest of the peak and theirs."""
+    for k in range(count):
+        node = board.group[k]
+        peak = max(peak, highest(part, board, node))
+        if peak >= ceiling:
+            break
+        take(part, board, node)
+    return peak
 
 
 def meet(board: Board, table: Table, parent: int, node: int, peak: int, count: int, heads: Ints) -> None:

@@ -31,7 +31,32 @@ def cut_out(net: Network, low: int, high: int) -> Part:
         np.array(left, np.int64),
         net.size[list(chunk)].copy(),
         np.random.default_rng(_KEYS).integers(1, 1 << BITS, high - low),
+        *_rows([[b - low for b in found if b >= low] for found in before]),
+        _lazy(net, low, high),
     )
+
+
+def _lazy(net: Network, low: int, high: int) -> Column:
+    """1 for nodes that are done best right before the first of those that wait for them, whatever the order.
+
+    Such a node begins at least as many bytes as it can ever end, so that fewer are alive while it waits; and what it
+    needs for itself then, each of those behind it needs as well.
+    """
+    size, after = net.size.tolist(), net.after.lists()
+    lists = zip(net.reads.lists(), net.writes.lists(), net.overwrites.lists(), strict=True)
+    own, extra, can_wait = [], [], []
+    for reads, writes, pairs in lists:
+        lasting = sum(size[c] for c in writes if net.users.start[c] < net.users.start[c + 1] or net.kept[c])
+        ended = [c for c in reads if not net.kept[c]]
+        over = min((size[c] for c in pairs[::2]), default=0) if ended == pairs[1::2] else 0
+        own.append(sum(size[c] for c in writes) - lasting + sum(size[c] for c in ended) - over)
+        extra.append(sum(size[c] for c in writes) - sum(size[c] for c in set(pairs[::2])))
+        can_wait.append(lasting >= sum(size[c] for c in ended))
+    inner = [[b for b in after[node] if b < high] for node in range(low, high)]
+    waits = (
+        can_wait[low + i] and found and all(extra[b] >= own[low + i] for b in found) for i, found in enumerate(inner)
+    )
+    return np.array([bool(found) for found in waits], np.int64)
 
 
 def _goes_on(net: Network, users: list[int], chunk: int, high: int) -> bool:
@@ -47,7 +72,7 @@ def _rows(lists: Iterable[list[int]]) -> tuple[Column, Column]:
 def new_board(part: Part) -> Board:
     """Where states of the part are played through."""
     nodes, chunks = len(part.waiting), len(part.size)
-    return Board(*(np.zeros(n, np.int64) for n in (nodes, chunks, chunks, nodes, 4)))
+    return Board(*(np.zeros(n, np.int64) for n in (nodes, chunks, chunks, nodes, 4, nodes)))
 
 
 def new_table(part: Part, states: int) -> Table:
