@@ -62,6 +62,11 @@ def _div_gradient(b: Backward) -> Terms:
     return b.terms(lambda: b.dy / b.inputs[1], lambda: -(b.dy * b.y) / b.inputs[1])
 
 
+def _mod_gradient(b: Backward) -> Terms:
+    """y = a - b * n, where n is whole and constant almost everywhere."""
+    return b.terms(lambda: b.dy, lambda: (b.y - b.x) / b.inputs[1] * b.dy)
+
+
 _TRUNCATE = blocked(_truncated, temporaries=1, name="truncate")
 ADD = binary("add", NUMBERS, ufunc_kernel(np.add), "a + b", gradient=_add_gradient)
 SUB = binary("sub", NUMBERS, ufunc_kernel(np.subtract), "a - b", gradient=_sub_gradient)
@@ -86,6 +91,7 @@ MOD = OpSchema(
     (2, 2),
     (Attribute("fmod", flag, False),),
     overwrites=over_any_like_output,
+    gradient=_mod_gradient,
     summary="Remainder of a / b with the sign of b, or (fmod) with the sign of a, as in C.",
 )
 BIT_SHIFT = OpSchema(

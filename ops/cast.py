@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, element_type
+from ops.backward import Backward, Terms
 from ops.blocks import blocks
 from ops.layout import Layout
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
@@ -54,6 +55,10 @@ def _cast_in_place(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
+def _gradient(b: Backward) -> Terms:
+    return (b.cast(b.dy, b.signature.x.dtype),)
+
+
 CAST = OpSchema(
     "cast",
     _infer,
@@ -61,6 +66,7 @@ CAST = OpSchema(
     attributes=(Attribute("to", element_type),),
     views=_views,
     overwrites=_overwrites,
+    gradient=_gradient,
     summary="x in another dtype: floats are truncated to integers, bool is x != 0, float16 overflows to infinity.",
 )
 OPS = (CAST,)

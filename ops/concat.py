@@ -6,11 +6,13 @@ from itertools import accumulate
 import numpy as np
 
 from ops.attributes import Attribute, integer
+from ops.backward import Backward, Terms
 from ops.errors import DtypeError, ShapeError
 from ops.layout import Layout
 from ops.looking import copy_cost
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import normalize_axis
+from ops.views import SPLIT
 
 _MOST_INPUTS = 2**31 - 1
 
@@ -38,6 +40,13 @@ def _holds(layout: Layout, signature: Signature) -> tuple[Layout | None, ...]:
     return tuple(layout.slice(axis, start, length) for start, length in zip(starts, lengths, strict=True))
 
 
+def _gradient(b: Backward) -> Terms:
+    """Views of the gradient."""
+    axis = normalize_axis(b.attrs["axis"], b.signature.y.ndim)
+    parts = b.apply(SPLIT, b.dy, sizes=tuple(s.shape[axis] for s in b.signature.inputs), axis=axis)
+    return tuple(part if b.wants(i) else None for i, part in enumerate(parts))
+
+
 CONCAT = OpSchema(
     name="concat",
     summary="The inputs one behind the other along `axis`.",
@@ -46,6 +55,7 @@ CONCAT = OpSchema(
     arity=(1, _MOST_INPUTS),
     attributes=(Attribute("axis", integer),),
     cost=copy_cost,
+    gradient=_gradient,
     holds=_holds,
 )
 OPS = (CONCAT,)

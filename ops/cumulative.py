@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, flag, integer
+from ops.backward import Backward, Terms
 from ops.errors import DtypeError, ShapeError
 from ops.indices import INT64, IndexRangeError
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
@@ -56,12 +57,21 @@ def _reverse_sequence(call: Binding) -> Thunk:
     return run
 
 
+def _cum_sum_gradient(b: Backward) -> Terms:
+    return (b.apply1(CUM_SUM, b.dy, **{**b.attrs, "reverse": not b.attrs["reverse"]}),)
+
+
+def _reverse_gradient(b: Backward) -> Terms:
+    return b.terms(lambda: b.apply1(REVERSE_SEQUENCE, b.dy, b.inputs[1], **b.attrs))
+
+
 CUM_SUM = OpSchema(
     name="cum_sum",
     summary="Sums of the elements up to each along `axis`, without it where `exclusive`, from the end where `reverse`.",
     infer=_cum_sum_infer,
     kernels=(Kernel("numpy", _cum_sum),),
     attributes=(Attribute("axis", integer), Attribute("exclusive", flag, False), Attribute("reverse", flag, False)),
+    gradient=_cum_sum_gradient,
 )
 REVERSE_SEQUENCE = OpSchema(
     name="reverse_sequence",
@@ -70,5 +80,6 @@ REVERSE_SEQUENCE = OpSchema(
     kernels=(Kernel("numpy", _reverse_sequence),),
     arity=(2, 2),
     attributes=(Attribute("batch_axis", integer, 1), Attribute("time_axis", integer, 0)),
+    gradient=_reverse_gradient,
 )
 OPS = (CUM_SUM, REVERSE_SEQUENCE)

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, integer, one_of
+from ops.backward import Backward, Terms
 from ops.errors import AttributeValueError, ShapeError
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
 
@@ -50,12 +51,21 @@ def _bind_depth(call: Binding) -> Thunk:
     return partial(np.copyto, call.y.reshape(source.shape), source)
 
 
+def _back_to_depth(b: Backward) -> Terms:
+    return (b.apply1(SPACE_TO_DEPTH, b.dy, **b.attrs),)
+
+
+def _back_to_space(b: Backward) -> Terms:
+    return (b.apply1(DEPTH_TO_SPACE, b.dy, **b.attrs),)
+
+
 DEPTH_TO_SPACE = OpSchema(
     name="depth_to_space",
     summary="(N, C, H, W) to (N, C / b / b, H * b, W * b), b = blocksize: channels become blocks of pixels.",
     infer=_infer_space,
     kernels=(Kernel("copy", _bind_space),),
     attributes=_ATTRIBUTES,
+    gradient=_back_to_depth,
 )
 SPACE_TO_DEPTH = OpSchema(
     name="space_to_depth",
@@ -63,5 +73,6 @@ SPACE_TO_DEPTH = OpSchema(
     infer=_infer_depth,
     kernels=(Kernel("copy", _bind_depth),),
     attributes=_ATTRIBUTES,
+    gradient=_back_to_space,
 )
 OPS = (DEPTH_TO_SPACE, SPACE_TO_DEPTH)

@@ -3,6 +3,7 @@
 import math
 
 from ops.attributes import Attribute, flag, integers
+from ops.backward import Backward, Terms
 from ops.errors import ShapeError
 from ops.layout import Layout
 from ops.looking import copy_cost, overwrites_in_place
@@ -42,6 +43,10 @@ def _copy(call: Binding) -> Thunk:
     return copier(call.x, call.y.reshape(call.x.shape))
 
 
+def _gradient(b: Backward) -> Terms:
+    return (b.reshape(b.dy, b.signature.x.shape),)
+
+
 RESHAPE = OpSchema(
     name="reshape",
     summary="The elements of x in C order under `shape`; -1 is what is left, 0 the length in x where `zero_copies`.",
@@ -50,6 +55,7 @@ RESHAPE = OpSchema(
     attributes=(Attribute("shape", integers), Attribute("zero_copies", flag, False)),
     views=_views,
     overwrites=overwrites_in_place(_views),
+    gradient=_gradient,
     cost=copy_cost,
 )
 OPS = (RESHAPE,)

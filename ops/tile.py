@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, integers
+from ops.backward import Backward, Terms
 from ops.errors import ShapeError
 from ops.looking import copy_cost
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
@@ -25,6 +26,13 @@ def _tile(call: Binding) -> Thunk:
     return partial(np.copyto, y, call.x[(None, slice(None)) * call.x.ndim])
 
 
+def _gradient(b: Backward) -> Terms:
+    pairs = zip(b.attrs["repeats"], b.signature.x.shape, strict=True)
+    copies = b.reshape(b.dy, [n for pair in pairs for n in pair])
+    total = b.sum(copies, range(0, 2 * b.signature.x.ndim, 2)) if b.signature.x.ndim else copies
+    return (b.reshape(total, b.signature.x.shape),)
+
+
 TILE = OpSchema(
     name="tile",
     summary="x, `repeats[i]` times along axis i.",
@@ -32,5 +40,6 @@ TILE = OpSchema(
     kernels=(Kernel("numpy", _tile),),
     attributes=(Attribute("repeats", integers),),
     cost=copy_cost,
+    gradient=_gradient,
 )
 OPS = (TILE,)

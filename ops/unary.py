@@ -1,22 +1,24 @@
 """Elementwise operators of one input that are one function each (ONNX Abs, Neg, Exp ... IsInf, BitwiseNot)."""
 
+import math
 from functools import partial
 
 import numpy as np
 
 from ops.attributes import Attribute, flag
+from ops.backward import Backward, Terms
 from ops.blocks import Block, blocked
 from ops.compiled import erf
 from ops.elementwise import require_dtype, ufunc_kernel, unary
 from ops.limits import constant
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Specs, Thunk, zero_gradient
 from ops.spec import BOOL, FLOATS, INTEGERS, NUMBERS, SIGNED
 
 _BOOLS = frozenset({BOOL})
 
 
-def _float_function(name: str, function: np.ufunc, summary: str) -> OpSchema:
-    return unary(name, FLOATS, ufunc_kernel(function), summary)
+def _float_function(name: str, function: np.ufunc, summary: str, gradient: GradientRule) -> OpSchema:
+    return unary(name, FLOATS, ufunc_kernel(function), summary, gradient=gradient)
 
 
 def _erf(block: Block) -> tuple[Thunk, ...]:
@@ -37,30 +39,105 @@ def _is_inf(call: Binding) -> Thunk:
     return partial(np.equal, call.x, constant(np.inf if positive else -np.inf, call.x.dtype), call.y)
 
 
-ABS = unary("abs", NUMBERS, ufunc_kernel(np.absolute), "|x|; the lowest signed integer stays as it is.")
-NEG = unary("neg", FLOATS | SIGNED, ufunc_kernel(np.negative), "-x")
-SIGN = unary("sign", NUMBERS, ufunc_kernel(np.sign), "-1, 0 or 1; NaN stays NaN.")
+def _abs_gradient(b: Backward) -> Terms:
+    """0 where x is 0."""
+    return (b.dy * b.sign(b.x),)
+
+
+def _neg_gradient(b: Backward) -> Terms:
+    return (-b.dy,)
+
+
+def _exp_gradient(b: Backward) -> Terms:
+    return (b.dy * b.y,)
+
+
+def _log_gradient(b: Backward) -> Terms:
+    return (b.dy / b.x,)
+
+
+def _sqrt_gradient(b: Backward) -> Terms:
+    return (b.dy / b.y * 0.5,)
+
+
+def _reciprocal_gradient(b: Backward) -> Terms:
+    return (-(b.dy * b.y) * b.y,)
+
+
+def _erf_gradient(b: Backward) -> Terms:
+    return (b.exp(-(b.x * b.x)) * (2 / math.sqrt(math.pi)) * b.dy,)
+
+
+def _sin_gradient(b: Backward) -> Terms:
+    return (b.apply1(COS, b.x) * b.dy,)
+
+
+def _cos_gradient(b: Backward) -> Terms:
+    return (-(b.apply1(SIN, b.x) * b.dy),)
+
+
+def _tan_gradient(b: Backward) -> Terms:
+    return ((b.y * b.y + 1.0) * b.dy,)
+
+
+def _asin_gradient(b: Backward) -> Terms:
+    return (b.dy / b.sqrt(1.0 - b.x * b.x),)
+
+
+def _acos_gradient(b: Backward) -> Terms:
+    return (-(b.dy / b.sqrt(1.0 - b.x * b.x)),)
+
+
+def _atan_gradient(b: Backward) -> Terms:
+    return (b.dy / (b.x * b.x + 1.0),)
+
+
+def _sinh_gradient(b: Backward) -> Terms:
+    return (b.apply1(COSH, b.x) * b.dy,)
+
+
+def _cosh_gradient(b: Backward) -> Terms:
+    return (b.apply1(SINH, b.x) * b.dy,)
+
+
+def _asinh_gradient(b: Backward) -> Terms:
+    return (b.dy / b.sqrt(b.x * b.x + 1.0),)
+
+
+def _acosh_gradient(b: Backward) -> Terms:
+    return (b.dy / b.sqrt(b.x * b.x - 1.0),)
+
+
+def _atanh_gradient(b: Backward) -> Terms:
+    return (b.dy / (1.0 - b.x * b.x),)
+
+
+ABS = unary(
+    "abs", NUMBERS, ufunc_kernel(np.absolute), "|x|; the lowest signed integer stays as it is.", gradient=_abs_gradient
+)
+NEG = unary("neg", FLOATS | SIGNED, ufunc_kernel(np.negative), "-x", gradient=_neg_gradient)
+SIGN = unary("sign", NUMBERS, ufunc_kernel(np.sign), "-1, 0 or 1; NaN stays NaN.", gradient=zero_gradient)
 NOT = unary("not", _BOOLS, ufunc_kernel(np.logical_not), "Logical complement.")
 BITWISE_NOT = unary("bitwise_not", INTEGERS, ufunc_kernel(np.invert), "Complement of each bit.")
-EXP = _float_function("exp", np.exp, "e to the power of x.")
-LOG = _float_function("log", np.log, "Natural logarithm.")
-SQRT = _float_function("sqrt", np.sqrt, "Square root; NaN below 0.")
-RECIPROCAL = _float_function("reciprocal", np.reciprocal, "1 / x")
-FLOOR = _float_function("floor", np.floor, "Largest integer not above x.")
-CEIL = _float_function("ceil", np.ceil, "Smallest integer not below x.")
-ROUND = _float_function("round", np.rint, "Nearest integer; halves go to the even one.")
-SIN = _float_function("sin", np.sin, "Sine of x radians.")
-COS = _float_function("cos", np.cos, "Cosine of x radians.")
-TAN = _float_function("tan", np.tan, "Tangent of x radians.")
-ASIN = _float_function("asin", np.arcsin, "Inverse sine, in radians.")
-ACOS = _float_function("acos", np.arccos, "Inverse cosine, in radians.")
-ATAN = _float_function("atan", np.arctan, "Inverse tangent, in radians.")
-SINH = _float_function("sinh", np.sinh, "Hyperbolic sine.")
-COSH = _float_function("cosh", np.cosh, "Hyperbolic cosine.")
-ASINH = _float_function("asinh", np.arcsinh, "Inverse hyperbolic sine.")
-ACOSH = _float_function("acosh", np.arccosh, "Inverse hyperbolic cosine.")
-ATANH = _float_function("atanh", np.arctanh, "Inverse hyperbolic tangent.")
-ERF = unary("erf", FLOATS, blocked(_erf), "The error function.", flops=24)
+EXP = _float_function("exp", np.exp, "e to the power of x.", _exp_gradient)
+LOG = _float_function("log", np.log, "Natural logarithm.", _log_gradient)
+SQRT = _float_function("sqrt", np.sqrt, "Square root; NaN below 0.", _sqrt_gradient)
+RECIPROCAL = _float_function("reciprocal", np.reciprocal, "1 / x", _reciprocal_gradient)
+FLOOR = _float_function("floor", np.floor, "Largest integer not above x.", zero_gradient)
+CEIL = _float_function("ceil", np.ceil, "Smallest integer not below x.", zero_gradient)
+ROUND = _float_function("round", np.rint, "Nearest integer; halves go to the even one.", zero_gradient)
+SIN = _float_function("sin", np.sin, "Sine of x radians.", _sin_gradient)
+COS = _float_function("cos", np.cos, "Cosine of x radians.", _cos_gradient)
+TAN = _float_function("tan", np.tan, "Tangent of x radians.", _tan_gradient)
+ASIN = _float_function("asin", np.arcsin, "Inverse sine, in radians.", _asin_gradient)
+ACOS = _float_function("acos", np.arccos, "Inverse cosine, in radians.", _acos_gradient)
+ATAN = _float_function("atan", np.arctan, "Inverse tangent, in radians.", _atan_gradient)
+SINH = _float_function("sinh", np.sinh, "Hyperbolic sine.", _sinh_gradient)
+COSH = _float_function("cosh", np.cosh, "Hyperbolic cosine.", _cosh_gradient)
+ASINH = _float_function("asinh", np.arcsinh, "Inverse hyperbolic sine.", _asinh_gradient)
+ACOSH = _float_function("acosh", np.arccosh, "Inverse hyperbolic cosine.", _acosh_gradient)
+ATANH = _float_function("atanh", np.arctanh, "Inverse hyperbolic tangent.", _atanh_gradient)
+ERF = unary("erf", FLOATS, blocked(_erf), "The error function.", flops=24, gradient=_erf_gradient)
 IS_NAN = OpSchema("is_nan", _to_bool, (ufunc_kernel(np.isnan),), summary="Whether x is NaN.")
 IS_INF = OpSchema(
     "is_inf",

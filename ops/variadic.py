@@ -1,12 +1,14 @@
 """Sum, mean, minimum and maximum of any number of broadcast inputs (ONNX Sum, Mean, Min, Max)."""
 
-from functools import partial
+import operator
+from functools import partial, reduce
 
 import numpy as np
 
+from ops.backward import Backward, Tensor, Terms
 from ops.blocks import Block, Passes, blocked
 from ops.elementwise import Dtypes, broadcast, over_any_like_output
-from ops.schema import Binding, Cost, Kernel, OpSchema, Signature, Thunk
+from ops.schema import Binding, Cost, GradientRule, Kernel, OpSchema, Signature, Thunk
 from ops.spec import FLOATS, NUMBERS
 
 _MOST_INPUTS = 2**31 - 1
@@ -56,7 +58,29 @@ def _cost(signature: Signature) -> Cost:
     return Cost(len(signature.inputs) * signature.y.size, touched)
 
 
-def _variadic(name: str, dtypes: Dtypes, passes: Passes, pair: np.ufunc | None, summary: str) -> OpSchema:
+def _sum_gradient(b: Backward) -> Terms:
+    return b.terms(*(lambda: b.dy for _ in b.inputs))
+
+
+def _mean_gradient(b: Backward) -> Terms:
+    share = b.dy / float(len(b.inputs))
+    return b.terms(*(lambda: share for _ in b.inputs))
+
+
+def _extreme_gradient(b: Backward) -> Terms:
+    """Inputs that are all the extreme share its gradient evenly (as torch.maximum, and as torch.amax over a stack)."""
+    chosen = [b.cast(b.equal(x, b.y), b.signature.y.dtype) for x in b.inputs]
+    share = b.dy / reduce(operator.add, chosen)
+
+    def term(mask: Tensor) -> Tensor:
+        return mask * share
+
+    return b.terms(*(partial(term, mask) for mask in chosen))
+
+
+def _variadic(
+    name: str, dtypes: Dtypes, passes: Passes, pair: np.ufunc | None, summary: str, gradient: GradientRule
+) -> OpSchema:
     """`pair` is the ufunc that does the whole work where there are two inputs."""
     single = Kernel("copy", _copy, supports=_is_single)
     pairs = () if pair is None else (Kernel("pair", partial(_pair, pair), supports=_is_pair),)
@@ -68,11 +92,12 @@ def _variadic(name: str, dtypes: Dtypes, passes: Passes, pair: np.ufunc | None, 
         overwrites=over_any_like_output,
         cost=_cost,
         summary=summary,
+        gradient=gradient,
     )
 
 
-SUM = _variadic("sum", NUMBERS, _sum, np.add, "Sum of all inputs.")
-MEAN = _variadic("mean", FLOATS, _mean, None, "Arithmetic mean of all inputs.")
-MIN = _variadic("min", NUMBERS, _min, np.minimum, "Smallest of all inputs; NaN wins.")
-MAX = _variadic("max", NUMBERS, _max, np.maximum, "Largest of all inputs; NaN wins.")
+SUM = _variadic("sum", NUMBERS, _sum, np.add, "Sum of all inputs.", _sum_gradient)
+MEAN = _variadic("mean", FLOATS, _mean, None, "Arithmetic mean of all inputs.", _mean_gradient)
+MIN = _variadic("min", NUMBERS, _min, np.minimum, "Smallest of all inputs; NaN wins.", _extreme_gradient)
+MAX = _variadic("max", NUMBERS, _max, np.maximum, "Largest of all inputs; NaN wins.", _extreme_gradient)
 OPS = (SUM, MEAN, MIN, MAX)

@@ -5,6 +5,7 @@ from itertools import accumulate
 import numpy as np
 
 from ops.attributes import Attribute, integer, integers, optional
+from ops.backward import Backward, Terms
 from ops.errors import ShapeError
 from ops.layout import Layout
 from ops.looking import copy_cost, overwrites_in_place
@@ -85,6 +86,19 @@ def _split(call: Binding) -> Thunk:
     return in_turn(*(copier(part, y) for part, y in zip(parts, call.outputs, strict=True)))
 
 
+def _same_gradient(b: Backward) -> Terms:
+    return (b.dy,)
+
+
+def _transpose_gradient(b: Backward) -> Terms:
+    perm = _perm(b.attrs, b.signature.x.ndim)
+    return (b.transpose(b.dy, tuple(perm.index(axis) for axis in range(len(perm)))),)
+
+
+def _split_gradient(b: Backward) -> Terms:
+    return (b.concat([b.grad(i) for i in range(len(b.outputs))], b.attrs["axis"]),)
+
+
 IDENTITY = OpSchema(
     name="identity",
     summary="x itself.",
@@ -92,6 +106,7 @@ IDENTITY = OpSchema(
     kernels=(Kernel("numpy", _identity),),
     views=_identity_views,
     overwrites=overwrites_in_place(_identity_views),
+    gradient=_same_gradient,
     cost=copy_cost,
 )
 TRANSPOSE = OpSchema(
@@ -102,6 +117,7 @@ TRANSPOSE = OpSchema(
     attributes=(Attribute("perm", optional(integers), None),),
     views=_transpose_views,
     overwrites=overwrites_in_place(_transpose_views),
+    gradient=_transpose_gradient,
     cost=copy_cost,
 )
 EXPAND = OpSchema(
@@ -112,6 +128,7 @@ EXPAND = OpSchema(
     attributes=(Attribute("shape", integers),),
     views=_expand_views,
     overwrites=overwrites_in_place(_expand_views),
+    gradient=_same_gradient,
     cost=copy_cost,
 )
 SPLIT = OpSchema(
@@ -122,6 +139,7 @@ SPLIT = OpSchema(
     attributes=(Attribute("sizes", integers), Attribute("axis", integer, 0)),
     views=_split_views,
     overwrites=overwrites_in_place(_split_views),
+    gradient=_split_gradient,
     cost=copy_cost,
 )
 OPS = (IDENTITY, TRANSPOSE, EXPAND, SPLIT)

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from ops.backward import Backward, Terms
 from ops.blocks import Block, blocked
 from ops.errors import DtypeError
 from ops.schema import Attrs, OpSchema, Overwrite, Signature, Specs, Thunk
@@ -35,12 +36,18 @@ def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
     return tuple(Overwrite(0, i) for i in (1, 2) if signature.inputs[i] == signature.y)
 
 
+def _gradient(b: Backward) -> Terms:
+    zero = b.constant(0.0, b.signature.y)
+    return b.terms(None, lambda: b.where(b.inputs[0], b.dy, zero), lambda: b.where(b.inputs[0], zero, b.dy))
+
+
 WHERE = OpSchema(
     "where",
     _infer,
     (blocked(_choose, masks=1, widen=False),),
     (3, 3),
     overwrites=_overwrites,
+    gradient=_gradient,
     summary="x where the condition holds, else y; all three broadcast.",
 )
 OPS = (WHERE,)
