@@ -7,22 +7,29 @@ lies, and one whose inputs lie side by side in a later one already is a view of 
 its dying input lets that input lie in the same place, so that an activation runs in place inside of what is joined.
 """
 
+import sys
 from collections.abc import Callable, Collection, Mapping
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from engine.calls import Alias, Call, Lowered, Role, Storage, Value
 from ops.layout import Layout
 
+FOR_GOOD = sys.maxsize
+"""Of bytes that nothing is written over as long as the value is there in which they lie."""
 _OWN = frozenset({Role.ACTIVATION, Role.OUTPUT, Role.COPY})
 
 
 @frozen(eq=False)
 class Nest:
-    """Bytes inside those of the value `root`: `layout` counts from the first one of them."""
+    """Bytes inside those of the value `root`: `layout` counts from the first one of them.
+
+    They are written over in the tick `until`, so what lies there is read before that.
+    """
 
     root: int
     layout: Layout
+    until: int = FOR_GOOD
 
 
 @frozen(eq=False)
@@ -96,7 +103,7 @@ class _Search:
             return
         here = self.nests.get(y.id) or self._around(call, y) or Nest(y.id, y.layout)
         places = operator.schema.holds(here.layout, call.signature)
-        known = tuple(Nest(here.root, place) for place in places if place is not None)
+        known = tuple(evolve(here, layout=place) for place in places if place is not None)
         if len(known) < len(places) or not known:
             return
         if here.root != y.id and y.id not in self.nests:
@@ -115,12 +122,13 @@ class _Search:
         if found[0] is None or len(found[0].layout.shape) != len(y.spec.shape):
             return None
         first = found[0].layout
-        guess = Nest(found[0].root, Layout(first.offset, y.spec.shape, first.strides, first.itemsize))
+        until = min(nest.until for nest in found if nest)
+        guess = Nest(found[0].root, Layout(first.offset, y.spec.shape, first.strides, first.itemsize), until)
         places = call.operators[0].schema.holds(guess.layout, call.signature)
         for nest, place in zip(found, places, strict=True):
             if nest is None or place is None or nest.root != guess.root or not same_place(nest.layout, place):
                 return None
-        return guess if self._can_be_read(y.id, guess.layout) else None
+        return guess if self._can_be_read(y.id, guess) else None
 
     def _nest(self, value: Value, nest: Nest) -> bool:
         """Lets a value, or what it is a view of, be computed in a place, if that can be."""
@@ -128,8 +136,8 @@ class _Search:
             whole = self.lowered.values[value.owner]
             if not (nest.layout.is_dense and value.layout.is_dense and value.layout.extent == whole.layout.extent):
                 return False
-            value, nest = whole, Nest(nest.root, Layout.dense(whole.spec, nest.layout.offset))
-        if not self._is_free(value) or not self._can_be_written(value.id, nest.layout):
+            value, nest = whole, evolve(nest, layout=Layout.dense(whole.spec, nest.layout.offset))
+        if not self._is_free(value) or not self._can_be_written(value.id, nest):
             return False
         self.nests[value.id] = nest
         if self.in_place and nest.layout.is_dense:
@@ -140,11 +148,13 @@ class _Search:
         """The input over which a nested value may be written lies in the same place."""
         call = self.uses.writer[value.id]
         for forward in call.overwrites:
-            taken = self.lowered.values[call.inputs[forward.input]]
-            if call.outputs[forward.output] == value.id and not forward.offset and self._dies_in(taken, call):
-                if taken.spec.nbytes == value.spec.nbytes:
-                    self._nest(taken, Nest(nest.root, Layout.dense(taken.spec, nest.layout.offset)))
-                return
+            if call.outputs[forward.output] == value.id and not forward.offset:
+                taken = self.lowered.values[call.inputs[forward.input]]
+                if taken.spec.nbytes == value.spec.nbytes and self._is_free(taken) and self._dies_in(taken, call):
+                    here = Nest(nest.root, Layout.dense(taken.spec, nest.layout.offset), call.tick)
+                    self.nests[taken.id] = here
+                    self._nest_what_dies(taken, here)
+                    return
 
     def _dies_in(self, taken: Value, call: Call) -> bool:
         """Whether a call is the last to read a value, and reads it by no other name."""
@@ -157,20 +167,23 @@ class _Search:
         own = value.storage is Storage.ARENA and value.role in _OWN and value.id in self.uses.writer
         return own and value.id not in self.nests and value.id not in self.uses.kept and value.spec.nbytes > 0
 
-    def _can_be_written(self, value: int, layout: Layout) -> bool:
-        written = layout.is_dense or self.uses.writer[value].kernel.writes(layout)
-        return written and self._can_be_read(value, layout)
+    def _can_be_written(self, value: int, nest: Nest) -> bool:
+        written = nest.layout.is_dense or self.uses.writer[value].kernel.writes(nest.layout)
+        return written and self._can_be_read(value, nest)
 
-    def _can_be_read(self, value: int, layout: Layout) -> bool:
-        """Whether all that read a value, or views of it, can do so where it lies then."""
-        if layout.is_dense:
-            return True
+    def _can_be_read(self, value: int, nest: Nest) -> bool:
+        """Whether all that read a value, or views of it, can do so where it lies then, and as long as it does."""
+        if nest.until < FOR_GOOD and (value in self.uses.fetched or self.uses.last.get(value, 0) >= nest.until):
+            return False
+        return nest.layout.is_dense or self._is_taken(value, nest.layout)
+
+    def _is_taken(self, value: int, layout: Layout) -> bool:
         if not all(call.kernel.takes(call.signature, i, layout) for call, i in self.uses.readers.get(value, ())):
             return False
-        return all(self._can_be_viewed(alias, layout) for alias in self.uses.views.get(value, ()))
+        return all(self._shows(alias, layout) for alias in self.uses.views.get(value, ()))
 
-    def _can_be_viewed(self, alias: Alias, layout: Layout) -> bool:
+    def _shows(self, alias: Alias, layout: Layout) -> bool:
         (operator,) = alias.operators
         shown = operator.schema.views(layout, operator.signature)
         pairs = zip(alias.outputs, shown, strict=True)
-        return all(place is not None and self._can_be_read(v, place) for v, place in pairs)
+        return all(place is not None and self._is_taken(v, place) for v, place in pairs)
