@@ -6,18 +6,23 @@ from attrs import frozen
 
 from engine.errors import OptionError
 from engine.graph import Graph
+from engine.passes.activations import ACTIVATIONS
 from engine.passes.base import Pass
 from engine.passes.common import COMMON
 from engine.passes.constants import CONSTANTS
 from engine.passes.dead_code import DEAD_CODE
+from engine.passes.gemm_flags import GEMM_FLAGS
+from engine.passes.layer_norms import LAYER_NORMS
 from engine.passes.movement import MOVEMENT
 from engine.passes.neutral import NEUTRAL
 from engine.passes.no_ops import NO_OPS
+from engine.passes.softmaxes import SOFTMAXES
+from engine.passes.transposes import TRANSPOSES
 from engine.passes.verify import verify
 
 CLEANUP: tuple[Pass, ...] = (MOVEMENT, NO_OPS, NEUTRAL, CONSTANTS, COMMON, DEAD_CODE)
 """Equal bits: less is computed, nothing is computed in another way."""
-RECOGNITION: tuple[Pass, ...] = ()
+RECOGNITION: tuple[Pass, ...] = (LAYER_NORMS, SOFTMAXES, ACTIVATIONS, TRANSPOSES, GEMM_FLAGS)
 """One operator for the pieces into which an exporter took it."""
 FOLDING: tuple[Pass, ...] = ()
 """Arithmetic moved into weights."""
