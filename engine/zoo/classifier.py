@@ -39,13 +39,7 @@ def finish(graph: Graph, logits: Var, *, training: bool) -> Graph:
     """The output "y"; in training an input "label" (int64, a class for each row of logits) and the output "loss"."""
     if training:
         label = graph.input("label", (logits.shape[0], *logits.shape[2:]), "int64")
-        graph.output(_loss(logits, label), "loss")
+        graph.output(ops.softmax_cross_entropy(logits, label), "loss")
     else:
         graph.output(logits, "y")
     return graph
-
-
-def _loss(logits: Var, label: Var) -> Var:
-    """Softmax cross entropy, the mean over the batch; classes lie along axis 1."""
-    found = ops.gather_elements(ops.log_softmax(logits, axis=1), ops.unsqueeze(label, (1,)), axis=1)
-    return -ops.reduce_mean(found, keepdims=False)

@@ -59,16 +59,8 @@ def normalization(x: Var, weights: Weights, *, scale: float = 1.0, epsilon: floa
     mean = weights.draw(f"{name}/running_mean", channels, scale=_NEAR, trainable=False)
     variance = weights.draw(f"{name}/running_variance", channels, scale=_NEAR, mean=1.0, trainable=False)
     if weights.training:
-        return _by_batch(x, scales, bias, epsilon)
+        return ops.batch_norm_running(x, scales, bias, mean, variance, epsilon=epsilon)
     return ops.batch_norm(x, scales, bias, mean, variance, epsilon=epsilon)
-
-
-def _by_batch(x: Var, scale: Var, bias: Var, epsilon: float) -> Var:
-    """Normalization by the statistics of the batch."""
-    channels = (1, x.shape[1], 1, 1)
-    centred = x - ops.reduce_mean(x, (0, 2, 3))
-    variance = ops.reduce_mean(centred * centred, (0, 2, 3))
-    return centred / ops.sqrt(variance + epsilon) * ops.reshape(scale, channels) + ops.reshape(bias, channels)
 
 
 def linear(x: Var, outputs: int, weights: Weights, *, gain: float = AFTER_RELU) -> Var:

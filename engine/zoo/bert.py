@@ -1,0 +1,76 @@
+"""Encoders of text from token ids: BERT-base (Devlin et al. 2018) and MiniLM with 6 layers (Wang et al. 2020)."""
+
+from attrs import frozen
+
+import ops
+from engine.graph import Graph
+from engine.var import Var
+from engine.zoo.classifier import finish
+from engine.zoo.encoder import CLASSES
+from engine.zoo.transformer import HIDDEN, dense, encoder_layer, norm
+from engine.zoo.weights import Weights
+
+EPSILON = 1e-12
+_EMBEDDED = 0.5
+"""Deviation of each of the three vectors that make one of a token."""
+
+
+@frozen
+class BertSize:
+    """`width` must be a multiple of `heads`. A sequence is at most `positions` long."""
+
+    layers: int
+    width: int
+    heads: int
+    vocabulary: int = 30522
+    positions: int = 512
+    types: int = 2
+    expansion: int = 4
+
+
+BASE, MINILM = BertSize(12, 768, 12), BertSize(6, 384, 12)
+
+
+def bert_base(batch: int | str = 1, sequence: int | str = 128, seed: int = 0, training: bool = False) -> Graph:
+    """Inputs, int64 [batch, sequence]: "ids" of tokens, "mask" (1 for a token, 0 for what fills up), "types" (0 or 1).
+
+    Outputs: "y" [batch, sequence, 768], and "pooled" [batch, 768], which stands for the whole text. Weights are seeded.
+    Dropout is left out. `training`: see `zoo`; the pooled vector is sorted into one of two classes.
+    """
+    return bert(BASE, "bert_base", Text(batch, sequence), seed, training)
+
+
+def minilm(batch: int | str = 1, sequence: int | str = 128, seed: int = 0, training: bool = False) -> Graph:
+    """The same with 6 layers, 384 wide."""
+    return bert(MINILM, "minilm", Text(batch, sequence), seed, training)
+
+
+@frozen
+class Text:
+    """How much is read at once; both may be names."""
+
+    batch: int | str = 1
+    sequence: int | str = 128
+
+
+def bert(size: BertSize, name: str, text: Text, seed: int = 0, training: bool = False) -> Graph:
+    """The same with any size."""
+    graph = Graph(name)
+    weights = Weights(graph, seed, training)
+    ids, mask, types = (graph.input(n, (text.batch, text.sequence), "int64") for n in ("ids", "mask", "types"))
+    bias = ops.unsqueeze((1.0 - ops.cast(mask, "float32")) * HIDDEN, (1, 2))
+    x = norm(_embedded(ids, types, size, weights), weights, EPSILON)
+    for _ in range(size.layers):
+        x = encoder_layer(x, size.heads, size.expansion, weights, bias=bias, epsilon=EPSILON)
+    pooled = ops.tanh(dense(x[:, 0], size.width, weights, "pooler"))
+    if training:
+        return finish(graph, dense(pooled, CLASSES, weights, "class"), training=True)
+    graph.output(pooled, "pooled")
+    return finish(graph, x, training=False)
+
+
+def _embedded(ids: Var, types: Var, size: BertSize, weights: Weights) -> Var:
+    """Who stands there, where, and in which of two texts."""
+    rows = {"token": size.vocabulary, "position": size.positions, "type": size.types}
+    token, position, kind = (weights.draw(f"{n}/weight", m, size.width, scale=_EMBEDDED) for n, m in rows.items())
+    return ops.gather(token, ids) + ops.gather(kind, types) + position[: ids.shape[1]]

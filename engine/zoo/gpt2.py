@@ -1,0 +1,97 @@
+"""GPT-2 small (Radford et al. 2019), which keeps the keys and values of what it has read in the arena.
+
+The caches are parameters that nobody trains: they lie in the arena from run to run, and a run writes those of the
+tokens that it is fed into their places. So a run costs what its new tokens cost, and nothing is copied or grows.
+"""
+
+import numpy as np
+from attrs import frozen
+
+import ops
+from engine.graph import Graph
+from engine.var import Var
+from engine.zoo.transformer import HIDDEN, attend, dense, feed_forward, join_heads, norm, split_heads
+from engine.zoo.weights import Weights
+
+_EMBEDDED = 0.5
+"""Deviation of both vectors that make one of a token; what a layer adds to them is about as large."""
+
+
+@frozen
+class GptSize:
+    """`width` must be a multiple of `heads`."""
+
+    layers: int
+    width: int
+    heads: int
+    vocabulary: int = 50257
+    positions: int = 1024
+    expansion: int = 4
+
+
+SMALL = GptSize(12, 768, 12)
+
+
+@frozen
+class Steps:
+    """How many texts are read at once, how many tokens of each a run is fed, and how many are remembered at most."""
+
+    batch: int = 1
+    tokens: int = 1
+    capacity: int = 128
+
+
+def gpt2(batch: int = 1, tokens: int = 1, capacity: int = 128, seed: int = 0) -> Graph:
+    """Inputs, int64: "ids" [batch, tokens], and "position" [1], the place of the first of them in its text.
+
+    Output "y": logits [batch, 50257] of what follows the last of them. Weights are seeded. Feed a text in order, from
+    position 0, in pieces of `tokens`; position + tokens is at most `capacity` (up to 1024). A text may start anew at
+    any time: what lies behind the position is not read.
+    """
+    return decoder(SMALL, "gpt2", Steps(batch, tokens, capacity), seed)
+
+
+def decoder(size: GptSize, name: str, steps: Steps, seed: int = 0) -> Graph:
+    """The same with any size."""
+    graph = Graph(name)
+    weights = Weights(graph, seed)
+    ids = graph.input("ids", (steps.batch, steps.tokens), "int64")
+    places = graph.input("position", (1,), "int64") + np.arange(steps.tokens)
+    token = weights.draw("token/weight", size.vocabulary, size.width, scale=_EMBEDDED)
+    position = weights.draw("position/weight", size.positions, size.width, scale=_EMBEDDED)
+    x = ops.gather(token, ids) + ops.gather(position, places)
+    bias = ops.where(ops.less_or_equal(np.arange(steps.capacity), ops.unsqueeze(places, (1,))), 0.0, np.float32(HIDDEN))
+    for layer in range(size.layers):
+        caches = [_Cache.empty(graph, f"{what}_{layer}", size, steps, places) for what in ("keys", "values")]
+        x = x + _attention(norm(x, weights), size, weights, caches, bias)
+        x = x + feed_forward(norm(x, weights), size.expansion, weights, "tanh")
+    graph.output(ops.linear(norm(x[:, -1], weights), token), "y")
+    return graph
+
+
+@frozen(eq=False)
+class _Cache:
+    """Keys or values of one layer: a parameter [capacity, batch, heads, size]; a run writes its rows `places`."""
+
+    graph: Graph
+    held: Var
+    places: Var
+
+    @classmethod
+    def empty(cls, graph: Graph, name: str, size: GptSize, steps: Steps, places: Var) -> "_Cache":
+        shape = (steps.capacity, steps.batch, size.heads, size.width // size.heads)
+        return cls(graph, graph.parameter(np.zeros(shape, np.float32), name, trainable=False), places)
+
+    def after(self, new: Var) -> Var:
+        """All rows, with those of [batch, heads, tokens, size] written to their places."""
+        rows = ops.transpose(new, (2, 0, 1, 3))
+        return self.graph.assign(self.held, ops.scatter_nd(self.held, ops.unsqueeze(self.places, (1,)), rows))
+
+
+def _attention(x: Var, size: GptSize, weights: Weights, caches: list[_Cache], bias: Var) -> Var:
+    """Each token reads itself and those before it."""
+    both = ops.split(dense(x, 3 * size.width, weights, "query_key_value"), 3, axis=2)
+    q, *new = (split_heads(part, size.heads) for part in both)
+    keys, values = (cache.after(part) for cache, part in zip(caches, new, strict=True))
+    mixed = attend(q, ops.transpose(keys, (1, 2, 3, 0)), ops.transpose(values, (1, 2, 0, 3)), bias)
+    return dense(join_heads(mixed), size.width, weights, "attention")

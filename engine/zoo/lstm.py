@@ -1,0 +1,39 @@
+"""A classifier of texts: embedded tokens, an LSTM in both directions (Graves and Schmidhuber 2005), a linear layer."""
+
+import math
+
+import ops
+from engine.graph import Graph
+from engine.zoo.layers import linear
+from engine.zoo.weights import Weights
+
+_BIAS = 0.1
+
+
+def lstm_classifier(
+    batch: int | str = 1,
+    sequence: int | str = 128,
+    seed: int = 0,
+    *,
+    vocabulary: int = 20_000,
+    width: int = 128,
+    hidden: int = 128,
+    classes: int = 2,
+) -> Graph:
+    """Inputs: "ids", int64 [batch, sequence], and "lengths", int32 [batch]: how many tokens of each count.
+
+    Output "y": logits [batch, classes], of what both directions know in the end. Weights are seeded.
+    """
+    graph = Graph("lstm_classifier")
+    weights = Weights(graph, seed)
+    ids = graph.input("ids", (batch, sequence), "int64")
+    lengths = graph.input("lengths", (batch,), "int32")
+    token = weights.draw("token/weight", vocabulary, width, scale=1.0)
+    x = ops.gather(token, ops.transpose(ids))
+    w = weights.draw("lstm_0/weight", 2, 4 * hidden, width, scale=math.sqrt(1 / width))
+    r = weights.draw("lstm_0/recurrent", 2, 4 * hidden, hidden, scale=math.sqrt(1 / hidden))
+    bias = weights.draw("lstm_0/bias", 2, 8 * hidden, scale=_BIAS)
+    _, last, _ = ops.lstm(x, w, r, bias, lengths=lengths, direction="bidirectional")
+    both = ops.reshape(ops.transpose(last, (1, 0, 2)), (ids.shape[0], 2 * hidden))
+    graph.output(linear(both, classes, weights, gain=1.0), "y")
+    return graph
