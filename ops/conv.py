@@ -3,6 +3,7 @@
 from ops.attributes import Attribute, integer, integers
 from ops.conv_depthwise import DEPTHWISE
 from ops.conv_gemm import COLUMNS, POINTWISE
+from ops.conv_gradient import conv_gradient
 from ops.conv_packed import PACKED
 from ops.conv_shapes import conv_cost, infer_conv
 from ops.schema import OpSchema
@@ -16,5 +17,6 @@ CONV = OpSchema(
     arity=(2, 3),
     attributes=(*WINDOW_ATTRIBUTES, Attribute("group", integer, 1), Attribute("kernel_shape", integers, ())),
     cost=conv_cost,
+    gradient=conv_gradient,
 )
 OPS = (CONV,)

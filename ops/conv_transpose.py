@@ -1,132 +1,35 @@
-"""Transposed convolution: the gradient of a convolution by its input, as an operator (ONNX ConvTranspose-22)."""
+"""Transposed convolution (ONNX ConvTranspose-22)."""
 
-import math
-from collections.abc import Iterator, Mapping
-from functools import partial
-from itertools import product
-from typing import Any
-
-import numpy as np
-
-from ops.attributes import Attribute, integer, integers
-from ops.boxes import Box, boxes
-from ops.conv_gemm import COLUMN_BYTES
-from ops.conv_shapes import check_operands, compute_dtype
-from ops.conv_transpose_shapes import TransposeCase, transpose_case
-from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
-from ops.spec import Array, TensorSpec
-from ops.thunks import in_turn
-from ops.windows import WINDOW_ATTRIBUTES, tap_range
-from ops.workspace import carve, dense_bytes
-
-Index = tuple[Any, ...]
+from ops.backward import Backward, Tensor, Terms
+from ops.conv import CONV
+from ops.conv_gradient import terms_of, weight_gradient, window_attributes
+from ops.conv_transpose_columns import TRANSPOSE_ATTRIBUTES, TRANSPOSE_KERNELS, infer_transpose, transpose_cost
+from ops.conv_transpose_shapes import transpose_case
+from ops.schema import OpSchema
 
 
-def _infer(inputs: Specs, attrs: Attrs) -> Specs:
-    x, w = inputs[:2]
-    case = transpose_case(x, w, attrs)
-    check_operands(inputs, case.out_channels)
-    return (x.with_shape((x.shape[0], case.out_channels, *case.windows.sizes)),)
+def _gradient(b: Backward) -> Terms:
+    """The windows lie over y, so dy is to the gradients what x is to those of a convolution."""
+    w = b.inputs[1]
+    case = transpose_case(b.x.spec, w.spec, b.attrs)
 
+    def data() -> Tensor:
+        dx = b.apply1(CONV, b.dy, w, **window_attributes(case.windows), group=case.group)
+        ends, axes = dx.shape[2:], range(2, len(dx.shape))
+        pixels = case.windows.outputs  # of an output that was made larger, further windows could be read
+        return dx if ends == pixels else b.slice(dx, (0,) * len(pixels), pixels, axes)
 
-def _case(signature: Signature) -> TransposeCase:
-    return transpose_case(signature.inputs[0], signature.inputs[1], signature.attrs)
-
-
-def _blocks(signature: Signature, case: TransposeCase) -> list[Box]:
-    column = case.out_channels * case.taps * compute_dtype(signature.x.dtype).itemsize
-    return boxes(case.windows.outputs, COLUMN_BYTES // max(column, 1))
-
-
-def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Products of one block; for float16 also its pixels, one image of the output and the weights, all in float32."""
-    case, dtype = _case(signature), compute_dtype(signature.x.dtype)
-    pixels = max((math.prod(b.shape) for b in _blocks(signature, case)), default=0)
-    sizes = [case.out_channels * case.taps * pixels, 0, 0, 0]
-    if dtype != signature.x.dtype:
-        image = math.prod(signature.y.shape[1:])
-        weights = 0 if 1 in signature.constants else signature.inputs[1].size
-        sizes[1:] = [case.channels * pixels, image, weights]
-    return tuple(TensorSpec((s,), dtype) for s in sizes)
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
-
-
-def _scatter(block: Array, y: Array, case: TransposeCase, box: Box) -> Iterator[Thunk]:
-    """Steps that add the products (O, kernel..., box...) where they belong in y (O, spatial...)."""
-    w = case.windows
-    for taps in product(*map(range, w.kernel)):
-        ranges = [tap_range(w, a, t, box.firsts[a], box.lasts[a]) for a, t in enumerate(taps)]
-        inside: Index = (..., *(inside for _, inside in ranges))
-        pixels: Index = (slice(None), *taps, *(pixels for pixels, _ in ranges))
-        if y[inside].size:
-            yield partial(np.add, y[inside], block[pixels], y[inside])
-
-
-def _image(call: Binding, case: TransposeCase, x: Array, y: Array, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
-    """Steps for one image: x (group, C / group, pixels), y (O, spatial...)."""
-    products, pixels, out, weights = rooms
-    total = out.reshape(y.shape) if out.size else y
-    yield partial(total.fill, 0)
-    if len(call.inputs) > 2:
-        bias = call.inputs[2].reshape((-1,) + (1,) * case.windows.ndim)
-        yield partial(np.copyto, total, bias)
-    matrix = weights.reshape((case.group, case.channels // case.group, -1)).swapaxes(1, 2)
-    for box in _blocks(call.signature, case):
-        part = x[:, :, box.flat]
-        if pixels.size:
-            wide = pixels[: part.size].reshape(part.shape)
-            yield partial(np.copyto, wide, part)
-            part = wide
-        block = products[: matrix.shape[0] * matrix.shape[1] * part.shape[2]]
-        yield partial(np.matmul, matrix, part, block.reshape((*matrix.shape[:2], -1)))
-        yield from _scatter(block.reshape((case.out_channels, *case.windows.kernel, *box.shape)), total, case, box)
-    if total is not y:
-        yield partial(np.copyto, y, total, casting="same_kind")
-
-
-def _bind(call: Binding) -> Thunk:
-    case = _case(call.signature)
-    products, pixels, out, room = carve(call.workspace, *_temporaries(call.signature))
-    weights = call.inputs[1]
-    steps: list[Thunk] = []
-    if call.packed:
-        weights = call.packed[0]
-    elif room.size:
-        steps.append(partial(np.copyto, room.reshape(weights.shape), weights))
-        weights = room
-    x = call.x.reshape((len(call.x), case.group, case.channels // case.group, math.prod(case.windows.outputs)))
-    for image, y in zip(x, call.y, strict=True):
-        steps += _image(call, case, image, y, (products, pixels, out, weights))
-    return in_turn(*steps)
-
-
-def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-    dtype = compute_dtype(signature.x.dtype)
-    return (constants[1].astype(dtype),) if 1 in constants and dtype != signature.x.dtype else ()
-
-
-def _cost(signature: Signature) -> Cost:
-    case = _case(signature)
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(2 * signature.x.size * case.taps * (case.out_channels // case.group), touched)
+    return terms_of(b, data, lambda: weight_gradient(b, b.dy, b.x, case.windows, case.group))
 
 
 CONV_TRANSPOSE = OpSchema(
     name="conv_transpose",
     summary="Each element of x (N, C, spatial...) adds its multiple of w (C, O / group, kernel...) to y.",
-    infer=_infer,
-    kernels=(Kernel("columns", _bind, _workspace, contiguous=all_contiguous, pack=_pack),),
+    infer=infer_transpose,
+    kernels=TRANSPOSE_KERNELS,
     arity=(2, 3),
-    attributes=(
-        *WINDOW_ATTRIBUTES,
-        Attribute("group", integer, 1),
-        Attribute("kernel_shape", integers, ()),
-        Attribute("output_padding", integers, ()),
-        Attribute("output_shape", integers, ()),
-    ),
-    cost=_cost,
+    attributes=TRANSPOSE_ATTRIBUTES,
+    cost=transpose_cost,
+    gradient=_gradient,
 )
 OPS = (CONV_TRANSPOSE,)

@@ -16,6 +16,7 @@ from ops.compress import OPS as COMPRESS
 from ops.concat import OPS as CONCAT
 from ops.control import OPS as CONTROL
 from ops.conv import OPS as CONV
+from ops.conv_gradient import OPS as CONV_GRADIENT
 from ops.conv_transpose import OPS as CONV_TRANSPOSE
 from ops.copy import OPS as COPY
 from ops.cumulative import OPS as CUMULATIVE
@@ -84,6 +85,7 @@ REGISTRY = index(
     CONCAT,
     CONTROL,
     CONV,
+    CONV_GRADIENT,
     CONV_TRANSPOSE,
     COPY,
     CUMULATIVE,

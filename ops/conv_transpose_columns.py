@@ -1,0 +1,152 @@
+"""How transposed convolutions are computed: through blocks of columns, or as one matrix product for 1x1 windows.
+
+They are the gradient of a convolution by its input, so two operators have these kernels.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ops.attributes import Attribute, integer, integers
+from ops.boxes import Box, boxes
+from ops.conv_gemm import COLUMN_BYTES
+from ops.conv_shapes import check_operands, compute_dtype
+from ops.conv_transpose_shapes import TransposeCase, transpose_case
+from ops.schema import Attrs, Binding, Cost, Kernel, Signature, Specs, Thunk, all_contiguous
+from ops.spec import Array, TensorSpec
+from ops.thunks import in_turn
+from ops.windows import WINDOW_ATTRIBUTES, tap_range
+from ops.workspace import carve, dense_bytes
+
+Index = tuple[Any, ...]
+
+
+def infer_transpose(inputs: Specs, attrs: Attrs) -> Specs:
+    """(N, O, outputs...)."""
+    x, w = inputs[:2]
+    case = transpose_case(x, w, attrs)
+    check_operands(inputs, case.out_channels)
+    return (x.with_shape((x.shape[0], case.out_channels, *case.windows.sizes)),)
+
+
+def _case(signature: Signature) -> TransposeCase:
+    return transpose_case(signature.inputs[0], signature.inputs[1], signature.attrs)
+
+
+def _blocks(signature: Signature, case: TransposeCase) -> list[Box]:
+    column = case.out_channels * case.taps * compute_dtype(signature.x.dtype).itemsize
+    return boxes(case.windows.outputs, COLUMN_BYTES // max(column, 1))
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Products of one block; for float16 also its pixels, one image of the output and the weights, all in float32."""
+    case, dtype = _case(signature), compute_dtype(signature.x.dtype)
+    pixels = max((math.prod(b.shape) for b in _blocks(signature, case)), default=0)
+    sizes = [case.out_channels * case.taps * pixels, 0, 0, 0]
+    if dtype != signature.x.dtype:
+        image = math.prod(signature.y.shape[1:])
+        weights = 0 if 1 in signature.constants else signature.inputs[1].size
+        sizes[1:] = [case.channels * pixels, image, weights]
+    return tuple(TensorSpec((s,), dtype) for s in sizes)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _scatter(block: Array, y: Array, case: TransposeCase, box: Box) -> Iterator[Thunk]:
+    """Steps that add the products (O, kernel..., box...) where they belong in y (O, spatial...)."""
+    w = case.windows
+    for taps in product(*map(range, w.kernel)):
+        ranges = [tap_range(w, a, t, box.firsts[a], box.lasts[a]) for a, t in enumerate(taps)]
+        inside: Index = (..., *(inside for _, inside in ranges))
+        pixels: Index = (slice(None), *taps, *(pixels for pixels, _ in ranges))
+        if y[inside].size:
+            yield partial(np.add, y[inside], block[pixels], y[inside])
+
+
+def _image(call: Binding, case: TransposeCase, x: Array, y: Array, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
+    """Steps for one image: x (group, C / group, pixels), y (O, spatial...)."""
+    products, pixels, out, weights = rooms
+    total = out.reshape(y.shape) if out.size else y
+    yield partial(total.fill, 0)
+    if len(call.inputs) > 2:
+        bias = call.inputs[2].reshape((-1,) + (1,) * case.windows.ndim)
+        yield partial(np.copyto, total, bias)
+    matrix = weights.reshape((case.group, case.channels // case.group, -1)).swapaxes(1, 2)
+    for box in _blocks(call.signature, case):
+        part = x[:, :, box.flat]
+        if pixels.size:
+            wide = pixels[: part.size].reshape(part.shape)
+            yield partial(np.copyto, wide, part)
+            part = wide
+        block = products[: matrix.shape[0] * matrix.shape[1] * part.shape[2]]
+        yield partial(np.matmul, matrix, part, block.reshape((*matrix.shape[:2], -1)))
+        yield from _scatter(block.reshape((case.out_channels, *case.windows.kernel, *box.shape)), total, case, box)
+    if total is not y:
+        yield partial(np.copyto, y, total, casting="same_kind")
+
+
+def _bind(call: Binding) -> Thunk:
+    case = _case(call.signature)
+    products, pixels, out, room = carve(call.workspace, *_temporaries(call.signature))
+    weights = call.inputs[1]
+    steps: list[Thunk] = []
+    if call.packed:
+        weights = call.packed[0]
+    elif room.size:
+        steps.append(partial(np.copyto, room.reshape(weights.shape), weights))
+        weights = room
+    x = call.x.reshape((len(call.x), case.group, case.channels // case.group, math.prod(case.windows.outputs)))
+    for image, y in zip(x, call.y, strict=True):
+        steps += _image(call, case, image, y, (products, pixels, out, weights))
+    return in_turn(*steps)
+
+
+def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    dtype = compute_dtype(signature.x.dtype)
+    return (constants[1].astype(dtype),) if 1 in constants and dtype != signature.x.dtype else ()
+
+
+def transpose_cost(signature: Signature) -> Cost:
+    """Two operations a tap."""
+    case = _case(signature)
+    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
+    return Cost(2 * signature.x.size * case.taps * (case.out_channels // case.group), touched)
+
+
+def _pointwise(signature: Signature) -> bool:
+    plain = compute_dtype(signature.x.dtype) == signature.x.dtype
+    return plain and _case(signature).windows.pointwise
+
+
+def _bind_pointwise(call: Binding) -> Thunk:
+    case = _case(call.signature)
+    pixels = math.prod(case.windows.outputs)
+    weights = call.inputs[1].reshape((case.group, case.channels // case.group, -1)).swapaxes(1, 2)
+    x = call.x.reshape((len(call.x), case.group, case.channels // case.group, pixels))
+    y = call.y.reshape((len(call.x), case.group, case.out_channels // case.group, pixels))
+    steps: list[Thunk] = []
+    for image, out in zip(x, y, strict=True):
+        steps.append(partial(np.matmul, weights, image, out))
+        if len(call.inputs) > 2:
+            steps.append(partial(np.add, out, call.inputs[2].reshape((case.group, -1, 1)), out))
+    return in_turn(*steps)
+
+
+POINTWISE = Kernel("pointwise", _bind_pointwise, contiguous=all_contiguous, supports=_pointwise)
+"""Windows of one pixel in steps of one: a matrix product, no workspace."""
+COLUMNS = Kernel("columns", _bind, _workspace, contiguous=all_contiguous, pack=_pack)
+"""Any transposed convolution."""
+TRANSPOSE_KERNELS = (POINTWISE, COLUMNS)
+TRANSPOSE_ATTRIBUTES = (
+    *WINDOW_ATTRIBUTES,
+    Attribute("group", integer, 1),
+    Attribute("kernel_shape", integers, ()),
+    Attribute("output_padding", integers, ()),
+    Attribute("output_shape", integers, ()),
+)
