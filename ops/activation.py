@@ -4,17 +4,39 @@ from functools import partial
 
 import numpy as np
 
+from ops.activation_gradients import (
+    CLIP_GRADIENT,
+    HARD_SIGMOID_GRADIENT,
+    HARD_SWISH_GRADIENT,
+    LEAKY_RELU_GRADIENT,
+    PRELU_GRADIENT,
+    RELU_GRADIENT,
+    SHRINK_GRADIENT,
+    SOFTSIGN_GRADIENT,
+    TANH_GRADIENT,
+)
 from ops.attributes import Attribute, number
+from ops.backward import Backward, Tensor, Terms
 from ops.blocks import Block, Passes, blocked
 from ops.elementwise import flops_per_element, like_input, over_any_like_output, require_one_dtype, ufunc_kernel, unary
 from ops.errors import ShapeError
+from ops.comparison import GREATER, LESS
 from ops.limits import constant, highest
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
 from ops.spec import FLOATS, INTEGERS, NUMBERS, SIGNED, TensorSpec, broadcast_shapes
+from ops.variadic import MAX
 
 
 def activation(
-    name: str, passes: Passes, summary: str, *, temporaries: int = 0, masks: int = 0, flops: int = 4, **defaults: float
+    name: str,
+    passes: Passes,
+    summary: str,
+    *,
+    gradient: GradientRule,
+    temporaries: int = 0,
+    masks: int = 0,
+    flops: int = 4,
+    **defaults: float,
 ) -> OpSchema:
     """A float activation computed block by block; `defaults` are its numeric attributes."""
     return OpSchema(
@@ -25,6 +47,7 @@ def activation(
         overwrites=over_any_like_output,
         cost=flops_per_element(flops),
         summary=summary,
+        gradient=gradient,
     )
 
 
@@ -136,8 +159,72 @@ def _softsign(block: Block) -> tuple[Thunk, ...]:
     )
 
 
-RELU = unary("relu", FLOATS | SIGNED, Kernel("clip", _relu), "max(x, 0); NaN stays NaN.")
-TANH = unary("tanh", FLOATS, ufunc_kernel(np.tanh), "Hyperbolic tangent.")
+def _relu_gradient(b: Backward) -> Terms:
+    return (b.apply1(RELU_GRADIENT, b.dy, b.y),)
+
+
+def _tanh_gradient(b: Backward) -> Terms:
+    return (b.apply1(TANH_GRADIENT, b.dy, b.y),)
+
+
+def _leaky_relu_gradient(b: Backward) -> Terms:
+    """y has the sign of x unless alpha is below 0."""
+    alpha = b.attrs["alpha"]
+    return (b.apply1(LEAKY_RELU_GRADIENT, b.dy, b.y if alpha >= 0 else b.x, alpha=alpha),)
+
+
+def _prelu_gradient(b: Backward) -> Terms:
+    x, slope = b.inputs
+
+    def below() -> Tensor:
+        return b.where(b.apply1(LESS, x, 0.0), x, b.constant(0.0, b.signature.x))
+
+    return b.terms(lambda: b.apply1(PRELU_GRADIENT, b.dy, x, slope), lambda: below() * b.dy)
+
+
+def _clip_gradient(b: Backward) -> Terms:
+    """None where x meets a bound (as torch.relu6). A bound gets that of all that it holds back; hi wins over lo."""
+    x, lo, hi = b.inputs
+    zero = b.constant(0.0, b.signature.x)
+
+    def low() -> Tensor:
+        held = b.where(b.apply1(LESS, x, lo), b.dy, zero)
+        return b.reshape(b.sum(b.where(b.apply1(LESS, lo, hi), held, zero)), lo.shape)
+
+    def high() -> Tensor:
+        held = b.where(b.apply1(GREATER, b.apply1(MAX, x, lo), hi), b.dy, zero)
+        return b.reshape(b.sum(held), hi.shape)
+
+    return b.terms(lambda: b.apply1(CLIP_GRADIENT, b.dy, b.y, lo, hi), low, high)
+
+
+def _thresholded_relu_gradient(b: Backward) -> Terms:
+    """What passed a threshold of 0 or more is above 0; below 0, y does not tell a 0 that passed from one that did not."""
+    alpha = b.attrs["alpha"]
+    if alpha >= 0:
+        return (b.apply1(RELU_GRADIENT, b.dy, b.y),)
+    return (b.apply1(RELU_GRADIENT, b.dy, b.x, threshold=alpha),)
+
+
+def _shrink_gradient(b: Backward) -> Terms:
+    """y is 0 where nothing flows, and elsewhere only where x is the bias or its opposite."""
+    return (b.apply1(SHRINK_GRADIENT, b.dy, b.y),)
+
+
+def _hard_sigmoid_gradient(b: Backward) -> Terms:
+    return (b.apply1(HARD_SIGMOID_GRADIENT, b.dy, b.y, alpha=b.attrs["alpha"]),)
+
+
+def _hard_swish_gradient(b: Backward) -> Terms:
+    return (b.apply1(HARD_SWISH_GRADIENT, b.dy, b.x),)
+
+
+def _softsign_gradient(b: Backward) -> Terms:
+    return (b.apply1(SOFTSIGN_GRADIENT, b.dy, b.y),)
+
+
+RELU = unary("relu", FLOATS | SIGNED, Kernel("clip", _relu), "max(x, 0); NaN stays NaN.", gradient=_relu_gradient)
+TANH = unary("tanh", FLOATS, ufunc_kernel(np.tanh), "Hyperbolic tangent.", gradient=_tanh_gradient)
 PRELU = OpSchema(
     "prelu",
     _infer_prelu,
@@ -146,6 +233,7 @@ PRELU = OpSchema(
     overwrites=_over_tensor,
     cost=flops_per_element(4),
     summary="x where x > 0, else slope * x; slope broadcasts to x.",
+    gradient=_prelu_gradient,
 )
 CLIP = OpSchema(
     "clip",
@@ -155,19 +243,44 @@ CLIP = OpSchema(
     overwrites=_over_tensor,
     cost=flops_per_element(2),
     summary="min(max(x, lo), hi) for scalars lo and hi; hi wins where lo is above it.",
+    gradient=_clip_gradient,
 )
-LEAKY_RELU = activation("leaky_relu", _leaky_relu, "x where x > 0, else alpha * x.", temporaries=1, alpha=0.01)
-THRESHOLDED_RELU = activation("thresholded_relu", _thresholded_relu, "x above alpha, else 0.", masks=1, alpha=1.0)
+LEAKY_RELU = activation(
+    "leaky_relu",
+    _leaky_relu,
+    "x where x > 0, else alpha * x.",
+    gradient=_leaky_relu_gradient,
+    temporaries=1,
+    alpha=0.01,
+)
+THRESHOLDED_RELU = activation(
+    "thresholded_relu",
+    _thresholded_relu,
+    "x above alpha, else 0.",
+    gradient=_thresholded_relu_gradient,
+    masks=1,
+    alpha=1.0,
+)
 SHRINK = activation(
     "shrink",
     _shrink,
     "x + bias below -lambd, x - bias above lambd, else 0.",
+    gradient=_shrink_gradient,
     temporaries=1,
     masks=1,
     bias=0.0,
     lambd=0.5,
 )
-HARD_SIGMOID = activation("hard_sigmoid", _hard_sigmoid, "min(max(alpha * x + beta, 0), 1)", alpha=0.2, beta=0.5)
-HARD_SWISH = activation("hard_swish", _hard_swish, "x * min(max(x / 6 + 1/2, 0), 1)", temporaries=1)
-SOFTSIGN = activation("softsign", _softsign, "x / (1 + |x|)", temporaries=1)
+HARD_SIGMOID = activation(
+    "hard_sigmoid",
+    _hard_sigmoid,
+    "min(max(alpha * x + beta, 0), 1)",
+    gradient=_hard_sigmoid_gradient,
+    alpha=0.2,
+    beta=0.5,
+)
+HARD_SWISH = activation(
+    "hard_swish", _hard_swish, "x * min(max(x / 6 + 1/2, 0), 1)", gradient=_hard_swish_gradient, temporaries=1
+)
+SOFTSIGN = activation("softsign", _softsign, "x / (1 + |x|)", gradient=_softsign_gradient, temporaries=1)
 OPS = (RELU, TANH, PRELU, CLIP, LEAKY_RELU, THRESHOLDED_RELU, SHRINK, HARD_SIGMOID, HARD_SWISH, SOFTSIGN)

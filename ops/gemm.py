@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, flag, number
+from ops.backward import Backward, Tensor, Terms
 from ops.errors import AttributeValueError, DtypeError, ShapeError
 from ops.matmul import check_factors, is_half, single_bytes, single_copies
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
@@ -100,6 +101,26 @@ def _cost(signature: Signature) -> Cost:
     return Cost(2 * signature.y.size * depth, touched)
 
 
+def _gradient(b: Backward) -> Terms:
+    """Of a factor: a product of dy and the other one, which are transposed at will."""
+    a, c, trans_a, trans_b = *b.inputs[:2], b.attrs["trans_a"], b.attrs["trans_b"]
+
+    def product(left: Tensor, right: Tensor, trans_left: bool, trans_right: bool) -> Tensor:
+        return b.apply1(GEMM, left, right, alpha=b.attrs["alpha"], trans_a=trans_left, trans_b=trans_right)
+
+    def of_a() -> Tensor:
+        return product(c, b.dy, trans_b, True) if trans_a else product(b.dy, c, False, not trans_b)
+
+    def of_b() -> Tensor:
+        return product(b.dy, a, True, trans_a) if trans_b else product(a, b.dy, not trans_a, False)
+
+    def of_c() -> Tensor:
+        total = b.sum_to(b.dy, b.signature.inputs[2].shape)
+        return total if b.attrs["beta"] == 1 else total * b.attrs["beta"]
+
+    return b.terms(of_a, of_b, of_c)[: len(b.inputs)]
+
+
 GEMM = OpSchema(
     name="gemm",
     summary="alpha * A @ B + beta * C, where C broadcasts to the product.",
@@ -116,5 +137,6 @@ GEMM = OpSchema(
         Attribute("trans_b", flag, False),
     ),
     cost=_cost,
+    gradient=_gradient,
 )
 OPS = (GEMM,)

@@ -4,14 +4,16 @@ BLAS reads matrices where they lie as long as their elements are neighbours alon
 inputs and their transposes are never copied.
 """
 
+import math
 from functools import partial
 
 import numpy as np
 
+from ops.backward import Backward, Tensor, Terms
 from ops.errors import DtypeError, ShapeError
 from ops.layout import Layout
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.spec import NUMBERS, TensorSpec, broadcast_shapes
+from ops.spec import NUMBERS, Shape, TensorSpec, broadcast_shapes
 from ops.workspace import carve, dense_bytes
 
 HALF, SINGLE = np.dtype("float16"), np.dtype("float32")
@@ -86,6 +88,41 @@ def _cost(signature: Signature) -> Cost:
     return Cost(2 * signature.y.size * signature.x.shape[-1], touched)
 
 
+def _swapped(b: Backward, x: Tensor) -> Tensor:
+    """x with its last two axes exchanged: a view that BLAS reads as it lies."""
+    last = len(x.shape)
+    return b.transpose(x, (*range(last - 2), last - 1, last - 2))
+
+
+def _rows_first(b: Backward, left: Tensor, dy: Tensor) -> tuple[Tensor, Tensor]:
+    """Batches of matrices as one matrix each, rows under each other."""
+    rows = math.prod(left.shape[:-1])
+    return b.reshape(left, (rows, left.shape[-1])), b.reshape(dy, (rows, dy.shape[-1]))
+
+
+def _gradient(b: Backward) -> Terms:
+    """Vectors are matrices of one row or column. One right factor for a whole batch is one product, not many to sum."""
+    a, c = b.signature.inputs
+    left: Shape = a.shape if a.ndim > 1 else (1, *a.shape)
+    right: Shape = c.shape if c.ndim > 1 else (*c.shape, 1)
+    batch = broadcast_shapes(left[:-2], right[:-2])
+    dy = b.reshape(b.dy, (*batch, left[-2], right[-1]))
+
+    def of_left() -> Tensor:
+        term = b.matmul(dy, _swapped(b, b.reshape(b.inputs[1], right)))
+        return term if a.ndim > 1 else b.reshape(term, (*batch, *a.shape))
+
+    def of_right() -> Tensor:
+        rows, slopes = b.reshape(b.x, left), dy
+        if math.prod(right[:-2]) == 1 and left[:-2] == batch:
+            rows, slopes = _rows_first(b, rows, slopes)
+            return b.reshape(b.matmul(_swapped(b, rows), slopes), c.shape)
+        term = b.matmul(_swapped(b, rows), slopes)
+        return term if c.ndim > 1 else b.reshape(term, term.shape[:-1])
+
+    return b.terms(of_left, of_right)
+
+
 MATMUL = OpSchema(
     name="matmul",
     summary="Matrix products of the last two axes; leading axes broadcast, a vector is a single row or column.",
@@ -96,5 +133,6 @@ MATMUL = OpSchema(
     ),
     arity=(2, 2),
     cost=_cost,
+    gradient=_gradient,
 )
 OPS = (MATMUL,)

@@ -2,16 +2,18 @@
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
 from attrs import frozen
 
+from ops.backward import Backward, Tensor, Terms
 from ops.blocks import Index, working_dtype
 from ops.elementwise import Dtypes, require_dtype
 from ops.fold import ATTRIBUTES, Fold, Load, fold_cost, fold_rooms, kept_shape, mapped, reduced_axes, reduced_spec
 from ops.limits import constant, highest, lowest
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import BOOL, FLOATS, INTEGERS, NUMBERS, Array, TensorSpec
 from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
@@ -28,12 +30,14 @@ def _rows(signature: Signature, dtype: np.dtype[Any]) -> TensorSpec:
     return TensorSpec(kept_shape(signature.x.shape, _axes(signature)), dtype)
 
 
-def _reduction(name: str, kernel: Kernel, summary: str, dtypes: Dtypes = NUMBERS) -> OpSchema:
+def _reduction(
+    name: str, kernel: Kernel, summary: str, dtypes: Dtypes = NUMBERS, *, gradient: GradientRule
+) -> OpSchema:
     def infer(inputs: Specs, attrs: Attrs) -> Specs:
         require_dtype(inputs[0], dtypes)
         return (reduced_spec(inputs[0], attrs),)
 
-    return OpSchema(name, infer, (kernel,), attributes=ATTRIBUTES, cost=fold_cost, summary=summary)
+    return OpSchema(name, infer, (kernel,), attributes=ATTRIBUTES, cost=fold_cost, summary=summary, gradient=gradient)
 
 
 def _extreme(function: np.ufunc, empty: Callable[[np.dtype[Any]], Array]) -> Kernel:
@@ -110,8 +114,8 @@ class _Recipe:
         return in_turn(*steps) if rows is y else in_turn(*steps, partial(np.copyto, y, rows, casting="unsafe"))
 
 
-def _folding(name: str, recipe: _Recipe, summary: str) -> OpSchema:
-    return _reduction(name, Kernel("fold", recipe.bind, recipe.workspace), summary)
+def _folding(name: str, recipe: _Recipe, summary: str, *, gradient: GradientRule) -> OpSchema:
+    return _reduction(name, Kernel("fold", recipe.bind, recipe.workspace), summary, gradient=gradient)
 
 
 _SHIFTED = _Recipe(load=mapped(np.exp), finish=_log, in_floats=True)
@@ -147,20 +151,95 @@ def _log_sum_exp(call: Binding) -> Thunk:
     return in_turn(*steps) if rows is y else in_turn(*steps, partial(np.copyto, y, rows, casting="unsafe"))
 
 
+def _kept(b: Backward, var: Tensor) -> Tensor:
+    """The output, or its gradient, with the reduced axes in it."""
+    return b.reshape(var, kept_shape(b.signature.x.shape, _axes(b.signature)))
+
+
+def _spread(b: Backward, var: Tensor) -> Tensor:
+    return b.expand(_kept(b, var), b.signature.x.shape)
+
+
+def _sum_gradient(b: Backward) -> Terms:
+    return (_spread(b, b.dy),)
+
+
+def _mean_gradient(b: Backward) -> Terms:
+    count = prod(b.signature.x.shape[a] for a in _axes(b.signature))
+    return (_spread(b, b.dy / float(max(count, 1))),)
+
+
+def _extreme_gradient(b: Backward) -> Terms:
+    """Elements that are all the extreme share its gradient evenly, as in torch.amax."""
+    chosen = b.cast(b.equal(b.x, _kept(b, b.y)), b.signature.x.dtype)
+    share = _kept(b, b.dy) / b.sum(chosen, _axes(b.signature))
+    return (chosen * share,)
+
+
+def _prod_gradient(b: Backward) -> Terms:
+    """The product of all others: that of what is not 0, over x, and nothing where another one is 0."""
+    axes, (zero, one) = _axes(b.signature), (b.constant(v, b.signature.x) for v in (0.0, 1.0))
+    is_zero = b.equal(b.x, zero)
+    zeros = b.cast(is_zero, b.signature.x.dtype)
+    safe = b.where(is_zero, one, b.x)
+    others = b.apply1(REDUCE_PROD, safe, axes=axes) / safe
+    lone = b.equal(b.sum(zeros, axes), zeros)
+    return (b.where(lone, others * _kept(b, b.dy), zero),)
+
+
+def _l1_gradient(b: Backward) -> Terms:
+    return (b.sign(b.x) * _kept(b, b.dy),)
+
+
+def _l2_gradient(b: Backward) -> Terms:
+    """0 where the norm is 0, as in torch.linalg.norm."""
+    zero = b.constant(0.0, b.signature.x)
+    slope = b.where(b.equal(b.y, zero), zero, b.dy / b.y)
+    return (b.x * _kept(b, slope),)
+
+
+def _sum_square_gradient(b: Backward) -> Terms:
+    return (b.x * _kept(b, b.dy * 2.0),)
+
+
+def _log_sum_gradient(b: Backward) -> Terms:
+    return (_spread(b, b.dy * b.exp(-b.y)),)
+
+
+def _log_sum_exp_gradient(b: Backward) -> Terms:
+    return (b.exp(b.x - _kept(b, b.y)) * _kept(b, b.dy),)
+
+
 _EXTREMES = NUMBERS | {BOOL}
-REDUCE_MAX = _reduction("reduce_max", _extreme(np.maximum, _below_all), "Largest element; NaN wins.", _EXTREMES)
-REDUCE_MIN = _reduction("reduce_min", _extreme(np.minimum, _above_all), "Smallest element; NaN wins.", _EXTREMES)
-REDUCE_SUM = _folding("reduce_sum", _Recipe(), "Sum.")
-REDUCE_PROD = _folding("reduce_prod", _Recipe(np.multiply), "Product.")
-REDUCE_MEAN = _folding("reduce_mean", _Recipe(finish=_mean, in_floats=True), "Mean; of integers, truncated.")
-REDUCE_L1 = _folding("reduce_l1", _Recipe(load=mapped(np.absolute)), "Sum of |x|.")
-REDUCE_SUM_SQUARE = _folding("reduce_sum_square", _Recipe(load=mapped(np.square)), "Sum of x squared.")
-REDUCE_L2 = _folding(
-    "reduce_l2", _Recipe(load=mapped(np.square), finish=_root, in_floats=True), "Root of the sum of x squared."
+REDUCE_MAX = _reduction(
+    "reduce_max", _extreme(np.maximum, _below_all), "Largest element; NaN wins.", _EXTREMES, gradient=_extreme_gradient
 )
-REDUCE_LOG_SUM = _folding("reduce_log_sum", _Recipe(finish=_log, in_floats=True), "log(sum(x))")
+REDUCE_MIN = _reduction(
+    "reduce_min", _extreme(np.minimum, _above_all), "Smallest element; NaN wins.", _EXTREMES, gradient=_extreme_gradient
+)
+REDUCE_SUM = _folding("reduce_sum", _Recipe(), "Sum.", gradient=_sum_gradient)
+REDUCE_PROD = _folding("reduce_prod", _Recipe(np.multiply), "Product.", gradient=_prod_gradient)
+REDUCE_MEAN = _folding(
+    "reduce_mean", _Recipe(finish=_mean, in_floats=True), "Mean; of integers, truncated.", gradient=_mean_gradient
+)
+REDUCE_L1 = _folding("reduce_l1", _Recipe(load=mapped(np.absolute)), "Sum of |x|.", gradient=_l1_gradient)
+REDUCE_SUM_SQUARE = _folding(
+    "reduce_sum_square", _Recipe(load=mapped(np.square)), "Sum of x squared.", gradient=_sum_square_gradient
+)
+REDUCE_L2 = _folding(
+    "reduce_l2",
+    _Recipe(load=mapped(np.square), finish=_root, in_floats=True),
+    "Root of the sum of x squared.",
+    gradient=_l2_gradient,
+)
+REDUCE_LOG_SUM = _folding(
+    "reduce_log_sum", _Recipe(finish=_log, in_floats=True), "log(sum(x))", gradient=_log_sum_gradient
+)
 REDUCE_LOG_SUM_EXP = _reduction(
-    "reduce_log_sum_exp", Kernel("fold", _log_sum_exp, _log_sum_exp_workspace), "log(sum(exp(x))), without overflow."
+    "reduce_log_sum_exp",
+    Kernel("fold", _log_sum_exp, _log_sum_exp_workspace),
+    "log(sum(exp(x))), without overflow.",
+    gradient=_log_sum_exp_gradient,
 )
 OPS = (
     *(REDUCE_MAX, REDUCE_MIN, REDUCE_SUM, REDUCE_PROD, REDUCE_MEAN),

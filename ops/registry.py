@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from ops.activation import OPS as ACTIVATION
+from ops.activation_gradients import OPS as ACTIVATION_GRADIENTS
 from ops.arange import OPS as ARANGE
 from ops.arg import OPS as ARG
 from ops.assign import OPS as ASSIGN
@@ -24,6 +25,7 @@ from ops.depth import OPS as DEPTH
 from ops.einsum import OPS as EINSUM
 from ops.errors import DuplicateOperatorError, UnknownOperatorError
 from ops.fused_conv import OPS as FUSED_CONV
+from ops.fused_elementwise import OPS as FUSED_ELEMENTWISE
 from ops.gather import OPS as GATHER
 from ops.gemm import OPS as GEMM
 from ops.generate import OPS as GENERATE
@@ -50,7 +52,9 @@ from ops.scatter import OPS as SCATTER
 from ops.schema import OpSchema
 from ops.slicing import OPS as SLICING
 from ops.smooth import OPS as SMOOTH
+from ops.smooth_gradients import OPS as SMOOTH_GRADIENTS
 from ops.softmax import OPS as SOFTMAX
+from ops.softmax_gradients import OPS as SOFTMAX_GRADIENTS
 from ops.tile import OPS as TILE
 from ops.top_k import OPS as TOP_K
 from ops.unary import OPS as UNARY
@@ -73,6 +77,7 @@ def index(*families: Iterable[OpSchema]) -> Mapping[str, OpSchema]:
 
 REGISTRY = index(
     ACTIVATION,
+    ACTIVATION_GRADIENTS,
     ARANGE,
     ARG,
     ASSIGN,
@@ -92,6 +97,7 @@ REGISTRY = index(
     DEPTH,
     EINSUM,
     FUSED_CONV,
+    FUSED_ELEMENTWISE,
     GATHER,
     GEMM,
     GENERATE,
@@ -117,7 +123,9 @@ REGISTRY = index(
     SCATTER,
     SLICING,
     SMOOTH,
+    SMOOTH_GRADIENTS,
     SOFTMAX,
+    SOFTMAX_GRADIENTS,
     TILE,
     TOP_K,
     UNARY,

@@ -7,10 +7,20 @@ import numpy as np
 
 from ops.activation import activation
 from ops.attributes import Attribute, one_of
+from ops.backward import Backward, Tensor, Terms
 from ops.blocks import Block, blocked
 from ops.compiled import erf
 from ops.elementwise import flops_per_element, like_input, over_any_like_output
+from ops.comparison import GREATER
 from ops.schema import OpSchema, Thunk
+from ops.smooth_gradients import (
+    ELU_GRADIENT,
+    GELU_GRADIENT,
+    MISH_GRADIENT,
+    SIGMOID_GRADIENT,
+    SOFTPLUS_GRADIENT,
+    SWISH_GRADIENT,
+)
 from ops.spec import FLOATS, Array
 
 _SATURATED = 20.0
@@ -124,21 +134,72 @@ def _mish(block: Block) -> tuple[Thunk, ...]:
     )
 
 
-SIGMOID = activation("sigmoid", _sigmoid, "1 / (1 + exp(-x))")
-SWISH = activation("swish", _swish, "x * sigmoid(alpha * x)", temporaries=1, flops=5, alpha=1.0)
-ELU = activation("elu", _elu, "x where x > 0, else alpha * (exp(x) - 1).", temporaries=1, alpha=1.0)
+def _sigmoid_gradient(b: Backward) -> Terms:
+    return (b.apply1(SIGMOID_GRADIENT, b.dy, b.y),)
+
+
+def _softplus_gradient(b: Backward) -> Terms:
+    return (b.apply1(SOFTPLUS_GRADIENT, b.dy, b.y),)
+
+
+def _swish_gradient(b: Backward) -> Terms:
+    return (b.apply1(SWISH_GRADIENT, b.dy, b.x, **b.attrs),)
+
+
+def _gelu_gradient(b: Backward) -> Terms:
+    return (b.apply1(GELU_GRADIENT, b.dy, b.x, **b.attrs),)
+
+
+def _mish_gradient(b: Backward) -> Terms:
+    return (b.apply1(MISH_GRADIENT, b.dy, b.x),)
+
+
+def _elu_gradient(b: Backward) -> Terms:
+    """y has the sign of x, and tells the slope, unless alpha or gamma is below 0."""
+    alpha, gamma = b.attrs["alpha"], b.attrs.get("gamma", 1.0)
+    if alpha >= 0 and gamma > 0:
+        return (b.apply1(ELU_GRADIENT, b.dy, b.y, alpha=alpha, gamma=gamma),)
+
+    def tail(x: Tensor) -> Tensor:
+        return b.exp(b.where(above, b.constant(0.0, b.signature.x), x)) * (alpha * gamma)
+
+    above = b.apply1(GREATER, b.x, 0.0)
+    return (b.where(above, b.constant(gamma, b.signature.x), tail(b.x)) * b.dy,)
+
+
+def _celu_gradient(b: Backward) -> Terms:
+    alpha = b.attrs["alpha"]
+    return (b.apply1(ELU_GRADIENT, b.dy, b.y, alpha=alpha, width=alpha),)
+
+
+SIGMOID = activation("sigmoid", _sigmoid, "1 / (1 + exp(-x))", gradient=_sigmoid_gradient)
+SWISH = activation(
+    "swish", _swish, "x * sigmoid(alpha * x)", gradient=_swish_gradient, temporaries=1, flops=5, alpha=1.0
+)
+ELU = activation(
+    "elu", _elu, "x where x > 0, else alpha * (exp(x) - 1).", gradient=_elu_gradient, temporaries=1, alpha=1.0
+)
 SELU = activation(
     "selu",
     _selu,
     "gamma * elu(x, alpha)",
+    gradient=_elu_gradient,
     temporaries=1,
     flops=5,
     alpha=1.67326319217681884765625,
     gamma=1.05070102214813232421875,
 )
-CELU = activation("celu", _celu, "max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)", temporaries=1, flops=5, alpha=1.0)
-SOFTPLUS = activation("softplus", _softplus, "log(1 + exp(x))", temporaries=1, flops=5)
-MISH = activation("mish", _mish, "x * tanh(softplus(x))", temporaries=2, flops=7)
+CELU = activation(
+    "celu",
+    _celu,
+    "max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)",
+    gradient=_celu_gradient,
+    temporaries=1,
+    flops=5,
+    alpha=1.0,
+)
+SOFTPLUS = activation("softplus", _softplus, "log(1 + exp(x))", gradient=_softplus_gradient, temporaries=1, flops=5)
+MISH = activation("mish", _mish, "x * tanh(softplus(x))", gradient=_mish_gradient, temporaries=2, flops=7)
 GELU = OpSchema(
     "gelu",
     like_input(FLOATS),
@@ -147,5 +208,6 @@ GELU = OpSchema(
     overwrites=over_any_like_output,
     cost=flops_per_element(28),
     summary="x times the normal distribution function of x, or its approximation through tanh.",
+    gradient=_gelu_gradient,
 )
 OPS = (SIGMOID, SWISH, GELU, ELU, SELU, CELU, SOFTPLUS, MISH)

@@ -3,8 +3,10 @@
 import numpy as np
 
 from ops.attributes import Attribute, integer
+from ops.backward import Backward, Terms
 from ops.errors import DtypeError
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
+from ops.softmax_gradients import LOG_SOFTMAX_GRADIENT, SOFTMAX_GRADIENT
 from ops.spec import FLOATS, normalize_axis
 from ops.thunks import nothing
 from ops.workspace import carve, dense_bytes
@@ -70,11 +72,20 @@ def _cost(signature: Signature) -> Cost:
     return Cost(5 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
+def _gradient(b: Backward) -> Terms:
+    return (b.apply1(SOFTMAX_GRADIENT, b.dy, b.y, **b.attrs),)
+
+
+def _log_gradient(b: Backward) -> Terms:
+    return (b.apply1(LOG_SOFTMAX_GRADIENT, b.dy, b.y, **b.attrs),)
+
+
 SOFTMAX = OpSchema(
     name="softmax",
     summary="exp(x) / sum(exp(x)) along `axis`.",
     infer=_infer,
     kernels=(Kernel("numpy", _softmax, _workspace),),
+    gradient=_gradient,
     attributes=(_AXIS,),
     overwrites=overwrites_first,
     cost=_cost,
@@ -84,6 +95,7 @@ LOG_SOFTMAX = OpSchema(
     summary="log(softmax(x)) along `axis`.",
     infer=_infer,
     kernels=(Kernel("numpy", _log_softmax, _log_workspace),),
+    gradient=_log_gradient,
     attributes=(_AXIS,),
     overwrites=overwrites_first,
     cost=_cost,

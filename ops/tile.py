@@ -23,7 +23,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 def _tile(call: Binding) -> Thunk:
     pairs = zip(call.attrs["repeats"], call.x.shape, strict=True)
     y = call.y.reshape([n for pair in pairs for n in pair])
-    return partial(np.copyto, y, call.x[(None, slice(None)) * call.x.ndim])
+    return partial(np.copyto, y, call.x[((None, slice(None)) * call.x.ndim + (...,))])
 
 
 def _gradient(b: Backward) -> Terms:

@@ -79,7 +79,7 @@ def _extreme_gradient(b: Backward) -> Terms:
 
 
 def _variadic(
-    name: str, dtypes: Dtypes, passes: Passes, pair: np.ufunc | None, summary: str, gradient: GradientRule
+    name: str, dtypes: Dtypes, passes: Passes, pair: np.ufunc | None, summary: str, *, gradient: GradientRule
 ) -> OpSchema:
     """`pair` is the ufunc that does the whole work where there are two inputs."""
     single = Kernel("copy", _copy, supports=_is_single)
@@ -96,8 +96,8 @@ def _variadic(
     )
 
 
-SUM = _variadic("sum", NUMBERS, _sum, np.add, "Sum of all inputs.", _sum_gradient)
-MEAN = _variadic("mean", FLOATS, _mean, None, "Arithmetic mean of all inputs.", _mean_gradient)
-MIN = _variadic("min", NUMBERS, _min, np.minimum, "Smallest of all inputs; NaN wins.", _extreme_gradient)
-MAX = _variadic("max", NUMBERS, _max, np.maximum, "Largest of all inputs; NaN wins.", _extreme_gradient)
+SUM = _variadic("sum", NUMBERS, _sum, np.add, "Sum of all inputs.", gradient=_sum_gradient)
+MEAN = _variadic("mean", FLOATS, _mean, None, "Arithmetic mean of all inputs.", gradient=_mean_gradient)
+MIN = _variadic("min", NUMBERS, _min, np.minimum, "Smallest of all inputs; NaN wins.", gradient=_extreme_gradient)
+MAX = _variadic("max", NUMBERS, _max, np.maximum, "Largest of all inputs; NaN wins.", gradient=_extreme_gradient)
 OPS = (SUM, MEAN, MIN, MAX)
