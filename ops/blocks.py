@@ -120,7 +120,7 @@ def blocked(
 
 def _bind(passes: Passes, rooms: _Rooms, call: Binding) -> tuple[Thunk, ...]:
     carved = carve(call.workspace, *rooms.specs)
-    inputs, y = _aligned(call.inputs, call.y)
+    inputs, y = aligned(call.inputs, call.y)
     wide, cut = rooms.wide, rooms.wide + rooms.temporaries
     steps: list[Thunk] = []
     for index in blocks(y.shape, rooms.size):
@@ -132,7 +132,7 @@ def _bind(passes: Passes, rooms: _Rooms, call: Binding) -> tuple[Thunk, ...]:
     return tuple(steps)
 
 
-def _aligned(inputs: tuple[Array, ...], y: Array) -> tuple[tuple[Array, ...], Array]:
+def aligned(inputs: tuple[Array, ...], y: Array) -> tuple[tuple[Array, ...], Array]:
     """All operands in one dimension where they are dense, else with the output's shape; single elements in none."""
     single = tuple(a.reshape(()) if a.size == 1 else a for a in inputs)
     if all(not a.ndim or (a.shape == y.shape and a.flags.c_contiguous) for a in single):

@@ -11,6 +11,9 @@ from engine.passes.base import Pass
 from engine.passes.common import COMMON
 from engine.passes.constants import CONSTANTS
 from engine.passes.dead_code import DEAD_CODE
+from engine.passes.fold_batch_norm import FOLD_BATCH_NORM
+from engine.passes.fuse_conv import FUSE_CONV
+from engine.passes.fuse_elementwise import FUSE_ELEMENTWISE
 from engine.passes.gemm_flags import GEMM_FLAGS
 from engine.passes.layer_norms import LAYER_NORMS
 from engine.passes.movement import MOVEMENT
@@ -24,9 +27,9 @@ CLEANUP: tuple[Pass, ...] = (MOVEMENT, NO_OPS, NEUTRAL, CONSTANTS, COMMON, DEAD_
 """Equal bits: less is computed, nothing is computed in another way."""
 RECOGNITION: tuple[Pass, ...] = (LAYER_NORMS, SOFTMAXES, ACTIVATIONS, TRANSPOSES, GEMM_FLAGS)
 """One operator for the pieces into which an exporter took it."""
-FOLDING: tuple[Pass, ...] = ()
+FOLDING: tuple[Pass, ...] = (FOLD_BATCH_NORM,)
 """Arithmetic moved into weights."""
-FUSION: tuple[Pass, ...] = ()
+FUSION: tuple[Pass, ...] = (FUSE_CONV, FUSE_ELEMENTWISE)
 """Several operators in one loop; last, since what is fused is no longer recognised."""
 LEVELS = (0, 1, 2)
 _MOST_ROUNDS = 16

@@ -1,0 +1,93 @@
+"""Chains of elementwise operators as one loop: what lies between them is a block in the cache, and no chunk."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import define, field
+
+from engine.graph import Graph
+from engine.operator import Operator
+from engine.passes.edit import Edit
+from engine.passes.elementwise import is_elementwise
+from engine.var import Var
+from ops.fused_elementwise import FUSED_ELEMENTWISE
+from ops.program import Step
+
+
+class _FuseElementwise:
+    """From the last operator to the first: each takes in what is computed for it alone, and for what it took in.
+
+    An operator moves down to the one that takes it in, so that what it reads lives longer. It is taken in from afar
+    only if that is no larger than what it computes, which needs no place any more: so the peak does not grow.
+    """
+
+    name = "elementwise chains fused"
+
+    def __call__(self, graph: Graph) -> Graph:
+        """The graph, changed or not. Raises GraphError for a graph with open dimensions."""
+        edit = Edit(graph)
+        places = {edit.operator(number): place for place, number in enumerate(edit.numbers())}
+        for number in reversed(edit.numbers()):
+            if edit.has(number) and is_elementwise(edit.operator(number)):
+                _fuse(edit, edit.operator(number), places)
+        return edit.graph()
+
+
+def _fuse(edit: Edit, root: Operator, places: Mapping[Operator, int]) -> None:
+    group = _Group(edit, root, places).grown()
+    if len(group) > 1:
+        inputs, program = _program(group)
+        (made,) = edit.add(FUSED_ELEMENTWISE, inputs, {"program": program})
+        edit.replace(root.outputs[0], made)
+
+
+@define(eq=False)
+class _Group:
+    """Operators that become one."""
+
+    edit: Edit
+    root: Operator
+    places: Mapping[Operator, int]
+    members: set[Operator] = field(factory=set)
+
+    def grown(self) -> list[Operator]:
+        """All members in order."""
+        self.members.add(self.root)
+        waiting = [self.root]
+        while waiting:
+            for var in waiting.pop().inputs:
+                writer = self.edit.writer(var)
+                if writer is not None and writer not in self.members and self._may_join(writer):
+                    self.members.add(writer)
+                    waiting.append(writer)
+        return sorted(self.members, key=self.places.__getitem__)
+
+    def _may_join(self, operator: Operator) -> bool:
+        """Whether nobody else reads it, it runs over the same blocks, and nothing that it reads is written over."""
+        (y, *rest) = operator.outputs
+        alone = not self.edit.is_fetched(y) and self.members.issuperset(self.edit.readers(y))
+        alike = not rest and y.shape == self.root.outputs[0].shape and is_elementwise(operator)
+        return alone and alike and self.edit.assigned.isdisjoint(operator.inputs) and self._is_light(operator)
+
+    def _is_light(self, operator: Operator) -> bool:
+        """Whether it stands right in front of the others, or what it reads besides is no larger than its output."""
+        first = min(map(self.places.__getitem__, self.members))
+        known = {v for member in self.members for v in member.inputs}
+        read = [v for v in dict.fromkeys(operator.inputs) if v not in known and v not in self.edit.constants]
+        near = self.places[operator] == first - 1 and first + len(self.members) - 1 == self.places[self.root]
+        return near or sum(v.spec.nbytes for v in read) <= operator.outputs[0].spec.nbytes
+
+
+def _program(group: Sequence[Operator]) -> tuple[list[Var], tuple[Step, ...]]:
+    """What the group reads, and its operators as steps."""
+    inner = {op.outputs[0]: i for i, op in enumerate(group)}
+    inputs = [v for v in dict.fromkeys(_read(group)) if v not in inner]
+    number = {v: i for i, v in enumerate(inputs)} | {v: len(inputs) + i for v, i in inner.items()}
+    steps = (Step(op.schema, op.attrs, tuple(number[v] for v in op.inputs)) for op in group)
+    return inputs, tuple(steps)
+
+
+def _read(group: Iterable[Operator]) -> Iterable[Var]:
+    return (v for op in group for v in op.inputs)
+
+
+FUSE_ELEMENTWISE = _FuseElementwise()

@@ -1,0 +1,170 @@
+"""A chain of elementwise operators as one loop: block after block goes through all steps while it is in the cache.
+
+The kernels are those of the steps, so that the bits are too; what lies between two steps is no larger than a block.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from attrs import evolve, frozen
+
+from ops.attributes import Attribute
+from ops.blocks import aligned, blocks
+from ops.program import Program, check_shapes, overwritable, read_program, rooms, signatures
+from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.spec import Array, Shape, TensorSpec, spec_of
+from ops.thunks import in_turn
+from ops.workspace import carve, dense_bytes
+
+CACHED_BYTES = 2 << 20
+"""Most bytes of one block: of the output, of whole inputs and of what lies between. Smaller ones cost more in calls
+than they save in traffic, as measured (docs/fusion.md)."""
+_COUNT = np.dtype("int64")
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    signed = signatures(attrs["program"], inputs)
+    check_shapes(attrs["program"], signed)
+    return signed[-1].outputs
+
+
+@frozen(eq=False)
+class _Loop:
+    """What is known of a program before its arrays are there."""
+
+    signature: Signature
+
+    @property
+    def program(self) -> Program:
+        """The steps."""
+        found: Program = self.signature.attrs["program"]
+        return found
+
+    @cached_property
+    def signed(self) -> tuple[Signature, ...]:
+        """The signatures of the steps."""
+        return signatures(self.program, self.signature.inputs, self.signature.constants)
+
+    @cached_property
+    def rooms(self) -> tuple[int, ...]:
+        """The room of each step but the last."""
+        return rooms(self.program, self.signed, len(self.signature.inputs))
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """Bytes of an element of each room."""
+        sizes = [s.y.dtype.itemsize for s in self.signed]
+        return tuple(
+            max(size for size, room in zip(sizes, self.rooms, strict=False) if room == number)
+            for number in range(max(self.rooms, default=-1) + 1)
+        )
+
+    @cached_property
+    def size(self) -> int:
+        """Elements of one block."""
+        y = self.signature.y
+        whole = sum(s.dtype.itemsize for s in self.signature.inputs if s.shape == y.shape)
+        each = whole + y.dtype.itemsize + sum(self.widths)
+        return max(1, min(y.size, CACHED_BYTES // each // 64 * 64))
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernel of each step."""
+        return tuple(step.schema.kernel(s) for step, s in zip(self.program, self.signed, strict=True))
+
+    def of_block(self, number: int, operands: Sequence[TensorSpec], shape: Shape) -> Signature:
+        """The signature of a step on a block."""
+        signed = self.signed[number]
+        return evolve(signed, inputs=tuple(operands), outputs=(signed.y.with_shape(shape),))
+
+    @cached_property
+    def carved(self) -> tuple[TensorSpec, ...]:
+        """The rooms, and the workspace of the steps, which is needed by one step at a time."""
+        byte = np.dtype("uint8")
+        most = max(map(self._workspace, range(len(self.program))))
+        sizes = (*(width * self.size for width in self.widths), most)
+        return tuple(TensorSpec((n,), byte) for n in sizes)
+
+    def _workspace(self, number: int) -> int:
+        """Bytes that a step needs for its largest block."""
+        y = self.signature.y
+        operands = [
+            s.with_shape((self.size,) if s.shape == y.shape else () if s.size == 1 else (self.size,))
+            for s in self.signed[number].inputs
+        ]
+        return self.kernels[number].workspace(self.of_block(number, operands, (self.size,)))
+
+
+def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    """How many arrays each step has packed, and then these arrays."""
+    loop, counts, arrays = _Loop(signature), [], list[Array]()
+    for step, signed, kernel in zip(loop.program, loop.signed, loop.kernels, strict=True):
+        own = {i: constants[v] for i, v in enumerate(step.operands) if i in signed.constants}
+        packed = kernel.pack(signed, own) if own else ()
+        counts.append(len(packed))
+        arrays += packed
+    return (np.array(counts, _COUNT), *arrays) if arrays else ()
+
+
+def _unpack(packed: tuple[Array, ...], steps: int) -> list[tuple[Array, ...]]:
+    """What each step has packed."""
+    if not packed:
+        return [()] * steps
+    ends = packed[0].cumsum() + 1
+    return [packed[end - count : end] for count, end in zip(packed[0].tolist(), ends.tolist(), strict=True)]
+
+
+def _bind(call: Binding) -> Thunk:
+    return in_turn(*_steps(call, _Loop(call.signature)))
+
+
+def _steps(call: Binding, loop: _Loop) -> Iterator[Thunk]:
+    """All steps of one block, then of the next."""
+    *places, scratch = carve(call.workspace, *loop.carved)
+    packed = _unpack(call.packed, len(loop.program))
+    inputs, y = aligned(call.inputs, call.y)
+    for index in blocks(y.shape, loop.size):
+        here = y[index]
+        values = [a[index] if a.ndim else a for a in inputs]
+        for number, (step, kernel) in enumerate(zip(loop.program, loop.kernels, strict=True)):
+            operands = tuple(values[i] for i in step.operands)
+            out = here if number == len(loop.rooms) else _fitted(places[loop.rooms[number]], loop.signed[number], here)
+            signature = loop.of_block(number, tuple(map(spec_of, operands)), here.shape)
+            values.append(out)
+            yield kernel.bind(Binding(signature, operands, (out,), scratch, packed[number]))
+
+
+def _fitted(room: Array, signature: Signature, like: Array) -> Array:
+    """The first bytes of a room as an array of the output's dtype and of that shape."""
+    dtype = signature.y.dtype
+    found: Array = room[: like.size * dtype.itemsize].view(dtype).reshape(like.shape)
+    return found
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_Loop(signature).carved)
+
+
+def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
+    loop = _Loop(signature)
+    return tuple(Overwrite(0, i) for i in overwritable(loop.program, loop.signed, signature.inputs))
+
+
+def _cost(signature: Signature) -> Cost:
+    loop = _Loop(signature)
+    flops = sum(step.schema.cost(s).flops for step, s in zip(loop.program, loop.signed, strict=True))
+    return Cost(flops, sum(s.nbytes for s in (*signature.inputs, signature.y)))
+
+
+FUSED_ELEMENTWISE = OpSchema(
+    name="fused_elementwise",
+    summary="Elementwise operators one after the other; all of them have the shape of the output.",
+    infer=_infer,
+    kernels=(Kernel("blocks", _bind, _workspace, pack=_pack),),
+    arity=(0, 2**31 - 1),
+    attributes=(Attribute("program", read_program),),
+    overwrites=_overwrites,
+    cost=_cost,
+)
+OPS = (FUSED_ELEMENTWISE,)
