@@ -43,6 +43,7 @@ class PlanOptions(TypedDict, total=False):
     bound: tuple[str, ...]
     parallel: str
     nest: bool
+    order: str
 
 
 ALL_CPUS = 0

@@ -8,6 +8,7 @@ from attrs import frozen
 from allocator.chunks import Chunks
 from allocator.problem import Plan, Problem
 from engine.calls import Lowered, Storage, Value
+from engine.ordering import Ordering
 from engine.schedule import Schedule
 from engine.views import address
 from ops.body import bodies
@@ -29,7 +30,8 @@ class PlacedPlan:
     """Everything that an executor needs but the arrays.
 
     `ids` gives the number under which the allocator knows a value (arena values only); `chunk` is then
-    `chunks.chunk_of[ids[value]]`, and row `chunk` of `problem` and `plan` speaks of it. Sizes are bytes.
+    `chunks.chunk_of[ids[value]]`, and row `chunk` of `problem` and `plan` speaks of it. Sizes are bytes. `orderings`
+    tells what the order costs; nothing where nobody looked for another than the given one.
     """
 
     lowered: Lowered
@@ -40,6 +42,7 @@ class PlacedPlan:
     places: tuple[Place, ...]
     alignment: int
     schedule: Schedule
+    orderings: tuple[Ordering, ...] = ()
 
     @property
     def arena_bytes(self) -> int:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from attrs import evolve, field, frozen
 
@@ -10,6 +10,7 @@ from allocator import chunks as memory
 from allocator import policies, solvers
 from allocator.chains import chains
 from allocator.errors import UnknownPolicyError
+from allocator.ordering.found import Limits
 from allocator.problem import NO_CAPACITY, Column, Plan, Problem
 from allocator.solvers.base import NO_NODES
 from allocator.users import users
@@ -19,6 +20,7 @@ from engine.errors import OptionError
 from engine.graph import Graph
 from engine.lowering import lower
 from engine.nest_choice import choose_nesting
+from engine.ordering import GIVEN, MEMORY, arrange, check_order
 from engine.placed import Place
 from engine.plan import ExecutionPlan
 from engine.room import ANYWHERE, Room, solve_between, with_pins
@@ -44,6 +46,8 @@ class Options:
     `parallel` is one of `allocator.policies.POLICIES`: the plan is then safe where operators run at once.
     `nest` lets values be computed inside others, such as the inputs of a concatenation inside its output, wherever the
     arena does not grow by that. Where operators run at once, or there are no views, nothing is nested.
+    `order` is one of `engine.ordering.ORDERS`; with "memory" the arena is never larger than with "given". A search for
+    an order has half of the time.
     """
 
     strategy: str = "best"
@@ -59,6 +63,7 @@ class Options:
     bound: tuple[str, ...] = ()
     parallel: str = ""
     nest: bool = True
+    order: str = GIVEN
 
     def __attrs_post_init__(self) -> None:
         for name in ("alignment", "padding", "seed"):
@@ -68,9 +73,10 @@ class Options:
             raise OptionError(f"alignment {self.alignment} is no power of two")
         if not isinstance(self.bound, (tuple, list)) or not all(isinstance(n, str) for n in self.bound):
             raise OptionError(f"bound must be a tuple of names, such as ('x',), not {self.bound!r}")
-        for name in ("strategy", "parallel"):
+        for name in ("strategy", "parallel", "order"):
             if not isinstance(getattr(self, name), str):
                 raise OptionError(f"{name} {getattr(self, name)!r} is no name")
+        check_order(self.order)
         if self.parallel:
             _check_policy(self.parallel)
 
@@ -92,7 +98,27 @@ def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> Exe
 
     The arena may be larger than the budget in bytes; `plan.plan.status` tells whether a smaller one is possible.
     """
-    plain = lower_graph(graph, options)
+    return plan_in_order(lower_graph(graph, options), options, lambda calls: _plan_nested(calls, options, budget))
+
+
+def plan_in_order(lowered: Lowered, options: Options, plan: Callable[[Lowered], ExecutionPlan]) -> ExecutionPlan:
+    """What `plan` makes of calls in the order that the options want; as they are where "memory" needs more bytes."""
+    if options.order == GIVEN:
+        return plan(lowered)
+    until = time.monotonic() + options.timeout / 2
+    limits = Limits(0 if options.nodes == NO_NODES else options.nodes, until)
+    arranged = arrange(lowered, options.order, overwrite=options.overwrite, limits=limits)
+    found, ordering = _at_levels(arranged.lowered, options), arranged.ordering
+    made = plan(found)
+    if options.order == MEMORY and arranged.lowered is not lowered:
+        given = plan(lowered)
+        if given.arena_bytes < made.arena_bytes:
+            made, ordering = given, ordering.as_given()
+    return evolve(made, orderings=(ordering,))
+
+
+def _plan_nested(plain: Lowered, options: Options, budget: int) -> ExecutionPlan:
+    """The plan of calls, with values nested where that makes it no larger."""
     if not options.nest or not options.views or options.parallel:
         return plan_lowered(plain, options, budget)
     nested, breadth = choose_nesting(plain, options.overwrite, options.reuse)
@@ -103,9 +129,12 @@ def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> Exe
 
 
 def lower_graph(graph: Graph, options: Options) -> Lowered:
-    """Lowers a graph as the options want it."""
+    """Lowers a graph as the options want it, in the given order."""
     _check_bound(graph, options.bound)
-    lowered = lower(graph, views=options.views, pack=options.pack, bound=options.bound)
+    return _at_levels(lower(graph, views=options.views, pack=options.pack, bound=options.bound), options)
+
+
+def _at_levels(lowered: Lowered, options: Options) -> Lowered:
     return in_levels(lowered) if options.parallel == policies.LEVELS else lowered
 
 

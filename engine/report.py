@@ -11,9 +11,11 @@ from allocator.problem import Status
 from allocator.solvers.base import arena_bytes
 from engine.calls import Role, Value
 from engine.errors import BudgetError
+from engine.ordering import Ordering
 from engine.parallelism import parallelism
 from engine.peak import PeakTensor, peak_of
 from engine.placed import PlacedPlan
+from engine.savings import Savings, nested_bytes, savings
 from engine.steps import to_program
 from engine.tables import in_columns
 from engine.units import format_bytes
@@ -32,7 +34,8 @@ class Report:
     overwrites that were taken; it may be unattainable. `gap` is arena / lower bound - 1: 0 is proved to be the smallest
     arena (status "optimal"), more is "feasible". `strategy` is the one that made the plan. `flops`: operations of one
     run as the schemas estimate them. Where operators may run at once, `parallel` is the policy that makes that safe;
-    how many do on average, by their number and by their estimated cost, no more than `parallelism_by_*`.
+    how many do on average, by their number and by their estimated cost, no more than `parallelism_by_*`. `orderings`
+    has what the order costs, where another than the given one was looked for. `savings`: what need not be copied.
     """
 
     model: str
@@ -59,6 +62,8 @@ class Report:
     parallel: str
     parallelism_by_count: float
     parallelism_by_cost: float
+    orderings: tuple[Ordering, ...]
+    savings: Savings
 
     def to_json(self) -> dict[str, Any]:
         """Plain data with stable keys."""
@@ -91,7 +96,7 @@ def report(plan: PlacedPlan) -> Report:
         arena_bytes=plan.arena_bytes,
         lower_bound=plan.plan.lower_bound,
         gap=_gap(plan),
-        naive_bytes=int(memory.derive(program, overwrite=False).size.sum()),
+        naive_bytes=int(memory.derive(program, overwrite=False).size.sum()) + nested_bytes(plan),
         dynamic_peak_bytes=bounds.refcount_peak(program),
         constants_bytes=plan.constants_bytes,
         workspace_bytes=max((v.spec.nbytes for v in _workspaces(plan)), default=0),
@@ -109,6 +114,8 @@ def report(plan: PlacedPlan) -> Report:
         parallel=plan.schedule.policy,
         parallelism_by_count=at_once.by_count,
         parallelism_by_cost=at_once.by_cost,
+        orderings=plan.orderings,
+        savings=savings(plan),
     )
 
 
@@ -193,6 +200,17 @@ def _totals(found: Report) -> list[str]:
         ("alignment loss", found.alignment_loss, f"at the peak, alignment {found.alignment}"),
         ("fragmentation", found.fragmentation, "other bytes that are idle at the peak"),
     ]
+    rows += [row for ordering in found.orderings for row in _order_rows(ordering)]
+    rows += [
+        (
+            "never copied",
+            found.savings.nested.bytes,
+            f"{found.savings.nested.tensors} inputs of joins computed in place",
+        ),
+        ("never copied", found.savings.views.bytes, f"{found.savings.views.tensors} outputs are views"),
+        ("written over", found.savings.overwrites.bytes, f"{found.savings.overwrites.tensors} outputs over what dies"),
+        ("copied", found.savings.copies.bytes, f"{found.savings.copies.tensors} inputs that kernels need elsewhere"),
+    ]
     head = f"{found.model}: {found.operators} operators, {found.flops / 1e6:,.1f} million operations a run"
     if found.parallel:
         head += (
@@ -200,6 +218,15 @@ def _totals(found: Report) -> list[str]:
             f"{found.parallelism_by_cost:.2f} by cost"
         )
     return [head] + [f"  {name:<18}{size:>14} B {format_bytes(size):>12}   {why}" for name, size, why in rows]
+
+
+def _order_rows(found: Ordering) -> list[tuple[str, int, str]]:
+    verdict = "met" if found.is_proved else "it may be unattainable"
+    return [
+        ("order given", found.given_bytes, "most bytes alive at once, before anything is nested"),
+        ("order chosen", found.chosen_bytes, f"the same in the order {found.order!r}"),
+        ("any order", found.bound, f"no order has fewer bytes alive at once: {verdict}"),
+    ]
 
 
 def _peak_table(found: Report, most: int) -> list[str]:

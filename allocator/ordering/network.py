@@ -1,7 +1,7 @@
 """What the order of steps decides: which step waits for which, and which chunks each of them begins, reads and ends.
 
-Nodes are the steps of a program between its feed and its fetch that touch bytes. Mere views are none: they share the
-chunk of what they look at, and cost nothing wherever they stand.
+Nodes are the steps of a program between its feed and its fetch that touch bytes or wait for others. Mere views are
+none: they share the chunk of what they look at, and cost nothing wherever they stand.
 """
 
 from collections.abc import Iterable, Sequence
@@ -68,7 +68,8 @@ class Network:
 def network(program: Program, dependences: Dependences) -> Network:
     """The network of a program whose steps wait for each other as told; step 0 feeds, and the last one fetches."""
     last = len(program.steps) - 1
-    step = [i for i, s in enumerate(program.steps) if 0 < i < last and (s.reads or s.writes)]
+    named = {*dependences.before.tolist(), *dependences.after.tolist()}
+    step = [i for i, s in enumerate(program.steps) if 0 < i < last and (s.reads or s.writes or i in named)]
     node_of = {s: i for i, s in enumerate(step)}
     pairs = zip(dependences.before.tolist(), dependences.after.tolist(), strict=True)
     after: list[list[int]] = [[] for _ in step]
@@ -120,6 +121,6 @@ def _overwrites(step: Step, chunk: list[int], offset: list[int], size: list[int]
         at = offset[overwrite.src] + overwrite.offset
         is_needed = any(chunk[v] == dest for v in step.reads if v != overwrite.src)
         if size[src] > 0 and 0 <= at <= size[dest] - size[src] and not is_needed:
-            found.append((src, dest))
-    found.sort(key=lambda pair: (-size[pair[0]], size[pair[1]]))
-    return [number for pair in found for number in pair]
+            found.append((not overwrite.required, -size[src], size[dest], src, dest))
+    found.sort(key=lambda pair: pair[:3])
+    return [number for *_, src, dest in found for number in (src, dest)]

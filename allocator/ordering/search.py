@@ -5,99 +5,31 @@ left needs no more than what some piece needs in every order: a best-first searc
 beams of growing width first, so that it can leave out more.
 """
 
-import math
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, field
 
 from allocator.kernels import ordering as kernels
 from allocator.kernels.ordering import PEAK, SOLVED, TRIED, Part, Table
+from allocator.ordering.found import MOST_NODES, NO_LIMITS, Found, Limits, as_given, ends, peaks_of
 from allocator.ordering.network import Network
 from allocator.ordering.parts import cut_out, live_between, new_board, new_table
 from allocator.ordering.reach import cuts, floors, reach
-from allocator.problem import Column, column
 from allocator.runner import Runner
 
-MOST_NODES = 2**13
-"""Of a network; who comes before whom is a table of the square of it."""
-WORK = 20_000_000
-"""Nodes of a piece times nodes that are tried in it, unless told otherwise: about a second or two."""
 FIRST_LOOK = 3_000
 """Nodes that are tried before beams are: most pieces need no more."""
 WIDTHS = (4, 32, 256)
 _MOST_WORDS = 2**23
 _PLAIN = 40
 """Nodes of a piece, below which a first look is not worth loading numba."""
-_UNLOADED = 20_000
-"""Nodes, below which it is not worth loading numba to follow one order."""
 _SLICE = 20_000
 
 
-@frozen(eq=False)
-class Found:
-    """`order` has all nodes. `peak`: most bytes alive at once in it; `given`: in the given order.
-
-    No order goes below `bound`. `tried` counts nodes of the search.
-    """
-
-    order: Column = field(converter=column)
-    peak: int
-    given: int
-    bound: int
-    tried: int = 0
-
-    @property
-    def is_proved(self) -> bool:
-        """Whether no order has a lower peak."""
-        return self.peak == self.bound
-
-
-@frozen
-class Limits:
-    """When a search ends: after so many nodes that are tried (0: as it likes), at a moment of `time.monotonic`."""
-
-    nodes: int = 0
-    until: float = math.inf
-
-    def nodes_of(self, count: int) -> int:
-        """For a piece of so many nodes."""
-        return self.nodes or WORK // max(count, 1)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether there is no time left."""
-        return self.until < math.inf and time.monotonic() >= self.until
-
-
-def peaks_of(net: Network, order: Column) -> Column:
-    """Bytes alive while each node of an order runs."""
-    part, made = cut_out(net, 0, len(net)), np.zeros(len(net), np.int64)
-    board, runner = new_board(part), Runner.of(len(net), _UNLOADED)
-    runner.kernel(kernels.clear)(part, board, net.start)
-    runner.kernel(kernels.follow)(part, board, np.array(order, np.int64), made)
-    return column(made)
-
-
-def ends(net: Network) -> int:
-    """Bytes alive while inputs are fed, or outputs are fetched."""
-    return max(net.first, live_between(net, len(net)))
-
-
-def as_given(net: Network) -> Found:
-    """The order as it is, and a bound of all others."""
-    if not len(net):
-        return Found((), ends(net), ends(net), ends(net))
-    given = np.arange(len(net))
-    peak = max(ends(net), int(peaks_of(net, given).max()))
-    bound = int(floors(net, reach(net)).max()) if len(net) <= MOST_NODES else 0
-    return Found(given, peak, peak, max(ends(net), bound))
-
-
-def lowest(net: Network, limits: Limits = Limits()) -> Found:
+def lowest(net: Network, limits: Limits = NO_LIMITS) -> Found:
     """The order with the lowest peak that is found; the given one where none is lower."""
     if not 0 < len(net) <= MOST_NODES:
         return as_given(net)

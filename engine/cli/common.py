@@ -14,6 +14,7 @@ from allocator.solvers.base import NO_NODES
 from engine.cli.dims import named_lengths
 from engine.errors import OptionError
 from engine.executable import PlanOptions
+from engine.ordering import GIVEN, ORDERS
 from engine.threads import AS_THEY_ARE
 from engine.units import parse_bytes, parse_seconds
 from engine.zoo import NETWORKS
@@ -64,6 +65,12 @@ def add_planning(parser: ArgumentParser) -> None:
     parser.add_argument("--no-overwrite", action="store_true", help="let no operator write over its input")
     parser.add_argument("--no-views", action="store_true", help="copy where an output could be a view")
     parser.add_argument("--no-nest", action="store_true", help="compute no tensor inside another, as a concat's inputs")
+    parser.add_argument(
+        "--order",
+        choices=ORDERS,
+        default=GIVEN,
+        help="of operators; memory: fewest bytes alive at once (default given)",
+    )
     parser.add_argument("--no-pack", action="store_true", help="keep no packed copies of weights: smaller, slower")
     add_solving(parser)
 
@@ -153,6 +160,7 @@ def plan_options(arguments: Namespace) -> PlanOptions:
         pack=not arguments.no_pack,
         parallel=arguments.parallel,
         nest=not arguments.no_nest,
+        order=arguments.order,
     )
 
 

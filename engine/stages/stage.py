@@ -9,7 +9,7 @@ from engine.calls import Lowered
 from engine.check import check_handover
 from engine.facts import Facts
 from engine.plan import ExecutionPlan
-from engine.planner import Options, lower_graph
+from engine.planner import Options, lower_graph, plan_in_order
 from engine.report import check_budget
 from engine.room import SEAM, Room
 from engine.stages.draft import Draft, draft_stage
@@ -82,7 +82,12 @@ def _stage(template: Template, progress: Progress, number: int, terms: Terms) ->
     pinned = {lowered.inputs[v.name]: held.offset for v, held in progress.alive.items() if held.offset != NOWHERE}
     seams = progress.seams + ((progress.top,) if progress.top and not terms.in_one_block else ())
     survivors = {lowered.outputs[v.name]: last for v, last in left.vars.items()}
-    plan = plan_with_survivors(lowered, terms.options, terms.capacity, Room(pinned, seams), survivors)
+    room = Room(pinned, seams)
+
+    def plan_calls(calls: Lowered) -> ExecutionPlan:
+        return plan_with_survivors(calls, terms.options, terms.capacity, room, survivors)
+
+    plan = plan_in_order(lowered, terms.options, plan_calls)
     first = draft.graph.operators[0].name if draft.graph.operators else "its end"
     check_budget(plan, f"stage {number} of {template.graph.name!r}, before {first!r} runs: ")
     reads = {key: var.name for key, var in left.reads.items()}
