@@ -201,16 +201,7 @@ def _totals(found: Report) -> list[str]:
         ("fragmentation", found.fragmentation, "other bytes that are idle at the peak"),
     ]
     rows += [row for ordering in found.orderings for row in _order_rows(ordering)]
-    rows += [
-        (
-            "never copied",
-            found.savings.nested.bytes,
-            f"{found.savings.nested.tensors} inputs of joins computed in place",
-        ),
-        ("never copied", found.savings.views.bytes, f"{found.savings.views.tensors} outputs are views"),
-        ("written over", found.savings.overwrites.bytes, f"{found.savings.overwrites.tensors} outputs over what dies"),
-        ("copied", found.savings.copies.bytes, f"{found.savings.copies.tensors} inputs that kernels need elsewhere"),
-    ]
+    rows += _savings_rows(found.savings)
     head = f"{found.model}: {found.operators} operators, {found.flops / 1e6:,.1f} million operations a run"
     if found.parallel:
         head += (
@@ -218,6 +209,16 @@ def _totals(found: Report) -> list[str]:
             f"{found.parallelism_by_cost:.2f} by cost"
         )
     return [head] + [f"  {name:<18}{size:>14} B {format_bytes(size):>12}   {why}" for name, size, why in rows]
+
+
+def _savings_rows(found: Savings) -> list[tuple[str, int, str]]:
+    told = (
+        ("joined in place", found.nested, "inputs are computed inside what they are joined to"),
+        ("views", found.views, "outputs are views, and not copied"),
+        ("overwritten", found.overwrites, "outputs are written over what dies"),
+        ("copied", found.copies, "inputs are copied to where they are needed"),
+    )
+    return [(name, saving.bytes, f"{saving.tensors} {what}") for name, saving, what in told if saving.tensors]
 
 
 def _order_rows(found: Ordering) -> list[tuple[str, int, str]]:

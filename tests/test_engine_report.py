@@ -15,6 +15,7 @@ from allocator.problem import Plan, Problem
 from allocator.solvers import solve
 from allocator.solvers.portfolio import PORTFOLIO
 from engine import Graph
+from engine.savings import Saving
 from engine.units import format_bytes, parse_bytes
 from tests.graphs import graphs
 
@@ -38,7 +39,7 @@ def test_numbers_of_a_small_network_by_hand() -> None:
     x = graph.input("x", (16, 16))
     y = ops.neg(x)
     graph.output(ops.concat([y, ops.abs(y)], axis=0), "y")
-    found = engine.make_plan(graph).report()
+    found = engine.make_plan(graph, nest=False).report()
     assert (found.naive_bytes, found.operators) == (1024 * 3 + 2048, 3)
     assert found.dynamic_peak_bytes == 1024 * 2 + 2048
     assert found.arena_bytes == found.lower_bound == 4096
@@ -47,6 +48,10 @@ def test_numbers_of_a_small_network_by_hand() -> None:
         ("neg_0", 1024, 0.25),
         ("abs_0", 1024, 0.25),
     ]
+    joined = engine.make_plan(graph).report()
+    assert (joined.naive_bytes, joined.arena_bytes, joined.dynamic_peak_bytes) == (1024 * 3 + 2048, 3072, 3072)
+    assert (joined.savings.nested, found.savings.nested) == (Saving(2, 2048), Saving(0, 0))
+    assert "2 inputs are computed inside what they are joined to" in str(joined)
 
 
 def test_the_text_is_readable_and_names_the_peak() -> None:
