@@ -17,12 +17,15 @@ from engine.cli.comparison import compare_graph
 from engine.cli.dims import check_known
 from engine.cli.measured import measure_plan
 from engine.cli.models import Subject, load_subject
+from engine.cli.optimising import add_optimise
 from engine.cli.oracle import largest_difference, onnxruntime_runner
+from engine.cli.passes import compare_passes
 from engine.cli.staged_comparison import compare_stages
 from engine.cli.tradeoff import compare_policies
 from engine.cli.zoo import is_zoo
 from engine.errors import OptionError
 from engine.executable import make_plan
+from engine.passes.pipeline import LEVELS
 from engine.threads import cpus, limit_threads
 
 NAME, HELP = "compare", "run a model planned, reference counted and watched, and compare"
@@ -33,6 +36,7 @@ REFUSED = 5
 def add_arguments(parser: ArgumentParser) -> None:
     """Options of this subcommand."""
     add_model(parser)
+    add_optimise(parser)
     add_planning(parser)
     add_running(parser)
     parser.add_argument("--runs", metavar="N", type=positive, default=5, help="timed runs of each (default 5)")
@@ -43,6 +47,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         dest="at_once",
         action="store_true",
         help="compare the policies for operators that run at once instead, with --threads threads",
+    )
+    parser.add_argument(
+        "--passes",
+        action="store_true",
+        help="show what each pass over the graph does instead: all of them, or those of --optimise",
     )
     parser.add_argument(
         "--measure",
@@ -59,6 +68,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Prints the comparison; 5 where outputs differ."""
     _check_options(arguments)
+    if arguments.passes:
+        return _compare_passes(arguments)
     subject = load_subject(arguments)
     if arguments.at_once or arguments.measure:
         check_known(subject.graph, arguments.file)
@@ -89,9 +100,25 @@ def _check_options(arguments: Namespace) -> None:
         raise OptionError(f"--oracle {arguments.oracle} reads ONNX files; {arguments.file} is none")
     if arguments.at_once and arguments.oracle:
         raise OptionError("--oracle compares a run in sequence; leave out --parallel")
+    if arguments.passes and (arguments.at_once or arguments.oracle or arguments.measure):
+        raise OptionError("--passes compares plain runs; leave out --parallel, --oracle and --measure")
     if arguments.measure and (arguments.at_once or arguments.oracle):
         other = "--parallel" if arguments.at_once else "--oracle"
         raise OptionError(f"--measure runs one arena against reference counting alone; leave out {other}")
+
+
+def _compare_passes(arguments: Namespace) -> int:
+    level = arguments.optimise or LEVELS[-1]
+    subject = load_subject(Namespace(**vars(arguments) | {"optimise": 0}))
+    check_known(subject.graph, arguments.file)
+    with limit_threads(arguments.threads):
+        options = plan_options(arguments)
+        found = compare_passes(subject.graph, subject.feeds, level, runs=arguments.runs, options=options)
+    if arguments.json:
+        print_json(found.to_json())
+    else:
+        print(found.text(), end="")
+    return 0 if found.outputs_equal else REFUSED
 
 
 def _measure(arguments: Namespace, subject: Subject) -> int:

@@ -11,6 +11,7 @@ from engine.bind import input_shapes
 from engine.cli.dims import bound, known_lengths
 from engine.cli.feeds import random_feeds
 from engine.cli.files import read_array
+from engine.cli.optimising import optimised
 from engine.cli.zoo import is_zoo, zoo_graph
 from engine.errors import ModelError, OptionError
 from engine.graph import Graph
@@ -44,7 +45,8 @@ def load_graph(arguments: Namespace) -> Graph:
     Raises ModelError for a dimension without a length.
     """
     graph = load_open(arguments)
-    return bound(graph, arguments.file, known_lengths(graph, arguments.file, dict(arguments.dim)), {})
+    lengths = known_lengths(graph, arguments.file, dict(arguments.dim))
+    return optimised(bound(graph, arguments.file, lengths, {}), arguments)
 
 
 def load_open(arguments: Namespace) -> Graph:
@@ -64,7 +66,7 @@ def load_subject(arguments: Namespace) -> Subject:
         model = weighted(file, arguments.weights, arguments.seed, input_shapes(graph, lengths), constants)
         graph = _read(arguments, model, shapes, constants)
     feeds = random_feeds(graph, arguments.seed, given, lengths)
-    return Subject(bound(graph, file, lengths, given), model, feeds, constants)
+    return Subject(optimised(bound(graph, file, lengths, given), arguments), model, feeds, constants)
 
 
 def _shapes(arguments: Namespace) -> Shapes:

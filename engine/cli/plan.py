@@ -4,10 +4,20 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from engine.cli.bounds import plan_bounded
-from engine.cli.common import add_json, add_model, add_parallel, add_planning, count, plan_options, print_json
+from engine.cli.common import (
+    add_json,
+    add_model,
+    add_parallel,
+    add_planning,
+    count,
+    plan_options,
+    print_json,
+)
 from engine.cli.dims import named_bounds
 from engine.cli.models import load_graph, load_open
+from engine.cli.optimising import add_optimise
 from engine.cli.stages import plan_first, stage_data, stage_text
+from engine.errors import OptionError
 from engine.executable import make_plan
 from engine.plan import ExecutionPlan
 
@@ -17,6 +27,7 @@ NAME, HELP = "plan", "plan a model and say what it needs"
 def add_arguments(parser: ArgumentParser) -> None:
     """Options of this subcommand."""
     add_model(parser)
+    add_optimise(parser)
     add_planning(parser)
     add_parallel(parser)
     parser.add_argument(
@@ -33,6 +44,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints the report of the plan; of its first stage alone where data decide the sizes of the rest."""
+    if arguments.bounds and arguments.optimise:
+        raise OptionError("--bounds plans for many lengths, and --optimise needs one of each; leave out one of them")
     plan, told, more = _bounded(arguments) if arguments.bounds else _exact(arguments)
     found = plan.report()
     if arguments.json:

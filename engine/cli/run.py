@@ -19,6 +19,7 @@ from engine.cli.common import (
 from engine.cli.comparison import interleaved
 from engine.cli.files import write_arrays
 from engine.cli.models import Subject, load_subject
+from engine.cli.optimising import add_optimise
 from engine.cli.subjects import blas_threads, compile_subject
 from engine.executable import Executable
 from engine.tables import in_columns
@@ -33,6 +34,7 @@ _STATISTICS: Mapping[str, Callable[[Array], Any]] = {"min": np.min, "mean": np.m
 def add_arguments(parser: ArgumentParser) -> None:
     """Options of this subcommand."""
     add_model(parser)
+    add_optimise(parser)
     add_planning(parser)
     add_parallel(parser)
     add_running(parser)

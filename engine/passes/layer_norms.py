@@ -145,7 +145,7 @@ def _replace_spread(edit: Edit, result: Var) -> None:
             (x, bias), rows = (norm.x, spread.bias), norm.x.ndim - norm.axis
             fits = [fitted for v in (scale, bias) for fitted in _fitted(edit, v, rows, x)]
             if len(fits) == 2 and x.spec == result.spec and are_pieces(edit, result, (x, scale, bias)):
-                edit.replace(result, ops.layer_norm(x, *fits, axis=norm.axis, epsilon=norm.epsilon))
+                edit.replace(result, ops.layer_norm(x, fits[0], fits[1], norm.axis, norm.epsilon))
                 return
 
 

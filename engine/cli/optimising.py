@@ -1,0 +1,28 @@
+"""The option --optimise: passes over the graph before it is planned."""
+
+from argparse import ArgumentParser, Namespace
+
+from engine.errors import OptionError
+from engine.graph import Graph
+from engine.passes.pipeline import LEVELS, optimise
+
+
+def add_optimise(parser: ArgumentParser) -> None:
+    """What passes may do to the graph before it is planned."""
+    parser.add_argument(
+        "--optimise",
+        metavar="LEVEL",
+        type=int,
+        choices=LEVELS,
+        default=0,
+        help="passes over the graph before it is planned: 0 none (default), 1 those that leave every bit as it is, "
+        "2 also those that fuse and may change last bits",
+    )
+
+
+def optimised(graph: Graph, arguments: Namespace) -> Graph:
+    """The graph behind the passes of --optimise, where the command has that. Raises OptionError for open sizes."""
+    level = vars(arguments).get("optimise", 0)
+    if level and graph.is_symbolic:
+        raise OptionError(f"--optimise needs sizes that are known before a run; data decide some of {arguments.file}")
+    return optimise(graph, level)

@@ -1,0 +1,110 @@
+"""What each pass does for a network: operators, bytes, seconds of a run, and how far it moves the outputs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import asdict, frozen
+
+from engine.cli.comparison import interleaved
+from engine.cli.oracle import largest_difference
+from engine.executable import Executable, PlanOptions, compile_graph
+from engine.graph import Graph
+from engine.passes.pipeline import trail
+from engine.tables import in_columns
+from ops.spec import Array
+
+AS_GIVEN = "as given"
+TOLERANCE = 1e-4
+"""Of the largest value of an output: what level 2 may change."""
+_HEAD: tuple[str, ...] = ("pass", "operators", "arena", "constants", "run", "as given", "difference")
+
+
+@frozen
+class Row:
+    """The network behind one pass and all in front of it; `before` and `operators` count operators.
+
+    `seconds` is the least time of a run, and `seconds_as_given` that of the network as it was, in turn with it.
+    `difference` is the largest of all outputs from those of the network as it was, over their largest value.
+    """
+
+    by: str
+    before: int
+    operators: int
+    arena_bytes: int
+    constant_bytes: int
+    seconds: float
+    seconds_as_given: float
+    difference: float
+
+
+@frozen(eq=False)
+class PassComparison:
+    """The network as given first, then what each pass that changed something made of it."""
+
+    model: str
+    level: int
+    runs: int
+    rows: tuple[Row, ...]
+
+    @property
+    def outputs_equal(self) -> bool:
+        """Whether all outputs are near enough: to the bit at level 1, within the tolerance at level 2."""
+        return all(row.difference <= (TOLERANCE if self.level > 1 else 0) for row in self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
+        return asdict(self) | {"outputs_equal": self.outputs_equal}
+
+    def text(self) -> str:
+        """A table for people."""
+        head = (
+            f"{self.model}: passes of level {self.level}, least of {self.runs} runs in turn with the network as given"
+        )
+        rows = [_HEAD, *map(_cells, self.rows)]
+        notes = [] if self.outputs_equal else ["the outputs DIFFER by more than passes may change them"]
+        return "".join(f"{line}\n" for line in (head, *in_columns(rows, set(range(1, 7))), *notes))
+
+
+def compare_passes(
+    graph: Graph, feeds: Mapping[str, Array], level: int, *, runs: int, options: PlanOptions
+) -> PassComparison:
+    """Plans and runs a network behind each pass that changes it. Raises GraphError where sizes are open."""
+    begun = compile_graph(graph, **options)
+    against = _Against(begun, feeds, begun.run(feeds), runs)
+    rows = [against.row(AS_GIVEN, graph, begun)]
+    for applied in trail(graph, level):
+        rows.append(against.row(applied.by, applied.before, compile_graph(applied.after, **options)))
+    return PassComparison(graph.name, level, runs, tuple(rows))
+
+
+@frozen(eq=False)
+class _Against:
+    """The network as given, and what it gave in its first run, as parameters may change."""
+
+    begun: Executable
+    feeds: Mapping[str, Array]
+    outputs: Mapping[str, Array]
+    runs: int
+
+    def row(self, by: str, before: Graph, made: Executable) -> Row:
+        """Two of them alive at a time, as packed weights are large."""
+        difference = 0.0 if made is self.begun else largest_difference(made.run(self.feeds), self.outputs)
+        ours, theirs = interleaved(
+            self.runs, lambda: made.run(self.feeds, copy=False), lambda: self.begun.run(self.feeds, copy=False)
+        )
+        return Row(
+            by=by,
+            before=len(before.operators),
+            operators=len(made.graph.operators),
+            arena_bytes=made.arena_bytes,
+            constant_bytes=sum(a.nbytes for a in made.graph.constants.values()),
+            seconds=min(ours),
+            seconds_as_given=min(theirs),
+            difference=difference,
+        )
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    change = f"{row.before} -> {row.operators}" if row.by != AS_GIVEN else str(row.operators)
+    times = (f"{t * 1e3:.2f} ms" for t in (row.seconds, row.seconds_as_given))
+    return (row.by, change, f"{row.arena_bytes} B", f"{row.constant_bytes} B", *times, f"{row.difference:.1e}")
