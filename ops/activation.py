@@ -18,9 +18,9 @@ from ops.activation_gradients import (
 from ops.attributes import Attribute, number
 from ops.backward import Backward, Tensor, Terms
 from ops.blocks import Block, Passes, blocked
+from ops.comparison import GREATER, LESS
 from ops.elementwise import flops_per_element, like_input, over_any_like_output, require_one_dtype, ufunc_kernel, unary
 from ops.errors import ShapeError
-from ops.comparison import GREATER, LESS
 from ops.limits import constant, highest
 from ops.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
 from ops.spec import FLOATS, INTEGERS, NUMBERS, SIGNED, TensorSpec, broadcast_shapes
@@ -199,7 +199,7 @@ def _clip_gradient(b: Backward) -> Terms:
 
 
 def _thresholded_relu_gradient(b: Backward) -> Terms:
-    """What passed a threshold of 0 or more is above 0; below 0, y does not tell a 0 that passed from one that did not."""
+    """What passes a threshold of 0 or more is above 0. With a lower one, a y of 0 does not tell whether it passed."""
     alpha = b.attrs["alpha"]
     if alpha >= 0:
         return (b.apply1(RELU_GRADIENT, b.dy, b.y),)

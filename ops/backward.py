@@ -51,6 +51,9 @@ class Backward(Protocol):
     def wants(self, position: int) -> bool:
         """Whether the gradient of that input is wanted."""
 
+    def known(self, position: int) -> Array | None:
+        """The data of an input that is a constant."""
+
     def terms(self, *makers: Callable[[], Tensor] | None) -> Terms:
         """Calls the makers of those inputs whose gradient is wanted; inputs without a maker get none."""
 

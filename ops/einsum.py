@@ -1,6 +1,7 @@
 """Sums of products by labels of axes (ONNX Einsum-28): any equation, ellipses and diagonals included."""
 
 import math
+import string
 from collections.abc import Sequence
 from functools import partial
 
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ops.attributes import Attribute
+from ops.backward import Backward, Tensor, Terms
 from ops.conv_shapes import compute_dtype
 from ops.einsum_equation import Equation, Labels, equation_text, read
 from ops.einsum_plan import Step, Sum, Times, plan
@@ -130,6 +132,47 @@ def _cost(signature: Signature) -> Cost:
     return Cost(sum(_operations(equation, s) for s in plan(equation)), touched)
 
 
+def _gradient(b: Backward) -> Terms:
+    """An operand's is an einsum too, of dy and the other operands, over the labels that it does not have."""
+    equation = _equation(b.signature.inputs, b.attrs)
+    return b.terms(*(partial(_operand_gradient, b, equation, i) for i in range(len(b.inputs))))
+
+
+def _operand_gradient(b: Backward, equation: Equation, position: int) -> Tensor:
+    """Labels that nothing else has are summed alone: dy is the same along them."""
+    others = [(b.dy, equation.result)] + [
+        (b.reshape(x, _sizes(equation, _named(labels))), _named(labels))
+        for i, (x, labels) in enumerate(zip(b.inputs, equation.operands, strict=True))
+        if i != position
+    ]
+    own = tuple(dict.fromkeys(_named(equation.operands[position])))
+    known = {label for _, labels in others for label in labels}
+    kept = tuple(label for label in own if label in known)
+    letters = dict(zip(equation.sizes, string.ascii_letters, strict=False))
+    terms = ["".join(letters[n] for n in labels) for labels in (*(t[1] for t in others), kept)]
+    made = b.apply1(EINSUM, *(t[0] for t in others), equation=f"{','.join(terms[:-1])}->{terms[-1]}")
+    made = b.reshape(made, [equation.sizes[n] if n in known else 1 for n in own])
+    return _on_diagonals(b, equation, position, b.expand(made, _sizes(equation, own)))
+
+
+def _named(labels: Labels) -> Labels:
+    return tuple(label for label in labels if label)
+
+
+def _on_diagonals(b: Backward, equation: Equation, position: int, made: Tensor) -> Tensor:
+    """From one axis a label to all axes of the operand: zeros beside the diagonal of a label that stands twice."""
+    labels, shape = equation.operands[position], b.signature.inputs[position].shape
+    first = {label: labels.index(label) for label in labels if label}
+    made = b.reshape(
+        made, [n if first.get(label) == i else 1 for i, (label, n) in enumerate(zip(labels, shape, strict=True))]
+    )
+    for axis, (label, n) in enumerate(zip(labels, shape, strict=True)):
+        if label and first[label] != axis:
+            beside = [n if i in (axis, first[label]) else 1 for i in range(len(shape))]
+            made = made * b.constant(np.eye(n, dtype=b.signature.y.dtype).reshape(beside), b.signature.y)
+    return made
+
+
 EINSUM = OpSchema(
     name="einsum",
     summary="Sums of products of all operands over the labels that the result of the `equation` does not have.",
@@ -138,5 +181,6 @@ EINSUM = OpSchema(
     arity=(1, _MOST_OPERANDS),
     attributes=(Attribute("equation", equation_text),),
     cost=_cost,
+    gradient=_gradient,
 )
 OPS = (EINSUM,)

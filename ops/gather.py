@@ -6,7 +6,9 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, integer
+from ops.backward import Backward, Terms
 from ops.errors import ShapeError
+from ops.gather_gradient import GATHER_ELEMENTS_GRADIENT, GATHER_GRADIENT, GATHER_ND_GRADIENT
 from ops.indices import ENDS, INT64, Room, along_axis, check_index_dtype, range_check, room_bytes, rows
 from ops.looking import copy_cost
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
@@ -94,12 +96,28 @@ def _gather_nd(call: Binding) -> Thunk:
     )
 
 
+def _gather_gradient(b: Backward) -> Terms:
+    shape = b.signature.x.shape
+    return b.terms(lambda: b.apply1(GATHER_GRADIENT, b.dy, b.inputs[1], shape=shape, **b.attrs))
+
+
+def _elements_gradient(b: Backward) -> Terms:
+    shape = b.signature.x.shape
+    return b.terms(lambda: b.apply1(GATHER_ELEMENTS_GRADIENT, b.dy, b.inputs[1], shape=shape, **b.attrs))
+
+
+def _nd_gradient(b: Backward) -> Terms:
+    shape = b.signature.x.shape
+    return b.terms(lambda: b.apply1(GATHER_ND_GRADIENT, b.dy, b.inputs[1], shape=shape, **b.attrs))
+
+
 GATHER = OpSchema(
     name="gather",
     summary="Slices of x along `axis`, picked by indices; their shape replaces that axis.",
     infer=_gather_infer,
     kernels=(Kernel("numpy", _gather, _gather_workspace, _dense_data),),
     arity=(2, 2),
+    gradient=_gather_gradient,
     attributes=(_AXIS,),
     cost=copy_cost,
 )
@@ -109,6 +127,7 @@ GATHER_ELEMENTS = OpSchema(
     infer=_elements_infer,
     kernels=(Kernel("numpy", _gather_elements, _elements_workspace, _dense_data),),
     arity=(2, 2),
+    gradient=_elements_gradient,
     attributes=(_AXIS,),
     cost=copy_cost,
 )
@@ -118,6 +137,7 @@ GATHER_ND = OpSchema(
     infer=_nd_infer,
     kernels=(Kernel("numpy", _gather_nd, _nd_workspace, _dense_data),),
     arity=(2, 2),
+    gradient=_nd_gradient,
     attributes=(Attribute("batch_dims", integer, 0),),
     cost=copy_cost,
 )

@@ -5,9 +5,10 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, element_type, flag, integer, optional
+from ops.backward import Backward, Tensor, Terms
 from ops.errors import DtypeError, ShapeError
 from ops.indices import INT64, add_positions, element_strides
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first, zero_gradient
 from ops.spec import BOOL, FLOATS, NUMBERS, Array, Shape, TensorSpec, normalize_axis
 from ops.thunks import copier, in_turn
 from ops.workspace import carve, dense_bytes
@@ -134,6 +135,20 @@ def _hardmax(call: Binding) -> Thunk:
     )
 
 
+def _trilu_gradient(b: Backward) -> Terms:
+    return (b.apply1(TRILU, b.dy, **b.attrs),)
+
+
+def _one_hot_gradient(b: Backward) -> Terms:
+    """Of the two values: what comes where either stands."""
+
+    def of_values() -> Tensor:
+        on = b.sum(b.apply1(ONE_HOT, b.x, np.array([0, 1], b.signature.y.dtype), **b.attrs) * b.dy)
+        return b.concat([b.reshape(v, (1,)) for v in (b.sum(b.dy) - on, on)], 0)
+
+    return b.terms(None, of_values)
+
+
 TRILU = OpSchema(
     name="trilu",
     summary="x with zeros outside its upper (or lower) triangle, `k` above the main diagonal.",
@@ -141,12 +156,14 @@ TRILU = OpSchema(
     kernels=(Kernel("numpy", _trilu),),
     attributes=(Attribute("upper", flag, True), Attribute("k", integer, 0)),
     overwrites=overwrites_first,
+    gradient=_trilu_gradient,
 )
 EYE_LIKE = OpSchema(
     name="eye_like",
     summary="Ones on the diagonal `k` above the main one, of the shape of x.",
     infer=_eye_infer,
     kernels=(Kernel("numpy", _eye_like),),
+    gradient=zero_gradient,
     attributes=(Attribute("dtype", optional(element_type), None), Attribute("k", integer, 0)),
 )
 ONE_HOT = OpSchema(
@@ -154,6 +171,7 @@ ONE_HOT = OpSchema(
     summary="values[1] where a new `axis` of length `depth` equals the index, else values[0].",
     infer=_one_hot_infer,
     kernels=(Kernel("numpy", _one_hot, _one_hot_workspace),),
+    gradient=_one_hot_gradient,
     arity=(2, 2),
     attributes=(Attribute("depth", integer), Attribute("axis", integer, -1)),
 )
@@ -162,6 +180,7 @@ HARDMAX = OpSchema(
     summary="One at the first greatest element along `axis`, else zero.",
     infer=_hardmax_infer,
     kernels=(Kernel("numpy", _hardmax, _hardmax_workspace),),
+    gradient=zero_gradient,
     attributes=(Attribute("axis", integer, -1),),
 )
 OPS = (TRILU, EYE_LIKE, ONE_HOT, HARDMAX)

@@ -9,7 +9,9 @@ import numpy.typing as npt
 from attrs import frozen
 
 from ops.attributes import Attribute, integers, one_of
+from ops.backward import Backward, Tensor, Terms
 from ops.errors import DtypeError, ShapeError
+from ops.gather_gradient import GATHER_GRADIENT
 from ops.looking import copy_cost
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
 from ops.spec import Array
@@ -125,6 +127,38 @@ def _pad(call: Binding) -> Thunk:
     return in_turn(*(_part(call, runs, value) for runs in product(*axes)))
 
 
+def _gradient(b: Backward) -> Terms:
+    """What is borrowed by the border is added up axis by axis; what fills a constant one gets the rest of dy."""
+    if b.attrs["mode"] != "constant":
+        return (_unborrowed(b), *(None for _ in b.inputs[1:]))
+    inside = _inside(b)
+    return b.terms(lambda: inside, lambda: b.reshape(b.sum(b.dy) - b.sum(inside), b.signature.inputs[1].shape))[
+        : len(b.inputs)
+    ]
+
+
+def _inside(b: Backward) -> Tensor:
+    """dy where x lies in it; 0 for what was taken away."""
+    shape, pairs = b.signature.x.shape, _pairs(b.attrs, b.signature.x.ndim)
+    if any(pad < 0 for pair in pairs for pad in pair):
+        return b.pad(b.dy, [-before for before, _ in pairs], [-after for _, after in pairs])
+    starts = [before for before, _ in pairs]
+    return b.slice(b.dy, starts, [s + n for s, n in zip(starts, shape, strict=True)], range(len(shape)))
+
+
+def _unborrowed(b: Backward) -> Tensor:
+    """Padding is a gather along each axis."""
+    dy = b.dy
+    for axis, (n, (before, after)) in enumerate(
+        zip(b.signature.x.shape, _pairs(b.attrs, b.signature.x.ndim), strict=True)
+    ):
+        if before or after:
+            sources = b.constant(_sources(b.attrs["mode"], n, before, after), b.signature.x)
+            shape = (*dy.shape[:axis], n, *dy.shape[axis + 1 :])
+            dy = b.apply1(GATHER_GRADIENT, dy, sources, shape=shape, axis=axis)
+    return dy
+
+
 PAD = OpSchema(
     name="pad",
     summary="x with pads[i] elements before and pads[ndim + i] after axis i; negative ones are taken away.",
@@ -136,5 +170,6 @@ PAD = OpSchema(
         Attribute("mode", one_of("constant", "reflect", "edge", "wrap"), "constant"),
     ),
     cost=copy_cost,
+    gradient=_gradient,
 )
 OPS = (PAD,)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ops.backward import Backward, Tensor, Terms
 from ops.blocks import BLOCK_BYTES, blocks
 from ops.elementwise import flops_per_element, over_any_like_output, require_dtype
 from ops.limits import constant
@@ -104,6 +105,43 @@ def _whole_power(base: Array, exponent: Array, y: Array, rooms: Buffers) -> tupl
     )
 
 
+def _gradient(b: Backward) -> Terms:
+    """Where the base is 0, the exponent gets 0; where it is below 0, NaN, as in PyTorch."""
+    known = b.known(1)
+    if known is not None and known.size == 1:
+        return b.terms(lambda: _of_base(b, float(known.item())))
+
+    def of_exponent() -> Tensor:
+        one = b.constant(1.0, b.signature.x)
+        logarithm = b.log(b.where(b.equal(b.x, b.constant(0.0, b.signature.x)), one, b.x))
+        return b.cast(logarithm * b.y * b.dy, b.signature.inputs[1].dtype)
+
+    return b.terms(lambda: _of_any_base(b), of_exponent)
+
+
+def _of_any_base(b: Backward) -> Tensor:
+    """e * x ** (e - 1), and 0 where e is 0, whatever x is."""
+    exponent = b.cast(b.inputs[1], b.signature.x.dtype)
+    zero = b.constant(0.0, b.signature.x)
+    slope = b.apply1(POW, b.x, exponent - 1.0) * exponent
+    return b.where(b.equal(exponent, zero), zero, slope) * b.dy
+
+
+def _of_base(b: Backward, exponent: float) -> Tensor:
+    """A known exponent: a square needs x, a root y, and a reciprocal too."""
+    if exponent == 0:
+        return b.zeros(b.signature.y)
+    if exponent == 1:
+        return b.dy
+    if exponent == 2:
+        return b.dy * b.x * 2.0
+    if exponent == 0.5:
+        return b.dy / b.y * 0.5
+    if exponent == -1:
+        return -(b.dy * b.y) * b.y
+    return b.apply1(POW, b.x, exponent - 1) * exponent * b.dy
+
+
 POW = OpSchema(
     "pow",
     _infer,
@@ -114,6 +152,7 @@ POW = OpSchema(
     (2, 2),
     overwrites=over_any_like_output,
     cost=flops_per_element(10),
+    gradient=_gradient,
     summary="Base to the power of the exponent, in the base's dtype; integers to negative powers are truncated.",
 )
 OPS = (POW,)

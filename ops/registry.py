@@ -27,6 +27,7 @@ from ops.errors import DuplicateOperatorError, UnknownOperatorError
 from ops.fused_conv import OPS as FUSED_CONV
 from ops.fused_elementwise import OPS as FUSED_ELEMENTWISE
 from ops.gather import OPS as GATHER
+from ops.gather_gradient import OPS as GATHER_GRADIENTS
 from ops.gemm import OPS as GEMM
 from ops.generate import OPS as GENERATE
 from ops.global_pool import OPS as GLOBAL_POOL
@@ -99,6 +100,7 @@ REGISTRY = index(
     FUSED_CONV,
     FUSED_ELEMENTWISE,
     GATHER,
+    GATHER_GRADIENTS,
     GEMM,
     GENERATE,
     GLOBAL_POOL,

@@ -108,6 +108,20 @@ def table(axis: Axis, attrs: Attrs) -> Table:
     return Table(np.clip(raw, 0, axis.elements - 1).astype(np.intp), weights, outside)
 
 
+def transposed(found: Table, elements: int) -> Table:
+    """The table by which gradients go back to the elements: each collects from all outputs that read it."""
+    reads: list[list[tuple[int, float]]] = [[] for _ in range(elements)]
+    for taps, weights in zip(found.indices, found.weights, strict=True):
+        for o, (i, weight) in enumerate(zip(taps, weights, strict=True)):
+            if weight and not found.outside[o]:
+                reads[i].append((o, float(weight)))
+    most = max(1, *map(len, reads)) if reads else 1
+    padded = [sorted(row) + [(0, 0.0)] * (most - len(row)) for row in reads]
+    indices = np.array([[o for o, _ in row] for row in padded], np.intp).reshape(elements, most)
+    weights = np.array([[w for _, w in row] for row in padded], np.float64).reshape(elements, most)
+    return Table(np.ascontiguousarray(indices.T), np.ascontiguousarray(weights.T), np.zeros(elements, bool))
+
+
 def _weigh(places: Floats, axis: Axis, attrs: Attrs) -> tuple[Array, Floats]:
     """Elements (perhaps outside the tensor) around each place, and their weights: both (taps, outputs)."""
     radius, shape = (1, _triangle) if attrs["mode"] == "linear" else (2, _cubic)

@@ -1,12 +1,15 @@
 """Elements written by index into a copy of a tensor (ONNX ScatterElements-18, ScatterND-18)."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from ops.attributes import Attribute, integer, one_of
-from ops.errors import DtypeError, ShapeError
+from ops.backward import Backward, Tensor, Terms
+from ops.errors import DtypeError, GradientError, ShapeError
+from ops.gather import GATHER_ELEMENTS, GATHER_ND
 from ops.indices import Room, along_axis, check_index_dtype, room_bytes, rows
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import BOOL, Array, normalize_axis
@@ -88,6 +91,29 @@ def _dense_updates(_: Signature) -> tuple[int, ...]:
     return (2,)
 
 
+def _gradient(b: Backward, scatter: OpSchema, pick: Callable[[], Tensor]) -> Terms:
+    """What was written over gets nothing. Where indices name an element twice, all that might have been it get it."""
+    reduction = b.attrs["reduction"]
+    if reduction not in ("none", "add"):
+        raise GradientError(f"has no rule for its gradient where the reduction is {reduction!r}")
+
+    def of_data() -> Tensor:
+        if reduction == "add":
+            return b.dy
+        return b.apply1(scatter, b.dy, b.inputs[1], b.zeros(b.signature.inputs[2]), **b.attrs)
+
+    return b.terms(of_data, None, pick)
+
+
+def _elements_gradient(b: Backward) -> Terms:
+    axis = b.attrs["axis"]
+    return _gradient(b, SCATTER_ELEMENTS, lambda: b.apply1(GATHER_ELEMENTS, b.dy, b.inputs[1], axis=axis))
+
+
+def _nd_gradient(b: Backward) -> Terms:
+    return _gradient(b, SCATTER_ND, lambda: b.apply1(GATHER_ND, b.dy, b.inputs[1]))
+
+
 SCATTER_ELEMENTS = OpSchema(
     name="scatter_elements",
     summary="A copy of data where y[indices[i, j], j] = updates[i, j] for axis 0, and likewise for others.",
@@ -95,6 +121,7 @@ SCATTER_ELEMENTS = OpSchema(
     kernels=(Kernel("numpy", _scatter_elements, _elements_workspace, _dense_updates),),
     arity=(3, 3),
     attributes=(Attribute("axis", integer, 0), _REDUCTION),
+    gradient=_elements_gradient,
     overwrites=overwrites_first,
 )
 SCATTER_ND = OpSchema(
@@ -104,6 +131,7 @@ SCATTER_ND = OpSchema(
     kernels=(Kernel("numpy", _scatter_nd, _nd_workspace, _dense_updates),),
     arity=(3, 3),
     attributes=(_REDUCTION,),
+    gradient=_nd_gradient,
     overwrites=overwrites_first,
 )
 OPS = (SCATTER_ELEMENTS, SCATTER_ND)

@@ -1,14 +1,18 @@
 """Slices of a tensor along some of its axes (ONNX Slice-13)."""
 
+from functools import partial
+
+import numpy as np
 from attrs import frozen
 
 from ops.attributes import Attribute, integers, optional
+from ops.backward import Backward, Terms
 from ops.errors import AttributeValueError, ShapeError
 from ops.layout import Layout
 from ops.looking import copy_cost, overwrites_in_place
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import Array, Shape, normalize_axes
-from ops.thunks import copier
+from ops.thunks import copier, in_turn
 
 
 @frozen(eq=False)
@@ -69,19 +73,53 @@ def _slice(call: Binding) -> Thunk:
     return copier(source, call.y)
 
 
+def _gradient(b: Backward) -> Terms:
+    return (b.apply1(SLICE_GRADIENT, b.dy, shape=b.signature.x.shape, **b.attrs),)
+
+
+def _infer_gradient(inputs: Specs, attrs: Attrs) -> Specs:
+    x = inputs[0].with_shape(attrs["shape"])
+    (y,) = _infer((x,), attrs)
+    if y != inputs[0]:
+        raise ShapeError(f"{inputs[0]} is no such slice of shape {x.shape}; that is {y}")
+    return (x,)
+
+
+def _slice_gradient(call: Binding) -> Thunk:
+    target = call.y
+    for r in _ranges(call.attrs, call.y.shape):
+        target = r.of(target)
+    return in_turn(partial(call.y.fill, 0), partial(np.copyto, target, call.x))
+
+
+def _gradient_again(b: Backward) -> Terms:
+    return (b.apply1(SLICE, b.dy, **{n: v for n, v in b.attrs.items() if n != "shape"}),)
+
+
+_ATTRIBUTES = (
+    Attribute("starts", integers),
+    Attribute("ends", integers),
+    Attribute("axes", optional(integers), None),
+    Attribute("steps", optional(integers), None),
+)
 SLICE = OpSchema(
     name="slice",
     summary="Along each of `axes` (all leading ones where none are given) the elements starts:ends:steps.",
     infer=_infer,
     kernels=(Kernel("numpy", _slice),),
-    attributes=(
-        Attribute("starts", integers),
-        Attribute("ends", integers),
-        Attribute("axes", optional(integers), None),
-        Attribute("steps", optional(integers), None),
-    ),
+    attributes=_ATTRIBUTES,
     views=_views,
     overwrites=overwrites_in_place(_views),
     cost=copy_cost,
+    gradient=_gradient,
 )
-OPS = (SLICE,)
+SLICE_GRADIENT = OpSchema(
+    name="slice_gradient",
+    summary="Zeros of `shape`, but dy where that slice of them lies.",
+    infer=_infer_gradient,
+    kernels=(Kernel("numpy", _slice_gradient),),
+    attributes=(Attribute("shape", integers), *_ATTRIBUTES),
+    cost=copy_cost,
+    gradient=_gradient_again,
+)
+OPS = (SLICE, SLICE_GRADIENT)

@@ -9,9 +9,9 @@ from ops.activation import activation
 from ops.attributes import Attribute, one_of
 from ops.backward import Backward, Tensor, Terms
 from ops.blocks import Block, blocked
+from ops.comparison import GREATER
 from ops.compiled import erf
 from ops.elementwise import flops_per_element, like_input, over_any_like_output
-from ops.comparison import GREATER
 from ops.schema import OpSchema, Thunk
 from ops.smooth_gradients import (
     ELU_GRADIENT,

@@ -7,8 +7,10 @@ import numpy as np
 
 from ops import compiled_top
 from ops.attributes import Attribute, flag, integer
+from ops.backward import Backward, Terms
 from ops.errors import DtypeError, ShapeError
 from ops.indices import INT64
+from ops.scatter import SCATTER_ELEMENTS
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import NUMBERS, TensorSpec, normalize_axis
 from ops.thunks import in_turn, nothing
@@ -59,6 +61,12 @@ def _cost(signature: Signature) -> Cost:
     return Cost(signature.x.size, signature.x.nbytes + sum(s.nbytes for s in signature.outputs))
 
 
+def _gradient(b: Backward) -> Terms:
+    """What was chosen gets it; nothing is chosen twice."""
+    zeros = b.zeros(b.signature.x)
+    return (b.apply1(SCATTER_ELEMENTS, zeros, b.outputs[1], b.dy, axis=b.attrs["axis"]),)
+
+
 TOP_K = OpSchema(
     name="top_k",
     summary="The `k` greatest (or least) elements along `axis`, best first, and their int64 indices.",
@@ -71,5 +79,6 @@ TOP_K = OpSchema(
         Attribute("sorted", flag, True),
     ),
     cost=_cost,
+    gradient=_gradient,
 )
 OPS = (TOP_K,)

@@ -14,6 +14,10 @@ from ops.spec import Array, TensorSpec
 class GraphLike(Protocol):
     """A graph to which operators and constants can be added."""
 
+    @property
+    def constants(self) -> Mapping[Any, Array]:
+        """Arrays that never change, by var."""
+
     def add(self, schema: OpSchema, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, ...]:
         """Adds an operator; returns its outputs."""
 

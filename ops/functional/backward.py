@@ -47,6 +47,9 @@ class BackwardStep:
     def wants(self, position: int) -> bool:
         return position in self.wanted
 
+    def known(self, position: int) -> Array | None:
+        return self.graph.constants.get(self.inputs[position])
+
     def terms(self, *makers: Callable[[], Tensor] | None) -> Terms:
         made = (make() if make and self.wants(i) else None for i, make in enumerate(makers))
         return (*made, *(None,) * (len(self.inputs) - len(makers)))
