@@ -11,7 +11,7 @@ import numpy.typing as npt
 from engine.building import home_of_dims
 from engine.errors import GraphError
 from engine.operator import Operator
-from engine.parameters import Parameter, as_initial, writes_over
+from engine.parameters import Parameter, as_initial, is_written_over
 from engine.symbols import Axis, Datum, Derived, Symbol, of_dims
 from engine.var import Var
 from ops.assign import ASSIGN
@@ -207,7 +207,7 @@ class Graph:
         self._check_unassigned((parameter,))
         if not isinstance(value, Var) or value.graph is not self or value.spec != parameter.spec:
             raise GraphError(f"{parameter.name!r} is {parameter.spec}; {value!r} cannot be assigned to it")
-        if not any(writes_over(op, value, parameter) for op in reversed(self._operators)):
+        if not is_written_over(value, parameter, self._operators):
             (value,) = self.add(ASSIGN, [parameter, value])
         self._updates[parameter] = value
         return value

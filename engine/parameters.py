@@ -1,5 +1,7 @@
 """Parameters: tensors that lie in the arena from run to run, and which operators may write the next value over one."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import numpy.typing as npt
 from attrs import frozen
@@ -7,6 +9,7 @@ from attrs import frozen
 from engine.errors import GraphError
 from engine.operator import Operator
 from engine.var import Var
+from ops.layout import Layout
 from ops.spec import Array
 
 
@@ -29,10 +32,26 @@ def as_initial(value: npt.ArrayLike) -> Array:
     return kept
 
 
-def writes_over(operator: Operator, value: Var, parameter: Var) -> bool:
-    """Whether the operator computes the value and may write it over the parameter, byte for byte."""
-    if value not in operator.outputs:
+def is_written_over(value: Var, parameter: Var, operators: Sequence[Operator]) -> bool:
+    """Whether an operator computes the value and may write it over the parameter, byte for byte."""
+    makers = {v: op for op in operators for v in op.outputs}
+    if value not in makers:
         return False
-    output = operator.outputs.index(value)
-    forwards = operator.schema.forwards(operator.signature)
+    operator = makers[value]
+    others = (v for v in operator.inputs if v is not parameter)
+    if any(_looks_at(v, makers) is parameter for v in others):
+        return False
+    output, forwards = operator.outputs.index(value), operator.schema.forwards(operator.signature)
     return any(f.output == output and not f.offset and operator.inputs[f.input] is parameter for f in forwards)
+
+
+def _looks_at(var: Var, makers: Mapping[Var, Operator]) -> Var:
+    """The var whose elements a view shows; the var itself where it is none."""
+    while var in makers:
+        operator = makers[var]
+        if not operator.inputs or None in operator.schema.views(
+            Layout.dense(operator.inputs[0].spec), operator.signature
+        ):
+            break
+        var = operator.inputs[0]
+    return var
