@@ -7,10 +7,12 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, integer
+from ops.backward import Backward, Tensor, Terms
 from ops.boxes import CACHE_BYTES, pieces
 from ops.conv_shapes import compute_dtype
 from ops.errors import AttributeValueError, DtypeError
 from ops.limits import constant
+from ops.pool_gradient import lp_ratio, lp_slope
 from ops.powers import powers, roots
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import FLOATS, Array, TensorSpec
@@ -90,17 +92,39 @@ def _bind_lp(call: Binding) -> Thunk:
     return in_turn(*_sum_rows(call, partial(roots, call.attrs["p"])))
 
 
+def _average_gradient(b: Backward) -> Terms:
+    """Each element of a channel gets the same share: a view that repeats one number."""
+    share = 1 / max(math.prod(b.x.shape[2:]), 1)
+    return b.terms(lambda: b.expand(b.dy * np.asarray(share, b.x.dtype), b.x.shape))
+
+
+def _max_gradient(b: Backward) -> Terms:
+    """Several elements that are the largest share it."""
+
+    def data() -> Tensor:
+        largest = b.cast(b.equal(b.x, b.y), b.x.dtype)
+        return largest * (b.dy / b.sum(largest, range(2, b.x.ndim)))
+
+    return b.terms(data)
+
+
+def _lp_gradient(b: Backward) -> Terms:
+    return b.terms(lambda: lp_slope(b, b.attrs["p"]) * lp_ratio(b, b.attrs["p"]))
+
+
 GLOBAL_AVERAGE_POOL = OpSchema(
     name="global_average_pool",
     summary="The mean of each channel: (N, C, spatial...) to (N, C, 1...).",
     infer=_infer,
     kernels=(Kernel("rows", _bind_average, _workspace, _dense),),
+    gradient=_average_gradient,
 )
 GLOBAL_MAX_POOL = OpSchema(
     name="global_max_pool",
     summary="The largest element of each channel: (N, C, spatial...) to (N, C, 1...).",
     infer=_infer,
     kernels=(Kernel("rows", _bind_max, contiguous=_dense),),
+    gradient=_max_gradient,
 )
 GLOBAL_LP_POOL = OpSchema(
     name="global_lp_pool",
@@ -108,5 +132,6 @@ GLOBAL_LP_POOL = OpSchema(
     infer=_infer,
     kernels=(Kernel("rows", _bind_lp, _workspace, _dense),),
     attributes=(Attribute("p", integer, 2),),
+    gradient=_lp_gradient,
 )
 OPS = (GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL, GLOBAL_LP_POOL)

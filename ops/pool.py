@@ -6,9 +6,11 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, flag, integer, integers
+from ops.backward import Backward, Terms
 from ops.conv_shapes import compute_dtype
 from ops.errors import AttributeValueError, DtypeError
 from ops.limits import constant
+from ops.pool_gradient import lp_ratio, lp_slope, max_pool_gradient, spread
 from ops.pool_indices import INDICES
 from ops.pool_passes import Pooling, bind_pool, pool_workspace
 from ops.powers import powers, roots
@@ -110,6 +112,21 @@ def _cost(signature: Signature) -> Cost:
     return Cost(signature.y.size * taps, signature.x.nbytes + sum(s.nbytes for s in signature.outputs))
 
 
+def _average_gradient(b: Backward) -> Terms:
+    w, outer = _windows(b.signature), b.attrs["count_include_pad"]
+    counts = [_counts(w, axis, outer) for axis in range(w.ndim)]
+    each = np.asarray(1.0)
+    for count in counts:
+        each = each[..., np.newaxis] / count
+    number = each.flat[0] if each.size and (each == each.flat[0]).all() else each
+    return b.terms(lambda: spread(b, b.dy * np.asarray(number, b.x.dtype)))
+
+
+def _lp_gradient(b: Backward) -> Terms:
+    p = b.attrs["p"]
+    return b.terms(lambda: spread(b, lp_ratio(b, p)) * lp_slope(b, p))
+
+
 MAX_POOL = OpSchema(
     name="max_pool",
     summary="The largest element of each window; with `with_indices` also where it is, counted in the whole input.",
@@ -117,6 +134,7 @@ MAX_POOL = OpSchema(
     kernels=(_kernel(_max, _without_indices), INDICES),
     attributes=(*_ATTRIBUTES, Attribute("storage_order", integer, 0), Attribute("with_indices", flag, False)),
     cost=_cost,
+    gradient=max_pool_gradient,
 )
 AVERAGE_POOL = OpSchema(
     name="average_pool",
@@ -125,6 +143,7 @@ AVERAGE_POOL = OpSchema(
     kernels=(_kernel(_average, always),),
     attributes=(*_ATTRIBUTES, Attribute("count_include_pad", flag, False)),
     cost=_cost,
+    gradient=_average_gradient,
 )
 LP_POOL = OpSchema(
     name="lp_pool",
@@ -133,5 +152,6 @@ LP_POOL = OpSchema(
     kernels=(_kernel(_lp, always),),
     attributes=(*_ATTRIBUTES, Attribute("p", integer, 2)),
     cost=_cost,
+    gradient=_lp_gradient,
 )
 OPS = (MAX_POOL, AVERAGE_POOL, LP_POOL)

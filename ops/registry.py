@@ -40,6 +40,7 @@ from ops.norm import OPS as NORM
 from ops.optimise import OPS as OPTIMISE
 from ops.pad import OPS as PAD
 from ops.pool import OPS as POOL
+from ops.pool_gradient import OPS as POOL_GRADIENT
 from ops.power import OPS as POWER
 from ops.quantised import OPS as QUANTISED
 from ops.quantised_conv import OPS as QUANTISED_CONV
@@ -113,6 +114,7 @@ REGISTRY = index(
     OPTIMISE,
     PAD,
     POOL,
+    POOL_GRADIENT,
     POWER,
     QUANTISED,
     QUANTISED_CONV,

@@ -14,9 +14,10 @@ from ops.conv_gradient import CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT
 from ops.errors import DtypeError, ShapeError
 from ops.indices import IndexRangeError
 from ops.losses import SOFTMAX_CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY_GRADIENT
+from ops.pool_gradient import MAX_POOL_GRADIENT, SPREAD_WINDOWS
 from ops.schema import evaluate
 from ops.spec import Array
-from tests.gradient_checks_nn import backward, check_gradients, check_modes, float_positions, floats
+from tests.gradient_checks_nn import backward, check_gradients, check_modes, distinct, floats
 from tests.kernel_checks import check_no_allocation, check_overwrites, check_strides
 
 FEW = settings(max_examples=12, deadline=None)
@@ -46,6 +47,17 @@ def test_cross_entropy(shape: tuple[int, ...], reduction: str, smoothing: float,
         return ops.softmax_cross_entropy(logits, known, reduction, label_smoothing=smoothing)
 
     check_gradients(loss, floats(1, shape))
+
+
+@pytest.mark.parametrize("wrong", [-1, 4])
+def test_a_label_that_is_no_class_is_named(wrong: int) -> None:
+    with pytest.raises(IndexRangeError, match=f"label {wrong} is none of the 4 classes"):
+        evaluate(SOFTMAX_CROSS_ENTROPY, np.zeros((2, 4)), np.array([0, wrong]))
+
+
+def test_labels_must_have_the_shape_of_the_logits_without_classes() -> None:
+    with pytest.raises(ShapeError, match="the classes"):
+        evaluate(SOFTMAX_CROSS_ENTROPY, np.zeros((2, 4, 3)), np.zeros((2, 4), np.int64))
 
 
 def conv_cases() -> st.SearchStrategy[tuple[Any, ...]]:
@@ -103,3 +115,130 @@ def test_statistics_of_the_batch_are_differentiated_too(which: int) -> None:
         return found[0] * ops.reshape(found[which], channels)
 
     check_gradients(build, floats(6, (3, 3, 2, 4), (3,), (3,)), rtol=1e-5)
+
+
+def pools(n: int) -> st.SearchStrategy[dict[str, Any]]:
+    """Attributes of windows over n dimensions; pads are smaller than the kernel, as pooling wants them."""
+
+    def attrs(kernel: tuple[int, ...]) -> st.SearchStrategy[dict[str, Any]]:
+        pads = st.tuples(*(st.integers(0, k - 1) for k in (*kernel, *kernel)))
+        each = st.tuples(*[st.integers(1, 3)] * n)
+        few = st.tuples(*[st.integers(1, 2)] * n)
+        named = {"kernel_shape": st.just(kernel), "strides": each, "pads": pads, "dilations": few}
+        return st.fixed_dictionaries({**named, "ceil_mode": st.booleans()})
+
+    return st.tuples(*[st.integers(1, 3)] * n).flatmap(attrs)
+
+
+@FEW
+@given(st.integers(1, 3).flatmap(pools), st.integers(5, 7))
+def test_maximum_pooling(attrs: dict[str, Any], size: int) -> None:
+    shape = (2, 2, *range(size, size + len(attrs["kernel_shape"])))
+    check_gradients(lambda x: ops.max_pool(x, **attrs), [distinct(1, shape)])
+
+
+@FEW
+@given(st.integers(1, 3).flatmap(pools), st.integers(5, 7), st.booleans())
+def test_average_pooling(attrs: dict[str, Any], size: int, outer: bool) -> None:
+    shape = (2, 2, *range(size, size + len(attrs["kernel_shape"])))
+    check_gradients(lambda x: ops.average_pool(x, **attrs, count_include_pad=outer), [distinct(2, shape)])
+
+
+@FEW
+@given(st.integers(1, 2).flatmap(pools), st.integers(1, 4))
+def test_lp_pooling(attrs: dict[str, Any], p: int) -> None:
+    shape = (2, 2, *(6 for _ in attrs["kernel_shape"]))
+    check_gradients(lambda x: ops.lp_pool(x, **attrs, p=p), [distinct(3, shape)], rtol=1e-5)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 4])
+def test_global_pooling(p: int) -> None:
+    x = distinct(4, (2, 3, 4, 3))
+    check_gradients(lambda x: ops.global_lp_pool(x, p), [x], rtol=1e-5)
+    check_gradients(ops.global_average_pool, [x])
+    check_gradients(ops.global_max_pool, [x])
+
+
+def test_the_first_of_several_maxima_gets_all_of_the_gradient() -> None:
+    graph, feeds = backward(lambda x: ops.max_pool(x, 2), [np.ones((1, 1, 3, 2))], [0])
+    found = engine.compile(graph).run(feeds)["d0"]
+    np.testing.assert_array_equal(found[0, 0], [[-feeds["dy"][0, 0, 0, 0], 0], [-feeds["dy"][0, 0, 1, 0], 0], [0, 0]])
+
+
+def test_a_channel_that_is_zero_has_no_lp_gradient() -> None:
+    found = check_modes(lambda x: ops.global_lp_pool(x, 2), [np.zeros((1, 2, 3))])
+    np.testing.assert_array_equal(found["d0"], np.zeros((1, 2, 3)))
+
+
+def arrays_of(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
+    return floats(seed, *shapes, dtype="float32")
+
+
+def small_calls() -> list[Any]:
+    """Operators of the backward pass (and of training) with small inputs."""
+    x, dy, scale, mean = arrays_of(0, (3, 4, 5, 2), (3, 4, 5, 2), (4,), (4,))
+    known, variance = labels(0, (3, 5, 2), 4, 5), np.abs(scale) + 1
+    windows = {"kernel_shape": (3, 2), "strides": (2, 1), "pads": (1, 0, 1, 1)}
+    image, grads, w = arrays_of(1, (2, 4, 6, 5), (2, 6, 3, 5), (6, 2, 3, 2))
+    sums = {"reduction": "none", "label_smoothing": 0.1}
+    return [
+        (SOFTMAX_CROSS_ENTROPY, [x, known], {}),
+        (SOFTMAX_CROSS_ENTROPY_GRADIENT, [x, known, np.float32(0.7)], {}),
+        (SOFTMAX_CROSS_ENTROPY_GRADIENT, [x, known, dy[:, 0]], sums),
+        (BATCH_NORM_TRAINING, [x, scale, mean], {}),
+        (CHANNEL_SUMS, [dy, x, mean, variance], {}),
+        (BATCH_NORM_DATA_GRADIENT, [dy, x, scale, mean, variance, mean, scale], {}),
+        (CONV_INPUT_GRADIENT, [grads, w], {**windows_without_kernel(windows), "group": 2}),
+        (CONV_INPUT_GRADIENT, [grads, w[..., :1, :1]], {"group": 2}),
+        (CONV_WEIGHT_GRADIENT, [image, grads], {**windows, "group": 2}),
+        (CONV_WEIGHT_GRADIENT, [image, image[:, ::-1]], {"kernel_shape": (1, 1)}),
+        (MAX_POOL_GRADIENT, [grads, image.repeat(2, 1)[:, :6]], windows),
+        (SPREAD_WINDOWS, [grads], {**windows, "sizes": (6, 5)}),
+    ]
+
+
+def windows_without_kernel(attrs: dict[str, Any]) -> dict[str, Any]:
+    return {n: v for n, v in attrs.items() if n != "kernel_shape"}
+
+
+@pytest.mark.parametrize("number", range(len(small_calls())))
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_any_strides_are_read_and_overwrites_give_the_same_bits(number: int, dtype: str) -> None:
+    schema, arrays, attrs = small_calls()[number]
+    wide = [a.astype(dtype) if a.dtype.kind == "f" else a for a in map(np.asarray, arrays)]
+    if dtype == "float16" and schema in ONLY_WIDE:
+        with pytest.raises(DtypeError, match="float32 or float64 alone"):
+            evaluate(schema, *wide, **attrs)
+        return
+    check_strides(schema, wide, rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-6, **attrs)
+    check_overwrites(schema, wide, **attrs)
+
+
+ONLY_WIDE = (BATCH_NORM_TRAINING, CHANNEL_SUMS, BATCH_NORM_DATA_GRADIENT, MAX_POOL_GRADIENT)
+
+
+def large_calls() -> list[Any]:
+    """The same with tensors of more than 128 KiB."""
+    x, dy, scale, mean = arrays_of(0, (4, 16, 32, 32), (4, 16, 32, 32), (16,), (16,))
+    variance, known = np.abs(scale) + 1, labels(0, (4, 32, 32), 16, 7)
+    (w,) = arrays_of(1, (16, 16, 3, 3))
+    windows = {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)}
+    return [
+        (SOFTMAX_CROSS_ENTROPY, [x, known], {"label_smoothing": 0.1}),
+        (SOFTMAX_CROSS_ENTROPY_GRADIENT, [x, known, np.float32(0.7)], {"label_smoothing": 0.1}),
+        (BATCH_NORM_TRAINING, [x, scale, mean], {}),
+        (CHANNEL_SUMS, [dy, x, mean, variance], {}),
+        (BATCH_NORM_DATA_GRADIENT, [dy, x, scale, mean, variance, mean, scale], {}),
+        (CONV_INPUT_GRADIENT, [dy, w], {"pads": (1, 1, 1, 1)}),
+        (CONV_INPUT_GRADIENT, [dy, w[..., :1, :1]], {}),
+        (CONV_WEIGHT_GRADIENT, [x, dy], windows),
+        (CONV_WEIGHT_GRADIENT, [x, dy], {"kernel_shape": (1, 1)}),
+        (MAX_POOL_GRADIENT, [dy, x], windows),
+        (SPREAD_WINDOWS, [dy], {**windows, "sizes": (32, 32)}),
+    ]
+
+
+@pytest.mark.parametrize("number", range(len(large_calls())))
+def test_nothing_is_allocated_while_it_runs(number: int) -> None:
+    schema, arrays, attrs = large_calls()[number]
+    check_no_allocation(schema, [np.array(a, order="C") for a in arrays], **attrs)
