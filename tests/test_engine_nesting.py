@@ -16,6 +16,7 @@ from engine.joining import join
 from engine.lowering import lower
 from engine.nesting import find_nests
 from engine.planner import Options, plan_graph, plan_lowered
+from engine.savings import Saving
 from tests.graphs import graphs
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 
@@ -105,3 +106,96 @@ def test_whatever_is_switched_off(graph: Graph, overwrite: bool, reuse: bool) ->
     feeds = random_feeds(graph)
     found = engine.compile(graph, overwrite=overwrite, reuse=reuse).run(feeds)
     assert_same(found, run_unplanned(graph, feeds))
+
+
+def dense_block(channels: int = 4, layers: int = 3, batch: int = 1) -> Graph:
+    """What each layer adds is put behind all that it reads, as in DenseNet."""
+    graph = Graph("dense block")
+    x = ops.relu(graph.input("x", (batch, channels, 6, 6)))
+    for _ in range(layers):
+        x = ops.concat([x, ops.tanh(ops.slice(ops.neg(x), [0], [2], [1]))], axis=1)
+    graph.output(ops.neg(x), "y")
+    return graph
+
+
+def test_a_dense_block_copies_nothing() -> None:
+    """Concatenations of concatenations: all features lie in the last of them."""
+    plan = plan_graph(dense_block(), Options())
+    calls = [c.name for c in plan.lowered.calls]
+    assert not any(name.startswith("concat") for name in calls)
+    assert {plan.lowered.values[s.outputs[0]].owner for s in joins(plan)} == {joins(plan)[-1].outputs[0]}
+    assert plan.report().savings.copies == Saving(0, 0)
+    check_modes(dense_block())
+
+
+def test_features_that_are_joined_again_and_again_are_there_once() -> None:
+    """As in PyTorch's DenseNet: each layer joins all features anew. The earlier results are views of the last."""
+    graph = Graph("features")
+    features = [ops.relu(graph.input("x", (1, 3, 8)))]
+    for _ in range(4):
+        features.append(ops.tanh(ops.slice(ops.concat(features, axis=1), [0], [3], [1])))
+    graph.output(ops.reduce_sum(ops.concat(features, axis=1), axes=(2,)), "y")
+    plan, plain = plan_graph(graph, Options()), plan_graph(graph, Options(nest=False))
+    assert len(joins(plan)) == 5 and not [c for c in plan.lowered.calls if not c.operators]
+    assert plan.arena_bytes < plain.arena_bytes
+    check_modes(graph)
+
+
+def test_an_inception_block_needs_its_output_once() -> None:
+    """Convolution and activation of a branch both run inside what the branches are joined to."""
+    graph, rng = Graph("inception"), np.random.default_rng(0)
+    x = graph.input("x", (1, 4, 8, 8))
+    weights = [rng.normal(size=(8, 4, 1, 1)).astype(np.float32) for _ in range(3)]
+    graph.output(ops.concat([ops.relu(ops.conv2d(x, w)) for w in weights], axis=1), "y")
+    plan, plain = plan_graph(graph, Options()), plan_graph(graph, Options(nest=False))
+    assert plan.arena_bytes == x.spec.nbytes + 24 * 64 * 4 < plain.arena_bytes
+    assert plan.report().savings.nested.tensors == 3
+    assert plan.report().savings.overwrites.tensors == 3, "ReLU in place, inside of what is joined"
+    check_modes(graph)
+
+
+def test_a_residual_addition_writes_into_what_dies() -> None:
+    graph = Graph("residual")
+    x = ops.relu(graph.input("x", (64,)))
+    graph.output(ops.add(x, ops.tanh(x)), "y")
+    plan = plan_graph(graph, Options())
+    assert plan.report().savings.overwrites == Saving(2, 2 * 256) and plan.arena_bytes == 2 * 256
+
+
+def test_what_is_no_result_of_a_call_is_copied_to_its_place() -> None:
+    """Inputs, constants, what is joined twice and what lies elsewhere already."""
+    graph = Graph("parts")
+    x, c = graph.input("x", (2, 4)), graph.constant(np.ones((2, 4), np.float32))
+    y = ops.tanh(x)
+    graph.output(ops.concat([x, y, c, y], axis=0), "y")
+    plan = plan_graph(graph, Options())
+    assert [c.name for c in plan.lowered.calls] == ["tanh_0", "concat_0/part0", "concat_0/part2", "concat_0/part3"]
+    check_modes(graph)
+
+
+def test_nothing_is_read_where_an_activation_has_written_in_place() -> None:
+    """`concat_0` may lie where `neg_0` writes, but `tanh_0`, which lies in it, is read after that."""
+    graph = Graph("late reader")
+    x = graph.input("x", (2, 4))
+    y = ops.tanh(x)
+    z = ops.neg(ops.concat([y, ops.relu(x)], axis=0))
+    graph.output(ops.concat([z, ops.abs(y)], axis=0), "y")
+    plan = plan_lowered(join(lower(graph), find_nests(lower(graph), lambda _: True, in_place=True)), Options())
+    assert len(joins(plan)) == 2
+    check_modes(graph)
+
+
+def test_what_costs_memory_is_not_nested() -> None:
+    """The output of the last concatenation would be there long before most of it is computed."""
+    graph = Graph("early")
+    x = graph.input("x", (16,))
+    early, wide = ops.tanh(x), ops.expand(ops.reshape(x, (16, 1)), (16, 64))
+    late = ops.relu(ops.reduce_sum(ops.neg(wide) + wide, axes=(0,)))
+    graph.output(ops.concat([early, ops.reshape(ops.expand(ops.reshape(late, (64, 1)), (64, 4)), (256,))], axis=0), "y")
+    found = [plan_graph(graph, Options(nest=nest)) for nest in (True, False)]
+    assert found[0].arena_bytes == found[1].arena_bytes and not joins(found[0])
+
+
+def test_nothing_is_nested_where_that_is_switched_off_or_calls_run_at_once() -> None:
+    for options in (Options(nest=False), Options(views=False), Options(parallel="exact")):
+        assert not joins(plan_graph(dense_block(), options))
