@@ -5,10 +5,12 @@ import math
 import numpy as np
 
 from ops.attributes import Attribute, flag, integers, number, numbers, one_of
+from ops.backward import Backward, Terms
 from ops.errors import AttributeValueError, DtypeError, ShapeError
-from ops.resize_passes import INTERPOLATE, REPEAT
+from ops.resize_passes import INTERPOLATE, REPEAT, repeats
 from ops.resize_tables import COORDINATES, NEAREST
 from ops.schema import Attrs, Cost, OpSchema, Signature, Specs
+from ops.spec import FLOATS
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -31,29 +33,63 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (x.with_shape(sizes),)
 
 
+def _gradient(b: Backward) -> Terms:
+    """What was repeated is added up; else it goes back by the same weights."""
+    shape = b.signature.x.shape
+    if not repeats(b.signature):
+        return (b.apply1(RESIZE_GRADIENT, b.dy, shape=shape, **b.attrs),)
+    pairs = [(n, m // n) for n, m in zip(shape, b.signature.y.shape, strict=True)]
+    copies = b.reshape(b.dy, [n for pair in pairs for n in pair])
+    grown = [2 * axis + 1 for axis, (_, times) in enumerate(pairs) if times > 1]
+    return (b.reshape(b.sum(copies, grown) if grown else copies, shape),)
+
+
+def _infer_gradient(inputs: Specs, attrs: Attrs) -> Specs:
+    x = inputs[0].with_shape(attrs["shape"])
+    (y,) = _infer((x,), attrs)
+    if y != inputs[0] or y.dtype not in FLOATS:
+        raise ShapeError(f"{inputs[0]} is no gradient of x of shape {x.shape} resized; that is {y}")
+    return (x,)
+
+
+def _gradient_again(b: Backward) -> Terms:
+    return (b.apply1(RESIZE, b.dy, **{n: v for n, v in b.attrs.items() if n != "shape"}),)
+
+
 def _cost(signature: Signature) -> Cost:
     taps = {"nearest": 1, "linear": 4, "cubic": 16}[signature.attrs["mode"]]
     return Cost(taps * signature.y.size, signature.x.nbytes + signature.y.nbytes)
 
 
+_ATTRIBUTES = (
+    Attribute("sizes", integers, ()),
+    Attribute("scales", numbers, ()),
+    Attribute("mode", one_of("nearest", "linear", "cubic"), "nearest"),
+    Attribute("coordinate_transformation_mode", one_of(*COORDINATES), "half_pixel"),
+    Attribute("nearest_mode", one_of(*NEAREST), "round_prefer_floor"),
+    Attribute("cubic_coeff_a", number, -0.75),
+    Attribute("exclude_outside", flag, False),
+    Attribute("extrapolation_value", number, 0.0),
+    Attribute("roi", numbers, ()),
+    Attribute("antialias", flag, False),
+)
 RESIZE = OpSchema(
     name="resize",
     summary="x brought to `sizes` by interpolation; where `scales` are given, coordinates follow them, and so do sizes"
     " that are not given.",
     infer=_infer,
     kernels=(REPEAT, INTERPOLATE),
-    attributes=(
-        Attribute("sizes", integers, ()),
-        Attribute("scales", numbers, ()),
-        Attribute("mode", one_of("nearest", "linear", "cubic"), "nearest"),
-        Attribute("coordinate_transformation_mode", one_of(*COORDINATES), "half_pixel"),
-        Attribute("nearest_mode", one_of(*NEAREST), "round_prefer_floor"),
-        Attribute("cubic_coeff_a", number, -0.75),
-        Attribute("exclude_outside", flag, False),
-        Attribute("extrapolation_value", number, 0.0),
-        Attribute("roi", numbers, ()),
-        Attribute("antialias", flag, False),
-    ),
+    attributes=_ATTRIBUTES,
     cost=_cost,
+    gradient=_gradient,
 )
-OPS = (RESIZE,)
+RESIZE_GRADIENT = OpSchema(
+    name="resize_gradient",
+    summary="dy brought back to `shape` by the weights of the resize that it is the gradient of.",
+    infer=_infer_gradient,
+    kernels=(INTERPOLATE,),
+    attributes=(Attribute("shape", integers), *_ATTRIBUTES),
+    cost=_cost,
+    gradient=_gradient_again,
+)
+OPS = (RESIZE, RESIZE_GRADIENT)

@@ -11,8 +11,8 @@ from attrs import frozen
 from ops.boxes import CACHE_BYTES, pieces
 from ops.conv_shapes import compute_dtype
 from ops.limits import constant
-from ops.resize_tables import Axis, Table, table
-from ops.schema import Binding, Kernel, Signature, Thunk
+from ops.resize_tables import Axis, Table, table, transposed
+from ops.schema import Attrs, Binding, Kernel, Signature, Thunk
 from ops.spec import FLOATS, Array, Shape, TensorSpec
 from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
@@ -27,12 +27,20 @@ class _Resized:
     stages: tuple[Shape, ...]
 
 
-def _axis(signature: Signature, axis: int) -> Axis:
-    attrs, elements, outputs = signature.attrs, signature.x.shape[axis], signature.y.shape[axis]
+def _axis(attrs: Attrs, x: Shape, y: Shape, axis: int) -> Axis:
+    elements, outputs = x[axis], y[axis]
     scale = attrs["scales"][axis] if attrs["scales"] else outputs / max(elements, 1)
     size = scale * elements if attrs["scales"] else outputs
-    roi = attrs["roi"] or (0.0,) * signature.x.ndim + (1.0,) * signature.x.ndim
-    return Axis(elements, outputs, scale, size, roi[axis], roi[axis + signature.x.ndim])
+    roi = attrs["roi"] or (0.0,) * len(x) + (1.0,) * len(x)
+    return Axis(elements, outputs, scale, size, roi[axis], roi[axis + len(x)])
+
+
+def _table(signature: Signature, axis: int) -> Table:
+    """The table of an axis; of a gradient, whose output has the shape of what was resized, the way back."""
+    attrs, x, y = signature.attrs, signature.x.shape, signature.y.shape
+    if "shape" not in attrs:
+        return table(_axis(attrs, x, y, axis), attrs)
+    return transposed(table(_axis(attrs, y, x, axis), attrs), y[axis])
 
 
 def _changes(found: Table, elements: int) -> bool:
@@ -45,7 +53,7 @@ def _changes(found: Table, elements: int) -> bool:
 
 def _resized(signature: Signature) -> _Resized:
     x, y = signature.x.shape, signature.y.shape
-    every = [(a, table(_axis(signature, a), signature.attrs)) for a in range(len(x)) if x[a]]
+    every = [(a, _table(signature, a)) for a in range(len(x)) if x[a]]
     changed = sorted((t for t in every if _changes(t[1], x[t[0]])), key=lambda t: y[t[0]] / x[t[0]])
     lead = min((a for a, _ in changed), default=0)
     stages = [x[lead:]]
@@ -58,7 +66,7 @@ def _resized(signature: Signature) -> _Resized:
 def _dtype(signature: Signature) -> np.dtype[Any]:
     """The element type that is computed in: for integers that are weighed, a float that holds them."""
     dtype = signature.x.dtype
-    if signature.attrs["mode"] == "nearest":
+    if signature.attrs["mode"] == "nearest" and "shape" not in signature.attrs:
         return dtype
     if dtype in FLOATS:
         return compute_dtype(dtype)
@@ -127,6 +135,8 @@ def _piece(resized: _Resized, x: Array, y: Array, rooms: tuple[Array, ...], valu
 def _bind(call: Binding) -> Thunk:
     if call.y.size == 0:
         return in_turn()
+    if call.x.size == 0:
+        return partial(call.y.fill, 0)
     resized = _resized(call.signature)
     if not resized.tables:
         return partial(np.copyto, call.y, call.x)
@@ -143,14 +153,14 @@ def _dense(_: Signature) -> tuple[int, ...]:
     return (0,)
 
 
-def _repeats(signature: Signature) -> bool:
+def repeats(signature: Signature) -> bool:
     """Whether the nearest elements are each element a whole number of times."""
     if signature.attrs["mode"] != "nearest" or signature.y.size == 0:
         return False
     for axis, (n, m) in enumerate(zip(signature.x.shape, signature.y.shape, strict=True)):
-        if m % n:
+        if not n or m % n:
             return False
-        found = table(_axis(signature, axis), signature.attrs)
+        found = _table(signature, axis)
         if found.outside.any() or (found.indices[0] != np.arange(m) // (m // n)).any():
             return False
     return True
@@ -162,7 +172,7 @@ def _bind_repeat(call: Binding) -> Thunk:
     return partial(np.copyto, target, call.x[tuple(s for _ in pairs for s in (slice(None), np.newaxis))])
 
 
-REPEAT = Kernel("repeat", _bind_repeat, supports=_repeats)
+REPEAT = Kernel("repeat", _bind_repeat, supports=repeats)
 """Nearest elements, enlarged by whole numbers: one copy, no workspace."""
 INTERPOLATE = Kernel("axes", _bind, _workspace, contiguous=_dense)
 """Any resize."""

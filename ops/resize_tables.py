@@ -115,7 +115,9 @@ def transposed(found: Table, elements: int) -> Table:
         for o, (i, weight) in enumerate(zip(taps, weights, strict=True)):
             if weight and not found.outside[o]:
                 reads[i].append((o, float(weight)))
-    most = max(1, *map(len, reads)) if reads else 1
+    # A table of one tap is not weighed, so elements that nothing reads, or by other weights than 1, take a second.
+    is_copy = all(len(row) == 1 and row[0][1] == 1 for row in reads)
+    most = 1 if is_copy else max(2, *map(len, reads))
     padded = [sorted(row) + [(0, 0.0)] * (most - len(row)) for row in reads]
     indices = np.array([[o for o, _ in row] for row in padded], np.intp).reshape(elements, most)
     weights = np.array([[w for _, w in row] for row in padded], np.float64).reshape(elements, most)

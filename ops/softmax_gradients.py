@@ -47,10 +47,10 @@ def _softmax(call: Binding) -> Thunk:
     if not dx.size:
         return nothing
     (row,) = carve(call.workspace, _row(call.signature))
-    sums = row.squeeze(axis)
+    pair, sums = tuple(np.moveaxis(a, axis, -1) for a in (dy, y)), row.squeeze(axis)
 
     def run() -> None:
-        np.vecdot(dy, y, axis=axis, out=sums)
+        np.vecdot(*pair, out=sums)
         np.subtract(dy, row, out=dx)
         np.multiply(dx, y, out=dx)
 

@@ -73,7 +73,7 @@ def _check_needed(graph: Graph, first: int) -> None:
 
 
 def _run_all_ways(graph: Graph, problem: Problem) -> dict[str, Array]:
-    """Static, with watched bytes, and dynamic: equal bits. Unplanned, BLAS reads other strides and may round otherwise."""
+    """Static, with watched bytes, and dynamic: equal bits. Unplanned, BLAS reads other strides and rounds otherwise."""
     static = engine.compile(graph, debug="poison").run(problem.feeds)
     assert_same(engine.compile(graph, mode="dynamic").run(problem.feeds), static)
     for name, array in run_unplanned(graph, problem.feeds).items():
