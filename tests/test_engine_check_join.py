@@ -34,17 +34,17 @@ def _whole_moved(plan: ExecutionPlan, found: Join) -> ExecutionPlan:
     return _moved(plan, found.outputs[0], plan.places[found.outputs[0]].layout.offset + 4)
 
 
-def _replaced(plan: ExecutionPlan, found: Join, **changes: tuple[int, ...]) -> ExecutionPlan:
-    stages = tuple(evolve(s, **changes) if s is found else s for s in plan.lowered.stages)
+def _replaced(plan: ExecutionPlan, found: Join, made: Join) -> ExecutionPlan:
+    stages = tuple(made if s is found else s for s in plan.lowered.stages)
     return evolve(plan, lowered=evolve(plan.lowered, stages=stages))
 
 
 def _swapped(plan: ExecutionPlan, found: Join) -> ExecutionPlan:
-    return _replaced(plan, found, inputs=found.inputs[::-1])
+    return _replaced(plan, found, evolve(found, inputs=found.inputs[::-1]))
 
 
 def _twice(plan: ExecutionPlan, found: Join) -> ExecutionPlan:
-    return _replaced(plan, found, inputs=(found.inputs[0],) * 2)
+    return _replaced(plan, found, evolve(found, inputs=(found.inputs[0],) * 2))
 
 
 def _too_early(plan: ExecutionPlan, found: Join) -> ExecutionPlan:

@@ -178,7 +178,7 @@ def test_nothing_is_read_where_an_activation_has_written_in_place() -> None:
     graph = Graph("late reader")
     x = graph.input("x", (2, 4))
     y = ops.tanh(x)
-    z = ops.neg(ops.concat([y, ops.relu(x)], axis=0))
+    z: Var = ops.neg(ops.concat([y, ops.relu(x)], axis=0))
     graph.output(ops.concat([z, ops.abs(y)], axis=0), "y")
     plan = plan_lowered(join(lower(graph), find_nests(lower(graph), lambda _: True, in_place=True)), Options())
     assert len(joins(plan)) == 2
