@@ -99,3 +99,11 @@ def in_order(lowered: Lowered, ticks: Sequence[int]) -> Lowered:
 
     ordered = sorted(lowered.stages, key=key)
     return evolve(lowered, stages=tuple(evolve(s, tick=i) for i, s in enumerate(ordered, 1)))
+
+
+def in_order_of(lowered: Lowered, other: Lowered) -> Lowered:
+    """The calls in the order of those of the same names in another lowering; as they are where there are others."""
+    place = {call.name: i for i, call in enumerate(other.calls)}
+    if place.keys() != {call.name for call in lowered.calls}:
+        return lowered
+    return in_order(lowered, [c.tick for c in sorted(lowered.calls, key=lambda call: place[call.name])])

@@ -75,7 +75,7 @@ class _Search:
     def _improve(self, piece: _Piece) -> None:
         part = cut_out(self.net, piece.low, piece.high)
         live = live_between(self.net, piece.low)
-        hunt = _Hunt(part, live, self.floor, piece.peak, self.limits)
+        hunt = _Hunt(part, live, self.floor, piece.peak, self.limits, len(part.waiting) <= _PLAIN)
         hunt.run()
         self.tried += hunt.tried
         self.floor = max(self.floor, hunt.floor)
@@ -99,6 +99,7 @@ class _Hunt:
     floor: int
     peak: int
     limits: Limits
+    is_plain: bool
     order: list[int] = field(factory=list)
     tried: int = 0
 
@@ -109,6 +110,7 @@ class _Hunt:
         table = self._table(first)
         if self._explore(table, first):
             return
+        self.is_plain = self.is_plain and nodes <= FIRST_LOOK
         for width in WIDTHS:
             if self.tried < nodes and self.peak > self.floor and not self.limits.is_over:
                 self._sweep(width)
@@ -118,8 +120,7 @@ class _Hunt:
 
     def _kernel(self, plain: Callable[..., Any]) -> Callable[..., Any]:
         """Small pieces are begun plain, and most end so."""
-        is_small = len(self.part.waiting) <= _PLAIN and self.tried < FIRST_LOOK
-        return Runner(is_small and plain is not kernels.sweep).kernel(plain)
+        return Runner(self.is_plain).kernel(plain)
 
     def _table(self, states: int) -> Table:
         words = -(-len(self.part.waiting) // kernels.BITS)

@@ -14,6 +14,7 @@ from engine.errors import DataFlowError, FeedError, OptionError
 from engine.facts import Facts
 from engine.graph import Graph
 from engine.lowering import Pattern, lower, pattern_of
+from engine.ordering import in_order_of
 from engine.placed import Place
 from engine.plan import ExecutionPlan
 from engine.planner import Options, plan_graph
@@ -55,7 +56,7 @@ class BoundedPlanner:
         draft = draft_stage(template, progress, f"{template.graph.name}:1")
         lowered = lower(draft.graph, views=terms.options.views, pack=terms.options.pack, like=(self.pattern,))
         after = Progress((), draft.facts, {}, {}, {}, self.plan.arena_bytes, ())
-        plan = self._placed(lowered)
+        plan = self._placed(in_order_of(lowered, self.plan.lowered))
         if plan:
             return Stage(1, plan[0], {}, progress, after)
         self.replanned.append(dict(facts.lengths))
