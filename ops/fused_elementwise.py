@@ -1,6 +1,6 @@
 """A chain of elementwise operators as one loop: block after block goes through all steps while it is in the cache.
 
-The kernels are those of the steps, and so are the bits (but for the sign of a NaN, which depends on its place in numpy);
+The kernels are those of the steps, and so are the bits (but for the sign of a NaN, which depends on where it lies);
 what lies between two steps is no larger than a block.
 """
 

@@ -124,6 +124,10 @@ class Edit:
         first = array.reshape(-1)[0]
         return float(first) if array.size == 1 or bool((array == first).all()) else None
 
+    def name(self, var: Var) -> str:
+        """The name that a var has, or wishes to have."""
+        return var.name or self._heirs.get(var, "")
+
     def add(self, schema: OpSchema, inputs: Sequence[Var], attrs: Mapping[str, Any] | None = None) -> tuple[Var, ...]:
         """Adds an operator, which is kept if something that is kept reads it. Raises OpError."""
         signature = schema.sign([v.spec for v in inputs], attrs or {})

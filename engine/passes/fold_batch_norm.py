@@ -95,10 +95,10 @@ def _fold(edit: Edit, operator: Operator, producer: Operator, found: Affine) -> 
     assert bias is not None, "it was asked for before"
     schema, attrs = producer.schema, dict(producer.attrs)
     scaled = _LAYERS[schema].scale(edit.constants[weights].astype(np.float64), found.factor, producer.attrs)
-    inputs = [producer.inputs[0], edit.constant(scaled.astype(weights.dtype), weights.name)]
+    inputs = [producer.inputs[0], edit.constant(scaled.astype(weights.dtype), edit.name(weights))]
     if given or found.shifts:
         total = (bias * found.factor + found.shift).astype(weights.dtype)
-        inputs.append(edit.constant(total, given[0].name if given else ""))
+        inputs.append(edit.constant(total, edit.name(given[0]) if given else ""))
         schema, attrs = (GEMM, {}) if schema is MATMUL else (schema, attrs | {"beta": 1.0} if schema is GEMM else attrs)
     edit.replace(operator.outputs[0], edit.add(schema, inputs, attrs)[0])
 
