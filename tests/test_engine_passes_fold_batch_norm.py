@@ -1,0 +1,197 @@
+"""Batch normalization folded into weights: outputs stay within 1e-5, and as many are folded as Glow folds."""
+
+import warnings
+from collections import Counter
+from io import BytesIO
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+
+import engine
+import ops
+from engine import Graph, Var
+from engine.passes import verify
+from engine.passes.fold_batch_norm import FOLD_BATCH_NORM
+from engine.zoo import NETWORKS
+from engine.zoo.classifier import begin
+from engine.zoo.layers import convolution, normalization
+from engine.zoo.mobilenet import FIRST, LAST, STAGES
+from ops.spec import Array
+from tests.layered import layered_graphs
+from tests.unplanned import random_feeds, run_unplanned
+
+
+def count(graph: Graph) -> Counter[str]:
+    """Operators by schema."""
+    return Counter(op.schema.name for op in graph.operators)
+
+
+def difference(found: Array, wanted: Array) -> float:
+    """The largest, relative to the largest element."""
+    return float(np.abs(found - wanted).max() / np.abs(wanted).max())
+
+
+def _check(graph: Graph) -> Graph:
+    folded = FOLD_BATCH_NORM(graph)
+    verify(graph, folded)
+    feeds = random_feeds(graph)
+    wanted, found = run_unplanned(graph, feeds), run_unplanned(folded, feeds)
+    for name, array in wanted.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-4, atol=2e-5 * float(np.abs(array).max(initial=1e-9)))
+    return folded
+
+
+@settings(max_examples=120)
+@given(layered_graphs())
+def test_outputs_stay_what_they_are_and_twice_is_once(graph: Graph) -> None:
+    folded = _check(graph)
+    assert FOLD_BATCH_NORM(folded) is folded
+    assert len(folded.operators) <= len(graph.operators)
+
+
+def _norm(channels: int) -> list[Array]:
+    rng = np.random.default_rng(1)
+    scale, bias, mean = rng.standard_normal((3, channels)).astype(np.float32)
+    return [scale, bias, mean, rng.uniform(0.5, 2, channels).astype(np.float32)]
+
+
+def test_text_before_and_after() -> None:
+    graph = Graph("small")
+    x = graph.input("x", (3, 8))
+    w, extra = graph.constant(np.ones((8, 4), np.float32), "w"), graph.constant(np.arange(4, dtype=np.float32), "extra")
+    given = [graph.constant(a, name) for a, name in zip(_norm(4), ("scale", "bias", "mean", "var"), strict=True)]
+    graph.output(ops.relu(ops.batch_norm(x @ w + extra, *given)), "y")
+    assert graph.text().splitlines() == [
+        "graph small",
+        "  input    %x: float32[3,8]",
+        "  constant %w: float32[8,4]",
+        "  constant %extra: float32[4]",
+        "  constant %scale: float32[4]",
+        "  constant %bias: float32[4]",
+        "  constant %mean: float32[4]",
+        "  constant %var: float32[4]",
+        "  %matmul_0: float32[3,4] = matmul(%x, %w)",
+        "  %add_0: float32[3,4] = add(%matmul_0, %extra)",
+        "  %batch_norm_0: float32[3,4] = batch_norm(%add_0, %scale, %bias, %mean, %var) epsilon=1e-05",
+        "  %relu_0: float32[3,4] = relu(%batch_norm_0)",
+        "  output   y = %relu_0",
+    ]
+    assert FOLD_BATCH_NORM(graph).text().splitlines() == [
+        "graph small",
+        "  input    %x: float32[3,8]",
+        "  constant %w: float32[8,4]",
+        "  constant %constant_0: float32[4]",
+        "  %batch_norm_0: float32[3,4] = gemm(%x, %w, %constant_0) alpha=1.0 beta=1.0 trans_a=False trans_b=False",
+        "  %relu_0: float32[3,4] = relu(%batch_norm_0)",
+        "  output   y = %relu_0",
+    ]
+
+
+def test_a_transposed_convolution_in_groups_is_scaled_group_by_group() -> None:
+    graph, rng = Graph("deconv"), np.random.default_rng(0)
+    x = graph.input("x", (2, 6, 5, 4))
+    w = rng.standard_normal((6, 2, 3, 3)).astype(np.float32)
+    y = ops.conv_transpose(x, w, rng.standard_normal(4).astype(np.float32), group=2, strides=2)
+    graph.output(ops.batch_norm(y, *_norm(4)), "y")
+    assert count(_check(graph)) == {"conv_transpose": 1}
+
+
+def test_a_product_of_matrices_gets_a_bias() -> None:
+    graph = Graph("product")
+    x = graph.input("x", (5, 6))
+    graph.output(ops.batch_norm(x @ np.ones((6, 4), np.float32), *_norm(4)), "y")
+    assert count(_check(graph)) == {"gemm": 1}
+
+
+def test_what_somebody_else_reads_stays() -> None:
+    graph = Graph("shared")
+    x = graph.input("x", (1, 3, 8, 8))
+    y = ops.conv(x, np.ones((4, 3, 3, 3), np.float32))
+    graph.output(ops.batch_norm(y, *_norm(4)), "y")
+    graph.output(y, "z")
+    assert FOLD_BATCH_NORM(graph) is graph
+
+
+def test_weights_that_are_fed_and_numbers_that_are_not_finite_stay() -> None:
+    graph = Graph("fed")
+    x, w = graph.input("x", (1, 3, 8, 8)), graph.input("w", (4, 3, 3, 3))
+    graph.output(ops.batch_norm(ops.conv(x, w), *_norm(4)), "y")
+    scale, bias, mean, _ = _norm(4)
+    below = ops.batch_norm(ops.conv(x, np.ones((4, 3, 3, 3), np.float32)), scale, bias, mean, -np.ones(4, np.float32))
+    graph.output(below, "z")
+    assert FOLD_BATCH_NORM(graph) is graph
+
+
+@pytest.mark.parametrize(("name", "layers"), [("resnet18", 20), ("mobilenet_v2", 52)])
+def test_every_normalization_of_a_network_is_folded(name: str, layers: int) -> None:
+    graph = NETWORKS[name](image=64)
+    folded = FOLD_BATCH_NORM(graph)
+    assert (count(graph)["batch_norm"], count(folded)["batch_norm"], count(folded)["conv"]) == (layers, 0, layers)
+    feeds = random_feeds(graph)
+    assert difference(engine.compile(folded).run(feeds)["y"], engine.compile(graph).run(feeds)["y"]) < 1e-5
+
+
+@pytest.mark.slow
+def test_resnet152_is_folded_whole() -> None:
+    graph = NETWORKS["resnet152"]()
+    folded = FOLD_BATCH_NORM(graph)
+    assert (count(graph)["batch_norm"], count(folded)["batch_norm"], count(folded)["conv"]) == (155, 0, 155)
+    feeds = random_feeds(graph)
+    assert difference(engine.compile(folded).run(feeds)["y"], engine.compile(graph).run(feeds)["y"]) < 1e-5
+
+
+def _mobilenet_of_the_onnx_zoo() -> Graph:
+    """MobileNetV2 in 54 convolutions: the first block is as deep as the others, and the classes are one of 1x1."""
+    net = begin("mobilenet_v2 of the ONNX model zoo", 1, 64, 0, False)
+
+    def layer(x: Var, channels: int, kernel: int, stride: int = 1, group: int = 1) -> Var:
+        return normalization(convolution(x, channels, kernel, net.weights, stride=stride, group=group), net.weights)
+
+    x = ops.clip(layer(net.x, FIRST, 3, 2), 0.0, 6.0)
+    for stage in STAGES:
+        for number in range(stage.blocks):
+            wide, stride = x.shape[1] * stage.expansion, stage.stride if number == 0 else 1
+            y = ops.clip(layer(x, wide, 1), 0.0, 6.0)
+            y = layer(ops.clip(layer(y, wide, 3, stride, wide), 0.0, 6.0), stage.channels, 1)
+            x = y + x if x.shape == y.shape else y
+    x = ops.global_average_pool(ops.clip(layer(x, LAST, 1), 0.0, 6.0))
+    net.graph.output(convolution(x, 1000, 1, net.weights), "y")
+    return net.graph
+
+
+def test_glow_folds_53_of_54_convolutions_of_mobilenet() -> None:
+    graph = _mobilenet_of_the_onnx_zoo()
+    folded = FOLD_BATCH_NORM(graph)
+    assert (count(graph)["conv"], count(graph)["batch_norm"]) == (54, 53)
+    assert (count(folded)["conv"], count(folded)["batch_norm"]) == (54, 0)
+    feeds = random_feeds(graph)
+    assert difference(engine.compile(folded).run(feeds)["y"], engine.compile(graph).run(feeds)["y"]) < 1e-5
+
+
+def _exported(name: str) -> Graph:
+    """torchvision's network, convolutions and normalizations kept apart, with statistics that are no zeros and ones."""
+    torch, models = pytest.importorskip("torch"), pytest.importorskip("torchvision.models")
+    torch.manual_seed(0)
+    model = getattr(models, name)(weights=None).eval()
+    for key, value in model.state_dict().items():
+        if "running" in key:
+            value.uniform_(0.5, 1.5)
+    file = BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        options = {"training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False, "dynamo": False}
+        torch.onnx.export(model, (torch.zeros(1, 3, 64, 64),), file, **options)
+    return engine.load_onnx(onnx.load_from_string(file.getvalue()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "layers"), [("resnet18", 20), ("resnet152", 155), ("mobilenet_v2", 52)])
+def test_every_normalization_of_an_exported_network_is_folded(name: str, layers: int) -> None:
+    graph = _exported(name)
+    folded = FOLD_BATCH_NORM(graph)
+    assert (count(graph)["batch_norm"], count(folded)["batch_norm"], count(folded)["conv"]) == (layers, 0, layers)
+    feeds = random_feeds(graph)
+    (found,), (wanted,) = (engine.compile(g).run(feeds).values() for g in (folded, graph))
+    assert difference(found, wanted) < 1e-5
