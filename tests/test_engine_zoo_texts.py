@@ -148,7 +148,7 @@ def test_an_lstm_classifier_is_what_numpy_computes(lengths: list[int], seed: int
         [lstm_last(arrays["token/weight"][text[:length]][:: 1 - 2 * d], *(p[d] for p in parts)) for d in (0, 1)]
         for text, length in zip(ids, lengths, strict=True)
     ]
-    wanted = np.reshape(rows, (len(lengths), 8)) @ arrays["gemm_0/weight"].T + arrays["gemm_0/bias"]
+    wanted: Array = np.reshape(rows, (len(lengths), 8)) @ arrays["gemm_0/weight"].T + arrays["gemm_0/bias"]
     found = in_all_modes(graph, {"ids": ids, "lengths": np.array(lengths, np.int32)})
     assert close(found["y"], wanted)
 

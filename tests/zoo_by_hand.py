@@ -45,8 +45,8 @@ class ByHand:
 
     def decoder_layer(self, x: Array, heads: int) -> Array:
         causal = np.tri(x.shape[1], dtype=bool)
-        parts = np.split(self.dense(self.norm(x), "query_key_value"), 3, axis=-1)
-        x = x + self.dense(attention(*parts, heads, causal), "attention")
+        q, k, v = np.split(self.dense(self.norm(x), "query_key_value"), 3, axis=-1)
+        x = x + self.dense(attention(q, k, v, heads, causal), "attention")
         return x + self.dense(gelu_tanh(self.dense(self.norm(x), "wide")), "narrow")
 
 

@@ -22,7 +22,7 @@ def at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0) -> Graph:
     fixes another number, or leaves a dimension open that no shape tells.
     """
     if is_zoo(model):
-        return zoo_graph(model, _resized(shapes, batch), (), seed, batch=batch)
+        return zoo_graph(model, _resized(shapes, batch), (), seed, fixed={"batch": batch})
     inputs = _fed(read_model(model).proto.graph)
     if not any(_takes(one, batch) for one in inputs):
         shown = "; ".join(map(str, inputs)) or "no input"
@@ -32,6 +32,11 @@ def at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0) -> Graph:
     if graph.symbols:
         raise ModelError(f"{model} leaves more than the batch open: {open_names(graph, graph.symbols)}; give shapes")
     return graph
+
+
+def training_at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0) -> Graph:
+    """A network of the zoo that ends in a loss, for so many images at once. Raises ModelError."""
+    return zoo_graph(model, _resized(shapes, batch), (), seed, fixed={"batch": batch, "training": True})
 
 
 def _fed(graph: Any) -> list[Declared]:

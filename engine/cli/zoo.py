@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from attrs import frozen
 
@@ -32,14 +33,14 @@ def zoo_graph(
     constants: Collection[str],
     seed: int,
     *,
-    batch: int = 0,
+    fixed: Mapping[str, Default] = MappingProxyType({}),
     names: Collection[str] = (),
 ) -> Graph:
-    """The network with seeded weights. What stands behind `?` comes before all else, but for a batch from 1 on.
+    """The network with seeded weights. What stands behind `?` comes before all else, but for options that are `fixed`.
 
     Of `names`, those that are options and may be names are left open. Raises ModelError for what there is not.
     """
-    asked = _asked(model, {"batch": batch} if batch else {})
+    asked = _asked(model, fixed)
     if constants:
         raise ModelError(f"{model} has no input that decides a shape; leave out --constant")
     said = _said_by_shape(asked, shapes)
@@ -49,6 +50,11 @@ def zoo_graph(
     graph = asked.network(**{"seed": seed, **left_open, **said, **asked.given})
     _check_shapes(asked, graph, shapes)
     return graph
+
+
+def can_train(model: Path) -> bool:
+    """Whether a network of the zoo has a loss. Raises ModelError."""
+    return "training" in _asked(model, {}).network.options
 
 
 @frozen(eq=False)
@@ -122,6 +128,6 @@ def _check_shapes(asked: _Asked, graph: Graph, shapes: Shapes) -> None:
         has = tuple(graph.inputs[name].shape)
         if len(has) != len(shape) or any(isinstance(n, int) and n != m for n, m in zip(has, shape, strict=True)):
             raise ModelError(
-                f"input {name!r} of {asked.model} is {list(map(str, has))}, and not {list(shape)}; options of "
+                f"input {name!r} of {asked.model} is [{', '.join(map(str, has))}], and not {list(shape)}; options of "
                 f"{PREFIX}{asked.network.name} are {_told(asked.network)}"
             )

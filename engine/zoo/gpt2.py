@@ -60,7 +60,8 @@ def decoder(size: GptSize, name: str, steps: Steps, seed: int = 0) -> Graph:
     token = weights.draw("token/weight", size.vocabulary, size.width, scale=_EMBEDDED)
     position = weights.draw("position/weight", size.positions, size.width, scale=_EMBEDDED)
     x = ops.gather(token, ids) + ops.gather(position, places)
-    bias = ops.where(ops.less_or_equal(np.arange(steps.capacity), ops.unsqueeze(places, (1,))), 0.0, np.float32(HIDDEN))
+    seen = ops.less_or_equal(np.arange(steps.capacity), ops.unsqueeze(places, (1,)))
+    bias = ops.where(seen, 0.0, np.array(HIDDEN, np.float32))
     for layer in range(size.layers):
         caches = [_Cache.empty(graph, f"{what}_{layer}", size, steps, places) for what in ("keys", "values")]
         x = x + _attention(norm(x, weights), size, weights, caches, bias)

@@ -39,7 +39,7 @@ def join_heads(x: Var) -> Var:
 
 def attend(q: Var, k: Var, v: Var, bias: Var | None = None) -> Var:
     """For each query a mean of values, by how well their keys fit; `k` is [..., size, sequence]."""
-    scores = q @ k * q.shape[-1] ** -0.5
+    scores = q @ k * float(q.shape[-1] ** -0.5)
     return ops.softmax(scores if bias is None else scores + bias) @ v
 
 
