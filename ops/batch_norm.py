@@ -7,10 +7,13 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, number
+from ops.batch_norm_gradient import batch_norm_gradient
 from ops.boxes import CACHE_BYTES, pieces
 from ops.compiled_nn import scale_shift
 from ops.conv_shapes import compute_dtype
 from ops.errors import DtypeError, ShapeError
+from ops.images import by_image, dense_images
+from ops.layout import Layout
 from ops.limits import constant
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, Array, TensorSpec
@@ -110,11 +113,13 @@ def _bind_fused(call: Binding) -> Thunk:
     spec = call.signature.x
     flat = (*spec.shape[:2], math.prod(spec.shape[2:]))
     x, y = call.x.reshape(flat), call.y.reshape(flat)
-    return in_turn(*steps, partial(scale_shift(spec.dtype), x, factor, shift, y))
+    function = scale_shift(spec.dtype)
+    return in_turn(*steps, by_image(lambda x, y: partial(function, x, factor, shift, y), x, y))
 
 
-def _data_dense(_: Signature) -> tuple[int, ...]:
-    return (0,)
+def _images_or_row(layout: Layout) -> bool:
+    """Of x, dense images; any of the others."""
+    return len(layout.shape) < 2 or dense_images(layout)
 
 
 def _half(signature: Signature) -> bool:
@@ -125,7 +130,7 @@ def _cost(signature: Signature) -> Cost:
     return Cost(2 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
-FUSED = Kernel("fused", _bind_fused, _workspace, contiguous=_data_dense, pack=_pack, supports=_plain)
+FUSED = Kernel("fused", _bind_fused, _workspace, reads=_images_or_row, pack=_pack, supports=_plain, writes=dense_images)
 """float32 and float64: one pass."""
 PIECES = Kernel("pieces", _bind, _workspace, pack=_pack, supports=_half)
 """float16: a piece at a time in float32."""
@@ -138,5 +143,6 @@ BATCH_NORM = OpSchema(
     attributes=(Attribute("epsilon", number, 1e-5),),
     overwrites=overwrites_first,
     cost=_cost,
+    gradient=batch_norm_gradient,
 )
 OPS = (BATCH_NORM,)

@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from ops.attributes import Attribute, integer, number
 from ops.boxes import CACHE_BYTES, pieces
 from ops.conv_shapes import compute_dtype
 from ops.errors import AttributeValueError, DtypeError
 from ops.limits import constant
+from ops.lrn_gradient import LRN_ATTRIBUTES, lrn_gradient, window_sums
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, Array, TensorSpec
 from ops.thunks import in_turn
@@ -45,17 +45,6 @@ def _workspace(signature: Signature) -> int:
     return dense_bytes(*_temporaries(signature))
 
 
-def _sums(squares: Array, sums: Array, size: int) -> Iterator[Thunk]:
-    """Steps that add up the channels [c - (size - 1) // 2, c + size // 2] for each c."""
-    yield partial(np.copyto, sums, squares)
-    channels = len(squares)
-    for shift in range(-((size - 1) // 2), size // 2 + 1):
-        low, high = max(0, -shift), min(channels, channels - shift)
-        if shift and low < high:
-            part = sums[low:high]
-            yield partial(np.add, part, squares[low + shift : high + shift], part)
-
-
 def _piece(call: Binding, x: Array, y: Array, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
     """Steps for a few pixels (C, pixels) of one image."""
     squares, sums, wide = (r.reshape(-1)[: x.size].reshape(x.shape) if r.size else r for r in rooms)
@@ -64,7 +53,7 @@ def _piece(call: Binding, x: Array, y: Array, rooms: tuple[Array, ...]) -> Itera
         yield partial(np.copyto, wide, x)
         x = out = wide
     yield partial(np.multiply, x, x, squares)
-    yield from _sums(squares, sums, attrs["size"])
+    yield from window_sums(squares, sums, attrs["size"])
     yield partial(np.multiply, sums, constant(attrs["alpha"] / attrs["size"], sums.dtype), sums)
     yield partial(np.add, sums, constant(attrs["bias"], sums.dtype), sums)
     yield partial(np.power, sums, constant(-attrs["beta"], sums.dtype), sums)
@@ -97,13 +86,9 @@ LRN = OpSchema(
     summary="x / (bias + alpha / size * sum of x ** 2 over `size` channels around) ** beta; x (N, C, spatial...).",
     infer=_infer,
     kernels=(Kernel("pieces", _bind, _workspace, contiguous=_dense),),
-    attributes=(
-        Attribute("size", integer),
-        Attribute("alpha", number, 1e-4),
-        Attribute("beta", number, 0.75),
-        Attribute("bias", number, 1.0),
-    ),
+    attributes=LRN_ATTRIBUTES,
     overwrites=overwrites_first,
     cost=_cost,
+    gradient=lrn_gradient,
 )
 OPS = (LRN,)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ops.attributes import Attribute, flag, integer, number
 from ops.errors import AttributeValueError, DtypeError, ShapeError
+from ops.norm_gradient import channel_norm_gradient, row_norm_gradient
 from ops.norm_rows import RowNorm, bind_row_norm, row_norm_workspace
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, Array, Shape, normalize_axis
@@ -122,6 +123,7 @@ LAYER_NORM = OpSchema(
     attributes=(_AXIS, _EPSILON, Attribute("with_stats", flag, False)),
     overwrites=overwrites_first,
     cost=_cost,
+    gradient=row_norm_gradient,
 )
 RMS_NORM = OpSchema(
     name="rms_norm",
@@ -132,6 +134,7 @@ RMS_NORM = OpSchema(
     attributes=(_AXIS, _EPSILON),
     overwrites=overwrites_first,
     cost=_cost,
+    gradient=partial(row_norm_gradient, centred=False),
 )
 INSTANCE_NORM = OpSchema(
     name="instance_norm",
@@ -142,6 +145,7 @@ INSTANCE_NORM = OpSchema(
     attributes=(_EPSILON,),
     overwrites=overwrites_first,
     cost=_cost,
+    gradient=channel_norm_gradient,
 )
 GROUP_NORM = OpSchema(
     name="group_norm",
@@ -152,5 +156,6 @@ GROUP_NORM = OpSchema(
     attributes=(Attribute("num_groups", integer), _EPSILON),
     overwrites=overwrites_first,
     cost=_cost,
+    gradient=channel_norm_gradient,
 )
 OPS = (LAYER_NORM, RMS_NORM, INSTANCE_NORM, GROUP_NORM)

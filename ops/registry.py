@@ -33,11 +33,13 @@ from ops.generate import OPS as GENERATE
 from ops.global_pool import OPS as GLOBAL_POOL
 from ops.losses import OPS as LOSSES
 from ops.lrn import OPS as LRN
+from ops.lrn_gradient import OPS as LRN_GRADIENT
 from ops.matmul import OPS as MATMUL
 from ops.non_max_suppression import OPS as NON_MAX_SUPPRESSION
 from ops.nonzero import OPS as NONZERO
 from ops.norm import OPS as NORM
 from ops.optimise import OPS as OPTIMISE
+from ops.norm_gradient import OPS as NORM_GRADIENT
 from ops.pad import OPS as PAD
 from ops.pool import OPS as POOL
 from ops.pool_gradient import OPS as POOL_GRADIENT
@@ -107,11 +109,13 @@ REGISTRY = index(
     GLOBAL_POOL,
     LOSSES,
     LRN,
+    LRN_GRADIENT,
     MATMUL,
     NON_MAX_SUPPRESSION,
     NONZERO,
     NORM,
     OPTIMISE,
+    NORM_GRADIENT,
     PAD,
     POOL,
     POOL_GRADIENT,

@@ -1,5 +1,6 @@
 """Gradients of losses, convolutions, pooling and normalization: central differences, all modes, and torch."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,13 @@ import engine
 import ops
 from ops.batch_norm_training import BATCH_NORM_DATA_GRADIENT, BATCH_NORM_TRAINING, CHANNEL_SUMS
 from ops.conv_gradient import CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT
-from ops.errors import DtypeError, ShapeError
+from ops.errors import DtypeError, GradientError, ShapeError
+from ops.functional.apply import apply
 from ops.indices import IndexRangeError
 from ops.losses import SOFTMAX_CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY_GRADIENT
+from ops.lrn_gradient import LRN_GRADIENT
+from ops.norm import LAYER_NORM
+from ops.norm_gradient import NORM_DATA_GRADIENT, NORM_SCALE_GRADIENT
 from ops.pool_gradient import MAX_POOL_GRADIENT, SPREAD_WINDOWS
 from ops.schema import evaluate
 from ops.spec import Array
@@ -193,6 +198,11 @@ def small_calls() -> list[Any]:
         (CONV_WEIGHT_GRADIENT, [image, grads], {**windows, "group": 2}),
         (CONV_WEIGHT_GRADIENT, [image, image[:, ::-1]], {"kernel_shape": (1, 1)}),
         (MAX_POOL_GRADIENT, [grads, image.repeat(2, 1)[:, :6]], windows),
+        (NORM_DATA_GRADIENT, [dy, x, x[0]], {"axis": 1}),
+        (NORM_DATA_GRADIENT, [dy, x, scale], {"num_groups": 2}),
+        (NORM_SCALE_GRADIENT, [dy, x], {"axis": 1, "centred": False}),
+        (NORM_SCALE_GRADIENT, [dy, x], {"num_groups": 2}),
+        (LRN_GRADIENT, [dy, x], {"size": 3}),
         (SPREAD_WINDOWS, [grads], {**windows, "sizes": (6, 5)}),
     ]
 
@@ -234,6 +244,11 @@ def large_calls() -> list[Any]:
         (CONV_WEIGHT_GRADIENT, [x, dy], windows),
         (CONV_WEIGHT_GRADIENT, [x, dy], {"kernel_shape": (1, 1)}),
         (MAX_POOL_GRADIENT, [dy, x], windows),
+        (NORM_DATA_GRADIENT, [dy, x, x[0]], {"axis": 1}),
+        (NORM_DATA_GRADIENT, [dy, x, scale], {"num_groups": 2}),
+        (NORM_SCALE_GRADIENT, [dy, x], {"axis": 2}),
+        (NORM_SCALE_GRADIENT, [dy, x], {"num_groups": 2}),
+        (LRN_GRADIENT, [dy, x], {"size": 3}),
         (SPREAD_WINDOWS, [dy], {**windows, "sizes": (32, 32)}),
     ]
 
@@ -242,3 +257,43 @@ def large_calls() -> list[Any]:
 def test_nothing_is_allocated_while_it_runs(number: int) -> None:
     schema, arrays, attrs = large_calls()[number]
     check_no_allocation(schema, [np.array(a, order="C") for a in arrays], **attrs)
+
+
+@FEW
+@given(st.lists(SIDES, min_size=1, max_size=3), st.integers(0, 2), st.integers(0, 3), st.booleans())
+def test_layer_and_rms_norm(shape: list[int], axis: int, cut: int, biased: bool) -> None:
+    shape[-1] += 1
+    axis = axis % len(shape)
+    tail = tuple(shape[axis:])
+    x, scale, bias = floats(7, tuple(shape), tail[min(cut, len(tail) - 1) :], tail)
+    given_bias = [bias] if biased else []
+    check_gradients(partial(ops.layer_norm, axis=axis, epsilon=0.1), [x, scale, *given_bias], rtol=1e-5)
+    check_gradients(partial(ops.rms_norm, axis=axis, epsilon=0.1), [x, scale], rtol=1e-5)
+
+
+@FEW
+@given(SIDES, st.integers(1, 3), SIDES, st.lists(SIDES, min_size=1, max_size=3))
+def test_group_and_instance_norm(batch: int, groups: int, each: int, sizes: list[int]) -> None:
+    channels = groups * each
+    arrays = floats(8, (batch, channels, *sizes), (channels,), (channels,))
+    check_gradients(partial(ops.group_norm, num_groups=groups, epsilon=0.1), arrays, rtol=1e-5)
+    check_gradients(partial(ops.instance_norm, epsilon=0.1), arrays, rtol=1e-5)
+
+
+@FEW
+@given(st.tuples(SIDES, st.integers(1, 7), SIDES, SIDES), st.integers(1, 6), st.sampled_from([0.5, 0.75, 1.0]))
+def test_local_response_normalization(shape: tuple[int, ...], size: int, beta: float) -> None:
+    check_gradients(lambda x: ops.lrn(x, size, alpha=0.5, beta=beta, bias=1.5), floats(9, shape), rtol=1e-5)
+
+
+@FEW
+@given(st.tuples(SIDES, SIDES, SIDES) | st.tuples(SIDES, SIDES))
+def test_batch_norm_with_given_statistics(shape: tuple[int, ...]) -> None:
+    x, scale, bias, mean, variance = floats(10, shape, *[shape[1:2]] * 4)
+    check_gradients(ops.batch_norm, [x, scale, bias, mean, np.abs(variance) + 0.5])
+
+
+def test_statistics_of_layer_norm_let_no_gradient_through() -> None:
+    x, scale = floats(0, (2, 3), (3,))
+    with pytest.raises(GradientError, match="statistics"):
+        backward(lambda x, s: apply(LAYER_NORM, (x, s), with_stats=True)[1], [x.astype("f4"), scale.astype("f4")], [0])
