@@ -22,7 +22,7 @@ from ops.comparison import GREATER, LESS
 from ops.elementwise import flops_per_element, like_input, over_any_like_output, require_one_dtype, ufunc_kernel, unary
 from ops.errors import ShapeError
 from ops.limits import constant, highest
-from ops.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, any_strides
 from ops.spec import FLOATS, INTEGERS, NUMBERS, SIGNED, TensorSpec, broadcast_shapes
 from ops.variadic import MAX
 
@@ -223,7 +223,13 @@ def _softsign_gradient(b: Backward) -> Terms:
     return (b.apply1(SOFTSIGN_GRADIENT, b.dy, b.y),)
 
 
-RELU = unary("relu", FLOATS | SIGNED, Kernel("clip", _relu), "max(x, 0); NaN stays NaN.", gradient=_relu_gradient)
+RELU = unary(
+    "relu",
+    FLOATS | SIGNED,
+    Kernel("clip", _relu, writes=any_strides),
+    "max(x, 0); NaN stays NaN.",
+    gradient=_relu_gradient,
+)
 TANH = unary("tanh", FLOATS, ufunc_kernel(np.tanh), "Hyperbolic tangent.", gradient=_tanh_gradient)
 PRELU = OpSchema(
     "prelu",

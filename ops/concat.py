@@ -10,7 +10,7 @@ from ops.backward import Backward, Terms
 from ops.errors import DtypeError, ShapeError
 from ops.layout import Layout
 from ops.looking import copy_cost
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, any_strides
 from ops.spec import normalize_axis
 from ops.views import SPLIT
 
@@ -51,7 +51,7 @@ CONCAT = OpSchema(
     name="concat",
     summary="The inputs one behind the other along `axis`.",
     infer=_infer,
-    kernels=(Kernel("numpy", _concat),),
+    kernels=(Kernel("numpy", _concat, writes=any_strides),),
     arity=(1, _MOST_INPUTS),
     attributes=(Attribute("axis", integer),),
     cost=copy_cost,

@@ -7,8 +7,9 @@ import numpy as np
 
 from ops.compiled_nn import depthwise
 from ops.conv_shapes import case_of, compute_dtype, planar
-from ops.schema import Binding, Kernel, Signature, Thunk, all_contiguous
-from ops.spec import TensorSpec
+from ops.images import by_image, dense_images
+from ops.schema import Binding, Kernel, Signature, Thunk
+from ops.spec import Array, TensorSpec
 from ops.workspace import carve, dense_bytes
 
 _SUMS = 1024
@@ -43,10 +44,25 @@ def bind_depthwise(call: Binding, limits: tuple[float, float] = (-math.inf, math
     weights = call.inputs[1].reshape((case.out_channels, case.taps))
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, x.dtype)
     padded, sums = carve(call.workspace, *_temporaries(call.signature))
-    return partial(depthwise(x.dtype), x, weights, bias, y, (padded, sums), case.geometry, limits)
+    function = depthwise(x.dtype)
+
+    def bind(x: Array, y: Array) -> Thunk:
+        return partial(function, x, weights, bias, y, (padded, sums), case.geometry, limits)
+
+    return by_image(bind, x, y)
+
+
+def _weights_dense(_: Signature) -> tuple[int, ...]:
+    return (1, 2)
 
 
 DEPTHWISE = Kernel(
-    "depthwise", bind_depthwise, depthwise_workspace, contiguous=all_contiguous, supports=supports_depthwise
+    "depthwise",
+    bind_depthwise,
+    depthwise_workspace,
+    contiguous=_weights_dense,
+    reads=dense_images,
+    supports=supports_depthwise,
+    writes=dense_images,
 )
 """As many groups as channels, one or two spatial dimensions: multiply and add rows of one padded channel."""

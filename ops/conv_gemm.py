@@ -13,7 +13,8 @@ import numpy as np
 
 from ops.boxes import Box, boxes
 from ops.conv_shapes import ConvCase, case_of, compute_dtype
-from ops.schema import Binding, Kernel, Signature, Thunk, all_contiguous
+from ops.images import dense_images
+from ops.schema import Binding, Kernel, Signature, Thunk
 from ops.spec import Array, Shape, TensorSpec
 from ops.thunks import in_turn
 from ops.windows import Windows, window_view
@@ -164,7 +165,14 @@ def _pointwise(signature: Signature) -> bool:
     return _plain(signature) and case_of(signature).windows.pointwise
 
 
-POINTWISE = Kernel("pointwise", _bind_pointwise, contiguous=all_contiguous, supports=_pointwise)
+POINTWISE = Kernel(
+    "pointwise",
+    _bind_pointwise,
+    contiguous=_weights_dense,
+    reads=dense_images,
+    supports=_pointwise,
+    writes=dense_images,
+)
 """Windows of one pixel in steps of one: a matrix product, no workspace."""
-COLUMNS = Kernel("columns", _bind, _workspace, contiguous=_weights_dense, pack=_pack)
+COLUMNS = Kernel("columns", _bind, _workspace, contiguous=_weights_dense, pack=_pack, writes=dense_images)
 """Any convolution."""

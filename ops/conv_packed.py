@@ -12,6 +12,7 @@ import numpy as np
 from ops.boxes import pieces
 from ops.compiled_gemm import convolve, has_avx512
 from ops.conv_shapes import ConvCase, case_of, planar
+from ops.images import by_image, dense_images
 from ops.schema import Binding, Kernel, Signature, Thunk
 from ops.spec import Array, Shape, TensorSpec
 from ops.tiles import CHANNELS, PIXELS
@@ -91,19 +92,29 @@ def bind_packed(call: Binding, limits: tuple[float, ...] = ()) -> Thunk:
     y = call.y.reshape((case.batch, case.out_channels, *outer))
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, _FLOAT)
     (room,) = carve(call.workspace, _room(call.signature))
-    run = partial(convolve(len(limits), adds=len(call.inputs) > 3), x, call.packed[0], bias, y, room, case.geometry)
-    return (
-        partial(run, call.inputs[3].reshape(y.shape), limits, True)
-        if len(call.inputs) > 3
-        else partial(run, y, limits, None)
-    )
+    adds = len(call.inputs) > 3
+    function = convolve(len(limits), adds=adds)
+
+    def bind(x: Array, y: Array, added: Array) -> Thunk:
+        return partial(function, x, call.packed[0], bias, y, room, case.geometry, added, limits, adds or None)
+
+    return by_image(bind, x, y, call.inputs[3].reshape(y.shape) if adds else y)
 
 
 def _dense(signature: Signature) -> tuple[int, ...]:
-    return (0, *range(2, len(signature.inputs)))
+    return tuple(range(2, len(signature.inputs)))
 
 
-PACKED = Kernel("packed", bind_packed, _workspace, contiguous=_dense, pack=_pack, supports=_supports)
+PACKED = Kernel(
+    "packed",
+    bind_packed,
+    _workspace,
+    contiguous=_dense,
+    reads=dense_images,
+    pack=_pack,
+    supports=_supports,
+    writes=dense_images,
+)
 """float32, one group, one or two spatial dimensions, constant weights, and a processor with AVX-512.
 
 The packed weights are a second copy of the weights: they double the bytes of this constant.

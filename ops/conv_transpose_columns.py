@@ -16,6 +16,7 @@ from ops.boxes import Box, boxes
 from ops.conv_gemm import COLUMN_BYTES
 from ops.conv_shapes import check_operands, compute_dtype
 from ops.conv_transpose_shapes import TransposeCase, transpose_case
+from ops.images import dense_images
 from ops.schema import Attrs, Binding, Cost, Kernel, Signature, Specs, Thunk, all_contiguous
 from ops.spec import Array, TensorSpec
 from ops.thunks import in_turn
@@ -138,9 +139,9 @@ def _bind_pointwise(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-POINTWISE = Kernel("pointwise", _bind_pointwise, contiguous=all_contiguous, supports=_pointwise)
+POINTWISE = Kernel("pointwise", _bind_pointwise, contiguous=all_contiguous, supports=_pointwise, writes=dense_images)
 """Windows of one pixel in steps of one: a matrix product, no workspace."""
-COLUMNS = Kernel("columns", _bind, _workspace, contiguous=all_contiguous, pack=_pack)
+COLUMNS = Kernel("columns", _bind, _workspace, contiguous=all_contiguous, pack=_pack, writes=dense_images)
 """Any transposed convolution."""
 TRANSPOSE_KERNELS = (POINTWISE, COLUMNS)
 TRANSPOSE_ATTRIBUTES = (

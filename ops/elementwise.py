@@ -18,6 +18,7 @@ from ops.schema import (
     Signature,
     Specs,
     Thunk,
+    any_strides,
     no_gradient,
 )
 from ops.spec import BOOL, TensorSpec, broadcast_shapes
@@ -70,7 +71,7 @@ def ufunc_kernel(function: np.ufunc) -> Kernel:
     def bind(call: Binding) -> Thunk:
         return partial(function, *call.inputs, call.y)
 
-    return Kernel("numpy", bind)
+    return Kernel("numpy", bind, writes=any_strides)
 
 
 def flops_per_element(flops: int) -> Callable[[Signature], Cost]:

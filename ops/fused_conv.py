@@ -17,6 +17,7 @@ from ops.conv_gemm import COLUMNS, POINTWISE, columns, first, gather, matrix, sp
 from ops.conv_packed import PACKED, bind_packed
 from ops.conv_shapes import ConvCase, case_of, conv_cost, infer_conv
 from ops.errors import AttributeValueError, DtypeError, ShapeError
+from ops.images import dense_images
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, all_contiguous
 from ops.spec import Array, TensorSpec
 from ops.thunks import in_turn
@@ -122,11 +123,23 @@ def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
 
 
 FUSED_PACKED = Kernel(
-    "packed", _bind_packed, PACKED.workspace, contiguous=PACKED.contiguous, pack=PACKED.pack, supports=PACKED.supports
+    "packed",
+    _bind_packed,
+    PACKED.workspace,
+    contiguous=PACKED.contiguous,
+    reads=PACKED.reads,
+    pack=PACKED.pack,
+    supports=PACKED.supports,
+    writes=PACKED.writes,
 )
 """Finished in registers."""
 FUSED_DEPTHWISE = Kernel(
-    "depthwise", _bind_depthwise, depthwise_workspace, contiguous=all_contiguous, supports=_supports_depthwise
+    "depthwise",
+    _bind_depthwise,
+    depthwise_workspace,
+    contiguous=all_contiguous,
+    supports=_supports_depthwise,
+    writes=dense_images,
 )
 FUSED_POINTWISE, FUSED_COLUMNS = (_held_afterwards(kernel) for kernel in (POINTWISE, COLUMNS))
 FUSED_BLOCKS = Kernel("blocks", _bind, _workspace, contiguous=_dense)

@@ -9,6 +9,7 @@ from ops.attributes import Attribute, flag, integer, integers
 from ops.backward import Backward, Terms
 from ops.conv_shapes import compute_dtype
 from ops.errors import AttributeValueError, DtypeError
+from ops.images import dense_images
 from ops.limits import constant
 from ops.pool_gradient import lp_ratio, lp_slope, max_pool_gradient, spread
 from ops.pool_indices import INDICES
@@ -100,7 +101,7 @@ def _kernel(pooling: Callable[[Signature], Pooling], supports: Callable[[Signatu
     def workspace(signature: Signature) -> int:
         return pool_workspace(pooling(signature), signature)
 
-    return Kernel("axes", bind, workspace, supports=supports)
+    return Kernel("axes", bind, workspace, supports=supports, writes=dense_images)
 
 
 def _without_indices(signature: Signature) -> bool:

@@ -9,7 +9,7 @@ from ops.backward import Backward, Terms
 from ops.errors import ShapeError
 from ops.layout import Layout
 from ops.looking import copy_cost, overwrites_in_place
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, any_strides
 from ops.spec import as_shape, broadcast_shapes, normalize_axes, normalize_axis
 from ops.thunks import copier, in_turn
 
@@ -103,7 +103,7 @@ IDENTITY = OpSchema(
     name="identity",
     summary="x itself.",
     infer=_identity_infer,
-    kernels=(Kernel("numpy", _identity),),
+    kernels=(Kernel("numpy", _identity, writes=any_strides),),
     views=_identity_views,
     overwrites=overwrites_in_place(_identity_views),
     gradient=_same_gradient,
@@ -113,7 +113,7 @@ TRANSPOSE = OpSchema(
     name="transpose",
     summary="The axes of x in the order `perm`; reversed where none is given.",
     infer=_transpose_infer,
-    kernels=(Kernel("numpy", _transpose),),
+    kernels=(Kernel("numpy", _transpose, writes=any_strides),),
     attributes=(Attribute("perm", optional(integers), None),),
     views=_transpose_views,
     overwrites=overwrites_in_place(_transpose_views),
@@ -124,7 +124,7 @@ EXPAND = OpSchema(
     name="expand",
     summary="x broadcast together with `shape`: a dimension of length 1 on either side grows.",
     infer=_expand_infer,
-    kernels=(Kernel("numpy", _expand),),
+    kernels=(Kernel("numpy", _expand, writes=any_strides),),
     attributes=(Attribute("shape", integers),),
     views=_expand_views,
     overwrites=overwrites_in_place(_expand_views),
@@ -135,7 +135,7 @@ SPLIT = OpSchema(
     name="split",
     summary="Consecutive parts of x along `axis`, of the lengths `sizes`.",
     infer=_split_infer,
-    kernels=(Kernel("numpy", _split),),
+    kernels=(Kernel("numpy", _split, writes=any_strides),),
     attributes=(Attribute("sizes", integers), Attribute("axis", integer, 0)),
     views=_split_views,
     overwrites=overwrites_in_place(_split_views),
