@@ -24,12 +24,19 @@ class _FuseElementwise:
 
     def __call__(self, graph: Graph) -> Graph:
         """The graph, changed or not. Raises GraphError for a graph with open dimensions."""
-        edit = Edit(graph)
-        places = {edit.operator(number): place for place, number in enumerate(edit.numbers())}
-        for number in reversed(edit.numbers()):
-            if edit.has(number) and is_elementwise(edit.operator(number)):
-                _fuse(edit, edit.operator(number), places)
-        return edit.graph()
+        before, after = graph, _fused(graph)
+        while after is not before:  # what stands apart may come to stand side by side
+            before, after = after, _fused(after)
+        return after
+
+
+def _fused(graph: Graph) -> Graph:
+    edit = Edit(graph)
+    places = {edit.operator(number): place for place, number in enumerate(edit.numbers())}
+    for number in reversed(edit.numbers()):
+        if edit.has(number) and is_elementwise(edit.operator(number)):
+            _fuse(edit, edit.operator(number), places)
+    return edit.graph()
 
 
 def _fuse(edit: Edit, root: Operator, places: Mapping[Operator, int]) -> None:
