@@ -4,16 +4,17 @@ They read the output of the activation wherever it tells the slope, since it liv
 may then be overwritten by it. At kinks they do what PyTorch does for the same function.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from ops.attributes import Attribute, number
-from ops.backward import Backward, Terms
+from ops.backward import Backward, Tensor, Terms
 from ops.blocks import Block, Passes, blocked
 from ops.elementwise import flops_per_element, over_any_like_output, require_one_dtype
 from ops.errors import GradientError, ShapeError
-from ops.schema import Attrs, GradientRule, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema import Attrs, OpSchema, Overwrite, Signature, Specs, Thunk
 from ops.spec import FLOATS, Array
 
 _BITS = {n: np.dtype(f"int{8 * n}") for n in (2, 4, 8)}
@@ -28,15 +29,18 @@ def _infer(inputs: Specs, _: Attrs) -> Specs:
     return (dy,)
 
 
-def _again(schema: OpSchema, *, is_flat: bool) -> GradientRule:
-    """It is linear in dy; where the slope is constant almost everywhere, nothing flows to what tells it."""
+Curve = Callable[[Backward], Tensor]
+"""The gradient of what tells the slope, in the rule of the gradient."""
 
-    def rule(b: Backward) -> Terms:
-        if not is_flat and any(b.wants(i) for i in range(1, len(b.inputs))):
-            raise GradientError("has no rule for its second derivative")
-        return b.terms(lambda: b.apply1(schema, b.dy, *b.inputs[1:], **b.attrs))
 
-    return rule
+def no_curve(_: Backward) -> Tensor:
+    """For those whose rule nobody has written. Raises GradientError."""
+    raise GradientError("has no rule for its second derivative")
+
+
+def flat(b: Backward) -> Tensor:
+    """For slopes that are constant almost everywhere."""
+    return b.zeros(b.signature.y)
 
 
 def slope(
@@ -47,17 +51,17 @@ def slope(
     temporaries: int = 1,
     masks: int = 0,
     flops: int = 2,
-    is_flat: bool = False,
+    curve: Curve = no_curve,
     words: tuple[Attribute, ...] = (),
     **defaults: float,
 ) -> OpSchema:
     """dy times a slope that the second input tells; `passes` read dy and that input before they write.
 
-    `is_flat` says that the slope is constant almost everywhere; `defaults` are numeric attributes.
+    `curve` is the gradient of that input; `defaults` are numeric attributes.
     """
 
     def gradient(b: Backward) -> Terms:
-        return _again(made, is_flat=is_flat)(b)
+        return b.terms(lambda: b.apply1(made, b.dy, b.inputs[1], **b.attrs), partial(curve, b))
 
     made = OpSchema(
         name,
@@ -192,6 +196,11 @@ def _tanh(block: Block) -> tuple[Thunk, ...]:
     )
 
 
+def _tanh_curve(b: Backward) -> Tensor:
+    dy, y = b.inputs
+    return b.dy * dy * y * -2.0
+
+
 def _infer_wide(inputs: Specs, attrs: Attrs) -> Specs:
     """What comes behind the tensor that tells the slope was checked by the activation."""
     require_one_dtype(inputs, FLOATS)
@@ -207,9 +216,8 @@ def _wide(name: str, arity: int, passes: Passes, summary: str, *, temporaries: i
     """One whose slope depends on more inputs."""
 
     def gradient(b: Backward) -> Terms:
-        if any(b.wants(i) for i in range(2, arity)):
-            raise GradientError("has no rule for its second derivative")
-        return _again(made, is_flat=True)(b)
+        again = partial(b.apply1, made, b.dy, *b.inputs[1:])
+        return b.terms(again, partial(flat, b), *(partial(no_curve, b) for _ in range(2, arity)))
 
     made = OpSchema(
         name,
@@ -229,7 +237,7 @@ RELU_GRADIENT = slope(
     _relu,
     "dy where y is above `threshold`, else 0.",
     masks=1,
-    is_flat=True,
+    curve=flat,
     threshold=0.0,
 )
 LEAKY_RELU_GRADIENT = slope(
@@ -238,13 +246,13 @@ LEAKY_RELU_GRADIENT = slope(
     "dy where y > 0, else alpha * dy.",
     temporaries=2,
     masks=1,
-    is_flat=True,
+    curve=flat,
     alpha=0.01,
 )
 HARD_SIGMOID_GRADIENT = slope(
-    "hard_sigmoid_gradient", _hard_sigmoid, "alpha * dy where 0 < y < 1, else 0.", masks=2, is_flat=True, alpha=0.2
+    "hard_sigmoid_gradient", _hard_sigmoid, "alpha * dy where 0 < y < 1, else 0.", masks=2, curve=flat, alpha=0.2
 )
-SHRINK_GRADIENT = slope("shrink_gradient", _shrink, "dy where y is not 0, else 0.", masks=1, is_flat=True)
+SHRINK_GRADIENT = slope("shrink_gradient", _shrink, "dy where y is not 0, else 0.", masks=1, curve=flat)
 HARD_SWISH_GRADIENT = slope(
     "hard_swish_gradient",
     _hard_swish,
@@ -254,7 +262,7 @@ HARD_SWISH_GRADIENT = slope(
     flops=5,
 )
 SOFTSIGN_GRADIENT = slope("softsign_gradient", _softsign, "dy * (1 - |y|) squared.", flops=4)
-TANH_GRADIENT = slope("tanh_gradient", _tanh, "dy * (1 - y * y)", flops=3)
+TANH_GRADIENT = slope("tanh_gradient", _tanh, "dy * (1 - y * y)", flops=3, curve=_tanh_curve)
 PRELU_GRADIENT = _wide(
     "prelu_gradient", 3, _prelu, "dy where x > 0, else slope * dy; slope broadcasts.", temporaries=2, masks=1
 )

@@ -127,7 +127,7 @@ def transposed(found: Table, elements: int) -> Table:
 def _weigh(places: Floats, axis: Axis, attrs: Attrs) -> tuple[Array, Floats]:
     """Elements (perhaps outside the tensor) around each place, and their weights: both (taps, outputs)."""
     radius, shape = (1, _triangle) if attrs["mode"] == "linear" else (2, _cubic)
-    shrink = min(axis.scale, 1.0) if attrs["antialias"] else 1.0
+    shrink = min(axis.scale, 1.0) if attrs["antialias"] and axis.outputs else 1.0
     first = math.floor(-radius / shrink) + 1
     base = np.floor(places)
     raw = base.astype(np.int64) + np.arange(first, 2 - first)[:, np.newaxis]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ops.activation_gradients import choose, slope, spread
 from ops.attributes import Attribute, one_of
+from ops.backward import Backward, Tensor
 from ops.blocks import Block
 from ops.compiled import erf
 from ops.schema import Thunk
@@ -27,6 +28,11 @@ def _sigmoid(block: Block) -> tuple[Thunk, ...]:
         partial(np.multiply, rest, y, rest),
         partial(np.multiply, dy, rest, block.y),
     )
+
+
+def _sigmoid_curve(b: Backward) -> Tensor:
+    dy, y = b.inputs
+    return b.dy * dy * (1.0 - y * 2.0)
 
 
 def _softplus(block: Block) -> tuple[Thunk, ...]:
@@ -148,7 +154,7 @@ def _mish(block: Block) -> tuple[Thunk, ...]:
 
 
 _APPROXIMATE = Attribute("approximate", one_of("none", "tanh"), "none")
-SIGMOID_GRADIENT = slope("sigmoid_gradient", _sigmoid, "dy * y * (1 - y)", flops=3)
+SIGMOID_GRADIENT = slope("sigmoid_gradient", _sigmoid, "dy * y * (1 - y)", flops=3, curve=_sigmoid_curve)
 SOFTPLUS_GRADIENT = slope("softplus_gradient", _softplus, "dy * (1 - exp(-y))", flops=4)
 ELU_GRADIENT = slope(
     "elu_gradient",

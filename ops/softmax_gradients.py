@@ -5,10 +5,10 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, integer
-from ops.backward import Backward, Terms
+from ops.backward import Backward, Tensor, Terms
 from ops.blocks import BLOCK_BYTES, blocks
 from ops.elementwise import require_one_dtype
-from ops.errors import GradientError, ShapeError
+from ops.errors import ShapeError
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, Shape, TensorSpec, normalize_axis
 from ops.thunks import in_turn, nothing
@@ -47,10 +47,10 @@ def _softmax(call: Binding) -> Thunk:
     if not dx.size:
         return nothing
     (row,) = carve(call.workspace, _row(call.signature))
-    pair, sums = tuple(np.moveaxis(a, axis, -1) for a in (dy, y)), row.squeeze(axis)
+    terms, factors, sums = np.moveaxis(dy, axis, -1), np.moveaxis(y, axis, -1), row.squeeze(axis)
 
     def run() -> None:
-        np.vecdot(*pair, out=sums)
+        np.vecdot(terms, factors, out=sums)
         np.subtract(dy, row, out=dx)
         np.multiply(dx, y, out=dx)
 
@@ -82,15 +82,21 @@ def _over_either(_: Signature) -> tuple[Overwrite, ...]:
     return (Overwrite(0, 0), Overwrite(0, 1))
 
 
-def _again(schema: OpSchema, b: Backward) -> Terms:
-    """Linear and symmetric in dy, but for the logarithm, whose transpose is another operator."""
-    if b.wants(1):
-        raise GradientError("has no rule for its second derivative")
-    return b.terms(lambda: b.apply1(schema, b.dy, b.inputs[1], **b.attrs))
-
-
 def _softmax_again(b: Backward) -> Terms:
-    return _again(SOFTMAX_GRADIENT, b)
+    (dy, y), axes = b.inputs, (b.attrs["axis"],)
+
+    def of_y() -> Tensor:
+        return b.dy * (dy - b.sum(dy * y, axes)) - dy * b.sum(b.dy * y, axes)
+
+    return b.terms(lambda: b.apply1(SOFTMAX_GRADIENT, b.dy, y, **b.attrs), of_y)
+
+
+def _log_softmax_again(b: Backward) -> Terms:
+    (dy, y), axes = b.inputs, (b.attrs["axis"],)
+    return b.terms(
+        lambda: b.dy - b.sum(b.dy * b.exp(y), axes),
+        lambda: -(b.dy * b.exp(y) * b.sum(dy, axes)),
+    )
 
 
 def _cost(signature: Signature) -> Cost:
@@ -117,5 +123,6 @@ LOG_SOFTMAX_GRADIENT = OpSchema(
     attributes=(_AXIS,),
     overwrites=_over_either,
     cost=_cost,
+    gradient=_log_softmax_again,
 )
 OPS = (SOFTMAX_GRADIENT, LOG_SOFTMAX_GRADIENT)

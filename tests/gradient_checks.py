@@ -1,6 +1,8 @@
 """What every gradient rule must keep: central differences, only what is wanted, the same bits however it is run."""
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -17,40 +19,37 @@ _STEP = 1e-5
 
 
 class Problem:
-    """A function of arrays, and the sum of its float outputs with random weights, which is what is differentiated."""
+    """A function of arrays: the sum of its float outputs with random weights is what is differentiated."""
 
     def __init__(self, build: Build, arrays: Sequence[Array]) -> None:
         self.build = build
         self.feeds = {f"x{i}": np.asarray(a) for i, a in enumerate(arrays)}
         self.floats = [n for n, a in self.feeds.items() if a.dtype in FLOATS]
 
-    def graph(self) -> tuple[Graph, dict[str, Var], Var]:
-        """The graph, its inputs, the loss."""
+    def graph(self) -> tuple[Graph, dict[str, Var], list[tuple[Var, Array]]]:
+        """The graph, its inputs, its float outputs and their weights."""
         graph = Graph("gradients")
         inputs = {n: graph.input(n, a.shape, a.dtype.name) for n, a in self.feeds.items()}
         made = self.build(*inputs.values())
         rng = np.random.default_rng(7)
-        terms = []
-        for y in made if isinstance(made, tuple) else (made,):
-            if y.dtype in FLOATS:
-                weights = rng.uniform(0.5, 1.5, y.shape).astype(y.dtype)
-                terms.append(ops.cast(ops.reduce_sum(y * weights, keepdims=False), "float64"))
-        loss = terms[0]
-        for term in terms[1:]:
-            loss = loss + term
-        return graph, inputs, loss
+        outputs = [y for y in (made if isinstance(made, tuple) else (made,)) if y.dtype in FLOATS]
+        return graph, inputs, [(y, np.asarray(rng.uniform(0.5, 1.5, y.shape)).astype(y.dtype)) for y in outputs]
 
-    def gradients(self, wrt: Sequence[str]) -> Graph:
-        """A graph whose outputs are the gradients."""
-        graph, inputs, loss = self.graph()
-        for name, found in zip(wrt, engine.gradients(loss, [inputs[n] for n in wrt]), strict=True):
+    def gradients(self, wrt: Sequence[str]) -> tuple[Graph, int]:
+        """A graph whose outputs are the gradients, and how many operators it had without them."""
+        graph, inputs, outputs = self.graph()
+        (y, weights), *more = outputs
+        seed = None if more else graph.constant(weights)
+        loss = _weighed(outputs) if more else y
+        first = len(graph.operators)
+        for name, found in zip(wrt, engine.gradients(loss, [inputs[n] for n in wrt], seed=seed), strict=True):
             graph.output(found, f"d{name}")
-        return graph
+        return graph, first
 
     def differences(self, wrt: str) -> Array:
         """Central differences."""
-        graph, _, loss = self.graph()
-        graph.output(loss, "loss")
+        graph, _, outputs = self.graph()
+        graph.output(_weighed(outputs), "loss")
         forward = engine.compile(graph)
         x = self.feeds[wrt]
         found = np.zeros(x.shape, np.float64)
@@ -62,6 +61,10 @@ class Problem:
                 sides.append(float(forward.run({**self.feeds, wrt: moved})["loss"]))
             found[index] = (sides[0] - sides[1]) / (2 * _STEP)
         return found
+
+
+def _weighed(outputs: Sequence[tuple[Var, Array]]) -> Var:
+    return reduce(add, (ops.reduce_sum(y * weights, keepdims=False) for y, weights in outputs))
 
 
 def _check_needed(graph: Graph, first: int) -> None:
@@ -85,11 +88,10 @@ def check_gradients(build: Build, *arrays: Array, rtol: float = 1e-5, atol: floa
     """All that a rule must keep, at a point where the function has a gradient; for all float inputs, or only one."""
     problem = Problem(build, arrays)
     wrt = [only] if only else problem.floats
-    before = len(problem.graph()[0].operators)
-    together = _run_all_ways(problem.gradients(wrt), problem)
+    together = _run_all_ways(problem.gradients(wrt)[0], problem)
     for name in wrt:
-        graph = problem.gradients([name])
-        _check_needed(graph, before)
+        graph, first = problem.gradients([name])
+        _check_needed(graph, first)
         alone = _run_all_ways(graph, problem)
         assert_same(alone, {f"d{name}": together[f"d{name}"]})
         assert alone[f"d{name}"].dtype == problem.feeds[name].dtype
