@@ -21,11 +21,11 @@ def verify(before: Graph, after: Graph) -> None:
         _check_operator(operator, after, known, over)
         known.update(operator.outputs)
         over.update(p for p, v in after.updates.items() if v in operator.outputs)
-    _check_names(after, known)
     missing = [name for name, var in after.outputs.items() if var not in known]
     missing += [p.name for p, v in after.updates.items() if v not in known]
     if missing:
         raise PassError(f"nothing computes {missing[0]!r}")
+    _check_names(after, known)
 
 
 def _check_outside(before: Graph, after: Graph) -> None:
