@@ -22,7 +22,8 @@ from allocator.runner import Runner
 
 FIRST_LOOK = 3_000
 """Nodes that are tried before beams are: most pieces need no more."""
-WIDTHS = (4, 32, 256)
+WIDTHS = (1, 4, 16, 64, 256)
+"""Of beams; the next one takes some four times as many nodes."""
 _MOST_WORDS = 2**23
 _PLAIN = 40
 """Nodes of a piece, below which a first look is not worth loading numba."""
@@ -111,9 +112,10 @@ class _Hunt:
         if self._explore(table, first):
             return
         self.is_plain = self.is_plain and nodes <= FIRST_LOOK
+        next_one = 0
         for width in WIDTHS:
-            if self.tried < nodes and self.peak > self.floor and not self.limits.is_over:
-                self._sweep(width)
+            if self.tried + next_one < nodes and self.peak > self.floor and not self.limits.is_over:
+                next_one = 4 * self._sweep(width)
         left = nodes - self.tried
         if left > 0 and self.peak > self.floor:
             self._explore(self._table(left), left)
@@ -149,14 +151,15 @@ class _Hunt:
         self.floor = max(self.floor, min(level, self.peak))
         return end == SOLVED
 
-    def _sweep(self, width: int) -> None:
-        """A beam, for an order with a lower peak."""
+    def _sweep(self, width: int) -> int:
+        """A beam, for an order with a lower peak; gives how many nodes it tried."""
         total = len(self.part.waiting)
         table, heads = self._table(width * total * 8), np.zeros(total + 1, np.int64)
         last = self._kernel(kernels.sweep)(self.part, new_board(self.part), table, self.peak, width, heads)
         self.tried += int(table.tally[TRIED])
         if last != kernels.NONE:
             self._note(table, int(last))
+        return int(table.tally[TRIED])
 
     def _note(self, table: Table, number: int) -> None:
         """Takes over the order that led to a final state."""
