@@ -1,0 +1,119 @@
+"""What folding batch normalization and fusing operators save: three networks as built, folded, and folded and fused.
+
+    python -m tools.bench_fusion [--networks resnet18 ...] [--image 224] [--runs 30] [-o fusion.json]
+
+All graphs of a network run in turn, in this process, on one thread; batch 1, seeded weights. The latencies that Glow
+reports for folding alone (Rotem et al. 2018) stand beside ours.
+"""
+
+import json
+import platform
+import statistics
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from allocator.io.files import write_whole
+from engine.cli.comparison import interleaved
+from engine.cli.oracle import largest_difference
+from engine.executable import Executable, compile_graph
+from engine.graph import Graph
+from engine.passes import optimise
+from engine.passes.fold_batch_norm import FOLD_BATCH_NORM
+from engine.tables import in_columns
+from engine.threads import limit_threads
+from engine.zoo import NETWORKS
+from ops.batch_norm import BATCH_NORM
+
+GLOW: Mapping[str, str] = {"resnet18": "-9 %", "resnet152": "-11 %", "mobilenet_v2": "-14 %"}
+"""Change of latency by folding, as reported there."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prints a table; writes what was measured as JSON where asked."""
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", nargs="+", choices=list(NETWORKS), default=list(GLOW), metavar="NAME")
+    parser.add_argument("--image", type=int, default=224, help="height and width (default 224)")
+    parser.add_argument("--runs", type=int, default=30, help="timed runs of each graph (default 30)")
+    parser.add_argument("-o", "--output", type=Path, help="write JSON")
+    arguments = parser.parse_args(argv)
+    with limit_threads(1):
+        rows = [measure_network(name, arguments.image, arguments.runs) for name in arguments.networks]
+    print(text(rows))
+    machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
+    if arguments.output is not None:
+        told = {"machine": machine, "threads": 1, "rows": rows}
+        write_whole(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
+    return 0
+
+
+def measure_network(name: str, image: int, runs: int) -> dict[str, Any]:
+    """Seconds and bytes of the three graphs of a network, and how far apart their outputs are."""
+    built = NETWORKS[name](image=image)
+    graphs = {"built": built, "folded": FOLD_BATCH_NORM(built), "fused": optimise(built)}
+    executables = {key: compile_graph(graph) for key, graph in graphs.items()}
+    feeds = {n: _numbers(v.shape).astype(v.dtype) for n, v in built.inputs.items()}
+    outputs = {key: executable.run(feeds) for key, executable in executables.items()}
+    times = interleaved(runs, *(_run(executable, feeds) for executable in executables.values()))
+    return {
+        "network": name,
+        "image": image,
+        "runs": runs,
+        "glow": GLOW.get(name, ""),
+        "normalizations": _normalizations(built),
+        "normalizations_folded": _normalizations(built) - _normalizations(graphs["folded"]),
+        "difference": max(largest_difference(found, outputs["built"]) for found in outputs.values()),
+        **{
+            key: {
+                "operators": len(graphs[key].operators),
+                "arena_bytes": executables[key].plan.arena_bytes,
+                "median_seconds": statistics.median(seconds),
+                "least_seconds": min(seconds),
+            }
+            for key, seconds in zip(graphs, times, strict=True)
+        },
+    }
+
+
+def _run(executable: Executable, feeds: Mapping[str, Any]) -> Any:
+    return lambda: executable.run(feeds, copy=False)
+
+
+def _numbers(shape: tuple[int, ...]) -> Any:
+    return np.random.default_rng(0).standard_normal(shape)
+
+
+def _normalizations(graph: Graph) -> int:
+    return Counter(op.schema for op in graph.operators)[BATCH_NORM]
+
+
+def text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A line for each graph of each network."""
+    head = ["network", "graph", "operators", "arena, bytes", "median, ms", "least, ms", "change (median)", "Glow's"]
+    body = [_line(row, key) for row in rows for key in ("built", "folded", "fused")]
+    notes = (
+        f"{r['network']}: {r['normalizations_folded']} of {r['normalizations']} normalizations folded," for r in rows
+    )
+    apart = (f" outputs differ by {r['difference']:.1e} of their largest value" for r in rows)
+    return "\n".join(
+        (*in_columns([head, *body], right=range(2, 8)), *(a + b for a, b in zip(notes, apart, strict=True)))
+    )
+
+
+def _line(row: Mapping[str, Any], key: str) -> list[str]:
+    found, first = row[key], row["built"]["median_seconds"]
+    change = f"{100 * (found['median_seconds'] / first - 1):+.1f} %"
+    return [
+        *(row["network"], key, str(found["operators"]), f"{found['arena_bytes']:,}"),
+        *(f"{1e3 * found[f'{kind}_seconds']:.2f}" for kind in ("median", "least")),
+        *("" if key == "built" else change, row["glow"] if key == "folded" else ""),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
