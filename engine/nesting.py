@@ -140,7 +140,7 @@ class _Search:
         if not self._is_free(value) or not self._can_be_written(value.id, nest):
             return False
         self.nests[value.id] = nest
-        if self.in_place and nest.layout.is_dense:
+        if self.in_place:
             self._nest_what_dies(value, nest)
         return True
 
@@ -150,11 +150,18 @@ class _Search:
         for forward in call.overwrites:
             if call.outputs[forward.output] == value.id and not forward.offset:
                 taken = self.lowered.values[call.inputs[forward.input]]
-                if taken.spec.nbytes == value.spec.nbytes and self._is_free(taken) and self._dies_in(taken, call):
-                    here = Nest(nest.root, Layout.dense(taken.spec, nest.layout.offset), call.tick)
+                here = evolve(nest, layout=_over(taken, nest.layout), until=call.tick)
+                if self._is_free(taken) and self._dies_in(taken, call) and self._can_be_over(taken, value, here):
                     self.nests[taken.id] = here
                     self._nest_what_dies(taken, here)
                     return
+
+    def _can_be_over(self, taken: Value, value: Value, here: Nest) -> bool:
+        """Whether what dies can lie in the place of what is written over it: element on element, if that has holes."""
+        if here.layout.is_dense:
+            return taken.spec.nbytes == value.spec.nbytes
+        written = self.uses.writer[taken.id].kernel.writes(here.layout) and self._is_taken(taken.id, here.layout)
+        return written and taken.spec == value.spec
 
     def _dies_in(self, taken: Value, call: Call) -> bool:
         """Whether a call is the last to read a value, and reads it by no other name."""
@@ -187,3 +194,8 @@ class _Search:
         shown = operator.schema.views(layout, operator.signature)
         pairs = zip(alias.outputs, shown, strict=True)
         return all(place is not None and self._is_taken(v, place) for v, place in pairs)
+
+
+def _over(taken: Value, layout: Layout) -> Layout:
+    """The layout of what dies in the place of a value."""
+    return Layout.dense(taken.spec, layout.offset) if layout.is_dense else layout

@@ -15,6 +15,8 @@ from ops.backward import Backward, Tensor, Terms
 from ops.compiled_channels import channel_moments, channel_sums, combine_rows
 from ops.compiled_nn import scale_shift
 from ops.errors import DtypeError, ShapeError
+from ops.images import by_image, dense_images, flat_images
+from ops.layout import Layout
 from ops.limits import constant
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, overwrites_first
 from ops.spec import Array, TensorSpec
@@ -63,6 +65,16 @@ def _images(array: Array) -> Array:
     return array.reshape((*array.shape[:2], math.prod(array.shape[2:])))
 
 
+def _elements(call: Binding) -> int:
+    """Of a channel of an image."""
+    return math.prod(call.signature.x.shape[2:])
+
+
+def _images_or_row(layout: Layout) -> bool:
+    """Of data, dense images; of what has one number a channel, a dense row."""
+    return len(layout.shape) > 1 and dense_images(layout)
+
+
 def _rooms(count: int, signature: Signature) -> tuple[TensorSpec, ...]:
     return (signature.x.with_shape(signature.x.shape[1:2]),) * count
 
@@ -85,21 +97,25 @@ def _factor(variance: Array, epsilon: float, factor: Array) -> Iterator[Thunk]:
 def _bind(call: Binding) -> Thunk:
     (_, scale, bias), (y, mean, variance) = call.inputs, call.outputs
     factor, shift = carve(call.workspace, *_rooms(2, call.signature))
-    x, dtype = _images(call.x), call.x.dtype
+    (flat, pitch), dtype = flat_images(call.x), call.x.dtype
+    moments = partial(channel_moments(dtype), flat, mean, variance, (len(call.x), _elements(call), pitch))
+    scale_it = scale_shift(dtype)
     return in_turn(
-        partial(channel_moments(dtype), x, mean, variance),
+        moments,
         *_factor(variance, call.attrs["epsilon"], factor),
         partial(np.multiply, factor, scale, factor),
         partial(np.multiply, factor, mean, shift),
         partial(np.subtract, bias, shift, shift),
-        partial(scale_shift(dtype), x, factor, shift, _images(y)),
+        by_image(lambda x, y: partial(scale_it, x, factor, shift, y), _images(call.x), _images(y)),
     )
 
 
 def _bind_sums(call: Binding) -> Thunk:
     dy, x, mean, variance = call.inputs
     (factor,) = carve(call.workspace, *_rooms(1, call.signature))
-    run = partial(channel_sums(x.dtype), _images(x), _images(dy), mean, factor, *call.outputs)
+    (flat, pitch), (grads, other) = flat_images(x), flat_images(dy)
+    geometry = (len(x), _elements(call), pitch, other)
+    run = partial(channel_sums(x.dtype), flat, grads, mean, factor, *call.outputs, geometry)
     return in_turn(*_factor(variance, call.attrs["epsilon"], factor), run)
 
 
@@ -109,7 +125,12 @@ def _bind_data(call: Binding) -> Thunk:
     of_x, of_dy, middle = carve(call.workspace, *_rooms(3, call.signature))
     count = constant(max(len(x) * math.prod(x.shape[2:]), 1), x.dtype)
     minus = constant(-float(count), x.dtype)
-    run = partial(combine_rows(x.dtype), _images(x), _images(dy), mean, of_x, middle, of_dy, _images(call.y))
+    combine = combine_rows(x.dtype)
+
+    def bind(x: Array, dy: Array, y: Array) -> Thunk:
+        return partial(combine, x, dy, mean, of_x, middle, of_dy, y)
+
+    run = by_image(bind, *map(_images, (x, dy, call.y)))
     return in_turn(
         *_factor(variance, call.attrs["epsilon"], of_x),
         partial(np.multiply, of_x, scale, of_dy),
@@ -123,10 +144,6 @@ def _bind_data(call: Binding) -> Thunk:
 
 def _three_rooms(signature: Signature) -> int:
     return dense_bytes(*_rooms(3, signature))
-
-
-def _all_dense(signature: Signature) -> tuple[int, ...]:
-    return tuple(range(len(signature.inputs)))
 
 
 def _over_both(_: Signature) -> tuple[Overwrite, ...]:
@@ -174,7 +191,7 @@ BATCH_NORM_TRAINING = OpSchema(
     name="batch_norm_training",
     summary="(x - mean) / sqrt(var + epsilon) * scale + bias; mean and variance of each channel of x are outputs too.",
     infer=_infer,
-    kernels=(Kernel("fused", _bind, _two_rooms, contiguous=_all_dense),),
+    kernels=(Kernel("fused", _bind, _two_rooms, reads=_images_or_row, writes=_images_or_row),),
     arity=(3, 3),
     attributes=(_EPSILON,),
     overwrites=overwrites_first,
@@ -185,7 +202,7 @@ CHANNEL_SUMS = OpSchema(
     name="channel_sums",
     summary="Of dy, x, mean, variance: sums over each channel of dy * (x - mean) / sqrt(var + epsilon), and of dy.",
     infer=_infer_sums,
-    kernels=(Kernel("fused", _bind_sums, _one_room, contiguous=_all_dense),),
+    kernels=(Kernel("fused", _bind_sums, _one_room, reads=_images_or_row),),
     arity=(4, 4),
     attributes=(_EPSILON,),
     cost=_passes(4),
@@ -194,7 +211,7 @@ BATCH_NORM_DATA_GRADIENT = OpSchema(
     name="batch_norm_data_gradient",
     summary="The gradient of batch_norm_training by x, of dy, x, scale, mean, variance and both channel_sums.",
     infer=_infer_data,
-    kernels=(Kernel("fused", _bind_data, _three_rooms, contiguous=_all_dense),),
+    kernels=(Kernel("fused", _bind_data, _three_rooms, reads=_images_or_row, writes=_images_or_row),),
     arity=(7, 7),
     attributes=(_EPSILON,),
     overwrites=_over_both,

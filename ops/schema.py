@@ -156,7 +156,8 @@ class Kernel:
     the thunk that does the work; the thunk allocates no array. `workspace` says the bytes that it needs besides.
     `contiguous` names the inputs that must be dense; `reads` refuses layouts of any input that the kernel would have to
     copy; both are then given dense copies. `pack` turns constant inputs into arrays that the binding carries.
-    `writes` tells into which layouts, besides dense ones, the kernel can write its outputs.
+    `writes` tells into which layouts, besides dense ones, the kernel can write its outputs; where an overwrite with no
+    offset is declared, also over an input of that layout and type.
     """
 
     name: str

@@ -39,29 +39,34 @@ Choose = Callable[[int], int]
 
 
 def concat_graph(choose: Choose) -> Graph:
-    """Concatenations of what was computed: of activations, of each other, of views, twice of the same."""
-    graph = Graph("concats")
-    pool = [graph.input("x", (2, 4)), graph.constant(np.ones((1, 4), np.float32))]
+    """Concatenations of what was computed: of activations, of each other, of views, twice of the same.
+
+    Of rows, or of the channels of a batch, whose images lie apart then.
+    """
+    graph, lead = Graph("concats"), ((), (1,), (3,))[choose(3)]
+    pool = [graph.input("x", (*lead, 2, 4)), graph.constant(np.ones((*lead, 1, 4), np.float32))]
     for _ in range(2 + choose(14)):
-        pool.append(_grown(pool, choose))
+        pool.append(_grown(pool, len(lead), choose))
     for i in range(1 + choose(3)):
         graph.output(pool[-1 - choose(min(4, len(pool)))], f"y{i}")
     return graph
 
 
-def _grown(pool: list[Var], choose: Choose) -> Var:
+def _grown(pool: list[Var], axis: int, choose: Choose) -> Var:
     x = pool[-1 - choose(min(4, len(pool)))]
-    kind = choose(8)
-    if kind < 3 and sum(v.shape[0] for v in pool[-3:]) < 40:
-        return ops.concat([pool[-1 - choose(min(5, len(pool)))] for _ in range(1 + choose(3))], axis=0)
+    kind, rows = choose(9), x.shape[axis]
+    if kind < 3 and sum(v.shape[axis] for v in pool[-3:]) < 40:
+        return ops.concat([pool[-1 - choose(min(5, len(pool)))] for _ in range(1 + choose(3))], axis=axis)
     if kind == 3:
-        start = choose(x.shape[0])
-        return ops.slice(x, [start], [start + 1 + choose(x.shape[0] - start)], [0])
+        start = choose(rows)
+        return ops.slice(x, [start], [start + 1 + choose(rows - start)], [axis])
     if kind == 4:
-        return ops.reshape(ops.reshape(x, (x.shape[0] * 4,)), x.shape)
+        return ops.reshape(ops.reshape(x, (*x.shape[:axis], rows * 4)), x.shape)
     if kind == 5:
         same = [v for v in pool if v.shape == x.shape]
         return ops.add(x, same[choose(len(same))])
+    if kind == 6 and axis:
+        return ops.conv1d(x, np.ones((1 + choose(2), rows, 1), np.float32))
     return (ops.relu, ops.neg, ops.tanh)[choose(3)](x)
 
 
@@ -126,6 +131,7 @@ def test_a_dense_block_copies_nothing() -> None:
     assert {plan.lowered.values[s.outputs[0]].owner for s in joins(plan)} == {joins(plan)[-1].outputs[0]}
     assert plan.report().savings.copies == Saving(0, 0)
     check_modes(dense_block())
+    check_modes(dense_block(batch=3))
 
 
 def test_features_that_are_joined_again_and_again_are_there_once() -> None:

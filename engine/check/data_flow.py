@@ -210,9 +210,10 @@ class _Judge:
         """Whether the schema lets that output start so far behind that very input."""
         if output >= len(stage.outputs):
             return False
-        taken = self.plan.places[stage.inputs[position]].layout
-        wanted = Overwrite(output, position, self.plan.places[stage.outputs[output]].layout.offset - taken.offset)
-        return taken.is_dense and any(wanted in op.schema.overwrites(op.signature) for op in stage.operators)
+        taken, taker = self.plan.places[stage.inputs[position]].layout, self.plan.places[stage.outputs[output]].layout
+        wanted = Overwrite(output, position, taker.offset - taken.offset)
+        fits = taken.is_dense or taken == taker  # element on element where there are holes
+        return fits and any(wanted in op.schema.overwrites(op.signature) for op in stage.operators)
 
     def _read(self, where: str, value: int) -> None:
         if value not in self.owners:

@@ -7,10 +7,12 @@ that overwrites its input is run a second time on copies, and must give the same
 """
 
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 
 from engine.calls import Call
+from engine.check.runs import Run, runs_of
 from engine.errors import PoisonError
 from engine.executor.binding import bind_call, kernel_state, run_call
 from engine.executor.static import StaticExecutor
@@ -82,11 +84,18 @@ class PoisonExecutor(StaticExecutor):
     def _fill(self, call: Call) -> None:
         for value in call.outputs + call.workspace:
             if not any(self._meet(value, read) for read in call.inputs):
-                self.array(value).reshape(-1).view(np.uint8)[:] = self._pattern(value)
+                for low, high in runs_of(self.plan.places[value].layout):
+                    self._buffer(value)[low:high] = self._pattern(value)
+
+    def _buffer(self, value: int) -> Array:
+        """The bytes from which the place of a value counts."""
+        if value in self.plan.ids:
+            return self.arena
+        return self._caller[self.plan.places[value].owner].reshape(-1).view(np.uint8)
 
     def _meet(self, one: int, other: int) -> bool:
-        (a, b), (c, d) = self._extent(one), self._extent(other)
-        return max(a, c) < min(b, d)
+        pairs = product(self._runs(one), self._runs(other))
+        return any(max(a, c) < min(b, d) for (a, b), (c, d) in pairs)
 
     def _pattern(self, value: int) -> int:
         known = self.plan.lowered.values[value]
@@ -95,8 +104,8 @@ class PoisonExecutor(StaticExecutor):
     def _inspect(self, call: Call, before: Array) -> None:
         changed = self._bytes != before
         for value in call.outputs + call.workspace:
-            low, high = self._extent(value)
-            changed[self._guard + low : self._guard + high] = False
+            for low, high in self._runs(value):
+                changed[self._guard + low : self._guard + high] = False
         if changed.any():
             byte = int(np.argmax(changed)) - self._guard
             raise PoisonError(
@@ -121,6 +130,6 @@ class PoisonExecutor(StaticExecutor):
             held[offset[chunk] : offset[chunk] + problem.size[chunk]] = True
         self.arena[~held] = _POISON
 
-    def _extent(self, value: int) -> tuple[int, int]:
+    def _runs(self, value: int) -> tuple[Run, ...]:
         """Bytes of the arena that a value touches; none for what lies elsewhere."""
-        return self.plan.places[value].layout.extent if value in self.plan.ids else (0, 0)
+        return runs_of(self.plan.places[value].layout) if value in self.plan.ids else ()
