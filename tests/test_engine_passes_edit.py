@@ -139,8 +139,8 @@ def test_numbers_of_constants() -> None:
     arrays: dict[str, Array] = {
         "same": np.full((2, 2), 3.0, np.float32),
         "mixed": np.arange(4.0),
-        "whole": np.int64(7),
-        "truth": np.True_,
+        "whole": np.asarray(7),
+        "truth": np.ones(1, bool),
     }
     for name, array in arrays.items():
         graph.output(ops.identity(graph.constant(array, name)), name)
