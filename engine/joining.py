@@ -44,7 +44,8 @@ class _Joining:
         if call.tick in self.nesting.joins:
             self._join(call, self.nesting.joins[call.tick])
         else:
-            self._add(evolve(call, overwrites=tuple(o for o in call.overwrites if self._may_overwrite(call, o))))
+            kept = tuple(o for o in call.overwrites if self._may_overwrite(call, o))
+            self._add(call if len(kept) == len(call.overwrites) else evolve(call, overwrites=kept))
 
     def _may_overwrite(self, call: Call, forward: Overwrite) -> bool:
         """What is nested has its place already; what is overwritten must still be dense, and aligned for the taker."""
@@ -71,4 +72,5 @@ class _Joining:
         return made
 
     def _add(self, stage: Stage) -> None:
-        self.stages.append(evolve(stage, tick=len(self.stages) + 1))
+        tick = len(self.stages) + 1
+        self.stages.append(stage if stage.tick == tick else evolve(stage, tick=tick))

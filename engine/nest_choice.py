@@ -6,7 +6,6 @@ helps, what is held too early at the peak is let go: the value that has most byt
 
 from collections.abc import Collection
 
-import numpy as np
 from attrs import frozen
 
 from allocator.bounds import peak_tick
@@ -84,14 +83,8 @@ def _alive(found: Measured, roots: Collection[int], ids: dict[int, int], tick: i
 
 
 def _unwritten(found: Measured, root: int, tick: int) -> int:
-    """Bytes of a value that no call up to a tick has written."""
+    """Bytes of a value that no call up to a tick has written. What is written over lies where its writer does."""
     values = found.lowered.values
-    written = np.zeros(values[root].spec.nbytes, bool)
-    for call in found.lowered.calls:
-        if call.tick > tick:
-            break
-        for value in call.outputs:
-            if values[value].owner == root:
-                low, high = values[value].layout.extent
-                written[low:high] = True
-    return int((~written).sum())
+    outputs = (values[v] for call in found.lowered.calls if call.tick <= tick for v in call.outputs)
+    written = {value.layout.offset: value.spec.nbytes for value in outputs if value.owner == root}
+    return values[root].spec.nbytes - sum(written.values())
