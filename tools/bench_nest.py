@@ -1,0 +1,173 @@
+"""What it saves to compute tensors inside others: bytes of the arena, copies, and time; both sides in one process.
+
+    python -m tools.bench_nest [densenet121:1 inception_v3:8:train ...] [--runs 5] [-o nest.json]
+
+A network is a name of the zoo, a batch, and "train" for a step of SGD with momentum: forward, backward and updates.
+Parameters and momentum lie in the arena too. `--runs 0` only plans.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+from attrs import asdict, frozen
+
+import engine
+from allocator.io.files import write_whole
+from engine import Executable, Graph
+from engine.planner import Options, plan_graph
+from engine.tables import in_columns
+from engine.zoo import NETWORKS
+
+CASES = (
+    *("densenet121:1", "inception_v3:1", "inception_bn:1", "squeezenet:1", "unet:1", "random_wired:1"),
+    *("densenet121:8", "inception_v3:8", "densenet121:1:train", "densenet121:8:train", "inception_v3:1:train"),
+    *("inception_v3:8:train", "inception_bn:8:train", "squeezenet:8:train", "unet:1:train", "random_wired:8:train"),
+)
+
+
+@frozen
+class Row:
+    """One network: bytes of the arena without and with nesting, what was not copied, least milliseconds.
+
+    `joined` and `joined_bytes`: inputs that were computed where they are joined; `copies`: those that the plan has put
+    in. A time of 0 was not taken.
+    """
+
+    network: str
+    batch: int
+    train: bool
+    plain_bytes: int
+    nested_bytes: int
+    joined: int
+    joined_bytes: int
+    copies: int
+    overwritten: int
+    overwritten_bytes: int
+    plain_plan_ms: float
+    nested_plan_ms: float
+    plain_run_ms: float
+    nested_run_ms: float
+
+    @property
+    def saved(self) -> float:
+        """Part of the arena that is not needed."""
+        return 1 - self.nested_bytes / self.plain_bytes
+
+
+def built(name: str, batch: int, train: bool) -> Graph:
+    """A network of the zoo, or a step of training it."""
+    graph = NETWORKS[name](batch=batch, training=train)
+    if train:
+        engine.train_step(graph, graph.outputs["loss"], engine.SGD(0.01, momentum=0.9))
+    return graph
+
+
+def least(work: Callable[[], object], runs: int) -> float:
+    """Milliseconds of the fastest of so many runs; 0 for none."""
+    found = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+    return round(1e3 * min(found, default=0.0), 3)
+
+
+def run_times(graph: Graph, runs: int) -> tuple[float, float]:
+    """Milliseconds of a run without and with nesting, in turn."""
+    if not runs:
+        return 0.0, 0.0
+    both: list[Executable] = [engine.compile(graph, nest=nest) for nest in (False, True)]
+    rng = np.random.default_rng(0)
+    feeds = {
+        n: np.zeros(v.shape, v.dtype) if v.dtype == np.int64 else rng.normal(size=v.shape).astype(v.dtype)
+        for n, v in graph.inputs.items()
+    }
+    for executable in both:
+        executable.run(feeds)
+    found = [[least(lambda e=e: e.run(feeds), 1) for e in both] for _ in range(runs)]
+    return min(f[0] for f in found), min(f[1] for f in found)
+
+
+def measure(case: str, runs: int) -> Row:
+    """One network."""
+    name, batch, *train = case.split(":")
+    graph = built(name, int(batch), bool(train))
+    plain, nested = (plan_graph(graph, Options(nest=nest)) for nest in (False, True))
+    times = [least(lambda nest=nest: plan_graph(graph, Options(nest=nest)), min(runs, 3)) for nest in (False, True)]
+    saved = nested.report().savings
+    return Row(
+        name,
+        int(batch),
+        bool(train),
+        plain.arena_bytes,
+        nested.arena_bytes,
+        saved.nested.tensors,
+        saved.nested.bytes,
+        saved.copies.tensors,
+        saved.overwrites.tensors,
+        saved.overwrites.bytes,
+        *times,
+        *run_times(graph, runs),
+    )
+
+
+def show(rows: Iterable[Row]) -> str:
+    """A table."""
+    names = (
+        "network",
+        "batch",
+        "train",
+        "arena without",
+        "arena",
+        "saved",
+        "joined in place",
+        "bytes",
+        "copies left",
+        "plan ms without",
+        "with",
+        "run ms without",
+        "with",
+    )
+    texts = [
+        (
+            row.network,
+            str(row.batch),
+            "yes" if row.train else "",
+            f"{row.plain_bytes:,}",
+            f"{row.nested_bytes:,}",
+            f"{row.saved:.1%}",
+            str(row.joined),
+            f"{row.joined_bytes:,}",
+            str(row.copies),
+            f"{row.plain_plan_ms:.0f}",
+            f"{row.nested_plan_ms:.0f}",
+            f"{row.plain_run_ms:.1f}",
+            f"{row.nested_run_ms:.1f}",
+        )
+        for row in rows
+    ]
+    return "\n".join(in_columns([names, *texts], right=range(1, len(names))))
+
+
+def main() -> None:
+    """Prints the table; writes it as JSON where asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", default=CASES)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
+    args = parser.parse_args()
+    rows = []
+    for case in args.networks:
+        rows.append(measure(case, args.runs))
+        print(show(rows[-1:]), flush=True)
+    print(show(rows))
+    if args.output:
+        write_whole(args.output, (json.dumps([asdict(row) for row in rows], indent=1) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()
