@@ -47,12 +47,12 @@ def _gate(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-def _mish(x: Array) -> Array:
+def _mish(x: Array) -> Any:
     w = np.tanh(np.log1p(np.exp(x)))
     return w + x * (1 - w * w) * _gate(x)
 
 
-def _gelu(x: Array) -> Array:
+def _gelu(x: Array) -> Any:
     c = np.sqrt(2 / np.pi)
     t = np.tanh(c * (x + 0.044715 * x**3))
     return (1 + t) / 2 + x * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x) / 2
@@ -130,7 +130,8 @@ def test_gathered_rows_are_added_where_they_came_from(dtype: str) -> None:
     dy = np.arange(24, dtype=dtype).reshape(2, 3, 4)
     at = np.array([0, -1, 0])
     wanted = np.zeros((2, 5, 4), dtype)
-    np.add.at(wanted, (slice(None), at), dy)
+    for j, row in enumerate(at):
+        wanted[:, row] += dy[:, j]
     check_kernels(GATHER_GRADIENT, [dy, at], [wanted], shape=(2, 5, 4), axis=1)
     tuples = np.array([[[0, 1], [1, 1], [0, 1]], [[1, -1], [0, 0], [1, 2]]], np.int32)
     wanted = np.zeros((2, 3, 4), dtype)
