@@ -97,13 +97,16 @@ def in_order(lowered: Lowered, ticks: Sequence[int]) -> Lowered:
     def key(stage: Stage) -> int:
         return place[stage.tick if isinstance(stage, Call) else writers.get(owner[stage.inputs[0]], 0)]
 
-    ordered = sorted(lowered.stages, key=key)
-    return evolve(lowered, stages=tuple(evolve(s, tick=i) for i, s in enumerate(ordered, 1)))
+    return _in_turn(lowered, sorted(lowered.stages, key=key))
 
 
 def in_order_of(lowered: Lowered, other: Lowered) -> Lowered:
-    """The calls in the order of those of the same names in another lowering; as they are where there are others."""
-    place = {call.name: i for i, call in enumerate(other.calls)}
-    if place.keys() != {call.name for call in lowered.calls}:
+    """The stages in the order of those of the same names in another lowering; as they are where there are others."""
+    place = {stage.name: i for i, stage in enumerate(other.stages)}
+    if place.keys() != {stage.name for stage in lowered.stages}:
         return lowered
-    return in_order(lowered, [c.tick for c in sorted(lowered.calls, key=lambda call: place[call.name])])
+    return _in_turn(lowered, sorted(lowered.stages, key=lambda stage: place[stage.name]))
+
+
+def _in_turn(lowered: Lowered, stages: Sequence[Stage]) -> Lowered:
+    return evolve(lowered, stages=tuple(evolve(s, tick=i) for i, s in enumerate(stages, 1)))

@@ -87,7 +87,8 @@ def bounded(template: Template, bounds: Bounds, terms: Terms) -> BoundedPlanner:
     """Plans for the greatest lengths. Raises OptionError for bounds that make no sense, BudgetError."""
     bounds = _checked(template, bounds)
     graph = bind(template.graph, {name: high for name, (_, high) in bounds.items()})
-    plan = plan_graph(graph, terms.options, terms.capacity)
+    flat = evolve(terms.options, nest=False)  # places inside others move where lengths shrink
+    plan = plan_graph(graph, flat, terms.capacity)
     check_budget(plan)
     return BoundedPlanner(bounds, terms.options, plan, pattern_of(plan.lowered))
 
