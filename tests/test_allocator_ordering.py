@@ -104,7 +104,7 @@ def test_what_is_taken_back_was_never_taken(program: Program, seed: int) -> None
     board = new_board(part)
     kernels.clear(part, board, net.start)
     states = []
-    while ready := np.flatnonzero(board.waiting == 0).tolist():
+    while ready := np.flatnonzero(board.node[kernels.WAITING, :-1] == 0).tolist():
         states.append(_state(board))
         kernels.take(part, board, int(rng.choice(ready)))
     for count in range(len(states) - 1, -1, -1):
@@ -113,7 +113,7 @@ def test_what_is_taken_back_was_never_taken(program: Program, seed: int) -> None
 
 
 def _state(board: kernels.Board) -> tuple[list[int], list[int], list[int]]:
-    return board.waiting.tolist(), board.left.tolist(), board.cursor[:3].tolist()
+    return board.node[kernels.WAITING].tolist(), board.chunk[kernels.LEFT].tolist(), board.cursor[:3].tolist()
 
 
 def test_a_beam_finds_what_the_search_is_too_short_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,12 +18,23 @@ from numpy.typing import NDArray
 Ints = NDArray[Any]
 BITS = 62
 """Of a set in one word."""
+WAITING, AFTER, BEFORE, READS, WRITES, PAIRS, BITKEY, LAZY = range(8)
+"""Rows of the nodes of a part: how many it waits for; where its lists begin: who waits for it, whom it waits for, the
+chunks that it reads and writes, and pairs (chunk that is written, chunk that may be taken for it); a random number; 1
+if it is best done right before another one that waits for it, else 0."""
+LEFT, SIZE = range(2)
+"""Rows of its chunks: how many nodes read it, and one more if it never ends; bytes."""
+TRAIL, GROUP = 1, 2
+"""Rows of the nodes of a board, behind WAITING (of those that it waits for, how many are not done; DONE_ITSELF): the
+nodes that are done, in order; scratch."""
+MARK = 1
+"""Row of its chunks, behind LEFT."""
 LIVE, COUNT, HASH, STAMP = range(4)
 """Cells of `cursor`: bytes alive; nodes done; the set as one number; the last mark on a chunk."""
-PEAK, ALIVE, DONE, PARENT, VIA, KEY, NEXT = range(7)
+PEAK, ALIVE, DONE, PARENT, VIA, KEY, NEXT, PLACE, HEAP = range(9)
 """Rows of `entry`: highest bytes on the way to a state, or what no order goes below; bytes alive in it; nodes done; the
 state that it came from, and the node that was taken there; the set as one number; in a sweep, another state with as
-many nodes done."""
+many nodes done; where it stands in the heap, or NONE. The last row is the heap itself."""
 NONE = -1
 DONE_ITSELF = -1
 FAR = 1 << 60
@@ -33,42 +44,21 @@ SOLVED, LIMITED = range(2)
 
 
 class Part(NamedTuple):
-    """Nodes and chunks; lists as `start` and entries."""
+    """Nodes and chunks; few arrays, as each costs time whenever a function is called."""
 
-    waiting: Ints
-    """Of each node: how many it waits for."""
-    after_start: Ints
-    after: Ints
-    reads_start: Ints
-    reads: Ints
-    writes_start: Ints
-    writes: Ints
-    pairs_start: Ints
-    pairs: Ints
-    """(chunk that is written, chunk that may be taken for it), flat, but in `pairs_start` counted one by one."""
-    left: Ints
-    """Of each chunk: how many nodes read it, and one more if it never ends."""
-    size: Ints
-    key: Ints
-    """Of each node: random, for sets as numbers."""
-    before_start: Ints
-    before: Ints
-    lazy: Ints
-    """Of each node: 1 if it is best done right before another one that waits for it, else 0."""
+    node: Ints
+    """See the rows above; one column a node and one behind."""
+    near: Ints
+    """What stands in the lists of all nodes."""
+    chunk: Ints
 
 
 class Board(NamedTuple):
     """The state at hand."""
 
-    waiting: Ints
-    """Of each node: how many of those that it waits for are not done; -1 if it is done itself."""
-    left: Ints
-    mark: Ints
-    trail: Ints
-    """The nodes that are done, in order."""
+    node: Ints
+    chunk: Ints
     cursor: Ints
-    group: Ints
-    """Scratch by node."""
 
 
 class Table(NamedTuple):
@@ -78,9 +68,6 @@ class Table(NamedTuple):
     mask: Ints
     slot: Ints
     """A hash table of states: number + 1, or 0."""
-    heap: Ints
-    place: Ints
-    """Where each state stands in the heap, or -1."""
     tally: Ints
     """States; how many of them stand in the heap; nodes that were tried."""
 
@@ -90,19 +77,19 @@ STATES, HEAPED, TRIED = range(3)
 
 def clear(part: Part, board: Board, live: int) -> None:
     """Nothing is done."""
-    for i in range(len(part.waiting)):
-        board.waiting[i] = part.waiting[i]
-    for c in range(len(part.left)):
-        board.left[c] = part.left[c]
+    for i in range(part.node.shape[1] - 1):
+        board.node[WAITING, i] = part.node[WAITING, i]
+    for c in range(part.chunk.shape[1]):
+        board.chunk[LEFT, c] = part.chunk[LEFT, c]
     board.cursor[LIVE], board.cursor[COUNT], board.cursor[HASH] = live, 0, 0
 
 
 def highest(part: Part, board: Board, node: int) -> int:
     """Bytes alive while a ready node runs."""
     found = board.cursor[LIVE]
-    for k in range(part.writes_start[node], part.writes_start[node + 1]):
-        found += part.size[part.writes[k]]
-    if part.pairs_start[node] < part.pairs_start[node + 1]:
+    for k in range(part.node[WRITES, node], part.node[WRITES, node + 1]):
+        found += part.chunk[SIZE, part.near[k]]
+    if part.node[PAIRS, node] < part.node[PAIRS, node + 1]:
         found -= overlap(part, board, node)
     return int(found)
 
@@ -111,32 +98,32 @@ def overlap(part: Part, board: Board, node: int) -> int:
     """Bytes of outputs that lie in inputs which end here; each takes one and is taken once."""
     board.cursor[STAMP] += 1
     stamp, found = board.cursor[STAMP], 0
-    for k in range(part.pairs_start[node], part.pairs_start[node + 1]):
-        src, dest = part.pairs[2 * k], part.pairs[2 * k + 1]
-        if board.left[dest] == 1 and board.mark[src] != stamp and board.mark[dest] != stamp:
-            board.mark[src] = board.mark[dest] = stamp
-            found += part.size[src]
+    for k in range(part.node[PAIRS, node], part.node[PAIRS, node + 1], 2):
+        src, dest = part.near[k], part.near[k + 1]
+        if board.chunk[LEFT, dest] == 1 and board.chunk[MARK, src] != stamp and board.chunk[MARK, dest] != stamp:
+            board.chunk[MARK, src] = board.chunk[MARK, dest] = stamp
+            found += part.chunk[SIZE, src]
     return int(found)
 
 
 def take(part: Part, board: Board, node: int) -> None:
     """Runs a ready node."""
     live = board.cursor[LIVE]
-    for k in range(part.writes_start[node], part.writes_start[node + 1]):
-        if part.left[part.writes[k]] > 0:
-            live += part.size[part.writes[k]]
-    for k in range(part.reads_start[node], part.reads_start[node + 1]):
-        chunk = part.reads[k]
-        board.left[chunk] -= 1
-        if board.left[chunk] == 0:
-            live -= part.size[chunk]
-    for k in range(part.after_start[node], part.after_start[node + 1]):
-        board.waiting[part.after[k]] -= 1
-    board.waiting[node] = DONE_ITSELF
-    board.trail[board.cursor[COUNT]] = node
+    for k in range(part.node[WRITES, node], part.node[WRITES, node + 1]):
+        if part.chunk[LEFT, part.near[k]] > 0:
+            live += part.chunk[SIZE, part.near[k]]
+    for k in range(part.node[READS, node], part.node[READS, node + 1]):
+        chunk = part.near[k]
+        board.chunk[LEFT, chunk] -= 1
+        if board.chunk[LEFT, chunk] == 0:
+            live -= part.chunk[SIZE, chunk]
+    for k in range(part.node[AFTER, node], part.node[AFTER, node + 1]):
+        board.node[WAITING, part.near[k]] -= 1
+    board.node[WAITING, node] = DONE_ITSELF
+    board.node[TRAIL, board.cursor[COUNT]] = node
     board.cursor[LIVE] = live
     board.cursor[COUNT] += 1
-    board.cursor[HASH] ^= part.key[node]
+    board.cursor[HASH] ^= part.node[BITKEY, node]
 
 
 def take_back(part: Part, board: Board, count: int) -> None:
@@ -144,28 +131,28 @@ def take_back(part: Part, board: Board, count: int) -> None:
     live = board.cursor[LIVE]
     while board.cursor[COUNT] > count:
         board.cursor[COUNT] -= 1
-        node = board.trail[board.cursor[COUNT]]
-        for k in range(part.writes_start[node], part.writes_start[node + 1]):
-            if part.left[part.writes[k]] > 0:
-                live -= part.size[part.writes[k]]
-        for k in range(part.reads_start[node], part.reads_start[node + 1]):
-            chunk = part.reads[k]
-            if board.left[chunk] == 0:
-                live += part.size[chunk]
-            board.left[chunk] += 1
-        for k in range(part.after_start[node], part.after_start[node + 1]):
-            board.waiting[part.after[k]] += 1
-        board.waiting[node] = 0
-        board.cursor[HASH] ^= part.key[node]
+        node = board.node[TRAIL, board.cursor[COUNT]]
+        for k in range(part.node[WRITES, node], part.node[WRITES, node + 1]):
+            if part.chunk[LEFT, part.near[k]] > 0:
+                live -= part.chunk[SIZE, part.near[k]]
+        for k in range(part.node[READS, node], part.node[READS, node + 1]):
+            chunk = part.near[k]
+            if board.chunk[LEFT, chunk] == 0:
+                live += part.chunk[SIZE, chunk]
+            board.chunk[LEFT, chunk] += 1
+        for k in range(part.node[AFTER, node], part.node[AFTER, node + 1]):
+            board.node[WAITING, part.near[k]] += 1
+        board.node[WAITING, node] = 0
+        board.cursor[HASH] ^= part.node[BITKEY, node]
     board.cursor[LIVE] = live
 
 
 def settle(part: Part, board: Board, limit: int) -> None:
     """Takes all runs that cost nothing and never need more than `limit` bytes."""
     last, node = 0, 0
-    total = len(part.waiting)
+    total = part.node.shape[1] - 1
     while last < total:
-        if board.waiting[node] == 0 and run(part, board, node, limit):
+        if board.node[WAITING, node] == 0 and run(part, board, node, limit):
             last = 0
         else:
             last += 1
@@ -191,9 +178,9 @@ def run(part: Part, board: Board, node: int, limit: int) -> bool:
 def next_of_run(part: Part, board: Board, node: int, limit: int) -> int:
     """Of the ready nodes that waited for this one: that which leaves fewest bytes alive."""
     best, least = NONE, FAR
-    for k in range(part.after_start[node], part.after_start[node + 1]):
-        follower = part.after[k]
-        if board.waiting[follower] == 0 and highest(part, board, follower) <= limit:
+    for k in range(part.node[AFTER, node], part.node[AFTER, node + 1]):
+        follower = part.near[k]
+        if board.node[WAITING, follower] == 0 and highest(part, board, follower) <= limit:
             live = alive_after(part, board, follower)
             if live < least:
                 best, least = follower, live
@@ -203,12 +190,12 @@ def next_of_run(part: Part, board: Board, node: int, limit: int) -> int:
 def alive_after(part: Part, board: Board, node: int) -> int:
     """Bytes alive when a ready node is done."""
     live = board.cursor[LIVE]
-    for k in range(part.writes_start[node], part.writes_start[node + 1]):
-        if part.left[part.writes[k]] > 0:
-            live += part.size[part.writes[k]]
-    for k in range(part.reads_start[node], part.reads_start[node + 1]):
-        if board.left[part.reads[k]] == 1:
-            live -= part.size[part.reads[k]]
+    for k in range(part.node[WRITES, node], part.node[WRITES, node + 1]):
+        if part.chunk[LEFT, part.near[k]] > 0:
+            live += part.chunk[SIZE, part.near[k]]
+    for k in range(part.node[READS, node], part.node[READS, node + 1]):
+        if board.chunk[LEFT, part.near[k]] == 1:
+            live -= part.chunk[SIZE, part.near[k]]
     return int(live)
 
 
@@ -222,7 +209,7 @@ def follow(part: Part, board: Board, order: Ints, peaks: Ints) -> None:
 def load(part: Part, board: Board, mask: Ints, live: int) -> None:
     """Puts the state of a set on the board. The trail is in no runnable order then."""
     clear(part, board, live)
-    for node in range(len(part.waiting)):
+    for node in range(part.node.shape[1] - 1):
         if mask[node // BITS] >> (node % BITS) & 1:
             take(part, board, node)
     board.cursor[LIVE] = live
@@ -231,7 +218,7 @@ def load(part: Part, board: Board, mask: Ints, live: int) -> None:
 def note(board: Board, mask: Ints, since: int) -> None:
     """Adds the nodes of the trail from a place on to a set."""
     for k in range(since, board.cursor[COUNT]):
-        node = board.trail[k]
+        node = board.node[TRAIL, k]
         mask[node // BITS] |= 1 << (node % BITS)
 
 
@@ -249,7 +236,7 @@ def begin(part: Part, board: Board, table: Table, live: int, floor: int) -> None
     settle(part, board, floor)
     note(board, table.mask[0], 0)
     write_entry(table, board, 0, floor, NONE, NONE)
-    table.place[0] = NONE
+    table.entry[PLACE, 0] = NONE
     table.tally[STATES] = 1
 
 
@@ -282,15 +269,15 @@ def explore(part: Part, board: Board, table: Table, ceiling: int, nodes: int) ->
     LIMITED: no order goes below the peak of the state on top of the heap. SOLVED: if that state is complete and below
     the ceiling, it is a best one; else there is no order below the ceiling.
     """
-    total, capacity = len(part.waiting), table.entry.shape[1]
+    total, capacity = (part.node.shape[1] - 1), table.entry.shape[1]
     while table.tally[HEAPED] > 0:
-        number = table.heap[0]
+        number = table.entry[HEAP, 0]
         if table.entry[DONE, number] == total or table.entry[PEAK, number] >= ceiling:
             return SOLVED
         if table.tally[TRIED] >= nodes or table.tally[STATES] + total >= capacity:
             return LIMITED
         drop(table)
-        expand(part, board, table, number, ceiling, table.heap[:0])
+        expand(part, board, table, number, ceiling, table.tally[:0])
     return SOLVED
 
 
@@ -299,7 +286,7 @@ def sweep(part: Part, board: Board, table: Table, ceiling: int, width: int, head
 
     `heads` has a place for each number of nodes done, from 0 on.
     """
-    total, capacity = len(part.waiting), table.entry.shape[1]
+    total, capacity = (part.node.shape[1] - 1), table.entry.shape[1]
     heads[:] = NONE
     heads[table.entry[DONE, 0]] = 0
     table.entry[NEXT, 0] = NONE
@@ -310,7 +297,7 @@ def sweep(part: Part, board: Board, table: Table, ceiling: int, width: int, head
             number = table.entry[NEXT, number]
         for _ in range(width):
             if table.tally[HEAPED] > 0 and table.tally[STATES] + total < capacity:
-                number = table.heap[0]
+                number = table.entry[HEAP, 0]
                 drop(table)
                 expand(part, board, table, number, ceiling, heads)
         while table.tally[HEAPED] > 0:
@@ -322,8 +309,8 @@ def expand(part: Part, board: Board, table: Table, number: int, ceiling: int, he
     """Meets all states that a node and a run leads to from one; they go to the heap, or where `heads` are, there."""
     load(part, board, table.mask[number], table.entry[ALIVE, number])
     count = board.cursor[COUNT]
-    for node in range(len(part.waiting)):
-        if board.waiting[node] != DONE_ITSELF and part.lazy[node] == 0:
+    for node in range(part.node.shape[1] - 1):
+        if board.node[WAITING, node] != DONE_ITSELF and part.node[LAZY, node] == 0:
             found = gather(part, board, node)
             if found > 0:
                 table.tally[TRIED] += 1
@@ -336,18 +323,18 @@ def expand(part: Part, board: Board, table: Table, number: int, ceiling: int, he
 
 def gather(part: Part, board: Board, node: int) -> int:
     """Notes a node, and the lazy ones that it still waits for, in a runnable order; 0 where it waits for others."""
-    board.group[0] = node
+    board.node[GROUP, 0] = node
     count, at = 1, 0
     while at < count:
-        for k in range(part.before_start[board.group[at]], part.before_start[board.group[at] + 1]):
-            other = part.before[k]
-            if board.waiting[other] == DONE_ITSELF:
+        for k in range(part.node[BEFORE, board.node[GROUP, at]], part.node[BEFORE, board.node[GROUP, at] + 1]):
+            other = part.near[k]
+            if board.node[WAITING, other] == DONE_ITSELF:
                 continue
-            if part.lazy[other] == 0:
+            if part.node[LAZY, other] == 0:
                 return 0
-            count = insert(board.group, count, other)
+            count = insert(board.node[GROUP], count, other)
         at += 1
-    board.group[:count].sort()
+    board.node[GROUP, :count].sort()
     return count
 
 
@@ -363,7 +350,7 @@ def insert(group: Ints, count: int, node: int) -> int:
 def take_group(part: Part, board: Board, count: int, peak: int, ceiling: int) -> int:
     """Runs the nodes that were noted while they stay below the ceiling; gives the highest of the peak and theirs."""
     for k in range(count):
-        node = board.group[k]
+        node = board.node[GROUP, k]
         peak = max(peak, highest(part, board, node))
         if peak >= ceiling:
             break
@@ -400,7 +387,7 @@ def find(table: Table, number: int, key: int) -> int:
             return int(other)
         at = at + 1 if at + 1 < size else 0
     table.slot[at] = number + 1
-    table.place[number] = NONE
+    table.entry[PLACE, number] = NONE
     return number
 
 
@@ -417,37 +404,37 @@ def is_before(entry: Ints, one: int, other: int) -> bool:
 
 def lift(table: Table, number: int) -> None:
     """Puts a state into the heap, or further up in it."""
-    at = table.place[number]
+    at = table.entry[PLACE, number]
     if at == NONE:
         at = table.tally[HEAPED]
         table.tally[HEAPED] += 1
     while at > 0:
-        above = table.heap[(at - 1) // 2]
+        above = table.entry[HEAP, (at - 1) // 2]
         if not is_before(table.entry, number, above):
             break
-        table.heap[at] = above
-        table.place[above] = at
+        table.entry[HEAP, at] = above
+        table.entry[PLACE, above] = at
         at = (at - 1) // 2
-    table.heap[at] = number
-    table.place[number] = at
+    table.entry[HEAP, at] = number
+    table.entry[PLACE, number] = at
 
 
 def drop(table: Table) -> None:
     """Takes the first state off the heap."""
-    table.place[table.heap[0]] = NONE
+    table.entry[PLACE, table.entry[HEAP, 0]] = NONE
     table.tally[HEAPED] -= 1
     count = table.tally[HEAPED]
     if count == 0:
         return
-    number, at = table.heap[count], 0
+    number, at = table.entry[HEAP, count], 0
     while 2 * at + 1 < count:
         below = 2 * at + 1
-        if below + 1 < count and is_before(table.entry, table.heap[below + 1], table.heap[below]):
+        if below + 1 < count and is_before(table.entry, table.entry[HEAP, below + 1], table.entry[HEAP, below]):
             below += 1
-        if not is_before(table.entry, table.heap[below], number):
+        if not is_before(table.entry, table.entry[HEAP, below], number):
             break
-        table.heap[at] = table.heap[below]
-        table.place[table.heap[at]] = at
+        table.entry[HEAP, at] = table.entry[HEAP, below]
+        table.entry[PLACE, table.entry[HEAP, at]] = at
         at = below
-    table.heap[at] = number
-    table.place[number] = at
+    table.entry[HEAP, at] = number
+    table.entry[PLACE, number] = at

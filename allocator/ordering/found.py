@@ -15,7 +15,7 @@ from allocator.runner import Runner
 
 MOST_NODES = 2**13
 """Of a network; who comes before whom is a table of the square of it."""
-WORK = 8_000_000
+WORK = 20_000_000
 """Nodes of a piece times nodes that are tried in it, unless told otherwise: about a second."""
 _UNLOADED = 20_000
 """Nodes, below which it is not worth loading numba to follow one order."""

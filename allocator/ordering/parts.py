@@ -1,39 +1,47 @@
 """A piece of a network as the search takes it: arrays of its own, with nodes and chunks numbered from 0 on."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from allocator.kernels.ordering import BITS, Board, Part, Table
+from allocator.kernels.ordering import (
+    AFTER,
+    BEFORE,
+    BITKEY,
+    BITS,
+    HEAP,
+    LAZY,
+    PAIRS,
+    READS,
+    WAITING,
+    WRITES,
+    Board,
+    Part,
+    Table,
+)
 from allocator.ordering.network import NOBODY, Network, Rows
 from allocator.problem import Column
 
 _KEYS = 0x0ADE
 """Seed of the random numbers that stand for nodes."""
-_ENTRY_ROWS = 7
 
 
 def cut_out(net: Network, low: int, high: int) -> Part:
     """The nodes [low, high), where all in front are done and none behind is."""
-    lists = [rows.lists()[low:high] for rows in (net.before, net.after, net.reads, net.writes, net.overwrites)]
-    before, after, reads, writes, pairs = lists
-    chunk = {c: i for i, c in enumerate(dict.fromkeys(c for group in (*reads, *writes) for c in group))}
-    users = net.users.lists()
+    lists = [rows.lists()[low:high] for rows in (net.after, net.before, net.reads, net.writes, net.overwrites)]
+    after, before, *touched = lists
+    chunk = {c: i for i, c in enumerate(dict.fromkeys(c for group in (*touched[0], *touched[1]) for c in group))}
+    users, inner = net.users.lists(), [[a - low for a in found if a >= low] for found in before]
+    node = np.zeros((LAZY + 1, high - low + 1), np.int64)
+    rows = [Rows.of([a - low for a in found if a < high] for found in after), Rows.of(inner)]
+    rows += [Rows.of([chunk[c] for c in found] for found in group) for group in touched]
+    ends = np.cumsum([0, *(len(found.entry) for found in rows)])
+    for row, found, begin in zip((AFTER, BEFORE, READS, WRITES, PAIRS), rows, ends, strict=False):
+        node[row] = found.start + begin
+    node[WAITING, :-1] = [len(found) for found in inner]
+    node[BITKEY, :-1] = np.random.default_rng(_KEYS).integers(1, 1 << BITS, high - low)
+    node[LAZY, :-1] = _lazy(net, low, high)
     left = [sum(low <= u < high for u in users[c]) + _goes_on(net, users[c], c, high) for c in chunk]
-    start = np.cumsum([0, *(len(found) // 2 for found in pairs)])
-    return Part(
-        np.array([sum(b >= low for b in found) for found in before], np.int64),
-        *_rows([[a - low for a in found if a < high] for found in after]),
-        *_rows([[chunk[c] for c in found] for found in reads]),
-        *_rows([[chunk[c] for c in found] for found in writes]),
-        start.astype(np.int64),
-        np.array([chunk[c] for found in pairs for c in found], np.int64),
-        np.array(left, np.int64),
-        net.size[list(chunk)].copy(),
-        np.random.default_rng(_KEYS).integers(1, 1 << BITS, high - low),
-        *_rows([[b - low for b in found if b >= low] for found in before]),
-        _lazy(net, low, high),
-    )
+    near = np.concatenate([found.entry for found in rows])
+    return Part(node, near, np.array((left, net.size[list(chunk)]), np.int64))
 
 
 def _lazy(net: Network, low: int, high: int) -> Column:
@@ -64,22 +72,17 @@ def _goes_on(net: Network, users: list[int], chunk: int, high: int) -> bool:
     return bool(net.kept[chunk]) or max(users, default=NOBODY) >= high
 
 
-def _rows(lists: Iterable[list[int]]) -> tuple[Column, Column]:
-    rows = Rows.of(lists)
-    return rows.start.copy(), rows.entry.copy()
-
-
 def new_board(part: Part) -> Board:
     """Where states of the part are played through."""
-    nodes, chunks = len(part.waiting), len(part.size)
-    return Board(*(np.zeros(n, np.int64) for n in (nodes, chunks, chunks, nodes, 4, nodes)))
+    nodes, chunks = np.zeros((3, part.node.shape[1]), np.int64), np.zeros_like(part.chunk)
+    return Board(nodes, chunks, np.zeros(4, np.int64))
 
 
 def new_table(part: Part, states: int) -> Table:
     """Room for so many states."""
-    words = max(-(-len(part.waiting) // BITS), 1)
-    columns = (np.zeros(n, np.int64) for n in (2 * states + 1, states, states, 3))
-    return Table(np.zeros((_ENTRY_ROWS, states), np.int64), np.zeros((states, words), np.int64), *columns)
+    words = max(-(-(part.node.shape[1] - 1) // BITS), 1)
+    columns = (np.zeros(n, np.int64) for n in (2 * states + 1, 3))
+    return Table(np.zeros((HEAP + 1, states), np.int64), np.zeros((states, words), np.int64), *columns)
 
 
 def live_between(net: Network, cut: int) -> int:

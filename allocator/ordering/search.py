@@ -13,7 +13,7 @@ import numpy as np
 from attrs import define, field
 
 from allocator.kernels import ordering as kernels
-from allocator.kernels.ordering import PEAK, SOLVED, TRIED, Part, Table
+from allocator.kernels.ordering import HEAP, PEAK, SOLVED, TRAIL, TRIED, Part, Table
 from allocator.ordering.found import MOST_NODES, NO_LIMITS, Found, Limits, as_given, ends, peaks_of
 from allocator.ordering.network import Network
 from allocator.ordering.parts import cut_out, live_between, new_board, new_table
@@ -26,7 +26,8 @@ WIDTHS = (1, 4, 16, 64, 256)
 """Of beams; the next one takes some four times as many nodes."""
 _MOST_WORDS = 2**23
 _PLAIN = 40
-"""Nodes of a piece, below which a first look is not worth loading numba."""
+"""Nodes of a piece, up to which a first look is not worth loading numba."""
+_PLAIN_TRIES = 3_000
 _SLICE = 20_000
 
 
@@ -76,7 +77,7 @@ class _Search:
     def _improve(self, piece: _Piece) -> None:
         part = cut_out(self.net, piece.low, piece.high)
         live = live_between(self.net, piece.low)
-        hunt = _Hunt(part, live, self.floor, piece.peak, self.limits, len(part.waiting) <= _PLAIN)
+        hunt = _Hunt(part, live, self.floor, piece.peak, self.limits, piece.high - piece.low <= _PLAIN)
         hunt.run()
         self.tried += hunt.tried
         self.floor = max(self.floor, hunt.floor)
@@ -106,12 +107,12 @@ class _Hunt:
 
     def run(self) -> None:
         """A short look, then beams, then the rest of the search."""
-        nodes = self.limits.nodes_of(len(self.part.waiting))
+        nodes = self.limits.nodes_of(self.count)
         first = min(nodes, FIRST_LOOK)
         table = self._table(first)
         if self._explore(table, first):
             return
-        self.is_plain = self.is_plain and nodes <= FIRST_LOOK
+        self.is_plain = self.is_plain and nodes <= _PLAIN_TRIES
         next_one = 0
         for width in WIDTHS:
             if self.tried + next_one < nodes and self.peak > self.floor and not self.limits.is_over:
@@ -120,13 +121,18 @@ class _Hunt:
         if left > 0 and self.peak > self.floor:
             self._explore(self._table(left), left)
 
+    @property
+    def count(self) -> int:
+        """Nodes."""
+        return self.part.node.shape[1] - 1
+
     def _kernel(self, plain: Callable[..., Any]) -> Callable[..., Any]:
         """Small pieces are begun plain, and most end so."""
         return Runner(self.is_plain).kernel(plain)
 
     def _table(self, states: int) -> Table:
-        words = -(-len(self.part.waiting) // kernels.BITS)
-        room = min(states, _MOST_WORDS // words) + len(self.part.waiting) + 2
+        words = -(-self.count // kernels.BITS)
+        room = min(states, _MOST_WORDS // words) + self.count + 2
         table = new_table(self.part, room)
         begin = self._kernel(kernels.begin)
         begin(self.part, new_board(self.part), table, self.live, self.floor)
@@ -144,7 +150,7 @@ class _Hunt:
                 break  # no room for more states
         self.tried += int(table.tally[TRIED])
         is_empty = table.tally[kernels.HEAPED] == 0
-        top = int(table.heap[0])
+        top = int(table.entry[HEAP, 0])
         level = self.peak if is_empty else int(table.entry[PEAK, top])
         if end == SOLVED and not is_empty and level < self.peak:
             self._note(table, top)
@@ -153,7 +159,7 @@ class _Hunt:
 
     def _sweep(self, width: int) -> int:
         """A beam, for an order with a lower peak; gives how many nodes it tried."""
-        total = len(self.part.waiting)
+        total = self.count
         table, heads = self._table(width * total * 8), np.zeros(total + 1, np.int64)
         last = self._kernel(kernels.sweep)(self.part, new_board(self.part), table, self.peak, width, heads)
         self.tried += int(table.tally[TRIED])
@@ -163,6 +169,6 @@ class _Hunt:
 
     def _note(self, table: Table, number: int) -> None:
         """Takes over the order that led to a final state."""
-        board, way = new_board(self.part), np.zeros(len(self.part.waiting) + 1, np.int64)
+        board, way = new_board(self.part), np.zeros(self.count + 1, np.int64)
         self._kernel(kernels.retrace)(self.part, board, table, number, self.live, way)
-        self.order, self.peak = board.trail.tolist(), int(table.entry[PEAK, number])
+        self.order, self.peak = board.node[TRAIL, :-1].tolist(), int(table.entry[PEAK, number])
