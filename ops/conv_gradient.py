@@ -7,7 +7,7 @@ from ops.attributes import Attribute, integer, integers
 from ops.backward import Backward, Tensor, Terms
 from ops.conv_shapes import case_of
 from ops.conv_transpose_columns import TRANSPOSE_ATTRIBUTES, TRANSPOSE_KERNELS, infer_transpose, transpose_cost
-from ops.conv_weight_columns import WEIGHT_COLUMNS, infer_weight_gradient, weight_gradient_cost
+from ops.conv_weight_columns import WEIGHT_KERNELS, infer_weight_gradient, weight_gradient_cost
 from ops.schema import OpSchema
 from ops.windows import WINDOW_ATTRIBUTES, Windows
 
@@ -59,7 +59,7 @@ CONV_WEIGHT_GRADIENT = OpSchema(
     name="conv_weight_gradient",
     summary="The gradient of a convolution by its weights, (O, C / group, kernel...), of its input and dy.",
     infer=infer_weight_gradient,
-    kernels=(WEIGHT_COLUMNS,),
+    kernels=WEIGHT_KERNELS,
     arity=(2, 2),
     attributes=(*WINDOW_ATTRIBUTES, Attribute("group", integer, 1), Attribute("kernel_shape", integers)),
     cost=weight_gradient_cost,

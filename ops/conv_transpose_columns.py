@@ -16,6 +16,7 @@ from ops.boxes import Box, boxes
 from ops.conv_gemm import COLUMN_BYTES
 from ops.conv_shapes import check_operands, compute_dtype
 from ops.conv_transpose_shapes import TransposeCase, transpose_case
+from ops.depthwise_gradient import bind_depthwise_data, is_depthwise, room_bytes
 from ops.images import dense_images
 from ops.schema import Attrs, Binding, Cost, Kernel, Signature, Specs, Thunk, all_contiguous
 from ops.spec import Array, TensorSpec
@@ -120,6 +121,10 @@ def transpose_cost(signature: Signature) -> Cost:
     return Cost(2 * signature.x.size * case.taps * (case.out_channels // case.group), touched)
 
 
+def _weights_dense(signature: Signature) -> tuple[int, ...]:
+    return tuple(range(1, len(signature.inputs)))
+
+
 def _pointwise(signature: Signature) -> bool:
     plain = compute_dtype(signature.x.dtype) == signature.x.dtype
     return plain and _case(signature).windows.pointwise
@@ -139,11 +144,43 @@ def _bind_pointwise(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-POINTWISE = Kernel("pointwise", _bind_pointwise, contiguous=all_contiguous, supports=_pointwise, writes=dense_images)
+POINTWISE = Kernel(
+    "pointwise",
+    _bind_pointwise,
+    contiguous=_weights_dense,
+    reads=dense_images,
+    supports=_pointwise,
+    writes=dense_images,
+)
 """Windows of one pixel in steps of one: a matrix product, no workspace."""
-COLUMNS = Kernel("columns", _bind, _workspace, contiguous=all_contiguous, pack=_pack, writes=dense_images)
+COLUMNS = Kernel(
+    "columns",
+    _bind,
+    _workspace,
+    contiguous=_weights_dense,
+    reads=dense_images,
+    pack=_pack,
+    writes=dense_images,
+)
 """Any transposed convolution."""
-TRANSPOSE_KERNELS = (POINTWISE, COLUMNS)
+
+
+def _depthwise(signature: Signature) -> bool:
+    case = _case(signature)
+    return is_depthwise(signature.x, case.group, case.out_channels, case.windows)
+
+
+def _bind_depthwise(call: Binding) -> Thunk:
+    return bind_depthwise_data(call, _case(call.signature).windows)
+
+
+def _depthwise_workspace(signature: Signature) -> int:
+    return room_bytes(signature.x, _case(signature).windows)
+
+
+DEPTHWISE = Kernel("depthwise", _bind_depthwise, _depthwise_workspace, contiguous=all_contiguous, supports=_depthwise)
+"""As many groups as channels of the output, in one or two dimensions."""
+TRANSPOSE_KERNELS = (POINTWISE, DEPTHWISE, COLUMNS)
 TRANSPOSE_ATTRIBUTES = (
     *WINDOW_ATTRIBUTES,
     Attribute("group", integer, 1),

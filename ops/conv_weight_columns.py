@@ -14,7 +14,9 @@ from attrs import evolve, frozen
 from ops.boxes import Box, boxes, pieces
 from ops.conv_gemm import first, gather, spans
 from ops.conv_shapes import ConvCase, check_operands, compute_dtype
+from ops.depthwise_gradient import bind_depthwise_weights, is_depthwise, room_bytes
 from ops.errors import AttributeValueError, ShapeError
+from ops.images import dense_images
 from ops.schema import Attrs, Binding, Cost, Kernel, Signature, Specs, Thunk, all_contiguous
 from ops.spec import Array, TensorSpec
 from ops.thunks import in_turn
@@ -23,6 +25,8 @@ from ops.workspace import carve, dense_bytes
 
 COLUMN_BYTES = 2 << 20
 """Most bytes of one block of columns, where a block of one pixel is not larger already."""
+BESIDE = 1024
+"""Most pixels of several images that are put side by side: products of so many are added seldom enough."""
 PRODUCT_BYTES = 1 << 20
 """Most bytes of products that are still to be added, where those of one output channel are not larger already."""
 
@@ -67,7 +71,8 @@ class _Blocks:
         """The blocks of a signature."""
         case, itemsize = _case(signature.inputs, signature.attrs), compute_dtype(signature.x.dtype).itemsize
         column = max(case.channels * case.taps * itemsize, 1)
-        cut = boxes((case.batch, *case.windows.outputs), max(COLUMN_BYTES // column, 1))
+        most = min(COLUMN_BYTES // column, max(case.pixels, BESIDE))
+        cut = boxes((case.batch, *case.windows.outputs), max(most, 1))
         each = case.out_channels // case.group
         return cls(case, cut, pieces(each, max(PRODUCT_BYTES // column, 1)) if len(cut) > 1 else [(0, each)])
 
@@ -157,5 +162,23 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-WEIGHT_COLUMNS = Kernel("columns", _bind, _workspace, contiguous=all_contiguous)
+WEIGHT_COLUMNS = Kernel("columns", _bind, _workspace, reads=dense_images)
 """Any convolution."""
+
+
+def _depthwise(signature: Signature) -> bool:
+    case = _case(signature.inputs, signature.attrs)
+    return is_depthwise(signature.x, case.group, case.channels, case.windows)
+
+
+def _bind_depthwise(call: Binding) -> Thunk:
+    return bind_depthwise_weights(call, _case(call.signature.inputs, call.attrs).windows)
+
+
+def _depthwise_workspace(signature: Signature) -> int:
+    return room_bytes(signature.x, _case(signature.inputs, signature.attrs).windows)
+
+
+DEPTHWISE = Kernel("depthwise", _bind_depthwise, _depthwise_workspace, contiguous=all_contiguous, supports=_depthwise)
+"""As many groups as channels of x, in one or two dimensions."""
+WEIGHT_KERNELS = (DEPTHWISE, WEIGHT_COLUMNS)

@@ -46,6 +46,8 @@ def _infer_max(inputs: Specs, attrs: Attrs) -> Specs:
     _check(dy, x, attrs)
     if not 3 <= x.ndim <= 2 + _MOST_AXES:
         raise ShapeError(f"data {x.shape} must have 1 to {_MOST_AXES} spatial dimensions")
+    if math.prod(x.shape[2:]) >= 2**31:
+        raise ShapeError(f"data {x.shape} have 2 ** 31 elements or more in a channel")
     return (x,)
 
 
@@ -68,8 +70,19 @@ def _bind_max(call: Binding) -> Thunk:
     lead = (math.prod(x.shape[:2]),)
     inner, outer = (*lead, *_three(w.sizes, 1)), (*lead, *_three(w.outputs, 1))
     geometry = (*_three(w.kernel, 1), *_three(w.strides, 1), *_three(w.dilations, 1), *_three(w.begins, 0))
-    run = scatter_maxima(x.dtype)
-    return partial(run, dy.reshape(outer), x.reshape(inner), call.y.reshape(inner), geometry)
+    run, rooms = scatter_maxima(x.dtype), carve(call.workspace, *_row(call.signature))
+    return partial(run, dy.reshape(outer), x.reshape(inner), call.y.reshape(inner), *rooms, geometry)
+
+
+def _row(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
+    """The maxima of one row of windows in steps of one, and their places."""
+    strides = windows(signature.inputs[1].shape[2:], signature.attrs["kernel_shape"], signature.attrs).strides
+    row = signature.x.with_shape(((signature.x.shape[-1] - 1) * strides[-1] + 1,))
+    return row, row.with_dtype("int32")
+
+
+def _row_workspace(signature: Signature) -> int:
+    return dense_bytes(*_row(signature))
 
 
 def _windows(signature: Signature) -> Windows:
@@ -176,7 +189,7 @@ MAX_POOL_GRADIENT = OpSchema(
     name="max_pool_gradient",
     summary="Each element of dy added to the place where its window over x has its maximum, the first of several.",
     infer=_infer_max,
-    kernels=(Kernel("windows", _bind_max, contiguous=all_contiguous),),
+    kernels=(Kernel("windows", _bind_max, _row_workspace, contiguous=all_contiguous),),
     arity=(2, 2),
     attributes=_ATTRIBUTES,
     cost=_cost,

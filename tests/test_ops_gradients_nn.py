@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 import engine
 import ops
 from ops.batch_norm_training import BATCH_NORM_DATA_GRADIENT, BATCH_NORM_TRAINING, CHANNEL_SUMS
+from ops.conv import CONV
 from ops.conv_gradient import CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT
+from ops.conv_transpose import CONV_TRANSPOSE
 from ops.errors import DtypeError, GradientError, ShapeError
 from ops.functional.apply import apply
 from ops.indices import IndexRangeError
@@ -23,7 +25,7 @@ from ops.pool_gradient import MAX_POOL_GRADIENT, SPREAD_WINDOWS
 from ops.schema import evaluate
 from ops.spec import Array
 from tests.gradient_checks_nn import backward, check_gradients, check_modes, distinct, floats
-from tests.kernel_checks import check_no_allocation, check_overwrites, check_strides
+from tests.kernel_checks import check_no_allocation, check_overwrites, check_strides, kernels, run, same, sign
 
 FEW = settings(max_examples=12, deadline=None)
 SIDES = st.integers(1, 4)
@@ -297,3 +299,22 @@ def test_statistics_of_layer_norm_let_no_gradient_through() -> None:
     x, scale = floats(0, (2, 3), (3,))
     with pytest.raises(GradientError, match="statistics"):
         backward(lambda x, s: apply(LAYER_NORM, (x, s), with_stats=True)[1], [x.astype("f4"), scale.astype("f4")], [0])
+
+
+@FEW
+@given(st.integers(1, 2), st.integers(2, 3), st.integers(1, 2), conv_cases())
+def test_kernels_of_depthwise_gradients_agree(batch: int, channels: int, each: int, case: tuple[Any, ...]) -> None:
+    sizes, kernel, strides, pads, dilations, _ = case
+    window = {"strides": strides, "pads": pads, "dilations": dilations, "group": channels}
+    x, w = floats(11, (batch, channels, *sizes), (channels * each, 1, *kernel))
+    (y,) = evaluate(CONV, x, w, **window)
+    (dy,) = floats(12, y.shape)
+    for schema, arrays, attrs in (
+        (CONV_WEIGHT_GRADIENT, [x, dy], {"kernel_shape": kernel, **window}),
+        (CONV_INPUT_GRADIENT, [dy, w], window),
+        (CONV_TRANSPOSE, [dy, w, x[0].reshape(channels, -1)[:, 0]], window),
+    ):
+        signature = sign(schema, arrays, attrs)
+        first, *others = kernels(schema, signature)
+        for kernel_of_others in others:
+            same(run(kernel_of_others, signature, arrays)[0], run(first, signature, arrays)[0], 1e-9, 1e-9)
