@@ -38,8 +38,8 @@ from ops.matmul import OPS as MATMUL
 from ops.non_max_suppression import OPS as NON_MAX_SUPPRESSION
 from ops.nonzero import OPS as NONZERO
 from ops.norm import OPS as NORM
-from ops.optimise import OPS as OPTIMISE
 from ops.norm_gradient import OPS as NORM_GRADIENT
+from ops.optimise import OPS as OPTIMISE
 from ops.pad import OPS as PAD
 from ops.pool import OPS as POOL
 from ops.pool_gradient import OPS as POOL_GRADIENT
