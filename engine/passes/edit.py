@@ -41,8 +41,8 @@ class Edit:
         self._fresh = count(len(graph.operators))
         self._here = 0
         for i, op in enumerate(graph.operators):
-            made = evolve(op, inputs=self._mine(op.inputs), outputs=self._mine(op.outputs))
-            self._put(i, made, (i, 0))
+            inputs, outputs = self._mine(op.inputs), self._mine(op.outputs)
+            self._put(i, Operator(op.name, op.schema, inputs, outputs, op.signature), (i, 0))
 
     def numbers(self) -> tuple[int, ...]:
         """All operators as numbers, in order; `operator` gives the one that has it now."""

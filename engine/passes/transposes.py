@@ -4,19 +4,24 @@ A region is all elementwise operators that hang together. In another order of ax
 enters it and leaves it pays for that. The order is changed where fewer transposes are left afterwards.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from attrs import frozen
 
 import ops
 from engine.operator import Operator
+from engine.order import stable_order
 from engine.passes.base import RulePass
 from engine.passes.edit import Edit
 from engine.passes.elementwise import is_elementwise
 from engine.passes.movement import Perm, composed, permutation
 from engine.var import Var
 from ops.views import TRANSPOSE
+
+_MOST = 256
+"""Operators of a region."""
 
 
 def _inverse(perm: Perm) -> Perm:
@@ -29,22 +34,33 @@ def push(edit: Edit, operator: Operator) -> None:
         return
     region = _region(edit, operator.inputs[0])
     perm = permutation(operator)
-    if region and _Turn(edit, region, perm).gain() > 0:
-        _Turn(edit, region, perm).apply()
+    turn = _Turn(edit, region, perm)
+    if region and turn.gain() > 0:
+        turn.apply()
 
 
-def _region(edit: Edit, start: Var) -> tuple[Operator, ...]:
-    """The elementwise operators that hang together with the one that computes `start`, all of its shape."""
+def _region(edit: Edit, start: Var) -> Mapping[Operator, None]:
+    """The elementwise operators that hang together with the one that computes `start`, all of its shape, in order.
+
+    The nearest, where there are very many; each part of a region is one as well.
+    """
     found: dict[Operator, None] = {}
-    waiting = [edit.writer(start)]
-    while waiting:
-        operator = waiting.pop()
+    waiting = deque([edit.writer(start)])
+    while waiting and len(found) < _MOST:
+        operator = waiting.popleft()
         if operator is None or operator in found or not _fits(edit, operator, start):
             continue
         found[operator] = None
         waiting += [edit.writer(v) for v in operator.inputs]
         waiting += edit.readers(operator.outputs[0])
-    return tuple(op for op in edit.operators if op in found)
+    return dict.fromkeys(_runnable(tuple(found)))
+
+
+def _runnable(operators: Sequence[Operator]) -> tuple[Operator, ...]:
+    """Each behind what it reads: what was replaced a moment ago may stand elsewhere."""
+    writer = {op.outputs[0]: i for i, op in enumerate(operators)}
+    order = stable_order([{writer[v] for v in op.inputs if v in writer} for op in operators], [""] * len(operators))
+    return tuple(operators[i] for i in order)
 
 
 def _fits(edit: Edit, operator: Operator, like: Var) -> bool:
@@ -61,7 +77,7 @@ class _Turn:
     """A region, and the order in which it is to have its axes."""
 
     edit: Edit
-    region: tuple[Operator, ...]
+    region: Mapping[Operator, None]
     perm: Perm
 
     def gain(self) -> int:
