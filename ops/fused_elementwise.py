@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 from attrs import evolve, frozen
 
-from ops.attributes import Attribute
+from ops.attributes import Attribute, flag
 from ops.blocks import aligned, blocks
-from ops.program import Program, check_shapes, overwritable, read_program, rooms, signatures
+from ops.program import Program, check_shapes, output_room, overwritable, read_program, rooms, signatures
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
 from ops.spec import Array, Shape, TensorSpec, spec_of
 from ops.thunks import in_turn
@@ -70,6 +70,21 @@ class _Loop:
         return max(1, min(y.size, CACHED_BYTES // each // 64 * 64))
 
     @cached_property
+    def at_output(self) -> int:
+        """The room that lies in the output, or -1 where there is none, or `apart` says that none shall.
+
+        It saves a room; but then the output may not be written over what is read later.
+        """
+        if self.signature.attrs["apart"]:
+            return -1
+        return output_room(self.program, self.signed, self.rooms, len(self.signature.inputs))
+
+    @property
+    def first_write(self) -> int:
+        """The first step that writes into the output."""
+        return self.rooms.index(self.at_output) if self.at_output >= 0 else len(self.rooms)
+
+    @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernel of each step."""
         return tuple(step.schema.kernel(s) for step, s in zip(self.program, self.signed, strict=True))
@@ -84,7 +99,8 @@ class _Loop:
         """The rooms, and the workspace of the steps, which is needed by one step at a time."""
         byte = np.dtype("uint8")
         most = max(map(self._workspace, range(len(self.program))))
-        sizes = (*(width * self.size for width in self.widths), most)
+        own = (0 if room == self.at_output else width for room, width in enumerate(self.widths))
+        sizes = (*(width * self.size for width in own), most)
         return tuple(TensorSpec((n,), byte) for n in sizes)
 
     def _workspace(self, number: int) -> int:
@@ -130,7 +146,8 @@ def _steps(call: Binding, loop: _Loop) -> Iterator[Thunk]:
         values = [a[index] if a.ndim else a for a in inputs]
         for number, (step, kernel) in enumerate(zip(loop.program, loop.kernels, strict=True)):
             operands = tuple(values[i] for i in step.operands)
-            out = here if number == len(loop.rooms) else _fitted(places[loop.rooms[number]], loop.signed[number], here)
+            inside = number == len(loop.rooms) or loop.rooms[number] == loop.at_output
+            out = here if inside else _fitted(places[loop.rooms[number]], loop.signed[number], here)
             signature = loop.of_block(number, tuple(map(spec_of, operands)), here.shape)
             values.append(out)
             yield kernel.bind(Binding(signature, operands, (out,), scratch, packed[number]))
@@ -149,7 +166,8 @@ def _workspace(signature: Signature) -> int:
 
 def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
     loop = _Loop(signature)
-    return tuple(Overwrite(0, i) for i in overwritable(loop.program, loop.signed, signature.inputs))
+    found = overwritable(loop.program, loop.signed, signature.inputs, loop.first_write)
+    return tuple(Overwrite(0, i) for i in found)
 
 
 def _cost(signature: Signature) -> Cost:
@@ -164,7 +182,7 @@ FUSED_ELEMENTWISE = OpSchema(
     infer=_infer,
     kernels=(Kernel("blocks", _bind, _workspace, pack=_pack),),
     arity=(0, 2**31 - 1),
-    attributes=(Attribute("program", read_program),),
+    attributes=(Attribute("program", read_program), Attribute("apart", flag, False)),
     overwrites=_overwrites,
     cost=_cost,
 )

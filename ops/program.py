@@ -93,8 +93,23 @@ def _fits(signature: Signature, step: Step, value: int) -> bool:
     return spec == signature.y and permitted(step, signature, value)
 
 
-def overwritable(program: Program, signed: Sequence[Signature], inputs: Specs) -> Iterator[int]:
-    """Inputs over which the output may be written: the last step writes it, when all others have read their block."""
+def output_room(program: Program, signed: Sequence[Signature], of: Sequence[int], inputs: int) -> int:
+    """A room that may be the output itself, as all that it holds is like it and may be written over; -1 for none.
+
+    `of` is what `rooms` gave.
+    """
+    y = signed[-1].y
+    for room in range(max(of, default=-1) + 1):
+        held = [inputs + number for number, found in enumerate(of) if found == room]
+        alike = all(signed[value - inputs].y == y for value in held)
+        if alike and all(permitted(program[-1], signed[-1], value) for value in held):
+            return room
+    return -1
+
+
+def overwritable(program: Program, signed: Sequence[Signature], inputs: Specs, first: int) -> Iterator[int]:
+    """Inputs over which the output may be written, where step `first` is the first to write there: none reads later."""
+    last = last_readers(program)
     for value, spec in enumerate(inputs):
-        if spec == signed[-1].y and permitted(program[-1], signed[-1], value):
+        if spec == signed[-1].y and last.get(value, -1) <= first and permitted(program[first], signed[first], value):
             yield value

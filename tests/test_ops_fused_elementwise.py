@@ -13,7 +13,7 @@ from ops.errors import ArityError, AttributeValueError, SchemaError, ShapeError
 from ops.fused_elementwise import FUSED_ELEMENTWISE
 from ops.program import Step, rooms, signatures
 from ops.registry import find
-from ops.schema import Overwrite, evaluate
+from ops.schema import evaluate
 from ops.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, check_overwrites, garbage, run, same, scratch_bytes, strided_copies
 from tests.programs import Case, bits, programs, seeded_program
@@ -29,12 +29,12 @@ def block_bytes(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def _check(case: Case) -> None:
-    signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in case.arrays], {"program": case.program})
-    (kernel,) = FUSED_ELEMENTWISE.kernels
-    wanted = case.wanted
-    assert (signature.y.shape, signature.y.dtype) == (wanted.shape, wanted.dtype)
-    (got,) = run(kernel, signature, case.arrays)
-    assert bits(got) == bits(wanted)
+    (kernel,), wanted = FUSED_ELEMENTWISE.kernels, case.wanted
+    for apart in (False, True):
+        signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in case.arrays], {"program": case.program, "apart": apart})
+        assert (signature.y.shape, signature.y.dtype) == (wanted.shape, wanted.dtype)
+        (got,) = run(kernel, signature, case.arrays)
+        assert bits(got) == bits(wanted)
 
 
 @settings(max_examples=60)
@@ -42,7 +42,8 @@ def _check(case: Case) -> None:
 def test_any_chain_has_the_bits_of_its_steps(case: Case) -> None:
     _check(case)
     with np.errstate(all="ignore"):
-        check_overwrites(FUSED_ELEMENTWISE, case.arrays, program=case.program)
+        for apart in (False, True):
+            check_overwrites(FUSED_ELEMENTWISE, case.arrays, program=case.program, apart=apart)
 
 
 @settings(max_examples=30)
@@ -102,14 +103,28 @@ def test_large_tensors_need_no_more_than_a_block() -> None:
     assert FUSED_ELEMENTWISE.cost(signature).bytes == sum(a.nbytes for a in (*arrays, y))
 
 
-def test_an_output_goes_over_what_its_last_step_may_overwrite_or_does_not_read() -> None:
+def _forwards(specs: list[TensorSpec], *program: Step, apart: bool) -> set[int]:
+    signature = FUSED_ELEMENTWISE.sign(specs, {"program": program, "apart": apart})
+    found = FUSED_ELEMENTWISE.forwards(signature)
+    assert all((o.output, o.offset) == (0, 0) for o in found)
+    return {o.input for o in found}
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_an_output_goes_over_what_its_first_writer_may_overwrite_or_nobody_reads_any_more(apart: bool) -> None:
     specs = [TensorSpec((8, 8), np.dtype(d)) for d in ("bool", "float32", "float32", "float32")]
-    chosen = (_step("neg", 3), _step("where", 0, 1, 4))
-    signature = FUSED_ELEMENTWISE.sign(specs, {"program": chosen})
-    assert FUSED_ELEMENTWISE.forwards(signature) == (Overwrite(0, 1), Overwrite(0, 2), Overwrite(0, 3))
+    chosen = _step("neg", 3), _step("where", 0, 1, 4)
+    assert _forwards(specs, *chosen, apart=apart) == ({1, 2, 3} if apart else {2, 3})
     floats = [specs[1]] * 2
-    signature = FUSED_ELEMENTWISE.sign(floats, {"program": (_step("less", 0, 1), _step("where", 2, 0, 0))})
-    assert FUSED_ELEMENTWISE.forwards(signature) == (Overwrite(0, 0), Overwrite(0, 1))
+    assert _forwards(floats, _step("less", 0, 1), _step("where", 2, 0, 0), apart=apart) == {0, 1}
+    assert _forwards(floats, _step("neg", 0), _step("add", 2, 1), apart=apart) == ({0, 1} if apart else {0})
+
+
+def test_a_chain_needs_no_room_unless_it_shall() -> None:
+    specs, program = [TensorSpec((8, 8), np.dtype("float32"))] * 2, (_step("neg", 0), _step("add", 2, 1))
+    (kernel,) = FUSED_ELEMENTWISE.kernels
+    assert kernel.workspace(FUSED_ELEMENTWISE.sign(specs, {"program": program})) == 0
+    assert kernel.workspace(FUSED_ELEMENTWISE.sign(specs, {"program": program, "apart": True})) > 0
 
 
 def test_a_chain_has_one_room_and_a_fork_two() -> None:

@@ -91,6 +91,10 @@ class Edit:
         """What parameters hold after the run: their operators write over them."""
         return frozenset(self._updates.values())
 
+    def after(self, parameter: Var) -> Var:
+        """What a parameter holds after the run: itself, unless it is written over."""
+        return self._updates.get(parameter, parameter)
+
     def writer(self, var: Var) -> Operator | None:
         """The operator that computes a var, if one does."""
         return self._operators[self._writer[var]] if var in self._writer else None

@@ -10,7 +10,7 @@ from engine.passes.edit import Edit
 from engine.passes.elementwise import is_elementwise
 from engine.var import Var
 from ops.fused_elementwise import FUSED_ELEMENTWISE
-from ops.program import Step
+from ops.program import Program, Step
 
 
 class _FuseElementwise:
@@ -43,8 +43,29 @@ def _fuse(edit: Edit, root: Operator, places: Mapping[Operator, int]) -> None:
     group = _Group(edit, root, places).grown()
     if len(group) > 1:
         inputs, program = _program(group)
-        (made,) = edit.add(FUSED_ELEMENTWISE, inputs, {"program": program})
-        edit.replace(root.outputs[0], made)
+        attrs = {"program": program, "apart": _writes_late(edit, root, group, inputs, program)}
+        edit.replace(root.outputs[0], edit.add(FUSED_ELEMENTWISE, inputs, attrs)[0])
+
+
+def _writes_late(
+    edit: Edit, root: Operator, group: Sequence[Operator], inputs: Sequence[Var], program: Program
+) -> bool:
+    """Whether the output should only be written at the end.
+
+    So it is where it is written over a parameter that is read last, or else over what is read last and dies here, if
+    nothing else dies.
+    """
+    specs = [v.spec for v in inputs]
+    early, late = (
+        [inputs[o.input] for o in FUSED_ELEMENTWISE.forwards(FUSED_ELEMENTWISE.sign(specs, attrs))]
+        for attrs in ({"program": program, "apart": apart} for apart in (False, True))
+    )
+    ours = [v for v in late if edit.after(v) is root.outputs[0]]
+    if ours:
+        return ours[0] not in early
+    kept = {*edit.constants, *edit.parameters}
+    dying = {v for v in late if v not in kept and not edit.is_fetched(v) and set(edit.readers(v)) <= set(group)}
+    return dying.isdisjoint(early) and bool(dying)
 
 
 @define(eq=False)
@@ -73,7 +94,8 @@ class _Group:
         (y, *rest) = operator.outputs
         alone = not self.edit.is_fetched(y) and self.members.issuperset(self.edit.readers(y))
         alike = not rest and y.shape == self.root.outputs[0].shape and is_elementwise(operator)
-        return alone and alike and self.edit.assigned.isdisjoint(operator.inputs) and self._is_light(operator)
+        unchanged = all(self.edit.after(v) in (v, self.root.outputs[0]) for v in operator.inputs)
+        return alone and alike and unchanged and self._is_light(operator)
 
     def _is_light(self, operator: Operator) -> bool:
         """Whether it stands right in front of the others, or what it reads besides is no larger than its output."""
