@@ -22,9 +22,10 @@ def _compile(
     import numba  # noqa: PLC0415 - half a second to load, and only these kernels want it
 
     element, array = numba.from_dtype(dtype), numba.types.Array
+    tuples: Any = numba.types.UniTuple
     read = (array(element, n, "C", readonly=True) for n in reads)
     written = (array(element, n, "C") for n in writes)
-    signature = numba.void(*read, *written, *(numba.types.UniTuple(numba.intp, n) for n in (numbers,) if n))
+    signature = numba.void(*read, *written, *((tuples(numba.intp, numbers),) if numbers else ()))
     # "reassoc" lets the sum of a row have lanes; rows are added in float64, in order, so the bits are always the same.
     fast = {"contract", "reassoc"}
     compiled: Compiled = numba.njit(signature, nogil=True, cache=True, fastmath=fast, error_model="numpy")(function)

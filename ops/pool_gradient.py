@@ -17,6 +17,7 @@ from ops.boxes import pieces
 from ops.compiled_pool import scatter_maxima
 from ops.conv_shapes import compute_dtype
 from ops.errors import DtypeError, GradientError, ShapeError
+from ops.images import by_image, dense_images
 from ops.pool_passes import PIECE_BYTES
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
 from ops.spec import FLOATS, Array, Shape, TensorSpec
@@ -67,11 +68,16 @@ def _three(values: Shape, default: int) -> Shape:
 def _bind_max(call: Binding) -> Thunk:
     dy, x = call.inputs
     w = windows(x.shape[2:], call.attrs["kernel_shape"], call.attrs)
-    lead = (math.prod(x.shape[:2]),)
-    inner, outer = (*lead, *_three(w.sizes, 1)), (*lead, *_three(w.outputs, 1))
+    inner, outer = _three(w.sizes, 1), _three(w.outputs, 1)
     geometry = (*_three(w.kernel, 1), *_three(w.strides, 1), *_three(w.dilations, 1), *_three(w.begins, 0))
     run, rooms = scatter_maxima(x.dtype), carve(call.workspace, *_row(call.signature))
-    return partial(run, dy.reshape(outer), x.reshape(inner), call.y.reshape(inner), *rooms, geometry)
+
+    def bind(dy: Array, x: Array, dx: Array) -> Thunk:
+        lead = (math.prod(x.shape[:2]),)
+        flat = (a.reshape(lead + shape) for a, shape in ((dy, outer), (x, inner), (dx, inner)))
+        return partial(run, *flat, *rooms, geometry)
+
+    return by_image(bind, dy, x, call.y)
 
 
 def _row(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
@@ -189,7 +195,7 @@ MAX_POOL_GRADIENT = OpSchema(
     name="max_pool_gradient",
     summary="Each element of dy added to the place where its window over x has its maximum, the first of several.",
     infer=_infer_max,
-    kernels=(Kernel("windows", _bind_max, _row_workspace, contiguous=all_contiguous),),
+    kernels=(Kernel("windows", _bind_max, _row_workspace, reads=dense_images, writes=dense_images),),
     arity=(2, 2),
     attributes=_ATTRIBUTES,
     cost=_cost,

@@ -21,6 +21,7 @@ from ops.copy import COPY
 from ops.images import dense_images, flat_images
 from ops.layout import Layout
 from ops.pool import AVERAGE_POOL, MAX_POOL
+from ops.pool_gradient import MAX_POOL_GRADIENT
 from ops.schema import Binding, Kernel, OpSchema, Signature, evaluate
 from ops.spec import Array, spec_of
 from ops.views import TRANSPOSE
@@ -60,6 +61,7 @@ CASES: tuple[tuple[OpSchema, tuple[Array, ...], dict[str, Any]], ...] = (
     (TRANSPOSE, (X,), {"perm": (0, 2, 3, 1)}),
     (MAX_POOL, (X,), {"kernel_shape": (3, 3), "pads": PADS}),
     (AVERAGE_POOL, (X,), {"kernel_shape": (2, 2), "strides": (2, 2)}),
+    (MAX_POOL_GRADIENT, (X[..., ::2, ::2], X), {"kernel_shape": (2, 2), "strides": (2, 2)}),
     (CONV, (X, POINT), {}),
     (CONV, (X, WINDOW, _drawn(32)), {"pads": PADS}),
     (CONV, (X, DEEP), {"pads": PADS, "group": 16}),

@@ -10,6 +10,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,7 @@ def run_times(graph: Graph, runs: int) -> tuple[float, float]:
     }
     for executable in both:
         executable.run(feeds)
-    found = [[least(lambda e=e: e.run(feeds), 1) for e in both] for _ in range(runs)]
+    found = [[least(partial(e.run, feeds), 1) for e in both] for _ in range(runs)]
     return min(f[0] for f in found), min(f[1] for f in found)
 
 
@@ -96,8 +97,10 @@ def measure(case: str, runs: int) -> Row:
     """One network."""
     name, batch, *train = case.split(":")
     graph = built(name, int(batch), bool(train))
-    plain, nested = (plan_graph(graph, Options(nest=nest)) for nest in (False, True))
-    times = [least(lambda nest=nest: plan_graph(graph, Options(nest=nest)), min(runs, 3)) for nest in (False, True)]
+    options = [Options(nest=nest) for nest in (False, True)]
+    plain, nested = (plan_graph(graph, option) for option in options)
+    plan_times = [least(partial(plan_graph, graph, option), min(runs, 3)) for option in options]
+    run_least = run_times(graph, runs)
     saved = nested.report().savings
     return Row(
         name,
@@ -110,8 +113,10 @@ def measure(case: str, runs: int) -> Row:
         saved.copies.tensors,
         saved.overwrites.tensors,
         saved.overwrites.bytes,
-        *times,
-        *run_times(graph, runs),
+        plan_times[0],
+        plan_times[1],
+        run_least[0],
+        run_least[1],
     )
 
 
