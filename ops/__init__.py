@@ -86,7 +86,13 @@ from ops.functional.reduce import (
 from ops.functional.resize import resize
 from ops.functional.smooth import celu, elu, gelu, mish, selu, sigmoid, softplus, swish
 from ops.functional.softmax import log_softmax, softmax
-from ops.functional.training import batch_norm_running, batch_norm_training, mse_loss, softmax_cross_entropy
+from ops.functional.training import (
+    batch_norm_running,
+    batch_norm_training,
+    dropout_training,
+    mse_loss,
+    softmax_cross_entropy,
+)
 from ops.functional.unary import (
     abs,
     acos,
@@ -181,6 +187,7 @@ __all__ = [
     "dequantize_linear",
     "div",
     "dropout",
+    "dropout_training",
     "dynamic_quantize_linear",
     "einsum",
     "elu",

@@ -22,6 +22,7 @@ from ops.conv_transpose import OPS as CONV_TRANSPOSE
 from ops.copy import OPS as COPY
 from ops.cumulative import OPS as CUMULATIVE
 from ops.depth import OPS as DEPTH
+from ops.dropout import OPS as DROPOUT
 from ops.einsum import OPS as EINSUM
 from ops.errors import DuplicateOperatorError, UnknownOperatorError
 from ops.fused_conv import OPS as FUSED_CONV
@@ -99,6 +100,7 @@ REGISTRY = index(
     COPY,
     CUMULATIVE,
     DEPTH,
+    DROPOUT,
     EINSUM,
     FUSED_CONV,
     FUSED_ELEMENTWISE,

@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 from ops.batch_norm_training import BATCH_NORM_TRAINING
+from ops.dropout import DROPOUT
 from ops.errors import ShapeError
 from ops.functional.apply import Operand, V, apply, apply1
 from ops.functional.reduce import reduce_mean
@@ -51,3 +52,13 @@ def batch_norm_running(
         old: Any = running
         x.graph.assign(running, old + (found - old) * momentum)
     return y
+
+
+def dropout_training(x: V, step: V, *, rate: float = 0.5, seed: int) -> V:
+    """x / (1 - rate), but 0 with probability `rate`; no bytes are kept for which.
+
+    They are a function of `seed`, of `step` (one int64) and of the place of an element: give each layer a seed of its
+    own, and let the step be an input, or a parameter that is counted up when the training step is complete:
+    graph.assign(step, step + 1).
+    """
+    return apply1(DROPOUT, x, step, rate=rate, seed=seed)
