@@ -7,7 +7,7 @@ import numpy as np
 from ops.attributes import Attribute, flag, integers, number, numbers, one_of
 from ops.backward import Backward, Terms
 from ops.errors import AttributeValueError, DtypeError, ShapeError
-from ops.resize_passes import INTERPOLATE, REPEAT, repeats
+from ops.resize_passes import ADD_UP, INTERPOLATE, REPEAT
 from ops.resize_tables import COORDINATES, NEAREST
 from ops.schema import Attrs, Cost, OpSchema, Signature, Specs
 from ops.spec import FLOATS
@@ -34,14 +34,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _gradient(b: Backward) -> Terms:
-    """What was repeated is added up; else it goes back by the same weights."""
-    shape = b.signature.x.shape
-    if not repeats(b.signature):
-        return (b.apply1(RESIZE_GRADIENT, b.dy, shape=shape, **b.attrs),)
-    pairs = [(n, m // n) for n, m in zip(shape, b.signature.y.shape, strict=True)]
-    copies = b.reshape(b.dy, [n for pair in pairs for n in pair])
-    grown = [2 * axis + 1 for axis, (_, times) in enumerate(pairs) if times > 1]
-    return (b.reshape(b.sum(copies, grown) if grown else copies, shape),)
+    return (b.apply1(RESIZE_GRADIENT, b.dy, shape=b.signature.x.shape, **b.attrs),)
 
 
 def _infer_gradient(inputs: Specs, attrs: Attrs) -> Specs:
@@ -87,7 +80,7 @@ RESIZE_GRADIENT = OpSchema(
     name="resize_gradient",
     summary="dy brought back to `shape` by the weights of the resize that it is the gradient of.",
     infer=_infer_gradient,
-    kernels=(INTERPOLATE,),
+    kernels=(ADD_UP, INTERPOLATE),
     attributes=(Attribute("shape", integers), *_ATTRIBUTES),
     cost=_cost,
     gradient=_gradient_again,

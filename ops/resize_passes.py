@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from ops.schema import Attrs, Binding, Kernel, Signature, Thunk
 from ops.spec import FLOATS, Array, Shape, TensorSpec
 from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
+
+_HALF = np.dtype("float16")
 
 
 @frozen(eq=False)
@@ -153,7 +156,7 @@ def _dense(_: Signature) -> tuple[int, ...]:
     return (0,)
 
 
-def repeats(signature: Signature) -> bool:
+def _repeats(signature: Signature) -> bool:
     """Whether the nearest elements are each element a whole number of times."""
     if signature.attrs["mode"] != "nearest" or signature.y.size == 0:
         return False
@@ -172,7 +175,26 @@ def _bind_repeat(call: Binding) -> Thunk:
     return partial(np.copyto, target, call.x[tuple(s for _ in pairs for s in (slice(None), np.newaxis))])
 
 
-REPEAT = Kernel("repeat", _bind_repeat, supports=repeats)
+def _is_repeated(signature: Signature) -> bool:
+    """Whether a gradient is that of elements repeated whole times. float16 is better added up in float32."""
+    found = {n: v for n, v in signature.attrs.items() if n != "shape"}
+    return signature.x.dtype in FLOATS - {_HALF} and _repeats(Signature(signature.outputs, signature.inputs, found))
+
+
+def _bind_add_up(call: Binding) -> Thunk:
+    """Each repetition is a view of dy; they are added one by one."""
+    pairs = [(n, m // n) for n, m in zip(call.y.shape, call.x.shape, strict=True)]
+    parts = call.x.reshape([d for pair in pairs for d in pair])
+    steps: list[Thunk] = []
+    for at in product(*(range(times) for _, times in pairs)):
+        part = parts[tuple(s for i in at for s in (slice(None), i))]
+        steps.append(partial(np.add, call.y, part, call.y) if any(at) else partial(np.copyto, call.y, part))
+    return in_turn(*steps)
+
+
+ADD_UP = Kernel("add up", _bind_add_up, contiguous=_dense, supports=_is_repeated)
+"""The gradient of REPEAT: no workspace."""
+REPEAT = Kernel("repeat", _bind_repeat, supports=_repeats)
 """Nearest elements, enlarged by whole numbers: one copy, no workspace."""
 INTERPOLATE = Kernel("axes", _bind, _workspace, contiguous=_dense)
 """Any resize."""

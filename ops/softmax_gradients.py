@@ -57,7 +57,29 @@ def _softmax(call: Binding) -> Thunk:
     return run
 
 
-def _log_workspace(signature: Signature) -> int:
+def _is_last(signature: Signature) -> bool:
+    return normalize_axis(signature.attrs["axis"], signature.x.ndim) == signature.x.ndim - 1
+
+
+def _softmax_in_blocks(call: Binding) -> Thunk:
+    """dy * y - y * sum(dy * y), for an axis that is not last: the products are made where the output lies."""
+    (dy, y), dx, axis = call.inputs, call.y, normalize_axis(call.attrs["axis"], call.y.ndim)
+    row, room = carve(call.workspace, _row(call.signature), _room(call.signature))
+    steps: list[Thunk] = [
+        partial(np.multiply, dy, y, dx),
+        partial(np.add.reduce, dx, axis=axis, keepdims=True, out=row),
+    ]
+    for index in blocks(dx.shape, room.size) if dx.size else ():
+        part = dx[index]
+        terms = room[: part.size].reshape(part.shape)
+        steps += (
+            partial(np.multiply, y[index], np.broadcast_to(row, dx.shape)[index], terms),
+            partial(np.subtract, part, terms, part),
+        )
+    return in_turn(*steps)
+
+
+def _roomy_workspace(signature: Signature) -> int:
     return dense_bytes(_row(signature), _room(signature))
 
 
@@ -107,7 +129,10 @@ SOFTMAX_GRADIENT = OpSchema(
     name="softmax_gradient",
     summary="y * (dy - sum(dy * y)) along `axis`.",
     infer=_infer,
-    kernels=(Kernel("numpy", _softmax, _softmax_workspace),),
+    kernels=(
+        Kernel("dot", _softmax, _softmax_workspace, supports=_is_last),
+        Kernel("blocks", _softmax_in_blocks, _roomy_workspace),
+    ),
     arity=(2, 2),
     attributes=(_AXIS,),
     overwrites=overwrites_first,
@@ -118,7 +143,7 @@ LOG_SOFTMAX_GRADIENT = OpSchema(
     name="log_softmax_gradient",
     summary="dy - exp(y) * sum(dy) along `axis`.",
     infer=_infer,
-    kernels=(Kernel("numpy", _log_softmax, _log_workspace),),
+    kernels=(Kernel("numpy", _log_softmax, _roomy_workspace),),
     arity=(2, 2),
     attributes=(_AXIS,),
     overwrites=_over_either,
