@@ -62,7 +62,7 @@ def place(graph: Graph, model: str, batch: int, repeats: int = REPEATS) -> Place
     plan = make_plan(graph)
     told = plan.report()
     apart = make_plan(graph, views=False, overwrite=False, reuse=False)
-    tflite = make_plan(graph, strategy=TFLITE, overwrite=False)
+    tflite = make_plan(graph, strategy=TFLITE, overwrite=False, nest=False)
     return Placements(
         model=model,
         batch=batch,
