@@ -11,8 +11,9 @@ import json
 import sys
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from attrs import asdict, frozen
 
@@ -23,7 +24,7 @@ from engine.cli.zoo import PREFIX, zoo_graph
 from engine.lowering import lower
 from engine.ordering import GIVEN, MEMORY, arrange
 from engine.tables import in_columns
-from tools.benchmark_tables import markdown
+from tools.benchmark_tables import markdown, order_table
 
 TRAIN, LIGHT = "train:", "light:"
 NETWORKS = (
@@ -60,9 +61,9 @@ def measure(network: str) -> Row:
     begin = time.perf_counter()
     found = arrange(lowered, MEMORY).ordering
     seconds = time.perf_counter() - begin
-    arenas = [make_plan(graph, order=order).arena_bytes for order in (GIVEN, "depth_first", MEMORY)]
+    given, depth_first, memory = (make_plan(graph, order=o).arena_bytes for o in (GIVEN, "depth_first", MEMORY))
     live = found.given_bytes, found.chosen_bytes, found.bound
-    return Row(network, len(graph.operators), *arenas, *live, found.is_proved, seconds)
+    return Row(network, len(graph.operators), given, depth_first, memory, *live, found.is_proved, seconds)
 
 
 def built(network: str) -> Graph:
@@ -76,33 +77,6 @@ def built(network: str) -> Graph:
     return zoo_graph(Path(network), {}, (), 0)
 
 
-def table(rows: Iterable[Row]) -> Iterable[Sequence[str]]:
-    """Bytes in MiB; arenas beside that of the given order."""
-    yield (
-        "network",
-        "operators",
-        "given",
-        "depth first",
-        "memory",
-        "saved",
-        "live",
-        "in memory order",
-        "any",
-        "seconds",
-    )
-    for row in rows:
-        arenas = row.given_arena, row.depth_first_arena, row.memory_arena
-        live = row.given_live, row.memory_live
-        bound = f"{_mib(row.bound)}{'*' if row.is_proved else ''}"
-        saved = f"{1 - row.memory_arena / row.given_arena:.1%}"
-        name = row.network.removeprefix(PREFIX)
-        yield (name, str(row.operators), *map(_mib, arenas), saved, *map(_mib, live), bound, f"{row.seconds:.2f}")
-
-
-def _mib(nbytes: int) -> str:
-    return f"{nbytes / 2**20:.2f}"
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Measures, prints, writes."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
@@ -111,13 +85,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path)
     arguments = parser.parse_args(argv)
     arrange(lower(built("zoo:random_wired?image=64")), MEMORY)  # loads the kernels
-    rows = []
+    rows: list[dict[str, Any]] = []
     for network in arguments.networks:
         print(network, file=sys.stderr, flush=True)
-        rows.append(measure(network))
-    print(markdown(table(rows)) if arguments.markdown else "\n".join(in_columns(list(table(rows)))))
+        rows.append(asdict(measure(network)))
+    print(markdown(order_table(rows)) if arguments.markdown else "\n".join(in_columns(list(order_table(rows)))))
     if arguments.output is not None:
-        told = {"rows": [asdict(row) for row in rows]}
+        told = {"rows": rows}
         write_whole(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
     return 0
 

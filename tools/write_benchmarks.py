@@ -133,6 +133,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "costs": lambda _: measure_parallel("costs"),
     "planning": lambda _: measure_parallel("planning"),
     "running": lambda _: measure_parallel("running"),
+    "order": lambda _: measured("tools.bench_order")["rows"],
 }
 
 

@@ -124,7 +124,7 @@ class _Hunt:
     @property
     def count(self) -> int:
         """Nodes."""
-        return self.part.node.shape[1] - 1
+        return int(self.part.node.shape[1]) - 1
 
     def _kernel(self, plain: Callable[..., Any]) -> Callable[..., Any]:
         """Small pieces are begun plain, and most end so."""
