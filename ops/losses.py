@@ -5,23 +5,19 @@ save one exp an element and no byte: they would take the place of the logits fro
 follow each other; and a loss that nobody differentiates would have written them for nothing.
 """
 
-import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
-from attrs import frozen
 
 from ops.attributes import Attribute, integer, number, one_of
 from ops.backward import Backward, Terms
-from ops.boxes import CACHE_BYTES, Box, boxes
-from ops.conv_shapes import compute_dtype
 from ops.errors import AttributeValueError, DtypeError, ShapeError
-from ops.indices import ENDS, INT64, IndexRangeError, add_positions, check_index_dtype, element_strides
+from ops.indices import check_index_dtype
 from ops.limits import constant
+from ops.loss_boxes import LossCase, LossPart, loss_parts
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
-from ops.spec import BOOL, FLOATS, Array, Shape, TensorSpec
+from ops.spec import FLOATS, Array, Shape, TensorSpec
 from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
 
@@ -57,94 +53,11 @@ def _infer_gradient(inputs: Specs, attrs: Attrs) -> Specs:
     return (inputs[0],)
 
 
-@frozen(eq=False)
-class _Case:
-    """Logits as (images, classes, pixels), cut into boxes of (images, pixels)."""
-
-    shape: Shape
-    dtype: np.dtype[Any]
-    cut: list[Box]
-
-    @classmethod
-    def of(cls, signature: Signature) -> "_Case":
-        """The case of a signature; a box of logits fits into the cache, where one row is not larger already."""
-        logits, dtype = signature.x, compute_dtype(signature.x.dtype)
-        shape = (*logits.shape[:2], math.prod(logits.shape[2:]))
-        most = max(CACHE_BYTES // max(shape[1] * dtype.itemsize, 1), 1)
-        return cls(shape, dtype, boxes((shape[0], shape[2]), most))
-
-    @property
-    def temporaries(self) -> tuple[TensorSpec, ...]:
-        """Logits of a box; of each of its pixels two numbers, label, another room for one, and a flag; few numbers."""
-        most = max((math.prod(b.shape) for b in self.cut), default=0)
-        row, label = TensorSpec((most,), self.dtype), TensorSpec((most,), INT64)
-        few = TensorSpec((3,), self.dtype)
-        return TensorSpec((most * self.shape[1],), self.dtype), row, row, label, label, row.with_dtype(BOOL), ENDS, few
-
-
 def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_Case.of(signature).temporaries)
+    return dense_bytes(*LossCase.of(signature).temporaries)
 
 
-def _check_labels(labels: Array, classes: int, ends: Array) -> None:
-    """Raises IndexRangeError for a label that is no class."""
-    np.minimum.reduce(labels, axis=None, out=ends[0:1].reshape(()))
-    np.maximum.reduce(labels, axis=None, out=ends[1:2].reshape(()))
-    if ends[0] < 0 or ends[1] >= classes:
-        wrong = int(ends[0]) if ends[0] < 0 else int(ends[1])
-        raise IndexRangeError(f"label {wrong} is none of the {classes} classes, and not the index that is ignored")
-
-
-@frozen(eq=False)
-class _Part:
-    """One box: its logits (images, classes, pixels) as they are, room for them, and rooms of one a pixel."""
-
-    x: Array
-    index: tuple[slice, slice]
-    room: Array
-    row: Array
-    picked: Array
-    labels: Array
-    term: Array
-    ignored: Array
-    given: Array
-    ends: Array
-
-    def find_labels(self, ignore: int) -> Iterator[Thunk]:
-        """Steps that write where in the room the logit of each label is; that of class 0 where it is ignored."""
-        classes, pixels = self.x.shape[1], self.x.shape[2]
-        yield partial(np.equal, self.given, constant(ignore, self.given.dtype), self.ignored)
-        yield partial(np.copyto, self.labels, self.given)
-        yield partial(np.copyto, self.labels, constant(0, INT64), where=self.ignored)
-        yield partial(_check_labels, self.labels, classes, self.ends)
-        yield partial(np.multiply, self.labels, constant(pixels, INT64), self.labels)
-        image, _, pixel = element_strides(self.x.shape)
-        yield add_positions(self.labels, self.term, (image, pixel))
-
-    def exponents(self) -> Iterator[Thunk]:
-        """Steps that write x less the greatest of its pixel into the room."""
-        row = self.row[:, np.newaxis]
-        yield partial(np.copyto, self.room, self.x)
-        yield partial(np.maximum.reduce, self.room, axis=1, keepdims=True, out=row)
-        yield partial(np.subtract, self.room, row, self.room)
-
-    def pick(self) -> Thunk:
-        """Writes what the room has at the labels."""
-        return partial(np.take, self.room.reshape(-1), self.labels, out=self.picked, mode="clip")
-
-
-def _parts(call: Binding, case: _Case) -> Iterator[_Part]:
-    x, labels = call.x.reshape(case.shape), call.inputs[1].reshape((case.shape[0], case.shape[2]))
-    block, *rooms, ends, _ = carve(call.workspace, *case.temporaries)
-    for box in case.cut:
-        (a, c), (b, d) = box.firsts, box.lasts
-        size, shape = math.prod(box.shape), (b - a, case.shape[1], d - c)
-        row, picked, places, term, ignored = (r[:size].reshape(box.shape) for r in rooms)
-        room, index = block[: size * case.shape[1]].reshape(shape), (slice(a, b), slice(c, d))
-        yield _Part(x[a:b, :, c:d], index, room, row, picked, places, term, ignored, labels[a:b, c:d], ends)
-
-
-def _losses(part: _Part, attrs: Attrs) -> Iterator[Thunk]:
+def _losses(part: LossPart, attrs: Attrs) -> Iterator[Thunk]:
     """Steps that write the loss of each pixel into `picked`: log(sum(exp(t))) less t of the label."""
     smoothing, dtype = attrs["label_smoothing"], part.room.dtype
     yield from part.find_labels(attrs["ignore_index"])
@@ -162,7 +75,7 @@ def _losses(part: _Part, attrs: Attrs) -> Iterator[Thunk]:
     yield partial(np.copyto, part.picked, constant(0, dtype), where=part.ignored)
 
 
-def _count(part: _Part, attrs: Attrs, count: Array, one: Array) -> Iterator[Thunk]:
+def _count(part: LossPart, attrs: Attrs, count: Array, one: Array) -> Iterator[Thunk]:
     """Steps that add the number of pixels that are not ignored."""
     yield partial(np.not_equal, part.given, constant(attrs["ignore_index"], part.given.dtype), part.ignored)
     yield partial(np.add.reduce, part.ignored, axis=None, dtype=count.dtype, out=one)
@@ -170,11 +83,11 @@ def _count(part: _Part, attrs: Attrs, count: Array, one: Array) -> Iterator[Thun
 
 
 def _bind(call: Binding) -> Thunk:
-    case, reduction = _Case.of(call.signature), call.attrs["reduction"]
+    case, reduction = LossCase.of(call.signature), call.attrs["reduction"]
     total, count, one = (v.reshape(()) for v in np.split(carve(call.workspace, *case.temporaries)[-1], 3))
     y = call.y.reshape((case.shape[0], case.shape[2])) if reduction == "none" else call.y
     steps: list[Thunk] = [partial(total.fill, 0), partial(count.fill, 0)]
-    for part in _parts(call, case):
+    for part in loss_parts(call, case):
         steps += _losses(part, call.attrs)
         if reduction == "none":
             steps.append(partial(np.copyto, y[part.index], part.picked, casting="same_kind"))
@@ -190,7 +103,7 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _weights(call: Binding, part: _Part, count: Array, one: Array) -> Iterator[Thunk]:
+def _weights(call: Binding, part: LossPart, count: Array, one: Array) -> Iterator[Thunk]:
     """Steps that write into `picked` how much of its gradient each pixel is given."""
     given = call.inputs[2]
     if call.attrs["reduction"] == "none":
@@ -202,7 +115,7 @@ def _weights(call: Binding, part: _Part, count: Array, one: Array) -> Iterator[T
     yield partial(np.copyto, part.picked, constant(0, one.dtype), where=part.ignored)
 
 
-def _subtract_labels(part: _Part, smoothing: float) -> Iterator[Thunk]:
+def _subtract_labels(part: LossPart, smoothing: float) -> Iterator[Thunk]:
     """Steps that take from the softmax what it should be."""
     flat, dtype = part.room.reshape(-1), part.room.dtype
     if smoothing:
@@ -213,9 +126,9 @@ def _subtract_labels(part: _Part, smoothing: float) -> Iterator[Thunk]:
 
 
 def _bind_gradient(call: Binding) -> Thunk:
-    case = _Case.of(call.signature)
+    case = LossCase.of(call.signature)
     _, count, one = (v.reshape(()) for v in np.split(carve(call.workspace, *case.temporaries)[-1], 3))
-    y, parts = call.y.reshape(case.shape), list(_parts(call, case))
+    y, parts = call.y.reshape(case.shape), list(loss_parts(call, case))
     steps: list[Thunk] = [partial(count.fill, 0)]
     if call.attrs["reduction"] == "mean":
         steps += (step for part in parts for step in _count(part, call.attrs, count, one))
