@@ -125,13 +125,13 @@ def test_bytes_of_activations_grow_with_the_batch(name: str) -> None:
         ("vgg16", 1, 32),
         ("resnet18", 1, 64),
         ("resnet50", 2, 40),
-        ("inception_bn", 2, 48),
-        ("inception_v3", 1, 75),
+        pytest.param("inception_bn", 2, 48, marks=pytest.mark.slow),
+        pytest.param("inception_v3", 1, 75, marks=pytest.mark.slow),
         ("mobilenet_v1", 2, 40),
         ("mobilenet_v2", 3, 64),
-        ("densenet121", 1, 64),
+        pytest.param("densenet121", 1, 64, marks=pytest.mark.slow),
         ("squeezenet", 2, 48),
-        ("random_wired", 1, 64),
+        pytest.param("random_wired", 1, 64, marks=pytest.mark.slow),
     ],
 )
 def test_planned_runs_are_those_without_a_plan_and_numbers_stay_sane(name: str, batch: int, image: int) -> None:
