@@ -85,7 +85,7 @@ def test_image_networks_learn_a_batch(name: str) -> None:
 
 
 def test_a_small_random_wired_network_learns_a_batch() -> None:
-    check_training(random_wired(2, 32, training=True, nodes=5))
+    check_training(random_wired(8, 32, training=True, nodes=5))
 
 
 def test_a_small_unet_learns_a_batch() -> None:
