@@ -121,7 +121,7 @@ class Lowered:
 
     @property
     def writers(self) -> dict[int, int]:
-        """The tick in which a call writes each value that one writes; the first one that writes into what holds others."""
+        """The tick in which a call writes each value that one writes; for what holds others, the first such tick."""
         made: dict[int, int] = {}
         for call in self.calls:
             for value in call.outputs + call.workspace:
@@ -141,3 +141,8 @@ class Lowered:
             return ""
         operators = self.stages[tick - 1].operators
         return operators[0].schema.name if operators else "copy"
+
+
+def arena_ids(lowered: Lowered) -> dict[int, int]:
+    """The numbers of values in the arena, as the allocator knows them."""
+    return {v.id: i for i, v in enumerate(v for v in lowered.values if v.storage is Storage.ARENA)}

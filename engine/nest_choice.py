@@ -12,8 +12,9 @@ from allocator.bounds import peak_tick
 from allocator.breadths import breadths
 from allocator.chunks import Chunks, derive, to_problem
 from allocator.problem import Problem
-from engine.calls import Lowered, Storage
+from engine.calls import Lowered, arena_ids
 from engine.joining import join
+from engine.lodgers import let_rooms
 from engine.nesting import Nesting, find_nests
 from engine.steps import to_program
 
@@ -38,11 +39,6 @@ def measure(lowered: Lowered, overwrite: bool, reuse: bool) -> Measured:
     return Measured(lowered, chunks, problem, int(breadths(problem).value.max(initial=0)))
 
 
-def arena_ids(lowered: Lowered) -> dict[int, int]:
-    """The numbers of values in the arena, as the allocator knows them."""
-    return {v.id: i for i, v in enumerate(v for v in lowered.values if v.storage is Storage.ARENA)}
-
-
 def choose_nesting(lowered: Lowered, overwrite: bool, reuse: bool) -> tuple[Lowered, int]:
     """The graph with what is worth being nested, and how many bytes are alive at once without. The same object where
     nothing is: nesting that would need more bytes is left out, and of what needs as many bytes most is nested.
@@ -59,6 +55,10 @@ def choose_nesting(lowered: Lowered, overwrite: bool, reuse: bool) -> tuple[Lowe
         wasteful = _most_wasteful(found, nesting)
         if wasteful < 0:
             break
+        rooms = let_rooms(nesting, found.lowered, found.chunks, found.problem)
+        let = measure(join(lowered, rooms), overwrite, reuse)
+        if let.breadth < best.breadth:
+            best = let
         refused.add(wasteful)
         nesting = find_nests(lowered, lambda v: v not in refused, overwrite)
         if not nesting.joins:

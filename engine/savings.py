@@ -49,7 +49,7 @@ def savings(plan: PlacedPlan) -> Savings:
 def nested_bytes(plan: PlacedPlan) -> int:
     """Bytes of what calls compute inside other values."""
     values = plan.lowered.values
-    return _total(plan, [v for c in plan.lowered.calls for v in c.outputs if values[v].is_view]).bytes
+    return _total(plan, [v for c in plan.lowered.calls for v in c.outputs + c.workspace if values[v].is_view]).bytes
 
 
 def _in_place(plan: PlacedPlan, call: Call, value: int) -> bool:

@@ -43,8 +43,9 @@ def _alias_step(stage: Alias, lowered: Lowered, ids: Mapping[int, int]) -> Step:
 
 
 def _nested(stage: Stage, lowered: Lowered, ids: Mapping[int, int]) -> tuple[View, ...]:
-    """Outputs that lie inside other values, as views of these."""
-    found = (lowered.values[v] for v in stage.outputs if lowered.values[v].is_view)
+    """Outputs and workspaces that lie inside other values, as views of these."""
+    written = stage.outputs + (stage.workspace if isinstance(stage, Call) else ())
+    found = (lowered.values[v] for v in written if lowered.values[v].is_view)
     return tuple(View(ids[v.id], ids[v.owner], v.layout.extent[0]) for v in found if v.owner in ids)
 
 
