@@ -15,8 +15,8 @@ from allocator.runner import Runner
 
 MOST_NODES = 2**13
 """Of a network; who comes before whom is a table of the square of it."""
-WORK = 20_000_000
-"""Nodes of a piece times nodes that are tried in it, unless told otherwise: about a second."""
+WORK = 80_000_000
+"""Nodes of a piece times nodes that are tried in it, unless told otherwise: a few seconds."""
 _UNLOADED = 20_000
 """Nodes, below which it is not worth loading numba to follow one order."""
 

@@ -67,20 +67,24 @@ class _Search:
         return cls(net, limits, max(ends(net), *peaks), floor, pieces)
 
     def run(self) -> None:
-        """From the highest piece down to those that cost nothing."""
+        """From the highest piece down to those that need no more than the others do already."""
+        target = self.floor
         for piece in sorted(self.pieces, key=lambda p: (-p.peak, p.low)):
-            if piece.peak <= self.floor or self.limits.is_over:
+            if piece.peak <= target or self.limits.is_over:
                 return
             if piece.high - piece.low > 1:
-                self._improve(piece)
+                self._improve(piece, target)
+            target = max(target, piece.peak)
 
-    def _improve(self, piece: _Piece) -> None:
+    def _improve(self, piece: _Piece, target: int) -> None:
+        """Looks for an order of a piece that needs no more than the target, or else as little as can be."""
         part = cut_out(self.net, piece.low, piece.high)
         live = live_between(self.net, piece.low)
-        hunt = _Hunt(part, live, self.floor, piece.peak, self.limits, piece.high - piece.low <= _PLAIN)
+        hunt = _Hunt(part, live, target, piece.peak, self.limits, piece.high - piece.low <= _PLAIN)
         hunt.run()
         self.tried += hunt.tried
-        self.floor = max(self.floor, hunt.floor)
+        if hunt.floor > target:  # what is no more than the target was never asked
+            self.floor = max(self.floor, hunt.floor)
         if hunt.order:
             piece.order = [piece.low + node for node in hunt.order]
             piece.peak = hunt.peak
@@ -94,7 +98,7 @@ class _Search:
 
 @define(eq=False)
 class _Hunt:
-    """The search in one piece: for an order with a lower peak than `peak`; `floor` is what some piece needs anyhow."""
+    """The search in one piece: for an order with a lower peak than `peak`; less than `floor` is of no use."""
 
     part: Part
     live: int
