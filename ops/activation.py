@@ -185,14 +185,14 @@ def _prelu_gradient(b: Backward) -> Terms:
 def _clip_gradient(b: Backward) -> Terms:
     """None where x meets a bound (as torch.relu6). A bound gets that of all that it holds back; hi wins over lo."""
     x, lo, hi = b.inputs
-    zero = b.constant(0.0, b.signature.x)
 
     def low() -> Tensor:
+        zero = b.constant(0.0, b.signature.x)
         held = b.where(b.apply1(LESS, x, lo), b.dy, zero)
         return b.reshape(b.sum(b.where(b.apply1(LESS, lo, hi), held, zero)), lo.shape)
 
     def high() -> Tensor:
-        held = b.where(b.apply1(GREATER, b.apply1(MAX, x, lo), hi), b.dy, zero)
+        held = b.where(b.apply1(GREATER, b.apply1(MAX, x, lo), hi), b.dy, b.constant(0.0, b.signature.x))
         return b.reshape(b.sum(held), hi.shape)
 
     return b.terms(lambda: b.apply1(CLIP_GRADIENT, b.dy, b.y, lo, hi), low, high)
