@@ -76,8 +76,8 @@ def _arithmetic(x: Var, _: list[Var], weights: _Weights, choose: Choose) -> Var:
     """With one number, one a channel, or one for each last index, which is no channel of an image."""
     shapes = ((), (x.shape[1], *(1,) * (x.ndim - 2)), (1, x.shape[1], *(1,) * (x.ndim - 2)), (x.shape[-1],))
     array = np.asarray(weights.draw(*shapes[choose(4)]) + np.float32(3))
-    function = (ops.add, ops.sub, ops.mul, ops.div)[choose(4)]
-    return function(x, array) if choose(2) else function(x.graph.constant(array), x)
+    functions = (ops.add, ops.sub, ops.mul, ops.div)
+    return functions[choose(4)](x, array) if choose(2) else functions[choose(3)](x.graph.constant(array), x)
 
 
 def _residual(x: Var, pool: list[Var], _: _Weights, choose: Choose) -> Var:

@@ -38,7 +38,7 @@ def test_outputs_stay_what_they_are_and_twice_is_once(graph: Graph) -> None:
     feeds = random_feeds(graph)
     wanted, found = (engine.compile(g).run(feeds) for g in (graph, fused))
     for name, array in wanted.items():
-        np.testing.assert_allclose(found[name], array, rtol=1e-4, atol=2e-5 * float(np.abs(array).max(initial=1e-9)))
+        np.testing.assert_allclose(found[name], array, rtol=1e-3, atol=1e-3 * float(np.abs(array).max(initial=1e-9)))
     assert FUSE_CONV(fused) is fused
 
 
@@ -50,7 +50,7 @@ def test_fused_graphs_run_in_all_modes(graph: Graph) -> None:
     feeds = random_feeds(graph)
     for name, wanted in run_unplanned(graph, feeds).items():
         found = engine.compile(fused).run(feeds)[name]
-        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-4 * float(np.abs(wanted).max(initial=1e-9)))
+        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3 * float(np.abs(wanted).max(initial=1e-9)))
 
 
 def _block(name: str = "block") -> Graph:

@@ -234,16 +234,17 @@ class Edit:
         waiting = list(reversed(vars))
         while waiting:
             var = waiting.pop()
-            if self._is_needed(var):
+            if self.is_needed(var):
                 continue
             if var in self._constants:
                 del self._constants[var]
             elif var in self._writer:
                 number = self._writer[var]
-                if not any(map(self._is_needed, self._operators[number].outputs)):
+                if not any(map(self.is_needed, self._operators[number].outputs)):
                     waiting.extend(self._remove(number))
 
-    def _is_needed(self, var: Var) -> bool:
+    def is_needed(self, var: Var) -> bool:
+        """Whether an operator reads it or it is fetched."""
         return bool(self._readers.get(var)) or self.is_fetched(var)
 
     def _remove(self, number: int) -> tuple[Var, ...]:

@@ -58,7 +58,7 @@ _LAYERS: Mapping[OpSchema, _Layer] = {
 
 def fold_batch_norm(edit: Edit, operator: Operator) -> None:
     """Where one operator alone reads a layer, and does nothing but scale and shift its channels, the layer does it."""
-    for var in operator.inputs[:2]:
+    for var in operator.inputs[:2] if edit.is_needed(operator.outputs[0]) else ():
         producer = edit.writer(var)
         if producer is None or producer.schema not in _LAYERS or edit.sole_reader(var) is None:
             continue

@@ -22,6 +22,8 @@ _PRODUCERS = (CONV, FUSED_CONV)
 
 def fuse_conv(edit: Edit, operator: Operator) -> None:
     """Takes an addition or an activation into the convolution that it alone reads."""
+    if not edit.is_needed(operator.outputs[0]):
+        return
     if operator.schema in (ADD, SUM) and len(operator.inputs) == 2:
         _fuse_addition(edit, operator)
         return

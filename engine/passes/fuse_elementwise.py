@@ -34,9 +34,13 @@ def _fused(graph: Graph) -> Graph:
     edit = Edit(graph)
     places = {edit.operator(number): place for place, number in enumerate(edit.numbers())}
     for number in reversed(edit.numbers()):
-        if edit.has(number) and is_elementwise(edit.operator(number)):
+        if edit.has(number) and _may_end(edit, edit.operator(number)):
             _fuse(edit, edit.operator(number), places)
     return edit.graph()
+
+
+def _may_end(edit: Edit, operator: Operator) -> bool:
+    return is_elementwise(operator) and edit.is_needed(operator.outputs[0])
 
 
 def _fuse(edit: Edit, root: Operator, places: Mapping[Operator, int]) -> None:
