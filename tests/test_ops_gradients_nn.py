@@ -24,7 +24,7 @@ from ops.norm_gradient import NORM_DATA_GRADIENT, NORM_SCALE_GRADIENT
 from ops.pool_gradient import MAX_POOL_GRADIENT, SPREAD_WINDOWS
 from ops.schema import evaluate
 from ops.spec import Array
-from tests.gradient_checks_nn import backward, check_gradients, check_modes, distinct, floats
+from tests.gradient_checks_nn import backward, check_gradients, check_modes, distinct, float_positions, floats
 from tests.kernel_checks import check_no_allocation, check_overwrites, check_strides, kernels, run, same, sign
 
 FEW = settings(max_examples=12, deadline=None)
@@ -318,3 +318,48 @@ def test_kernels_of_depthwise_gradients_agree(batch: int, channels: int, each: i
         first, *others = kernels(schema, signature)
         for kernel_of_others in others:
             same(run(kernel_of_others, signature, arrays)[0], run(first, signature, arrays)[0], 1e-9, 1e-9)
+
+
+HALVES: list[Any] = [
+    (lambda x, w: ops.conv(x, w, pads=1, strides=2), [(2, 4, 6, 5), (3, 4, 3, 3)]),
+    (lambda x, w: ops.conv_transpose(x, w, pads=1, strides=2), [(2, 4, 6, 5), (4, 3, 3, 3)]),
+    (lambda x, w: ops.conv(x, w, group=4), [(2, 4, 6, 5), (4, 1, 3, 3)]),
+    (lambda x: ops.max_pool(x, 3, 2), [(2, 4, 7, 5)]),
+    (lambda x: ops.average_pool(x, 3, 2, 1), [(2, 4, 7, 5)]),
+    (lambda x: ops.global_average_pool(x) * ops.global_lp_pool(x), [(2, 4, 7, 5)]),
+    (ops.layer_norm, [(4, 9), (9,), (9,)]),
+    (ops.rms_norm, [(4, 9), (9,)]),
+    (lambda x, s, b: ops.group_norm(x, s, b, 2), [(3, 4, 5), (4,), (4,)]),
+    (lambda x, s, b: ops.batch_norm(x, s, b, np.zeros(4, x.dtype), np.ones(4, x.dtype)), [(3, 4, 5), (4,), (4,)]),
+    (lambda x: ops.lrn(x, 3, 0.5), [(2, 5, 3, 3)]),
+    (lambda x: ops.softmax_cross_entropy(x, np.array([1, 0, 2])), [(3, 4)]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(HALVES)))
+def test_half_precision_is_single_precision_rounded(number: int) -> None:
+    build, shapes = HALVES[number]
+    halves = floats(13, *shapes, dtype="float16")
+    found = check_modes(build, halves)
+    wanted = check_modes(build, [a.astype("float32") for a in halves])
+    for name, array in found.items():
+        same(array, wanted[name].astype("float16"), rtol=0.02, atol=0.02)
+
+
+OVER_DY: list[Any] = [
+    (lambda x, s, b: ops.batch_norm_training(x, s, b)[0], [(8, 4, 6, 6), (4,), (4,)], "batch_norm_data_gradient"),
+    (ops.layer_norm, [(32, 36), (36,), (36,)], "norm_data_gradient"),
+    (lambda x: ops.lrn(x, 3), [(8, 4, 6, 6)], "lrn_gradient"),
+    (lambda x: ops.dropout_training(x, x.graph.constant(np.array(0)), seed=0), [(32, 36)], "dropout_training"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(OVER_DY)))
+def test_the_gradient_by_x_takes_the_bytes_of_the_gradient_that_comes(number: int) -> None:
+    build, shapes, name = OVER_DY[number]
+    arrays = floats(14, *shapes)
+    graph, _ = backward(build, arrays, float_positions(arrays))
+    plan = engine.compile(graph).plan
+    call = next(c for c in reversed(plan.lowered.calls) if any(op.schema.name == name for op in c.operators))
+    taken, made = plan.places[call.inputs[0]], plan.places[call.outputs[0]]
+    assert taken.layout.offset == made.layout.offset
