@@ -8,7 +8,7 @@ import pytest
 
 import engine
 from engine.cli.main import ERROR, USAGE, main
-from engine.zoo import NETWORKS, mobilenet_v2
+from engine.zoo import NETWORKS, mobilenet_v2, squeezenet
 from tests.cli_checks import Capture, data, error
 
 SMALL = ("zoo:mobilenet_v2", "--shape", "x=2,3,32,32")
@@ -34,6 +34,14 @@ def test_options_and_a_shape_that_agree_are_taken(capsys: Capture) -> None:
 def test_names_that_get_a_length_are_left_open(capsys: Capture) -> None:
     told = data(["plan", "zoo:mobilenet_v2?image=32", "--dim", "batch=2"], capsys)
     assert told["arena_bytes"] == engine.make_plan(mobilenet_v2(2, 32)).arena_bytes
+
+
+def test_an_optimiser_makes_a_step_of_training(capsys: Capture) -> None:
+    graph = squeezenet(2, 32, training=True)
+    engine.train_step(graph, graph.outputs["loss"], engine.Adam())
+    wanted = engine.make_plan(graph)
+    told = data(["plan", "zoo:squeezenet?batch=2&image=32&optimiser=adam"], capsys)
+    assert (told["arena_bytes"], told["operators"]) == (wanted.arena_bytes, len(graph.operators))
 
 
 def test_the_seed_of_the_options_comes_before_that_of_the_command(capsys: Capture) -> None:
@@ -79,11 +87,14 @@ def test_an_array_tells_the_shape_and_the_seed_decides_the_weights(tmp_path: Pat
         (["zoo:vgg16", "--shape", "x=1,3,32,64"], "square images"),
         (["zoo:vgg16", "--shape", "x=1,1,32,32"], "square images"),
         (["zoo:mobilenet_v2", "--shape", "x=-1,3,32,32"], "-1"),
-        (["zoo:vgg16?bach=8"], "no option 'bach'; it has batch=1, image=224, seed=0, training=false"),
+        (["zoo:vgg16?bach=8"], "no option 'bach'; it has batch=1, image=224, seed=0, training=false, optimiser=none"),
         (["zoo:vgg16?batch"], "batch is a number from 0 on, or a name, not ''"),
         (["zoo:vgg16?image=-1"], "image is a number from 0 on, not '-1'"),
         (["zoo:vgg16?image=x"], "image is a number from 0 on, not 'x'"),
         (["zoo:vgg16?training=maybe"], "training is true or false, not 'maybe'"),
+        (["zoo:vgg16?optimiser=rms"], "optimiser is sgd, momentum, adam or none, not 'rms'"),
+        (["zoo:gpt2?optimiser=sgd"], "no option 'optimiser'; it has batch=1, tokens=1, capacity=128, seed=0"),
+        (["zoo:squeezenet?optimiser=sgd", "--dim", "batch=2"], "give one behind the name for: batch"),
         (["zoo:vgg16?batch=1&batch=2"], "says 'batch' twice"),
         (["zoo:vgg16?batch=n"], "--dim n=1"),
         (["zoo:vgg16?image=64", "--shape", "x=1,3,32,32"], "says that image is 64, and a shape that it is 32"),

@@ -97,6 +97,18 @@ def test_encoders_learn_a_batch() -> None:
     check_training(bert(BertSize(2, 24, 3, vocabulary=9, positions=8), "bert", Text(4, 7), training=True))
 
 
+def test_a_batch_that_is_a_name_is_trained_as_one_that_is_a_number() -> None:
+    numbers, names = unet(4, 16, training=True, width=4, depth=1), unet("batch", 16, training=True, width=4, depth=1)
+    feeds, steps = feeds_of(numbers), []
+    for graph in (numbers, engine.bind(names, {"batch": 4})):
+        engine.train_step(graph, graph.outputs["loss"], engine.SGD(RATE))
+        steps.append(engine.compile(graph))
+    one, other = steps
+    assert np.allclose(one.run(feeds)["loss"], other.run(feeds)["loss"], rtol=1e-6)
+    assert one.parameters.keys() == other.parameters.keys()
+    assert all(np.allclose(array, other.parameters[name], rtol=1e-6) for name, array in one.parameters.items())
+
+
 def test_networks_that_cannot_be_trained_have_no_option_for_it() -> None:
     assert {n for n, net in NETWORKS.items() if "training" not in net.options} == {"gpt2", "lstm_classifier"}
 

@@ -17,7 +17,7 @@ from engine.cli.batches import at_batch, training_at_batch
 from engine.cli.common import count, named_shape, positive
 from engine.cli.figures import to_png
 from engine.cli.main import Parser, guarded
-from engine.cli.memory_cost import FORWARD, TRAINING, MemoryCost, memory_cost, table, trained
+from engine.cli.memory_cost import FORWARD, TRAINING, MemoryCost, memory_cost, table
 from engine.cli.memory_cost_chart import cost_chart
 from engine.cli.zoo import PREFIX, can_train, is_zoo
 from engine.zoo import NETWORKS
@@ -45,7 +45,7 @@ def _rows(model: Path, arguments: Namespace) -> list[MemoryCost]:
     batch, shapes, seed = arguments.batch, dict(arguments.shape), arguments.seed
     rows = []
     if is_zoo(model) and can_train(model):
-        graph = trained(training_at_batch(model, batch, shapes, seed))
+        graph = training_at_batch(model, batch, shapes, seed)
         rows.append(memory_cost(graph, model.name, batch, TRAINING))
     rows.append(memory_cost(at_batch(model, batch, shapes, seed), model.name, batch, FORWARD))
     return rows

@@ -35,8 +35,8 @@ def at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0) -> Graph:
 
 
 def training_at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0) -> Graph:
-    """A network of the zoo that ends in a loss, for so many images at once. Raises ModelError."""
-    return zoo_graph(model, _resized(shapes, batch), (), seed, fixed={"batch": batch, "training": True})
+    """A step of gradient descent of a network of the zoo, for so many images at once. Raises ModelError."""
+    return zoo_graph(model, _resized(shapes, batch), (), seed, fixed={"batch": batch, "optimiser": "sgd"})
 
 
 def _fed(graph: Any) -> list[Declared]:

@@ -13,7 +13,6 @@ from attrs import asdict, frozen
 from engine.executable import make_plan
 from engine.graph import Graph
 from engine.tables import in_columns
-from engine.training import SGD, train_step
 from engine.units import format_bytes
 
 TRAINING, FORWARD = "training", "forward only"
@@ -47,11 +46,6 @@ class MemoryCost:
     def to_json(self) -> dict[str, Any]:
         """Plain data with stable keys."""
         return asdict(self)
-
-
-def trained(graph: Graph) -> Graph:
-    """The graph of a loss with its backward pass and the updates of gradient descent."""
-    return train_step(graph, graph.outputs["loss"], SGD()).graph
 
 
 def memory_cost(graph: Graph, model: str, batch: int, mode: str) -> MemoryCost:

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from engine.errors import ModelError
 from engine.graph import Graph
+from engine.training import SGD, Adam, Optimiser, train_step
 from engine.zoo import NETWORKS
 from engine.zoo.network import Default, Network, Option
 
@@ -16,6 +17,10 @@ PREFIX = "zoo:"
 INPUT = "x"
 """Of a network of images."""
 CHANNELS = 3
+OPTIMISERS: Mapping[str, Optimiser] = MappingProxyType({"sgd": SGD(), "momentum": SGD(momentum=0.9), "adam": Adam()})
+"""With which a network can be trained: the graph is then a whole step."""
+_OPTIMISER, _TRAINING = "optimiser", "training"
+_NO_OPTIMISER = "none"
 _DIGITS = 9
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -49,12 +54,20 @@ def zoo_graph(
     left_open = {name: name for name in names if name in options and str in options[name].types}
     graph = asked.network(**{"seed": seed, **left_open, **said, **asked.given})
     _check_shapes(asked, graph, shapes)
-    return graph
+    return graph if asked.optimiser == _NO_OPTIMISER else _step(asked, graph)
 
 
 def can_train(model: Path) -> bool:
     """Whether a network of the zoo has a loss. Raises ModelError."""
-    return "training" in _asked(model, {}).network.options
+    return _TRAINING in _asked(model, {}).network.options
+
+
+def _step(asked: "_Asked", graph: Graph) -> Graph:
+    """With the backward pass and updates."""
+    if graph.is_symbolic:
+        names = ", ".join(graph.symbols)
+        raise ModelError(f"{asked.model} is trained with numbers alone; give one behind the name for: {names}")
+    return train_step(graph, graph.outputs["loss"], OPTIMISERS[asked.optimiser]).graph
 
 
 @frozen(eq=False)
@@ -62,6 +75,7 @@ class _Asked:
     model: Path
     network: Network
     given: Mapping[str, Default]
+    optimiser: str
 
 
 def _asked(model: Path, fixed: Mapping[str, Default]) -> _Asked:
@@ -70,23 +84,37 @@ def _asked(model: Path, fixed: Mapping[str, Default]) -> _Asked:
         known = ", ".join(PREFIX + n for n in NETWORKS)
         raise ModelError(f"there is no network {PREFIX + name!r}; there are {known}")
     network = NETWORKS[name]
-    given: dict[str, Default] = {}
+    options, given = _options(network), dict[str, Default]()
     for part in re.split("[&,]", query) if query else ():
         option, _, value = part.partition("=")
-        if option not in network.options:
+        if option not in options:
             raise ModelError(f"{PREFIX}{name} has no option {option!r}; it has {_told(network)}")
         if option in given:
             raise ModelError(f"{model} says {option!r} twice")
-        given[option] = _value(option, network.options[option], value)
-    return _Asked(model, network, given | dict(fixed))
+        given[option] = _value(option, options[option], value)
+    given |= fixed
+    optimiser = str(given.pop(_OPTIMISER, _NO_OPTIMISER))
+    if optimiser != _NO_OPTIMISER:
+        given[_TRAINING] = True
+    return _Asked(model, network, given, optimiser)
+
+
+def _options(network: Network) -> Mapping[str, Option]:
+    """Those of the builder, and an optimiser where there is a loss."""
+    trained = {_OPTIMISER: Option((str,), _NO_OPTIMISER)} if _TRAINING in network.options else {}
+    return {**network.options, **trained}
 
 
 def _told(network: Network) -> str:
-    return ", ".join(f"{name}={str(o.default).lower()}" for name, o in network.options.items())
+    return ", ".join(f"{name}={str(o.default).lower()}" for name, o in _options(network).items())
 
 
 def _value(name: str, option: Option, text: str) -> Default:
     """A text as one of the types of an option."""
+    if name == _OPTIMISER:
+        if text in {_NO_OPTIMISER, *OPTIMISERS}:
+            return text
+        raise ModelError(f"{name} is {', '.join(OPTIMISERS)} or {_NO_OPTIMISER}, not {text!r}")
     if bool in option.types:
         if text.lower() in _TRUTHS:
             return _TRUTHS[text.lower()]

@@ -38,7 +38,8 @@ def begin(name: str, batch: int | str, image: int, seed: int, training: bool) ->
 def finish(graph: Graph, logits: Var, *, training: bool) -> Graph:
     """The output "y"; in training an input "label" (int64, a class for each row of logits) and the output "loss"."""
     if training:
-        label = graph.input("label", (logits.shape[0], *logits.shape[2:]), "int64")
+        batch = next(iter(graph.inputs.values())).shape[0]
+        label = graph.input("label", (batch, *logits.shape[2:]), "int64")
         graph.output(ops.softmax_cross_entropy(logits, label), "loss")
     else:
         graph.output(logits, "y")

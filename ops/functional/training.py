@@ -6,6 +6,7 @@ from ops.batch_norm_training import BATCH_NORM_TRAINING
 from ops.dropout import DROPOUT
 from ops.errors import ShapeError
 from ops.functional.apply import Operand, V, apply, apply1
+from ops.functional.cast import cast as to_dtype
 from ops.functional.reduce import reduce_mean
 from ops.losses import SOFTMAX_CROSS_ENTROPY
 
@@ -44,10 +45,12 @@ def batch_norm_running(
     Each is 1 - momentum of what it was and momentum of what the batch has, at the end of a run, as in torch: the
     variance is that of a sample, divided by one less. Raises ShapeError where a channel has one element.
     """
-    count: Any = x.spec.size // x.spec.shape[1] if not x.spec.is_symbolic else 2
-    if count < 2:
+    count: Any = x.spec.size // x.spec.shape[1]
+    if not x.spec.is_symbolic and count < 2:
         raise ShapeError(f"batch_norm_running: {x.spec} has {count} element(s) a channel, and a variance needs two")
     y, of_batch, biased = batch_norm_training(x, scale, bias, epsilon=epsilon)
+    if x.spec.is_symbolic:  # the number is a constant once shapes are bound
+        count = to_dtype(x.graph.constant(count), x.spec.dtype)
     for running, found in ((mean, of_batch), (variance, cast(Any, biased) * (count / (count - 1)))):
         old: Any = running
         x.graph.assign(running, old + (found - old) * momentum)
