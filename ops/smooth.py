@@ -49,9 +49,9 @@ def _swish(block: Block) -> tuple[Thunk, ...]:
 
 
 def _gelu(block: Block) -> tuple[Thunk, ...]:
-    (gate,) = block.temporaries
+    gate, room = block.temporaries
     half, one = block.number(0.5), block.number(1)
-    inner = _tanh_gate(block, gate) if block.attrs["approximate"] == "tanh" else _erf_gate(block, gate)
+    inner = _tanh_gate(block, gate) if block.attrs["approximate"] == "tanh" else _erf_gate(block, gate, room)
     return (
         *inner,
         partial(np.add, gate, one, gate),
@@ -60,11 +60,11 @@ def _gelu(block: Block) -> tuple[Thunk, ...]:
     )
 
 
-def _erf_gate(block: Block, gate: Array) -> tuple[Thunk, ...]:
-    """erf(x / sqrt(2))"""
+def _erf_gate(block: Block, gate: Array, room: Array) -> tuple[Thunk, ...]:
+    """erf(x / sqrt(2)); in place, the compiled function would take one element at a time."""
     return (
-        partial(np.multiply, block.x, block.number(math.sqrt(0.5)), gate),
-        partial(erf(gate.dtype), gate, gate),
+        partial(np.multiply, block.x, block.number(math.sqrt(0.5)), room),
+        partial(erf(gate.dtype), room, gate),
     )
 
 
@@ -203,11 +203,12 @@ MISH = activation("mish", _mish, "x * tanh(softplus(x))", gradient=_mish_gradien
 GELU = OpSchema(
     "gelu",
     like_input(FLOATS),
-    (blocked(_gelu, temporaries=1),),
+    (blocked(_gelu, temporaries=2),),
     attributes=(Attribute("approximate", one_of("none", "tanh"), "none"),),
     overwrites=over_any_like_output,
     cost=flops_per_element(28),
     summary="x times the normal distribution function of x, or its approximation through tanh.",
     gradient=_gelu_gradient,
+    elementwise=True,
 )
 OPS = (SIGMOID, SWISH, GELU, ELU, SELU, CELU, SOFTPLUS, MISH)

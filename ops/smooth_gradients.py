@@ -89,8 +89,8 @@ def _normal_slope(block: Block) -> tuple[Thunk, ...]:
     """The normal distribution function of x, plus x times its density."""
     (dy, x), (gate, rest, _), half = block.inputs, block.temporaries, block.number(0.5)
     return (
-        partial(np.multiply, x, block.number(math.sqrt(0.5)), gate),
-        partial(erf(gate.dtype), gate, gate),
+        partial(np.multiply, x, block.number(math.sqrt(0.5)), rest),
+        partial(erf(gate.dtype), rest, gate),
         partial(np.add, gate, block.number(1), gate),
         partial(np.multiply, gate, half, gate),
         partial(np.square, x, rest),

@@ -22,7 +22,11 @@ def _float_function(name: str, function: np.ufunc, summary: str, gradient: Gradi
 
 
 def _erf(block: Block) -> tuple[Thunk, ...]:
-    return (partial(erf(block.y.dtype), block.x, block.y),)
+    """In place it would take one element at a time, so there it goes through a temporary."""
+    (room,), function = block.temporaries, erf(block.y.dtype)
+    if not np.may_share_memory(block.x, block.y):
+        return (partial(function, block.x, block.y),)
+    return (partial(function, block.x, room), partial(np.copyto, block.y, room))
 
 
 def _to_bool(inputs: Specs, _: Attrs) -> Specs:
@@ -137,14 +141,15 @@ COSH = _float_function("cosh", np.cosh, "Hyperbolic cosine.", _cosh_gradient)
 ASINH = _float_function("asinh", np.arcsinh, "Inverse hyperbolic sine.", _asinh_gradient)
 ACOSH = _float_function("acosh", np.arccosh, "Inverse hyperbolic cosine.", _acosh_gradient)
 ATANH = _float_function("atanh", np.arctanh, "Inverse hyperbolic tangent.", _atanh_gradient)
-ERF = unary("erf", FLOATS, blocked(_erf), "The error function.", flops=24, gradient=_erf_gradient)
-IS_NAN = OpSchema("is_nan", _to_bool, (ufunc_kernel(np.isnan),), summary="Whether x is NaN.")
+ERF = unary("erf", FLOATS, blocked(_erf, temporaries=1), "The error function.", flops=24, gradient=_erf_gradient)
+IS_NAN = OpSchema("is_nan", _to_bool, (ufunc_kernel(np.isnan),), summary="Whether x is NaN.", elementwise=True)
 IS_INF = OpSchema(
     "is_inf",
     _to_bool,
     (Kernel("numpy", _is_inf),),
     attributes=(Attribute("detect_negative", flag, True), Attribute("detect_positive", flag, True)),
     summary="Whether x is infinite, of a sign that is to be detected.",
+    elementwise=True,
 )
 OPS = (
     *(ABS, NEG, SIGN, NOT, BITWISE_NOT, EXP, LOG, SQRT, RECIPROCAL, FLOOR, CEIL, ROUND, ERF, IS_NAN, IS_INF),
