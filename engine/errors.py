@@ -43,15 +43,20 @@ class FeedError(EngineError, ValueError):
 class BudgetError(EngineError, MemoryError):
     """The plan needs more bytes than it may use. `required`, `available` and `excess` are bytes.
 
-    No plan needs less than `lower_bound`: where it is above what is available, none fits.
+    No plan of the calls as they are needs less than `lower_bound`. `least` is the smallest arena that was reached by
+    computing values again, with that `share` of operations more than before: `required` and 0 where that was of no use.
     """
 
-    def __init__(self, message: str, required: int, available: int, lower_bound: int) -> None:
+    def __init__(
+        self, message: str, required: int, available: int, lower_bound: int, *, least: int = 0, share: float = 0.0
+    ) -> None:
         super().__init__(message)
         self.required = required
         self.available = available
         self.excess = required - available
         self.lower_bound = lower_bound
+        self.least = least or required
+        self.share = share
 
 
 class UndecidedError(EngineError):

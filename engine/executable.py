@@ -15,6 +15,7 @@ from engine.executor.static import StaticExecutor, new_arena
 from engine.graph import Graph
 from engine.plan import ExecutionPlan
 from engine.planner import Options, plan_graph
+from engine.remat.planning import plan_recomputed
 from engine.report import Report, check_budget
 from engine.stages.bounded import BoundCosts, BoundedPlanner, bound_costs
 from engine.stages.compiling import check_outputs, parse_budget, staged
@@ -188,19 +189,22 @@ def compile_graph(
     threads: int = ALL_CPUS,
     bounds: Mapping[str, tuple[int, int]] | None = None,
     cache: int = PLANS_KEPT,
+    recompute: bool = True,
     **options: Unpack[PlanOptions],
 ) -> Executable:
     """Plans a graph and makes it runnable.
 
     `mode` is "static" (one arena) or "dynamic" (reference counting); `debug="poison"` watches every byte of a
     static run. `budget` is the most bytes that the arena may have, as a number or a text such as "8 MiB": it makes no
-    plan larger. A plan whose operators may run at once (option `parallel`) runs on `threads` threads, all processors
-    unless told, but for `debug`. Other options are those of `engine.planner.Options`. Raises BudgetError before
-    anything is allocated, OptionError.
+    plan larger. Where it is not met, and `recompute` is left on, some operators run again, so that what they compute
+    need not be kept: the plan's graph has them, and the report what they cost. A plan whose operators may run at once
+    (option `parallel`) runs on `threads` threads, all processors unless told, but for `debug`. Other options are those
+    of `engine.planner.Options`. Raises BudgetError before anything is allocated, OptionError.
 
     A graph with dimensions that are names is planned when it is fed, once for each choice of lengths; the `cache` plans
-    that were used last are kept. With `bounds`, least and greatest length by name, one plan serves all of them. Where
-    sizes become known only while the network runs, it runs in stages; a budget is then reserved as one block.
+    that were used last are kept; nothing is recomputed. With `bounds`, least and greatest length by name, one plan
+    serves all of them. Where sizes become known only while the network runs, it runs in stages; a budget is then
+    reserved as one block.
     """
     if mode not in MODES:
         raise OptionError(f"mode {mode!r} is unknown; one of: {', '.join(MODES)}")
@@ -219,12 +223,15 @@ def compile_graph(
         return Executable(graph, made)
     if bounds:
         raise OptionError(f"graph {graph.name!r} has no dimension that is a name, so there is nothing to bound")
-    plan = make_plan(graph, budget=budget, **options)
+    plan = make_plan(graph, budget=budget, recompute=recompute, **options)
     return Executable(graph, _executor(plan, mode, debug, threads))
 
 
-def make_plan(graph: Graph, *, budget: int | str = "", **options: Unpack[PlanOptions]) -> ExecutionPlan:
-    """Plans a graph; allocates nothing. Raises BudgetError where the arena would be larger than the budget.
+def make_plan(
+    graph: Graph, *, budget: int | str = "", recompute: bool = True, **options: Unpack[PlanOptions]
+) -> ExecutionPlan:
+    """Plans a graph; allocates nothing. Raises BudgetError where the arena would be larger than the budget, though
+    operators may run again (unless `recompute` is off).
 
     Its message says whether that is proved, or a smaller arena may be found in more time.
     """
@@ -232,7 +239,13 @@ def make_plan(graph: Graph, *, budget: int | str = "", **options: Unpack[PlanOpt
     if graph.is_symbolic:
         names = ", ".join(graph.symbols) or "sizes that data decide"
         raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see engine.bind")
-    plan = plan_graph(graph, Options(**options), parse_budget(budget))
+    known = Options(**options)
+    plan = plan_graph(graph, known, parse_budget(budget))
+    if recompute and plan.arena_bytes > plan.plan.capacity:
+        least = plan_recomputed(graph, known, plan.plan.capacity, plan)
+        if least.arena_bytes <= least.plan.capacity:
+            return least
+        check_budget(plan, least=[least] if least is not plan else [])
     check_budget(plan)
     return plan
 

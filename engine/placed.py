@@ -9,6 +9,7 @@ from allocator.chunks import Chunks
 from allocator.problem import Plan, Problem
 from engine.calls import Lowered, Storage, Value
 from engine.ordering import Ordering
+from engine.recomputed import Recomputed
 from engine.schedule import Schedule
 from engine.views import address
 from ops.body import bodies
@@ -31,7 +32,8 @@ class PlacedPlan:
 
     `ids` gives the number under which the allocator knows a value (arena values only); `chunk` is then
     `chunks.chunk_of[ids[value]]`, and row `chunk` of `problem` and `plan` speaks of it. Sizes are bytes. `orderings`
-    tells what the order costs; nothing where nobody looked for another than the given one.
+    tells what the order costs; nothing where nobody looked for another than the given one. `recomputed` tells what runs
+    again for the sake of a budget; nothing where every operator runs once.
     """
 
     lowered: Lowered
@@ -43,6 +45,7 @@ class PlacedPlan:
     alignment: int
     schedule: Schedule
     orderings: tuple[Ordering, ...] = ()
+    recomputed: tuple[Recomputed, ...] = ()
 
     @property
     def arena_bytes(self) -> int:

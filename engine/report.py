@@ -1,6 +1,6 @@
 """What a plan costs, and why: totals, what is alive at the peak, and where the rest of the arena went."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attrs import asdict, evolve, frozen
@@ -15,6 +15,7 @@ from engine.ordering import Ordering
 from engine.parallelism import parallelism
 from engine.peak import PeakTensor, peak_of
 from engine.placed import PlacedPlan
+from engine.recomputed import Recomputed
 from engine.savings import Savings, nested_bytes, savings
 from engine.steps import to_program
 from engine.tables import in_columns
@@ -36,6 +37,7 @@ class Report:
     run as the schemas estimate them. Where operators may run at once, `parallel` is the policy that makes that safe;
     how many do on average, by their number and by their estimated cost, no more than `parallelism_by_*`. `orderings`
     has what the order costs, where another than the given one was looked for. `savings`: what need not be copied.
+    `recomputed`: what runs again to keep within a budget, where anything does; it is part of `operators` and `flops`.
     """
 
     model: str
@@ -64,6 +66,7 @@ class Report:
     parallelism_by_cost: float
     orderings: tuple[Ordering, ...]
     savings: Savings
+    recomputed: tuple[Recomputed, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data with stable keys."""
@@ -116,17 +119,24 @@ def report(plan: PlacedPlan) -> Report:
         parallelism_by_cost=at_once.by_cost,
         orderings=plan.orderings,
         savings=savings(plan),
+        recomputed=plan.recomputed,
     )
 
 
-def check_budget(plan: PlacedPlan, where: str = "") -> None:
-    """Raises BudgetError where a plan needs more than its capacity; `where` stands in front of the message."""
+def check_budget(plan: PlacedPlan, where: str = "", *, least: Sequence[PlacedPlan] = ()) -> None:
+    """Raises BudgetError where a plan needs more than its capacity; `where` stands in front of the message.
+
+    `least` is the smallest plan that recomputing led to, where that was tried and helped.
+    """
     needed, available = plan.arena_bytes, plan.plan.capacity
     if needed > available:
-        raise BudgetError(where + _budget_message(plan), needed, available, plan.plan.lower_bound)
+        message, found = where + _budget_message(plan, least), tuple(r for p in least for r in p.recomputed)
+        least_bytes = min([needed, *(p.arena_bytes for p in least)])
+        share = max((r.share for r in found), default=0.0)
+        raise BudgetError(message, needed, available, plan.plan.lower_bound, least=least_bytes, share=share)
 
 
-def _budget_message(plan: PlacedPlan) -> str:
+def _budget_message(plan: PlacedPlan, least: Sequence[PlacedPlan]) -> str:
     """Required, available and excess bytes, whether less would do, and who is alive at the peak."""
     needed, available, bound = plan.arena_bytes, plan.plan.capacity, plan.plan.lower_bound
     verdict = "a smaller plan may exist: give the strategy 'best' and a longer timeout (--timeout 60s)"
@@ -136,6 +146,9 @@ def _budget_message(plan: PlacedPlan) -> str:
         f"the plan needs {needed} bytes ({format_bytes(needed)}), {available} bytes ({format_bytes(available)}) are "
         f"available: {needed - available} bytes too much; lower bound {bound} bytes, {verdict}"
     )
+    for other in least:
+        size, done = other.arena_bytes, "; ".join(map(_told_again, other.recomputed))
+        head += f". Recomputing gets it down to {size} bytes ({format_bytes(size)}): {done}"
     return "\n".join([head, *_peak_table(report(plan), 10)])
 
 
@@ -201,7 +214,7 @@ def _totals(found: Report) -> list[str]:
         ("fragmentation", found.fragmentation, "other bytes that are idle at the peak"),
     ]
     rows += [row for ordering in found.orderings for row in _order_rows(ordering)]
-    rows += _savings_rows(found.savings)
+    rows += _savings_rows(found.savings) + _again_rows(found.recomputed)
     head = f"{found.model}: {found.operators} operators, {found.flops / 1e6:,.1f} million operations a run"
     if found.parallel:
         head += (
@@ -209,6 +222,14 @@ def _totals(found: Report) -> list[str]:
             f"{found.parallelism_by_cost:.2f} by cost"
         )
     return [head] + [f"  {name:<18}{size:>14} B {format_bytes(size):>12}   {why}" for name, size, why in rows]
+
+
+def _told_again(found: Recomputed) -> str:
+    return f"{len(found.operators)} operators run again, {found.share:.1%} more operations"
+
+
+def _again_rows(found: Sequence[Recomputed]) -> list[tuple[str, int, str]]:
+    return [("without recomputing", again.plain_bytes, _told_again(again)) for again in found]
 
 
 def _savings_rows(found: Savings) -> list[tuple[str, int, str]]:

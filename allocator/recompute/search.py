@@ -1,0 +1,75 @@
+"""The cheapest schedule within a budget that is found: walks and segments, each with what can be kept after all."""
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from allocator.recompute.keeping import keep
+from allocator.recompute.segments import drops
+from allocator.recompute.sequence import alive, extra_cost, least_bytes
+from allocator.recompute.walk import NO_DROP, NO_END, Drop, Manner, walk
+from allocator.recompute.work import Work
+
+MANNERS = (Manner(), Manner(0.3), Manner(0.1), Manner(0.0), Manner(1.0, 0.5), Manner(0.3, 0.5))
+MOST_COST = 3
+"""How often all work may be done once more."""
+_HALVINGS = 8
+"""Of the bytes between what is reached and what is not."""
+
+
+@frozen(eq=False)
+class Found:
+    """Steps in the order in which they run, some several times: most bytes alive, and the cost of what runs again."""
+
+    sequence: Sequence[int]
+    peak: int
+    cost: int
+
+
+def measured(work: Work, sequence: Sequence[int]) -> Found:
+    """What a sequence costs."""
+    return Found(sequence, int(alive(work, sequence).max(initial=0)), extra_cost(work, sequence))
+
+
+def as_it_is(work: Work) -> Found:
+    """Every step once."""
+    return measured(work, range(len(work)))
+
+
+def cheapest(work: Work, budget: int) -> Found:
+    """The cheapest schedule that is found within the budget in bytes; the smallest that is found where none is."""
+    plain = as_it_is(work)
+    if plain.peak <= budget:
+        return plain
+    found = [plain, *_schedules(work, budget)]
+    within = [f for f in found if f.peak <= budget]
+    return min(within, key=lambda f: (f.cost, f.peak)) if within else min(found, key=lambda f: (f.peak, f.cost))
+
+
+def smallest(work: Work) -> Found:
+    """The schedule of fewest bytes that is found, between those of every step once and those that no schedule saves."""
+    best, low = as_it_is(work), least_bytes(work)
+    for _ in range(_HALVINGS):
+        if best.peak <= low:
+            break
+        aim = (low + best.peak) // 2
+        tried = [f for manner in (MANNERS[0], MANNERS[-1]) for f in _within(work, aim, manner, NO_DROP)]
+        found = min([best, *tried], key=lambda f: (f.peak, f.cost))
+        low = low if found.peak <= aim else aim + 1
+        best = found
+    return best
+
+
+def _schedules(work: Work, budget: int) -> Iterator[Found]:
+    for manner in MANNERS:
+        yield from _within(work, budget, manner, NO_DROP)
+    for drop in drops(work):
+        yield from _within(work, NO_END, MANNERS[0], drop, budget)
+        yield from _within(work, budget, MANNERS[0], drop)
+
+
+def _within(work: Work, budget: int, manner: Manner, drop: Drop, room: int = NO_END) -> Iterator[Found]:
+    """The walk, and what it costs with all that can be kept in the budget, or in the room if that is less."""
+    found = walk(work, budget, MOST_COST * sum(work.cost), manner, drop)
+    if found:
+        yield measured(work, keep(work, found, min(budget, room)))

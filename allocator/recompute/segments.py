@@ -1,0 +1,52 @@
+"""Chen's schedule: the forward pass in segments, of which only what later ones read is kept (Chen et al. 2016).
+
+With about sqrt(n) segments of n layers, as many values are kept between segments as are computed again inside one.
+Here a forward pass is what comes before the step with most bytes alive; segments have as many bytes each.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from allocator.recompute.sequence import alive
+from allocator.recompute.walk import Drop
+from allocator.recompute.work import NEVER, Work
+
+
+def drops(work: Work) -> Iterator[Drop]:
+    """What is dropped at the peak with 2, 3, 4, 6, 8, 11 ... segments, up to one for each value."""
+    turn = int(alive(work, range(len(work))).argmax())
+    stored = _stored(work, turn)
+    count, last = 2.0, 1
+    while count <= len(stored):
+        if int(count) > last:
+            last = int(count)
+            yield Drop(turn, _inside(work, turn, stored, last))
+        count *= math.sqrt(2)
+
+
+def _stored(work: Work, turn: int) -> list[int]:
+    """Chunks that are alive at the peak, not used in it, and can be computed again."""
+    return [
+        chunk
+        for chunk, writer in enumerate(work.writer)
+        if writer < turn
+        and work.until[writer] != NEVER
+        and work.users[chunk]
+        and work.users[chunk][-1] > turn
+        and turn not in work.users[chunk]
+    ]
+
+
+def _inside(work: Work, turn: int, stored: list[int], count: int) -> frozenset[int]:
+    """Those that no later segment reads before the peak."""
+    bytes_to = np.cumsum([work.size[c] for c in stored])
+    ends = [work.writer[stored[int(i)]] for i in np.searchsorted(bytes_to, bytes_to[-1] * np.arange(1, count) / count)]
+    edges = np.array(ends)
+    found = set()
+    for chunk in stored:
+        read = max((u for u in work.users[chunk] if u < turn), default=work.writer[chunk])
+        if np.searchsorted(edges, work.writer[chunk]) == np.searchsorted(edges, read):
+            found.add(chunk)
+    return frozenset(found)

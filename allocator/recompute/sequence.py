@@ -1,0 +1,100 @@
+"""Steps in the order in which they run, some of them several times: how many bytes are alive, and what that costs.
+
+A step reads what the last run of the writer left; so a list of steps says it all.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import field, frozen
+
+from allocator.problem import Column, column
+from allocator.recompute.work import NEVER, Work
+
+
+@frozen(eq=False)
+class Lives:
+    """Stays in memory: `chunk[k]` is begun by the run at place `begin[k]`, and read last at `last[k]` (or there)."""
+
+    chunk: Column = field(converter=column)
+    begin: Column = field(converter=column)
+    last: Column = field(converter=column)
+
+
+def lives(work: Work, sequence: Sequence[int]) -> Lives:
+    """The stays of all chunks, by when they begin."""
+    newest: dict[int, int] = {}
+    chunks, begin, last = list[int](), list[int](), list[int]()
+    for place, step in enumerate(sequence):
+        for chunk in work.reads[step]:
+            last[newest[chunk]] = place
+        for chunk in work.writes[step]:
+            newest[chunk] = len(chunks)
+            chunks.append(chunk)
+            begin.append(place)
+            last.append(place)
+    return Lives(chunks, begin, last)
+
+
+def alive(work: Work, sequence: Sequence[int], found: Lives | None = None) -> Column:
+    """Bytes alive in each place: what is overwritten there, and what overwrites it, are the same bytes."""
+    found = found or lives(work, sequence)
+    change, size = np.zeros(len(sequence) + 1, np.int64), work.sizes[found.chunk]
+    np.add.at(change, found.begin, size)
+    np.subtract.at(change, found.last + 1, size)
+    ended: dict[int, list[int]] = {}
+    for chunk, place in zip(*(c[found.begin < found.last].tolist() for c in (found.chunk, found.last)), strict=True):
+        if work.takes[sequence[place]]:
+            ended.setdefault(place, []).append(chunk)
+    total: Column = np.cumsum(change)[:-1]
+    for place, chunks in ended.items():
+        total[place] -= taken_bytes(work, sequence[place], frozenset(chunks))
+    return total
+
+
+def least_bytes(work: Work) -> int:
+    """Bytes that no schedule saves: those of chunks that cannot be computed again, and of what one step touches."""
+    kept = np.array([work.until[w] == NEVER for w in work.writer])
+    change = np.zeros(len(work) + 1, np.int64)
+    for chunk in np.flatnonzero(kept).tolist():
+        change[work.writer[chunk]] += work.size[chunk]
+        change[max(work.users[chunk], default=work.writer[chunk]) + 1] -= work.size[chunk]
+    most = 0
+    for step, total in enumerate(np.cumsum(change)[:-1].tolist()):
+        touched = {c for c in (*work.reads[step], *work.writes[step]) if not kept[c]}
+        taken = taken_bytes(work, step, frozenset(work.reads[step]))
+        most = max(most, total + sum(work.size[c] for c in touched) - taken)
+    return most
+
+
+def taken_bytes(work: Work, step: int, ending: frozenset[int]) -> int:
+    """Bytes that a step need not get, as it writes them over chunks whose time ends with it: the largest first."""
+    takes = [t for t in work.takes[step] if t.src in ending]
+    if len(takes) <= 1:
+        return work.size[takes[0].out] if takes else 0
+    used, total = set[tuple[str, int]](), 0
+    for take in sorted(takes, key=lambda t: (-work.size[t.out], work.size[t.src])):
+        mine = {("out", take.out), ("src", take.src)}
+        if not mine & used:
+            used |= mine
+            total += work.size[take.out]
+    return total
+
+
+def extra_cost(work: Work, sequence: Sequence[int]) -> int:
+    """What is run beyond once."""
+    return sum(work.cost[i] for i in sequence) - sum(work.cost[i] for i in set(sequence))
+
+
+def without_useless(work: Work, sequence: Sequence[int]) -> list[int]:
+    """The sequence without runs of which nobody reads anything, where the step runs again later or has run before."""
+    times = np.bincount(np.array(sequence, np.int64), minlength=len(work)).tolist()
+    wanted, kept = set[int](), []
+    for step in reversed(sequence):
+        if times[step] > 1 and wanted.isdisjoint(work.writes[step]):
+            times[step] -= 1
+            continue
+        wanted.difference_update(work.writes[step])
+        wanted.update(work.reads[step])
+        kept.append(step)
+    return kept[::-1]

@@ -1,0 +1,91 @@
+"""What recomputation looks at: which chunks each step reads, begins and may take, and what it costs to run it again."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+from attrs import frozen
+
+from allocator.problem import Column
+from allocator.sharing import share
+from allocator.steps import Program, Step
+
+NEVER = -1
+"""The step that takes a chunk which none takes for good."""
+
+
+@frozen
+class Take:
+    """Chunk `out` may be written into the bytes of chunk `src`, if nobody needs that any more."""
+
+    out: int
+    src: int
+
+
+@frozen(eq=False)
+class Work:
+    """Steps 0 .. n-1 of a program, and its chunks, whose `size` is in bytes (a multiple of the alignment).
+
+    Step i reads the chunks `reads[i]`, begins `writes[i]`, and may overwrite as `takes[i]` says. Running it again costs
+    `cost[i]`, and is allowed in front of step `until[i]` and the steps before that one; never where that is NEVER.
+    Chunk c is written by step `writer[c]` and read by the steps `users[c]`, in order. Mere views are no work.
+    """
+
+    reads: tuple[tuple[int, ...], ...]
+    writes: tuple[tuple[int, ...], ...]
+    takes: tuple[tuple[Take, ...], ...]
+    cost: tuple[int, ...]
+    until: tuple[int, ...]
+    size: tuple[int, ...]
+    writer: tuple[int, ...]
+    users: tuple[tuple[int, ...], ...]
+
+    @property
+    def sizes(self) -> Column:
+        """`size` as a column."""
+        return np.array(self.size, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+
+def work_of(program: Program, cost: Sequence[int], once: Collection[int], alignment: int = 1) -> Work:
+    """The work of a program whose first step feeds and whose last one fetches. The steps `once` never run again.
+
+    A step that must overwrite a chunk (the update of a parameter) runs once, and what reads the chunk not behind it.
+    """
+    sharing, steps = share(program), program.steps
+    chunk_of = sharing.chunk_of.tolist()
+    reads = tuple(_chunks(step.reads, chunk_of) for step in steps)
+    writes = tuple(_chunks(step.writes, chunk_of) for step in steps)
+    size = tuple(-(-program.sizes[root] // alignment) * alignment for root in sharing.roots.tolist())
+    takes = tuple(tuple(_takes(step, chunk_of, sharing.offset.tolist(), size)) for step in steps)
+    writer, users = [NEVER] * len(size), [list[int]() for _ in size]
+    for i in range(len(steps)):
+        for chunk in writes[i]:
+            writer[chunk] = i
+        for chunk in reads[i]:
+            users[chunk].append(i)
+    until = _until(steps, chunk_of, reads, frozenset(once) | {0, len(steps) - 1})
+    return Work(reads, writes, takes, tuple(cost), until, size, tuple(writer), tuple(map(tuple, users)))
+
+
+def _chunks(values: Sequence[int], chunk_of: Sequence[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(chunk_of[v] for v in values))
+
+
+def _takes(step: Step, chunk_of: Sequence[int], offset: Sequence[int], size: Sequence[int]) -> Iterator[Take]:
+    """What the step may overwrite: chunks that it reads by that name alone, and that are large enough."""
+    for allowed in step.overwrites:
+        out, src = chunk_of[allowed.out], chunk_of[allowed.src]
+        others = any(chunk_of[v] == src and v != allowed.src for v in step.reads)
+        if not others and offset[allowed.src] + allowed.offset + size[out] <= size[src]:
+            yield Take(out, src)
+
+
+def _until(
+    steps: Sequence[Step], chunk_of: Sequence[int], reads: Sequence[tuple[int, ...]], once: Collection[int]
+) -> tuple[int, ...]:
+    taker = {chunk_of[o.src]: i for i, step in enumerate(steps) for o in step.overwrites if o.required}
+    last = [min((taker.get(c, len(steps)) for c in chunks), default=len(steps)) for chunks in reads]
+    takers = frozenset(taker.values())
+    return tuple(NEVER if i in once or i in takers else last[i] for i in range(len(steps)))

@@ -1,0 +1,25 @@
+"""Calls as work that can be done again."""
+
+from allocator.recompute.work import Work, work_of
+from allocator.steps import only_required
+from engine.calls import Call, Lowered, Stage, arena_ids
+from engine.costs import call_cost
+from engine.steps import to_program
+from ops.body import bodies
+
+
+def work_in(lowered: Lowered, *, overwrite: bool = True, alignment: int = 1) -> Work:
+    """The work of calls in their order, before anything is nested: step i is what runs in tick i.
+
+    What has a body inside, and a copy that no view asked for, is done once.
+    """
+    program = to_program(lowered, arena_ids(lowered))
+    cost = [0, *(call_cost(s) if isinstance(s, Call) else 0 for s in lowered.stages), 0]
+    once = [s.tick for s in lowered.stages if _runs_once(lowered, s)]
+    return work_of(program if overwrite else only_required(program), cost, once, alignment)
+
+
+def _runs_once(lowered: Lowered, stage: Stage) -> bool:
+    if not stage.operators:
+        return not lowered.values[stage.inputs[0]].is_view
+    return any(bodies(op.schema, op.attrs) for op in stage.operators)

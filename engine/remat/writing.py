@@ -1,0 +1,119 @@
+"""From steps, some of which run several times, back to a graph: a value that is computed again is a var of its own."""
+
+from collections.abc import Sequence
+
+from attrs import define, field
+
+from engine.calls import Alias, Lowered, Role, Stage
+from engine.graph import Graph
+from engine.operator import Operator
+from engine.var import Var
+
+AGAIN = "again"
+"""What the name of an operator that runs again ends in."""
+
+
+def write_again(lowered: Lowered, sequence: Sequence[int]) -> Graph:
+    """The graph that was lowered, with its operators as the ticks in `sequence` say; aliases follow of themselves.
+
+    Inputs, constants, parameters, updates and outputs are as they were. Each operator reads what was computed last.
+    """
+    return _Writer(lowered).run(sequence)
+
+
+@define(eq=False)
+class _Writer:
+    """`vars` has the var of each value as it was computed last; `made_of` the run of the owner that a view looks at,
+    `runs` the runs of owners so far; `copied` the var whose dense copy each copy is now.
+    """
+
+    lowered: Lowered
+    graph: Graph = field(init=False)
+    operator_names: set[str] = field(init=False)
+    var_names: set[str] = field(init=False)
+    value_of: dict[Var, int] = field(factory=dict)
+    viewed: dict[int, Operator] = field(factory=dict)
+    vars: dict[int, Var] = field(factory=dict)
+    made_of: dict[int, int] = field(factory=dict)
+    runs: dict[int, int] = field(factory=dict)
+    copied: dict[int, Var] = field(factory=dict)
+    ran: set[str] = field(factory=set)
+
+    def run(self, sequence: Sequence[int]) -> Graph:
+        self._sources()
+        for tick in sequence:
+            if 0 < tick <= len(self.lowered.stages):
+                self._stage(self.lowered.stages[tick - 1])
+        before = self.lowered.graph
+        for name, var in before.outputs.items():
+            self.graph.output(self._var(self.value_of[var]), name)
+        for var, value in before.updates.items():
+            self.graph.assign(self.vars[self.value_of[var]], self._var(self.value_of[value]))
+        return self.graph
+
+    def _sources(self) -> None:
+        before = self.lowered.graph
+        self.graph = Graph(before.name)
+        self.operator_names, self.var_names = {op.name for op in before.operators}, set(before.vars)
+        by_name = {v.name: v.id for v in self.lowered.values if v.name == v.source and v.role is not Role.COPY}
+        self.value_of = {var: by_name[var.name] for var in before.vars.values()}
+        made = {var: self.graph.input(name, var.shape, var.dtype) for name, var in before.inputs.items()}
+        for var, array in before.constants.items():
+            made[var] = self.graph.add_constant(var.name, var.spec, array)
+        for var, known in before.parameters.items():
+            made[var] = self.graph.parameter(known.initial, var.name, trainable=known.trainable)
+        self.vars = {self.value_of[var]: new for var, new in made.items()}
+        aliases = (s for s in self.lowered.stages if isinstance(s, Alias))
+        self.viewed = {v: s.operators[0] for s in aliases for v in s.outputs}
+
+    def _stage(self, stage: Stage) -> None:
+        if isinstance(stage, Alias):
+            if self.lowered.values[stage.outputs[0]].owner in self.vars:  # else it follows when it is read
+                self._var(stage.outputs[0])
+        elif not stage.operators:
+            self._copy(stage.inputs[0], stage.outputs[0])
+        else:
+            operator = stage.operators[0]
+            operands = zip(operator.inputs, stage.inputs, strict=True)
+            inputs = [self.copied[v] if v in self.copied else self._var(self.value_of[var]) for var, v in operands]
+            self._add(operator, inputs)
+
+    def _copy(self, value: int, copy: int) -> None:
+        """A copy is made once of each var, so one that is made again is of another view of the same bytes."""
+        if copy in self.copied:
+            self._look(self.viewed[value])
+        self.copied[copy] = self._var(value)
+
+    def _var(self, value: int) -> Var:
+        """The var of a value; views of what was computed again since are taken again."""
+        owner = self.lowered.values[value].owner
+        if owner != value and self.made_of.get(value, -1) != self.runs.get(owner, 0):
+            self._look(self.viewed[value])
+        return self.vars[value]
+
+    def _look(self, operator: Operator) -> None:
+        self._add(operator, [self._var(self.value_of[v]) for v in operator.inputs])
+        for var in operator.outputs:
+            value = self.lowered.values[self.value_of[var]]
+            self.made_of[value.id] = self.runs.get(value.owner, 0)
+
+    def _add(self, operator: Operator, inputs: Sequence[Var]) -> None:
+        again = operator.name in self.ran
+        self.ran.add(operator.name)
+        name = _free(operator.name, self.operator_names) if again else operator.name
+        names = [_free(v.name, self.var_names) if again else v.name for v in operator.outputs]
+        made = self.graph.add_signed(operator.schema, inputs, operator.signature, name, names)
+        for var, new in zip(operator.outputs, made, strict=True):
+            value = self.value_of[var]
+            self.vars[value] = new
+            self.runs[value] = self.runs.get(value, 0) + 1
+
+
+def _free(stem: str, taken: set[str]) -> str:
+    """A name for what is computed again, which is taken then."""
+    number, name = 1, f"{stem}/{AGAIN}"
+    while name in taken:
+        number += 1
+        name = f"{stem}/{AGAIN}{number}"
+    taken.add(name)
+    return name
