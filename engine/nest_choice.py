@@ -1,7 +1,8 @@
 """Which values are worth being nested: what holds others is there from the first of them on, and that may cost bytes.
 
-The measure is the operator breadth, below which no arena is. All that can be nested is, at first; then, as long as it
-helps, what is held too early at the peak is let go: the value that has most bytes there which nobody has written yet.
+The measure is the operator breadth, below which no arena is. All that can be nested is, at first. Where the peak has
+bytes that nobody has written yet, others lodge in them if that can help; then the value that has most of them is let
+go, and so on.
 """
 
 from collections.abc import Collection
@@ -52,29 +53,25 @@ def choose_nesting(lowered: Lowered, overwrite: bool, reuse: bool) -> tuple[Lowe
         found = measure(join(lowered, nesting), overwrite, reuse)
         if found.breadth < best.breadth or (best is plain and found.breadth == best.breadth):
             best = found
-        wasteful = _most_wasteful(found, nesting)
-        if wasteful < 0:
+        waste = _waste(found, nesting)
+        if found.breadth - sum(waste.values()) < best.breadth:
+            rooms = let_rooms(nesting, found.lowered, found.chunks, found.problem)
+            best = min(best, measure(join(lowered, rooms), overwrite, reuse), key=lambda m: m.breadth)
+        if not waste:
             break
-        rooms = let_rooms(nesting, found.lowered, found.chunks, found.problem)
-        let = measure(join(lowered, rooms), overwrite, reuse)
-        if let.breadth < best.breadth:
-            best = let
-        refused.add(wasteful)
+        refused.add(max(waste, key=lambda root: waste[root]))
         nesting = find_nests(lowered, lambda v: v not in refused, overwrite)
         if not nesting.joins:
             break
     return best.lowered, plain.breadth
 
 
-def _most_wasteful(found: Measured, nesting: Nesting) -> int:
-    """Of the values that are alive at the peak and hold others, the one with most bytes that are still to be written.
-
-    -1 where none has any.
-    """
+def _waste(found: Measured, nesting: Nesting) -> dict[int, int]:
+    """Of the values that are alive at the peak and hold others: the bytes that are still to be written, if any are."""
     tick, ids = peak_tick(found.problem), arena_ids(found.lowered)
-    waste = {root: _unwritten(found, root, tick) for root in sorted(_alive(found, nesting.roots, ids, tick))}
-    worst = max(waste, key=lambda root: waste[root], default=-1)
-    return worst if waste.get(worst, 0) > 0 else -1
+    roots = _alive(found, nesting.roots, ids, tick)
+    waste = {root: _unwritten(found, root, tick) for root in sorted(roots)}
+    return {root: count for root, count in waste.items() if count > 0}
 
 
 def _alive(found: Measured, roots: Collection[int], ids: dict[int, int], tick: int) -> list[int]:
