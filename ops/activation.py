@@ -48,6 +48,7 @@ def activation(
         cost=flops_per_element(flops),
         summary=summary,
         gradient=gradient,
+        elementwise=True,
     )
 
 
@@ -240,6 +241,7 @@ PRELU = OpSchema(
     cost=flops_per_element(4),
     summary="x where x > 0, else slope * x; slope broadcasts to x.",
     gradient=_prelu_gradient,
+    elementwise=True,
 )
 CLIP = OpSchema(
     "clip",
@@ -250,6 +252,7 @@ CLIP = OpSchema(
     cost=flops_per_element(2),
     summary="min(max(x, lo), hi) for scalars lo and hi; hi wins where lo is above it.",
     gradient=_clip_gradient,
+    elementwise=True,
 )
 LEAKY_RELU = activation(
     "leaky_relu",

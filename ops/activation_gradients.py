@@ -70,6 +70,7 @@ def slope(
         (2, 2),
         (*words, *(Attribute(n, number, v) for n, v in defaults.items())),
         overwrites=over_any_like_output,
+        elementwise=True,
         cost=flops_per_element(flops),
         summary=summary,
         gradient=gradient,

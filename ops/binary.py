@@ -83,6 +83,7 @@ DIV = OpSchema(
     overwrites=over_any_like_output,
     gradient=_div_gradient,
     summary="a / b; integers are truncated toward zero, and give 0 where b is 0.",
+    elementwise=True,
 )
 MOD = OpSchema(
     "mod",
@@ -93,6 +94,7 @@ MOD = OpSchema(
     overwrites=over_any_like_output,
     gradient=_mod_gradient,
     summary="Remainder of a / b with the sign of b, or (fmod) with the sign of a, as in C.",
+    elementwise=True,
 )
 BIT_SHIFT = OpSchema(
     "bit_shift",
@@ -102,6 +104,7 @@ BIT_SHIFT = OpSchema(
     (Attribute("direction", one_of("LEFT", "RIGHT")),),
     overwrites=over_any_like_output,
     summary="a shifted by b bits; zeros come in, or copies of the sign from the left.",
+    elementwise=True,
 )
 BITWISE_AND = binary("bitwise_and", INTEGERS, ufunc_kernel(np.bitwise_and), "Bits of a that b has too.")
 BITWISE_OR = binary("bitwise_or", INTEGERS, ufunc_kernel(np.bitwise_or), "Bits of a or b.")

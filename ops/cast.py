@@ -68,5 +68,6 @@ CAST = OpSchema(
     overwrites=_overwrites,
     gradient=_gradient,
     summary="x in another dtype: floats are truncated to integers, bool is x != 0, float16 overflows to infinity.",
+    elementwise=True,
 )
 OPS = (CAST,)

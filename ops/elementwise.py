@@ -101,6 +101,7 @@ def unary(
         cost=flops_per_element(flops),
         summary=summary,
         gradient=gradient,
+        elementwise=True,
     )
 
 
@@ -124,6 +125,7 @@ def binary(
         cost=flops_per_element(flops),
         summary=summary,
         gradient=gradient,
+        elementwise=True,
     )
 
 

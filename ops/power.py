@@ -154,5 +154,6 @@ POW = OpSchema(
     cost=flops_per_element(10),
     gradient=_gradient,
     summary="Base to the power of the exponent, in the base's dtype; integers to negative powers are truncated.",
+    elementwise=True,
 )
 OPS = (POW,)

@@ -202,6 +202,8 @@ class OpSchema:
     that needs bytes of its own (READ_ONLY forwards). `overwrites` lists which outputs may take which input's bytes.
     `gradient` writes the backward pass of one use, in operators. `holds` is for operators that only put their inputs
     together: given the layout of output 0, where each input lies in it; where all of them do, nothing is left to run.
+    `elementwise` says that each element of the one output depends on the elements of the inputs at its place alone,
+    inputs being broadcast to it; then kernels run on any part of it, and take an input of one element with no axes.
     """
 
     name: str
@@ -215,6 +217,7 @@ class OpSchema:
     summary: str = field(default="", kw_only=True)
     gradient: GradientRule = field(default=no_gradient, kw_only=True)
     holds: Callable[[Layout, Signature], tuple[Layout | None, ...]] = field(default=no_places, kw_only=True)
+    elementwise: bool = field(default=False, kw_only=True)
 
     def sign(self, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int] = frozenset()) -> Signature:
         """Checks arity and attributes, infers outputs. Raises OpError, with the operator's name in front."""

@@ -93,6 +93,7 @@ def _variadic(
         cost=_cost,
         summary=summary,
         gradient=gradient,
+        elementwise=True,
     )
 
 

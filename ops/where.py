@@ -49,5 +49,6 @@ WHERE = OpSchema(
     overwrites=_overwrites,
     gradient=_gradient,
     summary="x where the condition holds, else y; all three broadcast.",
+    elementwise=True,
 )
 OPS = (WHERE,)

@@ -12,8 +12,8 @@ from ops import fused_elementwise
 from ops.errors import ArityError, AttributeValueError, SchemaError, ShapeError
 from ops.fused_elementwise import FUSED_ELEMENTWISE
 from ops.program import Step, rooms, signatures
-from ops.registry import find
-from ops.schema import evaluate
+from ops.registry import REGISTRY, find
+from ops.schema import OpSchema, any_strides, evaluate, no_contiguity
 from ops.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, check_overwrites, garbage, run, same, scratch_bytes, strided_copies
 from tests.programs import Case, bits, programs, seeded_program
@@ -151,3 +151,18 @@ def test_what_is_no_chain_is_one_clear_error() -> None:
     with pytest.raises(SchemaError, match="split has 2 outputs"):
         FUSED_ELEMENTWISE.sign([x], {"program": (_step("split", 0, sizes=(1, 2), axis=0),)})
     assert evaluate(FUSED_ELEMENTWISE, np.ones(3, np.float32), program=(_step("neg", 0),))[0].tolist() == [-1, -1, -1]
+
+
+ELEMENTWISE = [schema for schema in REGISTRY.values() if schema.elementwise]
+
+
+@pytest.mark.parametrize("schema", ELEMENTWISE, ids=lambda schema: schema.name)
+def test_kernels_of_elementwise_operators_read_any_part_of_their_inputs(schema: OpSchema) -> None:
+    for kernel in schema.kernels:
+        assert (kernel.contiguous, kernel.reads) == (no_contiguity, any_strides)
+
+
+def test_elementwise_is_said_of_all_that_are() -> None:
+    names = {schema.name for schema in ELEMENTWISE}
+    assert names >= {"add", "relu", "clip", "where", "cast", "pow", "gelu", "sum", "less", "is_inf", "prelu", "not"}
+    assert names.isdisjoint({"softmax", "layer_norm", "concat", "transpose", "reduce_sum", "batch_norm", "identity"})

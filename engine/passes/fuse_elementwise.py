@@ -7,7 +7,6 @@ from attrs import define, field
 from engine.graph import Graph
 from engine.operator import Operator
 from engine.passes.edit import Edit
-from engine.passes.elementwise import is_elementwise
 from engine.var import Var
 from ops.fused_elementwise import FUSED_ELEMENTWISE
 from ops.program import Program, Step
@@ -40,7 +39,7 @@ def _fused(graph: Graph) -> Graph:
 
 
 def _may_end(edit: Edit, operator: Operator) -> bool:
-    return is_elementwise(operator) and edit.is_needed(operator.outputs[0])
+    return operator.schema.elementwise and edit.is_needed(operator.outputs[0])
 
 
 def _fuse(edit: Edit, root: Operator, places: Mapping[Operator, int]) -> None:
@@ -97,7 +96,7 @@ class _Group:
         """Whether nobody else reads it, it runs over the same blocks, and nothing that it reads is written over."""
         (y, *rest) = operator.outputs
         alone = not self.edit.is_fetched(y) and self.members.issuperset(self.edit.readers(y))
-        alike = not rest and y.shape == self.root.outputs[0].shape and is_elementwise(operator)
+        alike = not rest and y.shape == self.root.outputs[0].shape and operator.schema.elementwise
         unchanged = all(self.edit.after(v) in (v, self.root.outputs[0]) for v in operator.inputs)
         return alone and alike and unchanged and self._is_light(operator)
 

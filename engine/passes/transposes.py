@@ -15,7 +15,6 @@ from engine.operator import Operator
 from engine.order import stable_order
 from engine.passes.base import RulePass
 from engine.passes.edit import Edit
-from engine.passes.elementwise import is_elementwise
 from engine.passes.movement import Perm, composed, permutation
 from engine.var import Var
 from ops.views import TRANSPOSE
@@ -65,7 +64,7 @@ def _runnable(operators: Sequence[Operator]) -> tuple[Operator, ...]:
 
 def _fits(edit: Edit, operator: Operator, like: Var) -> bool:
     """Whether axes can be exchanged: all inputs have all the axes, or are constants, or one number."""
-    if not is_elementwise(operator) or operator.outputs[0].shape != like.shape:
+    if not operator.schema.elementwise or operator.outputs[0].shape != like.shape:
         return False
     if not edit.updated.isdisjoint(operator.outputs):
         return False
