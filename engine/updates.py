@@ -1,6 +1,6 @@
 """Updates of parameters: the next value is written over the one that is there, so nothing may read that one later."""
 
-from engine.calls import Alias, Lowered
+from engine.calls import Lowered
 from engine.errors import GraphError
 
 
@@ -11,25 +11,28 @@ def is_update(lowered: Lowered, parameter: int, value: int) -> bool:
 
 def check_updates(lowered: Lowered) -> None:
     """Raises GraphError where a parameter cannot be updated in place, as something reads its old value later on."""
-    writers = lowered.writers
-    for parameter, value in lowered.parameters.items():
-        if parameter != value:
-            _check_last(lowered, parameter, writers[value])
+    updated = {p: v for p, v in lowered.parameters.items() if p != v}
+    if not updated:
+        return
+    writers, last = lowered.writers, _last_readers(lowered)
+    for parameter, value in updated.items():
+        tick, reader = last[parameter]
+        if tick > writers[value]:
+            updater, name = lowered.tick_name(writers[value]), lowered.values[parameter].name
+            raise GraphError(
+                f"{updater!r} updates parameter {name!r} in place, but {reader} reads its old value afterwards; "
+                "let it read a copy that is made before, or assign later"
+            )
 
 
-def _check_last(lowered: Lowered, parameter: int, tick: int) -> None:
-    updater, name = lowered.stages[tick - 1], lowered.values[parameter].name
-    later = [s.name for s in lowered.stages[tick:] if not isinstance(s, Alias) and _reads(lowered, s.inputs, parameter)]
-    later += [f"output {n!r}" for n, v in lowered.outputs.items() if lowered.values[v].owner == parameter]
-    if later:
-        raise GraphError(
-            f"{updater.name!r} updates parameter {name!r} in place, but {later[0]} reads its old value afterwards; "
-            f"let it read a copy that is made before, or assign later"
-        )
-
-
-def _reads(lowered: Lowered, inputs: tuple[int, ...], owner: int) -> bool:
-    return any(lowered.values[v].owner == owner for v in inputs)
+def _last_readers(lowered: Lowered) -> dict[int, tuple[int, str]]:
+    """Of each value that owns bytes: the tick in which it, or a view of it, is read last, and what does so."""
+    owner, last = [v.owner for v in lowered.values], dict[int, tuple[int, str]]()
+    for call in lowered.calls:
+        last.update((owner[v], (call.tick, call.name)) for v in call.inputs)
+    fetch = len(lowered.stages) + 1
+    last.update((owner[v], (fetch, f"output {name!r}")) for name, v in lowered.outputs.items())
+    return last
 
 
 def anti_dependences(lowered: Lowered) -> list[tuple[int, int]]:
