@@ -4,9 +4,9 @@ They are the gradient of a convolution by its input, so two operators have these
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import product
+from itertools import groupby, product
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from ops.windows import WINDOW_ATTRIBUTES, tap_range
 from ops.workspace import carve, dense_bytes
 
 Index = tuple[Any, ...]
+BESIDE = 1024
+"""Most pixels of several images that are multiplied at once."""
 
 
 def infer_transpose(inputs: Specs, attrs: Attrs) -> Specs:
@@ -40,20 +42,22 @@ def _case(signature: Signature) -> TransposeCase:
 
 
 def _blocks(signature: Signature, case: TransposeCase) -> list[Box]:
+    """Boxes of (images, pixels...): parts of one image, or several small ones, so that products are not too small."""
     column = case.out_channels * case.taps * compute_dtype(signature.x.dtype).itemsize
-    return boxes(case.windows.outputs, COLUMN_BYTES // max(column, 1))
+    most = min(COLUMN_BYTES // max(column, 1), max(math.prod(case.windows.outputs), BESIDE))
+    return boxes((signature.x.shape[0], *case.windows.outputs), max(most, 1))
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Products of one block; for float16 also its pixels, one image of the output and the weights, all in float32."""
+    """Products of one block; pixels of several images side by side; for float16 also images of y and the weights."""
     case, dtype = _case(signature), compute_dtype(signature.x.dtype)
-    pixels = max((math.prod(b.shape) for b in _blocks(signature, case)), default=0)
-    sizes = [case.out_channels * case.taps * pixels, 0, 0, 0]
-    if dtype != signature.x.dtype:
-        image = math.prod(signature.y.shape[1:])
-        weights = 0 if 1 in signature.constants else signature.inputs[1].size
-        sizes[1:] = [case.channels * pixels, image, weights]
-    return tuple(TensorSpec((s,), dtype) for s in sizes)
+    cut, half = _blocks(signature, case), dtype != signature.x.dtype
+    pixels = max((math.prod(b.shape) for b in cut), default=0)
+    beside = max((math.prod(b.shape) for b in cut if half or b.shape[0] > 1), default=0)
+    images = max((b.shape[0] for b in cut), default=0) if half else 0
+    weights = signature.inputs[1].size if half and 1 not in signature.constants else 0
+    sizes = (case.out_channels * case.taps * pixels, case.channels * beside)
+    return tuple(TensorSpec((n,), dtype) for n in (*sizes, images * math.prod(signature.y.shape[1:]), weights))
 
 
 def _workspace(signature: Signature) -> int:
@@ -61,31 +65,46 @@ def _workspace(signature: Signature) -> int:
 
 
 def _scatter(block: Array, y: Array, case: TransposeCase, box: Box) -> Iterator[Thunk]:
-    """Steps that add the products (O, kernel..., box...) where they belong in y (O, spatial...)."""
+    """Steps that add the products (O, kernel..., images, pixels...) where they belong in y (images, O, spatial...)."""
     w = case.windows
+    apart = np.moveaxis(block, 1 + w.ndim, 0)
     for taps in product(*map(range, w.kernel)):
-        ranges = [tap_range(w, a, t, box.firsts[a], box.lasts[a]) for a, t in enumerate(taps)]
+        ranges = [tap_range(w, a, t, box.firsts[1 + a], box.lasts[1 + a]) for a, t in enumerate(taps)]
         inside: Index = (..., *(inside for _, inside in ranges))
-        pixels: Index = (slice(None), *taps, *(pixels for pixels, _ in ranges))
+        pixels: Index = (slice(None), slice(None), *taps, *(pixels for pixels, _ in ranges))
         if y[inside].size:
-            yield partial(np.add, y[inside], block[pixels], y[inside])
+            yield partial(np.add, y[inside], apart[pixels], y[inside])
 
 
-def _image(call: Binding, case: TransposeCase, x: Array, y: Array, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
-    """Steps for one image: x (group, C / group, pixels), y (O, spatial...)."""
+def _pixels(x: Array, box: Box, room: Array) -> tuple[list[Thunk], Array]:
+    """x (images, group, C / group, pixels) of a box as (group, C / group, pixels), and steps that place it so."""
+    images, size = x[box.firsts[0] : box.lasts[0]], math.prod(box.shape[1:])
+    start = box.start - box.firsts[0] * x.shape[3]
+    part = images[..., start : start + size]
+    if len(part) == 1 and room.dtype == x.dtype:
+        return [], part[0]
+    beside = room[: part.size].reshape((*x.shape[1:3], len(part), size))
+    return [partial(np.copyto, beside, np.moveaxis(part, 0, 2))], beside.reshape((*x.shape[1:3], len(part) * size))
+
+
+def _begin(call: Binding, total: Array, case: TransposeCase) -> Thunk:
+    """Writes what products are added to: zeros, or the bias."""
+    if len(call.inputs) < 3:
+        return partial(total.fill, 0)
+    return partial(np.copyto, total, call.inputs[2].reshape((-1,) + (1,) * case.windows.ndim))
+
+
+def _images(call: Binding, case: TransposeCase, cut: Sequence[Box], rooms: Sequence[Array]) -> Iterator[Thunk]:
+    """Steps for the boxes of the same images."""
     products, pixels, out, weights = rooms
-    total = out.reshape(y.shape) if out.size else y
-    yield partial(total.fill, 0)
-    if len(call.inputs) > 2:
-        bias = call.inputs[2].reshape((-1,) + (1,) * case.windows.ndim)
-        yield partial(np.copyto, total, bias)
+    y = call.y[cut[0].firsts[0] : cut[0].lasts[0]]
+    total = out[: y.size].reshape(y.shape) if out.size else y
+    x = call.x.reshape((len(call.x), case.group, case.channels // case.group, math.prod(case.windows.outputs)))
     matrix = weights.reshape((case.group, case.channels // case.group, -1)).swapaxes(1, 2)
-    for box in _blocks(call.signature, case):
-        part = x[:, :, box.flat]
-        if pixels.size:
-            wide = pixels[: part.size].reshape(part.shape)
-            yield partial(np.copyto, wide, part)
-            part = wide
+    yield _begin(call, total, case)
+    for box in cut:
+        placing, part = _pixels(x, box, pixels)
+        yield from placing
         block = products[: matrix.shape[0] * matrix.shape[1] * part.shape[2]]
         yield partial(np.matmul, matrix, part, block.reshape((*matrix.shape[:2], -1)))
         yield from _scatter(block.reshape((case.out_channels, *case.windows.kernel, *box.shape)), total, case, box)
@@ -95,17 +114,16 @@ def _image(call: Binding, case: TransposeCase, x: Array, y: Array, rooms: tuple[
 
 def _bind(call: Binding) -> Thunk:
     case = _case(call.signature)
-    products, pixels, out, room = carve(call.workspace, *_temporaries(call.signature))
-    weights = call.inputs[1]
-    steps: list[Thunk] = []
+    *rooms, room = carve(call.workspace, *_temporaries(call.signature))
+    weights, cut = call.inputs[1], _blocks(call.signature, case)
+    steps: list[Thunk] = [] if cut else [_begin(call, call.y, case)]
     if call.packed:
         weights = call.packed[0]
     elif room.size:
         steps.append(partial(np.copyto, room.reshape(weights.shape), weights))
         weights = room
-    x = call.x.reshape((len(call.x), case.group, case.channels // case.group, math.prod(case.windows.outputs)))
-    for image, y in zip(x, call.y, strict=True):
-        steps += _image(call, case, image, y, (products, pixels, out, weights))
+    for _, same in groupby(cut, lambda box: box.firsts[0]):
+        steps += _images(call, case, list(same), (*rooms, weights))
     return in_turn(*steps)
 
 
