@@ -99,9 +99,8 @@ def tile(pixels: int) -> Callable[..., None]:
 
     def emit(builder: Value, words: Sequence[Value], bounds: Sequence[Value], adds: bool) -> None:
         panel, weights, bias, y, depth, pitch, lanes, channels, apart = words
-        if adds:
-            _ask_rows(builder, builder.add(y, apart), pitch, 4 * (pixels - 1))
-        sums = _products(builder, _biases(builder, bias, channels) * pixels, panel, weights, depth)
+        far = [_Rows(builder.add(y, apart), pitch, 4 * (pixels - 1))] * adds
+        sums = _products(builder, _biases(builder, bias, channels) * pixels, (panel, weights, depth), far)
         limits = [_splat(builder, builder.fptrunc(bound, _FLOAT), _VECTOR) for bound in bounds]
         for v in range(WIDTH):
             rows = _transposed(builder, sums[v::WIDTH] + [_ZEROS] * (LANES - pixels))
@@ -109,6 +108,21 @@ def tile(pixels: int) -> Callable[..., None]:
             _store_rows(builder, rows, LANES * v, place, _Finish(limits, [apart] * adds))
 
     return emit
+
+
+class _Rows(NamedTuple):
+    """What is added to a tile: its address, the bytes from a channel to the next, those to the last pixel."""
+
+    start: Value
+    pitch: Value
+    reach: int
+
+    def ask(self, builder: Value, number: Value) -> None:
+        """Fetches the first or the last pixel of one channel after the other."""
+        channel = builder.and_(number, _word(LANES * WIDTH - 1))
+        last = builder.and_(builder.udiv(number, _word(LANES * WIDTH)), _word(1))
+        offset = builder.add(builder.mul(self.pitch, channel), builder.mul(last, _word(self.reach)))
+        _ask(builder, _pointer(builder, builder.add(self.start, offset), 0, ir.IntType(8)))
 
 
 class _Finish(NamedTuple):
@@ -137,14 +151,23 @@ def _biases(builder: Value, bias: Value, channels: Value) -> list[Value]:
     return [_load(builder, builder.add(bias, _word(4 * LANES * v)), _mask(builder, p)) for v, p in enumerate(parts)]
 
 
-def _products(builder: Value, starts: Sequence[Value], panel: Value, weights: Value, depth: Value) -> list[Value]:
-    """starts[WIDTH * i + v] + sum over k < depth of panel[k, i] * weights[k, vector v]: a loop whose sums are phis."""
+def _products(
+    builder: Value, starts: Sequence[Value], factors: tuple[Value, Value, Value], far: Sequence[_Rows]
+) -> list[Value]:
+    """starts[WIDTH * i + v] + sum over k < depth of panel[k, i] * weights[k, vector v]: a loop whose sums are phis.
+
+    The factors are panel, weights and depth. Rows that are `far` are fetched meanwhile, one line a step, again and
+    again: asked for once, they would be gone when they are added.
+    """
+    panel, weights, depth = factors
     before, body, after = builder.block, builder.append_basic_block("depth"), builder.append_basic_block("done")
     builder.branch(body)
     builder.position_at_end(body)
     k, sums = builder.phi(_WORD), [builder.phi(_VECTOR) for _ in starts]
     row, column = builder.mul(k, _word(4 * PIXELS)), builder.mul(k, _word(4 * LANES * WIDTH))
     found = _step(builder, sums, builder.add(panel, row), builder.add(weights, column))
+    for rows in far:
+        rows.ask(builder, k)
     following = builder.add(k, _word(1))
     for phi, first, last in zip((k, *sums), (_word(0), *starts), (following, *found), strict=True):
         phi.add_incoming(first, before)
@@ -171,14 +194,6 @@ def _ask(builder: Value, pointer: Value) -> None:
     """Fetches a line into the cache, to be read."""
     hints = [ir.Constant(_INDEX, n) for n in (0, 3, 1)]
     _call(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, *hints])
-
-
-def _ask_rows(builder: Value, start: Value, pitch: Value, reach: int) -> None:
-    """Fetches the first and the last pixel of each channel of a tile, long before they are added."""
-    for channel in range(LANES * WIDTH):
-        address = builder.add(start, builder.mul(pitch, _word(channel)))
-        for offset in (0, reach):
-            _ask(builder, _pointer(builder, address, offset, ir.IntType(8)))
 
 
 def _transposed(builder: Value, rows: Sequence[Value]) -> list[Value]:
