@@ -229,7 +229,7 @@ def _told_again(found: Recomputed) -> str:
 
 
 def _again_rows(found: Sequence[Recomputed]) -> list[tuple[str, int, str]]:
-    return [("without recomputing", again.plain_bytes, _told_again(again)) for again in found]
+    return [("not recomputed", again.plain_bytes, _told_again(again)) for again in found]
 
 
 def _savings_rows(found: Savings) -> list[tuple[str, int, str]]:

@@ -69,7 +69,8 @@ def _schedules(work: Work, budget: int) -> Iterator[Found]:
 
 
 def _within(work: Work, budget: int, manner: Manner, drop: Drop, room: int = NO_END) -> Iterator[Found]:
-    """The walk, and what it costs with all that can be kept in the budget, or in the room if that is less."""
+    """The walk, and what it costs with all that can be kept in the room and the budget, or beside what is kept anyway."""
     found = walk(work, budget, MOST_COST * sum(work.cost), manner, drop)
     if found:
-        yield measured(work, keep(work, found, min(budget, room)))
+        peak = int(alive(work, found).max())
+        yield measured(work, keep(work, found, max(peak, min(budget, room))))

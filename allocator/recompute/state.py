@@ -1,7 +1,5 @@
 """What is in memory while steps run, who still needs it, and when."""
 
-import math
-
 import numpy as np
 from attrs import define, field
 
@@ -17,7 +15,7 @@ class State:
 
     `seen` counts the users of a chunk that have run. A step is `owed` when something that it wrote is gone and needed;
     `owing` counts the owed steps that read a chunk. What no user is to come for and no owed step reads is not needed,
-    and freed. `next` is the step that needs a chunk first, itself or by way of owed ones; beyond all where none does.
+    and freed. `next` is the step that needs a chunk first, itself or by way of owed ones: beyond the last where none does.
     """
 
     work: Work
@@ -34,7 +32,7 @@ class State:
         chunks, steps = len(self.work.size), len(self.work)
         self.is_here, self.ran, self.owed = np.zeros(chunks, bool), [False] * steps, [False] * steps
         self.seen, self.owing = [0] * chunks, [0] * chunks
-        self.next = np.array([min(u, default=math.inf) for u in self.work.users])
+        self.next = np.array([min(u, default=steps) for u in self.work.users], np.float64)
 
     def is_needed(self, chunk: int) -> bool:
         """Whether anything is still to read a chunk."""
@@ -102,10 +100,10 @@ class State:
 
     def _next(self, chunk: int) -> float:
         users, seen = self.work.users[chunk], self.seen[chunk]
-        soonest: float = users[seen] if seen < len(users) else math.inf
+        soonest: float = users[seen] if seen < len(users) else len(self.work)
         if self.owing[chunk]:
             for step in users[:seen]:
                 if self.owed[step]:
                     gone = (self.next[c] for c in self.work.writes[step] if not self.is_here[c])
-                    soonest = min(soonest, *gone, math.inf)
+                    soonest = min(soonest, *gone, len(self.work))
         return soonest

@@ -75,6 +75,13 @@ def add_planning(parser: ArgumentParser) -> None:
     add_solving(parser)
 
 
+def add_recompute(parser: ArgumentParser) -> None:
+    """Whether a budget may cost work."""
+    parser.add_argument(
+        "--no-recompute", action="store_true", help="run no operator twice, even where the budget is not met otherwise"
+    )
+
+
 def add_parallel(parser: ArgumentParser) -> None:
     """Whether operators may run at once."""
     parser.add_argument(

@@ -9,6 +9,7 @@ from engine.cli.common import (
     add_model,
     add_parallel,
     add_planning,
+    add_recompute,
     count,
     plan_options,
     print_json,
@@ -30,6 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_optimise(parser)
     add_planning(parser)
     add_parallel(parser)
+    add_recompute(parser)
     parser.add_argument(
         "--bounds",
         metavar="NAME=LEAST:GREATEST,...",
@@ -62,7 +64,8 @@ _Told = tuple[ExecutionPlan, dict[str, Any], str]
 def _exact(arguments: Namespace) -> _Told:
     graph = load_graph(arguments)
     if not graph.is_symbolic:
-        return make_plan(graph, budget=arguments.budget, **plan_options(arguments)), {}, ""
+        recompute = not arguments.no_recompute
+        return make_plan(graph, budget=arguments.budget, recompute=recompute, **plan_options(arguments)), {}, ""
     stage = plan_first(graph, dict(arguments.dim), arguments)
     told = stage_data(stage)
     return stage.plan, told, stage_text(told)

@@ -8,13 +8,13 @@ from engine.executable import ALL_CPUS, Executable, compile_graph
 from engine.threads import AS_THEY_ARE
 
 
-def compile_subject(subject: Subject, arguments: Namespace, mode: str) -> Executable:
+def compile_subject(subject: Subject, arguments: Namespace, mode: str, *, recompute: bool = True) -> Executable:
     """As a command line says that has options of planning, of running and --parallel. `mode` may be "poison"."""
     options, budget = plan_options(arguments), arguments.budget
     if mode == "poison":
-        return compile_graph(subject.graph, debug="poison", budget=budget, **options)
+        return compile_graph(subject.graph, debug="poison", budget=budget, recompute=recompute, **options)
     threads = arguments.threads if arguments.parallel else ALL_CPUS
-    return compile_graph(subject.graph, mode=mode, budget=budget, threads=threads, **options)
+    return compile_graph(subject.graph, mode=mode, budget=budget, threads=threads, recompute=recompute, **options)
 
 
 def blas_threads(arguments: Namespace) -> int:

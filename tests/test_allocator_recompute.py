@@ -1,0 +1,154 @@
+"""Schedules in which steps run again: on random work, against what the planner makes of them."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allocator.bounds import lower_bound
+from allocator.chunks import derive, to_problem
+from allocator.recompute.keeping import keep
+from allocator.recompute.search import cheapest, measured, smallest
+from allocator.recompute.segments import drops
+from allocator.recompute.sequence import alive, extra_cost, least_bytes, without_useless
+from allocator.recompute.walk import NO_END, Manner, walk
+from allocator.recompute.work import NEVER, Work, work_of
+from allocator.steps import Overwrite, Program, Step
+
+MANNERS = (Manner(), Manner(0.0, 0.5))
+
+
+@st.composite
+def works(draw: st.DrawFn) -> tuple[Work, Program]:
+    """Random steps of one or two outputs, some with a workspace, some of which may write over an input."""
+    count = draw(st.integers(3, 14))
+    sizes, steps = [64 * draw(st.integers(1, 6))], [Step(writes=(0,))]
+    for _ in range(count):
+        reads = tuple(sorted({draw(st.integers(0, len(sizes) - 1)) for _ in range(draw(st.integers(1, 3)))}))
+        made = tuple(range(len(sizes), len(sizes) + draw(st.integers(1, 2))))
+        sizes += [64 * draw(st.integers(0, 6)) for _ in made]
+        takes = (Overwrite(made[0], reads[-1]),) if draw(st.booleans()) else ()
+        steps.append(Step(reads, made, overwrites=takes))
+    fetched = {len(sizes) - 1, draw(st.integers(0, len(sizes) - 1))}
+    program = Program((*steps, Step(reads=tuple(sorted(fetched)))), sizes)
+    cost = [0, *(draw(st.integers(1, 9)) for _ in range(count)), 0]
+    once = {draw(st.integers(1, count))} if draw(st.booleans()) else set()
+    return work_of(program, cost, once), program
+
+
+def chain(layers: int) -> Work:
+    """Forward and backward through equal layers: gradient i reads the gradient behind it and layer i's input."""
+    steps = [Step(writes=(0,)), *(Step((i,), (i + 1,)) for i in range(layers))]
+    last = layers
+    for i in reversed(range(layers)):
+        steps.append(Step((last, i), (layers + layers - i,)))
+        last = layers + layers - i
+    program = Program((*steps, Step(reads=(last,))), [64] * (2 * layers + 1))
+    return work_of(program, [0, *[10] * (2 * layers), 0], ())
+
+
+def program_of(work: Work, program: Program, sequence: Sequence[int]) -> Program:
+    """The same steps with values of their own for each run, as the planner would see them."""
+    newest: dict[int, int] = {}
+    sizes, steps = list[int](), []
+    for i in sequence:
+        step = program.steps[i]
+        reads = tuple(newest[v] for v in step.reads)
+        sources = dict(newest)
+        for v in step.writes:
+            newest[v] = len(sizes)
+            sizes.append(program.sizes[v])
+        takes = tuple(Overwrite(newest[o.out], sources[o.src]) for o in step.overwrites)
+        steps.append(Step(reads, tuple(newest[v] for v in step.writes), overwrites=takes))
+    return Program(tuple(steps), sizes)
+
+
+def check_runnable(work: Work, sequence: Sequence[int]) -> None:
+    """First runs in order, every step; nothing is read before it is written, and nothing runs again that may not."""
+    assert list(dict.fromkeys(sorted(sequence))) == list(range(len(work)))
+    written, first = set[int](), 0
+    ran = set[int]()
+    for step in sequence:
+        assert written.issuperset(work.reads[step])
+        assert step not in ran or work.until[step] != NEVER
+        written.update(work.writes[step])
+        ran.add(step)
+        first = max(first, step)
+
+
+@settings(max_examples=150, deadline=None)
+@given(works(), st.integers(0, 100), st.sampled_from(MANNERS))
+def test_walks_and_what_is_kept_can_run_and_need_what_the_planner_says(
+    given_work: tuple[Work, Program], percent: int, manner: Manner
+) -> None:
+    work, program = given_work
+    least, plain = least_bytes(work), int(alive(work, range(len(work))).max())
+    budget = least + (plain - least) * percent // 100
+    walked = walk(work, budget, manner=manner)
+    check_runnable(work, walked)
+    peak = int(alive(work, walked).max())
+    kept = keep(work, walked, max(budget, peak))
+    check_runnable(work, kept)
+    assert alive(work, kept).max() <= max(budget, peak)
+    assert extra_cost(work, kept) <= extra_cost(work, walked)
+    for sequence in (walked, kept):
+        bound = lower_bound(to_problem(derive(program_of(work, program, sequence)), alignment=1))
+        assert bound == alive(work, sequence).max() >= least
+
+
+@settings(max_examples=60, deadline=None)
+@given(works(), st.integers(0, 100))
+def test_the_search_is_deterministic_and_keeps_within_a_budget_or_says_how_far_it_got(
+    given_work: tuple[Work, Program], percent: int
+) -> None:
+    work, _ = given_work
+    plain = measured(work, range(len(work)))
+    found = cheapest(work, plain.peak * percent // 100)
+    again = cheapest(work, plain.peak * percent // 100)
+    assert (list(found.sequence), found.peak, found.cost) == (list(again.sequence), again.peak, again.cost)
+    check_runnable(work, found.sequence)
+    assert found.peak == alive(work, found.sequence).max() <= plain.peak
+    assert least_bytes(work) <= smallest(work).peak <= plain.peak
+
+
+@given(works())
+def test_nothing_runs_again_where_the_budget_holds_anyway(given_work: tuple[Work, Program]) -> None:
+    work, _ = given_work
+    plain = measured(work, range(len(work)))
+    assert cheapest(work, plain.peak).cost == 0
+    assert keep(work, walk(work, plain.peak), plain.peak) == list(range(len(work)))
+
+
+@pytest.mark.parametrize("layers", [16, 64, 144])
+def test_a_chain_needs_bytes_as_the_square_root_of_its_length_for_one_more_forward_pass(layers: int) -> None:
+    """Chen et al. 2016, section 4.1: 2 sqrt(n) values, at the cost of a forward pass."""
+    work = chain(layers)
+    assert alive(work, range(len(work))).max() >= 64 * layers
+    found = cheapest(work, int(64 * (2 * layers**0.5 + 4)))
+    assert found.peak <= 64 * (2 * layers**0.5 + 4)
+    assert found.cost <= 10 * layers * 1.05
+
+
+def test_segments_alone_need_bytes_as_the_square_root_and_run_no_step_thrice() -> None:
+    work = chain(100)
+    sequences = [walk(work, NO_END, drop=drop) for drop in drops(work)]
+    peaks = [int(alive(work, s).max()) // 64 for s in sequences]
+    assert min(peaks) <= 2 * 10 + 5
+    assert all(extra_cost(work, s) <= 10 * 100 and max(map(s.count, set(s))) <= 2 for s in sequences)
+
+
+def test_what_nobody_reads_until_it_runs_again_is_left_out() -> None:
+    program = Program((Step(writes=(0,)), Step((0,), (1,)), Step((0,), (2,)), Step(reads=(1, 2))), [64] * 3)
+    work = work_of(program, [0, 1, 1, 0], ())
+    assert without_useless(work, [0, 1, 2, 1, 3]) == [0, 2, 1, 3]
+
+
+def test_what_reads_a_parameter_runs_again_only_in_front_of_its_update() -> None:
+    """Step 1 computes from the parameter 0; step 3 writes over it; step 4 reads what step 1 wrote."""
+    update = Step((0, 2), (3,), overwrites=(Overwrite(3, 0, required=True),))
+    steps = (Step(writes=(0,)), Step((0,), (1,)), Step((1,), (2,)), update, Step((1, 3), (4,)), Step(reads=(3, 4)))
+    work = work_of(Program(steps, [64] * 5), [0, 1, 1, 1, 1, 0], ())
+    assert work.until == (NEVER, 3, 6, NEVER, 6, NEVER)
+    for budget in range(0, 400, 32):
+        assert walk(work, budget) == [0, 1, 2, 3, 4, 5]
