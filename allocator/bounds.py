@@ -53,7 +53,9 @@ def heaviest(problem: Problem) -> Column:
 def refcount_peak(program: Program) -> int:
     """Peak of dynamic reference counting: no overwrites; views share; a chunk lives from its write to its last reader.
 
-    Bytes that live at once; what a heap loses to fragmentation is not in it.
+    Bytes that live at once; what a heap loses to fragmentation is not in it. Overwrites that are required take place.
     """
     chunks = derive(program, overwrite=False)
-    return int(breadths_of(chunks.begin, chunks.end, chunks.size).value.max(initial=0))
+    begin = chunks.begin.copy()
+    begin[chunks.src] += 1  # in the bytes of what it overwrites, which are counted already
+    return int(breadths_of(begin, chunks.end, chunks.size).value.max(initial=0))

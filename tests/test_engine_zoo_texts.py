@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import engine
 from engine.errors import KernelError
+from engine.executor.dynamic import DynamicExecutor
 from engine.graph import Graph
 from engine.zoo import TEXT_NETWORKS, lstm_classifier, weights
 from engine.zoo.bert import BertSize, Text, bert
@@ -135,6 +136,15 @@ def test_keys_and_values_are_written_in_place() -> None:
     assert len(graph.updates) == 2 * SMALL_GPT.layers
     assert not any(op.schema.name == "assign" for op in graph.operators)
     assert engine.compile(graph).arena_bytes < 1.5 * caches
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_the_peak_of_a_dynamic_run_is_the_predicted_one(layers: int) -> None:
+    graph = decoder(GptSize(layers, 24, 3, vocabulary=50, positions=12), "gpt", Steps(capacity=8))
+    counted = engine.compile(graph, mode="dynamic")
+    counted(ids=np.zeros((1, 1), np.int64), position=np.zeros(1, np.int64))
+    assert isinstance(counted.executor, DynamicExecutor)
+    assert counted.executor.peak_bytes == engine.make_plan(graph).report().dynamic_peak_bytes
 
 
 @settings(max_examples=10, deadline=None)
