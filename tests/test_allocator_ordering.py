@@ -125,6 +125,13 @@ def test_a_beam_finds_what_the_search_is_too_short_for(monkeypatch: pytest.Monke
         _check(program, net, found)
 
 
+def test_where_no_time_is_left_the_given_order_stays() -> None:
+    net = _network(build(seeded(3), 12))
+    found = lowest(net, Limits(until=0.0))
+    assert found.order.tolist() == list(range(len(net)))
+    assert found.bound <= found.peak == found.given
+
+
 def test_an_empty_network_has_an_order() -> None:
     program = Program((Step(writes=(0,)), Step(reads=(0,))), (5,))
     found = lowest(_network(program))

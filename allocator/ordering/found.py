@@ -54,7 +54,11 @@ class Limits:
     @property
     def is_over(self) -> bool:
         """Whether there is no time left."""
-        return self.until < math.inf and time.monotonic() >= self.until
+        return not self.have(0)
+
+    def have(self, seconds: float) -> bool:
+        """Whether so much time is left."""
+        return self.until == math.inf or time.monotonic() + seconds < self.until
 
 
 NO_LIMITS = Limits()

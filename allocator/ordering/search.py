@@ -5,6 +5,7 @@ left needs no more than what some piece needs in every order: a best-first searc
 beams of growing width first, so that it can leave out more.
 """
 
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -117,9 +118,10 @@ class _Hunt:
         if self._explore(table, first):
             return
         self.is_plain = self.is_plain and nodes <= _PLAIN_TRIES
-        next_one = 0
+        next_one, began = 0, time.monotonic()
         for width in WIDTHS:
-            if self.tried + next_one < nodes and self.peak > self.floor and not self.limits.is_over:
+            is_useful = self.tried + next_one < nodes and self.peak > self.floor
+            if is_useful and self.limits.have(4 * (time.monotonic() - began)):
                 next_one = 4 * self._sweep(width)
         left = nodes - self.tried
         if left > 0 and self.peak > self.floor:
