@@ -11,9 +11,11 @@ import numpy as np
 from attrs import frozen
 
 import ops
+from engine.graph import Graph
 from engine.operator import Operator
 from engine.order import stable_order
-from engine.passes.base import RulePass
+from engine.passes.base import rewrite
+from engine.passes.dead_code import DEAD_CODE
 from engine.passes.edit import Edit
 from engine.passes.movement import Perm, composed, permutation
 from engine.var import Var
@@ -80,7 +82,11 @@ class _Turn:
     perm: Perm
 
     def gain(self) -> int:
-        """How many transposes fewer there are."""
+        """How many transposes fewer there are. None for a region that reads a transpose of itself."""
+        inside = {op.outputs[0] for op in self.region}
+        writers = (self.edit.writer(v) for v in self._entries())
+        if any(op is not None and op.schema is TRANSPOSE and op.inputs[0] in inside for op in writers):
+            return 0
         return sum(map(self._saved_in, self._entries())) + sum(map(self._saved_out, self._exits()))
 
     def _entries(self) -> Iterator[Var]:
@@ -150,4 +156,14 @@ def _is_identity(perm: Perm) -> bool:
     return perm == tuple(range(len(perm)))
 
 
-TRANSPOSES = RulePass("transposes", push)
+class _Transposes:
+    """Turns regions where that leaves fewer transposes; dead code, which would be counted, goes first."""
+
+    name = "transposes"
+
+    def __call__(self, graph: Graph) -> Graph:
+        """The graph, changed or not. Raises GraphError for a graph with open dimensions."""
+        return rewrite(DEAD_CODE(graph), push)
+
+
+TRANSPOSES = _Transposes()
