@@ -2,9 +2,10 @@
 
     python -m tools.bench_order [NETWORK ...] [--markdown] [-o order.json]
 
-A NETWORK is zoo:NAME?OPTIONS, train:NAME?OPTIONS (a step of training with momentum) or light:NAME (of the onnx
-package); there is a list of its own. Everything is planned with all judges, nothing is run. Arenas have values nested,
-"live" is before that. Seconds are those of one processor for finding the order, the kernels loaded.
+A NETWORK is zoo:NAME?OPTIONS, train:NAME?OPTIONS (a step of training with momentum), late:NAME?OPTIONS (a step that
+computes all gradients and then updates all weights) or light:NAME (of the onnx package); there is a list of its own.
+Everything is planned with all judges, nothing is run. Arenas have values nested, "alive" is before that. Seconds are
+those of one processor for finding the order, the kernels loaded.
 """
 
 import json
@@ -18,7 +19,7 @@ from typing import Any
 from attrs import asdict, frozen
 
 from allocator.io.files import write_whole
-from engine import SGD, Graph, load_onnx, make_plan, train_step
+from engine import SGD, Graph, gradients, load_onnx, make_plan, train_step
 from engine.cli.models import light_model
 from engine.cli.zoo import PREFIX, zoo_graph
 from engine.lowering import lower
@@ -26,7 +27,8 @@ from engine.ordering import GIVEN, MEMORY, arrange
 from engine.tables import in_columns
 from tools.benchmark_tables import markdown, order_table
 
-TRAIN, LIGHT = "train:", "light:"
+TRAIN, LATE, LIGHT = "train:", "late:", "light:"
+LEARNING_RATE = 0.01
 NETWORKS = (
     *(f"{PREFIX}random_wired?wiring={i}" for i in range(3)),
     "zoo:random_wired?nodes=48",
@@ -34,6 +36,7 @@ NETWORKS = (
     *("zoo:mobilenet_v2", "zoo:minilm", "zoo:gpt2"),
     *("light:inception_v1", "light:shufflenet", "light:densenet121"),
     *("train:resnet18?batch=8", "train:resnet50?batch=8", "train:densenet121?batch=8", "train:inception_v3?batch=8"),
+    *("late:resnet18?batch=8", "late:resnet50?batch=8", "late:minilm?batch=4"),
     *("train:unet?batch=2", "train:minilm?batch=4", "train:random_wired?batch=4"),
 )
 
@@ -70,11 +73,15 @@ def built(network: str) -> Graph:
     """The graph of a network."""
     if network.startswith(LIGHT):
         return load_onnx(light_model(network.removeprefix(LIGHT)))
+    if not network.startswith((TRAIN, LATE)):
+        return zoo_graph(Path(network), {}, (), 0)
+    graph = zoo_graph(Path(PREFIX + network.partition(":")[2]), {}, (), 0, fixed={"training": True})
     if network.startswith(TRAIN):
-        name = Path(PREFIX + network.removeprefix(TRAIN))
-        graph = zoo_graph(name, {}, (), 0, fixed={"training": True})
         return train_step(graph, graph.outputs["loss"], SGD(momentum=0.9)).graph
-    return zoo_graph(Path(network), {}, (), 0)
+    weights = [v for v, known in graph.parameters.items() if known.trainable]
+    for weight, gradient in zip(weights, gradients(graph.outputs["loss"], weights), strict=True):
+        graph.assign(weight, weight - gradient * LEARNING_RATE)
+    return graph
 
 
 def main(argv: Sequence[str] | None = None) -> int:
