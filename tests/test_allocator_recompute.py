@@ -48,7 +48,7 @@ def chain(layers: int) -> Work:
     return work_of(program, [0, *[10] * (2 * layers), 0], ())
 
 
-def program_of(work: Work, program: Program, sequence: Sequence[int]) -> Program:
+def program_of(program: Program, sequence: Sequence[int]) -> Program:
     """The same steps with values of their own for each run, as the planner would see them."""
     newest: dict[int, int] = {}
     sizes, steps = list[int](), []
@@ -93,7 +93,7 @@ def test_walks_and_what_is_kept_can_run_and_need_what_the_planner_says(
     assert alive(work, kept).max() <= max(budget, peak)
     assert extra_cost(work, kept) <= extra_cost(work, walked)
     for sequence in (walked, kept):
-        bound = lower_bound(to_problem(derive(program_of(work, program, sequence)), alignment=1))
+        bound = lower_bound(to_problem(derive(program_of(program, sequence)), alignment=1))
         assert bound == alive(work, sequence).max() >= least
 
 

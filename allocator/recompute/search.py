@@ -10,10 +10,10 @@ from allocator.recompute.sequence import alive, extra_cost, least_bytes
 from allocator.recompute.walk import NO_DROP, NO_END, Drop, Manner, walk
 from allocator.recompute.work import Work
 
-MANNERS = (Manner(), Manner(0.3), Manner(0.1), Manner(0.0), Manner(1.0, 0.5), Manner(0.3, 0.5))
-MOST_COST = 3
+MANNERS = (Manner(), Manner(0.3), Manner(0.0), Manner(1.0, 0.5), Manner(0.3, 0.5))
+MOST_COST = 2
 """How often all work may be done once more."""
-_HALVINGS = 8
+_HALVINGS = 6
 """Of the bytes between what is reached and what is not."""
 
 
@@ -57,7 +57,7 @@ def smallest(work: Work) -> Found:
         found = min([best, *tried], key=lambda f: (f.peak, f.cost))
         low = low if found.peak <= aim else aim + 1
         best = found
-    return best
+    return min(best, cheapest(work, best.peak), key=lambda f: (f.peak > best.peak, f.cost))
 
 
 def _schedules(work: Work, budget: int) -> Iterator[Found]:
@@ -69,7 +69,7 @@ def _schedules(work: Work, budget: int) -> Iterator[Found]:
 
 
 def _within(work: Work, budget: int, manner: Manner, drop: Drop, room: int = NO_END) -> Iterator[Found]:
-    """The walk, and what it costs with all that can be kept in the room and the budget, or beside what is kept anyway."""
+    """The walk, and what it costs with all that can be kept in the budget and the room, or in what it needs anyway."""
     found = walk(work, budget, MOST_COST * sum(work.cost), manner, drop)
     if found:
         peak = int(alive(work, found).max())

@@ -4,7 +4,6 @@ With about sqrt(n) segments of n layers, as many values are kept between segment
 Here a forward pass is what comes before the step with most bytes alive; segments have as many bytes each.
 """
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -15,15 +14,13 @@ from allocator.recompute.work import NEVER, Work
 
 
 def drops(work: Work) -> Iterator[Drop]:
-    """What is dropped at the peak with 2, 3, 4, 6, 8, 11 ... segments, up to one for each value."""
+    """What is dropped at the peak in 2, 4, 8, 16 ... segments, up to one for each value."""
     turn = int(alive(work, range(len(work))).argmax())
     stored = _stored(work, turn)
-    count, last = 2.0, 1
+    count = 2
     while count <= len(stored):
-        if int(count) > last:
-            last = int(count)
-            yield Drop(turn, _inside(work, turn, stored, last))
-        count *= math.sqrt(2)
+        yield Drop(turn, _inside(work, turn, stored, count))
+        count *= 2
 
 
 def _stored(work: Work, turn: int) -> list[int]:

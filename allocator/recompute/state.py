@@ -15,7 +15,7 @@ class State:
 
     `seen` counts the users of a chunk that have run. A step is `owed` when something that it wrote is gone and needed;
     `owing` counts the owed steps that read a chunk. What no user is to come for and no owed step reads is not needed,
-    and freed. `next` is the step that needs a chunk first, itself or by way of owed ones: beyond the last where none does.
+    and freed. `next` is the step that needs a chunk first, itself or by way of owed ones: n where none does.
     """
 
     work: Work
