@@ -36,7 +36,7 @@ NETWORKS = (
     *("zoo:mobilenet_v2", "zoo:minilm", "zoo:gpt2"),
     *("light:inception_v1", "light:shufflenet", "light:densenet121"),
     *("train:resnet18?batch=8", "train:resnet50?batch=8", "train:densenet121?batch=8", "train:inception_v3?batch=8"),
-    *("late:resnet18?batch=8", "late:resnet50?batch=8", "late:minilm?batch=4"),
+    *("late:resnet18?image=64", "late:resnet18?batch=8", "late:resnet50?batch=8", "late:minilm?batch=4"),
     *("train:unet?batch=2", "train:minilm?batch=4", "train:random_wired?batch=4"),
 )
 
