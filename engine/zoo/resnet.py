@@ -14,11 +14,9 @@ WIDTHS = (64, 128, 256, 512)
 """Of the four stages; the first block of each but the first has stride 2."""
 EXPANSION = 4
 """Of a bottleneck."""
-_BRANCH = 0.25
-"""Scale of what a block adds to what passes by: sixteen blocks of 1 would make the numbers 256 times as large."""
 
-Block = Callable[[Var, int, int, Weights], Var]
-"""From x, a width and a stride."""
+Block = Callable[[Var, int, int, float, Weights], Var]
+"""From x, a width, a stride, and the scale of what it adds to x."""
 
 
 def resnet18(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
@@ -42,24 +40,25 @@ def resnet152(batch: int | str = 1, image: int = 224, seed: int = 0, training: b
 def _resnet(net: Images, block: Block, blocks: tuple[int, ...]) -> Graph:
     x = conv_norm_relu(net.x, 64, 7, net.weights, stride=2, gain=1.0)
     x = ops.max_pool(x, 3, strides=2, pads=1)
+    scale = sum(blocks) ** -0.5  # with a scale of 1, sixteen blocks would make the numbers 256 times as large
     for stage, (width, count) in enumerate(zip(WIDTHS, blocks, strict=True)):
         for i in range(count):
-            x = block(x, width, 2 if stage and i == 0 else 1, net.weights)
+            x = block(x, width, 2 if stage and i == 0 else 1, scale, net.weights)
     return net.classify(ops.flatten(ops.global_average_pool(x)))
 
 
-def _basic(x: Var, width: int, stride: int, weights: Weights) -> Var:
+def _basic(x: Var, width: int, stride: int, scale: float, weights: Weights) -> Var:
     """Two 3x3 convolutions."""
     y = conv_norm_relu(x, width, 3, weights, stride=stride)
-    y = normalization(convolution(y, width, 3, weights), weights, scale=_BRANCH)
+    y = normalization(convolution(y, width, 3, weights), weights, scale=scale)
     return ops.relu(y + _beside(x, width, stride, weights))
 
 
-def _bottleneck(x: Var, width: int, stride: int, weights: Weights) -> Var:
+def _bottleneck(x: Var, width: int, stride: int, scale: float, weights: Weights) -> Var:
     """Narrower, a 3x3 convolution, wider."""
     y = conv_norm_relu(x, width, 1, weights)
     y = conv_norm_relu(y, width, 3, weights, stride=stride)
-    y = normalization(convolution(y, width * EXPANSION, 1, weights), weights, scale=_BRANCH)
+    y = normalization(convolution(y, width * EXPANSION, 1, weights), weights, scale=scale)
     return ops.relu(y + _beside(x, width * EXPANSION, stride, weights))
 
 
