@@ -57,11 +57,12 @@ def data_edges(lowered: Lowered) -> Column:
 
     A call that updates a parameter comes after those that read its old value.
     """
-    writers, owner = lowered.writers, [v.owner for v in lowered.values]
-    made = list[tuple[int, int]]()
-    for call in lowered.calls:
-        sources = {writers[owner[v]] for v in call.inputs if owner[v] in writers}
-        made.extend((tick, call.tick) for tick in sources)
+    writers, made = dict[int, tuple[int, ...]](), list[tuple[int, int]]()
+    for stage in lowered.stages:
+        sources = tuple(dict.fromkeys(tick for v in stage.inputs for tick in writers.get(v, ())))
+        if isinstance(stage, Call):
+            made.extend((tick, stage.tick) for tick in sources)
+        writers.update((v, (stage.tick,) if isinstance(stage, Call) else sources) for v in stage.outputs)
     return _rows(dict.fromkeys(made + anti_dependences(lowered)))
 
 
