@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from hypothesis import strategies as st
 
-from allocator.bounds import lower_bound
 from allocator.chunks import derive, to_problem
 from allocator.concurrency import Dependences
 from allocator.problem import Problem
@@ -84,9 +83,3 @@ def orders(count: int, edges: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 def problem_of(program: Program) -> Problem:
     """As the planner has it, every byte aligned."""
     return to_problem(derive(program), alignment=1)
-
-
-def peak(program: Program) -> int:
-    """The largest operator breadth, from the derivation of chunks and the bounds of problems: no code of the search."""
-    problem = problem_of(program)
-    return lower_bound(problem)
