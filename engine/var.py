@@ -1,6 +1,6 @@
 """A tensor of a graph, with Python's operators on it."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from attrs import field, frozen
@@ -14,6 +14,9 @@ from ops.spec import Array, Shape, TensorSpec
 @frozen(eq=False)
 class Var:
     """A named tensor of one graph; compares by identity."""
+
+    __array_ufunc__: ClassVar[None] = None
+    """Arrays on the left leave arithmetic to the var."""
 
     name: str
     spec: TensorSpec

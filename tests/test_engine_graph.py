@@ -5,7 +5,7 @@ import pytest
 
 import engine
 import ops
-from engine import Graph
+from engine import Graph, Var
 from engine.errors import GraphError
 from ops.errors import DtypeError, ShapeError
 from ops.views import SPLIT
@@ -121,3 +121,12 @@ def test_python_operators_on_vars_compute_what_numpy_does() -> None:
     }
     for name, array in engine.compile(graph).run({"x": a}).items():
         np.testing.assert_array_equal(array, from_numpy[name], name)
+
+
+def test_arrays_may_stand_on_the_left_of_a_var() -> None:
+    graph = Graph()
+    x = graph.input("x", (2,))
+    row = np.array([1.0, 2.0], np.float32)
+    for made in (row * x, row + x, row - x, row / x, np.ones((3, 2), np.float32) @ x):
+        assert isinstance(made, Var)
+    assert isinstance(np.float32(2) * x, Var)
