@@ -79,16 +79,26 @@ class _Group:
     root: Operator
     places: Mapping[Operator, int]
     members: set[Operator] = field(factory=set)
+    read: set[Var] = field(factory=set)
+    first: int = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.first = self.places[self.root]
+        self._take(self.root)
+
+    def _take(self, operator: Operator) -> None:
+        self.members.add(operator)
+        self.read.update(operator.inputs)
+        self.first = min(self.first, self.places[operator])
 
     def grown(self) -> list[Operator]:
         """All members in order."""
-        self.members.add(self.root)
         waiting = [self.root]
         while waiting:
             for var in waiting.pop().inputs:
                 writer = self.edit.writer(var)
                 if writer is not None and writer not in self.members and self._may_join(writer):
-                    self.members.add(writer)
+                    self._take(writer)
                     waiting.append(writer)
         return sorted(self.members, key=self.places.__getitem__)
 
@@ -102,11 +112,11 @@ class _Group:
 
     def _is_light(self, operator: Operator) -> bool:
         """Whether it stands right in front of the others, or what it reads besides is no larger than its output."""
-        first = min(map(self.places.__getitem__, self.members))
-        known = {v for member in self.members for v in member.inputs}
-        read = [v for v in dict.fromkeys(operator.inputs) if v not in known and v not in self.edit.constants]
-        near = self.places[operator] == first - 1 and first + len(self.members) - 1 == self.places[self.root]
-        return near or sum(v.spec.nbytes for v in read) <= operator.outputs[0].spec.nbytes
+        together = self.first + len(self.members) - 1 == self.places[self.root]
+        if together and self.places[operator] == self.first - 1:
+            return True
+        more = [v for v in dict.fromkeys(operator.inputs) if v not in self.read and v not in self.edit.constants]
+        return sum(v.spec.nbytes for v in more) <= operator.outputs[0].spec.nbytes
 
 
 def _program(group: Sequence[Operator]) -> tuple[list[Var], tuple[Step, ...]]:
