@@ -9,7 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from allocator.problem import Column, column
-from allocator.recompute.work import NEVER, Work
+from allocator.recompute.work import Work
 
 
 @frozen(eq=False)
@@ -53,18 +53,13 @@ def alive(work: Work, sequence: Sequence[int], found: Lives | None = None) -> Co
 
 
 def least_bytes(work: Work) -> int:
-    """Bytes that no schedule saves: those of chunks that cannot be computed again, and of what one step touches."""
-    kept = np.array([work.until[w] == NEVER for w in work.writer])
-    change = np.zeros(len(work) + 1, np.int64)
-    for chunk in np.flatnonzero(kept).tolist():
-        change[work.writer[chunk]] += work.size[chunk]
-        change[max(work.users[chunk], default=work.writer[chunk]) + 1] -= work.size[chunk]
+    """Bytes that no schedule saves: those that stay from the first step to the last, and what one step touches."""
+    held = sum(work.size[c] for c in work.held)
     most = 0
-    for step, total in enumerate(np.cumsum(change)[:-1].tolist()):
-        touched = {c for c in (*work.reads[step], *work.writes[step]) if not kept[c]}
-        taken = taken_bytes(work, step, frozenset(work.reads[step]))
-        most = max(most, total + sum(work.size[c] for c in touched) - taken)
-    return most
+    for reads, writes, step in zip(work.reads, work.writes, range(len(work)), strict=True):
+        touched = sum(work.size[c] for c in {*reads, *writes} - work.held)
+        most = max(most, touched - taken_bytes(work, step, frozenset(reads)))
+    return held + most
 
 
 def taken_bytes(work: Work, step: int, ending: frozenset[int]) -> int:

@@ -27,7 +27,8 @@ class Work:
 
     Step i reads the chunks `reads[i]`, begins `writes[i]`, and may overwrite as `takes[i]` says. Running it again costs
     `cost[i]`, and is allowed in front of step `until[i]` and the steps before that one; never where that is NEVER.
-    Chunk c is written by step `writer[c]` and read by the steps `users[c]`, in order. Mere views are no work.
+    Chunk c is written by step `writer[c]` and read by the steps `users[c]`, in order; those of `held` are fed and stay
+    to the end, or what must overwrite them does. Mere views are no work.
     """
 
     reads: tuple[tuple[int, ...], ...]
@@ -38,6 +39,7 @@ class Work:
     size: tuple[int, ...]
     writer: tuple[int, ...]
     users: tuple[tuple[int, ...], ...]
+    held: frozenset[int]
 
     @property
     def sizes(self) -> Column:
@@ -66,7 +68,9 @@ def work_of(program: Program, cost: Sequence[int], once: Collection[int], alignm
         for chunk in reads[i]:
             users[chunk].append(i)
     until = _until(steps, chunk_of, reads, frozenset(once) | {0, len(steps) - 1})
-    return Work(reads, writes, takes, tuple(cost), until, size, tuple(writer), tuple(map(tuple, users)))
+    return Work(
+        reads, writes, takes, tuple(cost), until, size, tuple(writer), tuple(map(tuple, users)), _held(steps, chunk_of)
+    )
 
 
 def _chunks(values: Sequence[int], chunk_of: Sequence[int]) -> tuple[int, ...]:
@@ -80,6 +84,19 @@ def _takes(step: Step, chunk_of: Sequence[int], offset: Sequence[int], size: Seq
         others = any(chunk_of[v] == src and v != allowed.src for v in step.reads)
         if not others and offset[allowed.src] + allowed.offset + size[out] <= size[src]:
             yield Take(out, src)
+
+
+def _held(steps: Sequence[Step], chunk_of: Sequence[int]) -> frozenset[int]:
+    """Of what the first step writes: what the last one reads, or the end of a chain of overwrites that must be."""
+    heir = {chunk_of[o.src]: chunk_of[o.out] for step in steps for o in step.overwrites if o.required}
+    fetched, found = {chunk_of[v] for v in steps[-1].reads}, set[int]()
+    for first in (chunk_of[v] for v in steps[0].writes):
+        last = first
+        while last in heir:
+            last = heir[last]
+        if last in fetched:
+            found.add(first)
+    return frozenset(found)
 
 
 def _until(

@@ -9,6 +9,7 @@ from engine.ordering import GIVEN, in_order
 from engine.plan import ExecutionPlan
 from engine.planner import Options, lower_graph, plan_graph
 from engine.recomputed import Recomputed
+from engine.remat.check import check_again
 from engine.remat.work import work_in
 from engine.remat.writing import write_again
 
@@ -43,7 +44,9 @@ def plan_recomputed(graph: Graph, options: Options, budget: int, plain: Executio
 
 def _plan(lowered: Lowered, found: Found, options: Options, budget: int, plain: ExecutionPlan) -> ExecutionPlan:
     quick = evolve(options, order=GIVEN, nodes=min(options.nodes, NODES))
-    made = plan_graph(write_again(lowered, found.sequence), quick, budget)
+    graph = write_again(lowered, found.sequence)
+    check_again(lowered.graph, graph)
+    made = plan_graph(graph, quick, budget)
     return evolve(made, recomputed=(_recomputed(lowered.graph, made, plain),))
 
 
