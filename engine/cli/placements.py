@@ -61,7 +61,7 @@ def place(graph: Graph, model: str, batch: int, repeats: int = REPEATS) -> Place
     """Plans a graph in all ways, once more `repeats` times to take the time. Nothing is run or allocated."""
     plan = make_plan(graph)
     told = plan.report()
-    apart = make_plan(graph, views=False, overwrite=False, reuse=False)
+    apart = make_plan(graph, views=False, overwrite=False, reuse=False, nest=False)
     tflite = make_plan(graph, strategy=TFLITE, overwrite=False, nest=False)
     return Placements(
         model=model,
@@ -70,7 +70,7 @@ def place(graph: Graph, model: str, batch: int, repeats: int = REPEATS) -> Place
         constants_bytes=told.constants_bytes,
         unoptimised_bytes=apart.arena_bytes,
         naive_bytes=told.naive_bytes,
-        refcount_bytes=told.dynamic_peak_bytes,
+        refcount_bytes=tflite.report().dynamic_peak_bytes,
         tflite_bytes=tflite.arena_bytes,
         tflite_bound=tflite.plan.lower_bound,
         arena_bytes=told.arena_bytes,
