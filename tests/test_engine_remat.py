@@ -48,7 +48,7 @@ def _smallest_budget(graph: Graph, budget: int) -> int:
         assert error.required == plain.arena_bytes and error.available == budget
         assert error.excess == error.required - budget
         assert budget < error.least <= error.required
-        assert (error.share > 0) == (error.least < error.required)
+        assert not error.share or error.least < error.required
         return error.least
     assert plan.arena_bytes <= budget
     return budget

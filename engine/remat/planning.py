@@ -13,7 +13,7 @@ from engine.remat.check import check_again
 from engine.remat.work import work_in
 from engine.remat.writing import write_again
 
-ROUNDS = 4
+ROUNDS = 5
 """Plans that are made, at most: each aims lower by the bytes that the one before had too many."""
 NODES = 1_000
 """Steps of a search for addresses: what a longer one saves, a few more operators that run again save sooner."""
@@ -29,15 +29,16 @@ def plan_recomputed(graph: Graph, options: Options, budget: int, plain: Executio
         return plain
     lowered = _in_order_of(lower_graph(graph, options), plain.lowered)
     work = work_in(lowered, overwrite=options.overwrite, alignment=options.alignment)
-    aim = budget + max(as_it_is(work).peak - plain.arena_bytes, 0)  # what nesting saves, it may save again
+    start = as_it_is(work).peak
+    aim = budget + max(start - plain.arena_bytes, 0)  # what nesting saves, it may save again
     for _ in range(ROUNDS):
         found = cheapest(work, aim)
         if found.peak > aim:
             break
-        made = _plan(lowered, found, options, budget, plain) if found.cost else plain
+        made = _plan(lowered, found, options, budget, plain) if found.peak < start else plain
         if made.arena_bytes <= budget:
             return made
-        aim -= max(made.arena_bytes - budget, 1)
+        aim = min(aim, found.peak) - max(made.arena_bytes - budget, 1)
     made = _plan(lowered, smallest(work), options, budget, plain)  # the same for every budget that is not met
     return made if made.arena_bytes < plain.arena_bytes else plain
 
