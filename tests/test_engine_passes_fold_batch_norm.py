@@ -3,14 +3,15 @@
 In random networks sums may cancel, so there the tolerance is looser; an error of the rule would be a large one.
 """
 
-import warnings
 from collections import Counter
-from io import BytesIO
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
-import onnx
 import pytest
+import torch
 from hypothesis import given, settings
+from torch.nn import Module
 
 import engine
 import ops
@@ -23,6 +24,7 @@ from engine.zoo.layers import convolution, normalization
 from engine.zoo.mobilenet import FIRST, LAST, STAGES
 from ops.spec import Array
 from tests.layered import layered_graphs
+from tests.torch_networks import disturb, exported, mobilenet_v2, resnet
 from tests.unplanned import random_feeds, run_unplanned
 
 
@@ -173,28 +175,28 @@ def test_glow_folds_53_of_54_convolutions_of_mobilenet() -> None:
     assert difference(engine.compile(folded).run(feeds)["y"], engine.compile(graph).run(feeds)["y"]) < 1e-5
 
 
-def _exported(name: str) -> Graph:
-    """torchvision's network, convolutions and normalizations kept apart, with statistics that are no zeros and ones."""
-    torch, models = pytest.importorskip("torch"), pytest.importorskip("torchvision.models")
-    torch.manual_seed(0)
-    model = getattr(models, name)(weights=None).eval()
-    for key, value in model.state_dict().items():
-        if "running" in key:
-            value.uniform_(0.5, 1.5)
-    file = BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        options = {"training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False, "dynamo": False}
-        torch.onnx.export(model, (torch.zeros(1, 3, 64, 64),), file, **options)
-    return engine.load_onnx(onnx.load_from_string(file.getvalue()))
+EXPORTED: dict[str, tuple[Callable[[], Module], int, int]] = {
+    "resnet18": (lambda: resnet(18), 20, 20),
+    "resnet50": (lambda: resnet(50), 53, 53),
+    "resnet152": (lambda: resnet(152), 155, 155),
+    "mobilenet_v2": (mobilenet_v2, 52, 52),
+    "mobilenet_v2 in 54 convolutions": (partial(mobilenet_v2, all_convolutions=True), 53, 54),
+}
+"""Modules of PyTorch, how many normalizations they have, and how many convolutions."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "layers"), [("resnet18", 20), ("resnet152", 155), ("mobilenet_v2", 52)])
-def test_every_normalization_of_an_exported_network_is_folded(name: str, layers: int) -> None:
-    graph = _exported(name)
+@pytest.mark.parametrize("name", EXPORTED)
+def test_every_normalization_of_an_exported_network_is_folded(name: str) -> None:
+    make, norms, layers = EXPORTED[name]
+    module = make()
+    disturb(module)
+    graph = engine.load_onnx(exported(module, 64))
     folded = FOLD_BATCH_NORM(graph)
-    assert (count(graph)["batch_norm"], count(folded)["batch_norm"], count(folded)["conv"]) == (layers, 0, layers)
+    before, after = count(graph), count(folded)
+    assert (before["batch_norm"], before["conv"]) == (norms, layers)
+    assert (after["batch_norm"], after["conv"]) == (0, layers)
     feeds = random_feeds(graph)
-    (found,), (wanted,) = (engine.compile(g).run(feeds).values() for g in (folded, graph))
-    assert difference(found, wanted) < 1e-5
+    wanted = module(torch.from_numpy(feeds["x"])).detach().numpy()
+    assert difference(engine.compile(graph).run(feeds)["y"], wanted) < 1e-5
+    assert difference(engine.compile(folded).run(feeds)["y"], wanted) < 1e-5
