@@ -5,17 +5,15 @@
 A MODEL is zoo:NAME or an ONNX file that leaves its batch open. Everything is planned or simulated, nothing is run.
 """
 
-import json
 import sys
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 
-from allocator.io.files import write_whole
 from engine.cli.batches import at_batch
 from engine.cli.charts import bar_chart
-from engine.cli.common import count, named_shape, positive
-from engine.cli.figures import to_png
+from engine.cli.common import positive
+from engine.cli.experiment import add_experiment, write_rows
 from engine.cli.main import Parser, guarded
 from engine.cli.placements import Placements, place, table
 from engine.cli.zoo import PREFIX
@@ -32,11 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: Namespace) -> int:
     rows = [row for model in arguments.models or MODELS for row in _rows(model, arguments)]
     print(table(rows), end="")
-    if arguments.json is not None:
-        told = {"rows": [row.to_json() for row in rows]}
-        write_whole(arguments.json, (json.dumps(told, indent=1) + "\n").encode())
-    if arguments.chart is not None:
-        write_whole(arguments.chart, to_png(bar_chart(rows)))
+    write_rows(arguments, rows, bar_chart)
     return 0
 
 
@@ -61,17 +55,7 @@ def _parser() -> Parser:
     names = " ".join(map(str, MODELS))
     parser.add_argument("models", metavar="MODEL", nargs="*", type=Path, help=f"default: {names}")
     parser.add_argument("--batch", metavar="N,N,...", type=_batches, default=(1, 128), help="default: 1,128")
-    parser.add_argument(
-        "--shape",
-        metavar="NAME=D,D,...",
-        type=named_shape,
-        action="append",
-        default=[],
-        help="shape of an input, such as x=1,3,64,64; each batch takes the place of its first dimension; repeatable",
-    )
-    parser.add_argument("--seed", metavar="N", type=count, default=0, help="of the weights of the zoo (default 0)")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write all numbers; sizes in bytes, times in seconds")
-    parser.add_argument("--chart", metavar="FILE.png", type=Path, help="draw bars; needs matplotlib (extra `charts`)")
+    add_experiment(parser)
     return parser
 
 

@@ -6,16 +6,14 @@ A NET is zoo:NAME or NAME, or an ONNX file that leaves its batch open, which is 
 loss. Everything is planned, nothing is run.
 """
 
-import json
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 
-from allocator.io.files import write_whole
 from engine.cli.batches import at_batch, training_at_batch
-from engine.cli.common import count, named_shape, positive
-from engine.cli.figures import to_png
+from engine.cli.common import positive
+from engine.cli.experiment import add_experiment, write_rows
 from engine.cli.main import Parser, guarded
 from engine.cli.memory_cost import FORWARD, TRAINING, MemoryCost, memory_cost, table
 from engine.cli.memory_cost_chart import cost_chart
@@ -33,11 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: Namespace) -> int:
     rows = [row for model in arguments.models or [DEFAULT] for row in _rows(_named(model), arguments)]
     print(table(rows), end="")
-    if arguments.json is not None:
-        told = {"rows": [row.to_json() for row in rows]}
-        write_whole(arguments.json, (json.dumps(told, indent=1) + "\n").encode())
-    if arguments.chart is not None:
-        write_whole(arguments.chart, to_png(cost_chart(rows)))
+    write_rows(arguments, rows, cost_chart)
     return 0
 
 
@@ -60,17 +54,7 @@ def _parser() -> Parser:
     parser = Parser("memory_cost", description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("models", metavar="NET", nargs="*", type=Path, help=f"default: {DEFAULT}")
     parser.add_argument("--batch", metavar="N", type=positive, default=32, help="default: 32")
-    parser.add_argument(
-        "--shape",
-        metavar="NAME=D,D,...",
-        type=named_shape,
-        action="append",
-        default=[],
-        help="shape of an input, such as x=1,3,64,64; the batch takes the place of its first dimension; repeatable",
-    )
-    parser.add_argument("--seed", metavar="N", type=count, default=0, help="of the weights of the zoo (default 0)")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write all numbers; sizes in bytes")
-    parser.add_argument("--chart", metavar="FILE.png", type=Path, help="draw bars; needs matplotlib (extra `charts`)")
+    add_experiment(parser)
     return parser
 
 

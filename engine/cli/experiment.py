@@ -1,0 +1,45 @@
+"""What tools that plan many networks have in common: where their rows go."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from allocator.io.files import write_whole
+from engine.cli.common import count, named_shape
+from engine.cli.figures import to_png
+
+
+class Row(Protocol):
+    """A line of a table."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
+
+
+R = TypeVar("R", bound=Row)
+
+
+def add_experiment(parser: ArgumentParser) -> None:
+    """Options of the models, and of files that the rows are written to."""
+    parser.add_argument(
+        "--shape",
+        metavar="NAME=D,D,...",
+        type=named_shape,
+        action="append",
+        default=[],
+        help="shape of an input, such as x=1,3,64,64; each batch takes the place of its first dimension; repeatable",
+    )
+    parser.add_argument("--seed", metavar="N", type=count, default=0, help="of the weights of the zoo (default 0)")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write all numbers; sizes in bytes, times in seconds")
+    parser.add_argument("--chart", metavar="FILE.png", type=Path, help="draw bars; needs matplotlib (extra `charts`)")
+
+
+def write_rows(arguments: Namespace, rows: Sequence[R], draw: Callable[[Sequence[R]], Any]) -> None:
+    """The files that were asked for."""
+    if arguments.json is not None:
+        told = {"rows": [row.to_json() for row in rows]}
+        write_whole(arguments.json, (json.dumps(told, indent=1) + "\n").encode())
+    if arguments.chart is not None:
+        write_whole(arguments.chart, to_png(draw(rows)))
