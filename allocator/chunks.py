@@ -44,9 +44,9 @@ def derive(
 ) -> Chunks:
     """The chunks of a program.
 
-    `overwrite=False` takes no overwrite but those that are required; `reuse=False` lets every chain of chunks live from the first tick to the last;
-    the chunks of `protected` values are never overwritten, nor is one in a step where `permit` says no. Raises
-    ProblemError for a malformed program.
+    `overwrite=False` takes no overwrite but those that are required; `reuse=False` lets every chain of chunks live from
+    the first tick to the last; the chunks of `protected` values are never overwritten, nor is one in a step where
+    `permit` says no. Raises ProblemError for a malformed program.
     """
     chunks = _without_overwrites(program)
     if not overwrite:

@@ -109,14 +109,14 @@ def _wrong_operand(stage: Stage) -> Stage:
 
 
 def _without_workspace(stage: Stage) -> Stage:
-    return stage if isinstance(stage, Alias) else evolve(stage, workspace=())
+    return evolve(stage, workspace=()) if isinstance(stage, Call) else stage
 
 
 def _kernels_exchanged(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
     """Each call runs the kernel of the next one."""
     calls = [s for s in stages if isinstance(s, Call)]
     following = dict(zip((c.tick for c in calls), calls[1:] + calls[:1], strict=True))
-    return tuple(s if isinstance(s, Alias) else evolve(s, kernel=following[s.tick].kernel) for s in stages)
+    return tuple(evolve(s, kernel=following[s.tick].kernel) if isinstance(s, Call) else s for s in stages)
 
 
 def _other_constants(graph: Graph) -> ExecutionPlan:

@@ -129,4 +129,4 @@ def test_arrays_may_stand_on_the_left_of_a_var() -> None:
     row = np.array([1.0, 2.0], np.float32)
     for made in (row * x, row + x, row - x, row / x, np.ones((3, 2), np.float32) @ x):
         assert isinstance(made, Var)
-    assert isinstance(np.float32(2) * x, Var)
+    assert isinstance(np.float32(2) * x, Var)  # type: ignore[operator]
