@@ -121,31 +121,42 @@ _RULES: Mapping[str, Callable[[Operator], Written]] = {
 }
 
 
-def to_onnx(graph: Graph) -> Any:
+def to_onnx(graph: Graph, *, weights: bool = True) -> Any:
     """An onnx.ModelProto; the outputs are those of the graph in its order, then what the updated parameters hold.
 
-    Raises KeyError for an operator that is not written, and what onnx's checker raises.
+    Without `weights` the constants are further inputs, so that nobody copies them or folds them into others. Raises
+    KeyError for an operator that is not written, and what onnx's checker raises.
     """
-    nodes, tensors = [], [numpy_helper.from_array(array, var.name) for var, array in graph.constants.items()]
+    held = {var.name: array for var, array in graph.constants.items()} if weights else {}
+    nodes = []
     for operator in graph.operators:
-        written, names = _RULES[operator.schema.name](operator), []
-        for i, read in enumerate(written.inputs):
-            if isinstance(read, np.ndarray):
-                tensors.append(numpy_helper.from_array(read, f"{operator.name}/input:{i}"))
-                names.append(f"{operator.name}/input:{i}")
-            else:
-                names.append("" if read is None else read.name)
-        outputs = [""] * written.skipped + [var.name for var in operator.outputs]
-        nodes.append(helper.make_node(written.op_type, names, outputs, operator.name, **written.attributes))
+        node, lists = _node(operator)
+        nodes.append(node)
+        held |= lists
     results = [*graph.outputs.values(), *graph.updates.values()]
     named = [f"result:{i}" for i in range(len(results))]
     nodes += [helper.make_node("Identity", [var.name], [name]) for var, name in zip(results, named, strict=True)]
-    fed = [_info(name, var) for name, var in graph.inputs.items()] + [_info(var.name, var) for var in graph.parameters]
-    told = [_info(name, var) for var, name in zip(results, named, strict=True)]
+    sources = [*graph.inputs.values(), *graph.parameters, *(() if weights else graph.constants)]
+    fed = [_info(var.name, var) for var in sources]
+    told = [_info(name, var) for name, var in zip(named, results, strict=True)]
+    tensors = [numpy_helper.from_array(array, name) for name, array in held.items()]
     body = helper.make_graph(nodes, graph.name, fed, told, tensors)
     model = helper.make_model(body, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
     onnx.checker.check_model(model, full_check=True)
     return model
+
+
+def _node(operator: Operator) -> tuple[Any, dict[str, Array]]:
+    """A NodeProto, and the arrays that only it reads, by name."""
+    written, names, lists = _RULES[operator.schema.name](operator), list[str](), dict[str, Array]()
+    for i, read in enumerate(written.inputs):
+        if isinstance(read, np.ndarray):
+            names.append(f"{operator.name}/input:{i}")
+            lists[names[-1]] = read
+        else:
+            names.append("" if read is None else read.name)
+    outputs = [""] * written.skipped + [var.name for var in operator.outputs]
+    return helper.make_node(written.op_type, names, outputs, operator.name, **written.attributes), lists
 
 
 def _info(name: str, var: Var) -> Any:
