@@ -11,10 +11,11 @@ import numpy.typing as npt
 from engine.building import home_of_dims
 from engine.errors import GraphError
 from engine.operator import Operator
-from engine.parameters import Parameter, as_initial, is_written_over
+from engine.parameters import Parameter, as_initial, is_written_over, looks_at
 from engine.symbols import Axis, Datum, Derived, Symbol, of_dims
 from engine.var import Var
 from ops.assign import ASSIGN
+from ops.copy import COPY
 from ops.dims import Dim, Samples, leaf
 from ops.schema import OpSchema, Signature
 from ops.spec import Array, TensorSpec, as_dtype, spec_of
@@ -42,6 +43,7 @@ class Graph:
         self._prefix = ""
         self._symbols: dict[str, Dim] = {}
         self._operators: list[Operator] = []
+        self._makers: dict[Var, Operator] = {}
         self._outputs: dict[str, Var] = {}
         self._vars: dict[str, Var] = {}
         self._operator_names: set[str] = set()
@@ -207,7 +209,9 @@ class Graph:
         self._check_unassigned((parameter,))
         if not isinstance(value, Var) or value.graph is not self or value.spec != parameter.spec:
             raise GraphError(f"{parameter.name!r} is {parameter.spec}; {value!r} cannot be assigned to it")
-        if not is_written_over(value, parameter, self._operators):
+        if looks_at(value, self._makers) is parameter:  # its bytes may not move while they are read
+            (value,) = self.add(COPY, [value])
+        if not is_written_over(value, parameter, self._makers):
             (value,) = self.add(ASSIGN, [parameter, value])
         self._updates[parameter] = value
         return value
@@ -275,7 +279,9 @@ class Graph:
         self._check_unassigned(inputs)
         self._operator_names.add(name)
         outputs = tuple(self._var(n, s) for n, s in zip(output_names, signature.outputs, strict=True))
-        self._operators.append(Operator(name, schema, tuple(inputs), outputs, signature))
+        operator = Operator(name, schema, tuple(inputs), outputs, signature)
+        self._operators.append(operator)
+        self._makers.update(dict.fromkeys(outputs, operator))
         self.samples.position = len(self._operators)
         return outputs
 
@@ -299,6 +305,8 @@ class Graph:
         """Takes away what was added since: nobody may have seen it."""
         for operator in self._operators[extent[0] :]:
             self._operator_names.discard(operator.name)
+            for var in operator.outputs:
+                del self._makers[var]
         del self._operators[extent[0] :]
         for table, length in zip(self._tables, extent[1:], strict=True):
             while len(table) > length:

@@ -1,6 +1,6 @@
 """Parameters: tensors that lie in the arena from run to run, and which operators may write the next value over one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -32,20 +32,19 @@ def as_initial(value: npt.ArrayLike) -> Array:
     return kept
 
 
-def is_written_over(value: Var, parameter: Var, operators: Sequence[Operator]) -> bool:
+def is_written_over(value: Var, parameter: Var, makers: Mapping[Var, Operator]) -> bool:
     """Whether an operator computes the value and may write it over the parameter, byte for byte."""
-    makers = {v: op for op in operators for v in op.outputs}
     if value not in makers:
         return False
     operator = makers[value]
     others = (v for v in operator.inputs if v is not parameter)
-    if any(_looks_at(v, makers) is parameter for v in others):
+    if any(looks_at(v, makers) is parameter for v in others):
         return False
     output, forwards = operator.outputs.index(value), operator.schema.forwards(operator.signature)
     return any(f.output == output and not f.offset and operator.inputs[f.input] is parameter for f in forwards)
 
 
-def _looks_at(var: Var, makers: Mapping[Var, Operator]) -> Var:
+def looks_at(var: Var, makers: Mapping[Var, Operator]) -> Var:
     """The var whose elements a view shows; the var itself where it is none."""
     while var in makers:
         operator = makers[var]

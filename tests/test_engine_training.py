@@ -153,6 +153,27 @@ def test_an_update_that_reads_a_view_of_its_parameter_goes_through_a_copy() -> N
         assert exe.parameters["weight"].tolist() == [[0.0, -1.0], [1.0, 0.0]]
 
 
+def test_a_parameter_may_be_assigned_a_view_of_itself() -> None:
+    for view, wanted in ((ops.identity, [[0.0, 1.0], [2.0, 3.0]]), (ops.transpose, [[0.0, 2.0], [1.0, 3.0]])):
+        graph = Graph()
+        weight = graph.parameter(np.arange(4.0).reshape(2, 2), "weight")
+        graph.output(ops.relu(graph.assign(weight, view(weight))), "y")
+        for exe in _ways(graph).values():
+            assert exe()["y"].tolist() == exe.parameters["weight"].tolist() == wanted
+
+
+def test_two_parameters_change_places() -> None:
+    graph = Graph()
+    one, two = graph.parameter(np.zeros(3), "one"), graph.parameter(np.ones(3), "two")
+    first, second = one * 1.0, two * 1.0
+    graph.assign(one, second)
+    graph.assign(two, first)
+    graph.output(graph.input("x", ()), "x")
+    for exe in _ways(graph).values():
+        exe(x=np.float32(0))
+        assert (exe.parameters["one"].tolist(), exe.parameters["two"].tolist()) == ([1.0] * 3, [0.0] * 3)
+
+
 def test_what_cannot_be_assigned_is_refused() -> None:
     graph = Graph("g")
     weight, x = graph.parameter(np.zeros(3), "weight"), graph.input("x", (2,), "float64")
