@@ -17,13 +17,16 @@ DEPTHS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 
 INVERTED = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
 """Expansion, channels, blocks and stride: table 2 of the paper."""
 
+_BRANCH = 0.3
+"""Scale of what a block adds to what passes by: numbers stay about as large as they were."""
+
 
 def _layer(
     inputs: int, outputs: int, kernel: int, stride: int = 1, *, groups: int = 1, after: Any = None
 ) -> nn.Sequential:
     """A convolution without bias, its normalization, and what comes after it."""
     conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
-    nn.init.kaiming_normal_(conv.weight, mode="fan_out")
+    nn.init.kaiming_normal_(conv.weight)
     return nn.Sequential(conv, nn.BatchNorm2d(outputs), *([after] if after else []))
 
 
@@ -39,6 +42,7 @@ class Residual(nn.Module):
             else [_layer(inputs, width, 3, stride, after=nn.ReLU())]
         )
         self.body = nn.Sequential(*layers, _layer(width, outputs, 1 if bottleneck else 3))
+        nn.init.constant_(self.body[-1][1].weight, _BRANCH)
         same = stride == 1 and inputs == outputs
         self.beside = nn.Identity() if same else _layer(inputs, outputs, 1, stride)
 
@@ -56,6 +60,7 @@ class Inverted(nn.Module):
         depthwise = _layer(wide, wide, 3, stride, groups=wide, after=nn.ReLU6())
         self.body = nn.Sequential(*first, depthwise, _layer(wide, outputs, 1))
         self.adds = stride == 1 and inputs == outputs
+        nn.init.constant_(self.body[-1][1].weight, _BRANCH if self.adds else 1.0)
 
     def forward(self, x: Any) -> Any:
         return x + self.body(x) if self.adds else self.body(x)
@@ -97,11 +102,13 @@ def weighted(module: nn.Module) -> Iterator[tuple[str, Sequence[Any]]]:
 
 
 def disturb(module: nn.Module) -> None:
-    """Statistics that are not zeros and ones."""
+    """Normalizations that are not ones and zeros, and yet let through what comes."""
     generator = torch.Generator().manual_seed(0)
-    for name, value in module.state_dict().items():
-        if "running" in name:
-            value.uniform_(0.5, 1.5, generator=generator)
+    for norm in (layer for layer in module.modules() if isinstance(layer, nn.BatchNorm2d)):
+        for shift in (norm.bias, norm.running_mean):
+            nn.init.uniform_(shift, -0.1, 0.1, generator)
+        for factor in (norm.weight, norm.running_var):
+            factor.data *= torch.rand(factor.shape, generator=generator) * 0.6 + 0.7
 
 
 def exported(module: nn.Module, image: int) -> Any:
