@@ -22,12 +22,21 @@ _BRANCH = 0.3
 
 
 def _layer(
-    inputs: int, outputs: int, kernel: int, stride: int = 1, *, groups: int = 1, after: Any = None
+    inputs: int,
+    outputs: int,
+    kernel: int,
+    stride: int = 1,
+    *,
+    groups: int = 1,
+    scale: float = 1.0,
+    after: nn.Module | None = None,
 ) -> nn.Sequential:
     """A convolution without bias, its normalization, and what comes after it."""
     conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
     nn.init.kaiming_normal_(conv.weight)
-    return nn.Sequential(conv, nn.BatchNorm2d(outputs), *([after] if after else []))
+    norm = nn.BatchNorm2d(outputs)
+    nn.init.constant_(norm.weight, scale)
+    return nn.Sequential(conv, norm, *([after] if after else []))
 
 
 class Residual(nn.Module):
@@ -41,8 +50,7 @@ class Residual(nn.Module):
             if bottleneck
             else [_layer(inputs, width, 3, stride, after=nn.ReLU())]
         )
-        self.body = nn.Sequential(*layers, _layer(width, outputs, 1 if bottleneck else 3))
-        nn.init.constant_(self.body[-1][1].weight, _BRANCH)
+        self.body = nn.Sequential(*layers, _layer(width, outputs, 1 if bottleneck else 3, scale=_BRANCH))
         same = stride == 1 and inputs == outputs
         self.beside = nn.Identity() if same else _layer(inputs, outputs, 1, stride)
 
@@ -58,9 +66,8 @@ class Inverted(nn.Module):
         wide = inputs * expansion
         first = [_layer(inputs, wide, 1, after=nn.ReLU6())] if widened else []
         depthwise = _layer(wide, wide, 3, stride, groups=wide, after=nn.ReLU6())
-        self.body = nn.Sequential(*first, depthwise, _layer(wide, outputs, 1))
         self.adds = stride == 1 and inputs == outputs
-        nn.init.constant_(self.body[-1][1].weight, _BRANCH if self.adds else 1.0)
+        self.body = nn.Sequential(*first, depthwise, _layer(wide, outputs, 1, scale=_BRANCH if self.adds else 1.0))
 
     def forward(self, x: Any) -> Any:
         return x + self.body(x) if self.adds else self.body(x)
@@ -105,10 +112,11 @@ def disturb(module: nn.Module) -> None:
     """Normalizations that are not ones and zeros, and yet let through what comes."""
     generator = torch.Generator().manual_seed(0)
     for norm in (layer for layer in module.modules() if isinstance(layer, nn.BatchNorm2d)):
-        for shift in (norm.bias, norm.running_mean):
-            nn.init.uniform_(shift, -0.1, 0.1, generator)
-        for factor in (norm.weight, norm.running_var):
-            factor.data *= torch.rand(factor.shape, generator=generator) * 0.6 + 0.7
+        held = norm.state_dict()
+        for name in ("bias", "running_mean"):
+            held[name].uniform_(-0.1, 0.1, generator=generator)
+        for name in ("weight", "running_var"):
+            held[name] *= torch.rand(held[name].shape, generator=generator) * 0.6 + 0.7
 
 
 def exported(module: nn.Module, image: int) -> Any:
