@@ -6,7 +6,7 @@ a forward value lives until the last gradient that reads it, and no longer. Valu
 gradients added as they come.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from attrs import define, field
@@ -29,10 +29,14 @@ def gradients(loss: Var, wrt: Sequence[Var], *, seed: Var | None = None) -> tupl
 
     The loss has one element, unless `seed` is given: the gradient of something else with respect to it, in its shape.
     Raises GraphError for vars of another graph, for a var that is no floats or that the loss does not depend on;
-    GradientError (an OpError) where an operator on the way has no rule.
+    GradientError (an OpError) where an operator on the way has no rule. The graph is then as it was.
     """
     found: dict[Var, Var] = {}
-    backward_pass(loss, wrt, found.__setitem__, seed=seed)
+    wrt = tuple(wrt) if isinstance(wrt, Iterable) and not isinstance(wrt, Var) else ()
+    if not wrt:
+        raise GraphError("gradients are with respect to a list of vars; give at least one")
+    with _graph_of(loss, wrt, seed).whole():
+        backward_pass(loss, wrt, found.__setitem__, seed=seed)
     return tuple(found[v] for v in wrt)
 
 
@@ -103,12 +107,12 @@ def _rule(operator: Operator, step: BackwardStep) -> tuple[Tensor | None, ...]:
 
 def _graph_of(loss: Var, wrt: Sequence[Var], seed: Var | None) -> Graph:
     """The graph of them all."""
-    graph = loss.graph
+    graph = loss.graph if isinstance(loss, Var) else ()
     if not isinstance(graph, Graph):
         raise GraphError(f"{loss!r} is no var of a graph")
     for var in (*wrt, *(() if seed is None else (seed,))):
         if not isinstance(var, Var) or var.graph is not graph:
-            raise GraphError(f"{var!r} is no var of graph {graph.name!r}")
+            raise GraphError(f"{var!r} is no var of the graph of {loss.name!r}")
         if var.dtype not in FLOATS:
             raise GraphError(f"{var.name!r} holds {var.dtype}, and only floats have gradients")
     if graph.is_symbolic:

@@ -49,6 +49,8 @@ class PlanOptions(TypedDict, total=False):
 
 ALL_CPUS = 0
 """Of threads: as many as there are processors to use."""
+WATCHED_NODES = 1_000
+"""Of the search for an arena in which every byte is watched: guards keep it from the bound; it need not be small."""
 MODES = ("static", "dynamic")
 PLANS_KEPT = 256
 """Of a graph whose sizes are not known beforehand; each stage has one."""
@@ -214,6 +216,7 @@ def compile_graph(
         raise OptionError(f"debug={debug!r} watches a static run; mode {mode!r} has no arena to watch")
     if debug:
         options["padding"] = max(options.get("padding", 0), GUARD)
+        options.setdefault("nodes", WATCHED_NODES)
     _check_threads(options.get("parallel", ""), mode, threads)
     if graph.is_symbolic and graph.parameters:
         raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see engine.bind")

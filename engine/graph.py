@@ -18,7 +18,7 @@ from ops.assign import ASSIGN
 from ops.copy import COPY
 from ops.dims import Dim, Samples, leaf
 from ops.schema import OpSchema, Signature
-from ops.spec import Array, TensorSpec, as_dtype, spec_of
+from ops.spec import FLOATS, Array, TensorSpec, as_dtype, spec_of
 from ops.symbolic import draft, is_symbolic
 from ops.views import IDENTITY
 
@@ -189,13 +189,14 @@ class Graph:
 
     def parameter(self, array: "npt.ArrayLike", name: str | None = None, *, trainable: bool = True) -> Var:
         """Adds a tensor that lies in the arena for good: it holds `array` before the first run, and what `assign` says
-        after each. What is not `trainable` (running statistics, state of an optimiser, a cache) gets no gradient.
+        after each. What is not `trainable` (running statistics, state of an optimiser, a cache) is left alone by
+        `engine.train_step`, as are integers.
 
         Raises GraphError for a name that is taken.
         """
         initial = as_initial(array)
         var = self._var(name or self._fresh("parameter"), spec_of(initial))
-        self._parameters[var] = Parameter(initial, trainable)
+        self._parameters[var] = Parameter(initial, trainable and var.dtype in FLOATS)
         return var
 
     def assign(self, parameter: Var, value: Var) -> Var:
@@ -207,9 +208,11 @@ class Graph:
         if parameter not in self._parameters:
             raise GraphError(f"{parameter!r} is no parameter of graph {self.name!r}")
         self._check_unassigned((parameter,))
+        if value is parameter:
+            return parameter
         if not isinstance(value, Var) or value.graph is not self or value.spec != parameter.spec:
             raise GraphError(f"{parameter.name!r} is {parameter.spec}; {value!r} cannot be assigned to it")
-        if looks_at(value, self._makers) is parameter:  # its bytes may not move while they are read
+        if value in self._updates.values() or looks_at(value, self._makers) is parameter:  # these bytes are taken
             (value,) = self.add(COPY, [value])
         if not is_written_over(value, parameter, self._makers):
             (value,) = self.add(ASSIGN, [parameter, value])
@@ -221,6 +224,20 @@ class Graph:
             if var in self._updates:
                 after = self._updates[var].name
                 raise GraphError(f"parameter {var.name!r} was assigned; what it holds now is {after!r}")
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """All that is added inside, or nothing of it where an error ends it."""
+        extent = self.extent()
+        try:
+            yield
+        except BaseException:
+            self.cut(extent)
+            raise
+
+    def free_name(self, name: str) -> str:
+        """The name, or one with a number behind it where a tensor has it."""
+        return self._fresh(name) if name in self._vars else name
 
     @contextmanager
     def naming(self, prefix: str) -> Iterator[None]:

@@ -1,7 +1,8 @@
 """Optimisers, and the step of training: forward, backward and updates in one graph."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from attrs import frozen
@@ -17,6 +18,7 @@ RATE = "learning_rate"
 """The name of the parameter that holds the rate; `Executable.load` changes it between two runs."""
 
 
+@runtime_checkable
 class Optimiser(Protocol):
     """Adds its state to a graph, as parameters, and then an update for each gradient that it is handed."""
 
@@ -24,9 +26,9 @@ class Optimiser(Protocol):
         """What is called with each parameter and its gradient."""
 
 
-def _check(name: str, value: float, low: float, high: float) -> None:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not low <= value <= high:
-        raise OptionError(f"{name} {value!r} is no number from {low} to {high}")
+def _check(name: str, value: object, below: float = np.inf) -> None:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < below:
+        raise OptionError(f"{name} {value!r} is no number from 0 on and below {below}")
 
 
 @frozen
@@ -39,19 +41,18 @@ class SGD:
     weight_decay: float = 0.0
 
     def __attrs_post_init__(self) -> None:
-        _check("learning_rate", self.learning_rate, 0, np.inf)
-        _check("momentum", self.momentum, 0, 1)
-        _check("weight_decay", self.weight_decay, 0, np.inf)
+        _check("learning_rate", self.learning_rate)
+        _check("momentum", self.momentum, 1)
+        _check("weight_decay", self.weight_decay)
         if self.nesterov and not self.momentum:
             raise OptionError("nesterov looks ahead along the momentum, which is 0")
 
     def begin(self, graph: Graph) -> Ready:
         """One parameter of state for each that is trained, where there is momentum."""
-        rates = _Scalars(graph, RATE, self.learning_rate)
+        rate = _scalar(graph, RATE, self.learning_rate)
         attrs: dict[str, Any] = {"weight_decay": self.weight_decay}
 
         def update(parameter: Var, gradient: Var) -> None:
-            rate = rates.of(parameter)
             if self.momentum:
                 more = attrs | {"momentum": self.momentum, "nesterov": self.nesterov}
                 velocity = _zeros_like(graph, parameter, "velocity")
@@ -76,43 +77,32 @@ class Adam:
 
     def __attrs_post_init__(self) -> None:
         for name in ("learning_rate", "epsilon", "weight_decay"):
-            _check(name, getattr(self, name), 0, np.inf)
+            _check(name, getattr(self, name))
         for name in ("beta1", "beta2"):
-            _check(name, getattr(self, name), 0, 1)
+            _check(name, getattr(self, name), 1)
 
     def begin(self, graph: Graph) -> Ready:
         """Two parameters of state for each that is trained, and the number of the step."""
-        rates, steps = _Scalars(graph, RATE, self.learning_rate), _Scalars(graph, "step", 0.0, grows=True)
+        rate, before = (_scalar(graph, n, v) for n, v in ((RATE, self.learning_rate), ("step", 0.0)))
+        step = graph.assign(before, before + 1.0)
         attrs = {n: getattr(self, n) for n in ("beta1", "beta2", "epsilon")}
         attrs["decoupled_decay" if self.decoupled else "weight_decay"] = self.weight_decay
 
         def update(parameter: Var, gradient: Var) -> None:
             held = tuple(_zeros_like(graph, parameter, name) for name in ("mean", "variance"))
-            scalars = rates.of(parameter), steps.of(parameter)
-            _assign(graph, (parameter, *held), apply(ADAM_STEP, (parameter, gradient, *held, *scalars), **attrs))
+            _assign(graph, (parameter, *held), apply(ADAM_STEP, (parameter, gradient, *held, rate, step), **attrs))
 
         return update
 
 
-class _Scalars:
-    """A number that all updates share, as a parameter of the element type that each of them needs."""
-
-    def __init__(self, graph: Graph, name: str, value: float, *, grows: bool = False) -> None:
-        self.graph, self.name, self.value, self.grows = graph, name, value, grows
-        self._made: dict[np.dtype[Any], Var] = {}
-
-    def of(self, parameter: Var) -> Var:
-        """The number for one parameter; one that grows is one more in each run."""
-        dtype = parameter.dtype
-        if dtype not in self._made:
-            name = f"{self.name}/{dtype}" if self._made else self.name
-            made = self.graph.parameter(np.array(self.value, dtype), name, trainable=False)
-            self._made[dtype] = self.graph.assign(made, made + 1.0) if self.grows else made
-        return self._made[dtype]
+def _scalar(graph: Graph, name: str, value: float) -> Var:
+    """A float64 parameter that all updates share, under that name, or one with a number behind it if it is taken."""
+    return graph.parameter(np.array(float(value)), graph.free_name(name), trainable=False)
 
 
 def _zeros_like(graph: Graph, parameter: Var, what: str) -> Var:
-    return graph.parameter(np.zeros(parameter.shape, parameter.dtype), f"{parameter.name}/{what}", trainable=False)
+    zeros, name = np.zeros(parameter.shape, parameter.dtype), graph.free_name(f"{parameter.name}/{what}")
+    return graph.parameter(zeros, name, trainable=False)
 
 
 def _assign(graph: Graph, parameters: tuple[Var, ...], values: tuple[Var, ...]) -> None:
@@ -129,24 +119,32 @@ class TrainStep:
     gradients: Mapping[Var, Var]
 
 
-def train_step(graph: Graph, loss: Var, optimiser: Optimiser) -> TrainStep:
-    """Appends the backward pass of the loss and an update of every trainable parameter to the graph.
+def train_step(graph: Graph, loss: Var, optimiser: Optimiser, parameters: Sequence[Var] | None = None) -> TrainStep:
+    """Appends the backward pass of the loss and an update of the parameters to the graph: of all that are trainable, or
+    of those that are given, where several losses train parts of their own.
 
     Each update stands as early as it can: a gradient dies where it has been used. The loss becomes an output, named
-    "loss" where that is free. Raises GraphError for a graph without trainable parameters, and as `gradients` does.
+    "loss" where that is free. Raises GraphError for a graph without trainable parameters, OptionError for what is no
+    optimiser, and as `gradients` does; the graph is then as it was.
     """
-    trainable = [v for v, known in graph.parameters.items() if known.trainable]
-    if not trainable:
+    trained = [v for v, known in graph.parameters.items() if known.trainable] if parameters is None else [*parameters]
+    if not trained:
         raise GraphError(f"graph {graph.name!r} has no trainable parameter; see Graph.parameter")
-    update = optimiser.begin(graph)
+    unknown = [v for v in trained if v not in graph.parameters]
+    if unknown:
+        raise GraphError(f"{unknown[0]!r} is no parameter of graph {graph.name!r}")
+    if not isinstance(optimiser, Optimiser):
+        raise OptionError(f"{optimiser!r} is no optimiser; engine.SGD(...) and engine.Adam(...) are")
     found: dict[Var, Var] = {}
+    with graph.whole():
+        update = optimiser.begin(graph)
 
-    def ready(parameter: Var, gradient: Var) -> None:
-        found[parameter] = gradient
-        with graph.naming(f"{parameter.name}/update"):
-            update(parameter, gradient)
+        def ready(parameter: Var, gradient: Var) -> None:
+            found[parameter] = gradient
+            with graph.naming(f"{parameter.name}/update"):
+                update(parameter, gradient)
 
-    backward_pass(loss, trainable, ready)
+        backward_pass(loss, trained, ready)
     if loss not in graph.outputs.values():
         graph.output(loss, "loss" if "loss" not in graph.outputs else None)
     return TrainStep(graph, loss, found)

@@ -51,7 +51,7 @@ def _scatter_maxima(  # noqa: PLR0917 - compiled code takes its columns one by o
                 base, row = np.int32((i * height + j) * width + first + shift), x[channel, i, j, first + shift :]
                 top, place = best[first:last], places[first:last]
                 for c in range(len(top)):
-                    better = row[c] > top[c]
+                    better = (row[c] > top[c]) | (row[c] != row[c]) | (place[c] < 0)  # NaN wins; something always does
                     top[c] = row[c] if better else top[c]
                     place[c] = base + np.int32(c) if better else place[c]
         out = dx[channel].reshape(depth * height * width)

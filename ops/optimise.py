@@ -1,8 +1,9 @@
 """Steps of optimisers: stochastic gradient descent with momentum (Sutskever et al. 2013, in PyTorch's form), Adam
 (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019). New parameters and state are written over the old ones.
+The rate and the number of the step are float64, whatever the parameters are.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from attrs import frozen
 
 from ops.attributes import Attribute, flag, number
 from ops.blocks import BLOCK_BYTES
-from ops.elementwise import Dtypes, require_one_dtype
+from ops.elementwise import Dtypes, require_dtype, require_one_dtype
 from ops.errors import ShapeError
 from ops.limits import constant
 from ops.schema import (
@@ -39,14 +40,14 @@ _DTYPES: Dtypes = frozenset({np.dtype("float32"), _DOUBLE})
 class _Block:
     """The same elements of a parameter, its gradient and its state, old and new; two temporaries of as many.
 
-    `scalars` are inputs of one element; `corrections` numbers that are computed before any block.
+    `numbers` are of one element, of the dtype of the block, and there before any block: the rate, and what else is
+    computed of the scalars.
     """
 
     old: tuple[Array, ...]
     gradient: Array
     new: tuple[Array, ...]
-    scalars: tuple[Array, ...]
-    corrections: tuple[Array, ...]
+    numbers: tuple[Array, ...]
     one: Array
     two: Array
     attrs: Attrs
@@ -72,9 +73,9 @@ class _Block:
             value = self.two
         yield partial(np.add, self.new[state], value, self.new[state])
 
-    def descend(self, rate: Array) -> Iterator[Thunk]:
+    def descend(self) -> Iterator[Thunk]:
         """parameter - rate * one"""
-        yield partial(np.multiply, self.one, rate, self.one)
+        yield partial(np.multiply, self.one, self.numbers[0], self.one)
         yield partial(np.subtract, self.old[0], self.one, self.new[0])
 
 
@@ -83,7 +84,7 @@ Passes = Callable[[_Block], Iterator[Thunk]]
 
 def _sgd(block: _Block) -> Iterator[Thunk]:
     yield from block.decayed()
-    yield from block.descend(block.scalars[0])
+    yield from block.descend()
 
 
 def _momentum(block: _Block) -> Iterator[Thunk]:
@@ -95,12 +96,11 @@ def _momentum(block: _Block) -> Iterator[Thunk]:
         yield partial(np.add, block.one, block.two, block.one)
     else:
         yield partial(np.copyto, block.one, velocity)
-    yield from block.descend(block.scalars[0])
+    yield from block.descend()
 
 
 def _adam(block: _Block) -> Iterator[Thunk]:
-    """The corrections are rate / (1 - beta1^t) and 1 / sqrt(1 - beta2^t)."""
-    (beta1, beta2), (rate, root) = (block.attrs[n] for n in ("beta1", "beta2")), block.corrections
+    (beta1, beta2), (rate, corrected, root) = (block.attrs[n] for n in ("beta1", "beta2")), block.numbers
     one, two = block.one, block.two
     yield from block.decayed()
     yield from block.average(1, beta1, one, 1 - beta1)
@@ -110,66 +110,73 @@ def _adam(block: _Block) -> Iterator[Thunk]:
     yield partial(np.multiply, one, root, one)
     yield partial(np.add, one, block.number(block.attrs["epsilon"]), one)
     yield partial(np.divide, block.new[1], one, one)
-    yield partial(np.multiply, one, rate, one)
+    yield partial(np.multiply, one, corrected, one)
     shrink = block.attrs["decoupled_decay"]
     if shrink:
         yield partial(np.multiply, block.old[0], block.number(shrink), two)
-        yield partial(np.multiply, two, block.scalars[0], two)
+        yield partial(np.multiply, two, rate, two)
         yield partial(np.add, one, two, one)
     yield partial(np.subtract, block.old[0], one, block.new[0])
 
 
-def _no_corrections(_: Binding, __: tuple[Array, ...]) -> Iterator[Thunk]:
-    return iter(())
+def _rate(call: Binding, rooms: Sequence[Array]) -> Iterator[Thunk]:
+    yield partial(np.copyto, rooms[0], call.inputs[-1].reshape(()))
 
 
-def _adam_corrections(call: Binding, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
-    """In float64: 1 - 0.999 to the power of t has few true digits in float32."""
-    (rate, root, *narrow), (given, step) = rooms, (a.reshape(()) for a in call.inputs[-2:])
-    for beta, room in (("beta1", rate), ("beta2", root)):
+def _adam_numbers(call: Binding, rooms: Sequence[Array]) -> Iterator[Thunk]:
+    """The rate, rate / (1 - beta1^t), 1 / sqrt(1 - beta2^t); of 1 - 0.999^t float32 would have few true digits."""
+    (same, corrected, root), (rate, step) = rooms, (a.reshape(()) for a in call.inputs[-2:])
+    yield partial(np.copyto, same, rate)
+    for beta, room in (("beta1", corrected), ("beta2", root)):
         yield partial(np.power, constant(call.attrs[beta], room.dtype), step, room)
         yield partial(np.subtract, constant(1.0, room.dtype), room, room)
-    yield partial(np.divide, given, rate, rate)
+    yield partial(np.divide, rate, corrected, corrected)
     yield partial(np.sqrt, root, root)
     yield partial(np.reciprocal, root, root)
-    for room, wide in zip(narrow, (rate, root), strict=True):
-        yield partial(np.copyto, room, wide, casting="same_kind")
 
 
 def _rooms(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Two temporaries; the numbers in float64, and as the blocks need them."""
     size = max(1, min(signature.x.size, BLOCK_BYTES // 2 // signature.x.dtype.itemsize))
-    block, single, double = signature.x.with_shape((size,)), signature.x.with_shape(()), TensorSpec((), _DOUBLE)
-    return block, block, double, double, single, single
+    block, numbers = signature.x.with_shape((size,)), signature.x.with_shape((_numbers(signature),))
+    return block, block, numbers.with_dtype(_DOUBLE), numbers
+
+
+def _numbers(signature: Signature) -> int:
+    """How many numbers are computed before any block: the rate alone, or what Adam makes of it and of the step."""
+    scalars = len(signature.inputs) - len(signature.outputs) - 1
+    return 1 if scalars == 1 else 3
 
 
 def _workspace(signature: Signature) -> int:
     return dense_bytes(*_rooms(signature))
 
 
-def _kernel(passes: Passes, correct: Callable[[Binding, tuple[Array, ...]], Iterator[Thunk]]) -> Kernel:
+def _kernel(passes: Passes, compute: Callable[[Binding, Sequence[Array]], Iterator[Thunk]]) -> Kernel:
     def bind(call: Binding) -> Thunk:
-        one, two, *corrections = carve(call.workspace, *_rooms(call.signature))
-        steps, state = list(correct(call, tuple(corrections))), len(call.outputs) - 1
-        flat = [a.reshape(-1) for a in call.inputs[: 2 + state]]
-        made = [a.reshape(-1) for a in call.outputs]
-        scalars = tuple(a.reshape(()) for a in call.inputs[2 + state :])
+        one, two, wide, narrow = carve(call.workspace, *_rooms(call.signature))
+        steps = [*compute(call, [wide[i, ...] for i in range(wide.size)])]
+        steps.append(partial(np.copyto, narrow, wide, casting="same_kind"))
+        numbers, count = tuple(narrow[i, ...] for i in range(narrow.size)), 1 + len(call.outputs)
+        flat, made = ([a.reshape(-1) for a in arrays] for arrays in (call.inputs[:count], call.outputs))
         for start in range(0, call.y.size, one.size):
             parameter, gradient, *held = (a[start : start + one.size] for a in flat)
             new = tuple(a[start : start + one.size] for a in made)
             a, b = one[: gradient.size], two[: gradient.size]
-            block = _Block((parameter, *held), gradient, new, scalars, tuple(corrections[2:]), a, b, call.attrs)
-            steps.extend(passes(block))
+            steps.extend(passes(_Block((parameter, *held), gradient, new, numbers, a, b, call.attrs)))
         return in_turn(*steps)
 
     return Kernel("blocks", bind, _workspace, contiguous=all_contiguous)
 
 
 def _infer(state: int, scalars: int) -> Callable[[Specs, Attrs], Specs]:
-    """A parameter, its gradient, so much state like them, and so many of one element."""
+    """A parameter, its gradient, so much state like them, and so many scalars, float64 of one element."""
 
     def infer(inputs: Specs, _: Attrs) -> Specs:
-        require_one_dtype(inputs, _DTYPES)
         alike, single = inputs[: 2 + state], inputs[2 + state :]
+        require_one_dtype(alike, _DTYPES)
+        for spec in single:
+            require_dtype(spec, frozenset({_DOUBLE}))
         if any(s != inputs[0] for s in alike):
             raise ShapeError(f"parameter, gradient and state are of one shape, not {', '.join(map(str, alike))}")
         if len(single) != scalars or any(s.size != 1 for s in single):
@@ -192,12 +199,12 @@ def _cost(flops: int) -> Callable[[Signature], Cost]:
 
 
 def _step(name: str, passes: Passes, summary: str, *, state: int, scalars: int = 1, **defaults: Any) -> OpSchema:
-    correct = _adam_corrections if scalars > 1 else _no_corrections
+    compute = _adam_numbers if scalars > 1 else _rate
     count = 2 + state + scalars
     return OpSchema(
         name,
         _infer(state, scalars),
-        (_kernel(passes, correct),),
+        (_kernel(passes, compute),),
         (count, count),
         tuple(Attribute(n, flag if isinstance(v, bool) else number, v) for n, v in defaults.items()),
         overwrites=_overwrites,

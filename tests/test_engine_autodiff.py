@@ -122,8 +122,14 @@ def test_wrong_requests_are_refused() -> None:
         engine.gradients(y, [x])
     with pytest.raises(GraphError, match="'n' holds int64"):
         engine.gradients(y, [n])
-    with pytest.raises(GraphError, match="no var of graph 'g'"):
+    with pytest.raises(GraphError, match="no var of the graph of 'y'"):
         engine.gradients(y, [z])
+    none: tuple[Any, ...] = ([], x, 3)
+    for nothing in none:
+        with pytest.raises(GraphError, match="a list of vars"):
+            engine.gradients(y, nothing)
+    with pytest.raises(GraphError, match=r"3.0 is no var of a graph"):
+        engine.gradients(3.0, [x])  # type: ignore[arg-type]
     with pytest.raises(GraphError, match=r"the seed is float32\[\], but 'x' is float32\[2\]"):
         engine.gradients(x, [x], seed=y)
 
@@ -148,8 +154,10 @@ def test_an_operator_without_a_rule_is_named() -> None:
     graph = Graph()
     x = graph.input("x", (2, 2))
     loss = ops.reduce_sum(ops.scatter_nd(x, np.array([[0]]), x[:1], "max"), None, keepdims=False)
+    before = graph.text()
     with pytest.raises(GradientError, match="scatter_nd_0"):
         engine.gradients(loss, [x])
+    assert graph.text() == before
 
 
 def test_operators_of_the_backward_pass_are_named_after_what_they_differentiate() -> None:

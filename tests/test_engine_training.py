@@ -162,6 +162,20 @@ def test_a_parameter_may_be_assigned_a_view_of_itself() -> None:
             assert exe()["y"].tolist() == exe.parameters["weight"].tolist() == wanted
 
 
+def test_one_value_may_be_assigned_to_two_parameters_and_a_parameter_to_itself() -> None:
+    graph = Graph()
+    one, two = graph.parameter(np.ones(3), "one"), graph.parameter(np.ones(3), "two")
+    three = graph.parameter(np.full(3, 3.0), "three")
+    total = one + two
+    graph.assign(one, total)
+    graph.assign(two, total)
+    graph.assign(three, three)
+    graph.output(graph.input("x", ()), "x")
+    for exe in _ways(graph).values():
+        exe(x=np.float32(0))
+        assert [a.tolist() for a in exe.parameters.values()] == [[2.0] * 3, [2.0] * 3, [3.0] * 3]
+
+
 def test_two_parameters_change_places() -> None:
     graph = Graph()
     one, two = graph.parameter(np.zeros(3), "one"), graph.parameter(np.ones(3), "two")
@@ -264,7 +278,14 @@ def test_gradients_die_as_soon_as_they_have_been_used() -> None:
 
 
 def test_an_optimiser_is_checked() -> None:
-    for wrong in ({"learning_rate": -1.0}, {"momentum": 2.0}, {"nesterov": True}, {"weight_decay": -1.0}):
+    assert SGD(np.float32(0.5)).learning_rate == 0.5  # type: ignore[arg-type]
+    for wrong in (
+        {"learning_rate": -1.0},
+        {"learning_rate": np.inf},
+        {"momentum": 2.0},
+        {"nesterov": True},
+        {"weight_decay": -1.0},
+    ):
         with pytest.raises(OptionError):
             SGD(**wrong)
     with pytest.raises(OptionError, match="beta1"):
@@ -272,6 +293,44 @@ def test_an_optimiser_is_checked() -> None:
     with pytest.raises(GraphError, match="no trainable parameter"):
         graph = Graph()
         engine.train_step(graph, graph.input("x", ()), SGD())
+
+
+def test_a_failed_training_step_leaves_the_graph_as_it_was() -> None:
+    graph = Graph()
+    x = graph.input("x", ())
+    weight, idle = graph.parameter(np.float32(1), "weight"), graph.parameter(np.float32(1), "idle")
+    loss = x * weight
+    before = graph.text()
+    with pytest.raises(GraphError, match="idle"):
+        engine.train_step(graph, loss, Adam())
+    with pytest.raises(OptionError, match="'adam' is no optimiser"):
+        engine.train_step(graph, loss, "adam")  # type: ignore[arg-type]
+    assert graph.text() == before
+    engine.train_step(graph, loss, Adam(), [weight])
+    assert idle not in graph.updates
+
+
+def test_names_that_are_taken_are_left_alone() -> None:
+    graph = Graph()
+    step, x = graph.parameter(np.zeros((), np.int64), "step"), graph.input("learning_rate", ())
+    weight = graph.parameter(np.float32(1), "weight")
+    engine.train_step(graph, x * weight, Adam())
+    graph.assign(step, step + 1)
+    assert {"learning_rate_0", "step_0"} <= engine.compile(graph).parameters.keys()
+
+
+def test_parameters_of_two_element_types_share_one_rate() -> None:
+    graph = Graph()
+    x = graph.input("x", (), "float64")
+    single, double = graph.parameter(np.float32(1), "single"), graph.parameter(np.float64(1), "double")
+    engine.train_step(graph, x * double * ops.cast(single, "float64"), Adam(0.1))
+    exe = engine.compile(graph)
+    exe(x=np.float64(1))
+    assert (round(float(exe.parameters["single"]), 4), round(float(exe.parameters["double"]), 4)) == (0.9, 0.9)
+    exe.load({"learning_rate": 0.0})
+    held = exe.parameters
+    exe(x=np.float64(1))
+    assert (held["single"], held["double"]) == (exe.parameters["single"], exe.parameters["double"])
 
 
 def test_a_parameter_without_influence_is_named() -> None:

@@ -154,3 +154,15 @@ def test_cross_entropy(shape: tuple[int, ...], reduction: str) -> None:
 def test_mean_of_squares() -> None:
     arrays = singles(10, (4, 6), (4, 6))
     check(ops.mse_loss, functional.mse_loss, arrays)
+
+
+def test_a_maximum_that_is_nan_or_minus_infinity_gets_the_gradient_where_torch_sends_it() -> None:
+    for rows in ([[1, np.nan], [3, 2]], [[-np.inf, -np.inf], [-np.inf, -np.inf]], [[np.nan, 1], [np.nan, np.inf]]):
+        x = np.array(rows, np.float32).reshape(1, 1, 2, 2)
+        tensor = torch.tensor(x, requires_grad=True)
+        functional.max_pool2d(tensor, 2).sum().backward()  # type: ignore[no-untyped-call]
+        graph = engine.Graph()
+        var = graph.input("x", x.shape)
+        graph.output(engine.gradients(ops.reduce_sum(ops.max_pool(var, 2), None, keepdims=False), [var])[0], "dx")
+        assert tensor.grad is not None
+        assert engine.compile(graph)(x=x)["dx"].tolist() == tensor.grad.tolist(), rows

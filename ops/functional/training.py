@@ -45,6 +45,8 @@ def batch_norm_running(
     Each is 1 - momentum of what it was and momentum of what the batch has, at the end of a run, as in torch: the
     variance is that of a sample, divided by one less. Raises ShapeError where a channel has one element.
     """
+    if x.spec.ndim < 2 or x.spec.shape[1] == 0:
+        raise ShapeError(f"batch_norm_running: {x.spec} has no channels in its second dimension")
     count: Any = x.spec.size // x.spec.shape[1]
     if not x.spec.is_symbolic and count < 2:
         raise ShapeError(f"batch_norm_running: {x.spec} has {count} element(s) a channel, and a variance needs two")
