@@ -114,7 +114,7 @@ def _replaced(edit: Edit, root: Var, gate: Operator) -> bool:
     if _is_mish(edit, root, gate):
         return True
     for x in arithmetic_behind(edit, gate.inputs[0]):
-        if x.spec != root.spec:
+        if x.spec != root.spec or edit.is_old_state(x):
             continue
         try:
             whole = polynomial(edit, root, (x, *gate.outputs))
@@ -134,7 +134,9 @@ def _is_mish(edit: Edit, root: Var, gate: Operator) -> bool:
     if gate.schema is not TANH or inner is None or inner.schema is not SOFTPLUS or outer is None:
         return False
     (x,), (t,) = inner.inputs, gate.outputs
-    if outer.schema is not MUL or {*outer.inputs} != {x, t} or not edit.is_closed({inner, gate, outer}, root):
+    if edit.is_old_state(x) or outer.schema is not MUL or {*outer.inputs} != {x, t}:
+        return False
+    if not edit.is_closed({inner, gate, outer}, root):
         return False
     edit.replace(root, ops.mish(x))
     return True

@@ -1,8 +1,8 @@
 """A graph that can be changed while it is looked at: what passes are written with."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from itertools import count
-from typing import Any, Never
+from typing import Any, Never, TypeVar
 
 import numpy as np
 from attrs import evolve
@@ -12,8 +12,11 @@ from engine.graph import Graph
 from engine.operator import Operator
 from engine.passes.writing import Draft, write
 from engine.var import Var
+from ops.layout import Layout
 from ops.schema import OpSchema
 from ops.spec import Array, spec_of
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class Edit:
@@ -33,6 +36,7 @@ class Edit:
         self._constants = {self._vars[v]: array for v, array in graph.constants.items()}
         self._outputs = {name: self._vars[v] for name, v in graph.outputs.items()}
         self._updates = {self._vars[p]: self._vars[v] for p, v in graph.updates.items()}
+        self._output_names, self._holders = _keys(self._outputs), _keys(self._updates)
         self._operators: dict[int, Operator] = {}
         self._order: dict[int, tuple[int, int]] = {}
         self._writer: dict[Var, int] = {}
@@ -82,18 +86,25 @@ class Edit:
         return self._mine(tuple(self._source.parameters))
 
     @property
-    def assigned(self) -> frozenset[Var]:
-        """The parameters that hold something else after the run."""
-        return frozenset(self._updates)
-
-    @property
-    def updated(self) -> frozenset[Var]:
+    def updated(self) -> Set[Var]:
         """What parameters hold after the run: their operators write over them."""
-        return frozenset(self._updates.values())
+        return self._holders.keys()
 
     def after(self, parameter: Var) -> Var:
         """What a parameter holds after the run: itself, unless it is written over."""
         return self._updates.get(parameter, parameter)
+
+    def is_old_state(self, var: Var) -> bool:
+        """Whether it is a parameter that is written over, or looks at one: it cannot be read after that."""
+        while var not in self._updates:
+            operator = self.writer(var) if self._updates else None
+            if operator is None or not operator.inputs:
+                return False
+            source = operator.inputs[0]
+            if None in operator.schema.views(Layout.dense(source.spec), operator.signature):
+                return False
+            var = source
+        return True
 
     def writer(self, var: Var) -> Operator | None:
         """The operator that computes a var, if one does."""
@@ -105,7 +116,7 @@ class Edit:
 
     def is_fetched(self, var: Var) -> bool:
         """Whether it leaves the graph: as an output, or as what a parameter holds afterwards."""
-        return var in self._outputs.values() or var in self._updates.values()
+        return var in self._output_names or var in self._holders
 
     def sole_reader(self, var: Var) -> Operator | None:
         """The operator that reads a var, if nobody else needs it."""
@@ -166,19 +177,9 @@ class Edit:
         self._inherit(old, new)
         for number in tuple(self._readers.get(old, ())):
             self._reads(number, tuple(new if v is old else v for v in self._operators[number].inputs))
-        self._outputs = {name: new if var is old else var for name, var in self._outputs.items()}
-        self._updates = {parameter: new if var is old else var for parameter, var in self._updates.items()}
+        _point(self._outputs, self._output_names, old, new)
+        _point(self._updates, self._holders, old, new)
         self._collect([old])
-
-    def rewire(self, operator: Operator, inputs: Sequence[Var]) -> Operator:
-        """The operator with other inputs of the same specs."""
-        if [v.spec for v in inputs] != [v.spec for v in operator.inputs]:
-            raise PassError(f"{operator} cannot read {[str(v.spec) for v in inputs]}")
-        self.changes += 1
-        number = self._writer[operator.outputs[0]]
-        self._reads(number, tuple(inputs))
-        self._collect(operator.inputs)
-        return self._operators[number]
 
     def drop(self) -> None:
         """Takes away operators and constants that nobody reads."""
@@ -255,3 +256,19 @@ class Edit:
         for var in operator.outputs:
             self._writer.pop(var, None)
         return operator.inputs
+
+
+def _keys(table: Mapping[_Key, Var]) -> dict[Var, list[_Key]]:
+    """Under which keys each var stands in a table."""
+    found: dict[Var, list[_Key]] = {}
+    for key, var in table.items():
+        found.setdefault(var, []).append(key)
+    return found
+
+
+def _point(table: dict[_Key, Var], keys: dict[Var, list[_Key]], old: Var, new: Var) -> None:
+    """Puts a var in the place of another one, in a table and in its keys."""
+    if old in keys:
+        moved = keys.pop(old)
+        table.update(dict.fromkeys(moved, new))
+        keys.setdefault(new, []).extend(moved)

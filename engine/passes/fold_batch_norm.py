@@ -71,7 +71,7 @@ def fold_batch_norm(edit: Edit, operator: Operator) -> None:
 def _may_change(edit: Edit, producer: Operator, found: Affine) -> bool:
     """Whether weights and bias are constants, there may be a bias, and what is read can still be read later."""
     constant = all(v in edit.constants for v in producer.inputs[1:])
-    if not constant or not edit.assigned.isdisjoint(producer.inputs) or _bias(edit, producer) is None:
+    if not constant or any(map(edit.is_old_state, producer.inputs)) or _bias(edit, producer) is None:
         return False
     x, weights = producer.inputs[:2]
     plain = x.spec.ndim == weights.spec.ndim == 2 or not found.shifts

@@ -57,7 +57,7 @@ def _producer(edit: Edit, var: Var) -> Operator | None:
     found = edit.writer(var)
     if found is None or found.schema not in _PRODUCERS or edit.sole_reader(var) is None:
         return None
-    open_still = found.attrs.get("activation", "none") == "none" and edit.assigned.isdisjoint(found.inputs)
+    open_still = found.attrs.get("activation", "none") == "none" and not any(map(edit.is_old_state, found.inputs))
     return found if open_still else None
 
 

@@ -107,7 +107,8 @@ class _Group:
         (y, *rest) = operator.outputs
         alone = not self.edit.is_fetched(y) and self.members.issuperset(self.edit.readers(y))
         alike = not rest and y.shape == self.root.outputs[0].shape and operator.schema.elementwise
-        unchanged = all(self.edit.after(v) in (v, self.root.outputs[0]) for v in operator.inputs)
+        result, edit = self.root.outputs[0], self.edit
+        unchanged = all(edit.after(v) is result or not edit.is_old_state(v) for v in operator.inputs)
         return alone and alike and unchanged and self._is_light(operator)
 
     def _is_light(self, operator: Operator) -> bool:

@@ -107,6 +107,8 @@ def _norm_behind(edit: Edit, normed: Var, result: Var) -> Operator | None:
     norm = edit.writer(normed)
     if norm is None or norm.schema not in (LAYER_NORM, RMS_NORM) or len(norm.outputs) > 1:
         return None
+    if any(map(edit.is_old_state, norm.inputs)):
+        return None
     return norm if edit.sole_reader(normed) is not None and normed.spec == result.spec else None
 
 

@@ -32,6 +32,8 @@ def merge(edit: Edit, operator: Operator) -> None:
     if before is None or before.schema is not operator.schema:
         return
     (x,) = before.inputs
+    if edit.is_old_state(x):  # what lies between may be a copy that is read after the update
+        return
     if operator.schema is TRANSPOSE:
         edit.replace(y, ops.transpose(x, composed(permutation(before), permutation(operator))))
     elif operator.schema is RESHAPE:

@@ -10,12 +10,13 @@ from ops.binary import ADD, DIV, MUL, SUB
 
 
 def skip_neutral(edit: Edit, operator: Operator) -> None:
-    """Lets the readers of x * 1 read x."""
+    """Lets the readers of x * 1 read x, unless it is a copy of what a parameter held."""
     if operator.schema not in (ADD, SUB, MUL, DIV):
         return
     for x, other in _operands(operator):
         number = edit.number(other)
-        if number is not None and x.spec == operator.outputs[0].spec and _is_neutral(operator, number):
+        alike = x.spec == operator.outputs[0].spec and not edit.is_old_state(x)
+        if number is not None and alike and _is_neutral(operator, number):
             edit.replace(operator.outputs[0], x)
             return
 

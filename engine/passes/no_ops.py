@@ -10,7 +10,7 @@ from ops.layout import Layout
 def skip_no_ops(edit: Edit, operator: Operator) -> None:
     """Lets the readers of an output that is an input, element for element, read that input."""
     for output, source in _same(operator):
-        if not (source in edit.assigned and edit.is_fetched(output)):  # an output is fetched after the update
+        if not edit.is_old_state(source):  # it may be a copy that is read after the update
             edit.replace(output, source)
 
 

@@ -106,7 +106,9 @@ def centred(edit: Edit, var: Var, axes: Axes) -> Iterator[Var]:
 
 
 def are_pieces(edit: Edit, result: Var, sources: Collection[Var]) -> bool:
-    """Whether nobody needs what is computed between these vars and the result, but for the result."""
+    """Whether nobody needs what is computed between these vars, which can be read later, and the result, but for it."""
+    if any(map(edit.is_old_state, sources)):
+        return False
     found: dict[Operator, None] = {}
     waiting = [edit.writer(result)]
     while waiting:

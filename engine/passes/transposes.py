@@ -68,7 +68,7 @@ def _fits(edit: Edit, operator: Operator, like: Var) -> bool:
     """Whether axes can be exchanged: all inputs have all the axes, or are constants, or one number."""
     if not operator.schema.elementwise or operator.outputs[0].shape != like.shape:
         return False
-    if not edit.updated.isdisjoint(operator.outputs):
+    if not edit.updated.isdisjoint(operator.outputs) or any(map(edit.is_old_state, operator.inputs)):
         return False
     return all(v.ndim == like.ndim or v in edit.constants or v.ndim == 0 for v in operator.inputs)
 

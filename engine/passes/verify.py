@@ -9,6 +9,7 @@ from engine.errors import PassError
 from engine.graph import Graph
 from engine.operator import Operator
 from engine.var import Var
+from ops.assign import ASSIGN
 from ops.errors import OpError
 
 
@@ -17,10 +18,12 @@ def verify(before: Graph, after: Graph) -> None:
     _check_outside(before, after)
     known = _sources(after)
     over: set[Var] = set()
+    updated = _parameters_by_value(after)
     for operator in after.operators:
         _check_operator(operator, after, known, over)
         known.update(operator.outputs)
-        over.update(p for p, v in after.updates.items() if v in operator.outputs)
+        over.update(p for v in operator.outputs for p in updated.get(v, ()))
+        _check_update(operator, over)
     missing = [name for name, var in after.outputs.items() if var not in known]
     missing += [p.name for p, v in after.updates.items() if v not in known]
     if missing:
@@ -36,6 +39,9 @@ def _check_outside(before: Graph, after: Graph) -> None:
             raise PassError(f"the {kind} were {_shown(wanted)}, and are {_shown(found)}")
     if _state(before) != _state(after):
         raise PassError(f"the parameters were {_shown(_state(before))}, and are {_shown(_state(after))}")
+    for name, var in after.outputs.items():
+        if var in after.updates and before.outputs[name] not in before.updates:
+            raise PassError(f"output {name!r} is parameter {var.name!r}, which is written over before it is fetched")
 
 
 def _state(graph: Graph) -> list[tuple[object, ...]]:
@@ -52,6 +58,19 @@ def _sources(graph: Graph) -> set[Var]:
         if (array.shape, array.dtype) != (var.shape, var.dtype) or array.flags.writeable:
             raise PassError(f"constant {var.name!r} is {var.spec}, and its array is not, or may be written")
     return {*graph.inputs.values(), *graph.constants, *graph.parameters}
+
+
+def _parameters_by_value(graph: Graph) -> dict[Var, list[Var]]:
+    found: dict[Var, list[Var]] = {}
+    for parameter, value in graph.updates.items():
+        found.setdefault(value, []).append(parameter)
+    return found
+
+
+def _check_update(operator: Operator, over: Collection[Var]) -> None:
+    """What is to hold a value already is written over while it is read."""
+    if operator.schema is ASSIGN and operator.inputs[1] in over:
+        raise PassError(f"{operator} assigns parameter {operator.inputs[1].name!r} to itself")
 
 
 def _check_operator(operator: Operator, graph: Graph, known: Collection[Var], over: Collection[Var]) -> None:
