@@ -22,7 +22,7 @@ from engine.zoo import NETWORKS
 from engine.zoo.classifier import begin
 from engine.zoo.layers import convolution, normalization
 from engine.zoo.mobilenet import FIRST, LAST, STAGES
-from ops.spec import Array
+from ops.spec import Array, Shape
 from tests.layered import layered_graphs
 from tests.torch_networks import disturb, exported, mobilenet_v2, resnet
 from tests.unplanned import random_feeds, run_unplanned
@@ -108,6 +108,35 @@ def test_a_product_of_matrices_gets_a_bias() -> None:
     x = graph.input("x", (5, 6))
     graph.output(ops.batch_norm(x @ np.ones((6, 4), np.float32), *_norm(4)), "y")
     assert count(_check(graph)) == {"gemm": 1}
+
+
+@pytest.mark.parametrize("trans_b", [False, True])
+def test_a_gemm_keeps_its_factors(trans_b: bool) -> None:
+    graph, rng = Graph("scaled"), np.random.default_rng(4)
+    w, bias = rng.standard_normal((4, 4)).astype(np.float32), rng.standard_normal(4).astype(np.float32)
+    y = ops.gemm(graph.input("x", (5, 4)), w, bias, alpha=2.0, beta=0.5, trans_b=trans_b)
+    graph.output(ops.batch_norm(y, *_norm(4)), "y")
+    assert count(_check(graph)) == {"gemm": 1}
+
+
+@pytest.mark.parametrize("shape", [(), (4, 1, 1), (1, 4, 1, 1)])
+@pytest.mark.parametrize("function", [ops.add, ops.sub, ops.mul, ops.div])
+def test_arithmetic_with_a_constant_a_channel_is_folded(function: Callable[[Var, Array], Var], shape: Shape) -> None:
+    graph, rng = Graph("arithmetic"), np.random.default_rng(3)
+    x, array = graph.input("x", (2, 3, 6, 5)), rng.uniform(1, 3, shape).astype(np.float32)
+    w, bias = rng.standard_normal((4, 3, 3, 3)).astype(np.float32), rng.standard_normal(4).astype(np.float32)
+    graph.output(function(ops.conv(x, w, bias), array), "y")
+    assert count(_check(graph)) == {"conv": 1}
+
+
+@pytest.mark.parametrize(("function", "left"), [(ops.add, 0), (ops.mul, 0), (ops.sub, 1), (ops.div, 1)])
+def test_a_constant_that_stands_first_is_folded_where_order_does_not_matter(
+    function: Callable[[Var, Var], Var], left: int
+) -> None:
+    graph = Graph("swapped")
+    x, three = graph.input("x", (2, 3, 6, 5)), graph.constant(np.array(3, np.float32))
+    graph.output(function(three, ops.conv(x, np.ones((4, 3, 3, 3), np.float32))), "y")
+    assert len(_check(graph).operators) == 1 + left
 
 
 def test_what_somebody_else_reads_stays() -> None:

@@ -35,11 +35,11 @@ class Affine:
 
 def affine(edit: Edit, operator: Operator, axis: int) -> Affine | None:
     """The operator, where it does that to one of its inputs with channels along `axis`, and no more."""
-    x = operator.inputs[0]
-    if x.dtype not in FLOATS or not -x.spec.ndim <= axis < x.spec.ndim:
+    y = operator.outputs[0].spec  # what stands first may be a constant of fewer axes
+    if y.dtype not in FLOATS or not -y.ndim <= axis < y.ndim:
         return None
     found = None
-    if operator.schema is BATCH_NORM and axis % x.spec.ndim == 1:
+    if operator.schema is BATCH_NORM and axis % y.ndim == 1:
         found = _normalization(edit, operator)
     elif operator.schema in (ADD, SUB, MUL, DIV):
         found = _arithmetic(edit, operator, axis)
