@@ -323,6 +323,17 @@ def test_inverse_transposes_vanish_together() -> None:
     assert [op.schema.name for op in optimise(graph, 1).operators] == ["relu"]
 
 
+def test_sparse_constants_are_one_where_all_their_bytes_are_equal() -> None:
+    graph = Graph()
+    total = graph.input("x", (64,))
+    for number in (1, 2, 1, 0, -0.0, 2, np.nan, np.nan):
+        array = np.zeros(64, np.float32)
+        array[1] = number
+        total = total + array
+    graph.output(total, "y")
+    assert [a[1] for a in COMMON(graph).constants.values()] == pytest.approx([1, 2, 0, -0.0, np.nan], nan_ok=True)
+
+
 def test_level_0_and_a_graph_with_nothing_to_do_stay_the_same_object() -> None:
     graph = Graph()
     graph.output(ops.relu(graph.input("x", (2,))), "y")

@@ -1,6 +1,7 @@
 """Common subexpressions: what is computed twice from the same, and constants that are equal (as in any compiler)."""
 
 from collections.abc import Hashable
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from engine.var import Var
 from ops.spec import Array
 
 _PEEK = 16
-"""Elements by which arrays are told apart before all are compared."""
+"""Elements by which arrays are told apart before all their bytes are read."""
 
 
 class _Common:
@@ -62,14 +63,16 @@ def _key(value: Any) -> Hashable:
 
 
 def _merge_constants(edit: Edit) -> None:
-    seen: dict[Hashable, list[tuple[Var, Array]]] = {}
-    for var, array in tuple(edit.constants.items()):
-        rows = seen.setdefault((array.shape, array.dtype, _peek(array)), [])
-        same = next((first for first, other in rows if _equal(array, other)), None)
-        if same is None:
-            rows.append((var, array))
-        else:
-            edit.replace(var, same)
+    """Equal to the bit: NaN is itself, and -0 is not 0."""
+    alike: dict[Hashable, list[Var]] = {}
+    for var, array in edit.constants.items():
+        alike.setdefault((array.shape, array.dtype, _peek(array)), []).append(var)
+    for group in alike.values():
+        seen: dict[bytes, Var] = {}
+        for var in group if len(group) > 1 else ():
+            first = seen.setdefault(_digest(edit.constants[var]), var)
+            if first is not var:
+                edit.replace(var, first)
 
 
 def _peek(array: Array) -> bytes:
@@ -77,13 +80,9 @@ def _peek(array: Array) -> bytes:
     return flat[:: max(1, flat.size // _PEEK)].tobytes()
 
 
-def _equal(array: Array, other: Array) -> bool:
-    """To the bit; NaN is itself, and -0 is not 0."""
-    return array is other or bool(np.array_equal(_bits(array), _bits(other)))
-
-
-def _bits(array: Array) -> Array:
-    return array.reshape(-1).view(np.uint8)
+def _digest(array: Array) -> bytes:
+    """Of all bytes: sparse arrays are alike wherever one peeks."""
+    return blake2b(array.reshape(-1).view(np.uint8)).digest()
 
 
 COMMON = _Common()

@@ -203,7 +203,7 @@ class Edit:
         )
 
     def _mine(self, vars: Sequence[Var]) -> tuple[Var, ...]:
-        return tuple(self._vars[v] for v in vars)
+        return tuple(map(self._vars.__getitem__, vars))
 
     def _signed(self, operator: Operator) -> Operator:
         """With the positions of its inputs that are constants now."""

@@ -1,6 +1,7 @@
 """All passes in the order that does most, as often as that changes anything."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 
 from attrs import frozen
 
@@ -84,13 +85,13 @@ def trail(graph: Graph, level: int = 2) -> Iterator[Applied]:
 
 def in_turn(graph: Graph, passes: Sequence[Pass]) -> Iterator[Applied]:
     """The passes one after the other, again and again until none of them changes anything."""
-    for _ in range(_MOST_ROUNDS):
-        start = graph
-        for each in passes:
-            after = each(graph)
-            if after is not graph:
-                verify(graph, after)
-                yield Applied(each.name, graph, after)
-                graph = after
-        if graph is start:
+    quiet = 0
+    for each in chain.from_iterable(repeat(passes, _MOST_ROUNDS)):
+        after = each(graph)
+        quiet += 1
+        if after is not graph:
+            verify(graph, after)
+            yield Applied(each.name, graph, after)
+            graph, quiet = after, 0
+        if quiet == len(passes):
             return
