@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ops.errors import DtypeError
+from ops.layout import Layout
 from ops.schema import (
     Attrs,
     Binding,
@@ -65,13 +66,13 @@ def over_any_like_output(signature: Signature) -> tuple[Overwrite, ...]:
     return tuple(Overwrite(0, i) for i, spec in enumerate(signature.inputs) if spec == signature.y)
 
 
-def ufunc_kernel(function: np.ufunc) -> Kernel:
+def ufunc_kernel(function: np.ufunc, writes: Callable[[Layout], bool] = any_strides) -> Kernel:
     """A kernel that is one call of a ufunc on all inputs. By position, which is faster; minimum and maximum refuse."""
 
     def bind(call: Binding) -> Thunk:
         return partial(function, *call.inputs, call.y)
 
-    return Kernel("numpy", bind, writes=any_strides)
+    return Kernel("numpy", bind, writes=writes)
 
 
 def flops_per_element(flops: int) -> Callable[[Signature], Cost]:

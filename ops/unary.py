@@ -1,4 +1,9 @@
-"""Elementwise operators of one input that are one function each (ONNX Abs, Neg, Exp ... IsInf, BitwiseNot)."""
+"""Elementwise operators of one input that are one function each (ONNX Abs, Neg, Exp ... IsInf, BitwiseNot).
+
+Kernels of `negative` and `isnan` write dense outputs only: numpy (2.4 at least) forgets the input's strides in both
+where those of the output have holes, and gives wrong numbers (`negative` where 4-byte elements lie 16 bytes apart,
+8-byte ones 64).
+"""
 
 import math
 from functools import partial
@@ -11,7 +16,7 @@ from ops.blocks import Block, blocked
 from ops.compiled import erf
 from ops.elementwise import require_dtype, ufunc_kernel, unary
 from ops.limits import constant
-from ops.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Specs, Thunk, zero_gradient
+from ops.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Specs, Thunk, dense_only, zero_gradient
 from ops.spec import BOOL, FLOATS, INTEGERS, NUMBERS, SIGNED
 
 _BOOLS = frozenset({BOOL})
@@ -119,7 +124,7 @@ def _atanh_gradient(b: Backward) -> Terms:
 ABS = unary(
     "abs", NUMBERS, ufunc_kernel(np.absolute), "|x|; the lowest signed integer stays as it is.", gradient=_abs_gradient
 )
-NEG = unary("neg", FLOATS | SIGNED, ufunc_kernel(np.negative), "-x", gradient=_neg_gradient)
+NEG = unary("neg", FLOATS | SIGNED, ufunc_kernel(np.negative, dense_only), "-x", gradient=_neg_gradient)
 SIGN = unary("sign", NUMBERS, ufunc_kernel(np.sign), "-1, 0 or 1; NaN stays NaN.", gradient=zero_gradient)
 NOT = unary("not", _BOOLS, ufunc_kernel(np.logical_not), "Logical complement.")
 BITWISE_NOT = unary("bitwise_not", INTEGERS, ufunc_kernel(np.invert), "Complement of each bit.")
@@ -142,7 +147,9 @@ ASINH = _float_function("asinh", np.arcsinh, "Inverse hyperbolic sine.", _asinh_
 ACOSH = _float_function("acosh", np.arccosh, "Inverse hyperbolic cosine.", _acosh_gradient)
 ATANH = _float_function("atanh", np.arctanh, "Inverse hyperbolic tangent.", _atanh_gradient)
 ERF = unary("erf", FLOATS, blocked(_erf, temporaries=1), "The error function.", flops=24, gradient=_erf_gradient)
-IS_NAN = OpSchema("is_nan", _to_bool, (ufunc_kernel(np.isnan),), summary="Whether x is NaN.", elementwise=True)
+IS_NAN = OpSchema(
+    "is_nan", _to_bool, (ufunc_kernel(np.isnan, dense_only),), summary="Whether x is NaN.", elementwise=True
+)
 IS_INF = OpSchema(
     "is_inf",
     _to_bool,

@@ -18,6 +18,7 @@ from ops.conv import CONV
 from ops.conv_gradient import CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT
 from ops.conv_transpose import CONV_TRANSPOSE
 from ops.copy import COPY
+from ops.fused_conv import FUSED_CONV
 from ops.images import dense_images, flat_images
 from ops.layout import Layout
 from ops.pool import AVERAGE_POOL, MAX_POOL
@@ -65,6 +66,10 @@ CASES: tuple[tuple[OpSchema, tuple[Array, ...], dict[str, Any]], ...] = (
     (CONV, (X, POINT), {}),
     (CONV, (X, WINDOW, _drawn(32)), {"pads": PADS}),
     (CONV, (X, DEEP), {"pads": PADS, "group": 16}),
+    (FUSED_CONV, (X, POINT), {"activation": "clip", "low": 0.0}),
+    (FUSED_CONV, (X, POINT, _drawn(32), DY), {"activation": "leaky_relu", "slope": 0.1}),
+    (FUSED_CONV, (X, WINDOW, _drawn(32), DY), {"pads": PADS, "activation": "clip", "low": 0.0, "high": 0.5}),
+    (FUSED_CONV, (X, DEEP), {"pads": PADS, "group": 16, "activation": "clip", "low": 0.0}),
     (CONV_TRANSPOSE, (X, _drawn(16, 8, 2, 2)), {"strides": (2, 2)}),
     (CONV_TRANSPOSE, (X, _drawn(16, 8, 1, 1)), {}),
     (CONV_INPUT_GRADIENT, (DY, WINDOW), {"pads": PADS}),
@@ -74,7 +79,7 @@ CASES: tuple[tuple[OpSchema, tuple[Array, ...], dict[str, Any]], ...] = (
     (CHANNEL_SUMS, (X, X + 1, ROW, ROW), {}),
     (BATCH_NORM_DATA_GRADIENT, (X, X + 1, ROW, ROW, ROW, ROW, ROW), {}),
 )
-CONSTANT = {CONV: frozenset({1, 2}), CONV_TRANSPOSE: frozenset({1})}
+CONSTANT = {CONV: frozenset({1, 2}), FUSED_CONV: frozenset({1, 2}), CONV_TRANSPOSE: frozenset({1})}
 NAMES = [f"{schema.name}-{i}" for i, (schema, _, _) in enumerate(CASES)]
 
 
