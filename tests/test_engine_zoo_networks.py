@@ -1,7 +1,5 @@
 """The image networks: sizes as published, numbers that stay sane, weights that graphs share."""
 
-from weakref import WeakValueDictionary
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 
 import engine
 from engine.graph import Graph
-from engine.zoo import IMAGE_NETWORKS, weights
+from engine.zoo import IMAGE_NETWORKS
 from engine.zoo.random_wired import NEIGHBOURS, NODES, wired
 from engine.zoo.weights import drawn
 from ops.errors import OpError
@@ -46,19 +44,6 @@ IMAGES = dict.fromkeys(IMAGE_NETWORKS, 32) | {"alexnet": 63, "inception_v3": 75}
 """Small images that each network takes."""
 MODERN = tuple(name for name in IMAGE_NETWORKS if name not in ("alexnet", "vgg16", "vgg19"))
 """Those whose weights do not depend on the size of the image."""
-
-
-def _blank(_: object, shape: tuple[int, ...], *__: float) -> Array:
-    array = np.empty(shape, np.float32)
-    array.flags.writeable = False
-    return array
-
-
-@pytest.fixture
-def without_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights of which no byte is touched."""
-    monkeypatch.setattr(weights, "_LIVING", WeakValueDictionary())
-    monkeypatch.setattr(weights, "_draw", _blank)
 
 
 def parameters(graph: Graph) -> int:

@@ -1,7 +1,5 @@
 """Networks of texts: sizes as published, and the numbers of the same networks in plain numpy."""
 
-from weakref import WeakValueDictionary
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +9,7 @@ import engine
 from engine.errors import KernelError
 from engine.executor.dynamic import DynamicExecutor
 from engine.graph import Graph
-from engine.zoo import TEXT_NETWORKS, lstm_classifier, weights
+from engine.zoo import TEXT_NETWORKS, lstm_classifier
 from engine.zoo.bert import BertSize, Text, bert
 from engine.zoo.gpt2 import GptSize, Steps, decoder
 from ops.spec import Array
@@ -23,19 +21,6 @@ PUBLISHED = {"bert_base": 109_482_240, "minilm": 22_713_216, "gpt2": 124_439_808
 SMALL_BERT = BertSize(2, 24, 3, vocabulary=50, positions=12)
 SMALL_GPT = GptSize(2, 24, 3, vocabulary=50, positions=12)
 LEARNED = ("/weight", "/bias", "/scale")
-
-
-@pytest.fixture
-def without_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights of which no byte is touched."""
-
-    def blank(_: object, shape: tuple[int, ...], *__: float) -> Array:
-        array = np.empty(shape, np.float32)
-        array.flags.writeable = False
-        return array
-
-    monkeypatch.setattr(weights, "_LIVING", WeakValueDictionary())
-    monkeypatch.setattr(weights, "_draw", blank)
 
 
 def in_all_modes(graph: Graph, feeds: dict[str, Array]) -> dict[str, Array]:

@@ -1,13 +1,11 @@
 """Networks of the zoo that are trained: what is trainable, a loss that falls, and the same bits in every mode."""
 
-from weakref import WeakValueDictionary
-
 import numpy as np
 import pytest
 
 import engine
 from engine.graph import Graph
-from engine.zoo import IMAGE_NETWORKS, NETWORKS, encoder, random_wired, unet, weights
+from engine.zoo import IMAGE_NETWORKS, NETWORKS, encoder, random_wired, unet
 from engine.zoo.bert import BertSize, Text, bert
 from engine.zoo.encoder import EncoderSize
 from ops.spec import Array
@@ -16,19 +14,6 @@ from tests.unplanned import assert_same
 
 TRAINABLE = {name: counts[0] for name, counts in PUBLISHED.items()} | COUNTED
 RATE = 1e-4
-
-
-@pytest.fixture
-def without_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights of which no byte is touched."""
-
-    def blank(_: object, shape: tuple[int, ...], *__: float) -> Array:
-        array = np.empty(shape, np.float32)
-        array.flags.writeable = False
-        return array
-
-    monkeypatch.setattr(weights, "_LIVING", WeakValueDictionary())
-    monkeypatch.setattr(weights, "_draw", blank)
 
 
 def feeds_of(graph: Graph) -> dict[str, Array]:

@@ -78,6 +78,10 @@ def test_a_file_and_a_network_without_a_loss_are_run_forward_alone(tmp_path: Pat
     [
         (["lenet"], "lenet"),
         (["zoo:lenet"], "there is no network 'zoo:lenet'"),
+        (["squeezenet?batch=4", "--batch", "2"], "zoo:squeezenet?batch=4 says that batch is 4, where it has to be 2"),
+        (["squeezenet?optimiser=adam"], "says that optimiser is adam, where it has to be sgd"),
+        (["squeezenet?optimiser=sgd"], "says that optimiser is sgd, where it has to be none"),
+        (["squeezenet?training=true&image=32"], "says that training is true, where it has to be false"),
         (["resnet18?bach=2"], "no option 'bach'"),
         (["resnet18", "--batch", "0"], "no integer from 1 on"),
     ],

@@ -41,7 +41,7 @@ def _rows(model: Path, arguments: Namespace) -> list[MemoryCost]:
     if is_zoo(model) and can_train(model):
         graph = training_at_batch(model, batch, shapes, seed)
         rows.append(memory_cost(graph, model.name, batch, TRAINING))
-    rows.append(memory_cost(at_batch(model, batch, shapes, seed), model.name, batch, FORWARD))
+    rows.append(memory_cost(at_batch(model, batch, shapes, seed, is_forward=True), model.name, batch, FORWARD))
     return rows
 
 

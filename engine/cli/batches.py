@@ -5,24 +5,26 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.dims import open_names
-from engine.cli.zoo import is_zoo, zoo_graph
+from engine.cli.zoo import can_train, is_zoo, zoo_graph
 from engine.errors import ModelError
 from engine.graph import Graph
 from engine.importers.onnx import load_onnx
 from engine.importers.onnx_file import read_model
 from engine.importers.onnx_inputs import Declared, declared
+from engine.zoo.network import Default
 
 Shapes = Mapping[str, Sequence[int]]
 
 
-def at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0) -> Graph:
+def at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0, *, is_forward: bool = False) -> Graph:
     """A network of the zoo, or the one in an ONNX file, for so many images at once.
 
     The batch is the first dimension of the inputs, whatever `shapes` says of that one. Raises ModelError where a file
-    fixes another number, or leaves a dimension open that no shape tells.
+    fixes another number, or leaves a dimension open that no shape tells. `is_forward`: or is asked to be trained.
     """
     if is_zoo(model):
-        return zoo_graph(model, _resized(shapes, batch), (), seed, fixed={"batch": batch})
+        fixed: dict[str, Default] = {"training": False, "optimiser": "none"} if is_forward and can_train(model) else {}
+        return zoo_graph(model, _resized(shapes, batch), (), seed, fixed={"batch": batch, **fixed})
     inputs = _fed(read_model(model).proto.graph)
     if not any(_takes(one, batch) for one in inputs):
         shown = "; ".join(map(str, inputs)) or "no input"

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from attrs import frozen
 
-from engine.errors import ModelError
+from engine.errors import ModelError, OptionError
 from engine.graph import Graph
 from engine.training import SGD, Adam, Optimiser, train_step
 from engine.zoo import NETWORKS
@@ -23,6 +23,8 @@ _OPTIMISER, _TRAINING = "optimiser", "training"
 _NO_OPTIMISER = "none"
 _DIGITS = 9
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+_NO_NAMES = {"true", "false", "none"}
+"""Meant as something else than a name for a dimension."""
 
 Shapes = Mapping[str, Sequence[int | str]]
 
@@ -52,9 +54,16 @@ def zoo_graph(
     _check_once(asked, said)
     options = asked.network.options
     left_open = {name: name for name in names if name in options and str in options[name].types}
-    graph = asked.network(**{"seed": seed, **left_open, **said, **asked.given})
+    graph = _built(asked, {"seed": seed, **left_open, **said, **asked.given})
     _check_shapes(asked, graph, shapes)
     return graph if asked.optimiser == _NO_OPTIMISER else _step(asked, graph)
+
+
+def _built(asked: "_Asked", options: Mapping[str, Default]) -> Graph:
+    try:
+        return asked.network(**options)
+    except OptionError as error:
+        raise ModelError(str(error)) from error
 
 
 def can_train(model: Path) -> bool:
@@ -92,6 +101,10 @@ def _asked(model: Path, fixed: Mapping[str, Default]) -> _Asked:
         if option in given:
             raise ModelError(f"{model} says {option!r} twice")
         given[option] = _value(option, options[option], value)
+    for option in fixed.keys() & given.keys():
+        if fixed[option] != given[option]:
+            said, not_so = (str(o[option]).lower() for o in (given, fixed))
+            raise ModelError(f"{model} says that {option} is {said}, where it has to be {not_so}; leave it out")
     given |= fixed
     optimiser = str(given.pop(_OPTIMISER, _NO_OPTIMISER))
     if optimiser != _NO_OPTIMISER:
@@ -118,13 +131,12 @@ def _value(name: str, option: Option, text: str) -> Default:
     if bool in option.types:
         if text.lower() in _TRUTHS:
             return _TRUTHS[text.lower()]
-        raise ModelError(f"{name} is true or false, not {text!r}")
-    if int in option.types and text.isdecimal() and len(text) <= _DIGITS:
-        return int(text)
-    if str in option.types and text.isidentifier():
+    elif text.isdecimal() and len(text) <= _DIGITS:
+        if option.takes(int(text)):
+            return int(text)
+    elif str in option.types and text.isidentifier() and text.lower() not in _NO_NAMES:
         return text
-    wanted = "a number from 0 on" + (", or a name" if str in option.types else "")
-    raise ModelError(f"{name} is {wanted}, not {text!r}")
+    raise ModelError(f"{name} is {option.wanted}, not {text!r}")
 
 
 def _said_by_shape(asked: _Asked, shapes: Shapes) -> dict[str, Default]:

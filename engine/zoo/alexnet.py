@@ -1,14 +1,18 @@
 """AlexNet in one column (Krizhevsky 2014), as in torchvision: without the normalization of responses of 2012."""
 
+from typing import Annotated
+
 import ops
 from engine.graph import Graph
 from engine.zoo.classifier import begin
 from engine.zoo.layers import biased_convolution, linear
+from engine.zoo.network import Batch, Least, Seed, checked
 
 HIDDEN = 4096
 
 
-def alexnet(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+@checked
+def alexnet(batch: Batch = 1, image: Annotated[int, Least(63)] = 224, seed: Seed = 0, training: bool = False) -> Graph:
     """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
 
     The first linear layer has as many inputs as the last pooling has outputs, so that images of other sizes (from 63

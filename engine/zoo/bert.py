@@ -3,10 +3,12 @@
 from attrs import frozen
 
 import ops
+from engine.errors import OptionError
 from engine.graph import Graph
 from engine.var import Var
 from engine.zoo.classifier import finish
 from engine.zoo.encoder import CLASSES
+from engine.zoo.network import Batch, Length, Seed, checked
 from engine.zoo.transformer import HIDDEN, dense, encoder_layer, norm
 from engine.zoo.weights import Weights
 
@@ -31,7 +33,8 @@ class BertSize:
 BASE, MINILM = BertSize(12, 768, 12), BertSize(6, 384, 12)
 
 
-def bert_base(batch: int | str = 1, sequence: int | str = 128, seed: int = 0, training: bool = False) -> Graph:
+@checked
+def bert_base(batch: Batch = 1, sequence: Length = 128, seed: Seed = 0, training: bool = False) -> Graph:
     """Inputs, int64 [batch, sequence]: "ids" of tokens, "mask" (1 for a token, 0 for what fills up), "types" (0 or 1).
 
     Outputs: "y" [batch, sequence, 768], and "pooled" [batch, 768], which stands for the whole text. Weights are seeded.
@@ -40,7 +43,8 @@ def bert_base(batch: int | str = 1, sequence: int | str = 128, seed: int = 0, tr
     return bert(BASE, "bert_base", Text(batch, sequence), seed, training)
 
 
-def minilm(batch: int | str = 1, sequence: int | str = 128, seed: int = 0, training: bool = False) -> Graph:
+@checked
+def minilm(batch: Batch = 1, sequence: Length = 128, seed: Seed = 0, training: bool = False) -> Graph:
     """The same with 6 layers, 384 wide."""
     return bert(MINILM, "minilm", Text(batch, sequence), seed, training)
 
@@ -55,6 +59,8 @@ class Text:
 
 def bert(size: BertSize, name: str, text: Text, seed: int = 0, training: bool = False) -> Graph:
     """The same with any size."""
+    if isinstance(text.sequence, int) and text.sequence > size.positions:
+        raise OptionError(f"{name}: sequence is at most {size.positions}, not {text.sequence}")
     graph = Graph(name)
     weights = Weights(graph, seed, training)
     ids, mask, types = (graph.input(n, (text.batch, text.sequence), "int64") for n in ("ids", "mask", "types"))

@@ -1,10 +1,13 @@
 """DenseNet with 121 layers (Huang et al. 2016)."""
 
+from typing import Annotated
+
 import ops
 from engine.graph import Graph
 from engine.var import Var
 from engine.zoo.classifier import begin
 from engine.zoo.layers import conv_norm_relu, convolution, normalization
+from engine.zoo.network import Batch, Least, Seed, checked
 from engine.zoo.weights import Weights
 
 LAYERS = (6, 12, 24, 16)
@@ -13,7 +16,10 @@ GROWTH, BOTTLENECK = 32, 128
 """Channels that a layer adds, and those in its middle."""
 
 
-def densenet121(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+@checked
+def densenet121(
+    batch: Batch = 1, image: Annotated[int, Least(29)] = 224, seed: Seed = 0, training: bool = False
+) -> Graph:
     """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
 
     `training`: see `zoo`.

@@ -8,8 +8,10 @@ import numpy as np
 from attrs import frozen
 
 import ops
+from engine.errors import OptionError
 from engine.graph import Graph
 from engine.var import Var
+from engine.zoo.network import Count, Seed, Size, checked
 from engine.zoo.transformer import HIDDEN, attend, dense, feed_forward, join_heads, norm, split_heads
 from engine.zoo.weights import Weights
 
@@ -41,7 +43,8 @@ class Steps:
     capacity: int = 128
 
 
-def gpt2(batch: int = 1, tokens: int = 1, capacity: int = 128, seed: int = 0) -> Graph:
+@checked
+def gpt2(batch: Count = 1, tokens: Size = 1, capacity: Size = 128, seed: Seed = 0) -> Graph:
     """Inputs, int64: "ids" [batch, tokens], and "position" [1], the place of the first of them in its text.
 
     Output "y": logits [batch, 50257] of what follows the last of them. Weights are seeded. Feed a text in order, from
@@ -53,6 +56,9 @@ def gpt2(batch: int = 1, tokens: int = 1, capacity: int = 128, seed: int = 0) ->
 
 def decoder(size: GptSize, name: str, steps: Steps, seed: int = 0) -> Graph:
     """The same with any size."""
+    if not steps.tokens <= steps.capacity <= size.positions:
+        told = f"tokens is {steps.tokens}, and capacity {steps.capacity}"
+        raise OptionError(f"{name}: tokens is at most capacity, and that at most {size.positions}; {told}")
     graph = Graph(name)
     weights = Weights(graph, seed)
     ids = graph.input("ids", (steps.batch, steps.tokens), "int64")

@@ -4,6 +4,8 @@ Poolings without padding round up, as MXNet's did then, so that an image of 224 
 Convolutions have no bias: the normalization behind each would take it away.
 """
 
+from typing import Annotated
+
 from attrs import frozen
 
 import ops
@@ -11,6 +13,7 @@ from engine.graph import Graph
 from engine.var import Var
 from engine.zoo.classifier import begin
 from engine.zoo.layers import conv_norm_relu
+from engine.zoo.network import Batch, Least, Seed, checked
 from engine.zoo.weights import Weights
 
 
@@ -48,7 +51,10 @@ BLOCKS = (
 """3a to 5b."""
 
 
-def inception_bn(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+@checked
+def inception_bn(
+    batch: Batch = 1, image: Annotated[int, Least(11)] = 224, seed: Seed = 0, training: bool = False
+) -> Graph:
     """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
 
     `training`: see `zoo`.

@@ -1,18 +1,23 @@
 """Inception v3 (Szegedy et al. 2015), as in torchvision, without the auxiliary classifier."""
 
 from functools import partial
+from typing import Annotated
 
 import ops
 from engine.graph import Graph
 from engine.var import Var
 from engine.zoo.classifier import begin
 from engine.zoo.layers import SAME, Size, conv_norm_relu
+from engine.zoo.network import Batch, Least, Seed, checked
 from engine.zoo.weights import Weights
 
 _EPSILON = 0.001
 
 
-def inception_v3(batch: int | str = 1, image: int = 299, seed: int = 0, training: bool = False) -> Graph:
+@checked
+def inception_v3(
+    batch: Batch = 1, image: Annotated[int, Least(75)] = 299, seed: Seed = 0, training: bool = False
+) -> Graph:
     """Input "x": float32 [batch, 3, image, image] (from 75 on). Output "y": [batch, 1000], logits. Weights are seeded.
 
     Dropout is left out. `training`: see `zoo`.

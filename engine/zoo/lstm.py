@@ -5,20 +5,22 @@ import math
 import ops
 from engine.graph import Graph
 from engine.zoo.layers import linear
+from engine.zoo.network import Batch, Length, Seed, Size, checked
 from engine.zoo.weights import Weights
 
 _BIAS = 0.1
 
 
+@checked
 def lstm_classifier(
-    batch: int | str = 1,
-    sequence: int | str = 128,
-    seed: int = 0,
+    batch: Batch = 1,
+    sequence: Length = 128,
+    seed: Seed = 0,
     *,
-    vocabulary: int = 20_000,
-    width: int = 128,
-    hidden: int = 128,
-    classes: int = 2,
+    vocabulary: Size = 20_000,
+    width: Size = 128,
+    hidden: Size = 128,
+    classes: Size = 2,
 ) -> Graph:
     """Inputs: "ids", int64 [batch, sequence], and "lengths", int32 [batch]: how many tokens of each count.
 

@@ -7,6 +7,7 @@ from engine.graph import Graph
 from engine.var import Var
 from engine.zoo.classifier import begin
 from engine.zoo.layers import conv_norm_relu, convolution, normalization
+from engine.zoo.network import Batch, Seed, Size, checked
 from engine.zoo.weights import Weights
 
 SEPARABLE = (
@@ -41,7 +42,8 @@ _BRANCH = 0.5
 """Scale of what a block adds to what passes by."""
 
 
-def mobilenet_v1(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+@checked
+def mobilenet_v1(batch: Batch = 1, image: Size = 224, seed: Seed = 0, training: bool = False) -> Graph:
     """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
 
     `training`: see `zoo`.
@@ -54,7 +56,8 @@ def mobilenet_v1(batch: int | str = 1, image: int = 224, seed: int = 0, training
     return net.classify(ops.flatten(ops.global_average_pool(x)))
 
 
-def mobilenet_v2(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+@checked
+def mobilenet_v2(batch: Batch = 1, image: Size = 224, seed: Seed = 0, training: bool = False) -> Graph:
     """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
 
     Dropout is left out. `training`: see `zoo`.

@@ -5,6 +5,8 @@ a weighted sum, a ReLU, a separable convolution and a normalization. Those witho
 given, with stride 2; what the stage gives is the mean of those without successor.
 """
 
+from typing import Annotated
+
 import numpy as np
 
 import ops
@@ -12,6 +14,7 @@ from engine.graph import Graph
 from engine.var import Var
 from engine.zoo.classifier import begin
 from engine.zoo.layers import conv_norm_relu, convolution, normalization
+from engine.zoo.network import Batch, Count, Least, Seed, Size, checked
 from engine.zoo.weights import Weights
 
 CHANNELS, LAST = 78, 1280
@@ -23,14 +26,15 @@ Edges = tuple[tuple[int, ...], ...]
 """The predecessors of each node, which have lower numbers."""
 
 
+@checked
 def random_wired(
-    batch: int | str = 1,
-    image: int = 224,
-    seed: int = 0,
+    batch: Batch = 1,
+    image: Size = 224,
+    seed: Seed = 0,
     training: bool = False,
     *,
-    wiring: int = 0,
-    nodes: int = NODES,
+    wiring: Count = 0,
+    nodes: Annotated[int, Least(NEIGHBOURS + 1)] = NODES,
 ) -> Graph:
     """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. `seed` is that of the weights.
 

@@ -8,6 +8,7 @@ from engine.graph import Graph
 from engine.var import Var
 from engine.zoo.classifier import Images, begin
 from engine.zoo.layers import conv_norm_relu, convolution, normalization
+from engine.zoo.network import Batch, Seed, Size, checked
 from engine.zoo.weights import Weights
 
 WIDTHS = (64, 128, 256, 512)
@@ -19,7 +20,8 @@ Block = Callable[[Var, int, int, float, Weights], Var]
 """From x, a width, a stride, and the scale of what it adds to x."""
 
 
-def resnet18(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+@checked
+def resnet18(batch: Batch = 1, image: Size = 224, seed: Seed = 0, training: bool = False) -> Graph:
     """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
 
     `training`: see `zoo`.
@@ -27,12 +29,14 @@ def resnet18(batch: int | str = 1, image: int = 224, seed: int = 0, training: bo
     return _resnet(begin("resnet18", batch, image, seed, training), _basic, (2, 2, 2, 2))
 
 
-def resnet50(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+@checked
+def resnet50(batch: Batch = 1, image: Size = 224, seed: Seed = 0, training: bool = False) -> Graph:
     """The same with bottlenecks, and 50 layers."""
     return _resnet(begin("resnet50", batch, image, seed, training), _bottleneck, (3, 4, 6, 3))
 
 
-def resnet152(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+@checked
+def resnet152(batch: Batch = 1, image: Size = 224, seed: Seed = 0, training: bool = False) -> Graph:
     """The same with bottlenecks, and 152 layers."""
     return _resnet(begin("resnet152", batch, image, seed, training), _bottleneck, (3, 8, 36, 3))
 

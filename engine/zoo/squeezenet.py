@@ -1,18 +1,24 @@
 """SqueezeNet 1.1 (Iandola et al. 2016; version 1.1 needs 2.4 times less work than 1.0)."""
 
+from typing import Annotated
+
 import ops
 from engine.graph import Graph
 from engine.var import Var
 from engine.zoo.classifier import CLASSES, begin
 from engine.zoo.layers import biased_convolution
+from engine.zoo.network import Batch, Least, Seed, checked
 from engine.zoo.weights import Weights
 
 FIRES = (((16, 64), (16, 64)), ((32, 128), (32, 128)), ((48, 192), (48, 192), (64, 256), (64, 256)))
 """Squeezed and expanded channels of the modules behind each pooling."""
 
 
-def squeezenet(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
-    """Input "x": float32 [batch, 3, image, image] (from 17 on). Output "y": [batch, 1000], logits. Weights are seeded.
+@checked
+def squeezenet(
+    batch: Batch = 1, image: Annotated[int, Least(25)] = 224, seed: Seed = 0, training: bool = False
+) -> Graph:
+    """Input "x": float32 [batch, 3, image, image] (from 25 on). Output "y": [batch, 1000], logits. Weights are seeded.
 
     Dropout is left out. `training`: see `zoo`.
     """

@@ -4,23 +4,28 @@ As in most programs of today, convolutions are padded, so that the output is as 
 """
 
 import ops
+from engine.errors import OptionError
 from engine.graph import Graph
 from engine.var import Var
 from engine.zoo.classifier import begin
 from engine.zoo.layers import biased_convolution, conv_norm_relu, up_convolution
+from engine.zoo.network import Batch, Count, Seed, Size, checked
 from engine.zoo.weights import Weights
 
 CLASSES = 2
 
 
+@checked
 def unet(
-    batch: int | str = 1, image: int = 256, seed: int = 0, training: bool = False, *, width: int = 64, depth: int = 4
+    batch: Batch = 1, image: Size = 256, seed: Seed = 0, training: bool = False, *, width: Size = 64, depth: Count = 4
 ) -> Graph:
     """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 2, image, image], logits. Weights are seeded.
 
     `width` is the number of channels at full size; it doubles with each of the `depth` poolings, and `image` is a
     multiple of 2 ** depth. `training`: see `zoo`; the label is [batch, image, image].
     """
+    if image >> depth << depth != image:
+        raise OptionError(f"unet: image is a multiple of 2 ** depth (depth is {depth}), not {image}")
     net = begin("unet", batch, image, seed, training)
     x, skipped = _twice(net.x, width, net.weights), []
     for level in range(1, depth + 1):

@@ -1,16 +1,20 @@
 """VGG with 16 and 19 layers: configurations D and E of Simonyan and Zisserman 2014."""
 
+from typing import Annotated
+
 import ops
 from engine.graph import Graph
 from engine.zoo.classifier import Images, begin
 from engine.zoo.layers import biased_convolution, linear
+from engine.zoo.network import Batch, Least, Seed, checked
 
 CHANNELS = (64, 128, 256, 512, 512)
 """Of each block; a pooling ends it."""
 HIDDEN = 4096
 
 
-def vgg16(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+@checked
+def vgg16(batch: Batch = 1, image: Annotated[int, Least(32)] = 224, seed: Seed = 0, training: bool = False) -> Graph:
     """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
 
     The first of the three linear layers has as many inputs as the last block has outputs, so that images of other sizes
@@ -19,7 +23,8 @@ def vgg16(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool 
     return _vgg(begin("vgg16", batch, image, seed, training), (2, 2, 3, 3, 3))
 
 
-def vgg19(batch: int | str = 1, image: int = 224, seed: int = 0, training: bool = False) -> Graph:
+@checked
+def vgg19(batch: Batch = 1, image: Annotated[int, Least(32)] = 224, seed: Seed = 0, training: bool = False) -> Graph:
     """The same with 19 layers."""
     return _vgg(begin("vgg19", batch, image, seed, training), (2, 2, 4, 4, 4))
 

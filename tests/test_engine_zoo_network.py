@@ -1,0 +1,79 @@
+"""Options of networks: what a builder does not take is an error that names the option, before anything is built."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import OptionError
+from engine.graph import Graph
+from engine.zoo import IMAGE_NETWORKS, NETWORKS, gpt2, lstm_classifier, minilm, resnet18, unet
+from engine.zoo.network import Batch, Least, Size, checked, network
+
+
+@checked
+def toy(batch: Batch = 1, size: Annotated[int, Least(3)] = 5, *, width: Size = 2, training: bool = False) -> Graph:
+    return Graph(f"{batch} {size} {width} {training}")
+
+
+@given(st.integers(-9, 9), st.integers(-9, 9), st.integers(-9, 9))
+def test_what_is_built_has_options_that_are_large_enough(batch: int, size: int, width: int) -> None:
+    if batch >= 0 and size >= 3 and width >= 1:
+        assert toy(batch, size=size, width=width).name == f"{batch} {size} {width} False"
+    else:
+        with pytest.raises(OptionError, match=r"toy: (batch|size|width) is a number from \d on"):
+            toy(batch, size=size, width=width)
+
+
+def test_options_tell_types_defaults_and_least_numbers() -> None:
+    told = {name: (option.types, option.default, option.least) for name, option in network(toy).options.items()}
+    assert told == {
+        "batch": ((int, str), 1, 0),
+        "size": ((int,), 5, 3),
+        "width": ((int,), 2, 1),
+        "training": ((bool,), False, 0),
+    }
+
+
+@pytest.mark.usefixtures("without_numbers")
+@pytest.mark.parametrize("name", [n for n in IMAGE_NETWORKS if n != "unet"])
+def test_the_least_image_is_the_least_that_can_be_built(name: str) -> None:
+    build = NETWORKS[name]
+    least = build.options["image"].least
+    assert build(1, least).outputs["y"].shape == (1, 1000)
+    with pytest.raises(OptionError, match=f"{name}: image is a number from {least} on, not {least - 1}"):
+        build(1, least - 1)
+    assert least == 1 or not_built(build.build, least - 1)
+
+
+def not_built(build: Callable[..., Graph], image: int) -> bool:
+    """Whether the network itself, with no check, has a window that is larger than what it slides over."""
+    with pytest.raises(Exception, match="does not fit into"):
+        build.__wrapped__(1, image)  # type: ignore[attr-defined]
+    return True
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_no_option_that_counts_something_takes_a_truth(name: str) -> None:
+    for option in ("batch", "image", "sequence", "seed"):
+        if option in NETWORKS[name].options:
+            with pytest.raises(OptionError, match=f"{name}: {option} is a number"):
+                NETWORKS[name](**{option: True})
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: unet(image=33), r"unet: image is a multiple of 2 \*\* depth \(depth is 4\), not 33"),
+        (lambda: minilm(sequence=513), "minilm: sequence is at most 512, not 513"),
+        (lambda: gpt2(tokens=200), "tokens is 200, and capacity 128"),
+        (lambda: gpt2(capacity=1025), "that at most 1024; tokens is 1, and capacity 1025"),
+        (lambda: lstm_classifier(sequence=0), "sequence is a number from 1 on, or a name, not 0"),
+        (lambda: resnet18(image="many"), "image is a number from 1 on, not 'many'"),  # type: ignore[arg-type]
+    ],
+)
+def test_python_gets_the_same_errors(build: Callable[[], Graph], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        build()
