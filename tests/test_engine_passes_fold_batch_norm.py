@@ -158,6 +158,93 @@ def test_weights_that_are_fed_and_numbers_that_are_not_finite_stay() -> None:
     assert FOLD_BATCH_NORM(graph) is graph
 
 
+_FACTORS = [
+    ("float16", 200.0, 100.0, 1e-2, 1e-3),  # 800 before, infinite after
+    ("float32", 1e20, 1e20, 1.0, 1e-10),
+    ("float64", 1e200, 1e200, 1.0, 1e-200),
+    ("float16", 1e-3, 1e-3, 1e4, 5e4),  # 2000 before, 0 after
+    ("float32", 1e-30, 1e-12, 1.0, 1e30),
+]
+"""Dtype, weights, scale, variance, input."""
+
+
+@pytest.mark.parametrize(("dtype", "weight", "scale", "var", "fed"), _FACTORS)
+def test_weights_that_would_overflow_or_vanish_stay(
+    dtype: str, weight: float, scale: float, var: float, fed: float
+) -> None:
+    graph, one, none = Graph("extreme"), np.ones(4, dtype), np.zeros(4, dtype)
+    x = graph.input("x", (1, 4, 3, 3), dtype)
+    scales = one.copy()
+    scales[1] = scale  # one channel is enough
+    y = ops.conv(x, np.full((4, 4, 1, 1), weight, dtype))
+    graph.output(ops.batch_norm(y, scales, none, none, np.full(4, var, dtype), epsilon=0.0), "y")
+    folded = FOLD_BATCH_NORM(graph)
+    assert folded is graph
+    found = run_unplanned(engine.optimise(graph), {"x": np.full((1, 4, 3, 3), fed, dtype)})["y"]
+    assert np.isfinite(found[:, 1]).all() and found[:, 1].all()
+
+
+def test_a_bias_that_would_overflow_stays() -> None:
+    graph = Graph("extreme")
+    x, w = graph.input("x", (1, 4, 3, 3), "float16"), np.ones((4, 4, 1, 1), np.float16)
+    graph.output(ops.conv(x, w, np.full(4, 6e4, np.float16)) * np.float16(2), "y")
+    assert FOLD_BATCH_NORM(graph) is graph
+
+
+def test_small_weights_beside_large_ones_and_dead_channels_do_not_matter() -> None:
+    """A channel is as exact as its largest weight; where that has few bits already, none are lost."""
+    graph, w = Graph("small"), np.ones((3, 4, 1, 1), np.float32)
+    w[0, 1], w[1], w[2] = 1e-38, 0, 1e-40
+    graph.output(ops.conv(graph.input("x", (1, 4, 3, 3)), w) * np.float32(0.25), "y")
+    assert count(_check(graph)) == {"conv": 1}
+
+
+LAYERS: dict[str, tuple[Shape, Callable[[Var, Array], Var]]] = {
+    "conv": ((6, 4, 1, 1), ops.conv),
+    "conv_transpose": ((4, 3, 1, 1), lambda x, w: ops.conv_transpose(x, w, group=2)),
+    "gemm": ((4, 6), ops.gemm),
+    "gemm, transposed": ((6, 4), lambda x, w: ops.gemm(x, w, trans_b=True)),
+    "matmul": ((2, 4, 6), ops.matmul),
+}
+_PLACES = {"conv": (4,), "conv_transpose": (slice(2, 4), 1), "gemm, transposed": (4,)}
+"""Where the weights of channel 4 of 6 stand; last, if not told."""
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_the_weights_of_each_channel_are_looked_at(layer: str) -> None:
+    """The weights of channel 4 are large; what makes them infinite stays, and in other channels it would not."""
+    shape, make = LAYERS[layer]
+    weights = np.ones(shape, np.float16)
+    weights[_PLACES.get(layer, (..., 4))] = 1000
+    graphs = []
+    for channel in (4, 3):
+        factor = np.ones(6, np.float16)
+        factor[channel] = 1000
+        graph = Graph(layer)
+        x = graph.input("x", (1, 4, 3, 3) if len(shape) == 4 else (2, 3, 4)[3 - len(shape) :], "float16")
+        graph.output(make(x, weights) * factor.reshape((6, 1, 1) if len(shape) == 4 else (6,)), "y")
+        graphs.append(graph)
+    assert [FOLD_BATCH_NORM(graph) is graph for graph in graphs] == [True, False]
+
+
+def test_an_addend_that_counts_nothing_stays_uncounted() -> None:
+    graph = Graph("beta")
+    x, addend = graph.input("x", (2, 2)), np.full((2, 2), np.nan, np.float32)
+    graph.output(ops.gemm(x, np.eye(2, dtype=np.float32), addend, beta=0.0) * np.float32(2), "y")
+    assert count(_check(graph)) == {"gemm": 1}
+
+
+def test_weights_that_others_read_are_not_copied_unless_they_are_small() -> None:
+    for size, left in ((256, 40), (4, 20)):
+        graph, total = Graph("shared"), size * size * 4
+        x, w = graph.input("x", (2, size)), graph.constant(np.ones((size, size), np.float32), "w")
+        shifted = [x + graph.constant(np.full((2, size), i, np.float32)) for i in range(20)]
+        graph.output(ops.concat([v @ w * np.float32(i + 2) for i, v in enumerate(shifted)], 0), "y")
+        folded = FOLD_BATCH_NORM(graph)
+        assert count(folded)["matmul"] + count(folded)["mul"] == left
+        assert sum(a.size == size * size for a in folded.constants.values()) == (1 if total > 1 << 16 else 20)
+
+
 @pytest.mark.parametrize(("name", "layers"), [("resnet18", 20), ("mobilenet_v2", 52)])
 def test_every_normalization_of_a_network_is_folded(name: str, layers: int) -> None:
     graph = NETWORKS[name](image=64)

@@ -105,6 +105,13 @@ def test_the_later_of_two_convolutions_takes_the_addition() -> None:
     assert fused.operators[1].inputs[3] is fused.operators[0].outputs[0]
 
 
+def test_a_convolution_that_is_added_to_itself_is_computed_once() -> None:
+    graph, w = Graph("twice"), np.ones((32, 32, 1, 1), np.float32)
+    y = ops.conv(graph.input("x", (1, 32, 8, 8)), w)
+    graph.output(y + y, "y")
+    assert FUSE_CONV(graph) is graph
+
+
 def test_what_others_read_and_what_does_not_pay_stays() -> None:
     graph, w = Graph("stays"), np.ones((4, 4, 3, 3), np.float32)
     x = graph.input("x", (1, 4, 8, 8))

@@ -4,6 +4,7 @@ Glow's rule (Rotem et al. 2018): y = A * x + C with A = W * factor for each outp
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -19,40 +20,56 @@ from ops.matmul import MATMUL
 from ops.schema import Attrs, OpSchema
 from ops.spec import Array
 
+_SMALL = 1 << 16
+"""Bytes of weights that are copied although others read them too."""
+
 
 @frozen(eq=False)
 class _Layer:
-    """An operator whose weights (input 1) and bias (input 2) are constants: `channels` is the axis of its outputs."""
+    """An operator whose weights (input 1) and bias (input 2) are constants: `channels` is the axis of its outputs.
+
+    `split` shows the weights with the channels on some axes of their own; what is told are the other axes.
+    """
 
     channels: int
-    scale: Callable[[Array, Array, Attrs], Array]
+    split: Callable[[Array, Attrs], tuple[Array, tuple[int, ...]]]
+
+    def scale(self, weights: Array, factor: Array, attrs: Attrs) -> Array:
+        """Weights with a factor for each channel, in float64."""
+        shown, others = self.split(weights, attrs)
+        shape = tuple(1 if axis in others else n for axis, n in enumerate(shown.shape))
+        return (shown * factor.reshape(shape)).reshape(weights.shape)
+
+    def peaks(self, weights: Array, attrs: Attrs) -> Array:
+        """The largest weight of each channel, without its sign, in float64."""
+        shown, others = self.split(weights, attrs)
+        highest, lowest = shown.max(others, initial=0), shown.min(others, initial=0)
+        return np.maximum(highest.astype(np.float64), -lowest.astype(np.float64)).reshape(-1)
 
 
-def _scale_conv(weights: Array, factor: Array, _: Attrs) -> Array:
-    return weights * factor.reshape((-1,) + (1,) * (weights.ndim - 1))
+def _split_conv(weights: Array, _: Attrs) -> tuple[Array, tuple[int, ...]]:
+    return weights, tuple(range(1, weights.ndim))
 
 
-def _scale_transpose(weights: Array, factor: Array, attrs: Attrs) -> Array:
+def _split_transpose(weights: Array, attrs: Attrs) -> tuple[Array, tuple[int, ...]]:
     """Weights (C, O / group, kernel...): the channels of a group of inputs are read by that group of outputs."""
-    group = attrs["group"]
-    grouped = weights.reshape((group, -1, *weights.shape[1:]))
-    factors = factor.reshape((group, 1, -1) + (1,) * (weights.ndim - 2))
-    return (grouped * factors).reshape(weights.shape)
+    shown = weights.reshape((attrs["group"], -1, *weights.shape[1:]))
+    return shown, (1, *range(3, shown.ndim))
 
 
-def _scale_gemm(weights: Array, factor: Array, attrs: Attrs) -> Array:
-    return weights * (factor[:, None] if attrs["trans_b"] else factor)
+def _split_gemm(weights: Array, attrs: Attrs) -> tuple[Array, tuple[int, ...]]:
+    return weights, (1,) if attrs["trans_b"] else (0,)
 
 
-def _scale_matmul(weights: Array, factor: Array, _: Attrs) -> Array:
-    return weights * factor
+def _split_matmul(weights: Array, _: Attrs) -> tuple[Array, tuple[int, ...]]:
+    return weights, tuple(range(weights.ndim - 1))
 
 
 _LAYERS: Mapping[OpSchema, _Layer] = {
-    CONV: _Layer(1, _scale_conv),
-    CONV_TRANSPOSE: _Layer(1, _scale_transpose),
-    GEMM: _Layer(-1, _scale_gemm),
-    MATMUL: _Layer(-1, _scale_matmul),
+    CONV: _Layer(1, _split_conv),
+    CONV_TRANSPOSE: _Layer(1, _split_transpose),
+    GEMM: _Layer(-1, _split_gemm),
+    MATMUL: _Layer(-1, _split_matmul),
 }
 
 
@@ -74,6 +91,8 @@ def _may_change(edit: Edit, producer: Operator, found: Affine) -> bool:
     if not constant or any(map(edit.is_old_state, producer.inputs)) or _bias(edit, producer) is None:
         return False
     x, weights = producer.inputs[:2]
+    if weights.spec.nbytes > _SMALL and edit.sole_reader(weights) is None:
+        return False
     plain = x.spec.ndim == weights.spec.ndim == 2 or not found.shifts
     return producer.schema is not MATMUL or (weights.spec.ndim > 1 and plain)
 
@@ -81,7 +100,7 @@ def _may_change(edit: Edit, producer: Operator, found: Affine) -> bool:
 def _bias(edit: Edit, producer: Operator) -> Array | None:
     """What the layer adds to each channel, in float64, if it is one number."""
     y, schema = producer.outputs[0].spec, producer.schema
-    if len(producer.inputs) < 3:
+    if len(producer.inputs) < 3 or producer.attrs.get("beta") == 0:  # what counts 0 times may even be NaN
         return np.zeros(y.shape[_LAYERS[schema].channels])
     given = edit.constants[producer.inputs[2]]
     if schema is not GEMM:
@@ -91,16 +110,31 @@ def _bias(edit: Edit, producer: Operator) -> Array | None:
 
 
 def _fold(edit: Edit, operator: Operator, producer: Operator, found: Affine) -> None:
-    bias, (_, weights, *given) = _bias(edit, producer), producer.inputs
+    bias, (x, weights, *given) = _bias(edit, producer), producer.inputs
     assert bias is not None, "it was asked for before"
-    schema, attrs = producer.schema, dict(producer.attrs)
-    scaled = _LAYERS[schema].scale(edit.constants[weights].astype(np.float64), found.factor, producer.attrs)
-    inputs = [producer.inputs[0], edit.constant(scaled.astype(weights.dtype), edit.name(weights))]
-    if given or found.shifts:
+    schema, attrs, layer = producer.schema, dict(producer.attrs), _LAYERS[producer.schema]
+    array = edit.constants[weights]
+    with np.errstate(all="ignore"):
         total = (bias * found.factor + found.shift).astype(weights.dtype)
+        if not np.isfinite(total).all() or not _keeps(layer.peaks(array, attrs), found.factor, weights.dtype):
+            return
+        scaled = layer.scale(array.astype(np.float64), found.factor, attrs).astype(weights.dtype)
+    inputs = [x, edit.constant(scaled, edit.name(weights))]
+    if given or found.shifts:
         inputs.append(edit.constant(total, edit.name(given[0]) if given else ""))
         schema, attrs = (GEMM, {}) if schema is MATMUL else (schema, attrs | {"beta": 1.0} if schema is GEMM else attrs)
     edit.replace(operator.outputs[0], edit.add(schema, inputs, attrs)[0])
+
+
+def _keeps(peaks: Array, factor: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether weights stay finite, and the largest of each channel a normal number, if it is one.
+
+    A channel is as exact as its largest weight: what is far smaller may vanish.
+    """
+    limits, after = np.finfo(dtype), peaks * abs(factor)
+    least = float(limits.smallest_normal)
+    small = (after < least) & (peaks >= least) & (factor != 0)
+    return bool((after <= float(limits.max)).all()) and not small.any()
 
 
 FOLD_BATCH_NORM = RulePass("batch normalization folded", fold_batch_norm)

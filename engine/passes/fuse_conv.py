@@ -36,6 +36,8 @@ def fuse_conv(edit: Edit, operator: Operator) -> None:
 def _fuse_addition(edit: Edit, operator: Operator) -> None:
     """Into the later of two convolutions, if one can: what the earlier one gives is then written over."""
     a, b = operator.inputs
+    if a is b:  # added to itself it would be computed twice
+        return
     found = [(p, other) for p, other in ((_producer(edit, a), b), (_producer(edit, b), a)) if p is not None]
     if len(found) == 2:
         found.sort(key=lambda pair: edit.place(pair[0]), reverse=True)
