@@ -1,5 +1,6 @@
 """Random networks of layers with constant weights: convolutions, products, normalizations, residuals, activations."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -22,6 +23,10 @@ class _Weights:
 
     def draw(self, *shape: int) -> Array:
         return self.rng.standard_normal(shape).astype(np.float32) / 2
+
+    def layer(self, summands: int, *shape: int) -> Array:
+        """Sums of so many products are about as large as what is summed: nothing grows from layer to layer."""
+        return self.draw(*shape) * np.float32(2 / np.sqrt(summands))
 
 
 def layered(choose: Choose, most: int = 10) -> Graph:
@@ -50,15 +55,15 @@ def _layer(x: Var, _: list[Var], weights: _Weights, choose: Choose) -> Var:
     if x.ndim == 2:
         return _product(x, bias, weights, choose)
     group = (1, 1, 2, channels)[choose(4)]
-    size, kernel = (1, 3)[choose(2)], (x.ndim - 2)
+    kernel, size = ((1, 3)[choose(2)],) * (x.ndim - 2), channels // group
+    w, pads = weights.layer(size * math.prod(kernel), channels, size, *kernel), kernel[0] // 2
     if choose(4) == 0:
-        w = weights.draw(channels, channels // group, *(size,) * kernel)
-        return ops.conv_transpose(x, w, bias, pads=size // 2, group=group)
-    return ops.conv(x, weights.draw(channels, channels // group, *(size,) * kernel), bias, pads=size // 2, group=group)
+        return ops.conv_transpose(x, w, bias, pads=pads, group=group)
+    return ops.conv(x, w, bias, pads=pads, group=group)
 
 
 def _product(x: Var, bias: Array | None, weights: _Weights, choose: Choose) -> Var:
-    w = weights.draw(x.shape[1], x.shape[1])
+    w = weights.layer(x.shape[1], x.shape[1], x.shape[1])
     if choose(3) == 0:
         return x @ w
     if bias is None:
@@ -75,7 +80,7 @@ def _normalization(x: Var, _: list[Var], weights: _Weights, __: Choose) -> Var:
 def _arithmetic(x: Var, _: list[Var], weights: _Weights, choose: Choose) -> Var:
     """With one number, one a channel, or one for each last index, which is no channel of an image."""
     shapes = ((), (x.shape[1], *(1,) * (x.ndim - 2)), (1, x.shape[1], *(1,) * (x.ndim - 2)), (x.shape[-1],))
-    array = np.asarray(weights.draw(*shapes[choose(4)]) + np.float32(3))
+    array = np.clip(weights.draw(*shapes[choose(4)]) + np.float32(1), 0.5, 2)
     functions = (ops.add, ops.sub, ops.mul, ops.div)
     return functions[choose(4)](x, array) if choose(2) else functions[choose(3)](x.graph.constant(array), x)
 

@@ -1,6 +1,8 @@
 """What every pass must keep."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from engine import Graph
 from engine.passes import verify
@@ -18,3 +20,12 @@ def check_exact(graph: Graph, passes: Sequence[Pass]) -> None:
         verify(graph, once)
         assert_same(run_unplanned(once, feeds), wanted)
         assert each(once) is once, each.name
+
+
+def check_near(found: Mapping[str, Array], wanted: Mapping[str, Array], tolerance: float = 1e-3) -> None:
+    """Relative to each number, or to the largest of an output; all are finite, or anything would be near enough."""
+    assert list(found) == list(wanted)
+    for name, array in wanted.items():
+        assert np.isfinite(array).all(), name
+        largest = float(np.abs(array).max(initial=1e-9))
+        np.testing.assert_allclose(found[name], array, rtol=tolerance, atol=tolerance * largest, err_msg=name)

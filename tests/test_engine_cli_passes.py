@@ -100,6 +100,8 @@ def test_outputs_that_move_too_far_end_with_5(model: str, capsys: Capture, monke
 def test_faults_of_options(model: str, capsys: Capture, tmp_path: Path) -> None:
     assert "leave out" in error(["compare", model, "--dim", "n=3", "--passes", "--measure"], 2, capsys)
     assert "leave out one of them" in error(["plan", model, "--bounds", "n=1:4", "--optimise", "1"], 2, capsys)
+    nothing = ["compare", model, "--dim", "n=3", "--passes", "--optimise", "0"]
+    assert "--optimise 0 has none" in error(nothing, 2, capsys)
     staged = str(save_positive(tmp_path / "positive.onnx"))
     assert "data decide" in error(["plan", staged, "--dim", "n=3", "--optimise", "1"], 2, capsys)
     assert "data decide" in error(["compare", staged, "--dim", "n=3", "--passes"], 1, capsys)

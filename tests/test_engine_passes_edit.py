@@ -199,7 +199,7 @@ def test_open_dimensions_are_refused(named: bool) -> None:
     graph = Graph("open")
     x = graph.input("x", ("n", 3) if named else (4, 3))
     graph.output(ops.identity(x) if named else ops.nonzero(x), "y")
-    with pytest.raises(GraphError, match="bind it first"):
+    with pytest.raises(GraphError, match="bind it first" if named else "data decide some of graph 'open'"):
         engine.optimise(graph)
     if named:
         assert not engine.optimise(engine.bind(graph, {"n": 2})).operators
@@ -221,6 +221,12 @@ def test_constants_are_shared_and_new_ones_take_a_name_that_is_free() -> None:
     more = edit.constant(np.zeros(3, np.float32), "w")
     edit.replace(product.outputs[0], product.inputs[0] * product.inputs[1] + more)
     assert [v.name for v in edit.graph().constants] == ["w", "w_0"]
+
+
+def test_what_is_no_graph_is_told() -> None:
+    for level in (0, 2):
+        with pytest.raises(GraphError, match="3 is no graph"):
+            engine.optimise(3, level)  # type: ignore[arg-type] # what a user may do
 
 
 def test_every_level_is_known() -> None:

@@ -24,6 +24,7 @@ from engine.zoo.layers import convolution, normalization
 from engine.zoo.mobilenet import FIRST, LAST, STAGES
 from ops.spec import Array, Shape
 from tests.layered import layered_graphs
+from tests.pass_checks import check_near
 from tests.torch_networks import disturb, exported, mobilenet_v2, resnet
 from tests.unplanned import random_feeds, run_unplanned
 
@@ -42,9 +43,7 @@ def _check(graph: Graph) -> Graph:
     folded = FOLD_BATCH_NORM(graph)
     verify(graph, folded)
     feeds = random_feeds(graph)
-    wanted, found = run_unplanned(graph, feeds), run_unplanned(folded, feeds)
-    for name, array in wanted.items():
-        np.testing.assert_allclose(found[name], array, rtol=1e-3, atol=1e-3 * float(np.abs(array).max(initial=1e-9)))
+    check_near(run_unplanned(folded, feeds), run_unplanned(graph, feeds))
     return folded
 
 
@@ -187,7 +186,7 @@ def test_weights_that_would_overflow_or_vanish_stay(
 def test_a_bias_that_would_overflow_stays() -> None:
     graph = Graph("extreme")
     x, w = graph.input("x", (1, 4, 3, 3), "float16"), np.ones((4, 4, 1, 1), np.float16)
-    graph.output(ops.conv(x, w, np.full(4, 6e4, np.float16)) * np.float16(2), "y")
+    graph.output(ops.conv(x, w, np.full(4, 6e4, np.float16)) * np.full((), 2, np.float16), "y")
     assert FOLD_BATCH_NORM(graph) is graph
 
 
@@ -195,7 +194,7 @@ def test_small_weights_beside_large_ones_and_dead_channels_do_not_matter() -> No
     """A channel is as exact as its largest weight; where that has few bits already, none are lost."""
     graph, w = Graph("small"), np.ones((3, 4, 1, 1), np.float32)
     w[0, 1], w[1], w[2] = 1e-38, 0, 1e-40
-    graph.output(ops.conv(graph.input("x", (1, 4, 3, 3)), w) * np.float32(0.25), "y")
+    graph.output(ops.conv(graph.input("x", (1, 4, 3, 3)), w) * np.full((), 0.25, np.float32), "y")
     assert count(_check(graph)) == {"conv": 1}
 
 
@@ -230,7 +229,7 @@ def test_the_weights_of_each_channel_are_looked_at(layer: str) -> None:
 def test_an_addend_that_counts_nothing_stays_uncounted() -> None:
     graph = Graph("beta")
     x, addend = graph.input("x", (2, 2)), np.full((2, 2), np.nan, np.float32)
-    graph.output(ops.gemm(x, np.eye(2, dtype=np.float32), addend, beta=0.0) * np.float32(2), "y")
+    graph.output(ops.gemm(x, np.eye(2, dtype=np.float32), addend, beta=0.0) * np.full((), 2, np.float32), "y")
     assert count(_check(graph)) == {"gemm": 1}
 
 
@@ -239,7 +238,7 @@ def test_weights_that_others_read_are_not_copied_unless_they_are_small() -> None
         graph, total = Graph("shared"), size * size * 4
         x, w = graph.input("x", (2, size)), graph.constant(np.ones((size, size), np.float32), "w")
         shifted = [x + graph.constant(np.full((2, size), i, np.float32)) for i in range(20)]
-        graph.output(ops.concat([v @ w * np.float32(i + 2) for i, v in enumerate(shifted)], 0), "y")
+        graph.output(ops.concat([v @ w * np.full((), i + 2, np.float32) for i, v in enumerate(shifted)], 0), "y")
         folded = FOLD_BATCH_NORM(graph)
         assert count(folded)["matmul"] + count(folded)["mul"] == left
         assert sum(a.size == size * size for a in folded.constants.values()) == (1 if total > 1 << 16 else 20)

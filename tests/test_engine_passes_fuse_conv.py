@@ -14,6 +14,7 @@ from engine.threads import limit_threads
 from engine.zoo import NETWORKS
 from ops.compiled_gemm import has_avx512
 from tests.layered import layered_graphs
+from tests.pass_checks import check_near
 from tests.test_engine_passes_fold_batch_norm import count, difference
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 
@@ -38,9 +39,7 @@ def test_outputs_stay_what_they_are_and_twice_is_once(graph: Graph) -> None:
     fused = FUSE_CONV(graph)
     verify(graph, fused)
     feeds = random_feeds(graph)
-    wanted, found = (engine.compile(g).run(feeds) for g in (graph, fused))
-    for name, array in wanted.items():
-        np.testing.assert_allclose(found[name], array, rtol=1e-3, atol=1e-3 * float(np.abs(array).max(initial=1e-9)))
+    check_near(engine.compile(fused).run(feeds), engine.compile(graph).run(feeds))
     assert FUSE_CONV(fused) is fused
 
 
@@ -50,9 +49,7 @@ def test_fused_graphs_run_in_all_modes(graph: Graph) -> None:
     fused = optimise(graph)
     _check_modes(fused)
     feeds = random_feeds(graph)
-    for name, wanted in run_unplanned(graph, feeds).items():
-        found = engine.compile(fused).run(feeds)[name]
-        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3 * float(np.abs(wanted).max(initial=1e-9)))
+    check_near(engine.compile(fused).run(feeds), run_unplanned(graph, feeds))
 
 
 def _block(name: str = "block") -> Graph:

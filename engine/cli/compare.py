@@ -102,13 +102,15 @@ def _check_options(arguments: Namespace) -> None:
         raise OptionError("--oracle compares a run in sequence; leave out --parallel")
     if arguments.passes and (arguments.at_once or arguments.oracle or arguments.measure):
         raise OptionError("--passes compares plain runs; leave out --parallel, --oracle and --measure")
+    if arguments.passes and arguments.optimise == 0:
+        raise OptionError("--passes shows what passes do, and --optimise 0 has none; leave that out, or give 1 or 2")
     if arguments.measure and (arguments.at_once or arguments.oracle):
         other = "--parallel" if arguments.at_once else "--oracle"
         raise OptionError(f"--measure runs one arena against reference counting alone; leave out {other}")
 
 
 def _compare_passes(arguments: Namespace) -> int:
-    level = arguments.optimise or LEVELS[-1]
+    level = LEVELS[-1] if arguments.optimise is None else arguments.optimise
     subject = load_subject(Namespace(**vars(arguments) | {"optimise": 0}))
     check_known(subject.graph, arguments.file)
     with limit_threads(arguments.threads):

@@ -14,7 +14,7 @@ def add_optimise(parser: ArgumentParser) -> None:
         metavar="LEVEL",
         type=int,
         choices=LEVELS,
-        default=0,
+        default=None,
         help="passes over the graph before it is planned: 0 none (default), 1 those that leave every bit as it is, "
         "2 also those that fuse and may change last bits",
     )
@@ -22,7 +22,7 @@ def add_optimise(parser: ArgumentParser) -> None:
 
 def optimised(graph: Graph, arguments: Namespace) -> Graph:
     """The graph behind the passes of --optimise, where the command has that. Raises OptionError for open sizes."""
-    level = vars(arguments).get("optimise", 0)
+    level = vars(arguments).get("optimise") or 0
     if level and graph.is_symbolic:
         raise OptionError(f"--optimise needs sizes that are known before a run; data decide some of {arguments.file}")
     return optimise(graph, level)

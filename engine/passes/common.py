@@ -82,7 +82,7 @@ def _peek(array: Array) -> bytes:
 
 def _digest(array: Array) -> bytes:
     """Of all bytes: sparse arrays are alike wherever one peeks."""
-    return blake2b(array.reshape(-1).view(np.uint8)).digest()
+    return blake2b(array.reshape(-1).view(np.uint8).data).digest()
 
 
 COMMON = _Common()

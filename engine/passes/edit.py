@@ -28,8 +28,7 @@ class Edit:
 
     def __init__(self, graph: Graph) -> None:
         """Raises GraphError for a graph with open dimensions, and for a body."""
-        if graph.is_symbolic or graph.derived or graph.around:
-            raise GraphError(f"graph {graph.name!r} has sizes that are not known yet; bind it first")
+        _check_closed(graph)
         self.changes = 0
         self._source = graph
         self._vars = {var: Var(var.name, var.spec, self) for var in graph.vars.values()}
@@ -256,6 +255,15 @@ class Edit:
         for var in operator.outputs:
             self._writer.pop(var, None)
         return operator.inputs
+
+
+def _check_closed(graph: Graph) -> None:
+    if graph.around:
+        raise GraphError(f"graph {graph.name!r} is a body, which passes leave as it is")
+    if graph.symbols or graph.derived:
+        raise GraphError(f"graph {graph.name!r} has sizes that are not known yet; bind it first (engine.bind)")
+    if graph.is_symbolic:
+        raise GraphError(f"passes need sizes that are known before a run; data decide some of graph {graph.name!r}")
 
 
 def _keys(table: Mapping[_Key, Var]) -> dict[Var, list[_Key]]:

@@ -44,7 +44,8 @@ class _Layer:
         """The largest weight of each channel, without its sign, in float64."""
         shown, others = self.split(weights, attrs)
         highest, lowest = shown.max(others, initial=0), shown.min(others, initial=0)
-        return np.maximum(highest.astype(np.float64), -lowest.astype(np.float64)).reshape(-1)
+        found: Array = np.maximum(highest.astype(np.float64), -lowest.astype(np.float64))
+        return found.reshape(-1)
 
 
 def _split_conv(weights: Array, _: Attrs) -> tuple[Array, tuple[int, ...]]:

@@ -5,7 +5,7 @@ from itertools import chain, repeat
 
 from attrs import frozen
 
-from engine.errors import OptionError
+from engine.errors import GraphError, OptionError
 from engine.graph import Graph
 from engine.passes.activations import ACTIVATIONS
 from engine.passes.base import Pass
@@ -65,7 +65,7 @@ def optimise(graph: Graph, level: int = 2) -> Graph:
 
     Level 0 changes nothing; level 1 leaves every bit of the outputs as it is; level 2 may change last bits. The very
     graph where nothing is found. Bodies of control flow are left as they are. Raises OptionError for another level,
-    GraphError for a graph with open dimensions (`engine.bind` it first).
+    GraphError for a graph with open dimensions (`engine.bind` it first; not if data decide them), and for no graph.
     """
     for applied in trail(graph, level):
         graph = applied.after
@@ -74,6 +74,8 @@ def optimise(graph: Graph, level: int = 2) -> Graph:
 
 def trail(graph: Graph, level: int = 2) -> Iterator[Applied]:
     """What `optimise` does, one pass after the other; each result has been verified."""
+    if not isinstance(graph, Graph):
+        raise GraphError(f"{graph!r} is no graph")
     if level not in LEVELS:
         raise OptionError(f"{level!r} is no level of optimisation; there are {', '.join(map(str, LEVELS))}")
     for phase in PHASES:
