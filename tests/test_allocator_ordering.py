@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from allocator.breadths import breadths
 from allocator.kernels import ordering as kernels
+from allocator.ordering import found as limits
 from allocator.ordering import search
 from allocator.ordering.found import Found, Limits, as_given, followed
 from allocator.ordering.network import Network, network
@@ -177,3 +178,33 @@ def test_no_order_of_many_small_programs_is_better() -> None:
         found = lowest(net)
         _check(program, net, found)
         assert found.is_proved and found.peak == _best(program, net), seed
+
+
+def _wide(branches: int) -> Program:
+    """So many branches that grow and shrink, and all of them added up."""
+    steps = [Step(writes=(0,))]
+    for i in range(branches):
+        steps += [Step((0,), (3 * i + 1,)), Step((3 * i + 1,), (3 * i + 2,)), Step((3 * i + 2,), (3 * i + 3,))]
+    last = 3 * branches + 1
+    steps.append(Step(tuple(range(3, last, 3)), (last,)))
+    sizes = [8, *(n for i in range(branches) for n in (40 + i % 7, 40 + i % 7, 8)), 8]
+    return Program((*steps, Step(reads=(last,))), tuple(sizes))
+
+
+@pytest.mark.parametrize("looks", [0, 100_000, 2_000_000])
+def test_a_wide_network_is_given_up_after_so_many_looks(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each node that is tried enables runs in all branches, so that the count of those tried says little."""
+    monkeypatch.setattr(limits, "LOOKS", looks)
+    monkeypatch.setattr(search, "LEAST_LOOKS", 0)
+    program = _wide(60)
+    net = _network(program)
+    found = lowest(net)
+    _check(program, net, found)
+    assert found.peak > found.bound
+    assert found.tried * 100 <= looks + 100 * len(net)
+
+
+def test_looks_are_no_limit_where_nodes_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LOOKS", 0)
+    monkeypatch.setattr(search, "LEAST_LOOKS", 0)
+    assert lowest(_network(_wide(60)), Limits(nodes=2_000)).tried >= 2_000

@@ -29,8 +29,9 @@ TRAIL, GROUP = 1, 2
 nodes that are done, in order; scratch."""
 MARK = 1
 """Row of its chunks, behind LEFT."""
-LIVE, COUNT, HASH, STAMP = range(4)
-"""Cells of `cursor`: bytes alive; nodes done; the set as one number; the last mark on a chunk."""
+LIVE, COUNT, HASH, STAMP, LOOKED = range(5)
+"""Cells of `cursor`: bytes alive; nodes done; the set as one number; the last mark on a chunk; how often a node was
+looked at, which is what a search costs."""
 PEAK, ALIVE, DONE, PARENT, VIA, KEY, NEXT, PLACE, HEAP = range(9)
 """Rows of `entry`: highest bytes on the way to a state, or what no order goes below; bytes alive in it; nodes done; the
 state that it came from, and the node that was taken there; the set as one number; in a sweep, another state with as
@@ -86,6 +87,7 @@ def clear(part: Part, board: Board, live: int) -> None:
 
 def highest(part: Part, board: Board, node: int) -> int:
     """Bytes alive while a ready node runs."""
+    board.cursor[LOOKED] += 1
     found = board.cursor[LIVE]
     for k in range(part.node[WRITES, node], part.node[WRITES, node + 1]):
         found += part.chunk[SIZE, part.near[k]]
@@ -209,6 +211,7 @@ def follow(part: Part, board: Board, order: Ints, peaks: Ints) -> None:
 def load(part: Part, board: Board, mask: Ints, live: int) -> None:
     """Puts the state of a set on the board. The trail is in no runnable order then."""
     clear(part, board, live)
+    board.cursor[LOOKED] += part.node.shape[1]
     for node in range(part.node.shape[1] - 1):
         if mask[node // BITS] >> (node % BITS) & 1:
             take(part, board, node)
@@ -263,8 +266,8 @@ def retrace(part: Part, board: Board, table: Table, number: int, live: int, way:
         settle(part, board, table.entry[PEAK, number])
 
 
-def explore(part: Part, board: Board, table: Table, ceiling: int, nodes: int) -> int:
-    """Goes on with a best-first search for orders below the ceiling, until so many nodes have been tried.
+def explore(part: Part, board: Board, table: Table, ceiling: int, nodes: int, looks: int) -> int:
+    """Goes on with a best-first search for orders below the ceiling, until so many nodes have been tried or looked at.
 
     LIMITED: no order goes below the peak of the state on top of the heap. SOLVED: if that state is complete and below
     the ceiling, it is a best one; else there is no order below the ceiling.
@@ -274,16 +277,17 @@ def explore(part: Part, board: Board, table: Table, ceiling: int, nodes: int) ->
         number = table.entry[HEAP, 0]
         if table.entry[DONE, number] == total or table.entry[PEAK, number] >= ceiling:
             return SOLVED
-        if table.tally[TRIED] >= nodes or table.tally[STATES] + total >= capacity:
+        if table.tally[TRIED] >= nodes or board.cursor[LOOKED] >= looks or table.tally[STATES] + total >= capacity:
             return LIMITED
         drop(table)
         expand(part, board, table, number, ceiling, table.tally[:0])
     return SOLVED
 
 
-def sweep(part: Part, board: Board, table: Table, ceiling: int, width: int, heads: Ints) -> int:
+def sweep(part: Part, board: Board, table: Table, ceiling: int, width: int, heads: Ints, looks: int) -> int:
     """A beam: of the states with equally many nodes done, only the best few are followed. Gives the final one, or NONE.
 
+    Ends with NONE, too, when so many nodes were looked at.
     `heads` has a place for each number of nodes done, from 0 on.
     """
     total, capacity = (part.node.shape[1] - 1), table.entry.shape[1]
@@ -296,6 +300,8 @@ def sweep(part: Part, board: Board, table: Table, ceiling: int, width: int, head
             lift(table, number)
             number = table.entry[NEXT, number]
         for _ in range(width):
+            if board.cursor[LOOKED] >= looks:
+                return NONE
             if table.tally[HEAPED] > 0 and table.tally[STATES] + total < capacity:
                 number = table.entry[HEAP, 0]
                 drop(table)

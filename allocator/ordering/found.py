@@ -17,8 +17,12 @@ MOST_NODES = 2**13
 """Of a network; who comes before whom is a table of the square of it."""
 WORK = 80_000_000
 """Nodes of a piece times nodes that are tried in it, unless told otherwise: a few seconds."""
+LOOKS = 32_000_000
+"""At nodes, in all pieces together, unless told otherwise: so that wide networks, where a node that is tried enables
+many, cost no more than others."""
 _UNLOADED = 20_000
 """Nodes, below which it is not worth loading numba to follow one order."""
+_UNBOUND = 2**62
 
 
 @frozen(eq=False)
@@ -50,6 +54,11 @@ class Limits:
     def nodes_of(self, count: int) -> int:
         """For a piece of so many nodes."""
         return self.nodes or WORK // max(count, 1)
+
+    @property
+    def looks(self) -> int:
+        """How often nodes are looked at in all pieces."""
+        return _UNBOUND if self.nodes else LOOKS
 
     @property
     def is_over(self) -> bool:

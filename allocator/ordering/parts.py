@@ -9,6 +9,7 @@ from allocator.kernels.ordering import (
     BITS,
     HEAP,
     LAZY,
+    LOOKED,
     PAIRS,
     READS,
     WAITING,
@@ -75,7 +76,7 @@ def _goes_on(net: Network, users: list[int], chunk: int, high: int) -> bool:
 def new_board(part: Part) -> Board:
     """Where states of the part are played through."""
     nodes, chunks = np.zeros((3, part.node.shape[1]), np.int64), np.zeros_like(part.chunk)
-    return Board(nodes, chunks, np.zeros(4, np.int64))
+    return Board(nodes, chunks, np.zeros(LOOKED + 1, np.int64))
 
 
 def new_table(part: Part, states: int) -> Table:

@@ -14,7 +14,7 @@ import numpy as np
 from attrs import define, field
 
 from allocator.kernels import ordering as kernels
-from allocator.kernels.ordering import HEAP, PEAK, SOLVED, TRAIL, TRIED, Part, Table
+from allocator.kernels.ordering import HEAP, LOOKED, PEAK, SOLVED, TRAIL, TRIED, Part, Table
 from allocator.ordering.found import MOST_NODES, NO_LIMITS, Found, Limits, as_given, ends, peaks_of
 from allocator.ordering.network import Network
 from allocator.ordering.parts import cut_out, live_between, new_board, new_table
@@ -30,6 +30,8 @@ _PLAIN = 40
 """Nodes of a piece, up to which a first look is not worth loading numba."""
 _PLAIN_TRIES = 3_000
 _SLICE = 20_000
+LEAST_LOOKS = 500_000
+"""For a piece, whatever those before it took."""
 
 
 def lowest(net: Network, limits: Limits = NO_LIMITS) -> Found:
@@ -56,6 +58,7 @@ class _Search:
     given: int
     floor: int
     pieces: list[_Piece]
+    looks: int
     tried: int = 0
 
     @classmethod
@@ -65,7 +68,7 @@ class _Search:
         peaks = peaks_of(net, np.arange(len(net))).tolist()
         pieces = [_Piece(a, b, max(peaks[a:b]), list(range(a, b))) for a, b in pairwise(at)]
         floor = max(ends(net), int(floors(net, before).max()))
-        return cls(net, limits, max(ends(net), *peaks), floor, pieces)
+        return cls(net, limits, max(ends(net), *peaks), floor, pieces, limits.looks)
 
     def run(self) -> None:
         """From the highest piece down to those that need no more than the others do already."""
@@ -81,8 +84,10 @@ class _Search:
         """Looks for an order of a piece that needs no more than the target, or else as little as can be."""
         part = cut_out(self.net, piece.low, piece.high)
         live = live_between(self.net, piece.low)
-        hunt = _Hunt(part, live, target, piece.peak, self.limits, piece.high - piece.low <= _PLAIN)
+        looks = max(self.looks, LEAST_LOOKS)
+        hunt = _Hunt(part, live, target, piece.peak, self.limits, piece.high - piece.low <= _PLAIN, looks)
         hunt.run()
+        self.looks -= looks - hunt.looks
         self.tried += hunt.tried
         if hunt.floor > target:  # what is no more than the target was never asked
             self.floor = max(self.floor, hunt.floor)
@@ -107,6 +112,7 @@ class _Hunt:
     peak: int
     limits: Limits
     is_plain: bool
+    looks: int
     order: list[int] = field(factory=list)
     tried: int = 0
 
@@ -120,11 +126,11 @@ class _Hunt:
         self.is_plain = self.is_plain and nodes <= _PLAIN_TRIES
         next_one, began = 0, time.monotonic()
         for width in WIDTHS:
-            is_useful = self.tried + next_one < nodes and self.peak > self.floor
+            is_useful = self.tried + next_one < nodes and self.looks > 0 and self.peak > self.floor
             if is_useful and self.limits.have(4 * (time.monotonic() - began)):
                 next_one = 4 * self._sweep(width)
         left = nodes - self.tried
-        if left > 0 and self.peak > self.floor:
+        if left > 0 and self.looks > 0 and self.peak > self.floor:
             self._explore(self._table(left), left)
 
     @property
@@ -151,10 +157,11 @@ class _Hunt:
         end = kernels.LIMITED
         while end != SOLVED and table.tally[TRIED] < nodes and not self.limits.is_over:
             before = int(table.tally[TRIED])
-            end = explore(self.part, board, table, self.peak, min(nodes, before + _SLICE))
+            end = explore(self.part, board, table, self.peak, min(nodes, before + _SLICE), self.looks)
             if int(table.tally[TRIED]) == before and end != SOLVED:
                 break  # no room for more states
         self.tried += int(table.tally[TRIED])
+        self.looks -= int(board.cursor[LOOKED])
         is_empty = table.tally[kernels.HEAPED] == 0
         top = int(table.entry[HEAP, 0])
         level = self.peak if is_empty else int(table.entry[PEAK, top])
@@ -166,8 +173,9 @@ class _Hunt:
     def _sweep(self, width: int) -> int:
         """A beam, for an order with a lower peak; gives how many nodes it tried."""
         total = self.count
-        table, heads = self._table(width * total * 8), np.zeros(total + 1, np.int64)
-        last = self._kernel(kernels.sweep)(self.part, new_board(self.part), table, self.peak, width, heads)
+        table, heads, board = self._table(width * total * 8), np.zeros(total + 1, np.int64), new_board(self.part)
+        last = self._kernel(kernels.sweep)(self.part, board, table, self.peak, width, heads, self.looks)
+        self.looks -= int(board.cursor[LOOKED])
         self.tried += int(table.tally[TRIED])
         if last != kernels.NONE:
             self._note(table, int(last))
