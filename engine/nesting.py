@@ -8,6 +8,7 @@ its dying input lets that input lie in the same place, so that an activation run
 """
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
 from attrs import define, evolve, field, frozen
@@ -17,6 +18,10 @@ from ops.layout import Layout
 
 FOR_GOOD = sys.maxsize
 """Of bytes that nothing is written over as long as the value is there in which they lie."""
+MOST_RUNS = 256
+"""Of bytes in one place: a batch of so many images. More are not worth looking after, as each is so small."""
+MOST_TOGETHER = 8192
+"""Runs of bytes of all that is joined inside of one value."""
 _OWN = frozenset({Role.ACTIVATION, Role.OUTPUT, Role.COPY})
 
 
@@ -95,6 +100,7 @@ class _Search:
     uses: _Uses
     nests: dict[int, Nest] = field(factory=dict)
     joins: dict[int, tuple[Nest, ...]] = field(factory=dict)
+    runs: Counter[int] = field(factory=Counter)
 
     def join(self, call: Call) -> None:
         """Nests what can be nested of the inputs of a call, if anything can."""
@@ -104,13 +110,19 @@ class _Search:
         here = self.nests.get(y.id) or self._around(call, y) or Nest(y.id, y.layout)
         places = operator.schema.holds(here.layout, call.signature)
         known = tuple(evolve(here, layout=place) for place in places if place is not None)
-        if len(known) < len(places) or not known:
+        if len(known) < len(places) or not known or not self._are_few(here.root, known):
             return
         if here.root != y.id and y.id not in self.nests:
             self.nests[y.id] = here
         elif not self.allowed(y.id) or not self._any_nested(call, known):
             return
         self.joins[call.tick] = known
+        self.runs[here.root] += sum(nest.layout.runs for nest in known)
+
+    def _are_few(self, root: int, places: Collection[Nest]) -> bool:
+        """Whether so many runs of bytes may be told apart, with all that are in the same root already."""
+        runs = [nest.layout.runs for nest in places]
+        return max(runs) <= MOST_RUNS and self.runs[root] + sum(runs) <= MOST_TOGETHER
 
     def _any_nested(self, call: Call, places: Collection[Nest]) -> bool:
         pairs = zip(call.inputs, places, strict=True)
@@ -185,6 +197,8 @@ class _Search:
         return nest.layout.is_dense or self._is_taken(value, nest.layout)
 
     def _is_taken(self, value: int, layout: Layout) -> bool:
+        if layout.runs > MOST_RUNS:
+            return False
         if not all(call.kernel.takes(call.signature, i, layout) for call, i in self.uses.readers.get(value, ())):
             return False
         return all(self._shows(alias, layout) for alias in self.uses.views.get(value, ()))

@@ -69,6 +69,14 @@ class Layout:
                 low += (n - 1) * s
         return low, high + self.itemsize
 
+    @property
+    def runs(self) -> int:
+        """Into how many runs of bytes the elements fall, one behind the other in C order."""
+        if 0 in self.shape:
+            return 0
+        *outer, (length, stride) = _dense_runs(self) or [(1, self.itemsize)]
+        return math.prod(n for n, _ in outer) * (1 if stride == self.itemsize else length)
+
     def starting_at(self, byte: int) -> "Layout":
         """The same elements where the lowest byte that one touches is this one."""
         return Layout(self.offset + byte - self.extent[0], self.shape, self.strides, self.itemsize)

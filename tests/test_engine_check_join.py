@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from attrs import evolve
 
@@ -98,4 +99,17 @@ def test_the_judge_does_not_let_a_join_stand_for_another_operator() -> None:
     false = Join(last.tick, last.name, last.operators, last.inputs, last.outputs)
     broken = evolve(plan, lowered=evolve(plan.lowered, stages=(*plan.lowered.stages[:-1], false)))
     with pytest.raises(DataFlowError, match="is not where it must be"):
+        check_data_flow(broken)
+
+
+def test_the_judge_knows_that_parameters_are_there_before_a_run_is_fed() -> None:
+    """An input that nobody reads, laid over a parameter, is written there when the run begins."""
+    graph = Graph("fed")
+    weight = graph.parameter(np.ones(16, np.float32), "w")
+    graph.input("u", (16,))
+    graph.output(ops.add(graph.input("x", (16,)), weight), "y")
+    plan = plan_graph(graph, Options())
+    ids = {v.name: v.id for v in plan.lowered.values}
+    broken = _moved(plan, ids["u"], plan.places[ids["w"]].layout.offset)
+    with pytest.raises(DataFlowError, match="'w', but byte 0 of its place holds 'u'"):
         check_data_flow(broken)

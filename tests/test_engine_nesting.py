@@ -1,5 +1,6 @@
 """Values computed inside others: the same numbers, no larger arena, and what it is for."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -16,7 +17,7 @@ from engine.joining import join
 from engine.lodgers import let_rooms
 from engine.lowering import lower
 from engine.nest_choice import measure
-from engine.nesting import find_nests
+from engine.nesting import MOST_RUNS, MOST_TOGETHER, find_nests
 from engine.planner import Options, plan_graph, plan_lowered
 from engine.savings import Saving
 from tests.graphs import graphs
@@ -225,3 +226,36 @@ def test_what_costs_memory_is_not_nested() -> None:
 def test_nothing_is_nested_where_that_is_switched_off_or_calls_run_at_once() -> None:
     for options in (Options(nest=False), Options(views=False), Options(parallel="exact")):
         assert not joins(plan_graph(dense_block(), options))
+
+
+def narrow(rows: int) -> Graph:
+    """Two columns side by side: as many runs of bytes as there are rows."""
+    graph = Graph("narrow")
+    x = graph.input("x", (rows, 3))
+    graph.output(ops.concat([ops.tanh(x), ops.relu(x)], axis=1), "y")
+    return graph
+
+
+def test_what_falls_into_too_many_runs_of_bytes_is_copied() -> None:
+    assert joins(plan_graph(narrow(MOST_RUNS), Options()))
+    for rows in (MOST_RUNS + 1, 5000):
+        assert not joins(plan_graph(narrow(rows), Options()))
+    check_modes(narrow(5000))
+
+
+def test_a_view_of_too_many_runs_is_not_looked_for_in_what_has_holes() -> None:
+    """Every other element of a nested tensor: the tensor itself has few runs, the view of it many."""
+    graph = Graph("view")
+    y = ops.tanh(graph.input("x", (2, 12000)))
+    graph.output(ops.concat([y, ops.relu(y)], axis=1), "y")
+    graph.output(ops.exp(ops.slice(y, [0], [12000], [1], [2])), "z")
+    check_modes(graph)
+
+
+def test_all_that_is_joined_in_one_value_has_no_more_runs_than_can_be_looked_after() -> None:
+    graph = dense_block(layers=30, batch=MOST_RUNS)
+    plan = plan_graph(graph, Options())
+    values, runs = plan.lowered.values, Counter[int]()
+    for made in joins(plan):
+        runs[values[made.outputs[0]].owner] += sum(values[v].layout.runs for v in made.inputs)
+    assert MOST_TOGETHER - 2 * MOST_RUNS < max(runs.values()) <= MOST_TOGETHER

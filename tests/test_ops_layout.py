@@ -157,3 +157,14 @@ def test_heads_split_off_a_transposed_matrix_need_no_copy_but_merging_them_does(
     heads = split.transpose((1, 0, 2))
     assert heads.strides == (128, 1536, 4)
     assert heads.reshape((12 * 128, 32)) is None
+
+
+@given(views())
+def test_runs_of_bytes_are_counted_in_the_order_of_elements(found: tuple[Array, Array, Layout]) -> None:
+    """A run ends where the next element does not begin behind the last one."""
+    _, view, layout = found
+    places = np.zeros(view.shape, np.int64)
+    for axis, (n, stride) in enumerate(zip(view.shape, view.strides, strict=True)):
+        places += np.arange(n).reshape(-1, *(1,) * (view.ndim - axis - 1)) * stride
+    jumps = np.diff(places.reshape(-1)) != view.itemsize
+    assert layout.runs == (1 + jumps.sum() if view.size else 0)

@@ -6,14 +6,12 @@ lifetimes, chunks or the plan's offsets; places are believed only after the sche
 and owners are found anew. Idea: the checker of regalloc2 (Fallin 2021), with byte ranges in place of registers.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterator
-
 from attrs import define, evolve, field
 
 from engine.calls import Alias, Call, Join
+from engine.check.pieces import Piece, cut, cut_all
 from engine.check.plans import PlanLike
-from engine.check.runs import runs_of
+from engine.check.runs import Run, runs_of
 from engine.check.spans import Span, spans
 from engine.errors import DataFlowError
 from engine.operator import Operator
@@ -22,8 +20,6 @@ from ops.layout import Layout
 from ops.schema import Kernel, Overwrite, Signature
 from ops.spec import TensorSpec
 
-Piece = tuple[int, int, int]
-"""First byte, end, and the value that was written there."""
 NOTHING = -1
 """What a byte holds that no value was written to."""
 
@@ -64,10 +60,10 @@ class _Judge:
         lowered = self.plan.lowered
         for value in lowered.constants:
             self._constant(value)
+        for value in lowered.parameters:  # there from before the run
+            self._define("parameters", value, lowered.values[value].source)
         for name, value in lowered.inputs.items():
             self._define("feed", value, lowered.graph.inputs[name].name)
-        for value in lowered.parameters:
-            self._define("parameters", value, lowered.values[value].source)
 
     def _parameters(self) -> None:
         """Each parameter of the graph ends where it began, and holds what it should."""
@@ -137,7 +133,9 @@ class _Judge:
             if self.spans[part].runs and (layout is None or not self._lies(part, layout, span)):
                 raise DataFlowError(f"{stage.name}: {self._name(part)} is not where it must be in {self._name(value)}")
         self.owners[value], self.sources[value] = value, operator.outputs[0].name
-        self.pieces[value] = sorted(piece for part in stage.inputs for piece in self._pieces(part))
+        written = (self.pieces[self.owners[part]] for part in stage.inputs)
+        runs = (self.spans[part].runs for part in stage.inputs)
+        self.pieces[value] = sorted(piece for w, r in zip(written, runs, strict=True) for piece in cut_all(w, r))
         self._read(stage.name, value)
 
     def _lies(self, value: int, layout: Layout, whole: Span[int]) -> bool:
@@ -146,16 +144,6 @@ class _Judge:
         pairs = zip(found.shape, found.strides, layout.strides, strict=True)
         same = found.offset == layout.offset and found.shape == layout.shape and found.itemsize == layout.itemsize
         return same and self.spans[value].held is whole.held and all(n == 1 or s == t for n, s, t in pairs)
-
-    def _pieces(self, value: int) -> Iterator[Piece]:
-        """What the bytes of a value must hold: what was written there, under the name that it had then."""
-        pieces = self.pieces[self.owners[value]]
-        for low, high in self.spans[value].runs:
-            for start, end, name in pieces[max(bisect_right(pieces, low, key=_first) - 1, 0) :]:
-                if start >= high:
-                    break
-                if end > low:
-                    yield max(start, low), min(end, high), name
 
     def _copies_are_true(self) -> None:
         """Constants that were copied while planning hold what their sources show."""
@@ -221,15 +209,20 @@ class _Judge:
         span, owner = self._inside(where, value), self.owners[value]
         if len(self.pieces[owner]) == 1 and not span.held.stranger(span.low, span.high, owner):
             return
-        count = 0
-        for low, high, name in self._pieces(value):
-            found = span.held.stranger(low, high, name)
+        for low, high in span.runs:
+            wanted = cut(self.pieces[owner], low, high)
+            if span.held.pieces(low, high) != wanted:
+                self._compare(where, value, (low, high), wanted)
+
+    def _compare(self, where: str, value: int, run: Run, wanted: list[Piece]) -> None:
+        """Piece by piece: the same bytes may be told apart in other places."""
+        for low, high, name in wanted:
+            found = self.spans[value].held.stranger(low, high, name)
             if found:
                 byte, held = found
                 holds = "nothing" if held == NOTHING else self._name(held)
                 raise DataFlowError(f"{where}: reads {self._name(value)}, but byte {byte} of its place holds {holds}")
-            count += high - low
-        if count != sum(high - low for low, high in span.runs):
+        if sum(high - low for low, high, _ in wanted) != run[1] - run[0]:
             raise DataFlowError(f"{where}: reads {self._name(value)}, of which some bytes were never computed")
 
     def _means(self, where: str, value: int, source: str) -> None:
@@ -244,10 +237,6 @@ class _Judge:
 
     def _name(self, value: int) -> str:
         return repr(self.plan.lowered.values[value].name)
-
-
-def _first(piece: Piece) -> int:
-    return piece[0]
 
 
 def _is_written(layout: Layout, spec: TensorSpec, kernel: Kernel) -> bool:
