@@ -8,7 +8,6 @@ reports for folding alone (Rotem et al. 2018) stand beside ours.
 
 import json
 import platform
-import statistics
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections import Counter
@@ -19,9 +18,6 @@ from typing import Any
 import numpy as np
 
 from allocator.io.files import write_whole
-from engine.cli.comparison import interleaved
-from engine.cli.oracle import largest_difference
-from engine.executable import Executable, compile_graph
 from engine.graph import Graph
 from engine.passes import optimise
 from engine.passes.fold_batch_norm import FOLD_BATCH_NORM
@@ -29,6 +25,7 @@ from engine.tables import in_columns
 from engine.threads import limit_threads
 from engine.zoo import NETWORKS
 from ops.batch_norm import BATCH_NORM
+from tools.side_by_side import side_by_side
 
 GLOW: Mapping[str, str] = {"resnet18": "-9 %", "resnet152": "-11 %", "mobilenet_v2": "-14 %"}
 """Change of latency by folding, as reported there."""
@@ -56,10 +53,7 @@ def measure_network(name: str, image: int, runs: int) -> dict[str, Any]:
     """Seconds and bytes of the three graphs of a network, and how far apart their outputs are."""
     built = NETWORKS[name](image=image)
     graphs = {"built": built, "folded": FOLD_BATCH_NORM(built), "fused": optimise(built)}
-    executables = {key: compile_graph(graph) for key, graph in graphs.items()}
     feeds = {n: _numbers(v.shape).astype(v.dtype) for n, v in built.inputs.items()}
-    outputs = {key: executable.run(feeds) for key, executable in executables.items()}
-    times = interleaved(runs, *(_run(executable, feeds) for executable in executables.values()))
     return {
         "network": name,
         "image": image,
@@ -67,21 +61,8 @@ def measure_network(name: str, image: int, runs: int) -> dict[str, Any]:
         "glow": GLOW.get(name, ""),
         "normalizations": _normalizations(built),
         "normalizations_folded": _normalizations(built) - _normalizations(graphs["folded"]),
-        "difference": max(largest_difference(found, outputs["built"]) for found in outputs.values()),
-        **{
-            key: {
-                "operators": len(graphs[key].operators),
-                "arena_bytes": executables[key].plan.arena_bytes,
-                "median_seconds": statistics.median(seconds),
-                "least_seconds": min(seconds),
-            }
-            for key, seconds in zip(graphs, times, strict=True)
-        },
+        **side_by_side(graphs, feeds, runs),
     }
-
-
-def _run(executable: Executable, feeds: Mapping[str, Any]) -> Any:
-    return lambda: executable.run(feeds, copy=False)
 
 
 def _numbers(shape: tuple[int, ...]) -> Any:

@@ -8,7 +8,6 @@ All graphs of a formula run in turn, in this process, on one thread.
 import json
 import math
 import platform
-import statistics
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +18,12 @@ import numpy as np
 
 import ops
 from allocator.io.files import write_whole
-from engine.cli.comparison import interleaved
-from engine.cli.oracle import largest_difference
-from engine.executable import Executable, compile_graph
 from engine.graph import Graph
 from engine.passes.pipeline import CLEANUP, FUSION, RECOGNITION, in_turn
 from engine.tables import in_columns
 from engine.threads import limit_threads
 from engine.var import Var
+from tools.side_by_side import side_by_side
 
 _SLOPE = math.sqrt(2 / math.pi)
 
@@ -97,23 +94,8 @@ def measure(name: str, shape: tuple[int, int], runs: int) -> dict[str, Any]:
         "fused": _passed(pieces, FUSION),
         "recognised": _passed(pieces, (*CLEANUP, *RECOGNITION)),
     }
-    executables = {key: compile_graph(graph) for key, graph in graphs.items()}
     feeds = {"x": np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
-    outputs = {key: executable.run(feeds) for key, executable in executables.items()}
-    times = interleaved(runs, *(_run(executable, feeds) for executable in executables.values()))
-    return {
-        "formula": name,
-        "difference": max(largest_difference(found, outputs["pieces"]) for found in outputs.values()),
-        **{
-            key: {
-                "operators": len(graphs[key].operators),
-                "arena_bytes": executables[key].plan.arena_bytes,
-                "median_seconds": statistics.median(seconds),
-                "least_seconds": min(seconds),
-            }
-            for key, seconds in zip(graphs, times, strict=True)
-        },
-    }
+    return {"formula": name, **side_by_side(graphs, feeds, runs)}
 
 
 def _graph(name: str, shape: tuple[int, int]) -> Graph:
@@ -126,10 +108,6 @@ def _passed(graph: Graph, passes: Sequence[Any]) -> Graph:
     for applied in in_turn(graph, passes):
         graph = applied.after
     return graph
-
-
-def _run(executable: Executable, feeds: Mapping[str, Any]) -> Callable[[], object]:
-    return lambda: executable.run(feeds, copy=False)
 
 
 def text(rows: Sequence[Mapping[str, Any]]) -> str:

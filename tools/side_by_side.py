@@ -1,0 +1,34 @@
+"""Graphs that compute the same, run in turn in this process: what each costs, and how far apart their outputs are."""
+
+import statistics
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from engine.cli.comparison import interleaved
+from engine.cli.oracle import largest_difference
+from engine.executable import Executable, compile_graph
+from engine.graph import Graph
+from ops.spec import Array
+
+
+def side_by_side(graphs: Mapping[str, Graph], feeds: Mapping[str, Array], runs: int) -> dict[str, Any]:
+    """By name of the graph: operators, bytes, seconds; "difference": from the outputs of the first one."""
+    executables = {key: compile_graph(graph) for key, graph in graphs.items()}
+    outputs = [executable.run(feeds) for executable in executables.values()]
+    times = interleaved(runs, *(_run(executable, feeds) for executable in executables.values()))
+    return {
+        "difference": max(largest_difference(found, outputs[0]) for found in outputs),
+        **{
+            key: {
+                "operators": len(graphs[key].operators),
+                "arena_bytes": executables[key].plan.arena_bytes,
+                "median_seconds": statistics.median(seconds),
+                "least_seconds": min(seconds),
+            }
+            for key, seconds in zip(graphs, times, strict=True)
+        },
+    }
+
+
+def _run(executable: Executable, feeds: Mapping[str, Array]) -> Callable[[], object]:
+    return lambda: executable.run(feeds, copy=False)
