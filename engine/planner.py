@@ -45,7 +45,8 @@ class Options:
     text such as "10s") and after `nodes` steps; where neither is given, after as many steps as the strategy likes.
     `parallel` is one of `allocator.policies.POLICIES`: the plan is then safe where operators run at once.
     `nest` lets values be computed inside others, such as the inputs of a concatenation inside its output, wherever the
-    arena does not grow by that. Where operators run at once, or there are no views, nothing is nested.
+    arena does not grow by that. Where operators run at once, or there are no views, nothing is nested; nor in graphs
+    with open dimensions, which run in stages or in plans for bounded lengths: `engine.bind` gives them numbers first.
     `order` is one of `engine.ordering.ORDERS`; with "memory" the arena is never larger than with "given". A search for
     an order has half of the time.
     """
@@ -69,6 +70,9 @@ class Options:
         for name in ("alignment", "padding", "seed"):
             _check_integer(name, getattr(self, name), 0, MOST_BYTES)
         _check_integer("nodes", self.nodes, 1, NO_NODES)
+        for name in ("views", "overwrite", "reuse", "pack", "nest"):
+            if not isinstance(getattr(self, name), bool):
+                raise OptionError(f"{name} {getattr(self, name)!r} is neither True nor False")
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
             raise OptionError(f"alignment {self.alignment} is no power of two")
         if not isinstance(self.bound, (tuple, list)) or not all(isinstance(n, str) for n in self.bound):

@@ -136,3 +136,10 @@ def test_a_part_of_which_reductions_leave_nothing_needs_no_search() -> None:
     problem = Problem(begin, end, size, alignment, [FREE] * len(chunks), src, dest, [0] * len(src))
     plan = solve(problem, "exact")
     assert (plan.arena_bytes, plan.status) == (260, Status.OPTIMAL)
+
+
+@pytest.mark.parametrize("name", ["views", "overwrite", "reuse", "pack", "nest"])
+@pytest.mark.parametrize("value", ["no", None, 1])
+def test_a_switch_is_on_or_off(name: str, value: object) -> None:
+    with pytest.raises(OptionError, match=f"{name} .* is neither True nor False"):
+        Options(**{name: value})  # type: ignore[arg-type]
