@@ -117,6 +117,20 @@ def order_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         yield [name, str(row["operators"]), *told[:3], saved, *told[3:5], told[5] + star, seconds(row["seconds"])]
 
 
+def nest_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """A line a network: MiB of the arena with neither trick, with either, and with both; what was not copied."""
+    yield [
+        *("network", "batch", "training", "neither", "nested", "memory order", "both", "saved"),
+        *("computed in place", "MiB of them", "copies left"),
+    ]
+    for row in rows:
+        sizes = (row[f"{kind}_bytes"] for kind in ("plain", "nested", "ordered", "both"))
+        told = [f"{size / 2**20:.2f}" for size in sizes]
+        saved = f"{1 - row['both_bytes'] / row['plain_bytes']:.1%}"
+        case = [row["network"], str(row["batch"]), "yes" if row["train"] else ""]
+        yield [*case, *told, saved, str(row["joined"]), f"{row['joined_bytes'] / 2**20:.2f}", str(row["copies"])]
+
+
 TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "speed": speed_table,
     "proofs": proofs_table,
@@ -127,6 +141,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "planning": planning_table,
     "running": running_table,
     "order": order_table,
+    "nest": nest_table,
 }
 
 

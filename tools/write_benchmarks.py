@@ -134,6 +134,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "planning": lambda _: measure_parallel("planning"),
     "running": lambda _: measure_parallel("running"),
     "order": lambda _: measured("tools.bench_order")["rows"],
+    "nest": lambda _: measured("tools.bench_nest", "--runs", "0")["rows"],
 }
 
 
