@@ -1,0 +1,102 @@
+"""What the judge of data flow knows of values: where they lie, and what their bytes must hold for them to be there.
+
+Each method raises DataFlowError where something is amiss; `where` tells its reader in which call.
+"""
+
+from collections.abc import Iterable
+from itertools import chain
+
+from attrs import define, field
+
+from engine.check.pieces import Piece, cut, cut_all
+from engine.check.plans import PlanLike
+from engine.check.runs import Run, runs_of
+from engine.check.spans import Span
+from engine.errors import DataFlowError
+from ops.layout import Layout
+from ops.schema import Kernel
+from ops.spec import TensorSpec
+
+NOTHING = -1
+"""What a byte holds that no value was written to."""
+
+
+@define(eq=False)
+class Contents:
+    """By value: its span, the value whose bytes it has, the tensor that it is; of an owner, who wrote which bytes."""
+
+    plan: PlanLike
+    spans: tuple[Span[int], ...]
+    owners: dict[int, int] = field(factory=dict)
+    sources: dict[int, str] = field(factory=dict)
+    pieces: dict[int, list[Piece]] = field(factory=dict)
+
+    def name(self, value: int) -> str:
+        """The name of a value, for messages."""
+        return repr(self.plan.lowered.values[value].name)
+
+    def write(self, where: str, value: int, source: str, kernel: Kernel | None = None) -> None:
+        """A value is written to bytes of its own inside its storage: dense ones, or what the kernel can write."""
+        layout, spec = self.plan.places[value].layout, self.plan.lowered.values[value].spec
+        if not layout.is_all_of(spec) and not (kernel and _is_written(layout, spec, kernel)):
+            raise DataFlowError(f"{where}: {self.name(value)} is written but not dense")
+        span = self.inside(where, value)
+        self.owners[value] = value
+        self.sources[value] = source
+        self.pieces[value] = [(low, high, value) for low, high in span.runs]
+        for low, high in span.runs:
+            span.held.write(low, high, value)
+
+    def inside(self, where: str, value: int) -> Span[int]:
+        """Where a value lies, which must be inside its storage."""
+        span = self.spans[value]
+        if span.low < 0 or span.high > span.size:
+            raise DataFlowError(
+                f"{where}: {self.name(value)} lies at [{span.low}, {span.high}), outside of {span.size} bytes"
+            )
+        return span
+
+    def show(self, value: int, source: int, name: str) -> None:
+        """A value is a view of another."""
+        self.owners[value], self.sources[value] = self.owners[source], name
+
+    def put_together(self, value: int, parts: Iterable[int], source: str) -> None:
+        """A value is what others hold, under the names of those that were written there."""
+        self.owners[value], self.sources[value] = value, source
+        found = (cut_all(self.pieces[self.owners[part]], self.spans[part].runs) for part in parts)
+        self.pieces[value] = sorted(chain.from_iterable(found))
+
+    def read(self, where: str, value: int) -> None:
+        """All bytes of a value must hold what they held when it was made."""
+        if value not in self.owners:
+            raise DataFlowError(f"{where}: reads {self.name(value)} before anything computed it")
+        span, owner = self.inside(where, value), self.owners[value]
+        if len(self.pieces[owner]) == 1 and not span.held.stranger(span.low, span.high, owner):
+            return
+        for low, high in span.runs:
+            wanted = cut(self.pieces[owner], low, high)
+            if span.held.pieces(low, high) != wanted:
+                self._compare(where, value, (low, high), wanted)
+
+    def _compare(self, where: str, value: int, run: Run, wanted: list[Piece]) -> None:
+        """Piece by piece: the same bytes may be told apart in other places."""
+        for low, high, name in wanted:
+            found = self.spans[value].held.stranger(low, high, name)
+            if found:
+                byte, held = found
+                holds = "nothing" if held == NOTHING else self.name(held)
+                raise DataFlowError(f"{where}: reads {self.name(value)}, but byte {byte} of its place holds {holds}")
+        if sum(high - low for low, high, _ in wanted) != run[1] - run[0]:
+            raise DataFlowError(f"{where}: reads {self.name(value)}, of which some bytes were never computed")
+
+    def means(self, where: str, value: int, source: str) -> None:
+        """A value must be the tensor of that name."""
+        if self.sources.get(value) != source:
+            raise DataFlowError(f"{where}: reads {self.name(value)} where {source!r} is meant")
+
+
+def _is_written(layout: Layout, spec: TensorSpec, kernel: Kernel) -> bool:
+    """Whether a layout has each element of a tensor once, and the kernel can write there."""
+    if (layout.shape, layout.itemsize) != (spec.shape, spec.dtype.itemsize) or not kernel.writes(layout):
+        return False
+    return sum(high - low for low, high in runs_of(layout)) == spec.nbytes
