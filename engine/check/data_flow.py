@@ -68,9 +68,8 @@ class _Judge:
             last, where = lowered.parameters[first], f"parameter {var.name!r}"
             self.contents.read(where, last)
             self.contents.means(where, last, graph.updates.get(var, var).name)
-            if self.plan.places[last].layout != self.plan.places[first].layout or self.contents.spans[
-                last
-            ].held is not (self.contents.spans[first].held):
+            same = self.plan.places[last].layout == self.plan.places[first].layout
+            if not same or self.contents.spans[last].held is not self.contents.spans[first].held:
                 raise DataFlowError(f"{where} is updated elsewhere than where it lies")
 
     def _constant(self, value: int) -> None:
