@@ -9,7 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from allocator.problem import Column, column
-from allocator.recompute.work import Work
+from allocator.recompute.work import Take, Work
 
 
 @frozen(eq=False)
@@ -54,17 +54,20 @@ def alive(work: Work, sequence: Sequence[int], found: Lives | None = None) -> Co
 
 def least_bytes(work: Work) -> int:
     """Bytes that no schedule saves: those that stay from the first step to the last, and what one step touches."""
-    held = sum(work.size[c] for c in work.held)
-    most = 0
-    for reads, writes, step in zip(work.reads, work.writes, range(len(work)), strict=True):
-        touched = sum(work.size[c] for c in {*reads, *writes} - work.held)
-        most = max(most, touched - taken_bytes(work, step, frozenset(reads)))
-    return held + most
+    staying, most = work.held | work.heirs, 0  # heirs have the bytes of what is held
+    for step, (reads, writes) in enumerate(zip(work.reads, work.writes, strict=True)):
+        touched = sum(work.size[c] for c in {*reads, *writes} - staying)
+        takes = [t for t in work.takes[step] if t.out not in work.heirs]
+        most = max(most, touched - _saved_bytes(work, takes))
+    return sum(work.size[c] for c in work.held) + most
 
 
 def taken_bytes(work: Work, step: int, ending: frozenset[int]) -> int:
     """Bytes that a step need not get, as it writes them over chunks whose time ends with it: the largest first."""
-    takes = [t for t in work.takes[step] if t.src in ending]
+    return _saved_bytes(work, [t for t in work.takes[step] if t.src in ending])
+
+
+def _saved_bytes(work: Work, takes: Sequence[Take]) -> int:
     if len(takes) <= 1:
         return work.size[takes[0].out] if takes else 0
     used, total = set[tuple[str, int]](), 0

@@ -28,7 +28,7 @@ class Work:
     Step i reads the chunks `reads[i]`, begins `writes[i]`, and may overwrite as `takes[i]` says. Running it again costs
     `cost[i]`, and is allowed in front of step `until[i]` and the steps before that one; never where that is NEVER.
     Chunk c is written by step `writer[c]` and read by the steps `users[c]`, in order; those of `held` are fed and stay
-    to the end, or what must overwrite them does. Mere views are no work.
+    to the end, or in their bytes those `heirs` that must overwrite them do. Mere views are no work.
     """
 
     reads: tuple[tuple[int, ...], ...]
@@ -40,6 +40,7 @@ class Work:
     writer: tuple[int, ...]
     users: tuple[tuple[int, ...], ...]
     held: frozenset[int]
+    heirs: frozenset[int]
 
     @property
     def sizes(self) -> Column:
@@ -68,9 +69,8 @@ def work_of(program: Program, cost: Sequence[int], once: Collection[int], alignm
         for chunk in reads[i]:
             users[chunk].append(i)
     until = _until(steps, chunk_of, reads, frozenset(once) | {0, len(steps) - 1})
-    return Work(
-        reads, writes, takes, tuple(cost), until, size, tuple(writer), tuple(map(tuple, users)), _held(steps, chunk_of)
-    )
+    held, heirs = _held(steps, chunk_of, size)
+    return Work(reads, writes, takes, tuple(cost), until, size, tuple(writer), tuple(map(tuple, users)), held, heirs)
 
 
 def _chunks(values: Sequence[int], chunk_of: Sequence[int]) -> tuple[int, ...]:
@@ -86,17 +86,22 @@ def _takes(step: Step, chunk_of: Sequence[int], offset: Sequence[int], size: Seq
             yield Take(out, src)
 
 
-def _held(steps: Sequence[Step], chunk_of: Sequence[int]) -> frozenset[int]:
-    """Of what the first step writes: what the last one reads, or the end of a chain of overwrites that must be."""
-    heir = {chunk_of[o.src]: chunk_of[o.out] for step in steps for o in step.overwrites if o.required}
-    fetched, found = {chunk_of[v] for v in steps[-1].reads}, set[int]()
+def _held(steps: Sequence[Step], chunk_of: Sequence[int], size: Sequence[int]) -> tuple[frozenset[int], frozenset[int]]:
+    """Of what the first step writes: what the last one reads, or the end of a chain of overwrites that must be.
+
+    The second set has all that such chains write; they count only where all of a chain is of one size.
+    """
+    pairs = ((chunk_of[o.src], chunk_of[o.out]) for step in steps for o in step.overwrites if o.required)
+    heir = {src: out for src, out in pairs if size[src] == size[out]}
+    fetched, held, heirs = {chunk_of[v] for v in steps[-1].reads}, set[int](), set[int]()
     for first in (chunk_of[v] for v in steps[0].writes):
-        last = first
-        while last in heir:
-            last = heir[last]
-        if last in fetched:
-            found.add(first)
-    return frozenset(found)
+        chain = [first]
+        while chain[-1] in heir:
+            chain.append(heir[chain[-1]])
+        if chain[-1] in fetched:
+            held.add(first)
+            heirs.update(chain[1:])
+    return frozenset(held), frozenset(heirs)
 
 
 def _until(
