@@ -174,6 +174,21 @@ def test_solve_places_buffers_and_writes_them(buffers: str, tmp_path: Path, caps
     assert dict(zip(ids, problem.pinned.tolist(), strict=True)) == found["offsets"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["plan"], ["run"], ["compare"], ["compare", "--measure"], ["compare", "--parallel"], ["heaps"], ["trace"]],
+    ids=" ".join,
+)
+def test_no_command_computes_again_what_it_is_told_not_to(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """With the least budget below the arena, which a few more operators would meet."""
+    network = "zoo:squeezenet?image=32&optimiser=sgd"
+    budget = str(data(["plan", network], capsys)["arena_bytes"] - 1)
+    monkeypatch.setattr("engine.executable.plan_recomputed", pytest.fail)
+    assert main([*words, network, "--budget", budget, "--no-recompute"]) == 3
+
+
 def test_solve_aligns_and_keeps_a_budget(buffers: str, capsys: Capture) -> None:
     assert main(["solve", buffers, "--alignment", "64", "--strategy", "greedy_by_size"]) == 0
     assert "optimal" in capsys.readouterr().out

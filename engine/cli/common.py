@@ -73,10 +73,6 @@ def add_planning(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--no-pack", action="store_true", help="keep no packed copies of weights: smaller, slower")
     add_solving(parser)
-
-
-def add_recompute(parser: ArgumentParser) -> None:
-    """Whether a budget may cost work."""
     parser.add_argument(
         "--no-recompute", action="store_true", help="run no operator twice, even where the budget is not met otherwise"
     )

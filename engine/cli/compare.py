@@ -80,9 +80,15 @@ def run(arguments: Namespace) -> int:
     feeds, threads = subject.feeds | subject.constants, arguments.threads
     oracle = onnxruntime_runner(subject.model, feeds, threads) if arguments.oracle else None
     with limit_threads(threads):
-        options, budget = plan_options(arguments), arguments.budget
         compare = compare_stages if subject.graph.is_symbolic else compare_graph
-        found = compare(subject.graph, subject.feeds, runs=arguments.runs, budget=budget, options=options)
+        found = compare(
+            subject.graph,
+            subject.feeds,
+            runs=arguments.runs,
+            budget=arguments.budget,
+            options=plan_options(arguments),
+            recompute=not arguments.no_recompute,
+        )
     told: dict[str, Any] = {}
     if oracle is not None:
         told = {"oracle": arguments.oracle, "oracle_difference": largest_difference(found.runs.outputs, oracle())}
@@ -124,7 +130,8 @@ def _compare_passes(arguments: Namespace) -> int:
 
 
 def _measure(arguments: Namespace, subject: Subject) -> int:
-    plan = make_plan(subject.graph, budget=arguments.budget, **plan_options(arguments))
+    options, recompute = plan_options(arguments), not arguments.no_recompute
+    plan = make_plan(subject.graph, budget=arguments.budget, recompute=recompute, **options)
     found = measure_plan(plan, arguments, arguments.runs, arguments.pairs)
     if arguments.json:
         print_json(found.to_json())
@@ -141,6 +148,7 @@ def _compare_policies(arguments: Namespace, subject: Subject) -> int:
         threads=arguments.threads or cpus(),
         budget=arguments.budget,
         options=plan_options(arguments),
+        recompute=not arguments.no_recompute,
     )
     if arguments.json:
         print_json(found.to_json())

@@ -79,14 +79,20 @@ class Comparison:
 
 
 def compare_graph(
-    graph: Graph, feeds: Mapping[str, Array], *, runs: int, budget: int | str = "", options: PlanOptions | None = None
+    graph: Graph,
+    feeds: Mapping[str, Array],
+    *,
+    runs: int,
+    budget: int | str = "",
+    options: PlanOptions | None = None,
+    recompute: bool = True,
 ) -> Comparison:
     """Runs static, dynamic and poison once each, then static and dynamic in turn, `runs` times.
 
     Raises BudgetError, and JudgeError where the dynamic run needed other bytes than the plan foretold.
     """
     given = options or PlanOptions()
-    static = compile_graph(graph, budget=budget, **given)
+    static = compile_graph(graph, budget=budget, recompute=recompute, **given)
     dynamic = evolve(static, executor=DynamicExecutor(static.plan))
     outputs = static.run(feeds)
     equal = equal_outputs(outputs, dynamic.run(feeds)) and equal_outputs(outputs, _poisoned(graph, given).run(feeds))

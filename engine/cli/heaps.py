@@ -59,7 +59,7 @@ class _Asked:
 
 
 def _asked(graph: Graph, arguments: Namespace) -> _Asked:
-    plan = make_plan(graph, budget=arguments.budget, **plan_options(arguments))
+    plan = make_plan(graph, budget=arguments.budget, recompute=not arguments.no_recompute, **plan_options(arguments))
     events = of_chunks(tenants(plan, "dynamic").chunks)
     return _Asked(graph.name, plan.arena_bytes, plan.plan.lower_bound, events)
 

@@ -49,7 +49,8 @@ def _seconds(task: Task, _: Executable, __: Subject, run: Run) -> dict[str, Any]
 def _rehearsed(task: Task, subject: Subject) -> Executable:
     """Everything loaded that a run needs, and an arena of which no byte was touched."""
     arguments = task.arguments
-    executable = compile_graph(subject.graph, mode="dynamic", budget=arguments.budget, **plan_options(arguments))
+    options, recompute = plan_options(arguments), not arguments.no_recompute
+    executable = compile_graph(subject.graph, mode="dynamic", budget=arguments.budget, recompute=recompute, **options)
     executable.run(subject.feeds, copy=False)
     if task.mode == "dynamic":
         return executable

@@ -9,7 +9,6 @@ from engine.cli.common import (
     add_model,
     add_parallel,
     add_planning,
-    add_recompute,
     count,
     plan_options,
     print_json,
@@ -31,7 +30,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_optimise(parser)
     add_planning(parser)
     add_parallel(parser)
-    add_recompute(parser)
     parser.add_argument(
         "--bounds",
         metavar="NAME=LEAST:GREATEST,...",

@@ -12,7 +12,6 @@ from engine.cli.common import (
     add_model,
     add_parallel,
     add_planning,
-    add_recompute,
     add_running,
     positive,
     print_json,
@@ -38,7 +37,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_optimise(parser)
     add_planning(parser)
     add_parallel(parser)
-    add_recompute(parser)
     add_running(parser)
     parser.add_argument("--mode", choices=MODES, default="static", help="one arena, reference counting, or watched")
     parser.add_argument(
@@ -52,7 +50,7 @@ def run(arguments: Namespace) -> int:
     """Prints or writes the outputs, and tells of the stages where data decided sizes."""
     subject = load_subject(arguments)
     with limit_threads(blas_threads(arguments)):
-        executable = compile_subject(subject, arguments, arguments.mode, recompute=not arguments.no_recompute)
+        executable = compile_subject(subject, arguments, arguments.mode)
         outputs = executable.run(subject.feeds)
         again = arguments.json or arguments.runs > 1
         times = _times(executable, subject, arguments.runs) if again else ()

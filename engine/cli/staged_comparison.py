@@ -40,11 +40,17 @@ class StagedComparison:
 
 
 def compare_stages(
-    graph: Graph, feeds: Mapping[str, Array], *, runs: int, budget: int | str = "", options: PlanOptions | None = None
+    graph: Graph,
+    feeds: Mapping[str, Array],
+    *,
+    runs: int,
+    budget: int | str = "",
+    options: PlanOptions | None = None,
+    recompute: bool = True,
 ) -> StagedComparison:
     """Runs static, dynamic and poison once each, then static and dynamic in turn, `runs` times. Raises BudgetError."""
     given = options or PlanOptions()
-    static = compile_graph(graph, budget=budget, **given)
+    static = compile_graph(graph, budget=budget, recompute=recompute, **given)
     dynamic = compile_graph(graph, mode="dynamic", **given)
     outputs = static.run(feeds)
     others = dynamic.run(feeds), compile_graph(graph, debug="poison", **given).run(feeds)

@@ -8,9 +8,9 @@ from engine.executable import ALL_CPUS, Executable, compile_graph
 from engine.threads import AS_THEY_ARE
 
 
-def compile_subject(subject: Subject, arguments: Namespace, mode: str, *, recompute: bool = True) -> Executable:
+def compile_subject(subject: Subject, arguments: Namespace, mode: str) -> Executable:
     """As a command line says that has options of planning, of running and --parallel. `mode` may be "poison"."""
-    options, budget = plan_options(arguments), arguments.budget
+    options, budget, recompute = plan_options(arguments), arguments.budget, not arguments.no_recompute
     if mode == "poison":
         return compile_graph(subject.graph, debug="poison", budget=budget, recompute=recompute, **options)
     threads = arguments.threads if arguments.parallel else ALL_CPUS

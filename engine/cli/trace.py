@@ -50,7 +50,9 @@ def _planned(arguments: Namespace) -> tuple[Event, ...]:
         exe, subject = _compiled(arguments)
         exe.run(subject.feeds)
         return trace_stages(exe.stages, arguments.mode)
-    return make_plan(graph, budget=arguments.budget, **plan_options(arguments)).trace(arguments.mode)
+    return make_plan(
+        graph, budget=arguments.budget, recompute=not arguments.no_recompute, **plan_options(arguments)
+    ).trace(arguments.mode)
 
 
 def _real(arguments: Namespace) -> tuple[Event, ...]:

@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from attrs import asdict, evolve, frozen
@@ -82,19 +83,21 @@ def compare_policies(
     threads: int,
     budget: int | str = "",
     options: PlanOptions | None = None,
+    recompute: bool = True,
 ) -> TradeOff:
     """Plans and runs a graph by each policy, in turn with the run in sequence.
 
     Raises BudgetError where a plan is above the budget, EngineError where threadpoolctl is not installed.
     """
     given = options or PlanOptions()
-    sequence = compile_graph(graph, budget=budget, **given)
+    compiled = partial(compile_graph, graph, budget=budget, recompute=recompute)
+    sequence = compiled(**given)
     with limit_threads(min(threads, max(1, cpus() // threads))):  # what BLAS has when calls run at once: the same bits
         outputs = sequence.run(feeds)
     with limit_threads(threads):
         made = [_measured(sequence, sequence, feeds, outputs, runs)]
         for name in POLICIES:
-            exe = compile_graph(graph, threads=threads, budget=budget, **(given | PlanOptions(parallel=name)))
+            exe = compiled(threads=threads, **(given | PlanOptions(parallel=name)))
             made.append(_measured(exe, sequence, feeds, outputs, runs))
     return TradeOff(graph.name, threads, runs, tuple(made))
 
