@@ -191,6 +191,7 @@ def test_a_file_without_inputs_has_no_batch(tmp_path: Path) -> None:
         (["--batch", "1,0"], 2, "'0'"),
         (["--batch", "2,2"], 2, "twice"),
         (["--batch", "many"], 2, "many"),
+        (["--chart", "rows.svg"], 2, "a PNG file"),
         (["zoo:mobilenet_v2", "--shape", "z=1,2"], 1, "no input 'z'"),
         (["zoo:mobilenet_v2", *SMALL, "--batch", "1", "--json", "/nowhere/x.json"], 1, "no such folder"),
     ],

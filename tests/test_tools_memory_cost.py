@@ -76,7 +76,11 @@ def test_a_file_and_a_network_without_a_loss_are_run_forward_alone(tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["lenet"], "lenet"),
+        (["lenet"], "there is no network 'zoo:lenet'; there are zoo:alexnet, zoo:vgg16"),
+        (["lenet?batch=2"], "there is no network 'zoo:lenet'"),
+        (["lenet.onnx"], "lenet.onnx: there is no such file"),
+        ([str(Path(__file__).parent)], "is a folder; a model is one file"),
+        (["resnet18", "--chart", "rows.pdf"], "'rows.pdf' is no name of a chart, which is a PNG file"),
         (["zoo:lenet"], "there is no network 'zoo:lenet'"),
         (["squeezenet?batch=4", "--batch", "2"], "zoo:squeezenet?batch=4 says that batch is 4, where it has to be 2"),
         (["squeezenet?optimiser=adam"], "says that optimiser is adam, where it has to be sgd"),
@@ -96,6 +100,13 @@ def test_a_chart_has_a_bar_for_each_trick_in_each_mode() -> None:
     figure = cost_chart(rows)
     assert [axes.get_title() for axes in figure.axes] == [TRAINING, FORWARD]
     assert all(len(axes.containers) == len(TRICKS) for axes in figure.axes)
+
+
+def test_panels_have_one_scale() -> None:
+    sizes = {TRAINING: 2**30, FORWARD: 2**20}
+    rows = [MemoryCost("zoo:a", 1, m, 1, 0, dict.fromkeys(TRICKS, size), 0, 0) for m, size in sizes.items()]
+    training, forward = cost_chart(rows).axes
+    assert training.get_xlim() == forward.get_xlim()
 
 
 @pytest.mark.slow

@@ -46,8 +46,10 @@ def _rows(model: Path, arguments: Namespace) -> list[MemoryCost]:
 
 
 def _named(model: Path) -> Path:
-    """zoo:NAME for a NAME of the zoo."""
-    return Path(PREFIX + str(model)) if str(model).partition("?")[0] in NETWORKS else model
+    """zoo:NAME for a NAME of the zoo, and for one that is no file either: the zoo then says what there is."""
+    name = str(model).partition("?")[0]
+    is_name = name in NETWORKS or (name.isidentifier() and not model.exists())
+    return Path(PREFIX + str(model)) if is_name else model
 
 
 def _parser() -> Parser:

@@ -1,7 +1,7 @@
 """What tools that plan many networks have in common: where their rows go."""
 
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -33,7 +33,14 @@ def add_experiment(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--seed", metavar="N", type=count, default=0, help="of the weights of the zoo (default 0)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all numbers; sizes in bytes, times in seconds")
-    parser.add_argument("--chart", metavar="FILE.png", type=Path, help="draw bars; needs matplotlib (extra `charts`)")
+    parser.add_argument("--chart", metavar="FILE.png", type=_png, help="draw bars; needs matplotlib (extra `charts`)")
+
+
+def _png(text: str) -> Path:
+    """Refused before anything is planned, which can take a while."""
+    if Path(text).suffix.lower() != ".png":
+        raise ArgumentTypeError(f"{text!r} is no name of a chart, which is a PNG file; write for example chart.png")
+    return Path(text)
 
 
 def write_rows(arguments: Namespace, rows: Sequence[R], draw: Callable[[Sequence[R]], Any]) -> None:

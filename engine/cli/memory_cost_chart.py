@@ -1,4 +1,7 @@
-"""What each trick saves, as bars: a panel for training and one for forward only, a group a network, a bar a trick."""
+"""What each trick saves, as bars: a panel for training and one for forward only, a group a network, a bar a trick.
+
+Both panels have one scale, so that bars of one can be compared with those of the other.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +20,8 @@ def cost_chart(rows: Sequence[MemoryCost]) -> Any:
     modes = list(dict.fromkeys(row.mode for row in rows))
     tallest = max(sum(row.mode == mode for row in rows) for mode in modes)
     figure = new_figure(max(5.2 * len(modes), 6.4), 1.2 * tallest + 1.6)
-    for axes, mode in zip(figure.subplots(1, len(modes), squeeze=False)[0], modes, strict=True):
+    panels = figure.subplots(1, len(modes), squeeze=False, sharex=True)[0]
+    for axes, mode in zip(panels, modes, strict=True):
         _draw(axes, mode, [row for row in rows if row.mode == mode])
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(COLOURS), frameon=False, fontsize=9)

@@ -48,7 +48,11 @@ def _parse(path: Path) -> ModelProto:
         data = path.read_bytes()
     except FileNotFoundError as error:
         raise ModelError(f"{path}: there is no such file") from error
-    except (OSError, ValueError) as error:
+    except IsADirectoryError as error:
+        raise ModelError(f"{path} is a folder; a model is one file, such as {path / 'model.onnx'}") from error
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
         raise ModelError(f"{path} cannot be read: {error}") from error
     if not data:
         raise ModelError(f"{path} is empty")
