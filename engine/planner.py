@@ -8,18 +8,20 @@ from attrs import evolve, field, frozen
 
 from allocator import chunks as memory
 from allocator import policies, solvers
+from allocator.bounds import lower_bound
 from allocator.chains import chains
 from allocator.errors import UnknownPolicyError
 from allocator.ordering.found import Limits
 from allocator.problem import NO_CAPACITY, Column, Plan, Problem
 from allocator.solvers.base import NO_NODES
 from allocator.users import users
-from engine.calls import Lowered, Role, Storage
+from engine.calls import Lowered, Role, Storage, arena_ids
 from engine.check import check_data_flow, check_races
 from engine.errors import OptionError
 from engine.graph import Graph
 from engine.lowering import lower
 from engine.nest_choice import choose_nesting
+from engine.options import check_flag
 from engine.ordering import GIVEN, MEMORY, arrange, check_order
 from engine.placed import Place
 from engine.plan import ExecutionPlan
@@ -71,8 +73,7 @@ class Options:
             _check_integer(name, getattr(self, name), 0, MOST_BYTES)
         _check_integer("nodes", self.nodes, 1, NO_NODES)
         for name in ("views", "overwrite", "reuse", "pack", "nest"):
-            if not isinstance(getattr(self, name), bool):
-                raise OptionError(f"{name} {getattr(self, name)!r} is neither True nor False")
+            check_flag(name, getattr(self, name))
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
             raise OptionError(f"alignment {self.alignment} is no power of two")
         if not isinstance(self.bound, (tuple, list)) or not all(isinstance(n, str) for n in self.bound):
@@ -123,13 +124,27 @@ def plan_in_order(lowered: Lowered, options: Options, plan: Callable[[Lowered], 
 
 def _plan_nested(plain: Lowered, options: Options, budget: int) -> ExecutionPlan:
     """The plan of calls, with values nested where that makes it no larger."""
+    first, *others = nestings(plain, options)
+    made = plan_lowered(first, options, budget)
+    for other in others:
+        if least_bytes(other, options) < made.arena_bytes:
+            made = min(made, plan_lowered(other, options, budget), key=lambda plan: plan.arena_bytes)
+    return made
+
+
+def nestings(plain: Lowered, options: Options) -> tuple[Lowered, ...]:
+    """The calls with values nested, where that may save bytes, and as they are."""
     if not options.nest or not options.views or options.parallel:
-        return plan_lowered(plain, options, budget)
-    nested, breadth = choose_nesting(plain, options.overwrite, options.reuse)
-    made = plan_lowered(nested, options, budget)
-    if nested is plain or made.arena_bytes <= breadth:
-        return made
-    return min(made, plan_lowered(plain, options, budget), key=lambda plan: plan.arena_bytes)
+        return (plain,)
+    nested, _ = choose_nesting(plain, options.overwrite, options.reuse)
+    return (plain,) if nested is plain else (nested, plain)
+
+
+def least_bytes(lowered: Lowered, options: Options) -> int:
+    """No arena for the calls, one after the other, is smaller; no addresses are searched for."""
+    ids = arena_ids(lowered)
+    chunks = memory.derive(to_program(lowered, ids), overwrite=options.overwrite, reuse=options.reuse)
+    return lower_bound(_problem(chunks, lowered, ids, options))
 
 
 def lower_graph(graph: Graph, options: Options) -> Lowered:

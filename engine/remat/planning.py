@@ -1,65 +1,78 @@
 """Plans within a budget that the plain plan does not meet: some values are dropped, and computed again where needed."""
 
-from attrs import evolve
+from attrs import frozen
 
-from allocator.recompute.search import Found, as_it_is, cheapest, smallest
+from allocator.recompute.search import as_it_is, cheapest, smallest
+from allocator.recompute.work import Work
 from engine.calls import Lowered
 from engine.graph import Graph
-from engine.ordering import GIVEN, in_order
+from engine.ordering import in_order
 from engine.plan import ExecutionPlan
-from engine.planner import Options, lower_graph, plan_graph
-from engine.recomputed import Recomputed
-from engine.remat.check import check_again
+from engine.planner import Options, lower_graph
+from engine.remat.trial import Trial, trial_of
 from engine.remat.work import work_in
-from engine.remat.writing import write_again
 
-ROUNDS = 5
-"""Plans that are made, at most: each aims lower by the bytes that the one before had too many."""
-NODES = 1_000
-"""Steps of a search for addresses: what a longer one saves, a few more operators that run again save sooner."""
+ROUNDS = 8
+"""Schedules that are tried, at most: each aims lower by the bytes that the one before had too many."""
 
 
 def plan_recomputed(graph: Graph, options: Options, budget: int, plain: ExecutionPlan) -> ExecutionPlan:
     """A plan within the budget in bytes, of the graph with as little work done again as is found.
 
-    Where none is found, the smallest that is. The plain plan where nothing helps, where no bytes are reused, and where
-    operators run at once: what is computed again could then run long before it is needed.
+    Where none is found, the smallest that is, and is found for a budget of as many bytes too. The plain plan where
+    nothing helps, where no bytes are reused, and where operators run at once: what is computed again could then run
+    long before it is needed.
     """
     if options.parallel or not options.reuse:
         return plain
     lowered = _in_order_of(lower_graph(graph, options), plain.lowered)
     work = work_in(lowered, overwrite=options.overwrite, alignment=options.alignment)
-    start = as_it_is(work).peak
-    aim = budget + max(start - plain.arena_bytes, 0)  # what nesting saves, it may save again
-    for _ in range(ROUNDS):
-        found = cheapest(work, aim)
-        if found.peak > aim:
-            break
-        made = _plan(lowered, found, options, budget, plain) if found.peak < start else plain
-        if made.arena_bytes <= budget:
-            return made
-        aim = min(aim, found.peak) - max(made.arena_bytes - budget, 1)
-    made = _plan(lowered, smallest(work), options, budget, plain)  # the same for every budget that is not met
-    return made if made.arena_bytes < plain.arena_bytes else plain
+    return _Planning(lowered, work, options, plain).within_or_smallest(budget)
 
 
-def _plan(lowered: Lowered, found: Found, options: Options, budget: int, plain: ExecutionPlan) -> ExecutionPlan:
-    quick = evolve(options, order=GIVEN, nodes=min(options.nodes, NODES))
-    graph = write_again(lowered, found.sequence)
-    check_again(lowered.graph, graph)
-    made = plan_graph(graph, quick, budget)
-    return evolve(made, recomputed=(_recomputed(lowered.graph, made, plain),))
+@frozen(eq=False)
+class _Planning:
+    lowered: Lowered
+    work: Work
+    options: Options
+    plain: ExecutionPlan
 
+    def within_or_smallest(self, budget: int) -> ExecutionPlan:
+        best, missed = self._within(budget)
+        if best.arena_bytes <= budget:
+            return best
+        least = self._smaller(trial_of(self.lowered, smallest(self.work), self.options), budget, self.plain)
+        if least.arena_bytes <= budget:
+            return least
+        best = min(best, least, key=lambda plan: plan.arena_bytes)
+        for trial in sorted(missed, key=lambda t: t.bound)[:1]:
+            best = self._smaller(trial, budget, best)
+        if best.arena_bytes < least.arena_bytes and self._within(best.arena_bytes)[0].arena_bytes <= best.arena_bytes:
+            return best
+        return least  # which every budget that is not met comes to
 
-def _recomputed(before: Graph, made: ExecutionPlan, plain: ExecutionPlan) -> Recomputed:
-    first = {op.name for op in before.operators}
-    again = tuple(c.name for c in made.lowered.calls if c.operators and c.name not in first)
-    once, all_runs = _flops(before), _flops(made.lowered.graph)
-    return Recomputed(again, all_runs - once, (all_runs - once) / max(once, 1), plain.arena_bytes)
+    def _within(self, budget: int) -> tuple[ExecutionPlan, list[Trial]]:
+        """A plan within the budget, or the smallest that was made; and the trials that their bounds forbid."""
+        best, missed = self.plain, list[Trial]()
+        aim = budget * as_it_is(self.work).peak // self.plain.arena_bytes  # what nesting saves, it may save again
+        for _ in range(ROUNDS):
+            found = cheapest(self.work, aim)
+            trial = trial_of(self.lowered, found, self.options)
+            needed = trial.bound
+            if needed > budget:
+                missed.append(trial)
+            else:
+                made = trial.plan(budget, self.plain)
+                best, needed = min(best, made, key=lambda plan: plan.arena_bytes), made.arena_bytes
+            if needed <= budget or found.peak > aim:
+                break
+            aim = found.peak - (needed - budget)
+        return best, missed
 
-
-def _flops(graph: Graph) -> int:
-    return sum(op.schema.cost(op.signature).flops for op in graph.operators)
+    def _smaller(self, trial: Trial, budget: int, best: ExecutionPlan) -> ExecutionPlan:
+        if trial.bound >= best.arena_bytes:
+            return best
+        return min(best, trial.plan(budget, self.plain), key=lambda plan: plan.arena_bytes)
 
 
 def _in_order_of(lowered: Lowered, other: Lowered) -> Lowered:

@@ -1,0 +1,61 @@
+"""A schedule in which steps run again, as calls: what their arena needs at least, and a plan of them."""
+
+from attrs import evolve, frozen
+
+from allocator.recompute.search import Found
+from engine.calls import Lowered
+from engine.graph import Graph
+from engine.ordering import GIVEN
+from engine.plan import ExecutionPlan
+from engine.planner import Options, least_bytes, lower_graph, nestings, plan_lowered
+from engine.recomputed import Recomputed
+from engine.remat.check import check_again
+from engine.remat.writing import write_again
+
+NODES = 1_000
+"""Steps of a search for addresses: what a longer one saves, a few more operators that run again save sooner."""
+
+
+@frozen(eq=False)
+class Trial:
+    """The calls with values nested, where that may save bytes, and as they are; each with what it needs at least."""
+
+    before: Graph
+    ways: tuple[tuple[int, Lowered], ...]
+    options: Options
+
+    @property
+    def bound(self) -> int:
+        """Bytes that no arena is smaller than."""
+        return min(bound for bound, _ in self.ways)
+
+    def plan(self, budget: int, plain: ExecutionPlan) -> ExecutionPlan:
+        """The first plan within the budget, or the smallest one. Where some way may fit, no other is searched for."""
+        made = list[ExecutionPlan]()
+        for bound, lowered in self.ways:
+            if bound <= max(budget, self.bound):
+                made.append(plan_lowered(lowered, self.options, budget))
+                if made[-1].arena_bytes <= budget:
+                    break
+        best = min(made, key=lambda plan: plan.arena_bytes)
+        return evolve(best, recomputed=(_recomputed(self.before, best, plain),))
+
+
+def trial_of(lowered: Lowered, found: Found, options: Options) -> Trial:
+    """The schedule written as a graph, judged, and lowered; no addresses are searched for. Raises PassError."""
+    quick = evolve(options, order=GIVEN, nodes=min(options.nodes, NODES))
+    graph = write_again(lowered, found.sequence)
+    check_again(lowered.graph, graph)
+    ways = nestings(lower_graph(graph, quick), quick)
+    return Trial(lowered.graph, tuple((least_bytes(way, quick), way) for way in ways), quick)
+
+
+def _recomputed(before: Graph, made: ExecutionPlan, plain: ExecutionPlan) -> Recomputed:
+    first = {op.name for op in before.operators}
+    again = tuple(c.name for c in made.lowered.calls if c.operators and c.name not in first)
+    once, all_runs = _flops(before), _flops(made.lowered.graph)
+    return Recomputed(again, all_runs - once, (all_runs - once) / max(once, 1), plain.arena_bytes)
+
+
+def _flops(graph: Graph) -> int:
+    return sum(op.schema.cost(op.signature).flops for op in graph.operators)
