@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
+from engine.errors import OptionError
 from engine.graph import Graph
 from engine.zoo import IMAGE_NETWORKS
 from engine.zoo.random_wired import NEIGHBOURS, NODES, wired
 from engine.zoo.weights import drawn
-from ops.errors import OpError
 from ops.spec import Array
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 
@@ -171,7 +171,7 @@ def test_weights_that_nobody_holds_are_drawn_again_alike() -> None:
 
 
 def test_an_image_that_is_too_small_is_refused() -> None:
-    with pytest.raises(OpError):
+    with pytest.raises(OptionError, match="vgg16: image is a number from 32 on, not 31"):
         IMAGE_NETWORKS["vgg16"](image=31)
 
 
