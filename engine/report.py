@@ -137,7 +137,7 @@ def check_budget(plan: PlacedPlan, where: str = "", *, least: Sequence[PlacedPla
 
 
 def _budget_message(plan: PlacedPlan, least: Sequence[PlacedPlan]) -> str:
-    """Required, available and excess bytes, whether less would do, and who is alive at the peak."""
+    """Required, available and excess bytes, whether less would do, and who is alive at the peak of the smallest one."""
     needed, available, bound = plan.arena_bytes, plan.plan.capacity, plan.plan.lower_bound
     verdict = "a smaller plan may exist: give the strategy 'best' and a longer timeout (--timeout 60s)"
     if plan.plan.status is Status.INFEASIBLE:
@@ -149,7 +149,7 @@ def _budget_message(plan: PlacedPlan, least: Sequence[PlacedPlan]) -> str:
     for other in least:
         size, done = other.arena_bytes, "; ".join(map(_told_again, other.recomputed))
         head += f". Recomputing gets it down to {size} bytes ({format_bytes(size)}): {done}"
-    return "\n".join([head, *_peak_table(report(plan), 10)])
+    return "\n".join([head, *_peak_table(report([plan, *least][-1]), 10)])
 
 
 def _workspaces(plan: PlacedPlan) -> list[Value]:

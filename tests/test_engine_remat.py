@@ -1,5 +1,6 @@
 """Computing values again to keep within a budget: equal bits, true numbers, and no more than is needed."""
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -131,6 +132,8 @@ def test_what_cannot_be_reached_says_how_far_recomputing_gets() -> None:
     error = caught.value
     assert error.available == 200 * 1024 < error.least < error.required
     assert error.share > 0
+    (alive,) = re.findall(r"peak in tick .*: (\d+) B alive", str(error))
+    assert int(alive) <= error.least  # of the plan that recomputes, not of the plain one
     assert make_plan(graph, budget=error.least).arena_bytes == error.least
 
 
