@@ -3,6 +3,7 @@
 from engine.autodiff import gradients
 from engine.bind import bind
 from engine.control import cond, fori_loop, scan, unfold, while_loop
+from engine.errors import BudgetError, EngineError
 from engine.executable import Executable, make_plan
 from engine.executable import compile_graph as compile
 from engine.graph import Graph
@@ -18,6 +19,8 @@ from engine.var import Var
 __all__ = [
     "SGD",
     "Adam",
+    "BudgetError",
+    "EngineError",
     "Event",
     "Executable",
     "ExecutionPlan",

@@ -75,6 +75,10 @@ class OptionError(EngineError, ValueError):
     """An option of a value that it cannot have."""
 
 
+class UnknownOptionError(OptionError, TypeError):
+    """An option that does not exist; the message has the one that was probably meant."""
+
+
 class JudgeError(EngineError):
     """A judge refused a result: a fault of ours, never of the caller."""
 

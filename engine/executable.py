@@ -1,6 +1,6 @@
 """From a graph to something that runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypedDict, Unpack
 
 from attrs import frozen
@@ -13,6 +13,7 @@ from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.staged import StagedExecutor
 from engine.executor.static import StaticExecutor, new_arena
 from engine.graph import Graph
+from engine.options import check_flag, check_option_names
 from engine.plan import ExecutionPlan
 from engine.planner import Options, plan_graph
 from engine.remat.planning import plan_recomputed
@@ -208,6 +209,7 @@ def compile_graph(
     serves all of them. Where sizes become known only while the network runs, it runs in stages; a budget is then
     reserved as one block.
     """
+    _check_options("engine.compile", _names(compile_graph), options, recompute)
     if mode not in MODES:
         raise OptionError(f"mode {mode!r} is unknown; one of: {', '.join(MODES)}")
     if debug not in ("", "poison"):
@@ -238,6 +240,7 @@ def make_plan(
 
     Its message says whether that is proved, or a smaller arena may be found in more time.
     """
+    _check_options("engine.make_plan", _names(make_plan), options, recompute)
     check_outputs(graph)
     if graph.is_symbolic:
         names = ", ".join(graph.symbols) or "sizes that data decide"
@@ -251,6 +254,16 @@ def make_plan(
         check_budget(plan, least=[least] if least is not plan else [])
     check_budget(plan)
     return plan
+
+
+def _names(function: Callable[..., object]) -> tuple[str, ...]:
+    """Keywords of a function, and those that it passes on."""
+    return (*(getattr(function, "__kwdefaults__", None) or {}), *PlanOptions.__annotations__)
+
+
+def _check_options(function: str, names: Collection[str], options: PlanOptions, recompute: object) -> None:
+    check_option_names(function, options, names)
+    check_flag("recompute", recompute)
 
 
 def _check_threads(policy: str, mode: str, threads: int) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from numbers import Integral
 
 from engine.errors import OptionError
 
@@ -13,8 +14,8 @@ _DURATION = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h|)\s*", re.ASCII)
 
 def parse_bytes(text: int | str) -> int:
     """Bytes meant by a number or by a text such as "8 MiB", "512kb", "1.5 GiB". Raises OptionError."""
-    if isinstance(text, int) and not isinstance(text, bool):
-        return _positive(text, text)
+    if isinstance(text, Integral) and not isinstance(text, bool):
+        return _positive(int(text), text)
     match = _SIZE.fullmatch(text) if isinstance(text, str) else None
     if match is None or match[2].lower() not in _FACTORS:
         raise OptionError(f"{text!r} is no size in bytes; write for example 8388608, 8MiB or 8 MB")

@@ -125,8 +125,32 @@ def test_wrong_options_are_named() -> None:
         engine.compile(_net(), bound=("q",))
     with pytest.raises(OptionError, match="is no size"):
         engine.compile(_net(), budget="much")
+    for flag in ("no", 1):
+        with pytest.raises(OptionError, match=f"recompute {flag!r} is neither True nor False"):
+            engine.compile(_net(), recompute=flag)  # type: ignore[arg-type]
     with pytest.raises(GraphError, match="has no outputs"):
         engine.compile(Graph("empty"))
+
+
+def test_an_option_that_does_not_exist_is_told_with_the_one_that_was_meant() -> None:
+    for build in (engine.compile, engine.make_plan):
+        for kind in (TypeError, OptionError):
+            with pytest.raises(kind, match=f"engine.{build.__name__.split('_')[0]}.* no option 'bugdet'; did you mean"):
+                build(_net(), bugdet=1)  # type: ignore[call-arg]
+    with pytest.raises(OptionError, match=r"no option 'zzz'; there are budget, recompute, strategy, .* nest, order"):
+        engine.make_plan(_net(), zzz=1)  # type: ignore[call-arg]
+
+
+def test_budgets_may_be_integers_of_numpy() -> None:
+    arena = engine.make_plan(_net()).arena_bytes
+    integers: tuple[Any, ...] = (np.int64, np.uint32)
+    for integer in integers:
+        assert engine.make_plan(_net(), budget=integer(arena)).arena_bytes == arena
+        with pytest.raises(engine.BudgetError) as caught:
+            engine.make_plan(_net(), budget=integer(1))
+        assert type(caught.value.available) is int and isinstance(caught.value, engine.EngineError)
+    with pytest.raises(OptionError, match="is no size"):
+        engine.make_plan(_net(), budget=True)
 
 
 def test_a_bound_output_that_shares_bytes_with_a_bound_input_is_refused() -> None:

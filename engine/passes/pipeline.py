@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
+from numbers import Integral
 
 from attrs import frozen
 
@@ -76,7 +77,7 @@ def trail(graph: Graph, level: int = 2) -> Iterator[Applied]:
     """What `optimise` does, one pass after the other; each result has been verified."""
     if not isinstance(graph, Graph):
         raise GraphError(f"{graph!r} is no graph")
-    if level not in LEVELS:
+    if isinstance(level, bool) or not isinstance(level, Integral) or level not in LEVELS:
         raise OptionError(f"{level!r} is no level of optimisation; there are {', '.join(map(str, LEVELS))}")
     for phase in PHASES:
         if phase.level <= level:

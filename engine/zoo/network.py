@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
+from numbers import Integral, Real
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, ParamSpec, get_args, get_origin
 
@@ -42,14 +43,17 @@ class Option:
         """Whether it can be that."""
         if isinstance(value, bool):
             return bool in self.types
-        return str in self.types if isinstance(value, str) else value >= self.least
+        if isinstance(value, str):
+            return str in self.types
+        kinds = (Real,) if float in self.types else (Integral,) if int in self.types else ()
+        return isinstance(value, kinds) and value >= self.least
 
     @property
     def wanted(self) -> str:
         """What it can be, in words."""
         if bool in self.types:
             return "true or false"
-        return f"a number from {self.least} on" + (", or a name" if str in self.types else "")
+        return f"an integer from {self.least} on" + (", or a name" if str in self.types else "")
 
 
 @frozen(eq=False)
