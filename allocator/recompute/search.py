@@ -15,6 +15,8 @@ MOST_COST = 2
 """How often all work may be done once more."""
 _HALVINGS = 6
 """Of the bytes between what is reached and what is not."""
+_THOROUGH = 2
+"""Of these, the last, in which all that `cheapest` tries is tried."""
 
 
 @frozen(eq=False)
@@ -49,11 +51,12 @@ def cheapest(work: Work, budget: int) -> Found:
 def smallest(work: Work) -> Found:
     """The schedule of fewest bytes that is found, between those of every step once and those that no schedule saves."""
     best, low = as_it_is(work), least_bytes(work)
-    for _ in range(_HALVINGS):
+    for left in reversed(range(_HALVINGS)):
         if best.peak <= low:
             break
         aim = (low + best.peak) // 2
-        tried = [f for manner in (MANNERS[0], MANNERS[-1]) for f in _within(work, aim, manner, NO_DROP)]
+        quick = (f for manner in (MANNERS[0], MANNERS[-1]) for f in _within(work, aim, manner, NO_DROP))
+        tried = quick if left >= _THOROUGH else [cheapest(work, aim)]
         found = min([best, *tried], key=lambda f: (f.peak, f.cost))
         low = low if found.peak <= aim else aim + 1
         best = found
