@@ -41,7 +41,10 @@ class _Planning:
         best, missed = self._within(budget)
         if best.arena_bytes <= budget:
             return best
-        least = self._smaller(trial_of(self.lowered, smallest(self.work), self.options), budget, self.plain)
+        trial = trial_of(self.lowered, smallest(self.work), self.options)
+        least = self._smaller(trial, budget, self.plain)
+        if trial.bound <= budget < least.arena_bytes:  # only its addresses are in the way
+            least = self._smaller(trial.searching(self.options.nodes), budget, least)
         if least.arena_bytes <= budget:
             return least
         best = min(best, least, key=lambda plan: plan.arena_bytes)

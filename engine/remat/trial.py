@@ -29,6 +29,10 @@ class Trial:
         """Bytes that no arena is smaller than."""
         return min(bound for bound, _ in self.ways)
 
+    def searching(self, nodes: int) -> "Trial":
+        """The same with so many steps of the search for addresses."""
+        return evolve(self, options=evolve(self.options, nodes=nodes))
+
     def plan(self, budget: int, plain: ExecutionPlan) -> ExecutionPlan:
         """The first plan within the budget, or the smallest one. Where some way may fit, no other is searched for."""
         made = list[ExecutionPlan]()
