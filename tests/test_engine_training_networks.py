@@ -13,7 +13,7 @@ from tests.unplanned import random_feeds
 from tools.train_digits import accuracy, digits, train, trainer
 
 IMAGE = {"inception_v3": 107, "alexnet": 79, "squeezenet": 65, "densenet121": 64}
-"""Sides of small images; 48 for the others: there DenseNet would normalize two numbers at a time and amplify rounding."""
+"""Sides of small images; 48 for the others. There DenseNet would normalize two numbers and amplify rounding."""
 QUICK = ("resnet18", "mobilenet_v2", "squeezenet", "minilm")
 
 
