@@ -35,23 +35,26 @@ def gradients(loss: Var, wrt: Sequence[Var], *, seed: Var | None = None) -> tupl
     wrt = tuple(wrt) if isinstance(wrt, Iterable) and not isinstance(wrt, Var) else ()
     if not wrt:
         raise GraphError("gradients are with respect to a list of vars; give at least one")
-    with _graph_of(loss, wrt, seed).whole():
-        backward_pass(loss, wrt, found.__setitem__, seed=seed)
+    backward_pass(loss, wrt, found.__setitem__, seed=seed)
     return tuple(found[v] for v in wrt)
 
 
 def backward_pass(loss: Var, wrt: Sequence[Var], ready: Ready, *, seed: Var | None = None) -> None:
-    """The pass behind `gradients`; hands each gradient out once, as early as it is complete."""
+    """The pass behind `gradients`; hands each gradient out once, as early as it is complete.
+
+    Where it fails, the graph is as it was.
+    """
     graph = _graph_of(loss, wrt, seed)
     operators = graph.operators
     active = _active(operators, wrt)
     _check_reached(loss, wrt, operators, active)
-    first = seed if seed is not None else _ones(graph, loss)
-    walk = _Pass(graph, active, _earliest_use(operators, wrt), ready, {loss: first})
-    walk.finished(len(operators))
-    for position in reversed(range(len(operators))):
-        walk.step(operators[position])
-        walk.finished(position)
+    with graph.whole():
+        first = seed if seed is not None else _ones(graph, loss)
+        walk = _Pass(graph, active, _earliest_use(operators, wrt), ready, {loss: first})
+        walk.finished(len(operators))
+        for position in reversed(range(len(operators))):
+            walk.step(operators[position])
+            walk.finished(position)
 
 
 @define(eq=False)

@@ -5,6 +5,7 @@ from functools import cached_property, partial
 
 from attrs import Factory, field, frozen
 
+from engine.costs import graph_cost
 from engine.executor.binding import Packed, Packs, bind_call, pack_constants, place_array, run_inside, shared_packs
 from engine.facts import Facts
 from engine.graph import Graph
@@ -104,8 +105,7 @@ class PlannedBody(Parametric):
     @property
     def cost(self) -> Cost:
         """That of all operators."""
-        costs = [op.schema.cost(op.signature) for op in self.graph.operators]
-        return Cost(sum(c.flops for c in costs), sum(c.bytes for c in costs))
+        return graph_cost(self.graph)
 
     def bind(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], workspace: Array) -> Thunk:
         """All kernels bound to these arrays, and to views of the workspace. Raises KernelError."""

@@ -14,7 +14,7 @@ from allocator.ordering.network import Network, network
 from allocator.ordering.search import lowest
 from allocator.ordering.walk import depth_first
 from allocator.steps import only_required
-from engine.calls import Call, Lowered, Stage, Storage
+from engine.calls import Call, Lowered, Stage, arena_ids
 from engine.errors import OptionError
 from engine.schedule import dependences
 from engine.steps import to_program
@@ -75,7 +75,7 @@ def check_order(name: str) -> None:
 
 def network_of(lowered: Lowered, overwrite: bool = True) -> Network:
     """What there is to order; `overwrite=False` counts bytes as if no operator wrote over its input."""
-    ids = {v.id: i for i, v in enumerate(v for v in lowered.values if v.storage is Storage.ARENA)}
+    ids = arena_ids(lowered)
     program = to_program(lowered, ids)
     return network(program if overwrite else only_required(program), dependences(lowered))
 

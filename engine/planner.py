@@ -159,7 +159,7 @@ def _at_levels(lowered: Lowered, options: Options) -> Lowered:
 
 def plan_lowered(lowered: Lowered, options: Options, budget: int = NO_CAPACITY, room: Room = ANYWHERE) -> ExecutionPlan:
     """Plans what a graph was lowered to. Where part of the room is taken, calls run one after the other."""
-    ids = {v.id: i for i, v in enumerate(v for v in lowered.values if v.storage is Storage.ARENA)}
+    ids = arena_ids(lowered)
     if options.parallel:
         arranged = _at_once(lowered, ids, options, budget)
     else:

@@ -10,6 +10,7 @@ from allocator import chunks as memory
 from allocator.problem import Status
 from allocator.solvers.base import arena_bytes
 from engine.calls import Role, Value
+from engine.costs import graph_cost
 from engine.errors import BudgetError
 from engine.ordering import Ordering
 from engine.parallelism import parallelism
@@ -95,7 +96,7 @@ def report(plan: PlacedPlan) -> Report:
     return Report(
         model=plan.lowered.graph.name,
         operators=len(plan.lowered.graph.operators),
-        flops=sum(op.schema.cost(op.signature).flops for op in plan.lowered.graph.operators),
+        flops=graph_cost(plan.lowered.graph).flops,
         arena_bytes=plan.arena_bytes,
         lower_bound=plan.plan.lower_bound,
         gap=_gap(plan),

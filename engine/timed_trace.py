@@ -58,8 +58,7 @@ def _calls(timings: Sequence[Timing]) -> Iterator[Happened]:
 
 def _chunks(found: Iterator[Change], moments: Mapping[int, Timing], touched: Users) -> Iterator[Happened]:
     for change in found:
-        calls = [
-            moments[tick] for tick in touched.of(change.chunk).tolist() if tick in moments
-        ]  # at a join nothing runs
+        ticks = touched.of(change.chunk).tolist()
+        calls = [moments[tick] for tick in ticks if tick in moments]  # at a join nothing runs
         last = max(calls, key=lambda timing: timing.end)
         yield (evolve(last, begin=last.end) if change.kind == "free" else calls[0]), change

@@ -15,7 +15,7 @@ from allocator.errors import ProblemError
 from allocator.lifetimes import lifetimes
 from allocator.steps import Program, Step
 from engine import ExecutionPlan, Graph
-from engine.calls import Alias, Call, Stage, Storage
+from engine.calls import Alias, Call, Stage, arena_ids
 from engine.check import check_data_flow
 from engine.errors import DataFlowError
 from engine.executor.static import StaticExecutor, new_arena
@@ -38,7 +38,7 @@ def _plan(
 ) -> ExecutionPlan:
     """The planner's flow without its judge, with places where faults can be put in."""
     lowered = lower(graph)
-    ids = {v.id: i for i, v in enumerate(v for v in lowered.values if v.storage is Storage.ARENA)}
+    ids = arena_ids(lowered)
     right = to_program(lowered, ids)
     chunks = change_chunks(right, memory.derive(change_program(right), overwrite=overwrite))
     problem = memory.to_problem(chunks, 16)

@@ -13,7 +13,7 @@ from attrs import define, field
 from engine.calls import Call, Stage, Storage
 from engine.errors import EngineError
 from engine.executor.binding import NO_BYTES, Packed, Packs, bind_call, kernel_state, pack_constants, run_call
-from engine.executor.feeds import check_apart, deliver, initial_values, read_feeds, read_outs
+from engine.executor.feeds import check_apart, deliver, initial_values, load_parameters, read_feeds, read_outs
 from engine.plan import ExecutionPlan
 from engine.timing import Stopwatch
 from engine.views import aligned_empty, view_array
@@ -35,9 +35,7 @@ class DynamicExecutor:
 
     def load(self, values: Mapping[str, Array]) -> None:
         """Gives parameters other values, by name; arrays of their shapes."""
-        for name, array in self.parameters.items():
-            if name in values:
-                np.copyto(array, values[name])
+        load_parameters(self.parameters, values)
 
     def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> dict[str, Array]:
         """One run. Outputs are copied into `out` where given; else they are the arrays that the last operators made."""

@@ -86,6 +86,13 @@ def initial_values(lowered: Lowered) -> dict[str, Array]:
     return {v.name: p.initial for v, p in graph.parameters.items()}
 
 
+def load_parameters(held: Mapping[str, Array], values: Mapping[str, Array]) -> None:
+    """Writes those of the values that are held, by name, where they are held."""
+    for name, array in held.items():
+        if name in values:
+            np.copyto(array, values[name])
+
+
 def check_dense(what: str, array: Array) -> None:
     """Raises FeedError for an array that cannot be bound as it is."""
     if not array.flags.c_contiguous or not array.flags.aligned:

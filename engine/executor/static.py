@@ -9,7 +9,15 @@ import numpy as np
 
 from engine.calls import Call, Storage
 from engine.executor.binding import bind_call, pack_constants, place_array, run_in_turn
-from engine.executor.feeds import check_apart, check_dense, deliver, initial_values, read_feeds, read_outs
+from engine.executor.feeds import (
+    check_apart,
+    check_dense,
+    deliver,
+    initial_values,
+    load_parameters,
+    read_feeds,
+    read_outs,
+)
 from engine.plan import ExecutionPlan
 from engine.timing import Stopwatch
 from engine.views import address, aligned_empty
@@ -58,9 +66,7 @@ class StaticExecutor:
     def load(self, values: Mapping[str, Array]) -> None:
         """Gives parameters other values, by name; arrays of their shapes."""
         with self._lock:
-            for name, array in self.parameters.items():
-                if name in values:
-                    np.copyto(array, values[name])
+            load_parameters(self.parameters, values)
 
     def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> Outputs:
         """One run. Outputs are copied into `out` where given, else into new arrays, or are views of the arena."""

@@ -4,6 +4,7 @@ from attrs import evolve, frozen
 
 from allocator.recompute.search import Found
 from engine.calls import Lowered
+from engine.costs import graph_cost
 from engine.graph import Graph
 from engine.ordering import GIVEN
 from engine.plan import ExecutionPlan
@@ -57,9 +58,5 @@ def trial_of(lowered: Lowered, found: Found, options: Options) -> Trial:
 def _recomputed(before: Graph, made: ExecutionPlan, plain: ExecutionPlan) -> Recomputed:
     first = {op.name for op in before.operators}
     again = tuple(c.name for c in made.lowered.calls if c.operators and c.name not in first)
-    once, all_runs = _flops(before), _flops(made.lowered.graph)
+    once, all_runs = (graph_cost(graph).flops for graph in (before, made.lowered.graph))
     return Recomputed(again, all_runs - once, (all_runs - once) / max(once, 1), plain.arena_bytes)
-
-
-def _flops(graph: Graph) -> int:
-    return sum(op.schema.cost(op.signature).flops for op in graph.operators)
