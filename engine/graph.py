@@ -11,7 +11,7 @@ import numpy.typing as npt
 from engine.building import home_of_dims
 from engine.errors import GraphError
 from engine.operator import Operator
-from engine.parameters import Parameter, as_initial, is_written_over, looks_at
+from engine.parameters import Parameter, as_kept, is_written_over, looks_at
 from engine.symbols import Axis, Datum, Derived, Symbol, of_dims
 from engine.var import Var
 from ops.assign import ASSIGN
@@ -172,13 +172,7 @@ class Graph:
             var = self._var(name or self._fresh("constant"), array.spec)
             self._derived[var] = array
             return var
-        try:
-            given = np.asarray(array)
-        except ValueError as error:
-            raise GraphError(f"a constant must be an array: {error}") from error
-        as_it_is = given.flags.c_contiguous and not given.flags.writeable
-        kept = given if as_it_is else np.array(given, order="C")
-        kept.flags.writeable = False
+        kept = as_kept("constant", array)
         return self.add_constant(name or self._fresh("constant"), spec_of(kept), kept)
 
     def add_constant(self, name: str, spec: TensorSpec, array: Array) -> Var:
@@ -194,7 +188,7 @@ class Graph:
 
         Raises GraphError for a name that is taken.
         """
-        initial = as_initial(array)
+        initial = as_kept("parameter", array)
         var = self._var(name or self._fresh("parameter"), spec_of(initial))
         self._parameters[var] = Parameter(initial, trainable and var.dtype in FLOATS)
         return var

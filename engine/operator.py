@@ -3,6 +3,7 @@
 from attrs import field, frozen
 
 from engine.var import Var
+from ops.layout import Layout
 from ops.schema import Attrs, OpSchema, Signature
 
 
@@ -20,6 +21,13 @@ class Operator:
     def attrs(self) -> Attrs:
         """All attributes, defaults filled in."""
         return self.signature.attrs
+
+    @property
+    def shows_its_input(self) -> bool:
+        """Whether every output is a view of the first input, as long as that is dense."""
+        if not self.inputs:
+            return False
+        return None not in self.schema.views(Layout.dense(self.inputs[0].spec), self.signature)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.schema.name})"

@@ -9,7 +9,6 @@ from attrs import frozen
 from engine.errors import GraphError
 from engine.operator import Operator
 from engine.var import Var
-from ops.layout import Layout
 from ops.spec import Array
 
 
@@ -21,12 +20,12 @@ class Parameter:
     trainable: bool
 
 
-def as_initial(value: npt.ArrayLike) -> Array:
+def as_kept(what: str, value: npt.ArrayLike) -> Array:
     """A dense, read-only array: the very one where it is so already, else a copy. Raises GraphError."""
     try:
         given = np.asarray(value)
     except ValueError as error:
-        raise GraphError(f"a parameter must be an array: {error}") from error
+        raise GraphError(f"a {what} must be an array: {error}") from error
     kept = given if given.flags.c_contiguous and not given.flags.writeable else np.array(given, order="C")
     kept.flags.writeable = False
     return kept
@@ -41,16 +40,13 @@ def is_written_over(value: Var, parameter: Var, makers: Mapping[Var, Operator]) 
     if any(looks_at(v, makers) is parameter for v in others):
         return False
     output, forwards = operator.outputs.index(value), operator.schema.forwards(operator.signature)
-    return any(f.output == output and not f.offset and operator.inputs[f.input] is parameter for f in forwards)
+    permitted = {f.input for f in forwards if f.output == output and not f.offset}
+    read = {i for i, v in enumerate(operator.inputs) if v is parameter}
+    return bool(read) and read <= permitted
 
 
 def looks_at(var: Var, makers: Mapping[Var, Operator]) -> Var:
     """The var whose elements a view shows; the var itself where it is none."""
-    while var in makers:
-        operator = makers[var]
-        if not operator.inputs or None in operator.schema.views(
-            Layout.dense(operator.inputs[0].spec), operator.signature
-        ):
-            break
-        var = operator.inputs[0]
+    while var in makers and makers[var].shows_its_input:
+        var = makers[var].inputs[0]
     return var

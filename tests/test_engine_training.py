@@ -176,6 +176,14 @@ def test_one_value_may_be_assigned_to_two_parameters_and_a_parameter_to_itself()
         assert [a.tolist() for a in exe.parameters.values()] == [[2.0] * 3, [2.0] * 3, [3.0] * 3]
 
 
+def test_an_update_that_reads_its_parameter_where_it_may_not_be_overwritten_is_assigned() -> None:
+    graph = Graph()
+    weight = graph.parameter(np.array([-2.0, 3.0]), "weight")
+    graph.output(graph.assign(weight, ops.prelu(weight, weight)), "y")
+    for exe in _ways(graph).values():
+        assert exe()["y"].tolist() == exe.parameters["weight"].tolist() == [4.0, 3.0]
+
+
 def test_two_parameters_change_places() -> None:
     graph = Graph()
     one, two = graph.parameter(np.zeros(3), "one"), graph.parameter(np.ones(3), "two")

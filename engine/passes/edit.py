@@ -4,15 +4,14 @@ from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from itertools import count
 from typing import Any, Never, TypeVar
 
-import numpy as np
 from attrs import evolve
 
 from engine.errors import GraphError, PassError
 from engine.graph import Graph
 from engine.operator import Operator
+from engine.parameters import as_kept
 from engine.passes.writing import Draft, write
 from engine.var import Var
-from ops.layout import Layout
 from ops.schema import OpSchema
 from ops.spec import Array, spec_of
 
@@ -97,12 +96,9 @@ class Edit:
         """Whether it is a parameter that is written over, or looks at one: it cannot be read after that."""
         while var not in self._updates:
             operator = self.writer(var) if self._updates else None
-            if operator is None or not operator.inputs:
+            if operator is None or not operator.shows_its_input:
                 return False
-            source = operator.inputs[0]
-            if None in operator.schema.views(Layout.dense(source.spec), operator.signature):
-                return False
-            var = source
+            var = operator.inputs[0]
         return True
 
     def writer(self, var: Var) -> Operator | None:
@@ -152,9 +148,7 @@ class Edit:
 
     def constant(self, array: Any, name: str = "") -> Var:
         """Adds a constant: a dense copy, or the very array where that is dense and read-only. `name` is a wish."""
-        given = np.asarray(array)
-        kept = given if given.flags.c_contiguous and not given.flags.writeable else np.array(given, order="C")
-        kept.flags.writeable = False
+        kept = as_kept("constant", array)
         var = Var("", spec_of(kept), self)
         self._constants[var] = kept
         if name:
