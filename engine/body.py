@@ -10,7 +10,8 @@ from engine.executor.binding import Packed, Packs, bind_call, pack_constants, pl
 from engine.facts import Facts
 from engine.graph import Graph
 from engine.plan import ExecutionPlan
-from engine.planner import Options, plan_graph
+from engine.plan_options import Options
+from engine.planner import plan_graph
 from engine.stages.draft import draft_stage
 from engine.stages.progress import at_the_start
 from engine.stages.task import Template

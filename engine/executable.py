@@ -15,7 +15,8 @@ from engine.executor.static import StaticExecutor, new_arena
 from engine.graph import Graph
 from engine.options import check_flag, check_option_names
 from engine.plan import ExecutionPlan
-from engine.planner import Options, plan_graph
+from engine.plan_options import Options
+from engine.planner import plan_graph
 from engine.remat.planning import plan_recomputed
 from engine.report import Report, check_budget
 from engine.stages.bounded import BoundCosts, BoundedPlanner, bound_costs

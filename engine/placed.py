@@ -9,6 +9,7 @@ from allocator.chunks import Chunks
 from allocator.problem import Plan, Problem
 from engine.calls import Lowered, Storage, Value
 from engine.ordering import Ordering
+from engine.plan_options import DEFAULTS, Options
 from engine.recomputed import Recomputed
 from engine.schedule import Schedule
 from engine.views import address
@@ -33,7 +34,8 @@ class PlacedPlan:
     `ids` gives the number under which the allocator knows a value (arena values only); `chunk` is then
     `chunks.chunk_of[ids[value]]`, and row `chunk` of `problem` and `plan` speaks of it. Sizes are bytes. `orderings`
     tells what the order costs; nothing where nobody looked for another than the given one. `recomputed` tells what runs
-    again for the sake of a budget; nothing where every operator runs once.
+    again for the sake of a budget; nothing where every operator runs once. `options` are those that it was made with.
+    `origin` tells where it is from; nothing where there was no plan to follow.
     """
 
     lowered: Lowered
@@ -44,8 +46,10 @@ class PlacedPlan:
     places: tuple[Place, ...]
     alignment: int
     schedule: Schedule
+    options: Options = DEFAULTS
     orderings: tuple[Ordering, ...] = ()
     recomputed: tuple[Recomputed, ...] = ()
+    origin: str = ""
 
     @property
     def arena_bytes(self) -> int:

@@ -1,101 +1,34 @@
 """The whole flow on one page: graph -> calls -> steps -> lifetimes -> chunks -> problem -> plan -> execution plan."""
 
-import math
 import time
 from collections.abc import Callable, Collection, Mapping
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from allocator import chunks as memory
 from allocator import policies, solvers
 from allocator.bounds import lower_bound
 from allocator.chains import chains
-from allocator.errors import UnknownPolicyError
 from allocator.ordering.found import Limits
+from allocator.policies.base import Policy
 from allocator.problem import NO_CAPACITY, Column, Plan, Problem
 from allocator.solvers.base import NO_NODES
-from allocator.users import users
+from allocator.users import Users, users
 from engine.calls import Lowered, Role, Storage, arena_ids
 from engine.check import check_data_flow, check_races
 from engine.errors import OptionError
 from engine.graph import Graph
 from engine.lowering import lower
 from engine.nest_choice import choose_nesting
-from engine.options import check_flag
-from engine.ordering import GIVEN, MEMORY, arrange, check_order
+from engine.ordering import GIVEN, MEMORY, arrange
 from engine.placed import Place
 from engine.plan import ExecutionPlan
+from engine.plan_options import Options
 from engine.room import ANYWHERE, Room, solve_between, with_pins
 from engine.schedule import Schedule, by_data, dependences, in_levels, in_sequence
 from engine.steps import to_program
-from engine.units import parse_seconds
 from ops.layout import Layout
 from ops.workspace import STEP
-
-MOST_BYTES = 2**40
-"""Of alignment and padding, beyond which only an error can be meant."""
-
-
-@frozen
-class Options:
-    """How to plan. `alignment` (a power of two) and `padding` are bytes.
-
-    `bound` names the inputs and outputs that live in arrays of the caller's.
-    `pack=False` lets kernels read constants as they are: no packed copies beside them, but slower kernels.
-    `views`, `overwrite` and `reuse` switch the three ways of saving memory; what is switched off runs through the same
-    code. `strategy` is one of `allocator.solvers.STRATEGIES` or "best". A search ends after `timeout` (seconds, or a
-    text such as "10s") and after `nodes` steps; where neither is given, after as many steps as the strategy likes.
-    `parallel` is one of `allocator.policies.POLICIES`: the plan is then safe where operators run at once.
-    `nest` lets values be computed inside others, such as the inputs of a concatenation inside its output, wherever the
-    arena does not grow by that. Where operators run at once, or there are no views, nothing is nested; nor in graphs
-    with open dimensions, which run in stages or in plans for bounded lengths: `engine.bind` gives them numbers first.
-    `order` is one of `engine.ordering.ORDERS`; with "memory" the arena is never larger than with "given". A search for
-    an order has half of the time.
-    """
-
-    strategy: str = "best"
-    alignment: int = 64
-    padding: int = 0
-    seed: int = 0
-    timeout: float = field(default=math.inf, converter=parse_seconds)
-    nodes: int = NO_NODES
-    views: bool = True
-    overwrite: bool = True
-    reuse: bool = True
-    pack: bool = True
-    bound: tuple[str, ...] = ()
-    parallel: str = ""
-    nest: bool = True
-    order: str = GIVEN
-
-    def __attrs_post_init__(self) -> None:
-        for name in ("alignment", "padding", "seed"):
-            _check_integer(name, getattr(self, name), 0, MOST_BYTES)
-        _check_integer("nodes", self.nodes, 1, NO_NODES)
-        for name in ("views", "overwrite", "reuse", "pack", "nest"):
-            check_flag(name, getattr(self, name))
-        if self.alignment < 1 or self.alignment & (self.alignment - 1):
-            raise OptionError(f"alignment {self.alignment} is no power of two")
-        if not isinstance(self.bound, (tuple, list)) or not all(isinstance(n, str) for n in self.bound):
-            raise OptionError(f"bound must be a tuple of names, such as ('x',), not {self.bound!r}")
-        for name in ("strategy", "parallel", "order"):
-            if not isinstance(getattr(self, name), str):
-                raise OptionError(f"{name} {getattr(self, name)!r} is no name")
-        check_order(self.order)
-        if self.parallel:
-            _check_policy(self.parallel)
-
-
-def _check_integer(name: str, value: object, least: int, most: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise OptionError(f"{name} {value!r} is no integer from {least} to {most}")
-
-
-def _check_policy(name: str) -> None:
-    try:
-        policies.check_policy(name)
-    except UnknownPolicyError as error:
-        raise OptionError(f"parallel: {error}") from error
 
 
 def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> ExecutionPlan:
@@ -161,12 +94,38 @@ def plan_lowered(lowered: Lowered, options: Options, budget: int = NO_CAPACITY, 
     """Plans what a graph was lowered to. Where part of the room is taken, calls run one after the other."""
     ids = arena_ids(lowered)
     if options.parallel:
-        arranged = _at_once(lowered, ids, options, budget)
-    else:
-        arranged = _in_sequence(lowered, ids, options, budget, room)
+        return _judged(lowered, ids, options, _at_once(lowered, ids, options, _placing(options, budget)))
+
+    def search(problem: Problem) -> Plan:
+        return solve_between(problem, room.seams, lambda p: solve_problem(p, options, budget))
+
+    return _judged(lowered, ids, options, _in_sequence(lowered, ids, options, search, room))
+
+
+def place_lowered(lowered: Lowered, options: Options, known: Callable[[Problem], Plan]) -> ExecutionPlan:
+    """A plan of what a graph was lowered to, at addresses that are known already: nothing is searched for.
+
+    The judge of plans has yet to see these; those of data flow and races see what comes of them. Raises JudgeError.
+    """
+    ids = arena_ids(lowered)
+    if options.parallel:
+        return _judged(lowered, ids, options, _at_once(lowered, ids, options, lambda _, problem, __: known(problem)))
+    return _judged(lowered, ids, options, _in_sequence(lowered, ids, options, known, ANYWHERE))
+
+
+def _judged(lowered: Lowered, ids: Mapping[int, int], options: Options, arranged: "_Arranged") -> ExecutionPlan:
+    """The execution plan that follows, which the judges let pass."""
     places = place_values(lowered, ids, arranged.chunks, arranged.plan)
     made = ExecutionPlan(
-        lowered, ids, arranged.chunks, arranged.problem, arranged.plan, places, options.alignment, arranged.schedule
+        lowered,
+        ids,
+        arranged.chunks,
+        arranged.problem,
+        arranged.plan,
+        places,
+        options.alignment,
+        arranged.schedule,
+        options,
     )
     check_data_flow(made)
     if options.parallel:
@@ -184,17 +143,22 @@ class _Arranged:
     schedule: Schedule
 
 
-def _in_sequence(lowered: Lowered, ids: Mapping[int, int], options: Options, budget: int, room: Room) -> _Arranged:
+def _in_sequence(
+    lowered: Lowered, ids: Mapping[int, int], options: Options, find: Callable[[Problem], Plan], room: Room
+) -> _Arranged:
     """Chunks for one call after the other."""
     program = to_program(lowered, ids)
     chunks = memory.derive(program, overwrite=options.overwrite, reuse=options.reuse)
     problem = _problem(chunks, lowered, ids, options)
     problem = with_pins(problem, lambda value: int(chunks.chunk_of[ids[value]]), chunks.size, room)
-    plan = solve_between(problem, room.seams, lambda p: solve_problem(p, options, budget))
-    return _Arranged(chunks, problem, plan, in_sequence(lowered))
+    return _Arranged(chunks, problem, find(problem), in_sequence(lowered))
 
 
-def _at_once(lowered: Lowered, ids: Mapping[int, int], options: Options, budget: int) -> _Arranged:
+_FindAtOnce = Callable[[Policy, Problem, Users], Plan]
+"""Finds addresses that are safe where calls run at once."""
+
+
+def _at_once(lowered: Lowered, ids: Mapping[int, int], options: Options, find: _FindAtOnce) -> _Arranged:
     """Chunks that are safe where calls run at once, and what the calls must wait for."""
     program = to_program(lowered, ids)
     policy, touched = policies.policy(options.parallel, dependences(lowered)), users(program)
@@ -204,13 +168,22 @@ def _at_once(lowered: Lowered, ids: Mapping[int, int], options: Options, budget:
 
     chunks = memory.derive(program, overwrite=options.overwrite, reuse=options.reuse, permit=permit)
     problem = _problem(chunks, lowered, ids, options)
+    plan = find(policy, problem, touched)
+    return _Arranged(chunks, problem, plan, by_data(lowered, policy.name, policy.waits(problem, touched, plan)))
+
+
+def _placing(options: Options, budget: int) -> _FindAtOnce:
+    """The policy's own way, by solvers; of several parts, each has the time that is left."""
     until = time.monotonic() + options.timeout
 
-    def solve(part: Problem) -> Plan:  # of several parts, each has the time that is left
+    def solve(part: Problem) -> Plan:
         return solve_problem(part, evolve(options, timeout=max(until - time.monotonic(), 0.0)), budget)
 
-    plan = evolve(policy.place(problem, touched, solve) if options.reuse else solve(problem), capacity=budget)
-    return _Arranged(chunks, problem, plan, by_data(lowered, policy.name, policy.waits(problem, touched, plan)))
+    def place(policy: Policy, problem: Problem, touched: Users) -> Plan:
+        found = policy.place(problem, touched, solve) if options.reuse else solve(problem)
+        return evolve(found, capacity=budget)
+
+    return place
 
 
 def _problem(chunks: memory.Chunks, lowered: Lowered, ids: Mapping[int, int], options: Options) -> Problem:

@@ -11,7 +11,8 @@ from engine import ExecutionPlan, Graph
 from engine.calls import Join
 from engine.check import check_data_flow
 from engine.errors import DataFlowError
-from engine.planner import Options, plan_graph
+from engine.plan_options import Options
+from engine.planner import plan_graph
 from tests.test_engine_nesting import joins
 
 Change = Callable[[ExecutionPlan, Join], ExecutionPlan]

@@ -14,7 +14,8 @@ from allocator.solvers.base import NO_NODES
 from engine import planner
 from engine.cli import comparison, run
 from engine.cli.main import main
-from engine.planner import Options, solve_problem
+from engine.plan_options import Options
+from engine.planner import solve_problem
 from tests.cli_checks import BUFFERS, SOLVED, Capture, data, error
 from tests.models import save_perceptron, save_reshape
 

@@ -18,7 +18,8 @@ from engine.lodgers import let_rooms
 from engine.lowering import lower
 from engine.nest_choice import measure
 from engine.nesting import MOST_RUNS, MOST_TOGETHER, find_nests
-from engine.planner import Options, plan_graph, plan_lowered
+from engine.plan_options import Options
+from engine.planner import plan_graph, plan_lowered
 from engine.savings import Saving
 from tests.graphs import graphs
 from tests.unplanned import assert_same, random_feeds, run_unplanned

@@ -13,7 +13,8 @@ from engine.errors import OptionError
 from engine.executor.staged import StagedExecutor
 from engine.lowering import lower
 from engine.ordering import GIVEN, MEMORY, ORDERS, arrange
-from engine.planner import Options, plan_graph
+from engine.plan_options import Options
+from engine.planner import plan_graph
 from engine.stages.bounded import BoundedPlanner
 from tests.graphs import build, graphs, seeded
 from tests.unplanned import assert_same, random_feeds, run_unplanned

@@ -14,7 +14,8 @@ from allocator.solvers import solve
 from allocator.solvers.base import NO_NODES
 from engine import Graph
 from engine.errors import BudgetError, OptionError
-from engine.planner import Options, solve_problem
+from engine.plan_options import Options
+from engine.planner import solve_problem
 from engine.units import parse_seconds
 from tests.graphs import graphs
 from tests.strategies import problems

@@ -12,7 +12,8 @@ import ops
 from engine import Executable, Graph, Var
 from engine.errors import BudgetError
 from engine.executor.staged import StagedExecutor
-from engine.planner import Options, plan_graph
+from engine.plan_options import Options
+from engine.planner import plan_graph
 from engine.stages.draft import draft_whole
 from ops.spec import Array
 

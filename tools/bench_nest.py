@@ -20,7 +20,8 @@ import engine
 from allocator.io.files import write_whole
 from engine import Executable, Graph
 from engine.ordering import MEMORY
-from engine.planner import Options, plan_graph
+from engine.plan_options import Options
+from engine.planner import plan_graph
 from engine.tables import in_columns
 from engine.zoo import NETWORKS
 

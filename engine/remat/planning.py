@@ -8,7 +8,8 @@ from engine.calls import Lowered
 from engine.graph import Graph
 from engine.ordering import in_order
 from engine.plan import ExecutionPlan
-from engine.planner import Options, lower_graph
+from engine.plan_options import Options
+from engine.planner import lower_graph
 from engine.remat.trial import Trial, trial_of
 from engine.remat.work import work_in
 

@@ -8,7 +8,8 @@ from engine.costs import graph_cost
 from engine.graph import Graph
 from engine.ordering import GIVEN
 from engine.plan import ExecutionPlan
-from engine.planner import Options, least_bytes, lower_graph, nestings, plan_lowered
+from engine.plan_options import Options
+from engine.planner import least_bytes, lower_graph, nestings, plan_lowered
 from engine.recomputed import Recomputed
 from engine.remat.check import check_again
 from engine.remat.writing import write_again

@@ -17,7 +17,8 @@ from engine.lowering import Pattern, lower, pattern_of
 from engine.ordering import in_order_of
 from engine.placed import Place
 from engine.plan import ExecutionPlan
-from engine.planner import Options, plan_graph
+from engine.plan_options import Options
+from engine.planner import plan_graph
 from engine.report import check_budget
 from engine.stages.draft import draft_stage
 from engine.stages.progress import Progress, at_the_start

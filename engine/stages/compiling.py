@@ -12,7 +12,7 @@ from engine.errors import GraphError, OptionError
 from engine.executor.segments import Reserved, new_memory
 from engine.executor.staged import Planner, StagedExecutor
 from engine.graph import Graph
-from engine.planner import Options
+from engine.plan_options import Options
 from engine.stages.bounded import bounded
 from engine.stages.cache import PlanCache
 from engine.stages.stage import Terms, first_stage

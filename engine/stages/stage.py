@@ -9,7 +9,8 @@ from engine.calls import Lowered
 from engine.check import check_handover
 from engine.facts import Facts
 from engine.plan import ExecutionPlan
-from engine.planner import Options, lower_graph, plan_in_order
+from engine.plan_options import Options
+from engine.planner import lower_graph, plan_in_order
 from engine.report import check_budget
 from engine.room import SEAM, Room
 from engine.stages.draft import Draft, draft_stage

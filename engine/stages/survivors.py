@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from engine.calls import Lowered
 from engine.plan import ExecutionPlan
-from engine.planner import Options, plan_lowered
+from engine.plan_options import Options
+from engine.planner import plan_lowered
 from engine.room import SEAM, Room
 
 CRUMBS = 64
