@@ -14,6 +14,8 @@ from pickle import UnpicklingError
 from types import FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
+from allocator.progress import aside
+
 P = ParamSpec("P")
 R = TypeVar("R")
 _LOGGER = logging.getLogger("allocator")
@@ -83,7 +85,8 @@ def _listener() -> Any:
         def on_start(self, event: Any) -> None:
             if not self.said and event.data["dispatcher"].py_func.__module__.startswith("allocator."):
                 self.said = True
-                _LOGGER.warning("compiling the solvers for this machine; this takes some seconds, once")
+                with aside():
+                    _LOGGER.warning("compiling the solvers for this machine; this takes some seconds, once")
 
         def on_end(self, event: Any) -> None:
             pass

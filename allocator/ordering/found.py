@@ -61,6 +61,11 @@ class Limits:
         return _UNBOUND if self.nodes else LOOKS
 
     @property
+    def seconds_left(self) -> float:
+        """Until that moment."""
+        return self.until if self.until == math.inf else self.until - time.monotonic()
+
+    @property
     def is_over(self) -> bool:
         """Whether there is no time left."""
         return not self.have(0)

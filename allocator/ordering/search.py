@@ -19,6 +19,7 @@ from allocator.ordering.found import MOST_NODES, NO_LIMITS, Found, Limits, as_gi
 from allocator.ordering.network import Network
 from allocator.ordering.parts import cut_out, live_between, new_board, new_table
 from allocator.ordering.reach import cuts, floors, reach
+from allocator.progress import Activity
 from allocator.runner import Runner
 
 FIRST_LOOK = 3_000
@@ -38,9 +39,10 @@ def lowest(net: Network, limits: Limits = NO_LIMITS) -> Found:
     """The order with the lowest peak that is found; the given one where none is lower."""
     if not 0 < len(net) <= MOST_NODES:
         return as_given(net)
-    search = _Search.of(net, limits)
-    search.run()
-    return search.found()
+    with Activity("ordering", limit=limits.seconds_left) as seen:
+        search = _Search.of(net, limits, seen)
+        search.run()
+        return search.found()
 
 
 @define(eq=False)
@@ -59,21 +61,23 @@ class _Search:
     floor: int
     pieces: list[_Piece]
     looks: int
+    seen: Activity
     tried: int = 0
 
     @classmethod
-    def of(cls, net: Network, limits: Limits) -> "_Search":
+    def of(cls, net: Network, limits: Limits, seen: Activity) -> "_Search":
         before = reach(net)
         at = cuts(before)
         peaks = peaks_of(net, np.arange(len(net))).tolist()
         pieces = [_Piece(a, b, max(peaks[a:b]), list(range(a, b))) for a, b in pairwise(at)]
         floor = max(ends(net), int(floors(net, before).max()))
-        return cls(net, limits, max(ends(net), *peaks), floor, pieces, limits.looks)
+        return cls(net, limits, max(ends(net), *peaks), floor, pieces, limits.looks, seen)
 
     def run(self) -> None:
         """From the highest piece down to those that need no more than the others do already."""
         target = self.floor
         for piece in sorted(self.pieces, key=lambda p: (-p.peak, p.low)):
+            self.seen.best, self.seen.bound = max(ends(self.net), *(p.peak for p in self.pieces)), self.floor
             if piece.peak <= target or self.limits.is_over:
                 return
             if piece.high - piece.low > 1:
@@ -85,7 +89,7 @@ class _Search:
         part = cut_out(self.net, piece.low, piece.high)
         live = live_between(self.net, piece.low)
         looks = max(self.looks, LEAST_LOOKS)
-        hunt = _Hunt(part, live, target, piece.peak, self.limits, piece.high - piece.low <= _PLAIN, looks)
+        hunt = _Hunt(part, live, target, piece.peak, self.limits, piece.high - piece.low <= _PLAIN, looks, self.seen)
         hunt.run()
         self.looks -= looks - hunt.looks
         self.tried += hunt.tried
@@ -113,12 +117,14 @@ class _Hunt:
     limits: Limits
     is_plain: bool
     looks: int
+    seen: Activity
     order: list[int] = field(factory=list)
     tried: int = 0
 
     def run(self) -> None:
         """A short look, then beams, then the rest of the search."""
         nodes = self.limits.nodes_of(self.count)
+        self.seen.unit, self.seen.total, self.seen.done = "steps", nodes, 0
         first = min(nodes, FIRST_LOOK)
         table = self._table(first)
         if self._explore(table, first):
@@ -158,6 +164,7 @@ class _Hunt:
         while end != SOLVED and table.tally[TRIED] < nodes and not self.limits.is_over:
             before = int(table.tally[TRIED])
             end = explore(self.part, board, table, self.peak, min(nodes, before + _SLICE), self.looks)
+            self.seen.done += int(table.tally[TRIED]) - before
             if int(table.tally[TRIED]) == before and end != SOLVED:
                 break  # no room for more states
         self.tried += int(table.tally[TRIED])
@@ -177,6 +184,7 @@ class _Hunt:
         last = self._kernel(kernels.sweep)(self.part, board, table, self.peak, width, heads, self.looks)
         self.looks -= int(board.cursor[LOOKED])
         self.tried += int(table.tally[TRIED])
+        self.seen.done = self.tried
         if last != kernels.NONE:
             self._note(table, int(last))
         return int(table.tally[TRIED])

@@ -11,6 +11,7 @@ from allocator.chains import chains
 from allocator.check import check
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem
+from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES, Solver, Task, arena_bytes, hindrance
 from allocator.solvers.best_fit import BEST_FIT
 from allocator.solvers.exact import EXACT
@@ -78,7 +79,8 @@ def solve(
     _check_pinned(problem)
     bound = lower_bound(problem)
     goal = max(bound, capacity) if capacity != NO_CAPACITY else bound
-    return _judged(problem, _named(problem, strategy), Task(seed, seconds, nodes, goal), bound, capacity)
+    with Activity("placing by", strategy, bound=bound, limit=seconds):
+        return _judged(problem, _named(problem, strategy), Task(seed, seconds, nodes, goal), bound, capacity)
 
 
 def find_strategy(name: str) -> Solver:

@@ -53,8 +53,10 @@ class Exact:
             unfinished = [s for s in searches if s.descent.arena > max(task.goal, proved)]
             if not unfinished:
                 break
+            budget.seen.bound = max(proved, budget.seen.bound)
             for search in unfinished:
                 search.descent.improve(max(task.goal, proved), budget)
+                budget.seen.best = max(s.descent.arena for s in searches)
         improved = offset.copy()
         for search in searches:
             improved[search.reduction.part.root] = search.offset()

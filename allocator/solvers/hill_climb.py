@@ -139,11 +139,12 @@ class _Climb:
 
     def _place(self, order: Numbers, offset: Numbers, kept: int) -> bool:
         """Places an order, up to where the arena would be no smaller than the best; keeps it where it is smaller."""
-        self.budget.nodes -= 1
+        self.budget.spend(1)
         arena = self.placer.place_rest(order, kept, self.arena - 1, offset)
         if arena >= self.arena:
             return False
         self.order, self.offset, self.arena = column(order), column(offset), arena
+        self.budget.seen.best = arena
         return True
 
 

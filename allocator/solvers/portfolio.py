@@ -6,6 +6,7 @@ import time
 from attrs import evolve, frozen
 
 from allocator.problem import Problem
+from allocator.progress import current
 from allocator.solvers.base import NO_NODES, Answer, Solver, Task, Traits, arena_bytes, hindrance
 from allocator.solvers.exact import EXACT, MOST_MEETINGS, Exact
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
@@ -48,13 +49,14 @@ class Portfolio:
     def solve(self, problem: Problem, task: Task) -> Answer:
         """The best plan, who made it, and what the search proved."""
         until = time.monotonic() + task.seconds
-        best = _cheapest(problem, task, until)
+        best, seen = _cheapest(problem, task, until), current()
         if arena_bytes(problem, best.offset) <= task.goal:
             return best
         for solver, nodes in self._searches(problem):
             if arena_bytes(problem, best.offset) <= task.goal:
                 break
             is_free = task.nodes == NO_NODES and task.seconds == math.inf
+            seen.item, seen.best = solver.name, arena_bytes(problem, best.offset)
             rest = evolve(task, seconds=until - time.monotonic(), nodes=nodes if is_free else task.nodes)
             best = _better(problem, best, evolve(solver.improve(problem, best.offset, rest), maker=solver.name))
         return best
@@ -81,13 +83,14 @@ def _better(problem: Problem, one: Answer, other: Answer) -> Answer:
 
 def _cheapest(problem: Problem, task: Task, until: float) -> Answer:
     """The smallest arena of the cheap strategies; ties: the first of them."""
-    best, arena = Answer(()), math.inf
+    best, arena, seen = Answer(()), math.inf, current()
     for solver in (s for s in (*_CHEAP, NAIVE) if _fits(problem, s)):
         if arena < math.inf and (arena <= task.goal or time.monotonic() >= until):
             break
+        seen.item = solver.name
         found = solver.solve(problem, task)
         if arena_bytes(problem, found.offset) < arena:
-            arena = arena_bytes(problem, found.offset)
+            seen.best = arena = arena_bytes(problem, found.offset)
             best = Answer(found.offset, found.lower_bound, solver.name)
     return best
 

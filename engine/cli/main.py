@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from allocator.errors import AllocatorError, PlanError
 from engine.cli import compare, heaps, plan, run, solve, trace
+from engine.cli.progress import add_quiet, progress_shown
 from engine.errors import BudgetError, EngineError, JudgeError, OptionError, PlanRefusedError, UndecidedError
 from ops.errors import OpError
 
@@ -26,6 +27,8 @@ _EPILOG = (
     "exit codes: 0 done, 1 failed, 2 asked wrongly, 3 larger than the budget or the capacity, 4 no plan within the "
     "capacity found and no proof that there is none, 5 a judge refused a plan or outputs differ"
 )
+COMMANDS = (plan, run, compare, heaps, trace, solve)
+"""The modules of the subcommands, in the order in which they are shown."""
 _FORESEEN = (UsageError, EngineError, OpError, AllocatorError, OSError, MemoryError, KeyboardInterrupt)
 _CODES: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
     ((UsageError, OptionError), USAGE),
@@ -49,9 +52,10 @@ def build_parser() -> ArgumentParser:
     parser = Parser(prog="arenaplan", description="Plans every byte of a neural network.", epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"arenaplan {version('arenaplan')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (plan, run, compare, heaps, trace, solve):
+    for module in COMMANDS:
         command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP, epilog=_EPILOG)
         module.add_arguments(command)
+        add_quiet(command)
         command.set_defaults(run=module.run)
     return parser
 
@@ -61,7 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def work() -> int:
         arguments = build_parser().parse_args(argv)
-        code: int = arguments.run(arguments)
+        with progress_shown(arguments.quiet):
+            code: int = arguments.run(arguments)
         return code
 
     return guarded(work)

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
+from allocator.progress import Activity
 from engine.bind import input_shapes
 from engine.cli.dims import bound, known_lengths
 from engine.cli.feeds import random_feeds
@@ -76,10 +77,11 @@ def _shapes(arguments: Namespace) -> Shapes:
 
 
 def _read(arguments: Namespace, model: Any, shapes: Shapes, constants: Mapping[str, Array]) -> Graph:
-    if is_zoo(arguments.file):
-        names = [name for name, _ in (*arguments.dim, *vars(arguments).get("bounds", ()))]
-        return zoo_graph(arguments.file, shapes, constants, arguments.seed, names=names)
-    return load_onnx(model, shapes=shapes, constants=constants)
+    with Activity("reading", arguments.file.name):
+        if is_zoo(arguments.file):
+            names = [name for name, _ in (*arguments.dim, *vars(arguments).get("bounds", ()))]
+            return zoo_graph(arguments.file, shapes, constants, arguments.seed, names=names)
+        return load_onnx(model, shapes=shapes, constants=constants)
 
 
 def light_model(name: str) -> Path:

@@ -4,8 +4,9 @@ import math
 import time
 from typing import Self
 
-from attrs import define
+from attrs import define, field
 
+from allocator.progress import Activity, current
 from allocator.solvers.base import NO_NODES, Task
 
 SLICE = 2_000
@@ -14,21 +15,32 @@ SLICE = 2_000
 
 @define(eq=False)
 class Budget:
-    """Nodes that are left, and the moment of `time.monotonic` at which the time is over."""
+    """Nodes that are left, and the moment of `time.monotonic` at which the time is over.
+
+    What is spent is told to the activity that the search is part of.
+    """
 
     nodes: int
     until: float
+    seen: Activity = field(factory=lambda: Activity(""))
 
     @classmethod
     def of(cls, task: Task, nodes: int) -> Self:
         """What a task allows; `nodes` where it names no limit at all."""
         is_free = task.nodes == NO_NODES and task.seconds == math.inf
-        return cls(nodes if is_free else task.nodes, time.monotonic() + task.seconds)
+        seen, most = current(), nodes if is_free else task.nodes
+        seen.done, seen.total, seen.unit = 0, 0 if most == NO_NODES else most, "steps"
+        return cls(most, time.monotonic() + task.seconds, seen)
 
     @property
     def is_over(self) -> bool:
         """Is there nothing left?"""
         return self.nodes <= 0 or (self.until < math.inf and time.monotonic() >= self.until)
+
+    def spend(self, nodes: int) -> None:
+        """So many nodes are done."""
+        self.nodes -= nodes
+        self.seen.done += nodes
 
     def portion(self, wanted: int) -> int:
         """Nodes to go on with before the clock is looked at again; 0 where the budget is over."""

@@ -138,7 +138,7 @@ class Descent:
             while outcome == skyline.OUT_OF_ROOM:
                 s = self._search = _with_more_room(s)
                 outcome = explore(s, way.manner, portion)
-            budget.nodes -= int(s.cursor[skyline.NODES]) - before
+            budget.spend(int(s.cursor[skyline.NODES]) - before)
             self._plain_nodes -= int(s.cursor[skyline.NODES]) - before
             if outcome != skyline.OUT_OF_NODES:
                 break

@@ -101,7 +101,7 @@ class Pairwise:
         share = Budget(min(budget.nodes, _ON_HULLS << min(self._effort, 30)), budget.until)
         given = share.nodes
         hulls.improve(max(goal, self.proved), share)
-        budget.nodes -= given - share.nodes
+        budget.spend(given - share.nodes)
         if hulls.arena < self.arena:
             self.offset, self.arena = hulls.offset.copy(), hulls.arena
         if self.part.is_solid.all():
@@ -141,7 +141,7 @@ class Pairwise:
             while outcome == pairs.OUT_OF_ROOM:
                 s = self._search = s._replace(trail=np.concatenate((s.trail, np.zeros_like(s.trail))))
                 outcome = explore(s, manner, before + portion - int(s.cursor[pairs.NODES]))
-            budget.nodes -= _PRICE * (int(s.cursor[pairs.NODES]) - before)
+            budget.spend(_PRICE * (int(s.cursor[pairs.NODES]) - before))
             if outcome != pairs.OUT_OF_NODES:
                 break
             is_small = False

@@ -1,0 +1,171 @@
+"""A line on a terminal's stderr that says what is going on, for work that takes longer than a second.
+
+Activities (`allocator/progress.py`) only write down where they are; a thread looks at them a few times a second, so
+that the line lives where nothing is told for long (numba compiles, a file is read), and telling costs an assignment.
+Libraries such as tqdm and rich draw when they are told to, and would be a dependency of everybody for one line.
+"""
+
+import logging
+import os
+import sys
+import threading
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TextIO
+
+from attrs import define, field
+
+from allocator.progress import Activity, watched_by
+from engine.cli.progress_text import cut, told, visible_width
+
+PATIENCE = 1.0
+"""Seconds before a line is drawn."""
+INTERVAL = 0.2
+"""Seconds between two looks."""
+_NARROWEST = 20
+_USUAL_WIDTH = 80
+
+
+@define(eq=False)
+class Line:
+    """The line: it is drawn while an activity is under way, and gone without a trace when none is.
+
+    No escape sequence but for colour is needed: what was drawn is written over with spaces, which any console can.
+    """
+
+    stream: TextIO
+    clock: Callable[[], float] = time.monotonic
+    width: Callable[[], int] = field(default=lambda: _USUAL_WIDTH)
+    is_coloured: bool = False
+    _activities: list[Activity] = field(factory=list, init=False)
+    _began: float = field(init=False)
+    _drawn: str = field(default="", init=False)
+    _is_lost: bool = field(default=False, init=False)
+    _lock: threading.RLock = field(factory=threading.RLock, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._began = self.clock()
+
+    def begin(self, activity: Activity, /) -> None:
+        """Inside those that have not ended."""
+        self._activities.append(activity)
+
+    def end(self, activity: Activity, /) -> None:
+        """With all that are inside it; the line goes with the last."""
+        if activity in self._activities:
+            del self._activities[self._activities.index(activity) :]
+        if not self._activities:
+            self.clear()
+
+    def current(self) -> Activity:
+        """The innermost one."""
+        return self._activities[-1] if self._activities else Activity("")
+
+    def tick(self) -> None:
+        """Looks, and draws where there is something new to see."""
+        with self._lock:
+            seconds, activities = self.clock() - self._began, tuple(self._activities)
+            if activities and seconds >= PATIENCE and not self._is_lost:
+                room = max(self.width() - 1, _NARROWEST)
+                self._draw(cut(told(activities, seconds), room))
+
+    def clear(self) -> None:
+        """Leaves an empty line behind."""
+        with self._lock:
+            if self._drawn:
+                self._write("\r" + " " * visible_width(self._drawn) + "\r")
+                self._drawn = ""
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """The line is gone while something else is written, and comes back at the next look."""
+        with self._lock:
+            self.clear()
+            yield
+
+    def _draw(self, text: str) -> None:
+        if text != self._drawn:
+            rest = " " * (visible_width(self._drawn) - visible_width(text))
+            shown = f"\x1b[2m{text}\x1b[0m" if self.is_coloured else text
+            self._write(f"\r{shown}{rest}")
+            self._drawn = text
+
+    def _write(self, text: str) -> None:
+        """A terminal that is gone, or cannot show a name, is no reason to stop the work."""
+        try:
+            encoding = self.stream.encoding or "utf-8"
+            self.stream.write(text.encode(encoding, "replace").decode(encoding))
+            self.stream.flush()
+        except (OSError, ValueError):
+            self._is_lost = True
+
+
+def add_quiet(parser: ArgumentParser) -> None:
+    """Silence."""
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress, and do not tell of compiling")
+
+
+@contextmanager
+def progress_shown(quiet: bool = False) -> Iterator[None]:
+    """Shows a line while the block runs, where a person sits in front of it and has not asked for quiet.
+
+    Quiet is silent about compiling, too.
+    """
+    if quiet:
+        with _without_warnings(logging.getLogger("allocator")):
+            yield
+    elif can_show(sys.stderr, os.environ):
+        with shown_on(new_line(sys.stderr, os.environ)):
+            yield
+    else:
+        yield
+
+
+def can_show(stream: TextIO | None, environment: Mapping[str, str]) -> bool:
+    """Is it a terminal on which a line can be written over?"""
+    return stream is not None and not stream.closed and stream.isatty() and environment.get("TERM") != "dumb"
+
+
+def new_line(stream: TextIO, environment: Mapping[str, str]) -> Line:
+    """A line as wide as its terminal; dim, unless NO_COLOR is set (https://no-color.org) or it is Windows' console."""
+    is_coloured = not environment.get("NO_COLOR") and sys.platform != "win32"
+    return Line(stream, width=lambda: _columns(stream), is_coloured=is_coloured)
+
+
+@contextmanager
+def shown_on(line: Line) -> Iterator[None]:
+    """A thread looks at the activities of the block."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(INTERVAL):
+            line.tick()
+
+    thread = threading.Thread(target=look, name="progress", daemon=True)
+    thread.start()
+    try:
+        with watched_by(line):
+            yield
+    finally:
+        over.set()
+        thread.join()
+        line.clear()
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _USUAL_WIDTH
+    except (OSError, ValueError):
+        return _USUAL_WIDTH
+
+
+@contextmanager
+def _without_warnings(logger: logging.Logger) -> Iterator[None]:
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
