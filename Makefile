@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8
 
-.PHONY: help demo test slow check bench benchmarks
+.PHONY: help demo test slow check docs bench benchmarks
 INSTANCES ?= ../shared/instances
 .DEFAULT_GOAL := help
 
@@ -21,11 +21,15 @@ test: $(STAMP) ## run the tests (minutes)
 slow: $(STAMP) ## run the tests that take longer
 	$(PYTEST) -m slow
 
-check: $(STAMP) ## format, lint, types, directions of imports
+check: $(STAMP) docs ## format, lint, types, directions of imports, links and references of the documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(STAMP) ## build the documentation as a site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet -f docs/site/mkdocs.yml
+	@echo "out/site/index.html has the documentation; it needs no server and no network"
 
 bench: $(STAMP) ## time ResNet-50 against onnxruntime, planning, and planning for new lengths, into out/
 	mkdir -p out

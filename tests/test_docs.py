@@ -10,9 +10,10 @@ from allocator.solvers import STRATEGIES
 from allocator.solvers.portfolio import PORTFOLIO
 from engine.cli.main import build_parser, main
 from tests.cli_checks import BUFFERS, PLACED, save
+from tools.docs_pages import run_page, with_outputs
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
@@ -31,21 +32,31 @@ def commands(page: Path) -> list[str]:
 WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
 
 
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
-def test_python_blocks_of_a_page_run_one_after_the_other(
+def title(page: Path) -> str:
+    """A page's path, as tests are named."""
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=title)
+def test_blocks_of_a_page_run_one_after_the_other_and_print_what_it_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for number, text in enumerate(blocks(page, "python"), start=1):
-        exec(compile(text, f"{page.name}, block {number}", "exec"), names)
+    for ran in run_page(page.read_text(), page.name):
+        assert ran.is_right, f"{ran.code}\nprints\n\n{ran.printed}\nand not\n\n{ran.shown}"
+
+
+def test_a_wrong_output_is_found_and_written_anew() -> None:
+    page = "```python\nprint(6 * 7)\n```\n\n```output\n{}\n```\n\nend\n"
+    assert with_outputs(page.format(41), "page") == page.format(42)
+    assert with_outputs(page.format("4..."), "page") == page.format("4...")
 
 
 def test_the_pages_that_explain_python_have_python_in_them() -> None:
     assert {page.name for page in WITH_PYTHON} >= {"README.md", "python.md", "own_operator.md"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=title)
 def test_command_lines_of_a_page_are_understood(page: Path) -> None:
     parser = build_parser()
     for line in commands(page):
@@ -57,7 +68,7 @@ def test_every_subcommand_is_shown() -> None:
     assert shown == {"plan", "run", "compare", "heaps", "trace", "solve"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=title)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     targets = [t for t in _LINK.findall(page.read_text()) if "://" not in t]
     assert [t for t in targets if not (page.parent / t).exists()] == []

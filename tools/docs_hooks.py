@@ -1,0 +1,86 @@
+"""What the site of the documentation has beside docs/: MkDocs calls `on_files` when it builds (docs/site/mkdocs.yml).
+
+The pages are made of the parsers, of the names that `ops` exports and of the repository's top level, so they are never
+behind the program; none of them is written to disk.
+"""
+
+import contextlib
+import importlib
+import inspect
+import io
+import os
+import re
+from collections import defaultdict
+from pathlib import Path
+from unittest import mock
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+import ops
+from engine.cli.main import COMMANDS, build_parser
+
+ROOT = Path(__file__).resolve().parent.parent
+WIDTH = "80"
+"""Columns of a help text, so that it needs no scrolling in a page."""
+_LINK = re.compile(r"\]\((?!https?://)([^)#]+)(#[^)]*)?\)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages that are made while the site is built."""
+    for path, text in {
+        "reference/commands.md": commands_page(),
+        "reference/ops.md": ops_page(),
+        "architecture.md": top_level_page("ARCHITECTURE.md"),
+        "changelog.md": top_level_page("CHANGELOG.md"),
+    }.items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def commands_page() -> str:
+    """What `arenaplan COMMAND --help` prints, for each command."""
+    parts = [
+        "# Subcommands",
+        "What `arenaplan COMMAND --help` prints. [The command](../cli.md) explains it with examples.",
+    ]
+    for module in COMMANDS:
+        usage, _, options = help_text(module.NAME).partition("\n\n")
+        parts += [f"## arenaplan {module.NAME}", f"```text\n{usage}\n```", f"```text\n{options.strip()}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def help_text(command: str) -> str:
+    """The help of one command, `WIDTH` columns wide."""
+    printed = io.StringIO()
+    with (
+        mock.patch.dict(os.environ, {"COLUMNS": WIDTH, "NO_COLOR": "1"}),
+        contextlib.redirect_stdout(printed),
+        contextlib.suppress(SystemExit),
+    ):
+        build_parser().parse_args([command, "--help"])
+    return printed.getvalue()
+
+
+def ops_page() -> str:
+    """Every function and class that `ops` exports, below the first sentence of the module that has it."""
+    rooms = defaultdict(list)
+    for name in ops.__all__:
+        rooms[getattr(ops, name).__module__].append(name)
+    parts = ["# Python: ops", inspect.cleandoc(ops.__doc__ or "")]
+    for room in sorted(rooms, key=lambda room: (not room.startswith("ops.functional"), room)):
+        told = inspect.cleandoc(importlib.import_module(room).__doc__ or room)
+        parts += [f"## {room.rpartition('.')[2]}", told, *(f"::: ops.{name}" for name in sorted(rooms[room]))]
+    return "\n\n".join(parts) + "\n"
+
+
+def top_level_page(name: str) -> str:
+    """A page of the top level, whose links lead from docs/."""
+    return _LINK.sub(lambda m: f"]({_inside(m[1])}{m[2] or ''})", (ROOT / name).read_text())
+
+
+def _inside(target: str) -> str:
+    """Where a file that the top level links to stands in the site."""
+    return {"ARCHITECTURE.md": "architecture.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}.get(
+        target, target.removeprefix("docs/")
+    )
