@@ -10,7 +10,7 @@ from allocator.solvers import STRATEGIES
 from allocator.solvers.portfolio import PORTFOLIO
 from engine.cli.main import build_parser, main
 from tests.cli_checks import BUFFERS, PLACED, save
-from tools.docs_pages import run_page, with_outputs
+from tools.docs_pages import courses, run_page, with_outputs
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -30,6 +30,7 @@ def commands(page: Path) -> list[str]:
 
 
 WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
+COURSES = [pages for pages in courses() if set(pages) & set(WITH_PYTHON)]
 
 
 def title(page: Path) -> str:
@@ -37,19 +38,27 @@ def title(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=title)
-def test_blocks_of_a_page_run_one_after_the_other_and_print_what_it_shows(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("pages", COURSES, ids=lambda pages: title(pages[0]))
+def test_blocks_of_pages_run_one_after_the_other_and_print_what_is_shown(
+    pages: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for ran in run_page(page.read_text(), page.name):
-        assert ran.is_right, f"{ran.code}\nprints\n\n{ran.printed}\nand not\n\n{ran.shown}"
+    names: dict[str, object] = {}
+    for page in pages:
+        for ran in run_page(page.read_text(), page.name, names):
+            assert ran.is_right, f"{page.name}: {ran.code}\nprints\n\n{ran.printed}\nand not\n\n{ran.shown}"
+
+
+def test_the_first_page_of_the_tutorial_lists_all_others() -> None:
+    assert {page.name for page in COURSES[0]} | {"index.md"} == {
+        page.name for page in (ROOT / "docs/tutorial").iterdir()
+    }
 
 
 def test_a_wrong_output_is_found_and_written_anew() -> None:
     page = "```python\nprint(6 * 7)\n```\n\n```output\n{}\n```\n\nend\n"
-    assert with_outputs(page.format(41), "page") == page.format(42)
-    assert with_outputs(page.format("4..."), "page") == page.format("4...")
+    assert with_outputs(page.format(41), "page", {}) == page.format(42)
+    assert with_outputs(page.format("4..."), "page", {}) == page.format("4...")
 
 
 def test_the_pages_that_explain_python_have_python_in_them() -> None:

@@ -1,6 +1,6 @@
 """Runs the blocks of pages of the documentation, and writes what they print into the pages.
 
-    python -m tools.docs_pages docs/tutorial/*.md
+    python -m tools.docs_pages [docs/tutorial/report.md ...]
 
 Python is run, and command lines where a block `output` stands below them; `python notest` is not. What is shown may
 have "..." where a machine decides what stands there.
@@ -9,7 +9,6 @@ have "..." where a machine decides what stands there.
 import contextlib
 import doctest
 import io
-import os
 import re
 import shlex
 import sys
@@ -21,6 +20,8 @@ from attrs import frozen
 
 from engine.cli.main import main as arenaplan
 
+ROOT = Path(__file__).resolve().parent.parent
+_CHAPTER = re.compile(r"^\d+\. \[.*?\]\((\w+\.md)\)", re.MULTILINE)
 _BLOCK = re.compile(
     r"^```(?P<language>python|sh)\n(?P<code>.*?)^```\n(?:\n```output\n(?P<shown>.*?)^```\n)?", re.MULTILINE | re.DOTALL
 )
@@ -44,9 +45,8 @@ class Ran:
         return not self.is_shown or doctest.OutputChecker().check_output(self.shown, self.printed, doctest.ELLIPSIS)
 
 
-def run_page(text: str, name: str) -> Iterator[Ran]:
-    """Runs the blocks of a page one after the other, in the current folder; Python keeps its names."""
-    names: dict[str, object] = {}
+def run_page(text: str, name: str, names: dict[str, object]) -> Iterator[Ran]:
+    """Runs the blocks of a page one after the other, in the current folder; Python adds to `names`."""
     for number, found in enumerate(_BLOCK.finditer(text), start=1):
         language, code, shown = found["language"], found["code"], found["shown"]
         if language == "sh" and shown is None:
@@ -69,32 +69,48 @@ def _run_commands(code: str) -> None:
 
 
 def _tidy(printed: io.StringIO) -> str:
-    return "".join(line.rstrip() + "\n" for line in printed.getvalue().splitlines())
+    return "\n".join(line.rstrip() for line in printed.getvalue().splitlines()).rstrip("\n") + "\n"
 
 
-def with_outputs(text: str, name: str) -> str:
+def with_outputs(text: str, name: str, names: dict[str, object]) -> str:
     """The page with what its blocks print; what is right already stays as it is."""
     parts, at = [], 0
-    for ran in run_page(text, name):
+    for ran in run_page(text, name, names):
         if not ran.is_right:
             parts += [text[at : ran.start], f"```{ran.language}\n{ran.code}```\n\n```output\n{ran.printed}```\n"]
             at = ran.end
     return "".join([*parts, text[at:]])
 
 
+def courses() -> list[list[Path]]:
+    """All pages, in the groups in which they are run: pages of the tutorial share names and files.
+
+    Its first page lists the others in their order.
+    """
+    index = ROOT / "docs/tutorial/index.md"
+    tutorial = [index.parent / name for name in _CHAPTER.findall(index.read_text())]
+    pages = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+    return [tutorial, *([page] for page in pages if page not in tutorial)]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Writes pages anew; says which of them have changed."""
-    start = Path.cwd()
-    for path in [start / name for name in (sys.argv[1:] if argv is None else argv)]:
-        text = path.read_text()
-        with tempfile.TemporaryDirectory() as folder:
-            os.chdir(folder)
-            written = with_outputs(text, path.name)
-            os.chdir(start)
-        if written != text:
-            path.write_text(written)
-            print(path.relative_to(start))
+    """Writes the outputs of the pages named, or of all, anew; says which pages have changed."""
+    wanted = {Path(name).resolve() for name in (sys.argv[1:] if argv is None else argv)}
+    for pages in courses():
+        if not wanted or wanted & set(pages):
+            _write(pages)
     return 0
+
+
+def _write(pages: Sequence[Path]) -> None:
+    names: dict[str, object] = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for page in pages:
+            text = page.read_text()
+            written = with_outputs(text, page.name, names)
+            if written != text:
+                page.write_text(written)
+                print(page.relative_to(ROOT))
 
 
 if __name__ == "__main__":
