@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
+from allocator.progress import Activity
 from allocator.recompute.keeping import keep
 from allocator.recompute.segments import drops
 from allocator.recompute.sequence import alive, extra_cost, least_bytes
@@ -43,7 +44,7 @@ def cheapest(work: Work, budget: int) -> Found:
     plain = as_it_is(work)
     if plain.peak <= budget:
         return plain
-    found = [plain, *_schedules(work, budget)]
+    found = [plain, *_told(_schedules(work, budget))]
     within = [f for f in found if f.peak <= budget]
     return min(within, key=lambda f: (f.cost, f.peak)) if within else min(found, key=lambda f: (f.peak, f.cost))
 
@@ -61,6 +62,13 @@ def smallest(work: Work) -> Found:
         low = low if found.peak <= aim else aim + 1
         best = found
     return min(best, cheapest(work, best.peak), key=lambda f: (f.peak > best.peak, f.cost))
+
+
+def _told(schedules: Iterator[Found]) -> Iterator[Found]:
+    with Activity("recomputing", unit="schedules") as seen:
+        for number, found in enumerate(schedules, 1):
+            seen.done, seen.best = number, min(found.peak, seen.best if number > 1 else found.peak)
+            yield found
 
 
 def _schedules(work: Work, budget: int) -> Iterator[Found]:

@@ -79,7 +79,7 @@ def solve(
     _check_pinned(problem)
     bound = lower_bound(problem)
     goal = max(bound, capacity) if capacity != NO_CAPACITY else bound
-    with Activity("placing by", strategy, bound=bound, limit=seconds):
+    with Activity("placing", f"by {strategy}", bound=bound, limit=seconds):
         return _judged(problem, _named(problem, strategy), Task(seed, seconds, nodes, goal), bound, capacity)
 
 

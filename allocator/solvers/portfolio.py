@@ -56,7 +56,7 @@ class Portfolio:
             if arena_bytes(problem, best.offset) <= task.goal:
                 break
             is_free = task.nodes == NO_NODES and task.seconds == math.inf
-            seen.item, seen.best = solver.name, arena_bytes(problem, best.offset)
+            seen.item, seen.best = f"by {solver.name}", arena_bytes(problem, best.offset)
             rest = evolve(task, seconds=until - time.monotonic(), nodes=nodes if is_free else task.nodes)
             best = _better(problem, best, evolve(solver.improve(problem, best.offset, rest), maker=solver.name))
         return best
@@ -87,7 +87,7 @@ def _cheapest(problem: Problem, task: Task, until: float) -> Answer:
     for solver in (s for s in (*_CHEAP, NAIVE) if _fits(problem, s)):
         if arena < math.inf and (arena <= task.goal or time.monotonic() >= until):
             break
-        seen.item = solver.name
+        seen.item = f"by {solver.name}"
         found = solver.solve(problem, task)
         if arena_bytes(problem, found.offset) < arena:
             seen.best = arena = arena_bytes(problem, found.offset)

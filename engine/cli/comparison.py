@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from allocator.progress import each
 from engine.errors import JudgeError
 from engine.executable import Executable, PlanOptions, compile_graph
 from engine.executor.dynamic import DynamicExecutor
@@ -107,7 +108,7 @@ def compare_graph(
 
 def interleaved(runs: int, *functions: Callable[[], object]) -> list[tuple[float, ...]]:
     """Seconds of each run of each function, called in turn so that all see the same machine."""
-    rows = [tuple(seconds(function) for function in functions) for _ in range(runs)]
+    rows = [tuple(seconds(function) for function in functions) for _ in each("run", range(runs), lambda _: "")]
     return list(zip(*rows, strict=True))
 
 

@@ -8,6 +8,7 @@ from attrs import evolve, frozen
 
 from allocator.errors import UnsupportedProblemError
 from allocator.problem import Plan, Problem
+from allocator.progress import each
 from allocator.solvers import STRATEGIES, solve
 from engine.tables import in_columns
 
@@ -51,7 +52,7 @@ def timed_solve(problem: Problem, strategy: str, seed: int, limits: Mapping[str,
 def compete(problem: Problem, seed: int, limits: Mapping[str, Any]) -> Contest:
     """Runs all strategies, but for those that cannot take the problem or would be too slow."""
     entries, passed_over = [], []
-    for solver in STRATEGIES.values():
+    for solver in each("strategy", tuple(STRATEGIES.values()), lambda solver: solver.name):
         most = solver.traits.most_chunks
         if len(problem) > most:
             passed_over.append(PassedOver(solver.name, f"too slow for more than {most} buffers; runs if it is named"))

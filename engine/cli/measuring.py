@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import frozen
 
+from allocator.progress import each
 from engine.errors import EngineError
 
 BYTES, SECONDS = "bytes", "seconds"
@@ -73,12 +74,11 @@ def in_process(task: Task) -> dict[str, Any]:
 
 def in_turn(arguments: Namespace, runs: int, pairs: int) -> dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]:
     """For each mode what one process found of its bytes, and `pairs` of its seconds; the modes take turns."""
-    counted = {mode: in_process(Task(BYTES, mode, runs, arguments)) for mode in MODES}
-    timed: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
-    for _ in range(pairs):
-        for mode in MODES:
-            timed[mode].append(in_process(Task(SECONDS, mode, runs, arguments)))
-    return {mode: (counted[mode], timed[mode]) for mode in MODES}
+    tasks = [Task(what, mode, runs, arguments) for what in (BYTES, *[SECONDS] * pairs) for mode in MODES]
+    found: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
+    for task in each("process", tasks, lambda task: f"{task.what} of the {task.mode} run"):
+        found[task.mode].append(in_process(task))
+    return {mode: (counted, timed) for mode, (counted, *timed) in found.items()}
 
 
 def _environment(task: Task) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import asdict, frozen
 
+from allocator.progress import each
 from engine.executable import make_plan
 from engine.graph import Graph
 from engine.tables import in_columns
@@ -51,7 +52,8 @@ class MemoryCost:
 def memory_cost(graph: Graph, model: str, batch: int, mode: str) -> MemoryCost:
     """Plans a graph in all four ways. Nothing is run or allocated."""
     outside = (*graph.inputs, *graph.outputs)
-    plans = {name: make_plan(graph, bound=outside, nest=False, **options) for name, options in TRICKS.items()}
+    named = each("plan", tuple(TRICKS.items()), lambda trick: trick[0])
+    plans = {name: make_plan(graph, bound=outside, nest=False, **options) for name, options in named}
     parameters, told = _parameter_bytes(graph, plans[BOTH].alignment), plans[BOTH].report()
     return MemoryCost(
         model=model,

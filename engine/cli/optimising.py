@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
+from allocator.progress import Activity
 from engine.errors import OptionError
 from engine.graph import Graph
 from engine.passes.pipeline import LEVELS, optimise
@@ -25,4 +26,5 @@ def optimised(graph: Graph, arguments: Namespace) -> Graph:
     level = vars(arguments).get("optimise") or 0
     if level and graph.is_symbolic:
         raise OptionError(f"--optimise needs sizes that are known before a run; data decide some of {arguments.file}")
-    return optimise(graph, level)
+    with Activity("optimising", graph.name):
+        return optimise(graph, level)

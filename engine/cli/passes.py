@@ -5,6 +5,7 @@ from typing import Any
 
 from attrs import asdict, frozen
 
+from allocator.progress import Activity
 from engine.cli.comparison import interleaved
 from engine.cli.oracle import largest_difference
 from engine.executable import Executable, PlanOptions, compile_graph
@@ -73,7 +74,8 @@ def compare_passes(
     against = _Against(begun, feeds, begun.run(feeds), runs)
     rows = [against.row(AS_GIVEN, graph, begun)]
     for applied in trail(graph, level):
-        rows.append(against.row(applied.by, applied.before, compile_graph(applied.after, **options)))
+        with Activity("behind", applied.by):
+            rows.append(against.row(applied.by, applied.before, compile_graph(applied.after, **options)))
     return PassComparison(graph.name, level, runs, tuple(rows))
 
 

@@ -24,7 +24,8 @@ PATIENCE = 1.0
 """Seconds before a line is drawn."""
 INTERVAL = 0.2
 """Seconds between two looks."""
-_NARROWEST = 20
+_NARROWEST = 10
+"""Columns, below which nothing is drawn."""
 _USUAL_WIDTH = 80
 
 
@@ -68,8 +69,8 @@ class Line:
         with self._lock:
             seconds, activities = self.clock() - self._began, tuple(self._activities)
             if activities and seconds >= PATIENCE and not self._is_lost:
-                room = max(self.width() - 1, _NARROWEST)
-                self._draw(cut(told(activities, seconds), room))
+                room = self.width() - 1
+                self._draw(cut(told(activities, seconds), room) if room >= _NARROWEST else "")
 
     def clear(self) -> None:
         """Leaves an empty line behind."""

@@ -13,16 +13,17 @@ _LONGEST_ITEM = 40
 
 def told(activities: Sequence[Activity], seconds: float) -> str:
     """One line: seconds since the beginning, the outer activities by name, the innermost in full."""
-    names = ": ".join(_name(a) for a in activities)
+    before = ("", *(a.item for a in activities))
+    names = ": ".join(_name(a, a.item if a.item != last else "") for a, last in zip(activities, before, strict=False))
     return " | ".join((_duration(seconds), names, *_figures(activities[-1])))
 
 
-def _name(activity: Activity) -> str:
-    """What is done, and to what; in a sweep, which of how many."""
-    item = cut(printable(activity.item), _LONGEST_ITEM)
+def _name(activity: Activity, item: str) -> str:
+    """What is done, and to what, unless that has been said already; in a sweep, which of how many."""
+    item = cut(printable(item), _LONGEST_ITEM)
     if activity.total and not activity.unit:
         return f"{activity.what} {activity.done} of {activity.total}" + (f", {item}" if item else "")
-    return f"{activity.what} {item}".strip()
+    return f"{activity.what} {item}" if item else activity.what
 
 
 def _figures(activity: Activity) -> list[str]:

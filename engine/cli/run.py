@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from allocator.progress import Activity
 from engine.cli.common import (
     add_json,
     add_model,
@@ -51,7 +52,8 @@ def run(arguments: Namespace) -> int:
     subject = load_subject(arguments)
     with limit_threads(blas_threads(arguments)):
         executable = compile_subject(subject, arguments, arguments.mode)
-        outputs = executable.run(subject.feeds)
+        with Activity("running", subject.graph.name):
+            outputs = executable.run(subject.feeds)
         again = arguments.json or arguments.runs > 1
         times = _times(executable, subject, arguments.runs) if again else ()
     if arguments.output is not None:

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import asdict, evolve, frozen
 
 from allocator.policies import POLICIES
+from allocator.progress import each
 from engine.cli.comparison import equal_outputs, interleaved
 from engine.executable import Executable, PlanOptions, compile_graph
 from engine.executor.parallel import ParallelExecutor
@@ -96,7 +97,7 @@ def compare_policies(
         outputs = sequence.run(feeds)
     with limit_threads(threads):
         made = [_measured(sequence, sequence, feeds, outputs, runs)]
-        for name in POLICIES:
+        for name in each("policy", tuple(POLICIES)):
             exe = compiled(threads=threads, **(given | PlanOptions(parallel=name)))
             made.append(_measured(exe, sequence, feeds, outputs, runs))
     return TradeOff(graph.name, threads, runs, tuple(made))

@@ -2,6 +2,7 @@
 
 from attrs import frozen
 
+from allocator.progress import each
 from allocator.recompute.search import as_it_is, cheapest, smallest
 from allocator.recompute.work import Work
 from engine.calls import Lowered
@@ -59,7 +60,7 @@ class _Planning:
         """A plan within the budget, or the smallest that was made; and the trials that their bounds forbid."""
         best, missed = self.plain, list[Trial]()
         aim = budget * as_it_is(self.work).peak // self.plain.arena_bytes  # what nesting saves, it may save again
-        for _ in range(ROUNDS):
+        for _ in each("schedule", range(ROUNDS), lambda _: ""):
             found = cheapest(self.work, aim)
             trial = trial_of(self.lowered, found, self.options)
             needed = trial.bound
