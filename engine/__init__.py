@@ -12,7 +12,7 @@ from engine.operator import Operator
 from engine.passes.pipeline import optimise
 from engine.plan import ExecutionPlan
 from engine.report import Report
-from engine.trace import Event
+from engine.trace import Event, Trace
 from engine.training import SGD, Adam, train_step
 from engine.var import Var
 
@@ -27,6 +27,7 @@ __all__ = [
     "Graph",
     "Operator",
     "Report",
+    "Trace",
     "Var",
     "bind",
     "compile",

@@ -1,10 +1,11 @@
 """From a graph to something that runs."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from attrs import frozen
 
+from allocator.progress import Activity
 from engine.errors import EngineError, GraphError, OptionError
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_array, check_array, check_names
@@ -26,7 +27,8 @@ from engine.stages.story import Story, story
 from engine.stages.tale import trace_stages
 from engine.threads import cpus
 from engine.timing import Stopwatch, Timing
-from engine.trace import Event
+from engine.trace import Trace
+from engine.tracing.telling import IN_TICKS, trace
 from ops.spec import Array, spec_of
 
 
@@ -174,14 +176,18 @@ class Executable:
         """What the plan costs and what is alive at its peak. Raises EngineError where `plan` does."""
         return self.plan.report()
 
-    def trace(self, mode: str = "static") -> tuple[Event, ...]:
-        """Every allocation, overwrite and free of a "static" or "dynamic" run, through all stages of the last one.
+    def trace(
+        self, mode: str = "static", *, heap: str = "", threads: int = IN_TICKS, timings: Sequence[Timing] = ()
+    ) -> Trace:
+        """Every allocation, overwrite, view and free of a "static" or "dynamic" run, in all stages of the last one.
 
-        Raises OptionError, EngineError where sizes were not known beforehand and nothing has run yet, or the last run
-        did not end.
+        `timings` are those of `timed`, in the same mode; see `ExecutionPlan.trace` for the rest. Raises OptionError,
+        UnknownHeapError, EngineError where sizes were not known beforehand and nothing has run yet, or the last run did
+        not end.
         """
-        stages = self._whole_run("trace")
-        return trace_stages(stages, mode) if stages else self.plan.trace(mode)
+        if stages := self._whole_run("trace"):
+            return trace_stages(stages, mode, heap=heap, timings=timings)
+        return trace(self.plan, mode, heap=heap, threads=threads, timings=timings)
 
 
 def compile_graph(
@@ -246,8 +252,12 @@ def make_plan(
     if graph.is_symbolic:
         names = ", ".join(graph.symbols) or "sizes that data decide"
         raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see engine.bind")
-    known = Options(**options)
-    plan = plan_graph(graph, known, parse_budget(budget))
+    with Activity("planning", graph.name):
+        return _within(graph, Options(**options), parse_budget(budget), recompute)
+
+
+def _within(graph: Graph, known: Options, budget: int, recompute: bool) -> ExecutionPlan:
+    plan = plan_graph(graph, known, budget)
     if recompute and plan.arena_bytes > plan.plan.capacity:
         least = plan_recomputed(graph, known, plan.plan.capacity, plan)
         if least.arena_bytes <= least.plan.capacity:

@@ -1,6 +1,6 @@
 """How much of a plan can run at once, and how long that should take."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 
 import numpy as np
@@ -13,6 +13,9 @@ from engine.executor.agenda import Agenda, make_agenda
 from engine.placed import PlacedPlan
 from engine.schedule import BARRIER
 from engine.timing import Timing
+
+COSTS_A_SECOND = 1e10
+"""Operations plus bytes, to make seconds of estimates: about what one core does. Nothing was measured."""
 
 
 @frozen
@@ -45,13 +48,22 @@ def parallelism(plan: PlacedPlan) -> Parallelism:
 
 
 def predicted_seconds(plan: PlacedPlan, timings: Sequence[Timing], threads: int) -> float:
-    """How long the calls of a plan take on so many threads, by the seconds that each took when it was timed.
+    """How long the calls of a plan take on so many threads, by the seconds that each took when it was timed."""
+    taken = {timing.tick: timing.end - timing.begin for timing in timings}
+    return max((timing.end for timing in _scheduled(plan, taken, threads)), default=0.0)
 
-    List scheduling in the order of the executor; starting and waking of threads takes no time here.
-    """
-    taken = {timing.tick: timing.end - timing.begin for timing in timings} | {BARRIER: 0.0}
+
+def estimated_timings(plan: PlacedPlan, threads: int) -> tuple[Timing, ...]:
+    """When calls would run on so many threads, by the estimates of their costs, at COSTS_A_SECOND."""
+    taken = {call.tick: call_cost(call) / COSTS_A_SECOND for call in plan.lowered.calls}
+    return tuple(sorted(_scheduled(plan, taken, threads), key=lambda timing: (timing.begin, timing.tick)))
+
+
+def _scheduled(plan: PlacedPlan, taken: Mapping[int, float], threads: int) -> list[Timing]:
+    """List scheduling in the order of the executor; starting and waking of threads takes no time. `taken` by tick."""
     agenda = make_agenda(_costs(plan).tolist(), plan.schedule.before, plan.schedule.after)
-    return _makespan(agenda, [taken[int(plan.schedule.tick[node])] for node in agenda.nodes], threads)
+    ticks = [int(plan.schedule.tick[node]) for node in agenda.nodes]
+    return [t for t in _by_list(agenda, ticks, {BARRIER: 0.0, **taken}, threads) if t.tick != BARRIER]
 
 
 def _costs(plan: PlacedPlan) -> Column:
@@ -60,17 +72,19 @@ def _costs(plan: PlacedPlan) -> Column:
     return column([by_tick[tick] for tick in plan.schedule.tick.tolist()])
 
 
-def _makespan(agenda: Agenda, seconds: Sequence[float], threads: int) -> float:
-    """`seconds` are by rank."""
-    ready, waits, running = list(agenda.first), list(agenda.waits), list[tuple[float, int]]()
-    now = 0.0
+def _by_list(agenda: Agenda, ticks: Sequence[int], taken: Mapping[int, float], threads: int) -> Iterator[Timing]:
+    """`ticks` are by rank. Nodes come as they begin; the lowest thread that has nothing to do takes the next."""
+    ready, waits, running = list(agenda.first), list(agenda.waits), list[tuple[float, int, int]]()
+    now, idle = 0.0, list(range(threads))
     while ready or running:
-        while ready and len(running) < threads:
-            rank = heappop(ready)
-            heappush(running, (now + seconds[rank], rank))
-        now, done = heappop(running)
+        while ready and idle:
+            rank, thread = heappop(ready), heappop(idle)
+            timing = Timing(ticks[rank], thread, now, now + taken[ticks[rank]])
+            heappush(running, (timing.end, rank, thread))
+            yield timing
+        now, done, thread = heappop(running)
+        heappush(idle, thread)
         for rank in agenda.followers[done]:
             waits[rank] -= 1
             if not waits[rank]:
                 heappush(ready, rank)
-    return now

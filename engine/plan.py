@@ -4,7 +4,8 @@ from attrs import frozen
 
 from engine.placed import PlacedPlan
 from engine.report import Report, report
-from engine.trace import Event, trace
+from engine.trace import Trace
+from engine.tracing.telling import IN_TICKS, trace
 
 
 @frozen(eq=False)
@@ -15,6 +16,10 @@ class ExecutionPlan(PlacedPlan):
         """What the plan costs, and what is alive at its peak."""
         return report(self)
 
-    def trace(self, mode: str = "static") -> tuple[Event, ...]:
-        """Every allocation, overwrite and free of a "static" or "dynamic" run. Raises OptionError."""
-        return trace(self, mode)
+    def trace(self, mode: str = "static", *, heap: str = "", threads: int = IN_TICKS) -> Trace:
+        """Every allocation, overwrite, view and free of a "static" or "dynamic" run, in ticks; nothing runs.
+
+        `heap` names a model (`allocator.heaps`) that serves a dynamic run. With `threads`, the times at which calls
+        would run on so many are estimated. Raises OptionError, UnknownHeapError.
+        """
+        return trace(self, mode, heap=heap, threads=threads)

@@ -1,110 +1,105 @@
-"""The life of every byte as events: what is allocated, overwritten and freed in which tick, and what is live then."""
+"""The life of every byte as events: what is allocated, overwritten and freed, when, and what is live then."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 
-import numpy as np
-from attrs import evolve, frozen
-
-from allocator import chunks as memory
-from allocator.problem import Column
-from engine.errors import OptionError
-from engine.placed import PlacedPlan
-from engine.steps import to_program
+from attrs import field, frozen
 
 NOWHERE = -1
-"""Offset of what a dynamic run allocates: it has no arena."""
+"""Offset of what lies in no memory of known addresses: reference counting without a model of a heap."""
 NOTHING = -1
 """What an event overwrites that is no overwrite; the chunk of one that is none's."""
 NOT_RUN = -1
 """Time and thread of an event in a trace that was planned and not run."""
-MARK = "stage"
-"""The kind of the event with which a stage begins, in a run of several; see `engine.stages.tale`."""
+
+STAGE, GROW, SHRINK, BEGIN, FREE = "stage", "grow", "shrink", "begin", "free"
+ALLOC, OVERWRITE, VIEW, PEAK, END = "alloc", "overwrite", "view", "peak", "end"
+KINDS = (STAGE, GROW, SHRINK, FREE, BEGIN, ALLOC, OVERWRITE, VIEW, PEAK, END)
+"""Of events."""
+ARRIVALS = (ALLOC, OVERWRITE)
+"""With these a chunk begins to live; it ends where it is freed or overwritten."""
 
 
 @frozen
 class Event:
-    """One change: alloc | overwrite | free; in a run that was timed also begin | end, of an operator; stage: a new one.
+    """One change. Sizes in bytes, ticks as in the plan.
 
-    `bytes` is the chunk's size, `live_bytes` what is live after it. `overwrites` is the chunk whose bytes an overwrite
-    takes, and which ends there. `seconds` count from the start of the run; thread 0 is the caller's.
+    - `alloc`, `free`: of a chunk; `overwrite`: a chunk takes the bytes of the chunk `overwrites`, which ends there.
+    - `view`: a tensor without bytes of its own looks at `chunk`, from `offset` on.
+    - `begin`, `end`: of an operator. `stage`: one begins, with an arena of `bytes`; `tensor` decided its sizes.
+    - `grow`, `shrink`: of the memory behind it all, by `bytes`. `peak`: at no time is more alive than now, `bytes`.
+
+    `operator` is what happens in the tick, `schema` its kind. `bytes` of a chunk include `padding`. `live_bytes` and
+    `footprint_bytes` are what is alive, and what the memory behind it has, after the event. `seconds` count from the
+    start of the run; thread 0 is the caller's.
     """
 
     tick: int
-    operator: str
     kind: str
+    operator: str
+    schema: str
     tensor: str
+    shape: str
+    dtype: str
+    role: str
     chunk: int
     offset: int
     bytes: int
-    live_bytes: int
+    padding: int
     overwrites: int
-    seconds: float = NOT_RUN
-    thread: int = NOT_RUN
+    live_bytes: int
+    footprint_bytes: int
+    stage: int
+    seconds: float
+    thread: int
 
 
-@frozen(eq=False)
-class Change:
-    """Of what is live, in a tick; of several at once the lowest rank comes first."""
-
-    tick: int
-    rank: int
-    kind: str
-    chunk: int
-    delta: int
-    overwrites: int = NOTHING
+UNTIMED, ESTIMATED, MEASURED = "", "estimated", "measured"
+CLOCKS = (UNTIMED, ESTIMATED, MEASURED)
 
 
-@frozen(eq=False)
-class Tenants:
-    """The chunks of a run of one mode, where they lie, and the tensor that each was made for."""
+@frozen
+class Facts:
+    """What holds of a whole trace. Sizes in bytes.
 
-    plan: PlacedPlan
-    chunks: memory.Chunks
-    offset: Column
-    names: Mapping[int, str]
-
-    def event(self, change: Change, tick: int, live: int) -> Event:
-        """What happened to a chunk."""
-        chunk, name = change.chunk, self.plan.lowered.tick_name(tick)
-        size, at, tensor = int(self.chunks.size[chunk]), int(self.offset[chunk]), self.names[chunk]
-        return Event(tick, name, change.kind, tensor, chunk, at, size, live, change.overwrites)
-
-
-def trace(plan: PlacedPlan, mode: str = "static") -> tuple[Event, ...]:
-    """All events of a run, in order; in one tick first frees, then allocations, then overwrites (MegEngine's order).
-
-    "static" tells of the plan, "dynamic" of reference counting. Raises OptionError.
+    `mode` is "static" (one arena, of `arena_bytes`) or "dynamic" (reference counting, on a model of the heap `heap` if
+    that is named; `arena_bytes` is then what a plan would need). `peak_bytes` is most that is alive at once, and
+    `footprint_bytes` most that the memory behind it has. Where operators may run at once, which `policy` made safe,
+    another run may have more alive: `possible_peak_bytes` at most. `lower_bound`, `strategy`, `status` and `alignment`
+    are the plan's. `clock` tells of `Event.seconds`: there are none (""), "estimated" from costs, or "measured".
     """
-    found, made, live = tenants(plan, mode), list[Event](), 0
-    for change in sorted(changes(found.chunks), key=lambda c: (c.tick, c.rank, c.chunk)):
-        live += change.delta
-        made.append(found.event(change, change.tick, live))
-    return tuple(made)
+
+    model: str
+    mode: str
+    heap: str = ""
+    policy: str = ""
+    strategy: str = ""
+    status: str = ""
+    alignment: int = 1
+    arena_bytes: int = 0
+    lower_bound: int = 0
+    footprint_bytes: int = 0
+    peak_bytes: int = 0
+    peak_tick: int = 0
+    peak_operator: str = ""
+    possible_peak_bytes: int = 0
+    constants_bytes: int = 0
+    ticks: int = 0
+    stages: int = 1
+    clock: str = UNTIMED
+    threads: int = 1
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether events have seconds."""
+        return self.clock != UNTIMED
 
 
-def tenants(plan: PlacedPlan, mode: str) -> Tenants:
-    """What there is to tell of. Raises OptionError for a mode that is unknown."""
-    if mode == "static":
-        return _tenants(plan, evolve(plan.chunks, size=plan.problem.size), plan.plan.offset)
-    if mode == "dynamic":
-        baseline = memory.derive(to_program(plan.lowered, plan.ids), overwrite=False, reuse=True)
-        return _tenants(plan, baseline, np.full(len(baseline.size), NOWHERE))
-    raise OptionError(f"mode {mode!r} is unknown; one of: static, dynamic")
+@frozen(eq=False)
+class Trace:
+    """A run told as events, in order. Each iteration makes them anew, one by one, so that any number fits in memory."""
 
+    facts: Facts
+    _tell: Callable[[], Iterator[Event]] = field(repr=False)
 
-def _tenants(plan: PlacedPlan, chunks: memory.Chunks, offset: Column) -> Tenants:
-    return Tenants(plan, chunks, offset, {chunk: value.name for chunk, value in plan.owners(chunks).items()})
-
-
-def changes(chunks: memory.Chunks) -> Iterator[Change]:
-    """Of all chunks, in no order."""
-    taken = dict(zip(chunks.src.tolist(), chunks.dest.tolist(), strict=True))
-    ended_by_overwrite = set(taken.values())
-    columns = (chunks.begin.tolist(), chunks.end.tolist(), chunks.size.tolist())
-    for chunk, (begin, end, size) in enumerate(zip(*columns, strict=True)):
-        if chunk in taken:
-            yield Change(begin, 2, "overwrite", chunk, size - int(chunks.size[taken[chunk]]), taken[chunk])
-        else:
-            yield Change(begin, 1, "alloc", chunk, size)
-        if chunk not in ended_by_overwrite:
-            yield Change(end, 0, "free", chunk, -size)
+    def __iter__(self) -> Iterator[Event]:
+        return self._tell()

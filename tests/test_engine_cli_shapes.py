@@ -15,7 +15,7 @@ from engine.cli.feeds import random_feeds
 from engine.cli.main import ERROR, NO_FIT, USAGE, build_parser, main
 from engine.cli.measuring import Task, read_task
 from engine.cli.models import load_subject
-from engine.trace import MARK
+from engine.trace import STAGE
 from ops.registry import find
 from tests.cli_checks import Capture, data, error
 from tests.models import save_positive
@@ -189,7 +189,7 @@ def test_a_late_stage_over_budget_ends_with_3_and_writes_nothing(sieve: str, tmp
 @pytest.mark.parametrize("real", [(), ("--real",)])
 def test_a_trace_tells_of_all_stages(mode: str, real: tuple[str, ...], sieve: str, capsys: Capture) -> None:
     events = data(["trace", sieve, "--dim", "n=9", "--mode", mode, *real], capsys)["events"]
-    assert [e["operator"] for e in events if e["kind"] == MARK] == ["stage 1", "stage 2", "stage 3"]
+    assert [e["operator"] for e in events if e["kind"] == STAGE] == ["stage 1", "stage 2", "stage 3"]
     assert events[-1]["live_bytes"] == 0
     assert any(e["seconds"] > 0 for e in events) is bool(real)
 

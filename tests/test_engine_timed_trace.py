@@ -10,25 +10,47 @@ from hypothesis import strategies as st
 import engine
 from engine import Graph
 from engine.errors import OptionError
-from engine.exporters import FORMATS
-from engine.timed_trace import timed_trace
-from engine.trace import NOT_RUN, Event
+from engine.schedule import BARRIER
+from engine.trace import ESTIMATED, NOT_RUN, Event, Trace
+from tests.exports import written
 from tests.graphs import build, graphs, seeded
 from tests.unplanned import random_feeds
 
 KINDS = (("static", "", 0), ("dynamic", "", 0), ("static", "exact", 3), ("static", "levels", 2))
 
 
-def _timed(graph: Graph, mode: str = "static", parallel: str = "", threads: int = 0) -> tuple[Event, ...]:
+def _timed(graph: Graph, mode: str = "static", parallel: str = "", threads: int = 0) -> Trace:
     exe = engine.compile(graph, mode=mode, parallel=parallel, threads=threads)
     _, timings = exe.timed(random_feeds(graph))
-    return timed_trace(exe.plan, timings, mode)
+    return exe.trace(mode, timings=timings)
 
 
 @settings(max_examples=40, deadline=None)
 @given(graphs(), st.sampled_from(KINDS))
 def test_all_that_begins_ends_and_all_that_is_allocated_is_freed(graph: Graph, kind: tuple[str, str, int]) -> None:
-    events = _timed(graph, *kind)
+    check_balanced(tuple(_timed(graph, *kind)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs(), st.sampled_from([("", 1), ("exact", 1), ("exact", 3), ("levels", 2)]))
+def test_estimated_runs_are_as_balanced_and_keep_to_the_schedule(graph: Graph, kind: tuple[str, int]) -> None:
+    plan = engine.make_plan(graph, parallel=kind[0])
+    trace = plan.trace(threads=kind[1])
+    events = tuple(trace)
+    check_balanced(events)
+    assert trace.facts.clock == ESTIMATED and {e.thread for e in events} <= set(range(kind[1]))
+    begun = {e.tick: e.seconds for e in events if e.kind == "begin"}
+    ended = {e.tick: e.seconds for e in events if e.kind == "end"}
+    assert len(begun) == len(plan.lowered.calls)
+    tick = plan.schedule.tick
+    for before, after in zip(tick[plan.schedule.before], tick[plan.schedule.after], strict=True):
+        if BARRIER not in (before, after):
+            assert ended[int(before)] <= begun[int(after)]
+    assert trace.facts.peak_bytes <= trace.facts.possible_peak_bytes
+
+
+def check_balanced(events: tuple[Event, ...]) -> None:
+    """In order of time; what begins ends."""
     assert [e.seconds for e in events] == sorted(e.seconds for e in events)
     begun = Counter((e.tick, e.thread) for e in events if e.kind == "begin")
     assert begun == Counter((e.tick, e.thread) for e in events if e.kind == "end")
@@ -53,7 +75,7 @@ def test_calls_in_turn_need_no_more_than_was_planned(graph: Graph, mode: str) ->
 def test_live_bytes_of_calls_at_once_stay_within_the_arena(graph: Graph) -> None:
     exe = engine.compile(graph, parallel="exact", threads=2)
     _, timings = exe.timed(random_feeds(graph))
-    assert max(e.live_bytes for e in timed_trace(exe.plan, timings)) <= exe.arena_bytes
+    assert max(e.live_bytes for e in exe.trace(timings=timings)) <= exe.arena_bytes
 
 
 def test_a_planned_trace_has_no_times() -> None:
@@ -62,7 +84,7 @@ def test_a_planned_trace_has_no_times() -> None:
 
 def test_chrome_shows_one_row_a_thread_and_operators_in_microseconds() -> None:
     events = _timed(build(seeded(3), 20), parallel="exact", threads=2)
-    shown = json.loads(FORMATS["chrome"](events))["traceEvents"]
+    shown = json.loads(written("chrome", events))["traceEvents"]
     slices = {e["name"]: e for e in shown if e["ph"] == "X"}
     ends = [e for e in events if e.kind == "end"]
     assert len(slices) == len(ends)
@@ -75,10 +97,10 @@ def test_chrome_shows_one_row_a_thread_and_operators_in_microseconds() -> None:
 
 def test_a_table_shows_times_only_where_there_are_some() -> None:
     graph = build(seeded(3), 9)
-    assert "seconds" in FORMATS["table"](_timed(graph)).splitlines()[0]
-    assert "seconds" not in FORMATS["table"](engine.make_plan(graph).trace()).splitlines()[0]
+    assert "seconds" in written("table", _timed(graph))
+    assert "seconds" not in written("table", engine.make_plan(graph).trace())
 
 
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(OptionError, match="'fast' is unknown"):
-        timed_trace(engine.make_plan(build(seeded(4), 5)), (), "fast")
+        engine.make_plan(build(seeded(4), 5)).trace("fast", threads=1)

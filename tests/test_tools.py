@@ -28,7 +28,7 @@ def test_trace_alloc_is_the_trace_command(model: Path, capsys: Capture) -> None:
     shown = capsys.readouterr().out
     assert arenaplan(["trace", str(model), "--mode", "dynamic", "--format", "csv"]) == 0
     assert capsys.readouterr().out == shown
-    assert shown.startswith("tick,operator,kind")
+    assert shown.startswith("tick,kind,operator")
 
 
 def test_the_demo_compares_and_writes_a_trace_for_perfetto(model: Path, tmp_path: Path, capsys: Capture) -> None:

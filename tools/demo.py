@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from allocator.io.files import write_whole
+from allocator.io.files import open_whole
 from engine.cli.comparison import Comparison, compare_graph
 from engine.cli.models import light_model, seeded_subject
-from engine.exporters.chrome import to_chrome
+from engine.exporters import FORMATS
 from engine.threads import limit_threads
 from engine.units import format_bytes
 
@@ -30,7 +30,8 @@ def demonstrate(model: Path, trace: Path, runs: int) -> int:
     print(found.text())
     print(_summary(found))
     trace.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(trace, to_chrome(found.plan.trace()).encode())
+    with open_whole(trace) as out:
+        FORMATS["chrome"].write(found.plan.trace(), out)
     print(f"Wrote {trace}: open it at https://ui.perfetto.dev or in chrome://tracing.")
     return 0 if found.outputs_equal else 1
 

@@ -1,29 +1,44 @@
 """Files that are there whole or not at all."""
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import BinaryIO
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes beside `path`, then renames. What is no regular file (a pipe, a device) is written to as it is.
+    """Writes beside `path`, then renames; see `open_whole`. Raises OSError."""
+    with open_whole(path) as out:
+        out.write(content)
 
-    Raises OSError; then what stood there before is untouched, and nothing else is left behind.
+
+@contextmanager
+def open_whole(path: Path) -> Iterator[BinaryIO]:
+    """A file beside `path`, to write to, which takes its place in the end.
+
+    What is no regular file (a pipe, a device) is written to as it is. Raises OSError; where anything is raised before
+    the end, what stood there before is untouched, and nothing else is left behind.
     """
     try:
-        _write(path.resolve(), content)
+        with _opened(path.resolve()) as out:
+            yield out
     except OSError as error:
         raise type(error)(error.errno, error.strerror or "cannot be written", str(path)) from error
 
 
-def _write(target: Path, content: bytes) -> None:
+@contextmanager
+def _opened(target: Path) -> Iterator[BinaryIO]:
     if target.exists() and not target.is_file():
-        target.write_bytes(content)
+        with target.open("wb") as out:
+            yield out
         return
     check_folder(target)
     with TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as stage:
         staged = Path(stage) / "content"
-        staged.write_bytes(content)
+        with staged.open("wb") as out:
+            yield out
         staged.replace(target)
 
 

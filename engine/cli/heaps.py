@@ -1,7 +1,7 @@
 """`arenaplan heaps`: what dynamic allocators would hold where the plan needs one arena."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,17 @@ from allocator.errors import OutOfMemoryError
 from allocator.heaps import HEAPS, simulate
 from allocator.heaps.events import ALLOC, FREE, Events, of_chunks
 from allocator.problem import NO_CAPACITY
+from allocator.progress import each
 from engine.cli.common import add_json, add_model, add_planning, add_running, plan_options, print_json, size
 from engine.cli.models import load_graph, load_subject
 from engine.cli.subjects import compile_subject
 from engine.executable import make_plan
 from engine.graph import Graph
 from engine.tables import in_columns
-from engine.trace import NOTHING, Event, tenants
+from engine.trace import ALLOC as COMES
+from engine.trace import FREE as GOES
+from engine.trace import Event
+from engine.tracing.tenants import tenants
 
 NAME, HELP = "heaps", "compare a plan with dynamic allocators, simulated on the same tensors"
 
@@ -39,7 +43,7 @@ def run(arguments: Namespace) -> int:
     """Prints a line a heap."""
     graph = load_graph(arguments)
     asked = _asked_in_stages(arguments) if graph.is_symbolic else _asked(graph, arguments)
-    rows = [_row(name, asked.events, arguments.capacity, arguments.timeline) for name in HEAPS]
+    rows = [_row(name, asked.events, arguments.capacity, arguments.timeline) for name in each("heap", tuple(HEAPS))]
     if arguments.json:
         told = {"model": asked.model, "arena_bytes": asked.arena_bytes, "lower_bound": asked.lower_bound}
         print_json(told | {"heaps": [_data(row) for row in rows]})
@@ -73,9 +77,9 @@ def _asked_in_stages(arguments: Namespace) -> _Asked:
     return _Asked(story.model, story.arena_bytes, story.known_bound, of_trace(executable.trace("dynamic")))
 
 
-def of_trace(events: Sequence[Event]) -> Events:
+def of_trace(events: Iterable[Event]) -> Events:
     """The allocations and frees in a trace of a dynamic run."""
-    told = [e for e in events if e.chunk != NOTHING]
+    told = [e for e in events if e.kind in (COMES, GOES)]
     size = np.zeros(max((e.chunk for e in told), default=-1) + 1, np.int64)
     for event in told:
         size[event.chunk] = event.bytes

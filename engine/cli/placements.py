@@ -8,11 +8,12 @@ from attrs import asdict, field, frozen
 
 from allocator.heaps import simulate
 from allocator.heaps.events import of_chunks
+from allocator.progress import each
 from engine.executable import make_plan
 from engine.graph import Graph
 from engine.plan import ExecutionPlan
 from engine.tables import in_columns
-from engine.trace import tenants
+from engine.tracing.tenants import tenants
 from engine.units import format_bytes
 
 HEAPS = ("pytorch", "bfc_tensorflow", "bfc_onnxruntime")
@@ -91,7 +92,7 @@ def table(rows: Sequence[Placements]) -> str:
 
 def _reserved(plan: ExecutionPlan) -> dict[str, int]:
     events = of_chunks(tenants(plan, "dynamic").chunks)
-    return {name: simulate(name, events).peak_reserved for name in HEAPS}
+    return {name: simulate(name, events).peak_reserved for name in each("heap", tuple(HEAPS))}
 
 
 def _seconds(work: Callable[[], object]) -> float:

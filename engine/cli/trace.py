@@ -1,69 +1,95 @@
-"""`arenaplan trace`: every allocation, overwrite and free of a run, in a format that other tools open."""
+"""`arenaplan trace`: every allocation, overwrite, view and free of a run, in a format that other tools open."""
 
+import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from allocator.io.files import write_whole
+from allocator.heaps import HEAPS
+from allocator.io.files import open_whole
 from engine.cli.common import add_model, add_parallel, add_planning, add_running, plan_options
 from engine.cli.models import Subject, load_graph, load_subject
+from engine.cli.optimising import add_optimise
 from engine.cli.subjects import blas_threads, compile_subject
+from engine.errors import OptionError
 from engine.executable import MODES, Executable, make_plan
 from engine.exporters import FORMATS
-from engine.stages.tale import timed_trace_stages, trace_stages
-from engine.threads import limit_threads
-from engine.timed_trace import timed_trace
-from engine.trace import Event
+from engine.threads import AS_THEY_ARE, limit_threads
+from engine.trace import Trace
+from engine.tracing.telling import IN_TICKS
 
-NAME, HELP = "trace", "list every allocation, overwrite and free of a run"
+NAME, HELP = "trace", "tell every allocation, overwrite, view and free of a run, as text, a picture or a file for tools"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Options of this subcommand."""
     add_model(parser)
+    add_optimise(parser)
     add_planning(parser)
     add_parallel(parser)
-    parser.add_argument("--mode", choices=MODES, default="static", help="one arena, or reference counting")
-    parser.add_argument(
-        "--real",
-        action="store_true",
-        help="run the model, and tell when and on which thread operators ran and tensors came and went",
-    )
+    add_mode(parser)
     add_running(parser)
-    parser.add_argument("--format", choices=tuple(FORMATS), default="table", help="chrome is for ui.perfetto.dev")
+    uses = "; ".join(f"{name}: {known.use}" for name, known in FORMATS.items())
+    parser.add_argument("--format", choices=tuple(FORMATS), default="table", help=uses)
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file, not to stdout")
 
 
+def add_mode(parser: ArgumentParser) -> None:
+    """Which run is told."""
+    parser.add_argument("--mode", choices=MODES, default="static", help="one arena, or reference counting")
+    heaps = ", ".join(HEAPS)
+    parser.add_argument(
+        "--heap",
+        choices=tuple(HEAPS),
+        default="",
+        metavar="HEAP",
+        help=f"with --mode dynamic, a model of the heap that serves it: {heaps}",
+    )
+    parser.add_argument(
+        "--real",
+        action="store_true",
+        help="run the model, and tell when and on which thread operators ran and tensors came and went; without it, "
+        "--threads estimates that from costs, and nothing is run",
+    )
+
+
 def run(arguments: Namespace) -> int:
     """Prints or writes the events."""
-    text = FORMATS[arguments.format]((_real if arguments.real else _planned)(arguments))
+    chosen = FORMATS[arguments.format]
+    if arguments.output is None and not chosen.is_text and sys.stdout.isatty():
+        raise OptionError(f"--format {arguments.format} is not for terminals: write it to a file, with -o FILE")
+    found = traced(arguments)
     if arguments.output is None:
-        print(text, end="")
+        chosen.write(found, sys.stdout.buffer)
     else:
-        write_whole(arguments.output, text.encode())
+        with open_whole(arguments.output) as out:
+            chosen.write(found, out)
     return 0
 
 
-def _planned(arguments: Namespace) -> tuple[Event, ...]:
+def traced(arguments: Namespace) -> Trace:
+    """The trace that a command line with all of these options asks for."""
+    return _real(arguments) if arguments.real else _planned(arguments)
+
+
+def _planned(arguments: Namespace) -> Trace:
     graph = load_graph(arguments)
     if graph.is_symbolic:
         exe, subject = _compiled(arguments)
         exe.run(subject.feeds)
-        return trace_stages(exe.stages, arguments.mode)
-    return make_plan(
-        graph, budget=arguments.budget, recompute=not arguments.no_recompute, **plan_options(arguments)
-    ).trace(arguments.mode)
+        return exe.trace(arguments.mode, heap=arguments.heap)
+    recompute, threads = not arguments.no_recompute, arguments.threads
+    plan = make_plan(graph, budget=arguments.budget, recompute=recompute, **plan_options(arguments))
+    return plan.trace(arguments.mode, heap=arguments.heap, threads=IN_TICKS if threads == AS_THEY_ARE else threads)
 
 
-def _real(arguments: Namespace) -> tuple[Event, ...]:
+def _real(arguments: Namespace) -> Trace:
     """Of a second run: the first one finds caches cold and threads not made."""
     with limit_threads(blas_threads(arguments)):
         exe, subject = _compiled(arguments)
         exe.run(subject.feeds)
         _, timings = exe.timed(subject.feeds)
-    if exe.stages:
-        return timed_trace_stages(exe.stages, timings, arguments.mode)
-    return timed_trace(exe.plan, timings, arguments.mode)
+    return exe.trace(arguments.mode, heap=arguments.heap, timings=timings)
 
 
 def _compiled(arguments: Namespace) -> tuple[Executable, Subject]:

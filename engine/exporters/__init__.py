@@ -1,15 +1,31 @@
-"""Files that other tools open. One format a module."""
+"""Files that other tools open. One format a module, and the one door to them: `FORMATS`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import BinaryIO
 
-from engine.exporters.chrome import to_chrome
-from engine.exporters.csv import to_csv
-from engine.exporters.json import to_json
-from engine.exporters.table import to_table
-from engine.trace import Event
+from attrs import frozen
 
-FORMATS: Mapping[str, Callable[[Sequence[Event]], str]] = MappingProxyType(
-    {"table": to_table, "csv": to_csv, "json": to_json, "chrome": to_chrome}
+from engine.exporters import chrome, csv, json, table
+from engine.trace import Trace
+
+
+@frozen(eq=False)
+class Format:
+    """`write` streams a trace to a file that is open for bytes; `suffix` is what such files are called."""
+
+    write: Callable[[Trace, BinaryIO], None]
+    suffix: str
+    use: str
+    is_text: bool = True
+
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        "table": Format(table.write, ".txt", "a line an event, for people"),
+        "csv": Format(csv.write, ".csv", "spreadsheets and pandas"),
+        "json": Format(json.write, ".json", "programs"),
+        "chrome": Format(chrome.write, ".trace.json", "ui.perfetto.dev and chrome://tracing"),
+    }
 )
-"""Exporter by the name that the command line knows."""
+"""Format by the name that the command line knows."""

@@ -8,19 +8,21 @@ stages, an instant marks the begin of each, and the bytes of the arena are a cou
 import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, BinaryIO
 
-from engine.trace import MARK, NOT_RUN, NOTHING, Event
+from engine.trace import ARRIVALS, NOT_RUN, STAGE, Event, Trace
 
 _TICK_US = 1000
 _SECOND_US = 1e6
+_CHANGES = (*ARRIVALS, "free")
 _PROCESS = {"pid": 1, "tid": 1}
 
 
-def to_chrome(events: Sequence[Event]) -> str:
+def write(trace: Trace, out: BinaryIO) -> None:
     """{"traceEvents": [...]}; times in microseconds, sizes in bytes."""
+    events = tuple(trace)
     shown = [*_names(events), *_operators(events), *_chunks(events), *_live_bytes(events), *_stages(events)]
-    return json.dumps({"traceEvents": shown, "displayTimeUnit": "ms"}) + "\n"
+    out.write((json.dumps({"traceEvents": shown, "displayTimeUnit": "ms"}) + "\n").encode())
 
 
 def _time(event: Event) -> float:
@@ -43,7 +45,7 @@ def _operators(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
     if any(e.seconds != NOT_RUN for e in events):
         yield from _timed_operators(events)
         return
-    for tick, group in groupby((e for e in events if e.kind != MARK), key=lambda e: e.tick):
+    for tick, group in groupby((e for e in events if e.kind in (*_CHANGES, "begin")), key=lambda e: e.tick):
         name = next(group).operator
         yield {"ph": "X", "cat": "operator", "name": name, **_PROCESS, "ts": tick * _TICK_US, "dur": _TICK_US}
 
@@ -61,11 +63,11 @@ def _timed_operators(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
 def _chunks(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
     open_chunks: dict[int, Event] = {}
     last = max((_time(e) for e in events), default=0)
-    for event in (e for e in events if e.chunk != NOTHING):
+    for event in (e for e in events if e.kind in _CHANGES):
         if event.kind == "free":
             yield _span("e", open_chunks.pop(event.chunk), _time(event))
             continue
-        if event.overwrites != NOTHING:
+        if event.kind == "overwrite":
             yield _span("e", open_chunks.pop(event.overwrites), _time(event))
         open_chunks[event.chunk] = event
         yield _span("b", event, _time(event))
@@ -80,12 +82,12 @@ def _span(phase: str, event: Event, time: float) -> dict[str, Any]:
 
 
 def _live_bytes(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
-    for event in (e for e in events if e.chunk != NOTHING):
+    for event in (e for e in events if e.kind in _CHANGES):
         yield {"ph": "C", "name": "live bytes", "ts": _time(event), **_PROCESS, "args": {"live": event.live_bytes}}
 
 
 def _stages(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
-    for event in (e for e in events if e.kind == MARK):
+    for event in (e for e in events if e.kind == STAGE):
         at = {"ts": _time(event), **_PROCESS}
         yield {
             "ph": "i",

@@ -2,18 +2,19 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from typing import BinaryIO
 
-from attrs import astuple
+from attrs import astuple, fields
 
-from engine.exporters.table import COLUMNS
-from engine.trace import Event
+from engine.trace import Event, Trace
+
+COLUMNS = tuple(f.name for f in fields(Event))
 
 
-def to_csv(events: Sequence[Event]) -> str:
-    """RFC 4180 with plain newlines; columns as in `Event`."""
-    text = io.StringIO()
+def write(trace: Trace, out: BinaryIO) -> None:
+    """RFC 4180 in UTF-8 with plain newlines; columns as in `Event`."""
+    text = io.TextIOWrapper(out, "utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(astuple(e) for e in events)
-    return text.getvalue()
+    writer.writerows(astuple(e) for e in trace)
+    text.detach()

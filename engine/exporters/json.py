@@ -1,13 +1,20 @@
 """Trace events as JSON."""
 
 import json
-from collections.abc import Sequence
+from typing import BinaryIO
 
 from attrs import asdict
 
-from engine.trace import Event
+from engine.trace import Trace
+
+VERSION = 2
 
 
-def to_json(events: Sequence[Event]) -> str:
-    """{"version": 1, "events": [{tick, operator, kind, tensor, chunk, offset, bytes, live_bytes}, ...]}."""
-    return json.dumps({"version": 1, "events": [asdict(e) for e in events]}, indent=1) + "\n"
+def write(trace: Trace, out: BinaryIO) -> None:
+    """{"version": 2, "facts": {...}, "events": [{...}, ...]}, an event a line; names as in `Facts` and `Event`."""
+    out.write(f'{{"version": {VERSION}, "facts": {json.dumps(asdict(trace.facts))}, "events": [\n'.encode())
+    between = ""
+    for event in trace:
+        out.write(f"{between}{json.dumps(asdict(event))}".encode())
+        between = ",\n"
+    out.write(b"\n]}\n")

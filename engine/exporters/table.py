@@ -1,22 +1,23 @@
 """Trace events as a table for people."""
 
-from collections.abc import Sequence
+from typing import BinaryIO
 
 from attrs import fields
 
 from engine.tables import in_columns
-from engine.trace import NOT_RUN, Event
+from engine.trace import Event, Trace
 
-COLUMNS = tuple(f.name for f in fields(Event))
+_SHOWN = ("tick", "operator", "kind", "tensor", "chunk", "offset", "bytes", "live_bytes", "overwrites")
+_TIMES = ("seconds", "thread")
 
 
-def to_table(events: Sequence[Event]) -> str:
+def write(trace: Trace, out: BinaryIO) -> None:
     """One line an event under a line of names; numbers to the right, texts to the left; times if there are any."""
-    timed = any(e.seconds != NOT_RUN for e in events)
-    shown = [f for f in fields(Event) if timed or f.name not in ("seconds", "thread")]
-    rows = [tuple(f.name for f in shown), *(tuple(_text(getattr(e, f.name)) for f in shown) for e in events)]
-    right = {i for i, f in enumerate(shown) if f.type is not str}
-    return "".join(f"{line}\n" for line in in_columns(rows, right))
+    names = _SHOWN + (_TIMES if trace.facts.is_timed else ())
+    rows = [names, *(tuple(_text(getattr(e, name)) for name in names) for e in trace)]
+    types = {f.name: f.type for f in fields(Event)}
+    right = {i for i, name in enumerate(names) if types[name] is not str}
+    out.write("".join(f"{line}\n" for line in in_columns(rows, right)).encode())
 
 
 def _text(value: object) -> str:

@@ -2,111 +2,151 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from typing import Any
 
+import numpy as np
 from attrs import define, evolve, field
 
+from allocator.problem import Column, Plan, column
+from engine.room import SEAM
 from engine.stages.stage import Stage
-from engine.timed_trace import timed_trace
 from engine.timing import Timing
-from engine.trace import MARK, NOT_RUN, NOTHING, NOWHERE, Event, Tenants, tenants, trace
+from engine.trace import ALLOC, FREE, GROW, MEASURED, NOT_RUN, NOTHING, OVERWRITE, STAGE, UNTIMED, Facts, Trace
+from engine.tracing.planned import planned_script
+from engine.tracing.script import CODE, Rows, Script, Subject, rows_of
+from engine.tracing.telling import check, facts_of, tell
+from engine.tracing.tenants import Tenants, tenants
+from engine.tracing.timed import timed_script
 
 
-def trace_stages(stages: Sequence[Stage], mode: str = "static") -> tuple[Event, ...]:
-    """All events of the stages of a run, in order; ticks go on from stage to stage. Raises OptionError.
+def trace_stages(
+    stages: Sequence[Stage], mode: str = "static", *, heap: str = "", timings: Sequence[Timing] = ()
+) -> Trace:
+    """All events of the stages of a run, in order; ticks go on from stage to stage. See `engine.tracing.telling.trace`.
 
     A stage begins with an event of the kind "stage": `bytes` is the arena that it needs, `tensor` names what decided
-    its sizes. What it takes over is not allocated again, and what it leaves to the next one is not freed.
+    its sizes. What it takes over is not allocated again, and what it leaves to the next one is not freed. Raises
+    OptionError, UnknownHeapError.
     """
-    tale = _Tale(mode)
+    check(mode, heap, threads=0, policy="")
+    tale, begin = _Tale(mode), 0.0 if timings else NOT_RUN
     for stage, after in _in_pairs(stages):
-        tale.tell(stage, after, trace(stage.plan, mode), NOT_RUN)
-    return tale.finished()
-
-
-def timed_trace_stages(stages: Sequence[Stage], timings: Sequence[Timing], mode: str = "static") -> tuple[Event, ...]:
-    """The same of a run that was timed, with the begin and the end of each operator; see `Executable.timed`."""
-    tale, begin = _Tale(mode), 0.0
-    for stage, after in _in_pairs(stages):
-        ticks = _ticks(stage)
-        ran = [evolve(t, tick=t.tick - tale.tick) for t in timings if tale.tick <= t.tick < tale.tick + ticks]
-        tale.tell(stage, after, timed_trace(stage.plan, ran, mode), begin)
+        ran = [evolve(t, tick=t.tick - tale.tick) for t in timings if 0 <= t.tick - tale.tick < _ticks(stage)]
+        script = timed_script(stage.plan, ran, mode) if timings else planned_script(stage.plan, mode)
+        tale.tell(stage, after, script, begin)
         begin = max((t.end for t in ran), default=begin)
-    return tale.finished()
+    facts = evolve(_facts(stages, mode), heap=heap, ticks=tale.tick, clock=MEASURED if timings else UNTIMED)
+    return tell(tale.finished(), facts)
+
+
+def _facts(stages: Sequence[Stage], mode: str) -> Facts:
+    plans = [stage.plan for stage in stages]
+    first = facts_of(plans[0], mode)
+    arena = max(stage.arena_bytes for stage in stages)
+    bound = max(s.plan.plan.lower_bound - SEAM * len(s.after.seams) for s in stages)
+    return evolve(
+        first,
+        model=first.model.rpartition(":")[0],  # a stage is called by its number
+        strategy=", ".join(dict.fromkeys(plan.plan.strategy for plan in plans)),
+        status=str(Plan(np.zeros(0), arena, bound, "").status),
+        arena_bytes=arena,
+        lower_bound=bound,
+        constants_bytes=sum(plan.constants_bytes for plan in plans),
+        stages=len(stages),
+    )
 
 
 @define(eq=False)
 class _Tale:
     """What was told so far. Chunks are numbered anew; `handed` are those that the next stage takes over, by tensor.
 
-    `sizes` by chunk, in bytes: of several stages the last one counts, as what lies fixed has no padding any more.
+    `sizes` (bytes), `places` and `paddings` by chunk: of several stages the last one counts, as what lies fixed has no
+    padding any more.
     """
 
     mode: str
     tick: int = 0
-    events: list[Event] = field(factory=list)
+    parts: list[Rows] = field(factory=list)
+    operators: list[tuple[str, str]] = field(factory=list)
+    subjects: list[Subject] = field(factory=list)
     sizes: list[int] = field(factory=list)
+    places: list[int] = field(factory=list)
+    paddings: list[int] = field(factory=list)
     handed: Mapping[str, int] = field(factory=dict)
     decided: tuple[str, ...] = ()
     arena_bytes: int = 0
 
-    def tell(self, stage: Stage, after: Sequence[str], events: Sequence[Event], begin: float) -> None:
+    def tell(self, stage: Stage, after: Sequence[str], script: Script, begin: float) -> None:
         """Adds a stage, which began after so many seconds, and `after` which some tensors are still alive."""
         found, lowered = tenants(stage.plan, self.mode), stage.plan.lowered
         taken = _chunks(stage, found, {name: lowered.inputs[name] for name in self.handed})
-        numbers = self._numbers(found, {chunk: self.handed[name] for name, chunk in taken.items()})
         left = _chunks(stage, found, {name: lowered.outputs[name] for name in after})
-        self._mark(stage, begin)
-        kept, inherited = set(left.values()), set(taken.values())
-        for event in events:
-            if (event.kind == "alloc" and event.chunk in inherited) or (event.kind == "free" and event.chunk in kept):
-                continue
-            self.events.append(self._continued(event, numbers, begin))
-        self.handed = {name: numbers[chunk] for name, chunk in left.items()}
+        numbers = self._numbers(found, {chunk: self.handed[name] for name, chunk in taken.items()})
+        rows = _own(script.rows, list(taken.values()), list(left.values()))
+        for name in ("chunk", "overwrites"):
+            rows[name] = np.append(numbers, NOTHING)[rows[name]]
+        rows["tick"] += self.tick
+        rows["seconds"] = np.maximum(rows["seconds"], begin)  # nothing happens before its stage begins
+        self._add([*self._marks(stage, begin), rows], stage.number, script)
+        self.handed = {name: int(numbers[chunk]) for name, chunk in left.items()}
         self.tick, self.decided = self.tick + _ticks(stage), tuple(stage.reads.values())
 
-    def finished(self) -> tuple[Event, ...]:
-        """All events, with what is live after each."""
-        live, told = 0, list[Event]()
-        for event in self.events:
-            size = self.sizes[event.chunk] if event.chunk != NOTHING else event.bytes
-            live += self._delta(event)
-            told.append(evolve(event, bytes=size, live_bytes=live))
-        return tuple(told)
+    def finished(self) -> Script:
+        """All stages, with the bytes that chunks have in the end."""
+        rows = np.concatenate(self.parts) if self.parts else rows_of(0)
+        sized = np.isin(rows["kind"], [CODE[ALLOC], CODE[OVERWRITE], CODE[FREE]])
+        rows["bytes"][sized] = np.array(self.sizes, np.int64)[rows["chunk"][sized]]
+        tables = tuple(self.operators), tuple(self.subjects)
+        return Script(rows, *tables, self.places, self.paddings, floats=self.mode == "dynamic")
 
-    def _delta(self, event: Event) -> int:
-        if event.chunk == NOTHING:
-            return 0
-        if event.kind == "free":
-            return -self.sizes[event.chunk]
-        return self.sizes[event.chunk] - (self.sizes[event.overwrites] if event.overwrites != NOTHING else 0)
-
-    def _numbers(self, found: Tenants, known: Mapping[int, int]) -> list[int]:
+    def _numbers(self, found: Tenants, known: Mapping[int, int]) -> Column:
         """The number of each chunk of a stage; `known` were there before."""
-        numbers = []
-        for chunk, size in enumerate(found.chunks.size.tolist()):
-            if chunk in known:
-                self.sizes[known[chunk]] = size
-            else:
-                self.sizes.append(size)
-            numbers.append(known.get(chunk, len(self.sizes) - 1))
-        return numbers
+        numbers, columns = list[int](), (found.chunks.size, found.offset, found.padding)
+        for chunk, told in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
+            number = known.get(chunk, len(self.sizes))
+            for told_before, value in zip((self.sizes, self.places, self.paddings), told, strict=True):
+                told_before[number : number + 1] = [value]
+            numbers.append(number)
+        return column(numbers)
 
-    def _mark(self, stage: Stage, begin: float) -> None:
+    def _marks(self, stage: Stage, begin: float) -> Iterator[Rows]:
+        """That the stage begins, and by how much the arena grows for it."""
+        thread = NOT_RUN if begin == NOT_RUN else 0
+        when: dict[str, Any] = {"tick": self.tick, "seconds": begin, "thread": thread}
+        before = self.arena_bytes
         if self.mode == "static":
-            self.arena_bytes = max(self.arena_bytes, stage.arena_bytes)
-        decided, thread = ", ".join(self.decided), NOT_RUN if begin == NOT_RUN else 0
-        name, size = f"{MARK} {stage.number}", self.arena_bytes
-        self.events.append(Event(self.tick, name, MARK, decided, NOTHING, NOWHERE, size, 0, NOTHING, begin, thread))
+            self.arena_bytes = max(before, stage.arena_bytes)
+        yield rows_of(1, kind=CODE[STAGE], operator=_THE_STAGE, subject=_DECIDED, bytes=self.arena_bytes, **when)
+        if self.arena_bytes > before:
+            yield rows_of(1, kind=CODE[GROW], bytes=self.arena_bytes - before, **when)
 
-    def _continued(self, event: Event, numbers: Sequence[int], begin: float) -> Event:
-        """As part of the whole. Nothing happens before its stage begins, though it may have no call that says when."""
-        return evolve(
-            event,
-            tick=event.tick + self.tick,
-            chunk=NOTHING if event.chunk == NOTHING else numbers[event.chunk],
-            overwrites=NOTHING if event.overwrites == NOTHING else numbers[event.overwrites],
-            seconds=max(event.seconds, begin),
-        )
+    def _add(self, parts: Sequence[Rows], number: int, script: Script) -> None:
+        """Rows of a stage, whose operators and subjects come behind what says that it begins."""
+        operators = [(f"{STAGE} {number}", ""), *script.operators]
+        subjects = [*script.subjects, Subject(", ".join(self.decided))]
+        rows = np.concatenate(parts)
+        rows["stage"] = number
+        rows["operator"] += len(self.operators) + 1
+        rows["subject"][rows["subject"] == _DECIDED] = len(subjects) - 1
+        rows["subject"] += len(self.subjects)
+        self.parts.append(rows)
+        self.operators += operators
+        self.subjects += subjects
+
+
+_THE_STAGE = -1
+"""The operator of what happens between two stages."""
+_DECIDED = -1
+"""The subject that says what decided the sizes of a stage."""
+
+
+def _own(rows: Rows, inherited: Sequence[int], kept: Sequence[int]) -> Rows:
+    """Without the arena, which is not each stage's own, and without coming and going across cuts."""
+    kind, chunk = rows["kind"], rows["chunk"]
+    again = (kind == CODE[ALLOC]) & np.isin(chunk, inherited)
+    lives_on = (kind == CODE[FREE]) & np.isin(chunk, kept)
+    found: Rows = rows[~(again | lives_on | (kind == CODE[GROW]))]
+    return found
 
 
 def _ticks(stage: Stage) -> int:

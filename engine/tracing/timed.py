@@ -1,0 +1,61 @@
+"""The script of a run whose calls have times: when, and on which thread, operators ran and chunks came and went."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from attrs import evolve
+
+from allocator.users import Users, users
+from engine.placed import PlacedPlan
+from engine.steps import to_program
+from engine.timing import Timing
+from engine.trace import ALLOC, BEGIN, END, FREE, GROW, KINDS, OVERWRITE, VIEW
+from engine.tracing.planned import script_of, unordered_rows
+from engine.tracing.script import Script
+from engine.tracing.tenants import tenants
+
+_ORDER = (GROW, BEGIN, ALLOC, OVERWRITE, VIEW, END, FREE)
+"""At one time: what a call writes is there when it begins, and what it reads until it ends."""
+_RANK = np.array([_ORDER.index(kind) if kind in _ORDER else 0 for kind in KINDS])
+Moments = Mapping[int, Timing]
+"""Calls by tick."""
+
+
+def timed_script(plan: PlacedPlan, timings: Sequence[Timing], mode: str) -> Script:
+    """A chunk is allocated when the call that writes it begins, and freed when the last call that uses it ends.
+
+    A view is there when what it looks at is written; outputs live to the end of the run. Raises OptionError.
+    """
+    found = tenants(plan, mode)
+    rows = unordered_rows(found)
+    moments, used = _moments(timings, len(plan.lowered.stages) + 1), users(to_program(plan.lowered, plan.ids))
+    columns = zip(*(rows[name].tolist() for name in ("kind", "tick", "chunk")), strict=True)
+    told = [_moment(KINDS[kind], tick, chunk, moments, used) for kind, tick, chunk in columns]
+    rows["seconds"], rows["thread"] = [m.begin for m in told], [m.thread for m in told]
+    calls = np.array([m.tick for m in told], np.int64)
+    order = np.lexsort((rows["subject"], _RANK[rows["kind"]], calls, rows["seconds"]))
+    return script_of(found, rows[order])
+
+
+def _moments(timings: Sequence[Timing], fetch: int) -> Moments:
+    """Feeding comes before all calls, fetching after them, on the caller's thread."""
+    over = max((t.end for t in timings), default=0.0)
+    return {0: Timing(0, 0, 0.0, 0.0), fetch: Timing(fetch, 0, over, over)} | {t.tick: t for t in timings}
+
+
+def _moment(kind: str, tick: int, chunk: int, moments: Moments, used: Users) -> Timing:
+    """The call that brings an event about; its `begin` is when. A clock may be too coarse to tell two calls apart."""
+    if kind == GROW:
+        return moments[0]
+    if kind in (BEGIN, END):
+        return moments[tick] if kind == BEGIN else _at_end(moments[tick])
+    calls = [moments[t] for t in used.of(chunk).tolist() if t in moments]  # at a join nothing runs
+    if kind == FREE:
+        return _at_end(max(calls, key=lambda timing: timing.end))
+    if kind == VIEW:
+        return moments[tick] if tick in moments else _at_end([c for c in calls if c.tick < tick][-1])
+    return calls[0]
+
+
+def _at_end(timing: Timing) -> Timing:
+    return evolve(timing, begin=timing.end)
