@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import frozen
 
-from engine.cli.figures import new_figure
+from engine.figures import new_figure
 from engine.cli.placements import Placements
 
 

@@ -1,0 +1,100 @@
+"""The picture of `engine.exporters.svg` as PNG, for slides and chats. Drawn by matplotlib, from the same shapes."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+from engine.figures import new_figure, new_rectangles, new_rounded, to_png
+from engine.lives import Lives, lives
+from engine.pictures.arena import draw
+from engine.pictures.look import PAGE, Look
+from engine.pictures.paints import PAINTS
+from engine.pictures.shapes import Area, Box, Boxes, Dot, Line, Shape, Text
+from engine.trace import Trace
+
+_DENSITY = 2
+"""Dots for a pixel: letters stay sharp on dense screens."""
+_INCH = 100.0
+"""Pixels, by which matplotlib measures pictures."""
+_POINT = 72.0 / _INCH
+"""Of letters and lines."""
+_WIDE = 0.9
+"""The font that matplotlib brings, DejaVu Sans, is wider than those that texts were fitted for."""
+
+_SIDES = {"start": ("left", "bottom"), "middle": ("center", "center"), "end": ("right", "top")}
+_ANCHORS: Mapping[tuple[str, bool], Mapping[str, Any]] = {
+    **{(a, False): {"ha": across, "va": "baseline"} for a, (across, _) in _SIDES.items()},
+    **{(a, True): {"ha": "right", "va": up, "rotation": 90} for a, (_, up) in _SIDES.items()},
+}
+"""Which point of a text stands at its place, by its anchor and by whether it is turned."""
+
+
+def write(trace: Trace, out: BinaryIO) -> None:
+    """Of a whole trace. Raises EngineError where matplotlib is not installed."""
+    out.write(png(lives(trace)))
+
+
+def png(of: Lives, look: Look = PAGE, *, dark: bool = False) -> bytes:
+    """The picture as a file, twice as many dots wide as it has pixels. Raises EngineError."""
+    drawing = draw(of, look)
+    figure = new_figure(drawing.width / _INCH, drawing.height / _INCH, layout="none")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, drawing.width), ylim=(drawing.height, 0))
+    axes.set_axis_off()
+    figure.set_facecolor(_colour("card", dark))
+    for depth, shape in enumerate(drawing.shapes):
+        _add(axes, shape, dark).set_zorder(depth)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # names may have any letters; a box stands for them
+        return to_png(figure, int(_INCH) * _DENSITY)
+
+
+def _add(axes: Any, shape: Shape, dark: bool) -> Any:
+    colour = _colour(shape.paint, dark)
+    match shape:
+        case Box():
+            return axes.add_patch(_box(shape, color=colour, linewidth=0))
+        case Boxes():
+            return axes.add_patch(new_rectangles(shape.boxes, color=colour, linewidth=0))
+        case Area():
+            return axes.fill(*zip(*shape.points, strict=True), color=colour, linewidth=0)[0]
+        case Line():
+            return _line(axes, shape, colour)
+        case Dot():
+            size = 2 * shape.radius * _POINT
+            return axes.plot(shape.x, shape.y, "o", color=colour, markersize=size, markeredgewidth=0)[0]
+        case Text():
+            return _text(axes, shape, colour)
+
+
+def _box(box: Box, **style: Any) -> Any:
+    outline = (box.x, box.y, box.width, box.height)
+    return new_rounded(outline, box.radius, **style) if box.radius else new_rectangles([outline], **style)
+
+
+def _line(axes: Any, line: Line, colour: str) -> Any:
+    stroke = line.dash / line.width
+    x, y = zip(*line.points, strict=True)
+    style = (0, (stroke, stroke)) if stroke else "solid"
+    return axes.plot(x, y, color=colour, linewidth=line.width * _POINT, linestyle=style)[0]
+
+
+def _text(axes: Any, text: Text, colour: str) -> Any:
+    """Names are no formulas, whatever dollars they have."""
+    made = axes.text(
+        text.x,
+        text.y,
+        text.text,
+        color=colour,
+        fontsize=text.size * _POINT * _WIDE,
+        fontweight="bold" if text.bold else "normal",
+        parse_math=False,
+        **_ANCHORS[text.anchor, text.turned],
+    )
+    if text.clip:
+        made.set_clip_path(new_rectangles([text.clip], transform=axes.transData))
+    return made
+
+
+def _colour(paint: str, dark: bool) -> str:
+    return PAINTS[paint].dark if dark else PAINTS[paint].light

@@ -1,0 +1,119 @@
+"""A picture of the arena as SVG, for documents and notebooks: light or dark as the reader prefers, with no script."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import BinaryIO
+
+from engine.lives import Lives, lives
+from engine.pictures.arena import draw
+from engine.pictures.look import PAGE, Look
+from engine.pictures.paints import PAINTS
+from engine.pictures.shapes import Area, Box, Boxes, Dot, Drawing, Line, Shape, Text
+from engine.trace import Trace
+
+_FONT = "Helvetica Neue,Helvetica,Arial,Liberation Sans,sans-serif"
+_STEM = "arenaplan-picture"
+"""Class of the whole picture: rules for colours must not reach beyond it where it stands in a page."""
+
+
+def write(trace: Trace, out: BinaryIO) -> None:
+    """Of a whole trace."""
+    out.write(svg(lives(trace)).encode())
+
+
+def svg(of: Lives, look: Look = PAGE) -> str:
+    """The picture as one element, for a file of its own or a place in a page. The same lives give the same text."""
+    return to_svg(draw(of, look))
+
+
+def to_svg(drawing: Drawing) -> str:
+    """A drawing as SVG. Texts are printable already; see `engine.pictures.wording`."""
+    width, height = _number(drawing.width), _number(drawing.height)
+    body = "\n".join(map(_element, drawing.shapes))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{_STEM}" width="{width}" height="{height}"'
+        f' viewBox="0 0 {width} {height}" role="img" aria-label="{escape(drawing.name)}" font-family="{_FONT}">\n'
+        f"<desc>{escape(drawing.summary)}</desc>\n<style>{_rules(drawing)}</style>\n{body}\n</svg>\n"
+    )
+
+
+def _rules(drawing: Drawing) -> str:
+    """Dark colours for who prefers them; the light ones are attributes, for programs that know no style sheets."""
+    used = {name: PAINTS[name] for name in sorted({shape.paint for shape in drawing.shapes})}
+    rules = "".join(
+        f".{_STEM} .f-{name}{{fill:{paint.dark}}}.{_STEM} .s-{name}{{stroke:{paint.dark}}}"
+        for name, paint in used.items()
+        if paint.light != paint.dark
+    )
+    return f"@media (prefers-color-scheme:dark){{{rules}}}"
+
+
+def _element(shape: Shape) -> str:
+    match shape:
+        case Box():
+            return _box(shape)
+        case Boxes():
+            return _path(_fill(shape.paint), "".join(map(_rectangle, shape.boxes)))
+        case Area():
+            return _path(_fill(shape.paint), f"{_outline(shape.points)}z")
+        case Line():
+            dash = f' stroke-dasharray="{_number(shape.dash)}"' if shape.dash else ""
+            stroke = f'{_stroke(shape.paint)} fill="none" stroke-width="{_number(shape.width)}"{dash}'
+            return _path(stroke, _outline(shape.points))
+        case Dot():
+            return f"<circle {_fill(shape.paint)} {_numbers(cx=shape.x, cy=shape.y, r=shape.radius)}/>"
+        case Text():
+            return _text(shape)
+
+
+def _box(box: Box) -> str:
+    place = _numbers(x=box.x, y=box.y, width=box.width, height=box.height)
+    corners = f" {_numbers(rx=box.radius)}" if box.radius else ""
+    rect = f"<rect {_fill(box.paint)} {place}{corners}"
+    return f"{rect}><title>{escape(box.title)}</title></rect>" if box.title else f"{rect}/>"
+
+
+def _path(attributes: str, drawn: str) -> str:
+    return f'<path {attributes} d="{drawn}"/>'
+
+
+def _rectangle(box: tuple[float, float, float, float]) -> str:
+    x, y, width, height = map(_number, box)
+    return f"M{x} {y}h{width}v{height}h-{width}z"
+
+
+def _text(text: Text) -> str:
+    """What is to be clipped stands in an element with a view of its own: an id for a clip path might not be unique."""
+    left, top, width, height = text.clip or (0.0, 0.0, 0.0, 0.0)
+    x, y = _number(text.x - left), _number(text.y - top)
+    anchor = f' text-anchor="{text.anchor}"' if text.anchor != "start" else ""
+    bold = ' font-weight="600"' if text.bold else ""
+    turn = f' transform="rotate(-90 {x} {y})"' if text.turned else ""
+    size = _number(text.size)
+    words = (
+        f'<text {_fill(text.paint)} x="{x}" y="{y}" font-size="{size}"{anchor}{bold}{turn}>{escape(text.text)}</text>'
+    )
+    if not text.clip:
+        return words
+    return f'<svg {_numbers(x=left, y=top, width=width, height=height)} pointer-events="none">{words}</svg>'
+
+
+def _outline(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{_number(x)} {_number(y)}" for x, y in points)
+
+
+def _fill(paint: str) -> str:
+    return f'class="f-{paint}" fill="{PAINTS[paint].light}"'
+
+
+def _stroke(paint: str) -> str:
+    return f'class="s-{paint}" stroke="{PAINTS[paint].light}"'
+
+
+def _numbers(**attributes: float) -> str:
+    return " ".join(f'{name}="{_number(value)}"' for name, value in attributes.items())
+
+
+def _number(value: float) -> str:
+    """To a hundredth of a pixel, with no needless zeros and no negative zero."""
+    return f"{round(value, 2) + 0.0:g}" if abs(value) < 10_000 else f"{value:.2f}"

@@ -1,0 +1,112 @@
+"""The map of the arena: each chunk a box, as wide as it lives and as high as its bytes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from attrs import frozen
+
+from engine.pictures.columns import column_edges, skyline, stairs
+from engine.pictures.curves import draw_peak_line
+from engine.pictures.frame import SMALL, Panel
+from engine.pictures.merging import merge
+from engine.pictures.paints import KINDS, OTHER
+from engine.pictures.shapes import Area, Box, Boxes, Shape, Text
+from engine.pictures.subject import Subject
+from engine.pictures.wording import fitted, printable, text_width
+from engine.units import format_bytes
+from ops.spec import Array
+
+MOST_BOXES = 3_000
+"""Boxes that are drawn, and told of, one by one."""
+_INSET = 0.35
+"""Pixels that a box leaves free on each side, so that neighbours stay apart."""
+_LINE = 13.0
+"""From one line of a label to the next."""
+
+
+@frozen(eq=False)
+class _Map:
+    """`boxes` are rows (x, y, width, height) in pixels; `alone` says which are drawn one by one."""
+
+    subject: Subject
+    area: Panel
+    boxes: Array
+    alone: Array
+
+
+def draw_chunks(subject: Subject, area: Panel) -> tuple[list[Shape], int]:
+    """What is drawn, and how many chunks were merged because they are too small."""
+    across, up = area.across, area.up
+    x, width = across.at(subject.begin), across.length(subject.end - subject.begin)
+    y, height = up.at(subject.high), up.length(subject.high - subject.low)
+    rows = np.stack([x, y, width, height], axis=1)
+    found = _Map(subject, area, rows, _alone(rows))
+    boxes = _singles(found)
+    labels = [text for chunk, box in boxes.items() for text in _label(subject, chunk, box)]
+    shapes = [*_gaps(subject, area), *_crowd(found), *boxes.values(), *draw_peak_line(subject, area), *labels]
+    return shapes, int((~found.alone).sum())
+
+
+def paint_of(kind: int) -> str:
+    """The paint of a kind by its rank."""
+    return KINDS[kind] if kind < len(KINDS) else OTHER
+
+
+def _alone(boxes: Array) -> Array:
+    """All if they are few; else the largest, of those that are a pixel at least."""
+    if len(boxes) <= MOST_BOXES:
+        return np.ones(len(boxes), dtype=bool)
+    plain = np.where((boxes[:, 2] >= 1) & (boxes[:, 3] >= 1), boxes[:, 2] * boxes[:, 3], 0)
+    alone = np.zeros(len(boxes), dtype=bool)
+    alone[np.argsort(-plain, kind="stable")[:MOST_BOXES]] = True
+    return alone & (plain > 0)
+
+
+def _gaps(subject: Subject, area: Panel) -> Iterator[Shape]:
+    """The ground below the highest byte in use, which boxes then cover: what still shows is free."""
+    edges = column_edges(subject.last, int(area.width), subject.timed)
+    top = skyline(edges, subject.begin, subject.end, subject.high)
+    if len(top):
+        yield Area(area.points([(0.0, 0.0), *stairs(edges, top), (subject.last, 0.0)]), "gap")
+
+
+def _crowd(found: _Map) -> Iterator[Shape]:
+    crowd = ~found.alone
+    if crowd.any():
+        area = found.area
+        kind = np.minimum(found.subject.kind[crowd], len(KINDS))
+        frame = (area.left, area.top, area.width, area.height)
+        for number, runs in merge(found.boxes[crowd], kind, frame).items():
+            yield Boxes(runs, paint_of(number))
+
+
+def _singles(found: _Map) -> dict[int, Box]:
+    """By chunk."""
+    made = dict[int, Box]()
+    for chunk in np.flatnonzero(found.alone).tolist():
+        x, y, width, height = found.boxes[chunk].tolist()
+        across, down = (_INSET if width > 3 else 0.0), (_INSET if height > 3 else 0.0)
+        width, height = max(width - 2 * across, 0.3), max(height - 2 * down, 0.3)
+        paint, radius = paint_of(int(found.subject.kind[chunk])), 2.0 if min(width, height) > 8 else 0.0
+        made[chunk] = Box(x + across, y + down, width, height, paint, found.subject.title(chunk), radius)
+    return made
+
+
+def _label(subject: Subject, chunk: int, box: Box) -> Iterator[Shape]:
+    """One or two lines in the middle of a box, if they fit; they run upwards in one that is narrow and high."""
+    turned = box.width < 40 and box.height > box.width
+    along, room = (box.height, box.width) if turned else (box.width, box.height)
+    if room < SMALL + 2 or along < 26:
+        return
+    name, size = (
+        fitted(printable(subject.lives.name[chunk]), SMALL, along - 6),
+        format_bytes(int(subject.lives.size[chunk])),
+    )
+    both = room >= 2 * _LINE + 4 and text_width(size, SMALL) <= along - 6
+    lines = [line for line in (name, size if both else "") if line]
+    x, y = box.x + box.width / 2, box.y + box.height / 2
+    clip = (box.x, box.y, box.width, box.height)
+    for i, line in enumerate(lines):
+        shift = (i - (len(lines) - 1) / 2) * _LINE + SMALL * 0.36
+        at = (x + shift, y) if turned else (x, y + shift)
+        yield Text(*at, line, SMALL, "inside", "middle", turned=turned, clip=clip)

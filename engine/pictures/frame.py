@@ -1,0 +1,83 @@
+"""Where the parts of a picture stand, and the axes around them."""
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from engine.pictures.look import Look
+from engine.pictures.scales import Scale, byte_values, tick_values, time_values
+from engine.pictures.shapes import Box, Line, Shape, Text
+
+SMALL, NORMAL, LARGE = 11.0, 12.5, 17.0
+"""Heights of letters."""
+_LEFT, _RIGHT = 72.0, 20.0
+_TITLE, _GAP, _CURVES = 62.0, 22.0, 100.0
+AXIS_ROOM, CARD_MARGIN = 36.0, 14.0
+"""Heights below the lowest plot, and below everything."""
+
+
+@frozen(eq=False)
+class Panel:
+    """A plot: its box in pixels and its scales; `across` is time, `up` bytes."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+    across: Scale
+    up: Scale
+
+    @property
+    def bottom(self) -> float:
+        """The y of its lower edge."""
+        return self.top + self.height
+
+    @property
+    def right(self) -> float:
+        """The x of its right edge."""
+        return self.left + self.width
+
+    def points(self, corners: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+        """Pixels of (time, bytes)."""
+        return tuple((self.across.at(time), self.up.at(size)) for time, size in corners)
+
+
+def panel(look: Look, top: float, height: float, last: float, most: float) -> Panel:
+    """Room for a plot of `last` ticks or seconds and `most` bytes."""
+    left, right = (4.0, 4.0) if look.compact else (_LEFT, _RIGHT)
+    width = look.width - left - right
+    return Panel(left, top, width, height, Scale(last, left, left + width), Scale(most, top + height, top))
+
+
+def plot_tops(look: Look, has_map: bool) -> tuple[float, float, float]:
+    """The y of the map and of the curves, and the height of the curves (0: there are none)."""
+    top = 4.0 if look.compact else _TITLE if look.title else 16.0
+    if not has_map:
+        return top, top, float(look.height)
+    curves = _CURVES if look.curves and not look.compact else 0.0
+    return top, top + look.height + _GAP, curves
+
+
+def backdrop(area: Panel) -> Shape:
+    """The ground of a plot."""
+    return Box(area.left, area.top, area.width, area.height, "plot")
+
+
+def byte_axis(area: Panel, most: int) -> Iterator[Shape]:
+    """Lines across, with sizes at the left."""
+    for value, label in byte_values(area.up.last, most):
+        y = area.up.at(value)
+        yield Line(((area.left, y), (area.right, y)), "grid")
+        yield Text(area.left - 8, y + 4, label, SMALL, "quiet", "end")
+
+
+def time_axis(area: Panel, timed: bool) -> Iterator[Shape]:
+    """Small strokes below, with ticks or seconds; what they are is said at the right."""
+    most = max(2, int(area.width // 80))
+    values = (time_values if timed else tick_values)(area.across.last, most)
+    name = "time" if timed else "tick"
+    for value, label in values:
+        x = area.across.at(value)
+        yield Line(((x, area.bottom), (x, area.bottom + 4)), "quiet")
+        yield Text(x, area.bottom + 17, label, SMALL, "quiet", "middle")
+    yield Text(area.right, area.bottom + 33, f"{name} →", SMALL, "quiet", "end")

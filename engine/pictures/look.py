@@ -1,0 +1,24 @@
+"""How a picture shall look."""
+
+from attrs import frozen
+
+
+@frozen
+class Look:
+    """Width in pixels, and the height of the map of the arena; what else there is to see.
+
+    `curves` below the map, a `title` above it, a `legend` and a `caption` at the bottom. `compact` leaves out all four
+    and what is written beside axes, for a small picture beside others.
+    """
+
+    width: int = 900
+    height: int = 330
+    curves: bool = True
+    title: bool = True
+    legend: bool = True
+    caption: bool = True
+    compact: bool = False
+
+
+PAGE = Look()
+"""For a page of text."""

@@ -1,0 +1,44 @@
+"""Colours of pictures by name, for light and for dark pages.
+
+Kinds of operators have the colours that Paul Tol made for labelled areas ("light", personal.sron.nl/~pault): people who
+are colour-blind tell them apart, and dark text is readable on all of them.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from attrs import frozen
+
+
+@frozen
+class Paint:
+    """A colour on light and on dark pages, as #rrggbb."""
+
+    light: str
+    dark: str
+
+
+KINDS = tuple(f"kind{i}" for i in range(8))
+"""Paints of the kinds of operators that have most bytes for longest."""
+OTHER = "other"
+"""Paint of all other kinds."""
+_TOL = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF", "#44BB99", "#BBCC33", "#AAAA00")
+
+PAINTS: Mapping[str, Paint] = MappingProxyType(
+    {
+        **{name: Paint(colour, colour) for name, colour in zip(KINDS, _TOL, strict=True)},
+        OTHER: Paint("#CBD0D6", "#9AA3AD"),
+        "card": Paint("#FFFFFF", "#16191D"),
+        "plot": Paint("#F7F8FA", "#1C2025"),
+        "gap": Paint("#E4E7EB", "#323840"),
+        "grid": Paint("#E9ECEF", "#262B31"),
+        "ink": Paint("#1B2026", "#E8EBEE"),
+        "quiet": Paint("#5D6670", "#A3ABB5"),
+        "inside": Paint("#1B2026", "#14171A"),
+        "live": Paint("#C9D8EA", "#2F4A68"),
+        "live_line": Paint("#3B6EA8", "#7FB2E8"),
+        "footprint": Paint("#8A939D", "#8A939D"),
+        "bound": Paint("#2E7D5B", "#63C79B"),
+        "peak": Paint("#C2382B", "#FF7B6B"),
+    }
+)

@@ -1,0 +1,97 @@
+"""What a picture shows: the chunks and the curves of a run, on one axis of ticks or of seconds."""
+
+import numpy as np
+from attrs import frozen
+
+from engine.lives import Lives
+from engine.pictures.columns import ranked
+from engine.pictures.wording import printable
+from engine.trace import NOTHING, Facts
+from engine.units import format_bytes
+from ops.spec import Array
+
+_NO_KIND = "other"
+
+
+@frozen(eq=False)
+class Subject:
+    """`begin` and `end` of chunks, `times` of the curves and `last` are ticks, or seconds if `timed`; the rest bytes.
+
+    `kinds` are what made chunks, those with most bytes for longest first; `kind` is a chunk's place among them.
+    """
+
+    lives: Lives
+    facts: Facts
+    timed: bool
+    last: float
+    begin: Array
+    end: Array
+    low: Array
+    high: Array
+    kinds: tuple[str, ...]
+    kind: Array
+    times: Array
+    live: Array
+    footprint: Array
+
+    @property
+    def has_addresses(self) -> bool:
+        """Whether anything lies anywhere."""
+        return self.lives.has_places and len(self.low) > 0
+
+    @property
+    def ceiling(self) -> int:
+        """The highest address, or most that is held."""
+        tops = [int(column.max(initial=0)) for column in (self.high, self.footprint, self.live)]
+        return max(1, self.facts.arena_bytes if self.facts.mode == "static" else 0, *tops)
+
+    def title(self, chunk: int) -> str:
+        """Lines about a chunk."""
+        lives = self.lives
+        what = " ".join(filter(None, (lives.schema[chunk], lives.shape[chunk], lives.dtype[chunk], lives.role[chunk])))
+        place = f" at {self.low[chunk]:,}" if lives.has_places else ""
+        size, padding = int(lives.size[chunk]), int(lives.padding[chunk])
+        loss = f", {padding} B of them padding" if padding else ""
+        lines = [
+            printable(lives.name[chunk]),
+            printable(what),
+            f"{format_bytes(size)}{place}{loss}",
+            f"ticks {lives.begin[chunk]} to {lives.end[chunk]}",
+        ]
+        if lives.overwrites[chunk] != NOTHING:
+            lines.append(f"takes the bytes of {printable(lives.name[lives.overwrites[chunk]])}")
+        return "\n".join(filter(None, lines))
+
+
+def subject_of(lives: Lives) -> Subject:
+    """On an axis of seconds if the run was timed."""
+    facts, timed = lives.facts, lives.facts.is_timed
+    begin, end = (lives.born, lives.died) if timed else (lives.begin, lives.end)
+    times = lives.time if timed else lives.tick
+    schema = tuple(s or r or _NO_KIND for s, r in zip(lives.schema, lives.role, strict=True))
+    kinds = ranked(schema, (end - begin) * lives.size)
+    place = {name: i for i, name in enumerate(kinds)}
+    settled = _settled(times, lives.live)
+    return Subject(
+        lives=lives,
+        facts=facts,
+        timed=timed,
+        last=float(max(0 if timed else facts.ticks, end.max(initial=0), times.max(initial=0))) or 1.0,
+        begin=begin.astype(float),
+        end=end.astype(float),
+        low=lives.offset,
+        high=lives.offset + lives.size,
+        kinds=tuple(kinds),
+        kind=np.array([place[name] for name in schema], dtype=int),
+        times=times[settled],
+        live=lives.live[settled],
+        footprint=lives.footprint[settled],
+    )
+
+
+def _settled(times: Array, live: Array) -> Array:
+    """All points of a curve but those in the middle of a fall that takes no time: several are freed in one tick."""
+    falls = np.diff(live, prepend=0) < 0
+    goes_on = np.append(falls[1:] & (np.diff(times) == 0), False)[: len(live)]
+    settled: Array = ~(falls & goes_on)
+    return settled

@@ -1,0 +1,110 @@
+"""What a picture says in words: title, legend, caption, and the summary for who cannot see it."""
+
+from engine.pictures.chunks import paint_of
+from engine.pictures.frame import LARGE, NORMAL, SMALL
+from engine.pictures.look import Look
+from engine.pictures.paints import KINDS
+from engine.pictures.shapes import Box, Line, Shape, Text
+from engine.pictures.subject import Subject
+from engine.pictures.wording import fitted, printable, text_width
+from engine.units import format_bytes
+
+_MARGIN, _ROW, _SWATCH = 20.0, 20.0, 11.0
+
+
+def headline(subject: Subject) -> str:
+    """Whose run, and what it takes."""
+    facts, model = subject.facts, printable(subject.facts.model, 60) or "a graph"
+    if facts.mode == "static":
+        return f"{model}: an arena of {format_bytes(facts.arena_bytes)}"
+    held = int(subject.footprint.max(initial=0))
+    if subject.facts.heap:
+        return f"{model} on the heap {printable(facts.heap, 30)}: {format_bytes(held)} held"
+    return f"{model} without a plan: {format_bytes(facts.peak_bytes)} alive"
+
+
+def details(subject: Subject) -> str:
+    """How good that is."""
+    facts = subject.facts
+    parts = [f"{len(subject.begin):,} tensors", f"{facts.ticks:,} ticks"]
+    if facts.stages > 1:
+        parts.append(f"{facts.stages} stages")
+    if facts.policy:
+        parts.append(f"parallel: {printable(facts.policy, 30)}")
+    if facts.mode == "static" and facts.strategy:
+        parts.append(f"strategy {printable(facts.strategy, 30)}")
+    if facts.mode != "static" and facts.arena_bytes:
+        parts.append(f"a plan needs {format_bytes(facts.arena_bytes)}")
+    if facts.lower_bound:
+        parts.append(f"lower bound {format_bytes(facts.lower_bound)}{_excess(subject)}")
+    return " · ".join(parts)
+
+
+def summary(subject: Subject) -> str:
+    """Sentences for a screen reader."""
+    facts = subject.facts
+    where = f" at {printable(facts.peak_operator, 60)}, tick {facts.peak_tick}" if facts.peak_operator else ""
+    return (
+        f"{headline(subject)}. {details(subject).replace(' · ', ', ')}."
+        f" At the peak{where}, {format_bytes(facts.peak_bytes)} are alive."
+    )
+
+
+def draw_title(subject: Subject, look: Look) -> list[Shape]:
+    """Two lines at the top."""
+    room = look.width - 2 * _MARGIN
+    return [
+        Text(_MARGIN, 28, fitted(headline(subject), LARGE, room), LARGE, "ink", bold=True),
+        Text(_MARGIN, 47, fitted(details(subject), NORMAL, room), NORMAL, "quiet"),
+    ]
+
+
+def draw_legend(subject: Subject, look: Look, top: float) -> tuple[list[Shape], float]:
+    """Kinds of operators with their colours, as many rows as they need, and the y below; then what the lines are."""
+    counts = [int((subject.kind == i).sum()) for i in range(len(subject.kinds))]
+    entries = [
+        (f"{printable(name, 24)} {counts[i]:,}", paint_of(i)) for i, name in enumerate(subject.kinds[: len(KINDS)])
+    ]
+    if len(subject.kinds) > len(KINDS):
+        entries.append(
+            (f"{len(subject.kinds) - len(KINDS)} other kinds {sum(counts[len(KINDS) :]):,}", paint_of(len(KINDS)))
+        )
+    entries.append(("free, below bytes in use", "gap"))
+    lines = [("alive", "live_line", 0.0), ("held", "footprint", 0.0), ("lower bound", "bound", 5.0)]
+    shapes, x, y = list[Shape](), _MARGIN, top + NORMAL
+    for text, paint, dash in [*((t, p, -1.0) for t, p in entries), *(lines if look.curves else [])]:
+        width = _SWATCH + 6 + text_width(text, SMALL) + 16
+        if x + width > look.width and x > _MARGIN:
+            x, y = _MARGIN, y + _ROW
+        middle = y - SMALL / 2 + 1.5
+        mark = (
+            Line(((x - 2, middle), (x + _SWATCH + 2, middle)), paint, 1.6, dash)
+            if dash >= 0
+            else Box(x, y - _SWATCH + 1, _SWATCH, _SWATCH, paint, radius=2)
+        )
+        shapes += [mark, Text(x + _SWATCH + 6, y, text, SMALL, "ink")]
+        x += width
+    return shapes, y + 10
+
+
+def draw_caption(subject: Subject, look: Look, merged: int, top: float) -> tuple[list[Shape], float]:
+    """How to read it, and what could not be drawn one by one; the y below."""
+    lines = ["Each box is a tensor: as wide as it lives, as high as its bytes, at its address."]
+    if not subject.has_addresses:
+        lines = ["This run has no addresses: only what is alive can be drawn."]
+    if merged:
+        lines.append(f"{merged:,} of {len(subject.begin):,} tensors are smaller than a pixel and drawn together.")
+    room, y = look.width - 2 * _MARGIN, top + SMALL
+    if text_width(" ".join(lines), SMALL) <= room:
+        lines = [" ".join(lines)]
+    shapes = [Text(_MARGIN, y + 16 * i, fitted(line, SMALL, room), SMALL, "quiet") for i, line in enumerate(lines)]
+    return list(shapes), y + 16 * (len(lines) - 1)
+
+
+def _excess(subject: Subject) -> str:
+    facts = subject.facts
+    if facts.mode != "static" or not facts.arena_bytes:
+        return ""
+    if facts.arena_bytes == facts.lower_bound:
+        return ", reached"
+    return f", {facts.arena_bytes / facts.lower_bound - 1:.1%} below"
