@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from allocator.io.files import write_whole
+from allocator.progress import each
+from engine.cli.progress import add_quiet, progress_shown
 from engine.graph import Graph
 from engine.passes import optimise
 from engine.passes.fold_batch_norm import FOLD_BATCH_NORM
@@ -38,9 +40,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--image", type=int, default=224, help="height and width (default 224)")
     parser.add_argument("--runs", type=int, default=30, help="timed runs of each graph (default 30)")
     parser.add_argument("-o", "--output", type=Path, help="write JSON")
+    add_quiet(parser)
     arguments = parser.parse_args(argv)
-    with limit_threads(1):
-        rows = [measure_network(name, arguments.image, arguments.runs) for name in arguments.networks]
+    with progress_shown(arguments.quiet), limit_threads(1):
+        networks = each("network", arguments.networks)
+        rows = [measure_network(name, arguments.image, arguments.runs) for name in networks]
     print(text(rows))
     machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
     if arguments.output is not None:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from allocator.progress import each
+from engine.cli.progress import add_quiet, progress_shown
 from engine.executor.binding import kernel_state
 from engine.threads import limit_threads
 from ops.registry import find
@@ -109,14 +111,16 @@ def main() -> None:
     """Measures, prints, writes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path, help="a JSON file")
-    output = parser.parse_args().output
+    add_quiet(parser)
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
-    with kernel_state(), limit_threads(1):
-        rows = [measure(case) for case in (*slopes(), *movement())]
+    with progress_shown(arguments.quiet), kernel_state(), limit_threads(1):
+        cases = each("operator", (*slopes(), *movement()), lambda case: case[0])
+        rows = [measure(case) for case in cases]
     for row in rows:
         print(f"{row['operator']:28s} {row['arenaplan_ms']:8.2f} ms   torch {row['torch_ms']:8.2f} ms")
-    if output:
-        output.write_text(json.dumps(rows, indent=1) + "\n")
+    if arguments.output:
+        arguments.output.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

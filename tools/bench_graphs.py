@@ -16,10 +16,12 @@ from attrs import asdict, frozen
 
 from allocator.chunks import derive
 from allocator.io.files import write_whole
+from allocator.progress import each
 from allocator.solvers import solve
 from engine import Graph, load_onnx, make_plan
 from engine.check import check_data_flow
 from engine.cli.models import light_model
+from engine.cli.progress import add_quiet, progress_shown
 from engine.lowering import lower
 from engine.plan import ExecutionPlan
 from engine.planner import place_values
@@ -106,8 +108,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
+    add_quiet(parser)
     args = parser.parse_args()
-    rows = [measure(name) for name in args.networks]
+    with progress_shown(args.quiet):
+        rows = [measure(name) for name in each("network", args.networks)]
     print(show(rows))
     if args.output:
         write_whole(args.output, (json.dumps([asdict(row) for row in rows], indent=1) + "\n").encode())

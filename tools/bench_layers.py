@@ -16,6 +16,8 @@ import numpy as np
 import torch
 
 from allocator.io.files import write_whole
+from allocator.progress import each
+from engine.cli.progress import add_quiet, progress_shown, say
 from engine.executor.binding import kernel_state
 from engine.threads import limit_threads
 from ops.registry import find
@@ -131,14 +133,15 @@ def main() -> None:
     """Prints a table; writes JSON where asked."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path, help="write JSON")
+    add_quiet(parser)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     rows = []
-    with limit_threads(1), kernel_state():
-        for case in (*convolutions(), *others()):
+    with progress_shown(arguments.quiet), limit_threads(1), kernel_state():
+        for case in each("layer", (*convolutions(), *others()), lambda case: case[0]):
             rows.append(measure(case))
             row = rows[-1]
-            print(
+            say(
                 f"{row['layer']:<42} {row['ms']:8.2f} ms {row['torch_ms']:8.2f} ms {row['workspace_bytes'] >> 10:6} KiB"
             )
     if arguments.output is not None:

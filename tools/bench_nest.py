@@ -18,7 +18,9 @@ from attrs import asdict, evolve, frozen
 
 import engine
 from allocator.io.files import write_whole
+from allocator.progress import each
 from engine import Executable, Graph
+from engine.cli.progress import add_quiet, progress_shown, say
 from engine.ordering import MEMORY
 from engine.plan_options import Options
 from engine.planner import plan_graph
@@ -176,11 +178,13 @@ def main() -> None:
     parser.add_argument("networks", nargs="*", default=CASES)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
+    add_quiet(parser)
     args = parser.parse_args()
     rows = []
-    for case in args.networks:
-        rows.append(measure(case, args.runs))
-        print(show(rows[-1:]), flush=True)
+    with progress_shown(args.quiet):
+        for case in each("network", args.networks):
+            rows.append(measure(case, args.runs))
+            say(show(rows[-1:]))
     print(show(rows))
     if args.output:
         write_whole(args.output, (json.dumps({"rows": [asdict(row) for row in rows]}, indent=1) + "\n").encode())

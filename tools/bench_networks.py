@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from allocator.progress import each
 from allocator.solvers import solve
 from engine import load_onnx, make_plan
 from engine.cli.models import light_model
+from engine.cli.progress import say
 
 NETWORKS = (
     *("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet", "squeezenet", "vgg19"),
@@ -43,9 +45,9 @@ def measure_network(name: str) -> dict[str, Any]:
 def measure_networks() -> list[Mapping[str, Any]]:
     """Each in a process of its own."""
     rows = []
-    for name in NETWORKS:
+    for name in each("network", NETWORKS):
         command = [sys.executable, "-m", "tools.bench_networks", name]
-        print(" ".join(command[2:]), flush=True)
+        say(" ".join(command[2:]))
         rows.append(json.loads(subprocess.run(command, check=True, capture_output=True).stdout))
     return rows
 

@@ -19,8 +19,10 @@ from typing import Any
 from attrs import asdict, frozen
 
 from allocator.io.files import write_whole
+from allocator.progress import each
 from engine import SGD, Graph, gradients, load_onnx, make_plan, train_step
 from engine.cli.models import light_model
+from engine.cli.progress import add_quiet, progress_shown
 from engine.cli.zoo import PREFIX, zoo_graph
 from engine.lowering import lower
 from engine.ordering import GIVEN, MEMORY, arrange
@@ -90,12 +92,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("networks", metavar="NETWORK", nargs="*", default=NETWORKS)
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("-o", "--output", type=Path)
+    add_quiet(parser)
     arguments = parser.parse_args(argv)
-    arrange(lower(built("zoo:random_wired?image=64")), MEMORY)  # loads the kernels
-    rows: list[dict[str, Any]] = []
-    for network in arguments.networks:
-        print(network, file=sys.stderr, flush=True)
-        rows.append(asdict(measure(network)))
+    with progress_shown(arguments.quiet):
+        arrange(lower(built("zoo:random_wired?image=64")), MEMORY)  # loads the kernels
+        rows: list[dict[str, Any]] = [asdict(measure(name)) for name in each("network", arguments.networks)]
     print(markdown(order_table(rows)) if arguments.markdown else "\n".join(in_columns(list(order_table(rows)))))
     if arguments.output is not None:
         told = {"rows": rows}

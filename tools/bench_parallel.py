@@ -19,9 +19,11 @@ import ops
 from allocator.errors import TooManyError
 from allocator.io.files import write_whole
 from allocator.policies import POLICIES
+from allocator.progress import each
 from engine.cli.comparison import equal_outputs, interleaved
 from engine.cli.feeds import random_feeds
 from engine.cli.models import light_model, seeded_subject
+from engine.cli.progress import add_quiet, progress_shown, say
 from engine.executable import Executable, compile_graph, make_plan
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.static import StaticExecutor, new_arena
@@ -166,11 +168,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=tuple(MEASURES), nargs="*", default=tuple(MEASURES))
     parser.add_argument("-o", "--output", type=Path, help="write JSON")
+    add_quiet(parser)
     arguments = parser.parse_args(argv)
     told: dict[str, list[Row]] = {}
-    for section in arguments.only:
-        told[section] = MEASURES[section]()
-        print(markdown(TABLES[section](told[section])), end="\n\n", flush=True)
+    with progress_shown(arguments.quiet):
+        for section in each("section", arguments.only):
+            told[section] = MEASURES[section]()
+            say(markdown(TABLES[section](told[section])) + "\n")
     if arguments.output is not None:
         write_whole(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
     return 0

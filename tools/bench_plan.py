@@ -19,9 +19,11 @@ from allocator.bounds import lower_bound
 from allocator.check import check
 from allocator.chunks import derive, to_problem
 from allocator.io.files import write_whole
+from allocator.progress import each
 from allocator.solvers import STRATEGIES
 from allocator.solvers.base import Task, arena_bytes
 from allocator.steps import Overwrite, Program, Step
+from engine.cli.progress import add_quiet, progress_shown, say
 
 T = TypeVar("T")
 ALIVE = 100
@@ -112,14 +114,16 @@ def main() -> None:
     parser.add_argument("--strategy", choices=tuple(STRATEGIES), default="pushdown")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--alignment", type=int, default=1)
+    add_quiet(parser)
     args = parser.parse_args()
     names = "".join(f"{phase:>14}" for phase in PHASES)
     print(f"{'instance':<8}{'chunks':>9}  {'strategy':<16}{names}{'total_s':>10}{'ratio':>10}")
     rows = []
-    for count in args.n:
-        for instance in INSTANCES:
+    cases = [(instance, count) for count in args.n for instance in INSTANCES]
+    with progress_shown(args.quiet):
+        for instance, count in each("instance", cases, lambda case: f"{case[0]}, {case[1]:,} chunks"):
             rows.append(measure(instance, count, args.strategy, args.seed, args.alignment))
-            print(show(rows[-1]))
+            say(show(rows[-1]))
     if args.output:
         records = [asdict(row) | {"total_s": row.total_s} for row in rows]
         told = {"seed": args.seed, "alignment": args.alignment, "rows": records}

@@ -18,6 +18,8 @@ import numpy as np
 
 import ops
 from allocator.io.files import write_whole
+from allocator.progress import each
+from engine.cli.progress import add_quiet, progress_shown
 from engine.graph import Graph
 from engine.passes.pipeline import CLEANUP, FUSION, RECOGNITION, in_turn
 from engine.tables import in_columns
@@ -74,10 +76,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--columns", type=int, default=1536, help="of the matrix (default 1536)")
     parser.add_argument("--runs", type=int, default=200, help="timed runs of each graph (default 200)")
     parser.add_argument("-o", "--output", type=Path, help="write JSON")
+    add_quiet(parser)
     arguments = parser.parse_args(argv)
     shape = (arguments.rows, arguments.columns)
-    with limit_threads(1):
-        rows = [measure(name, shape, arguments.runs) for name in FORMULAS]
+    with progress_shown(arguments.quiet), limit_threads(1):
+        rows = [measure(name, shape, arguments.runs) for name in each("formula", tuple(FORMULAS))]
     print(text(rows))
     machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
     if arguments.output is not None:

@@ -19,7 +19,9 @@ from attrs import asdict, frozen
 import engine
 import ops
 from allocator.io.files import write_whole
+from allocator.progress import each
 from engine import Graph
+from engine.cli.progress import add_quiet, progress_shown
 from engine.errors import BudgetError
 from engine.executable import make_plan
 from engine.plan import ExecutionPlan
@@ -78,7 +80,7 @@ def chain(layers: int, width: int = 128, rows: int = 1024) -> Graph:
 def rows_of(name: str, graph: Graph, percents: Sequence[int]) -> Iterator[Row]:
     """A row a budget, and one for the smallest arena where a budget is not reached."""
     plain = make_plan(graph, nodes=NODES)
-    for percent in percents:
+    for percent in each("budget", percents, lambda percent: f"{percent} %"):
         row = _row(name, graph, plain, percent)
         yield row
         if not row.reached:
@@ -138,15 +140,17 @@ def main() -> None:
     parser.add_argument("--budgets", default=",".join(map(str, BUDGETS)), help="percent of the plain arena")
     parser.add_argument("--steps", type=int, default=0, help="steps of training to time, of a chain")
     parser.add_argument("-o", "--output", type=Path)
+    add_quiet(parser)
     arguments = parser.parse_args()
     percents = [int(p) for p in arguments.budgets.split(",")]
     rows: list[Row] = []
-    for name in arguments.networks:
-        graphs = [chain(n) for n in LAYERS] if name == "chain" else [trained(name, arguments.batch)]
-        for graph in graphs:
-            rows += rows_of(graph.name, graph, percents)
-    if arguments.steps:
-        rows += timed_rows(32, arguments.steps)
+    with progress_shown(arguments.quiet):
+        for name in each("network", arguments.networks):
+            graphs = [chain(n) for n in LAYERS] if name == "chain" else [trained(name, arguments.batch)]
+            for graph in graphs:
+                rows += rows_of(graph.name, graph, percents)
+        if arguments.steps:
+            rows += timed_rows(32, arguments.steps)
     print(table(rows))
     if arguments.output is not None:
         write_whole(arguments.output, json.dumps([asdict(row) for row in rows], indent=1).encode())

@@ -19,6 +19,7 @@ from allocator.io.files import write_whole
 from engine.cli.comparison import interleaved
 from engine.cli.models import light_model, seeded_subject
 from engine.cli.oracle import largest_difference, onnxruntime_runner
+from engine.cli.progress import add_quiet, progress_shown
 from engine.executable import Executable, compile_graph
 from engine.executor.static import StaticExecutor
 from engine.graph import Graph
@@ -33,8 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", type=Path, help="ONNX file of fixed shapes (default: the onnx package's ResNet-50)")
     parser.add_argument("--runs", type=int, default=20, help="timed runs of each (default 20)")
     parser.add_argument("-o", "--output", type=Path, help="write JSON")
+    add_quiet(parser)
     arguments = parser.parse_args(argv)
-    with limit_threads(1):
+    with progress_shown(arguments.quiet), limit_threads(1):
         told = time_model(arguments.model or light_model("resnet50"), arguments.runs)
         told |= time_chain(CHAIN, arguments.runs)
     told["machine"] = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"

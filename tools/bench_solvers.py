@@ -33,10 +33,12 @@ from allocator.io import formats
 from allocator.io.files import write_whole
 from allocator.io.instance import Instance
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, column
+from allocator.progress import each
 from allocator.solvers import BEST, STRATEGIES, solve
 from allocator.solvers.base import Task, arena_bytes
 from allocator.solvers.pushdown import UNLOADED
 from engine.cli.common import STRATEGY_CHOICES, count, duration, positive
+from engine.cli.progress import add_quiet, progress_shown, say
 
 T = TypeVar("T")
 ALIVE, LARGEST = 100, 4096
@@ -189,7 +191,7 @@ def run(arguments: Namespace) -> dict[str, Any]:
     print(f"{'instance':<22}{'buffers':>9}  {'strategy':<22}{timed}")
     rows: list[Any] = []
     for name, instance, capacity in instances(arguments):
-        for strategy in arguments.strategy or (*STRATEGIES, BEST):
+        for strategy in each(f"{name}: strategy", arguments.strategy or (*STRATEGIES, BEST)):
             too_many = strategy in STRATEGIES and len(instance.problem) > STRATEGIES[strategy].traits.most_chunks
             if too_many and not arguments.strategy:
                 continue
@@ -197,7 +199,7 @@ def run(arguments: Namespace) -> dict[str, Any]:
                 rows.append(startup(name, instance, strategy, arguments))
             else:
                 rows.append(measure(name, instance.problem, strategy, capacity, arguments))
-            print(show_startup(rows[-1]) if arguments.startup else show(rows[-1]), flush=True)
+            say(show_startup(rows[-1]) if arguments.startup else show(rows[-1]))
     told = {"machine": f"{platform.machine()}, Python {platform.python_version()}", "seed": arguments.seed}
     return told | {"startup" if arguments.startup else "rows": [asdict(row) for row in rows]}
 
@@ -217,8 +219,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--capacity-from-name", action="store_true", help="A.1048576.csv has a capacity of 1048576")
     parser.add_argument("--startup", action="store_true", help="time whole processes")
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
+    add_quiet(parser)
     arguments = parser.parse_args(argv)
-    told = run(arguments)
+    with progress_shown(arguments.quiet):
+        told = run(arguments)
     if arguments.output is not None:
         write_whole(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
     return 0

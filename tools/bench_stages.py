@@ -20,8 +20,10 @@ from attrs import asdict, field, frozen
 
 import engine
 from allocator.io.files import write_whole
+from allocator.progress import each
 from engine import Executable, Graph, zoo
 from engine.bind import input_shapes
+from engine.cli.progress import add_quiet, progress_shown
 from engine.executor.staged import StagedExecutor
 from engine.facts import Facts
 from engine.stages.cache import PlanCache
@@ -197,12 +199,14 @@ def main() -> None:
     """Prints the tables; writes them as JSON where asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
+    add_quiet(parser)
     args = parser.parse_args()
-    tables: dict[str, Iterable[Row | Cost | Staged]] = {
-        "plans": [measure(bench) for bench in BENCHES],
-        "bounded": [row for bench in BENCHES for row in bound_rows(bench)],
-        "stages": staged_rows(),
-    }
+    with progress_shown(args.quiet):
+        tables: dict[str, Iterable[Row | Cost | Staged]] = {
+            "plans": [measure(bench) for bench in each("plans", BENCHES, lambda bench: bench.name)],
+            "bounded": [row for b in each("bounds", BENCHES, lambda bench: bench.name) for row in bound_rows(b)],
+            "stages": staged_rows(),
+        }
     print("\n\n".join(map(show, tables.values())))
     if args.output:
         told = {name: [asdict(row) for row in rows] for name, rows in tables.items()}

@@ -10,12 +10,14 @@ from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 
+from allocator.progress import each
 from engine.cli.batches import at_batch
 from engine.cli.charts import bar_chart
 from engine.cli.common import positive
 from engine.cli.experiment import add_experiment, write_rows
 from engine.cli.main import Parser, guarded
 from engine.cli.placements import Placements, place, table
+from engine.cli.progress import add_quiet, progress_shown
 from engine.cli.zoo import PREFIX
 
 MODELS = [Path(PREFIX + name) for name in ("vgg16", "resnet50", "mobilenet_v2")]
@@ -28,7 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Namespace) -> int:
-    rows = [row for model in arguments.models or MODELS for row in _rows(model, arguments)]
+    with progress_shown(arguments.quiet):
+        rows = [row for model in each("model", arguments.models or MODELS) for row in _rows(model, arguments)]
     print(table(rows), end="")
     write_rows(arguments, rows, bar_chart)
     return 0
@@ -37,7 +40,7 @@ def _run(arguments: Namespace) -> int:
 def _rows(model: Path, arguments: Namespace) -> list[Placements]:
     """One row a batch. The last graph is held until the next is there, so that the two share their weights."""
     rows, shapes = [], dict(arguments.shape)
-    for batch in arguments.batch:
+    for batch in each("batch", arguments.batch):
         graph = at_batch(model, batch, shapes, arguments.seed)
         rows.append(place(graph, model.name, batch))
     return rows
@@ -56,6 +59,7 @@ def _parser() -> Parser:
     parser.add_argument("models", metavar="MODEL", nargs="*", type=Path, help=f"default: {names}")
     parser.add_argument("--batch", metavar="N,N,...", type=_batches, default=(1, 128), help="default: 1,128")
     add_experiment(parser)
+    add_quiet(parser)
     return parser
 
 

@@ -6,6 +6,7 @@ Run from a checkout: python tools/list_operators.py
 import re
 import sys
 import warnings
+from argparse import ArgumentParser
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -18,6 +19,8 @@ from attrs import define, field  # noqa: E402 - the checkout must be on the path
 from onnx.backend.test.loader import load_model_tests  # noqa: E402
 from onnx.backend.test.runner import Runner  # noqa: E402
 
+from allocator.progress import each  # noqa: E402
+from engine.cli.progress import add_quiet, progress_shown  # noqa: E402
 from engine.errors import UnsupportedError  # noqa: E402
 from engine.executable import compile_graph  # noqa: E402
 from engine.importers.onnx_door import newest_opset, onnx  # noqa: E402
@@ -141,9 +144,11 @@ def _cases() -> Iterator[Any]:
 
 def main() -> None:
     """Runs all cases and writes the page."""
-    with warnings.catch_warnings():
+    parser = ArgumentParser(description=__doc__)
+    add_quiet(parser)
+    with progress_shown(parser.parse_args().quiet), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = run_cases(_cases())
+        results = run_cases(each("case", list(_cases()), lambda case: case.name))
     passed = sum(t.passed for t in results.values())
     total = passed + sum(t.refused.total() for t in results.values())
     cases = ["## Cases of the onnx package", "", f"{passed} of {total} pass; the others are refused with a reason.", ""]

@@ -11,12 +11,14 @@ from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 
+from allocator.progress import each
 from engine.cli.batches import at_batch, training_at_batch
 from engine.cli.common import positive
 from engine.cli.experiment import add_experiment, write_rows
 from engine.cli.main import Parser, guarded
 from engine.cli.memory_cost import FORWARD, TRAINING, MemoryCost, memory_cost, table
 from engine.cli.memory_cost_chart import cost_chart
+from engine.cli.progress import add_quiet, progress_shown
 from engine.cli.zoo import PREFIX, can_train, is_zoo
 from engine.zoo import NETWORKS
 
@@ -29,7 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Namespace) -> int:
-    rows = [row for model in arguments.models or [DEFAULT] for row in _rows(_named(model), arguments)]
+    with progress_shown(arguments.quiet):
+        rows = [
+            row for model in each("network", arguments.models or [DEFAULT]) for row in _rows(_named(model), arguments)
+        ]
     print(table(rows), end="")
     write_rows(arguments, rows, cost_chart)
     return 0
@@ -57,6 +62,7 @@ def _parser() -> Parser:
     parser.add_argument("models", metavar="NET", nargs="*", type=Path, help=f"default: {DEFAULT}")
     parser.add_argument("--batch", metavar="N", type=positive, default=32, help="default: 32")
     add_experiment(parser)
+    add_quiet(parser)
     return parser
 
 

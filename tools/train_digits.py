@@ -16,9 +16,11 @@ from sklearn.datasets import load_digits
 
 import engine
 import ops
+from allocator.progress import each
 from engine import Executable, Graph, Var
 from engine.cli.common import positive
 from engine.cli.main import guarded
+from engine.cli.progress import add_quiet, progress_shown, say
 from engine.units import format_bytes
 from ops.spec import Array
 
@@ -121,14 +123,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Namespace) -> int:
+    with progress_shown(arguments.quiet):
+        return _train(arguments)
+
+
+def _train(arguments: Namespace) -> int:
     learned, tested = digits()
     exe = engine.compile(trainer(arguments.batch), mode=arguments.mode, parallel=arguments.parallel)
     print(f"{len(exe.graph.operators)} operators; one arena of {format_bytes(exe.arena_bytes)} for a whole step")
-    for epoch in range(arguments.epochs):
+    for epoch in each("epoch", range(arguments.epochs), lambda _: ""):
         start = time.perf_counter()
         loss = train(exe, learned, arguments.batch, epoch)
         seconds, right = time.perf_counter() - start, accuracy(exe, tested)
-        print(f"epoch {epoch + 1:3}: loss {loss:.4f}, {right:.1%} of {TESTED} test images right, {seconds:.2f} s")
+        say(f"epoch {epoch + 1:3}: loss {loss:.4f}, {right:.1%} of {TESTED} test images right, {seconds:.2f} s")
     return 0
 
 
@@ -138,6 +145,7 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--batch", type=positive, default=64)
     parser.add_argument("--mode", choices=("static", "dynamic"), default="static")
     parser.add_argument("--parallel", default="", help="a policy for operators that run at once, such as exact")
+    add_quiet(parser)
     return parser
 
 

@@ -19,7 +19,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from allocator.io.files import write_whole
+from allocator.progress import Activity, each
 from allocator.solvers import BEST, STRATEGIES
+from engine.cli.progress import add_quiet, progress_shown, say
 from tools.bench_networks import measure_networks
 from tools.benchmark_tables import TABLES, Row, markdown, replaced
 
@@ -41,9 +43,10 @@ def measured(*arguments: str, seconds: float | None = None, **environment: str) 
     """What a module of tools/ writes as JSON, in a process of its own."""
     with TemporaryDirectory() as folder:
         output = Path(folder) / "rows.json"
-        print(" ".join(arguments), flush=True)
+        say(" ".join(arguments))
         command = [sys.executable, "-m", *arguments, "-o", str(output)]
-        subprocess.run(command, check=True, capture_output=True, timeout=seconds, env=os.environ | environment)
+        with Activity("running", " ".join(arguments)):
+            subprocess.run(command, check=True, capture_output=True, timeout=seconds, env=os.environ | environment)
         told: dict[str, list[Row]] = json.loads(output.read_text())
         return told
 
@@ -158,12 +161,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="with minimalloc/ and large/")
     parser.add_argument("--only", choices=tuple(MEASURES), nargs="*", default=tuple(MEASURES))
     parser.add_argument("-o", "--output", type=Path, default=PAGE)
+    add_quiet(parser)
     arguments = parser.parse_args(argv)
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    for section in arguments.only:
-        kept[section] = {"machine": machine(), "rows": MEASURES[section](arguments.folder)}
-        KEPT.parent.mkdir(exist_ok=True)
-        write_whole(KEPT, (json.dumps(kept, indent=1) + "\n").encode())
+    with progress_shown(arguments.quiet):
+        for section in each("section", arguments.only):
+            kept[section] = {"machine": machine(), "rows": MEASURES[section](arguments.folder)}
+            KEPT.parent.mkdir(exist_ok=True)
+            write_whole(KEPT, (json.dumps(kept, indent=1) + "\n").encode())
     page = arguments.output.read_text()
     for section, found in kept.items():
         text = f"{found['machine']}\n\n{markdown(TABLES[section](found['rows']))}"

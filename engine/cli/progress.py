@@ -17,7 +17,7 @@ from typing import TextIO
 
 from attrs import define, field
 
-from allocator.progress import Activity, watched_by
+from allocator.progress import Activity, aside, watched_by
 from engine.cli.progress_text import cut, told, visible_width
 
 PATIENCE = 1.0
@@ -122,6 +122,12 @@ def progress_shown(quiet: bool = False) -> Iterator[None]:
             yield
     else:
         yield
+
+
+def say(text: str) -> None:
+    """Prints lines in the middle of what is shown."""
+    with aside():
+        print(text, flush=True)
 
 
 def can_show(stream: TextIO | None, environment: Mapping[str, str]) -> bool:
