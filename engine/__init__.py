@@ -2,12 +2,14 @@
 
 from engine.autodiff import gradients
 from engine.bind import bind
+from engine.carried import Carried
 from engine.control import cond, fori_loop, scan, unfold, while_loop
 from engine.errors import BudgetError, EngineError
 from engine.executable import Executable, make_plan
 from engine.executable import compile_graph as compile
 from engine.graph import Graph
 from engine.importers.onnx import load_onnx
+from engine.importers.onnx_saved import load_plan, save_plan
 from engine.operator import Operator
 from engine.passes.pipeline import optimise
 from engine.plan import ExecutionPlan
@@ -20,6 +22,7 @@ __all__ = [
     "SGD",
     "Adam",
     "BudgetError",
+    "Carried",
     "EngineError",
     "Event",
     "Executable",
@@ -35,8 +38,10 @@ __all__ = [
     "fori_loop",
     "gradients",
     "load_onnx",
+    "load_plan",
     "make_plan",
     "optimise",
+    "save_plan",
     "scan",
     "train_step",
     "unfold",

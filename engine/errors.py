@@ -67,6 +67,10 @@ class PlanRefusedError(EngineError, ValueError):
     """A plan from elsewhere that breaks a rule of its problem."""
 
 
+class OtherPlanError(EngineError, ValueError):
+    """A plan from elsewhere that is one of other calls, or asks for more bytes than there are."""
+
+
 class KernelError(EngineError, RuntimeError):
     """A kernel failed while the network ran; the message names its operator."""
 

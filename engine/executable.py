@@ -6,6 +6,7 @@ from typing import Any, TypedDict, Unpack
 from attrs import frozen
 
 from allocator.progress import Activity
+from engine.carried import Carried
 from engine.errors import EngineError, GraphError, OptionError
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_array, check_array, check_names
@@ -13,6 +14,7 @@ from engine.executor.parallel import MOST_THREADS, ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.staged import StagedExecutor
 from engine.executor.static import StaticExecutor, new_arena
+from engine.following import followed_or
 from engine.graph import Graph
 from engine.options import check_flag, check_option_names
 from engine.plan import ExecutionPlan
@@ -200,6 +202,7 @@ def compile_graph(
     bounds: Mapping[str, tuple[int, int]] | None = None,
     cache: int = PLANS_KEPT,
     recompute: bool = True,
+    carried: Carried | None = None,
     **options: Unpack[PlanOptions],
 ) -> Executable:
     """Plans a graph and makes it runnable.
@@ -208,8 +211,9 @@ def compile_graph(
     static run. `budget` is the most bytes that the arena may have, as a number or a text such as "8 MiB": it makes no
     plan larger. Where it is not met, and `recompute` is left on, some operators run again, so that what they compute
     need not be kept: the plan's graph has them, and the report what they cost. A plan whose operators may run at once
-    (option `parallel`) runs on `threads` threads, all processors unless told, but for `debug`. Other options are those
-    of `engine.planner.Options`. Raises BudgetError before anything is allocated, OptionError.
+    (option `parallel`) runs on `threads` threads, all processors unless told, but for `debug`. `carried` is as for
+    `make_plan`. Other options are those of `engine.plan_options.Options`. Raises BudgetError before anything is
+    allocated, OptionError.
 
     A graph with dimensions that are names is planned when it is fed, once for each choice of lengths; the `cache` plans
     that were used last are kept; nothing is recomputed. With `bounds`, least and greatest length by name, one plan
@@ -230,30 +234,45 @@ def compile_graph(
     if graph.is_symbolic and graph.parameters:
         raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see engine.bind")
     if graph.is_symbolic:
+        if carried is not None:
+            raise OptionError(f"{carried.source} is one of known lengths; engine.bind gives {graph.name!r} some")
         known = Options(**options)
         made = staged(graph, known, mode=debug or mode, budget=budget, bounds=bounds or {}, cache=cache)
         return Executable(graph, made)
     if bounds:
         raise OptionError(f"graph {graph.name!r} has no dimension that is a name, so there is nothing to bound")
-    plan = make_plan(graph, budget=budget, recompute=recompute, **options)
+    plan = make_plan(graph, budget=budget, recompute=recompute, carried=carried, **options)
     return Executable(graph, _executor(plan, mode, debug, threads))
 
 
 def make_plan(
-    graph: Graph, *, budget: int | str = "", recompute: bool = True, **options: Unpack[PlanOptions]
+    graph: Graph,
+    *,
+    budget: int | str = "",
+    recompute: bool = True,
+    carried: Carried | None = None,
+    **options: Unpack[PlanOptions],
 ) -> ExecutionPlan:
     """Plans a graph; allocates nothing. Raises BudgetError where the arena would be larger than the budget, though
     operators may run again (unless `recompute` is off).
 
-    Its message says whether that is proved, or a smaller arena may be found in more time.
+    Its message says whether that is proved, or a smaller arena may be found in more time. `carried` is a plan that
+    `load_plan` found in a file: it is followed, and nothing is searched for, where it is one of these very calls; else
+    the `origin` of the plan says why not. Raises PlanRefusedError where a judge finds fault with it, and OtherPlanError
+    where it is required and is one of other calls.
     """
     _check_options("engine.make_plan", _names(make_plan), options, recompute)
     check_outputs(graph)
     if graph.is_symbolic:
         names = ", ".join(graph.symbols) or "sizes that data decide"
         raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see engine.bind")
+    known, most = Options(**options), parse_budget(budget)
+
+    def make() -> ExecutionPlan:
+        return _within(graph, known, most, recompute)
+
     with Activity("planning", graph.name):
-        return _within(graph, Options(**options), parse_budget(budget), recompute)
+        return followed_or(graph, carried, known, most, make) if carried is not None else make()
 
 
 def _within(graph: Graph, known: Options, budget: int, recompute: bool) -> ExecutionPlan:

@@ -17,6 +17,9 @@ from ops.body import bodies
 from ops.layout import Layout
 from ops.spec import Array
 
+FOLLOWED = "from the file"
+"""The origin of a plan that was read, and not made."""
+
 
 @frozen
 class Place:
@@ -50,6 +53,11 @@ class PlacedPlan:
     orderings: tuple[Ordering, ...] = ()
     recomputed: tuple[Recomputed, ...] = ()
     origin: str = ""
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether it was read from a file, and not made."""
+        return self.origin == FOLLOWED
 
     @property
     def arena_bytes(self) -> int:

@@ -39,6 +39,7 @@ class Report:
     how many do on average, by their number and by their estimated cost, no more than `parallelism_by_*`. `orderings`
     has what the order costs, where another than the given one was looked for. `savings`: what need not be copied.
     `recomputed`: what runs again to keep within a budget, where anything does; it is part of `operators` and `flops`.
+    `origin`: where there was a plan in a file, whether this is that one, and why not.
     """
 
     model: str
@@ -68,6 +69,7 @@ class Report:
     orderings: tuple[Ordering, ...]
     savings: Savings
     recomputed: tuple[Recomputed, ...]
+    origin: str
 
     def to_json(self) -> dict[str, Any]:
         """Plain data with stable keys."""
@@ -121,6 +123,7 @@ def report(plan: PlacedPlan) -> Report:
         orderings=plan.orderings,
         savings=savings(plan),
         recomputed=plan.recomputed,
+        origin=plan.origin,
     )
 
 
@@ -222,6 +225,8 @@ def _totals(found: Report) -> list[str]:
             f"\n  at once ({found.parallel}): {found.parallelism_by_count:.2f} calls on average, "
             f"{found.parallelism_by_cost:.2f} by cost"
         )
+    if found.origin:
+        head += f"\n  plan: {found.origin}"
     return [head] + [f"  {name:<18}{size:>14} B {format_bytes(size):>12}   {why}" for name, size, why in rows]
 
 

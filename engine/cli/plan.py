@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from engine.cli.bounds import plan_bounded
+from engine.cli.carried import add_plan_from_file, add_save_plan, plan_in_file, save_planned
 from engine.cli.common import (
     add_json,
     add_model,
@@ -30,6 +31,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_optimise(parser)
     add_planning(parser)
     add_parallel(parser)
+    add_plan_from_file(parser)
+    add_save_plan(parser)
     parser.add_argument(
         "--bounds",
         metavar="NAME=LEAST:GREATEST,...",
@@ -46,6 +49,8 @@ def run(arguments: Namespace) -> int:
     """Prints the report of the plan; of its first stage alone where data decide the sizes of the rest."""
     if arguments.bounds and arguments.optimise:
         raise OptionError("--bounds plans for many lengths, and --optimise needs one of each; leave out one of them")
+    if arguments.bounds and arguments.save_plan is not None:
+        raise OptionError("--save-plan saves a plan for one choice of lengths; give --dim in place of --bounds")
     plan, told, more = _bounded(arguments) if arguments.bounds else _exact(arguments)
     found = plan.report()
     if arguments.json:
@@ -63,7 +68,12 @@ def _exact(arguments: Namespace) -> _Told:
     graph = load_graph(arguments)
     if not graph.is_symbolic:
         recompute = not arguments.no_recompute
-        return make_plan(graph, budget=arguments.budget, recompute=recompute, **plan_options(arguments)), {}, ""
+        known = plan_in_file(arguments, graph)
+        plan = make_plan(graph, budget=arguments.budget, recompute=recompute, carried=known, **plan_options(arguments))
+        save_planned(plan, arguments)
+        return plan, {}, ""
+    if arguments.save_plan is not None:
+        raise OptionError(f"--save-plan saves one plan, and data decide some sizes of {arguments.file} while it runs")
     stage = plan_first(graph, dict(arguments.dim), arguments)
     told = stage_data(stage)
     return stage.plan, told, stage_text(told)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from allocator.progress import Activity
+from engine.cli.carried import add_plan_from_file, plan_in_file, tell_origin
 from engine.cli.common import (
     add_json,
     add_model,
@@ -39,6 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_planning(parser)
     add_parallel(parser)
     add_running(parser)
+    add_plan_from_file(parser)
     parser.add_argument("--mode", choices=MODES, default="static", help="one arena, reference counting, or watched")
     parser.add_argument(
         "--runs", metavar="N", type=positive, default=1, help="timed runs, after a first one (default 1 with --json)"
@@ -51,7 +53,9 @@ def run(arguments: Namespace) -> int:
     """Prints or writes the outputs, and tells of the stages where data decided sizes."""
     subject = load_subject(arguments)
     with limit_threads(blas_threads(arguments)):
-        executable = compile_subject(subject, arguments, arguments.mode)
+        executable = compile_subject(subject, arguments, arguments.mode, plan_in_file(arguments, subject.graph))
+        if not subject.graph.is_symbolic:
+            tell_origin(executable.plan, arguments)
         with Activity("running", subject.graph.name):
             outputs = executable.run(subject.feeds)
         again = arguments.json or arguments.runs > 1

@@ -2,19 +2,27 @@
 
 from argparse import Namespace
 
+from engine.carried import Carried
 from engine.cli.common import plan_options
 from engine.cli.models import Subject
 from engine.executable import ALL_CPUS, Executable, compile_graph
 from engine.threads import AS_THEY_ARE
 
 
-def compile_subject(subject: Subject, arguments: Namespace, mode: str) -> Executable:
+def compile_subject(subject: Subject, arguments: Namespace, mode: str, carried: Carried | None = None) -> Executable:
     """As a command line says that has options of planning, of running and --parallel. `mode` may be "poison"."""
     options, budget, recompute = plan_options(arguments), arguments.budget, not arguments.no_recompute
-    if mode == "poison":
-        return compile_graph(subject.graph, debug="poison", budget=budget, recompute=recompute, **options)
-    threads = arguments.threads if arguments.parallel else ALL_CPUS
-    return compile_graph(subject.graph, mode=mode, budget=budget, threads=threads, recompute=recompute, **options)
+    debug = "poison" if mode == "poison" else ""
+    return compile_graph(
+        subject.graph,
+        mode="static" if debug else mode,
+        debug=debug,
+        budget=budget,
+        threads=arguments.threads if arguments.parallel and not debug else ALL_CPUS,
+        recompute=recompute,
+        carried=carried,
+        **options,
+    )
 
 
 def blas_threads(arguments: Namespace) -> int:

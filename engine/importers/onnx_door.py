@@ -23,6 +23,14 @@ def decode_error() -> type[Exception]:
     return cast(type[Exception], DecodeError)
 
 
+@functools.cache
+def encode_error() -> type[Exception]:
+    """What protobuf raises for a message that is too large to be written."""
+    from google.protobuf.message import EncodeError  # noqa: PLC0415 - comes with onnx
+
+    return cast(type[Exception], EncodeError)
+
+
 def domain_of(name: str) -> str:
     """A domain by its one name: the default one has two."""
     return "" if name == "ai.onnx" else name
