@@ -7,7 +7,7 @@ from attrs import evolve, field, frozen
 
 from allocator.errors import ProblemError
 from allocator.lifetimes import lifetimes
-from allocator.overwrites import Extents, Permit, Taken, always, choose_overwrites
+from allocator.overwrites import Extents, Judged, Permit, Taken, always, choose_overwrites, judge_overwrites
 from allocator.problem import FREE, Column, Problem, column
 from allocator.sharing import share
 from allocator.steps import Program, only_required
@@ -52,10 +52,14 @@ def derive(
     if not overwrite:
         program = only_required(program)
     if any(step.overwrites for step in program.steps):
-        columns = (chunks.chunk_of, chunks.offset_in_chunk, chunks.begin, chunks.end, chunks.size)
-        taken = choose_overwrites(program, Extents(*(c.tolist() for c in columns)), protected, permit)
+        taken = choose_overwrites(program, _extents(chunks), protected, permit)
         chunks = _with_overwrites(chunks, taken)
     return chunks if reuse else _live_throughout(chunks, len(program.steps))
+
+
+def judge(program: Program, *, protected: Collection[int] = (), permit: Permit = always) -> tuple[Judged, ...]:
+    """Why `derive` takes or refuses each overwrite that operators allow, in order. Raises ProblemError as it does."""
+    return judge_overwrites(program, _extents(_without_overwrites(program)), protected, permit)
 
 
 def to_problem(
@@ -89,6 +93,11 @@ def _without_overwrites(program: Program) -> Chunks:
     is_used = sharing.is_root | (life.end > life.begin + 1)
     np.maximum.at(end, chunk_of[is_used], life.end[is_used])  # a view that nobody reads needs no bytes
     return Chunks(chunk_of, sharing.offset, begin, end, column(program.sizes)[roots])
+
+
+def _extents(chunks: Chunks) -> Extents:
+    columns = (chunks.chunk_of, chunks.offset_in_chunk, chunks.begin, chunks.end, chunks.size)
+    return Extents(*(c.tolist() for c in columns))
 
 
 def _with_overwrites(chunks: Chunks, taken: tuple[Taken, ...]) -> Chunks:

@@ -1,8 +1,9 @@
 """Which of the overwrites that operators allow are taken (MegEngine's static memory planning, step 4)."""
 
 from collections.abc import Callable, Collection, Iterator
+from enum import StrEnum
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
 from allocator.errors import ProblemError
 from allocator.steps import Overwrite, Program, Step
@@ -26,6 +27,40 @@ class Taken:
     required: bool = False
 
 
+class Refusal(StrEnum):
+    """Why an overwrite that an operator allows is not taken; the first of these that holds."""
+
+    NONE = ""
+    """It is taken, or may be."""
+    EMPTY = "empty"
+    """What would be written has no bytes."""
+    LATER = "later"
+    """Something reads the bytes after the step."""
+    OUTSIDE = "outside"
+    """What would be written does not fit into the bytes."""
+    BESIDE = "beside"
+    """The step itself looks at the bytes by another name."""
+    PROTECTED = "protected"
+    """The bytes are never to be overwritten."""
+    UNSAFE = "unsafe"
+    """Where steps run at once, others may still use the bytes."""
+    ELSEWHERE = "elsewhere"
+    """The value is written over another one."""
+    GIVEN = "given"
+    """Another value is written over the bytes."""
+
+
+@frozen
+class Judged:
+    """An overwrite that the operator of a step allows, in chunks, and why it is not taken (NONE: it is)."""
+
+    step: int
+    out: int
+    src: int
+    candidate: Taken
+    refusal: Refusal
+
+
 @define(eq=False)
 class Extents:
     """What the decision looks at: the chunk of each value and its offset there; life and bytes of each chunk."""
@@ -45,9 +80,29 @@ def choose_overwrites(
     What is required comes first, then the largest candidate, the tightest, the first; no chunk overwrites or is
     overwritten twice. Raises ProblemError where a required one is not possible.
     """
-    safe_from = {extents.chunk_of[v] for v in protected}
-    candidates = _candidates(program, extents)
-    found = [c for c in candidates if c.required or (c.dest not in safe_from and permit(c.dest, extents.begin[c.src]))]
+    return _taken(tuple(_judged(program, extents, protected, permit)), extents)
+
+
+def judge_overwrites(
+    program: Program, extents: Extents, protected: Collection[int] = (), permit: Permit = always
+) -> tuple[Judged, ...]:
+    """All overwrites that operators allow, in order, and what `choose_overwrites` has against each. Raises as it."""
+    found = tuple(_judged(program, extents, protected, permit))
+    taken = _taken(found, extents)
+    takers, pairs = {t.src for t in taken}, {(t.src, t.dest, t.offset) for t in taken}
+    return tuple(_settled(j, takers, pairs) for j in found)
+
+
+def _settled(judged: Judged, takers: Collection[int], pairs: Collection[tuple[int, int, int]]) -> Judged:
+    """With the verdict of the choice, where nothing else was against it."""
+    candidate = judged.candidate
+    if judged.refusal or (candidate.src, candidate.dest, candidate.offset) in pairs:
+        return judged
+    return evolve(judged, refusal=Refusal.ELSEWHERE if candidate.src in takers else Refusal.GIVEN)
+
+
+def _taken(judged: tuple[Judged, ...], extents: Extents) -> tuple[Taken, ...]:
+    found = [j.candidate for j in judged if not j.refusal]
     found.sort(key=lambda c: (not c.required, -extents.size[c.src], extents.size[c.dest]))
     takers, givers, taken = set[int](), set[int](), []
     for candidate in found:
@@ -58,27 +113,41 @@ def choose_overwrites(
     return tuple(sorted(taken, key=lambda c: c.src))
 
 
-def _candidates(program: Program, extents: Extents) -> Iterator[Taken]:
-    for step in program.steps:
+def _judged(program: Program, extents: Extents, protected: Collection[int], permit: Permit) -> Iterator[Judged]:
+    """All that operators allow, and what is against each alone."""
+    safe_from = {extents.chunk_of[v] for v in protected}
+    for number, step in enumerate(program.steps):
         for overwrite in step.overwrites:
             src, dest = extents.chunk_of[overwrite.out], extents.chunk_of[overwrite.src]
             candidate = Taken(src, dest, extents.offset_in_chunk[overwrite.src] + overwrite.offset, overwrite.required)
-            if _is_possible(candidate, extents) and not _is_needed(step, overwrite, dest, extents.chunk_of):
-                yield candidate
-            elif overwrite.required and extents.size[src]:
+            refusal = _refusal(candidate, extents) or _beside(step, overwrite, dest, extents.chunk_of)
+            if refusal and overwrite.required and extents.size[src]:
                 raise ProblemError(
                     f"value {overwrite.out} must overwrite value {overwrite.src}, which is needed longer"
                 )
+            if not refusal and not overwrite.required:
+                refusal = _forbidden(candidate, extents, safe_from, permit)
+            yield Judged(number, overwrite.out, overwrite.src, candidate, refusal)
 
 
-def _is_possible(candidate: Taken, extents: Extents) -> bool:
+def _refusal(candidate: Taken, extents: Extents) -> Refusal:
     src, dest, offset = candidate.src, candidate.dest, candidate.offset
-    in_last_tick = extents.begin[src] == extents.end[dest] - 1
+    if extents.size[src] <= 0:
+        return Refusal.EMPTY
+    if extents.begin[src] != extents.end[dest] - 1:
+        return Refusal.LATER
     inside = 0 <= offset <= extents.size[dest] - extents.size[src]
-    return in_last_tick and inside and extents.size[src] > 0
+    return Refusal.NONE if inside else Refusal.OUTSIDE
 
 
-def _is_needed(step: Step, overwrite: Overwrite, dest: int, chunk_of: list[int]) -> bool:
+def _beside(step: Step, overwrite: Overwrite, dest: int, chunk_of: list[int]) -> Refusal:
     """Does the step look at bytes of dest by another name than the operand that may be overwritten?"""
     by_reading = any(chunk_of[v] == dest for v in step.reads if v != overwrite.src)
-    return by_reading or any(chunk_of[view.out] == dest for view in step.views)
+    by_viewing = any(chunk_of[view.out] == dest for view in step.views)
+    return Refusal.BESIDE if by_reading or by_viewing else Refusal.NONE
+
+
+def _forbidden(candidate: Taken, extents: Extents, safe_from: Collection[int], permit: Permit) -> Refusal:
+    if candidate.dest in safe_from:
+        return Refusal.PROTECTED
+    return Refusal.NONE if permit(candidate.dest, extents.begin[candidate.src]) else Refusal.UNSAFE

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from allocator.progress import Activity
 from engine.carried import Carried
@@ -14,6 +14,7 @@ from engine.executor.parallel import MOST_THREADS, ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.staged import StagedExecutor
 from engine.executor.static import StaticExecutor, new_arena
+from engine.explain.advice import Advice
 from engine.following import followed_or
 from engine.graph import Graph
 from engine.options import check_flag, check_option_names
@@ -272,7 +273,8 @@ def make_plan(
         return _within(graph, known, most, recompute)
 
     with Activity("planning", graph.name):
-        return followed_or(graph, carried, known, most, make) if carried is not None else make()
+        made = followed_or(graph, carried, known, most, make) if carried is not None else make()
+    return evolve(made, advisor=Advice(graph, known))
 
 
 def _within(graph: Graph, known: Options, budget: int, recompute: bool) -> ExecutionPlan:

@@ -7,6 +7,7 @@ from attrs import define, evolve, field, frozen
 
 from engine.calls import Alias, Call, Lowered, Role, Stage, Storage, Value
 from engine.graph import Graph
+from engine.objections import objection
 from engine.operator import Operator
 from engine.updates import check_updates
 from engine.var import Var
@@ -139,7 +140,7 @@ class _Lowering:
         outputs = tuple(self._output(v) for v in operator.outputs)
         workspace = self._workspace(operator.name, kernel.workspace(signature))
         declared = operator.schema.forwards(signature)
-        allowed = tuple(o for o in declared if self._may_overwrite(o, declared, operands, outputs))
+        allowed = tuple(o for o in declared if not objection(o, declared, operands, outputs, self.values))
         allowed = tuple(o for o in allowed if self._keeps_parameter(o, operator))
         call = Call(self._tick(), operator.name, (operator,), kernel, signature, operands, outputs, workspace, allowed)
         self.stages.append(call)
@@ -152,19 +153,6 @@ class _Lowering:
         named = {p.kernels.get(operator.name, "") for p in self.like}
         same = (k for k in operator.schema.kernels if k.name in named and k.supports(signature))
         return next(same, None) or operator.schema.kernel(signature)
-
-    def _may_overwrite(
-        self, forward: Overwrite, declared: tuple[Overwrite, ...], inputs: tuple[int, ...], outputs: tuple[int, ...]
-    ) -> bool:
-        """Whether the bytes are the arena's and dense, and each position that reads the value may be overwritten."""
-        taken, taker = self.values[inputs[forward.input]], self.values[outputs[forward.output]]
-        readers = (i for i, v in enumerate(inputs) if v == taken.id and i != forward.input)
-        if any(Overwrite(forward.output, i, forward.offset) not in declared for i in readers):
-            return False
-        if (taken.layout.offset + forward.offset) % taker.layout.itemsize:
-            return False
-        in_arena = taken.storage is Storage.ARENA and taker.storage is Storage.ARENA
-        return in_arena and taken.layout.is_dense
 
     def _keeps_parameter(self, forward: Overwrite, operator: Operator) -> bool:
         """Whether the output is no update of a parameter, or is written over that very parameter."""

@@ -7,7 +7,7 @@ from allocator import bounds
 from allocator.concurrency import happens_before
 from allocator.errors import TooManyError
 from allocator.policies.exact import conflicts
-from allocator.problem import Column, Problem
+from allocator.problem import Column, Problem, column
 from allocator.users import Users, users
 from engine.calls import Value
 from engine.placed import PlacedPlan
@@ -39,6 +39,14 @@ class PeakTensor:
 
 
 def peak_of(plan: PlacedPlan) -> tuple[int, tuple[PeakTensor, ...]]:
+    """The tick of the peak and the tensors that are alive in it, largest first."""
+    tick, chunks = peak_chunks(plan)
+    total = max(int(plan.problem.size[chunks].sum()), 1)
+    owners, writers = plan.owners(plan.chunks), plan.lowered.writers
+    return tick, tuple(_peak_tensor(plan, owners[c], c, writers.get(owners[c].id, 0), total) for c in chunks.tolist())
+
+
+def peak_chunks(plan: PlacedPlan) -> tuple[int, Column]:
     """The tick of the peak and the chunks that are alive in it, largest first.
 
     Where operators run at once there is no such tick: the heaviest chunks that is found of which each two may be alive
@@ -50,10 +58,8 @@ def peak_of(plan: PlacedPlan) -> tuple[int, tuple[PeakTensor, ...]]:
     else:
         tick = bounds.peak_tick(plan.problem)
         chunks = _alive(plan.problem, tick)
-    total = max(int(plan.problem.size[chunks].sum()), 1)
-    owners, writers = plan.owners(plan.chunks), plan.lowered.writers
-    rows = [_peak_tensor(plan, owners[c], c, writers.get(owners[c].id, 0), total) for c in chunks.tolist()]
-    return tick, tuple(sorted(rows, key=lambda row: (-row.bytes, row.offset)))
+    by_size = np.lexsort((plan.plan.offset[chunks], -plan.problem.size[chunks]))
+    return tick, column(chunks[by_size])
 
 
 def _alive(problem: Problem, tick: int) -> Column:

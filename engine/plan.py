@@ -1,7 +1,13 @@
 """A placed plan that can tell about itself."""
 
+from typing import overload
+
 from attrs import frozen
 
+from engine.explain.explanation import Explanation, explain
+from engine.explain.operators import OperatorStory, explain_operator
+from engine.explain.tensor import TensorStory, explain_tensor
+from engine.explain.what_if import Advisor, no_advice
 from engine.placed import PlacedPlan
 from engine.report import Report, report
 from engine.trace import Trace
@@ -10,7 +16,12 @@ from engine.tracing.telling import IN_TICKS, trace
 
 @frozen(eq=False)
 class ExecutionPlan(PlacedPlan):
-    """Everything that an executor needs but the arrays; see `PlacedPlan` for the fields."""
+    """Everything that an executor needs but the arrays; see `PlacedPlan` for the fields.
+
+    `advisor` knows other ways to plan the same network.
+    """
+
+    advisor: Advisor = no_advice
 
     def report(self) -> Report:
         """What the plan costs, and what is alive at its peak."""
@@ -23,3 +34,21 @@ class ExecutionPlan(PlacedPlan):
         would run on so many are estimated. Raises OptionError, UnknownHeapError.
         """
         return trace(self, mode, heap=heap, threads=threads)
+
+    @overload
+    def explain(self) -> Explanation: ...
+
+    @overload
+    def explain(self, *, tensor: str) -> TensorStory: ...
+
+    @overload
+    def explain(self, *, operator: str) -> OperatorStory: ...
+
+    def explain(self, *, tensor: str = "", operator: str = "") -> Explanation | TensorStory | OperatorStory:
+        """Why the arena is as large as it is; or all about one tensor or operator, by its name in a trace.
+
+        Raises UnknownNameError. Other ways to plan are tried as well, which takes seconds for a large network.
+        """
+        if tensor:
+            return explain_tensor(self, tensor)
+        return explain_operator(self, operator) if operator else explain(self, self.advisor)

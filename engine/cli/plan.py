@@ -27,12 +27,18 @@ NAME, HELP = "plan", "plan a model and say what it needs"
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Options of this subcommand."""
+    add_options(parser)
+    add_save_plan(parser)
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Those that say what is planned, and how; `save_plan` stays None where a command does not save."""
+    parser.set_defaults(save_plan=None)
     add_model(parser)
     add_optimise(parser)
     add_planning(parser)
     add_parallel(parser)
     add_plan_from_file(parser)
-    add_save_plan(parser)
     parser.add_argument(
         "--bounds",
         metavar="NAME=LEAST:GREATEST,...",
@@ -47,11 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints the report of the plan; of its first stage alone where data decide the sizes of the rest."""
-    if arguments.bounds and arguments.optimise:
-        raise OptionError("--bounds plans for many lengths, and --optimise needs one of each; leave out one of them")
-    if arguments.bounds and arguments.save_plan is not None:
-        raise OptionError("--save-plan saves a plan for one choice of lengths; give --dim in place of --bounds")
-    plan, told, more = _bounded(arguments) if arguments.bounds else _exact(arguments)
+    plan, told, more = planned(arguments)
     found = plan.report()
     if arguments.json:
         print_json(found.to_json() | told)
@@ -60,11 +62,20 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-_Told = tuple[ExecutionPlan, dict[str, Any], str]
+Told = tuple[ExecutionPlan, dict[str, Any], str]
 """A plan, and what there is to tell beside its report: as data and as text."""
 
 
-def _exact(arguments: Namespace) -> _Told:
+def planned(arguments: Namespace) -> Told:
+    """What the options of this subcommand ask for. Raises OptionError, BudgetError, ModelError."""
+    if arguments.bounds and arguments.optimise:
+        raise OptionError("--bounds plans for many lengths, and --optimise needs one of each; leave out one of them")
+    if arguments.bounds and arguments.save_plan is not None:
+        raise OptionError("--save-plan saves a plan for one choice of lengths; give --dim in place of --bounds")
+    return _bounded(arguments) if arguments.bounds else _exact(arguments)
+
+
+def _exact(arguments: Namespace) -> Told:
     graph = load_graph(arguments)
     if not graph.is_symbolic:
         recompute = not arguments.no_recompute
@@ -79,6 +90,6 @@ def _exact(arguments: Namespace) -> _Told:
     return stage.plan, told, stage_text(told)
 
 
-def _bounded(arguments: Namespace) -> _Told:
+def _bounded(arguments: Namespace) -> Told:
     found = plan_bounded(load_open(arguments), arguments)
     return found.plan, found.to_json(), found.text()

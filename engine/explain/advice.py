@@ -1,0 +1,146 @@
+"""Other ways to plan a network, each planned: the order, passes, recomputing, what was switched off."""
+
+from collections.abc import Callable, Iterator
+
+from attrs import evolve, frozen
+
+from allocator.solvers import BEST
+from engine.calls import Storage
+from engine.explain.names import shown
+from engine.explain.what_if import Advised, WhatIf
+from engine.graph import Graph
+from engine.ordering import MEMORY
+from engine.passes.pipeline import optimise
+from engine.peak import peak_chunks
+from engine.placed import PlacedPlan
+from engine.plan_options import Options
+from engine.planner import plan_graph
+from engine.remat.planning import plan_recomputed
+from engine.units import format_bytes
+
+NODES = 20_000
+"""Steps of every search here, for addresses and for orders: all of it takes seconds, and is the same everywhere."""
+MOST_OPERATORS = 5_000
+"""Of a graph that is planned in other ways."""
+MOST_AGAIN = 1_000
+"""Operators of a graph of which some are computed again: that takes many plans."""
+BUDGET = 90
+"""Of the arena, in percent, that recomputing is asked to keep within."""
+
+
+@frozen(eq=False)
+class Advice:
+    """Knows what a plan was made from."""
+
+    graph: Graph
+    options: Options
+
+    def __call__(self, plan: PlacedPlan) -> Advised:
+        """Tries everything that there is, with the other options as they were."""
+        count = len(self.graph.operators)
+        if count > MOST_OPERATORS:
+            return Advised((), (f"other ways to plan, as there are {count} operators, more than {MOST_OPERATORS}",))
+        tried = tuple(found for trial in _TRIALS for found in trial(self, plan))
+        left = (f"recomputing, as there are {count} operators, more than {MOST_AGAIN}",) if count > MOST_AGAIN else ()
+        return Advised(tried, left)
+
+    @property
+    def quick(self) -> Options:
+        """The same options with a search that ends soon."""
+        return evolve(self.options, nodes=min(self.options.nodes, NODES))
+
+    def planned(self, plan: PlacedPlan, options: Options, what: str, how: str, note: str = "") -> WhatIf:
+        """The graph with other options."""
+        return what_if(plan, plan_graph(self.graph, options), what, how, note)
+
+
+def what_if(plan: PlacedPlan, made: PlacedPlan, what: str, how: str, note: str) -> WhatIf:
+    """Another plan beside one."""
+    return WhatIf(what, how, made.arena_bytes, plan.arena_bytes - made.arena_bytes, note)
+
+
+Trial = Callable[[Advice, PlacedPlan], Iterator[WhatIf]]
+
+
+def _order(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+    if advice.options.order == MEMORY:
+        return
+    made = plan_graph(advice.graph, evolve(advice.quick, order=MEMORY))
+    proved = all(o.is_proved for o in made.orderings)
+    note = "proved: no order has fewer bytes alive" if proved else "a better order may exist"
+    yield what_if(plan, made, "another order of the operators", "--order memory", note)
+
+
+def _switches(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+    """What was switched off, switched on again."""
+    given, quick = advice.options, advice.quick
+    switches = (
+        (given.views, evolve(quick, views=True), "views instead of copies", "--no-views"),
+        (given.overwrite, evolve(quick, overwrite=True), "outputs written over inputs that die", "--no-overwrite"),
+        (given.reuse, evolve(quick, reuse=True), "bytes given to one tensor after the other", "--no-reuse"),
+        (given.nest, evolve(quick, nest=True), "tensors computed inside others", "--no-nest"),
+        (not given.parallel, evolve(quick, parallel=""), "one operator after the other", "--parallel"),
+        (not given.padding, evolve(quick, padding=0), "no padding behind tensors", "--padding"),
+    )
+    for is_on, options, what, flag in switches:
+        if not is_on:
+            yield advice.planned(plan, options, what, f"without {flag}")
+
+
+def _strategy(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+    if advice.options.strategy != BEST and plan.arena_bytes > plan.plan.lower_bound:
+        options = evolve(advice.quick, strategy=BEST)
+        yield advice.planned(plan, options, "the best of all strategies", "--strategy best")
+
+
+def _passes(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+    """Level 2 only where it is another graph than level 1."""
+    before = advice.graph
+    for level, note in ((1, "every bit of the outputs stays"), (2, "last bits of the outputs may change")):
+        after = optimise(advice.graph, level)
+        if after is not before and after is not advice.graph:
+            made = plan_graph(after, advice.quick)
+            yield what_if(plan, made, f"passes of level {level}", f"--optimise {level}", note)
+        before = after
+
+
+def _again(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+    """The price of a smaller budget; nothing where recomputing is no way, or something is computed again already."""
+    options, aim = advice.quick, plan.arena_bytes * BUDGET // 100
+    if options.parallel or not options.reuse or plan.recomputed or len(advice.graph.operators) > MOST_AGAIN or not aim:
+        return
+    made = plan_recomputed(advice.graph, options, aim, plan_graph(advice.graph, options))
+    shares = (f"{len(a.operators)} operators run again, {a.share:.1%} more operations" for a in made.recomputed)
+    how = f"--budget {max(aim, made.arena_bytes)}"
+    yield what_if(plan, made, f"computing values again, for a budget of {BUDGET} %", how, "".join(shares))
+
+
+def _alignment(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+    if advice.options.alignment > 1 and plan.arena_bytes:
+        options, what = evolve(advice.quick, alignment=1), "tensors aligned to their elements alone"
+        yield advice.planned(plan, options, what, "--alignment 1", "kernels may be slower")
+
+
+def _bound(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+    """Inputs and outputs that are alive at the peak, in arrays of the caller's: from Python only."""
+    names = _ends_at_peak(plan)
+    if not names or advice.options.bound:
+        return
+    lowered = plan.lowered
+    known = {n: lowered.values[v].spec.nbytes for n, v in (*lowered.inputs.items(), *lowered.outputs.items())}
+    size, named = sum(known[n] for n in names), ", ".join(repr(shown(n)) for n in names[:3])
+    more = ", ..." if len(names) > 3 else "," if len(names) == 1 else ""
+    options, what = evolve(advice.quick, bound=names), "inputs and outputs in your own arrays"
+    yield advice.planned(plan, options, what, f"Python: bound=({named}{more})", f"of {format_bytes(size)}")
+
+
+def _ends_at_peak(plan: PlacedPlan) -> tuple[str, ...]:
+    _, chunks = peak_chunks(plan)
+    alive, lowered = set(chunks.tolist()), plan.lowered
+    kept = set(lowered.parameters.values())
+    ends = {**lowered.inputs, **{n: v for n, v in lowered.outputs.items() if v not in kept}}
+    arena = ((n, v) for n, v in ends.items() if lowered.values[v].storage is Storage.ARENA)
+    return tuple(n for n, v in arena if plan.chunk_of(v) in alive)
+
+
+_TRIALS: tuple[Trial, ...] = (_order, _switches, _strategy, _passes, _again, _alignment, _bound)

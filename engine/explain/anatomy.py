@@ -1,0 +1,106 @@
+"""Who writes and reads what, and when: what all sentences about a plan are made from."""
+
+from collections.abc import Iterable
+
+from attrs import frozen
+
+from allocator import chunks as memory
+from allocator import policies
+from allocator.overwrites import Judged, Permit, always
+from allocator.steps import Program
+from allocator.users import users
+from engine.calls import Stage, Value
+from engine.placed import PlacedPlan
+from engine.schedule import dependences
+from engine.steps import to_program
+
+
+@frozen
+class Use:
+    """An operator that reads bytes, by the name of the tensor by which it knows them; `kind` is its schema's name."""
+
+    tick: int
+    operator: str
+    kind: str
+    tensor: str
+
+
+@frozen(eq=False)
+class Anatomy:
+    """A plan with its steps. Numbers of values are the allocator's; `reads` has the ticks in which each is read."""
+
+    plan: PlacedPlan
+    program: Program
+    values: tuple[Value, ...]
+    reads: tuple[tuple[int, ...], ...]
+    members: tuple[tuple[int, ...], ...]
+    judged: tuple[Judged, ...]
+
+    @property
+    def last_tick(self) -> int:
+        """In which outputs are fetched."""
+        return len(self.program.steps) - 1
+
+    def name(self, chunk: int) -> str:
+        """The tensor that a chunk was made for."""
+        return self.owner(chunk).name
+
+    def owner(self, chunk: int) -> Value:
+        """The value that a chunk was made for."""
+        return next(self.values[v] for v in self.members[chunk] if not self.values[v].is_view)
+
+    def written(self, chunk: int) -> int:
+        """The tick in which a chunk is written first; 0 where it is fed."""
+        return self.plan.lowered.writers.get(self.owner(chunk).id, 0)
+
+    def uses(self, chunk: int) -> tuple[Use, ...]:
+        """All reads of a chunk, by any name, in order."""
+        return self._uses(self.members[chunk])
+
+    def uses_of(self, value: int) -> tuple[Use, ...]:
+        """The reads of a value by its own name, in order."""
+        return self._uses((value,))
+
+    def use(self, tick: int, value: int) -> Use:
+        """A value in a tick."""
+        lowered = self.plan.lowered
+        return Use(tick, lowered.tick_name(tick), lowered.tick_kind(tick), self.values[value].name)
+
+    def taker(self, chunk: int) -> tuple[int, ...]:
+        """The chunk that is written over a chunk, if there is one."""
+        return tuple(self.plan.chunks.src[self.plan.chunks.dest == chunk].tolist())
+
+    def giver(self, chunk: int) -> tuple[int, ...]:
+        """The chunk that a chunk is written over, if there is one."""
+        return tuple(self.plan.chunks.dest[self.plan.chunks.src == chunk].tolist())
+
+    def stage(self, tick: int) -> tuple[Stage, ...]:
+        """What runs in a tick; nothing where the caller feeds and fetches."""
+        return self.plan.lowered.stages[tick - 1 : tick] if tick else ()
+
+    def _uses(self, values: Iterable[int]) -> tuple[Use, ...]:
+        found = sorted((tick, v) for v in values for tick in self.reads[v])
+        return tuple(self.use(tick, v) for tick, v in found)
+
+
+def anatomy(plan: PlacedPlan) -> Anatomy:
+    """Looks at each step of a plan once."""
+    program = to_program(plan.lowered, plan.ids)
+    reads: list[list[int]] = [[] for _ in program.sizes]
+    for tick, step in enumerate(program.steps):
+        for value in step.reads:
+            reads[value].append(tick)
+    members: list[list[int]] = [[] for _ in range(len(plan.chunks))]
+    for value, chunk in enumerate(plan.chunks.chunk_of.tolist()):
+        members[chunk].append(value)
+    values = tuple(v for v in plan.lowered.values if v.id in plan.ids)
+    judged = memory.judge(program, permit=_permit(plan, program))
+    return Anatomy(plan, program, values, tuple(map(tuple, reads)), tuple(map(tuple, members)), judged)
+
+
+def _permit(plan: PlacedPlan, program: Program) -> Permit:
+    """What the policy of a plan says to overwrites."""
+    if not plan.schedule.policy:
+        return always
+    policy, touched = policies.policy(plan.schedule.policy, dependences(plan.lowered)), users(program)
+    return lambda chunk, tick: policy.may_overwrite(touched.others(chunk, tick), tick)

@@ -1,0 +1,200 @@
+"""Why an arena is as large as it is: the peak, who is alive there and why, and what would make it smaller."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import asdict, frozen
+
+from allocator.problem import Status
+from engine.explain.alive import Alive, alive_at
+from engine.explain.anatomy import Anatomy, anatomy
+from engine.explain.names import shown
+from engine.explain.other_peak import OtherPeak, other_peak
+from engine.explain.parts import Part, parts
+from engine.explain.refusals import TAKEN, Forward, forwards_into
+from engine.explain.sentences import counted, operator, saved, shape, why_alive, why_not
+from engine.explain.what_if import Advised, Advisor
+from engine.explain.wished import measured
+from engine.peak import peak_chunks
+from engine.placed import PlacedPlan
+from engine.report import Report, report
+from engine.tables import in_columns
+from engine.units import format_bytes
+
+_FEW = 4
+"""Overwrites that are told of; the JSON has all."""
+_MOSTLY = 0.9
+"""Of the arena, that what is alive at the peak must have to be the reason for its size."""
+
+
+@frozen(eq=False)
+class Explanation:
+    """Sizes in bytes. The `parts` add up to the arena; `alive` are the tensors at the peak, the largest first.
+
+    `last_tick` is the one in which outputs are fetched. `refused` are overwrites that would have made a tensor at the
+    peak cost nothing, and why they are not taken, the largest first. `advised` are other ways to plan, each measured.
+    Where operators may run at once (`parallel`), there is no tick of the peak: `peak_tick` is the one in which the last
+    of the tensors that may be alive at once is written.
+    """
+
+    model: str
+    arena_bytes: int
+    lower_bound: int
+    status: str
+    strategy: str
+    parallel: str
+    last_tick: int
+    peak_tick: int
+    peak_operator: str
+    peak_kind: str
+    peak_bytes: int
+    arena_without_workspace: int
+    parts: tuple[Part, ...]
+    alive: tuple[Alive, ...]
+    other_peak: OtherPeak
+    refused: tuple[Forward, ...]
+    advised: Advised
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
+        return asdict(self)
+
+    def text(self, most: int = 10) -> str:
+        """A page for people, with the `most` largest tensors at the peak."""
+        sections = (_size(self), _made_of(self), _peak(self, most), _lower(self))
+        return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def explain(plan: PlacedPlan, advisor: Advisor) -> Explanation:
+    """Looks at a plan, and asks for other ways to plan."""
+    told, found = report(plan), anatomy(plan)
+    tick, chunks = peak_chunks(plan)
+    alive = tuple(alive_at(found, chunk, tick) for chunk in chunks.tolist())
+    return Explanation(
+        model=told.model,
+        arena_bytes=told.arena_bytes,
+        lower_bound=told.lower_bound,
+        status=told.status,
+        strategy=told.strategy,
+        parallel=told.parallel,
+        last_tick=found.last_tick,
+        peak_tick=tick,
+        peak_operator=told.peak_operator,
+        peak_kind=told.peak_kind,
+        peak_bytes=told.peak_bytes,
+        arena_without_workspace=_without_workspace(told, alive),
+        parts=parts(told, alive),
+        alive=alive,
+        other_peak=other_peak(plan, chunks),
+        refused=_refused(found, tuple(a.chunk for a in alive)),
+        advised=advisor(plan),
+    )
+
+
+def _without_workspace(told: Report, alive: tuple[Alive, ...]) -> int:
+    """The arena where it is, if no workspace is alive at the peak."""
+    return told.arena_without_workspace if any(a.role == "workspace" for a in alive) else told.arena_bytes
+
+
+def _refused(found: Anatomy, chunks: tuple[int, ...]) -> tuple[Forward, ...]:
+    """Of tensors at the peak that are written over nothing: what they may have been written over."""
+    declared = [f for f in forwards_into(found, chunks) if f.output_bytes]
+    free = {f.output for f in declared if f.reason == TAKEN}
+    return measured(found.plan, [f for f in declared if f.output not in free])
+
+
+def _size(found: Explanation) -> list[str]:
+    """The first paragraph: how large, why, and whether it must be."""
+    arena = f"{shown(found.model)}: the arena has {format_bytes(found.arena_bytes)} ({found.arena_bytes} bytes)"
+    if not found.arena_bytes:
+        return [f"{arena}: nothing is computed that needs any."]
+    where = operator(found.peak_operator, found.peak_kind)
+    when = f"tick {found.peak_tick} of {found.last_tick}, at {where}"
+    share = f"{format_bytes(found.peak_bytes)} in {counted(len(found.alive), 'tensor')}"
+    if found.parallel:
+        when = f"the last of them is written in {when}"
+        return [f"{arena}, because {share} may be alive at once where operators run at once ({when}).", _proof(found)]
+    if found.peak_bytes < _MOSTLY * found.arena_bytes:
+        return [f"{arena}, though no more than {share} are alive at once, in {when}.", _proof(found)]
+    return [f"{arena}, because {share} are alive in {when}.", _proof(found)]
+
+
+def _proof(found: Explanation) -> str:
+    excess = found.arena_bytes - found.lower_bound
+    if found.status == Status.OPTIMAL:
+        return "Proved: these calls, in this order and with these overwrites, fit in no smaller arena."
+    return (
+        f"No arena below {format_bytes(found.lower_bound)} is possible for these calls in this order, so better "
+        f"addresses would win {format_bytes(excess)} at most ({excess / found.arena_bytes:.1%})."
+    )
+
+
+def _made_of(found: Explanation) -> list[str]:
+    rows = [_part_row(part) for part in found.parts if part.bytes]
+    return ["What it is made of then:", *(f"  {line}" for line in in_columns(rows, {0, 1}))]
+
+
+def _part_row(part: Part) -> tuple[str, str, str]:
+    names = {"padding": "padding behind tensors", "alignment": "lost to alignment", "fragmentation": "other holes"}
+    what = names.get(part.what, f"{part.what}: {counted(part.tensors, 'tensor')}")
+    return format_bytes(part.bytes), f"{part.share:.1%}", what
+
+
+def _peak(found: Explanation, most: int) -> list[str]:
+    lines = ["Who is alive then, and why:"]
+    for alive in found.alive[:most]:
+        size = format_bytes(alive.bytes + alive.padding)
+        lines.append(f"  {size:>11}  {shown(alive.tensor)}, {shape(alive.shape, alive.dtype)}")
+        lines.append(f"               {why_alive(alive, found.peak_tick, bool(found.parallel))}")
+    rest = found.alive[most:]
+    if rest:
+        size = format_bytes(sum(a.bytes + a.padding for a in rest))
+        lines.append(f"  {size:>11}  in {len(rest)} smaller ones (--top {len(found.alive)} shows all)")
+    return [*lines, *_other(found)]
+
+
+def _other(found: Explanation) -> Iterator[str]:
+    other = found.other_peak
+    if not other.bytes:
+        return
+    text = f"Without any of these, {format_bytes(other.bytes)} are alive in tick {other.tick}, at "
+    text += operator(other.operator, other.kind)
+    if other.most_saved:
+        yield f"{text}: what is done to these alone saves {format_bytes(other.most_saved)} at most."
+    else:
+        yield f"{text}, too: what is done to these alone saves nothing."
+
+
+def _lower(found: Explanation) -> list[str]:
+    lines = ["What would make it smaller (each was planned):"]
+    good = sorted((w for w in found.advised.tried if w.saves > 0), key=lambda w: -w.saves)
+    rows = [
+        (f"-{format_bytes(w.saves)}", f"{-w.saves / found.arena_bytes:.1%}", w.what, f"[{w.how}]", w.note) for w in good
+    ]
+    lines += [f"  {line}" for line in in_columns(rows, {0, 1})] if rows else ["  nothing that was tried"]
+    useless = [w.what for w in found.advised.tried if w.saves <= 0]
+    if useless:
+        lines.append(f"No smaller: {'; '.join(useless)}.")
+    lines += [f"Not tried: {text}." for text in found.advised.left_out]
+    return [*lines, *_scratch(found), *_overwrites(found)]
+
+
+def _scratch(found: Explanation) -> Iterator[str]:
+    saves = found.arena_bytes - found.arena_without_workspace
+    if saves > 0:
+        yield f"If kernels needed no workspace, the arena would be {format_bytes(saves)} smaller."
+
+
+def _overwrites(found: Explanation) -> Iterator[str]:
+    if found.refused:
+        yield "Overwrites that operators allow, and that are not taken for tensors at the peak:"
+    for forward in found.refused[:_FEW]:
+        yield (
+            f"  {shown(forward.output)} ({format_bytes(forward.output_bytes)}) is not written over "
+            f"{shown(forward.input)}: {why_not(forward)}{saved(forward)}"
+        )
+    if len(found.refused) > _FEW:
+        yield f"  ... and {len(found.refused) - _FEW} more (--json has all)"

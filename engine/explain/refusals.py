@@ -1,0 +1,127 @@
+"""Why an operator does not write over an input that it may write over.
+
+Two have a say: `engine.objections` looks at bytes, when operators become calls; `allocator.overwrites` at lifetimes.
+Both are asked again here; nothing is guessed from the plan.
+"""
+
+from collections.abc import Iterator
+
+from attrs import evolve, frozen
+
+from allocator.overwrites import Judged, Refusal
+from engine.calls import Call
+from engine.explain.anatomy import Anatomy, Use
+from engine.objections import Objection, objection, parameter_objection
+from ops.schema import Overwrite
+
+TAKEN, OFF = "taken", "off"
+"""The overwrite is taken; overwrites are switched off."""
+NOT_MEASURED = -1
+
+
+@frozen(eq=False)
+class Forward:
+    """An overwrite that an operator declares, and what came of it: `output` might lie in the bytes of `input`.
+
+    `reason` is TAKEN, OFF or a value of Refusal or Objection. `readers` are those that read the bytes later ("later"),
+    or in the same operator by another name ("beside"). `other` is the input that the output is written over instead
+    ("elsewhere"), or the output that takes the bytes ("given"). `output_bytes` and `input_bytes` are sizes; `offset`
+    is declared, `chunk_offset` counts from the first byte of the chunk of the input.
+    """
+
+    operator: str
+    kind: str
+    tick: int
+    output: str
+    input: str
+    offset: int
+    output_bytes: int
+    input_bytes: int
+    reason: str
+    readers: tuple[Use, ...]
+    other: str
+    output_chunk: int
+    input_chunk: int
+    chunk_offset: int = 0
+    saves: int = NOT_MEASURED
+    """Bytes of the arena if it could have been taken, where that was measured."""
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the plan has it."""
+        return self.reason == TAKEN
+
+
+def forwards_of(found: Anatomy, call: Call) -> tuple[Forward, ...]:
+    """All that the operator of a call declares, in its order."""
+    if not call.operators:
+        return ()
+    declared = call.operators[0].schema.forwards(call.signature)
+    judged = {(j.out, j.src): j for j in found.judged if j.step == call.tick}
+    return tuple(_forward(found, call, each, declared, judged) for each in declared)
+
+
+def forwards_into(found: Anatomy, chunks: tuple[int, ...]) -> Iterator[Forward]:
+    """All that are declared for outputs that have these chunks."""
+    wanted = set(chunks)
+    for call in found.plan.lowered.calls:
+        ids = [found.plan.ids.get(v) for v in call.outputs]
+        if any(i is not None and int(found.plan.chunks.chunk_of[i]) in wanted for i in ids):
+            yield from (f for f in forwards_of(found, call) if f.output_chunk in wanted)
+
+
+def _forward(
+    found: Anatomy,
+    call: Call,
+    each: Overwrite,
+    declared: tuple[Overwrite, ...],
+    judged: dict[tuple[int, int], Judged],
+) -> Forward:
+    plan = found.plan
+    out, taken = plan.lowered.values[call.outputs[each.output]], plan.lowered.values[call.inputs[each.input]]
+    blank = Forward(
+        operator=call.name,
+        kind=plan.lowered.tick_kind(call.tick),
+        tick=call.tick,
+        output=out.name,
+        input=taken.name,
+        offset=each.offset,
+        output_bytes=out.spec.nbytes,
+        input_bytes=taken.spec.nbytes,
+        reason=Objection.NONE,
+        readers=(),
+        other="",
+        output_chunk=plan.chunk_of(out.id) if out.id in plan.ids else -1,
+        input_chunk=plan.chunk_of(taken.id) if taken.id in plan.ids else -1,
+    )
+    if each in call.overwrites:
+        return _by_lifetime(found, blank, judged[plan.ids[out.id], plan.ids[taken.id]])
+    return evolve(blank, reason=_by_bytes(found, call, each, declared).value)
+
+
+def _by_bytes(found: Anatomy, call: Call, each: Overwrite, declared: tuple[Overwrite, ...]) -> Objection:
+    lowered = found.plan.lowered
+    out, taken = call.outputs[each.output], call.inputs[each.input]
+    if lowered.values[out].is_view:
+        return Objection.NESTED
+    against = objection(each, declared, call.inputs, call.outputs, lowered.values)
+    return against or parameter_objection(each, taken, out, lowered.parameters)
+
+
+def _by_lifetime(found: Anatomy, blank: Forward, judged: Judged) -> Forward:
+    pairs = zip(found.plan.chunks.src.tolist(), found.plan.chunks.dest.tolist(), strict=True)
+    candidate, reason = judged.candidate, judged.refusal
+    if not reason:
+        taken = (candidate.src, candidate.dest) in set(pairs)
+        return evolve(blank, reason=TAKEN if taken else OFF)
+    uses, tick = found.uses(candidate.dest), judged.step
+    told = evolve(blank, reason=reason.value, chunk_offset=candidate.offset)
+    if reason is Refusal.LATER:
+        return evolve(told, readers=tuple(u for u in uses if u.tick > tick))
+    if reason is Refusal.BESIDE:
+        return evolve(told, readers=tuple(u for u in uses if u.tick == tick and u.tensor != blank.input))
+    if reason is Refusal.ELSEWHERE:
+        return evolve(told, other="".join(found.name(c) for c in found.giver(candidate.src)))
+    if reason is Refusal.GIVEN:
+        return evolve(told, other="".join(found.name(c) for c in found.taker(candidate.dest)))
+    return told

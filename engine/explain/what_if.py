@@ -1,0 +1,38 @@
+"""Other ways to plan, each measured."""
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from engine.placed import PlacedPlan
+
+
+@frozen(eq=False)
+class WhatIf:
+    """`what` is done otherwise, by the options `how`; the arena is then `arena_bytes`, and `saves` less than it is now.
+
+    Less than 0: more bytes are needed. `note` is what it costs or proves.
+    """
+
+    what: str
+    how: str
+    arena_bytes: int
+    saves: int
+    note: str
+
+
+@frozen(eq=False)
+class Advised:
+    """What was tried, in the order of `what`; `left_out` says what was not, and why."""
+
+    tried: tuple[WhatIf, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+Advisor = Callable[[PlacedPlan], Advised]
+"""Plans the same network in other ways."""
+
+
+def no_advice(_: PlacedPlan) -> Advised:
+    """Of a stage, of a plan for many lengths, of a body of control flow."""
+    return Advised((), ("other ways to plan, which takes a whole network whose sizes are known",))
