@@ -1,0 +1,111 @@
+/** Which colour a tensor has, and what the legend says of it. */
+
+import { bytes, counted, shown } from "./text.js";
+
+/** @typedef {import("./plan.js").Plan} Plan */
+/** @typedef {{label: string, fill: string, count: number, bytes: number}} Entry of the legend */
+/** @typedef {{entries: Entry[], classes: Uint8Array[]}} Colouring by plan, the entry of each chunk */
+
+/** Paul Tol's "light" scheme (personal.sron.nl/~pault), told apart with every common colour vision, dark text on it. */
+const KINDS = ["#77aadd", "#ee8866", "#44bb99", "#eedd88", "#ffaabb", "#99ddff", "#bbcc33", "#aaaa00"];
+const OTHER = "#c8ccd2";
+/** After Paul Tol's YlOrBr turned blue: one hue, lighter to darker, so that order is seen without colour. */
+const STEPS = ["#eaf3fb", "#cfe3f4", "#aacdea", "#7fb2dd", "#5594ca", "#3375b0", "#1d568c", "#103a63"];
+
+export const MODES = { schema: "operator kind", size: "size", role: "role", stage: "stage", thread: "thread" };
+
+/** @param {Plan[]} plans @param {keyof typeof MODES} mode @returns {Colouring} */
+export function colouring(plans, mode) {
+  return mode === "size" ? bySize(plans) : byName(plans, mode);
+}
+
+/** @param {Plan} plan @param {string} mode @returns {(chunk: number) => string} */
+function namer(plan, mode) {
+  const column = plan.columns[mode];
+  if (mode === "schema" || mode === "role") return (i) => plan.strings[column[i]] || "other";
+  return (i) => (column[i] < 0 ? `no ${mode}` : `${mode} ${column[i]}`);
+}
+
+/** @param {Plan[]} plans @param {string} mode @returns {Colouring} the names with most bytes get colours */
+function byName(plans, mode) {
+  /** @type {Map<string, Entry>} */
+  const found = new Map();
+  const names = plans.map((plan) => {
+    const name = namer(plan, mode);
+    return Array.from({ length: plan.count }, (_, i) => tallied(found, name(i), plan.columns.size[i]));
+  });
+  const ranked = [...found.values()].sort((a, b) => b.bytes - a.bytes || (a.label < b.label ? -1 : 1));
+  const most = mode === "stage" || mode === "thread" ? byNumber(ranked) : ranked;
+  const entries = most.slice(0, ranked.length > KINDS.length ? KINDS.length : ranked.length);
+  entries.forEach((entry, k) => (entry.fill = KINDS[k]));
+  const rest = most.slice(entries.length);
+  if (rest.length) entries.push(merged(rest));
+  const place = new Map(entries.map((entry, k) => [entry.label, k]));
+  const other = entries.length - 1;
+  const classes = names.map((of) => Uint8Array.from(of, (name) => place.get(name) ?? other));
+  return { entries: entries.map((e) => ({ ...e, label: shown(e.label, 40) })), classes };
+}
+
+/** @param {Entry[]} entries @returns {Entry[]} stage 2 before stage 10 */
+function byNumber(entries) {
+  return entries.sort((a, b) => a.label.localeCompare(b.label, "en", { numeric: true }));
+}
+
+/** @returns {string} the name itself */
+function tallied(found, name, size) {
+  const entry = found.get(name) || { label: name, fill: OTHER, count: 0, bytes: 0 };
+  entry.count++;
+  entry.bytes += size;
+  found.set(name, entry);
+  return name;
+}
+
+/** @param {Entry[]} rest @returns {Entry} */
+function merged(rest) {
+  const sum = (/** @type {"count" | "bytes"} */ what) => rest.reduce((all, entry) => all + entry[what], 0);
+  return { label: `${counted(rest.length, "other kind")}`, fill: OTHER, count: sum("count"), bytes: sum("bytes") };
+}
+
+/** @param {Plan[]} plans @returns {Colouring} each step is four times the one before */
+function bySize(plans) {
+  const largest = Math.max(1, ...plans.map((plan) => plan.columns.size.reduce((a, b) => Math.max(a, b), 0)));
+  const top = Math.ceil(Math.log2(largest));
+  const step = (/** @type {number} */ size) => {
+    const below = Math.floor((top - Math.log2(Math.max(1, size))) / 2);
+    return Math.max(0, STEPS.length - 1 - below);
+  };
+  const entries = STEPS.map((fill, k) => ({ label: sizeLabel(k, top), fill, count: 0, bytes: 0 }));
+  const classes = plans.map((plan) =>
+    Uint8Array.from(plan.columns.size, (size) => {
+      const k = step(size);
+      entries[k].count++;
+      entries[k].bytes += size;
+      return k;
+    }),
+  );
+  return { entries, classes };
+}
+
+/** @param {number} k @param {number} top @returns {string} */
+function sizeLabel(k, top) {
+  const above = 2 ** Math.max(0, top - 2 * (STEPS.length - k));
+  return k === 0 ? `to ${bytes(2 ** Math.max(0, top - 2 * (STEPS.length - 1)))}` : `above ${bytes(above)}`;
+}
+
+/** @param {string} fill such as "#77aadd" @param {string} paper @param {number} share of the fill @returns {string} */
+export function mixed(fill, paper, share) {
+  const [a, b] = [rgb(fill), rgb(paper)];
+  return `#${a.map((v, i) => Math.round(v * share + b[i] * (1 - share)).toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** @param {string} fill @returns {string} of a text on it: dark or light, whichever is seen better (WCAG 2.2) */
+export function inkOn(fill) {
+  const [r, g, b] = rgb(fill).map((v) => (v <= 10 ? v / 3294.6 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.2 ? "#14181d" : "#ffffff";
+}
+
+/** @param {string} colour "#rgb" or "#rrggbb" @returns {number[]} */
+function rgb(colour) {
+  const full = colour.length === 4 ? colour.replace(/[^#]/g, "$&$&") : colour;
+  return [1, 3, 5].map((at) => parseInt(full.slice(at, at + 2), 16));
+}

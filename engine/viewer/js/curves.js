@@ -1,0 +1,124 @@
+/** Live bytes and footprint over time, with the lower bound and the peak. */
+
+import { hairline, peakTime } from "./marks.js";
+import { binaryMarks, panes, toX, toY } from "./scale.js";
+import { bytes } from "./text.js";
+
+/** @typedef {import("./app.js").App} App */
+/** @typedef {import("./pen.js").Pen} Pen */
+/** @typedef {import("./scale.js").Pane} Pane */
+/** @typedef {import("./scale.js").Window} Window */
+/** @typedef {import("./plan.js").Curve} Curve */
+/** @typedef {import("./inks.js").Inks} Inks */
+
+const TOP = 22;
+const BOTTOM = 6;
+
+/** @param {App} app @param {number} width @param {number} height @returns {Pane[]} */
+export function curvePanes(app, width, height) {
+  return panes(app.plans.length, width, TOP, Math.max(10, height - TOP - BOTTOM));
+}
+
+/** @param {ArrayLike<number>} column sorted @param {number} value @returns {number} the last place whose value is not above, or -1 */
+export function lastUpTo(column, value) {
+  let [low, high] = [0, column.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (column[middle] <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/**
+ * The curve as x, y, x, y ...: it keeps its value until the next point. Where many points share a pixel, its highest
+ * and lowest values are kept.
+ * @param {Curve} curve @param {"live" | "footprint"} what @param {Pane} pane @param {Window} view @param {Window} scale of bytes
+ * @returns {number[]}
+ */
+export function stepLine(curve, what, pane, view, scale) {
+  const { time } = curve;
+  const values = curve[what];
+  if (!time.length) return [];
+  const first = Math.max(0, lastUpTo(time, view.t0));
+  const last = Math.min(time.length - 1, lastUpTo(time, view.t1) + 1);
+  const y = (/** @type {number} */ value) => toY(pane, scale, value);
+  const points = [Math.max(pane.left - 2, toX(pane, view, time[first])), y(values[first])];
+  for (let i = first + 1; i <= last; ) {
+    const x = toX(pane, view, time[i]);
+    let [low, high] = [values[i], values[i]];
+    let end = i;
+    while (end + 1 <= last && toX(pane, view, time[end + 1]) - x < 0.5) {
+      end++;
+      low = Math.min(low, values[end]);
+      high = Math.max(high, values[end]);
+    }
+    points.push(x, points[points.length - 1], x, y(high), x, y(low), x, y(values[end]));
+    i = end + 1;
+  }
+  const end = Math.min(pane.left + pane.width + 2, toX(pane, view, curve.ends));
+  points.push(Math.max(end, points[points.length - 2]), points[points.length - 1]);
+  return points;
+}
+
+/** @param {Pen} pen @param {App} app @param {Inks} inks @param {number} width @param {number} height */
+export function paintCurves(pen, app, inks, width, height) {
+  const all = curvePanes(app, width, height);
+  const scale = { ...app.view, b0: 0, b1: app.home.b1 * 1.02 };
+  for (const at of binaryMarks(0, scale.b1, all[0].height / 34)) {
+    pen.text(all[0].left - 8, toY(all[0], scale, at), bytes(at), { fill: inks.muted, align: "right" });
+  }
+  paintKey(pen, all[0], inks);
+  for (const pane of all) {
+    pen.rect(pane.left, pane.top, pane.width, pane.height, { fill: inks.paper });
+    pen.within(pane.left, pane.top, pane.width, pane.height, () => paintLines(pen, app, pane, scale, inks));
+    pen.rect(pane.left - 0.5, pane.top - 0.5, pane.width + 1, pane.height + 1, { stroke: inks.line });
+  }
+}
+
+/** @param {Pen} pen @param {App} app @param {Pane} pane @param {Window} scale @param {Inks} inks */
+function paintLines(pen, app, pane, scale, inks) {
+  const plan = app.plans[pane.index];
+  const curve = plan.curve(app.axis);
+  const right = pane.left + pane.width;
+  for (const at of binaryMarks(0, scale.b1, pane.height / 34)) {
+    const y = Math.round(toY(pane, scale, at)) + 0.5;
+    pen.path([pane.left, y, right, y], { stroke: inks.line });
+  }
+  const live = stepLine(curve, "live", pane, app.view, scale);
+  const floor = pane.top + pane.height + 1;
+  if (live.length) pen.path([live[0], floor, ...live, live[live.length - 2], floor], { fill: inks.live, alpha: 0.18 });
+  pen.path(stepLine(curve, "footprint", pane, app.view, scale), { stroke: inks.footprint, width: 1.5 });
+  pen.path(live, { stroke: inks.live, width: 1.5 });
+  if (plan.facts.lower_bound > 0) {
+    const y = toY(pane, scale, plan.facts.lower_bound);
+    pen.path([pane.left, y, right, y], { stroke: inks.bound, width: 1.5, dash: [5, 4] });
+  }
+  paintPeak(pen, app, pane, scale, inks);
+}
+
+/** @param {Pen} pen @param {App} app @param {Pane} pane @param {Window} scale @param {Inks} inks */
+function paintPeak(pen, app, pane, scale, inks) {
+  const { facts } = app.plans[pane.index];
+  const [x, y] = [toX(pane, app.view, peakTime(app, pane.index)), toY(pane, scale, facts.peak_bytes)];
+  pen.dot(x, y, 4, { fill: inks.peak, stroke: inks.paper, width: 1.5 });
+  const isRight = x > pane.left + pane.width - 150;
+  const letters = /** @type {const} */ ({ fill: inks.text, bold: true, align: isRight ? "right" : "left" });
+  pen.text(x + (isRight ? -9 : 9), Math.min(y + 14, pane.top + pane.height - 8), `peak ${bytes(facts.peak_bytes)}`, letters);
+}
+
+/** @param {Pen} pen @param {Pane} pane @param {Inks} inks what the lines mean */
+function paintKey(pen, pane, inks) {
+  let x = pane.left;
+  const y = pane.top - 11;
+  for (const [name, colour, dash] of [["live bytes", inks.live, []], ["footprint", inks.footprint, []], ["lower bound", inks.bound, [5, 4]]]) {
+    pen.path([x, y, x + 18, y], { stroke: /** @type {string} */ (colour), width: 2, dash: /** @type {number[]} */ (dash) });
+    pen.text(x + 24, y, String(name), { fill: inks.muted });
+    x += 24 + pen.measure(String(name), { fill: inks.muted }) + 18;
+  }
+}
+
+/** @param {Pen} pen @param {App} app @param {Inks} inks @param {number} width @param {number} height */
+export function paintCurveMarks(pen, app, inks, width, height) {
+  for (const pane of curvePanes(app, width, height)) hairline(pen, app, pane, inks);
+}

@@ -1,0 +1,129 @@
+/** What is known of a tensor: beside the pointer in short, and at the side in full once it is clicked. */
+
+import { byId, make } from "./dom.js";
+import { bytes, counted, duration, exact, percent, shown, whole } from "./text.js";
+
+/** @typedef {import("./app.js").App} App */
+/** @typedef {import("./app.js").Spot} Spot */
+/** @typedef {import("./plan.js").Plan} Plan */
+
+const LONG = 12000;
+const MOST_VIEWS = 8;
+
+/** @param {App} app */
+export function bindDetails(app) {
+  app.listeners.push((change) => {
+    if (change === "selection" || change === "axis") showDetails(app);
+  });
+  showDetails(app);
+}
+
+/** @param {App} app */
+function showDetails(app) {
+  const place = byId("details");
+  if (!app.selected) {
+    place.replaceChildren(make("p", { class: "hint" }, "Click a rectangle, or a row of the table, to see all that is known of a tensor."));
+    return;
+  }
+  const { pane, chunk } = app.selected;
+  const plan = app.plans[pane];
+  const size = plan.columns.size[chunk];
+  const head = make("h3", {}, shown(plan.text("name", chunk), LONG));
+  const sub = make("p", { class: "lead" }, make("b", {}, bytes(size)), ` · ${percent(size, plan.need)} of the ${plan.facts.mode === "static" ? "arena" : "peak"}`);
+  const list = make("dl");
+  for (const [name, value] of rows(app, plan, pane, chunk)) list.append(make("dt", {}, name), make("dd", {}, value));
+  place.replaceChildren(head, sub, list);
+}
+
+/** @param {App} app @param {Plan} plan @param {number} pane @param {number} chunk @returns {[string, Node | string][]} */
+function rows(app, plan, pane, chunk) {
+  const { size, padding, stage, thread, overwrites } = plan.columns;
+  /** @type {[string, Node | string | false][]} */
+  const all = [
+    ["operator", `${shown(plan.text("operator", chunk), 400)}${kind(plan, chunk)}`],
+    ["shape", plan.text("shape", chunk) && `${shown(plan.text("shape", chunk), 200)} ${shown(plan.text("dtype", chunk), 40)}`],
+    ["role", shown(plan.text("role", chunk) || "", 60)],
+    ["alive", lifetime(plan, chunk)],
+    ["in seconds", plan.facts.timed && seconds(plan, chunk)],
+    ["bytes", exact(size[chunk])],
+    ["address", address(plan, chunk)],
+    ["padding", padding[chunk] > 0 && `${exact(padding[chunk])}, at its end`],
+    ["writes over", overwrites[chunk] >= 0 && link(app, pane, overwrites[chunk])],
+    ["bytes go to", plan.follower[chunk] >= 0 && link(app, pane, plan.follower[chunk])],
+    ["seen through", views(plan, chunk)],
+    ["stage", plan.facts.stages > 1 && stage[chunk] >= 0 && whole(stage[chunk])],
+    ["thread", thread[chunk] >= 0 && whole(thread[chunk])],
+    ["in the other", twin(app, pane, chunk)],
+  ];
+  return /** @type {[string, Node | string][]} */ (all.filter(([, value]) => value && value !== "(no name)"));
+}
+
+/** @param {Plan} plan @param {number} chunk @returns {string} */
+function kind(plan, chunk) {
+  const schema = plan.text("schema", chunk);
+  return schema && schema !== plan.text("operator", chunk) ? ` (${shown(schema, 60)})` : "";
+}
+
+/** @param {Plan} plan @param {number} chunk @returns {string} */
+export function lifetime(plan, chunk) {
+  const [begin, end] = [plan.columns.begin[chunk], plan.columns.end[chunk]];
+  const [first, last] = [plan.operator(begin), plan.operator(end - 1)];
+  const names = first && last && first !== last ? `, from ${shown(first, 60)} to ${shown(last, 60)}` : first ? `, in ${shown(first, 60)}` : "";
+  return `${end - begin === 1 ? `tick ${whole(begin)}` : `ticks ${whole(begin)} to ${whole(end - 1)} (${whole(end - begin)})`}${names}`;
+}
+
+/** @param {Plan} plan @param {number} chunk @returns {string} */
+function seconds(plan, chunk) {
+  const { born, died } = plan.columns;
+  return `${duration(born[chunk])} to ${duration(died[chunk])} (${duration(died[chunk] - born[chunk])})`;
+}
+
+/** @param {Plan} plan @param {number} chunk @returns {string} */
+function address(plan, chunk) {
+  const { offset, size } = plan.columns;
+  if (offset[chunk] < 0) return "none: this run has no arena";
+  return `${whole(offset[chunk])} up to ${whole(offset[chunk] + size[chunk])}`;
+}
+
+/** @param {Plan} plan @param {number} chunk @returns {Node | false} */
+function views(plan, chunk) {
+  const places = plan.views.get(chunk);
+  if (!places) return false;
+  const { view_name: name, view_tick: tick, view_bytes: size } = plan.columns;
+  const items = places.slice(0, MOST_VIEWS).map((k) => make("li", {}, `${shown(plan.strings[name[k]], 100)} (${bytes(size[k])}, tick ${whole(tick[k])})`));
+  if (places.length > MOST_VIEWS) items.push(make("li", {}, `and ${counted(places.length - MOST_VIEWS, "more view")}`));
+  return make("ul", {}, ...items);
+}
+
+/** @param {App} app @param {number} pane @param {number} chunk @returns {Node | false} */
+function twin(app, pane, chunk) {
+  const [other] = app.twins({ pane, chunk });
+  if (!other) return false;
+  const plan = app.plans[other.pane];
+  const place = plan.columns.offset[other.chunk];
+  const text = `${bytes(plan.columns.size[other.chunk])}${place < 0 ? "" : ` at ${whole(place)}`}, ${lifetime(plan, other.chunk)}`;
+  return button(text, () => app.select(other));
+}
+
+/** @param {App} app @param {number} pane @param {number} chunk @returns {Node} a name that is clicked */
+function link(app, pane, chunk) {
+  return button(shown(app.plans[pane].text("name", chunk), 100), () => app.select({ pane, chunk }));
+}
+
+/** @param {string} text @param {() => void} act @returns {HTMLElement} */
+export function button(text, act) {
+  const made = make("button", { type: "button", class: "link" }, text);
+  made.addEventListener("click", act);
+  return made;
+}
+
+/** @param {App} app @param {Spot} spot @returns {string[]} lines for the tip beside the pointer */
+export function brief(app, { pane, chunk }) {
+  const plan = app.plans[pane];
+  const { size, offset, overwrites } = plan.columns;
+  const lines = [shown(plan.text("name", chunk), 90), `${bytes(size[chunk])}  ${shown(plan.text("shape", chunk) || "", 60)} ${shown(plan.text("dtype", chunk) || "", 20)}`.replace(/\(no name\)/g, "")];
+  lines.push(`by ${shown(plan.text("operator", chunk), 60)}${kind(plan, chunk)}`, lifetime(plan, chunk));
+  if (offset[chunk] >= 0) lines.push(`at ${whole(offset[chunk])}`);
+  if (overwrites[chunk] >= 0) lines.push(`written over ${shown(plan.text("name", overwrites[chunk]), 60)}`);
+  return lines;
+}

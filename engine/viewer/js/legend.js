@@ -1,0 +1,43 @@
+/** What colours mean. A click shows the tensors of one entry alone. */
+
+import { MODES } from "./colours.js";
+import { announce, byId, make } from "./dom.js";
+import { bytes, counted } from "./text.js";
+
+/** @typedef {import("./app.js").App} App */
+
+/** @param {App} app */
+export function bindLegend(app) {
+  const choice = /** @type {HTMLSelectElement} */ (byId("colour"));
+  for (const [mode, title] of Object.entries(MODES)) if (isWorth(app, mode)) choice.append(make("option", { value: mode }, title));
+  choice.addEventListener("change", () => app.setMode(/** @type {keyof typeof MODES} */ (choice.value)));
+  app.listeners.push((change) => {
+    if (change === "colour") fill(app);
+  });
+  fill(app);
+}
+
+/** @param {App} app @param {string} mode @returns {boolean} whether it tells tensors apart */
+function isWorth(app, mode) {
+  if (mode !== "stage" && mode !== "thread") return true;
+  return app.plans.some((plan) => plan.columns[mode].some((value) => value !== plan.columns[mode][0]));
+}
+
+/** @param {App} app */
+function fill(app) {
+  const used = app.colouring.entries.map((entry, k) => ({ entry, k })).filter(({ entry }) => entry.count);
+  const items = used.map(({ entry, k }) => {
+    const swatch = make("span", { class: "swatch" });
+    swatch.style.backgroundColor = entry.fill;
+    const press = make("button", { type: "button", "aria-pressed": String(k === app.isolated), title: `${counted(entry.count, "tensor")}, ${bytes(entry.bytes)} in all` });
+    press.append(swatch, make("span", { class: "name" }, entry.label), make("span", { class: "tally" }, String(entry.count)));
+    press.addEventListener("click", () => {
+      app.isolate(k);
+      announce(app.isolated < 0 ? "All tensors" : `Only ${entry.label}`);
+      /** @type {HTMLElement | null} */ (byId("legend").querySelector(`li:nth-child(${used.findIndex((u) => u.k === k) + 1}) button`))?.focus();
+    });
+    return make("li", {}, press);
+  });
+  byId("legend").replaceChildren(...items);
+  /** @type {HTMLSelectElement} */ (byId("colour")).value = app.mode;
+}

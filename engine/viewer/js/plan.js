@@ -1,0 +1,124 @@
+/** One plan as the page shows it: names by chunk, who follows whom, and the pieces that are drawn. */
+
+import { stack } from "./stacking.js";
+
+/** @typedef {import("./payload.js").Payload} Payload */
+/** @typedef {import("./payload.js").Facts} Facts */
+/** @typedef {"ticks" | "seconds"} Axis */
+/** @typedef {{count: number, chunk: ArrayLike<number>, from: ArrayLike<number>, to: ArrayLike<number>, low: ArrayLike<number>, way: string}} Pieces rectangles: a chunk, its times, its lowest address */
+/** @typedef {{time: ArrayLike<number>, live: ArrayLike<number>, footprint: ArrayLike<number>, ends: number}} Curve which keeps its last value until it ends */
+
+const NOTHING = -1;
+
+export class Plan {
+  /** @param {Payload} payload */
+  constructor(payload) {
+    this.title = payload.title;
+    /** @type {Facts} */
+    this.facts = payload.facts;
+    this.count = payload.count;
+    this.columns = payload.columns;
+    this.strings = payload.strings;
+    this.follower = inverse(payload.columns.overwrites);
+    this.hasAddresses = !this.count || payload.columns.offset.some((at) => at !== NOTHING);
+    /** @type {Map<string, Pieces>} */
+    this.made = new Map();
+    /** Where a chunk is drawn to end: in the tick in which another takes its bytes, both are alive. */
+    this.stop = Float64Array.from(payload.columns.end, (end, i) => (this.follower[i] < 0 ? end : Math.min(end, payload.columns.begin[this.follower[i]])));
+    this.views = grouped(payload.columns.view_chunk);
+    this.operatorAt = new Map(Array.from(payload.columns.op_tick, (tick, i) => [tick, i]));
+  }
+
+  /** @param {"name" | "operator" | "schema" | "shape" | "dtype" | "role"} what @param {number} chunk */
+  text(what, chunk) {
+    return this.strings[this.columns[what][chunk]];
+  }
+
+  /** @param {number} tick @returns {string} the operator that runs then, or "" */
+  operator(tick) {
+    const i = this.operatorAt.get(tick);
+    return i === undefined ? "" : this.strings[this.columns.op_name[i]];
+  }
+
+  /** @param {Axis} axis @returns {[ArrayLike<number>, ArrayLike<number>]} when chunks come and go */
+  times(axis) {
+    const timed = axis === "seconds" && this.facts.timed;
+    return timed ? [this.columns.born, this.columns.died] : [this.columns.begin, this.stop];
+  }
+
+  /** @param {Axis} axis @returns {Pieces} */
+  pieces(axis) {
+    const found = this.made.get(axis) || this.placed(axis);
+    this.made.set(axis, found);
+    return found;
+  }
+
+  /** @param {Axis} axis @returns {Pieces} */
+  placed(axis) {
+    const [from, to] = this.times(axis);
+    if (!this.hasAddresses) return stack(from, to, this.columns.size);
+    const chunk = Int32Array.from({ length: this.count }, (_, i) => i);
+    return { count: this.count, chunk, from, to, low: this.columns.offset, way: "address" };
+  }
+
+  /** @param {Axis} axis @returns {Curve} */
+  curve(axis) {
+    const timed = axis === "seconds" && this.facts.timed;
+    const { curve_seconds: seconds, curve_tick: ticks, curve_live: live, curve_footprint: footprint } = this.columns;
+    return { time: timed ? seconds : ticks, live, footprint, ends: this.ends(axis) };
+  }
+
+  /** @param {Axis} axis @returns {number} where time ends */
+  ends(axis) {
+    const timed = axis === "seconds" && this.facts.timed;
+    const { died, end, curve_seconds: seconds, curve_tick: ticks } = this.columns;
+    return timed ? maximum(died, maximum(seconds, 0)) : maximum(end, maximum(ticks, 0));
+  }
+
+  /** @returns {number} bytes of the arena, of what a heap held, or of what was alive at once where nothing is known of either */
+  get need() {
+    const { mode, heap, arena_bytes: arena, footprint_bytes: held, peak_bytes: peak } = this.facts;
+    return mode === "static" ? arena : heap ? held : peak;
+  }
+
+  /** @returns {number} the bytes that must fit into the picture */
+  top() {
+    const { offset, size, curve_footprint: footprint } = this.columns;
+    let most = Math.max(this.need, maximum(footprint, 0));
+    for (let i = 0; i < this.count; i++) if (offset[i] + size[i] > most) most = offset[i] + size[i];
+    return most;
+  }
+
+  /** @param {number} tick @returns {number[]} the chunks that are alive in it, largest first */
+  aliveAt(tick) {
+    const { begin, size } = this.columns;
+    const found = [];
+    for (let i = 0; i < this.count; i++) if (begin[i] <= tick && tick < this.stop[i]) found.push(i);
+    return found.sort((a, b) => size[b] - size[a] || a - b);
+  }
+}
+
+/** @param {ArrayLike<number>} column @param {number} least @returns {number} */
+function maximum(column, least) {
+  let most = least;
+  for (let i = 0; i < column.length; i++) if (column[i] > most) most = column[i];
+  return most;
+}
+
+/** @param {ArrayLike<number>} before @returns {Int32Array} by chunk, who takes its bytes */
+function inverse(before) {
+  const found = new Int32Array(before.length).fill(NOTHING);
+  for (let i = 0; i < before.length; i++) if (before[i] !== NOTHING) found[before[i]] = i;
+  return found;
+}
+
+/** @param {ArrayLike<number>} keys @returns {Map<number, number[]>} places by key */
+function grouped(keys) {
+  const found = new Map();
+  for (let i = 0; i < keys.length; i++) {
+    const places = found.get(keys[i]);
+    if (places) places.push(i);
+    else found.set(keys[i], [i]);
+  }
+  return found;
+}

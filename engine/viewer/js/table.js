@@ -1,0 +1,107 @@
+/** Who is alive at the peak, or in a tick that was clicked: a table that sorts, and whose rows select. */
+
+import { byId, make } from "./dom.js";
+import { button } from "./details.js";
+import { bytes, counted, percent, shown, whole } from "./text.js";
+
+/** @typedef {import("./app.js").App} App */
+/** @typedef {import("./plan.js").Plan} Plan */
+
+const MOST = 300;
+/** @type {{name: string, key: (plan: Plan, i: number) => string | number, numeric: boolean}[]} */
+const COLUMNS = [
+  { name: "tensor", key: (plan, i) => plan.text("name", i), numeric: false },
+  { name: "size", key: (plan, i) => plan.columns.size[i], numeric: true },
+  { name: "operator", key: (plan, i) => plan.text("operator", i), numeric: false },
+  { name: "ticks", key: (plan, i) => plan.columns.begin[i], numeric: true },
+];
+const sorting = { column: 1, up: false };
+
+/** @param {App} app */
+export function bindTable(app) {
+  const table = byId("peak-table");
+  const head = make("tr");
+  COLUMNS.forEach(({ name, numeric }, k) => {
+    const press = button(name, () => sortBy(app, k));
+    head.append(make("th", { scope: "col", class: numeric ? "number" : "" }, press));
+  });
+  table.append(make("caption", {}), make("thead", {}, head), make("tbody"));
+  app.listeners.push((change) => {
+    if (change === "table") fill(app);
+    if (change === "selection") mark(app);
+  });
+  byId("at-peak").addEventListener("click", () => app.showTick(app.tablePane, -1));
+  const choice = byId("table-pane");
+  choice.hidden = app.plans.length < 2;
+  app.plans.forEach((plan, pane) => choice.append(button("AB"[pane], () => app.showTick(pane, app.tick))));
+  fill(app);
+}
+
+/** @param {App} app @param {number} column */
+function sortBy(app, column) {
+  sorting.up = sorting.column === column ? !sorting.up : !COLUMNS[column].numeric;
+  sorting.column = column;
+  fill(app);
+}
+
+/** @param {App} app */
+function fill(app) {
+  const plan = app.plans[app.tablePane];
+  const tick = app.tableTick();
+  const alive = plan.aliveAt(tick);
+  const { key } = COLUMNS[sorting.column];
+  alive.sort((a, b) => (sorting.up ? 1 : -1) * compared(key(plan, a), key(plan, b)) || a - b);
+  const table = byId("peak-table");
+  const sum = alive.reduce((all, i) => all + plan.columns.size[i], 0);
+  /** @type {HTMLElement} */ (table.querySelector("caption")).textContent = caption(app, plan, tick, alive.length, sum);
+  const rows = alive.slice(0, MOST).map((chunk) => row(app, plan, chunk, sum));
+  if (alive.length > MOST) rows.push(make("tr", {}, make("td", { colspan: "4", class: "hint" }, `and ${counted(alive.length - MOST, "more tensor")}`)));
+  /** @type {HTMLElement} */ (table.querySelector("tbody")).replaceChildren(...rows);
+  table.querySelectorAll("th").forEach((th, k) => th.setAttribute("aria-sort", k !== sorting.column ? "none" : sorting.up ? "ascending" : "descending"));
+  byId("at-peak").hidden = app.tick < 0;
+  byId("table-title").textContent = app.tick < 0 ? "Alive at the peak" : `Alive in tick ${whole(tick)}`;
+  byId("table-pane").querySelectorAll("button").forEach((b, k) => b.setAttribute("aria-pressed", String(k === app.tablePane)));
+  mark(app);
+}
+
+/** @param {string | number} a @param {string | number} b @returns {number} */
+function compared(a, b) {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** @param {App} app @param {Plan} plan @param {number} tick @param {number} count @param {number} sum @returns {string} */
+function caption(app, plan, tick, count, sum) {
+  const where = plan.operator(tick);
+  const which = app.plans.length > 1 ? `${"AB"[app.tablePane]}: ` : "";
+  return `${which}${counted(count, "tensor")}, ${bytes(sum)}, in tick ${whole(tick)}${where ? `, ${shown(where, 60)}` : ""}`;
+}
+
+/** @param {App} app @param {Plan} plan @param {number} chunk @param {number} sum @returns {HTMLElement} */
+function row(app, plan, chunk, sum) {
+  const { size, begin, end } = plan.columns;
+  const spot = { pane: app.tablePane, chunk };
+  const choose = () => {
+    app.select(spot);
+    app.reveal(spot);
+  };
+  const name = shown(plan.text("name", chunk), 120);
+  const made = make(
+    "tr",
+    { "data-chunk": String(chunk) },
+    make("td", { title: name }, button(name, choose)),
+    make("td", { class: "number", title: `${whole(size[chunk])} bytes, ${percent(size[chunk], sum)}` }, bytes(size[chunk])),
+    make("td", { title: shown(plan.text("operator", chunk), 300) }, shown(plan.text("operator", chunk), 60)),
+    make("td", { class: "number" }, `${whole(begin[chunk])}–${whole(end[chunk])}`),
+  );
+  made.addEventListener("click", choose);
+  return made;
+}
+
+/** @param {App} app */
+function mark(app) {
+  const { selected, tablePane } = app;
+  const chosen = selected && selected.pane === tablePane ? String(selected.chunk) : "";
+  for (const tr of byId("peak-table").querySelectorAll("tr[data-chunk]")) {
+    tr.setAttribute("aria-selected", String(tr.getAttribute("data-chunk") === chosen));
+  }
+}

@@ -1,0 +1,66 @@
+"""One HTML file that shows plans: style, script and data are in it, and it may load nothing else."""
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import BinaryIO
+
+from engine.viewer.script import flatten
+
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+_STEP = 3 * 2**16
+"""Bytes that become base64 at once; a multiple of 3, so that the pieces join."""
+
+
+def write_page(title: str, payloads: Sequence[bytes], out: BinaryIO) -> None:
+    """A page of one plan, or of two side by side; `payloads` as `engine.viewer.payload.pack` makes them."""
+    style, script = read("style.css"), _script()
+    texts = {"title": html.escape(_sound(title)), "style": style, "script": script, "policy": _policy(style, script)}
+    pieces = _SLOT.split(read("page.html"))
+    for text, slot in zip(pieces[::2], (*pieces[1::2], ""), strict=True):
+        out.write(text.encode())
+        if slot == "payloads":
+            _write_payloads(payloads, out)
+        elif slot:
+            out.write(texts[slot].encode())
+
+
+def read(name: str) -> str:
+    """A file of this package."""
+    return files("engine.viewer").joinpath(name).read_text("utf-8")
+
+
+def _script() -> str:
+    folder = files("engine.viewer").joinpath("js")
+    modules = {f.name.removesuffix(".js"): f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith(".js")}
+    return flatten(modules)
+
+
+def _policy(style: str, script: str) -> str:
+    """Nothing from any network; no script and no style but those of the page (Content Security Policy, level 3)."""
+    pictures = "img-src data: blob:"
+    return (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; {pictures}; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _sound(text: str) -> str:
+    """UTF-8 has no halves of surrogate pairs."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _write_payloads(payloads: Sequence[bytes], out: BinaryIO) -> None:
+    """As text that is no script, and of letters that end no element."""
+    for payload in payloads:
+        out.write(b'<script class="payload" type="text/plain">')
+        for at in range(0, len(payload), _STEP):
+            out.write(base64.b64encode(payload[at : at + _STEP]))
+        out.write(b"</script>\n")

@@ -1,0 +1,96 @@
+"""What the page knows of a plan, packed: texts once each, numbers as columns that JavaScript reads in place."""
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import asdict, define, field
+
+from engine.lives import Lives
+
+VERSION = 1
+_NUMBERS = ("begin", "end", "offset", "size", "padding", "overwrites", "stage", "thread", "born", "died")
+_TEXTS = ("name", "operator", "schema", "shape", "dtype", "role")
+_ALIGNMENT = 8
+"""Of columns, in bytes: what a Float64Array needs."""
+
+Numbers = npt.NDArray[Any]
+
+
+def pack(lives: Lives, title: str) -> bytes:
+    """A gzip file: the length of a JSON header (4 bytes), the header, and columns from the next multiple of 8 on.
+
+    Everything is little-endian. The header says of each column its type ("i4" or "f8"), where it begins and how many
+    numbers it has. A column of texts holds places in the list `strings`.
+    """
+    table = _Strings()
+    places, body = _layout(_columns(lives, table))
+    header = {
+        "version": VERSION,
+        "title": title,
+        "facts": asdict(lives.facts) | {"timed": lives.facts.is_timed},
+        "count": len(lives),
+        "columns": places,
+        "strings": list(table.place),
+    }
+    text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode("ascii")
+    start = (len(text).to_bytes(4, "little") + text).ljust(_aligned(4 + len(text)), b"\0")
+    return gzip.compress(start + body, compresslevel=6, mtime=0)
+
+
+@define(eq=False)
+class _Strings:
+    """Each text once, by its place."""
+
+    place: dict[str, int] = field(factory=dict)
+
+    def column(self, texts: Iterable[str]) -> Numbers:
+        return np.array([self.place.setdefault(text, len(self.place)) for text in texts], np.int32)
+
+
+def _columns(lives: Lives, table: _Strings) -> dict[str, Numbers]:
+    """By the names that engine/viewer/js knows."""
+    made: dict[str, Any] = {name: getattr(lives, name) for name in _NUMBERS}
+    made |= {name: table.column(getattr(lives, name)) for name in _TEXTS}
+    made |= {
+        "view_chunk": [v.life for v in lives.views],
+        "view_name": table.column(v.name for v in lives.views),
+        "view_tick": [v.tick for v in lives.views],
+        "view_bytes": [v.bytes for v in lives.views],
+        "op_tick": [o.tick for o in lives.operators],
+        "op_name": table.column(o.name for o in lives.operators),
+        "stage_tick": [s.tick for s in lives.stages],
+        "stage_seconds": [s.seconds for s in lives.stages],
+        "curve_tick": lives.tick,
+        "curve_seconds": lives.time,
+        "curve_live": lives.live,
+        "curve_footprint": lives.footprint,
+    }
+    return {name: _narrow(np.asarray(values)) for name, values in made.items()}
+
+
+def _narrow(values: Numbers) -> Numbers:
+    """As int32 if that loses nothing, else as float64, which is exact to 2**53."""
+    limits = np.iinfo(np.int32)
+    is_whole = values.dtype.kind in "iu" and (
+        not len(values) or limits.min <= values.min() <= values.max() <= limits.max
+    )
+    return values.astype("<i4" if is_whole else "<f8")
+
+
+def _layout(columns: Mapping[str, Numbers]) -> tuple[dict[str, tuple[str, int, int]], bytes]:
+    """By name the type, place and length of each column; and all of them."""
+    places, parts, at = dict[str, tuple[str, int, int]](), list[bytes](), 0
+    for name, values in columns.items():
+        places[name] = values.dtype.str.lstrip("<"), at, len(values)
+        part = values.tobytes()
+        parts.append(part.ljust(_aligned(len(part)), b"\0"))
+        at += len(parts[-1])
+    return places, b"".join(parts)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
