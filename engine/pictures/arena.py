@@ -3,7 +3,17 @@
 from engine.lives import Lives
 from engine.pictures.chunks import draw_chunks
 from engine.pictures.curves import draw_curves, name_peak
-from engine.pictures.frame import AXIS_ROOM, CARD_MARGIN, backdrop, byte_axis, panel, plot_tops, time_axis
+from engine.pictures.frame import (
+    AXIS_ROOM,
+    CARD_MARGIN,
+    NAMES_ROOM,
+    backdrop,
+    byte_axis,
+    operator_names,
+    panel,
+    plot_tops,
+    time_axis,
+)
 from engine.pictures.look import Look
 from engine.pictures.shapes import Box, Drawing, Shape
 from engine.pictures.subject import Subject, subject_of
@@ -47,6 +57,7 @@ def _plots(subject: Subject, look: Look) -> tuple[list[Shape], float, int]:
             shapes += name_peak(subject, area, area.top - 5 if subject.has_addresses else area.top + 14)
         bottom = area.bottom
     if not look.compact:
-        shapes += time_axis(area, subject.timed)
-        bottom += AXIS_ROOM
+        names = [] if subject.timed else list(operator_names(area, subject.operators))
+        shapes += [*time_axis(area, subject.timed), *names]
+        bottom += AXIS_ROOM + (NAMES_ROOM if names else 0.0)
     return shapes, bottom, merged

@@ -13,6 +13,7 @@ from engine.pictures.paints import KINDS, OTHER
 from engine.pictures.shapes import Area, Box, Boxes, Shape, Text
 from engine.pictures.subject import Subject
 from engine.pictures.wording import fitted, printable, text_width
+from engine.trace import NOTHING
 from engine.units import format_bytes
 from ops.spec import Array
 
@@ -20,6 +21,10 @@ MOST_BOXES = 3_000
 """Boxes that are drawn, and told of, one by one."""
 _INSET = 0.35
 """Pixels that a box leaves free on each side, so that neighbours stay apart."""
+WEDGE = 4.0
+"""Width of the mark of what takes the bytes of another, and half its height."""
+_MARK = 9.0
+"""How far below the upper edge of a box the mark stands at most."""
 _LINE = 13.0
 """From one line of a label to the next."""
 
@@ -43,7 +48,12 @@ def draw_chunks(subject: Subject, area: Panel) -> tuple[list[Shape], int]:
     found = _Map(subject, area, rows, _alone(rows))
     boxes = _singles(found)
     labels = [text for chunk, box in boxes.items() for text in _label(subject, chunk, box)]
-    shapes = [*_gaps(subject, area), *_crowd(found), *boxes.values(), *draw_peak_line(subject, area), *labels]
+    heirs = [
+        wedge(box.x, box.y + min(box.height / 2, _MARK))
+        for chunk, box in boxes.items()
+        if _shows_heir(subject, chunk, box)
+    ]
+    shapes = [*_gaps(subject, area), *_crowd(found), *boxes.values(), *heirs, *draw_peak_line(subject, area), *labels]
     return shapes, int((~found.alone).sum())
 
 
@@ -90,6 +100,15 @@ def _singles(found: _Map) -> dict[int, Box]:
         paint, radius = paint_of(int(found.subject.kind[chunk])), 2.0 if min(width, height) > 8 else 0.0
         made[chunk] = Box(x + across, y + down, width, height, paint, found.subject.title(chunk), radius)
     return made
+
+
+def _shows_heir(subject: Subject, chunk: int, box: Box) -> bool:
+    return bool(subject.lives.overwrites[chunk] != NOTHING) and box.width > 3 * WEDGE and box.height > 2 * WEDGE
+
+
+def wedge(x: float, y: float) -> Shape:
+    """Marks the left edge of what takes the bytes of another."""
+    return Area(((x, y - WEDGE), (x + WEDGE, y), (x, y + WEDGE)), "inside")
 
 
 def _label(subject: Subject, chunk: int, box: Box) -> Iterator[Shape]:

@@ -1,19 +1,22 @@
 """Where the parts of a picture stand, and the axes around them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
 
 from engine.pictures.look import Look
 from engine.pictures.scales import Scale, byte_values, tick_values, time_values
 from engine.pictures.shapes import Box, Line, Shape, Text
+from engine.pictures.wording import fitted, printable
 
 SMALL, NORMAL, LARGE = 11.0, 12.5, 17.0
 """Heights of letters."""
 _LEFT, _RIGHT = 72.0, 20.0
 _TITLE, _GAP, _CURVES = 62.0, 22.0, 100.0
-AXIS_ROOM, CARD_MARGIN = 36.0, 14.0
-"""Heights below the lowest plot, and below everything."""
+_NAME = 30.0
+"""Width of a tick from which on its operator is named."""
+AXIS_ROOM, NAMES_ROOM, CARD_MARGIN = 25.0, 15.0, 14.0
+"""Heights below the lowest plot: of the axis, of names of operators; and below everything."""
 
 
 @frozen(eq=False)
@@ -72,12 +75,19 @@ def byte_axis(area: Panel, most: int) -> Iterator[Shape]:
 
 
 def time_axis(area: Panel, timed: bool) -> Iterator[Shape]:
-    """Small strokes below, with ticks or seconds; what they are is said at the right."""
-    most = max(2, int(area.width // 80))
-    values = (time_values if timed else tick_values)(area.across.last, most)
-    name = "time" if timed else "tick"
+    """Small strokes below, with ticks or seconds; what they are is said at the left."""
+    values = (time_values if timed else tick_values)(area.across.last, max(2, int(area.width // 80)))
     for value, label in values:
         x = area.across.at(value)
         yield Line(((x, area.bottom), (x, area.bottom + 4)), "quiet")
         yield Text(x, area.bottom + 17, label, SMALL, "quiet", "middle")
-    yield Text(area.right, area.bottom + 33, f"{name} →", SMALL, "quiet", "end")
+    yield Text(area.left - 14, area.bottom + 17, "time" if timed else "tick", SMALL, "quiet", "end")
+
+
+def operator_names(area: Panel, operators: Iterable[tuple[int, str]]) -> Iterator[Shape]:
+    """Below the ticks, each in the middle of its own, where ticks are wide enough."""
+    room = area.across.length(1.0) - 6
+    for tick, name in operators:
+        label = fitted(printable(name), SMALL, room) if room > _NAME else ""
+        if label:
+            yield Text(area.across.at(tick + 0.5), area.bottom + 32, label, SMALL, "quiet", "middle")

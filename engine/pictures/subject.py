@@ -1,5 +1,7 @@
 """What a picture shows: the chunks and the curves of a run, on one axis of ticks or of seconds."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from attrs import frozen
 
@@ -11,6 +13,7 @@ from engine.units import format_bytes
 from ops.spec import Array
 
 _NO_KIND = "other"
+NAMELESS = "(no name)"
 
 
 @frozen(eq=False)
@@ -40,6 +43,11 @@ class Subject:
         return self.lives.has_places and len(self.low) > 0
 
     @property
+    def operators(self) -> Iterator[tuple[int, str]]:
+        """By tick."""
+        return ((ran.tick, ran.name) for ran in self.lives.operators)
+
+    @property
     def ceiling(self) -> int:
         """The highest address, or most that is held."""
         tops = [int(column.max(initial=0)) for column in (self.high, self.footprint, self.live)]
@@ -53,7 +61,7 @@ class Subject:
         size, padding = int(lives.size[chunk]), int(lives.padding[chunk])
         loss = f", {padding} B of them padding" if padding else ""
         lines = [
-            printable(lives.name[chunk]),
+            printable(lives.name[chunk]) or NAMELESS,
             printable(what),
             f"{format_bytes(size)}{place}{loss}",
             f"ticks {lives.begin[chunk]} to {lives.end[chunk]}",
@@ -66,7 +74,7 @@ class Subject:
 def subject_of(lives: Lives) -> Subject:
     """On an axis of seconds if the run was timed."""
     facts, timed = lives.facts, lives.facts.is_timed
-    begin, end = (lives.born, lives.died) if timed else (lives.begin, lives.end)
+    begin, end = (lives.born, lives.died) if timed else (lives.begin, _shown_until(lives))
     times = lives.time if timed else lives.tick
     schema = tuple(s or r or _NO_KIND for s, r in zip(lives.schema, lives.role, strict=True))
     kinds = ranked(schema, (end - begin) * lives.size)
@@ -87,6 +95,16 @@ def subject_of(lives: Lives) -> Subject:
         live=lives.live[settled],
         footprint=lives.footprint[settled],
     )
+
+
+def _shown_until(lives: Lives) -> Array:
+    """In the tick of an overwrite both are alive; where it covers all of the other, only itself can be seen."""
+    heirs = np.flatnonzero(lives.overwrites != NOTHING)
+    heads, top = lives.overwrites[heirs], lives.offset + lives.size
+    hidden = (lives.offset[heirs] <= lives.offset[heads]) & (top[heirs] >= top[heads])
+    until = lives.end.copy()
+    until[heads[hidden]] = lives.begin[heirs[hidden]]
+    return until
 
 
 def _settled(times: Array, live: Array) -> Array:

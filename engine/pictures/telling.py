@@ -1,15 +1,23 @@
 """What a picture says in words: title, legend, caption, and the summary for who cannot see it."""
 
-from engine.pictures.chunks import paint_of
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from engine.pictures.chunks import WEDGE, paint_of, wedge
 from engine.pictures.frame import LARGE, NORMAL, SMALL
 from engine.pictures.look import Look
 from engine.pictures.paints import KINDS
 from engine.pictures.shapes import Box, Line, Shape, Text
 from engine.pictures.subject import Subject
 from engine.pictures.wording import fitted, printable, text_width
+from engine.trace import NOTHING
 from engine.units import format_bytes
 
 _MARGIN, _ROW, _SWATCH = 20.0, 20.0, 11.0
+Mark = Callable[[float, float], Shape]
+"""From where a text begins, its baseline: what stands before it."""
 
 
 def headline(subject: Subject) -> str:
@@ -26,7 +34,7 @@ def headline(subject: Subject) -> str:
 def details(subject: Subject) -> str:
     """How good that is."""
     facts = subject.facts
-    parts = [f"{len(subject.begin):,} tensors", f"{facts.ticks:,} ticks"]
+    parts = [_count(len(subject.begin), "tensor"), _count(facts.ticks, "tick")]
     if facts.stages > 1:
         parts.append(f"{facts.stages} stages")
     if facts.policy:
@@ -60,31 +68,38 @@ def draw_title(subject: Subject, look: Look) -> list[Shape]:
 
 
 def draw_legend(subject: Subject, look: Look, top: float) -> tuple[list[Shape], float]:
-    """Kinds of operators with their colours, as many rows as they need, and the y below; then what the lines are."""
-    counts = [int((subject.kind == i).sum()) for i in range(len(subject.kinds))]
-    entries = [
-        (f"{printable(name, 24)} {counts[i]:,}", paint_of(i)) for i, name in enumerate(subject.kinds[: len(KINDS)])
-    ]
-    if len(subject.kinds) > len(KINDS):
-        entries.append(
-            (f"{len(subject.kinds) - len(KINDS)} other kinds {sum(counts[len(KINDS) :]):,}", paint_of(len(KINDS)))
-        )
-    entries.append(("free, below bytes in use", "gap"))
-    lines = [("alive", "live_line", 0.0), ("held", "footprint", 0.0), ("lower bound", "bound", 5.0)]
+    """Kinds of operators with their colours, in as many rows as they need, then what else there is; the y below."""
     shapes, x, y = list[Shape](), _MARGIN, top + NORMAL
-    for text, paint, dash in [*((t, p, -1.0) for t, p in entries), *(lines if look.curves else [])]:
+    for text, mark in _entries(subject, look):
         width = _SWATCH + 6 + text_width(text, SMALL) + 16
         if x + width > look.width and x > _MARGIN:
             x, y = _MARGIN, y + _ROW
-        middle = y - SMALL / 2 + 1.5
-        mark = (
-            Line(((x - 2, middle), (x + _SWATCH + 2, middle)), paint, 1.6, dash)
-            if dash >= 0
-            else Box(x, y - _SWATCH + 1, _SWATCH, _SWATCH, paint, radius=2)
-        )
-        shapes += [mark, Text(x + _SWATCH + 6, y, text, SMALL, "ink")]
+        shapes += [mark(x, y), Text(x + _SWATCH + 6, y, text, SMALL, "ink")]
         x += width
     return shapes, y + 10
+
+
+def _entries(subject: Subject, look: Look) -> Iterator[tuple[str, Mark]]:
+    count = np.bincount(subject.kind, minlength=len(subject.kinds)).tolist()
+    for i, name in enumerate(subject.kinds[: len(KINDS)]):
+        yield f"{printable(name, 24)} {count[i]:,}", partial(_swatch, paint=paint_of(i))
+    if others := subject.kinds[len(KINDS) :]:
+        yield f"{len(others)} other kinds {sum(count[len(KINDS) :]):,}", partial(_swatch, paint=paint_of(len(KINDS)))
+    yield "free, below bytes in use", partial(_swatch, paint="gap")
+    if (subject.lives.overwrites != NOTHING).any():
+        yield "overwrites another", lambda x, y: wedge(x + _SWATCH - WEDGE, y - WEDGE)
+    if look.curves:
+        yield "alive", partial(_stroke, paint="live_line")
+        yield "held", partial(_stroke, paint="footprint")
+        yield "lower bound", partial(_stroke, paint="bound", dash=5.0)
+
+
+def _swatch(x: float, y: float, paint: str) -> Shape:
+    return Box(x, y - _SWATCH + 1.5, _SWATCH, _SWATCH, paint, radius=2)
+
+
+def _stroke(x: float, y: float, paint: str, dash: float = 0.0) -> Shape:
+    return Line(((x - 2, y - 4), (x + _SWATCH + 2, y - 4)), paint, 1.6, dash)
 
 
 def draw_caption(subject: Subject, look: Look, merged: int, top: float) -> tuple[list[Shape], float]:
@@ -107,4 +122,8 @@ def _excess(subject: Subject) -> str:
         return ""
     if facts.arena_bytes == facts.lower_bound:
         return ", reached"
-    return f", {facts.arena_bytes / facts.lower_bound - 1:.1%} below"
+    return f" (the arena is {facts.arena_bytes / facts.lower_bound - 1:.1%} larger)"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
