@@ -138,7 +138,7 @@ def test_every_format_takes_the_marks() -> None:
     trace = trace_stages(ran((0, 1)).stages)
     assert [e["kind"] for e in json.loads(written("json", trace))["events"]] == [e.kind for e in trace]
     shown = json.loads(written("chrome", trace))["traceEvents"]
-    instants = [e for e in shown if e["ph"] == "i"]
+    instants = [e for e in shown if e["ph"] == "i" and e["cat"] == "stage"]
     assert [(e["name"], e["args"]["decided"]) for e in instants] == [
         ("stage 1", ""),
         ("stage 2", "count_nonzero_0"),

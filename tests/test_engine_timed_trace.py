@@ -92,7 +92,7 @@ def test_chrome_shows_one_row_a_thread_and_operators_in_microseconds() -> None:
         shown_as = slices[end.operator]
         assert shown_as["tid"] == end.thread + 1
         assert shown_as["ts"] + shown_as["dur"] == pytest.approx(end.seconds * 1e6)
-    assert {e["args"]["name"] for e in shown if e["ph"] == "M"} >= {"arenaplan", "thread 0"}
+    assert {e["args"]["name"] for e in shown if e["ph"] == "M"} >= {"arenaplan random", "thread 0"}
 
 
 def test_a_table_shows_times_only_where_there_are_some() -> None:

@@ -1,99 +1,144 @@
 """Trace events in the Chrome trace event format, for Perfetto (ui.perfetto.dev) and chrome://tracing.
 
-A tick is shown as a millisecond, where no run was timed. Operators are slices, one row a thread; chunks are
-asynchronous slices (lifetimes overlap, and slices of one thread must nest), live bytes are a counter. Where a run had
-stages, an instant marks the begin of each, and the bytes of the arena are a counter too.
+A tick is shown as a millisecond, where a run has no times. Operators are slices, one row a thread; chunks are
+asynchronous slices (lifetimes overlap, and slices of one thread must nest). Counters tell the bytes that are live, the
+footprint, and what of it is unused: fragmentation, and room that is free at that time. Instants mark the peak and the
+begin of each stage. Objects are written as events come: what is kept is what is alive and what runs.
+
+The format: "Trace Event Format", 2016, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
-from engine.trace import ARRIVALS, NOT_RUN, STAGE, Event, Trace
+from attrs import define, field
 
-_TICK_US = 1000
-_SECOND_US = 1e6
-_CHANGES = (*ARRIVALS, "free")
-_PROCESS = {"pid": 1, "tid": 1}
+from engine.exporters.moments import nanoseconds
+from engine.exporters.texts import to_unicode
+from engine.trace import OVERWRITE, PEAK, STAGE, VIEW, Event, Facts, Trace
+
+_PROCESS = {"pid": 1}
+_MAIN = 1
+"""The row of what has no thread of its own."""
+Shown = dict[str, Any]
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """{"traceEvents": [...]}; times in microseconds, sizes in bytes."""
-    events = tuple(trace)
-    shown = [*_names(events), *_operators(events), *_chunks(events), *_live_bytes(events), *_stages(events)]
-    out.write((json.dumps({"traceEvents": shown, "displayTimeUnit": "ms"}) + "\n").encode())
+    """{"traceEvents": [...], ...}, an event a line; times in microseconds, sizes in bytes. It keeps what is alive."""
+    out.write(b'{"displayTimeUnit": "ms", "otherData": ' + _line(_about(trace.facts)) + b', "traceEvents": [\n')
+    between = b""
+    for shown in _shown(trace):
+        out.write(between + _line(shown))
+        between = b",\n"
+    out.write(b"\n]}\n")
 
 
-def _time(event: Event) -> float:
-    """In microseconds."""
-    return event.tick * _TICK_US if event.seconds == NOT_RUN else event.seconds * _SECOND_US
+def _line(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _row(thread: int) -> dict[str, int]:
-    return _PROCESS | {"tid": max(thread, 0) + 1}
+def _about(facts: Facts) -> Mapping[str, Any]:
+    """Perfetto shows these under "Overview", as texts."""
+    sizes = ("arena_bytes", "lower_bound", "peak_bytes", "footprint_bytes")
+    return {
+        "model": to_unicode(facts.model),
+        **{name: getattr(facts, name) for name in ("mode", "heap", "strategy", "clock")},
+        **{name: str(getattr(facts, name)) for name in sizes},
+        "peak_operator": to_unicode(facts.peak_operator),
+    }
 
 
-def _names(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
-    yield {"ph": "M", "name": "process_name", **_PROCESS, "args": {"name": "arenaplan"}}
-    for thread in sorted({e.thread for e in events} or {NOT_RUN}):
-        name = "operators" if thread == NOT_RUN else f"thread {thread}"
-        yield {"ph": "M", "name": "thread_name", **_row(thread), "args": {"name": name}}
+def _shown(trace: Trace) -> Iterator[Shown]:
+    page = _Page()
+    model = to_unicode(trace.facts.model)
+    yield _named("process_name", _MAIN, f"arenaplan {model}".rstrip())
+    for event in trace:
+        yield from page.show(event)
+    yield from page.closed()
 
 
-def _operators(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
-    if any(e.seconds != NOT_RUN for e in events):
-        yield from _timed_operators(events)
-        return
-    for tick, group in groupby((e for e in events if e.kind in (*_CHANGES, "begin")), key=lambda e: e.tick):
-        name = next(group).operator
-        yield {"ph": "X", "cat": "operator", "name": name, **_PROCESS, "ts": tick * _TICK_US, "dur": _TICK_US}
+def _named(what: str, row: int, name: str) -> Shown:
+    return {"ph": "M", "name": what, **_PROCESS, "tid": row, "args": {"name": name}}
 
 
-def _timed_operators(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
-    begun: dict[int, Event] = {}
-    for event in events:
-        if event.kind == "begin":
-            begun[event.tick] = event
-        elif event.kind == "end":
-            times = {"ts": _time(begun[event.tick]), "dur": _time(event) - _time(begun[event.tick])}
-            yield {"ph": "X", "cat": "operator", "name": event.operator, **_row(event.thread), **times}
+@define(eq=False)
+class _Page:
+    """What is open, and the counters as they were told last."""
+
+    rows: set[int] = field(factory=set)
+    running: dict[int, float] = field(factory=dict)
+    alive: dict[int, str] = field(factory=dict)
+    counters: dict[str, int] = field(factory=dict)
+    last: float = 0.0
+
+    def show(self, event: Event) -> Iterator[Shown]:
+        """All that one event is shown as."""
+        time = self.last = nanoseconds(event) / 1000
+        match event.kind:
+            case "alloc" | "overwrite":
+                yield from self._arrival(event, time)
+            case "free":
+                yield from self._departure(event.chunk, time)
+            case "begin":
+                self.running[event.tick] = time
+            case "end":
+                yield from self._operator(event, time)
+            case "stage" | "peak" | "view":
+                yield _instant(event, time)
+        yield from self._counted(event, time)
+
+    def closed(self) -> Iterator[Shown]:
+        """What is alive in the end."""
+        for chunk in tuple(self.alive):
+            yield from self._departure(chunk, self.last)
+
+    def _arrival(self, event: Event, time: float) -> Iterator[Shown]:
+        if event.kind == OVERWRITE:
+            yield from self._departure(event.overwrites, time)
+        self.alive[event.chunk] = name = to_unicode(event.tensor)
+        yield _tensor("b", event.chunk, name, time) | {"args": _details(event)}
+
+    def _departure(self, chunk: int, time: float) -> Iterator[Shown]:
+        if chunk in self.alive:
+            yield _tensor("e", chunk, self.alive.pop(chunk), time)
+
+    def _operator(self, event: Event, time: float) -> Iterator[Shown]:
+        row, begin = max(event.thread, 0) + 1, self.running.pop(event.tick, time)
+        if row not in self.rows:
+            self.rows.add(row)
+            yield _named("thread_name", row, "operators" if event.thread < 0 else f"thread {event.thread}")
+        times = {"ts": begin, "dur": time - begin}
+        args = {"schema": to_unicode(event.schema), "tick": event.tick, "stage": event.stage}
+        name = to_unicode(event.operator)
+        yield {"ph": "X", "cat": "operator", "name": name, **_PROCESS, "tid": row, **times, "args": args}
+
+    def _counted(self, event: Event, time: float) -> Iterator[Shown]:
+        live, footprint = event.live_bytes, event.footprint_bytes
+        for name, value in {"live": live, "footprint": footprint, "unused": footprint - live}.items():
+            if self.counters.get(name) != value:
+                self.counters[name] = value
+                yield {"ph": "C", "name": name, **_PROCESS, "tid": _MAIN, "ts": time, "args": {"bytes": value}}
 
 
-def _chunks(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
-    open_chunks: dict[int, Event] = {}
-    last = max((_time(e) for e in events), default=0)
-    for event in (e for e in events if e.kind in _CHANGES):
-        if event.kind == "free":
-            yield _span("e", open_chunks.pop(event.chunk), _time(event))
-            continue
-        if event.kind == "overwrite":
-            yield _span("e", open_chunks.pop(event.overwrites), _time(event))
-        open_chunks[event.chunk] = event
-        yield _span("b", event, _time(event))
-    for event in open_chunks.values():
-        yield _span("e", event, last)
+def _tensor(phase: str, chunk: int, name: str, time: float) -> Shown:
+    return {"ph": phase, "cat": "tensor", "id": chunk, "name": name, **_PROCESS, "tid": _MAIN, "ts": time}
 
 
-def _span(phase: str, event: Event, time: float) -> dict[str, Any]:
-    args = {"offset": event.offset, "bytes": event.bytes, "kind": event.kind, "operator": event.operator}
-    where = {"cat": "chunk", "id": event.chunk, "name": event.tensor, "ts": time}
-    return {"ph": phase, **where, **_PROCESS, "args": args}
+def _instant(event: Event, time: float) -> Shown:
+    """Of the whole trace, or of a thread where it is about one tensor."""
+    name, args = {
+        PEAK: ("peak", {"bytes": event.bytes, "operator": to_unicode(event.operator), "tick": event.tick}),
+        STAGE: (to_unicode(event.operator), {"arena": event.bytes, "decided": to_unicode(event.tensor)}),
+        VIEW: (f"view {to_unicode(event.tensor)}", {"chunk": event.chunk} | _details(event)),
+    }[event.kind]
+    scope = {PEAK: "g", STAGE: "p", VIEW: "t"}[event.kind]
+    where = {**_PROCESS, "tid": max(event.thread, 0) + 1, "ts": time}
+    return {"ph": "i", "s": scope, "cat": event.kind, "name": name, **where, "args": args}
 
 
-def _live_bytes(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
-    for event in (e for e in events if e.kind in _CHANGES):
-        yield {"ph": "C", "name": "live bytes", "ts": _time(event), **_PROCESS, "args": {"live": event.live_bytes}}
-
-
-def _stages(events: Sequence[Event]) -> Iterator[dict[str, Any]]:
-    for event in (e for e in events if e.kind == STAGE):
-        at = {"ts": _time(event), **_PROCESS}
-        yield {
-            "ph": "i",
-            "s": "p",
-            "name": event.operator,
-            **at,
-            "args": {"arena": event.bytes, "decided": event.tensor},
-        }
-        yield {"ph": "C", "name": "arena bytes", **at, "args": {"arena": event.bytes}}
+def _details(event: Event) -> Mapping[str, Any]:
+    texts = {name: to_unicode(getattr(event, name)) for name in ("operator", "shape", "dtype", "role")}
+    numbers = {name: getattr(event, name) for name in ("offset", "bytes", "padding", "tick", "stage")}
+    more = {"overwrites": event.overwrites} if event.kind == OVERWRITE else {}
+    return {**numbers, **texts, **more}
