@@ -11,6 +11,7 @@ from allocator.solvers.portfolio import PORTFOLIO
 from engine.cli.main import build_parser, main
 from tests.cli_checks import BUFFERS, PLACED, save
 from tools.docs_pages import courses, run_page, with_outputs
+from tools.draw_docs import DRAWN, pictures
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -49,10 +50,17 @@ def test_blocks_of_pages_run_one_after_the_other_and_print_what_is_shown(
             assert ran.is_right, f"{page.name}: {ran.code}\nprints\n\n{ran.printed}\nand not\n\n{ran.shown}"
 
 
-def test_the_first_page_of_the_tutorial_lists_all_others() -> None:
-    assert {page.name for page in COURSES[0]} | {"index.md"} == {
-        page.name for page in (ROOT / "docs/tutorial").iterdir()
-    }
+@pytest.mark.parametrize("course", [pages for pages in COURSES if len(pages) > 1], ids=lambda course: title(course[0]))
+def test_the_first_page_of_a_course_lists_all_others(course: list[Path]) -> None:
+    assert set(course) == set(course[0].parent.glob("*.md"))
+
+
+def test_pictures_show_what_the_pages_beside_them_make() -> None:
+    drawn = dict(pictures())
+    assert [path.name for path, text in drawn.items() if not path.exists() or path.read_text() != text] == [], (
+        "out of date: python -m tools.draw_docs"
+    )
+    assert set(DRAWN.glob("*.svg")) == set(drawn)
 
 
 def test_a_wrong_output_is_found_and_written_anew() -> None:

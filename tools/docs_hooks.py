@@ -16,6 +16,7 @@ from unittest import mock
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 import ops
 from engine.cli.main import COMMANDS, build_parser
@@ -23,6 +24,7 @@ from engine.cli.main import COMMANDS, build_parser
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = "80"
 """Columns of a help text, so that it needs no scrolling in a page."""
+_TOP_LEVEL = {"ARCHITECTURE.md": "architecture.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
 _LINK = re.compile(r"\]\((?!https?://)([^)#]+)(#[^)]*)?\)")
 
 
@@ -36,6 +38,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     }.items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Links to the top level lead to the pages that stand for it; in a checkout they lead to the files themselves."""
+    depth = page.file.src_uri.count("/")
+    up = "../" * (depth + 1)
+    for name, inside in _TOP_LEVEL.items():
+        markdown = markdown.replace(f"]({up}{name}", f"]({'../' * depth}{inside}")
+    return markdown
 
 
 def commands_page() -> str:
@@ -81,6 +92,4 @@ def top_level_page(name: str) -> str:
 
 def _inside(target: str) -> str:
     """Where a file that the top level links to stands in the site."""
-    return {"ARCHITECTURE.md": "architecture.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}.get(
-        target, target.removeprefix("docs/")
-    )
+    return _TOP_LEVEL.get(target, target.removeprefix("docs/"))

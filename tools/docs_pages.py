@@ -21,7 +21,7 @@ from attrs import frozen
 from engine.cli.main import main as arenaplan
 
 ROOT = Path(__file__).resolve().parent.parent
-_CHAPTER = re.compile(r"^\d+\. \[.*?\]\((\w+\.md)\)", re.MULTILINE)
+_CHAPTER = re.compile(r"^(?:\d+\.|-) \[.*?\]\((\w+\.md)\)", re.MULTILINE)
 _BLOCK = re.compile(
     r"^```(?P<language>python|sh)\n(?P<code>.*?)^```\n(?:\n```output\n(?P<shown>.*?)^```\n)?", re.MULTILINE | re.DOTALL
 )
@@ -83,14 +83,17 @@ def with_outputs(text: str, name: str, names: dict[str, object]) -> str:
 
 
 def courses() -> list[list[Path]]:
-    """All pages, in the groups in which they are run: pages of the tutorial share names and files.
+    """All pages, in the groups in which they are run: those of a course share names and files.
 
-    Its first page lists the others in their order.
+    The first page of a course lists the others in their order.
     """
-    index = ROOT / "docs/tutorial/index.md"
-    tutorial = [index.parent / name for name in _CHAPTER.findall(index.read_text())]
+    groups = [_course(ROOT / "docs" / folder / "index.md") for folder in ("tutorial", "algorithms")]
     pages = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-    return [tutorial, *([page] for page in pages if page not in tutorial)]
+    return [*groups, *([page] for page in pages if not any(page in group for group in groups))]
+
+
+def _course(index: Path) -> list[Path]:
+    return [index, *(index.parent / name for name in _CHAPTER.findall(index.read_text()))]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

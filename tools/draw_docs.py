@@ -1,0 +1,112 @@
+"""Draws the pictures of the documentation: docs/images/drawn/NAME.svg is the variable NAME of the page that shows it.
+
+    python -m tools.draw_docs [--check]
+
+Pages are run as their tests run them, so a picture shows what the code beside it made: an execution plan or an
+executable, which tell their own traces, or a problem beside its plan. With --check nothing is written; the exit code is
+1 if a picture is out of date.
+"""
+
+import contextlib
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from allocator.bounds import peak_tick, profile
+from allocator.problem import Plan, Problem
+from engine.executable import Executable
+from engine.exporters.svg import svg
+from engine.lives import lives
+from engine.pictures.look import Look
+from engine.plan import ExecutionPlan
+from engine.trace import ALLOC, FREE, GROW, NOT_RUN, NOTHING, PEAK, Event, Facts, Trace
+from tools.docs_pages import ROOT, courses, run_page
+
+DRAWN = ROOT / "docs" / "images" / "drawn"
+LOOK = Look(width=760, height=250, curves=False, legend=False, caption=False)
+_SHOWN = re.compile(r"!\[[^\]]*\]\((?:\.\./)?images/drawn/(\w+)\.svg\)")
+
+
+def pictures() -> Iterator[tuple[Path, str]]:
+    """Each picture that a page shows: its file, and what stands in it."""
+    for pages in courses():
+        if any(_SHOWN.search(page.read_text()) for page in pages):
+            yield from _of_course(pages)
+
+
+def _of_course(pages: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    names: dict[str, object] = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for page in pages:
+            text = page.read_text()
+            for _ in run_page(text, page.name, names):
+                pass
+            for name in _SHOWN.findall(text):
+                yield DRAWN / f"{name}.svg", svg(lives(trace_of(names[name])), LOOK)
+
+
+def trace_of(shown: Any) -> Trace:
+    """Of what a page made. Raises TypeError where it cannot be drawn."""
+    if isinstance(shown, ExecutionPlan | Executable):
+        return shown.trace()
+    if isinstance(shown, tuple) and isinstance(shown[0], Problem):
+        return trace_of_solution(*shown)
+    raise TypeError(f"a picture shows a plan, an executable, or a problem and its plan, not {shown!r}")
+
+
+def trace_of_solution(problem: Problem, plan: Plan) -> Trace:
+    """Buffers that are nobody's tensors, as a trace."""
+    live, peak = profile(problem), peak_tick(problem)
+    facts = Facts(
+        "buffers", "static", strategy=plan.strategy, status=plan.status, arena_bytes=plan.arena_bytes,
+        lower_bound=plan.lower_bound, footprint_bytes=plan.arena_bytes, peak_bytes=int(live[peak]),
+        peak_tick=peak, peak_operator=f"operator {peak}", possible_peak_bytes=int(live[peak]), ticks=len(live),
+    )  # fmt: skip
+    events = tuple(_events(problem, plan, peak))
+    return Trace(facts, lambda: iter(events))
+
+
+def _events(problem: Problem, plan: Plan, peak: int) -> Iterator[Event]:
+    live, size = 0, problem.size.tolist()
+
+    def event(tick: int, kind: str, chunk: int, amount: int) -> Event:
+        name, at = (f"buffer {chunk}", int(plan.offset[chunk])) if chunk != NOTHING else ("", NOTHING)
+        operator = f"operator {tick}"
+        return Event(
+            tick, kind, operator, f"operator {tick}", name, "", "", "", chunk, at, amount, 0, NOTHING,
+            live, plan.arena_bytes, 1, NOT_RUN, NOT_RUN,
+        )  # fmt: skip
+
+    yield event(0, GROW, NOTHING, plan.arena_bytes)
+    for tick in range(int(problem.end.max()) + 1):
+        for kind, column, sign in ((FREE, problem.end, -1), (ALLOC, problem.begin, 1)):
+            for chunk in (column == tick).nonzero()[0].tolist():
+                live += sign * size[chunk]
+                yield event(tick, kind, chunk, size[chunk])
+        if tick == peak:
+            yield event(tick, PEAK, NOTHING, live)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Writes what is out of date, or names it."""
+    check = "--check" in (sys.argv[1:] if argv is None else argv)
+    drawn = dict(pictures())
+    stale = [path for path, text in drawn.items() if not path.exists() or path.read_text() != text]
+    left = [path for path in DRAWN.glob("*.svg") if path not in drawn]
+    for path in [*stale, *left]:
+        print(path.relative_to(ROOT))
+    if check:
+        return int(bool(stale or left))
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(drawn[path])
+    for path in left:
+        path.unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
