@@ -10,6 +10,7 @@ from engine.explain.tensor import TensorStory, explain_tensor
 from engine.explain.what_if import Advisor, no_advice
 from engine.placed import PlacedPlan
 from engine.report import Report, report
+from engine.showing import as_card
 from engine.trace import Trace
 from engine.tracing.telling import IN_TICKS, trace
 
@@ -52,3 +53,11 @@ class ExecutionPlan(PlacedPlan):
         if tensor:
             return explain_tensor(self, tensor)
         return explain_operator(self, operator) if operator else explain(self, self.advisor)
+
+    def __repr__(self) -> str:
+        """One line: all that is in a plan is more than a screen, or a notebook, should hold."""
+        operators, arena = len(self.lowered.graph.operators), self.arena_bytes
+        return f"<plan of {self.lowered.graph.name!r}: {operators} operators, arena {arena} B, {self.plan.status}>"
+
+    def _repr_html_(self) -> str:
+        return as_card(self)

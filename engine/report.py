@@ -18,6 +18,7 @@ from engine.peak import PeakTensor, peak_of
 from engine.placed import PlacedPlan
 from engine.recomputed import Recomputed
 from engine.savings import Savings, nested_bytes, savings
+from engine.showing import as_card
 from engine.steps import to_program
 from engine.tables import in_columns
 from engine.units import format_bytes
@@ -73,7 +74,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data with stable keys."""
-        return asdict(self)
+        return asdict(self, filter=lambda attribute, _: attribute.name not in ("before", "sequence"))
 
     def text(self, most: int = 10) -> str:
         """A page for people, with the `most` largest tensors at the peak."""
@@ -86,6 +87,9 @@ class Report:
 
     def __str__(self) -> str:
         return self.text()
+
+    def _repr_html_(self) -> str:
+        return as_card(self)
 
 
 def report(plan: PlacedPlan) -> Report:

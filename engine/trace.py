@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 
 from attrs import field, frozen
 
+from engine.showing import as_card
+
 NOWHERE = -1
 """Offset of what lies in no memory of known addresses: reference counting without a model of a heap."""
 NOTHING = -1
@@ -103,3 +105,6 @@ class Trace:
 
     def __iter__(self) -> Iterator[Event]:
         return self._tell()
+
+    def _repr_html_(self) -> str:
+        return as_card(self)

@@ -21,31 +21,35 @@ def write(trace: Trace, out: BinaryIO) -> None:
     out.write(svg(lives(trace)).encode())
 
 
-def svg(of: Lives, look: Look = PAGE) -> str:
-    """The picture as one element, for a file of its own or a place in a page. The same lives give the same text."""
-    return to_svg(draw(of, look))
+def svg(of: Lives, look: Look = PAGE, dark: str = "") -> str:
+    """The picture as one element, for a file of its own or a place in a page. The same lives give the same text.
+
+    `dark` is a CSS selector of pages that are dark, where that is not for the reader's system to say.
+    """
+    return to_svg(draw(of, look), dark)
 
 
-def to_svg(drawing: Drawing) -> str:
+def to_svg(drawing: Drawing, dark: str = "") -> str:
     """A drawing as SVG. Texts are printable already; see `engine.pictures.wording`."""
     width, height = _number(drawing.width), _number(drawing.height)
     body = "\n".join(map(_element, drawing.shapes))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{_STEM}" width="{width}" height="{height}"'
         f' viewBox="0 0 {width} {height}" role="img" aria-label="{escape(drawing.name)}" font-family="{_FONT}">\n'
-        f"<desc>{escape(drawing.summary)}</desc>\n<style>{_rules(drawing)}</style>\n{body}\n</svg>\n"
+        f"<desc>{escape(drawing.summary)}</desc>\n<style>{_rules(drawing, dark)}</style>\n{body}\n</svg>\n"
     )
 
 
-def _rules(drawing: Drawing) -> str:
+def _rules(drawing: Drawing, dark: str) -> str:
     """Dark colours for who prefers them; the light ones are attributes, for programs that know no style sheets."""
     used = {name: PAINTS[name] for name in sorted({shape.paint for shape in drawing.shapes})}
+    scope = f"{dark} .{_STEM}".lstrip()
     rules = "".join(
-        f".{_STEM} .f-{name}{{fill:{paint.dark}}}.{_STEM} .s-{name}{{stroke:{paint.dark}}}"
+        f"{scope} .f-{name}{{fill:{paint.dark}}}{scope} .s-{name}{{stroke:{paint.dark}}}"
         for name, paint in used.items()
         if paint.light != paint.dark
     )
-    return f"@media (prefers-color-scheme:dark){{{rules}}}"
+    return rules if dark else f"@media (prefers-color-scheme:dark){{{rules}}}"
 
 
 def _element(shape: Shape) -> str:

@@ -1,0 +1,89 @@
+"""How a plan, a report and a trace look in a notebook: totals as bars, what is alive at the peak, the arena."""
+
+from engine.exporters.svg import svg
+from engine.lives import lives
+from engine.notebook.html import Bar, bars, card, folded, note, scrolled, table
+from engine.peak import PeakTensor
+from engine.pictures.look import Look
+from engine.plan import ExecutionPlan
+from engine.report import Report
+from engine.trace import Facts, Trace
+from engine.units import format_bytes
+
+ARENA, BOUND, DYNAMIC, NAIVE, PEAK = "#4C86C6", "#3E9B73", "#C98B3A", "#9AA3AD", "#C8574A"
+MOST_TICKS = 20_000
+"""Of a trace, beyond which a picture would take seconds."""
+_TENSORS = 10
+_HEAD = ("tensor", "operator", "shape", "bytes", "share", "lifetime", "offset")
+_RIGHT = frozenset((3, 4, 6))
+_LOOK = Look(title=False)
+_DARK = (
+    ':is(body[data-jp-theme-light="false"],body[data-vscode-theme-kind="vscode-dark"],'
+    'body[data-vscode-theme-kind="vscode-high-contrast"],html[theme="dark"])'
+)
+"""Pages of JupyterLab, VS Code and Colab that are dark; what the reader's system prefers does not matter there."""
+
+
+def card_of(shown: ExecutionPlan | Report | Trace) -> str:
+    """The HTML of any of them."""
+    if isinstance(shown, ExecutionPlan):
+        found = shown.report()
+        return card(*_title(found), _totals(found), _peak(found, is_open=False), _picture(shown.trace()))
+    if isinstance(shown, Report):
+        return card(*_title(shown), _totals(shown), _peak(shown, is_open=True))
+    return card(shown.facts.model, _about(shown.facts), _sizes(shown.facts), _picture(shown))
+
+
+def _title(found: Report) -> tuple[str, str]:
+    operators = f"{found.operators:,} operators, {found.flops / 1e6:,.1f} million operations a run"
+    return found.model, f"{operators}; strategy {found.strategy}, {found.status}"
+
+
+def _totals(found: Report) -> str:
+    naive = max(found.naive_bytes, 1)
+    gap = "met: no arena is smaller" if not found.gap else f"the arena is {found.gap:.2%} above it"
+    return bars(
+        [
+            Bar("naive", found.naive_bytes, NAIVE, "every tensor has bytes of its own"),
+            Bar("dynamic peak", found.dynamic_peak_bytes, DYNAMIC, "reference counting"),
+            Bar("arena", found.arena_bytes, ARENA, f"{found.arena_bytes / naive:.1%} of naive"),
+            Bar("lower bound", found.lower_bound, BOUND, gap),
+        ]
+    ) + note(f"{format_bytes(found.constants_bytes)} of constants lie outside of the arena")
+
+
+def _peak(found: Report, is_open: bool) -> str:
+    where = f"tick {found.peak_tick} ({found.peak_operator} {found.peak_kind})".replace(" )", ")")
+    rest = len(found.peak_tensors) - _TENSORS
+    more = note(f"and {rest:,} smaller ones") if rest > 0 else ""
+    rows = [_row(tensor) for tensor in found.peak_tensors[:_TENSORS]]
+    summary = f"peak in {where}: {len(found.peak_tensors):,} tensors, {format_bytes(found.peak_bytes)} alive"
+    return folded(summary, table(_HEAD, rows, _RIGHT), more, is_open=is_open)
+
+
+def _row(tensor: PeakTensor) -> tuple[str, ...]:
+    shape = "x".join(map(str, tensor.shape)) or "scalar"
+    lifetime = f"[{tensor.begin}, {tensor.end})"
+    numbers = (f"{tensor.bytes:,}", f"{tensor.share:.1%}", lifetime, f"{tensor.offset:,}")
+    return (tensor.name, f"{tensor.operator} {tensor.kind}".rstrip(), shape, *numbers)
+
+
+def _about(facts: Facts) -> str:
+    mode = "a run in one arena" if facts.mode == "static" else "a run with reference counting"
+    heap = f" on the heap {facts.heap}" if facts.heap else ""
+    policy = f", safe for operators at once by {facts.policy}" if facts.policy else ""
+    times = f"; times are {facts.clock}" if facts.is_timed else ""
+    return f"trace of {mode}{heap}{policy}, {facts.ticks:,} ticks{times}"
+
+
+def _sizes(facts: Facts) -> str:
+    held = Bar("held", facts.footprint_bytes, DYNAMIC, "by the heap, at most")
+    arena = Bar("arena", facts.arena_bytes, ARENA, "" if facts.mode == "static" else "of a plan")
+    peak = Bar("peak", facts.peak_bytes, PEAK, f"alive at once, in tick {facts.peak_tick} ({facts.peak_operator})")
+    return bars([*([held] if facts.heap else []), arena, peak, Bar("lower bound", facts.lower_bound, BOUND)])
+
+
+def _picture(trace: Trace) -> str:
+    if trace.facts.ticks > MOST_TICKS:
+        return note(f"{trace.facts.ticks:,} ticks are too many for a picture here: write one with arenaplan trace")
+    return scrolled(svg(lives(trace), _LOOK, _DARK))

@@ -1,0 +1,164 @@
+"""A figure to look around in: time and addresses above, what is alive below, moved and zoomed together."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from engine.errors import OptionError
+from engine.lives import lives
+from engine.notebook.bokeh import bokeh
+from engine.pictures.paints import KINDS, OTHER, PAINTS
+from engine.pictures.subject import Subject, subject_of
+from engine.pictures.wording import printable
+from engine.trace import NOTHING, Trace
+from engine.units import format_bytes
+
+WIDTH, MAP_HEIGHT, CURVES_HEIGHT = 900, 380, 190
+"""Pixels."""
+_TOOLS = "xpan,box_zoom,xwheel_zoom,undo,reset,save"
+_CHUNK = (
+    ("tensor", "@name"),
+    ("operator", "@operator"),
+    ("what", "@what"),
+    ("bytes", "@size{0,0} (@text)"),
+    ("address", "@bottom{0,0}"),
+    ("ticks", "[@begin, @until)"),
+    ("overwrites", "@overwrites"),
+)
+_MOMENT = (("alive", "@live{0,0} B"), ("held", "@footprint{0,0} B"), ("at", "@time{0,0.[000000]}"))
+
+
+@runtime_checkable
+class Traced(Protocol):
+    """A plan, or what has one."""
+
+    def trace(self) -> Trace:
+        """Of its static run."""
+
+
+def figure(shown: Traced | Trace, width: int = WIDTH) -> Any:
+    """A bokeh layout of a plan or a trace, for `bokeh.io.show`: `width` in pixels.
+
+    Rectangles are chunks, coloured by the kind of operator that made them; below is what is alive, what the memory
+    has, the lower bound and the peak. Of a trace without addresses there are only the curves. Raises EngineError where
+    bokeh is not installed, OptionError.
+    """
+    if not isinstance(shown, Traced | Trace):
+        raise OptionError(f"{type(shown).__name__} has no trace; give a plan, or what `plan.trace()` returns")
+    subject = subject_of(lives(shown if isinstance(shown, Trace) else shown.trace()))
+    below = _curves(subject, width)
+    if not subject.has_addresses:
+        return bokeh("layouts").column(below)
+    above = _map(subject, width)
+    below.x_range = above.x_range
+    return bokeh("layouts").gridplot([[above], [below]], merge_tools=True, toolbar_location="right")
+
+
+def _map(subject: Subject, width: int) -> Any:
+    models = bokeh("models")
+    made = _empty(subject, width, MAP_HEIGHT)
+    made.title = models.Title(text=_plain(subject.facts.model))
+    columns = _rectangles(subject)
+    kinds = list(dict.fromkeys(columns["group"]))
+    for kind in kinds:
+        chosen = np.flatnonzero(columns["group"] == kind)
+        source = models.ColumnDataSource({key: column[chosen] for key, column in columns.items()}, name="chunks")
+        edges = {"left": "left", "right": "right", "bottom": "bottom", "top": "top"}
+        colours = {"fill_color": "colour", "line_color": "#16191D", "line_alpha": 0.35, "line_width": 0.5}
+        made.quad(source=source, legend_label=_plain(str(kind)), hover_line_alpha=1.0, **edges, **colours)
+    made.add_tools(models.HoverTool(tooltips=list(_CHUNK), point_policy="follow_mouse"))
+    made.legend.update(click_policy="hide", label_text_font_size="9pt", spacing=0, padding=4)
+    made.add_layout(made.legend[0], "right")
+    made.add_layout(models.Span(location=subject.facts.arena_bytes, dimension="width", line_dash="dotted"))
+    return made
+
+
+def _rectangles(subject: Subject) -> dict[str, Any]:
+    """A row a chunk; `left` to `right` in ticks or seconds, `bottom` to `top` in bytes."""
+    of, shown = subject.lives, range(len(subject.lives))
+    colours = [PAINTS[paint].light for paint in KINDS]
+    rest = len(subject.kinds) > len(colours)
+    groups = [k if not rest or i < len(colours) else "others" for i, k in enumerate(subject.kinds)]
+    paints = [colours[i] if i < len(colours) else PAINTS[OTHER].light for i in range(len(subject.kinds))]
+    told = [" ".join(filter(None, (of.shape[i], of.dtype[i], of.role[i]))) for i in shown]
+    taken = [printable(of.name[o]) if o != NOTHING else "-" for o in of.overwrites.tolist()]
+    return {
+        "left": subject.begin,
+        "right": subject.end,
+        "bottom": subject.low,
+        "top": subject.high,
+        "begin": of.begin,
+        "until": of.end,
+        "size": of.size,
+        "text": _texts([format_bytes(size) for size in of.size.tolist()]),
+        "name": _texts(map(printable, of.name)),
+        "operator": _texts(printable(f"{o} {s}".rstrip()) for o, s in zip(of.operator, of.schema, strict=True)),
+        "what": _texts(map(printable, told)),
+        "overwrites": _texts(taken),
+        "group": _texts(printable(groups[k]) for k in subject.kind.tolist()),
+        "colour": _texts(paints[k] for k in subject.kind.tolist()),
+    }
+
+
+def _texts(told: Any) -> Any:
+    return np.array(list(told), dtype=object)
+
+
+def _curves(subject: Subject, width: int) -> Any:
+    models, facts = bokeh("models"), subject.facts
+    made = _empty(subject, width, CURVES_HEIGHT)
+    made.xaxis.axis_label = "seconds" if subject.timed else "tick"
+    points = {"time": subject.times, "live": subject.live, "footprint": subject.footprint}
+    source = models.ColumnDataSource(points, name="curves")
+    live, held, bound = (PAINTS[name].light for name in ("live_line", "footprint", "bound"))
+    made.varea_step(x="time", y1=0, y2="live", source=source, step_mode="after", fill_color=live, fill_alpha=0.25)
+    step = {"x": "time", "source": source, "mode": "after"}
+    drawn = made.step(y="live", line_color=live, line_width=1.5, legend_label="alive", **step)
+    made.step(y="footprint", line_color=held, legend_label="held", **step)
+    if facts.lower_bound:
+        row = {"line_color": bound, "line_dash": "dashed", "legend_label": "lower bound"}
+        made.line([0, subject.last], [facts.lower_bound] * 2, **row)
+    _mark_peak(made, subject)
+    made.add_tools(models.HoverTool(tooltips=list(_MOMENT), renderers=[drawn], mode="vline", line_policy="prev"))
+    made.legend.update(label_text_font_size="9pt", spacing=0, padding=4)
+    made.add_layout(made.legend[0], "right")
+    return made
+
+
+def _mark_peak(made: Any, subject: Subject) -> None:
+    peak = int(np.argmax(subject.live)) if len(subject.live) else NOTHING
+    if peak != NOTHING:
+        at = [float(subject.times[peak])], [int(subject.live[peak])]
+        made.scatter(*at, size=7, color=PAINTS["peak"].light, legend_label="peak", name="peak")
+
+
+def _empty(subject: Subject, width: int, height: int) -> Any:
+    models = bokeh("models")
+    made = bokeh("plotting").figure(width=width, height=height, tools=_TOOLS, active_drag="box_zoom")
+    made.x_range = models.Range1d(0, subject.last, bounds=(0, subject.last))
+    made.y_range = models.Range1d(0, subject.ceiling * 1.03, bounds=(0, subject.ceiling * 1.03))
+    units = {"mantissas": [1, 2, 4, 8, 16, 32, 64, 128, 256, 512], "base": 1024}
+    made.yaxis.ticker = models.AdaptiveTicker(
+        **units, min_interval=1, num_minor_ticks=0, desired_num_ticks=max(height // 60, 2)
+    )
+    made.yaxis.formatter = models.CustomJSTickFormatter(code=_BYTES)
+    made.min_border_left = 74
+    made.grid.grid_line_alpha = 0.4
+    return made
+
+
+_BYTES = """
+const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+let value = tick, unit = 0;
+while (Math.abs(value) >= 1024 && unit < 4) { value /= 1024; unit += 1; }
+return `${+value.toFixed(2)} ${units[unit]}`;
+"""
+"""As `format_bytes` writes sizes."""
+
+
+def _plain(told: str) -> str:
+    """A text that bokeh does not read as mathematics, for which it would load a library."""
+    shown = printable(told)
+    while "$$" in shown or r"\(" in shown or r"\[" in shown:
+        shown = shown.replace("$$", "$ $").replace(r"\(", "\\ (").replace(r"\[", "\\ [")
+    return shown

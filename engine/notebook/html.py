@@ -1,0 +1,98 @@
+"""What cards are made of: HTML without scripts, in the colours of whatever notebook it stands in.
+
+All styles are inline and taken from the text around (`inherit`, `currentcolor`): a notebook that is not trusted leaves
+out style sheets, and dark notebooks tell nobody but their own. Every function escapes the texts that it is given.
+"""
+
+from collections.abc import Sequence
+from html import escape
+
+from attrs import frozen
+
+from engine.pictures.wording import printable
+from engine.units import format_bytes
+
+_LINE = "color-mix(in srgb, currentcolor 22%, transparent)"
+_FAINT = "color-mix(in srgb, currentcolor 9%, transparent)"
+_ROW = "background:none"  # JupyterLab stripes tables
+_TABLE = "border-collapse:collapse;table-layout:auto;margin:6px 0;width:auto;font:inherit"
+_CELL = "padding:2px 12px 2px 0;border:none;white-space:nowrap;vertical-align:middle;max-width:none;"
+_LONGEST = 48
+
+
+@frozen
+class Bar:
+    """A size in bytes beside others: its name, what it is drawn in (#rrggbb), and what there is to say of it."""
+
+    name: str
+    bytes: int
+    colour: str
+    why: str = ""
+
+
+def card(title: str, subtitle: str, *parts: str) -> str:
+    """All of it; parts are HTML."""
+    head = f'<div style="font-size:15px;font-weight:600">{text(title)}</div>'
+    below = f'<div style="opacity:.7;margin-bottom:8px">{text(subtitle, 300)}</div>'
+    style = "font:13px/1.5 system-ui,sans-serif;color:inherit;max-width:900px;text-align:left;padding:4px 0"
+    return f'<div style="{style}">{head}{below}{"".join(parts)}</div>\n'
+
+
+def text(told: str, most: int = 120) -> str:
+    """Whatever it is, as text on one line."""
+    return escape(printable(told, most))
+
+
+def bars(sizes: Sequence[Bar]) -> str:
+    """One below the other, each as long as its part of the largest."""
+    largest = max((bar.bytes for bar in sizes), default=0) or 1
+    rows = "".join(_bar(bar, bar.bytes / largest) for bar in sizes)
+    columns = "display:grid;grid-template-columns:max-content minmax(60px,1fr) max-content max-content"
+    return f'<div style="{columns};column-gap:12px;row-gap:3px;align-items:center;margin-bottom:8px">{rows}</div>'
+
+
+def _bar(bar: Bar, share: float) -> str:
+    drawn = f"width:{max(100 * share, 0.3):.2f}%;min-width:1px;height:12px;background:{bar.colour};border-radius:2px"
+    track = f'<div style="background:{_FAINT};border-radius:2px"><div style="{drawn}"></div></div>'
+    size = f'<div style="text-align:right" title="{bar.bytes} B">{text(format_bytes(bar.bytes))}</div>'
+    return f'<div>{text(bar.name)}</div>{track}{size}<div style="opacity:.7">{text(bar.why)}</div>'
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
+    """Texts in columns, those in `right` at the right; long ones lose their middle, and show it when pointed at."""
+    line = f"border-bottom:1px solid {_LINE};font-weight:600;"
+    above = "".join(f'<th style="{_CELL}{line}{_side(i, right)}">{text(told)}</th>' for i, told in enumerate(head))
+    body = "".join(f'<tr style="{_ROW}">{_cells(row, right)}</tr>' for row in rows)
+    whole = f'<table style="{_TABLE}"><thead><tr style="{_ROW}">{above}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div style="overflow-x:auto">{whole}</div>'
+
+
+def _cells(row: Sequence[str], right: frozenset[int]) -> str:
+    return "".join(
+        f'<td style="{_CELL}{_side(i, right)}"{_more(told)}>{text(told, _LONGEST)}</td>' for i, told in enumerate(row)
+    )
+
+
+def _side(column: int, right: frozenset[int]) -> str:
+    return f"text-align:{'right' if column in right else 'left'}"
+
+
+def _more(told: str) -> str:
+    return f' title="{text(told, 1000)}"' if len(told) > _LONGEST else ""
+
+
+def folded(summary: str, *parts: str, is_open: bool = False) -> str:
+    """Parts behind a line that opens them."""
+    state = " open" if is_open else ""
+    head = f'<summary style="cursor:pointer;font-weight:600">{text(summary, 300)}</summary>'
+    return f'<details{state} style="margin:4px 0 8px">{head}{"".join(parts)}</details>'
+
+
+def note(told: str) -> str:
+    """A sentence."""
+    return f'<div style="opacity:.7">{text(told, 300)}</div>'
+
+
+def scrolled(drawing: str) -> str:
+    """An element that may be wider than the page."""
+    return f'<div style="overflow-x:auto">{drawing}</div>'
