@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from allocator.errors import AllocatorError, PlanError
-from engine.cli import compare, explain, heaps, plan, run, solve, trace
+from engine.cli import compare, explain, heaps, plan, run, solve, trace, view
 from engine.cli.progress import add_quiet, progress_shown
 from engine.errors import BudgetError, EngineError, JudgeError, OptionError, PlanRefusedError, UndecidedError
 from ops.errors import OpError
@@ -27,7 +27,7 @@ _EPILOG = (
     "exit codes: 0 done, 1 failed, 2 asked wrongly, 3 larger than the budget or the capacity, 4 no plan within the "
     "capacity found and no proof that there is none, 5 a judge refused a plan or outputs differ"
 )
-COMMANDS = (plan, explain, run, compare, heaps, trace, solve)
+COMMANDS = (plan, explain, run, compare, heaps, trace, view, solve)
 """The modules of the subcommands, in the order in which they are shown."""
 _FORESEEN = (UsageError, EngineError, OpError, AllocatorError, OSError, MemoryError, KeyboardInterrupt)
 _CODES: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (

@@ -1,12 +1,13 @@
 /** What the page shows at the moment; whoever changes it calls one of these methods, and the page is drawn again. */
 
-import { colouring, MODES } from "./colours.js";
+import { colouring } from "./colours.js";
 import { Grid } from "./grid.js";
 import { kept, zoomed } from "./scale.js";
 
 /** @typedef {import("./plan.js").Plan} Plan */
 /** @typedef {import("./plan.js").Axis} Axis */
 /** @typedef {import("./scale.js").Window} Window */
+/** @typedef {keyof typeof import("./colours.js").MODES} Mode */
 /** @typedef {{pane: number, chunk: number}} Spot a chunk of a plan */
 /** @typedef {"view" | "hover" | "selection" | "colour" | "search" | "theme" | "axis" | "table"} Change */
 
@@ -21,7 +22,7 @@ export class App {
     this.home = this.whole();
     /** @type {Window} */
     this.view = { ...this.home };
-    /** @type {keyof typeof MODES} */
+    /** @type {Mode} */
     this.mode = "schema";
     this.isolated = -1;
     /** @type {Uint8Array[]} by plan: 1 for each chunk that the search found; empty without a search */
@@ -45,7 +46,7 @@ export class App {
     /** @type {Map<string, Grid>} */
     this.grids = new Map();
     this.namesakes = plans.map((plan) => new Map(Array.from({ length: plan.count }, (_, i) => [plan.text("name", i), i])));
-    this.recolour();
+    this.colouring = colouring(plans, this.mode);
   }
 
   /** @returns {Window} in which everything is seen */
@@ -97,16 +98,12 @@ export class App {
     this.tell("axis");
   }
 
-  /** @param {keyof typeof MODES} mode */
+  /** @param {Mode} mode */
   setMode(mode) {
     this.mode = mode;
     this.isolated = -1;
-    this.recolour();
+    this.colouring = colouring(this.plans, mode);
     this.tell("colour");
-  }
-
-  recolour() {
-    this.colouring = colouring(this.plans, this.mode);
   }
 
   /** @param {number} entry of the legend, or -1 for all */

@@ -1,5 +1,6 @@
 /** Which colour a tensor has, and what the legend says of it. */
 
+import { maximum } from "./plan.js";
 import { bytes, counted, shown } from "./text.js";
 
 /** @typedef {import("./plan.js").Plan} Plan */
@@ -22,7 +23,7 @@ export function colouring(plans, mode) {
 /** @param {Plan} plan @param {string} mode @returns {(chunk: number) => string} */
 function namer(plan, mode) {
   const column = plan.columns[mode];
-  if (mode === "schema" || mode === "role") return (i) => plan.strings[column[i]] || "other";
+  if (mode === "schema" || mode === "role") return (i) => plan.strings[column[i]] || (mode === "schema" && plan.text("role", i)) || `no ${mode}`;
   return (i) => (column[i] < 0 ? `no ${mode}` : `${mode} ${column[i]}`);
 }
 
@@ -68,7 +69,7 @@ function merged(rest) {
 
 /** @param {Plan[]} plans @returns {Colouring} each step is four times the one before */
 function bySize(plans) {
-  const largest = Math.max(1, ...plans.map((plan) => plan.columns.size.reduce((a, b) => Math.max(a, b), 0)));
+  const largest = Math.max(1, ...plans.map((plan) => maximum(plan.columns.size, 1)));
   const top = Math.ceil(Math.log2(largest));
   const step = (/** @type {number} */ size) => {
     const below = Math.floor((top - Math.log2(Math.max(1, size))) / 2);

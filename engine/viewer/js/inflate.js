@@ -7,7 +7,7 @@ const HEADER = 10;
 const MOST_BITS = 15;
 
 /** @typedef {{counts: Uint16Array, symbols: Uint16Array}} Code a canonical Huffman code */
-/** @typedef {{data: Uint8Array, at: number, hold: number, held: number, out: Uint8Array, made: number}} Stream */
+/** @typedef {{data: Uint8Array, at: number, hold: number, held: number, out: Uint8Array<ArrayBuffer>, made: number}} Stream */
 
 /** @param {ArrayLike<number>} lengths of the code words, in bits @returns {Code} */
 function huffman(lengths) {
@@ -15,7 +15,7 @@ function huffman(lengths) {
   for (let i = 0; i < lengths.length; i++) counts[lengths[i]]++;
   counts[0] = 0;
   const next = new Uint16Array(MOST_BITS + 2);
-  for (let bits = 1; bits <= MOST_BITS; bits++) next[bits + 1] = next[bits] + counts[bits];
+  for (let n = 1; n <= MOST_BITS; n++) next[n + 1] = next[n] + counts[n];
   const symbols = new Uint16Array(lengths.length);
   for (let i = 0; i < lengths.length; i++) if (lengths[i]) symbols[next[lengths[i]]++] = i;
   return { counts, symbols };
@@ -105,7 +105,7 @@ function dynamicCodes(s) {
   return [huffman(found.slice(0, literals)), huffman(found.slice(literals))];
 }
 
-/** @param {Uint8Array} data a gzip file without a name in it @returns {Uint8Array} */
+/** @param {Uint8Array} data a gzip file without a name in it @returns {Uint8Array<ArrayBuffer>} */
 export function gunzip(data) {
   const size = new DataView(data.buffer, data.byteOffset).getUint32(data.length - 4, true);
   const s = { data, at: HEADER, hold: 0, held: 0, out: new Uint8Array(size), made: 0 };

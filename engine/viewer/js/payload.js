@@ -15,7 +15,7 @@ const TYPES = { i4: Int32Array, f8: Float64Array };
 /** @typedef {{[name: string]: Int32Array | Float64Array}} Columns */
 /** @typedef {{title: string, facts: Facts, count: number, columns: Columns, strings: string[]}} Payload */
 
-/** @param {string} text base64 @returns {Uint8Array} */
+/** @param {string} text base64 @returns {Uint8Array<ArrayBuffer>} */
 function decoded(text) {
   const binary = atob(text);
   const out = new Uint8Array(binary.length);
@@ -23,14 +23,14 @@ function decoded(text) {
   return out;
 }
 
-/** @param {Uint8Array} data gzip @returns {Promise<Uint8Array>} */
+/** @param {Uint8Array<ArrayBuffer>} data gzip @returns {Promise<Uint8Array<ArrayBuffer>>} */
 async function unpacked(data) {
   if (typeof DecompressionStream === "undefined") return gunzip(data);
   const stream = new Blob([data]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** @param {Uint8Array} raw a length, a JSON header of that many bytes, columns from the next multiple of 8 on */
+/** @param {Uint8Array<ArrayBuffer>} raw a length, a JSON header of that many bytes, columns from the next multiple of 8 on */
 function parsed(raw) {
   const length = new DataView(raw.buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(raw.subarray(4, 4 + length)));

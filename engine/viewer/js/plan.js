@@ -24,7 +24,8 @@ export class Plan {
     /** @type {Map<string, Pieces>} */
     this.made = new Map();
     /** Where a chunk is drawn to end: in the tick in which another takes its bytes, both are alive. */
-    this.stop = Float64Array.from(payload.columns.end, (end, i) => (this.follower[i] < 0 ? end : Math.min(end, payload.columns.begin[this.follower[i]])));
+    const { begin, end } = payload.columns;
+    this.stop = Float64Array.from(end, (last, i) => (this.follower[i] < 0 ? last : Math.min(last, begin[this.follower[i]])));
     this.views = grouped(payload.columns.view_chunk);
     this.operatorAt = new Map(Array.from(payload.columns.op_tick, (tick, i) => [tick, i]));
   }
@@ -99,7 +100,7 @@ export class Plan {
 }
 
 /** @param {ArrayLike<number>} column @param {number} least @returns {number} */
-function maximum(column, least) {
+export function maximum(column, least) {
   let most = least;
   for (let i = 0; i < column.length; i++) if (column[i] > most) most = column[i];
   return most;

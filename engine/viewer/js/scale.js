@@ -87,6 +87,6 @@ export function binaryMarks(low, high, count) {
 /** @returns {number[]} */
 function marks(low, high, step) {
   const found = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && found.length < 100; k++) found.push(k * step);
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && found.length < 100; k++) found.push(k * step + 0);
   return found;
 }

@@ -1,0 +1,70 @@
+"""What `arenaplan view` is given, as plans to look at: models, buffers in files, saved traces."""
+
+from argparse import Namespace
+
+from attrs import frozen
+
+from allocator import solvers
+from allocator.errors import ProblemError
+from allocator.io import formats
+from allocator.io.instance import Instance, in_names
+from allocator.problem import FREE, NO_CAPACITY, Plan
+from engine.cli.trace import traced
+from engine.cli.validation import validated
+from engine.cli.zoo import is_zoo
+from engine.errors import OptionError
+from engine.exporters.html import titled
+from engine.lives import Lives, lives
+from engine.viewer.buffers import buffer_lives
+from engine.viewer.payload import pack
+
+_BUFFERS = frozenset((".csv", ".txt", ".json", ".plc"))
+"""What files of buffers are called; models are called otherwise."""
+
+
+@frozen(eq=False)
+class View:
+    """A plan on a page: a line about it, and its data."""
+
+    title: str
+    payload: bytes
+
+
+def viewed(arguments: Namespace) -> View:
+    """The plan that a command line asks for. Raises the errors of readers and of the planner."""
+    found = _found(arguments)
+    title = titled(found.facts)
+    return View(title, pack(found, title))
+
+
+def _found(arguments: Namespace) -> Lives:
+    file = arguments.file
+    if not is_zoo(file) and file.suffix.lower() in _BUFFERS:
+        return _buffers(arguments)
+    return lives(traced(arguments))
+
+
+def _buffers(arguments: Namespace) -> Lives:
+    if arguments.mode != "static":
+        raise OptionError(f"{arguments.file} holds buffers, of which there is no dynamic run to show")
+    instance = formats.read(arguments.file)
+    is_kept = arguments.strategy == solvers.BEST and not arguments.anew and _is_placed(instance)
+    plan = _as_placed(instance, arguments) if is_kept else _placed(instance, arguments)
+    return buffer_lives(arguments.file.name, instance, plan)
+
+
+def _is_placed(instance: Instance) -> bool:
+    return bool(((instance.offset != FREE) | (instance.problem.size == 0)).all()) and len(instance.ids) > 0
+
+
+def _as_placed(instance: Instance, arguments: Namespace) -> Plan:
+    """Where the file says. Raises PlanError where two buffers share bytes there."""
+    return validated(instance, instance.problem, instance.offset, arguments.file, NO_CAPACITY)
+
+
+def _placed(instance: Instance, arguments: Namespace) -> Plan:
+    limits = {"seconds": arguments.timeout, "nodes": arguments.nodes}
+    try:
+        return solvers.solve(instance.problem, arguments.strategy, arguments.seed, **limits)
+    except ProblemError as error:
+        raise type(error)(f"{arguments.file}: {in_names(str(error), instance.ids)}") from error

@@ -1,0 +1,72 @@
+"""Buffers of a planning instance, placed by a strategy, as lives: there are no operators and no shapes to tell of."""
+
+import numpy as np
+from attrs import evolve
+
+from allocator.io.instance import Instance
+from allocator.problem import Column, Plan, Problem
+from engine.lives import Lives
+from engine.trace import NOT_RUN, NOTHING, Facts
+
+
+def buffer_lives(name: str, instance: Instance, plan: Plan) -> Lives:
+    """The buffers of `instance`, which the page calls `name`, where `plan` puts them."""
+    problem, many = instance.problem, len(instance.problem)
+    overwrites = np.full(many, NOTHING)
+    overwrites[problem.src] = problem.dest
+    ticks, live = _curve(problem)
+    nothing, untold = np.zeros(many, np.int64), ("",) * many
+    return Lives(
+        facts=_facts(name, problem, plan, ticks, live),
+        begin=problem.begin,
+        end=problem.end,
+        born=np.full(many, float(NOT_RUN)),
+        died=np.full(many, float(NOT_RUN)),
+        offset=np.maximum(plan.offset, 0),
+        size=problem.size,
+        padding=nothing,
+        overwrites=overwrites,
+        stage=nothing,
+        thread=nothing + NOT_RUN,
+        name=instance.ids,
+        operator=untold,
+        schema=untold,
+        shape=untold,
+        dtype=untold,
+        role=("buffer",) * many,
+        views=(),
+        operators=(),
+        stages=(),
+        tick=ticks,
+        time=np.full(len(ticks), float(NOT_RUN)),
+        live=live,
+        footprint=np.full(len(ticks), plan.arena_bytes),
+    )
+
+
+def _curve(problem: Problem) -> tuple[Column, Column]:
+    """Ticks in which what is alive changes, and its bytes from then on. A buffer that is overwritten is gone then."""
+    until = problem.end.copy()
+    until[problem.dest] = problem.begin[problem.src]
+    ticks, place = np.unique(np.concatenate((problem.begin, until)), return_inverse=True)
+    change = np.zeros(len(ticks), np.int64)
+    np.add.at(change, place, np.concatenate((problem.size, -problem.size)))
+    return ticks, np.cumsum(change)
+
+
+def _facts(name: str, problem: Problem, plan: Plan, ticks: Column, live: Column) -> Facts:
+    facts = Facts(
+        model=name,
+        mode="static",
+        strategy=plan.strategy,
+        status=str(plan.status),
+        alignment=int(problem.alignment.max(initial=1)),
+        arena_bytes=plan.arena_bytes,
+        lower_bound=plan.lower_bound,
+        footprint_bytes=plan.arena_bytes,
+        ticks=int(problem.end.max(initial=0)),
+    )
+    if not len(live):
+        return facts
+    peak = int(live.max())
+    return evolve(facts, peak_bytes=peak, possible_peak_bytes=peak, peak_tick=int(ticks[live.argmax()]))
