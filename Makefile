@@ -4,12 +4,12 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8
 
-.PHONY: help demo test slow check docs bench benchmarks
+.PHONY: help demo test slow check docs bench benchmarks lint-js
 INSTANCES ?= ../shared/instances
 .DEFAULT_GOAL := help
 
 help: ## say what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1 	/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1 	/'
 	@echo "PYTHON=python3.12 make test  with another interpreter (3.11 or newer)"
 
 demo: $(STAMP) ## plan and run ResNet-50, show what that saves, write out/resnet50_trace.json
@@ -17,6 +17,9 @@ demo: $(STAMP) ## plan and run ResNet-50, show what that saves, write out/resnet
 
 test: $(STAMP) ## run the tests (minutes)
 	$(PYTEST) -m "not slow"
+
+lint-js: ## check the viewer's JavaScript (npm ci --prefix tests/browser first)
+	tests/browser/node_modules/.bin/eslint --max-warnings 0 -c tests/browser/eslint.config.mjs engine/viewer/js
 
 slow: $(STAMP) ## run the tests that take longer
 	$(PYTEST) -m slow

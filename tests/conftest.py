@@ -1,5 +1,6 @@
 """What holds for all tests: how long one example takes is up to the machine. What many of them use."""
 
+from collections.abc import Iterator
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import settings
 
 from engine.zoo import weights
 from ops.spec import Array
+from tests.browser_session import Session, session
 
 settings.register_profile("arenaplan", deadline=None)
 settings.load_profile("arenaplan")
@@ -24,3 +26,10 @@ def without_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights of the zoo of which no byte is touched, where only shapes matter."""
     monkeypatch.setattr(weights, "_LIVING", WeakValueDictionary())
     monkeypatch.setattr(weights, "_draw", _blank)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Session]:
+    """One for all tests that look at pages."""
+    with session() as running:
+        yield running

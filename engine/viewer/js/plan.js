@@ -26,6 +26,8 @@ export class Plan {
     /** Where a chunk is drawn to end: in the tick in which another takes its bytes, both are alive. */
     const { begin, end } = payload.columns;
     this.stop = Float64Array.from(end, (last, i) => (this.follower[i] < 0 ? last : Math.min(last, begin[this.follower[i]])));
+    /** @type {Map<boolean, {time: number[], live: number[], footprint: number[]}>} */
+    this.curves = new Map();
     this.views = grouped(payload.columns.view_chunk);
     this.operatorAt = new Map(Array.from(payload.columns.op_tick, (tick, i) => [tick, i]));
   }
@@ -65,8 +67,9 @@ export class Plan {
   /** @param {Axis} axis @returns {Curve} */
   curve(axis) {
     const timed = axis === "seconds" && this.facts.timed;
-    const { curve_seconds: seconds, curve_tick: ticks, curve_live: live, curve_footprint: footprint } = this.columns;
-    return { time: timed ? seconds : ticks, live, footprint, ends: this.ends(axis) };
+    const found = this.curves.get(timed) || settled(timed ? this.columns.curve_seconds : this.columns.curve_tick, this.columns);
+    this.curves.set(timed, found);
+    return { ...found, ends: this.ends(axis) };
   }
 
   /** @param {Axis} axis @returns {number} where time ends */
@@ -104,6 +107,25 @@ export function maximum(column, least) {
   let most = least;
   for (let i = 0; i < column.length; i++) if (column[i] > most) most = column[i];
   return most;
+}
+
+/**
+ * One point a moment: what was freed in it is gone, and most that was alive after that counts.
+ * @param {ArrayLike<number>} times @param {import("./payload.js").Columns} columns
+ */
+function settled(times, { curve_live: all, curve_footprint: held }) {
+  /** @type {{time: number[], live: number[], footprint: number[]}} */
+  const made = { time: [], live: [], footprint: [] };
+  for (let i = 0; i < times.length; ) {
+    const now = times[i];
+    while (i + 1 < times.length && times[i + 1] === now && all[i + 1] < all[i]) i++;
+    let [live, footprint] = [all[i], held[i]];
+    for (; i < times.length && times[i] === now; i++) [live, footprint] = [Math.max(live, all[i]), Math.max(footprint, held[i])];
+    made.time.push(now);
+    made.live.push(live);
+    made.footprint.push(footprint);
+  }
+  return made;
 }
 
 /** @param {ArrayLike<number>} before @returns {Int32Array} by chunk, who takes its bytes */

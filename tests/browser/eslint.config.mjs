@@ -1,0 +1,57 @@
+// What JavaScript in the viewer has to keep to; run from the root of the repository, see `make lint-js`.
+import js from "@eslint/js";
+import globals from "globals";
+
+export default [
+  js.configs.recommended,
+  {
+    files: ["engine/viewer/js/*.js"],
+    languageOptions: { ecmaVersion: 2023, sourceType: "module", globals: globals.browser },
+    linterOptions: { reportUnusedDisableDirectives: "error", noInlineConfig: true },
+    rules: {
+      "array-callback-return": "error",
+      complexity: ["error", 16],
+      curly: ["error", "multi-line"],
+      "default-case-last": "error",
+      eqeqeq: "error",
+      "func-style": ["error", "declaration", { allowArrowFunctions: true }],
+      "max-depth": ["error", 3],
+      "max-len": ["error", { code: 140, ignoreComments: true, ignoreStrings: true, ignoreTemplateLiterals: true }],
+      "max-lines": ["error", 300],
+      "max-params": ["error", 6],
+      "no-alert": "error",
+      "no-control-regex": "off", // names may hold control characters
+      "no-console": "error",
+      "no-else-return": "error",
+      "no-eval": "error",
+      "no-implicit-coercion": "error",
+      "no-implied-eval": "error",
+      "no-lonely-if": "error",
+      "no-new-func": "error",
+      "no-param-reassign": "error",
+      "no-restricted-properties": [
+        "error",
+        { property: "innerHTML", message: "names of tensors may hold anything: use textContent" },
+        { property: "outerHTML", message: "names of tensors may hold anything: use textContent" },
+        { property: "insertAdjacentHTML", message: "names of tensors may hold anything: use textContent" },
+        { object: "document", property: "write", message: "names of tensors may hold anything: use textContent" },
+      ],
+      "no-return-assign": "error",
+      "no-sequences": "error",
+      "no-shadow": "error",
+      "no-throw-literal": "error",
+      "no-unused-expressions": "error",
+      "no-use-before-define": ["error", { functions: false, classes: false }],
+      "no-useless-concat": "error",
+      "no-var": "error",
+      "object-shorthand": "error",
+      "one-var": ["error", "never"],
+      "prefer-const": "error",
+      "prefer-object-spread": "error",
+      "prefer-rest-params": "error",
+      "prefer-spread": "error",
+      "prefer-template": "error",
+      radix: "error",
+    },
+  },
+];

@@ -1,0 +1,103 @@
+"""Pages in headless Chromium, driven by Playwright. A page that says, loads or throws anything fails its test.
+
+Playwright comes from PyPI with its own driver; the browser is Debian's, as it downloads none. Where one of them is
+missing, tests skip.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+ROOT = Path(__file__).parent
+MODULES = ROOT / "browser" / "node_modules"
+"""What `npm ci` installs in tests/browser."""
+_CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
+_QUIET = (
+    "--no-sandbox",  # tests may run as root
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",  # else Chromium itself asks the network for this and that
+    "--disable-component-update",
+    "--disable-sync",
+)
+_SECONDS = 20
+
+
+@frozen(eq=False)
+class Session:
+    """A running browser."""
+
+    browser: Any
+
+    @contextmanager
+    def visit(self, path: Path, *, allowed: tuple[str, ...] = (), **how: Any) -> Iterator[Any]:
+        """A page of a file, as a Playwright `Page`; `how` is what Playwright's `new_context` takes.
+
+        Afterwards it must have said nothing and loaded nothing but itself and files below the folders `allowed`.
+        """
+        context = self.browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **how})
+        context.set_default_timeout(_SECONDS * 1000)
+        try:
+            page = context.new_page()
+            told = listened(page, path.as_uri(), allowed)
+            page.goto(path.as_uri())
+            yield page
+            assert told == [], "\n".join(told)
+        finally:
+            context.close()
+
+
+def listened(page: Any, address: str, allowed: tuple[str, ...]) -> list[str]:
+    """What a page says that it should not, from now on."""
+    told = list[str]()
+
+    def dismiss(dialog: Any) -> None:
+        told.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def judge(request: Any) -> None:
+        if request.url.split("#")[0].split("?")[0] != address and not request.url.startswith(
+            (*allowed, "data:", "blob:")
+        ):
+            told.append(f"request: {request.url[:200]}")
+
+    page.on("console", lambda message: told.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: told.append(f"error: {error}"))
+    page.on("dialog", dismiss)
+    page.on("request", judge)
+    return told
+
+
+@contextmanager
+def session() -> Iterator[Session]:
+    """A browser of its own; skips the test where there is none."""
+    if not _CHROMIUM:
+        pytest.skip("Chromium is not installed: apt-get install chromium")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: pip install playwright"
+    )
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=_CHROMIUM, args=_QUIET)
+        try:
+            yield Session(browser)
+        finally:
+            browser.close()
+
+
+def node_module(path: str) -> Path:
+    """A file that npm installed; skips the test where it is missing."""
+    if not (MODULES / path).exists():
+        pytest.skip("packages of npm are not installed: npm ci --prefix tests/browser")
+    return MODULES / path
+
+
+def aria(page: Any) -> Mapping[str, Any]:
+    """Chromium's accessibility tree by node id, as its developer tools tell it."""
+    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")
+    return {node["nodeId"]: node for node in tree["nodes"]}
