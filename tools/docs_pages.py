@@ -51,7 +51,7 @@ def run_page(text: str, name: str, names: dict[str, object]) -> Iterator[Ran]:
         language, code, shown = found["language"], found["code"], found["shown"]
         if language == "sh" and shown is None:
             continue
-        printed = io.StringIO()
+        printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
         with contextlib.redirect_stdout(printed):
             if language == "python":
                 exec(compile(code, f"{name}, block {number}", "exec"), names)
@@ -68,8 +68,9 @@ def _run_commands(code: str) -> None:
             arenaplan(arguments)
 
 
-def _tidy(printed: io.StringIO) -> str:
-    return "\n".join(line.rstrip() for line in printed.getvalue().splitlines()).rstrip("\n") + "\n"
+def _tidy(printed: io.TextIOWrapper) -> str:
+    printed.seek(0)
+    return "\n".join(line.rstrip() for line in printed.read().splitlines()).rstrip("\n") + "\n"
 
 
 def with_outputs(text: str, name: str, names: dict[str, object]) -> str:

@@ -26,7 +26,11 @@ from engine.trace import ALLOC, FREE, GROW, NOT_RUN, NOTHING, PEAK, Event, Facts
 from tools.docs_pages import ROOT, courses, run_page
 
 DRAWN = ROOT / "docs" / "images" / "drawn"
-LOOK = Look(width=760, height=250, curves=False, legend=False, caption=False)
+FRONT, IN_TEXT = (
+    Look(width=820, height=300, caption=False),
+    Look(width=760, height=250, curves=False, legend=False, caption=False),
+)
+"""On the first page of the site; beside the text of others."""
 _SHOWN = re.compile(r"!\[[^\]]*\]\((?:\.\./)?images/drawn/(\w+)\.svg\)")
 
 
@@ -44,8 +48,9 @@ def _of_course(pages: Sequence[Path]) -> Iterator[tuple[Path, str]]:
             text = page.read_text()
             for _ in run_page(text, page.name, names):
                 pass
+            look = FRONT if page == ROOT / "docs/index.md" else IN_TEXT
             for name in _SHOWN.findall(text):
-                yield DRAWN / f"{name}.svg", svg(lives(trace_of(names[name])), LOOK)
+                yield DRAWN / f"{name}.svg", svg(lives(trace_of(names[name])), look)
 
 
 def trace_of(shown: Any) -> Trace:
