@@ -13,6 +13,7 @@ from engine.importers.onnx_saved import load_plan, save_plan
 from engine.operator import Operator
 from engine.passes.pipeline import optimise
 from engine.plan import ExecutionPlan
+from engine.readers import read_trace
 from engine.report import Report
 from engine.trace import Event, Trace
 from engine.training import SGD, Adam, train_step
@@ -41,6 +42,7 @@ __all__ = [
     "load_plan",
     "make_plan",
     "optimise",
+    "read_trace",
     "save_plan",
     "scan",
     "train_step",

@@ -71,6 +71,10 @@ class OtherPlanError(EngineError, ValueError):
     """A plan from elsewhere that is one of other calls, or asks for more bytes than there are."""
 
 
+class TraceFormatError(EngineError, ValueError):
+    """A saved trace that cannot be read; the message has file, line and field."""
+
+
 class KernelError(EngineError, RuntimeError):
     """A kernel failed while the network ran; the message names its operator."""
 

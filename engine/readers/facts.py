@@ -1,0 +1,87 @@
+"""What events tell of a whole trace, where a file has nothing but events."""
+
+from collections.abc import Iterable
+
+from attrs import define
+
+from engine.trace import (
+    ALLOC,
+    ESTIMATED,
+    FREE,
+    GROW,
+    NOT_RUN,
+    NOWHERE,
+    OVERWRITE,
+    PEAK,
+    SHRINK,
+    STAGE,
+    UNTIMED,
+    Event,
+    Facts,
+)
+
+UNNAMED = "unnamed"
+"""The model of a heap that gave addresses, but is not known by name."""
+
+
+def facts_of(events: Iterable[Event], model: str) -> Facts:
+    """What is not told stays empty: the strategy, the alignment, constants. Goes through all events."""
+    seen = _Seen()
+    for event in events:
+        seen.enter(event)
+    return seen.facts(model)
+
+
+@define(eq=False)
+class _Seen:
+    is_one: bool = True
+    has_grown: bool = False
+    before: str = STAGE
+    has_places: bool = False
+    highest: int = 0
+    footprint: int = 0
+    ticks: int = 0
+    stages: int = 1
+    threads: int = 1
+    is_timed: bool = False
+    peak: tuple[int, int, str] = (0, 0, "")
+
+    def enter(self, event: Event) -> None:
+        """One event after the other."""
+        if event.kind == SHRINK or (event.kind == GROW and self.before != STAGE):
+            self.is_one = False
+        if event.kind in (ALLOC, OVERWRITE):
+            self.has_places |= event.offset != NOWHERE
+            self.highest = max(self.highest, event.offset + event.bytes)
+        if event.kind == PEAK:
+            self.peak = event.bytes, event.tick, event.operator
+        self.has_grown |= event.kind == GROW
+        self.before = event.kind
+        self.footprint = max(self.footprint, event.footprint_bytes)
+        self.ticks = max(self.ticks, event.tick + (event.kind != FREE))
+        self.stages, self.threads = max(self.stages, event.stage), max(self.threads, event.thread + 1)
+        self.is_timed |= event.seconds != NOT_RUN
+
+    def facts(self, model: str) -> Facts:
+        """An arena is there before all that lies in it, and ends where the last chunk does; heaps grow, and round up.
+
+        A lower bound is what is alive at once. Whether times were measured is not told; so much is not claimed.
+        """
+        is_static = self.has_grown and self.is_one and self.highest == self.footprint
+        most, tick, operator = self.peak
+        return Facts(
+            model=model,
+            mode="static" if is_static else "dynamic",
+            heap=UNNAMED if self.has_places and not is_static else "",
+            arena_bytes=self.footprint if is_static else 0,
+            lower_bound=most if is_static else 0,
+            footprint_bytes=self.footprint,
+            peak_bytes=most,
+            peak_tick=tick,
+            peak_operator=operator,
+            possible_peak_bytes=most,
+            ticks=self.ticks,
+            stages=self.stages,
+            clock=ESTIMATED if self.is_timed else UNTIMED,
+            threads=self.threads,
+        )

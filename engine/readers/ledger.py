@@ -1,0 +1,166 @@
+"""The books of a trace that is read: what is alive, what that adds up to, and what an event may do to it."""
+
+from collections.abc import Callable, Mapping
+
+from attrs import define, field
+
+from engine.readers.place import Place
+from engine.trace import (
+    ALLOC,
+    BEGIN,
+    END,
+    FREE,
+    GROW,
+    NOT_RUN,
+    NOTHING,
+    NOWHERE,
+    OVERWRITE,
+    PEAK,
+    SHRINK,
+    STAGE,
+    VIEW,
+    Event,
+    Facts,
+)
+
+
+@define(eq=False)
+class Ledger:
+    """Events are entered one by one; one that cannot be raises TraceFormatError. Sizes in bytes."""
+
+    place: Place
+    alive: dict[int, Event] = field(factory=dict)
+    begun: set[int] = field(factory=set)
+    live: int = 0
+    held: int = 0
+    has_grown: bool = False
+    tick: int = 0
+    seconds: float = NOT_RUN
+    most_live: int = 0
+    most_held: int = 0
+    peaks: list[Event] = field(factory=list)
+
+    def enter(self, event: Event) -> None:
+        """Keeps the books."""
+        self._check_time(event)
+        _ENTRIES[event.kind](self, event)
+        self._check_sums(event)
+
+    def close(self) -> None:
+        """At the end of the file: nothing is left alive."""
+        if self.begun:
+            raise self.place.wrong(f"the file ends while the operator of tick {min(self.begun)} runs: it is cut short")
+        if self.alive:
+            raise self.place.wrong(f"the file ends while {len(self.alive)} chunks are alive: it is cut short")
+        if self.most_live and not self.peaks:
+            raise self.place.wrong(f"the peak, of {self.most_live} bytes, is not told")
+        if self.peaks and self.peaks[0].bytes != self.most_live:
+            raise self.place.wrong(f"{self.most_live} bytes were alive at once, more than at the peak that is told")
+
+    def close_with(self, facts: Facts) -> None:
+        """At the end, with what a file says of itself."""
+        self.close()
+        told = {"peak_bytes": self.most_live, "footprint_bytes": self.most_held}
+        if self.peaks:
+            told |= {"peak_tick": self.peaks[0].tick}
+        for name, found in told.items():
+            if getattr(facts, name) != found:
+                raise self.place.wrong(f"{getattr(facts, name)}, but the events tell {found}", f"facts.{name}")
+
+    def _check_time(self, event: Event) -> None:
+        if event.seconds == NOT_RUN and event.tick < self.tick:
+            raise self.place.wrong(f"{event.tick} comes after {self.tick}", "tick")
+        if event.seconds < self.seconds:
+            raise self.place.wrong(f"{event.seconds!r} comes after {self.seconds!r}", "seconds")
+        self.tick, self.seconds = event.tick, event.seconds
+
+    def _check_sums(self, event: Event) -> None:
+        if event.live_bytes != self.live:
+            raise self.place.wrong(f"{event.live_bytes}, but {self.live} bytes are alive", "live_bytes")
+        held = self.held if self.has_grown else event.footprint_bytes  # without a memory behind it, what is alive
+        if event.footprint_bytes != held or not (self.has_grown or held in (0, self.live)):
+            raise self.place.wrong(f"{event.footprint_bytes}, but the memory has {self.held}", "footprint_bytes")
+        self.most_live, self.most_held = max(self.most_live, self.live), max(self.most_held, held)
+
+    def _allocate(self, event: Event) -> None:
+        if event.chunk == NOTHING:
+            raise self.place.wrong("no chunk is allocated", "chunk")
+        if event.chunk in self.alive:
+            raise self.place.wrong(f"chunk {event.chunk} is alive already", "chunk")
+        if event.padding > event.bytes:
+            raise self.place.wrong(f"{event.padding} of {event.bytes} bytes", "padding")
+        self.alive[event.chunk] = event
+        self.live += event.bytes
+
+    def _overwrite(self, event: Event) -> None:
+        taken = self._alive(event.overwrites, "overwrites")
+        if not _is_inside(event, taken):
+            raise self.place.wrong(f"these bytes are not all in those of chunk {taken.chunk}", "offset")
+        self._allocate(event)
+        self.live -= self.alive.pop(taken.chunk).bytes
+
+    def _free(self, event: Event) -> None:
+        freed = self._alive(event.chunk, "chunk")
+        for name in ("bytes", "offset", "padding"):
+            if getattr(freed, name) != getattr(event, name):
+                raise self.place.wrong(f"chunk {event.chunk} was allocated with {getattr(freed, name)}", name)
+        self.live -= self.alive.pop(event.chunk).bytes
+
+    def _view(self, event: Event) -> None:
+        """One that nobody reads may look at what is gone."""
+        if event.chunk == NOTHING:
+            raise self.place.wrong("of no chunk", "chunk")
+        if event.chunk in self.alive and not _is_inside(event, self.alive[event.chunk]):
+            raise self.place.wrong(f"these bytes are not all in those of chunk {event.chunk}", "offset")
+
+    def _begin(self, event: Event) -> None:
+        if event.tick in self.begun:
+            raise self.place.wrong("its operator has begun already", "tick")
+        self.begun.add(event.tick)
+
+    def _end(self, event: Event) -> None:
+        if event.tick not in self.begun:
+            raise self.place.wrong("its operator has not begun", "tick")
+        self.begun.remove(event.tick)
+
+    def _resize(self, event: Event) -> None:
+        self.has_grown = True
+        self.held += event.bytes if event.kind == GROW else -event.bytes
+        if self.held < 0:
+            raise self.place.wrong("more than there is", "bytes")
+
+    def _peak(self, event: Event) -> None:
+        if self.peaks:
+            raise self.place.wrong("the peak is told twice", "kind")
+        if event.bytes != self.live:
+            raise self.place.wrong(f"{event.bytes}, but {self.live} bytes are alive at this peak", "bytes")
+        self.peaks.append(event)
+
+    def _stage(self, event: Event) -> None:
+        """Says nothing of what is alive."""
+
+    def _alive(self, chunk: int, name: str) -> Event:
+        if chunk not in self.alive:
+            raise self.place.wrong(f"chunk {chunk} is not alive", name)
+        return self.alive[chunk]
+
+
+_ENTRIES: Mapping[str, Callable[[Ledger, Event], None]] = {
+    STAGE: Ledger._stage,
+    GROW: Ledger._resize,
+    SHRINK: Ledger._resize,
+    FREE: Ledger._free,
+    BEGIN: Ledger._begin,
+    ALLOC: Ledger._allocate,
+    OVERWRITE: Ledger._overwrite,
+    VIEW: Ledger._view,
+    PEAK: Ledger._peak,
+    END: Ledger._end,
+}
+
+
+def _is_inside(event: Event, chunk: Event) -> bool:
+    """Empty tensors lie nowhere, as what has no addresses."""
+    if not event.bytes or NOWHERE in (event.offset, chunk.offset):
+        return event.bytes <= chunk.bytes
+    return chunk.offset <= event.offset and event.offset + event.bytes <= chunk.offset + chunk.bytes

@@ -1,0 +1,97 @@
+"""JSON that is read value by value, however long the file is."""
+
+from collections.abc import Iterable
+from json import JSONDecodeError, JSONDecoder
+from typing import Any, TextIO
+
+from attrs import define, field
+
+from engine.readers.place import Place, shown
+
+_BLOCK = 1 << 18
+MOST_CHARACTERS = 1 << 24
+"""Of one value: nothing that was meant to be read is longer."""
+_BLANKS = " \t\r\n"
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    known: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in known:
+            raise ValueError(f"{shown(key)} is there twice")
+        known[key] = value
+    return known
+
+
+_DECODER = JSONDecoder(parse_constant=_refuse, object_pairs_hook=_distinct)
+
+
+@define(eq=False)
+class Scanner:
+    """Goes through a text from its beginning; `place` tells the line. Raises TraceFormatError."""
+
+    file: TextIO
+    place: Place
+    _text: str = ""
+    _at: int = field(default=0, init=False)
+    _is_all: bool = field(default=False, init=False)
+
+    def next(self) -> str:
+        """The next character that is no blank, which stays; nothing at the end."""
+        while True:
+            start = self._at
+            while self._at < len(self._text) and self._text[self._at] in _BLANKS:
+                self._at += 1
+            self.place.line += self._text.count("\n", start, self._at)
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._fill(_BLOCK):
+                return ""
+
+    def take(self, wanted: str) -> None:
+        """Goes beyond this character, which must be the next one."""
+        if self.next() != wanted:
+            found = shown(self._text[self._at]) if self._at < len(self._text) else "the end of the file"
+            raise self.place.wrong(f"{wanted!r} is expected, not {found}")
+        self._at += 1
+
+    def value(self) -> Any:
+        """Goes beyond a whole value: a text, a number, an object ..."""
+        self.next()
+        block = _BLOCK
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._text, self._at)
+            except (ValueError, RecursionError) as error:
+                if block > MOST_CHARACTERS or not self._fill(block):
+                    raise self._wrong(error) from error
+            else:
+                if end < len(self._text) or not self._fill(block):  # a number may go on
+                    self.place.line += self._text.count("\n", self._at, end)
+                    self._at = end
+                    return value
+            block *= 2
+
+    def _fill(self, count: int) -> bool:
+        """Reads on; False at the end of the file."""
+        if self._is_all:
+            return False
+        try:
+            more = self.file.read(count)
+        except UnicodeDecodeError as error:
+            raise self.place.wrong("behind here is a byte that is not UTF-8") from error
+        self._text, self._at = self._text[self._at :] + more, 0
+        self._is_all = not more
+        return bool(more)
+
+    def _wrong(self, error: Exception) -> Exception:
+        if isinstance(error, JSONDecodeError):
+            line = self.place.line + self._text.count("\n", self._at, error.pos)
+            is_cut = self._is_all and error.pos >= len(self._text.rstrip())
+            what = "the file ends in the middle of a value" if is_cut else f"{error.msg} (no JSON)"
+            return Place(self.place.path, line).wrong(what)
+        return self.place.wrong("nested too deeply" if isinstance(error, RecursionError) else str(error))
