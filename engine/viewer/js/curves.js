@@ -2,7 +2,7 @@
 
 import { hairline, peakTime } from "./marks.js";
 import { binaryMarks, panes, toX, toY } from "./scale.js";
-import { bytes } from "./text.js";
+import { bytes, markedBytes } from "./text.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./pen.js").Pen} Pen */
@@ -65,8 +65,8 @@ export function stepLine(curve, what, pane, view, scale) {
 export function paintCurves(pen, app, inks, width, height) {
   const all = curvePanes(app, width, height);
   const scale = { ...app.view, b0: 0, b1: app.home.b1 * 1.02 };
-  for (const at of binaryMarks(0, scale.b1, all[0].height / 34)) {
-    pen.text(all[0].left - 8, toY(all[0], scale, at), bytes(at), { fill: inks.muted, align: "right" });
+  for (const at of binaryMarks(0, scale.b1, all[0].height / 28)) {
+    pen.text(all[0].left - 8, toY(all[0], scale, at), markedBytes(at), { fill: inks.muted, align: "right" });
   }
   paintKey(pen, all[0], inks);
   for (const pane of all) {
@@ -81,7 +81,7 @@ function paintLines(pen, app, pane, scale, inks) {
   const plan = app.plans[pane.index];
   const curve = plan.curve(app.axis);
   const right = pane.left + pane.width;
-  for (const at of binaryMarks(0, scale.b1, pane.height / 34)) {
+  for (const at of binaryMarks(0, scale.b1, pane.height / 28)) {
     const y = Math.round(toY(pane, scale, at)) + 0.5;
     pen.path([pane.left, y, right, y], { stroke: inks.line });
   }
@@ -101,9 +101,10 @@ function paintLines(pen, app, pane, scale, inks) {
 function paintPeak(pen, app, pane, scale, inks) {
   const { facts } = app.plans[pane.index];
   const [x, y] = [toX(pane, app.view, peakTime(app, pane.index)), toY(pane, scale, facts.peak_bytes)];
+  if (x < pane.left || x > pane.left + pane.width) return;
   pen.dot(x, y, 4, { fill: inks.peak, stroke: inks.paper, width: 1.5 });
   const isRight = x > pane.left + pane.width - 150;
-  const letters = /** @type {const} */ ({ fill: inks.text, bold: true, align: isRight ? "right" : "left" });
+  const letters = /** @type {const} */ ({ fill: inks.text, bold: true, halo: inks.paper, align: isRight ? "right" : "left" });
   pen.text(x + (isRight ? -9 : 9), Math.min(y + 14, pane.top + pane.height - 8), `peak ${bytes(facts.peak_bytes)}`, letters);
 }
 

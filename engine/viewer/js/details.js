@@ -40,7 +40,7 @@ function rows(app, plan, pane, chunk) {
   const { size, padding, stage, thread, overwrites } = plan.columns;
   /** @type {[string, Node | string | false][]} */
   const all = [
-    ["operator", `${shown(plan.text("operator", chunk), 400)}${kind(plan, chunk)}`],
+    ["operator", plan.text("operator", chunk) && `${shown(plan.text("operator", chunk), 400)}${kind(plan, chunk)}`],
     ["shape", plan.text("shape", chunk) && `${shown(plan.text("shape", chunk), 200)} ${shown(plan.text("dtype", chunk), 40)}`],
     ["role", shown(plan.text("role", chunk) || "", 60)],
     ["alive", lifetime(plan, chunk)],
@@ -122,7 +122,8 @@ export function brief(app, { pane, chunk }) {
   const plan = app.plans[pane];
   const { size, offset, overwrites } = plan.columns;
   const lines = [shown(plan.text("name", chunk), 90), `${bytes(size[chunk])}  ${shown(plan.text("shape", chunk) || "", 60)} ${shown(plan.text("dtype", chunk) || "", 20)}`.replace(/\(no name\)/g, "")];
-  lines.push(`by ${shown(plan.text("operator", chunk), 60)}${kind(plan, chunk)}`, lifetime(plan, chunk));
+  if (plan.text("operator", chunk)) lines.push(`by ${shown(plan.text("operator", chunk), 60)}${kind(plan, chunk)}`);
+  lines.push(lifetime(plan, chunk));
   if (offset[chunk] >= 0) lines.push(`at ${whole(offset[chunk])}`);
   if (overwrites[chunk] >= 0) lines.push(`written over ${shown(plan.text("name", overwrites[chunk]), 60)}`);
   return lines;

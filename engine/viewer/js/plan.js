@@ -26,7 +26,7 @@ export class Plan {
     /** Where a chunk is drawn to end: in the tick in which another takes its bytes, both are alive. */
     const { begin, end } = payload.columns;
     this.stop = Float64Array.from(end, (last, i) => (this.follower[i] < 0 ? last : Math.min(last, begin[this.follower[i]])));
-    /** @type {Map<boolean, {time: number[], live: number[], footprint: number[]}>} */
+    /** @type {Map<boolean, Curve>} */
     this.curves = new Map();
     this.views = grouped(payload.columns.view_chunk);
     this.operatorAt = new Map(Array.from(payload.columns.op_tick, (tick, i) => [tick, i]));
@@ -67,9 +67,12 @@ export class Plan {
   /** @param {Axis} axis @returns {Curve} */
   curve(axis) {
     const timed = axis === "seconds" && this.facts.timed;
-    const found = this.curves.get(timed) || settled(timed ? this.columns.curve_seconds : this.columns.curve_tick, this.columns);
-    this.curves.set(timed, found);
-    return { ...found, ends: this.ends(axis) };
+    const known = this.curves.get(timed);
+    if (known) return known;
+    const times = timed ? this.columns.curve_seconds : this.columns.curve_tick;
+    const made = { ...settled(times, this.columns), ends: this.ends(axis) };
+    this.curves.set(timed, made);
+    return made;
   }
 
   /** @param {Axis} axis @returns {number} where time ends */

@@ -4,7 +4,7 @@ import { mixed, inkOn } from "./colours.js";
 import { stepLine } from "./curves.js";
 import { crisp, fitted, hairline, peakTime } from "./marks.js";
 import { binaryMarks, decimalMarks, panes, toX, toY } from "./scale.js";
-import { bytes, duration, shown, whole } from "./text.js";
+import { bytes, duration, markedBytes, shown, whole } from "./text.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./app.js").Spot} Spot */
@@ -15,7 +15,7 @@ import { bytes, duration, shown, whole } from "./text.js";
 
 const TOP = 8;
 const BOTTOM = 24;
-const LABEL = { width: 44, height: 13, most: 700 };
+const LABEL = { width: 44, height: 13, most: 700, turned: 60 };
 const DIM = 0.16;
 const INK_SHARE = 0.94;
 
@@ -75,8 +75,15 @@ export function paintPieces(pen, app, pane, view, inks) {
   const round = (/** @type {number} */ v) => Math.round(v * pen.ratio) / pen.ratio;
   /** @type {Label[]} */
   const labels = [];
-  for (let ink = 0; ink < fills.length; ink++) {
-    pen.ink(fills[ink]);
+  pen.blocks(pane, pieces.count, () => {
+    for (let ink = 0; ink < fills.length; ink++) {
+      pen.ink(fills[ink]);
+      paintInk(ink);
+    }
+  });
+  return labels;
+
+  function paintInk(/** @type {number} */ ink) {
     for (let n = starts[ink]; n < starts[ink + 1]; n++) {
       const k = order[n];
       const bottom = low[k];
@@ -90,11 +97,10 @@ export function paintPieces(pen, app, pane, view, inks) {
       w = w > 4 ? w - pixel : Math.max(pixel, w);
       h = h > 4 ? h - pixel : Math.max(pixel, h);
       pen.block(x, y, w, h);
-      const isRoomy = w >= LABEL.width && h >= LABEL.height && labels.length < LABEL.most;
-      if (isRoomy && ink >= fills.length / 2) labels.push({ chunk: chunk[k], x, y, w, h, fill: fills[ink] });
+      const isRoomy = h >= LABEL.height && w >= LABEL.height && (w >= LABEL.width || h >= LABEL.turned);
+      if (isRoomy && labels.length < LABEL.most && ink >= fills.length / 2) labels.push({ chunk: chunk[k], x, y, w, h, fill: fills[ink] });
     }
   }
-  return labels;
 }
 
 /** Of rectangles smaller than a pixel only the first one at each pixel is drawn. */
@@ -158,9 +164,14 @@ function paintLabel(pen, app, pane, { chunk, x, y, w, h, fill }) {
   const left = Math.max(x, pane.left);
   const room = Math.min(x + w, pane.left + pane.width) - left - 8;
   const [top, bottom] = [Math.max(y, pane.top), Math.min(y + h, pane.top + pane.height)];
-  if (room < LABEL.width - 8 || bottom - top < LABEL.height) return;
   const letters = { fill: inkOn(fill), size: 11 };
-  const name = fitted(pen, shown(plan.text("name", chunk), 80), room, letters);
+  const text = shown(plan.text("name", chunk), 80);
+  if (room < LABEL.width - 8 && room > 4 && bottom - top >= LABEL.turned) {
+    const up = { ...letters, turned: true, align: /** @type {const} */ ("center") };
+    pen.text(left + room / 2 + 4, (top + bottom) / 2, fitted(pen, text, bottom - top - 8, up), up);
+  }
+  if (room < LABEL.width - 8 || bottom - top < LABEL.height) return;
+  const name = fitted(pen, text, room, letters);
   const size = bytes(plan.columns.size[chunk]);
   const middle = (top + bottom) / 2;
   const hasTwo = bottom - top >= 30 && pen.measure(size, letters) <= room;
@@ -199,7 +210,7 @@ function paintStages(pen, app, pane, inks) {
 /** @param {Pen} pen @param {Window} view @param {Pane} pane @param {Inks} inks */
 function addressAxis(pen, view, pane, inks) {
   for (const at of binaryMarks(view.b0, view.b1, pane.height / 64)) {
-    pen.text(pane.left - 8, toY(pane, view, at), bytes(at), { fill: inks.muted, align: "right" });
+    pen.text(pane.left - 8, toY(pane, view, at), markedBytes(at), { fill: inks.muted, align: "right" });
   }
 }
 
@@ -218,7 +229,9 @@ export function timeAxis(pen, app, pane, inks) {
     const name = isNamed ? app.plans[pane.index].operator(at) : "";
     const text = axis === "seconds" ? duration(at) : name ? `${whole(at)} ${shown(name, 40)}` : whole(at);
     const letters = /** @type {const} */ ({ fill: inks.muted, align: axis === "ticks" && each >= 20 ? "center" : "left" });
-    pen.text(letters.align === "center" ? x : edge + 3, y, fitted(pen, text, isNamed ? each - 6 : 88, letters), letters);
+    const fits = fitted(pen, text, isNamed ? each - 6 : 88, letters);
+    const begin = letters.align === "center" ? x - pen.measure(fits, letters) / 2 : edge + 3;
+    if (begin + pen.measure(fits, letters) <= pane.left + pane.width + 4) pen.text(begin, y, fits, { fill: inks.muted });
   }
 }
 

@@ -12,7 +12,7 @@ const MOST = 300;
 const COLUMNS = [
   { name: "tensor", key: (plan, i) => plan.text("name", i), numeric: false },
   { name: "size", key: (plan, i) => plan.columns.size[i], numeric: true },
-  { name: "operator", key: (plan, i) => plan.text("operator", i), numeric: false },
+  { name: "kind", key: (plan, i) => kind(plan, i), numeric: false },
   { name: "ticks", key: (plan, i) => plan.columns.begin[i], numeric: true },
 ];
 const sorting = { column: 1, up: false };
@@ -64,6 +64,11 @@ function fill(app) {
   mark(app);
 }
 
+/** @param {Plan} plan @param {number} chunk @returns {string} of the operator that made it, or its role */
+function kind(plan, chunk) {
+  return plan.text("schema", chunk) || plan.text("role", chunk);
+}
+
 /** @param {string | number} a @param {string | number} b @returns {number} */
 function compared(a, b) {
   return a < b ? -1 : a > b ? 1 : 0;
@@ -85,13 +90,14 @@ function row(app, plan, chunk, sum) {
     app.reveal(spot);
   };
   const name = shown(plan.text("name", chunk), 120);
+  const ticks = `${whole(begin[chunk])}–${whole(end[chunk] - 1)}`;
   const made = make(
     "tr",
     { "data-chunk": String(chunk) },
     make("td", { title: name }, button(name, choose)),
     make("td", { class: "number", title: `${whole(size[chunk])} bytes, ${percent(size[chunk], sum)}` }, bytes(size[chunk])),
-    make("td", { title: shown(plan.text("operator", chunk), 300) }, shown(plan.text("operator", chunk), 60)),
-    make("td", { class: "number" }, `${whole(begin[chunk])}–${whole(end[chunk])}`),
+    make("td", { title: `by ${shown(plan.text("operator", chunk), 300)}` }, shown(kind(plan, chunk), 60)),
+    make("td", { class: "number", title: ticks }, ticks),
   );
   made.addEventListener("click", choose);
   return made;

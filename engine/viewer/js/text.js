@@ -11,6 +11,11 @@ export function bytes(n) {
   return `${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
+/** @param {number} n @returns {string} at a mark of an axis, such as "3.5 MiB" */
+export function markedBytes(n) {
+  return bytes(n).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ");
+}
+
 /** @param {number} n @returns {string} with thin groups of three digits */
 export function whole(n) {
   return Math.round(n).toLocaleString("en-US");
@@ -28,7 +33,7 @@ export function percent(part, of) {
 
 /** @param {number} s @returns {string} a time with a unit that suits it */
 export function duration(s) {
-  const [value, unit] = Math.abs(s) < 1e-3 ? [s * 1e6, "µs"] : Math.abs(s) < 1 ? [s * 1e3, "ms"] : [s, "s"];
+  const [value, unit] = s === 0 ? [0, "s"] : Math.abs(s) < 1e-3 ? [s * 1e6, "µs"] : Math.abs(s) < 1 ? [s * 1e3, "ms"] : [s, "s"];
   return `${Number(value.toPrecision(4))} ${unit}`;
 }
 
