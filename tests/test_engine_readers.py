@@ -254,13 +254,16 @@ def test_a_trace_without_events_is_one(tmp_path: Path) -> None:
         assert tuple(read_trace(save_trace(nothing, tmp_path / f"t.{suffix}"))) == ()
 
 
-def test_saved_traces_are_known_by_name_or_beginning(tmp_path: Path) -> None:
-    assert is_saved_trace(save_trace(SMALL, tmp_path / "t.json"))
+def test_saved_traces_are_known_by_their_beginning(tmp_path: Path) -> None:
     for suffix in SUFFIXES:
+        assert is_saved_trace(save_trace(SMALL, tmp_path / f"t.{suffix}"))
         (path := tmp_path / f"no_suffix_{suffix}").write_bytes(exported(suffix, SMALL))
         assert is_saved_trace(path)
-    (model := tmp_path / "m.onnx").write_bytes(b"\x08\x07")
-    assert not is_saved_trace(model) and not is_saved_trace(tmp_path) and not is_saved_trace(Path("zoo:vgg16"))
+        assert tuple(read_trace(path)) == tuple(SMALL)
+    for content in (b"", b"\x08\x07", b"id,lower,upper,size\n", b'{"buffers": []}', b"{"):
+        (path := tmp_path / "m.onnx").write_bytes(content)
+        assert not is_saved_trace(path)
+    assert not is_saved_trace(tmp_path) and not is_saved_trace(Path("zoo:vgg16"))
 
 
 def test_what_cannot_be_read_twice_is_refused(tmp_path: Path) -> None:
