@@ -36,15 +36,17 @@ class Session:
     browser: Any
 
     @contextmanager
-    def visit(self, path: Path, *, allowed: tuple[str, ...] = (), **how: Any) -> Iterator[Any]:
+    def visit(self, path: Path, *, allowed: tuple[str, ...] = (), before: str = "", **how: Any) -> Iterator[Any]:
         """A page of a file, as a Playwright `Page`; `how` is what Playwright's `new_context` takes.
 
-        Afterwards it must have said nothing and loaded nothing but itself and files below the folders `allowed`.
+        The script `before` runs before those of the page. Afterwards it must have said nothing, and loaded nothing but
+        itself and addresses that begin with one of `allowed`.
         """
         context = self.browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **how})
         context.set_default_timeout(_SECONDS * 1000)
         try:
             page = context.new_page()
+            page.add_init_script(before)
             told = listened(page, path.as_uri(), allowed)
             page.goto(path.as_uri())
             yield page

@@ -10,7 +10,7 @@ export default [
     linterOptions: { reportUnusedDisableDirectives: "error", noInlineConfig: true },
     rules: {
       "array-callback-return": "error",
-      complexity: ["error", 16],
+      complexity: ["error", 20],
       curly: ["error", "multi-line"],
       "default-case-last": "error",
       eqeqeq: "error",
