@@ -1,21 +1,37 @@
-"""Who is alive at the peak."""
+"""Who is alive while a trace is told."""
+
+from attrs import define, field
 
 from engine.trace import ALLOC, FREE, OVERWRITE, PEAK, Event, Trace
 
 
+@define(eq=False)
+class Alive:
+    """The event that brought each chunk, by chunk, and how many of the bytes of all are padding."""
+
+    born: dict[int, Event] = field(factory=dict)
+    padding: int = 0
+
+    def meet(self, event: Event) -> None:
+        """One event after the other."""
+        if event.kind == FREE:
+            self._leave(event.chunk)
+        elif event.kind == OVERWRITE:
+            self._leave(event.overwrites)
+        if event.kind in {ALLOC, OVERWRITE}:
+            self.born[event.chunk] = event
+            self.padding += event.padding
+
+    def _leave(self, chunk: int) -> None:
+        if chunk in self.born:
+            self.padding -= self.born.pop(chunk).padding
+
+
 def alive_at_peak(trace: Trace) -> tuple[Event, ...]:
-    """The event that brought each chunk that is alive when most is, in order; nobody where nothing ever is."""
-    alive: dict[int, Event] = {}
+    """The events that brought the chunks that are alive when most is, in order; none where nothing ever is."""
+    alive = Alive()
     for event in trace:
         if event.kind == PEAK:
-            return tuple(alive.values())
-        track(alive, event)
+            return tuple(alive.born.values())
+        alive.meet(event)
     return ()
-
-
-def track(alive: dict[int, Event], event: Event) -> None:
-    """Keeps who is alive, by chunk, up to date."""
-    if event.kind in {FREE, OVERWRITE}:
-        alive.pop(event.overwrites if event.kind == OVERWRITE else event.chunk, None)
-    if event.kind in {ALLOC, OVERWRITE}:
-        alive[event.chunk] = event

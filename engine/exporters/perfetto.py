@@ -1,0 +1,172 @@
+"""A trace in Perfetto's own format, for ui.perfetto.dev and its trace processor: half as large as Chrome's JSON.
+
+A tick is shown as a millisecond, where a run has no times. There are a track of slices for each thread, with its
+operators, one for tensors, counters in bytes (live, footprint, and what of it is unused), and instants for the peak and
+the begin of each stage. Tensors lie in lanes, the lowest one that is free, which the viewer shows as one track.
+
+The format: protos/perfetto/trace/perfetto_trace.proto, and "Converting arbitrary timestamped data to Perfetto" of
+https://perfetto.dev/docs. Packets are written as events come: what is kept is who is alive and what runs.
+"""
+
+from collections.abc import Iterator, Mapping
+from heapq import heappop, heappush
+from importlib import import_module
+from typing import Any, BinaryIO
+
+from attrs import define, field
+
+from engine.errors import EngineError
+from engine.exporters.moments import nanoseconds
+from engine.exporters.texts import to_unicode
+from engine.exporters.turns import in_turns
+from engine.trace import BEGIN, FREE, OVERWRITE, Event, Trace
+
+_SEQUENCE = 1
+_BYTES = 3
+"""CounterDescriptor.Unit.UNIT_SIZE_BYTES."""
+_SLICE_BEGIN, _SLICE_END, _INSTANT, _COUNTER = 1, 2, 3, 4
+"""TrackEvent.Type."""
+_EXPLICIT = 3
+"""TrackDescriptor.ChildTracksOrdering: as the ranks of siblings say."""
+_ROOT, _MARKS, _LIVE, _FOOTPRINT, _UNUSED, _FIRST_THREAD, _FIRST_LANE = 1, 2, 3, 4, 5, 10, 1_000_000
+"""Numbers of tracks."""
+_COUNTERS = {_LIVE: "live bytes", _FOOTPRINT: "footprint bytes", _UNUSED: "unused bytes"}
+Notes = Mapping[str, int | str]
+
+
+def write(trace: Trace, out: BinaryIO) -> None:
+    """Packets of a Trace message; times in nanoseconds, sizes in bytes. Raises EngineError without perfetto."""
+    try:
+        new_builder = import_module("perfetto.trace_builder.proto_builder").StreamingTraceProtoBuilder
+    except ImportError as error:
+        raise EngineError("perfetto is not installed: pip install 'arenaplan[perfetto]'") from error
+    tracks = _Tracks(new_builder(out))
+    tracks.open(trace.facts.model)
+    for event in in_turns(trace):
+        tracks.show(event)
+    tracks.close()
+
+
+@define(eq=False)
+class _Tracks:
+    """What is open: the lane of each tensor, by chunk, and the tracks of threads on which an operator runs."""
+
+    builder: Any
+    lane: dict[int, int] = field(factory=dict)
+    free_lanes: list[int] = field(factory=list)
+    lanes: int = 0
+    running: set[int] = field(factory=set)
+    threads: set[int] = field(factory=set)
+    counted: dict[int, int] = field(factory=dict)
+    last: int = 0
+
+    def open(self, model: str) -> None:
+        """Tells of the tracks that there always are."""
+        self._describe(_ROOT, f"arenaplan {to_unicode(model)}".rstrip(), rank=0)
+        self._describe(_MARKS, "peak and stages", rank=1)
+        for rank, (track, name) in enumerate(_COUNTERS.items()):
+            self._describe(track, name, rank=2 + rank, unit=_BYTES)
+
+    def show(self, event: Event) -> None:
+        """One event after the other."""
+        self.last = nanoseconds(event)
+        if event.kind in {FREE, OVERWRITE}:
+            self._leave(event.overwrites if event.kind == OVERWRITE else event.chunk)
+        match event.kind:
+            case "alloc" | "overwrite":
+                self._arrive(event)
+            case "begin" | "end":
+                self._run(event)
+            case "peak":
+                self._mark(f"peak: {event.bytes:,} bytes", bytes=event.bytes, operator=event.operator, tick=event.tick)
+            case "stage":
+                self._mark(event.operator, arena_bytes=event.bytes, decided_by=event.tensor)
+        values = event.live_bytes, event.footprint_bytes, event.footprint_bytes - event.live_bytes
+        for track, value in zip(_COUNTERS, values, strict=True):
+            self._count(track, value)
+
+    def close(self) -> None:
+        """Ends what is open."""
+        for chunk in tuple(self.lane):
+            self._leave(chunk)
+        for track in sorted(self.running):
+            self._write(_SLICE_END, track)
+
+    def _arrive(self, event: Event) -> None:
+        lane = heappop(self.free_lanes) if self.free_lanes else self.lanes
+        if lane == self.lanes:
+            self.lanes += 1
+            self._describe(_FIRST_LANE + lane, "tensors", rank=100_000)
+        self.lane[event.chunk] = lane
+        self._write(_SLICE_BEGIN, _FIRST_LANE + lane, event.tensor, dict(_details(event)))
+
+    def _leave(self, chunk: int) -> None:
+        if chunk in self.lane:
+            lane = self.lane.pop(chunk)
+            heappush(self.free_lanes, lane)
+            self._write(_SLICE_END, _FIRST_LANE + lane)
+
+    def _run(self, event: Event) -> None:
+        thread = max(event.thread, 0)
+        track = _FIRST_THREAD + thread
+        if event.kind != BEGIN:
+            self.running.discard(track)
+            self._write(_SLICE_END, track)
+            return
+        if track not in self.threads:
+            self.threads.add(track)
+            name = "operators" if event.thread < 0 else f"operators, thread {thread}"
+            self._describe(track, name, rank=10 + thread)
+        self.running.add(track)
+        notes = {"schema": event.schema, "tick": event.tick, "stage": event.stage}
+        self._write(_SLICE_BEGIN, track, event.operator, notes)
+
+    def _mark(self, name: str, **notes: int | str) -> None:
+        self._write(_INSTANT, _MARKS, name, notes)
+
+    def _count(self, track: int, value: int) -> None:
+        if self.counted.get(track) == value:
+            return
+        self.counted[track] = value
+        packet = self._event(_COUNTER, track)
+        packet.track_event.counter_value = value
+        self.builder.write_packet(packet)
+
+    def _write(self, kind: int, track: int, name: str = "", notes: Notes | None = None) -> None:
+        packet = self._event(kind, track)
+        if name:
+            packet.track_event.name = to_unicode(name)
+        for key, value in (notes or {}).items():
+            note = packet.track_event.debug_annotations.add()
+            note.name = key
+            if isinstance(value, int):
+                note.int_value = value
+            else:
+                note.string_value = to_unicode(value)
+        self.builder.write_packet(packet)
+
+    def _event(self, kind: int, track: int) -> Any:
+        packet = self.builder.create_packet()
+        packet.timestamp, packet.trusted_packet_sequence_id = self.last, _SEQUENCE
+        packet.track_event.type, packet.track_event.track_uuid = kind, track
+        return packet
+
+    def _describe(self, track: int, name: str, *, rank: int, unit: int = 0) -> None:
+        packet = self.builder.create_packet()
+        packet.trusted_packet_sequence_id = _SEQUENCE
+        descriptor = packet.track_descriptor
+        descriptor.uuid, descriptor.name, descriptor.sibling_order_rank = track, name, rank
+        if track == _ROOT:
+            descriptor.child_ordering = _EXPLICIT
+        else:
+            descriptor.parent_uuid = _ROOT
+        if unit:
+            descriptor.counter.unit = unit
+        self.builder.write_packet(packet)
+
+
+def _details(event: Event) -> Iterator[tuple[str, int | str]]:
+    names = ("offset", "bytes", "padding", "shape", "dtype", "role", "operator", "schema", "tick", "chunk", "stage")
+    yield from ((name, getattr(event, name)) for name in names)
+    if event.kind == OVERWRITE:
+        yield "overwrites", event.overwrites

@@ -1,0 +1,202 @@
+"""A trace as a memory snapshot of PyTorch, for pytorch.org/memory_viz and `python -m torch.cuda._memory_viz`.
+
+A chunk is an allocation, whose stack trace tells tensor, operator and model; an overwrite frees one chunk and allocates
+another in its bytes. What has no bytes is left out. The arena is a segment; so is what a model of a heap gets, or all
+of it is one segment that grows, where chunks reach from one part into the next. Reference counting without a model of a
+heap has no addresses: chunks are laid out by first fit.
+
+The format: torch/cuda/_memory_viz.py and torch/utils/viz/MemoryViz.js of PyTorch 2.13. The latter reads pickles itself,
+of protocols 2 to 4, and knows only what plain lists, dicts, texts and numbers are made of. Events are pickled as they
+come, one by one; readers hold the whole file.
+"""
+
+import pickle
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+from attrs import define, field, frozen
+
+from engine.exporters.alive import Alive
+from engine.exporters.moments import nanoseconds
+from engine.exporters.shelf import Shelf
+from engine.exporters.texts import to_unicode
+from engine.trace import ARRIVALS, FREE, GROW, NOWHERE, OVERWRITE, Event, Facts, Trace
+
+BASE = 0x7F0000000000
+"""Address of the first byte."""
+_PROTOCOL = 2
+_HEAD, _END = b"\x80\x02", b"."
+_MARK, _APPEND, _APPENDS, _EMPTY_LIST, _EMPTY_DICT, _SETITEMS = b"(", b"a", b"e", b"]", b"}", b"u"
+_BATCH = 1000
+"""Events that are added to their list at once: MemoryViz.js hands them to a function one by one."""
+_LEFT_OUT = (
+    "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "_start", "__libc_start_main", "PyEval_",
+    "PyObject_", "PyFunction_",
+)  # fmt: skip
+"""Both readers leave out frames of functions with these in their names."""
+_JOINER = "\N{WORD JOINER}"
+Shown = dict[str, Any]
+
+
+def write(trace: Trace, out: BinaryIO) -> None:
+    """One pickled dict; times in microseconds, sizes in bytes. It reads the trace twice, and keeps what is alive."""
+    memory = _Memory(trace.facts, _ground(trace))
+    out.write(_HEAD + _EMPTY_DICT + _MARK)
+    out.write(_body("device_traces") + _EMPTY_LIST)  # of lists, one a device
+    _write_list(memory.tell(trace), out)
+    out.write(_APPEND)
+    for name, value in {"segments": memory.segments(), "allocator_settings": {}, "external_annotations": []}.items():
+        out.write(_body(name) + _body(value))
+    out.write(_SETITEMS + _END)
+
+
+def _body(value: Any) -> bytes:
+    """A value as a part of a pickle. Each part remembers texts anew, from number 0 on, as protocol 2 can."""
+    return pickle.dumps(value, _PROTOCOL)[len(_HEAD) : -len(_END)]
+
+
+def _write_list(values: Iterable[Any], out: BinaryIO) -> None:
+    out.write(_EMPTY_LIST)
+    count = 0
+    for count, value in enumerate(values, 1):
+        out.write((_MARK if count % _BATCH == 1 else b"") + _body(value) + (_APPENDS if count % _BATCH == 0 else b""))
+    if count % _BATCH:
+        out.write(_APPENDS)
+
+
+@frozen
+class _Ground:
+    """What is to be known before. `is_one`: all memory is one segment, as chunks reach from one part that it grew by
+    into the next. Chunks without addresses are laid out in `laid_out` bytes."""
+
+    is_one: bool = False
+    laid_out: int = 0
+
+
+def _ground(trace: Trace) -> _Ground:
+    top, starts, is_one = 0, list[int](), False
+    for event in trace:
+        if event.kind == GROW:
+            starts.append(top)
+            top += event.bytes
+        elif event.kind in ARRIVALS and event.bytes:
+            if event.offset == NOWHERE:
+                return _Ground(is_one=True, laid_out=_laid_out(trace))
+            after = bisect_right(starts, event.offset)
+            is_one |= after < len(starts) and starts[after] < event.offset + event.bytes
+    return _Ground(is_one)
+
+
+def _laid_out(trace: Trace) -> int:
+    shelf, most = Shelf(), 0
+    for event in trace:
+        if event.kind == FREE:
+            shelf.free(event.chunk)
+        elif event.kind in ARRIVALS:
+            shelf.free(event.overwrites)
+            shelf.put(event.chunk, event.bytes)
+        most = max(most, shelf.top)
+    return most
+
+
+@define(eq=False)
+class _Memory:
+    """The memory while a trace is told; `parts` are its segments: address and bytes."""
+
+    facts: Facts
+    ground: _Ground
+    shelf: Shelf = field(factory=Shelf)
+    address: dict[int, int] = field(factory=dict)
+    alive: Alive = field(factory=Alive)
+    parts: list[tuple[int, int]] = field(factory=list)
+    top: int = 0
+
+    def tell(self, trace: Trace) -> Iterator[Shown]:
+        """The events of MemoryViz."""
+        for event in trace:
+            if self.ground.laid_out and not self.top:
+                yield self._grow(event, self.ground.laid_out)
+            if event.kind == GROW and not self.ground.laid_out:
+                yield self._grow(event, event.bytes)
+            if event.kind in {FREE, OVERWRITE}:
+                yield from self._leave(event.overwrites if event.kind == OVERWRITE else event.chunk, event)
+            if event.kind in ARRIVALS and event.bytes:
+                self.address[event.chunk] = at = self._place(event)
+                yield _shown("alloc", at, event.bytes, event, self._frames(event))
+            self.alive.meet(event)
+
+    def _place(self, event: Event) -> int:
+        return self.shelf.put(event.chunk, event.bytes) if self.ground.laid_out else event.offset
+
+    def _leave(self, chunk: int, event: Event) -> Iterator[Shown]:
+        if chunk not in self.address:
+            return
+        at, gone = self.address.pop(chunk), self.alive.born[chunk]
+        self.shelf.free(chunk)
+        for action in ("free_requested", "free_completed"):
+            yield _shown(action, at, gone.bytes, event, self._frames(gone))
+
+    def _grow(self, event: Event, size: int) -> Shown:
+        at, is_more = self.top, bool(self.parts) and self.ground.is_one
+        self.top += size
+        if is_more:
+            self.parts[0] = 0, self.top
+        else:
+            self.parts.append((at, size))
+        frame = {"filename": "memory", "line": event.tick, "name": self._memory_name()}
+        return _shown("segment_map" if is_more else "segment_alloc", at, size, event, [frame])
+
+    def _memory_name(self) -> str:
+        if self.facts.mode == "static":
+            return "arena"
+        return "reference counting, laid out by first fit" if self.ground.laid_out else f"heap {self.facts.heap}"
+
+    def _frames(self, event: Event) -> list[Shown]:
+        """From the inside out, as those of a stack."""
+        kind = f" ({event.schema})" if event.schema else ""
+        names = {
+            "tensor": f"{event.tensor} [{event.shape}] {event.dtype} {event.role}",
+            "operator": f"{event.operator}{kind}",
+            "model": self.facts.model,
+        }
+        return [{"filename": what, "line": event.tick, "name": _kept(name)} for what, name in names.items()]
+
+    def segments(self) -> list[Shown]:
+        """Those that are there in the end, with what is alive then."""
+        spans = sorted((at, self.alive.born[chunk]) for chunk, at in self.address.items())
+        return [
+            self._segment(start, size, [s for s in spans if start <= s[0] < start + size]) for start, size in self.parts
+        ]
+
+    def _segment(self, start: int, size: int, spans: list[tuple[int, Event]]) -> Shown:
+        used = sum(event.bytes for _, event in spans)
+        blocks, top = list[Shown](), start
+        for at, event in spans:
+            if at > top:
+                blocks.append(_block("inactive", top, at - top, []))
+            blocks.append(_block("active_allocated", at, event.bytes, self._frames(event)))
+            top = at + event.bytes
+        if top < start + size:
+            blocks.append(_block("inactive", top, start + size - top, []))
+        sizes = {"total_size": size, "allocated_size": used, "active_size": used, "requested_size": used}
+        kind = {"segment_type": "large", "segment_pool_id": (0, 0), "is_expandable": self.ground.is_one}
+        where = {"device": 0, "address": BASE + start, "stream": 0}
+        return {**where, **sizes, **kind, "frames": [], "blocks": blocks}
+
+
+def _kept(name: str) -> str:
+    """A name that both readers show: an invisible letter stands in what they would leave out."""
+    name = to_unicode(name)
+    for part in _LEFT_OUT:
+        name = name.replace(part, part[:-1] + _JOINER + part[-1])
+    return name
+
+
+def _shown(action: str, at: int, size: int, event: Event, frames: list[Shown]) -> Shown:
+    time = nanoseconds(event) // 1000
+    return {"action": action, "addr": BASE + at, "size": size, "stream": 0, "time_us": time, "frames": frames}
+
+
+def _block(state: str, at: int, size: int, frames: list[Shown]) -> Shown:
+    return {"address": BASE + at, "size": size, "requested_size": size, "state": state, "frames": frames}

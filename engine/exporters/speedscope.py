@@ -1,0 +1,84 @@
+"""What the peak is made of, and when operators ran, for speedscope (https://www.speedscope.app).
+
+The first profile has a stack for each tensor that is alive at the peak: role, kind of operator, operator, tensor; its
+weight are its bytes. The others, where a run has times, have a call for each operator, one profile a thread. Tensors of
+the peak and names of operators are kept in memory, and the viewer reads the whole file anyway.
+
+The format: file-format-schema.json of speedscope 1.25.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from attrs import define, field
+
+from engine.exporters.alive import alive_at_peak
+from engine.exporters.moments import nanoseconds
+from engine.exporters.texts import to_unicode
+from engine.exporters.turns import in_turns
+from engine.trace import BEGIN, END, Event, Trace
+
+SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+
+
+def write(trace: Trace, out: BinaryIO) -> None:
+    """Bytes of the peak in bytes; times in nanoseconds. It reads the trace once more for each thread."""
+    facts, frames = trace.facts, _Frames()
+    name = to_unicode(f"arenaplan {facts.model}".rstrip())
+    out.write(_text({"$schema": SCHEMA, "name": name, "exporter": "arenaplan", "activeProfileIndex": 0})[:-1])
+    out.write(b', "profiles": [\n' + _text(_peak(trace, frames)))
+    for thread in range(facts.threads if facts.is_timed else 0):
+        out.write(b",\n")
+        _write_calls(trace, thread, frames, out)
+    out.write(b'\n], "shared": ' + _text({"frames": frames.shown()}) + b"}\n")
+
+
+def _text(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+@define(eq=False)
+class _Frames:
+    """Numbers of names, in the order in which they are met. One name may stand for things of several sorts."""
+
+    number: dict[tuple[str, str], int] = field(factory=dict)
+
+    def of(self, sort: str, name: str) -> int:
+        """The number of a name; a new one, if it is new."""
+        return self.number.setdefault((sort, to_unicode(name) or f"({sort} without a name)"), len(self.number))
+
+    def shown(self) -> list[dict[str, str]]:
+        """The viewer shows the sort where other profiles have a file."""
+        return [{"name": name, "file": sort} for sort, name in self.number]
+
+
+def _peak(trace: Trace, frames: _Frames) -> dict[str, Any]:
+    """In the order in which the tensors came."""
+    alive = [event for event in alive_at_peak(trace) if event.bytes]
+    samples = [[frames.of(sort, name) for sort, name in _stack(event)] for event in alive]
+    weights = [event.bytes for event in alive]
+    name = f"alive at the peak, in {trace.facts.peak_operator}" if alive else "nothing is ever alive"
+    about = {"type": "sampled", "name": to_unicode(name), "unit": "bytes", "startValue": 0, "endValue": sum(weights)}
+    return {**about, "samples": samples, "weights": weights}
+
+
+def _stack(event: Event) -> Iterator[tuple[str, str]]:
+    """From the outside in. What is fed has no operator of its own."""
+    yield "role", event.role
+    if event.schema:
+        yield "kind of operator", event.schema
+        yield "operator", event.operator
+    yield "tensor", f"{event.tensor} [{event.shape}] {event.dtype}"
+
+
+def _write_calls(trace: Trace, thread: int, frames: _Frames, out: BinaryIO) -> None:
+    profile = {"type": "evented", "name": f"operators, thread {thread}", "unit": "nanoseconds", "startValue": 0}
+    out.write(_text(profile)[:-1] + b', "events": [')
+    between, last = b"", 0
+    for event in in_turns(e for e in trace if e.kind in {BEGIN, END} and e.thread == thread):
+        last = nanoseconds(event)
+        kind = "O" if event.kind == BEGIN else "C"
+        out.write(between + _text({"type": kind, "frame": frames.of("operator", event.operator), "at": last}))
+        between = b",\n"
+    out.write(b'], "endValue": %d}' % last)

@@ -1,0 +1,24 @@
+"""Operators of a thread one after the other, for formats in which what begins last ends first."""
+
+from collections.abc import Iterable, Iterator
+
+from attrs import evolve
+
+from engine.trace import BEGIN, END, Event
+
+
+def in_turns(events: Iterable[Event]) -> Iterator[Event]:
+    """The same events; where an operator begins in the moment in which the one before it ends, the end comes first."""
+    running: dict[int, Event] = {}
+    for event in events:
+        before = running.get(event.thread, event)
+        if event.kind == BEGIN:
+            if before is not event:
+                sizes = {"live_bytes": event.live_bytes, "footprint_bytes": event.footprint_bytes}
+                yield evolve(before, kind=END, seconds=event.seconds, **sizes)
+            running[event.thread] = event
+        elif event.kind == END:
+            if before.tick != event.tick or event.thread not in running:
+                continue  # it was told already
+            del running[event.thread]
+        yield event
