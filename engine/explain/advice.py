@@ -1,6 +1,7 @@
 """Other ways to plan a network, each planned: the order, passes, recomputing, what was switched off."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -49,14 +50,15 @@ class Advice:
         """The same options with a search that ends soon."""
         return evolve(self.options, nodes=min(self.options.nodes, NODES))
 
-    def planned(self, plan: PlacedPlan, options: Options, what: str, how: str, note: str = "") -> WhatIf:
+    def planned(self, plan: PlacedPlan, what: str, how: str, *, note: str = "", **changes: Any) -> WhatIf:
         """The graph with other options."""
-        return what_if(plan, plan_graph(self.graph, options), what, how, note)
+        made = plan_graph(self.graph, evolve(self.quick, **changes))
+        return what_if(plan, made, what, how, note=note, **changes)
 
 
-def what_if(plan: PlacedPlan, made: PlacedPlan, what: str, how: str, note: str) -> WhatIf:
+def what_if(plan: PlacedPlan, made: PlacedPlan, what: str, how: str, *, note: str = "", **changes: Any) -> WhatIf:
     """Another plan beside one."""
-    return WhatIf(what, how, made.arena_bytes, plan.arena_bytes - made.arena_bytes, note)
+    return WhatIf(what, how, changes, made.arena_bytes, plan.arena_bytes - made.arena_bytes, note)
 
 
 Trial = Callable[[Advice, PlacedPlan], Iterator[WhatIf]]
@@ -68,29 +70,31 @@ def _order(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
     made = plan_graph(advice.graph, evolve(advice.quick, order=MEMORY))
     proved = all(o.is_proved for o in made.orderings)
     note = "proved: no order has fewer bytes alive" if proved else "a better order may exist"
-    yield what_if(plan, made, "another order of the operators", "--order memory", note)
+    yield what_if(plan, made, "another order of the operators", "--order memory", note=note, order=MEMORY)
 
 
 def _switches(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
     """What was switched off, switched on again."""
-    given, quick = advice.options, advice.quick
-    switches = (
-        (given.views, evolve(quick, views=True), "views instead of copies", "--no-views"),
-        (given.overwrite, evolve(quick, overwrite=True), "outputs written over inputs that die", "--no-overwrite"),
-        (given.reuse, evolve(quick, reuse=True), "bytes given to one tensor after the other", "--no-reuse"),
-        (given.nest, evolve(quick, nest=True), "tensors computed inside others", "--no-nest"),
-        (not given.parallel, evolve(quick, parallel=""), "one operator after the other", "--parallel"),
-        (not given.padding, evolve(quick, padding=0), "no padding behind tensors", "--padding"),
-    )
-    for is_on, options, what, flag in switches:
-        if not is_on:
-            yield advice.planned(plan, options, what, f"without {flag}")
+    given = advice.options
+    for name, (default, what, flag) in _SWITCHES.items():
+        if getattr(given, name) != default:
+            yield advice.planned(plan, what, f"without {flag}", **{name: default})
+
+
+_SWITCHES: Mapping[str, tuple[Any, str, str]] = {
+    "views": (True, "views instead of copies", "--no-views"),
+    "overwrite": (True, "outputs written over inputs that die", "--no-overwrite"),
+    "reuse": (True, "bytes given to one tensor after the other", "--no-reuse"),
+    "nest": (True, "tensors computed inside others", "--no-nest"),
+    "parallel": ("", "one operator after the other", "--parallel"),
+    "padding": (0, "no padding behind tensors", "--padding"),
+}
+"""By option: what is best for memory, what that is, and the flag that says otherwise."""
 
 
 def _strategy(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
     if advice.options.strategy != BEST and plan.arena_bytes > plan.plan.lower_bound:
-        options = evolve(advice.quick, strategy=BEST)
-        yield advice.planned(plan, options, "the best of all strategies", "--strategy best")
+        yield advice.planned(plan, "the best of all strategies", "--strategy best", strategy=BEST)
 
 
 def _passes(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
@@ -100,7 +104,7 @@ def _passes(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
         after = optimise(advice.graph, level)
         if after is not before and after is not advice.graph:
             made = plan_graph(after, advice.quick)
-            yield what_if(plan, made, f"passes of level {level}", f"--optimise {level}", note)
+            yield what_if(plan, made, f"passes of level {level}", f"--optimise {level}", note=note, optimise=level)
         before = after
 
 
@@ -111,14 +115,14 @@ def _again(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
         return
     made = plan_recomputed(advice.graph, options, aim, plan_graph(advice.graph, options))
     shares = (f"{len(a.operators)} operators run again, {a.share:.1%} more operations" for a in made.recomputed)
-    how = f"--budget {max(aim, made.arena_bytes)}"
-    yield what_if(plan, made, f"computing values again, for a budget of {BUDGET} %", how, "".join(shares))
+    what, budget = f"computing values again, for a budget of {BUDGET} %", max(aim, made.arena_bytes)
+    yield what_if(plan, made, what, f"--budget {budget}", note="".join(shares), budget=budget)
 
 
 def _alignment(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
     if advice.options.alignment > 1 and plan.arena_bytes:
-        options, what = evolve(advice.quick, alignment=1), "tensors aligned to their elements alone"
-        yield advice.planned(plan, options, what, "--alignment 1", "kernels may be slower")
+        what = "tensors aligned to their elements alone"
+        yield advice.planned(plan, what, "--alignment 1", note="kernels may be slower", alignment=1)
 
 
 def _bound(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
@@ -130,8 +134,8 @@ def _bound(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
     known = {n: lowered.values[v].spec.nbytes for n, v in (*lowered.inputs.items(), *lowered.outputs.items())}
     size, named = sum(known[n] for n in names), ", ".join(repr(shown(n)) for n in names[:3])
     more = ", ..." if len(names) > 3 else "," if len(names) == 1 else ""
-    options, what = evolve(advice.quick, bound=names), "inputs and outputs in your own arrays"
-    yield advice.planned(plan, options, what, f"Python: bound=({named}{more})", f"of {format_bytes(size)}")
+    what = "inputs and outputs in your own arrays"
+    yield advice.planned(plan, what, f"Python: bound=({named}{more})", note=f"of {format_bytes(size)}", bound=names)
 
 
 def _ends_at_peak(plan: PlacedPlan) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from attrs import asdict, frozen
 
-from allocator import bounds
 from engine.calls import Alias, Call, Storage
 from engine.explain.alive import HELD, Alive, alive_at
 from engine.explain.anatomy import Anatomy, anatomy
@@ -93,7 +92,7 @@ def explain_operator(plan: PlacedPlan, name: str) -> OperatorStory:
         inputs=_operands(plan, [v for s in stages for v in s.inputs] or _ends(found, tick)[0]),
         outputs=_operands(plan, [v for s in stages for v in s.outputs] or _ends(found, tick)[1]),
         workspace_bytes=sum(lowered.values[v].spec.nbytes for call in calls for v in call.workspace),
-        live_bytes=int(bounds.profile(plan.problem)[tick]) if len(plan.problem) else 0,
+        live_bytes=int(plan.problem.size[chunks].sum()),
         peak_bytes=sum(t.bytes for t in tensors),
         peak_tick=at_peak,
         peak_operator=lowered.tick_name(at_peak),

@@ -17,6 +17,8 @@ from ops.schema import Overwrite
 TAKEN, OFF = "taken", "off"
 """The overwrite is taken; overwrites are switched off."""
 NOT_MEASURED = -1
+_CHOICES = (Refusal.NONE, Refusal.ELSEWHERE, Refusal.GIVEN)
+"""Of the planner, where it takes overwrites at all; all else is impossible."""
 
 
 @frozen(eq=False)
@@ -57,7 +59,8 @@ def forwards_of(found: Anatomy, call: Call) -> tuple[Forward, ...]:
     if not call.operators:
         return ()
     declared = call.operators[0].schema.forwards(call.signature)
-    judged = {(j.out, j.src): j for j in found.judged if j.step == call.tick}
+    inside = found.plan.chunks.offset_in_chunk
+    judged = {(j.out, j.src, j.candidate.offset - int(inside[j.src])): j for j in found.judged if j.step == call.tick}
     return tuple(_forward(found, call, each, declared, judged) for each in declared)
 
 
@@ -75,7 +78,7 @@ def _forward(
     call: Call,
     each: Overwrite,
     declared: tuple[Overwrite, ...],
-    judged: dict[tuple[int, int], Judged],
+    judged: dict[tuple[int, int, int], Judged],
 ) -> Forward:
     plan = found.plan
     out, taken = plan.lowered.values[call.outputs[each.output]], plan.lowered.values[call.inputs[each.input]]
@@ -95,7 +98,7 @@ def _forward(
         input_chunk=plan.chunk_of(taken.id) if taken.id in plan.ids else -1,
     )
     if each in call.overwrites:
-        return _by_lifetime(found, blank, judged[plan.ids[out.id], plan.ids[taken.id]])
+        return _by_lifetime(found, blank, judged[plan.ids[out.id], plan.ids[taken.id], each.offset])
     return evolve(blank, reason=_by_bytes(found, call, each, declared).value)
 
 
@@ -109,19 +112,27 @@ def _by_bytes(found: Anatomy, call: Call, each: Overwrite, declared: tuple[Overw
 
 
 def _by_lifetime(found: Anatomy, blank: Forward, judged: Judged) -> Forward:
-    pairs = zip(found.plan.chunks.src.tolist(), found.plan.chunks.dest.tolist(), strict=True)
-    candidate, reason = judged.candidate, judged.refusal
-    if not reason:
-        taken = (candidate.src, candidate.dest) in set(pairs)
-        return evolve(blank, reason=TAKEN if taken else OFF)
-    uses, tick = found.uses(candidate.dest), judged.step
+    chunks, candidate, reason = found.plan.chunks, judged.candidate, judged.refusal
+    columns = (chunks.src.tolist(), chunks.dest.tolist(), chunks.overwrite_offset.tolist())
+    if (candidate.src, candidate.dest, candidate.offset) in set(zip(*columns, strict=True)):
+        return evolve(blank, reason=TAKEN)
+    if reason in _CHOICES and not found.plan.options.overwrite:
+        return evolve(blank, reason=OFF)
     told = evolve(blank, reason=reason.value, chunk_offset=candidate.offset)
-    if reason is Refusal.LATER:
-        return evolve(told, readers=tuple(u for u in uses if u.tick > tick))
-    if reason is Refusal.BESIDE:
-        return evolve(told, readers=tuple(u for u in uses if u.tick == tick and u.tensor != blank.input))
-    if reason is Refusal.ELSEWHERE:
-        return evolve(told, other="".join(found.name(c) for c in found.giver(candidate.src)))
-    if reason is Refusal.GIVEN:
-        return evolve(told, other="".join(found.name(c) for c in found.taker(candidate.dest)))
-    return told
+    return evolve(told, readers=_readers(found, told, judged), other=_other(found, judged))
+
+
+def _readers(found: Anatomy, told: Forward, judged: Judged) -> tuple[Use, ...]:
+    """Who is in the way: those that read later, or the same operator by another name."""
+    uses = found.uses(judged.candidate.dest)
+    if judged.refusal is Refusal.LATER:
+        return tuple(u for u in uses if u.tick > judged.step)
+    if judged.refusal is Refusal.BESIDE:
+        return tuple(u for u in uses if u.tick == judged.step and u.tensor != told.input)
+    return ()
+
+
+def _other(found: Anatomy, judged: Judged) -> str:
+    """The tensor that was preferred: another one to be written over, or to write."""
+    chunks = {Refusal.ELSEWHERE: found.giver(judged.candidate.src), Refusal.GIVEN: found.taker(judged.candidate.dest)}
+    return "".join(found.name(c) for c in chunks.get(judged.refusal, ()))

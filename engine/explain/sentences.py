@@ -39,7 +39,7 @@ def shape(dims: Sequence[int], dtype: str) -> str:
 def readers(uses: Sequence[Use]) -> str:
     """The first few of them by name, with the ticks in which they read."""
     found = list(dict.fromkeys((u.operator, u.kind, u.tick) for u in uses))
-    named = ", ".join(f"{operator(name, kind)} (tick {tick})" for name, kind, tick in found[:_MOST_NAMED])
+    named = ", ".join(f"{operator(name, kind)} in tick {tick}" for name, kind, tick in found[:_MOST_NAMED])
     return named if len(found) <= _MOST_NAMED else f"{named} and {len(found) - _MOST_NAMED} more"
 
 
@@ -152,9 +152,9 @@ _KNOWN = {
 
 
 def saved(forward: Forward) -> str:
-    """What an overwrite would have won, where that was measured."""
+    """What the overwrite would have won if nothing had been in its way, where that was measured."""
     if forward.saves == NOT_MEASURED:
         return ""
     if not forward.saves:
-        return "; the arena would be as large with it"
-    return f"; with it the arena would be {format_bytes(forward.saves)} smaller"
+        return "; if it were not, the arena would be as large"
+    return f"; if it were not, the arena would be {format_bytes(forward.saves)} smaller"

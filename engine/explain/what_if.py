@@ -1,6 +1,7 @@
 """Other ways to plan, each measured."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from attrs import frozen
 
@@ -9,13 +10,15 @@ from engine.placed import PlacedPlan
 
 @frozen(eq=False)
 class WhatIf:
-    """`what` is done otherwise, by the options `how`; the arena is then `arena_bytes`, and `saves` less than it is now.
+    """`what` is done otherwise, on the command line by `how`; the arena then has `arena_bytes`, `saves` fewer than now.
 
-    Less than 0: more bytes are needed. `note` is what it costs or proves.
+    Less than 0: more bytes are needed. `note` is what it costs or proves. `options` are those of `engine.make_plan`
+    that are other ones; or the level of `engine.optimise`, as "optimise".
     """
 
     what: str
     how: str
+    options: Mapping[str, Any]
     arena_bytes: int
     saves: int
     note: str

@@ -1,4 +1,7 @@
-"""What the arena would be if an overwrite that was refused could be taken: the same problem with one overwrite more."""
+"""What the arena would be if nothing had been in the way of an overwrite: the same problem with one overwrite more.
+
+What is overwritten ends there, so all of its later readers are thought away, not just a part of the bytes.
+"""
 
 from collections.abc import Sequence
 from typing import Any
