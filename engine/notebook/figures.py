@@ -25,7 +25,12 @@ _CHUNK = (
     ("ticks", "[@begin, @until)"),
     ("overwrites", "@overwrites"),
 )
-_MOMENT = (("alive", "@live{0,0} B"), ("held", "@footprint{0,0} B"), ("at", "@time{0,0.[000000]}"))
+_MOMENT = (
+    ("from", "@time{0,0.[000000]}"),
+    ("to", "@until{0,0.[000000]}"),
+    ("alive", "@live{0,0} B"),
+    ("held", "@footprint{0,0} B"),
+)
 
 
 @runtime_checkable
@@ -108,21 +113,33 @@ def _curves(subject: Subject, width: int) -> Any:
     models, facts = bokeh("models"), subject.facts
     made = _empty(subject, width, CURVES_HEIGHT)
     made.xaxis.axis_label = "seconds" if subject.timed else "tick"
-    points = {"time": subject.times, "live": subject.live, "footprint": subject.footprint}
-    source = models.ColumnDataSource(points, name="curves")
+    source = models.ColumnDataSource(_moments(subject), name="curves")
     live, held, bound = (PAINTS[name].light for name in ("live_line", "footprint", "bound"))
     made.varea_step(x="time", y1=0, y2="live", source=source, step_mode="after", fill_color=live, fill_alpha=0.25)
     step = {"x": "time", "source": source, "mode": "after"}
-    drawn = made.step(y="live", line_color=live, line_width=1.5, legend_label="alive", **step)
+    made.step(y="live", line_color=live, line_width=1.5, legend_label="alive", **step)
     made.step(y="footprint", line_color=held, legend_label="held", **step)
     if facts.lower_bound:
         row = {"line_color": bound, "line_dash": "dashed", "legend_label": "lower bound"}
         made.line([0, subject.last], [facts.lower_bound] * 2, **row)
     _mark_peak(made, subject)
-    made.add_tools(models.HoverTool(tooltips=list(_MOMENT), renderers=[drawn], mode="vline", line_policy="prev"))
+    edges = {"left": "time", "right": "until", "bottom": 0, "top": subject.ceiling * 1.03}
+    moments = made.quad(
+        source=source, fill_alpha=0.0, line_alpha=0.0, hover_fill_alpha=0.12, hover_fill_color=live, **edges
+    )
+    made.add_tools(models.HoverTool(tooltips=list(_MOMENT), renderers=[moments], point_policy="follow_mouse"))
     made.legend.update(label_text_font_size="9pt", spacing=0, padding=4)
     made.add_layout(made.legend[0], "right")
     return made
+
+
+def _moments(subject: Subject) -> dict[str, Any]:
+    """A row for each time between two changes. What is freed just before something is allocated makes no dent."""
+    times, live = subject.times, subject.live
+    until, then = np.append(times[1:], subject.last)[: len(times)], np.append(live[1:], 0)[: len(times)]
+    kept = (until > times) | (live >= then)
+    columns = {"time": times, "until": until, "live": live, "footprint": subject.footprint}
+    return {name: column[kept] for name, column in columns.items()}
 
 
 def _mark_peak(made: Any, subject: Subject) -> None:
