@@ -12,6 +12,7 @@ from allocator.chains import chains
 from allocator.ordering.found import Limits
 from allocator.policies.base import Policy
 from allocator.problem import NO_CAPACITY, Column, Plan, Problem
+from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES
 from allocator.users import Users, users
 from engine.calls import Lowered, Role, Storage, arena_ids
@@ -69,7 +70,8 @@ def nestings(plain: Lowered, options: Options) -> tuple[Lowered, ...]:
     """The calls with values nested, where that may save bytes, and as they are."""
     if not options.nest or not options.views or options.parallel:
         return (plain,)
-    nested, _ = choose_nesting(plain, options.overwrite, options.reuse)
+    with Activity("nesting"):
+        nested, _ = choose_nesting(plain, options.overwrite, options.reuse)
     return (plain,) if nested is plain else (nested, plain)
 
 
@@ -127,9 +129,10 @@ def _judged(lowered: Lowered, ids: Mapping[int, int], options: Options, arranged
         arranged.schedule,
         options,
     )
-    check_data_flow(made)
-    if options.parallel:
-        check_races(made)
+    with Activity("judging"):
+        check_data_flow(made)
+        if options.parallel:
+            check_races(made)
     return made
 
 
