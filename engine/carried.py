@@ -16,6 +16,7 @@ SHAPING = ("alignment", "padding", "views", "overwrite", "reuse", "pack", "bound
 class Carried:
     """`options` are those of `SHAPING`. `order` has the ticks of calls, where they do not stand in the given order.
 
+    Where some run again, `again` has what runs, by name, and the bytes of the arena without (see `engine.recomputed`).
     Row i of `offsets` has the name of the value that chunk i was made for, and its first byte. `memory` is the digest
     of the problem that they solve. `source` tells where all this was read. Where the plan is `required`, none is made
     in its place. Sizes are bytes.
@@ -28,6 +29,7 @@ class Carried:
     lower_bound: int
     strategy: str
     order: tuple[int, ...]
+    again: tuple[tuple[tuple[str, ...], int], ...]
     offsets: tuple[tuple[str, int], ...]
     source: str = "the plan"
     required: bool = False
@@ -44,6 +46,7 @@ def carried(plan: PlacedPlan, order: tuple[int, ...]) -> Carried:
         lower_bound=plan.plan.lower_bound,
         strategy=plan.plan.strategy,
         order=order,
+        again=tuple((found.sequence, found.plain_bytes) for found in plan.recomputed),
         offsets=tuple((owners[chunk].name, offset) for chunk, offset in enumerate(plan.plan.offset.tolist())),
     )
 

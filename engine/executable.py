@@ -273,7 +273,7 @@ def make_plan(
         return _within(graph, known, most, recompute)
 
     with Activity("planning", graph.name):
-        made = followed_or(graph, carried, known, most, make) if carried is not None else make()
+        made = followed_or(graph, carried, known, most, make, recompute=recompute) if carried is not None else make()
     return evolve(made, advisor=Advice(graph, known))
 
 
@@ -282,7 +282,7 @@ def _within(graph: Graph, known: Options, budget: int, recompute: bool) -> Execu
     if recompute and plan.arena_bytes > plan.plan.capacity:
         least = plan_recomputed(graph, known, plan.plan.capacity, plan)
         if least.arena_bytes <= least.plan.capacity:
-            return least
+            return evolve(least, options=known)
         check_budget(plan, least=[least] if least is not plan else [])
     check_budget(plan)
     return plan

@@ -4,7 +4,7 @@ Nothing of it is believed but offsets, order and strategy: calls, lifetimes and 
 as ever, the digests say whether they are those that the offsets were found for, and all judges run on the result.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attrs import evolve
 
@@ -15,7 +15,7 @@ from allocator.solvers import BEST
 from allocator.solvers.base import arena_bytes
 from engine.calls import Lowered
 from engine.carried import Carried, carried, shaping
-from engine.errors import JudgeError, OtherPlanError, PlanRefusedError
+from engine.errors import GraphError, JudgeError, OtherPlanError, PlanRefusedError
 from engine.graph import Graph
 from engine.identity import Identity, digest_of_problem, identity_of
 from engine.ordering import in_order
@@ -23,18 +23,20 @@ from engine.placed import FOLLOWED
 from engine.plan import ExecutionPlan
 from engine.plan_options import Options
 from engine.planner import lower_graph, nestings, place_lowered
+from engine.remat.check import check_again
+from engine.remat.trial import recomputed
+from engine.remat.writing import write_again
 
 ANEW = "made anew"
 """What the origin of a plan begins with that was made because the one in the file is another's."""
 
 
 def carry(plan: ExecutionPlan) -> Carried:
-    """The plan as data that can be followed. Raises OtherPlanError where it cannot be carried."""
-    if plan.recomputed:
-        raise OtherPlanError("a plan that computes values again to keep within a budget cannot be carried by a model")
-    given = lower_graph(plan.lowered.graph, plan.options)
-    made = carried(plan, _order_in(given, plan.lowered))
-    follow(plan.lowered.graph, made, plan.options)
+    """The plan as data, which have been followed to see that they can be. Raises OtherPlanError where they cannot."""
+    graph = next((again.before for again in plan.recomputed), plan.lowered.graph)
+    order = () if plan.recomputed else _order_in(lower_graph(graph, plan.options), plan.lowered)
+    made = carried(plan, order)
+    follow(graph, made, plan.options)
     return made
 
 
@@ -45,22 +47,31 @@ def follow(graph: Graph, known: Carried, options: Options, budget: int = NO_CAPA
     judge finds fault with it.
     """
     _check_asked(known, options, budget)
-    way = _lowered(graph, known, options)
     try:
+        way = _lowered(graph, known, options)
         made = place_lowered(way, options, lambda problem: _plan(problem, known, budget))
     except JudgeError as error:
         raise PlanRefusedError(f"{known.source} breaks a rule: {error}") from error
-    return evolve(made, origin=FOLLOWED)
+    told = tuple(recomputed(graph, made, plain_bytes, names) for names, plain_bytes in known.again)
+    return evolve(made, recomputed=told, origin=FOLLOWED)
 
 
 def followed_or(
-    graph: Graph, known: Carried, options: Options, budget: int, make: Callable[[], ExecutionPlan]
+    graph: Graph,
+    known: Carried,
+    options: Options,
+    budget: int,
+    make: Callable[[], ExecutionPlan],
+    *,
+    recompute: bool = True,
 ) -> ExecutionPlan:
     """The plan that is carried, or one that is made, which then tells why.
 
     Raises PlanRefusedError for a wrong plan, and OtherPlanError for one of other calls that is required.
     """
     try:
+        if known.again and not recompute:
+            raise OtherPlanError(f"{known.source} computes values again, and recompute is off")
         return follow(graph, known, options, budget)
     except OtherPlanError as error:
         if known.required:
@@ -94,11 +105,27 @@ def _lowered(graph: Graph, known: Carried, options: Options) -> Lowered:
         if sorted(known.order) != [call.tick for call in lowered.calls]:
             raise OtherPlanError(f"{known.source} orders {len(known.order)} calls; here are {len(lowered.calls)}")
         lowered = in_order(lowered, known.order)
+    for names, _ in known.again:
+        lowered = lower_graph(_again(lowered, names, known.source), options)
     for way in nestings(lowered, options):
         found = identity_of(way)
         if found == known.identity:
             return way
     raise OtherPlanError(f"{known.source} is for {_difference(known.identity, found)}")
+
+
+def _again(lowered: Lowered, names: Sequence[str], source: str) -> Graph:
+    """The graph in which operators run as the names say. Raises OtherPlanError for others, and JudgeError."""
+    ticks = {stage.name: stage.tick for stage in lowered.stages}
+    missing = [name for name in names if name not in ticks]
+    if missing:
+        raise OtherPlanError(f"{source} runs {missing[0]!r}, which is not there: it is for other operators")
+    try:
+        graph = write_again(lowered, [ticks[name] for name in names])
+    except (LookupError, GraphError) as error:
+        raise PlanRefusedError(f"{source} runs operators before what they read is there") from error
+    check_again(lowered.graph, graph)
+    return graph
 
 
 def _difference(known: Identity, found: Identity) -> str:

@@ -30,13 +30,14 @@ def texts_of(plan: Carried) -> dict[str, str]:
     calls |= {"kernels": identity.kernels, "layouts": identity.layouts, "memory": plan.memory}
     found = {
         "version": str(VERSION),
-        "digest": digest_of([calls, plan.order]),
+        "digest": digest_of([calls, plan.order, plan.again]),
         "strategy": plan.strategy,
         "arena_bytes": str(plan.arena_bytes),
         "lower_bound": str(plan.lower_bound),
         "options": _json(dict(plan.options)),
         "calls": _json(calls),
         "order": _json(plan.order),
+        "again": _json([{"sequence": names, "plain_bytes": plain} for names, plain in plan.again]),
         "offsets": _json(plan.offsets),
     }
     return {PREFIX + key: text for key, text in found.items()}
@@ -46,20 +47,22 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> Carried:
     """The plan that the texts tell; `source` is what to call it. Raises PlanRefusedError."""
     read = _Reader(texts, source)
     read.check_version()
-    calls, order = read.object("calls", ("inputs", "outputs", *_DIGESTS)), read.integers("order")
-    if read.text("digest") != digest_of([calls, order]):
+    calls = read.object("calls", read.json("calls"), ("inputs", "outputs", *_DIGESTS))
+    order, again = read.integers("order"), read.again("again")
+    if read.text("digest") != digest_of([calls, order, again]):
         raise read.fault("digest", "is not that of the calls and of their order")
     sums = {name: read.string("calls", name, calls[name]) for name in _DIGESTS}
-    memory = sums.pop("memory")
+    memory, options = sums.pop("memory"), read.object("options", read.json("options"), SHAPING)
     feeds, fetches = (read.pairs("calls", calls[name], read.string) for name in ("inputs", "outputs"))
     return Carried(
         identity=Identity(feeds, fetches, **sums),
         memory=memory,
-        options=tuple((name, _as_tuple(value)) for name, value in read.object("options", SHAPING).items()),
+        options=tuple((name, _as_tuple(value)) for name, value in options.items()),
         arena_bytes=read.size("arena_bytes"),
         lower_bound=read.size("lower_bound"),
         strategy=read.text("strategy"),
         order=order,
+        again=again,
         offsets=read.pairs("offsets", read.json("offsets"), read.integer),
         source=source,
         required=required,
@@ -95,18 +98,25 @@ class _Reader:
             raise self.fault("version", f"is {found[:20]!r}; this program reads version {VERSION}")
 
     def json(self, key: str) -> Any:
+        text = self.text(key)
         try:
-            return json.loads(self.text(key))
+            return json.loads(text)
         except json.JSONDecodeError as error:
             raise self.fault(key, f"is no JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
         except (RecursionError, ValueError) as error:
             raise self.fault(key, "is no JSON that a plan could be in") from error
 
-    def object(self, key: str, names: tuple[str, ...]) -> dict[str, Any]:
-        found = self.json(key)
-        if not isinstance(found, dict) or found.keys() != set(names):
+    def object(self, key: str, value: Any, names: tuple[str, ...]) -> dict[str, Any]:
+        if not isinstance(value, dict) or value.keys() != set(names):
             raise self.fault(key, f"is no object of {', '.join(names)}")
-        return found
+        return value
+
+    def again(self, key: str) -> tuple[tuple[tuple[str, ...], int], ...]:
+        rows = [self.object(key, row, ("sequence", "plain_bytes")) for row in self.list(key, self.json(key))]
+        return tuple((self.strings(key, row["sequence"]), self.integer(key, "it", row["plain_bytes"])) for row in rows)
+
+    def strings(self, key: str, values: Any) -> tuple[str, ...]:
+        return tuple(self.string(key, f"number {at}", value) for at, value in enumerate(self.list(key, values)))
 
     def size(self, key: str) -> int:
         return self.integer(key, "it", self.json(key))

@@ -38,7 +38,7 @@ def load_plan(source: str | Path | ModelProto, *, required: bool = False) -> Car
         return plan_of(texts, what, required)
     if required:
         raise OtherPlanError(
-            f"{name} carries no plan, and one is required; `arenaplan plan MODEL --save-plan FILE` writes one"
+            f"{name} carries no plan, and one is required; `arenaplan plan --save-plan` writes one"
         )
     return None
 

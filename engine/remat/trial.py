@@ -1,5 +1,7 @@
 """A schedule in which steps run again, as calls: what their arena needs at least, and a plan of them."""
 
+from collections.abc import Sequence
+
 from attrs import evolve, frozen
 
 from allocator.recompute.search import Found
@@ -22,7 +24,8 @@ NODES = 1_000
 class Trial:
     """The calls with values nested, where that may save bytes, and as they are; each with what it needs at least."""
 
-    before: Graph
+    before: Lowered
+    sequence: Sequence[int]
     ways: tuple[tuple[int, Lowered], ...]
     options: Options
 
@@ -44,7 +47,9 @@ class Trial:
                 if made[-1].arena_bytes <= budget:
                     break
         best = min(made, key=lambda plan: plan.arena_bytes)
-        return evolve(best, recomputed=(_recomputed(self.before, best, plain),))
+        stages = self.before.stages
+        names = tuple(stages[tick - 1].name for tick in self.sequence if 0 < tick <= len(stages))
+        return evolve(best, recomputed=(recomputed(self.before.graph, best, plain.arena_bytes, names),))
 
 
 def trial_of(lowered: Lowered, found: Found, options: Options) -> Trial:
@@ -53,11 +58,12 @@ def trial_of(lowered: Lowered, found: Found, options: Options) -> Trial:
     graph = write_again(lowered, found.sequence)
     check_again(lowered.graph, graph)
     ways = nestings(lower_graph(graph, quick), quick)
-    return Trial(lowered.graph, tuple((least_bytes(way, quick), way) for way in ways), quick)
+    return Trial(lowered, found.sequence, tuple((least_bytes(way, quick), way) for way in ways), quick)
 
 
-def _recomputed(before: Graph, made: ExecutionPlan, plain: ExecutionPlan) -> Recomputed:
+def recomputed(before: Graph, made: ExecutionPlan, plain_bytes: int, sequence: tuple[str, ...]) -> Recomputed:
+    """What runs again in a plan, beside a graph in which nothing does."""
     first = {op.name for op in before.operators}
     again = tuple(c.name for c in made.lowered.calls if c.operators and c.name not in first)
     once, all_runs = (graph_cost(graph).flops for graph in (before, made.lowered.graph))
-    return Recomputed(again, all_runs - once, (all_runs - once) / max(once, 1), plain.arena_bytes)
+    return Recomputed(again, all_runs - once, (all_runs - once) / max(once, 1), plain_bytes, before, sequence)
