@@ -52,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"show the same model beside itself, with one thing changed: {DYNAMIC} (reference counting), {wanted}",
     )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the page (default: stdout, if no terminal)")
-    parser.set_defaults(anew=False)
+    parser.set_defaults(anew=False, told="")
     add_optimise(parser)
     add_planning(parser)
     add_parallel(parser)
@@ -101,4 +101,6 @@ def change(text: str) -> dict[str, Any]:
         return {"mode": DYNAMIC, "heap": value}
     if key == "strategy":
         return {"strategy": value, "anew": True}
-    return {key: int(value) if key == "optimise" else value}
+    if key == "parallel":
+        return {"parallel": value}
+    return {key: int(value) if key == "optimise" else value, "told": f"{key} {value}"}

@@ -15,6 +15,7 @@ from engine.cli.zoo import is_zoo
 from engine.errors import OptionError
 from engine.exporters.html import titled
 from engine.lives import Lives, lives
+from engine.readers import is_saved_trace, read_trace
 from engine.viewer.buffers import buffer_lives
 from engine.viewer.payload import pack
 
@@ -33,12 +34,14 @@ class View:
 def viewed(arguments: Namespace) -> View:
     """The plan that a command line asks for. Raises the errors of readers and of the planner."""
     found = _found(arguments)
-    title = titled(found.facts)
+    title = " · ".join(filter(None, (titled(found.facts), arguments.told)))
     return View(title, pack(found, title))
 
 
 def _found(arguments: Namespace) -> Lives:
     file = arguments.file
+    if not is_zoo(file) and is_saved_trace(file):
+        return lives(read_trace(file))
     if not is_zoo(file) and file.suffix.lower() in _BUFFERS:
         return _buffers(arguments)
     return lives(traced(arguments))

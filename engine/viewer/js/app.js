@@ -46,7 +46,8 @@ export class App {
     /** @type {Map<string, Grid>} */
     this.grids = new Map();
     this.namesakes = plans.map((plan) => new Map(Array.from({ length: plan.count }, (_, i) => [plan.text("name", i), i])));
-    this.colouring = colouring(plans, this.mode);
+    this.isDark = false;
+    this.colouring = colouring(plans, this.mode, this.isDark);
   }
 
   /** @returns {Window} in which everything is seen */
@@ -102,8 +103,19 @@ export class App {
   setMode(mode) {
     this.mode = mode;
     this.isolated = -1;
-    this.colouring = colouring(this.plans, mode);
+    this.recolour();
     this.tell("colour");
+  }
+
+  recolour() {
+    this.colouring = colouring(this.plans, this.mode, this.isDark);
+  }
+
+  /** @param {boolean} isDark the ground */
+  setTheme(isDark) {
+    this.isDark = isDark;
+    if (this.mode === "size") this.recolour();
+    this.tell("theme");
   }
 
   /** @param {number} entry of the legend, or -1 for all */

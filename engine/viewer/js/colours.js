@@ -1,6 +1,5 @@
 /** Which colour a tensor has, and what the legend says of it. */
 
-import { maximum } from "./plan.js";
 import { bytes, counted, shown } from "./text.js";
 
 /** @typedef {import("./plan.js").Plan} Plan */
@@ -15,9 +14,9 @@ const STEPS = ["#eaf3fb", "#cfe3f4", "#aacdea", "#7fb2dd", "#5594ca", "#3375b0",
 
 export const MODES = { schema: "operator kind", size: "size", role: "role", stage: "stage", thread: "thread" };
 
-/** @param {Plan[]} plans @param {keyof typeof MODES} mode @returns {Colouring} */
-export function colouring(plans, mode) {
-  return mode === "size" ? bySize(plans) : byName(plans, mode);
+/** @param {Plan[]} plans @param {keyof typeof MODES} mode @param {boolean} isDark the ground @returns {Colouring} */
+export function colouring(plans, mode, isDark) {
+  return mode === "size" ? bySize(plans, isDark ? [...STEPS].reverse() : STEPS) : byName(plans, mode);
 }
 
 /** @param {Plan} plan @param {string} mode @returns {(chunk: number) => string} */
@@ -67,30 +66,40 @@ function merged(rest) {
   return { label: `${counted(rest.length, "other kind")}`, fill: OTHER, count: sum("count"), bytes: sum("bytes") };
 }
 
-/** @param {Plan[]} plans @returns {Colouring} each step is four times the one before */
-function bySize(plans) {
-  const largest = Math.max(1, ...plans.map((plan) => maximum(plan.columns.size, 1)));
-  const top = Math.ceil(Math.log2(largest));
-  const step = (/** @type {number} */ size) => {
-    const below = Math.floor((top - Math.log2(Math.max(1, size))) / 2);
-    return Math.max(0, STEPS.length - 1 - below);
-  };
-  const entries = STEPS.map((fill, k) => ({ label: sizeLabel(k, top), fill, count: 0, bytes: 0 }));
-  const classes = plans.map((plan) =>
-    Uint8Array.from(plan.columns.size, (size) => {
-      const k = step(size);
+/**
+ * By powers of two, as many in each step as it takes for the steps to reach from the smallest to the largest.
+ * @param {Plan[]} plans @param {string[]} fills smallest first @returns {Colouring}
+ */
+function bySize(plans, fills) {
+  const [low, high] = doublings(plans);
+  const wide = Math.max(1, Math.ceil((high - low + 1) / fills.length));
+  const first = fills.length - Math.floor((high - low) / wide) - 1;
+  const step = (/** @type {number} */ size) => (size < 2 ** low ? 0 : Math.floor((doubling(size) - low) / wide));
+  const entries = fills.slice(first).map((fill, k) => ({ label: `from ${bytes(2 ** (low + k * wide))}`, fill, count: 0, bytes: 0 }));
+  const classes = plans.map((plan) => Uint8Array.from(plan.columns.size, step));
+  plans.forEach((plan, pane) =>
+    classes[pane].forEach((k, i) => {
       entries[k].count++;
-      entries[k].bytes += size;
-      return k;
+      entries[k].bytes += plan.columns.size[i];
     }),
   );
   return { entries, classes };
 }
 
-/** @param {number} k @param {number} top @returns {string} */
-function sizeLabel(k, top) {
-  const above = 2 ** Math.max(0, top - 2 * (STEPS.length - k));
-  return k === 0 ? `to ${bytes(2 ** Math.max(0, top - 2 * (STEPS.length - 1)))}` : `above ${bytes(above)}`;
+/** @param {number} size @returns {number} how often a byte is doubled to reach it, rounded down */
+function doubling(size) {
+  return Math.floor(Math.log2(Math.max(1, size)));
+}
+
+/** @param {Plan[]} plans @returns {[number, number]} of the smallest tensor that has bytes, and of the largest */
+function doublings(plans) {
+  let [low, high] = [Infinity, 0];
+  for (const plan of plans) {
+    for (const size of plan.columns.size) {
+      if (size > 0) [low, high] = [Math.min(low, doubling(size)), Math.max(high, doubling(size))];
+    }
+  }
+  return [Math.min(low, high), high];
 }
 
 /** @param {string} fill such as "#77aadd" @param {string} paper @param {number} share of the fill @returns {string} */

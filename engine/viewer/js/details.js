@@ -29,7 +29,7 @@ function showDetails(app) {
   const plan = app.plans[pane];
   const size = plan.columns.size[chunk];
   const head = make("h3", {}, shown(plan.text("name", chunk), LONG));
-  const sub = make("p", { class: "lead" }, make("b", {}, bytes(size)), ` · ${percent(size, plan.need)} of the ${plan.facts.mode === "static" ? "arena" : "peak"}`);
+  const sub = make("p", { class: "lead" }, app.plans.length > 1 ? `in ${"AB"[pane]}: ` : "", make("b", {}, bytes(size)), ` · ${percent(size, plan.need)} of the ${plan.facts.mode === "static" ? "arena" : "peak"}`);
   const list = make("dl");
   for (const [name, value] of rows(app, plan, pane, chunk)) list.append(make("dt", {}, name), make("dd", {}, value));
   place.replaceChildren(head, sub, list);

@@ -50,11 +50,13 @@ function pairFigures({ plans: [a, b] }) {
   const word = difference === 0 ? "both need the same" : `B needs ${difference > 0 ? "more" : "less"}`;
   const change = figure(word, difference ? bytes(Math.abs(difference)) : bytes(a.need), difference ? percent(Math.abs(difference), a.need) : "");
   change.className = difference > 0 ? "worse" : difference < 0 ? "better" : "";
-  return [figure("A", bytes(a.need), kindOf(a.facts)), figure("B", bytes(b.need), kindOf(b.facts)), change];
+  return [figure("A", bytes(a.need), kindOf(a)), figure("B", bytes(b.need), kindOf(b)), change];
 }
 
-/** @param {Facts} facts @returns {string} */
-function kindOf(facts) {
+/** @param {Plan} plan @returns {string} what tells it from another of the same model */
+function kindOf({ title, facts }) {
+  const named = `${facts.model} · `;
+  if (title.startsWith(named)) return shown(title.slice(named.length), 32);
   if (facts.mode === "dynamic") return facts.heap ? `heap ${shown(facts.heap, 24)}` : "reference counting";
   return shown([facts.strategy, facts.policy].filter(Boolean).join(", ") || facts.mode, 32);
 }

@@ -12,7 +12,7 @@ export function bindLegend(app) {
   for (const [mode, title] of Object.entries(MODES)) if (isWorth(app, mode)) choice.append(make("option", { value: mode }, title));
   choice.addEventListener("change", () => app.setMode(/** @type {keyof typeof MODES} */ (choice.value)));
   app.listeners.push((change) => {
-    if (change === "colour") fill(app);
+    if (change === "colour" || change === "theme") fill(app);
   });
   fill(app);
 }

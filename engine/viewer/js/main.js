@@ -33,7 +33,8 @@ async function open() {
   bindKeys(app);
   bindSave(app);
   bindButtons(app);
-  byId("theme").addEventListener("click", () => app.tell("theme"));
+  app.setTheme(isDark());
+  byId("theme").addEventListener("click", () => app.setTheme(isDark()));
   bindPrint(app, screen);
   Object.assign(window, { arenaplan: scripting(app, screen) });
   screen.redraw();
@@ -51,8 +52,14 @@ function bindButtons(app) {
   });
   const axis = /** @type {HTMLSelectElement} */ (byId("axis"));
   byId("axis-choice").hidden = !app.plans.every((plan) => plan.facts.timed);
+  axis.options[0].text = `seconds, ${app.plans[0].facts.clock}`;
   axis.value = app.axis;
   axis.addEventListener("change", () => app.setAxis(/** @type {Axis} */ (axis.value)));
+}
+
+/** @returns {boolean} */
+function isDark() {
+  return document.documentElement.dataset.theme === "dark";
 }
 
 /** Light or dark as the system says, until somebody chooses. */
@@ -83,10 +90,12 @@ function bindPrint(app, screen) {
   window.addEventListener("beforeprint", () => {
     before = root.dataset.theme || "light";
     root.dataset.theme = "light";
+    app.setTheme(false);
     screen.redraw();
   });
   window.addEventListener("afterprint", () => {
     root.dataset.theme = before;
+    app.setTheme(isDark());
     screen.redraw();
   });
 }

@@ -10,7 +10,7 @@ const TYPES = { i4: Int32Array, f8: Float64Array };
  * @property {string} strategy @property {string} status @property {number} alignment @property {number} arena_bytes
  * @property {number} lower_bound @property {number} footprint_bytes @property {number} peak_bytes @property {number} peak_tick
  * @property {string} peak_operator @property {number} constants_bytes @property {number} ticks
- * @property {number} stages @property {boolean} timed
+ * @property {number} stages @property {boolean} timed @property {string} clock
  */
 /** @typedef {{[name: string]: Int32Array | Float64Array}} Columns */
 /** @typedef {{title: string, facts: Facts, count: number, columns: Columns, strings: string[]}} Payload */
