@@ -41,12 +41,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Links to the top level lead to the pages that stand for it; in a checkout they lead to the files themselves."""
+    """Links to files of the top level lead to the pages that stand for them; marks for our tests are taken out."""
     depth = page.file.src_uri.count("/")
     up = "../" * (depth + 1)
     for name, inside in _TOP_LEVEL.items():
         markdown = markdown.replace(f"]({up}{name}", f"]({'../' * depth}{inside}")
-    return markdown
+    return markdown.replace("```python notest\n", "```python\n")
 
 
 def commands_page() -> str:
@@ -81,8 +81,13 @@ def ops_page() -> str:
     parts = ["# Python: ops", inspect.cleandoc(ops.__doc__ or "")]
     for room in sorted(rooms, key=lambda room: (not room.startswith("ops.functional"), room)):
         told = inspect.cleandoc(importlib.import_module(room).__doc__ or room)
-        parts += [f"## {room.rpartition('.')[2]}", told, *(f"::: ops.{name}" for name in sorted(rooms[room]))]
+        parts += [f"## {room.rpartition('.')[2]}", told, *(_member(room, name) for name in sorted(rooms[room]))]
     return "\n\n".join(parts) + "\n"
+
+
+def _member(room: str, name: str) -> str:
+    """Asked for where it is written, as some functions are called like a module of `ops`."""
+    return f"::: {room}.{name}\n    options:\n      heading: ops.{name}\n      toc_label: {name}"
 
 
 def top_level_page(name: str) -> str:
