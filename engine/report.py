@@ -174,7 +174,7 @@ def _arena_without_workspace(plan: PlacedPlan) -> int:
 
     Only the former where operators may run at once: a new one would have to be made safe again.
     """
-    workspaces = [plan.chunk_of(v.id) for v in _workspaces(plan)]
+    workspaces = [plan.chunk_of(v.id) for v in _workspaces(plan) if not v.is_view]  # others lie in those of tensors
     if not workspaces:
         return plan.arena_bytes
     size = plan.problem.size.copy()

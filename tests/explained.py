@@ -36,11 +36,11 @@ def holds(plan: PlacedPlan, forward: Forward) -> bool:
         "strided": lambda p, f: not _layout(p, f.input).is_dense,
         "misaligned": lambda p, f: bool((_layout(p, f.input).offset + f.offset) % _layout(p, f.output).itemsize),
         "parameter": _parameter,
-        "nested": lambda p, f: owner(p, f.output) != _id(p, f.output) or not _layout(p, f.input).is_dense,
+        "nested": lambda p, f: owner(p, f.output) == _id(p, f.other) != _id(p, f.output),
         "off": lambda p, _: not p.options.overwrite,
         "empty": lambda _, f: f.output_bytes == 0,
         "unsafe": lambda p, _: bool(p.options.parallel),
-        TAKEN: lambda p, f: f.output in overwriters(p).get(f.input_chunk, ()),
+        TAKEN: lambda p, f: f.output in overwriters(p).get(f.input_chunk, ()) or _in_place(p, f),
     }
     return facts[forward.reason](plan, forward)
 
@@ -81,6 +81,12 @@ def _given(plan: PlacedPlan, forward: Forward) -> bool:
 def _parameter(plan: PlacedPlan, forward: Forward) -> bool:
     out = _id(plan, forward.output)
     return any(then == out and first != out for first, then in plan.lowered.parameters.items())
+
+
+def _in_place(plan: PlacedPlan, forward: Forward) -> bool:
+    """Both are in the same bytes of a third."""
+    places = [plan.places[_id(plan, name)].layout.extent for name in (forward.input, forward.output)]
+    return places[0][0] + forward.offset == places[1][0] and owner(plan, forward.output) != _id(plan, forward.output)
 
 
 def _id(plan: PlacedPlan, name: str) -> int:

@@ -14,7 +14,8 @@ from allocator.policies import POLICIES
 from allocator.problem import Plan, Problem
 from allocator.solvers import solve
 from allocator.solvers.portfolio import PORTFOLIO
-from engine import Graph
+from engine import Graph, zoo
+from engine.calls import Role
 from engine.savings import Saving
 from engine.units import format_bytes, parse_bytes
 from tests.graphs import graphs
@@ -134,3 +135,12 @@ def test_the_peak_of_branches_at_once_has_the_bytes_of_each() -> None:
     assert found.peak_bytes + found.alignment_loss == found.lower_bound == found.arena_bytes
     assert sum(t.bytes for t in found.peak_tensors if t.bytes == 512) == 3 * 512
     assert "may be alive at once" in str(found)
+
+
+def test_a_workspace_inside_a_tensor_takes_no_tensor_with_it() -> None:
+    """Where kernels need none, what the workspace lies in is there all the same."""
+    plan = engine.make_plan(zoo.unet(image=64))
+    lodged = [v for v in plan.lowered.values if v.role is Role.WORKSPACE and v.is_view]
+    found = plan.report()
+    assert lodged
+    assert found.arena_bytes - found.arena_without_workspace <= found.workspace_bytes

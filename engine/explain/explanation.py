@@ -23,6 +23,8 @@ from engine.units import format_bytes
 
 _FEW = 4
 """Overwrites that are told of; the JSON has all."""
+_HARDLY = 0.001
+"""Of the arena, that is not worth a line."""
 _MOSTLY = 0.9
 """Of the arena, that what is alive at the peak must have to be the reason for its size."""
 
@@ -103,7 +105,8 @@ def _refused(found: Anatomy, chunks: tuple[int, ...]) -> tuple[Forward, ...]:
     """Of tensors at the peak that are written over nothing: what they may have been written over."""
     declared = [f for f in forwards_into(found, chunks) if f.output_bytes]
     free = {f.output for f in declared if f.reason == TAKEN}
-    return measured(found.plan, [f for f in declared if f.output not in free])
+    own = {v.name for v in found.values if not v.is_view}
+    return measured(found.plan, [f for f in declared if f.output not in free and f.output in own])
 
 
 def _size(found: Explanation) -> list[str]:
@@ -170,14 +173,16 @@ def _other(found: Explanation) -> Iterator[str]:
 
 def _lower(found: Explanation) -> list[str]:
     lines = ["What would make it smaller (each was planned):"]
-    good = sorted((w for w in found.advised.tried if w.saves > 0), key=lambda w: -w.saves)
+    worth = found.arena_bytes * _HARDLY
+    good = sorted((w for w in found.advised.tried if w.saves > worth), key=lambda w: -w.saves)
     rows = [
         (f"-{format_bytes(w.saves)}", f"{-w.saves / found.arena_bytes:.1%}", w.what, f"[{w.how}]", w.note) for w in good
     ]
     lines += [f"  {line}" for line in in_columns(rows, {0, 1})] if rows else ["  nothing that was tried"]
-    useless = [w.what for w in found.advised.tried if w.saves <= 0]
+    hardly = any(0 < w.saves <= worth for w in found.advised.tried)
+    useless = [w.what for w in found.advised.tried if w.saves <= worth]
     if useless:
-        lines.append(f"No smaller: {'; '.join(useless)}.")
+        lines.append(f"No smaller{', or by less than 0.1 %' if hardly else ''}: {'; '.join(useless)}.")
     lines += [f"Not tried: {text}." for text in found.advised.left_out]
     return [*lines, *_scratch(found), *_overwrites(found)]
 

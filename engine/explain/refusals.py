@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from attrs import evolve, frozen
 
 from allocator.overwrites import Judged, Refusal
-from engine.calls import Call
+from engine.calls import Call, Value
 from engine.explain.anatomy import Anatomy, Use
 from engine.objections import Objection, objection, parameter_objection
+from engine.placed import PlacedPlan
 from ops.schema import Overwrite
 
 TAKEN, OFF = "taken", "off"
@@ -27,7 +28,8 @@ class Forward:
 
     `reason` is TAKEN, OFF or a value of Refusal or Objection. `readers` are those that read the bytes later ("later"),
     or in the same operator by another name ("beside"). `other` is the input that the output is written over instead
-    ("elsewhere"), or the output that takes the bytes ("given"). `output_bytes` and `input_bytes` are sizes; `offset`
+    ("elsewhere"), the output that takes the bytes ("given"), or the tensor in which the output is computed ("nested").
+    `output_bytes` and `input_bytes` are sizes; `offset`
     is declared, `chunk_offset` counts from the first byte of the chunk of the input.
     """
 
@@ -97,9 +99,23 @@ def _forward(
         output_chunk=plan.chunk_of(out.id) if out.id in plan.ids else -1,
         input_chunk=plan.chunk_of(taken.id) if taken.id in plan.ids else -1,
     )
+    if _in_place(plan, out.id, taken.id, each.offset):
+        return evolve(blank, reason=TAKEN)
     if each in call.overwrites:
         return _by_lifetime(found, blank, judged[plan.ids[out.id], plan.ids[taken.id], each.offset])
-    return evolve(blank, reason=_by_bytes(found, call, each, declared).value)
+    return evolve(blank, reason=_by_bytes(found, call, each, declared).value, other=_around(found, out))
+
+
+def _in_place(plan: PlacedPlan, output: int, taken: int, offset: int) -> bool:
+    """Whether both are computed in one place inside a third tensor."""
+    one, other = plan.lowered.values[output], plan.lowered.values[taken]
+    starts = one.layout.extent[0] == other.layout.extent[0] + offset
+    return one.is_view and one.owner == other.owner and starts and one.spec.nbytes > 0
+
+
+def _around(found: Anatomy, output: Value) -> str:
+    """The tensor in which an output is computed, if there is one."""
+    return found.plan.lowered.values[output.owner].name if output.is_view else ""
 
 
 def _by_bytes(found: Anatomy, call: Call, each: Overwrite, declared: tuple[Overwrite, ...]) -> Objection:

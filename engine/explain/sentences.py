@@ -147,7 +147,7 @@ _KNOWN = {
     Objection.CALLERS.value: "one of the two is an array of the caller's",
     Objection.STRIDED.value: "{input} is a view with holes, or in another order than its bytes",
     Objection.PARAMETER.value: "{output} is the next value of a parameter, and goes there",
-    Objection.NESTED.value: "{output} is computed inside another tensor, or holds others",
+    Objection.NESTED.value: "{output} is computed inside {other}",
 }
 
 

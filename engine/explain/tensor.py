@@ -1,6 +1,6 @@
 """One tensor of a plan: where it lies, how long, and what holds it that long."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from attrs import asdict, frozen
@@ -23,9 +23,11 @@ NOWHERE = -1
 class TensorStory:
     """Sizes in bytes; `offset` counts from the start of the arena, `inside` from the first byte of its chunk.
 
-    `storage` says whose bytes it has: the arena's, a constant's or the caller's. The chunk was made for the tensor
-    `chunk_of`, and lives in the ticks [begin, end); `readers` are those of this tensor, `holders` those of any view of
-    its bytes. `views` and `parts` look at or lie in the bytes that it owns. `last_tick` is the one of the fetch.
+    It spans `span` bytes, more than it has where it lies in parts. `storage` says whose bytes it has: the arena's, a
+    constant's or the caller's. The chunk was made for the tensor `chunk_of`, and lives in the ticks [begin, end);
+    `readers` are those of this tensor, `holders` those of any view of its bytes. `heir` is alive at the peak in the
+    same bytes, as one of those that are written over each other. `views` and `parts` look at or lie in the bytes that
+    it owns. `last_tick` is the one of the fetch.
     """
 
     model: str
@@ -38,6 +40,7 @@ class TensorStory:
     chunk: int
     chunk_of: str
     offset: int
+    span: int
     inside: int
     padding: int
     begin: int
@@ -54,6 +57,7 @@ class TensorStory:
     parts: tuple[str, ...]
     peak_tick: int
     is_at_peak: bool
+    heir: str
     below: tuple[Neighbour, ...]
     above: tuple[Neighbour, ...]
     forwards: tuple[Forward, ...]
@@ -84,6 +88,7 @@ def explain_tensor(plan: PlacedPlan, name: str) -> TensorStory:
 def _inside(found: Anatomy, value: Value) -> TensorStory:
     plan, chunk = found.plan, found.plan.chunk_of(value.id)
     number, owner = plan.ids[value.id], found.owner(chunk)
+    low, high = plan.places[value.id].layout.extent
     tick, at_peak = peak_chunks(plan)
     below, above = neighbours(found, chunk) if plan.problem.size[chunk] else ((), ())
     written = plan.lowered.writers.get(value.id, found.written(chunk))
@@ -93,7 +98,8 @@ def _inside(found: Anatomy, value: Value) -> TensorStory:
         **_plain(found, value),
         chunk=chunk,
         chunk_of=owner.name,
-        offset=plan.places[value.id].layout.extent[0],
+        offset=low,
+        span=high - low,
         inside=int(plan.chunks.offset_in_chunk[number]),
         padding=int(plan.problem.size[chunk] - plan.chunks.size[chunk]),
         begin=int(plan.problem.begin[chunk]),
@@ -109,10 +115,24 @@ def _inside(found: Anatomy, value: Value) -> TensorStory:
         parts=inner,
         peak_tick=tick,
         is_at_peak=chunk in at_peak,
+        heir=_heir(found, chunk, set(at_peak.tolist())),
         below=below,
         above=above,
         forwards=tuple(f for s in found.stage(written) for f in _forwards(found, s, value.name)),
     )
+
+
+def _heir(found: Anatomy, chunk: int, at_peak: Collection[int]) -> str:
+    """The member of a chain of overwrites that is alive at the peak, where the chunk itself is not."""
+    if chunk in at_peak:
+        return ""
+    chain = [chunk]
+    for follow in (found.taker, found.giver):
+        at = follow(chunk)
+        while at:
+            chain += at
+            at = follow(at[0])
+    return "".join(found.name(c) for c in chain if c in at_peak)
 
 
 def _forwards(found: Anatomy, stage: Any, output: str) -> Iterator[Forward]:
@@ -146,6 +166,7 @@ def _outside(found: Anatomy, value: Value) -> TensorStory:
         chunk=NOWHERE,
         chunk_of="",
         offset=NOWHERE,
+        span=value.spec.nbytes,
         inside=NOWHERE,
         padding=0,
         begin=NOWHERE,
@@ -161,6 +182,7 @@ def _outside(found: Anatomy, value: Value) -> TensorStory:
         parts=(),
         peak_tick=peak_chunks(plan)[0],
         is_at_peak=False,
+        heir="",
         below=(),
         above=(),
         forwards=(),
@@ -183,7 +205,8 @@ def _lines(told: TensorStory, most: int) -> Iterator[str]:
 
 def _place(told: TensorStory) -> Iterator[str]:
     padding = f", and {told.padding} bytes of padding behind" if told.padding else ""
-    yield f"  Lies in bytes [{told.offset}, {told.offset + told.bytes}) of the arena{padding}."
+    parts = ", in parts" if told.span > told.bytes else ""
+    yield f"  Lies in bytes [{told.offset}, {told.offset + told.span}) of the arena{parts}{padding}."
     if told.chunk_of != told.tensor:
         yield f"  Has no bytes of its own: it lies in those of {shown(told.chunk_of)}, from byte {told.inside} on."
     if told.overwrites:
@@ -225,8 +248,10 @@ def _held(told: TensorStory) -> Iterator[str]:
 def _peak_lines(told: TensorStory) -> Iterator[str]:
     if told.is_at_peak:
         yield f"  It is alive at the peak, tick {told.peak_tick}."
+    elif told.heir:
+        yield f"  It is not alive at the peak, tick {told.peak_tick}; {shown(told.heir)}, in its bytes, is."
     else:
-        yield f"  It is not alive at the peak, tick {told.peak_tick}: the arena would be as large without it."
+        yield f"  It is not alive at the peak, tick {told.peak_tick}."
 
 
 def _came_of(forward: Forward) -> str:
