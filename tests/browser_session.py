@@ -1,10 +1,5 @@
-"""Pages in headless Chromium, driven by Playwright. A page that says, loads or throws anything fails its test.
+"""Pages in a browser. A page that says, loads or throws anything fails its test; without a browser, tests skip."""
 
-Playwright comes from PyPI with its own driver; the browser is Debian's, as it downloads none. Where one of them is
-missing, tests skip.
-"""
-
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,19 +8,11 @@ from typing import Any
 import pytest
 from attrs import frozen
 
+from tools.chromium import chromium, what_is_missing
+
 ROOT = Path(__file__).parent
 MODULES = ROOT / "browser" / "node_modules"
 """What `npm ci` installs in tests/browser."""
-_CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
-_QUIET = (
-    "--no-sandbox",  # tests may run as root
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",  # else Chromium itself asks the network for this and that
-    "--disable-component-update",
-    "--disable-sync",
-)
 _SECONDS = 20
 
 
@@ -79,17 +66,10 @@ def listened(page: Any, address: str, allowed: tuple[str, ...]) -> list[str]:
 @contextmanager
 def session() -> Iterator[Session]:
     """A browser of its own; skips the test where there is none."""
-    if not _CHROMIUM:
-        pytest.skip("Chromium is not installed: apt-get install chromium")
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: pip install playwright"
-    )
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=_CHROMIUM, args=_QUIET)
-        try:
-            yield Session(browser)
-        finally:
-            browser.close()
+    if why := what_is_missing():
+        pytest.skip(why)
+    with chromium() as browser:
+        yield Session(browser)
 
 
 def node_module(path: str) -> Path:

@@ -8,13 +8,14 @@ import pytest
 
 from tests.browser_session import Session, node_module
 
+_STRICT = "<meta http-equiv='Content-Security-Policy' content=\"script-src 'none'\">"
 FAULTS = {
     "console": "<script>console.log('here')</script>",
     "error": "<script>null.field</script>",
     "dialog": "<script>alert(1)</script>",
     "request: http": "<img src='http://127.0.0.1:9/x.png'>",
     "request: file": "<script src='beside.js'></script>",
-    "console: .*Content Security Policy": "<meta http-equiv='Content-Security-Policy' content=\"script-src 'none'\"><script>1</script>",
+    "console: .*Content Security Policy": f"{_STRICT}<script>1</script>",
 }
 
 
