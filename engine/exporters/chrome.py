@@ -137,7 +137,7 @@ def _instant(event: Event, time: float) -> Shown:
     return {"ph": "i", "s": scope, "cat": event.kind, "name": name, **where, "args": args}
 
 
-def _details(event: Event) -> Mapping[str, Any]:
+def _details(event: Event) -> Shown:
     texts = {name: to_unicode(getattr(event, name)) for name in ("operator", "shape", "dtype", "role")}
     numbers = {name: getattr(event, name) for name in ("offset", "bytes", "padding", "tick", "stage")}
     more = {"overwrites": event.overwrites} if event.kind == OVERWRITE else {}

@@ -118,7 +118,7 @@ class _Tracks:
             name = "operators" if event.thread < 0 else f"operators, thread {thread}"
             self._describe(track, name, rank=10 + thread)
         self.running.add(track)
-        notes = {"schema": event.schema, "tick": event.tick, "stage": event.stage}
+        notes: Notes = {"schema": event.schema, "tick": event.tick, "stage": event.stage}
         self._write(_SLICE_BEGIN, track, event.operator, notes)
 
     def _mark(self, name: str, **notes: int | str) -> None:

@@ -11,14 +11,13 @@ def in_turns(events: Iterable[Event]) -> Iterator[Event]:
     """The same events; where an operator begins in the moment in which the one before it ends, the end comes first."""
     running: dict[int, Event] = {}
     for event in events:
-        before = running.get(event.thread, event)
+        before = running.get(event.thread)
         if event.kind == BEGIN:
-            if before is not event:
-                sizes = {"live_bytes": event.live_bytes, "footprint_bytes": event.footprint_bytes}
-                yield evolve(before, kind=END, seconds=event.seconds, **sizes)
+            if before is not None:
+                yield evolve(event, kind=END, tick=before.tick, operator=before.operator, schema=before.schema)
             running[event.thread] = event
         elif event.kind == END:
-            if before.tick != event.tick or event.thread not in running:
+            if before is None or before.tick != event.tick:
                 continue  # it was told already
             del running[event.thread]
         yield event
