@@ -97,8 +97,8 @@ def test_chrome_shows_one_row_a_thread_and_operators_in_microseconds() -> None:
 
 def test_a_table_shows_times_only_where_there_are_some() -> None:
     graph = build(seeded(3), 9)
-    assert "seconds" in written("table", _timed(graph))
-    assert "seconds" not in written("table", engine.make_plan(graph).trace())
+    assert "thread" in written("table", _timed(graph))
+    assert "thread" not in written("table", engine.make_plan(graph).trace())
 
 
 def test_an_unknown_mode_is_refused() -> None:

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from unicodedata import combining, east_asian_width
 
 from allocator.progress import NOT_KNOWN, Activity
+from engine.screen import visible_width
 from engine.units import format_bytes
 
 _MARK = "..."
@@ -63,8 +63,3 @@ def cut(text: str, width: int) -> str:
         if kept > room:
             return text[:place] + _MARK
     return text
-
-
-def visible_width(text: str) -> int:
-    """Columns that a text takes on a terminal: two for wide characters, none for what stands over another."""
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)

@@ -1,5 +1,6 @@
 """`arenaplan trace`: every allocation, overwrite, view and free of a run, in a format that other tools open."""
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -13,11 +14,16 @@ from engine.cli.subjects import blas_threads, compile_subject
 from engine.errors import OptionError
 from engine.executable import MODES, Executable, make_plan
 from engine.exporters import FORMATS
+from engine.readers import is_saved_trace, read_trace
+from engine.screen import screen_of
 from engine.threads import AS_THEY_ARE, limit_threads
 from engine.trace import Trace
 from engine.tracing.telling import IN_TICKS
 
 NAME, HELP = "trace", "tell every allocation, overwrite, view and free of a run, as text, a picture or a file for tools"
+
+_SAVED = (".json", ".csv")
+"""What files of saved traces are called."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -29,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_mode(parser)
     add_running(parser)
     uses = "; ".join(f"{name}: {known.use}" for name, known in FORMATS.items())
-    parser.add_argument("--format", choices=tuple(FORMATS), default="table", help=uses)
+    parser.add_argument("--format", choices=tuple(FORMATS), default="table", metavar="FORMAT", help=uses)
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file, not to stdout")
 
@@ -60,7 +66,7 @@ def run(arguments: Namespace) -> int:
         raise OptionError(f"--format {arguments.format} is not for terminals: write it to a file, with -o FILE")
     found = traced(arguments)
     if arguments.output is None:
-        chosen.write(found, sys.stdout.buffer)
+        chosen.show(found, sys.stdout.buffer, screen_of(sys.stdout, os.environ))
     else:
         with open_whole(arguments.output) as out:
             chosen.write(found, out)
@@ -68,8 +74,17 @@ def run(arguments: Namespace) -> int:
 
 
 def traced(arguments: Namespace) -> Trace:
-    """The trace that a command line with all of these options asks for."""
+    """The trace that a command line with all of these options asks for, or the one that was saved in its file."""
+    file = arguments.file
+    if is_saved_trace(file) or (file.suffix.lower() in _SAVED and file.is_file()):
+        return _saved(arguments)
     return _real(arguments) if arguments.real else _planned(arguments)
+
+
+def _saved(arguments: Namespace) -> Trace:
+    if arguments.real or arguments.heap or arguments.mode != "static":
+        raise OptionError(f"{arguments.file} is a saved trace, and has its run: leave out --real, --mode and --heap")
+    return read_trace(arguments.file)
 
 
 def _planned(arguments: Namespace) -> Trace:

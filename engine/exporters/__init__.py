@@ -4,25 +4,40 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import BinaryIO
 
-from attrs import frozen
+from attrs import Factory, field, frozen
 
 from engine.exporters import chrome, csv, html, json, massif, perfetto, png, pytorch, speedscope, svg, table
+from engine.exporters import map as address_map
+from engine.screen import Screen
 from engine.trace import Trace
+
+Writer = Callable[[Trace, BinaryIO], None]
+Shower = Callable[[Trace, BinaryIO, Screen], None]
+
+
+def _without_screen(of: "Format") -> Shower:
+    """What no person reads is the same everywhere."""
+    return lambda trace, out, _: of.write(trace, out)
 
 
 @frozen(eq=False)
 class Format:
-    """`write` streams a trace to a file that is open for bytes; `suffix` is what such files are called."""
+    """`write` streams a trace to a file that is open for bytes; `suffix` is what such files are called.
 
-    write: Callable[[Trace, BinaryIO], None]
+    `show` does it for a screen, where that makes a difference.
+    """
+
+    write: Writer
     suffix: str
     use: str
     is_text: bool = True
+    show: Shower = field(default=Factory(_without_screen, takes_self=True))
 
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
-        "table": Format(table.write, ".txt", "a line an event, for people"),
+        "table": Format(table.write, ".txt", "a line for all that comes and goes, for people", show=table.show),
+        "map": Format(address_map.write, ".txt", "time and addresses, drawn in letters", show=address_map.show),
         "csv": Format(csv.write, ".csv", "spreadsheets and pandas"),
         "json": Format(json.write, ".json", "programs"),
         "chrome": Format(chrome.write, ".trace.json", "ui.perfetto.dev and chrome://tracing"),

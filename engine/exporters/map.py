@@ -1,0 +1,213 @@
+"""A picture of a run made of letters: time from left to right, addresses from bottom to top, a letter a chunk.
+
+Each column shows the moment of its span at which most is alive. Without addresses it shows how much is alive.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from string import ascii_lowercase, ascii_uppercase
+from typing import BinaryIO, TypeVar
+
+import numpy as np
+from attrs import frozen
+
+from engine.exporters.words import foot, head, sized
+from engine.lives import Lives, lives
+from engine.pictures.raster import IDLE, Raster, raster, spans
+from engine.screen import BOLD, DIM, FILE, Screen, padded, printed, shortened, visible_width
+from engine.trace import Trace
+from engine.units import format_bytes
+
+USUAL_WIDTH = 80
+_LETTERS = ascii_lowercase + ascii_uppercase
+_COLOURS = (110, 179, 108, 174, 139, 73, 222, 146, 216, 151, 181, 117)
+"""Of xterm's 256: light enough for black letters."""
+_LEVELS, _ASCII_LEVELS = " ▁▂▃▄▅▆▇█", " .:-=+*%@"
+_INDENT = 4
+_LISTED = 8
+"""Chunks of the peak that are named below the picture."""
+_MARGIN = 11
+_SHORTEST_NAME = 3
+T = TypeVar("T")
+
+
+def write(trace: Trace, out: BinaryIO) -> None:
+    """To a file, for a width of 80."""
+    show(trace, out, FILE)
+
+
+def show(trace: Trace, out: BinaryIO, screen: Screen) -> None:
+    """As wide as the terminal; every chunk that is seen in it is kept in memory."""
+    found = lives(trace)
+    width = max((screen.width or USUAL_WIDTH) - _MARGIN - 1, 8)
+    grid = raster(found, width, max(min(width // 4, 32), 6))
+    picture = _Picture(found, grid, screen)
+    for line in head(trace.facts):
+        screen.put(screen.styled(shortened(line, width + _MARGIN, "..."), BOLD), out)
+    screen.put("", out)
+    for line in picture.lines():
+        screen.put(line, out)
+
+
+@frozen(eq=False)
+class _Paint:
+    """How a life is drawn: its letter, and the number of its colour."""
+
+    letter: str
+    colour: int
+
+
+@frozen(eq=False)
+class _Picture:
+    """All lines of the picture."""
+
+    lives: Lives
+    raster: Raster
+    screen: Screen
+
+    def lines(self) -> Iterator[str]:
+        """From top to bottom."""
+        paints = _paints(self.raster)
+        yield from self._rows(paints)
+        yield from self._axis()
+        yield from self._curve()
+        yield ""
+        yield from map(self._bold, foot(self.lives.facts))
+        if self.lives.has_places and self.lives.facts.peak_bytes:
+            yield from self._legend(paints)
+
+    def _bold(self, text: str) -> str:
+        return self.screen.styled(text, BOLD)
+
+    def _rows(self, paints: Mapping[int, _Paint]) -> Iterator[str]:
+        cells = self.raster.cells
+        names = _names(self.lives, cells)
+        high = max(self.lives.facts.footprint_bytes, 1)
+        for row in range(len(cells) - 1, -1, -1):
+            mark = format_bytes(high) if row == len(cells) - 1 else "0" if row == 0 else ""
+            if self.lives.has_places:
+                drawn = self._places(cells[row].tolist(), names.get(row, {}), paints)
+            else:
+                drawn = self._levels(row * self.raster.row_bytes)
+            yield self._margin(mark) + drawn
+
+    def _margin(self, text: str, corner: str = "") -> str:
+        line = corner or ("│" if self.screen.has_blocks else "|")
+        return self.screen.styled(f"{text:>{_MARGIN - 2}} {line}", DIM)
+
+    def _places(self, row: list[int], names: Mapping[int, str], paints: Mapping[int, _Paint]) -> str:
+        """The cells of a row, with names over letters; neighbours of one life in one go."""
+        letters = [paints[life].letter if life != IDLE else "." for life in row]
+        if self.screen.has_colour:
+            letters = [" " if life != IDLE else self._idle for life in row]
+        for at, name in names.items():
+            letters[at : at + len(name)] = name
+        return "".join(self._painted("".join(letters[i:j]), row[i], paints) for i, j in _runs(row))
+
+    @property
+    def _idle(self) -> str:
+        return "·" if self.screen.has_blocks else "."
+
+    def _painted(self, text: str, life: int, paints: Mapping[int, _Paint]) -> str:
+        if life == IDLE:
+            return self.screen.styled(text, DIM)
+        return self.screen.styled(text, f"38;5;16;48;5;{paints[life].colour}")
+
+    def _levels(self, low: float) -> str:
+        """Where no addresses are known: a column as high as what is alive."""
+        levels = _LEVELS if self.screen.has_blocks else _ASCII_LEVELS
+        share = (self.raster.live - low) / self.raster.row_bytes
+        return "".join(levels[i] for i in np.clip(np.ceil(share * 8), 0, 8).astype(int).tolist())
+
+    def _axis(self) -> Iterator[str]:
+        """What is below the addresses: time, and where the peak is."""
+        columns, peak = len(self.raster.moments), self.raster.peak
+        line = "─" if self.screen.has_blocks else "-"
+        yield self._margin("", "└" if self.screen.has_blocks else "+") + self.screen.styled(line * columns, DIM)
+        end = float(spans(self.lives)[1].max(initial=0))
+        unit, last = ("ms", f"{1e3 * end:.3f}") if self.lives.facts.is_timed else ("tick", f"{end:.0f}")
+        yield self.screen.styled(f"{unit:>{_MARGIN - 2}}  0{last:>{max(columns - 1, len(last) + 1)}}", DIM)
+        if self.lives.facts.peak_bytes:
+            yield " " * (_MARGIN + peak) + self.screen.styled("^", "1;33")
+
+    def _curve(self) -> Iterator[str]:
+        levels = _LEVELS if self.screen.has_blocks else _ASCII_LEVELS
+        most = max(int(self.raster.live.max(initial=0)), 1)
+        drawn = "".join(levels[i] for i in (-(-self.raster.live * 8 // most)).tolist())
+        yield self.screen.styled(f"{'alive':>{_MARGIN - 2}}  ", DIM) + self.screen.styled(drawn, "33")
+
+    def _legend(self, paints: Mapping[int, _Paint]) -> Iterator[str]:
+        """The chunks that are alive at the peak, the largest first."""
+        start, stop = spans(self.lives)
+        moment, size = self.raster.moments[self.raster.peak], self.lives.size
+        alive = np.flatnonzero((start <= moment) & (moment < stop) & (size > 0))
+        alive = alive[np.argsort(-size[alive], kind="stable")].tolist()
+        shown = alive[:_LISTED]
+        told = [f"{sized(int(size[life]))} at {self.lives.offset[life]:,}" for life in shown]
+        room = (self.screen.width or USUAL_WIDTH) - _INDENT - max(map(len, told)) - 3
+        names = [shortened(printed(self.lives.name[life]), max(room, 8), "...") for life in shown]
+        wide = max(map(visible_width, names))
+        for life, name, size_told in zip(shown, names, told, strict=True):
+            yield f"  {self._sign(life, paints)} {padded(name, wide)}  {self.screen.styled(size_told, DIM)}"
+        if len(alive) > _LISTED:
+            rest = sum(size[alive[_LISTED:]].tolist())
+            yield f"    and {len(alive) - _LISTED:,} more with {format_bytes(rest)}"
+
+    def _sign(self, life: int, paints: Mapping[int, _Paint]) -> str:
+        """What a chunk looks like in the picture; a blank if it is too small to be seen."""
+        if life not in paints:
+            return " "
+        return self._painted(" " if self.screen.has_colour else paints[life].letter, life, paints)
+
+
+def _runs(row: list[int]) -> Iterator[tuple[int, int]]:
+    """From where to where neighbours are the same."""
+    start = 0
+    for i in range(1, len(row) + 1):
+        if i == len(row) or row[i] != row[start]:
+            yield start, i
+            start = i
+
+
+def _paints(of: Raster) -> dict[int, _Paint]:
+    """Letters and colours in turn, in the order of lives, but for those of neighbours."""
+    near = _neighbours(of)
+    paints: dict[int, _Paint] = {}
+    for number, life in enumerate(sorted(near)):
+        taken = [paints[other] for other in near[life] if other in paints]
+        letter = _free(_LETTERS, number, {p.letter for p in taken})
+        paints[life] = _Paint(letter, _free(_COLOURS, number, {p.colour for p in taken}))
+    return paints
+
+
+def _free(choices: Sequence[T], first: int, taken: set[T]) -> T:
+    """The first choice from that number on that no neighbour has; if they have all, that number's."""
+    turned = [choices[(first + i) % len(choices)] for i in range(len(choices))]
+    return next((choice for choice in turned if choice not in taken), turned[0])
+
+
+def _neighbours(of: Raster) -> dict[int, set[int]]:
+    near: dict[int, set[int]] = {life: set() for life in np.unique(of.cells).tolist() if life != IDLE}
+    for one, other in ((of.cells[:, :-1], of.cells[:, 1:]), (of.cells[:-1], of.cells[1:])):
+        apart = (one != other) & (one != IDLE) & (other != IDLE)
+        for a, b in set(zip(one[apart].tolist(), other[apart].tolist(), strict=True)):
+            near[a].add(b)
+            near[b].add(a)
+    return near
+
+
+def _names(of: Lives, cells: "np.ndarray[tuple[int, int], np.dtype[np.int64]]") -> dict[int, dict[int, str]]:
+    """By row and column: each name once, in the middle of the rows of its life, if it fits in there."""
+    names: dict[int, dict[int, str]] = {}
+    rows: dict[int, list[tuple[int, int, int]]] = {}
+    for number, row in enumerate(cells.tolist()):
+        for start, stop in _runs(row):
+            if row[start] != IDLE and stop - start >= _SHORTEST_NAME:
+                rows.setdefault(row[start], []).append((number, start, stop))
+    for life, found in rows.items():
+        number, start, stop = found[len(found) // 2]
+        name = printed(of.name[life])
+        room = stop - start - 2 * (len(name) < stop - start - 1)
+        if name.isascii() and len(name) <= room and visible_width(name) >= 1:
+            shown = f" {name} " if len(name) + 2 <= stop - start else name
+            names.setdefault(number, {})[start + (stop - start - len(shown)) // 2] = shown
+    return names

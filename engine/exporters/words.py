@@ -1,0 +1,55 @@
+"""What holds of a whole trace, in a few words for people."""
+
+from collections.abc import Iterator
+
+from engine.screen import printed
+from engine.trace import ESTIMATED, Facts
+from engine.units import format_bytes
+
+
+def head(facts: Facts) -> Iterator[str]:
+    """What runs, and in how much memory."""
+    yield f"{printed(facts.model) or 'a model'}: {_run(facts)}"
+    yield f"{_memory(facts)}, {_bound(facts)}" if facts.mode == "static" else _memory(facts)
+
+
+def foot(facts: Facts) -> Iterator[str]:
+    """When most is alive."""
+    if facts.peak_bytes:
+        at = f"in tick {facts.peak_tick}" + (f", {printed(facts.peak_operator)}" if facts.peak_operator else "")
+        yield f"peak: {sized(facts.peak_bytes)} alive {at}"
+    else:
+        yield "peak: nothing is ever alive"
+
+
+def sized(size: int) -> str:
+    """A size for people, and to the byte."""
+    readable = format_bytes(size)
+    return readable if size < 1024 else f"{readable} ({size:,} bytes)"
+
+
+def _run(facts: Facts) -> str:
+    parts = [f"{facts.mode} run of {facts.ticks} ticks"]
+    if facts.stages > 1:
+        parts.append(f"in {facts.stages} stages")
+    if facts.threads > 1:
+        parts.append(f"on {facts.threads} threads")
+    if facts.clock:
+        parts.append("with times as estimated" if facts.clock == ESTIMATED else "with times as measured")
+    if facts.heap:
+        parts.append(f"on a model of the heap {printed(facts.heap)}")
+    return ", ".join(parts)
+
+
+def _memory(facts: Facts) -> str:
+    if facts.mode == "static":
+        return f"one arena of {sized(facts.arena_bytes)}"
+    if facts.heap:
+        return f"the heap has {sized(facts.footprint_bytes)} at most"
+    return "memory at no known addresses"
+
+
+def _bound(facts: Facts) -> str:
+    if facts.arena_bytes == facts.lower_bound:
+        return "and no plan needs less"
+    return f"and no plan needs less than {sized(facts.lower_bound)}"
