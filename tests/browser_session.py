@@ -23,18 +23,20 @@ class Session:
     browser: Any
 
     @contextmanager
-    def visit(self, path: Path, *, allowed: tuple[str, ...] = (), before: str = "", **how: Any) -> Iterator[Any]:
+    def visit(
+        self, path: Path, *, allowed: tuple[str, ...] = (), is_ours: bool = True, before: str = "", **how: Any
+    ) -> Iterator[Any]:
         """A page of a file, as a Playwright `Page`; `how` is what Playwright's `new_context` takes.
 
         The script `before` runs before those of the page. Afterwards it must have said nothing, and loaded nothing but
-        itself and addresses that begin with one of `allowed`.
+        itself and addresses that begin with one of `allowed`; a page that is not ours may say what it likes.
         """
         context = self.browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **how})
         context.set_default_timeout(_SECONDS * 1000)
         try:
             page = context.new_page()
             page.add_init_script(before)
-            told = listened(page, path.as_uri(), allowed)
+            told = listened(page, path.as_uri(), allowed, is_ours)
             page.goto(path.as_uri())
             yield page
             assert told == [], "\n".join(told)
@@ -42,7 +44,7 @@ class Session:
             context.close()
 
 
-def listened(page: Any, address: str, allowed: tuple[str, ...]) -> list[str]:
+def listened(page: Any, address: str, allowed: tuple[str, ...], is_ours: bool) -> list[str]:
     """What a page says that it should not, from now on."""
     told = list[str]()
 
@@ -56,7 +58,8 @@ def listened(page: Any, address: str, allowed: tuple[str, ...]) -> list[str]:
         ):
             told.append(f"request: {request.url[:200]}")
 
-    page.on("console", lambda message: told.append(f"console: {message.text}"))
+    if is_ours:
+        page.on("console", lambda message: told.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: told.append(f"error: {error}"))
     page.on("dialog", dismiss)
     page.on("request", judge)
