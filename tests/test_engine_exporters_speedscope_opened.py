@@ -52,7 +52,7 @@ def test_speedscope_shows_what_the_peak_is_made_of(browser: Session, tmp_path: P
     assert report.peak_operator in profile["name"]
     for tensor in report.peak_tensors:
         assert f"{tensor.name} [" in listed
-        assert tensor.operator in listed
+        assert tensor.kind in listed
 
 
 def test_speedscope_shows_operators_in_time(browser: Session, tmp_path: Path) -> None:
