@@ -5,7 +5,7 @@ overwrites that it belongs to, or -1. Chunks of weights lie elsewhere; they are 
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +21,7 @@ MOST_TICKS = 10**7
 """The file has an entry for each tick."""
 _TITLE = "StaticMemoryInfo.json"
 _NO_DEST = "-1"
+_WEIGHT_MEM, _WEIGHTS = "weight_mem", "weights"
 _NUMBERS = ("time_begin", "time_end", "logic_addr_begin", "logic_addr_end")
 
 
@@ -36,7 +37,7 @@ class _Chunk:
 
 def parse(content: bytes) -> Instance:
     """Chunks and where they lie. Raises FormatError, which names chunk and field, and ProblemError."""
-    found = [_chunk(name, fields) for name, fields in _chunks(content) if fields.get("type") != "weight_mem"]
+    found = [_chunk(name, fields) for name, fields in _chunks(content) if fields.get("type") != _WEIGHT_MEM]
     ids = [chunk.name for chunk in found]
     row = {name: i for i, name in enumerate(ids)}
     pairs = [(row[src.name], row[dest.name], src.low - dest.low) for dest, src in _overwrites(found)]
@@ -54,10 +55,11 @@ def parse(content: bytes) -> Instance:
     return Instance(problem, ids, [c.low for c in found])
 
 
-def render(instance: Instance) -> bytes:
-    """The plan as a record. Operators are called opr0, opr1 ... as nobody knows better.
+def render(instance: Instance, operators: Mapping[int, str] | None = None, weights: int = 0) -> bytes:
+    """The plan as a record. `operators` has names by tick; the others are called opr0, opr1 ...
 
-    Raises UnsupportedProblemError for gaps, buffers without an offset, and lifetimes of more than MOST_TICKS.
+    `weights` are bytes that lie behind the arena from the first tick to the last, as one more chunk. Raises
+    UnsupportedProblemError for gaps, buffers without an offset, and lifetimes of more than MOST_TICKS.
     """
     check_holds(instance, _TITLE, ("overwrites", "alignments"))
     check_placed(instance, _TITLE)
@@ -75,8 +77,25 @@ def render(instance: Instance) -> bytes:
         | {"overwrite_dest_id": names[root[i]] if root[i] != i else _NO_DEST}
         for i, (name, values) in enumerate(zip(names, numbers, strict=True))
     }
-    opr = {str(i): {"id": str(i), "name": f"opr{i}"} for i in range(ticks)}
+    if weights:
+        name = _free(_WEIGHTS, names)
+        chunk[name] = _weights(name, ticks, instance.arena_bytes, weights)
+    known = operators or {}
+    last = max([ticks, *(tick + 1 for tick in known)])
+    opr = {str(i): {"id": str(i), "name": known.get(i, f"opr{i}")} for i in range(last)}
     return (json.dumps({"opr": opr, "chunk": chunk}, separators=(",", ":")) + "\n").encode()
+
+
+def _weights(name: str, ticks: int, low: int, size: int) -> dict[str, str]:
+    numbers = dict(zip(_NUMBERS, map(str, (0, ticks, low, low + size)), strict=True))
+    return {"id": name, "type": _WEIGHT_MEM} | numbers | {"overwrite_dest_id": _NO_DEST}
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, with bars in front of it as long as a buffer has it."""
+    while name in taken:
+        name = f"_{name}"
+    return name
 
 
 def _chunks(content: bytes) -> Iterable[tuple[str, Mapping[str, Any]]]:

@@ -6,7 +6,21 @@ from typing import BinaryIO
 
 from attrs import Factory, field, frozen
 
-from engine.exporters import chrome, csv, html, json, massif, perfetto, png, pytorch, speedscope, svg, table
+from engine.exporters import (
+    chrome,
+    csv,
+    html,
+    json,
+    massif,
+    megengine,
+    model_explorer,
+    perfetto,
+    png,
+    pytorch,
+    speedscope,
+    svg,
+    table,
+)
 from engine.exporters import map as address_map
 from engine.screen import Screen
 from engine.trace import Trace
@@ -45,6 +59,11 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "pytorch": Format(pytorch.write, ".pickle", "pytorch.org/memory_viz, a memory snapshot", is_text=False),
         "massif": Format(massif.write, ".massif", "ms_print and massif-visualizer"),
         "speedscope": Format(speedscope.write, ".speedscope.json", "speedscope.app: what the peak is made of"),
+        "megengine": Format(megengine.write, ".json", "MegEngine's StaticMemoryInfo.json, and `arenaplan solve`"),
+        **{
+            f"model-explorer-{name}": Format(model_explorer.writer_of(name), ".json", f"Model Explorer: {known.title}")
+            for name, known in model_explorer.MEASURES.items()
+        },
         "html": Format(html.write, ".html", "a page to look at, search and zoom; from disk, in any browser"),
         "svg": Format(svg.write, ".svg", "a picture for documents; light or dark"),
         "png": Format(png.write, ".png", "a picture for slides", is_text=False),
