@@ -17,7 +17,7 @@ _STEP = 3 * 2**16
 
 def write_page(title: str, payloads: Sequence[bytes], out: BinaryIO) -> None:
     """A page of one plan, or of two side by side; `payloads` as `engine.viewer.payload.pack` makes them."""
-    style, script = read("style.css"), _script()
+    style, script = read("style.css"), flatten(modules())
     texts = {"title": html.escape(_sound(title)), "style": style, "script": script, "policy": _policy(style, script)}
     pieces = _SLOT.split(read("page.html"))
     for text, slot in zip(pieces[::2], (*pieces[1::2], ""), strict=True):
@@ -33,10 +33,10 @@ def read(name: str) -> str:
     return files("engine.viewer").joinpath(name).read_text("utf-8")
 
 
-def _script() -> str:
-    folder = files("engine.viewer").joinpath("js")
-    modules = {f.name.removesuffix(".js"): f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith(".js")}
-    return flatten(modules)
+def modules() -> dict[str, str]:
+    """The JavaScript of the page, by the names of its files."""
+    found = sorted(files("engine.viewer").joinpath("js").iterdir(), key=lambda f: f.name)
+    return {f.name.removesuffix(".js"): f.read_text("utf-8") for f in found if f.name.endswith(".js")}
 
 
 def _policy(style: str, script: str) -> str:

@@ -115,5 +115,6 @@ export function gunzip(data) {
     if (kind === 0) storedBlock(s);
     else inflateBlock(s, ...(kind === 1 ? fixedCodes() : dynamicCodes(s)));
   }
+  if (s.made !== size) throw new Error("the data of this page are damaged");
   return s.out;
 }

@@ -239,7 +239,7 @@ export function timeAxis(pen, app, pane, inks) {
 export function paintMarks(pen, app, inks, width, height) {
   const all = plotPanes(app, width, height);
   const { selected, hovered, matches, match } = app;
-  const frame = (/** @type {Spot | null | undefined} */ spot, /** @type {object} */ look) => spot && outline(pen, app, all, spot, look);
+  const frame = (/** @type {Spot | null | undefined} */ spot, /** @type {object} */ look) => spot && outline(pen, app, all, spot, look, inks);
   frame(matches[match], { stroke: inks.accent, width: 2 });
   if (selected) {
     for (const near of neighbours(app, selected)) frame(near, { stroke: inks.accent, width: 1.5, dash: [4, 3] });
@@ -258,8 +258,8 @@ function neighbours(app, { pane, chunk }) {
   return [plan.columns.overwrites[chunk], plan.follower[chunk]].filter((c) => c >= 0).map((c) => ({ pane, chunk: c }));
 }
 
-/** @param {Pen} pen @param {App} app @param {Pane[]} all @param {Spot} spot @param {import("./pen.js").Look} look */
-function outline(pen, app, all, { pane: index, chunk }, look) {
+/** A line that is seen on dark and on light. @param {Pen} pen @param {App} app @param {Pane[]} all @param {Spot} spot @param {import("./pen.js").Look} look @param {Inks} inks */
+function outline(pen, app, all, { pane: index, chunk }, look, inks) {
   const pane = all[index];
   const plan = app.plans[index];
   const { count, chunk: chunks, from, to, low } = plan.pieces(app.axis);
@@ -268,7 +268,9 @@ function outline(pen, app, all, { pane: index, chunk }, look) {
       if (chunks[k] !== chunk) continue;
       const [x, right] = [toX(pane, app.view, from[k]), toX(pane, app.view, to[k])];
       const [y, bottom] = [toY(pane, app.view, low[k] + plan.columns.size[chunk]), toY(pane, app.view, low[k])];
-      pen.rect(x, y, Math.max(2, right - x), Math.max(2, bottom - y), look);
+      const place = /** @type {const} */ ([x, y, Math.max(2, right - x), Math.max(2, bottom - y)]);
+      if (!look.dash) pen.rect(...place, { ...look, stroke: inks.paper, width: (look.width || 1) + 2, alpha: 0.75 });
+      pen.rect(...place, look);
     }
   });
 }

@@ -1,0 +1,177 @@
+"""The page's script: its modules as one, and what they compute, run in Node."""
+
+import gzip
+import json
+import random
+import re
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+
+from engine.viewer.page import modules
+from engine.viewer.script import flatten
+
+Sizes = list[list[int]]
+
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
+
+
+def _run(main: str, data: Any) -> Any:
+    """What `main`, a module among those of the page, makes of `data`."""
+    script = flatten(dict(modules()) | {"main": main})
+    done = subprocess.run(
+        ["node", "-e", script], input=json.dumps(data), text=True, capture_output=True, check=True, timeout=60
+    )
+    return json.loads(done.stdout)
+
+
+_READ = 'const data = JSON.parse(require("fs").readFileSync(0, "utf8"));\n'
+
+
+def test_a_module_stands_behind_those_that_it_imports() -> None:
+    found = flatten(
+        {
+            "main": 'import { b } from "./two.js";\nimport { a } from "./one.js";\nuse(a, b);\n',
+            "one": "export const a = 1;\n",
+            "two": 'import { a } from "./one.js";\nexport function b() {\n  return a;\n}\n',
+        }
+    )
+    assert found.count("const $one") == 1
+    assert found.index("const $one") < found.index("const $two") < found.index("const $main")
+    assert "const { a } = $one;" in found and "return { b };" in found
+
+
+def test_each_module_of_the_page_is_in_its_script() -> None:
+    script = flatten(modules())
+    assert all(f"const ${name} = " in script for name in modules())
+
+
+@pytest.mark.parametrize(
+    ("sources", "said"),
+    [
+        ({"main": 'import { a } from "./one.js";\n'}, "main.js imports one.js, which does not exist"),
+        (
+            {"main": 'import { a } from "./one.js";\n', "one": 'import { b } from "./main.js";\n'},
+            "modules import each other: main -> one -> main",
+        ),
+        ({"main": 'import a from "./one.js";\n', "one": ""}, "main.js: import a from"),
+        ({"main": "export { a };\n"}, "main.js: export { a }; is no plain import or export"),
+        ({"main": "export default 1;\n"}, "main.js: export default 1; is no plain import or export"),
+    ],
+)
+def test_what_is_not_understood_is_refused(sources: dict[str, str], said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        flatten(sources)
+
+
+@needs_node
+def test_gunzip_undoes_gzip() -> None:
+    chance = random.Random(0)
+    texts = [b"", b"a", b"abc" * 1000, bytes(range(256)) * 300, chance.randbytes(70_000)]
+    texts += [bytes(chance.choices(range(chance.randint(1, 256)), k=chance.randint(0, 4000))) for _ in range(30)]
+    packed = [list(gzip.compress(text, level)) for text in texts for level in (0, 1, 6, 9)]
+    main = (
+        'import { gunzip } from "./inflate.js";\n'
+        + _READ
+        + "console.log(JSON.stringify(data.map((d) => Array.from(gunzip(Uint8Array.from(d))))));\n"
+    )
+    assert [bytes(found) for found in _run(main, packed)] == [text for text in texts for _ in range(4)]
+
+
+@needs_node
+def test_a_damaged_payload_raises() -> None:
+    packed = gzip.compress(bytes(range(256)) * 40)
+    main = (
+        'import { gunzip } from "./inflate.js";\n'
+        + _READ
+        + "const fails = (d) => { try { gunzip(Uint8Array.from(d)); return 0; } catch { return 1; } };\n"
+        + "console.log(JSON.stringify(data.map(fails)));\n"
+    )
+    assert _run(main, [list(packed[:60] + packed[-8:]), list(packed)]) == [1, 0]
+
+
+@needs_node
+def test_towers_have_no_gaps_and_no_overlaps() -> None:
+    chance = random.Random(1)
+    main = (
+        'import { stack } from "./stacking.js";\n'
+        + _READ
+        + "console.log(JSON.stringify(data.map(([from, to, size]) => { const p = stack(from, to, size);"
+        + " return [...p.chunk].map((c, k) => [c, p.from[k], p.to[k], p.low[k]]); })));\n"
+    )
+    asked = [_lifetimes(chance, count) for count in (1, 2, 5, 20, 60)]
+    for (begin, end, size), pieces in zip(asked, _run(main, asked), strict=True):
+        for tick in range(max(end)):
+            standing = sorted((low, size[c], c) for c, start, stop, low in pieces if start <= tick < stop and size[c])
+            assert sorted(c for _, _, c in standing) == [
+                i for i in range(len(size)) if begin[i] <= tick < end[i] and size[i]
+            ]
+            height = 0
+            for low, high, _ in standing:
+                assert low == height
+                height += high
+
+
+@needs_node
+def test_the_grid_finds_what_asking_all_rectangles_finds() -> None:
+    chance = random.Random(2)
+    begin, end, size = _lifetimes(chance, 40)
+    low = [sum(size[:i]) for i in range(len(size))]
+    points = [[chance.uniform(0, max(end)), chance.uniform(0, sum(size))] for _ in range(3000)]
+    main = (
+        'import { Grid } from "./grid.js";\n'
+        + _READ
+        + "const { from, to, low, size, points } = data;\n"
+        + "const chunk = size.map((_, i) => i);\n"
+        + "const [ends, top] = [Math.max(...to), low.at(-1) + size.at(-1)];\n"
+        + "const grid = new Grid({ count: size.length, chunk, from, to, low }, size, ends, top);\n"
+        + "console.log(JSON.stringify(points.map(([t, b]) => grid.at(t, b))));\n"
+    )
+    found = _run(main, {"from": begin, "to": end, "low": low, "size": size, "points": points})
+    for (time, address), piece in zip(points, found, strict=True):
+        hits = [i for i in range(len(size)) if begin[i] <= time < end[i] and low[i] <= address < low[i] + size[i]]
+        assert piece == (hits[0] if hits else -1)
+
+
+@needs_node
+def test_zooming_keeps_its_point_and_stays_inside() -> None:
+    chance = random.Random(3)
+    home = {"t0": 0, "t1": 100, "b0": 0, "b1": 1000}
+    asked = [[chance.uniform(0, 100), chance.uniform(0, 1000), chance.uniform(0.2, 3)] for _ in range(200)]
+    main = (
+        'import { zoomed } from "./scale.js";\n'
+        + _READ
+        + "let view = data.home;\n"
+        + "console.log(JSON.stringify(data.asked.map(([t, b, f]) => { const old = view;"
+        + " view = zoomed(view, data.home, { t, b }, { t: f, b: f }, { t: 0.5, b: 16 }); return [old, view]; })));\n"
+    )
+    for (time, _, factor), (old, new) in zip(asked, _run(main, {"home": home, "asked": asked}), strict=True):
+        assert home["t0"] - 1e-6 <= new["t0"] < new["t1"] <= home["t1"] + 1e-6
+        assert home["b0"] - 1e-6 <= new["b0"] < new["b1"] <= home["b1"] + 1e-6
+        assert new["t1"] - new["t0"] >= 0.5 - 1e-9 and new["b1"] - new["b0"] >= 16 - 1e-9
+        if factor < 1 and old["t0"] <= time <= old["t1"]:
+            share = [(time - v["t0"]) / (v["t1"] - v["t0"]) for v in (old, new)]
+            assert share[0] == pytest.approx(share[1], abs=1e-6)
+
+
+@needs_node
+def test_names_are_shown_on_one_line_and_escaped() -> None:
+    main = (
+        'import { bytes, shown, xml } from "./text.js";\n'
+        + _READ
+        + "const { names, sizes } = data;\n"
+        + "const found = { shown: names.map((n) => shown(n, 20)), xml: names.map(xml), bytes: sizes.map(bytes) };\n"
+        + "console.log(JSON.stringify(found));\n"
+    )
+    names = ["a\nb\u0000\u202ec", "\ud800", "", "x" * 50, "<b a=\"1\" c='2'>&"]
+    found = _run(main, {"names": names, "sizes": [0, 1, 1023, 1024, 1536, 10**6, 2**40]})
+    assert found["shown"] == ["a␣b␣␣c", "␣", "(no name)", "x" * 19 + "…", "<b a=\"1\" c='2'>&"]
+    assert found["xml"][-1] == "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;"
+    assert found["bytes"] == ["0 B", "1 B", "1023 B", "1 KiB", "1.50 KiB", "976.6 KiB", "1 TiB"]
+
+
+def _lifetimes(chance: random.Random, count: int) -> Sizes:
+    begin = [chance.randint(0, 30) for _ in range(count)]
+    return [begin, [b + chance.randint(1, 12) for b in begin], [chance.randint(0, 9) for _ in range(count)]]
