@@ -1,11 +1,14 @@
 """ResNet-50 planned, run in three ways and compared: what `make demo` shows."""
 
 import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 
 from allocator.io.files import open_whole
 from engine.cli.comparison import Comparison, compare_graph
 from engine.cli.models import light_model, seeded_subject
+from engine.cli.progress import add_quiet, progress_shown
 from engine.exporters import FORMATS
 from engine.threads import limit_threads
 from engine.units import format_bytes
@@ -14,10 +17,13 @@ RUNS = 5
 TRACE = Path("out/resnet50_trace.json")
 
 
-def main() -> int:
+def main(argv: Sequence[str] = ()) -> int:
     """Prints the comparison and writes the trace; 1 where outputs differ."""
+    parser = ArgumentParser("demo", description=__doc__)
+    add_quiet(parser)
+    arguments = parser.parse_args(argv)
     print("ResNet-50 from the onnx package, seeded random weights, batch 1, one thread\n")
-    with limit_threads(1):
+    with progress_shown(arguments.quiet), limit_threads(1):
         return demonstrate(light_model("resnet50"), TRACE, RUNS)
 
 
@@ -44,4 +50,4 @@ def _summary(found: Comparison) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

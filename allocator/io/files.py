@@ -7,6 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
+from allocator.progress import Activity
+
 
 def write_whole(path: Path, content: bytes) -> None:
     """Writes beside `path`, then renames; see `open_whole`. Raises OSError."""
@@ -37,7 +39,7 @@ def _opened(target: Path) -> Iterator[BinaryIO]:
     check_folder(target)
     with TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as stage:
         staged = Path(stage) / "content"
-        with staged.open("wb") as out:
+        with Activity("writing", target.name), staged.open("wb") as out:
             yield out
         staged.replace(target)
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from attrs import evolve, field, frozen
 
+from allocator.progress import each
 from engine.bind import as_length, bind
 from engine.calls import Lowered, Storage
 from engine.check import check_data_flow
@@ -165,8 +166,10 @@ def bound_costs(graph: Graph, planner: BoundedPlanner) -> BoundCosts:
     """
     steps = {n: sorted({low, _middle(graph, planner, n), high}) for n, (low, high) in planner.bounds.items()}
     found, left_out = [], 0
-    for chosen in itertools.islice(itertools.product(*steps.values()), MOST_COSTS):
-        lengths = dict(zip(steps, chosen, strict=True))
+    choices = [
+        dict(zip(steps, c, strict=True)) for c in itertools.islice(itertools.product(*steps.values()), MOST_COSTS)
+    ]
+    for lengths in each("exact plan", choices, lambda lengths: ", ".join(f"{n}={v}" for n, v in lengths.items())):
         try:
             numbered = bind(graph, lengths)
         except OpError:  # a guard or an operator that takes other lengths only
