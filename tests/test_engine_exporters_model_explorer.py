@@ -66,7 +66,7 @@ def test_a_node_has_the_largest_number_of_its_operators() -> None:
     plan = engine.make_plan(graph)
     inside = [op.name for op in graph.operators if op.name.startswith("/layer/norm")]
     assert len(inside) > 1
-    assert numbers("alive", plan).keys() == {"/layer/conv", *inside, "Relu_2", "<node_2>"}
+    assert numbers("alive", plan).keys() >= {"/layer/conv", *inside, "Relu_2", "<node_2>"}
     outputs = numbers("outputs", plan)
     assert min(outputs[name] for name in inside) < outputs["/layer/norm"]
     assert outputs["/layer/norm"] == outputs["/layer/conv"] == outputs["<node_2>"] == 256
