@@ -157,6 +157,18 @@ def test_zooming_keeps_its_point_and_stays_inside() -> None:
 
 
 @needs_node
+def test_letters_are_seen_on_every_colour() -> None:
+    """WCAG 2.2, 1.4.3: a contrast of 4.5 or more."""
+    main = (
+        'import { KINDS, OTHER, STEPS, inkOn } from "./colours.js";\n'
+        + "console.log(JSON.stringify([...KINDS, OTHER, ...STEPS].map((fill) => [fill, inkOn(fill)])));\n"
+    )
+    for fill, ink in _run(main, 0):
+        light, dark = sorted((_luminance(fill), _luminance(ink)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, fill
+
+
+@needs_node
 def test_names_are_shown_on_one_line_and_escaped() -> None:
     main = (
         'import { bytes, shown, xml } from "./text.js";\n'
@@ -170,6 +182,12 @@ def test_names_are_shown_on_one_line_and_escaped() -> None:
     assert found["shown"] == ["a␣b␣␣c", "␣", "(no name)", "x" * 19 + "…", "<b a=\"1\" c='2'>&"]
     assert found["xml"][-1] == "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;"
     assert found["bytes"] == ["0 B", "1 B", "1023 B", "1 KiB", "1.50 KiB", "976.6 KiB", "1 TiB"]
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def _lifetimes(chance: random.Random, count: int) -> Sizes:

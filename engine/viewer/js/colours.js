@@ -7,10 +7,10 @@ import { bytes, counted, shown } from "./text.js";
 /** @typedef {{entries: Entry[], classes: Uint8Array[]}} Colouring by plan, the entry of each chunk */
 
 /** Paul Tol's "light" scheme (personal.sron.nl/~pault), told apart with every common colour vision, dark text on it. */
-const KINDS = ["#77aadd", "#ee8866", "#44bb99", "#eedd88", "#ffaabb", "#99ddff", "#bbcc33", "#aaaa00"];
-const OTHER = "#c8ccd2";
+export const KINDS = ["#77aadd", "#ee8866", "#44bb99", "#eedd88", "#ffaabb", "#99ddff", "#bbcc33", "#aaaa00"];
+export const OTHER = "#c8ccd2";
 /** After Paul Tol's YlOrBr turned blue: one hue, lighter to darker, so that order is seen without colour. */
-const STEPS = ["#eaf3fb", "#cfe3f4", "#aacdea", "#7fb2dd", "#5594ca", "#3375b0", "#1d568c", "#103a63"];
+export const STEPS = ["#eaf3fb", "#cfe3f4", "#aacdea", "#7fb2dd", "#5594ca", "#3375b0", "#1d568c", "#103a63"];
 
 export const MODES = { schema: "operator kind", size: "size", role: "role", stage: "stage", thread: "thread" };
 

@@ -17,7 +17,6 @@ const TOP = 8;
 const BOTTOM = 24;
 const LABEL = { width: 44, height: 13, most: 700, turned: 60 };
 const DIM = 0.16;
-const INK_SHARE = 0.94;
 
 /** @param {App} app @param {number} width @param {number} height @returns {Pane[]} */
 export function plotPanes(app, width, height) {
@@ -153,7 +152,7 @@ function arrange(app, pane, inks) {
   const next = starts.slice();
   const order = new Int32Array(count);
   for (let k = 0; k < count; k++) order[next[inkOf[k]]++] = k;
-  const lit = entries.map((entry) => mixed(entry.fill, inks.paper, INK_SHARE));
+  const lit = entries.map((entry) => entry.fill);
   const dim = entries.map((entry) => mixed(entry.fill, inks.gap, DIM));
   return { order, starts, fills: [...dim, ...lit] };
 }
@@ -239,7 +238,9 @@ export function timeAxis(pen, app, pane, inks) {
 export function paintMarks(pen, app, inks, width, height) {
   const all = plotPanes(app, width, height);
   const { selected, hovered, matches, match } = app;
-  const frame = (/** @type {Spot | null | undefined} */ spot, /** @type {object} */ look) => spot && outline(pen, app, all, spot, look, inks);
+  const frame = (/** @type {Spot | null | undefined} */ spot, /** @type {object} */ look) => {
+    if (spot) outline(pen, app, all, spot, look, inks);
+  };
   frame(matches[match], { stroke: inks.accent, width: 2 });
   if (selected) {
     for (const near of neighbours(app, selected)) frame(near, { stroke: inks.accent, width: 1.5, dash: [4, 3] });
@@ -258,7 +259,11 @@ function neighbours(app, { pane, chunk }) {
   return [plan.columns.overwrites[chunk], plan.follower[chunk]].filter((c) => c >= 0).map((c) => ({ pane, chunk: c }));
 }
 
-/** A line that is seen on dark and on light. @param {Pen} pen @param {App} app @param {Pane[]} all @param {Spot} spot @param {import("./pen.js").Look} look @param {Inks} inks */
+/**
+ * A line that is seen on dark and on light.
+ * @param {Pen} pen @param {App} app @param {Pane[]} all @param {Spot} spot
+ * @param {import("./pen.js").Look} look @param {Inks} inks
+ */
 function outline(pen, app, all, { pane: index, chunk }, look, inks) {
   const pane = all[index];
   const plan = app.plans[index];
