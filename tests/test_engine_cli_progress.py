@@ -65,7 +65,7 @@ class Watched:
     line: Line = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.line = Line(self.terminal, self.clock, lambda: 60)
+        self.line = Line(self.terminal, self.clock, lambda: 62)
 
     def seen_at(self, now: float) -> str:
         self.clock.now = now
@@ -122,6 +122,15 @@ def test_the_same_text_is_not_written_twice() -> None:
         assert watched.terminal.getvalue() == before
 
 
+def test_what_a_terminal_shows_of_ctrl_c_goes_with_the_line() -> None:
+    watched = Watched()
+    with pytest.raises(KeyboardInterrupt), watched_by(watched.line), Activity("x" * 100):
+        assert len(watched.seen_at(1.0)) == 59
+        watched.terminal.write("^C")
+        raise KeyboardInterrupt
+    assert watched.terminal.screen.text == ""
+
+
 def test_who_nobody_watches_tells_nobody() -> None:
     watched = Watched()
     with watched_by(watched.line):
@@ -132,7 +141,7 @@ def test_who_nobody_watches_tells_nobody() -> None:
 
 
 @settings(max_examples=50)
-@given(TEXTS, TEXTS, st.integers(11, 200), st.floats(1, 1e6))
+@given(TEXTS, TEXTS, st.integers(13, 200), st.floats(1, 1e6))
 def test_no_name_breaks_the_line(what: str, item: str, width: int, now: float) -> None:
     terminal = Terminal()
     line = Line(terminal, Clock(), lambda: width)

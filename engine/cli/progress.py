@@ -28,6 +28,8 @@ INTERVAL = 0.2
 _NARROWEST = 10
 """Columns, below which nothing is drawn."""
 _USUAL_WIDTH = 80
+_ECHO = 2
+"""Columns behind the line in which a terminal shows ^C."""
 
 
 @define(eq=False)
@@ -70,14 +72,14 @@ class Line:
         with self._lock:
             seconds, activities = self.clock() - self._began, tuple(self._activities)
             if activities and seconds >= PATIENCE and not self._is_lost:
-                room = self.width() - 1
+                room = self.width() - 1 - _ECHO
                 self._draw(cut(told(activities, seconds), room) if room >= _NARROWEST else "")
 
     def clear(self) -> None:
         """Leaves an empty line behind."""
         with self._lock:
             if self._drawn:
-                self._write("\r" + " " * visible_width(self._drawn) + "\r")
+                self._write("\r" + " " * (visible_width(self._drawn) + _ECHO) + "\r")
                 self._drawn = ""
 
     @contextmanager
