@@ -1,6 +1,8 @@
 """Parts of pictures: columns, merged boxes, texts that fit, round numbers."""
 
+import re
 import unicodedata
+from importlib.resources import files
 
 import numpy as np
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from engine.pictures.columns import column_edges, most, skyline, stairs
 from engine.pictures.merging import MOST_RUNS, merge
+from engine.pictures.paints import KINDS, PAINTS
 from engine.pictures.scales import byte_values, round_step, tick_values, time_values
 from engine.pictures.wording import fitted, printable, text_width
 from tests.crowded import HOSTILE
@@ -96,3 +99,11 @@ def test_axes_are_written_as_people_write() -> None:
     assert [label for _, label in byte_values(3, 6)] == ["0", "1 B", "2 B", "3 B"]
     assert [label for _, label in tick_values(3, 9)] == ["0", "1", "2", "3"]
     assert [label for _, label in time_values(0.025, 3)] == ["0", "10 ms", "20 ms"]
+
+
+def test_kinds_have_the_colours_of_the_page() -> None:
+    """One network looks the same in both."""
+    script = files("engine.viewer").joinpath("js/colours.js").read_text("utf-8")
+    found = re.search(r"const KINDS = \[(.*?)\];", script)
+    assert found is not None
+    assert re.findall(r"#\w+", found[1].upper()) == [PAINTS[name].light for name in KINDS]

@@ -19,10 +19,10 @@ class Paint:
 
 
 KINDS = tuple(f"kind{i}" for i in range(8))
-"""Paints of the kinds of operators that have most bytes for longest."""
+"""Paints of the kinds of operators that have most bytes; those of engine/viewer/js/colours.js, in the same order."""
 OTHER = "other"
 """Paint of all other kinds."""
-_TOL = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF", "#44BB99", "#BBCC33", "#AAAA00")
+_TOL = ("#77AADD", "#EE8866", "#44BB99", "#EEDD88", "#FFAABB", "#99DDFF", "#BBCC33", "#AAAA00")
 
 PAINTS: Mapping[str, Paint] = MappingProxyType(
     {

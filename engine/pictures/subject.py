@@ -20,7 +20,7 @@ NAMELESS = "(no name)"
 class Subject:
     """`begin` and `end` of chunks, `times` of the curves and `last` are ticks, or seconds if `timed`; the rest bytes.
 
-    `kinds` are what made chunks, those with most bytes for longest first; `kind` is a chunk's place among them.
+    `kinds` are what made chunks, those with most bytes first; `kind` is a chunk's place among them.
     """
 
     lives: Lives
@@ -77,7 +77,7 @@ def subject_of(lives: Lives) -> Subject:
     begin, end = (lives.born, lives.died) if timed else (lives.begin, _shown_until(lives))
     times = lives.time if timed else lives.tick
     schema = tuple(s or r or _NO_KIND for s, r in zip(lives.schema, lives.role, strict=True))
-    kinds = ranked(schema, (end - begin) * lives.size)
+    kinds = ranked(schema, lives.size)
     place = {name: i for i, name in enumerate(kinds)}
     settled = _settled(times, lives.live)
     return Subject(
