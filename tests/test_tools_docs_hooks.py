@@ -1,0 +1,109 @@
+"""What the site has beside docs/: made of parsers, names and docstrings. And the site itself, built and looked at."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import griffe
+import pytest
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File
+from mkdocs.structure.pages import Page
+
+import ops
+from engine.cli.main import COMMANDS
+from tests.browser_session import Session
+from tools.docs_fields import AttrsFields
+from tools.docs_hooks import ROOT, WIDTH, commands_page, help_text, on_page_markdown, ops_page, top_level_page
+
+CONFIG = ROOT / "docs" / "site" / "mkdocs.yml"
+SEEN = ("index", "tutorial/trace", "algorithms/remat", "reference/commands", "reference/ops", "operators")
+WAYS = (("light", 1280), ("dark", 420))
+
+
+def test_the_help_of_every_command_is_on_the_page_and_not_too_wide() -> None:
+    page = commands_page()
+    for command in COMMANDS:
+        assert f"## arenaplan {command.NAME}\n" in page
+        text = help_text(command.NAME)
+        assert text.startswith(f"usage: arenaplan {command.NAME}")
+        words = [line for line in text.splitlines() if len(line) > int(WIDTH) and "{" not in line]
+        assert words == []
+
+
+def test_each_name_of_ops_is_looked_up_where_it_is_written() -> None:
+    told = dict(re.findall(r"^::: (\S+)\n    options:\n      heading: ops\.(\w+)$", ops_page(), re.MULTILINE))
+    assert sorted(told.values()) == sorted(ops.__all__)
+    assert told["ops.functional.cast.cast"] == "cast"  # `ops.cast` is a module
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CHANGELOG.md"])
+def test_links_of_the_top_level_lead_somewhere_from_docs(name: str) -> None:
+    made = {"architecture.md", "changelog.md"}
+    targets = {t for t in re.findall(r"\]\(([^)#]+)", top_level_page(name)) if "://" not in t}
+    assert {t for t in targets - made if not (ROOT / "docs" / t).exists()} == set()
+
+
+@pytest.mark.parametrize(("at", "up", "inside"), [("faq.md", "../", ""), ("algorithms/a.md", "../../", "../")])
+def test_links_to_the_top_level_stay_in_the_site(at: str, up: str, inside: str) -> None:
+    config = MkDocsConfig()
+    config.load_dict({"site_name": "x", "docs_dir": "docs", "site_dir": "site"})
+    page = Page("title", File(at, "docs", "site", use_directory_urls=False), config)
+    told = on_page_markdown(f"[how]({up}ARCHITECTURE.md#6-solve)\n```python notest\n", page)
+    assert told == f"[how]({inside}architecture.md#6-solve)\n```python\n"
+
+
+def test_fields_of_attrs_classes_stand_below_their_docstrings() -> None:
+    read = griffe.load(
+        "allocator.problem",
+        search_paths=[str(ROOT)],
+        extensions=griffe.Extensions(AttrsFields()),
+        allow_inspection=False,
+    )
+    told = read["Lifetime"].docstring.value
+    assert "```python\n" in told and "begin: int\n" in told
+    assert "```" not in read["Status"].docstring.value
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The site, built as `make docs` builds it."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(CONFIG), "-d", str(folder)]
+    built = subprocess.run(
+        command,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    yield folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SEEN)
+@pytest.mark.parametrize(("scheme", "width"), WAYS)
+def test_a_page_needs_no_network_says_nothing_and_is_no_wider_than_its_window(
+    site: Path, browser: Session, name: str, scheme: str, width: int
+) -> None:
+    window = {"width": width, "height": 900}
+    with browser.visit(site / f"{name}.html", allowed=(site.as_uri(),), color_scheme=scheme, viewport=window) as page:
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)")
+
+
+@pytest.mark.slow
+def test_the_search_works_from_disk(site: Path, browser: Session) -> None:
+    with browser.visit(site / "index.html", allowed=(site.as_uri(), "about:")) as page:
+        page.click(".md-search__input")
+        page.fill(".md-search__input", "pushdown")
+        page.wait_for_selector(".md-search-result__link >> text=MegEngine: pushdown")
+
+
+@pytest.mark.slow
+def test_no_mark_of_ours_and_no_raw_fence_is_left_in_a_page(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        assert "```" not in re.sub(r"<(pre|code)\b.*?</\1>", "", path.read_text(), flags=re.DOTALL), path
