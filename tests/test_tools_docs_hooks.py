@@ -99,7 +99,7 @@ def test_a_page_needs_no_network_says_nothing_and_is_no_wider_than_its_window(
 def test_the_search_works_from_disk(site: Path, browser: Session) -> None:
     with browser.visit(site / "index.html", allowed=(site.as_uri(), "about:")) as page:
         page.click(".md-search__input")
-        page.fill(".md-search__input", "pushdown")
+        page.locator(".md-search__input").press_sequentially("pushdown")
         page.wait_for_selector(".md-search-result__link >> text=MegEngine: pushdown")
 
 
