@@ -28,10 +28,14 @@ _UNNAMED = re.compile(r"[A-Za-z][A-Za-z0-9]*_(\d+)")
 
 @frozen(eq=False)
 class Measure:
-    """What a number tells, and how it is read off an event; below 0 where the event tells nothing of it."""
+    """What a number tells, and how it is read off an event; below 0 where the event tells nothing of it.
+
+    Sums of numbers that do not `add_up` are not shown.
+    """
 
     title: str
     read: Callable[[Event], int]
+    add_up: bool = False
 
 
 def _output(event: Event, what: Callable[[Event], int]) -> int:
@@ -42,7 +46,7 @@ def _output(event: Event, what: Callable[[Event], int]) -> int:
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
         "alive": Measure("bytes alive while it runs", lambda e: -1 if e.kind == FREE else e.live_bytes),
-        "outputs": Measure("bytes of its outputs", lambda e: _output(e, lambda made: made.bytes - made.padding)),
+        "outputs": Measure("bytes of its outputs", lambda e: _output(e, lambda made: made.bytes - made.padding), True),
         "offsets": Measure("offset of its output in the arena", lambda e: _output(e, lambda made: made.offset)),
         "workspaces": Measure(
             "bytes of its workspace", lambda e: e.bytes if e.kind == ALLOC and e.role == _WORKSPACE else -1
@@ -60,6 +64,8 @@ def write(trace: Trace, out: BinaryIO, measure: str = "alive") -> None:
     results = {name: {"value": value} for name, value in numbers.by_node.items()}
     stops = [{"stop": stop, "bgColor": colour} for stop, colour in _GRADIENT]
     data = {"results": results, "name": f"{trace.facts.model}: {chosen.title}", "gradient": stops}
+    if not chosen.add_up:
+        data |= {"hideAggregatedStats": ["sum", "avg"], "hideInChildrenStatsTable": True}
     whole = {trace.facts.model: data} if _RESULTS in results else data
     out.write(json.dumps(whole, separators=(",", ":")).encode())
 
