@@ -38,7 +38,7 @@ class Screen:
 
     def styled(self, text: str, style: str) -> str:
         """In a style, by its ANSI numbers, where there is colour."""
-        return f"\x1b[{style}m{text}{_RESET}" if self.has_colour and text else text
+        return f"\x1b[{style}m{text}{_RESET}" if self.has_colour and text and style else text
 
     def put(self, line: str, out: BinaryIO) -> None:
         """Writes a line; letters that the screen has not are spelled out."""

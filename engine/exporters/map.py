@@ -142,6 +142,8 @@ class _Picture:
         alive = np.flatnonzero((start <= moment) & (moment < stop) & (size > 0))
         alive = alive[np.argsort(-size[alive], kind="stable")].tolist()
         shown = alive[:_LISTED]
+        if not shown:  # all at one time, as in a run that takes none
+            return
         told = [f"{sized(int(size[life]))} at {self.lives.offset[life]:,}" for life in shown]
         room = (self.screen.width or USUAL_WIDTH) - _INDENT - max(map(len, told)) - 3
         names = [shortened(printed(self.lives.name[life]), max(room, 8), "...") for life in shown]

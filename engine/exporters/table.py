@@ -30,11 +30,11 @@ from engine.trace import (
     Trace,
 )
 
-_GAP = "  "
+_GAP, _MARK = "  ", " < peak"
 _NAMES = ("tick", "operator", "event", "tensor", "offset", "bytes", "live_bytes")
 _TIMES = ("ms", "thread")
 _LEFT = ("operator", "event", "tensor")
-_NARROWEST = 8
+_NARROWEST = 6
 _BAR = 12
 """Columns of the bar that shows what is alive."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -133,7 +133,7 @@ class _Teller:
                 self.names.pop(event.chunk, "")
                 told = FREE
             case "grow" | "shrink":
-                told = f"memory {event.kind}s"
+                told = "arena" if self.facts.mode == "static" else f"heap {event.kind}s"
             case "end":
                 took = event.seconds - self.begun.pop(event.tick, event.seconds)
                 told = f"ran {1e3 * took:.3f} ms" if self.facts.is_timed else "runs"
@@ -181,24 +181,24 @@ class _Sheet:
         cells = row.cells
         if self.screen.is_terminal and not row.is_first:
             cells = ("", "", *cells[2:])
-        line = self._line(cells) + self._bar(row.live)
-        mark = " < peak" if row.is_peak else ""
+        place, line = self._line(cells[:2]), self._line(cells[2:], start=2) + self._bar(row.live)
         if row.is_peak:
-            return self.screen.styled(line.rstrip() + mark, "1;33")
-        return self.screen.styled(line.rstrip(), _STYLES.get(row.kind, ""))
+            return self.screen.styled(f"{place}{_GAP}{line}{_MARK}", "1;33")
+        return f"{place}{_GAP}{self.screen.styled(line.rstrip(), _STYLES.get(row.kind, ''))}".rstrip()
 
-    def _line(self, cells: Sequence[str]) -> str:
+    def _line(self, cells: Sequence[str], start: int = 0) -> str:
+        """Cells of the columns from that number on."""
         dots = "…" if self.screen.has_blocks else "..."
         return _GAP.join(
             padded(shortened(c, w, dots), w, right=name not in _LEFT)
-            for c, w, name in zip(cells, self.widths, self.names, strict=True)
+            for c, w, name in zip(cells, self.widths[start:], self.names[start:], strict=False)
         )
 
     def _bar(self, live: int) -> str:
         """What is alive, beside the most that ever is; where there is room for it."""
         used = sum(self.widths) + len(_GAP) * len(self.widths)
         most = self.facts.peak_bytes
-        if self.screen.width < used + _BAR + len(" < peak") or not self.screen.has_blocks or not most:
+        if self.screen.width < used + _BAR + len(_MARK) or not self.screen.has_blocks or not most:
             return ""
         eighths = min(-(-live * _BAR * 8 // most), _BAR * 8)
         return _GAP + padded("█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip(), _BAR)
@@ -211,7 +211,7 @@ def _fitted(names: Sequence[str], widths: list[int], width: int) -> list[int]:
     """Columns of names give way, the widest first, until a line fits a terminal of so many columns."""
     if not width:
         return widths
-    excess = sum(widths) + len(_GAP) * (len(widths) - 1) + len(" < peak") - width
+    excess = sum(widths) + len(_GAP) * (len(widths) - 1) + len(_MARK) - width
     texts = [i for i, name in enumerate(names) if name in _LEFT]
     while excess > 0 and any(widths[i] > _NARROWEST for i in texts):
         widest = max(texts, key=lambda i: widths[i])

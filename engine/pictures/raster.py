@@ -34,7 +34,7 @@ class Raster:
 
 
 def raster(of: Lives, columns: int, rows: int) -> Raster:
-    """The lives of a run in so many columns at most; where there are fewer ticks, all get the same whole number.
+    """The lives of a run in so many columns and rows.
 
     A cell shows what lies at its middle.
     """
@@ -62,10 +62,7 @@ def spans(of: Lives) -> tuple[Times, Times]:
 def _edges(of: Lives, stop: Times, columns: int) -> Times:
     """Where columns begin, and the end."""
     end = float(max(stop.max(initial=0), 0))
-    if not of.facts.is_timed:
-        end = max(end, 1.0)
-        columns = int(end) * max(columns // int(end), 1) if end <= columns else columns
-    return np.linspace(0, end, columns + 1)
+    return np.linspace(0, end if of.facts.is_timed else max(end, 1.0), columns + 1)
 
 
 def _moments(start: Times, stop: Times, size: Column, edges: Times) -> tuple[Times, Column]:
