@@ -20,7 +20,11 @@ from engine.threads import AS_THEY_ARE, limit_threads
 from engine.trace import Trace
 from engine.tracing.telling import IN_TICKS
 
-NAME, HELP = "trace", "tell every allocation, overwrite, view and free of a run, as text, a picture or a file for tools"
+NAME = "trace"
+HELP = (
+    "tell every allocation, overwrite, view and free of a run, as text, a picture or a file for tools; MODEL may be a "
+    "trace that was saved as JSON or CSV, to be told again"
+)
 
 _SAVED = (".json", ".csv")
 """What files of saved traces are called."""

@@ -38,7 +38,7 @@ def _without_screen(of: "Format") -> Shower:
 class Format:
     """`write` streams a trace to a file that is open for bytes; `suffix` is what such files are called.
 
-    `show` does it for a screen, where that makes a difference.
+    `show` does it for a screen, where that makes a difference. What is no text is of no use on a terminal.
     """
 
     write: Writer
@@ -64,7 +64,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
             f"model-explorer-{name}": Format(model_explorer.writer_of(name), ".json", f"Model Explorer: {known.title}")
             for name, known in model_explorer.MEASURES.items()
         },
-        "html": Format(html.write, ".html", "a page to look at, search and zoom; from disk, in any browser"),
+        "html": Format(
+            html.write, ".html", "a page to look at, search and zoom; from disk, in any browser", is_text=False
+        ),
         "svg": Format(svg.write, ".svg", "a picture for documents; light or dark"),
         "png": Format(png.write, ".png", "a picture for slides", is_text=False),
     }
