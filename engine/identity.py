@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -60,7 +60,7 @@ def digest_of_problem(problem: Problem) -> str:
 
 def digest_of(value: Any) -> str:
     """SHA-256 of anything that an operator's attributes may hold, the same in every process."""
-    return hashlib.sha256(json.dumps(_plain(value), separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(value, separators=(",", ":"), default=_plain).encode()).hexdigest()
 
 
 def _told(vars: Mapping[str, Var]) -> tuple[tuple[str, str], ...]:
@@ -103,27 +103,22 @@ def _ends(lowered: Lowered) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Data that JSON can hold; what it cannot, by its type and what is in it."""
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
+    """Data in place of what JSON does not know by itself: what it is, and what is in it."""
     for kinds, tell in _TELL:
         if isinstance(value, kinds):
             return tell(value)
     if attrs.has(type(value)):
-        parts = ((a.name, getattr(value, a.name)) for a in attrs.fields(type(value)))
-        return [type(value).__name__, {name: _plain(part) for name, part in parts}]
+        return [type(value).__name__, {a.name: getattr(value, a.name) for a in attrs.fields(type(value))}]
     return repr(value)
 
 
 def _array(value: Any) -> list[Any]:
     found = np.ascontiguousarray(value)
-    return ["array", found.dtype.str, list(found.shape), hashlib.sha256(found.tobytes()).hexdigest()]
+    return ["array", found.dtype.str, list(np.shape(value)), hashlib.sha256(found.tobytes()).hexdigest()]
 
 
-_TELL: tuple[tuple[Any, Any], ...] = (
-    (float, float.hex),
-    ((tuple, list), lambda value: [_plain(part) for part in value]),
-    (Mapping, lambda value: [[_plain(key), _plain(part)] for key, part in value.items()]),
+_TELL: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (Mapping, dict),
     ((np.ndarray, np.generic), _array),
     (np.dtype, lambda value: value.str),
     (OpSchema, lambda value: ["schema", value.name]),

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from attrs import define, field, frozen
 
@@ -63,7 +63,7 @@ def write(trace: Trace, out: BinaryIO, measure: str = "alive") -> None:
         numbers.meet(event, chosen)
     results = {name: {"value": value} for name, value in numbers.by_node.items()}
     stops = [{"stop": stop, "bgColor": colour} for stop, colour in _GRADIENT]
-    data = {"results": results, "name": f"{trace.facts.model}: {chosen.title}", "gradient": stops}
+    data: dict[str, Any] = {"results": results, "name": f"{trace.facts.model}: {chosen.title}", "gradient": stops}
     if not chosen.add_up:
         data |= {"hideAggregatedStats": ["sum", "avg"], "hideInChildrenStatsTable": True}
     whole = {trace.facts.model: data} if _RESULTS in results else data
