@@ -16,6 +16,7 @@ from attrs import define, field
 
 from engine.exporters.moments import nanoseconds
 from engine.exporters.texts import to_unicode
+from engine.exporters.turns import in_turns
 from engine.trace import OVERWRITE, PEAK, STAGE, VIEW, Event, Facts, Trace
 
 _PROCESS = {"pid": 1}
@@ -53,7 +54,7 @@ def _shown(trace: Trace) -> Iterator[Shown]:
     page = _Page()
     model = to_unicode(trace.facts.model)
     yield _named("process_name", _MAIN, f"arenaplan {model}".rstrip())
-    for event in trace:
+    for event in in_turns(trace):
         yield from page.show(event)
     yield from page.closed()
 
@@ -104,7 +105,7 @@ class _Page:
             yield _tensor("e", chunk, self.alive.pop(chunk), time)
 
     def _operator(self, event: Event, time: float) -> Iterator[Shown]:
-        row, begin = max(event.thread, 0) + 1, self.running.pop(event.tick, time)
+        row, begin = max(event.thread, 0) + 1, self.running.pop(event.tick)
         if row not in self.rows:
             self.rows.add(row)
             yield _named("thread_name", row, "operators" if event.thread < 0 else f"thread {event.thread}")

@@ -83,7 +83,7 @@ class _Sampler:
     def meet(self, event: Event) -> Iterator[_Snapshot]:
         """What an event completes."""
         if event.kind == PEAK:
-            yield from self.close()
+            yield from (kept for kept in self.close() if kept.live < event.live_bytes)
             yield _Snapshot(*self._sizes(event), tuple(self.alive.born.values()), event.operator)
         elif event.kind in _CHANGES:
             self.alive.meet(event)

@@ -49,13 +49,12 @@ def write(trace: Trace, out: BinaryIO) -> None:
 
 @define(eq=False)
 class _Tracks:
-    """What is open: the lane of each tensor, by chunk, and the tracks of threads on which an operator runs."""
+    """The lane of each tensor that is alive, by chunk, and what was told of."""
 
     builder: Any
     lane: dict[int, int] = field(factory=dict)
     free_lanes: list[int] = field(factory=list)
     lanes: int = 0
-    running: set[int] = field(factory=set)
     threads: set[int] = field(factory=set)
     counted: dict[int, int] = field(factory=dict)
     last: int = 0
@@ -86,11 +85,9 @@ class _Tracks:
             self._count(track, value)
 
     def close(self) -> None:
-        """Ends what is open."""
+        """Ends what is alive."""
         for chunk in tuple(self.lane):
             self._leave(chunk)
-        for track in sorted(self.running):
-            self._write(_SLICE_END, track)
 
     def _arrive(self, event: Event) -> None:
         lane = heappop(self.free_lanes) if self.free_lanes else self.lanes
@@ -110,14 +107,12 @@ class _Tracks:
         thread = max(event.thread, 0)
         track = _FIRST_THREAD + thread
         if event.kind != BEGIN:
-            self.running.discard(track)
             self._write(_SLICE_END, track)
             return
         if track not in self.threads:
             self.threads.add(track)
             name = "operators" if event.thread < 0 else f"operators, thread {thread}"
             self._describe(track, name, rank=10 + thread)
-        self.running.add(track)
         notes: Notes = {"schema": event.schema, "tick": event.tick, "stage": event.stage}
         self._write(_SLICE_BEGIN, track, event.operator, notes)
 

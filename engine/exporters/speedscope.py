@@ -76,7 +76,7 @@ def _write_calls(trace: Trace, thread: int, frames: _Frames, out: BinaryIO) -> N
     profile = {"type": "evented", "name": f"operators, thread {thread}", "unit": "nanoseconds", "startValue": 0}
     out.write(_text(profile)[:-1] + b', "events": [')
     between, last = b"", 0
-    for event in in_turns(e for e in trace if e.kind in {BEGIN, END} and e.thread == thread):
+    for event in (e for e in in_turns(trace) if e.kind in {BEGIN, END} and e.thread == thread):
         last = nanoseconds(event)
         kind = "O" if event.kind == BEGIN else "C"
         out.write(between + _text({"type": kind, "frame": frames.of("operator", event.operator), "at": last}))

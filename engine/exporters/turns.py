@@ -8,16 +8,26 @@ from engine.trace import BEGIN, END, Event
 
 
 def in_turns(events: Iterable[Event]) -> Iterator[Event]:
-    """The same events; where an operator begins in the moment in which the one before it ends, the end comes first."""
+    """The same events; where an operator begins in the moment in which the one before it ends, the end comes first.
+
+    What still runs in the end ends there.
+    """
     running: dict[int, Event] = {}
+    event = None
     for event in events:
         before = running.get(event.thread)
         if event.kind == BEGIN:
             if before is not None:
-                yield evolve(event, kind=END, tick=before.tick, operator=before.operator, schema=before.schema)
+                yield _end(before, event)
             running[event.thread] = event
         elif event.kind == END:
             if before is None or before.tick != event.tick:
                 continue  # it was told already
             del running[event.thread]
         yield event
+    if event is not None:
+        yield from (_end(begun, event) for begun in running.values())
+
+
+def _end(begun: Event, now: Event) -> Event:
+    return evolve(begun, kind=END, seconds=now.seconds, live_bytes=now.live_bytes, footprint_bytes=now.footprint_bytes)
