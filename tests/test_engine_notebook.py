@@ -15,7 +15,7 @@ from engine.notebook import cards
 from engine.notebook.cards import card_of
 from engine.pictures.wording import printable
 from tests.crowded import HOSTILE, crowd
-from tests.graphs import graphs
+from tests.graphs import build, graphs, seeded
 
 TAGS = {"div", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"}
 PICTURE = {"svg", "desc", "style", "rect", "title", "path", "circle", "text"}
@@ -102,6 +102,12 @@ def _renamed(name: str) -> Report:
     found = engine.make_plan(graph).report()
     tensors = [evolve(t, name=name, operator=name, kind=name) for t in found.peak_tensors]
     return evolve(found, model=name, peak_operator=name, peak_kind=name, strategy=name, peak_tensors=tuple(tensors))
+
+
+def test_where_operators_run_at_once_the_peak_is_what_may_be_alive() -> None:
+    texts = " ".join(Page.of(engine.make_plan(build(seeded(3)), parallel="exact")._repr_html_()).texts)
+    assert "may be alive at once" in texts
+    assert "safe for operators at once by exact" in texts
 
 
 def test_a_trace_that_is_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,9 @@ def _rules(drawing: Drawing, dark: str) -> str:
         for name, paint in used.items()
         if paint.light != paint.dark
     )
-    return rules if dark else f"@media (prefers-color-scheme:dark){{{rules}}}"
+    if dark:  # it stands in a page, which may be narrower
+        return f".{_STEM}{{max-width:100%;height:auto}}{rules}"
+    return f"@media (prefers-color-scheme:dark){{{rules}}}"
 
 
 def _element(shape: Shape) -> str:

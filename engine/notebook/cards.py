@@ -36,7 +36,8 @@ def card_of(shown: ExecutionPlan | Report | Trace) -> str:
 
 def _title(found: Report) -> tuple[str, str]:
     operators = f"{found.operators:,} operators, {found.flops / 1e6:,.1f} million operations a run"
-    return found.model, f"{operators}; strategy {found.strategy}, {found.status}"
+    policy = f"; safe for operators at once by {found.parallel}" if found.parallel else ""
+    return found.model, f"{operators}; strategy {found.strategy}, {found.status}{policy}"
 
 
 def _totals(found: Report) -> str:
@@ -57,7 +58,10 @@ def _peak(found: Report, is_open: bool) -> str:
     rest = len(found.peak_tensors) - _TENSORS
     more = note(f"and {rest:,} smaller ones") if rest > 0 else ""
     rows = [_row(tensor) for tensor in found.peak_tensors[:_TENSORS]]
-    summary = f"peak in {where}: {len(found.peak_tensors):,} tensors, {format_bytes(found.peak_bytes)} alive"
+    what = f"{len(found.peak_tensors):,} tensors, {format_bytes(found.peak_bytes)}"
+    summary = f"peak in {where}: {what} alive"
+    if found.parallel:
+        summary = f"peak: {what} may be alive at once, the last of them written in {where}"
     return folded(summary, table(_HEAD, rows, _RIGHT), more, is_open=is_open)
 
 
@@ -85,5 +89,5 @@ def _sizes(facts: Facts) -> str:
 
 def _picture(trace: Trace) -> str:
     if trace.facts.ticks > MOST_TICKS:
-        return note(f"{trace.facts.ticks:,} ticks are too many for a picture here: write one with arenaplan trace")
+        return note(f"{trace.facts.ticks:,} ticks are too many for a picture here; arenaplan view makes a page of them")
     return scrolled(svg(lives(trace), _LOOK, _DARK))
