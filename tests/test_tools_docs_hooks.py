@@ -52,8 +52,8 @@ def test_links_to_the_top_level_stay_in_the_site(at: str, up: str, inside: str) 
     config = MkDocsConfig()
     config.load_dict({"site_name": "x", "docs_dir": "docs", "site_dir": "site"})
     page = Page("title", File(at, "docs", "site", use_directory_urls=False), config)
-    told = on_page_markdown(f"[how]({up}ARCHITECTURE.md#6-solve)\n```python notest\n", page)
-    assert told == f"[how]({inside}architecture.md#6-solve)\n```python\n"
+    told = on_page_markdown(f"[how]({up}ARCHITECTURE.md#6-solve)\n```python notest\n[faq.md]({inside}faq.md)", page)
+    assert told == f"[how]({inside}architecture.md#6-solve)\n```python\n[Questions]({inside}faq.md)"
 
 
 def test_fields_of_attrs_classes_stand_below_their_docstrings() -> None:

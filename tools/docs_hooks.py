@@ -26,6 +26,7 @@ WIDTH = "80"
 """Columns of a help text, so that it needs no scrolling in a page."""
 _TOP_LEVEL = {"ARCHITECTURE.md": "architecture.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
 _LINK = re.compile(r"\]\((?!https?://)([^)#]+)(#[^)]*)?\)")
+_NAMED = re.compile(r"\[(?:docs/)?[\w/]+\.md\]\(([\w./]+\.md)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -41,12 +42,23 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Links to files of the top level lead to the pages that stand for them; marks for our tests are taken out."""
+    """What is meant for a checkout becomes what is meant for readers of the site.
+
+    Links to files of the top level lead to the pages that stand for them, links that are called after a file are called
+    after its heading, and marks for our tests are taken out.
+    """
     depth = page.file.src_uri.count("/")
     up = "../" * (depth + 1)
     for name, inside in _TOP_LEVEL.items():
         markdown = markdown.replace(f"]({up}{name}", f"]({'../' * depth}{inside}")
-    return markdown.replace("```python notest\n", "```python\n")
+    markdown = markdown.replace("```python notest\n", "```python\n").replace("```sh notest\n", "```sh\n")
+    return _NAMED.sub(lambda m: f"[{_title(Path(page.file.src_uri).parent / m[1])}]({m[1]}", markdown)
+
+
+def _title(path: Path) -> str:
+    """The heading of a page of docs/; its name, where it is made while the site is built."""
+    page = ROOT / "docs" / path
+    return page.read_text().partition("\n")[0].removeprefix("# ") if page.exists() else path.name
 
 
 def commands_page() -> str:
