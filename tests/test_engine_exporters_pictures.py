@@ -22,6 +22,7 @@ from engine.units import format_bytes
 from tests.crowded import HOSTILE, crowd
 from tests.exports import exported, written
 from tests.graphs import build, graphs, seeded
+from tests.staged_graphs import rows, staged_graph
 
 SVG = "{http://www.w3.org/2000/svg}"
 LARGEST = 2_000_000
@@ -98,6 +99,19 @@ def test_what_overwrites_is_marked_and_hides_what_it_takes() -> None:
     assert right == sorted(set(right))
     assert "overwrites another" in _texts(text)
     assert [title[-1] for _, title in _boxes(text)][1:] == ["takes the bytes of x", "takes the bytes of tanh_0"]
+
+
+def test_where_stages_begin_is_marked_in_both_plots() -> None:
+    exe = engine.compile(staged_graph([0, 1]))
+    exe.run({"x": rows(9, 2)})
+    of = lives(exe.trace())
+    text = svg.svg(of)
+    lines = [
+        p for p in ET.fromstring(text).iter(f"{SVG}path") if p.get("class") == "s-quiet" and p.get("stroke-dasharray")
+    ]
+    assert len(of.stages) > 1
+    assert len(lines) == 2 * (len(of.stages) - 1) + 1  # and one in the legend
+    assert "a stage begins" in _texts(text)
 
 
 def test_a_picture_without_a_legend_is_lower_and_a_compact_one_has_no_words_beside_boxes() -> None:

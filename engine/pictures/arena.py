@@ -12,6 +12,7 @@ from engine.pictures.frame import (
     operator_names,
     panel,
     plot_tops,
+    stage_lines,
     time_axis,
 )
 from engine.pictures.look import Look
@@ -47,12 +48,12 @@ def _plots(subject: Subject, look: Look) -> tuple[list[Shape], float, int]:
         area = panel(look, top, look.height, subject.last, subject.ceiling)
         shapes += [backdrop(area), *([] if look.compact else byte_axis(area, 6))]
         found, merged = draw_chunks(subject, area)
-        shapes += found
+        shapes += [*found, *stage_lines(area, subject.stage_starts)]
         bottom = area.bottom
     if height:
         area = panel(look, below, height, subject.last, subject.ceiling * 1.12)
         shapes += [backdrop(area), *([] if look.compact else byte_axis(area, 3 if subject.has_addresses else 6))]
-        shapes += draw_curves(subject, area)
+        shapes += [*draw_curves(subject, area), *stage_lines(area, subject.stage_starts)]
         if not look.compact:
             shapes += name_peak(subject, area, area.top - 5 if subject.has_addresses else area.top + 14)
         bottom = area.bottom

@@ -106,9 +106,9 @@ def _shows_heir(subject: Subject, chunk: int, box: Box) -> bool:
     return bool(subject.lives.overwrites[chunk] != NOTHING) and box.width > 3 * WEDGE and box.height > 2 * WEDGE
 
 
-def wedge(x: float, y: float) -> Shape:
+def wedge(x: float, y: float, paint: str = "inside") -> Shape:
     """Marks the left edge of what takes the bytes of another."""
-    return Area(((x, y - WEDGE), (x + WEDGE, y), (x, y + WEDGE)), "inside")
+    return Area(((x, y - WEDGE), (x + WEDGE, y), (x, y + WEDGE)), paint)
 
 
 def _label(subject: Subject, chunk: int, box: Box) -> Iterator[Shape]:

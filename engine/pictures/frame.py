@@ -84,6 +84,13 @@ def time_axis(area: Panel, timed: bool) -> Iterator[Shape]:
     yield Text(area.left - 14, area.bottom + 17, "time" if timed else "tick", SMALL, "quiet", "end")
 
 
+def stage_lines(area: Panel, starts: Iterable[float]) -> Iterator[Shape]:
+    """Where a run learns sizes that it did not know, and goes on with another plan."""
+    for start in starts:
+        x = area.across.at(start)
+        yield Line(((x, area.top), (x, area.bottom)), "quiet", 1, 5)
+
+
 def operator_names(area: Panel, operators: Iterable[tuple[int, str]]) -> Iterator[Shape]:
     """Below the ticks, each in the middle of its own, where ticks are wide enough."""
     room = area.across.length(1.0) - 6

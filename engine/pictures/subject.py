@@ -14,6 +14,7 @@ from ops.spec import Array
 
 _NO_KIND = "other"
 NAMELESS = "(no name)"
+_MOST_STAGES = 100
 
 
 @frozen(eq=False)
@@ -46,6 +47,12 @@ class Subject:
     def operators(self) -> Iterator[tuple[int, str]]:
         """By tick."""
         return ((ran.tick, ran.name) for ran in self.lives.operators)
+
+    @property
+    def stage_starts(self) -> tuple[float, ...]:
+        """Of all stages but the first, if they are not too many to be told apart."""
+        starts = tuple(stage.seconds if self.timed else float(stage.tick) for stage in self.lives.stages[1:])
+        return starts if len(starts) <= _MOST_STAGES else ()
 
     @property
     def ceiling(self) -> int:

@@ -87,7 +87,9 @@ def _entries(subject: Subject, look: Look) -> Iterator[tuple[str, Mark]]:
         yield f"{len(others)} other kinds {sum(count[len(KINDS) :]):,}", partial(_swatch, paint=paint_of(len(KINDS)))
     yield "free, below bytes in use", partial(_swatch, paint="gap")
     if (subject.lives.overwrites != NOTHING).any():
-        yield "overwrites another", lambda x, y: wedge(x + _SWATCH - WEDGE, y - WEDGE)
+        yield "overwrites another", lambda x, y: wedge(x + _SWATCH - WEDGE, y - WEDGE, "ink")
+    if subject.stage_starts:
+        yield "a stage begins", partial(_stroke, paint="quiet", dash=5.0)
     if look.curves:
         yield "alive", partial(_stroke, paint="live_line")
         yield "held", partial(_stroke, paint="footprint")
