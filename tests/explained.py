@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator
 
 from engine.calls import Call, Join, Storage
 from engine.explain.refusals import TAKEN, Forward
+from engine.graph import Graph
 from engine.placed import PlacedPlan
 from ops.layout import Layout
+from ops.registry import find
 
 
 def owner(plan: PlacedPlan, name: str) -> int:
@@ -99,3 +101,12 @@ def _storage(plan: PlacedPlan, name: str) -> Storage:
 
 def _layout(plan: PlacedPlan, name: str) -> Layout:
     return plan.lowered.values[_id(plan, name)].layout
+
+
+def renamed(name: str) -> Graph:
+    """A graph, an operator and a tensor of one name."""
+    graph = Graph(name)
+    x = graph.input("x", (4,))
+    (middle,) = graph.add(find("neg"), [x], name=name, output_names=[name])
+    graph.output(middle + x, "y")
+    return graph

@@ -275,10 +275,10 @@ def test_a_graph_that_computes_nothing_has_an_arena_of_its_inputs() -> None:
 def test_a_network_too_large_is_not_planned_again() -> None:
     graph = Graph("long")
     x = graph.input("x", (4,))
-    for _ in range(5_001):
+    for _ in range(2_001):
         x = ops.neg(x)
     graph.output(x, "y")
-    assert "Not tried: other ways to plan, as there are 5001 operators" in str(engine.make_plan(graph).explain())
+    assert "Not tried: other ways to plan, as there are 2001 operators" in str(engine.make_plan(graph).explain())
 
 
 def test_what_was_not_measured_says_so() -> None:

@@ -5,9 +5,11 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from allocator.progress import each
 from allocator.solvers import BEST
 from engine.calls import Storage
-from engine.explain.names import shown
+from engine.explain.names import quoted
+from engine.explain.sentences import counted
 from engine.explain.what_if import Advised, WhatIf
 from engine.graph import Graph
 from engine.ordering import MEMORY
@@ -16,12 +18,13 @@ from engine.peak import peak_chunks
 from engine.placed import PlacedPlan
 from engine.plan_options import Options
 from engine.planner import plan_graph
+from engine.recomputed import Recomputed
 from engine.remat.planning import plan_recomputed
 from engine.units import format_bytes
 
 NODES = 20_000
 """Steps of every search here, for addresses and for orders: all of it takes seconds, and is the same everywhere."""
-MOST_OPERATORS = 5_000
+MOST_OPERATORS = 2_000
 """Of a graph that is planned in other ways."""
 MOST_AGAIN = 1_000
 """Operators of a graph of which some are computed again: that takes many plans."""
@@ -41,7 +44,7 @@ class Advice:
         count = len(self.graph.operators)
         if count > MOST_OPERATORS:
             return Advised((), (f"other ways to plan, as there are {count} operators, more than {MOST_OPERATORS}",))
-        tried = tuple(found for trial in _TRIALS for found in trial(self, plan))
+        tried = tuple(found for name in each("trying", tuple(_TRIALS)) for found in _TRIALS[name](self, plan))
         left = (f"recomputing, as there are {count} operators, more than {MOST_AGAIN}",) if count > MOST_AGAIN else ()
         return Advised(tried, left)
 
@@ -114,9 +117,16 @@ def _again(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
     if options.parallel or not options.reuse or plan.recomputed or len(advice.graph.operators) > MOST_AGAIN or not aim:
         return
     made = plan_recomputed(advice.graph, options, aim, plan_graph(advice.graph, options))
-    shares = (f"{len(a.operators)} operators run again, {a.share:.1%} more operations" for a in made.recomputed)
+    shares = (_share(again) for again in made.recomputed)
     what, budget = f"computing values again, for a budget of {BUDGET} %", max(aim, made.arena_bytes)
     yield what_if(plan, made, what, f"--budget {budget}", note="".join(shares), budget=budget)
+
+
+def _share(again: Recomputed) -> str:
+    """What it costs; a budget may be met by the order in which values are computed."""
+    if not again.operators:
+        return "nothing runs again, but in another order"
+    return f"{counted(len(again.operators), 'operator')} run again, {again.share:.1%} more operations"
 
 
 def _alignment(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
@@ -132,10 +142,12 @@ def _bound(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
         return
     lowered = plan.lowered
     known = {n: lowered.values[v].spec.nbytes for n, v in (*lowered.inputs.items(), *lowered.outputs.items())}
-    size, named = sum(known[n] for n in names), ", ".join(repr(shown(n)) for n in names[:3])
+    size, named = sum(known[n] for n in names), ", ".join(quoted(n) for n in names[:3])
     more = ", ..." if len(names) > 3 else "," if len(names) == 1 else ""
     what = "inputs and outputs in your own arrays"
-    yield advice.planned(plan, what, f"Python: bound=({named}{more})", note=f"of {format_bytes(size)}", bound=names)
+    yield advice.planned(
+        plan, what, f"Python: bound=({named}{more})", note=f"{format_bytes(size)} of them", bound=names
+    )
 
 
 def _ends_at_peak(plan: PlacedPlan) -> tuple[str, ...]:
@@ -147,4 +159,12 @@ def _ends_at_peak(plan: PlacedPlan) -> tuple[str, ...]:
     return tuple(n for n, v in arena if plan.chunk_of(v) in alive)
 
 
-_TRIALS: tuple[Trial, ...] = (_order, _switches, _strategy, _passes, _again, _alignment, _bound)
+_TRIALS: Mapping[str, Trial] = {
+    "another order": _order,
+    "what is switched off": _switches,
+    "all strategies": _strategy,
+    "passes": _passes,
+    "computing again": _again,
+    "alignment": _alignment,
+    "arrays of the caller's": _bound,
+}

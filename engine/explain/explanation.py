@@ -13,7 +13,7 @@ from engine.explain.other_peak import OtherPeak, other_peak
 from engine.explain.parts import Part, parts
 from engine.explain.refusals import TAKEN, Forward, forwards_into
 from engine.explain.sentences import counted, operator, saved, shape, why_alive, why_not
-from engine.explain.what_if import Advised, Advisor
+from engine.explain.what_if import Advised, Advisor, WhatIf
 from engine.explain.wished import measured
 from engine.peak import peak_chunks
 from engine.placed import PlacedPlan
@@ -180,11 +180,16 @@ def _lower(found: Explanation) -> list[str]:
     ]
     lines += [f"  {line}" for line in in_columns(rows, {0, 1})] if rows else ["  nothing that was tried"]
     hardly = any(0 < w.saves <= worth for w in found.advised.tried)
-    useless = [w.what for w in found.advised.tried if w.saves <= worth]
+    useless = [_useless(w) for w in found.advised.tried if w.saves <= worth]
     if useless:
         lines.append(f"No smaller{', or by less than 0.1 %' if hardly else ''}: {'; '.join(useless)}.")
     lines += [f"Not tried: {text}." for text in found.advised.left_out]
     return [*lines, *_scratch(found), *_overwrites(found)]
+
+
+def _useless(tried: WhatIf) -> str:
+    """With the proof, if there is one."""
+    return f"{tried.what} ({tried.note})" if tried.note.startswith("proved") else tried.what
 
 
 def _scratch(found: Explanation) -> Iterator[str]:

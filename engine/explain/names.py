@@ -21,8 +21,16 @@ class UnknownNameError(OptionError, KeyError):
 
 def shown(name: str) -> str:
     """A name on one line of a page, whatever is in it: no control characters, and not too long."""
-    plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name)
-    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 20]}...{plain[-17:]}"
+    return _short("".join(c if c.isprintable() else ascii(c)[1:-1] for c in name))
+
+
+def quoted(name: str) -> str:
+    """The same as Python would write it."""
+    return _short(repr(name))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 20]}...{text[-17:]}"
 
 
 def check_name(what: str, name: str, known: Collection[str], model: str) -> None:
@@ -32,6 +40,6 @@ def check_name(what: str, name: str, known: Collection[str], model: str) -> None
     short = {other[:_COMPARED]: other for other in reversed(list(known))}
     near = get_close_matches(name[:_COMPARED], list(short), 3, _LEAST_ALIKE)
     inside = [other for other in known if name and name in other and other not in near]
-    hints = ", ".join(repr(shown(other)) for other in [*(short[n] for n in near), *inside][:3])
+    hints = ", ".join(quoted(other) for other in [*(short[n] for n in near), *inside][:3])
     more = f"did you mean {hints}?" if hints else f"`arenaplan trace` lists all {len(known)} of them"
-    raise UnknownNameError(f"{shown(model)} has no {what} {shown(name)!r}; {more}")
+    raise UnknownNameError(f"{shown(model)} has no {what} {quoted(name)}; {more}")

@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from engine.calls import Storage, Value
+from engine.calls import Role, Storage, Value
 from engine.explain.anatomy import Anatomy, Use, anatomy
 from engine.explain.names import check_name, shown
 from engine.explain.neighbours import Neighbour, neighbours
@@ -225,6 +225,8 @@ def _life(told: TensorStory, most: int) -> Iterator[str]:
     writer = "fed" if not told.written else f"written in tick {told.written} by {operator(told.operator, told.kind)}"
     if told.storage == Storage.CONSTANT.value:
         writer = "there from the start"
+    elif told.role == Role.PARAMETER.value:
+        writer = "there from run to run"
     yield f"  It is {writer}."
     for use in told.readers[:most]:
         yield f"    read in tick {use.tick} by {operator(use.operator, use.kind)}"
