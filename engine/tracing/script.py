@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from allocator.problem import Column, column
 from engine.calls import Value
@@ -68,57 +68,95 @@ class Script:
 
     def live(self) -> Column:
         """Bytes that are alive after each row."""
-        return column(np.cumsum(_live_change(self.rows, len(self.place))))
+        return column(np.cumsum(self._live_change(self.rows, self._sizes())))
 
     def footprint(self, live: Column) -> Column:
         """Bytes that the memory behind it has after each row."""
-        if self.floats:
-            return live
-        kind, size = self.rows["kind"], self.rows["bytes"]
-        return column(np.cumsum(size * (kind == CODE[GROW]) - size * (kind == CODE[SHRINK])))
+        return live if self.floats else column(np.cumsum(_footprint_change(self.rows)))
 
     def tell(self) -> Iterator[Event]:
-        """The events."""
-        script = _with_peak(self)
-        live = script.live()
-        footprint = script.footprint(live)
-        for start in range(0, len(live), _BLOCK):
-            part = slice(start, start + _BLOCK)
-            yield from _events(script, script.rows[part], live[part], footprint[part])
+        """The events. Beside the columns there are only a block of them, and the sizes of chunks."""
+        sizes, peak = self._sizes(), self._peak()
+        known = np.append(self.place, NOWHERE), np.append(self.padding, 0)
+        live = held = 0
+        for start in range(0, len(self.rows), _BLOCK):
+            rows = self.rows[start : start + _BLOCK]
+            alive = live + np.cumsum(self._live_change(rows, sizes))
+            if start <= peak < start + _BLOCK:
+                rows, alive = _with_peak(rows, alive, peak - start)
+            footprint = alive if self.floats else held + np.cumsum(_footprint_change(rows))
+            live, held = int(alive[-1]), int(footprint[-1])
+            yield from _events(self, rows, known, alive, footprint)
+
+    def _sizes(self) -> Column:
+        """Of each chunk, and 0 for NOTHING, which is the last."""
+        sizes = np.zeros(len(self.place) + 1, np.int64)
+        for rows in _blocks(self.rows):
+            comes = (rows["kind"] == CODE[ALLOC]) | (rows["kind"] == CODE[OVERWRITE])
+            sizes[rows["chunk"][comes]] = rows["bytes"][comes]
+        return sizes
+
+    def _peak(self) -> int:
+        """The first row after which most is alive; before all rows if nothing ever is."""
+        sizes, live, start, most, peak = self._sizes(), 0, 0, 0, -1
+        for rows in _blocks(self.rows):
+            alive = live + np.cumsum(self._live_change(rows, sizes))
+            at = int(alive.argmax())
+            if alive[at] > most:
+                most, peak = int(alive[at]), start + at
+            live, start = int(alive[-1]), start + len(rows)
+        return peak
+
+    @staticmethod
+    def _live_change(rows: Rows, sizes: Column) -> Column:
+        """By how many bytes each row changes what is alive."""
+        kind, size = rows["kind"], rows["bytes"]
+        takes = kind == CODE[OVERWRITE]
+        comes = takes | (kind == CODE[ALLOC])
+        change: Column = size * comes - size * (kind == CODE[FREE]) - sizes[rows["overwrites"]] * takes
+        return change
 
 
-def _events(script: Script, rows: Rows, live: Column, footprint: Column) -> Iterator[Event]:
-    place, padding = (np.append(known, empty) for known, empty in ((script.place, NOWHERE), (script.padding, 0)))
-    at, inside = place[rows["chunk"]], rows["inside"]
-    offset = np.where(at == NOWHERE, NOWHERE, at + inside).tolist()
-    padded = (padding[rows["chunk"]] * np.isin(rows["kind"], [CODE[k] for k in (ALLOC, OVERWRITE, FREE)])).tolist()
-    more = zip(rows.tolist(), offset, padded, live.tolist(), footprint.tolist(), strict=True)
-    for (kind, tick, operator, subject, chunk, _, size, over, stage, seconds, thread), at, pad, alive, held in more:
+def _blocks(rows: Rows) -> Iterator[Rows]:
+    for start in range(0, len(rows), _BLOCK):
+        yield rows[start : start + _BLOCK]
+
+
+def _footprint_change(rows: Rows) -> Column:
+    kind, size = rows["kind"], rows["bytes"]
+    change: Column = size * (kind == CODE[GROW]) - size * (kind == CODE[SHRINK])
+    return change
+
+
+def _events(script: Script, rows: Rows, known: tuple[Column, Column], live: Column, held: Column) -> Iterator[Event]:
+    """`known` are places and paddings by chunk, with those of NOTHING."""
+    kind, place = rows["kind"], known[0][rows["chunk"]]
+    offset = np.where(place == NOWHERE, NOWHERE, place + rows["inside"]).tolist()
+    padding = (known[1][rows["chunk"]] * np.isin(kind, [CODE[k] for k in (ALLOC, OVERWRITE, FREE)])).tolist()
+    more = zip(rows.tolist(), offset, padding, live.tolist(), held.tolist(), strict=True)
+    for (
+        code,
+        tick,
+        operator,
+        subject,
+        chunk,
+        _,
+        size,
+        over,
+        stage,
+        seconds,
+        thread,
+    ), at, pad, alive, footprint in more:
         name, schema = script.operators[operator]
         s = script.subjects[subject]
         yield Event(
-            tick, KINDS[kind], name, schema, s.name, s.shape, s.dtype, s.role, chunk, at, size, pad, over, alive, held,
-            stage, seconds, thread,
+            tick, KINDS[code], name, schema, s.name, s.shape, s.dtype, s.role, chunk, at, size, pad, over, alive,
+            footprint, stage, seconds, thread,
         )  # fmt: skip
 
 
-def _live_change(rows: Rows, chunks: int) -> Column:
-    """By how many bytes each row changes what is alive."""
-    kind, size = rows["kind"], rows["bytes"]
-    takes = kind == CODE[OVERWRITE]
-    comes = takes | (kind == CODE[ALLOC])
-    size_of = np.zeros(chunks + 1, np.int64)  # the last one is that of NOTHING
-    size_of[rows["chunk"][comes]] = size[comes]
-    return column(size * comes - size * (kind == CODE[FREE]) - size_of[rows["overwrites"]] * takes)
-
-
-def _with_peak(script: Script) -> Script:
-    """With the event that tells the peak, behind the first row at which it is reached."""
-    live = script.live()
-    if not live.max(initial=0):
-        return script
-    at = int(live.argmax())
-    row = script.rows[at]
-    when = {name: row[name] for name in ("tick", "operator", "stage", "seconds", "thread")}
+def _with_peak(rows: Rows, live: Column, at: int) -> tuple[Rows, Column]:
+    """With the event that tells the peak behind that row."""
+    when = {name: rows[name][at] for name in ("tick", "operator", "stage", "seconds", "thread")}
     told = rows_of(1, kind=CODE[PEAK], bytes=live[at], **when)
-    return evolve(script, rows=np.concatenate((script.rows[: at + 1], told, script.rows[at + 1 :])))
+    return np.concatenate((rows[: at + 1], told, rows[at + 1 :])), np.insert(live, at + 1, live[at])
