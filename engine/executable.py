@@ -36,7 +36,7 @@ from ops.spec import Array, spec_of
 
 
 class PlanOptions(TypedDict, total=False):
-    """Keywords of `engine.planner.Options`."""
+    """Keywords of `engine.plan_options.Options`."""
 
     strategy: str
     alignment: int
