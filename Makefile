@@ -24,11 +24,12 @@ lint-js: ## check the viewer's JavaScript (npm ci --prefix tests/browser first)
 slow: $(STAMP) ## run the tests that take longer
 	$(PYTEST) -m slow
 
-check: $(STAMP) docs ## format, lint, types, directions of imports, links and references of the documentation
+check: $(STAMP) ## format, lint, types, directions of imports, links and references of the documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory docs
 
 docs: $(STAMP) ## build the documentation as a site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet -f docs/site/mkdocs.yml
