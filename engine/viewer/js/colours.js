@@ -4,7 +4,7 @@ import { bytes, counted, shown } from "./text.js";
 
 /** @typedef {import("./plan.js").Plan} Plan */
 /** @typedef {{label: string, fill: string, count: number, bytes: number}} Entry of the legend */
-/** @typedef {{entries: Entry[], classes: Uint8Array[]}} Colouring by plan, the entry of each chunk */
+/** @typedef {{entries: Entry[], classes: Uint8Array[], place: Map<string, number>}} Colouring by plan, the entry of each chunk; of names, where they have colours */
 
 /** Paul Tol's "light" scheme (personal.sron.nl/~pault), told apart with every common colour vision, dark text on it. */
 export const KINDS = ["#77aadd", "#ee8866", "#44bb99", "#eedd88", "#ffaabb", "#99ddff", "#bbcc33", "#aaaa00"];
@@ -43,7 +43,7 @@ function byName(plans, mode) {
   const place = new Map(entries.map((entry, k) => [entry.label, k]));
   const other = entries.length - 1;
   const classes = names.map((of) => Uint8Array.from(of, (name) => place.get(name) ?? other));
-  return { entries: entries.map((e) => ({ ...e, label: shown(e.label, 40) })), classes };
+  return { entries: entries.map((e) => ({ ...e, label: shown(e.label, 40) })), classes, place };
 }
 
 /** @param {Entry[]} entries @returns {Entry[]} stage 2 before stage 10 */
@@ -83,7 +83,7 @@ function bySize(plans, fills) {
       entries[k].bytes += plan.columns.size[i];
     }),
   );
-  return { entries, classes };
+  return { entries, classes, place: new Map() };
 }
 
 /** @param {number} size @returns {number} how often a byte is doubled to reach it, rounded down */

@@ -6,6 +6,7 @@ import { stack } from "./stacking.js";
 /** @typedef {import("./payload.js").Facts} Facts */
 /** @typedef {"ticks" | "seconds"} Axis */
 /** @typedef {{count: number, chunk: ArrayLike<number>, from: ArrayLike<number>, to: ArrayLike<number>, low: ArrayLike<number>, way: string}} Pieces rectangles: a chunk, its times, its lowest address */
+/** @typedef {{begin: ArrayLike<number>, end: ArrayLike<number>, lane: ArrayLike<number>, lanes: number}} Runs of operators, in order */
 /** @typedef {{time: ArrayLike<number>, live: ArrayLike<number>, footprint: ArrayLike<number>, ends: number}} Curve which keeps its last value until it ends */
 
 const NOTHING = -1;
@@ -28,6 +29,8 @@ export class Plan {
     this.stop = Float64Array.from(end, (last, i) => (this.follower[i] < 0 ? last : Math.min(last, begin[this.follower[i]])));
     /** @type {Map<boolean, Curve>} */
     this.curves = new Map();
+    /** @type {Map<boolean, Runs>} */
+    this.ran = new Map();
     this.views = grouped(payload.columns.view_chunk);
     this.operatorAt = new Map(Array.from(payload.columns.op_tick, (tick, i) => [tick, i]));
   }
@@ -54,6 +57,22 @@ export class Plan {
     const found = this.made.get(axis) || this.placed(axis);
     this.made.set(axis, found);
     return found;
+  }
+
+  /** @param {Axis} axis @returns {Runs} */
+  runs(axis) {
+    const timed = axis === "seconds" && this.facts.timed;
+    const found = this.ran.get(timed) || this.lined(timed);
+    this.ran.set(timed, found);
+    return found;
+  }
+
+  /** @param {boolean} timed @returns {Runs} a lane a thread, or one lane of ticks */
+  lined(timed) {
+    const { op_tick: tick, op_begin: begin, op_end: end, op_thread: thread } = this.columns;
+    if (!timed) return { begin: tick, end: tick.map((t) => t + 1), lane: new Int32Array(tick.length), lanes: 1 };
+    const lane = thread.map((t) => Math.max(0, t));
+    return { begin, end, lane, lanes: maximum(lane, 0) + 1 };
   }
 
   /** @param {Axis} axis @returns {Pieces} */

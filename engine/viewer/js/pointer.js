@@ -1,6 +1,7 @@
 /** Mouse, wheel and fingers upon the pictures. */
 
 import { curvePanes } from "./curves.js";
+import { lanePanes, operatorAt, operatorLines } from "./lanes.js";
 import { overviewPanes } from "./overview.js";
 import { plotPanes } from "./plot.js";
 import { paneAt, toAddress, toTime } from "./scale.js";
@@ -8,7 +9,7 @@ import { curveLines, plotLines, showTip } from "./tip.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./scale.js").Pane} Pane */
-/** @typedef {{canvas: HTMLCanvasElement, panes: (app: App, width: number, height: number) => Pane[], hasAddresses: boolean}} Surface */
+/** @typedef {{canvas: HTMLCanvasElement, panes: (app: App, width: number, height: number) => Pane[], hasAddresses: boolean, lines: (app: App, pane: Pane, time: number, y: number) => string[], tick: (app: App, pane: Pane, time: number, y: number) => number}} Surface */
 /** @typedef {{x: number, y: number}} Point */
 
 const CLICK = 4;
@@ -19,9 +20,26 @@ const LINE = 30;
 /** @param {App} app */
 export function bindPointer(app) {
   const canvas = (/** @type {string} */ id) => /** @type {HTMLCanvasElement} */ (document.getElementById(id));
-  new Hand(app, { canvas: canvas("plot"), panes: plotPanes, hasAddresses: true });
-  new Hand(app, { canvas: canvas("curves"), panes: curvePanes, hasAddresses: false });
-  bindOverview(app, { canvas: canvas("overview"), panes: overviewPanes, hasAddresses: true });
+  new Hand(app, { canvas: canvas("plot"), panes: plotPanes, hasAddresses: true, lines: plotLines, tick: () => -1 });
+  new Hand(app, { canvas: canvas("lanes"), panes: lanePanes, hasAddresses: false, lines: laneLines, tick: laneTick });
+  new Hand(app, { canvas: canvas("curves"), panes: curvePanes, hasAddresses: false, lines: curveLines, tick: curveTick });
+  bindOverview(app, canvas("overview"));
+}
+
+/** @param {App} app @param {Pane} pane @param {number} time @param {number} y @returns {string[]} */
+function laneLines(app, pane, time, y) {
+  return operatorLines(app, pane.index, operatorAt(app, pane.index, time, y));
+}
+
+/** @param {App} app @param {Pane} pane @param {number} time @param {number} y @returns {number} */
+function laneTick(app, pane, time, y) {
+  const found = operatorAt(app, pane.index, time, y);
+  return found < 0 ? -1 : app.plans[pane.index].columns.op_tick[found];
+}
+
+/** @param {App} app @param {Pane} _pane @param {number} time @returns {number} there is no one tick at a time in seconds */
+function curveTick(app, _pane, time) {
+  return app.axis === "ticks" ? Math.max(0, Math.floor(time)) : -1;
 }
 
 /** @param {HTMLCanvasElement} canvas @param {MouseEvent} event @returns {Point} in its CSS pixels */
@@ -99,7 +117,7 @@ class Hand {
   /** @param {Point} last @param {Point} point */
   drag(last, point) {
     const { pane } = this.at(last);
-    showTip(this.app, 0, 0, []);
+    showTip(0, 0, []);
     this.surface.canvas.classList.add("dragged");
     this.app.pan((last.x - point.x) / pane.width, this.surface.hasAddresses ? (point.y - last.y) / pane.height : 0);
   }
@@ -149,7 +167,10 @@ class Hand {
   click(point) {
     const { pane, time, address } = this.at(point);
     if (this.surface.hasAddresses) this.app.select(this.spot(pane, time, address));
-    else if (this.app.axis === "ticks") this.app.showTick(pane.index, Math.max(0, Math.floor(time)));
+    else {
+      const tick = this.surface.tick(this.app, pane, time, point.y);
+      if (tick >= 0) this.app.showTick(pane.index, tick);
+    }
   }
 
   /** @param {Pane} pane @param {number} time @param {number} address */
@@ -164,22 +185,22 @@ class Hand {
     const isInside = point.x >= pane.left && point.x <= pane.left + pane.width;
     const spot = isInside && this.surface.hasAddresses ? this.spot(pane, time, address) : null;
     this.app.hover(spot, isInside ? { time, x: point.x, pane: pane.index } : null);
-    showTip(this.app, event.clientX, event.clientY, this.surface.hasAddresses ? plotLines(this.app) : curveLines(this.app));
+    showTip(event.clientX, event.clientY, isInside ? this.surface.lines(this.app, pane, time, point.y) : []);
     this.surface.canvas.classList.toggle("pointing", Boolean(spot));
   }
 
   leave() {
     this.app.hover(null, null);
-    showTip(this.app, 0, 0, []);
+    showTip(0, 0, []);
   }
 }
 
-/** The part that is seen follows the pointer. @param {App} app @param {Surface} surface */
-function bindOverview(app, { canvas, panes }) {
+/** The part that is seen follows the pointer. @param {App} app @param {HTMLCanvasElement} canvas */
+function bindOverview(app, canvas) {
   const centre = (/** @type {PointerEvent} */ event) => {
     if (!event.buttons) return;
     const point = pointIn(canvas, event);
-    const pane = paneAt(panes(app, canvas.clientWidth, canvas.clientHeight), point.x);
+    const pane = paneAt(overviewPanes(app, canvas.clientWidth, canvas.clientHeight), point.x);
     const [time, address] = [toTime(pane, app.home, point.x), toAddress(pane, app.home, point.y)];
     const { t0, t1, b0, b1 } = app.view;
     const [dt, db] = [(t1 - t0) / 2, (b1 - b0) / 2];

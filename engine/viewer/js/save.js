@@ -3,6 +3,7 @@
 import { paintCurves } from "./curves.js";
 import { byId } from "./dom.js";
 import { inks } from "./inks.js";
+import { lanesHeight, paintLanes } from "./lanes.js";
 import { CanvasPen, SvgPen } from "./pen.js";
 import { paintPlot } from "./plot.js";
 import { bytes, shown } from "./text.js";
@@ -45,8 +46,8 @@ export function png(app) {
 function size(app) {
   const [plot, curves] = [byId("plot"), byId("curves")];
   const legend = ROW * legendRows(app, plot.clientWidth).length + 10;
-  const heights = { title: TITLE, plot: plot.clientHeight, curves: curves.clientHeight, legend };
-  return { width: plot.clientWidth, height: TITLE + heights.plot + heights.curves + legend, heights };
+  const heights = { plot: plot.clientHeight, lanes: lanesHeight(app), curves: curves.clientHeight, legend };
+  return { width: plot.clientWidth, height: TITLE + heights.plot + heights.lanes + heights.curves + legend, heights };
 }
 
 /** @param {Pen} pen @param {App} app @returns {{width: number, height: number}} */
@@ -56,8 +57,10 @@ function paintAll(pen, app) {
   pen.rect(0, 0, width, height, { fill: colours.panel });
   paintTitle(pen, app, colours, width);
   shifted(pen, TITLE, () => paintPlot(pen, app, colours, width, heights.plot));
-  shifted(pen, TITLE + heights.plot, () => paintCurves(pen, app, colours, width, heights.curves));
-  shifted(pen, TITLE + heights.plot + heights.curves, () => paintLegend(pen, app, colours, width));
+  const below = TITLE + heights.plot + heights.lanes;
+  if (heights.lanes) shifted(pen, TITLE + heights.plot, () => paintLanes(pen, app, colours, width, heights.lanes));
+  shifted(pen, below, () => paintCurves(pen, app, colours, width, heights.curves));
+  shifted(pen, below + heights.curves, () => paintLegend(pen, app, colours, width));
   return { width, height };
 }
 

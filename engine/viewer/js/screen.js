@@ -3,12 +3,23 @@
 import { paintCurveMarks, paintCurves } from "./curves.js";
 import { byId } from "./dom.js";
 import { inks } from "./inks.js";
+import { lanePanes, lanesHeight, paintLanes } from "./lanes.js";
+import { hairline } from "./marks.js";
 import { paintBrush, paintOverview } from "./overview.js";
 import { CanvasPen } from "./pen.js";
 import { paintMarks, paintPlot } from "./plot.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {(pen: CanvasPen, app: App, inks: import("./inks.js").Inks, width: number, height: number) => void} Painter */
+
+/** @typedef {"plot" | "lanes" | "curves" | "overview"} Name */
+/** @type {Name[]} */
+const NAMES = ["plot", "lanes", "curves", "overview"];
+
+/** @type {Painter} */
+function paintLaneMarks(pen, app, colours, width, height) {
+  for (const pane of lanePanes(app, width, height)) hairline(pen, app, pane, colours);
+}
 
 class Layered {
   /** @param {string} id @param {Painter} picture @param {Painter} marks */
@@ -53,22 +64,24 @@ export class Screen {
   constructor(app) {
     this.app = app;
     this.plot = new Layered("plot", paintPlot, paintMarks);
+    this.lanes = new Layered("lanes", paintLanes, paintLaneMarks);
     this.curves = new Layered("curves", paintCurves, paintCurveMarks);
     this.overview = new Layered("overview", paintOverview, paintBrush);
-    this.stale = new Set(["plot", "curves", "overview"]);
+    /** @type {Set<Name>} */
+    this.stale = new Set(NAMES);
     this.waiting = 0;
     app.listeners.push((change) => this.changed(change));
-    new ResizeObserver(() => this.later("plot", "curves", "overview")).observe(this.plot.canvas);
+    new ResizeObserver(() => this.later(...NAMES)).observe(this.plot.canvas);
   }
 
   /** @param {import("./app.js").Change} change */
   changed(change) {
-    if (change === "view") this.later("plot", "curves");
-    else if (["colour", "search", "theme", "axis"].includes(change)) this.later("plot", "curves", "overview");
+    if (change === "view") this.later("plot", "lanes", "curves");
+    else if (["colour", "search", "theme", "axis"].includes(change)) this.later(...NAMES);
     else this.later();
   }
 
-  /** Draws before the next frame. @param {...("plot" | "curves" | "overview")} names of pictures that are not true any more */
+  /** Draws before the next frame. @param {...Name} names of pictures that are not true any more */
   later(...names) {
     for (const name of names) this.stale.add(name);
     if (!this.waiting) this.waiting = requestAnimationFrame(() => this.draw());
@@ -76,13 +89,21 @@ export class Screen {
 
   draw() {
     this.waiting = 0;
-    for (const name of /** @type {const} */ (["plot", "curves", "overview"])) this[name].draw(this.app, this.stale.has(name));
+    this.measure();
+    for (const name of NAMES) this[name].draw(this.app, this.stale.has(name));
     this.stale.clear();
+  }
+
+  /** Operators have as many lanes as threads. */
+  measure() {
+    const height = lanesHeight(this.app);
+    this.lanes.canvas.hidden = !height;
+    this.lanes.canvas.style.height = `${height}px`;
   }
 
   /** Draws everything at once. @returns {number} how long that took, in milliseconds */
   redraw() {
-    this.later("plot", "curves", "overview");
+    this.later(...NAMES);
     cancelAnimationFrame(this.waiting);
     const begin = performance.now();
     this.draw();

@@ -9,8 +9,8 @@ import { bytes, duration, shown, whole } from "./text.js";
 
 const AWAY = 16;
 
-/** @param {App} app @param {number} x @param {number} y of the pointer, in the window @param {string[]} lines */
-export function showTip(app, x, y, lines) {
+/** @param {number} x @param {number} y of the pointer, in the window @param {string[]} lines */
+export function showTip(x, y, lines) {
   const tip = byId("tip");
   tip.hidden = !lines.length;
   if (!lines.length) return;
