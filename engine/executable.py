@@ -236,7 +236,7 @@ def compile_graph(
         raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see engine.bind")
     if graph.is_symbolic:
         if carried is not None:
-            raise OptionError(f"{carried.source} is one of known lengths; engine.bind gives {graph.name!r} some")
+            raise OptionError(f"a carried plan is one of known lengths; engine.bind gives {graph.name!r} some")
         known = Options(**options)
         made = staged(graph, known, mode=debug or mode, budget=budget, bounds=bounds or {}, cache=cache)
         return Executable(graph, made)

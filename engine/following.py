@@ -10,12 +10,13 @@ from attrs import evolve
 
 from allocator.bounds import lower_bound
 from allocator.check import check
+from allocator.io.instance import shown
 from allocator.problem import NO_CAPACITY, Plan, Problem, column
 from allocator.solvers import BEST
 from allocator.solvers.base import arena_bytes
 from engine.calls import Lowered
 from engine.carried import Carried, carried, shaping
-from engine.errors import GraphError, JudgeError, OtherPlanError, PlanRefusedError
+from engine.errors import GraphError, JudgeError, OptionError, OtherPlanError, PlanRefusedError
 from engine.graph import Graph
 from engine.identity import Identity, digest_of_problem, identity_of
 from engine.ordering import in_order
@@ -67,8 +68,11 @@ def followed_or(
 ) -> ExecutionPlan:
     """The plan that is carried, or one that is made, which then tells why.
 
-    Raises PlanRefusedError for a wrong plan, and OtherPlanError for one of other calls that is required.
+    Raises PlanRefusedError for a wrong plan, OtherPlanError for one of other calls that is required, OptionError for
+    what is no plan.
     """
+    if not isinstance(known, Carried):
+        raise OptionError(f"carried is what engine.load_plan gives, not a {type(known).__name__}")
     try:
         if known.again and not recompute:
             raise OtherPlanError(f"{known.source} computes values again, and recompute is off")
@@ -91,9 +95,9 @@ def _check_asked(known: Carried, options: Options, budget: int) -> None:
     made = dict(known.options)
     for name, asked in shaping(options):
         if made[name] != asked:
-            raise OtherPlanError(f"{known.source} was made with {name}={made[name]!r}, not {asked!r}")
+            raise OtherPlanError(f"{known.source} was made with {name}={_short(made[name])}, not {_short(asked)}")
     if options.strategy not in (BEST, known.strategy):
-        raise OtherPlanError(f"{known.source} was made by strategy {known.strategy!r}, not {options.strategy!r}")
+        raise OtherPlanError(f"{known.source} was made by strategy {shown(known.strategy)}, not {options.strategy!r}")
     if known.arena_bytes > budget:
         raise OtherPlanError(f"{known.source} needs {known.arena_bytes} bytes, and {budget} are available")
 
@@ -119,7 +123,7 @@ def _again(lowered: Lowered, names: Sequence[str], source: str) -> Graph:
     ticks = {stage.name: stage.tick for stage in lowered.stages}
     missing = [name for name in names if name not in ticks]
     if missing:
-        raise OtherPlanError(f"{source} runs {missing[0]!r}, which is not there: it is for other operators")
+        raise OtherPlanError(f"{source} runs {shown(missing[0])}, which is not there: it is for other operators")
     try:
         graph = write_again(lowered, [ticks[name] for name in names])
     except (LookupError, GraphError) as error:
@@ -140,8 +144,12 @@ def _difference(known: Identity, found: Identity) -> str:
     return "other views and copies: another version of this program"
 
 
+def _short(value: object) -> str:
+    return shown(value) if isinstance(value, str) else shown(repr(value))[1:-1]
+
+
 def _told(tensors: tuple[tuple[str, str], ...]) -> str:
-    return ", ".join(f"{name!r} {spec}" for name, spec in tensors)
+    return ", ".join(f"{shown(name)} {shown(spec)[1:-1]}" for name, spec in tensors)
 
 
 def _plan(problem: Problem, known: Carried, budget: int) -> Plan:
@@ -153,7 +161,7 @@ def _plan(problem: Problem, known: Carried, budget: int) -> Plan:
     offset = column([at for _, at in known.offsets])
     fault = check(problem, offset, known.arena_bytes)
     if fault is not None:
-        names = " and ".join(repr(known.offsets[chunk][0]) for chunk in fault.chunks)
+        names = " and ".join(shown(known.offsets[chunk][0]) for chunk in fault.chunks)
         raise PlanRefusedError(f"{known.source} is wrong ({fault.kind}, {names}): {fault.message}")
     least = arena_bytes(problem, offset)
     if known.arena_bytes != least:

@@ -32,6 +32,16 @@ def test_a_saved_plan_is_followed(planned: str, capsys: Capture) -> None:
     assert data(["run", planned, *asked, "--plan-from-file", "required"], capsys)["origin"] == "from the file"
 
 
+def test_a_trace_tells_of_the_plan_in_the_file(planned: str, capsys: Capture) -> None:
+    asked = ["trace", planned, "--dim", "n=8", "--format", "csv"]
+    assert main([*asked, "--order", "memory", "--plan-from-file", "required"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(asked) == 0
+    assert "was made with order='memory', not 'given'" in capsys.readouterr().err
+    assert main([*asked, "--real"]) == 0
+    assert "was made with order='memory', not 'given'" in capsys.readouterr().err
+
+
 def test_what_does_not_fit_is_planned_anew_and_told(planned: str, capsys: Capture) -> None:
     assert main(["run", planned, "--dim", "n=9", "--order", "memory"]) == 0
     told = capsys.readouterr().err
@@ -68,12 +78,21 @@ def test_what_cannot_carry_a_plan_is_told(planned: str, tmp_path: Path, capsys: 
     bounds = ["plan", planned, "--bounds", "n=1:8", "--save-plan", str(tmp_path / "new.onnx")]
     assert "give --dim in place of --bounds" in error(bounds, 2, capsys)
     assert not (tmp_path / "new.onnx").exists()
+    bounds = ["plan", planned, "--bounds", "n=1:8", "--plan-from-file", "required"]
+    assert "leave out --bounds" in error(bounds, 2, capsys)
 
 
-def test_stages_save_no_plan(tmp_path: Path, capsys: Capture) -> None:
+def test_stages_have_no_one_plan(planned: str, tmp_path: Path, capsys: Capture) -> None:
     nodes = [node("NonZero", ["x"], ["n"]), node("Cast", ["n"], ["y"], to=1)]
     path = str(tmp_path / "model.onnx")
     onnx.save(model(nodes, [value("x", (3, 3))]), path)
     told = error(["plan", path, "--save-plan", str(tmp_path / "new.onnx")], 2, capsys)
     assert f"data decide some sizes of {path} while it runs" in told
+    proto = onnx.load(planned)
+    moved = onnx.load(path)
+    moved.metadata_props.extend(proto.metadata_props)
+    onnx.save(moved, path + "2")
+    assert main(["run", path + "2"]) == 0
+    assert capsys.readouterr().err.endswith("is not followed: data decide sizes while the model runs\n")
+    assert "while the model runs" in error(["run", path + "2", "--plan-from-file", "required"], 1, capsys)
     assert f"{path} carries no plan" in error(["run", path, "--plan-from-file", "required"], 1, capsys)

@@ -224,10 +224,23 @@ def test_other_kernels_are_told() -> None:
     assert "other lifetimes" in engine.make_plan(graph, carried=known).origin
 
 
+def test_long_and_odd_names_make_short_errors() -> None:
+    graph, other = Graph("g"), Graph("g")
+    graph.output(ops.relu(graph.input("\x1b[31m\n" + "x" * 10_000, (4,))), "y")
+    other.output(ops.relu(other.input("x", (4,))), "y")
+    told = engine.make_plan(other, carried=carry(engine.make_plan(graph))).origin
+    assert told.isprintable() and len(told) < 200
+
+
+def test_only_plans_are_followed() -> None:
+    with pytest.raises(OptionError, match=r"carried is what engine\.load_plan gives, not a str"):
+        engine.make_plan(chain(), carried="planned.onnx")  # type: ignore[arg-type]
+
+
 def test_a_graph_without_lengths_follows_nothing() -> None:
     known, graph = carry(engine.make_plan(chain())), Graph("open")
     graph.output(ops.relu(graph.input("x", (graph.dim("n"), 4))), "y")
-    with pytest.raises(OptionError, match=r"is one of known lengths; engine\.bind gives 'open' some"):
+    with pytest.raises(OptionError, match=r"a carried plan is one of known lengths; engine\.bind gives 'open' some"):
         engine.compile(graph, carried=known)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine.carried import Carried
 from engine.cli.zoo import is_zoo
-from engine.errors import OptionError
+from engine.errors import OptionError, OtherPlanError
 from engine.graph import Graph
 from engine.importers.onnx_saved import load_plan, save_plan
 from engine.plan import ExecutionPlan
@@ -36,8 +36,11 @@ def add_save_plan(parser: ArgumentParser) -> None:
 
 
 def plan_in_file(arguments: Namespace, graph: Graph) -> Carried | None:
-    """The plan that MODEL carries, where it is to be followed. Raises what `load_plan` does."""
-    wanted, file = arguments.plan_from_file, arguments.file
+    """The plan that MODEL carries, where it is to be followed; commands without the option follow none.
+
+    Raises what `load_plan` does.
+    """
+    wanted, file = vars(arguments).get("plan_from_file", NEVER), arguments.file
     if wanted == NEVER:
         return None
     if is_zoo(file):
@@ -45,10 +48,13 @@ def plan_in_file(arguments: Namespace, graph: Graph) -> Carried | None:
             raise OptionError(f"--plan-from-file {REQUIRED}: {file} is no file that could carry a plan")
         return None
     found = load_plan(file, required=wanted == REQUIRED)
-    if found is not None and graph.is_symbolic and not found.required:
-        warn(f"the plan in {file} is not followed: data decide sizes while the model runs")
-        return None
-    return found
+    if found is None or not graph.is_symbolic:
+        return found
+    reason = f"{found.source} is not followed: data decide sizes while the model runs"
+    if found.required:
+        raise OtherPlanError(reason)
+    warn(reason)
+    return None
 
 
 def tell_origin(plan: ExecutionPlan, arguments: Namespace) -> None:

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from engine.cli.bounds import plan_bounded
-from engine.cli.carried import add_plan_from_file, add_save_plan, plan_in_file, save_planned
+from engine.cli.carried import REQUIRED, add_plan_from_file, add_save_plan, plan_in_file, save_planned
 from engine.cli.common import (
     add_json,
     add_model,
@@ -72,6 +72,8 @@ def planned(arguments: Namespace) -> Told:
         raise OptionError("--bounds plans for many lengths, and --optimise needs one of each; leave out one of them")
     if arguments.bounds and arguments.save_plan is not None:
         raise OptionError("--save-plan saves a plan for one choice of lengths; give --dim in place of --bounds")
+    if arguments.bounds and arguments.plan_from_file == REQUIRED:
+        raise OptionError("--plan-from-file required follows a plan for one choice of lengths; leave out --bounds")
     return _bounded(arguments) if arguments.bounds else _exact(arguments)
 
 

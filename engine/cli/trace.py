@@ -7,6 +7,7 @@ from pathlib import Path
 
 from allocator.heaps import HEAPS
 from allocator.io.files import open_whole
+from engine.cli.carried import add_plan_from_file, plan_in_file, tell_origin
 from engine.cli.common import add_model, add_parallel, add_planning, add_running, plan_options
 from engine.cli.models import Subject, load_graph, load_subject
 from engine.cli.optimising import add_optimise
@@ -36,6 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_optimise(parser)
     add_planning(parser)
     add_parallel(parser)
+    add_plan_from_file(parser)
     add_mode(parser)
     add_running(parser)
     uses = "; ".join(f"{name}: {known.use}" for name, known in FORMATS.items())
@@ -98,7 +100,9 @@ def _planned(arguments: Namespace) -> Trace:
         exe.run(subject.feeds)
         return exe.trace(arguments.mode, heap=arguments.heap)
     recompute, threads = not arguments.no_recompute, arguments.threads
-    plan = make_plan(graph, budget=arguments.budget, recompute=recompute, **plan_options(arguments))
+    known = plan_in_file(arguments, graph)
+    plan = make_plan(graph, budget=arguments.budget, recompute=recompute, carried=known, **plan_options(arguments))
+    tell_origin(plan, arguments)
     return plan.trace(arguments.mode, heap=arguments.heap, threads=IN_TICKS if threads == AS_THEY_ARE else threads)
 
 
@@ -113,4 +117,7 @@ def _real(arguments: Namespace) -> Trace:
 
 def _compiled(arguments: Namespace) -> tuple[Executable, Subject]:
     subject = load_subject(arguments)
-    return compile_subject(subject, arguments, arguments.mode), subject
+    exe = compile_subject(subject, arguments, arguments.mode, plan_in_file(arguments, subject.graph))
+    if not subject.graph.is_symbolic:
+        tell_origin(exe.plan, arguments)
+    return exe, subject
