@@ -1,7 +1,7 @@
 /** What the plan is and needs, above the pictures. */
 
 import { byId, make } from "./dom.js";
-import { bytes, counted, percent, shown, whole } from "./text.js";
+import { bytes, counted, duration, percent, shown, whole } from "./text.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./plan.js").Plan} Plan */
@@ -33,6 +33,7 @@ function figures(plan) {
   if (facts.mode === "static") made.unshift(figure("arena", bytes(plan.need), over(plan)));
   else if (facts.heap) made.unshift(figure(`held by ${shown(facts.heap, 24)}`, bytes(plan.need), over(plan)));
   if (facts.lower_bound > 0) made.push(figure("lower bound", bytes(facts.lower_bound), facts.status));
+  if (facts.timed) made.push(figure("time", duration(plan.ends("seconds")), facts.clock));
   made.push(figure("tensors", whole(plan.count), counted(facts.ticks, "tick")));
   return made;
 }

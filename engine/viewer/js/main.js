@@ -52,7 +52,6 @@ function bindButtons(app) {
   });
   const axis = /** @type {HTMLSelectElement} */ (byId("axis"));
   byId("axis-choice").hidden = !app.plans.every((plan) => plan.facts.timed);
-  axis.options[0].text = `seconds, ${app.plans[0].facts.clock}`;
   axis.value = app.axis;
   axis.addEventListener("change", () => app.setAxis(/** @type {Axis} */ (axis.value)));
 }

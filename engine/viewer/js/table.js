@@ -8,6 +8,8 @@ import { bytes, counted, percent, shown, whole } from "./text.js";
 /** @typedef {import("./plan.js").Plan} Plan */
 
 const MOST = 300;
+/** Letters of lifetimes from which on they and names need the room of the kinds. */
+const WIDE = 9;
 /** @type {{name: string, key: (plan: Plan, i: number) => string | number, numeric: boolean}[]} */
 const COLUMNS = [
   { name: "tensor", key: (plan, i) => plan.text("name", i), numeric: false },
@@ -54,7 +56,9 @@ function fill(app) {
   const table = byId("peak-table");
   const sum = alive.reduce((all, i) => all + plan.columns.size[i], 0);
   /** @type {HTMLElement} */ (table.querySelector("caption")).textContent = caption(app, plan, tick, alive.length, sum);
-  const rows = alive.slice(0, MOST).map((chunk) => row(app, plan, chunk, sum));
+  const shownNow = alive.slice(0, MOST);
+  table.classList.toggle("long", shownNow.some((chunk) => ticks(plan, chunk).length > WIDE));
+  const rows = shownNow.map((chunk) => row(app, plan, chunk, sum));
   if (alive.length > MOST) rows.push(make("tr", {}, make("td", { colspan: "4", class: "hint" }, `and ${counted(alive.length - MOST, "more tensor")}`)));
   /** @type {HTMLElement} */ (table.querySelector("tbody")).replaceChildren(...rows);
   table.querySelectorAll("th").forEach((th, k) => th.setAttribute("aria-sort", k !== sorting.column ? "none" : sorting.up ? "ascending" : "descending"));
@@ -83,24 +87,29 @@ function caption(app, plan, tick, count, sum) {
 
 /** @param {App} app @param {Plan} plan @param {number} chunk @param {number} sum @returns {HTMLElement} */
 function row(app, plan, chunk, sum) {
-  const { size, begin, end } = plan.columns;
+  const { size } = plan.columns;
   const spot = { pane: app.tablePane, chunk };
   const choose = () => {
     app.select(spot);
     app.reveal(spot);
   };
   const name = shown(plan.text("name", chunk), 120);
-  const ticks = `${whole(begin[chunk])}–${whole(end[chunk] - 1)}`;
   const made = make(
     "tr",
     { "data-chunk": String(chunk) },
     make("td", { title: name }, button(name, choose)),
     make("td", { class: "number", title: `${whole(size[chunk])} bytes, ${percent(size[chunk], sum)}` }, bytes(size[chunk])),
     make("td", { title: `by ${shown(plan.text("operator", chunk), 300)}` }, shown(kind(plan, chunk), 60)),
-    make("td", { class: "number", title: ticks }, ticks),
+    make("td", { class: "number", title: ticks(plan, chunk) }, ticks(plan, chunk)),
   );
   made.addEventListener("click", choose);
   return made;
+}
+
+/** @param {Plan} plan @param {number} chunk @returns {string} the first and the last in which it lives */
+function ticks(plan, chunk) {
+  const { begin, end } = plan.columns;
+  return `${whole(begin[chunk])}–${whole(end[chunk] - 1)}`;
 }
 
 /** @param {App} app */
