@@ -200,9 +200,12 @@ function paintLevels(pen, app, pane, inks) {
 function paintStages(pen, app, pane, inks) {
   const { stage_tick: ticks, stage_seconds: seconds } = app.plans[pane.index].columns;
   if (ticks.length < 2) return;
-  for (const time of app.axis === "seconds" ? seconds : ticks) {
-    const x = crisp(toX(pane, app.view, time));
-    pen.path([x, pane.top, x, pane.top + pane.height], { stroke: inks.muted, alpha: 0.8 });
+  const times = app.axis === "seconds" ? seconds : ticks;
+  for (let k = 0; k < times.length; k++) {
+    const x = crisp(toX(pane, app.view, times[k]));
+    const room = k + 1 < times.length ? toX(pane, app.view, times[k + 1]) - x : Infinity;
+    pen.path([x, pane.top, x, pane.top + pane.height], { stroke: inks.accent });
+    if (room > 60) pen.text(x + 5, pane.top + 10, `stage ${k + 1}`, { fill: inks.accent, bold: true, halo: inks.paper });
   }
 }
 
