@@ -18,8 +18,9 @@ demo: $(STAMP) ## plan and run ResNet-50, show what that saves, write out/resnet
 test: $(STAMP) ## run the tests (minutes)
 	$(PYTEST) -m "not slow"
 
-lint-js: ## check the viewer's JavaScript (npm ci --prefix tests/browser first)
+lint-js: ## check the viewer's JavaScript: rules and types (npm ci --prefix tests/browser first)
 	tests/browser/node_modules/.bin/eslint --max-warnings 0 -c tests/browser/eslint.config.mjs engine/viewer/js
+	tests/browser/node_modules/.bin/tsc -p tests/browser/tsconfig.json
 
 slow: $(STAMP) ## run the tests that take longer
 	$(PYTEST) -m slow

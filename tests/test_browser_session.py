@@ -32,10 +32,11 @@ def test_a_quiet_page_passes(browser: Session, tmp_path: Path) -> None:
         assert page.inner_text("p") == "quiet"
 
 
-def test_the_script_of_the_viewer_keeps_to_the_rules_of_the_linter() -> None:
+def test_the_script_of_the_viewer_keeps_to_its_rules_and_types() -> None:
     if not shutil.which("node"):
         pytest.skip("node is not installed")
     node_module(".bin/eslint")
+    node_module(".bin/tsc")
     found = subprocess.run(
         ["make", "lint-js"], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False
     )

@@ -285,6 +285,7 @@ def test_it_prints_on_white(shown: Open, plan: ExecutionPlan) -> None:
         assert paper.count(b"/Type /Page\n") <= 2
         page.emulate_media(media="print")
         assert not page.is_visible("#save-svg")
+        assert not page.is_visible("#details")
         page.emulate_media(media="screen")
         assert _state(page)["theme"] == "dark"
 
