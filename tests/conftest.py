@@ -28,8 +28,8 @@ def without_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "_draw", _blank)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Session]:
-    """One for all tests that look at pages."""
+    """One for a module's tests. While it runs, asyncio runs nothing else in this thread, so it ends with the module."""
     with session() as running:
         yield running
