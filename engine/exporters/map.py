@@ -25,7 +25,7 @@ _LEVELS, _ASCII_LEVELS = " ▁▂▃▄▅▆▇█", " .:-=+*%@"
 _INDENT = 4
 _LISTED = 8
 """Chunks of the peak that are named below the picture."""
-_MARGIN = 11
+_MARGIN = 13
 _SHORTEST_NAME = 3
 T = TypeVar("T")
 
