@@ -23,10 +23,11 @@ from engine.explain.what_if import WhatIf
 from engine.explain.wished import is_wished, saving, with_overwrite
 from engine.passes.pipeline import optimise
 from engine.steps import to_program
+from engine.units import format_bytes
 from ops.registry import find
 from tests.explained import holds, owner, reads
 from tests.graphs import graphs, seeded
-from tests.training_graphs import random_training
+from tests.training_graphs import chain, random_training
 
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -270,6 +271,16 @@ def test_a_graph_that_computes_nothing_has_an_arena_of_its_inputs() -> None:
     graph = Graph("through")
     graph.output(graph.input("x", (4,)), "y")
     assert "an input, fed before anything runs" in str(engine.make_plan(graph).explain())
+
+
+def test_a_plan_that_computes_again_says_so() -> None:
+    graph = chain(12)
+    plain = engine.make_plan(graph)
+    plan = engine.make_plan(graph, budget=plain.arena_bytes * 9 // 10)
+    assert plan.recomputed
+    text = str(plan.explain())
+    assert "To keep within the budget, " in text and f"without, the arena has {format_bytes(plain.arena_bytes)}" in text
+    assert "Not tried: other ways to plan, as values are computed again for the budget" in text
 
 
 def test_a_network_too_large_is_not_planned_again() -> None:

@@ -41,6 +41,8 @@ class Advice:
 
     def __call__(self, plan: PlacedPlan) -> Advised:
         """Tries everything that there is, with the other options as they were."""
+        if plan.recomputed:
+            return Advised((), ("other ways to plan, as values are computed again for the budget: leave that out",))
         count = len(self.graph.operators)
         if count > MOST_OPERATORS:
             return Advised((), (f"other ways to plan, as there are {count} operators, more than {MOST_OPERATORS}",))
@@ -114,7 +116,7 @@ def _passes(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
 def _again(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
     """The price of a smaller budget; nothing where recomputing is no way, or something is computed again already."""
     options, aim = advice.quick, plan.arena_bytes * BUDGET // 100
-    if options.parallel or not options.reuse or plan.recomputed or len(advice.graph.operators) > MOST_AGAIN or not aim:
+    if options.parallel or not options.reuse or len(advice.graph.operators) > MOST_AGAIN or not aim:
         return
     made = plan_recomputed(advice.graph, options, aim, plan_graph(advice.graph, options))
     shares = (_share(again) for again in made.recomputed)

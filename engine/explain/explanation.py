@@ -17,6 +17,7 @@ from engine.explain.what_if import Advised, Advisor, WhatIf
 from engine.explain.wished import measured
 from engine.peak import peak_chunks
 from engine.placed import PlacedPlan
+from engine.recomputed import Recomputed
 from engine.report import Report, report
 from engine.tables import in_columns
 from engine.units import format_bytes
@@ -34,7 +35,8 @@ class Explanation:
     """Sizes in bytes. The `parts` add up to the arena; `alive` are the tensors at the peak, the largest first.
 
     `last_tick` is the one in which outputs are fetched. `refused` are overwrites that would have made a tensor at the
-    peak cost nothing, and why they are not taken, the largest first. `advised` are other ways to plan, each measured.
+    peak cost nothing, and why they are not taken, the largest first. `recomputed`: what runs again for a budget.
+    `advised` are other ways to plan, each measured.
     Where operators may run at once (`parallel`), there is no tick of the peak: `peak_tick` is the one in which the last
     of the tensors that may be alive at once is written.
     """
@@ -55,6 +57,7 @@ class Explanation:
     alive: tuple[Alive, ...]
     other_peak: OtherPeak
     refused: tuple[Forward, ...]
+    recomputed: tuple[Recomputed, ...]
     advised: Advised
 
     def to_json(self) -> dict[str, Any]:
@@ -92,6 +95,7 @@ def explain(plan: PlacedPlan, advisor: Advisor) -> Explanation:
         alive=alive,
         other_peak=other_peak(plan, chunks),
         refused=_refused(found, tuple(a.chunk for a in alive)),
+        recomputed=plan.recomputed,
         advised=advisor(plan),
     )
 
@@ -119,20 +123,34 @@ def _size(found: Explanation) -> list[str]:
     share = f"{format_bytes(found.peak_bytes)} in {counted(len(found.alive), 'tensor')}"
     if found.parallel:
         when = f"the last of them is written in {when}"
-        return [f"{arena}, because {share} may be alive at once where operators run at once ({when}).", _proof(found)]
+        return [
+            f"{arena}, because {share} may be alive at once where operators run at once ({when}).",
+            _proof(found),
+            *_again(found),
+        ]
     if found.peak_bytes < _MOSTLY * found.arena_bytes:
-        return [f"{arena}, though no more than {share} are alive at once, in {when}.", _proof(found)]
-    return [f"{arena}, because {share} are alive in {when}.", _proof(found)]
+        return [f"{arena}, though no more than {share} are alive at once, in {when}.", _proof(found), *_again(found)]
+    return [f"{arena}, because {share} are alive in {when}.", _proof(found), *_again(found)]
 
 
 def _proof(found: Explanation) -> str:
     excess = found.arena_bytes - found.lower_bound
+    order = f"with parallel={found.parallel!r}" if found.parallel else "in this order"
     if found.status == Status.OPTIMAL:
-        return "Proved: these calls, in this order and with these overwrites, fit in no smaller arena."
+        return f"Proved: these calls, {order} and with these overwrites, fit in no smaller arena."
     return (
-        f"No arena below {format_bytes(found.lower_bound)} is possible for these calls in this order, so better "
+        f"No arena below {format_bytes(found.lower_bound)} is possible for these calls {order}, so better "
         f"addresses would win {format_bytes(excess)} at most ({excess / found.arena_bytes:.1%})."
     )
+
+
+def _again(found: Explanation) -> list[str]:
+    """What runs again for the sake of a budget."""
+    return [
+        f"To keep within the budget, {counted(len(again.operators), 'operator')} run again "
+        f"({again.share:.1%} more operations); without, the arena has {format_bytes(again.plain_bytes)}."
+        for again in found.recomputed
+    ]
 
 
 def _made_of(found: Explanation) -> list[str]:
