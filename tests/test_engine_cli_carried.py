@@ -75,6 +75,9 @@ def test_what_cannot_carry_a_plan_is_told(planned: str, tmp_path: Path, capsys: 
     told = error([*zoo, "--save-plan", str(tmp_path / "new.onnx")], 2, capsys)
     assert "zoo:lstm_classifier is no file" in told
     assert "no file that could carry a plan" in error([*zoo, "--plan-from-file", "required"], 2, capsys)
+    poison = ["run", planned, "--dim", "n=8", "--mode", "poison"]
+    assert "plans for itself" in error([*poison, "--plan-from-file", "required"], 2, capsys)
+    assert main(poison) == 0 and capsys.readouterr().err == ""
     bounds = ["plan", planned, "--bounds", "n=1:8", "--save-plan", str(tmp_path / "new.onnx")]
     assert "give --dim in place of --bounds" in error(bounds, 2, capsys)
     assert not (tmp_path / "new.onnx").exists()

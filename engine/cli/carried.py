@@ -12,6 +12,7 @@ from engine.importers.onnx_saved import load_plan, save_plan
 from engine.plan import ExecutionPlan
 
 AUTO, REQUIRED, NEVER = "auto", "required", "never"
+POISON = "poison"
 
 
 def add_plan_from_file(parser: ArgumentParser) -> None:
@@ -43,9 +44,10 @@ def plan_in_file(arguments: Namespace, graph: Graph) -> Carried | None:
     wanted, file = vars(arguments).get("plan_from_file", NEVER), arguments.file
     if wanted == NEVER:
         return None
-    if is_zoo(file):
+    obstacle = _obstacle(arguments)
+    if obstacle:
         if wanted == REQUIRED:
-            raise OptionError(f"--plan-from-file {REQUIRED}: {file} is no file that could carry a plan")
+            raise OptionError(f"--plan-from-file {REQUIRED}: {obstacle}")
         return None
     found = load_plan(file, required=wanted == REQUIRED)
     if found is None or not graph.is_symbolic:
@@ -55,6 +57,15 @@ def plan_in_file(arguments: Namespace, graph: Graph) -> Carried | None:
         raise OtherPlanError(reason)
     warn(reason)
     return None
+
+
+def _obstacle(arguments: Namespace) -> str:
+    """Why this command line can follow no plan; nothing where it can."""
+    if is_zoo(arguments.file):
+        return f"{arguments.file} is no file that could carry a plan"
+    if vars(arguments).get("mode") == POISON:
+        return f"--mode {POISON} plans for itself, with guards between tensors"
+    return ""
 
 
 def tell_origin(plan: ExecutionPlan, arguments: Namespace) -> None:
