@@ -14,7 +14,7 @@ from engine.cli.optimising import add_optimise
 from engine.cli.subjects import blas_threads, compile_subject
 from engine.errors import OptionError
 from engine.executable import MODES, Executable, make_plan
-from engine.exporters import FORMATS
+from engine.exporters import FORMATS, named_like
 from engine.readers import is_saved_trace, read_trace
 from engine.screen import screen_of
 from engine.threads import AS_THEY_ARE, limit_threads
@@ -27,6 +27,7 @@ HELP = (
     "trace that was saved as JSON or CSV, to be told again"
 )
 
+_USUAL = "table"
 _SAVED = (".json", ".csv")
 """What files of saved traces are called."""
 
@@ -41,7 +42,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_mode(parser)
     add_running(parser)
     uses = "; ".join(f"{name}: {known.use}" for name, known in FORMATS.items())
-    parser.add_argument("--format", choices=tuple(FORMATS), default="table", metavar="FORMAT", help=uses)
+    uses += f" (default: the one whose files are called as FILE is, else {_USUAL})"
+    parser.add_argument("--format", choices=tuple(FORMATS), default="", metavar="FORMAT", help=uses)
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file, not to stdout")
 
@@ -67,9 +69,10 @@ def add_mode(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints or writes the events."""
-    chosen = FORMATS[arguments.format]
+    name = arguments.format or _guessed(arguments.output)
+    chosen = FORMATS[name]
     if arguments.output is None and not chosen.is_text and sys.stdout.isatty():
-        raise OptionError(f"--format {arguments.format} is not for terminals: write it to a file, with -o FILE")
+        raise OptionError(f"--format {name} is not for terminals: write it to a file, with -o FILE")
     found = traced(arguments)
     if arguments.output is None:
         chosen.show(found, sys.stdout.buffer, screen_of(sys.stdout, os.environ))
@@ -77,6 +80,14 @@ def run(arguments: Namespace) -> int:
         with open_whole(arguments.output) as out:
             chosen.write(found, out)
     return 0
+
+
+def _guessed(file: Path | None) -> str:
+    """The format that a file is called after; the usual one, where none is."""
+    names = named_like(file) if file else ()
+    if len(names) < 2 or _USUAL in names:
+        return names[0] if len(names) == 1 else _USUAL
+    raise OptionError(f"{file}: say with --format which of these it is to be: {', '.join(names)}")
 
 
 def traced(arguments: Namespace) -> Trace:

@@ -1,6 +1,7 @@
 """Files that other tools open. One format a module, and the one door to them: `FORMATS`."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
 
@@ -72,3 +73,10 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
     }
 )
 """Format by the name that the command line knows."""
+
+
+def named_like(file: Path) -> tuple[str, ...]:
+    """The formats whose files are called as this one is; of "a.trace.json" not those of ".json"."""
+    fitting = {name: known.suffix for name, known in FORMATS.items() if file.name.lower().endswith(known.suffix)}
+    longest = max((len(suffix) for suffix in fitting.values()), default=0)
+    return tuple(name for name, suffix in fitting.items() if len(suffix) == longest)
