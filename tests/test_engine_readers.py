@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import engine
 from engine import Event, Trace, read_trace
 from engine.errors import TraceFormatError
-from engine.readers import is_saved_trace
+from engine.readers import is_saved_trace, scanner
 from engine.trace import Facts
 from tests.exports import exported
 from tests.graphs import build, seeded
@@ -75,7 +75,7 @@ def test_half_a_surrogate_is_kept_by_json_and_escaped_by_csv(tmp_path: Path) -> 
     assert {e.tensor for e in read_trace(save_trace(trace, tmp_path / "t.csv"))} == {"", "a\\ud800"}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data(), st.sampled_from(SUFFIXES))
 def test_a_damaged_file_is_read_or_refused_in_one_line(data: st.DataObject, suffix: str) -> None:
     content = bytearray(exported(suffix, SMALL))
@@ -175,6 +175,7 @@ BROKEN_JSON = {
     "twice": ('{"version": 2, "facts": {"model": "a", "model": "b"}}', "'model' is there twice"),
     "deep": ('{"version": ' + "[" * 100_000, ":1: "),
     "digits": ('{"version": ' + "9" * 10_000, ":1: "),
+    "long": ('{"version": "' + "x" * 40_000_000, ":1: a value of more than 16777216 letters"),
     "bytes": ('{"version": "\udcff"}', "a byte that is not UTF-8"),
 }
 
@@ -232,6 +233,13 @@ def test_numbers_of_json_are_numbers(value: str, told: str, tmp_path: Path) -> N
     text = exported("json", SMALL).decode().replace('"tick": 0', f'"tick": {value}', 1)
     (path := tmp_path / "t.json").write_text(text)
     _is_refused(path, told)
+
+
+@pytest.mark.parametrize("block", [1, 2, 7, 100])
+def test_blocks_may_end_anywhere(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanner, "_BLOCK", block)
+    trace = _renamed(SMALL, '\\ " \u2028 \U0001f642 \n')
+    assert tuple(read_trace(save_trace(trace, tmp_path / "t.json"))) == tuple(trace)
 
 
 def test_json_may_be_laid_out_anew(tmp_path: Path) -> None:

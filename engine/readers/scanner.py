@@ -11,6 +11,8 @@ from engine.readers.place import Place, shown
 _BLOCK = 1 << 18
 MOST_CHARACTERS = 1 << 24
 """Of one value: nothing that was meant to be read is longer."""
+_LONGEST_WORD = 16
+"""Letters of true, -Infinity or an escape, at whose beginning an error is told."""
 _BLANKS = " \t\r\n"
 
 
@@ -67,7 +69,9 @@ class Scanner:
             try:
                 value, end = _DECODER.raw_decode(self._text, self._at)
             except (ValueError, RecursionError) as error:
-                if block > MOST_CHARACTERS or not self._fill(block):
+                if block > MOST_CHARACTERS:
+                    raise self.place.wrong(f"a value of more than {MOST_CHARACTERS} letters") from error
+                if not self._may_go_on(error) or not self._fill(block):
                     raise self._wrong(error) from error
             else:
                 if end < len(self._text) or not self._fill(block):  # a number may go on
@@ -87,6 +91,12 @@ class Scanner:
         self._text, self._at = self._text[self._at :] + more, 0
         self._is_all = not more
         return bool(more)
+
+    def _may_go_on(self, error: Exception) -> bool:
+        """Whether it is because the text ends that there is no value: at its end, or in a string."""
+        if not isinstance(error, JSONDecodeError):
+            return False
+        return error.msg.startswith("Unterminated") or error.pos + _LONGEST_WORD > len(self._text)
 
     def _wrong(self, error: Exception) -> Exception:
         if isinstance(error, JSONDecodeError):
