@@ -68,6 +68,26 @@ def test_words_and_numbers_are_those_of_the_trace(graph: Graph, run: tuple[str, 
     assert bool(_boxes(text)) == (len(lives(trace)) > 0 and run != ("dynamic", ""))
 
 
+@settings(max_examples=40)
+@given(graphs(), st.integers(120, 400), st.integers(40, 400), st.tuples(*[st.booleans()] * 5))
+def test_pictures_of_any_size_and_parts_stay_within_their_frame(
+    graph: Graph, width: int, height: int, parts: tuple[bool, bool, bool, bool, bool]
+) -> None:
+    look = Look(width, height, *parts)
+    root = ET.fromstring(svg.svg(lives(engine.make_plan(graph).trace()), look))
+    assert root.attrib["width"] == str(width)
+    for rect in root.iter(f"{SVG}rect"):
+        x, y, wide, high = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
+        assert min(x, y, wide, high) >= 0
+        assert x + wide <= width + 0.5
+        assert y + high <= float(root.attrib["height"]) + 0.5
+
+
+def test_a_picture_too_small_to_see_is_refused() -> None:
+    with pytest.raises(ValueError, match="width"):
+        Look(width=50)
+
+
 def test_names_that_hold_anything_break_no_picture() -> None:
     of = lives(crowd(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)]))
     text = svg.svg(of)

@@ -109,6 +109,10 @@ def test_a_screen_reader_gets_the_table_and_the_totals(shown: Open, plan: Execut
         tree = page.locator("#peak-table").aria_snapshot()
         summary = page.inner_text("#summary")
         pictures = page.locator("main").aria_snapshot()
+    units = {"B": 1, "KiB": 2**10, "MiB": 2**20}
+    cells = re.findall(r'cell "([\d.]+) (B|KiB|MiB)"', tree)
+    read = [float(number) * units[unit] for number, unit in cells]
+    assert read == pytest.approx([tensor.bytes for tensor in report.peak_tensors], rel=0.005)
     for tensor in report.peak_tensors:
         assert f'button "{tensor.name}"' in tree
     assert tree.count("- row ") == len(report.peak_tensors) + 1
