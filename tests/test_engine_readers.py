@@ -19,6 +19,8 @@ from engine.trace import Facts
 from tests.exports import exported
 from tests.graphs import build, seeded
 from tests.saved_traces import save_trace, traces
+from tests.staged_graphs import rows
+from tests.test_engine_stages_tale import CUTS, MODES, ran
 
 SUFFIXES = ("json", "csv")
 SMALL = engine.make_plan(build(seeded(3), 6)).trace()
@@ -47,6 +49,20 @@ def test_a_saved_trace_comes_back(trace: Trace, suffix: str) -> None:
         else:
             told = ("peak_bytes", "peak_tick", "peak_operator", "footprint_bytes", "stages", "is_timed")
             assert [getattr(found.facts, name) for name in told] == [getattr(trace.facts, name) for name in told]
+
+
+@settings(max_examples=25, deadline=None)
+@given(CUTS, st.sampled_from([0, 5]), MODES, st.booleans(), st.sampled_from(SUFFIXES))
+def test_a_run_of_several_stages_comes_back(
+    cuts: list[int], padding: int, mode: str, is_timed: bool, suffix: str
+) -> None:
+    exe = ran(cuts, padding=padding, mode=mode)
+    timings = exe.timed({"x": rows(9, len(cuts))})[1] if is_timed else ()
+    trace = exe.trace(mode, timings=timings)
+    with TemporaryDirectory() as folder:
+        found = read_trace(save_trace(trace, Path(folder) / f"t.{suffix}"))
+        assert tuple(found) == tuple(trace)
+        assert found.facts.stages == trace.facts.stages and found.facts.mode == mode
 
 
 @settings(max_examples=40)
