@@ -12,7 +12,7 @@ from engine.pictures.columns import column_edges, most, skyline, stairs
 from engine.pictures.merging import MOST_RUNS, merge
 from engine.pictures.paints import KINDS, PAINTS
 from engine.pictures.scales import byte_values, round_step, tick_values, time_values
-from engine.pictures.wording import fitted, printable, text_width
+from engine.pictures.wording import fitted, printable, text_width, wrapped
 from tests.crowded import HOSTILE
 
 _spans = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9), st.integers(1, 99)), max_size=12)
@@ -85,6 +85,13 @@ def test_a_fitted_text_is_no_wider_than_its_room_and_keeps_both_ends(text: str, 
         head, tail = shown.split("…", 1) if "…" not in text else ("", "")
         assert text.startswith(head)
         assert text.endswith(tail)
+
+
+@given(st.lists(st.text("abcW", min_size=1, max_size=6), min_size=1), st.floats(60, 300))
+def test_wrapped_words_are_all_there_and_no_line_is_too_wide(words: list[str], room: float) -> None:
+    lines = wrapped(" ".join(words), 11, room)
+    assert " ".join(lines).split(" ") == words
+    assert all(text_width(line, 11) <= room or " " not in line for line in lines)
 
 
 @given(st.floats(1e-6, 1e15), st.integers(1, 20))

@@ -11,7 +11,7 @@ from engine.pictures.look import Look
 from engine.pictures.paints import KINDS
 from engine.pictures.shapes import Box, Line, Shape, Text
 from engine.pictures.subject import Subject
-from engine.pictures.wording import fitted, printable, text_width
+from engine.pictures.wording import fitted, printable, text_width, wrapped
 from engine.trace import NOTHING
 from engine.units import format_bytes
 
@@ -31,8 +31,8 @@ def headline(subject: Subject) -> str:
     return f"{model} without a plan: {format_bytes(facts.peak_bytes)} alive"
 
 
-def details(subject: Subject) -> str:
-    """How good that is."""
+def details(subject: Subject) -> list[str]:
+    """How good that is; what matters most comes last."""
     facts = subject.facts
     parts = [_count(len(subject.begin), "tensor"), _count(facts.ticks, "tick")]
     if facts.stages > 1:
@@ -45,7 +45,7 @@ def details(subject: Subject) -> str:
         parts.append(f"a plan needs {format_bytes(facts.arena_bytes)}")
     if facts.lower_bound:
         parts.append(f"lower bound {format_bytes(facts.lower_bound)}{_excess(subject)}")
-    return " · ".join(parts)
+    return parts
 
 
 def summary(subject: Subject) -> str:
@@ -53,17 +53,19 @@ def summary(subject: Subject) -> str:
     facts = subject.facts
     where = f" at {printable(facts.peak_operator, 60)}, tick {facts.peak_tick}" if facts.peak_operator else ""
     return (
-        f"{headline(subject)}. {details(subject).replace(' · ', ', ')}."
+        f"{headline(subject)}. {', '.join(details(subject))}."
         f" At the peak{where}, {format_bytes(facts.peak_bytes)} are alive."
     )
 
 
 def draw_title(subject: Subject, look: Look) -> list[Shape]:
     """Two lines at the top."""
-    room = look.width - 2 * _MARGIN
+    room, parts = look.width - 2 * _MARGIN, details(subject)
+    while len(parts) > 1 and text_width(" · ".join(parts), NORMAL) > room:
+        del parts[0]
     return [
         Text(_MARGIN, 28, fitted(headline(subject), LARGE, room), LARGE, "ink", bold=True),
-        Text(_MARGIN, 47, fitted(details(subject), NORMAL, room), NORMAL, "quiet"),
+        Text(_MARGIN, 47, fitted(" · ".join(parts), NORMAL, room), NORMAL, "quiet"),
     ]
 
 
@@ -111,10 +113,9 @@ def draw_caption(subject: Subject, look: Look, merged: int, top: float) -> tuple
         lines = ["This run has no addresses: only what is alive can be drawn."]
     if merged:
         lines.append(f"{merged:,} of {len(subject.begin):,} tensors are smaller than a pixel and drawn together.")
-    room, y = look.width - 2 * _MARGIN, top + SMALL
-    if text_width(" ".join(lines), SMALL) <= room:
-        lines = [" ".join(lines)]
-    shapes = [Text(_MARGIN, y + 16 * i, fitted(line, SMALL, room), SMALL, "quiet") for i, line in enumerate(lines)]
+    y = top + SMALL
+    lines = wrapped(" ".join(lines), SMALL, look.width - 2 * _MARGIN)
+    shapes = [Text(_MARGIN, y + 16 * i, line, SMALL, "quiet") for i, line in enumerate(lines)]
     return list(shapes), y + 16 * (len(lines) - 1)
 
 

@@ -52,6 +52,18 @@ def fitted(text: str, size: float, room: float) -> str:
     return _ends(text, kept) if kept else ""
 
 
+def wrapped(text: str, size: float, room: float) -> list[str]:
+    """Its words in lines that are no wider than the room, if words are not."""
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}".lstrip()
+        if text_width(longer, size) <= room or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
 def _ends(text: str, kept: int) -> str:
     """So many letters of it, with dots where the others were."""
     tail = kept // 2
