@@ -34,6 +34,7 @@ def model(monkeypatch: pytest.MonkeyPatch, build: Build) -> str:
         return build(shapes)
 
     monkeypatch.setattr("engine.cli.models.load_onnx", load)
+    monkeypatch.setattr("engine.cli.carried.load_plan", lambda _, required: None)  # noqa: ARG005 - by keyword
     return "model.onnx"
 
 
