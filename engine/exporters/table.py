@@ -126,7 +126,7 @@ class _Teller:
         """What happens, in words; names of chunks are those of the tensors that have their bytes."""
         match event.kind:
             case "overwrite":
-                told = f"over {self.names.pop(event.overwrites, event.overwrites)}"
+                told = f"over {self.names.pop(event.overwrites, f'chunk {event.overwrites}')}"
             case "view":
                 told = f"in {self.names.get(event.chunk, f'chunk {event.chunk}')}"
             case "free":
@@ -140,7 +140,7 @@ class _Teller:
             case _:
                 told = event.kind
         if event.kind in ARRIVALS:
-            self.names[event.chunk] = printed(event.tensor)
+            self.names[event.chunk] = printed(event.tensor) or f"chunk {event.chunk}"
         return told
 
     def _times(self, event: Event) -> tuple[str, ...]:
