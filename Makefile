@@ -33,7 +33,7 @@ check: $(STAMP) ## format, lint, types, directions of imports, links and referen
 	@$(MAKE) --no-print-directory docs
 
 docs: $(STAMP) ## build the documentation as a site
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet -f docs/site/mkdocs.yml
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f docs/site/mkdocs.yml
 	@echo "out/site/index.html has the documentation; it needs no server and no network"
 
 bench: $(STAMP) ## time ResNet-50 against onnxruntime, planning, and planning for new lengths, into out/

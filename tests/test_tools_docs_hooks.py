@@ -2,9 +2,9 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import griffe
@@ -19,7 +19,6 @@ from tests.browser_session import Session
 from tools.docs_fields import AttrsFields
 from tools.docs_hooks import ROOT, WIDTH, commands_page, help_text, on_page_markdown, ops_page, top_level_page
 
-CONFIG = ROOT / "docs" / "site" / "mkdocs.yml"
 SEEN = ("index", "tutorial/trace", "algorithms/remat", "reference/commands", "reference/ops", "operators")
 WAYS = (("light", 1280), ("dark", 420))
 
@@ -68,18 +67,39 @@ def test_fields_of_attrs_classes_stand_below_their_docstrings() -> None:
     assert "```" not in read["Status"].docstring.value
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The site, built as `make docs` builds it."""
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(CONFIG), "-d", str(folder)]
-    built = subprocess.run(
-        command,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
+def build(root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The site of a checkout, built as `make docs` builds it. (With --quiet, MkDocs would count no warnings.)"""
+    config = root / "docs" / "site" / "mkdocs.yml"
+    return subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(config), "-d", str(folder)],
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(root)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of this checkout."""
+    folder = tmp_path_factory.mktemp("site")
+    built = build(ROOT, folder)
     assert built.returncode == 0, built.stderr
-    yield folder
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "fault", ["[x](nowhere.md)", "[x](faq.md#nowhere)", "::: engine.nowhere", "[x][engine.nowhere]"]
+)
+def test_what_leads_nowhere_is_an_error(tmp_path: Path, fault: str) -> None:
+    for part in ROOT.iterdir():
+        if part.name not in (".git", "docs", "out"):
+            (tmp_path / part.name).symlink_to(part)
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    with (tmp_path / "docs/index.md").open("a") as page:
+        page.write(f"\n{fault}\n")
+    built = build(tmp_path, tmp_path / "out")
+    assert built.returncode != 0
+    assert "nowhere" in built.stderr
 
 
 @pytest.mark.slow
