@@ -4,10 +4,12 @@ from typing import overload
 
 from attrs import frozen
 
-from engine.explain.explanation import Explanation, explain
+from engine.explain.explanation import Explanation
 from engine.explain.operators import OperatorStory, explain_operator
-from engine.explain.tensor import TensorStory, explain_tensor
+from engine.explain.tensor import explain_tensor
+from engine.explain.tensor_story import TensorStory
 from engine.explain.what_if import Advisor, no_advice
+from engine.explain.whole import explain
 from engine.placed import PlacedPlan
 from engine.report import Report, report
 from engine.showing import as_card

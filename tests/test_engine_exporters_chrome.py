@@ -23,21 +23,18 @@ def _shown(trace: Trace) -> list[dict[str, Any]]:
 @settings(max_examples=40, deadline=None)
 @given(tales())
 def test_each_tensor_opens_and_closes_once_with_all_that_is_known_of_it(trace: Trace) -> None:
-    open_spans: dict[str, dict[str, Any]] = {}
+    open_spans: dict[int, dict[str, Any]] = {}
     begun = list[dict[str, Any]]()
     for event in _shown(trace):
         if event["ph"] == "b":
-            assert event["id2"]["local"] not in open_spans
-            open_spans[event["id2"]["local"]] = event
+            assert event["id"] not in open_spans
+            open_spans[event["id"]] = event
             begun.append(event)
         elif event["ph"] == "e":
-            begin = open_spans.pop(event["id2"]["local"])
+            begin = open_spans.pop(event["id"])
             assert begin["ts"] <= event["ts"] and begin["name"] == event["name"]
     assert not open_spans
-    told = [
-        (int(e["id2"]["local"], 16), e["args"]["bytes"], e["args"]["offset"], e["args"].get("overwrites", -1))
-        for e in begun
-    ]
+    told = [(e["id"], e["args"]["bytes"], e["args"]["offset"], e["args"].get("overwrites", -1)) for e in begun]
     assert told == [(e.chunk, e.bytes, e.offset, e.overwrites) for e in arrivals(trace)]
 
 

@@ -44,8 +44,8 @@ def _chrome(data: bytes) -> int:
     """The counter, the instant and the sum of the slices that are open."""
     events = json.loads(data)["traceEvents"]
     [instant] = [e["args"]["bytes"] for e in events if e["name"] == "peak"]
-    size = {e["id2"]["local"]: e["args"]["bytes"] for e in events if e["ph"] == "b"}
-    opened = max(accumulate({"b": 1, "e": -1}[e["ph"]] * size[e["id2"]["local"]] for e in events if "id2" in e))
+    size = {e["id"]: e["args"]["bytes"] for e in events if e["ph"] == "b"}
+    opened = max(accumulate({"b": 1, "e": -1}.get(e["ph"], 0) * size[e["id"]] for e in events if "id" in e))
     assert opened == instant
     return int(max(e["args"]["bytes"] for e in events if e["ph"] == "C" and e["name"] == "live"))
 

@@ -27,8 +27,6 @@ where extract_arg(arg_set_id, '{0}.schema') is not null and extract_arg(arg_set_
 """
 _ERRORS = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
 """What the trace processor could not make sense of."""
-_UNSEEN = "select count(*) from track where type = 'legacy_async_global_slice'"
-"""Tracks of no process, which the page does not show."""
 
 
 def _cases() -> Iterator[Any]:
@@ -48,7 +46,6 @@ def test_the_trace_processor_finds_the_peak_all_tensors_and_operators(
 ) -> None:
     with opened(browser, exported(name, trace)) as page:
         assert ask(page, _ERRORS) == []
-        assert ask(page, _UNSEEN) == [[0]]
         assert ask(page, _PEAK) == [[peak(trace)]]
         where = {"perfetto": "debug", "chrome": "args"}[name]
         born = arrivals(trace)

@@ -156,11 +156,11 @@ def test_every_format_tells_of_every_event() -> None:
 @given(graphs())
 def test_chrome_spans_open_and_close_in_pairs(graph: Graph) -> None:
     shown = json.loads(written("chrome", engine.make_plan(graph).trace()))["traceEvents"]
-    open_spans: dict[str, float] = {}
+    open_spans: dict[int, float] = {}
     for event in shown:
         if event["ph"] == "b":
-            assert event["id2"]["local"] not in open_spans
-            open_spans[event["id2"]["local"]] = event["ts"]
+            assert event["id"] not in open_spans
+            open_spans[event["id"]] = event["ts"]
         elif event["ph"] == "e":
-            assert open_spans.pop(event["id2"]["local"]) <= event["ts"]
+            assert open_spans.pop(event["id"]) <= event["ts"]
     assert not open_spans

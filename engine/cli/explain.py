@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 from engine.cli import plan as planning
 from engine.cli.common import print_json
-from engine.explain.explanation import explain
 from engine.explain.operators import explain_operator
 from engine.explain.tensor import explain_tensor
+from engine.explain.whole import explain
 from engine.plan import ExecutionPlan
 
 NAME, HELP = "explain", "say why the arena of a model is as large as it is, and what would make it smaller"

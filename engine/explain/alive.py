@@ -74,7 +74,7 @@ def alive_at(found: Anatomy, chunk: int, tick: int) -> Alive:
         fetched=bool(uses) and uses[-1].tick == found.last_tick,
         parameter=parameter,
         taker="".join(found.name(c) for c in found.taker(chunk)),
-        joined=sum(v.is_view and v.id in plan.lowered.writers for v in members),
+        joined=sum(v.is_view and v.id in found.writers for v in members),
     )
 
 

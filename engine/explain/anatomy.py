@@ -1,6 +1,7 @@
 """Who writes and reads what, and when: what all sentences about a plan are made from."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 
 from attrs import frozen
 
@@ -27,14 +28,20 @@ class Use:
 
 @frozen(eq=False)
 class Anatomy:
-    """A plan with its steps. Numbers of values are the allocator's; `reads` has the ticks in which each is read."""
+    """A plan with its steps. Numbers of values are the allocator's; `reads` has the ticks in which each is read.
+
+    `members` are the values of each chunk; `judged` the verdicts on overwrites by tick, and `taken` those that the plan
+    has, as (chunk, chunk that it overwrites, byte of that). `writers`: in which tick each value (by id) is written.
+    """
 
     plan: PlacedPlan
     program: Program
     values: tuple[Value, ...]
     reads: tuple[tuple[int, ...], ...]
     members: tuple[tuple[int, ...], ...]
-    judged: tuple[Judged, ...]
+    judged: Mapping[int, tuple[Judged, ...]]
+    taken: frozenset[tuple[int, int, int]]
+    writers: Mapping[int, int]
 
     @property
     def last_tick(self) -> int:
@@ -51,7 +58,7 @@ class Anatomy:
 
     def written(self, chunk: int) -> int:
         """The tick in which a chunk is written first; 0 where it is fed."""
-        return self.plan.lowered.writers.get(self.owner(chunk).id, 0)
+        return self.writers.get(self.owner(chunk).id, 0)
 
     def uses(self, chunk: int) -> tuple[Use, ...]:
         """All reads of a chunk, by any name, in order."""
@@ -94,8 +101,12 @@ def anatomy(plan: PlacedPlan) -> Anatomy:
     for value, chunk in enumerate(plan.chunks.chunk_of.tolist()):
         members[chunk].append(value)
     values = tuple(v for v in plan.lowered.values if v.id in plan.ids)
-    judged = memory.judge(program, permit=_permit(plan, program))
-    return Anatomy(plan, program, values, tuple(map(tuple, reads)), tuple(map(tuple, members)), judged)
+    found = memory.judge(program, permit=_permit(plan, program))
+    judged = {tick: tuple(group) for tick, group in groupby(found, key=lambda j: j.step)}
+    columns = (plan.chunks.src.tolist(), plan.chunks.dest.tolist(), plan.chunks.overwrite_offset.tolist())
+    taken = frozenset(zip(*columns, strict=True))
+    of_value, of_chunk = tuple(map(tuple, reads)), tuple(map(tuple, members))
+    return Anatomy(plan, program, values, of_value, of_chunk, judged, taken, plan.lowered.writers)
 
 
 def _permit(plan: PlacedPlan, program: Program) -> Permit:

@@ -6,19 +6,14 @@ from typing import Any
 from attrs import asdict, frozen
 
 from allocator.problem import Status
-from engine.explain.alive import Alive, alive_at
-from engine.explain.anatomy import Anatomy, anatomy
+from engine.explain.alive import Alive
 from engine.explain.names import shown
-from engine.explain.other_peak import OtherPeak, other_peak
-from engine.explain.parts import Part, parts
-from engine.explain.refusals import TAKEN, Forward, forwards_into
+from engine.explain.other_peak import OtherPeak
+from engine.explain.parts import Part
+from engine.explain.refusals import Forward
 from engine.explain.sentences import counted, operator, saved, shape, why_alive, why_not
-from engine.explain.what_if import Advised, Advisor, WhatIf
-from engine.explain.wished import measured
-from engine.peak import peak_chunks
-from engine.placed import PlacedPlan
+from engine.explain.what_if import Advised, WhatIf
 from engine.recomputed import Recomputed
-from engine.report import Report, report
 from engine.tables import in_columns
 from engine.units import format_bytes
 
@@ -71,46 +66,6 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.text()
-
-
-def explain(plan: PlacedPlan, advisor: Advisor) -> Explanation:
-    """Looks at a plan, and asks for other ways to plan."""
-    told, found = report(plan), anatomy(plan)
-    tick, chunks = peak_chunks(plan)
-    alive = tuple(alive_at(found, chunk, tick) for chunk in chunks.tolist())
-    return Explanation(
-        model=told.model,
-        arena_bytes=told.arena_bytes,
-        lower_bound=told.lower_bound,
-        status=told.status,
-        strategy=told.strategy,
-        parallel=told.parallel,
-        last_tick=found.last_tick,
-        peak_tick=tick,
-        peak_operator=told.peak_operator,
-        peak_kind=told.peak_kind,
-        peak_bytes=told.peak_bytes,
-        arena_without_workspace=_without_workspace(told, alive),
-        parts=parts(told, alive),
-        alive=alive,
-        other_peak=other_peak(plan, chunks),
-        refused=_refused(found, tuple(a.chunk for a in alive)),
-        recomputed=plan.recomputed,
-        advised=advisor(plan),
-    )
-
-
-def _without_workspace(told: Report, alive: tuple[Alive, ...]) -> int:
-    """The arena where it is, if no workspace is alive at the peak."""
-    return told.arena_without_workspace if any(a.role == "workspace" for a in alive) else told.arena_bytes
-
-
-def _refused(found: Anatomy, chunks: tuple[int, ...]) -> tuple[Forward, ...]:
-    """Of tensors at the peak that are written over nothing: what they may have been written over."""
-    declared = [f for f in forwards_into(found, chunks) if f.output_bytes]
-    free = {f.output for f in declared if f.reason == TAKEN}
-    own = {v.name for v in found.values if not v.is_view}
-    return measured(found.plan, [f for f in declared if f.output not in free and f.output in own])
 
 
 def _size(found: Explanation) -> list[str]:

@@ -62,7 +62,7 @@ def forwards_of(found: Anatomy, call: Call) -> tuple[Forward, ...]:
         return ()
     declared = call.operators[0].schema.forwards(call.signature)
     inside = found.plan.chunks.offset_in_chunk
-    judged = {(j.out, j.src, j.candidate.offset - int(inside[j.src])): j for j in found.judged if j.step == call.tick}
+    judged = {(j.out, j.src, j.candidate.offset - int(inside[j.src])): j for j in found.judged.get(call.tick, ())}
     return tuple(_forward(found, call, each, declared, judged) for each in declared)
 
 
@@ -128,9 +128,8 @@ def _by_bytes(found: Anatomy, call: Call, each: Overwrite, declared: tuple[Overw
 
 
 def _by_lifetime(found: Anatomy, blank: Forward, judged: Judged) -> Forward:
-    chunks, candidate, reason = found.plan.chunks, judged.candidate, judged.refusal
-    columns = (chunks.src.tolist(), chunks.dest.tolist(), chunks.overwrite_offset.tolist())
-    if (candidate.src, candidate.dest, candidate.offset) in set(zip(*columns, strict=True)):
+    candidate, reason = judged.candidate, judged.refusal
+    if (candidate.src, candidate.dest, candidate.offset) in found.taken:
         return evolve(blank, reason=TAKEN)
     if reason in _CHOICES and not found.plan.options.overwrite:
         return evolve(blank, reason=OFF)

@@ -123,16 +123,7 @@ class _Page:
 
 
 def _tensor(phase: str, chunk: int, name: str, time: float) -> Shown:
-    """Of the process: what has an id for all processes is shown nowhere by Perfetto."""
-    return {
-        "ph": phase,
-        "cat": "tensor",
-        "id2": {"local": hex(chunk)},
-        "name": name,
-        **_PROCESS,
-        "tid": _MAIN,
-        "ts": time,
-    }
+    return {"ph": phase, "cat": "tensor", "id": chunk, "name": name, **_PROCESS, "tid": _MAIN, "ts": time}
 
 
 def _instant(event: Event, time: float) -> Shown:
