@@ -74,6 +74,14 @@ def test_a_tensor_or_an_operator_not_both(capsys: Capture) -> None:
     assert "not allowed with" in error([*SMALL, "--tensor", "x", "--operator", "conv_0"], USAGE, capsys)
 
 
+def test_a_length_is_halved(capsys: Capture) -> None:
+    found = data([*SMALL, "--dim", "batch=6"], capsys)
+    (half,) = [w for w in found["advised"]["tried"] if w["how"] == "--dim batch=3"]
+    assert half["arena_bytes"] == data(["plan", *SMALL[1:], "--dim", "batch=3"], capsys)["arena_bytes"]
+    assert half["saves"] == found["arena_bytes"] - half["arena_bytes"] > 0
+    assert "batch=3 in place of 6" in said([*SMALL, "--dim", "batch=6"], capsys)
+
+
 def test_a_budget_that_is_not_met_is_the_error_of_plan(capsys: Capture) -> None:
     assert main([*SMALL, "--budget", "1 KiB", "--no-recompute"]) == NO_FIT
     assert "bytes too much" in capsys.readouterr().err

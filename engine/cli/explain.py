@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from engine.cli import plan as planning
 from engine.cli.common import print_json
+from engine.cli.smaller import with_smaller
 from engine.explain.operators import explain_operator
 from engine.explain.tensor import explain_tensor
 from engine.explain.whole import explain
@@ -47,4 +48,4 @@ def _story(plan: ExecutionPlan, arguments: Namespace) -> Story:
         return explain_tensor(plan, arguments.tensor)
     if arguments.operator is not None:
         return explain_operator(plan, arguments.operator)
-    return explain(plan, plan.advisor)
+    return explain(plan, with_smaller(plan.advisor, arguments))

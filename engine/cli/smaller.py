@@ -1,0 +1,42 @@
+"""What smaller dimensions would save: a batch, say, of half as many."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from allocator.progress import each
+from engine.cli.common import plan_options
+from engine.cli.models import load_graph
+from engine.errors import EngineError
+from engine.explain.advice import NODES, what_if
+from engine.explain.what_if import Advised, Advisor, WhatIf
+from engine.placed import PlacedPlan
+from engine.plan_options import Options
+from engine.planner import plan_graph
+from ops.errors import OpError
+
+
+def with_smaller(advisor: Advisor, arguments: Namespace) -> Advisor:
+    """The same advice, and each length that --dim gives halved; nothing where no other way is tried."""
+
+    def advise(plan: PlacedPlan) -> Advised:
+        found = advisor(plan)
+        return evolve(found, tried=(*found.tried, *_halved(plan, arguments))) if found.tried else found
+
+    return advise
+
+
+def _halved(plan: PlacedPlan, arguments: Namespace) -> Iterator[WhatIf]:
+    """Lengths that the graph does not allow are left out."""
+    given = Options(**plan_options(arguments))
+    options, lengths = evolve(given, nodes=min(given.nodes, NODES)), dict(arguments.dim)
+    for name in each("trying", [name for name, length in lengths.items() if length > 1]):
+        half = lengths[name] // 2
+        try:
+            graph = load_graph(Namespace(**vars(arguments) | {"dim": list((lengths | {name: half}).items())}))
+        except (EngineError, OpError):
+            continue
+        yield what_if(
+            plan, plan_graph(graph, options), f"{name}={half} in place of {lengths[name]}", f"--dim {name}={half}"
+        )
