@@ -128,7 +128,7 @@ def _peak(found: Explanation, most: int) -> list[str]:
     rest = found.alive[most:]
     if rest:
         size = format_bytes(sum(a.bytes + a.padding for a in rest))
-        lines.append(f"  {size:>11}  in {len(rest)} smaller ones (--top {len(found.alive)} shows all)")
+        lines.append(f"  {size:>11}  in {counted(len(rest), 'smaller one')} (--top {len(found.alive)} shows all)")
     return [*lines, *_other(found)]
 
 

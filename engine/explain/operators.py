@@ -176,7 +176,7 @@ def _waiting(told: OperatorStory, most: int) -> Iterator[str]:
         size = format_bytes(alive.bytes + alive.padding)
         yield f"  {size:>11}  {shown(alive.tensor)}: {why_alive(alive, told.tick, False)}"
     if len(held) > most:
-        yield f"  ... and {len(held) - most} smaller ones"
+        yield f"  ... and {counted(len(held) - most, 'smaller one')}"
 
 
 def _beside_peak(told: OperatorStory) -> str:
