@@ -3,33 +3,28 @@
 A chunk is an allocation, whose stack trace tells tensor, operator and model; an overwrite frees one chunk and allocates
 another in its bytes. What has no bytes is left out. The arena is a segment; so is what a model of a heap gets, or all
 of it is one segment that grows, where chunks reach from one part into the next. Reference counting without a model of a
-heap has no addresses: chunks are laid out by first fit.
+heap has no addresses: chunks are laid out by first fit. No model of a heap with addresses gives any back.
 
 The format: torch/cuda/_memory_viz.py and torch/utils/viz/MemoryViz.js of PyTorch 2.13. The latter reads pickles itself,
 of protocols 2 to 4, and knows only what plain lists, dicts, texts and numbers are made of. Events are pickled as they
 come, one by one; readers hold the whole file.
 """
 
-import pickle
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from attrs import define, field, frozen
 
 from engine.exporters.alive import Alive
 from engine.exporters.moments import nanoseconds
+from engine.exporters.pickled import PickledDict
 from engine.exporters.shelf import Shelf
 from engine.exporters.texts import to_unicode
 from engine.trace import ARRIVALS, FREE, GROW, NOWHERE, OVERWRITE, Event, Facts, Trace
 
 BASE = 0x7F0000000000
 """Address of the first byte."""
-_PROTOCOL = 2
-_HEAD, _END = b"\x80\x02", b"."
-_MARK, _APPEND, _APPENDS, _EMPTY_LIST, _EMPTY_DICT, _SETITEMS = b"(", b"a", b"e", b"]", b"}", b"u"
-_BATCH = 1000
-"""Events that are added to their list at once: MemoryViz.js hands them to a function one by one."""
 _LEFT_OUT = (
     "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "_start", "__libc_start_main", "PyEval_",
     "PyObject_", "PyFunction_",
@@ -42,27 +37,12 @@ Shown = dict[str, Any]
 def write(trace: Trace, out: BinaryIO) -> None:
     """One pickled dict; times in microseconds, sizes in bytes. It reads the trace twice, and keeps what is alive."""
     memory = _Memory(trace.facts, _ground(trace))
-    out.write(_HEAD + _EMPTY_DICT + _MARK)
-    out.write(_body("device_traces") + _EMPTY_LIST)  # of lists, one a device
-    _write_list(memory.tell(trace), out)
-    out.write(_APPEND)
-    for name, value in {"segments": memory.segments(), "allocator_settings": {}, "external_annotations": []}.items():
-        out.write(_body(name) + _body(value))
-    out.write(_SETITEMS + _END)
-
-
-def _body(value: Any) -> bytes:
-    """A value as a part of a pickle. Each part remembers texts anew, from number 0 on, as protocol 2 can."""
-    return pickle.dumps(value, _PROTOCOL)[len(_HEAD) : -len(_END)]
-
-
-def _write_list(values: Iterable[Any], out: BinaryIO) -> None:
-    out.write(_EMPTY_LIST)
-    count = 0
-    for count, value in enumerate(values, 1):
-        out.write((_MARK if count % _BATCH == 1 else b"") + _body(value) + (_APPENDS if count % _BATCH == 0 else b""))
-    if count % _BATCH:
-        out.write(_APPENDS)
+    dump = PickledDict(out)
+    dump.put_lists("device_traces", [memory.tell(trace)])  # one a device
+    dump.put("segments", memory.segments())
+    dump.put("allocator_settings", {})
+    dump.put("external_annotations", [])
+    dump.close()
 
 
 @frozen
