@@ -3,6 +3,7 @@
 import numpy as np
 from attrs import field, frozen
 
+from allocator.chunks import Chunks
 from allocator.problem import Column, Problem, column
 
 
@@ -18,7 +19,7 @@ class Chains:
         return column(root_offset[self.root] + self.offset)
 
 
-def chains(problem: Problem) -> Chains:
+def chains(problem: Problem | Chunks) -> Chains:
     """Follows all overwrites at once, each time twice as far: O(n log n) where chains are long, and no recursion."""
     root, offset = np.arange(len(problem)), np.zeros(len(problem), np.int64)
     root[problem.src], offset[problem.src] = problem.dest, problem.overwrite_offset

@@ -10,7 +10,7 @@ from engine.carried import Carried
 from engine.errors import EngineError, GraphError, OptionError
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_array, check_array, check_names
-from engine.executor.parallel import MOST_THREADS, ParallelExecutor
+from engine.executor.parallel import ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.staged import StagedExecutor
 from engine.executor.static import StaticExecutor, new_arena
@@ -28,7 +28,7 @@ from engine.stages.compiling import check_outputs, parse_budget, staged
 from engine.stages.stage import Stage, first_stage
 from engine.stages.story import Story, story
 from engine.stages.tale import trace_stages
-from engine.threads import cpus
+from engine.threads import MOST_THREADS, cpus
 from engine.timing import Stopwatch, Timing
 from engine.trace import Trace
 from engine.tracing.telling import IN_TICKS, trace

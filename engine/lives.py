@@ -7,7 +7,7 @@ import numpy.typing as npt
 from attrs import define, field, frozen
 
 from allocator.problem import Column, column
-from engine.trace import NOTHING, Event, Facts, Trace
+from engine.trace import NOTHING, NOWHERE, Event, Facts, Trace
 
 Seconds = npt.NDArray[np.float64]
 
@@ -87,8 +87,8 @@ class Lives:
 
     @property
     def has_places(self) -> bool:
-        """Whether chunks lie at known addresses; reference counting without a model of a heap knows none."""
-        return self.facts.mode == "static" or bool(self.facts.heap)
+        """Whether chunks lie at known addresses; reference counting alone knows none."""
+        return self.facts.mode == "static" or bool((self.offset[self.size > 0] != NOWHERE).any())
 
 
 def lives(trace: Trace) -> Lives:

@@ -156,7 +156,7 @@ def _budget_message(plan: PlacedPlan, least: Sequence[PlacedPlan]) -> str:
     )
     for other in least:
         size, done = other.arena_bytes, "; ".join(map(_told_again, other.recomputed))
-        head += f". Recomputing gets it down to {size} bytes ({format_bytes(size)}): {done}"
+        head += f". The least that was found has {size} bytes ({format_bytes(size)}): {done}"
     return "\n".join([head, *_peak_table(report([plan, *least][-1]), 10)])
 
 
@@ -235,11 +235,13 @@ def _totals(found: Report) -> list[str]:
 
 
 def _told_again(found: Recomputed) -> str:
+    if not found.operators:
+        return "in another order, nothing runs again"
     return f"{len(found.operators)} operators run again, {found.share:.1%} more operations"
 
 
 def _again_rows(found: Sequence[Recomputed]) -> list[tuple[str, int, str]]:
-    return [("not recomputed", again.plain_bytes, _told_again(again)) for again in found]
+    return [("without that budget", again.plain_bytes, _told_again(again)) for again in found]
 
 
 def _savings_rows(found: Savings) -> list[tuple[str, int, str]]:

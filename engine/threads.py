@@ -9,6 +9,8 @@ from attrs import define, field
 
 from engine.errors import EngineError
 
+MOST_THREADS = 1024
+"""Beyond which only an error can be meant."""
 AS_THEY_ARE = 0
 """Leave the threads of BLAS as the library, or its environment variables, set them."""
 

@@ -42,6 +42,9 @@ def test_estimated_runs_are_as_balanced_and_keep_to_the_schedule(graph: Graph, k
     begun = {e.tick: e.seconds for e in events if e.kind == "begin"}
     ended = {e.tick: e.seconds for e in events if e.kind == "end"}
     assert len(begun) == len(plan.lowered.calls)
+    for thread in range(kind[1]):  # runs one call after the other
+        kinds = [e.kind for e in events if e.thread == thread and e.kind in ("begin", "end")]
+        assert kinds == ["begin", "end"] * (len(kinds) // 2)
     tick = plan.schedule.tick
     for before, after in zip(tick[plan.schedule.before], tick[plan.schedule.after], strict=True):
         if BARRIER not in (before, after):
@@ -76,6 +79,13 @@ def test_live_bytes_of_calls_at_once_stay_within_the_arena(graph: Graph) -> None
     exe = engine.compile(graph, parallel="exact", threads=2)
     _, timings = exe.timed(random_feeds(graph))
     assert max(e.live_bytes for e in exe.trace(timings=timings)) <= exe.arena_bytes
+
+
+def test_timings_of_another_run_are_refused() -> None:
+    exe = engine.compile(build(seeded(3), 9))
+    _, timings = exe.timed(random_feeds(exe.graph))
+    with pytest.raises(OptionError, match="timings of another run"):
+        exe.trace(timings=timings[:-1])
 
 
 def test_a_planned_trace_has_no_times() -> None:

@@ -21,6 +21,7 @@ from engine.trace import ALLOC, ARRIVALS, BEGIN, END, FREE, GROW, NOTHING, NOWHE
 from engine.tracing.tenants import tenants
 from tests.exports import written
 from tests.graphs import build, graphs, seeded
+from tests.training_graphs import random_training
 
 
 @settings(max_examples=60)
@@ -54,10 +55,14 @@ def test_the_peak_is_told_once_where_it_is_first_reached(graph: Graph) -> None:
         assert (peak.tick, peak.operator) == (trace.facts.peak_tick, trace.facts.peak_operator)
 
 
-@settings(max_examples=30)
-@given(graphs(), st.sampled_from(sorted(HEAPS)))
+TRAINED = st.randoms(use_true_random=False).map(lambda random: random_training(random.randrange))
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs() | TRAINED, st.sampled_from(sorted(HEAPS)))
 def test_on_a_heap_chunks_lie_apart_and_the_footprint_is_what_it_reserves(graph: Graph, heap: str) -> None:
     plan = engine.make_plan(graph)
+    assert simulate("refcount", of_problem_of(plan)).peak_requested == plan.report().dynamic_peak_bytes
     events, simulated = tuple(plan.trace("dynamic", heap=heap)), simulate(heap, of_problem_of(plan))
     assert max((e.footprint_bytes for e in events), default=0) == simulated.peak_reserved
     assert all(e.live_bytes <= e.footprint_bytes for e in events)
@@ -69,6 +74,14 @@ def test_on_a_heap_chunks_lie_apart_and_the_footprint_is_what_it_reserves(graph:
             span = event.offset, event.offset + event.bytes
             assert not any(span[0] < high and low < span[1] for low, high in alive.values())
             alive[event.chunk] = span
+        elif event.kind == OVERWRITE and event.overwrites in alive:
+            alive[event.chunk] = alive.pop(event.overwrites)
+            assert event.offset == alive[event.chunk][0] and event.offset + event.bytes <= alive[event.chunk][1]
+
+
+def test_a_heap_that_knows_no_addresses_tells_of_none() -> None:
+    found = lives(engine.make_plan(build(seeded(4), 20)).trace("dynamic", heap="refcount"))
+    assert not found.has_places and (found.footprint == found.live).all()
 
 
 def of_problem_of(plan: engine.ExecutionPlan) -> Events:
@@ -82,8 +95,11 @@ def test_a_view_lies_inside_what_it_looks_at(graph: Graph) -> None:
     alive: dict[int, Event] = {}
     for event in engine.make_plan(graph).trace():
         if event.kind in ARRIVALS:
+            alive.pop(event.overwrites, None)
             alive[event.chunk] = event
-        elif event.kind == VIEW and event.bytes:
+        elif event.kind == FREE:
+            alive.pop(event.chunk)
+        elif event.kind == VIEW:
             chunk = alive[event.chunk]
             assert chunk.offset <= event.offset
             assert event.offset + event.bytes <= chunk.offset + chunk.bytes
@@ -132,6 +148,10 @@ def test_a_dynamic_trace_overwrites_nothing() -> None:
         ({"mode": "fast"}, "'fast' is unknown"),
         ({"heap": "pytorch"}, "is for mode 'dynamic'"),
         ({"threads": 2}, "give parallel='exact' too"),
+        ({"threads": -1}, "no integer from 0"),
+        ({"threads": True}, "no integer from 0"),
+        ({"threads": 10**9}, "no integer from 0"),
+        ({"mode": "dynamic", "heap": 3}, "heap 3 is no name"),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: dict[str, Any], told: str) -> None:

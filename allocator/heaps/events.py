@@ -3,6 +3,7 @@
 import numpy as np
 from attrs import field, frozen
 
+from allocator.chains import chains
 from allocator.chunks import Chunks
 from allocator.errors import ProblemError
 from allocator.problem import Column, Problem, column
@@ -55,16 +56,19 @@ def of_lifetimes(begin: Column, end: Column, size: Column) -> Events:
 
 
 def of_chunks(chunks: Chunks) -> Events:
-    """What reference counting asks for, chunk by chunk.
+    """What reference counting asks for, chunk by chunk; a chain of overwrites is one block, that of its root.
 
-    A heap knows no overwrites: an overwriter gets bytes of its own while what it overwrites is still there. Derive
-    the chunks with `overwrite=False`, as a dynamic run does.
+    Derive the chunks with `overwrite=False`, as a dynamic run does: only updates of parameters are overwrites then.
     """
-    return of_lifetimes(chunks.begin, chunks.end, chunks.size)
+    root, end = chains(chunks).root, chunks.end.copy()
+    np.maximum.at(end, root, chunks.end)
+    found = of_lifetimes(chunks.begin, end, chunks.size)
+    own = root[found.id] == found.id
+    return Events(found.tick[own], found.id[own], found.sign[own], chunks.size)
 
 
 def of_problem(problem: Problem) -> Events:
-    """The same for a problem. Alignments, pinned offsets and overwrites are not asked for; see `of_chunks`."""
+    """The same for a problem. Alignments, pinned offsets and overwrites are not asked for: what overwrites another has bytes of its own here."""
     return of_lifetimes(problem.begin, problem.end, problem.size)
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from attrs import frozen
 
-from engine.figures import new_figure
 from engine.cli.placements import Placements
+from engine.figures import new_figure
 
 
 @frozen(eq=False)

@@ -11,13 +11,11 @@ from engine.executor.helpers import Helpers
 from engine.executor.static import StaticExecutor
 from engine.plan import ExecutionPlan
 from engine.schedule import BARRIER
-from engine.threads import BlasLimit, cpus
+from engine.threads import MOST_THREADS, BlasLimit, cpus
 from ops.schema import Thunk
 from ops.spec import Array
 from ops.thunks import nothing
 
-MOST_THREADS = 1024
-"""Beyond which only an error can be meant."""
 _NO_CALL = -1
 
 

@@ -58,7 +58,8 @@ def _peak(found: Report, is_open: bool) -> str:
     rest = len(found.peak_tensors) - _TENSORS
     more = note(f"and {rest:,} smaller ones") if rest > 0 else ""
     rows = [_row(tensor) for tensor in found.peak_tensors[:_TENSORS]]
-    what = f"{len(found.peak_tensors):,} tensors, {format_bytes(found.peak_bytes)}"
+    many = len(found.peak_tensors)
+    what = f"{many:,} tensor{'' if many == 1 else 's'}, {format_bytes(found.peak_bytes)}"
     summary = f"peak in {where}: {what} alive"
     if found.parallel:
         summary = f"peak: {what} may be alive at once, the last of them written in {where}"

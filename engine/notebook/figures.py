@@ -15,6 +15,7 @@ from engine.units import format_bytes
 
 WIDTH, MAP_HEIGHT, CURVES_HEIGHT = 900, 380, 190
 """Pixels."""
+_LEAST_WIDTH = 200
 _TOOLS = "xpan,box_zoom,xwheel_zoom,undo,reset,save"
 _CHUNK = (
     ("tensor", "@name"),
@@ -50,6 +51,8 @@ def figure(shown: Traced | Trace, width: int = WIDTH) -> Any:
     """
     if not isinstance(shown, Traced | Trace):
         raise OptionError(f"{type(shown).__name__} has no trace; give a plan, or what `plan.trace()` returns")
+    if not isinstance(width, int) or width < _LEAST_WIDTH:
+        raise OptionError(f"a width of {width!r} is no integer from {_LEAST_WIDTH} on; it counts pixels")
     subject = subject_of(lives(shown if isinstance(shown, Trace) else shown.trace()))
     below = _curves(subject, width)
     if not subject.has_addresses:

@@ -1,7 +1,7 @@
 """The life of every byte in a run of several stages, as one stream: what is alive across a cut comes and goes once."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from engine.timing import Timing
 from engine.trace import ALLOC, FREE, GROW, MEASURED, NOT_RUN, NOTHING, OVERWRITE, STAGE, UNTIMED, Facts, Trace
 from engine.tracing.planned import planned_script
 from engine.tracing.script import CODE, Rows, Script, Subject, rows_of
-from engine.tracing.telling import check, facts_of, tell
+from engine.tracing.telling import IN_TICKS, check, check_timings, facts_of, tell
 from engine.tracing.tenants import Tenants, tenants
 from engine.tracing.timed import timed_script
 
@@ -28,7 +28,8 @@ def trace_stages(
     its sizes. What it takes over is not allocated again, and what it leaves to the next one is not freed. Raises
     OptionError, UnknownHeapError.
     """
-    check(mode, heap, threads=0, policy="")
+    check(mode, heap, IN_TICKS, policy="")
+    check_timings(timings, _calls(stages))
     tale, begin = _Tale(mode), 0.0 if timings else NOT_RUN
     for stage, after in _in_pairs(stages):
         ran = [evolve(t, tick=t.tick - tale.tick) for t in timings if 0 <= t.tick - tale.tick < _ticks(stage)]
@@ -37,6 +38,14 @@ def trace_stages(
         begin = max((t.end for t in ran), default=begin)
     facts = evolve(_facts(stages, mode), heap=heap, ticks=tale.tick, clock=MEASURED if timings else UNTIMED)
     return tell(tale.finished(), facts)
+
+
+def _calls(stages: Sequence[Stage]) -> list[int]:
+    """The ticks of all calls, which go on from stage to stage."""
+    starts = accumulate((_ticks(stage) for stage in stages), initial=0)
+    return [
+        start + call.tick for start, stage in zip(starts, stages, strict=False) for call in stage.plan.lowered.calls
+    ]
 
 
 def _facts(stages: Sequence[Stage], mode: str) -> Facts:

@@ -13,18 +13,30 @@ from engine.tracing.script import CODE, Rows, Script, rows_of
 def heaped_script(script: Script, heap: str) -> Script:
     """The same run on a heap by the name that `allocator.heaps` knows. Raises UnknownHeapError."""
     asks = np.isin(script.rows["kind"], [CODE[trace.ALLOC], CODE[trace.FREE]])
-    found = simulate(heap, _events(script, script.rows[asks]))
+    root = _roots(script)
+    found = simulate(heap, _events(script.rows[asks], root))
+    if (found.offset == trace.NOWHERE).all():
+        return script  # of a heap that knows no addresses nothing more can be told
     reserved = np.zeros(len(script.rows), np.int64)
     reserved[asks] = np.diff(found.timeline.reserved, prepend=0)
-    place = np.full(len(script.place), trace.NOWHERE)
-    place[: len(found.offset)] = found.offset
-    return evolve(script, rows=_with_changes(script.rows, reserved), place=place, floats=False)
+    rows = _with_changes(script.rows, reserved)
+    return evolve(script, rows=rows, place=found.offset[root], floats=False)
 
 
-def _events(script: Script, rows: Rows) -> Events:
-    size = np.zeros(len(script.place), np.int64)
-    size[rows["chunk"]] = rows["bytes"]
-    return Events(np.arange(len(rows)), rows["chunk"], np.where(rows["kind"] == CODE[trace.FREE], FREE, ALLOC), size)
+def _roots(script: Script) -> Column:
+    """The chunk with whose bytes each chunk began: an update of a parameter is written over it, in all of its bytes."""
+    root = np.arange(len(script.place))
+    updates = script.rows[script.rows["kind"] == CODE[trace.OVERWRITE]]
+    for chunk, taken in zip(updates["chunk"].tolist(), updates["overwrites"].tolist(), strict=True):
+        root[chunk] = root[taken]
+    return root
+
+
+def _events(rows: Rows, root: Column) -> Events:
+    frees = rows["kind"] == CODE[trace.FREE]
+    size = np.zeros(len(root), np.int64)
+    size[rows["chunk"][~frees]] = rows["bytes"][~frees]
+    return Events(np.arange(len(rows)), root[rows["chunk"]], np.where(frees, FREE, ALLOC), size)
 
 
 def _with_changes(rows: Rows, change: Column) -> Rows:

@@ -63,10 +63,14 @@ def _of_calls(lowered: Lowered, kind: str) -> Rows:
 
 
 def views_of(found: Tenants) -> list[Value]:
-    """The values that lie in bytes of others, by the tick in which they come to be."""
-    values = found.plan.lowered.values
-    outputs = (v for stage in found.plan.lowered.stages for v in written(stage))
-    return [values[v] for v in outputs if v in found.plan.ids and values[v].is_view]
+    """The values that lie in bytes of others, by the tick in which they come to be.
+
+    One that nobody reads may be of bytes that are gone by then: there is nothing to look at.
+    """
+    values, ids, chunks = found.plan.lowered.values, found.plan.ids, found.chunks
+    outputs = ((stage.tick, v) for stage in found.plan.lowered.stages for v in written(stage))
+    looks = ((tick, v) for tick, v in outputs if v in ids and values[v].is_view)
+    return [values[v] for tick, v in looks if tick < chunks.end[chunks.chunk_of[ids[v]]]]
 
 
 def _of_views(found: Tenants) -> Rows:

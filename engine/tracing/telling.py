@@ -8,6 +8,7 @@ from engine.errors import OptionError
 from engine.parallelism import estimated_timings
 from engine.peak import peak_of
 from engine.placed import PlacedPlan
+from engine.threads import MOST_THREADS
 from engine.timing import Timing
 from engine.trace import ESTIMATED, MEASURED, UNTIMED, Facts, Trace
 from engine.tracing.heaped import heaped_script
@@ -29,22 +30,33 @@ def trace(
     neither, calls come one after the other and have ticks, but no times. Raises OptionError, UnknownHeapError.
     """
     check(mode, heap, threads, plan.schedule.policy)
+    check_timings(timings, [call.tick for call in plan.lowered.calls])
     clock = MEASURED if timings else ESTIMATED if threads else UNTIMED
     if clock == ESTIMATED:
         timings = estimated_timings(plan, threads)
     script = timed_script(plan, timings, mode) if clock else planned_script(plan, mode)
     many = max((t.thread + 1 for t in timings), default=1)
-    return tell(script, evolve(facts_of(plan, mode), heap=heap, clock=clock, threads=max(many, threads)))
+    return tell(script, evolve(facts_of(plan, mode), heap=heap, clock=clock, threads=many))
 
 
 def check(mode: str, heap: str, threads: int, policy: str) -> None:
-    """Raises OptionError for what does not go together."""
+    """Raises OptionError for what is no option, or does not go together."""
+    if not isinstance(heap, str):
+        raise OptionError(f"heap {heap!r} is no name of a model of a heap")
+    if not isinstance(threads, int) or isinstance(threads, bool) or not IN_TICKS <= threads <= MOST_THREADS:
+        raise OptionError(f"threads {threads!r} is no integer from 0 (no times) to {MOST_THREADS}")
     if heap and mode != "dynamic":
         raise OptionError(f"heap={heap!r} is for mode 'dynamic'; a {mode} run has one arena")
     if threads > 1 and not policy:
         raise OptionError(f"threads={threads} needs a plan whose operators may run at once; give parallel='exact' too")
     if threads > 1 and mode == "dynamic":
         raise OptionError(f"threads={threads}: a dynamic run has one thread")
+
+
+def check_timings(timings: Sequence[Timing], ticks: Sequence[int]) -> None:
+    """Raises OptionError where there are timings, but not of just these calls."""
+    if timings and sorted(t.tick for t in timings) != list(ticks):
+        raise OptionError(f"these are timings of another run: {len(timings)} calls, where the plan has {len(ticks)}")
 
 
 def facts_of(plan: PlacedPlan, mode: str) -> Facts:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from attrs import evolve
 
+from allocator.problem import Column
 from allocator.users import Users, users
 from engine.placed import PlacedPlan
 from engine.steps import to_program
@@ -32,8 +33,9 @@ def timed_script(plan: PlacedPlan, timings: Sequence[Timing], mode: str) -> Scri
     columns = zip(*(rows[name].tolist() for name in ("kind", "tick", "chunk")), strict=True)
     told = [_moment(KINDS[kind], tick, chunk, moments, used) for kind, tick, chunk in columns]
     rows["seconds"], rows["thread"] = [m.begin for m in told], [m.thread for m in told]
-    calls = np.array([m.tick for m in told], np.int64)
-    order = np.lexsort((rows["subject"], _RANK[rows["kind"]], calls, rows["seconds"]))
+    place = {t.tick: i for i, t in enumerate(timings, 1)} | {0: 0, len(plan.lowered.stages) + 1: len(timings) + 1}
+    turn = np.array([place[m.tick] for m in told], np.int64)  # a clock may be too coarse to tell two calls apart
+    order = np.lexsort((rows["subject"], _RANK[rows["kind"]], turn, rows["seconds"]))
     return script_of(found, rows[order])
 
 
@@ -44,17 +46,24 @@ def _moments(timings: Sequence[Timing], fetch: int) -> Moments:
 
 
 def _moment(kind: str, tick: int, chunk: int, moments: Moments, used: Users) -> Timing:
-    """The call that brings an event about; its `begin` is when. A clock may be too coarse to tell two calls apart."""
+    """The call that brings an event about; its `begin` is when."""
     if kind == GROW:
         return moments[0]
-    if kind in (BEGIN, END):
-        return moments[tick] if kind == BEGIN else _at_end(moments[tick])
-    calls = [moments[t] for t in used.of(chunk).tolist() if t in moments]  # at a join nothing runs
+    if kind == END:
+        return _at_end(moments[tick])
     if kind == FREE:
-        return _at_end(max(calls, key=lambda timing: timing.end))
-    if kind == VIEW:
-        return moments[tick] if tick in moments else _at_end([c for c in calls if c.tick < tick][-1])
-    return calls[0]
+        return _at_end(max((moments[t] for t in used.of(chunk).tolist() if t in moments), key=lambda call: call.end))
+    if kind == VIEW and tick not in moments:
+        return _at_end(_last_before(tick, used.of(chunk), moments))
+    return moments[tick]
+
+
+def _last_before(tick: int, touching: Column, moments: Moments) -> Timing:
+    """The last call that touches a chunk before a tick; at a join nothing runs."""
+    at = int(np.searchsorted(touching, tick)) - 1
+    while int(touching[at]) not in moments:
+        at -= 1
+    return moments[int(touching[at])]
 
 
 def _at_end(timing: Timing) -> Timing:
