@@ -1,7 +1,8 @@
 """Plans that are not made but read: a carried plan is followed where it is one of the very same calls.
 
-Nothing of it is believed but offsets, order and strategy: calls, lifetimes and overwrites are derived from the graph
-as ever, the digests say whether they are those that the offsets were found for, and all judges run on the result.
+Nothing of it is believed but offsets, order, strategy, and the size of an arena in which nothing would run again: calls,
+lifetimes and overwrites are derived from the graph as ever, the digests say whether they are those that the offsets
+were found for, and all judges run on the result.
 """
 
 from collections.abc import Callable, Sequence
@@ -110,7 +111,7 @@ def _lowered(graph: Graph, known: Carried, options: Options) -> Lowered:
             raise OtherPlanError(f"{known.source} orders {len(known.order)} calls; here are {len(lowered.calls)}")
         lowered = in_order(lowered, known.order)
     for names, _ in known.again:
-        lowered = lower_graph(_again(lowered, names, known.source), options)
+        lowered = _lowered_again(_again(lowered, names, known.source), known.source, options)
     for way in nestings(lowered, options):
         found = identity_of(way)
         if found == known.identity:
@@ -130,6 +131,13 @@ def _again(lowered: Lowered, names: Sequence[str], source: str) -> Graph:
         raise PlanRefusedError(f"{source} runs operators before what they read is there") from error
     check_again(lowered.graph, graph)
     return graph
+
+
+def _lowered_again(graph: Graph, source: str, options: Options) -> Lowered:
+    try:
+        return lower_graph(graph, options)
+    except GraphError as error:
+        raise PlanRefusedError(f"{source} cannot run: {error}") from error
 
 
 def _difference(known: Identity, found: Identity) -> str:

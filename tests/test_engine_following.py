@@ -27,6 +27,7 @@ from engine.plan_options import Options
 from engine.remat import planning
 from tests.graphs import build, graphs, seeded
 from tests.training_graphs import chain as training_chain
+from tests.training_graphs import random_training
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 
 OPTIONS: tuple[dict[str, Any], ...] = (
@@ -137,12 +138,15 @@ def test_a_missing_text_is_named(key: str) -> None:
         ("arena_bytes", "9" * 5000, "is no JSON that a plan could be in"),
         ("options", '{"alignment":64}', "is no object of alignment, padding, views"),
         ("order", "[1]", "'pkg.arenaplan.digest' is not that of the calls and of their order"),
+        ("strategy", "tomorrow", "metadata 'pkg.arenaplan.strategy' is 'tomorrow', which is no strategy"),
+        ("strategy", "zzz\x1b[31m" + "z" * 10_000, "metadata 'pkg.arenaplan.strategy' is 'zzz\\x1b[31mzzzz"),
+        ("strategy", "best", "metadata 'pkg.arenaplan.strategy' is 'best', which is no strategy"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(key: str, text: str, told: str) -> None:
     with pytest.raises(PlanRefusedError) as caught:
         plan_of(texts(chain()) | {PREFIX + key: text}, "it", False)
-    assert told in str(caught.value)
+    assert told in str(caught.value) and str(caught.value).isprintable() and len(str(caught.value)) < 200
 
 
 def with_offsets(known: Carried, offsets: list[int]) -> Carried:
@@ -274,6 +278,26 @@ def test_a_sequence_that_is_none_is_refused(seed: int, length: int) -> None:
     except (PlanRefusedError, OtherPlanError):
         return
     assert drawn == names
+
+
+def test_what_reads_a_parameter_after_its_update_is_refused() -> None:
+    graph = random_training(seeded(3))
+    plan = engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 92 // 100)
+    known = carry(plan)
+    ((names, plain),) = known.again
+    late = evolve(known, again=(((*names, "matmul_1/gradient/matmul_0"), plain),), source="it")
+    with pytest.raises(PlanRefusedError, match="it cannot run: 'w0/update/sgd_step_0' updates parameter 'w0' in place"):
+        follow(graph, late, Options())
+
+
+def test_bytes_without_are_more_than_those_with_what_runs_again() -> None:
+    graph = training_chain(6)
+    known = carry(engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 7 // 10))
+    ((names, plain),) = known.again
+    assert read_back(known) == known and plain > known.arena_bytes
+    lied = evolve(known, again=((names, known.arena_bytes - 1),))
+    with pytest.raises(PlanRefusedError, match=r"metadata 'pkg\.arenaplan\.again' row 0: \d+ bytes without are fewer"):
+        read_back(lied)
 
 
 @pytest.mark.parametrize("name", ["squeezenet", "mobilenet_v2", "lstm_classifier"])

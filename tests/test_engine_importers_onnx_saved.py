@@ -123,6 +123,23 @@ def test_weights_in_files_of_their_own_stay_there(tmp_path: Path) -> None:
     assert engine.load_plan(target) is not None
 
 
+def test_a_file_with_weights_is_never_written_over(tmp_path: Path) -> None:
+    proto, source = small(), tmp_path / "model.onnx"
+    onnx.save(proto, source, save_as_external_data=True, location="w.bin", size_threshold=0)
+    weights, other = tmp_path / "w.bin", tmp_path / "other"
+    plan, before = engine.make_plan(engine.load_onnx(source)), weights.read_bytes()
+    other.mkdir()
+    (other / "w.bin").write_bytes(before)
+    (tmp_path / "link.onnx").symlink_to(weights)
+    (tmp_path / "hard.onnx").hardlink_to(weights)
+    for target in (weights, other / "w.bin", tmp_path / "link.onnx", tmp_path / "hard.onnx", other / ".." / "w.bin"):
+        with pytest.raises(OptionError, match=r"the weights of .*model\.onnx lie in .*: save the plan under another"):
+            engine.save_plan(plan, source, target)
+        assert weights.read_bytes() == before == target.read_bytes()
+    engine.save_plan(plan, source, source)  # onto the model itself, which is read whole before
+    assert engine.load_plan(source, required=True) is not None and weights.read_bytes() == before
+
+
 def test_plans_go_with_their_own_models(tmp_path: Path) -> None:
     path = saved(tmp_path, small())
     other = Graph("other")

@@ -10,6 +10,8 @@ from typing import Any
 
 from attrs import frozen
 
+from allocator.io.instance import shown
+from allocator.solvers import STRATEGIES
 from engine.carried import SHAPING, Carried
 from engine.errors import PlanRefusedError
 from engine.identity import Identity, digest_of
@@ -48,7 +50,8 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> Carried:
     read = _Reader(texts, source)
     read.check_version()
     calls = read.object("calls", read.json("calls"), ("inputs", "outputs", *_DIGESTS))
-    order, again = read.integers("order"), read.again("again")
+    arena_bytes = read.size("arena_bytes")
+    order, again = read.integers("order"), read.again("again", arena_bytes)
     if read.text("digest") != digest_of([calls, order, again]):
         raise read.fault("digest", "is not that of the calls and of their order")
     sums = {name: read.string("calls", name, calls[name]) for name in _DIGESTS}
@@ -58,9 +61,9 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> Carried:
         identity=Identity(feeds, fetches, **sums),
         memory=memory,
         options=tuple((name, _as_tuple(value)) for name, value in options.items()),
-        arena_bytes=read.size("arena_bytes"),
+        arena_bytes=arena_bytes,
         lower_bound=read.size("lower_bound"),
-        strategy=read.text("strategy"),
+        strategy=read.strategy("strategy"),
         order=order,
         again=again,
         offsets=read.pairs("offsets", read.json("offsets"), read.integer),
@@ -111,9 +114,25 @@ class _Reader:
             raise self.fault(key, f"is no object of {', '.join(names)}")
         return value
 
-    def again(self, key: str) -> tuple[tuple[tuple[str, ...], int], ...]:
+    def strategy(self, key: str) -> str:
+        found = self.text(key)
+        if found not in STRATEGIES:
+            raise self.fault(key, f"is {shown(found)}, which is no strategy of this program")
+        return found
+
+    def again(self, key: str, arena_bytes: int) -> tuple[tuple[tuple[str, ...], int], ...]:
         rows = [self.object(key, row, ("sequence", "plain_bytes")) for row in self.list(key, self.json(key))]
-        return tuple((self.strings(key, row["sequence"]), self.integer(key, "it", row["plain_bytes"])) for row in rows)
+        return tuple(
+            (self.strings(key, row["sequence"]), self.plain_bytes(key, f"row {at}", row["plain_bytes"], arena_bytes))
+            for at, row in enumerate(rows)
+        )
+
+    def plain_bytes(self, key: str, where: str, value: Any, arena_bytes: int) -> int:
+        """Nothing runs again that saves no bytes."""
+        found = self.integer(key, where, value)
+        if found < arena_bytes:
+            raise self.fault(key, f"{where}: {found} bytes without are fewer than the {arena_bytes} of the arena")
+        return found
 
     def strings(self, key: str, values: Any) -> tuple[str, ...]:
         return tuple(self.string(key, f"number {at}", value) for at, value in enumerate(self.list(key, values)))

@@ -1,7 +1,7 @@
 """ONNX files that carry a plan: the model as it was, with the plan in its metadata."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,7 @@ def load_plan(source: str | Path | ModelProto, *, required: bool = False) -> Car
     if texts:
         return plan_of(texts, what, required)
     if required:
-        raise OtherPlanError(
-            f"{name} carries no plan, and one is required; `arenaplan plan --save-plan` writes one"
-        )
+        raise OtherPlanError(f"{name} carries no plan, and one is required; `arenaplan plan --save-plan` writes one")
     return None
 
 
@@ -47,8 +45,8 @@ def save_plan(plan: ExecutionPlan, source: str | Path, target: str | Path) -> No
     """Writes the model in the file `source` to `target`, with a plan of its graph in its metadata.
 
     Nothing else of the model changes, and no weights are read that lie in files of their own. The same plan gives the
-    same bytes. Raises ModelError, OptionError where the plan is one of another model or weights would be left behind,
-    OtherPlanError where it cannot be carried, OSError.
+    same bytes; `target` may be `source`. Raises ModelError, OptionError where the plan is one of another model, or
+    weights would be left behind or written over, OtherPlanError where it cannot be carried, OSError.
     """
     model = read_model(source).proto
     _check_same(plan, model, source)
@@ -71,14 +69,24 @@ def _check_same(plan: ExecutionPlan, model: ModelProto, source: str | Path) -> N
 
 
 def _check_reachable(model: ModelProto, source: Path, target: Path) -> None:
-    """Files with weights are named as seen from the folder of the model: they must lie beside the new one too."""
+    """Files with weights are named as seen from the folder of the model: they must lie beside the new one too.
+
+    Whether they are the same is told by their sizes. None of them may be what is written.
+    """
     here, there = source.resolve().parent, target.resolve().parent
-    if here == there:
-        return
     for name in sorted(set(_external(model))):
         one, other = here / name, there / name
-        if not other.is_file() or (one.is_file() and one.stat().st_size != other.stat().st_size):
+        if _is_one_of(target, (one, other)):
+            raise OptionError(f"the weights of {source} lie in {target}: save the plan under another name")
+        if here != there and (not other.is_file() or (one.is_file() and one.stat().st_size != other.stat().st_size)):
             raise OptionError(f"weights lie in {name!r} beside {source}: save the plan there, or copy that file first")
+
+
+def _is_one_of(target: Path, files: Iterable[Path]) -> bool:
+    """Whether one of the files is meant, by any of its names."""
+    return any(
+        target.resolve() == f.resolve() or (target.exists() and f.exists() and target.samefile(f)) for f in files
+    )
 
 
 def _external(message: Any) -> Iterator[str]:
