@@ -55,6 +55,8 @@ class Event:
     thread: int
 
 
+VERSION = 2
+"""Of files that hold traces, as `docs/trace.schema.json` describes them."""
 UNTIMED, ESTIMATED, MEASURED = "", "estimated", "measured"
 CLOCKS = (UNTIMED, ESTIMATED, MEASURED)
 

@@ -7,9 +7,8 @@ from typing import BinaryIO
 
 from attrs import asdict, fields
 
-from engine.trace import Event, Trace
+from engine.trace import VERSION, Event, Trace
 
-VERSION = 2
 _values_of = attrgetter(*(f.name for f in fields(Event)))
 _text = lru_cache(1 << 14)(json.dumps)  # names come again and again
 _EVENT = "{" + ", ".join(f'"{f.name}": %s' for f in fields(Event)) + "}"
