@@ -84,6 +84,28 @@ def test_buffers_that_have_places_keep_them(tmp_path: Path, capsys: Capture) -> 
     assert anew["facts"]["strategy"] == "best_fit"
 
 
+def test_buffers_without_places_and_without_bytes_are_placed(tmp_path: Path, capsys: Capture) -> None:
+    (found,) = _shown([save(tmp_path, "id,lower,upper,size\nz,0,3,0\n")], tmp_path, capsys)
+    assert found["count"] == 1 and found["facts"]["arena_bytes"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--alignment", "4096"], "--alignment"),
+        (["--beside", "optimise=2"], "--optimise"),
+        (["--beside", "parallel=levels"], "--parallel"),
+        (["--order", "memory", "--no-reuse"], "--no-reuse, --order"),
+        (["--real"], "--real"),
+    ],
+)
+def test_options_that_buffers_cannot_have_are_refused(
+    options: list[str], named: str, tmp_path: Path, capsys: Capture
+) -> None:
+    said = error(["view", save(tmp_path, BUFFERS), *options], 2, capsys)
+    assert f"holds buffers, which are only placed: {named} is for models" in said
+
+
 def test_without_a_file_the_page_goes_to_stdout(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     assert main(["view", MODEL]) == 0
     assert capsysbinary.readouterr().out.startswith(b"<!doctype html>")

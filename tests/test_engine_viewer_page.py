@@ -12,8 +12,9 @@ import pytest
 
 from engine.exporters import html
 from engine.lives import lives
+from engine.pictures.paints import KINDS, OTHER, PAINTS
 from engine.trace import Facts, Trace
-from engine.viewer.page import modules, write_page
+from engine.viewer.page import modules, read, write_page
 from engine.viewer.payload import pack
 from tests.crowded import HOSTILE, crowd
 
@@ -94,3 +95,19 @@ def test_two_plans_are_two_payloads() -> None:
     headers = [gzip.decompress(payload) for payload in given]
     counts = [json.loads(raw[4 : 4 + int.from_bytes(raw[:4], "little")])["count"] for raw in headers]
     assert counts == [3, 300]
+
+
+@pytest.mark.parametrize(
+    ("variable", "paint"),
+    [("live", "live_line"), ("footprint", "footprint"), ("bound", "bound"), ("peak", "peak"), ("gap", "gap")],
+)
+def test_the_page_has_the_colours_of_pictures(variable: str, paint: str) -> None:
+    found = re.findall(rf"--{variable}: (#\w+);", read("style.css"))
+    assert [colour.upper() for colour in found] == [PAINTS[paint].light, PAINTS[paint].dark]
+
+
+def test_kinds_of_operators_have_the_colours_of_pictures() -> None:
+    before, _, behind = modules()["colours"].partition("export const STEPS")
+    assert behind
+    found = re.findall(r"#\w{6}", before)
+    assert [colour.upper() for colour in found] == [PAINTS[name].light for name in (*KINDS, OTHER)]

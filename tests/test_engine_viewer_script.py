@@ -1,6 +1,5 @@
 """The page's script: its modules as one, and what they compute, run in Node."""
 
-import gzip
 import json
 import random
 import re
@@ -10,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from engine.pictures.wording import printable
+from engine.units import format_bytes
 from engine.viewer.page import modules
 from engine.viewer.script import flatten
 
@@ -67,32 +68,6 @@ def test_what_is_not_understood_is_refused(sources: dict[str, str], said: str) -
 
 
 @needs_node
-def test_gunzip_undoes_gzip() -> None:
-    chance = random.Random(0)
-    texts = [b"", b"a", b"abc" * 1000, bytes(range(256)) * 300, chance.randbytes(70_000)]
-    texts += [bytes(chance.choices(range(chance.randint(1, 256)), k=chance.randint(0, 4000))) for _ in range(30)]
-    packed = [list(gzip.compress(text, level)) for text in texts for level in (0, 1, 6, 9)]
-    main = (
-        'import { gunzip } from "./inflate.js";\n'
-        + _READ
-        + "console.log(JSON.stringify(data.map((d) => Array.from(gunzip(Uint8Array.from(d))))));\n"
-    )
-    assert [bytes(found) for found in _run(main, packed)] == [text for text in texts for _ in range(4)]
-
-
-@needs_node
-def test_a_damaged_payload_raises() -> None:
-    packed = gzip.compress(bytes(range(256)) * 40)
-    main = (
-        'import { gunzip } from "./inflate.js";\n'
-        + _READ
-        + "const fails = (d) => { try { gunzip(Uint8Array.from(d)); return 0; } catch { return 1; } };\n"
-        + "console.log(JSON.stringify(data.map(fails)));\n"
-    )
-    assert _run(main, [list(packed[:60] + packed[-8:]), list(packed)]) == [1, 0]
-
-
-@needs_node
 def test_towers_have_no_gaps_and_no_overlaps() -> None:
     chance = random.Random(1)
     main = (
@@ -112,6 +87,46 @@ def test_towers_have_no_gaps_and_no_overlaps() -> None:
             for low, high, _ in standing:
                 assert low == height
                 height += high
+
+
+@needs_node
+@pytest.mark.parametrize("patience", [0, 30])
+def test_a_tower_that_seldom_sinks_stays_low_and_holds_all(patience: int) -> None:
+    chance = random.Random(6)
+    main = (
+        'import { stack } from "./stacking.js";\n'
+        + _READ
+        + "console.log(JSON.stringify(data.asked.map(([from, to, size]) => {"
+        + " const p = stack(from, to, size, data.patience);"
+        + " return [...p.chunk].map((c, k) => [c, p.from[k], p.to[k], p.low[k]]); })));\n"
+    )
+    many = 400
+    queue = [list(range(many)), [i + 20 for i in range(many)], [chance.randint(1, 9) for _ in range(many)]]
+    asked = [_lifetimes(chance, 60), _lifetimes(chance, 200), queue]
+    for (begin, end, size), pieces in zip(asked, _run(main, {"asked": asked, "patience": patience}), strict=True):
+        alive = [[i for i in range(len(size)) if begin[i] <= t < end[i] and size[i]] for t in range(max(end))]
+        ceiling = 1.25 * max(sum(size[i] for i in those) for those in alive)
+        for tick, those in enumerate(alive):
+            standing = sorted((low, size[c], c) for c, start, stop, low in pieces if start <= tick < stop and size[c])
+            assert sorted(c for _, _, c in standing) == those
+            tops = [low + high for low, high, _ in standing]
+            assert all(top <= low for top, (low, _, _) in zip(tops, standing[1:], strict=False))
+            assert max(tops, default=0) <= ceiling
+
+
+@needs_node
+def test_a_long_queue_is_stacked_at_once() -> None:
+    """So many that closing each gap at once would take billions of steps."""
+    main = (
+        'import { stack } from "./stacking.js";\n'
+        + "const n = 100000;\n"
+        + "const from = Array.from({ length: n }, (_, i) => i);\n"
+        + "const pieces = stack(from, from.map((i) => i + n), from.map(() => 8));\n"
+        + "console.log(JSON.stringify([pieces.count, pieces.way]));\n"
+    )
+    count, way = _run(main, 0)
+    assert count < 10 * 100_000
+    assert way == "arrival, late"
 
 
 @needs_node
@@ -169,7 +184,7 @@ def test_letters_are_seen_on_every_colour() -> None:
 
 
 @needs_node
-def test_names_are_shown_on_one_line_and_escaped() -> None:
+def test_names_and_sizes_are_written_as_in_python() -> None:
     main = (
         'import { bytes, shown, xml } from "./text.js";\n'
         + _READ
@@ -177,11 +192,15 @@ def test_names_are_shown_on_one_line_and_escaped() -> None:
         + "const found = { shown: names.map((n) => shown(n, 20)), xml: names.map(xml), bytes: sizes.map(bytes) };\n"
         + "console.log(JSON.stringify(found));\n"
     )
-    names = ["a\nb\u0000\u202ec", "\ud800", "", "x" * 50, "<b a=\"1\" c='2'>&"]
-    found = _run(main, {"names": names, "sizes": [0, 1, 1023, 1024, 1536, 10**6, 2**40]})
-    assert found["shown"] == ["a␣b␣␣c", "␣", "(no name)", "x" * 19 + "…", "<b a=\"1\" c='2'>&"]
-    assert found["xml"][-1] == "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;"
-    assert found["bytes"] == ["0 B", "1 B", "1023 B", "1 KiB", "1.50 KiB", "976.6 KiB", "1 TiB"]
+    unseen = [chr(c) for c in (*range(32), 0x7F, 0xAD, 0x61C, 0x200B, 0x200E, 0x2028, 0x202E, 0xFEFF, 0xD800, 0xE000)]
+    names = [f"a{c}b" for c in unseen] + ["x" * 50, "batch_normalization_12", "🙂" * 30, "<b a=\"1\" c='2'>&", "日本語"]
+    chance = random.Random(5)
+    sizes = [0, 1, 1023, 1024, 1152, 1536, 2**20 - 1, 2**40 - 1, 2**40, 2**51]
+    sizes += [128 * chance.randint(0, 2**16) for _ in range(300)] + [chance.randint(0, 2**45) for _ in range(300)]
+    found = _run(main, {"names": [*names, ""], "sizes": sizes})
+    assert found["shown"] == [*(printable(name, 20) for name in names), "(no name)"]
+    assert found["xml"][names.index("<b a=\"1\" c='2'>&")] == "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;"
+    assert found["bytes"] == [format_bytes(size) for size in sizes]
 
 
 def _luminance(colour: str) -> float:

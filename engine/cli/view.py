@@ -9,10 +9,8 @@ from typing import Any
 
 from allocator.heaps import HEAPS
 from allocator.io.files import open_whole
-from engine.cli.common import STRATEGY_CHOICES, add_model, add_parallel, add_planning, add_running
-from engine.cli.optimising import add_optimise
-from engine.cli.trace import add_mode
-from engine.cli.viewed import viewed
+from engine.cli.common import STRATEGY_CHOICES, add_model
+from engine.cli.viewed import add_options, viewed
 from engine.errors import OptionError
 from engine.ordering import ORDERS
 from engine.passes.pipeline import LEVELS
@@ -53,11 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the page (default: stdout, if no terminal)")
     parser.set_defaults(anew=False, told="")
-    add_optimise(parser)
-    add_planning(parser)
-    add_parallel(parser)
-    add_mode(parser)
-    add_running(parser)
+    add_options(parser)
 
 
 def run(arguments: Namespace) -> int:

@@ -1,6 +1,6 @@
 """What `arenaplan view` is given, as plans to look at: models, buffers in files, saved traces."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
 from attrs import frozen
 
@@ -9,7 +9,9 @@ from allocator.errors import ProblemError
 from allocator.io import formats
 from allocator.io.instance import Instance, in_names
 from allocator.problem import FREE, NO_CAPACITY, Plan
-from engine.cli.trace import traced
+from engine.cli.common import add_parallel, add_planning, add_running
+from engine.cli.optimising import add_optimise
+from engine.cli.trace import add_mode, traced
 from engine.cli.validation import validated
 from engine.cli.zoo import is_zoo
 from engine.errors import OptionError
@@ -21,6 +23,8 @@ from engine.viewer.payload import pack
 
 _BUFFERS = frozenset((".csv", ".txt", ".json", ".plc"))
 """What files of buffers are called; models are called otherwise."""
+_OF_BUFFERS = frozenset(("strategy", "timeout", "nodes", "seed"))
+"""Options that hold for buffers too: the rest says how buffers are made of a model, and how that is run."""
 
 
 @frozen(eq=False)
@@ -29,6 +33,15 @@ class View:
 
     title: str
     payload: bytes
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What is planned and run."""
+    add_optimise(parser)
+    add_planning(parser)
+    add_parallel(parser)
+    add_mode(parser)
+    add_running(parser)
 
 
 def viewed(arguments: Namespace) -> View:
@@ -50,14 +63,27 @@ def _found(arguments: Namespace) -> Lives:
 def _buffers(arguments: Namespace) -> Lives:
     if arguments.mode != "static":
         raise OptionError(f"{arguments.file} holds buffers, of which there is no dynamic run to show")
+    _refuse_others(arguments)
     instance = formats.read(arguments.file)
     is_kept = arguments.strategy == solvers.BEST and not arguments.anew and _is_placed(instance)
     plan = _as_placed(instance, arguments) if is_kept else _placed(instance, arguments)
     return buffer_lives(arguments.file.name, instance, plan)
 
 
+def _refuse_others(arguments: Namespace) -> None:
+    """Raises OptionError for an option that would change nothing."""
+    parser = ArgumentParser()
+    add_options(parser)
+    plain = vars(parser.parse_args([]))
+    given = [name for name in plain.keys() - _OF_BUFFERS if vars(arguments)[name] != plain[name]]
+    if given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(given))
+        raise OptionError(f"{arguments.file} holds buffers, which are only placed: {names} is for models")
+
+
 def _is_placed(instance: Instance) -> bool:
-    return bool(((instance.offset != FREE) | (instance.problem.size == 0)).all()) and len(instance.ids) > 0
+    has_place = instance.offset != FREE
+    return bool((has_place | (instance.problem.size == 0)).all() and has_place.any())
 
 
 def _as_placed(instance: Instance, arguments: Namespace) -> Plan:

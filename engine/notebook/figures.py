@@ -113,7 +113,7 @@ def _texts(told: Any) -> Any:
 
 
 def _curves(subject: Subject, width: int) -> Any:
-    models, facts = bokeh("models"), subject.facts
+    models = bokeh("models")
     made = _empty(subject, width, CURVES_HEIGHT)
     made.xaxis.axis_label = "seconds" if subject.timed else "tick"
     source = models.ColumnDataSource(_moments(subject), name="curves")
@@ -122,9 +122,9 @@ def _curves(subject: Subject, width: int) -> Any:
     step = {"x": "time", "source": source, "mode": "after"}
     made.step(y="live", line_color=live, line_width=1.5, legend_label="alive", **step)
     made.step(y="footprint", line_color=held, legend_label="held", **step)
-    if facts.lower_bound:
+    if subject.bound:
         row = {"line_color": bound, "line_dash": "dashed", "legend_label": "lower bound"}
-        made.line([0, subject.last], [facts.lower_bound] * 2, **row)
+        made.line([0, subject.last], [subject.bound] * 2, **row)
     _mark_peak(made, subject)
     edges = {"left": "time", "right": "until", "bottom": 0, "top": subject.ceiling * 1.03}
     moments = made.quad(

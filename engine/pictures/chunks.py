@@ -27,6 +27,8 @@ _MARK = 9.0
 """How far below the upper edge of a box the mark stands at most."""
 _LINE = 13.0
 """From one line of a label to the next."""
+_TINY = 9.5
+"""Height of letters of a name that would be cut otherwise."""
 
 
 @frozen(eq=False)
@@ -103,7 +105,9 @@ def _singles(found: _Map) -> dict[int, Box]:
 
 
 def _shows_heir(subject: Subject, chunk: int, box: Box) -> bool:
-    return bool(subject.lives.overwrites[chunk] != NOTHING) and box.width > 3 * WEDGE and box.height > 2 * WEDGE
+    if subject.lives.overwrites[chunk] == NOTHING or box.width <= 3 * WEDGE or box.height <= 2 * WEDGE:
+        return False
+    return not _is_turned(box) or box.width > 2 * WEDGE + SMALL + 3
 
 
 def wedge(x: float, y: float, paint: str = "inside") -> Shape:
@@ -111,21 +115,30 @@ def wedge(x: float, y: float, paint: str = "inside") -> Shape:
     return Area(((x, y - WEDGE), (x + WEDGE, y), (x, y + WEDGE)), paint)
 
 
+def _is_turned(box: Box) -> bool:
+    return box.width < 40 and box.height > box.width
+
+
 def _label(subject: Subject, chunk: int, box: Box) -> Iterator[Shape]:
     """One or two lines in the middle of a box, if they fit; they run upwards in one that is narrow and high."""
-    turned = box.width < 40 and box.height > box.width
-    along, room = (box.height, box.width) if turned else (box.width, box.height)
+    turned = _is_turned(box)
+    aside = WEDGE if _shows_heir(subject, chunk, box) and not turned else 0.0
+    along, room = (box.height, box.width) if turned else (box.width - aside, box.height)
     if room < SMALL + 2 or along < 26:
         return
-    name, size = (
-        fitted(printable(subject.lives.name[chunk]), SMALL, along - 6),
-        format_bytes(int(subject.lives.size[chunk])),
-    )
+    size = format_bytes(int(subject.lives.size[chunk]))
     both = room >= 2 * _LINE + 4 and text_width(size, SMALL) <= along - 6
-    lines = [line for line in (name, size if both else "") if line]
-    x, y = box.x + box.width / 2, box.y + box.height / 2
+    lines = [_named(printable(subject.lives.name[chunk]), along - 6), *([(size, SMALL)] if both else [])]
+    lines = [(line, letters) for line, letters in lines if line]
+    x, y = box.x + (box.width + aside) / 2, box.y + box.height / 2
     clip = (box.x, box.y, box.width, box.height)
-    for i, line in enumerate(lines):
-        shift = (i - (len(lines) - 1) / 2) * _LINE + SMALL * 0.36
+    for i, (line, letters) in enumerate(lines):
+        shift = (i - (len(lines) - 1) / 2) * _LINE + letters * 0.36
         at = (x + shift, y) if turned else (x, y + shift)
-        yield Text(*at, line, SMALL, "inside", "middle", turned=turned, clip=clip)
+        yield Text(*at, line, letters, "inside", "middle", turned=turned, clip=clip)
+
+
+def _named(name: str, room: float) -> tuple[str, float]:
+    """A name, or as much of it as there is room for, and the height of its letters: smaller ones rather than fewer."""
+    letters = SMALL if text_width(name, SMALL) <= room else _TINY
+    return fitted(name, letters, room), letters

@@ -17,10 +17,8 @@ def draw_curves(subject: Subject, area: Panel) -> Iterator[Shape]:
     yield Area(area.points([(0.0, 0.0), *live, (subject.last, 0.0)]), "live")
     yield Line(area.points(live), "live_line", 1.2)
     yield Line(area.points(stairs(edges, most(edges, subject.times, subject.footprint))), "footprint", 1.2)
-    if subject.facts.lower_bound:
-        yield Line(
-            area.points([(0, subject.facts.lower_bound), (subject.last, subject.facts.lower_bound)]), "bound", 1.2, 5
-        )
+    if subject.bound:
+        yield Line(area.points([(0, subject.bound), (subject.last, subject.bound)]), "bound", 1.2, 5)
     yield from draw_peak_line(subject, area)
     yield from _peak(subject, area)
 

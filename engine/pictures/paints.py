@@ -27,18 +27,18 @@ _TOL = ("#77AADD", "#EE8866", "#44BB99", "#EEDD88", "#FFAABB", "#99DDFF", "#BBCC
 PAINTS: Mapping[str, Paint] = MappingProxyType(
     {
         **{name: Paint(colour, colour) for name, colour in zip(KINDS, _TOL, strict=True)},
-        OTHER: Paint("#CBD0D6", "#9AA3AD"),
+        OTHER: Paint("#C8CCD2", "#C8CCD2"),
         "card": Paint("#FFFFFF", "#16191D"),
         "plot": Paint("#F7F8FA", "#1C2025"),
-        "gap": Paint("#E4E7EB", "#323840"),
+        "gap": Paint("#E6E9ED", "#2A3037"),
         "grid": Paint("#E9ECEF", "#262B31"),
         "ink": Paint("#1B2026", "#E8EBEE"),
         "quiet": Paint("#5D6670", "#A3ABB5"),
         "inside": Paint("#1B2026", "#14171A"),
         "live": Paint("#C9D8EA", "#2F4A68"),
-        "live_line": Paint("#3B6EA8", "#7FB2E8"),
-        "footprint": Paint("#8A939D", "#8A939D"),
-        "bound": Paint("#2E7D5B", "#63C79B"),
-        "peak": Paint("#C2382B", "#FF7B6B"),
+        "live_line": Paint("#1F6FB5", "#6FB1EA"),
+        "footprint": Paint("#8A5A00", "#E0A84A"),
+        "bound": Paint("#A1246B", "#EE84BD"),
+        "peak": Paint("#C22F2B", "#FF7A6E"),
     }
 )

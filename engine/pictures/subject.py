@@ -44,6 +44,11 @@ class Subject:
         return self.lives.has_places and len(self.low) > 0
 
     @property
+    def bound(self) -> int:
+        """Bytes that no plan can do without; 0 where no plan ran."""
+        return self.facts.lower_bound if self.facts.mode == "static" else 0
+
+    @property
     def operators(self) -> Iterator[tuple[int, str]]:
         """By tick."""
         return ((ran.tick, ran.name) for ran in self.lives.operators)

@@ -43,8 +43,8 @@ def details(subject: Subject) -> list[str]:
         parts.append(f"strategy {printable(facts.strategy, 30)}")
     if facts.mode != "static" and facts.arena_bytes:
         parts.append(f"a plan needs {format_bytes(facts.arena_bytes)}")
-    if facts.lower_bound:
-        parts.append(f"lower bound {format_bytes(facts.lower_bound)}{_excess(subject)}")
+    if subject.bound:
+        parts.append(f"lower bound {format_bytes(subject.bound)}{_excess(subject)}")
     return parts
 
 
@@ -86,7 +86,10 @@ def _entries(subject: Subject, look: Look) -> Iterator[tuple[str, Mark]]:
     for i, name in enumerate(subject.kinds[: len(KINDS)]):
         yield f"{printable(name, 24)} {count[i]:,}", partial(_swatch, paint=paint_of(i))
     if others := subject.kinds[len(KINDS) :]:
-        yield f"{len(others)} other kinds {sum(count[len(KINDS) :]):,}", partial(_swatch, paint=paint_of(len(KINDS)))
+        yield (
+            f"{_count(len(others), 'other')} {sum(count[len(KINDS) :]):,}",
+            partial(_swatch, paint=paint_of(len(KINDS))),
+        )
     yield "free, below bytes in use", partial(_swatch, paint="gap")
     if (subject.lives.overwrites != NOTHING).any():
         yield "overwrites another", lambda x, y: wedge(x + _SWATCH - WEDGE, y - WEDGE, "ink")
@@ -95,6 +98,7 @@ def _entries(subject: Subject, look: Look) -> Iterator[tuple[str, Mark]]:
     if look.curves:
         yield "alive", partial(_stroke, paint="live_line")
         yield "held", partial(_stroke, paint="footprint")
+    if look.curves and subject.bound:
         yield "lower bound", partial(_stroke, paint="bound", dash=5.0)
 
 
@@ -121,7 +125,7 @@ def draw_caption(subject: Subject, look: Look, merged: int, top: float) -> tuple
 
 def _excess(subject: Subject) -> str:
     facts = subject.facts
-    if facts.mode != "static" or not facts.arena_bytes:
+    if not facts.arena_bytes:
         return ""
     if facts.arena_bytes == facts.lower_bound:
         return ", reached"

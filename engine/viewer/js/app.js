@@ -47,19 +47,28 @@ export class App {
     this.grids = new Map();
     this.namesakes = plans.map((plan) => new Map(Array.from({ length: plan.count }, (_, i) => [plan.text("name", i), i])));
     this.isDark = false;
+    /** @type {Map<string, any>} what holds until colours, search, theme or axis change */
+    this.made = new Map();
     this.colouring = colouring(plans, this.mode, this.isDark);
   }
 
   /** @returns {Window} in which everything is seen */
   whole() {
     const ends = Math.max(...this.plans.map((plan) => plan.ends(this.axis)));
-    const top = Math.max(...this.plans.map((plan) => plan.top()));
+    const top = Math.max(...this.plans.map((plan) => plan.top(this.axis)));
     return { t0: 0, t1: ends || 1, b0: 0, b1: (top || 1) * MARGIN };
   }
 
   /** @param {Change} change */
   tell(change) {
+    if (["colour", "search", "theme", "axis"].includes(change)) this.made.clear();
     for (const listener of this.listeners) listener(change);
+  }
+
+  /** @template T @param {string} what @param {() => T} make @returns {T} what was made before, if it still holds */
+  once(what, make) {
+    if (!this.made.has(what)) this.made.set(what, make());
+    return this.made.get(what);
   }
 
   /** @param {Window} view */

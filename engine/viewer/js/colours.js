@@ -1,9 +1,9 @@
 /** Which colour a tensor has, and what the legend says of it. */
 
-import { bytes, counted, shown } from "./text.js";
+import { markedBytes, shown, whole } from "./text.js";
 
 /** @typedef {import("./plan.js").Plan} Plan */
-/** @typedef {{label: string, fill: string, count: number, bytes: number}} Entry of the legend */
+/** @typedef {{label: string, fill: string, count: number, bytes: number, counts: number[]}} Entry of the legend; counts by plan */
 /** @typedef {{entries: Entry[], classes: Uint8Array[], place: Map<string, number>}} Colouring by plan, the entry of each chunk; of names, where they have colours */
 
 /** Paul Tol's "light" scheme (personal.sron.nl/~pault), told apart with every common colour vision, dark text on it. */
@@ -30,9 +30,15 @@ function namer(plan, mode) {
 function byName(plans, mode) {
   /** @type {Map<string, Entry>} */
   const found = new Map();
-  const names = plans.map((plan) => {
+  const names = plans.map((plan, pane) => {
     const name = namer(plan, mode);
-    return Array.from({ length: plan.count }, (_, i) => tallied(found, name(i), plan.columns.size[i]));
+    return Array.from({ length: plan.count }, (_, i) => {
+      const label = name(i);
+      const entry = found.get(label) || blank(label, OTHER, plans.length);
+      tally(entry, pane, plan.columns.size[i]);
+      found.set(label, entry);
+      return label;
+    });
   });
   const ranked = [...found.values()].sort((a, b) => b.bytes - a.bytes || (a.label < b.label ? -1 : 1));
   const most = mode === "stage" || mode === "thread" ? byNumber(ranked) : ranked;
@@ -51,19 +57,24 @@ function byNumber(entries) {
   return entries.sort((a, b) => a.label.localeCompare(b.label, "en", { numeric: true }));
 }
 
-/** @returns {string} the name itself */
-function tallied(found, name, size) {
-  const entry = found.get(name) || { label: name, fill: OTHER, count: 0, bytes: 0 };
+/** @param {string} label @param {string} fill @param {number} plans @returns {Entry} of nothing yet */
+function blank(label, fill, plans) {
+  return { label, fill, count: 0, bytes: 0, counts: new Array(plans).fill(0) };
+}
+
+/** @param {Entry} entry @param {number} pane @param {number} size of one more tensor */
+function tally(entry, pane, size) {
   entry.count++;
+  entry.counts[pane]++;
   entry.bytes += size;
-  found.set(name, entry);
-  return name;
 }
 
 /** @param {Entry[]} rest @returns {Entry} */
 function merged(rest) {
   const sum = (/** @type {"count" | "bytes"} */ what) => rest.reduce((all, entry) => all + entry[what], 0);
-  return { label: `${counted(rest.length, "other kind")}`, fill: OTHER, count: sum("count"), bytes: sum("bytes") };
+  const label = `${whole(rest.length)} other${rest.length === 1 ? "" : "s"}`;
+  const counts = rest[0].counts.map((_, pane) => rest.reduce((all, entry) => all + entry.counts[pane], 0));
+  return { label, fill: OTHER, count: sum("count"), bytes: sum("bytes"), counts };
 }
 
 /**
@@ -75,14 +86,9 @@ function bySize(plans, fills) {
   const wide = Math.max(1, Math.ceil((high - low + 1) / fills.length));
   const first = fills.length - Math.floor((high - low) / wide) - 1;
   const step = (/** @type {number} */ size) => (size < 2 ** low ? 0 : Math.floor((doubling(size) - low) / wide));
-  const entries = fills.slice(first).map((fill, k) => ({ label: `from ${bytes(2 ** (low + k * wide))}`, fill, count: 0, bytes: 0 }));
+  const entries = fills.slice(first).map((fill, k) => blank(`from ${markedBytes(2 ** (low + k * wide))}`, fill, plans.length));
   const classes = plans.map((plan) => Uint8Array.from(plan.columns.size, step));
-  plans.forEach((plan, pane) =>
-    classes[pane].forEach((k, i) => {
-      entries[k].count++;
-      entries[k].bytes += plan.columns.size[i];
-    }),
-  );
+  plans.forEach((plan, pane) => classes[pane].forEach((k, i) => tally(entries[k], pane, plan.columns.size[i])));
   return { entries, classes, place: new Map() };
 }
 

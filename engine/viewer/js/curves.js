@@ -1,8 +1,8 @@
-/** Live bytes and footprint over time, with the lower bound and the peak. */
+/** Bytes that are alive and that are held over time, with the lower bound and the peak. */
 
-import { hairline, peakTime } from "./marks.js";
+import { fitted, hairline, peakTime } from "./marks.js";
 import { binaryMarks, panes, toX, toY } from "./scale.js";
-import { bytes, markedBytes } from "./text.js";
+import { bytes, markedBytes, shown } from "./text.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./pen.js").Pen} Pen */
@@ -68,8 +68,9 @@ export function paintCurves(pen, app, inks, width, height) {
   for (const at of binaryMarks(0, scale.b1, all[0].height / 28)) {
     pen.text(all[0].left - 8, toY(all[0], scale, at), markedBytes(at), { fill: inks.muted, align: "right" });
   }
-  paintKey(pen, all[0], inks);
+  const keyEnds = paintKey(pen, app, all[0], inks);
   for (const pane of all) {
+    namePeak(pen, app, pane, pane.index ? pane.left : keyEnds, inks);
     pen.rect(pane.left, pane.top, pane.width, pane.height, { fill: inks.paper });
     pen.within(pane.left, pane.top, pane.width, pane.height, () => paintLines(pen, app, pane, scale, inks));
     pen.rect(pane.left - 0.5, pane.top - 0.5, pane.width + 1, pane.height + 1, { stroke: inks.line });
@@ -90,8 +91,8 @@ function paintLines(pen, app, pane, scale, inks) {
   if (live.length) pen.path([live[0], floor, ...live, live[live.length - 2], floor], { fill: inks.live, alpha: 0.18 });
   pen.path(stepLine(curve, "footprint", pane, app.view, scale), { stroke: inks.footprint, width: 1.5 });
   pen.path(live, { stroke: inks.live, width: 1.5 });
-  if (plan.facts.lower_bound > 0) {
-    const y = toY(pane, scale, plan.facts.lower_bound);
+  if (plan.bound > 0) {
+    const y = toY(pane, scale, plan.bound);
     pen.path([pane.left, y, right, y], { stroke: inks.bound, width: 1.5, dash: [5, 4] });
   }
   paintPeak(pen, app, pane, scale, inks);
@@ -99,24 +100,39 @@ function paintLines(pen, app, pane, scale, inks) {
 
 /** @param {Pen} pen @param {App} app @param {Pane} pane @param {Window} scale @param {Inks} inks */
 function paintPeak(pen, app, pane, scale, inks) {
-  const { facts } = app.plans[pane.index];
+  const { facts, count } = app.plans[pane.index];
   const [x, y] = [toX(pane, app.view, peakTime(app, pane.index)), toY(pane, scale, facts.peak_bytes)];
-  if (x < pane.left || x > pane.left + pane.width) return;
+  if (!count || x < pane.left || x > pane.left + pane.width) return;
   pen.dot(x, y, 4, { fill: inks.peak, stroke: inks.paper, width: 1.5 });
-  const isRight = x > pane.left + pane.width - 150;
-  const letters = /** @type {const} */ ({ fill: inks.text, bold: true, halo: inks.paper, align: isRight ? "right" : "left" });
-  pen.text(x + (isRight ? -9 : 9), Math.min(y + 14, pane.top + pane.height - 8), `peak ${bytes(facts.peak_bytes)}`, letters);
 }
 
-/** @param {Pen} pen @param {Pane} pane @param {Inks} inks what the lines mean */
-function paintKey(pen, pane, inks) {
+/** What the peak is, above the curves, at the right. @param {Pen} pen @param {App} app @param {Pane} pane @param {number} from an x that is free @param {Inks} inks */
+function namePeak(pen, app, pane, from, inks) {
+  const { facts, count } = app.plans[pane.index];
+  if (!count) return;
+  const right = pane.left + pane.width;
+  const letters = /** @type {const} */ ({ fill: inks.peak, bold: true, align: "right" });
+  const short = `peak ${bytes(facts.peak_bytes)}`;
+  const long = facts.peak_operator ? `${short} at ${shown(facts.peak_operator, 40)}` : short;
+  const room = right - from - 12;
+  const words = [long, short].find((text) => pen.measure(text, letters) < room) || fitted(pen, short, room, letters);
+  pen.text(right, pane.top - 11, words, letters);
+}
+
+/** What the lines mean. @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks @returns {number} the x behind it */
+function paintKey(pen, app, pane, inks) {
+  /** @type {[string, string, number[]][]} */
+  const lines = [["alive", inks.live, []]];
+  if (app.plans.some(({ facts }) => facts.mode === "static" || facts.heap)) lines.push(["held", inks.footprint, []]);
+  if (app.plans.some((plan) => plan.bound > 0)) lines.push(["lower bound", inks.bound, [5, 4]]);
   let x = pane.left;
   const y = pane.top - 11;
-  for (const [name, colour, dash] of [["live bytes", inks.live, []], ["footprint", inks.footprint, []], ["lower bound", inks.bound, [5, 4]]]) {
-    pen.path([x, y, x + 18, y], { stroke: /** @type {string} */ (colour), width: 2, dash: /** @type {number[]} */ (dash) });
-    pen.text(x + 24, y, String(name), { fill: inks.muted });
-    x += 24 + pen.measure(String(name), { fill: inks.muted }) + 18;
+  for (const [name, stroke, dash] of lines) {
+    pen.path([x, y, x + 18, y], { stroke, width: 2, dash });
+    pen.text(x + 24, y, name, { fill: inks.muted });
+    x += 24 + pen.measure(name, { fill: inks.muted }) + 18;
   }
+  return x;
 }
 
 /** @param {Pen} pen @param {App} app @param {Inks} inks @param {number} width @param {number} height */

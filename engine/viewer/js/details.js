@@ -29,7 +29,7 @@ function showDetails(app) {
   const plan = app.plans[pane];
   const size = plan.columns.size[chunk];
   const head = make("h3", {}, shown(plan.text("name", chunk), LONG));
-  const sub = make("p", { class: "lead" }, app.plans.length > 1 ? `in ${"AB"[pane]}: ` : "", make("b", {}, bytes(size)), ` · ${percent(size, plan.need)} of the ${plan.facts.mode === "static" ? "arena" : "peak"}`);
+  const sub = make("p", { class: "lead" }, app.plans.length > 1 ? `in ${"AB"[pane]}: ` : "", make("b", {}, bytes(size)), ` · ${percent(size, plan.need) || "nothing"} of the ${plan.facts.mode === "static" ? "arena" : plan.facts.heap ? "heap" : "peak"}`);
   const list = make("dl");
   for (const [name, value] of rows(app, plan, pane, chunk)) list.append(make("dt", {}, name), make("dd", {}, value));
   place.replaceChildren(head, sub, list);
@@ -68,8 +68,14 @@ function kind(plan, chunk) {
 export function lifetime(plan, chunk) {
   const [begin, end] = [plan.columns.begin[chunk], plan.columns.end[chunk]];
   const [first, last] = [plan.operator(begin), plan.operator(end - 1)];
-  const names = first && last && first !== last ? `, from ${shown(first, 60)} to ${shown(last, 60)}` : first ? `, in ${shown(first, 60)}` : "";
+  const names = end - begin === 1 || first === last ? first && `, in ${shown(first, 60)}` : spanned(first, last);
   return `${end - begin === 1 ? `tick ${whole(begin)}` : `ticks ${whole(begin)} to ${whole(end - 1)} (${whole(end - begin)})`}${names}`;
+}
+
+/** @param {string} first @param {string} last operators, or "" in ticks without one @returns {string} */
+function spanned(first, last) {
+  if (!last) return `, from ${shown(first, 60)} on`;
+  return first ? `, from ${shown(first, 60)} to ${shown(last, 60)}` : `, to ${shown(last, 60)}`;
 }
 
 /** @param {Plan} plan @param {number} chunk @returns {string} */

@@ -7,11 +7,16 @@ import { bytes, counted, duration, percent, shown, whole } from "./text.js";
 /** @typedef {import("./plan.js").Plan} Plan */
 /** @typedef {import("./payload.js").Facts} Facts */
 
+/** How many times smaller than the other a plan is, when it is hardly seen on one scale. */
+const FAINT = 50;
+
 /** @param {App} app */
 export function fillHeader(app) {
   const [first] = app.plans;
-  byId("model").textContent = shown(first.facts.model || first.title, 80);
-  byId("model").title = shown(first.facts.model || first.title, 2000);
+  const names = [...new Set(app.plans.map((plan) => plan.facts.model || plan.title))];
+  byId("model").textContent = names.map((name) => shown(name, 80 / names.length)).join(" beside ");
+  byId("model").title = names.map((name) => shown(name, 2000)).join(" beside ");
+  document.body.classList.toggle("empty", !app.plans.some((plan) => plan.count));
   const isPair = app.plans.length > 1;
   byId("figures").replaceChildren(...(isPair ? pairFigures(app) : figures(first)));
   byId("headings").hidden = !isPair;
@@ -23,26 +28,28 @@ export function fillHeader(app) {
 
 /** @param {string} name @param {string} value @param {string} more @returns {HTMLElement} */
 function figure(name, value, more) {
-  return make("div", {}, make("dt", {}, name), make("dd", {}, value, ...(more ? [make("small", {}, more)] : [])));
+  return make("div", {}, make("dt", {}, name), make("dd", {}, value, ...(more ? [" ", make("small", {}, more)] : [])));
 }
 
 /** @param {Plan} plan @returns {HTMLElement[]} */
 function figures(plan) {
   const { facts } = plan;
-  const made = [figure("peak, live", bytes(facts.peak_bytes), `tick ${whole(facts.peak_tick)} ${facts.peak_operator ? shown(facts.peak_operator, 24) : ""}`)];
+  const made = [figure("alive at the peak", bytes(facts.peak_bytes), `tick ${whole(facts.peak_tick)} ${facts.peak_operator ? shown(facts.peak_operator, 24) : ""}`)];
   if (facts.mode === "static") made.unshift(figure("arena", bytes(plan.need), over(plan)));
   else if (facts.heap) made.unshift(figure(`held by ${shown(facts.heap, 24)}`, bytes(plan.need), over(plan)));
-  if (facts.lower_bound > 0) made.push(figure("lower bound", bytes(facts.lower_bound), facts.status));
+  if (plan.bound > 0) made.push(figure("lower bound", bytes(plan.bound), facts.status));
+  else if (facts.mode !== "static" && facts.arena_bytes > 0) made.push(figure("a plan needs", bytes(facts.arena_bytes), ""));
   if (facts.timed) made.push(figure("time", duration(plan.ends("seconds")), facts.clock));
   made.push(figure("tensors", whole(plan.count), counted(facts.ticks, "tick")));
   return made;
 }
 
 /** @param {Plan} plan @returns {string} */
-function over({ need, facts }) {
-  if (!facts.lower_bound) return "";
-  const more = need - facts.lower_bound;
-  return more ? `${percent(more, facts.lower_bound)} above bound` : "as small as can be";
+function over({ need, bound, facts }) {
+  const [least, name] = facts.mode === "static" ? [bound, "the bound"] : [facts.arena_bytes, "a plan"];
+  if (!least) return "";
+  if (need === least) return facts.mode === "static" ? "as small as can be" : "as much as a plan";
+  return `${percent(Math.abs(need - least), least)} ${need > least ? "above" : "below"} ${name}`;
 }
 
 /** @param {App} app @returns {HTMLElement[]} */
@@ -71,17 +78,41 @@ function heading(plan, k) {
 function sentence(plan) {
   const { facts } = plan;
   const arena = ` in ${bytes(plan.need)}`;
-  const bound = facts.lower_bound > 0 ? ` The lower bound is ${bytes(facts.lower_bound)}.` : "";
+  if (!plan.count) return `${shown(plan.title, 90)} has no tensors.`;
+  const ran = facts.mode !== "static" && facts.arena_bytes > 0 ? ` A plan would need ${bytes(facts.arena_bytes)}.` : "";
+  const bound = plan.bound > 0 ? ` The lower bound is ${bytes(plan.bound)}.` : ran;
   const peak = `At most ${bytes(facts.peak_bytes)} are alive, in tick ${whole(facts.peak_tick)}${facts.peak_operator ? `, ${shown(facts.peak_operator, 60)}` : ""}.`;
   return `${shown(plan.title, 90)}: ${counted(plan.count, "tensor")}${arena}. ${peak}${bound}`;
 }
 
 /** @param {Plan[]} plans @returns {string} what the picture is not */
 function notes(plans) {
+  return [nothing(plans), unplaced(plans), tiny(plans)].filter(Boolean).join(" ");
+}
+
+/** @param {Plan[]} plans @returns {string} */
+function nothing(plans) {
+  const empty = plans.filter((plan) => !plan.count);
+  if (!empty.length) return "";
+  return plans.length > 1 && empty.length === 1 ? `${"AB"[plans.indexOf(empty[0])]} has no tensors.` : "This plan has no tensors.";
+}
+
+/** @param {Plan[]} plans @returns {string} of two that share one scale, whether one of them is hardly to be seen on it */
+function tiny(plans) {
+  const [least, most] = [0, 1].map((want) => [...plans].sort((a, b) => (want ? b.need - a.need : a.need - b.need))[0]);
+  const [short, long] = [0, 1].map((want) => [...plans].sort((a, b) => (a.ends("ticks") - b.ends("ticks")) * (want ? -1 : 1))[0]);
+  const small = least.count && least.need * FAINT < most.need ? least : short.count && short.ends("ticks") * FAINT < long.ends("ticks") ? short : null;
+  if (!small) return "";
+  const other = plans.indexOf(small) ? "A" : "B";
+  return `Both have one scale, on which ${"AB"[plans.indexOf(small)]} is small beside ${other}: select one of its tensors in the table, or zoom to its lower left corner.`;
+}
+
+/** @param {Plan[]} plans @returns {string} */
+function unplaced(plans) {
   const without = plans.filter((plan) => !plan.hasAddresses);
   if (!without.length) return "";
   const which = plans.length > 1 ? ` of ${without.map((plan) => "AB"[plans.indexOf(plan)]).join(" and ")}` : "";
-  const ways = { arrival: "stacked in the order in which they came", "first place": "each at the lowest height that was free when it came" };
+  const ways = { arrival: "stacked in the order in which they came", "arrival, late": "stacked in the order in which they came, with gaps where others went, for they are too many to close them all" };
   const way = ways[/** @type {keyof typeof ways} */ (without[0].pieces("ticks").way)];
   return `The tensors${which} have no addresses: they are ${way}.`;
 }

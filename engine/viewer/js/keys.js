@@ -1,6 +1,7 @@
 /** The keyboard. */
 
 import { announce, byId } from "./dom.js";
+import { peakTime } from "./marks.js";
 import { clearSearch, step } from "./search.js";
 import { bytes, shown, whole } from "./text.js";
 
@@ -9,17 +10,20 @@ import { bytes, shown, whole } from "./text.js";
 const FAR = 0.2;
 const CLOSER = 1 / 1.5;
 
-/** @param {App} app @returns {{[key: string]: () => void}} */
+/** @param {App} app @returns {{[key: string]: (event: KeyboardEvent) => void}} */
 function actions(app) {
-  const zoom = (/** @type {number} */ f) => app.zoom({ t: f, b: f });
+  const closer = (/** @type {KeyboardEvent} */ { shiftKey }) => app.zoom({ t: CLOSER, b: shiftKey ? 1 : CLOSER });
+  const farther = (/** @type {KeyboardEvent} */ { shiftKey }) => app.zoom({ t: 1 / CLOSER, b: shiftKey ? 1 : 1 / CLOSER });
   return {
     ArrowLeft: () => app.pan(-FAR, 0),
     ArrowRight: () => app.pan(FAR, 0),
     ArrowUp: () => app.pan(0, FAR),
     ArrowDown: () => app.pan(0, -FAR),
-    "+": () => zoom(CLOSER),
-    "=": () => zoom(CLOSER),
-    "-": () => zoom(1 / CLOSER),
+    "+": closer,
+    "=": closer,
+    "*": closer,
+    "-": farther,
+    _: farther,
     0: () => app.fit(),
     "/": () => byId("search").focus(),
     n: () => step(app, 1),
@@ -27,6 +31,8 @@ function actions(app) {
     p: () => toPeak(app),
     "]": () => neighbour(app, 1),
     "[": () => neighbour(app, -1),
+    ".": () => otherTick(app, 1),
+    ",": () => otherTick(app, -1),
     b: () => byId("box").click(),
     t: () => byId("theme").click(),
     "?": () => /** @type {HTMLDialogElement} */ (byId("help")).showModal(),
@@ -44,9 +50,9 @@ export function bindKeys(app) {
     const act = known[event.key];
     if (isTyping || isScrolling || event.ctrlKey || event.metaKey || event.altKey || !act) return;
     event.preventDefault();
-    act();
+    act(event);
   });
-  byId("open-help").addEventListener("click", known["?"]);
+  byId("open-help").addEventListener("click", () => /** @type {HTMLDialogElement} */ (byId("help")).showModal());
 }
 
 /** One thing after the other: the box, the search, the legend, the selection. @param {App} app */
@@ -61,10 +67,8 @@ function escape(app) {
 function toPeak(app) {
   const { facts } = app.plans[app.tablePane];
   app.showTick(app.tablePane, -1);
-  const [largest] = app.plans[app.tablePane].aliveAt(facts.peak_tick);
-  if (largest === undefined) return;
   const { t0, t1, b0, b1 } = app.view;
-  const at = app.axis === "ticks" ? facts.peak_tick + 0.5 : app.plans[app.tablePane].columns.born[largest];
+  const at = peakTime(app, app.tablePane);
   const span = Math.min(t1 - t0, app.home.t1 / 4);
   app.look({ t0: at - span / 2, t1: at + span / 2, b0, b1 });
   announce(`Peak: ${bytes(facts.peak_bytes)} in tick ${whole(facts.peak_tick)}`);
@@ -73,12 +77,19 @@ function toPeak(app) {
 /** Selects the tensor that came after the selected one, or before. @param {App} app @param {number} by */
 function neighbour(app, by) {
   const pane = app.selected ? app.selected.pane : 0;
-  const { begin } = app.plans[pane].columns;
-  const order = Array.from(begin, (_, i) => i).sort((a, b) => begin[a] - begin[b] || a - b);
+  const order = app.plans[pane].arrivals();
   if (!order.length) return;
   const at = app.selected ? order.indexOf(app.selected.chunk) : by > 0 ? -1 : 0;
   const spot = { pane, chunk: order[(at + by + order.length) % order.length] };
   app.select(spot);
   app.reveal(spot);
   announce(`Selected ${shown(app.plans[pane].text("name", spot.chunk), 80)}`);
+}
+
+/** The table shows the tick before, or after. @param {App} app @param {number} by */
+function otherTick(app, by) {
+  const { facts } = app.plans[app.tablePane];
+  const tick = Math.max(0, Math.min(facts.ticks - 1, app.tableTick() + by));
+  app.showTick(app.tablePane, tick);
+  announce(`${byId("table-title").textContent}: ${byId("table-totals").textContent}`);
 }

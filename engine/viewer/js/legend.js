@@ -2,7 +2,7 @@
 
 import { MODES } from "./colours.js";
 import { announce, byId, make } from "./dom.js";
-import { bytes, counted } from "./text.js";
+import { bytes, counted, whole } from "./text.js";
 
 /** @typedef {import("./app.js").App} App */
 
@@ -23,14 +23,19 @@ function isWorth(app, mode) {
   return app.plans.some((plan) => plan.columns[mode].some((value) => value !== plan.columns[mode][0]));
 }
 
+/** @param {import("./colours.js").Entry} entry @returns {string} */
+function tallies({ counts }) {
+  return counts.map((count, k) => `${counted(count, "tensor")}${counts.length > 1 ? ` in ${"AB"[k]}` : ""}`).join(", ");
+}
+
 /** @param {App} app */
 function fill(app) {
   const used = app.colouring.entries.map((entry, k) => ({ entry, k })).filter(({ entry }) => entry.count);
   const items = used.map(({ entry, k }) => {
     const swatch = make("span", { class: "swatch" });
     swatch.style.backgroundColor = entry.fill;
-    const press = make("button", { type: "button", "aria-pressed": String(k === app.isolated), title: `${counted(entry.count, "tensor")}, ${bytes(entry.bytes)} in all` });
-    press.append(swatch, make("span", { class: "name" }, entry.label), make("span", { class: "tally" }, String(entry.count)));
+    const press = make("button", { type: "button", "aria-pressed": String(k === app.isolated), title: `${entry.label}: ${tallies(entry)}, ${bytes(entry.bytes)} in all` });
+    press.append(swatch, make("span", { class: "name" }, entry.label), " ", make("span", { class: "tally" }, entry.counts.map(whole).join(" | ")));
     press.addEventListener("click", () => {
       app.isolate(k);
       announce(app.isolated < 0 ? "All tensors" : `Only ${entry.label}`);

@@ -8,12 +8,11 @@ import { bindKeys } from "./keys.js";
 import { bindLegend } from "./legend.js";
 import { readPayload } from "./payload.js";
 import { Plan } from "./plan.js";
-import { plotPanes } from "./plot.js";
 import { bindPointer } from "./pointer.js";
-import { bindSave, png, svg } from "./save.js";
-import { toX, toY } from "./scale.js";
+import { bindSave } from "./save.js";
 import { Screen } from "./screen.js";
-import { bindSearch, search } from "./search.js";
+import { scripting } from "./scripting.js";
+import { bindSearch } from "./search.js";
 import { bindTable } from "./table.js";
 import { shown } from "./text.js";
 
@@ -89,6 +88,7 @@ function bindPrint(app, screen) {
   window.addEventListener("beforeprint", () => {
     before = root.dataset.theme || "light";
     root.dataset.theme = "light";
+    app.hover(null, null);
     app.setTheme(false);
     screen.redraw();
   });
@@ -97,49 +97,6 @@ function bindPrint(app, screen) {
     app.setTheme(isDark());
     screen.redraw();
   });
-}
-
-/** What scripts and tests may use. @param {App} app @param {Screen} screen */
-function scripting(app, screen) {
-  return {
-    state: () => ({
-      plans: app.plans.map((plan) => ({ title: plan.title, chunks: plan.count, facts: { ...plan.facts } })),
-      axis: app.axis,
-      view: { ...app.view },
-      home: { ...app.home },
-      colour: app.mode,
-      isolated: app.isolated,
-      matches: app.matches.length,
-      match: app.match,
-      theme: document.documentElement.dataset.theme,
-      selected: told(app, app.selected),
-      hovered: told(app, app.hovered),
-      tick: app.tableTick(),
-    }),
-    select: (/** @type {number} */ chunk, pane = 0) => app.select(chunk < 0 ? null : { pane, chunk }),
-    reveal: (/** @type {number} */ chunk, pane = 0) => app.reveal({ pane, chunk }),
-    rectAt: (/** @type {number} */ chunk, pane = 0) => rectAt(app, chunk, pane),
-    hitAt: (/** @type {number} */ time, /** @type {number} */ address, pane = 0) => app.spotAt(pane, time, address, 0, 0)?.chunk ?? -1,
-    find: (/** @type {string} */ text) => search(app, text),
-    redraw: () => screen.redraw(),
-    svg: () => svg(app),
-    png: () => png(app),
-  };
-}
-
-/** @param {App} app @param {import("./app.js").Spot | null} spot */
-function told(app, spot) {
-  return spot && { ...spot, name: app.plans[spot.pane].text("name", spot.chunk) };
-}
-
-/** @param {App} app @param {number} chunk @param {number} pane @returns {DOMRect} in the window, of what is in sight or not */
-function rectAt(app, chunk, pane) {
-  const canvas = byId("plot");
-  const place = plotPanes(app, canvas.clientWidth, canvas.clientHeight)[pane];
-  const { t0, t1, b0, b1 } = app.extent({ pane, chunk });
-  const [x, y] = [toX(place, app.view, t0), toY(place, app.view, b1)];
-  const { left, top } = canvas.getBoundingClientRect();
-  return new DOMRect(left + x, top + y, toX(place, app.view, t1) - x, toY(place, app.view, b0) - y);
 }
 
 open().catch((/** @type {unknown} */ error) => {

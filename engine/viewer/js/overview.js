@@ -15,11 +15,10 @@ export function overviewPanes(app, width, height) {
 
 /** @param {Pen} pen @param {App} app @param {Inks} inks @param {number} width @param {number} height */
 export function paintOverview(pen, app, inks, width, height) {
-  const whole = Object.assign(Object.create(app), { view: app.home });
   for (const pane of overviewPanes(app, width, height)) {
     pen.rect(pane.left, pane.top, pane.width, pane.height, { fill: inks.paper });
     pen.within(pane.left, pane.top, pane.width, pane.height, () => {
-      shadeGaps(pen, whole, pane, inks);
+      shadeGaps(pen, app, pane, app.home, inks);
       paintPieces(pen, app, pane, app.home, inks);
     });
     pen.rect(pane.left - 0.5, pane.top - 0.5, pane.width + 1, pane.height + 1, { stroke: inks.line });

@@ -1,7 +1,5 @@
 /** From the base64 text in the page to the columns of a plan; engine/viewer/payload.py writes them. */
 
-import { gunzip } from "./inflate.js";
-
 const TYPES = { i4: Int32Array, f8: Float64Array };
 
 /**
@@ -25,7 +23,7 @@ function decoded(text) {
 
 /** @param {Uint8Array<ArrayBuffer>} data gzip @returns {Promise<Uint8Array<ArrayBuffer>>} */
 async function unpacked(data) {
-  if (typeof DecompressionStream === "undefined") return gunzip(data);
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot unpack it; Chrome 80, Firefox 113, Safari 16.4 and later can");
   const stream = new Blob([data]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }

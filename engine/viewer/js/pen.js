@@ -99,8 +99,15 @@ export class CanvasPen {
 
   /** @param {string} content @param {Letters} letters @returns {number} its width */
   measure(content, letters) {
-    this.context.font = font(letters);
-    return this.context.measureText(content).width;
+    return measure(this.context, content, letters);
+  }
+
+  /** What `draw` draws stands so much lower. @param {number} down @param {() => void} draw */
+  shifted(down, draw) {
+    this.context.save();
+    this.context.translate(0, down);
+    draw();
+    this.context.restore();
   }
 
   /** What `draw` draws is seen within the rectangle only. @param {() => void} draw */
@@ -173,8 +180,13 @@ export class SvgPen {
   }
 
   measure(content, letters) {
-    this.context.font = font(letters);
-    return this.context.measureText(content).width;
+    return measure(this.context, content, letters);
+  }
+
+  shifted(down, draw) {
+    this.parts.push(`<g transform="translate(0 ${down})">`);
+    draw();
+    this.parts.push("</g>");
   }
 
   within(x, y, width, height, draw) {
@@ -190,6 +202,12 @@ export class SvgPen {
     const size = `width="${r(width)}" height="${r(height)}" viewBox="0 0 ${r(width)} ${r(height)}"`;
     return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="${xml(FONT)}">${this.parts.join("\n")}</svg>\n`;
   }
+}
+
+/** @param {CanvasRenderingContext2D} context @param {string} content @param {Letters} letters @returns {number} its width */
+export function measure(context, content, letters) {
+  context.font = font(letters);
+  return context.measureText(content).width;
 }
 
 /** @param {Letters} letters @returns {string} */

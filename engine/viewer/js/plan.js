@@ -22,17 +22,19 @@ export class Plan {
     this.strings = payload.strings;
     this.follower = inverse(payload.columns.overwrites);
     this.hasAddresses = !this.count || payload.columns.offset.some((at) => at !== NOTHING);
-    /** @type {Map<string, Pieces>} */
+    /** @type {Map<string, any>} */
     this.made = new Map();
     /** Where a chunk is drawn to end: in the tick in which another takes its bytes, both are alive. */
     const { begin, end } = payload.columns;
     this.stop = Float64Array.from(end, (last, i) => (this.follower[i] < 0 ? last : Math.min(last, begin[this.follower[i]])));
-    /** @type {Map<boolean, Curve>} */
-    this.curves = new Map();
-    /** @type {Map<boolean, Runs>} */
-    this.ran = new Map();
     this.views = grouped(payload.columns.view_chunk);
     this.operatorAt = new Map(Array.from(payload.columns.op_tick, (tick, i) => [tick, i]));
+  }
+
+  /** @template T @param {string} what @param {() => T} make @returns {T} what was made before, if it was */
+  once(what, make) {
+    if (!this.made.has(what)) this.made.set(what, make());
+    return this.made.get(what);
   }
 
   /** @param {"name" | "operator" | "schema" | "shape" | "dtype" | "role"} what @param {number} chunk */
@@ -48,29 +50,23 @@ export class Plan {
 
   /** @param {Axis} axis @returns {[ArrayLike<number>, ArrayLike<number>]} when chunks come and go */
   times(axis) {
-    const timed = axis === "seconds" && this.facts.timed;
-    return timed ? [this.columns.born, this.columns.died] : [this.columns.begin, this.stop];
+    return axis === "seconds" ? [this.columns.born, this.columns.died] : [this.columns.begin, this.stop];
   }
 
   /** @param {Axis} axis @returns {Pieces} */
   pieces(axis) {
-    const found = this.made.get(axis) || this.placed(axis);
-    this.made.set(axis, found);
-    return found;
+    return this.once(`pieces in ${axis}`, () => this.placed(axis));
   }
 
   /** @param {Axis} axis @returns {Runs} */
   runs(axis) {
-    const timed = axis === "seconds" && this.facts.timed;
-    const found = this.ran.get(timed) || this.lined(timed);
-    this.ran.set(timed, found);
-    return found;
+    return this.once(`runs in ${axis}`, () => this.lined(axis));
   }
 
-  /** @param {boolean} timed @returns {Runs} a lane a thread, or one lane of ticks */
-  lined(timed) {
+  /** @param {Axis} axis @returns {Runs} a lane a thread, or one lane of ticks */
+  lined(axis) {
     const { op_tick: tick, op_begin: begin, op_end: end, op_thread: thread } = this.columns;
-    if (!timed) return { begin: tick, end: tick.map((t) => t + 1), lane: new Int32Array(tick.length), lanes: 1 };
+    if (axis === "ticks") return { begin: tick, end: tick.map((t) => t + 1), lane: new Int32Array(tick.length), lanes: 1 };
     const lane = thread.map((t) => Math.max(0, t));
     return { begin, end, lane, lanes: maximum(lane, 0) + 1 };
   }
@@ -85,20 +81,14 @@ export class Plan {
 
   /** @param {Axis} axis @returns {Curve} */
   curve(axis) {
-    const timed = axis === "seconds" && this.facts.timed;
-    const known = this.curves.get(timed);
-    if (known) return known;
-    const times = timed ? this.columns.curve_seconds : this.columns.curve_tick;
-    const made = { ...settled(times, this.columns), ends: this.ends(axis) };
-    this.curves.set(timed, made);
-    return made;
+    const times = axis === "seconds" ? this.columns.curve_seconds : this.columns.curve_tick;
+    return this.once(`curve in ${axis}`, () => ({ ...settled(times, this.columns), ends: this.ends(axis) }));
   }
 
   /** @param {Axis} axis @returns {number} where time ends */
   ends(axis) {
-    const timed = axis === "seconds" && this.facts.timed;
     const { died, end, curve_seconds: seconds, curve_tick: ticks } = this.columns;
-    return timed ? maximum(died, maximum(seconds, 0)) : maximum(end, maximum(ticks, 0));
+    return axis === "seconds" ? maximum(died, maximum(seconds, 0)) : maximum(end, maximum(ticks, 0));
   }
 
   /** @returns {number} bytes of the arena, of what a heap held, or of what was alive at once where nothing is known of either */
@@ -107,12 +97,32 @@ export class Plan {
     return mode === "static" ? arena : heap ? held : peak;
   }
 
-  /** @returns {number} the bytes that must fit into the picture */
-  top() {
-    const { offset, size, curve_footprint: footprint } = this.columns;
+  /** @returns {number} bytes that no plan can do without; 0 where it is no plan that ran, which may need less at each moment */
+  get bound() {
+    return this.facts.mode === "static" ? this.facts.lower_bound : 0;
+  }
+
+  /** @param {Axis} axis @returns {number} the bytes that must fit into the picture */
+  top(axis) {
+    const { count, chunk, low } = this.pieces(axis);
+    const { size, curve_footprint: footprint } = this.columns;
     let most = Math.max(this.need, maximum(footprint, 0));
-    for (let i = 0; i < this.count; i++) if (offset[i] + size[i] > most) most = offset[i] + size[i];
+    for (let k = 0; k < count; k++) if (low[k] + size[chunk[k]] > most) most = low[k] + size[chunk[k]];
     return most;
+  }
+
+  /** @returns {number[]} chunks in the order in which they came */
+  arrivals() {
+    const { begin } = this.columns;
+    return this.once("arrivals", () => Array.from(begin, (_, i) => i).sort((a, b) => begin[a] - begin[b] || a - b));
+  }
+
+  /** @param {number} time in seconds @returns {number} the tick of the operator that runs, or last began, then; -1 if none is known */
+  tickAt(time) {
+    const { op_tick: tick, op_begin: begin } = this.columns;
+    let last = 0;
+    for (let i = 1; i < tick.length; i++) if (begin[i] <= time && (begin[i] >= begin[last] || begin[last] > time)) last = i;
+    return tick.length ? tick[last] : -1;
   }
 
   /** @param {number} tick @returns {number[]} the chunks that are alive in it, largest first */

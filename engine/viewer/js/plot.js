@@ -37,7 +37,7 @@ export function paintPlot(pen, app, inks, width, height) {
 
 /** @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks */
 function paintPane(pen, app, pane, inks) {
-  shadeGaps(pen, app, pane, inks);
+  shadeGaps(pen, app, pane, app.view, inks);
   for (const at of binaryMarks(app.view.b0, app.view.b1, pane.height / 64)) {
     const y = crisp(toY(pane, app.view, at));
     pen.path([pane.left, y, pane.left + pane.width, y], { stroke: inks.line });
@@ -47,9 +47,9 @@ function paintPane(pen, app, pane, inks) {
   paintLevels(pen, app, pane, inks);
 }
 
-/** Bytes that the memory holds and nobody uses. */
-export function shadeGaps(pen, app, pane, inks) {
-  const line = stepLine(app.plans[pane.index].curve(app.axis), "footprint", pane, app.view, app.view);
+/** Bytes that the memory holds and nobody uses. @param {Pen} pen @param {App} app @param {Pane} pane @param {Window} view @param {Inks} inks */
+export function shadeGaps(pen, app, pane, view, inks) {
+  const line = stepLine(app.plans[pane.index].curve(app.axis), "footprint", pane, view, view);
   if (!line.length) return;
   const floor = pane.top + pane.height + 1;
   pen.path([line[0], floor, ...line, line[line.length - 2], floor], { fill: inks.gap });
@@ -65,9 +65,8 @@ export function paintPieces(pen, app, pane, view, inks) {
   const pieces = plan.pieces(app.axis);
   const { chunk, from, to, low } = pieces;
   const size = plan.columns.size;
-  const { order, starts, fills } = arranged(app, pane.index, inks);
+  const { order, starts, fills } = app.once(`inks of ${pane.index}`, () => arrange(app, pane.index, inks));
   const pixel = 1 / pen.ratio;
-  const stamped = new Stamps(pane, pen.ratio);
   const perTime = pane.width / (view.t1 - view.t0);
   const perByte = pane.height / (view.b1 - view.b0);
   const floor = pane.top + pane.height;
@@ -92,7 +91,6 @@ export function paintPieces(pen, app, pane, view, inks) {
       const y = round(Math.max(pane.top - 2, floor - (bottom + height - view.b0) * perByte));
       let w = round(Math.min(pane.left + pane.width + 2, pane.left + (to[k] - view.t0) * perTime)) - x;
       let h = round(Math.min(floor + 2, floor - (bottom - view.b0) * perByte)) - y;
-      if (w <= pixel && h <= pixel && stamped.has(x, y)) continue;
       w = w > 4 ? w - pixel : Math.max(pixel, w);
       h = h > 4 ? h - pixel : Math.max(pixel, h);
       pen.block(x, y, w, h);
@@ -102,42 +100,7 @@ export function paintPieces(pen, app, pane, view, inks) {
   }
 }
 
-/** Of rectangles smaller than a pixel only the first one at each pixel is drawn. */
-class Stamps {
-  /** @param {Pane} pane @param {number} ratio */
-  constructor(pane, ratio) {
-    this.ratio = ratio;
-    this.left = pane.left - 2;
-    this.top = pane.top - 2;
-    this.width = Math.ceil((pane.width + 5) * ratio);
-    this.seen = new Uint8Array(this.width * Math.ceil((pane.height + 5) * ratio));
-  }
-
-  /** @param {number} x @param {number} y @returns {boolean} */
-  has(x, y) {
-    const at = Math.floor((y - this.top) * this.ratio) * this.width + Math.floor((x - this.left) * this.ratio);
-    const was = this.seen[at];
-    this.seen[at] = 1;
-    return was === 1;
-  }
-}
-
 /** @typedef {{order: Int32Array, starts: Int32Array, fills: string[]}} Arranged pieces by ink: first the dim ones */
-/** @type {WeakMap<App, Map<number, Arranged & {key: string, found: unknown, colouring: unknown}>>} */
-const arrangements = new WeakMap();
-
-/** @param {App} app @param {number} pane @param {Inks} inks @returns {Arranged} */
-function arranged(app, pane, inks) {
-  const mine = arrangements.get(app) || new Map();
-  arrangements.set(app, mine);
-  const key = `${app.axis} ${app.isolated} ${inks.paper}`;
-  const last = mine.get(pane);
-  if (last && last.key === key && last.found === app.found && last.colouring === app.colouring) return last;
-  const made = { ...arrange(app, pane, inks), key, found: app.found, colouring: app.colouring };
-  mine.set(pane, made);
-  return made;
-}
-
 /** @param {App} app @param {number} pane @param {Inks} inks @returns {Arranged} */
 function arrange(app, pane, inks) {
   const { count, chunk } = app.plans[pane].pieces(app.axis);
@@ -180,18 +143,18 @@ function paintLabel(pen, app, pane, { chunk, x, y, w, h, fill }) {
 
 /** The top of the arena, and the tick of the peak. @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks */
 function paintLevels(pen, app, pane, inks) {
-  const { facts } = app.plans[pane.index];
+  const { need, bound, count } = app.plans[pane.index];
   const right = pane.left + pane.width;
-  const { need } = app.plans[pane.index];
   if (need > 0) {
     const y = crisp(toY(pane, app.view, need));
     pen.path([pane.left, y, right, y], { stroke: inks.muted });
   }
-  if (facts.lower_bound > 0 && facts.lower_bound !== need) {
-    const y = crisp(toY(pane, app.view, facts.lower_bound));
+  if (bound > 0 && bound !== need) {
+    const y = crisp(toY(pane, app.view, bound));
     pen.path([pane.left, y, right, y], { stroke: inks.bound, dash: [5, 4] });
   }
   paintStages(pen, app, pane, inks);
+  if (!count) return;
   const x = crisp(toX(pane, app.view, peakTime(app, pane.index)));
   pen.path([x, pane.top, x, pane.top + pane.height], { stroke: inks.peak, dash: [2, 3], alpha: 0.9 });
 }
@@ -203,7 +166,8 @@ function paintStages(pen, app, pane, inks) {
   const times = app.axis === "seconds" ? seconds : ticks;
   for (let k = 0; k < times.length; k++) {
     const x = crisp(toX(pane, app.view, times[k]));
-    const room = k + 1 < times.length ? toX(pane, app.view, times[k + 1]) - x : Infinity;
+    const right = pane.left + pane.width;
+    const room = (k + 1 < times.length ? Math.min(right, toX(pane, app.view, times[k + 1])) : right) - x;
     pen.path([x, pane.top, x, pane.top + pane.height], { stroke: inks.accent });
     if (room > 60) pen.text(x + 5, pane.top + 10, `stage ${k + 1}`, { fill: inks.accent, bold: true, halo: inks.paper });
   }
@@ -221,7 +185,8 @@ export function timeAxis(pen, app, pane, inks) {
   const { view, axis } = app;
   const each = pane.width / (view.t1 - view.t0);
   const isNamed = axis === "ticks" && each >= 64;
-  const found = decimalMarks(view.t0, view.t1, isNamed ? Infinity : pane.width / 90, axis === "ticks");
+  const wide = Math.max(66, pen.measure(whole(view.t1), { fill: inks.muted })) + 24;
+  const found = decimalMarks(view.t0, view.t1, isNamed ? Infinity : pane.width / wide, axis === "ticks");
   const y = pane.top + pane.height + 13;
   for (const at of isNamed ? decimalMarks(view.t0, view.t1, view.t1 - view.t0, true) : found) {
     const x = toX(pane, view, at) + (axis === "ticks" ? each / 2 : 0);
@@ -231,7 +196,7 @@ export function timeAxis(pen, app, pane, inks) {
     const name = isNamed ? app.plans[pane.index].operator(at) : "";
     const text = axis === "seconds" ? duration(at) : name ? `${whole(at)} ${shown(name, 40)}` : whole(at);
     const letters = /** @type {const} */ ({ fill: inks.muted, align: axis === "ticks" && each >= 20 ? "center" : "left" });
-    const fits = fitted(pen, text, isNamed ? each - 6 : 88, letters);
+    const fits = fitted(pen, text, isNamed ? each - 6 : wide, letters);
     const begin = letters.align === "center" ? x - pen.measure(fits, letters) / 2 : edge + 3;
     if (begin + pen.measure(fits, letters) <= pane.left + pane.width + 4) pen.text(begin, y, fits, { fill: inks.muted });
   }

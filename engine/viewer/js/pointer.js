@@ -37,9 +37,9 @@ function laneTick(app, pane, time, y) {
   return found < 0 ? -1 : app.plans[pane.index].columns.op_tick[found];
 }
 
-/** @param {App} app @param {Pane} _pane @param {number} time @returns {number} there is no one tick at a time in seconds */
-function curveTick(app, _pane, time) {
-  return app.axis === "ticks" ? Math.max(0, Math.floor(time)) : -1;
+/** @param {App} app @param {Pane} pane @param {number} time @returns {number} */
+function curveTick(app, pane, time) {
+  return app.axis === "ticks" ? Math.max(0, Math.floor(time)) : app.plans[pane.index].tickAt(time);
 }
 
 /** @param {HTMLCanvasElement} canvas @param {MouseEvent} event @returns {Point} in its CSS pixels */

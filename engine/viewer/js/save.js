@@ -4,7 +4,7 @@ import { paintCurves } from "./curves.js";
 import { byId } from "./dom.js";
 import { inks } from "./inks.js";
 import { lanesHeight, paintLanes } from "./lanes.js";
-import { CanvasPen, SvgPen } from "./pen.js";
+import { CanvasPen, SvgPen, measure } from "./pen.js";
 import { paintPlot } from "./plot.js";
 import { bytes, shown } from "./text.js";
 
@@ -23,8 +23,7 @@ export function bindSave(app) {
 
 /** @param {App} app @returns {string} the content of an SVG file */
 export function svg(app) {
-  const context = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
-  const pen = new SvgPen(context);
+  const pen = new SvgPen(ruler());
   const { width, height } = paintAll(pen, app);
   return pen.file(width, height);
 }
@@ -42,6 +41,11 @@ export function png(app) {
   });
 }
 
+/** @returns {CanvasRenderingContext2D} which measures texts */
+function ruler() {
+  return /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
+}
+
 /** @param {App} app */
 function size(app) {
   const [plot, curves] = [byId("plot"), byId("curves")];
@@ -56,26 +60,12 @@ function paintAll(pen, app) {
   const { width, height, heights } = size(app);
   pen.rect(0, 0, width, height, { fill: colours.panel });
   paintTitle(pen, app, colours, width);
-  shifted(pen, TITLE, () => paintPlot(pen, app, colours, width, heights.plot));
+  pen.shifted(TITLE, () => paintPlot(pen, app, colours, width, heights.plot));
   const below = TITLE + heights.plot + heights.lanes;
-  if (heights.lanes) shifted(pen, TITLE + heights.plot, () => paintLanes(pen, app, colours, width, heights.lanes));
-  shifted(pen, below, () => paintCurves(pen, app, colours, width, heights.curves));
-  shifted(pen, below + heights.curves, () => paintLegend(pen, app, colours, width));
+  if (heights.lanes) pen.shifted(TITLE + heights.plot, () => paintLanes(pen, app, colours, width, heights.lanes));
+  pen.shifted(below, () => paintCurves(pen, app, colours, width, heights.curves));
+  pen.shifted(below + heights.curves, () => paintLegend(pen, app, colours, width));
   return { width, height };
-}
-
-/** @param {Pen} pen @param {number} down @param {() => void} draw */
-function shifted(pen, down, draw) {
-  if (pen instanceof SvgPen) {
-    pen.parts.push(`<g transform="translate(0 ${down})">`);
-    draw();
-    pen.parts.push("</g>");
-    return;
-  }
-  pen.context.save();
-  pen.context.translate(0, down);
-  draw();
-  pen.context.restore();
 }
 
 /** @param {Pen} pen @param {App} app @param {import("./inks.js").Inks} colours @param {number} width */
@@ -89,10 +79,11 @@ function paintTitle(pen, app, colours, width) {
 /** @param {App} app @param {number} width @returns {{label: string, fill: string, x: number}[][]} */
 function legendRows(app, width) {
   const rows = [/** @type {{label: string, fill: string, x: number}[]} */ ([])];
+  const context = ruler();
   let x = 76;
   for (const { label, fill, count } of app.colouring.entries) {
     if (!count) continue;
-    const wide = 40 + label.length * 6.5;
+    const wide = 40 + measure(context, label, { fill: "#000" });
     if (x + wide > width && rows[rows.length - 1].length) {
       rows.push([]);
       x = 76;

@@ -3,16 +3,23 @@
 /** @typedef {import("./plan.js").Pieces} Pieces */
 /** @typedef {ArrayLike<number>} Numbers */
 
-const MOST_PIECES = 400000;
+/** Tensors that may sink at once when one below them goes; after so many, they sink only where the tower gets high. */
+const PATIENCE = 400000;
+/** How high a tower may get then, in times what was alive at most. */
+const SLACK = 1.25;
 
 /**
- * A tensor sinks when one below it goes, and is a piece more then. Where that were too many pieces, each tensor stays
- * at the lowest height that was free when it came.
- * @param {Numbers} from @param {Numbers} to @param {Numbers} size in bytes @returns {Pieces}
+ * A tensor that sinks is a piece more from then on.
+ * @param {Numbers} from @param {Numbers} to @param {Numbers} size in bytes @param {number} [patience] @returns {Pieces}
  */
-export function stack(from, to, size) {
-  const order = happenings(from, to);
-  return sinking(order, from, to, size) || staying(order, from, to, size);
+export function stack(from, to, size, patience = PATIENCE) {
+  const tower = new Tower(size, patience);
+  for (const k of happenings(from, to)) {
+    if (k & 1) tower.add(k >> 1, from[k >> 1]);
+    else tower.remove(k >> 1, to[k >> 1]);
+  }
+  const { chunk, from: since, to: until, low } = tower;
+  return { count: chunk.length, chunk, from: since, to: until, low, way: tower.patience > 0 ? "arrival" : "arrival, late" };
 }
 
 /** @param {Numbers} from @param {Numbers} to @returns {number[]} in time: 2i is that i goes, 2i + 1 that it comes */
@@ -23,25 +30,24 @@ function happenings(from, to) {
   return all.sort((a, b) => time(a) - time(b) || (a & 1) - (b & 1) || a - b);
 }
 
-/** @param {number[]} order @param {Numbers} from @param {Numbers} to @param {Numbers} size @returns {Pieces | null} */
-function sinking(order, from, to, size) {
-  const tower = new Tower(size);
-  for (const k of order) {
-    if (k & 1) tower.add(k >> 1, from[k >> 1]);
-    else tower.remove(k >> 1, to[k >> 1]);
-    if (tower.chunk.length > MOST_PIECES) return null;
-  }
-  return { count: tower.chunk.length, chunk: tower.chunk, from: tower.from, to: tower.to, low: tower.low, way: "arrival" };
-}
-
+/** Those that stand are a ring in the order in which they came; `ground`, below the first, closes it. */
 class Tower {
-  /** @param {Numbers} size */
-  constructor(size) {
+  /** @param {Numbers} size @param {number} patience */
+  constructor(size, patience) {
     this.size = size;
-    this.since = new Float64Array(size.length);
-    this.height = new Float64Array(size.length);
-    /** @type {number[]} */
-    this.standing = [];
+    this.patience = patience;
+    this.ground = size.length;
+    this.above = new Int32Array(size.length + 1).fill(size.length);
+    this.below = this.above.slice();
+    this.since = new Float64Array(size.length + 1);
+    this.height = new Float64Array(size.length + 1);
+    this.rank = new Float64Array(size.length + 1);
+    this.came = 0;
+    this.alive = 0;
+    this.most = 0;
+    /** Above it somebody went, at `left`; -1: nobody did. */
+    this.hole = -1;
+    this.left = 0;
     /** @type {number[]} */
     this.chunk = [];
     /** @type {number[]} */
@@ -52,23 +58,48 @@ class Tower {
     this.low = [];
   }
 
+  /** @param {number} i of those that stand, or the ground @returns {number} */
+  top(i) {
+    return i === this.ground ? 0 : this.height[i] + this.size[i];
+  }
+
   /** @param {number} i @param {number} time */
   add(i, time) {
-    const top = this.standing[this.standing.length - 1];
-    this.height[i] = top === undefined ? 0 : this.height[top] + this.size[top];
+    this.alive += this.size[i];
+    this.most = Math.max(this.most, this.alive);
+    const last = this.below[this.ground];
+    if (this.patience > 0) this.sink(this.left);
+    else if (this.top(last) + this.size[i] > SLACK * this.most) this.sink(time);
+    this.height[i] = this.top(last);
     this.since[i] = time;
-    this.standing.push(i);
+    this.rank[i] = ++this.came;
+    [this.below[i], this.above[i]] = [last, this.ground];
+    this.above[last] = this.below[this.ground] = i;
   }
 
   /** @param {number} i @param {number} time */
   remove(i, time) {
-    const at = this.standing.indexOf(i);
+    if (this.patience > 0 && time > this.left) this.sink(this.left);
     this.cut(i, time);
-    this.standing.splice(at, 1);
-    for (const other of this.size[i] ? this.standing.slice(at) : []) {
-      this.cut(other, time);
-      this.height[other] -= this.size[i];
+    this.alive -= this.size[i];
+    const [below, above] = [this.below[i], this.above[i]];
+    this.above[below] = above;
+    this.below[above] = below;
+    if (this.hole < 0 || this.hole === i || this.rank[below] < this.rank[this.hole]) this.hole = below;
+    this.left = time;
+  }
+
+  /** @param {number} time */
+  sink(time) {
+    if (this.hole < 0) return;
+    let height = this.top(this.hole);
+    for (let i = this.above[this.hole]; i !== this.ground; i = this.above[i]) {
+      if (this.height[i] !== height) this.cut(i, time);
+      this.height[i] = height;
+      height += this.size[i];
+      this.patience--;
     }
+    this.hole = -1;
   }
 
   /** @param {number} i @param {number} time */
@@ -81,29 +112,4 @@ class Tower {
     }
     this.since[i] = time;
   }
-}
-
-/** @param {number[]} order @param {Numbers} from @param {Numbers} to @param {Numbers} size @returns {Pieces} */
-function staying(order, from, to, size) {
-  const low = new Float64Array(size.length);
-  /** @type {number[]} */
-  const standing = [];
-  for (const k of order) {
-    const i = k >> 1;
-    if (k & 1) settle(i, standing, low, size);
-    else standing.splice(standing.indexOf(i), 1);
-  }
-  return { count: size.length, chunk: Int32Array.from(low, (_, i) => i), from, to, low, way: "first place" };
-}
-
-/** @param {number} i @param {number[]} standing by height @param {Float64Array} low @param {Numbers} size */
-function settle(i, standing, low, size) {
-  let height = 0;
-  let at = 0;
-  while (at < standing.length && low[standing[at]] - height < size[i]) {
-    height = low[standing[at]] + size[standing[at]];
-    at++;
-  }
-  low[i] = height;
-  standing.splice(at, 0, i);
 }

@@ -8,13 +8,14 @@ import { bytes, counted, percent, shown, whole } from "./text.js";
 /** @typedef {import("./plan.js").Plan} Plan */
 
 const MOST = 300;
-/** Letters of lifetimes from which on they and names need the room of the kinds. */
+/** Letters of lifetimes from which on they need more room. */
 const WIDE = 9;
+/** Letters at the end of a name that are seen even where it is cut: often they alone tell it from others. */
+const TAIL = 7;
 /** @type {{name: string, key: (plan: Plan, i: number) => string | number, numeric: boolean}[]} */
 const COLUMNS = [
   { name: "tensor", key: (plan, i) => plan.text("name", i), numeric: false },
   { name: "size", key: (plan, i) => plan.columns.size[i], numeric: true },
-  { name: "kind", key: (plan, i) => kind(plan, i), numeric: false },
   { name: "ticks", key: (plan, i) => plan.columns.begin[i], numeric: true },
 ];
 const sorting = { column: 1, up: false };
@@ -27,9 +28,9 @@ export function bindTable(app) {
     const press = button(name, () => sortBy(app, k));
     head.append(make("th", { scope: "col", class: numeric ? "number" : "" }, press));
   });
-  table.append(make("caption", {}), make("thead", {}, head), make("tbody"));
+  table.append(make("caption", { id: "table-totals" }), make("thead", {}, head), make("tbody"));
   app.listeners.push((change) => {
-    if (change === "table") fill(app);
+    if (["table", "colour", "theme"].includes(change)) fill(app);
     if (change === "selection") mark(app);
   });
   byId("at-peak").addEventListener("click", () => app.showTick(app.tablePane, -1));
@@ -59,13 +60,31 @@ function fill(app) {
   const shownNow = alive.slice(0, MOST);
   table.classList.toggle("long", shownNow.some((chunk) => ticks(plan, chunk).length > WIDE));
   const rows = shownNow.map((chunk) => row(app, plan, chunk, sum));
-  if (alive.length > MOST) rows.push(make("tr", {}, make("td", { colspan: "4", class: "hint" }, `and ${counted(alive.length - MOST, "more tensor")}`)));
+  if (alive.length > MOST) rows.push(make("tr", {}, make("td", { colspan: "3", class: "hint" }, `and ${counted(alive.length - MOST, "more tensor")}`)));
   /** @type {HTMLElement} */ (table.querySelector("tbody")).replaceChildren(...rows);
   table.querySelectorAll("th").forEach((th, k) => th.setAttribute("aria-sort", k !== sorting.column ? "none" : sorting.up ? "ascending" : "descending"));
   byId("at-peak").hidden = app.tick < 0;
   byId("table-title").textContent = app.tick < 0 ? "Alive at the peak" : `Alive in tick ${whole(tick)}`;
   byId("table-pane").querySelectorAll("button").forEach((b, k) => b.setAttribute("aria-pressed", String(k === app.tablePane)));
   mark(app);
+}
+
+/** @param {App} app @param {number} chunk @returns {HTMLElement} its colour in the picture */
+function swatch(app, chunk) {
+  const { entries, classes } = app.colouring;
+  const plan = app.plans[app.tablePane];
+  const made = make("span", { class: "swatch", title: `${shown(kind(plan, chunk), 60)}, by ${shown(plan.text("operator", chunk), 300)}` });
+  made.style.backgroundColor = entries[classes[app.tablePane][chunk]].fill;
+  return made;
+}
+
+/** A name that is cut in the middle, not at the end. @param {string} name @param {() => void} choose @returns {HTMLElement} */
+function named(name, choose) {
+  const made = button("", choose);
+  const letters = [...name];
+  made.setAttribute("aria-label", name);
+  made.append(make("span", { class: "head" }, letters.slice(0, -TAIL).join("")), make("span", {}, letters.slice(-TAIL).join("")));
+  return made;
 }
 
 /** @param {Plan} plan @param {number} chunk @returns {string} of the operator that made it, or its role */
@@ -97,9 +116,8 @@ function row(app, plan, chunk, sum) {
   const made = make(
     "tr",
     { "data-chunk": String(chunk) },
-    make("td", { title: name }, button(name, choose)),
+    make("td", { title: name }, make("span", { class: "cut" }, swatch(app, chunk), named(name, choose))),
     make("td", { class: "number", title: `${whole(size[chunk])} bytes, ${percent(size[chunk], sum)}` }, bytes(size[chunk])),
-    make("td", { title: `by ${shown(plan.text("operator", chunk), 300)}` }, shown(kind(plan, chunk), 60)),
     make("td", { class: "number", title: ticks(plan, chunk) }, ticks(plan, chunk)),
   );
   made.addEventListener("click", choose);
@@ -117,6 +135,7 @@ function mark(app) {
   const { selected, tablePane } = app;
   const chosen = selected && selected.pane === tablePane ? String(selected.chunk) : "";
   for (const tr of byId("peak-table").querySelectorAll("tr[data-chunk]")) {
-    tr.setAttribute("aria-selected", String(tr.getAttribute("data-chunk") === chosen));
+    if (tr.getAttribute("data-chunk") === chosen) tr.setAttribute("aria-current", "true");
+    else tr.removeAttribute("aria-current");
   }
 }

@@ -1,14 +1,20 @@
-/** Numbers and names as people read them. */
+/** Numbers and names as people read them; the same words and digits as engine/units.py and engine/pictures/wording.py. */
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
-const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]/gu;
+/** Characters that have no picture of their own; some of them turn the order of others. */
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** @param {number} n @returns {string} such as "12.3 MiB" */
+/** @param {number} n @returns {string} such as "12.30 MiB" */
 export function bytes(n) {
-  const unit = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, Math.abs(n))) / 10));
-  const value = n / 1024 ** unit;
-  const digits = unit === 0 || Number.isInteger(value) || Math.abs(value) >= 1000 ? 0 : Math.abs(value) < 100 ? 2 : 1;
-  return `${value.toFixed(digits)} ${UNITS[unit]}`;
+  let [value, unit] = [n, 0];
+  for (; Math.abs(value) >= 1024 && unit < UNITS.length - 1; unit++) value /= 1024;
+  return unit ? `${(evenly(value * 100) / 100).toFixed(2)} ${UNITS[unit]}` : `${n} B`;
+}
+
+/** @param {number} value @returns {number} the nearest integer; of two, the even one, as Python rounds */
+function evenly(value) {
+  const [low, rest] = [Math.floor(value), value - Math.floor(value)];
+  return rest > 0.5 || (rest === 0.5 && low % 2) ? low + 1 : low;
 }
 
 /** @param {number} n @returns {string} at a mark of an axis, such as "3.5 MiB" */
@@ -16,7 +22,7 @@ export function markedBytes(n) {
   return bytes(n).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ");
 }
 
-/** @param {number} n @returns {string} with thin groups of three digits */
+/** @param {number} n @returns {string} with groups of three digits */
 export function whole(n) {
   return Math.round(n).toLocaleString("en-US");
 }
@@ -26,9 +32,9 @@ export function exact(n) {
   return n < 1024 ? `${whole(n)} B` : `${bytes(n)} (${whole(n)} B)`;
 }
 
-/** @param {number} part @param {number} of @returns {string} such as "12.3 %" */
+/** @param {number} part @param {number} of @returns {string} such as "12.3 %"; nothing of nothing */
 export function percent(part, of) {
-  return of ? `${((100 * part) / of).toFixed(1)} %` : "–";
+  return of ? `${((100 * part) / of).toFixed(1)} %` : "";
 }
 
 /** @param {number} s @returns {string} a time with a unit that suits it */
@@ -38,12 +44,23 @@ export function duration(s) {
 }
 
 /**
- * A name on one line that hides nothing: controls, line ends and marks of direction are shown as a box.
+ * A name on one line that hides nothing: what cannot be seen is a box or a control picture, such as ␊ for a line end.
  * @param {string} name @param {number} [most] characters @returns {string}
  */
 export function shown(name, most = 160) {
-  const cut = name.length > most ? `${name.slice(0, most - 1)}…` : name;
-  return cut.replace(HIDDEN, "␣") || "(no name)";
+  const letters = name.length > most ? [...name] : [];
+  return seen(letters.length > most ? ends(letters, most - 1) : name) || "(no name)";
+}
+
+/** @param {string[]} letters @param {number} kept @returns {string} both ends: names often differ in a number at the end */
+export function ends(letters, kept) {
+  const tail = Math.floor(kept / 2);
+  return `${letters.slice(0, kept - tail).join("")}…${letters.slice(letters.length - tail).join("")}`;
+}
+
+/** @param {string} text @returns {string} */
+function seen(text) {
+  return text.replace(HIDDEN, (c) => (c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : c === "\x7f" ? "\u2421" : "\ufffd"));
 }
 
 /** @param {number} n @param {string} what @returns {string} such as "1 tensor", "2 tensors" */
@@ -54,5 +71,5 @@ export function counted(n, what) {
 /** @param {string} text @returns {string} as the content or an attribute of an XML element */
 export function xml(text) {
   const marks = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-  return text.replace(HIDDEN, "␣").replace(/[&<>"']/g, (c) => marks[/** @type {keyof typeof marks} */ (c)]);
+  return seen(text).replace(/[&<>"']/g, (c) => marks[/** @type {keyof typeof marks} */ (c)]);
 }
