@@ -1,6 +1,6 @@
 """Plans that are not made but read: a carried plan is followed where it is one of the very same calls.
 
-Nothing of it is believed but offsets, order, strategy, and the size of an arena in which nothing would run again: calls,
+Nothing of it is believed but offsets, order, strategy, and how large the arena was in which nothing runs again: calls,
 lifetimes and overwrites are derived from the graph as ever, the digests say whether they are those that the offsets
 were found for, and all judges run on the result.
 """

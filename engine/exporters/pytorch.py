@@ -17,9 +17,9 @@ from typing import Any, BinaryIO
 from attrs import define, field, frozen
 
 from engine.exporters.alive import Alive
+from engine.exporters.laid_out import LaidOut, laid_out
 from engine.exporters.moments import nanoseconds
 from engine.exporters.pickled import PickledDict
-from engine.exporters.shelf import Shelf
 from engine.exporters.texts import to_unicode
 from engine.trace import ARRIVALS, FREE, GROW, NOWHERE, OVERWRITE, Event, Facts, Trace
 
@@ -35,7 +35,8 @@ Shown = dict[str, Any]
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """One pickled dict; times in microseconds, sizes in bytes. It reads the trace twice, and keeps what is alive."""
+    """One pickled dict; times in microseconds, sizes in bytes. It reads the trace twice, and keeps what is alive; where
+    chunks have no addresses three times, and it keeps those."""
     memory = _Memory(trace.facts, _ground(trace))
     dump = PickledDict(out)
     dump.put_lists("device_traces", [memory.tell(trace)])  # one a device
@@ -45,13 +46,16 @@ def write(trace: Trace, out: BinaryIO) -> None:
     dump.close()
 
 
-@frozen
+_PLACED = LaidOut([], 0)
+
+
+@frozen(eq=False)
 class _Ground:
     """What is to be known before. `is_one`: all memory is one segment, as chunks reach from one part that it grew by
-    into the next. Chunks without addresses are laid out in `laid_out` bytes."""
+    into the next. Chunks without addresses are `laid_out`."""
 
     is_one: bool = False
-    laid_out: int = 0
+    laid_out: LaidOut = _PLACED
 
 
 def _ground(trace: Trace) -> _Ground:
@@ -62,31 +66,19 @@ def _ground(trace: Trace) -> _Ground:
             top += event.bytes
         elif event.kind in ARRIVALS and event.bytes:
             if event.offset == NOWHERE:
-                return _Ground(is_one=True, laid_out=_laid_out(trace))
+                return _Ground(is_one=True, laid_out=laid_out(trace))
             after = bisect_right(starts, event.offset)
             is_one |= after < len(starts) and starts[after] < event.offset + event.bytes
     return _Ground(is_one)
 
 
-def _laid_out(trace: Trace) -> int:
-    shelf, most = Shelf(), 0
-    for event in trace:
-        if event.kind == FREE:
-            shelf.free(event.chunk)
-        elif event.kind in ARRIVALS:
-            shelf.free(event.overwrites)
-            shelf.put(event.chunk, event.bytes)
-        most = max(most, shelf.top)
-    return most
-
-
 @define(eq=False)
 class _Memory:
-    """The memory while a trace is told; `parts` are its segments: address and bytes."""
+    """The memory while a trace is told, and how many chunks came; `parts` are its segments: address and bytes."""
 
     facts: Facts
     ground: _Ground
-    shelf: Shelf = field(factory=Shelf)
+    arrived: int = 0
     address: dict[int, int] = field(factory=dict)
     alive: Alive = field(factory=Alive)
     parts: list[tuple[int, int]] = field(factory=list)
@@ -95,9 +87,9 @@ class _Memory:
     def tell(self, trace: Trace) -> Iterator[Shown]:
         """The events of MemoryViz."""
         for event in trace:
-            if self.ground.laid_out and not self.top:
-                yield self._grow(event, self.ground.laid_out)
-            if event.kind == GROW and not self.ground.laid_out:
+            if self.ground.laid_out.bytes and not self.top:
+                yield self._grow(event, self.ground.laid_out.bytes)
+            if event.kind == GROW and not self.ground.laid_out.bytes:
                 yield self._grow(event, event.bytes)
             if event.kind in {FREE, OVERWRITE}:
                 yield from self._leave(event.overwrites if event.kind == OVERWRITE else event.chunk, event)
@@ -107,13 +99,15 @@ class _Memory:
             self.alive.meet(event)
 
     def _place(self, event: Event) -> int:
-        return self.shelf.put(event.chunk, event.bytes) if self.ground.laid_out else event.offset
+        if not self.ground.laid_out.bytes:
+            return event.offset
+        self.arrived += 1
+        return int(self.ground.laid_out.offset[self.arrived - 1])
 
     def _leave(self, chunk: int, event: Event) -> Iterator[Shown]:
         if chunk not in self.address:
             return
         at, gone = self.address.pop(chunk), self.alive.born[chunk]
-        self.shelf.free(chunk)
         for action in ("free_requested", "free_completed"):
             yield _shown(action, at, gone.bytes, event, self._frames(gone))
 
@@ -130,7 +124,7 @@ class _Memory:
     def _memory_name(self) -> str:
         if self.facts.mode == "static":
             return "arena"
-        return "reference counting, laid out by first fit" if self.ground.laid_out else f"heap {self.facts.heap}"
+        return "reference counting, laid out by first fit" if self.ground.laid_out.bytes else f"heap {self.facts.heap}"
 
     def _frames(self, event: Event) -> list[Shown]:
         """From the inside out, as those of a stack."""
