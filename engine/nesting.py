@@ -65,6 +65,24 @@ def find_nests(lowered: Lowered, allowed: Callable[[int], bool], in_place: bool)
     return Nesting(search.nests, search.joins)
 
 
+def may_nest(lowered: Lowered) -> bool:
+    """Whether in any order of the calls something may be nested: False is a proof, True is none."""
+    values, written = lowered.values, {v for call in lowered.calls for v in call.outputs}
+    kept = {*lowered.parameters.keys(), *lowered.parameters.values()}
+
+    def is_own(value: Value) -> bool:
+        own = value.storage is Storage.ARENA and value.role in _OWN and value.id in written
+        return own and value.id not in kept and value.spec.nbytes > 0
+
+    def holds(call: Call) -> bool:
+        if len(call.outputs) != 1 or len(call.operators) != 1 or not is_own(values[call.outputs[0]]):
+            return False
+        places = call.operators[0].schema.holds(values[call.outputs[0]].layout, call.signature)
+        return None not in places and any(is_own(values[values[v].owner]) for v in call.inputs[: len(places)])
+
+    return any(map(holds, lowered.calls))
+
+
 def same_place(one: Layout, other: Layout) -> bool:
     """Whether two layouts of one tensor name the same bytes: strides of dimensions of length 1 are nothing."""
     if one.shape != other.shape or one.offset != other.offset:

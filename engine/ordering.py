@@ -27,18 +27,25 @@ class Ordering:
     """What an order costs: most bytes alive at once in the given order, in the chosen one, and in any.
 
     No order of these calls has fewer than `bound` bytes alive. Bytes are counted without regard to addresses and
-    alignment, and before values are nested in others.
+    alignment, and before what `before` says, such as "anything is nested": nothing where the plan does no such thing in
+    any order.
     """
 
     order: str
     given_bytes: int
     chosen_bytes: int
     bound: int
+    before: str = ""
 
     @property
     def is_proved(self) -> bool:
-        """Whether no order has fewer bytes alive at once."""
+        """Whether no order has fewer bytes alive at once, as they are counted here."""
         return self.chosen_bytes == self.bound
+
+    @property
+    def claim(self) -> str:
+        """What `bound` says, with the condition under which it does."""
+        return "no order has fewer bytes alive" + (f" before {self.before}" if self.before else "")
 
     def as_given(self) -> "Ordering":
         """The same where the given order was kept after all."""

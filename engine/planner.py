@@ -21,6 +21,7 @@ from engine.errors import OptionError
 from engine.graph import Graph
 from engine.lowering import lower
 from engine.nest_choice import choose_nesting
+from engine.nesting import may_nest
 from engine.ordering import GIVEN, MEMORY, arrange
 from engine.placed import Place
 from engine.plan import ExecutionPlan
@@ -47,13 +48,28 @@ def plan_in_order(lowered: Lowered, options: Options, plan: Callable[[Lowered], 
     until = time.monotonic() + options.timeout / 2
     limits = Limits(0 if options.nodes == NO_NODES else options.nodes, until)
     arranged = arrange(lowered, options.order, overwrite=options.overwrite, limits=limits)
-    found, ordering = _at_levels(arranged.lowered, options), arranged.ordering
+    found, ordering = _at_levels(arranged.lowered, options), evolve(arranged.ordering, before=_before(lowered, options))
     made = plan(found)
     if options.order == MEMORY and arranged.lowered is not lowered:
         given = plan(lowered)
         if given.arena_bytes < made.arena_bytes:
             made, ordering = given, ordering.as_given()
     return evolve(made, orderings=(ordering,))
+
+
+def _before(lowered: Lowered, options: Options) -> str:
+    """What the plan of an order may do that the bytes of an order say nothing of; nothing where it does none of it."""
+    done = {
+        "anything is nested": _is_nesting(options) and may_nest(lowered),
+        "anything is padded": options.padding > 0,
+        "bytes are kept to the end": not options.reuse,
+        "operators run at once": bool(options.parallel),
+    }
+    return " or ".join(what for what, is_done in done.items() if is_done)
+
+
+def _is_nesting(options: Options) -> bool:
+    return options.nest and options.views and not options.parallel
 
 
 def _plan_nested(plain: Lowered, options: Options, budget: int) -> ExecutionPlan:
@@ -68,7 +84,7 @@ def _plan_nested(plain: Lowered, options: Options, budget: int) -> ExecutionPlan
 
 def nestings(plain: Lowered, options: Options) -> tuple[Lowered, ...]:
     """The calls with values nested, where that may save bytes, and as they are."""
-    if not options.nest or not options.views or options.parallel:
+    if not _is_nesting(options):
         return (plain,)
     with Activity("nesting"):
         nested, _ = choose_nesting(plain, options.overwrite, options.reuse)

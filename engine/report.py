@@ -259,7 +259,7 @@ def _order_rows(found: Ordering) -> list[tuple[str, int, str]]:
     return [
         ("order given", found.given_bytes, "most bytes alive at once, before anything is nested"),
         ("order chosen", found.chosen_bytes, f"the same in the order {found.order!r}"),
-        ("any order", found.bound, f"no order has fewer bytes alive at once: {verdict}"),
+        ("any order", found.bound, f"{found.claim}: {verdict}"),
     ]
 
 
