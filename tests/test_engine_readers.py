@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 import engine
 from engine import Event, Trace, read_trace
 from engine.errors import TraceFormatError
+from engine.exporters import FORMATS
 from engine.readers import is_saved_trace, scanner
+from engine.readers.values import MOST_SECONDS, MOST_THREADS, MOST_TICKS
 from engine.trace import Facts
 from tests.exports import exported
 from tests.graphs import build, seeded
@@ -164,7 +166,55 @@ LIES: dict[str, tuple[Trace, str]] = {
     "facts": (Trace(evolve(SMALL.facts, peak_bytes=1), SMALL.__iter__), "facts.peak_bytes: 1, but the events tell"),
     "mode": (Trace(evolve(SMALL.facts, mode="fast"), SMALL.__iter__), "facts.mode: 'fast' is none of: 'static'"),
     "alignment": (Trace(evolve(SMALL.facts, alignment=0), SMALL.__iter__), "facts.alignment: 0 is not from 1 to"),
+    "late": (_changed("alloc", tick=2**62), "tick: 4611686018427387904 is not from 0 to 1099511627775"),
+    "slow": (_changed("begin", seconds=1e12), "seconds: 1000000000000.0 is no time from 0 to 1073741824"),
+    "crowd": (_changed("begin", thread=10_000), "thread: 10000 is not from -1 to 1023"),
+    "clocks": (_changed("end", seconds=0.5), "seconds: 0.5 comes after -1.0"),
 }
+CLAIMS: dict[str, tuple[dict[str, Any], str]] = {
+    "ticks": ({"ticks": 1}, "facts.ticks: 1, but the events tell of"),
+    "many ticks": ({"ticks": 10**15}, "facts.ticks: 1000000000000000, where 1099511627776 is the most"),
+    "stages": ({"stages": 77}, "facts.stages: 77, but the events tell 1"),
+    "threads": ({"threads": 2}, "facts.threads: 2, where 1 is the most"),
+    "clock": ({"clock": "measured"}, "facts.clock: 'measured', but the events have no times"),
+    "operator": ({"peak_operator": "foo"}, "facts.peak_operator: 'foo', but the events tell '"),
+    "peak tick": ({"peak_tick": 2}, "facts.peak_tick: 2, but the events tell "),
+    "arena": ({"arena_bytes": 5, "lower_bound": 1}, "facts.arena_bytes: 5, but the memory of this static run has"),
+    "bound": ({"lower_bound": 10**12}, "facts.lower_bound: 1000000000000, above the arena of"),
+    "possible": ({"possible_peak_bytes": 0}, "facts.possible_peak_bytes: 0, below the peak of"),
+    "alignment": ({"alignment": 3}, "facts.alignment: 3 is no power of two"),
+    "heap": ({"heap": "buddy"}, "facts.heap: a static run has one arena, and no heap"),
+    "dynamic": ({"mode": "dynamic"}, "facts.mode: a dynamic run without a heap, but the events have addresses"),
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_json_whose_facts_are_not_those_of_its_events_is_refused(claim: str, tmp_path: Path) -> None:
+    changes, told = CLAIMS[claim]
+    _is_refused(save_trace(Trace(evolve(SMALL.facts, **changes), SMALL.__iter__), tmp_path / "t.json"), told)
+
+
+def test_a_dynamic_run_is_not_read_as_a_static_one(tmp_path: Path) -> None:
+    run = engine.make_plan(build(seeded(3), 6)).trace("dynamic")
+    most = run.facts.footprint_bytes
+    lie = Trace(evolve(run.facts, mode="static", arena_bytes=most, lower_bound=most), run.__iter__)
+    _is_refused(save_trace(lie, tmp_path / "t.json"), "facts.mode: a static run, but events are without addresses")
+
+
+def test_more_threads_than_the_facts_tell_are_refused(tmp_path: Path) -> None:
+    run = engine.make_plan(build(seeded(3), 6)).trace(threads=1)
+    moved = Trace(run.facts, lambda: (evolve(e, thread=e.thread + 3) if e.kind in ("begin", "end") else e for e in run))
+    _is_refused(save_trace(moved, tmp_path / "t.json"), "facts.threads: 1, but the events tell of 4")
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"megengine"}))  # which has an entry for each tick
+def test_the_last_tick_and_second_that_are_read_are_written_in_all_formats(name: str, tmp_path: Path) -> None:
+    known = list(engine.make_plan(build(seeded(3), 6)).trace(threads=1))
+    last = max(e.tick for e in known)
+    late = [evolve(e, tick=MOST_TICKS - 1, seconds=MOST_SECONDS) if e.tick == last else e for e in known]
+    late = [evolve(e, thread=MOST_THREADS - 1) if e.thread == 0 else e for e in late]
+    saved = read_trace(save_trace(Trace(SMALL.facts, lambda: iter(late)), tmp_path / "t.csv"))
+    assert saved.facts.ticks >= MOST_TICKS - 1 and exported(name, saved)
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -272,6 +322,14 @@ def test_csv_may_come_from_a_spreadsheet(tmp_path: Path) -> None:
     assert tuple(read_trace(path)) == tuple(SMALL)
 
 
+def test_a_csv_with_a_quoted_header_is_known(tmp_path: Path) -> None:
+    head, *rest = exported("csv", SMALL).splitlines()
+    quoted = b",".join(b'"%s"' % name for name in head.split(b","))
+    (path := tmp_path / "events.txt").write_bytes(b"\xef\xbb\xbf" + b"\r\n".join([quoted, *rest]))
+    assert is_saved_trace(path)
+    assert tuple(read_trace(path)) == tuple(SMALL)
+
+
 def test_a_trace_without_events_is_one(tmp_path: Path) -> None:
     nothing = Trace(Facts(model="nothing", mode="static"), lambda: iter(()))
     for suffix in SUFFIXES:
@@ -284,7 +342,7 @@ def test_saved_traces_are_known_by_their_beginning(tmp_path: Path) -> None:
         (path := tmp_path / f"no_suffix_{suffix}").write_bytes(exported(suffix, SMALL))
         assert is_saved_trace(path)
         assert tuple(read_trace(path)) == tuple(SMALL)
-    for content in (b"", b"\x08\x07", b"id,lower,upper,size\n", b'{"buffers": []}', b"{"):
+    for content in (b"", b"\x08\x07", b"id,lower,upper,size\n", b'"tick,kind,live_bytes\n', b'{"buffers": []}', b"{"):
         (path := tmp_path / "m.onnx").write_bytes(content)
         assert not is_saved_trace(path)
     assert not is_saved_trace(tmp_path) and not is_saved_trace(Path("zoo:vgg16"))

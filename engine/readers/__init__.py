@@ -10,7 +10,7 @@ from engine.trace import Trace
 _BEGINNING = 1024
 """Bytes of a file that tell what it is."""
 _JSON = re.compile(rb'\s*\{\s*"version"\s*:')
-_COLUMNS = {b"tick", b"kind", b"live_bytes"}
+_COLUMNS = {"tick", "kind", "live_bytes"}
 
 
 def read_trace(path: str | Path) -> Trace:
@@ -30,7 +30,7 @@ def is_saved_trace(path: Path) -> bool:
     if not path.is_file():
         return False
     beginning = _beginning(path)
-    return bool(_JSON.match(beginning)) or _COLUMNS.issubset(beginning.split(b"\n")[0].strip().split(b","))
+    return bool(_JSON.match(beginning)) or _COLUMNS.issubset(csv.header(beginning.decode(errors="replace")))
 
 
 def _beginning(path: Path) -> bytes:

@@ -27,6 +27,14 @@ def read(path: Path) -> Trace:
     return Trace(facts_of(_events(path), path.stem), lambda: _events(path))
 
 
+def header(text: str) -> list[str]:
+    """The columns that the first line of a text names, quoted or not; nothing where it is no CSV."""
+    try:
+        return next(csv.reader(text.splitlines()[:1], strict=True), [])
+    except csv.Error:
+        return []
+
+
 def _events(path: Path) -> Iterator[Event]:
     place = Place(path)
     ledger = Ledger(place)

@@ -1,17 +1,16 @@
-"""What events tell of a whole trace, where a file has nothing but events."""
+"""What events tell of a whole trace: all there is where a file has nothing else, and a test of what it says."""
 
 from collections.abc import Iterable
 
 from attrs import define
 
 from engine.trace import (
-    ALLOC,
+    ARRIVALS,
     ESTIMATED,
     FREE,
     GROW,
     NOT_RUN,
     NOWHERE,
-    OVERWRITE,
     PEAK,
     SHRINK,
     STAGE,
@@ -22,22 +21,28 @@ from engine.trace import (
 
 UNNAMED = "unnamed"
 """The model of a heap that gave addresses, but is not known by name."""
+_ENDS = (FREE, SHRINK)
+"""What a tick may begin with, to clear away what the one before left: behind the last one there is no other."""
 
 
 def facts_of(events: Iterable[Event], model: str) -> Facts:
     """What is not told stays empty: the strategy, the alignment, constants. Goes through all events."""
-    seen = _Seen()
+    seen = Seen()
     for event in events:
         seen.enter(event)
     return seen.facts(model)
 
 
 @define(eq=False)
-class _Seen:
+class Seen:
+    """What was told so far. Sizes in bytes; `ticks` are those in which something happens that is no end."""
+
+    is_empty: bool = True
     is_one: bool = True
     has_grown: bool = False
     before: str = STAGE
     has_places: bool = False
+    has_no_places: bool = False
     highest: int = 0
     footprint: int = 0
     ticks: int = 0
@@ -50,15 +55,16 @@ class _Seen:
         """One event after the other."""
         if event.kind == SHRINK or (event.kind == GROW and self.before != STAGE):
             self.is_one = False
-        if event.kind in (ALLOC, OVERWRITE):
+        if event.kind in ARRIVALS and event.bytes:
             self.has_places |= event.offset != NOWHERE
+            self.has_no_places |= event.offset == NOWHERE
             self.highest = max(self.highest, event.offset + event.bytes)
         if event.kind == PEAK:
             self.peak = event.bytes, event.tick, event.operator
         self.has_grown |= event.kind == GROW
-        self.before = event.kind
+        self.before, self.is_empty = event.kind, False
         self.footprint = max(self.footprint, event.footprint_bytes)
-        self.ticks = max(self.ticks, event.tick + (event.kind != FREE))
+        self.ticks = max(self.ticks, event.tick + (event.kind not in _ENDS))
         self.stages, self.threads = max(self.stages, event.stage), max(self.threads, event.thread + 1)
         self.is_timed |= event.seconds != NOT_RUN
 

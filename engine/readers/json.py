@@ -10,6 +10,8 @@ from typing import Any
 
 from attrs import fields
 
+from engine.readers.claims import check_alone, check_facts
+from engine.readers.facts import Seen
 from engine.readers.ledger import Ledger
 from engine.readers.place import Place, shown
 from engine.readers.scanner import Scanner
@@ -32,11 +34,12 @@ def read(path: Path) -> Trace:
 def _events(path: Path) -> Iterator[Event]:
     with path.open(encoding="utf-8-sig", newline="\n") as file:
         scanner = Scanner(file, Place(path))
-        facts, ledger = _facts(scanner), Ledger(scanner.place)
+        facts, ledger, seen = _facts(scanner), Ledger(scanner.place), Seen()
         scanner.take("[")
         while scanner.next() != "]":
             event = _event(scanner)
             ledger.enter(event)
+            seen.enter(event)
             yield event
             if scanner.next() != "]":
                 scanner.take(",")
@@ -45,7 +48,8 @@ def _events(path: Path) -> Iterator[Event]:
         scanner.take("}")
         if scanner.next():
             raise scanner.place.wrong("there is something behind the trace")
-        ledger.close_with(facts)
+        ledger.close()
+        check_facts(facts, seen, scanner.place)
 
 
 def _refuse_end(scanner: Scanner) -> None:
@@ -108,4 +112,6 @@ def _facts_of(found: dict[str, Any], place: Place) -> Facts:
             check_range(found[name], int(name in _AT_LEAST_ONE), field, place)
         if name in _CHOICES and found[name] not in _CHOICES[name]:
             raise place.wrong(f"{shown(found[name])} is none of: {', '.join(map(repr, _CHOICES[name]))}", field)
-    return Facts(**found)
+    facts = Facts(**found)
+    check_alone(facts, place)
+    return facts

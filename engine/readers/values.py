@@ -1,6 +1,5 @@
 """Values as files have them to events: each of its type and in its range, or an error that names the field."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 from attrs import fields
@@ -15,10 +14,13 @@ _EXACT = tuple(TYPES.values())
 _LEAST = {name: 0 for name in ("tick", "bytes", "padding", "live_bytes", "footprint_bytes", "stage")} | {
     name: -1 for name in ("chunk", "offset", "overwrites", "thread")
 }
-_WHOLE = tuple((name, _NAMES.index(name), least) for name, least in _LEAST.items())
 _SECONDS, _KIND = _NAMES.index("seconds"), _NAMES.index("kind")
 MOST = 2**63
 """Numbers of a trace are below."""
+MOST_TICKS, MOST_SECONDS, MOST_THREADS = 2**40, 2.0**30, 1024
+"""More than any run has, and no more than all formats can bear: 64 bits of nanoseconds, a tick being a millisecond."""
+_BELOW = {"tick": MOST_TICKS, "stage": MOST_TICKS, "thread": MOST_THREADS}
+_WHOLE = tuple((name, _NAMES.index(name), least, _BELOW.get(name, MOST)) for name, least in _LEAST.items())
 _WORDS = {int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -42,8 +44,8 @@ def event_of(values: Sequence[object], place: Place) -> Event:
         raise _of_a_wrong_type(values, place)
     if values[_KIND] not in KINDS:
         raise place.wrong(f"{shown(values[_KIND])} is none of: {', '.join(KINDS)}", "kind")
-    for name, at, least in _WHOLE:
-        check_range(values[at], least, name, place)
+    for name, at, least, below in _WHOLE:
+        check_range(values[at], least, name, place, below)
     check_seconds(values[_SECONDS], place)
     made: Event = Event(*values)  # type: ignore[arg-type]  # just checked
     return made
@@ -55,17 +57,18 @@ def check_type(value: object, wanted: type, field: str, place: Place) -> None:
         raise place.wrong(f"{shown(value)} is not {_WORDS[wanted]}", field)
 
 
-def check_range(value: object, least: int, field: str, place: Place) -> None:
+def check_range(value: object, least: int, field: str, place: Place, below: int = MOST) -> None:
     """Of a whole number. Raises TraceFormatError."""
-    if not least <= value < MOST:  # type: ignore[operator]
-        raise place.wrong(f"{shown(value)} is not from {least} to {MOST - 1}", field)
+    if not least <= value < below:  # type: ignore[operator]
+        raise place.wrong(f"{shown(value)} is not from {least} to {below - 1}", field)
 
 
 def check_seconds(value: object, place: Place) -> None:
     """From 0 on, or NOT_RUN. Raises TraceFormatError."""
     assert isinstance(value, float)
-    if not (math.isfinite(value) and (value >= 0 or value == NOT_RUN)):
-        raise place.wrong(f"{value!r} is no time from 0 on, nor {NOT_RUN} for none", "seconds")
+    if not (0 <= value <= MOST_SECONDS or value == NOT_RUN):
+        what = f"no time from 0 to {MOST_SECONDS:.0f}, nor {NOT_RUN} for none"
+        raise place.wrong(f"{value!r} is {what}", "seconds")
 
 
 def float_of(value: object, field: str, place: Place) -> float:
