@@ -129,6 +129,11 @@ class Lowered:
                 made.setdefault(self.values[value].owner, call.tick)
         return made
 
+    @property
+    def makers(self) -> dict[int, int]:
+        """The tick of the stage that makes each value: what joins values makes what holds them, which was written."""
+        return self.writers | {v: stage.tick for stage in self.stages if isinstance(stage, Join) for v in stage.outputs}
+
     def tick_name(self, tick: int) -> str:
         """What happens in a tick, for people."""
         if tick == 0:

@@ -20,7 +20,7 @@ _MOST_NODES = 5_000
 
 @frozen(eq=False)
 class PeakTensor:
-    """A chunk that is alive at the peak, and the operator that wrote it, with the name of its schema as `kind`.
+    """A chunk that is alive at the peak, and the operator that made it, with the name of its schema as `kind`.
 
     `share` is its part of the live bytes; the lifetime in ticks is half-open.
     """
@@ -42,8 +42,8 @@ def peak_of(plan: PlacedPlan) -> tuple[int, tuple[PeakTensor, ...]]:
     """The tick of the peak and the tensors that are alive in it, largest first."""
     tick, chunks = peak_chunks(plan)
     total = max(int(plan.problem.size[chunks].sum()), 1)
-    owners, writers = plan.owners(plan.chunks), plan.lowered.writers
-    return tick, tuple(_peak_tensor(plan, owners[c], c, writers.get(owners[c].id, 0), total) for c in chunks.tolist())
+    owners, makers = plan.owners(plan.chunks), plan.lowered.makers
+    return tick, tuple(_peak_tensor(plan, owners[c], c, makers.get(owners[c].id, 0), total) for c in chunks.tolist())
 
 
 def peak_chunks(plan: PlacedPlan) -> tuple[int, Column]:
@@ -88,12 +88,12 @@ def _node_of(schedule: Schedule, ticks: int) -> Column:
     return nodes
 
 
-def _peak_tensor(plan: PlacedPlan, value: Value, chunk: int, writer: int, total: int) -> PeakTensor:
+def _peak_tensor(plan: PlacedPlan, value: Value, chunk: int, maker: int, total: int) -> PeakTensor:
     problem, size = plan.problem, int(plan.problem.size[chunk])
     return PeakTensor(
         name=value.name,
-        operator=plan.lowered.tick_name(writer),
-        kind=plan.lowered.tick_kind(writer),
+        operator=plan.lowered.tick_name(maker),
+        kind=plan.lowered.tick_kind(maker),
         shape=value.spec.shape,
         dtype=value.spec.dtype.name,
         role=value.role.value,

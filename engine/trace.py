@@ -30,7 +30,8 @@ class Event:
     - `begin`, `end`: of an operator. `stage`: one begins, with an arena of `bytes`; `tensor` decided its sizes.
     - `grow`, `shrink`: of the memory behind it all, by `bytes`. `peak`: at no time is more alive than now, `bytes`.
 
-    `operator` is what happens in the tick, `schema` its kind. `bytes` of a chunk include `padding`. `live_bytes` and
+    `operator` is what happens in the tick, `schema` its kind; where a tensor comes to be whose parts are computed in
+    place, one by one, it is what joins them, in a later tick. `bytes` of a chunk include `padding`. `live_bytes` and
     `footprint_bytes` are what is alive, and what the memory behind it has, after the event. `seconds` count from the
     start of the run; thread 0 is the caller's.
     """

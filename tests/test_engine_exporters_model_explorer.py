@@ -76,6 +76,30 @@ def test_a_node_has_the_largest_number_of_its_operators() -> None:
     assert max(numbers("offsets", plan).values()) < plan.arena_bytes
 
 
+def test_a_tensor_that_is_joined_in_place_belongs_to_what_joins_it() -> None:
+    nodes = [
+        node("Relu", ["x"], ["a"], name="r"),
+        node("Neg", ["x"], ["b"], name="n"),
+        node("Concat", ["a", "b"], ["c"], name="cc", axis=0),
+        node("Relu", ["c"], ["y"], name="last"),
+    ]
+    plan = engine.make_plan(engine.load_onnx(model(nodes, [value("x", (4, 4))])))
+    assert numbers("outputs", plan) == {"r": 64, "n": 64, "cc": 128, "last": 128}
+    offsets = numbers("offsets", plan)
+    assert offsets["r"] == offsets["cc"] == offsets["n"] - 64
+    assert numbers("alive", plan) == {"r": 192, "n": 192, "last": 128}  # the concatenation does not run
+
+
+def test_a_node_called_like_a_step_of_another_is_no_part_of_it() -> None:
+    nodes = [
+        node("ReduceSum", ["x"], ["a"], name="conv1"),
+        node("Tanh", ["x"], ["b"], name="conv1/tanh"),
+        node("Add", ["a", "b"], ["y"], name="sum"),
+    ]
+    plan = engine.make_plan(engine.load_onnx(model(nodes, [value("x", (4, 4))])))
+    assert numbers("outputs", plan) == {"conv1": 4, "conv1/tanh": 64, "sum": 64}
+
+
 @pytest.mark.parametrize("mode", ["static", "dynamic"])
 def test_any_name_is_told(mode: str) -> None:
     graph = Graph("g")

@@ -2,12 +2,13 @@
 
 The model itself is opened there with the extension model-explorer-onnx, which calls nodes as the file does, or
 `<node_7>` where the seventh behind the first has no name (Model Explorer 0.1.34, the extension 0.4.2; ids of nodes that
-are not there are passed over). A node that became several operators here has the largest of their numbers.
+are not there are passed over). A node that became several operators here has the largest of their numbers. Events know
+the names of operators, not of nodes, so that these are guessed.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any, BinaryIO
@@ -15,7 +16,7 @@ from typing import Any, BinaryIO
 from attrs import define, field, frozen
 
 from engine.exporters.texts import to_unicode
-from engine.trace import ALLOC, FREE, OVERWRITE, VIEW, Event, Trace
+from engine.trace import ALLOC, BEGIN, END, FREE, OVERWRITE, VIEW, Event, Trace
 
 _GRADIENT = ((0.0, "#fff7bc"), (0.35, "#fec44f"), (0.7, "#d95f0e"), (1.0, "#7f1d0a"))
 """Of the least number to the greatest: the darker, the more bytes."""
@@ -30,12 +31,14 @@ _UNNAMED = re.compile(r"[A-Za-z][A-Za-z0-9]*_(\d+)")
 class Measure:
     """What a number tells, and how it is read off an event; below 0 where the event tells nothing of it.
 
-    Sums of numbers that do not `add_up` are not shown.
+    It is a number of what runs then, if `while_it_runs`, else of what makes the tensor. Sums of numbers that do not
+    `add_up` are not shown.
     """
 
     title: str
     read: Callable[[Event], int]
     add_up: bool = False
+    while_it_runs: bool = False
 
 
 def _output(event: Event, what: Callable[[Event], int]) -> int:
@@ -45,7 +48,9 @@ def _output(event: Event, what: Callable[[Event], int]) -> int:
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
-        "alive": Measure("bytes alive while it runs", lambda e: -1 if e.kind == FREE else e.live_bytes),
+        "alive": Measure(
+            "bytes alive while it runs", lambda e: -1 if e.kind == FREE else e.live_bytes, while_it_runs=True
+        ),
         "outputs": Measure("bytes of its outputs", lambda e: _output(e, lambda made: made.bytes - made.padding), True),
         "offsets": Measure("offset of its output in the arena", lambda e: _output(e, lambda made: made.offset)),
         "workspaces": Measure(
@@ -57,7 +62,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
 
 
 def write(trace: Trace, out: BinaryIO, measure: str = "alive") -> None:
-    """JSON in the form of `model_explorer.node_data_builder.GraphNodeData`. It keeps a number a node."""
+    """JSON in the form of `model_explorer.node_data_builder.GraphNodeData`. It keeps a number a node, and names."""
     chosen, numbers = MEASURES[measure], _Numbers()
     for event in trace:
         numbers.meet(event, chosen)
@@ -77,23 +82,37 @@ def writer_of(measure: str) -> Callable[[Trace, BinaryIO], None]:
 
 @define(eq=False)
 class _Numbers:
+    """By node; the operators that were told of, and those that run, by tick."""
+
     by_node: dict[str, int] = field(factory=dict)
+    met: set[str] = field(factory=set)
+    running: dict[int, Event] = field(factory=dict)
 
     def meet(self, event: Event, measure: Measure) -> None:
-        number = measure.read(event)
-        if number < 0 or not event.schema:
-            return
-        for node in _nodes(event):
-            self.by_node[node] = max(self.by_node.get(node, number), number)
+        """One event after the other."""
+        self.met.add(event.operator)
+        if event.kind == BEGIN:
+            self.running[event.tick] = event
+        number, of = measure.read(event), event
+        if measure.while_it_runs:
+            of = self.running.get(event.tick, event)
+            number = number if event.tick in self.running else -1
+        if number >= 0 and of.schema:
+            for node in self._nodes(of.operator, of.schema):
+                self.by_node[node] = max(self.by_node.get(node, number), number)
+        if event.kind == END:
+            self.running.pop(event.tick, None)
 
+    def _nodes(self, operator: str, schema: str) -> Iterator[str]:
+        """The ids that the operator's node may have.
 
-def _nodes(event: Event) -> tuple[str, ...]:
-    """The ids that the operator's node may have: operators on the way to what a node makes are called `node/schema`."""
-    told = [event.operator]
-    name, slash, way = event.operator.rpartition("/")
-    if slash and re.fullmatch(rf"{re.escape(event.schema)}(_\d+)?", way):
-        told.append(name)
-    unnamed = _UNNAMED.fullmatch(told[-1])
-    if unnamed:
-        told.append(f"<node_{unnamed[1]}>")
-    return tuple(map(to_unicode, told))
+        Operators on the way to what a node makes are called `node/schema`, and come before the one called `node`.
+        """
+        yield to_unicode(operator)
+        node, slash, way = operator.rpartition("/")
+        if slash and node not in self.met and re.fullmatch(rf"{re.escape(schema)}(_\d+)?", way):
+            yield to_unicode(node)
+            operator = node
+        unnamed = _UNNAMED.fullmatch(operator)
+        if unnamed:
+            yield f"<node_{unnamed[1]}>"

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allocator.problem import Column
-from engine.calls import Call, Lowered, Stage, Value
+from engine.calls import Call, Join, Lowered, Stage, Value
 from engine.placed import PlacedPlan
 from engine.trace import ALLOC, BEGIN, END, FREE, GROW, KINDS, OVERWRITE, VIEW
 from engine.tracing.script import CODE, Rows, Script, Subject, rows_of, subject_of
@@ -29,7 +29,8 @@ def script_of(found: Tenants, rows: Rows) -> Script:
     ticks = range(len(lowered.stages) + 3)  # what is fetched is freed in a tick behind all others
     operators = tuple((lowered.tick_name(tick), lowered.tick_kind(tick)) for tick in ticks)
     owners = [found.owners[chunk] for chunk in range(len(found.chunks))]
-    subjects = (Subject(), *(subject_of(value) for value in (*owners, *views_of(found))))
+    joined = {v: operators[stage.tick] for stage in lowered.stages if isinstance(stage, Join) for v in stage.outputs}
+    subjects = (Subject(), *(subject_of(value, joined.get(value.id, ())) for value in (*owners, *views_of(found))))
     return Script(rows, operators, subjects, found.offset, found.padding, floats=found.mode == "dynamic")
 
 

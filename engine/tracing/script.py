@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from allocator.problem import Column, column
 from engine.calls import Value
-from engine.trace import ALLOC, FREE, GROW, KINDS, NOT_RUN, NOTHING, NOWHERE, OVERWRITE, PEAK, SHRINK, Event
+from engine.trace import ALLOC, ARRIVALS, FREE, GROW, KINDS, NOT_RUN, NOTHING, NOWHERE, OVERWRITE, PEAK, SHRINK, Event
 
 CODE = {kind: code for code, kind in enumerate(KINDS)}
 """Of a kind of event."""
@@ -25,23 +25,25 @@ NOBODY = 0
 _EMPTY: dict[str, Any] = {
     "subject": NOBODY, "chunk": NOTHING, "overwrites": NOTHING, "stage": 1, "seconds": NOT_RUN, "thread": NOT_RUN,
 }  # fmt: skip
+_COMES = frozenset(CODE[kind] for kind in ARRIVALS)
 _BLOCK = 4096
 """Rows that are made events at once."""
 
 
 @frozen(eq=False)
 class Subject:
-    """A tensor that events are about."""
+    """A tensor that events are about. `maker` is an operator and its schema, where that is not what writes it."""
 
     name: str = ""
     shape: str = ""
     dtype: str = ""
     role: str = ""
+    maker: tuple[str, str] | tuple[()] = ()
 
 
-def subject_of(value: Value) -> Subject:
+def subject_of(value: Value, maker: tuple[str, str] | tuple[()] = ()) -> Subject:
     """A value, for people."""
-    return Subject(value.name, "x".join(map(str, value.spec.shape)), value.spec.dtype.name, value.role.value)
+    return Subject(value.name, "x".join(map(str, value.spec.shape)), value.spec.dtype.name, value.role.value, maker)
 
 
 def rows_of(count: int, **columns: npt.ArrayLike) -> Rows:
@@ -147,8 +149,8 @@ def _events(script: Script, rows: Rows, known: tuple[Column, Column], live: Colu
         seconds,
         thread,
     ), at, pad, alive, footprint in more:
-        name, schema = script.operators[operator]
         s = script.subjects[subject]
+        name, schema = s.maker if s.maker and code in _COMES else script.operators[operator]
         yield Event(
             tick, KINDS[code], name, schema, s.name, s.shape, s.dtype, s.role, chunk, at, size, pad, over, alive,
             footprint, stage, seconds, thread,
