@@ -30,7 +30,14 @@ def plan() -> ExecutionPlan:
 
 @pytest.fixture(scope="module")
 def timed() -> Trace:
+    """Of a run whose peak is in a late stage."""
     return staged(3)
+
+
+@pytest.fixture(scope="module")
+def parallel() -> Trace:
+    """Of two threads, with times that are estimated and so are always the same; its peak is in the beginning."""
+    return engine.make_plan(zoo.squeezenet(), parallel="exact").trace(threads=2)
 
 
 def _peak_seconds(of: Lives) -> float:
@@ -87,9 +94,13 @@ def test_the_curves_are_what_is_alive_and_what_is_held(browser: Session, tmp_pat
         assert max(_heights(page, "live")) == pytest.approx(of.live.max(), abs=near)
 
 
-def test_the_peak_is_marked_where_it_is_in_seconds(browser: Session, tmp_path: Path, timed: Trace) -> None:
-    of = lives(timed)
-    with opened(browser, tmp_path, timed) as page:
+@pytest.mark.parametrize("which", ["late", "early"])
+def test_the_peak_is_marked_where_it_is_in_seconds(
+    which: str, browser: Session, tmp_path: Path, timed: Trace, parallel: Trace
+) -> None:
+    trace = timed if which == "late" else parallel
+    of = lives(trace)
+    with opened(browser, tmp_path, trace) as page:
         assert state(page)["axis"] == "seconds"
         [dot] = _saved(page).iter(f"{SVG}circle")
         home = state(page)["home"]["t1"]
@@ -100,13 +111,12 @@ def test_the_peak_is_marked_where_it_is_in_seconds(browser: Session, tmp_path: P
         assert view["t0"] <= _peak_seconds(of) <= view["t1"]
 
 
-def test_a_click_in_the_curves_lists_the_tick_of_that_second(browser: Session, tmp_path: Path) -> None:
-    trace = engine.make_plan(zoo.squeezenet(), parallel="exact").trace(threads=2)
-    operators = lives(trace).operators
+def test_a_click_in_the_curves_lists_the_tick_of_that_second(browser: Session, tmp_path: Path, parallel: Trace) -> None:
+    operators = lives(parallel).operators
     longest = max(operators[len(operators) // 2 :], key=lambda ran: ran.end - ran.begin)
     time = (longest.begin + longest.end) / 2
     last = max((ran for ran in operators if ran.begin <= time), key=lambda ran: ran.begin)
-    with opened(browser, tmp_path, trace) as page:
+    with opened(browser, tmp_path, parallel) as page:
         box = page.locator("#curves").bounding_box()
         page.mouse.click(_x_of(page, time), box["y"] + box["height"] / 2)
         assert state(page)["tick"] == last.tick

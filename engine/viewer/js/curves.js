@@ -1,6 +1,6 @@
 /** Bytes that are alive and that are held over time, with the lower bound and the peak. */
 
-import { fitted, hairline, peakTime } from "./marks.js";
+import { hairline, peakTime } from "./marks.js";
 import { binaryMarks, panes, toX, toY } from "./scale.js";
 import { bytes, markedBytes, shown } from "./text.js";
 
@@ -112,11 +112,12 @@ function namePeak(pen, app, pane, from, inks) {
   if (!count) return;
   const right = pane.left + pane.width;
   const letters = /** @type {const} */ ({ fill: inks.peak, bold: true, align: "right" });
-  const short = `peak ${bytes(facts.peak_bytes)}`;
+  const size = bytes(facts.peak_bytes);
+  const short = `peak ${size}`;
   const long = facts.peak_operator ? `${short} at ${shown(facts.peak_operator, 40)}` : short;
-  const room = right - from - 12;
-  const words = [long, short].find((text) => pen.measure(text, letters) < room) || fitted(pen, short, room, letters);
-  pen.text(right, pane.top - 11, words, letters);
+  const room = right - from;
+  const words = [long, short, size].find((text) => pen.measure(text, letters) < room);
+  if (words) pen.text(right, pane.top - 11, words, letters);
 }
 
 /** What the lines mean. @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks @returns {number} the x behind it */

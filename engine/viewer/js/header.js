@@ -16,6 +16,7 @@ export function fillHeader(app) {
   const names = [...new Set(app.plans.map((plan) => plan.facts.model || plan.title))];
   byId("model").textContent = names.map((name) => shown(name, 80 / names.length)).join(" beside ");
   byId("model").title = names.map((name) => shown(name, 2000)).join(" beside ");
+  document.body.classList.toggle("pair", app.plans.length > 1);
   document.body.classList.toggle("empty", !app.plans.some((plan) => plan.count));
   const isPair = app.plans.length > 1;
   byId("figures").replaceChildren(...(isPair ? pairFigures(app) : figures(first)));

@@ -126,18 +126,18 @@ function paintLabel(pen, app, pane, { chunk, x, y, w, h, fill }) {
   const left = Math.max(x, pane.left);
   const room = Math.min(x + w, pane.left + pane.width) - left - 8;
   const [top, bottom] = [Math.max(y, pane.top), Math.min(y + h, pane.top + pane.height)];
-  const letters = { fill: inkOn(fill), size: 11 };
   const text = shown(plan.text("name", chunk), 80);
+  const letters = { fill: inkOn(fill), size: 11 };
   if (room < LABEL.width - 8 && room > 4 && bottom - top >= LABEL.turned) {
     const up = { ...letters, turned: true, align: /** @type {const} */ ("center") };
     pen.text(left + room / 2 + 4, (top + bottom) / 2, fitted(pen, text, bottom - top - 8, up), up);
   }
   if (room < LABEL.width - 8 || bottom - top < LABEL.height) return;
-  const name = fitted(pen, text, room, letters);
+  const small = { ...letters, size: pen.measure(text, letters) <= room ? 11 : 9.5 };
   const size = bytes(plan.columns.size[chunk]);
   const middle = (top + bottom) / 2;
   const hasTwo = bottom - top >= 30 && pen.measure(size, letters) <= room;
-  pen.text(left + 4, hasTwo ? middle - 7 : middle, name, letters);
+  pen.text(left + 4, hasTwo ? middle - 7 : middle, fitted(pen, text, room, small), small);
   if (hasTwo) pen.text(left + 4, middle + 7, size, { ...letters, size: 10 });
 }
 

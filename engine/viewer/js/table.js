@@ -11,7 +11,7 @@ const MOST = 300;
 /** Letters of lifetimes from which on they need more room. */
 const WIDE = 9;
 /** Letters at the end of a name that are seen even where it is cut: often they alone tell it from others. */
-const TAIL = 7;
+const TAIL = 5;
 /** @type {{name: string, key: (plan: Plan, i: number) => string | number, numeric: boolean}[]} */
 const COLUMNS = [
   { name: "tensor", key: (plan, i) => plan.text("name", i), numeric: false },
