@@ -10,7 +10,8 @@ from attrs import frozen
 from hypothesis import given, settings
 
 import engine
-from engine import Trace, zoo
+import ops
+from engine import Graph, Trace, zoo
 from engine.exporters.massif import SNAPSHOTS
 from engine.trace import PEAK
 from tests.exports import exported, written
@@ -81,6 +82,14 @@ def _printed(trace: Trace, folder: Path) -> str:
     done = subprocess.run(["ms_print", file], capture_output=True, encoding="utf-8", timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
+
+
+def test_a_run_without_bytes_says_so() -> None:
+    graph = Graph("nothing")
+    graph.output(ops.relu(graph.input("x", (0, 3))), "y")
+    for trace in (engine.make_plan(graph).trace(), EMPTY):
+        assert written("massif", trace).splitlines()[0].endswith(", nothing is ever alive")
+    assert "nothing is ever alive" not in written("massif", staged(1))
 
 
 @needs_ms_print

@@ -4,12 +4,13 @@ What speedscope itself says of them is tested in test_engine_exporters_speedscop
 """
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import given, settings
 
 import engine
-from engine import Trace, zoo
+from engine import Event, Trace, zoo
 from engine.exporters.alive import alive_at_peak
 from engine.trace import BEGIN
 from tests.exports import exported
@@ -45,8 +46,9 @@ def test_stacks_of_the_peak_weigh_what_is_alive(trace: Trace) -> None:
 def test_operators_of_a_thread_open_and_close_in_turn(trace: Trace) -> None:
     file = _read(trace)
     _, *threads = file["profiles"]
-    assert len(threads) == (trace.facts.threads if trace.facts.is_timed else 0)
-    for number, profile in enumerate(threads):
+    numbers = sorted({e.thread for e in trace if e.kind == BEGIN}) if trace.facts.is_timed else []
+    assert [p["name"] for p in threads] == [f"operators, thread {number}" for number in numbers]
+    for number, profile in zip(numbers, threads, strict=True):
         events = profile["events"]
         assert (profile["type"], profile["unit"]) == ("evented", "nanoseconds")
         assert [e["type"] for e in events] == ["O", "C"] * (len(events) // 2)
@@ -60,6 +62,18 @@ def test_a_trace_of_nothing_has_one_empty_profile() -> None:
     file = _read(EMPTY)
     assert [p["name"] for p in file["profiles"]] == ["nothing is ever alive"]
     assert file["shared"] == {"frames": []}
+
+
+def test_threads_that_run_nothing_are_left_out_and_the_trace_is_read_a_few_times() -> None:
+    trace, times = engine.make_plan(zoo.squeezenet(), parallel="exact").trace(threads=1000), list[int]()
+
+    def tell() -> Iterator[Event]:
+        times.append(1)
+        return iter(trace)
+
+    ran = {e.thread for e in trace if e.kind == BEGIN}
+    _, *threads = _read(Trace(trace.facts, tell))["profiles"]
+    assert len(threads) == len(ran) < 5 and len(times) <= 2
 
 
 def test_the_peak_of_a_plan_is_its_report() -> None:

@@ -41,7 +41,7 @@ def _line(value: Any) -> bytes:
 
 def _about(facts: Facts) -> Mapping[str, Any]:
     """Perfetto shows these under "Overview", as texts."""
-    sizes = ("arena_bytes", "lower_bound", "peak_bytes", "footprint_bytes")
+    sizes = ("arena_bytes", "lower_bound", "peak_bytes", "possible_peak_bytes", "footprint_bytes")
     return {
         "model": to_unicode(facts.model),
         **{name: getattr(facts, name) for name in ("mode", "heap", "strategy", "clock")},

@@ -35,7 +35,11 @@ def write(trace: Trace, out: BinaryIO) -> None:
 
 def _head(facts: Facts) -> str:
     sizes = {"arena": facts.arena_bytes, "lower bound": facts.lower_bound, "footprint": facts.footprint_bytes}
+    if facts.policy:
+        sizes["alive at once in another run, at most"] = facts.possible_peak_bytes
     told = ", ".join(f"{name} {size:,} B" for name, size in sizes.items())
+    if not facts.peak_bytes:
+        told += ", nothing is ever alive"
     run = " ".join(filter(None, (facts.mode, facts.heap)))
     unit = "ms" if facts.is_timed else "i"
     return f"desc: {run} run: {told}\ncmd: arenaplan trace {to_line(facts.model)}\ntime_unit: {unit}\n"

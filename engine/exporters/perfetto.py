@@ -20,7 +20,7 @@ from engine.errors import EngineError
 from engine.exporters.moments import nanoseconds
 from engine.exporters.texts import to_unicode
 from engine.exporters.turns import in_turns
-from engine.trace import BEGIN, FREE, OVERWRITE, Event, Trace
+from engine.trace import BEGIN, FREE, OVERWRITE, Event, Facts, Trace
 
 _SEQUENCE = 1
 _BYTES = 3
@@ -42,8 +42,8 @@ def write(trace: Trace, out: BinaryIO) -> None:
         new_builder = import_module("perfetto.trace_builder.proto_builder").StreamingTraceProtoBuilder
     except ImportError as error:
         raise EngineError("perfetto is not installed: pip install 'arenaplan[perfetto]'") from error
-    tracks = _Tracks(new_builder(out))
-    tracks.open(trace.facts.model)
+    tracks = _Tracks(new_builder(out), trace.facts)
+    tracks.open()
     for event in in_turns(trace):
         tracks.show(event)
     tracks.close()
@@ -54,6 +54,7 @@ class _Tracks:
     """The lane of each tensor that is alive, by chunk, and what was told of."""
 
     builder: Any
+    facts: Facts
     lane: dict[int, int] = field(factory=dict)
     free_lanes: list[int] = field(factory=list)
     lanes: int = 0
@@ -61,9 +62,9 @@ class _Tracks:
     counted: dict[int, int] = field(factory=dict)
     last: int = 0
 
-    def open(self, model: str) -> None:
+    def open(self) -> None:
         """Tells of the tracks that there always are."""
-        self._describe(_ROOT, f"arenaplan {to_unicode(model)}".rstrip(), rank=0)
+        self._describe(_ROOT, f"arenaplan {to_unicode(self.facts.model)}".rstrip(), rank=0)
         self._describe(_MARKS, "peak and stages", rank=1)
         for rank, (track, name) in enumerate(_COUNTERS.items()):
             self._describe(track, name, rank=2 + rank, unit=_BYTES)
@@ -79,7 +80,7 @@ class _Tracks:
             case "begin" | "end":
                 self._run(event)
             case "peak":
-                self._mark(f"peak: {event.bytes:,} bytes", bytes=event.bytes, operator=event.operator, tick=event.tick)
+                self._peak(event)
             case "stage":
                 self._mark(event.operator, arena_bytes=event.bytes, decided_by=event.tensor)
         values = event.live_bytes, event.footprint_bytes, event.footprint_bytes - event.live_bytes
@@ -117,6 +118,10 @@ class _Tracks:
             self._describe(track, name, rank=10 + thread)
         notes: Notes = {"schema": event.schema, "tick": event.tick, "stage": event.stage}
         self._write(_SLICE_BEGIN, track, event.operator, notes)
+
+    def _peak(self, event: Event) -> None:
+        most = {"bytes": event.bytes, "possible_peak_bytes": self.facts.possible_peak_bytes}
+        self._mark(f"peak: {event.bytes:,} bytes", **most, operator=event.operator, tick=event.tick)
 
     def _mark(self, name: str, **notes: int | str) -> None:
         self._write(_INSTANT, _MARKS, name, notes)

@@ -1,13 +1,14 @@
 """What the peak is made of, and when operators ran, for speedscope (https://www.speedscope.app).
 
 The first profile has a stack for each tensor that is alive at the peak: role, kind of operator, operator, tensor; its
-weight are its bytes. The others, where a run has times, have a call for each operator, one profile a thread. Tensors of
-the peak and names of operators are kept in memory, and the viewer reads the whole file anyway.
+weight are its bytes. The others, where a run has times, have a call for each operator, one profile a thread that ran
+any. Tensors of the peak and operators are kept in memory, and the viewer reads the whole file anyway.
 
 The format: file-format-schema.json of speedscope 1.25.
 """
 
 import json
+from array import array
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -17,21 +18,28 @@ from engine.exporters.alive import alive_at_peak
 from engine.exporters.moments import nanoseconds
 from engine.exporters.texts import to_unicode
 from engine.exporters.turns import in_turns
-from engine.trace import BEGIN, END, Event, Trace
+from engine.trace import BEGIN, END, Event, Facts, Trace
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """Bytes of the peak in bytes; times in nanoseconds. It reads the trace once more for each thread."""
-    facts, frames = trace.facts, _Frames()
-    name = to_unicode(f"arenaplan {facts.model}".rstrip())
-    out.write(_text({"$schema": SCHEMA, "name": name, "exporter": "arenaplan", "activeProfileIndex": 0})[:-1])
-    out.write(b', "profiles": [\n' + _text(_peak(trace, frames)))
-    for thread in range(facts.threads if facts.is_timed else 0):
+    """Bytes of the peak in bytes; times in nanoseconds. It reads the trace twice, and keeps three numbers an operator
+    where the run has times."""
+    frames = _Frames()
+    head = {"$schema": SCHEMA, "name": _name(trace.facts), "exporter": "arenaplan", "activeProfileIndex": 0}
+    out.write(_text(head)[:-1] + b', "profiles": [\n' + _text(_peak(trace, frames)))
+    for thread, calls in sorted(_calls(trace, frames).items()):
         out.write(b",\n")
-        _write_calls(trace, thread, frames, out)
+        _write_calls(f"operators, thread {thread}", calls, out)
     out.write(b'\n], "shared": ' + _text({"frames": frames.shown()}) + b"}\n")
+
+
+def _name(facts: Facts) -> str:
+    name = f"arenaplan {facts.model}".rstrip()
+    if facts.possible_peak_bytes > facts.peak_bytes:
+        name += f" (another run may have {facts.possible_peak_bytes:,} bytes alive)"
+    return to_unicode(name)
 
 
 def _text(value: Any) -> bytes:
@@ -72,13 +80,24 @@ def _stack(event: Event) -> Iterator[tuple[str, str]]:
     yield "tensor", f"{event.tensor} [{event.shape}] {event.dtype}"
 
 
-def _write_calls(trace: Trace, thread: int, frames: _Frames, out: BinaryIO) -> None:
-    profile = {"type": "evented", "name": f"operators, thread {thread}", "unit": "nanoseconds", "startValue": 0}
+def _calls(trace: Trace, frames: _Frames) -> dict[int, "array[int]"]:
+    """By thread: frame, begin and end of each operator, one after the other. None where the run has no times."""
+    calls = dict[int, "array[int]"]()
+    for event in in_turns(trace) if trace.facts.is_timed else ():
+        if event.kind == BEGIN:
+            known = calls.setdefault(event.thread, array("q"))
+            known.extend((frames.of("operator", event.operator), nanoseconds(event)))
+        elif event.kind == END:
+            calls[event.thread].append(nanoseconds(event))
+    return calls
+
+
+def _write_calls(name: str, calls: "array[int]", out: BinaryIO) -> None:
+    profile = {"type": "evented", "name": name, "unit": "nanoseconds", "startValue": 0, "endValue": calls[-1]}
     out.write(_text(profile)[:-1] + b', "events": [')
-    between, last = b"", 0
-    for event in (e for e in in_turns(trace) if e.kind in {BEGIN, END} and e.thread == thread):
-        last = nanoseconds(event)
-        kind = "O" if event.kind == BEGIN else "C"
-        out.write(between + _text({"type": kind, "frame": frames.of("operator", event.operator), "at": last}))
+    between = b""
+    for frame, begin, end in zip(calls[::3], calls[1::3], calls[2::3], strict=True):
+        opened, closed = ({"type": kind, "frame": frame, "at": at} for kind, at in (("O", begin), ("C", end)))
+        out.write(between + _text(opened) + b",\n" + _text(closed))
         between = b",\n"
-    out.write(b'], "endValue": %d}' % last)
+    out.write(b"]}")
