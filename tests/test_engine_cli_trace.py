@@ -41,9 +41,29 @@ def test_what_was_saved_as_csv_keeps_its_events(saved: Path, tmp_path: Path, cap
     assert tuple(engine.read_trace(csv)) == tuple(engine.read_trace(saved))
 
 
-@pytest.mark.parametrize("more", [["--real"], ["--mode", "dynamic"], ["--mode", "dynamic", "--heap", "buddy"]])
-def test_a_saved_trace_cannot_be_run_otherwise(more: list[str], saved: Path, capsys: Capture) -> None:
-    assert "is a saved trace" in error(["trace", str(saved), *more], USAGE, capsys)
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        (["--real"], "--real"),
+        (["--mode", "dynamic"], "--mode"),
+        (["--mode", "dynamic", "--heap", "buddy"], "--heap, --mode"),
+        (["--budget", "1", "--alignment", "128", "--strategy", "exact"], "--alignment, --budget, --strategy"),
+        (["--dim", "batch=3"], "--dim"),
+        (["--no-reuse", "--plan-from-file", "never"], "--no-reuse, --plan-from-file"),
+    ],
+)
+@pytest.mark.parametrize("command", ["trace", "view"])
+def test_a_saved_trace_cannot_be_planned_or_run_otherwise(
+    command: str, more: list[str], named: str, saved: Path, capsys: Capture
+) -> None:
+    if command == "view" and "--plan-from-file" in more:
+        more, named = more[:-2], "--no-reuse"
+    told = error([command, str(saved), *more], USAGE, capsys)
+    assert told.endswith(f"{saved} is a saved trace, and has its plan and its run: leave out {named}")
+
+
+def test_a_default_that_is_given_is_no_change(saved: Path) -> None:
+    assert main(["trace", str(saved), "--mode", "static", "--strategy", "best", "--quiet"]) == 0
 
 
 def test_a_damaged_file_leaves_nothing_behind(saved: Path, tmp_path: Path, capsys: Capture) -> None:

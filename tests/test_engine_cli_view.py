@@ -70,6 +70,14 @@ def test_a_saved_trace(suffix: str, tmp_path: Path, capsys: Capture) -> None:
     assert first["count"] == second["count"]
 
 
+@pytest.mark.parametrize("change", ["dynamic", "strategy=naive", "strategy=best", "order=given"])
+def test_a_saved_trace_is_beside_another_file(change: str, tmp_path: Path, capsys: Capture) -> None:
+    saved = str(tmp_path / "saved.json")
+    assert main(["trace", MODEL, "--json", "-o", saved]) == 0
+    said = error(["view", saved, "--beside", change], 2, capsys)
+    assert "saved.json is a saved trace, of one plan: name another file beside it, and leave out --beside" in said
+
+
 def test_buffers_are_placed(tmp_path: Path, capsys: Capture) -> None:
     first, second = _shown([save(tmp_path, BUFFERS), "--beside", "strategy=naive"], tmp_path, capsys)
     assert (first["facts"]["arena_bytes"], second["facts"]["arena_bytes"]) == (30, 40)
@@ -93,8 +101,8 @@ def test_buffers_without_places_and_without_bytes_are_placed(tmp_path: Path, cap
     ("options", "named"),
     [
         (["--alignment", "4096"], "--alignment"),
-        (["--beside", "optimise=2"], "--optimise"),
-        (["--beside", "parallel=levels"], "--parallel"),
+        (["--beside", "optimise=2"], "--beside optimise"),
+        (["--beside", "parallel=levels"], "--beside parallel"),
         (["--order", "memory", "--no-reuse"], "--no-reuse, --order"),
         (["--real"], "--real"),
     ],
@@ -103,7 +111,7 @@ def test_options_that_buffers_cannot_have_are_refused(
     options: list[str], named: str, tmp_path: Path, capsys: Capture
 ) -> None:
     said = error(["view", save(tmp_path, BUFFERS), *options], 2, capsys)
-    assert f"holds buffers, which are only placed: {named} is for models" in said
+    assert f"holds buffers, which are only placed: leave out {named}" in said
 
 
 def test_without_a_file_the_page_goes_to_stdout(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

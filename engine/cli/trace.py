@@ -9,6 +9,7 @@ from allocator.heaps import HEAPS
 from allocator.io.files import open_whole
 from engine.cli.carried import add_plan_from_file, plan_in_file, tell_origin
 from engine.cli.common import add_model, add_parallel, add_planning, add_running, plan_options
+from engine.cli.given import refuse_given
 from engine.cli.models import Subject, load_graph, load_subject
 from engine.cli.optimising import add_optimise
 from engine.cli.subjects import blas_threads, compile_subject
@@ -35,17 +36,22 @@ _SAVED = (".json", ".csv")
 def add_arguments(parser: ArgumentParser) -> None:
     """Options of this subcommand."""
     add_model(parser)
-    add_optimise(parser)
-    add_planning(parser)
-    add_parallel(parser)
+    add_making(parser)
     add_plan_from_file(parser)
-    add_mode(parser)
-    add_running(parser)
     uses = "; ".join(f"{name}: {known.use}" for name, known in FORMATS.items())
     uses += f" (default: the one whose files are called as FILE is, else {_USUAL})"
     parser.add_argument("--format", choices=tuple(FORMATS), default="", metavar="FORMAT", help=uses)
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file, not to stdout")
+
+
+def add_making(parser: ArgumentParser) -> None:
+    """How a trace is made of a model: what is planned and run."""
+    add_optimise(parser)
+    add_planning(parser)
+    add_parallel(parser)
+    add_mode(parser)
+    add_running(parser)
 
 
 def add_mode(parser: ArgumentParser) -> None:
@@ -99,8 +105,8 @@ def traced(arguments: Namespace) -> Trace:
 
 
 def _saved(arguments: Namespace) -> Trace:
-    if arguments.real or arguments.heap or arguments.mode != "static":
-        raise OptionError(f"{arguments.file} is a saved trace, and has its run: leave out --real, --mode and --heap")
+    why = f"{arguments.file} is a saved trace, and has its plan and its run"
+    refuse_given(arguments, why, (add_making, add_plan_from_file))
     return read_trace(arguments.file)
 
 

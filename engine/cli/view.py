@@ -10,7 +10,8 @@ from typing import Any
 from allocator.heaps import HEAPS
 from allocator.io.files import open_whole
 from engine.cli.common import STRATEGY_CHOICES, add_model
-from engine.cli.viewed import add_options, viewed
+from engine.cli.trace import add_making
+from engine.cli.viewed import viewed
 from engine.errors import OptionError
 from engine.ordering import ORDERS
 from engine.passes.pipeline import LEVELS
@@ -51,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the page (default: stdout, if no terminal)")
     parser.set_defaults(anew=False, told="")
-    add_options(parser)
+    add_making(parser)
 
 
 def run(arguments: Namespace) -> int:

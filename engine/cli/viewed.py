@@ -1,6 +1,6 @@
 """What `arenaplan view` is given, as plans to look at: models, buffers in files, saved traces."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 from attrs import frozen
 
@@ -9,15 +9,14 @@ from allocator.errors import ProblemError
 from allocator.io import formats
 from allocator.io.instance import Instance, in_names
 from allocator.problem import FREE, NO_CAPACITY, Plan
-from engine.cli.common import add_parallel, add_planning, add_running
-from engine.cli.optimising import add_optimise
-from engine.cli.trace import add_mode, traced
+from engine.cli.given import refuse_given
+from engine.cli.trace import add_making, traced
 from engine.cli.validation import validated
 from engine.cli.zoo import is_zoo
 from engine.errors import OptionError
 from engine.exporters.html import titled
 from engine.lives import Lives, lives
-from engine.readers import is_saved_trace, read_trace
+from engine.readers import is_saved_trace
 from engine.viewer.buffers import buffer_lives
 from engine.viewer.payload import pack
 
@@ -35,15 +34,6 @@ class View:
     payload: bytes
 
 
-def add_options(parser: ArgumentParser) -> None:
-    """What is planned and run."""
-    add_optimise(parser)
-    add_planning(parser)
-    add_parallel(parser)
-    add_mode(parser)
-    add_running(parser)
-
-
 def viewed(arguments: Namespace) -> View:
     """The plan that a command line asks for. Raises the errors of readers and of the planner."""
     found = _found(arguments)
@@ -53,9 +43,10 @@ def viewed(arguments: Namespace) -> View:
 
 def _found(arguments: Namespace) -> Lives:
     file = arguments.file
-    if not is_zoo(file) and is_saved_trace(file):
-        return lives(read_trace(file))
-    if not is_zoo(file) and file.suffix.lower() in _BUFFERS:
+    is_saved = is_saved_trace(file)
+    if is_saved and arguments.beside is not None:
+        raise OptionError(f"{file} is a saved trace, of one plan: name another file beside it, and leave out --beside")
+    if not is_saved and not is_zoo(file) and file.suffix.lower() in _BUFFERS:
         return _buffers(arguments)
     return lives(traced(arguments))
 
@@ -63,22 +54,12 @@ def _found(arguments: Namespace) -> Lives:
 def _buffers(arguments: Namespace) -> Lives:
     if arguments.mode != "static":
         raise OptionError(f"{arguments.file} holds buffers, of which there is no dynamic run to show")
-    _refuse_others(arguments)
+    why = f"{arguments.file} holds buffers, which are only placed"
+    refuse_given(arguments, why, (add_making,), _OF_BUFFERS)
     instance = formats.read(arguments.file)
     is_kept = arguments.strategy == solvers.BEST and not arguments.anew and _is_placed(instance)
     plan = _as_placed(instance, arguments) if is_kept else _placed(instance, arguments)
     return buffer_lives(arguments.file.name, instance, plan)
-
-
-def _refuse_others(arguments: Namespace) -> None:
-    """Raises OptionError for an option that would change nothing."""
-    parser = ArgumentParser()
-    add_options(parser)
-    plain = vars(parser.parse_args([]))
-    given = [name for name in plain.keys() - _OF_BUFFERS if vars(arguments)[name] != plain[name]]
-    if given:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(given))
-        raise OptionError(f"{arguments.file} holds buffers, which are only placed: {names} is for models")
 
 
 def _is_placed(instance: Instance) -> bool:
