@@ -63,6 +63,11 @@ def test_pictures_show_what_the_pages_beside_them_make() -> None:
     assert set(DRAWN.glob("*.svg")) == set(drawn)
 
 
+def test_a_picture_below_a_command_is_what_that_writes() -> None:
+    text = (DRAWN / "digits.svg").read_text()
+    assert "162.00 KiB" in text and "25.31 KiB" not in text
+
+
 def test_a_wrong_output_is_found_and_written_anew() -> None:
     page = "```python\nprint(6 * 7)\n```\n\n```output\n{}\n```\n\nend\n"
     assert with_outputs(page.format(41), "page", {}) == page.format(42)

@@ -56,11 +56,11 @@ def run_page(text: str, name: str, names: dict[str, object]) -> Iterator[Ran]:
             if language == "python":
                 exec(compile(code, f"{name}, block {number}", "exec"), names)
             else:
-                _run_commands(code)
+                run_commands(code)
         yield Ran(found.start(), found.end(), code, language, _tidy(printed), shown or "", shown is not None)
 
 
-def _run_commands(code: str) -> None:
+def run_commands(code: str) -> None:
     """Runs command lines; what goes wrong is told on stderr, which a page shows as well."""
     for line in code.splitlines():
         _, *arguments = shlex.split(line, comments=True)

@@ -3,8 +3,8 @@
     python -m tools.draw_docs [--check]
 
 Pages are run as their tests run them, so a picture shows what the code beside it made: an execution plan or an
-executable, which tell their own traces, or a problem beside its plan. With --check nothing is written; the exit code is
-1 if a picture is out of date.
+executable, which tell their own traces, or a problem beside its plan; where a command of the page writes NAME.svg, that
+file. With --check nothing is written; the exit code is 1 if a picture is out of date.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from engine.lives import lives
 from engine.pictures.look import Look
 from engine.plan import ExecutionPlan
 from engine.trace import ALLOC, FREE, GROW, NOT_RUN, NOTHING, PEAK, Event, Facts, Trace
-from tools.docs_pages import ROOT, courses, run_page
+from tools.docs_pages import ROOT, courses, run_commands, run_page
 
 DRAWN = ROOT / "docs" / "images" / "drawn"
 FRONT, IN_TEXT = (
@@ -50,7 +50,16 @@ def _of_course(pages: Sequence[Path]) -> Iterator[tuple[Path, str]]:
                 pass
             look = FRONT if page == ROOT / "docs/index.md" else IN_TEXT
             for name in _SHOWN.findall(text):
-                yield DRAWN / f"{name}.svg", svg(lives(trace_of(names[name])), look)
+                yield DRAWN / f"{name}.svg", _written(text, name) or svg(lives(trace_of(names[name])), look)
+
+
+def _written(text: str, name: str) -> str:
+    """What a command of a page writes to NAME.svg; nothing where there is none."""
+    found = re.search(rf"^arenaplan .* -o {name}\.svg$", text, re.MULTILINE)
+    if not found:
+        return ""
+    run_commands(found[0])
+    return Path(f"{name}.svg").read_text(encoding="utf-8")
 
 
 def trace_of(shown: Any) -> Trace:
