@@ -65,7 +65,7 @@ export function paintPieces(pen, app, pane, view, inks) {
   const pieces = plan.pieces(app.axis);
   const { chunk, from, to, low } = pieces;
   const size = plan.columns.size;
-  const { order, starts, fills } = app.once(`inks of ${pane.index}`, () => arrange(app, pane.index, inks));
+  const { order, starts, fills, last } = app.once(`inks of ${pane.index}`, () => arrange(app, pane.index, inks));
   const pixel = 1 / pen.ratio;
   const perTime = pane.width / (view.t1 - view.t0);
   const perByte = pane.height / (view.b1 - view.b0);
@@ -74,7 +74,7 @@ export function paintPieces(pen, app, pane, view, inks) {
   /** @type {Label[]} */
   const labels = [];
   pen.blocks(pane, pieces.count, () => {
-    for (let ink = 0; ink < fills.length; ink++) {
+    for (const ink of last) {
       pen.ink(fills[ink]);
       paintInk(ink);
     }
@@ -100,7 +100,7 @@ export function paintPieces(pen, app, pane, view, inks) {
   }
 }
 
-/** @typedef {{order: Int32Array, starts: Int32Array, fills: string[]}} Arranged pieces by ink: first the dim ones */
+/** @typedef {{order: Int32Array, starts: Int32Array, fills: string[], last: number[]}} Arranged pieces by ink: first the dim ones; `last` to be seen is what has most bytes */
 /** @param {App} app @param {number} pane @param {Inks} inks @returns {Arranged} */
 function arrange(app, pane, inks) {
   const { count, chunk } = app.plans[pane].pieces(app.axis);
@@ -117,7 +117,8 @@ function arrange(app, pane, inks) {
   for (let k = 0; k < count; k++) order[next[inkOf[k]]++] = k;
   const lit = entries.map((entry) => entry.fill);
   const dim = entries.map((entry) => mixed(entry.fill, inks.gap, DIM));
-  return { order, starts, fills: [...dim, ...lit] };
+  const last = [...dim.keys()].reverse();
+  return { order, starts, fills: [...dim, ...lit], last: [...last, ...last.map((ink) => ink + lit.length)] };
 }
 
 /** @param {Pen} pen @param {App} app @param {Pane} pane @param {Label} label */
