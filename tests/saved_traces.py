@@ -8,20 +8,32 @@ import engine
 from engine import Graph, Trace
 from engine.executable import PlanOptions
 from tests.exports import exported
-from tests.graphs import graphs
+from tests.graphs import build
+from tests.training_graphs import random_training
 
 HEAPS = ("", "refcount", "first_fit", "pytorch", "buddy")
 
 
+_SOME = st.integers(0, 3).map(lambda n: n == 3)
+
+
 @st.composite
 def traces(draw: st.DrawFn) -> Trace:
-    """Of all kinds: in one arena, on heaps or on none, in ticks or with estimated times."""
-    return traced(draw, draw(graphs()))
+    """Of all kinds: in one arena, on heaps or on none, in ticks or with estimated times; some train a network."""
+
+    def choose(n: int) -> int:
+        return draw(st.integers(0, n - 1))
+
+    return traced(draw, random_training(choose, 5) if draw(_SOME) else build(choose))
 
 
 def traced(draw: st.DrawFn, graph: Graph) -> Trace:
     """A plan of any kind, told in any way."""
-    options: PlanOptions = {"padding": draw(st.sampled_from([0, 5])), "parallel": draw(st.sampled_from(["", "exact"]))}
+    options: PlanOptions = {
+        "nodes": 100,
+        "padding": draw(st.sampled_from([0, 5])),
+        "parallel": draw(st.sampled_from(["", "exact"])),
+    }
     plan = engine.make_plan(graph, **options)
     if draw(st.booleans()):
         return plan.trace("dynamic", heap=draw(st.sampled_from(HEAPS)))

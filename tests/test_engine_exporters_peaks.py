@@ -15,12 +15,16 @@ from typing import Any
 import pytest
 
 import engine
-from engine import ExecutionPlan, zoo
+import ops
+from engine import ExecutionPlan, Graph, zoo
 from engine.exporters import FORMATS
 from engine.units import format_bytes
 from tests.exports import exported
 from tests.graphs import build, seeded
+from tests.training_graphs import random_training
 
+IN_TICKS = {"megengine"}
+"""Formats that know no times: of operators that run at once they tell what one after the other would have alive."""
 UNREAD = {"png"}
 """A picture of dots; that of the same shapes as SVG is read."""
 
@@ -121,10 +125,16 @@ READERS: Mapping[str, Callable[[bytes], int]] = {
 }
 
 
-@pytest.fixture(scope="module", params=["squeezenet", "padded", "random", "parallel"])
+_GRAPHS: Mapping[str, Callable[[], Graph]] = {
+    "random": lambda: build(seeded(3), 20),
+    "training": lambda: random_training(seeded(7), 5),
+}
+
+
+@pytest.fixture(scope="module", params=["squeezenet", "padded", "random", "parallel", "training"])
 def plan(request: pytest.FixtureRequest) -> ExecutionPlan:
     """Plans that peak while an operator runs."""
-    graph = build(seeded(3), 20) if request.param == "random" else zoo.squeezenet()
+    graph = _GRAPHS.get(request.param, zoo.squeezenet)()
     padding = 100 if request.param == "padded" else 0
     return engine.make_plan(graph, padding=padding, parallel="exact" if request.param == "parallel" else "")
 
@@ -132,6 +142,44 @@ def plan(request: pytest.FixtureRequest) -> ExecutionPlan:
 @pytest.mark.parametrize("name", READERS)
 def test_the_peak_of_every_format_is_that_of_the_report(plan: ExecutionPlan, name: str) -> None:
     assert READERS[name](exported(name, plan.trace())) == plan.report().peak_bytes
+
+
+@pytest.fixture(scope="module")
+def plans_at_once() -> tuple[ExecutionPlan, ...]:
+    """Plans of operators that may run at once, some of which may have more alive than one run has."""
+    many = [build(seeded(seed), 20) for seed in range(4)] + [random_training(seeded(seed), 5) for seed in range(3)]
+    made = tuple(engine.make_plan(g, parallel="exact", strategy="greedy_by_size") for g in (*many, _branches()))
+    assert any(plan.report().peak_bytes > plan.trace().facts.peak_bytes for plan in made)
+    return made
+
+
+def _branches() -> Graph:
+    graph = Graph("branches")
+    x = graph.input("x", (64, 64))
+    sides = [ops.matmul(ops.tanh(ops.matmul(x, x)), x) for _ in range(3)]
+    graph.output(ops.concat(sides, 0), "y")
+    return graph
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("name", READERS)
+def test_a_run_has_no_more_alive_than_any_may_have(
+    plans_at_once: tuple[ExecutionPlan, ...], name: str, threads: int
+) -> None:
+    for plan in plans_at_once:
+        trace, report = plan.trace(threads=threads), plan.report()
+        told = READERS[name](exported(name, trace))
+        assert told == trace.facts.peak_bytes or (name in IN_TICKS and trace.facts.is_timed)
+        assert told <= trace.facts.possible_peak_bytes == report.peak_bytes
+
+
+def test_what_another_run_may_have_alive_is_told(plans_at_once: tuple[ExecutionPlan, ...]) -> None:
+    for trace in (plan.trace(threads=2) for plan in plans_at_once):
+        most = trace.facts.possible_peak_bytes
+        assert json.loads(exported("chrome", trace))["otherData"]["possible_peak_bytes"] == str(most)
+        assert f"in another run, at most {most:,} B" in exported("massif", trace).decode().splitlines()[0]
+        named = json.loads(exported("speedscope", trace))["name"]
+        assert (f"another run may have {most:,} bytes alive" in named) == (most > trace.facts.peak_bytes)
 
 
 @pytest.mark.parametrize(
