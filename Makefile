@@ -4,13 +4,16 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8
 
-.PHONY: help demo test slow check docs bench benchmarks lint-js
+.PHONY: help install demo test slow check docs bench benchmarks lint-js
 INSTANCES ?= ../shared/instances
 .DEFAULT_GOAL := help
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1 	/'
 	@echo "PYTHON=python3.12 make test  with another interpreter (3.11 or newer)"
+
+install: $(STAMP) ## install the command and all it needs into .venv: .venv/bin/arenaplan
+	@echo "installed: .venv/bin/arenaplan; or 'source .venv/bin/activate', and then arenaplan"
 
 demo: $(STAMP) ## plan and run ResNet-50, show what that saves, write out/resnet50_trace.json
 	$(BIN)/python tools/demo.py

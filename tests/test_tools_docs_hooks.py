@@ -15,6 +15,7 @@ from mkdocs.structure.pages import Page
 
 import ops
 from engine.cli.main import COMMANDS
+from engine.exporters import FORMATS
 from tests.browser_session import Session
 from tools.docs_fields import AttrsFields
 from tools.docs_hooks import ROOT, WIDTH, commands_page, help_text, on_page_markdown, ops_page, top_level_page
@@ -29,8 +30,7 @@ def test_the_help_of_every_command_is_on_the_page_and_not_too_wide() -> None:
         assert f"## arenaplan {command.NAME}\n" in page
         text = help_text(command.NAME)
         assert text.startswith(f"usage: arenaplan {command.NAME}")
-        words = [line for line in text.splitlines() if len(line) > int(WIDTH) and "{" not in line]
-        assert words == []
+        assert [line for line in text.splitlines() if len(line) > int(WIDTH)] == []
 
 
 def test_each_name_of_ops_is_looked_up_where_it_is_written() -> None:
@@ -87,6 +87,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
+def test_each_format_of_traces_has_its_lines_in_the_help_text() -> None:
+    lines = help_text("trace").partition("\nformats:\n")[2].splitlines()
+    assert {line.split()[0] for line in lines if re.match(r"  \S", line)} == set(FORMATS)
+
+
 @pytest.mark.parametrize(
     "fault", ["[x](nowhere.md)", "[x](faq.md#nowhere)", "::: engine.nowhere", "[x][engine.nowhere]"]
 )

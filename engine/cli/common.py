@@ -91,7 +91,11 @@ def add_parallel(parser: ArgumentParser) -> None:
 def add_solving(parser: ArgumentParser) -> None:
     """How to solve, and what a result may need."""
     parser.add_argument(
-        "--strategy", choices=STRATEGY_CHOICES, default=BEST, help="how addresses are found (default best: of all)"
+        "--strategy",
+        choices=STRATEGY_CHOICES,
+        default=BEST,
+        metavar="STRATEGY",
+        help=f"how addresses are found: {', '.join(STRATEGY_CHOICES)} (default {BEST}: of all)",
     )
     add_limits(parser)
     parser.add_argument(

@@ -43,7 +43,9 @@ def _add_search(parser: ArgumentParser) -> None:
         "--strategy",
         choices=(*STRATEGY_CHOICES, ALL),
         default=BEST,
-        help="how offsets are found (default best); all runs every strategy and compares them",
+        metavar="STRATEGY",
+        help=f"how offsets are found: {', '.join(STRATEGY_CHOICES)} (default {BEST}: of all); or {ALL}, which runs "
+        "every strategy and compares them",
     )
     parser.add_argument(
         "--capacity",

@@ -10,6 +10,7 @@ from allocator.io.files import open_whole
 from engine.cli.carried import add_plan_from_file, plan_in_file, tell_origin
 from engine.cli.common import add_model, add_parallel, add_planning, add_running, plan_options
 from engine.cli.given import refuse_given
+from engine.cli.listing import add_list
 from engine.cli.models import Subject, load_graph, load_subject
 from engine.cli.optimising import add_optimise
 from engine.cli.subjects import blas_threads, compile_subject
@@ -38,9 +39,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_model(parser)
     add_making(parser)
     add_plan_from_file(parser)
-    uses = "; ".join(f"{name}: {known.use}" for name, known in FORMATS.items())
-    uses += f" (default: the one whose files are called as FILE is, else {_USUAL})"
-    parser.add_argument("--format", choices=tuple(FORMATS), default="", metavar="FORMAT", help=uses)
+    told = f"one of the formats below (default: the one whose files are called as FILE is, else {_USUAL})"
+    parser.add_argument("--format", choices=tuple(FORMATS), default="", metavar="FORMAT", help=told)
+    add_list(parser, "formats", {name: f"{known.use} ({known.suffix})" for name, known in FORMATS.items()})
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file, not to stdout")
 
