@@ -36,7 +36,7 @@ def write(trace: Trace, out: BinaryIO) -> None:
 def _head(facts: Facts) -> str:
     sizes = {"arena": facts.arena_bytes, "lower bound": facts.lower_bound, "footprint": facts.footprint_bytes}
     if facts.policy:
-        sizes["alive at once in another run, at most"] = facts.possible_peak_bytes
+        sizes["possible peak of any run"] = facts.possible_peak_bytes
     told = ", ".join(f"{name} {size:,} B" for name, size in sizes.items())
     if not facts.peak_bytes:
         told += ", nothing is ever alive"
