@@ -102,7 +102,7 @@ class Lowered:
     """A graph as calls and aliases, in order; the tick of the i-th is i + 1 (tick 0 feeds, the last tick fetches).
 
     `bound` names the inputs and outputs that live in arrays of the caller. `parameters` maps the value of each
-    parameter to the one that it holds after the run.
+    parameter to the one that it holds after the run. `hands_over`: the outputs are what later stages take over.
     """
 
     graph: Graph
@@ -113,6 +113,7 @@ class Lowered:
     outputs: Mapping[str, int]
     bound: frozenset[str]
     parameters: Mapping[int, int]
+    hands_over: bool = False
 
     @property
     def calls(self) -> tuple[Call, ...]:

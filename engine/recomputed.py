@@ -3,6 +3,7 @@
 from attrs import field, frozen
 
 from engine.graph import Graph
+from engine.plurals import agreed
 
 
 @frozen
@@ -19,3 +20,11 @@ class Recomputed:
     plain_bytes: int
     before: Graph = field(repr=False)
     sequence: tuple[str, ...] = field(repr=False)
+
+    @property
+    def told(self) -> str:
+        """What the budget costs, in words; it may be met by the order alone."""
+        if not self.operators:
+            return "in another order, nothing runs again"
+        again = agreed(len(self.operators), "operator", "runs again", "run again")
+        return f"{again}, {self.share:.1%} more operations"

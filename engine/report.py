@@ -16,6 +16,7 @@ from engine.ordering import Ordering
 from engine.parallelism import parallelism
 from engine.peak import PeakTensor, peak_of
 from engine.placed import PlacedPlan
+from engine.plurals import agreed, counted
 from engine.recomputed import Recomputed
 from engine.savings import Savings, nested_bytes, savings
 from engine.showing import as_card
@@ -32,13 +33,14 @@ class Report:
     """Sizes in bytes. `arena_bytes` = live bytes at the peak + `alignment_loss` + `fragmentation`.
 
     `naive_bytes`: every tensor that is no view has bytes of its own. `dynamic_peak_bytes`: reference counting without
-    overwrites and without fragmentation. `workspace_bytes`: the largest workspace; `arena_without_workspace`: the arena
-    if kernels needed none. `lower_bound`: no arena is smaller for these calls in this order, with the views and
-    overwrites that were taken; it may be unattainable. `gap` is arena / lower bound - 1: 0 is proved to be the smallest
-    arena (status "optimal"), more is "feasible". `strategy` is the one that made the plan. `flops`: operations of one
-    run as the schemas estimate them. Where operators may run at once, `parallel` is the policy that makes that safe;
-    how many do on average, by their number and by their estimated cost, no more than `parallelism_by_*`. `orderings`
-    has what the order costs, where another than the given one was looked for. `savings`: what need not be copied.
+    overwrites and without fragmentation. `workspace_bytes`: the largest workspace; `arena_without_workspace`: what
+    would do if kernels needed none. `lower_bound`: no arena is smaller for these calls in this order, with the views
+    and overwrites that were taken; it may be unattainable. `gap` is arena / lower bound - 1: 0 is proved to be the
+    smallest arena (status "optimal"), more is "feasible". `strategy` is the one that made the plan. `flops`: operations
+    of one run as the schemas estimate them. Where operators may run at once, `parallel` is the policy that makes that
+    safe; how many do on average, by their number and by their estimated cost, no more than `parallelism_by_*`.
+    `orderings` has what the order costs, where another than the given one was looked for. `savings`: what need not be
+    copied.
     `recomputed`: what runs again to keep within a budget, where anything does; it is part of `operators` and `flops`.
     `origin`: where there was a plan in a file, whether this is that one, and why not.
     """
@@ -155,7 +157,7 @@ def _budget_message(plan: PlacedPlan, least: Sequence[PlacedPlan]) -> str:
         f"available: {needed - available} bytes too much; lower bound {bound} bytes, {verdict}"
     )
     for other in least:
-        size, done = other.arena_bytes, "; ".join(map(_told_again, other.recomputed))
+        size, done = other.arena_bytes, "; ".join(again.told for again in other.recomputed)
         head += f". The least that was found has {size} bytes ({format_bytes(size)}): {done}"
     return "\n".join([head, *_peak_table(report([plan, *least][-1]), 10)])
 
@@ -170,7 +172,7 @@ def _gap(plan: PlacedPlan) -> float:
 
 
 def _arena_without_workspace(plan: PlacedPlan) -> int:
-    """The smaller of the same plan and a quick new one by the same strategy, with workspaces of no bytes.
+    """The smaller of the same plan and a quick new one by the best of all strategies, with workspaces of no bytes.
 
     Only the former where operators may run at once: a new one would have to be made safe again.
     """
@@ -183,7 +185,7 @@ def _arena_without_workspace(plan: PlacedPlan) -> int:
     kept = arena_bytes(lean, plan.plan.offset)
     if plan.schedule.policy or kept == bounds.lower_bound(lean):
         return kept
-    return min(kept, solvers.solve(lean, plan.plan.strategy, nodes=LEAN_NODES).arena_bytes)
+    return min(kept, solvers.solve(lean, nodes=LEAN_NODES).arena_bytes)
 
 
 def _idle_bytes(plan: PlacedPlan, tensors: Iterable[PeakTensor]) -> tuple[int, int]:
@@ -223,7 +225,7 @@ def _totals(found: Report) -> list[str]:
     ]
     rows += [row for ordering in found.orderings for row in _order_rows(ordering)]
     rows += _savings_rows(found.savings) + _again_rows(found.recomputed)
-    head = f"{found.model}: {found.operators} operators, {found.flops / 1e6:,.1f} million operations a run"
+    head = f"{found.model}: {counted(found.operators, 'operator')}, {found.flops / 1e6:,.1f} million operations a run"
     if found.parallel:
         head += (
             f"\n  at once ({found.parallel}): {found.parallelism_by_count:.2f} calls on average, "
@@ -234,24 +236,23 @@ def _totals(found: Report) -> list[str]:
     return [head] + [f"  {name:<18}{size:>14} B {format_bytes(size):>12}   {why}" for name, size, why in rows]
 
 
-def _told_again(found: Recomputed) -> str:
-    if not found.operators:
-        return "in another order, nothing runs again"
-    return f"{len(found.operators)} operators run again, {found.share:.1%} more operations"
-
-
 def _again_rows(found: Sequence[Recomputed]) -> list[tuple[str, int, str]]:
-    return [("without that budget", again.plain_bytes, _told_again(again)) for again in found]
+    return [("without that budget", again.plain_bytes, again.told) for again in found]
 
 
 def _savings_rows(found: Savings) -> list[tuple[str, int, str]]:
     told = (
-        ("joined in place", found.nested, "inputs are computed inside what they are joined to"),
-        ("views", found.views, "outputs are views, and not copied"),
-        ("overwritten", found.overwrites, "outputs are written over what dies"),
-        ("copied", found.copies, "inputs are copied to where they are needed"),
+        ("joined in place", found.nested, "input", *_are("computed inside what {} joined to", "it is", "they are")),
+        ("views", found.views, "output", "is a view, and not copied", "are views, and not copied"),
+        ("overwritten", found.overwrites, "output", *_are("written over what dies")),
+        ("copied", found.copies, "input", *_are("copied to where {} needed", "it is", "they are")),
     )
-    return [(name, saving.bytes, f"{saving.tensors} {what}") for name, saving, what in told if saving.tensors]
+    return [(name, s.bytes, agreed(s.tensors, *words)) for name, s, *words in told if s.tensors]
+
+
+def _are(what: str, one: str = "", more: str = "") -> tuple[str, str]:
+    """What is said of one, and of more."""
+    return f"is {what.format(one)}", f"are {what.format(more)}"
 
 
 def _order_rows(found: Ordering) -> list[tuple[str, int, str]]:

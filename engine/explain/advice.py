@@ -1,15 +1,16 @@
 """Other ways to plan a network, each planned: the order, passes, recomputing, what was switched off."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from attrs import evolve, frozen
 
+from allocator.errors import UnsupportedProblemError
 from allocator.progress import each
 from allocator.solvers import BEST
 from engine.calls import Storage
 from engine.explain.names import quoted
-from engine.explain.sentences import counted
 from engine.explain.what_if import Advised, WhatIf
 from engine.graph import Graph
 from engine.ordering import MEMORY
@@ -18,7 +19,6 @@ from engine.peak import peak_chunks
 from engine.placed import PlacedPlan
 from engine.plan_options import Options
 from engine.planner import plan_graph
-from engine.recomputed import Recomputed
 from engine.remat.planning import plan_recomputed
 from engine.units import format_bytes
 
@@ -41,14 +41,19 @@ class Advice:
 
     def __call__(self, plan: PlacedPlan) -> Advised:
         """Tries everything that there is, with the other options as they were."""
-        if plan.recomputed:
+        if any(again.operators for again in plan.recomputed):
             return Advised((), ("other ways to plan, as values are computed again for the budget: leave that out",))
         count = len(self.graph.operators)
         if count > MOST_OPERATORS:
             return Advised((), (f"other ways to plan, as there are {count} operators, more than {MOST_OPERATORS}",))
-        tried = tuple(found for name in each("trying", tuple(_TRIALS)) for found in _TRIALS[name](self, plan))
-        left = (f"recomputing, as there are {count} operators, more than {MOST_AGAIN}",) if count > MOST_AGAIN else ()
-        return Advised(tried, left)
+        left = [f"recomputing, as there are {count} operators, more than {MOST_AGAIN}"] if count > MOST_AGAIN else []
+        tried = list[WhatIf]()
+        for name in each("trying", tuple(_TRIALS)):
+            try:
+                tried += _TRIALS[name](self, plan)
+            except UnsupportedProblemError as error:  # of the strategy that was asked for
+                left.append(f"{name}, as {error}")
+        return Advised(tuple(tried), tuple(left))
 
     @property
     def quick(self) -> Options:
@@ -78,12 +83,11 @@ def _order(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
     yield what_if(plan, made, "another order of the operators", "--order memory", note=note, order=MEMORY)
 
 
-def _switches(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+def _switch(name: str, advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
     """What was switched off, switched on again."""
-    given = advice.options
-    for name, (default, what, flag) in _SWITCHES.items():
-        if getattr(given, name) != default:
-            yield advice.planned(plan, what, f"without {flag}", **{name: default})
+    default, what, flag = _SWITCHES[name]
+    if getattr(advice.options, name) != default:
+        yield advice.planned(plan, what, f"without {flag}", **{name: default})
 
 
 _SWITCHES: Mapping[str, tuple[Any, str, str]] = {
@@ -119,16 +123,9 @@ def _again(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
     if options.parallel or not options.reuse or len(advice.graph.operators) > MOST_AGAIN or not aim:
         return
     made = plan_recomputed(advice.graph, options, aim, plan_graph(advice.graph, options))
-    shares = (_share(again) for again in made.recomputed)
+    note = "".join(again.told for again in made.recomputed)
     what, budget = f"computing values again, for a budget of {BUDGET} %", max(aim, made.arena_bytes)
-    yield what_if(plan, made, what, f"--budget {budget}", note="".join(shares), budget=budget)
-
-
-def _share(again: Recomputed) -> str:
-    """What it costs; a budget may be met by the order in which values are computed."""
-    if not again.operators:
-        return "nothing runs again, but in another order"
-    return f"{counted(len(again.operators), 'operator')} run again, {again.share:.1%} more operations"
+    yield what_if(plan, made, what, f"--budget {budget}", note=note, budget=budget)
 
 
 def _alignment(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
@@ -163,7 +160,7 @@ def _ends_at_peak(plan: PlacedPlan) -> tuple[str, ...]:
 
 _TRIALS: Mapping[str, Trial] = {
     "another order": _order,
-    "what is switched off": _switches,
+    **{what: partial(_switch, name) for name, (_, what, _) in _SWITCHES.items()},
     "all strategies": _strategy,
     "passes": _passes,
     "computing again": _again,

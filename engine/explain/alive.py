@@ -2,7 +2,7 @@
 
 from attrs import frozen
 
-from engine.calls import Role
+from engine.calls import Role, Value
 from engine.explain.anatomy import Anatomy, Use
 
 FED, WRITTEN, READ, SCRATCH, HELD = "fed", "written", "read", "workspace", "held"
@@ -74,8 +74,14 @@ def alive_at(found: Anatomy, chunk: int, tick: int) -> Alive:
         fetched=bool(uses) and uses[-1].tick == found.last_tick,
         parameter=parameter,
         taker="".join(found.name(c) for c in found.taker(chunk)),
-        joined=sum(v.is_view and v.id in found.writers for v in members),
+        joined=sum(v.is_view and _is_computed(found, v) for v in members),
     )
+
+
+def _is_computed(found: Anatomy, value: Value) -> bool:
+    """Whether an operator writes a tensor where it lies; the parts that are copied there are none of these."""
+    written = found.stage(found.writers.get(value.id, 0))
+    return value.role is not Role.WORKSPACE and any(stage.operators for stage in written)
 
 
 def _need(found: Anatomy, chunk: int, tick: int) -> str:

@@ -15,6 +15,9 @@ from engine.placed import PlacedPlan
 from engine.schedule import dependences
 from engine.steps import to_program
 
+LATER_STAGES = "later stages"
+"""What reads at the end of a stage that is not the last; it is of no kind."""
+
 
 @frozen
 class Use:
@@ -24,6 +27,16 @@ class Use:
     operator: str
     kind: str
     tensor: str
+
+    @property
+    def is_handed(self) -> bool:
+        """Whether later stages take the bytes over."""
+        return not self.kind and self.operator == LATER_STAGES
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether the caller fetches the bytes."""
+        return not self.kind and self.operator == "fetch"
 
 
 @frozen(eq=False)
@@ -71,7 +84,8 @@ class Anatomy:
     def use(self, tick: int, value: int) -> Use:
         """A value in a tick."""
         lowered = self.plan.lowered
-        return Use(tick, lowered.tick_name(tick), lowered.tick_kind(tick), self.values[value].name)
+        name = LATER_STAGES if lowered.hands_over and tick == self.last_tick else lowered.tick_name(tick)
+        return Use(tick, name, lowered.tick_kind(tick), self.values[value].name)
 
     def taker(self, chunk: int) -> tuple[int, ...]:
         """The chunk that is written over a chunk, if there is one."""

@@ -11,8 +11,9 @@ from engine.explain.names import shown
 from engine.explain.other_peak import OtherPeak
 from engine.explain.parts import Part
 from engine.explain.refusals import Forward
-from engine.explain.sentences import counted, operator, saved, shape, why_alive, why_not
+from engine.explain.sentences import operator, saved, shape, why_alive, why_not
 from engine.explain.what_if import Advised, WhatIf
+from engine.plurals import counted
 from engine.recomputed import Recomputed
 from engine.tables import in_columns
 from engine.units import format_bytes
@@ -33,7 +34,8 @@ class Explanation:
     peak cost nothing, and why they are not taken, the largest first. `recomputed`: what runs again for a budget.
     `advised` are other ways to plan, each measured.
     Where operators may run at once (`parallel`), there is no tick of the peak: `peak_tick` is the one in which the last
-    of the tensors that may be alive at once is written.
+    of the tensors that may be alive at once is written. Without `reuse` nothing is given back, and all is alive in
+    each tick.
     """
 
     model: str
@@ -42,6 +44,7 @@ class Explanation:
     status: str
     strategy: str
     parallel: str
+    reuse: bool
     last_tick: int
     peak_tick: int
     peak_operator: str
@@ -61,7 +64,8 @@ class Explanation:
 
     def text(self, most: int = 10) -> str:
         """A page for people, with the `most` largest tensors at the peak."""
-        sections = (_size(self), _made_of(self), _peak(self, most), _lower(self))
+        more = (_made_of(self), _peak(self, most), _lower(self)) if self.arena_bytes else ()
+        sections = (_size(self), *more)
         return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
 
     def __str__(self) -> str:
@@ -76,16 +80,16 @@ def _size(found: Explanation) -> list[str]:
     where = operator(found.peak_operator, found.peak_kind)
     when = f"tick {found.peak_tick} of {found.last_tick}, at {where}"
     share = f"{format_bytes(found.peak_bytes)} in {counted(len(found.alive), 'tensor')}"
+    if not found.reuse:
+        why = f"because nothing is given back: {share} stay from the first tick to the last"
+        return [f"{arena}, {why}.", _proof(found), *_again(found)]
+    mostly = found.peak_bytes >= _MOSTLY * found.arena_bytes
+    why = f"because {share}" if mostly else f"though no more than {share}"
     if found.parallel:
-        when = f"the last of them is written in {when}"
-        return [
-            f"{arena}, because {share} may be alive at once where operators run at once ({when}).",
-            _proof(found),
-            *_again(found),
-        ]
-    if found.peak_bytes < _MOSTLY * found.arena_bytes:
-        return [f"{arena}, though no more than {share} are alive at once, in {when}.", _proof(found), *_again(found)]
-    return [f"{arena}, because {share} are alive in {when}.", _proof(found), *_again(found)]
+        why += f" may be alive at once where operators run at once (the last of them is written in {when})"
+    else:
+        why += f" are alive in {when}" if mostly else f" are alive at once, in {when}"
+    return [f"{arena}, {why}.", _proof(found), *_again(found)]
 
 
 def _proof(found: Explanation) -> str:
@@ -102,8 +106,7 @@ def _proof(found: Explanation) -> str:
 def _again(found: Explanation) -> list[str]:
     """What runs again for the sake of a budget."""
     return [
-        f"To keep within the budget, {counted(len(again.operators), 'operator')} run again "
-        f"({again.share:.1%} more operations); without, the arena has {format_bytes(again.plain_bytes)}."
+        f"Kept within the budget: {again.told}; without it, the arena has {format_bytes(again.plain_bytes)}."
         for again in found.recomputed
     ]
 
@@ -124,7 +127,7 @@ def _peak(found: Explanation, most: int) -> list[str]:
     for alive in found.alive[:most]:
         size = format_bytes(alive.bytes + alive.padding)
         lines.append(f"  {size:>11}  {shown(alive.tensor)}, {shape(alive.shape, alive.dtype)}")
-        lines.append(f"               {why_alive(alive, found.peak_tick, bool(found.parallel))}")
+        lines.append(f"               {why_alive(alive, found.peak_tick, bool(found.parallel) or not found.reuse)}")
     rest = found.alive[most:]
     if rest:
         size = format_bytes(sum(a.bytes + a.padding for a in rest))
@@ -134,8 +137,8 @@ def _peak(found: Explanation, most: int) -> list[str]:
 
 def _other(found: Explanation) -> Iterator[str]:
     other = found.other_peak
-    if not other.bytes:
-        return
+    if not other.bytes or 2 * other.bytes < found.arena_bytes:
+        return  # a bound far below the arena says nothing
     text = f"Without any of these, {format_bytes(other.bytes)} are alive in tick {other.tick}, at "
     text += operator(other.operator, other.kind)
     if other.most_saved:
@@ -168,7 +171,7 @@ def _useless(tried: WhatIf) -> str:
 def _scratch(found: Explanation) -> Iterator[str]:
     saves = found.arena_bytes - found.arena_without_workspace
     if saves > 0:
-        yield f"If kernels needed no workspace, the arena would be {format_bytes(saves)} smaller."
+        yield f"If kernels needed no workspace, the arena would be at least {format_bytes(saves)} smaller."
 
 
 def _overwrites(found: Explanation) -> Iterator[str]:

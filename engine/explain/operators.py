@@ -11,9 +11,10 @@ from engine.explain.alive import HELD, Alive, alive_at
 from engine.explain.anatomy import Anatomy, anatomy
 from engine.explain.names import check_name, shown
 from engine.explain.refusals import Forward, forwards_of
-from engine.explain.sentences import counted, operator, shape, why_alive, why_not
+from engine.explain.sentences import operator, shape, why_alive, why_not
 from engine.peak import peak_of
 from engine.placed import PlacedPlan
+from engine.plurals import counted
 from engine.units import format_bytes
 
 FEED, FETCH = "feed", "fetch"
@@ -55,6 +56,7 @@ class OperatorStory:
     peak_operator: str
     arena_bytes: int
     parallel: str
+    reuse: bool
     alive: tuple[Alive, ...]
     forwards: tuple[Forward, ...]
 
@@ -98,6 +100,7 @@ def explain_operator(plan: PlacedPlan, name: str) -> OperatorStory:
         peak_operator=lowered.tick_name(at_peak),
         arena_bytes=plan.arena_bytes,
         parallel=plan.schedule.policy,
+        reuse=plan.options.reuse,
         alive=tuple(alive_at(found, chunk, tick) for chunk in chunks),
         forwards=tuple(f for call in calls for f in forwards_of(found, call)),
     )
@@ -174,7 +177,7 @@ def _waiting(told: OperatorStory, most: int) -> Iterator[str]:
     yield f"Of these, {size} only wait, in {counted(len(held), 'tensor')}:"
     for alive in held[:most]:
         size = format_bytes(alive.bytes + alive.padding)
-        yield f"  {size:>11}  {shown(alive.tensor)}: {why_alive(alive, told.tick, False)}"
+        yield f"  {size:>11}  {shown(alive.tensor)}: {why_alive(alive, told.tick, not told.reuse)}"
     if len(held) > most:
         yield f"  ... and {counted(len(held) - most, 'smaller one')}"
 

@@ -57,13 +57,14 @@ class Forward:
 
 
 def forwards_of(found: Anatomy, call: Call) -> tuple[Forward, ...]:
-    """All that the operator of a call declares, in its order."""
+    """All that the operator of a call declares, in its order; once where it reads one tensor as two inputs."""
     if not call.operators:
         return ()
     declared = call.operators[0].schema.forwards(call.signature)
     inside = found.plan.chunks.offset_in_chunk
     judged = {(j.out, j.src, j.candidate.offset - int(inside[j.src])): j for j in found.judged.get(call.tick, ())}
-    return tuple(_forward(found, call, each, declared, judged) for each in declared)
+    once = {(call.outputs[each.output], call.inputs[each.input], each.offset): each for each in reversed(declared)}
+    return tuple(_forward(found, call, each, declared, judged) for each in declared if each in once.values())
 
 
 def forwards_into(found: Anatomy, chunks: tuple[int, ...]) -> Iterator[Forward]:

@@ -9,15 +9,11 @@ from engine.explain.anatomy import Use
 from engine.explain.names import shown
 from engine.explain.refusals import NOT_MEASURED, OFF, TAKEN, Forward
 from engine.objections import Objection
+from engine.plurals import agreed, counted
 from engine.units import format_bytes
 
 _MOST_NAMED = 3
 """Readers that are named in one sentence."""
-
-
-def counted(count: int, what: str) -> str:
-    """So many of them."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def ticks(count: int) -> str:
@@ -44,10 +40,12 @@ def readers(uses: Sequence[Use]) -> str:
 
 
 def why_alive(alive: Alive, tick: int, at_once: bool) -> str:
-    """Why a tensor is there at the peak; where operators run at once there is no such tick, only a first and a last."""
+    """Why a tensor is there at the peak. Where operators run at once, or nothing is given back, no tick is the reason:
+    there is only a first and a last one (`at_once`).
+    """
     told = [_origin(alive, tick, at_once)]
     if alive.joined:
-        told.append(f"{alive.joined} tensors are computed straight inside it")
+        told.append(agreed(alive.joined, "tensor", "is computed straight inside it", "are computed straight inside it"))
     told += _at_once(alive) if at_once else _now_and_later(alive, tick)
     return "; ".join(told)
 
@@ -60,8 +58,9 @@ def _origin(alive: Alive, tick: int, at_once: bool) -> str:
     by = operator(alive.operator, alive.kind)
     if alive.parameter:
         return f"what parameter {shown(alive.parameter)} holds after the run, written by {by} in tick {alive.written}"
-    if alive.need == SCRATCH:
-        return f"scratch space of {by}, for this tick alone"
+    if alive.role == Role.WORKSPACE.value:
+        now = alive.written == tick and not at_once
+        return f"scratch space of {by}, for {'this tick' if now else f'tick {alive.written}'} alone"
     if alive.written == tick and not at_once:
         return "written now"
     return f"written by {by} in tick {alive.written}"
@@ -70,6 +69,8 @@ def _origin(alive: Alive, tick: int, at_once: bool) -> str:
 def _at_once(alive: Alive) -> list[str]:
     if alive.fetched:
         return [_stays(alive)]
+    if alive.role == Role.WORKSPACE.value:
+        return []
     return [f"read last by {readers(alive.last)}"] if alive.last else ["read by nobody"]
 
 
@@ -113,7 +114,9 @@ def _held_before(alive: Alive) -> str:
 def _stays(alive: Alive) -> str:
     if alive.parameter:
         return "it stays from run to run"
-    return f"an output, so it stays to the end{_by_view(alive)}"
+    what = "needed by later stages" if alive.last[0].is_handed else "an output"
+    name = alive.last[0].tensor
+    return f"{what}, so it stays to the end{'' if name == alive.tensor else f' (as {shown(name)})'}"
 
 
 def why_not(forward: Forward) -> str:
@@ -122,9 +125,7 @@ def why_not(forward: Forward) -> str:
     if reason in _KNOWN:
         return _KNOWN[reason].format(input=given, output=shown(forward.output), other=shown(forward.other))
     if reason == Refusal.LATER.value:
-        if forward.readers and all(not u.kind and u.operator == "fetch" for u in forward.readers):
-            return f"{given} is {'an output' if forward.readers else 'kept'}, so it must be there at the end"
-        return f"{given} is read later, by {readers(forward.readers)}"
+        return f"{given} is {_used_later(forward.readers)}"
     if reason == Refusal.OUTSIDE.value:
         return (
             f"{shown(forward.output)} has {format_bytes(forward.output_bytes)} and does not fit into the "
@@ -132,6 +133,14 @@ def why_not(forward: Forward) -> str:
         )
     names = ", ".join(dict.fromkeys(shown(u.tensor) for u in forward.readers))
     return f"the operator reads the same bytes in another place too{f', as {names}' if names else ''}"
+
+
+def _used_later(uses: Sequence[Use]) -> str:
+    """By operators, or in the end alone."""
+    if not all(u.is_fetched or u.is_handed for u in uses):
+        return f"read later, by {readers(uses)}"
+    what = "kept" if not uses else "needed by later stages" if uses[0].is_handed else "an output"
+    return f"{what}, so it must be there at the end"
 
 
 _KNOWN = {

@@ -96,7 +96,7 @@ def _place(told: TensorStory) -> Iterator[str]:
         yield f"  Is written over {shown(told.overwrites)}."
     if told.overwritten_by:
         yield f"  Then {shown(told.overwritten_by)} is written over it."
-    for what, names in (("Looked at as", told.views), ("Tensors computed inside it:", told.parts)):
+    for what, names in (("Looked at as", told.views), ("Tensors written inside it:", told.parts)):
         if names and told.chunk_of == told.tensor:
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             yield f"  {what} {', '.join(map(shown, names[:5]))}{more}."

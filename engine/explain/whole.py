@@ -25,6 +25,7 @@ def explain(plan: PlacedPlan, advisor: Advisor) -> Explanation:
         status=told.status,
         strategy=told.strategy,
         parallel=told.parallel,
+        reuse=plan.options.reuse,
         last_tick=found.last_tick,
         peak_tick=tick,
         peak_operator=told.peak_operator,

@@ -101,7 +101,7 @@ def _handing_over(lowered: Lowered, left: Heirs) -> Lowered:
     names = list(dict.fromkeys(v.name for v in (*left.vars, *left.reads.values())))
     for name in names:
         graph.output(graph.vars[name], name)
-    return evolve(lowered, outputs={name: values[name] for name in names})
+    return evolve(lowered, outputs={name: values[name] for name in names}, hands_over=True)
 
 
 def _after(draft: Draft, plan: ExecutionPlan, left: Heirs, progress: Progress, in_one_block: bool) -> Progress:
