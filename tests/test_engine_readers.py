@@ -191,7 +191,8 @@ CLAIMS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_json_whose_facts_are_not_those_of_its_events_is_refused(claim: str, tmp_path: Path) -> None:
     changes, told = CLAIMS[claim]
-    _is_refused(save_trace(Trace(evolve(SMALL.facts, **changes), SMALL.__iter__), tmp_path / "t.json"), told)
+    lie = Trace(evolve(SMALL.facts, **changes), SMALL.__iter__)
+    _is_refused(save_trace(lie, tmp_path / "t.json"), f"t.json:1: {told}")
 
 
 def test_a_dynamic_run_is_not_read_as_a_static_one(tmp_path: Path) -> None:

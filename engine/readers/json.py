@@ -27,14 +27,15 @@ _CHOICES = {"mode": ("static", "dynamic"), "clock": CLOCKS}
 def read(path: Path) -> Trace:
     """What holds of the whole trace is read now, the events each time they are asked for. Raises TraceFormatError."""
     with path.open(encoding="utf-8-sig", newline="\n") as file:
-        facts = _facts(Scanner(file, Place(path)))
+        facts, _ = _facts(Scanner(file, Place(path)))
     return Trace(facts, lambda: _events(path))
 
 
 def _events(path: Path) -> Iterator[Event]:
     with path.open(encoding="utf-8-sig", newline="\n") as file:
         scanner = Scanner(file, Place(path))
-        facts, ledger, seen = _facts(scanner), Ledger(scanner.place), Seen()
+        facts, claimed = _facts(scanner)
+        ledger, seen = Ledger(scanner.place), Seen()
         scanner.take("[")
         while scanner.next() != "]":
             event = _event(scanner)
@@ -49,7 +50,7 @@ def _events(path: Path) -> Iterator[Event]:
         if scanner.next():
             raise scanner.place.wrong("there is something behind the trace")
         ledger.close()
-        check_facts(facts, seen, scanner.place)
+        check_facts(facts, seen, claimed)
 
 
 def _refuse_end(scanner: Scanner) -> None:
@@ -66,8 +67,8 @@ def _event(scanner: Scanner) -> Event:
     return event_of(_values_of(found), scanner.place)
 
 
-def _facts(scanner: Scanner) -> Facts:
-    """What comes before the events."""
+def _facts(scanner: Scanner) -> tuple[Facts, Place]:
+    """What comes before the events, and where it ends."""
     if scanner.next() != "{":
         raise scanner.place.wrong("this is no saved trace: it does not begin with an object")
     scanner.take("{")
@@ -75,10 +76,10 @@ def _facts(scanner: Scanner) -> Facts:
     scanner.take(",")
     _take_key(scanner, "facts")
     found = _object(scanner, "the facts")
-    facts = _facts_of(found, scanner.place)
+    facts, place = _facts_of(found, scanner.place), Place(scanner.place.path, scanner.place.line)
     scanner.take(",")
     _take_key(scanner, "events")
-    return facts
+    return facts, place
 
 
 def _check_version(scanner: Scanner) -> None:
