@@ -21,6 +21,7 @@ from engine.trace import (
 
 UNNAMED = "unnamed"
 """The model of a heap that gave addresses, but is not known by name."""
+_RESIZES = (GROW, SHRINK)
 _ENDS = (FREE, SHRINK)
 """What a tick may begin with, to clear away what the one before left: behind the last one there is no other."""
 
@@ -53,20 +54,27 @@ class Seen:
 
     def enter(self, event: Event) -> None:
         """One event after the other."""
-        if event.kind == SHRINK or (event.kind == GROW and self.before != STAGE):
-            self.is_one = False
-        if event.kind in ARRIVALS and event.bytes:
+        kind = event.kind
+        if kind in ARRIVALS and event.bytes:
             self.has_places |= event.offset != NOWHERE
             self.has_no_places |= event.offset == NOWHERE
             self.highest = max(self.highest, event.offset + event.bytes)
-        if event.kind == PEAK:
+        elif kind == PEAK:
             self.peak = event.bytes, event.tick, event.operator
-        self.has_grown |= event.kind == GROW
-        self.before, self.is_empty = event.kind, False
+        elif kind in _RESIZES:
+            self.is_one &= kind == GROW and self.before == STAGE
+            self.has_grown |= kind == GROW
         self.footprint = max(self.footprint, event.footprint_bytes)
-        self.ticks = max(self.ticks, event.tick + (event.kind not in _ENDS))
-        self.stages, self.threads = max(self.stages, event.stage), max(self.threads, event.thread + 1)
-        self.is_timed |= event.seconds != NOT_RUN
+        if event.tick >= self.ticks:
+            self.ticks = event.tick + (kind not in _ENDS)
+        self._enter_run(event)
+        self.before, self.is_empty = kind, False
+
+    def _enter_run(self, event: Event) -> None:
+        self.stages = max(self.stages, event.stage)
+        if event.thread >= self.threads:
+            self.threads = event.thread + 1
+        self.is_timed = event.seconds != NOT_RUN
 
     def facts(self, model: str) -> Facts:
         """An arena is there before all that lies in it, and ends where the last chunk does; heaps grow, and round up.
