@@ -100,6 +100,8 @@ def test_a_first_stage_says_that_it_is_one(monkeypatch: pytest.MonkeyPatch, caps
     text = said(["explain", model, "--dim", "n=9"], capsys)
     assert "this is stage 1 alone: the data of 'count_nonzero_0' decide what comes next" in text
     assert "Not tried: other ways to plan, which takes a whole network whose sizes are known." in text
+    assert "needed by later stages, so it stays to the end" in text
+    assert "an output" not in text
     found = data(["explain", model, "--dim", "n=9"], capsys)
     assert (found["stage"], found["advised"]["tried"]) == (1, [])
 

@@ -51,8 +51,8 @@ class Advice:
         for name in each("trying", tuple(_TRIALS)):
             try:
                 tried += _TRIALS[name](self, plan)
-            except UnsupportedProblemError as error:  # of the strategy that was asked for
-                left.append(f"{name}, as {error}")
+            except UnsupportedProblemError:
+                left.append(f"{name}, as strategy {self.options.strategy!r} cannot plan that (--strategy {BEST} can)")
         return Advised(tuple(tried), tuple(left))
 
     @property
@@ -78,7 +78,8 @@ def _order(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
     if advice.options.order == MEMORY:
         return
     made = plan_graph(advice.graph, evolve(advice.quick, order=MEMORY))
-    claims = [f"proved: {o.claim}" for o in made.orderings if o.is_proved]
+    in_turn = advice.options.reuse and not advice.options.parallel  # else an order decides about fewer bytes, or none
+    claims = [f"proved: {o.claim}" for o in made.orderings if o.is_proved and in_turn]
     note = "".join(claims) or "a better order may exist"
     yield what_if(plan, made, "another order of the operators", "--order memory", note=note, order=MEMORY)
 
