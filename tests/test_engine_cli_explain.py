@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -102,6 +103,10 @@ def test_a_first_stage_says_that_it_is_one(monkeypatch: pytest.MonkeyPatch, caps
     assert "Not tried: other ways to plan, which takes a whole network whose sizes are known." in text
     assert "needed by later stages, so it stays to the end" in text
     assert "an output" not in text
+    first = ["explain", model, "--dim", "n=9"]
+    names = [line.split(",")[0].split()[-1] for line, why in pairwise(text.splitlines()) if "by later stages" in why]
+    assert "what holds them is later stages" in said([*first, "--tensor", names[0]], capsys)
+    assert "later stages take over" in said([*first, "--operator", "fetch"], capsys)
     found = data(["explain", model, "--dim", "n=9"], capsys)
     assert (found["stage"], found["advised"]["tried"]) == (1, [])
 

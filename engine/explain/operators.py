@@ -18,7 +18,7 @@ from engine.plurals import counted
 from engine.units import format_bytes
 
 FEED, FETCH = "feed", "fetch"
-CALL, ALIAS, JOIN = "call", "alias", "join"
+CALL, ALIAS, JOIN, HAND_OVER = "call", "alias", "join", "hand over"
 
 
 @frozen(eq=False)
@@ -36,8 +36,8 @@ class Operand:
 @frozen(eq=False)
 class OperatorStory:
     """Sizes in bytes. `form` is what is left of it at run time: a call of a kernel, an alias or a join (nothing runs),
-    or the feed and the fetch. `alive` is what has bytes in its tick, `live_bytes` all of them; `peak_bytes` are those
-    of the peak. `forwards` are the overwrites that it declares.
+    or the feed and the fetch, which in a stage that is not the last hands over. `alive` is what has bytes in its tick,
+    `live_bytes` all of them; `peak_bytes` are those of the peak. `forwards` are the overwrites that it declares.
     """
 
     model: str
@@ -87,7 +87,7 @@ def explain_operator(plan: PlacedPlan, name: str) -> OperatorStory:
         model=lowered.graph.name,
         operator=name,
         kind=lowered.tick_kind(tick),
-        form=_form(tick, stages),
+        form=_form(found, tick, stages),
         kernel="".join(call.kernel.name for call in calls),
         tick=tick,
         last_tick=last,
@@ -115,9 +115,9 @@ def _alive(found: Anatomy, tick: int) -> list[int]:
     return sorted(chunks, key=lambda c: (-int(problem.size[c]), int(found.plan.plan.offset[c])))
 
 
-def _form(tick: int, stages: Sequence[object]) -> str:
+def _form(found: Anatomy, tick: int, stages: Sequence[object]) -> str:
     if not stages:
-        return FETCH if tick else FEED
+        return (HAND_OVER if found.plan.lowered.hands_over else FETCH) if tick else FEED
     return CALL if isinstance(stages[0], Call) else ALIAS if isinstance(stages[0], Alias) else JOIN
 
 
@@ -137,6 +137,7 @@ def _operands(plan: PlacedPlan, ids: Sequence[int]) -> tuple[Operand, ...]:
 
 
 _FORMS = {
+    HAND_OVER: "later stages take over what they need",
     ALIAS: "nothing runs: its outputs are views of its first input",
     JOIN: "nothing runs: its inputs were computed where they lie in its output",
     FEED: "the caller feeds inputs, and parameters have their values",

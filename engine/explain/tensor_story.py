@@ -6,7 +6,7 @@ from typing import Any
 from attrs import asdict, frozen
 
 from engine.calls import Role, Storage
-from engine.explain.anatomy import Use
+from engine.explain.anatomy import LATER_STAGES, Use
 from engine.explain.names import shown
 from engine.explain.neighbours import Neighbour
 from engine.explain.refusals import Forward
@@ -125,7 +125,7 @@ def _held(told: TensorStory) -> Iterator[str]:
         yield f"  Nobody reads it. Its bytes are taken for {length}, [{told.begin}, {told.end})."
         return
     last = told.holders[-1]
-    who = "the fetch of outputs" if last.tick == told.last_tick else readers((last,))
+    who = "the fetch of outputs" if last.is_fetched else LATER_STAGES if last.is_handed else readers((last,))
     as_what = "" if last.tensor == told.tensor else f", which reads {shown(last.tensor)} in the same bytes"
     yield f"  Its bytes are taken for {length}, [{told.begin}, {told.end}): what holds them is {who}{as_what}."
 
