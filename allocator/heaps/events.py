@@ -68,7 +68,10 @@ def of_chunks(chunks: Chunks) -> Events:
 
 
 def of_problem(problem: Problem) -> Events:
-    """The same for a problem. Alignments, pinned offsets and overwrites are not asked for: what overwrites another has bytes of its own here."""
+    """The same for a problem. Alignments, pinned offsets and overwrites are not asked for.
+
+    What overwrites another has bytes of its own here.
+    """
     return of_lifetimes(problem.begin, problem.end, problem.size)
 
 
