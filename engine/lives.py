@@ -88,7 +88,9 @@ class Lives:
     @property
     def has_places(self) -> bool:
         """Whether chunks lie at known addresses; reference counting alone knows none."""
-        return self.facts.mode == "static" or bool((self.offset[self.size > 0] != NOWHERE).any())
+        if self.facts.mode == "static":
+            return True
+        return bool(self.facts.heap) and bool((self.offset[self.size > 0] != NOWHERE).all())
 
 
 def lives(trace: Trace) -> Lives:

@@ -15,7 +15,7 @@ def heaped_script(script: Script, heap: str) -> Script:
     asks = np.isin(script.rows["kind"], [CODE[trace.ALLOC], CODE[trace.FREE]])
     root = _roots(script)
     found = simulate(heap, _events(script.rows[asks], root))
-    if (found.offset == trace.NOWHERE).all():
+    if found.peak_requested and (found.offset == trace.NOWHERE).all():
         return script  # of a heap that knows no addresses nothing more can be told
     reserved = np.zeros(len(script.rows), np.int64)
     reserved[asks] = np.diff(found.timeline.reserved, prepend=0)
