@@ -15,7 +15,7 @@ help: ## say what there is
 install: $(STAMP) ## install the command and all it needs into .venv: .venv/bin/arenaplan
 	@echo "installed: .venv/bin/arenaplan; or 'source .venv/bin/activate', and then arenaplan"
 
-demo: $(STAMP) ## plan and run ResNet-50, show what that saves, write out/resnet50_trace.json
+demo: $(STAMP) ## plan and run ResNet-50, show what that saves, write it to out/ as a page and a trace
 	$(BIN)/python tools/demo.py
 
 test: $(STAMP) ## run the tests (minutes)

@@ -36,6 +36,8 @@ def test_the_demo_compares_and_writes_a_trace_for_perfetto(model: Path, tmp_path
     assert demo.demonstrate(model, trace, runs=2) == 0
     shown = capsys.readouterr().out
     assert "equal to the bit" in shown and str(trace) in shown and "ui.perfetto.dev" in shown
+    page = trace.with_suffix(".html")
+    assert str(page) in shown and page.read_text().startswith("<!doctype html>")
     phases = [event["ph"] for event in json.loads(trace.read_text())["traceEvents"]]
     assert phases.count("b") == phases.count("e") > 0
 

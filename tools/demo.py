@@ -28,7 +28,7 @@ def main(argv: Sequence[str] = ()) -> int:
 
 
 def demonstrate(model: Path, trace: Path, runs: int) -> int:
-    """Compares a model's runs on random weights and inputs; writes the static run's trace for Perfetto."""
+    """Compares a model's runs on random weights and inputs; writes the static run for Perfetto, and as a page beside."""
     subject = seeded_subject(model)
     for name, var in subject.graph.inputs.items():
         print(f"input {name}: {var.spec}")
@@ -36,8 +36,11 @@ def demonstrate(model: Path, trace: Path, runs: int) -> int:
     print(found.text())
     print(_summary(found))
     trace.parent.mkdir(parents=True, exist_ok=True)
-    with open_whole(trace) as out:
-        FORMATS["chrome"].write(found.plan.trace(), out)
+    page = trace.with_suffix(".html")
+    for path, name in ((page, "html"), (trace, "chrome")):
+        with open_whole(path) as out:
+            FORMATS[name].write(found.plan.trace(), out)
+    print(f"Wrote {page}: every byte over time, in any browser.")
     print(f"Wrote {trace}: open it at https://ui.perfetto.dev or in chrome://tracing.")
     return 0 if found.outputs_equal else 1
 
