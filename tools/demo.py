@@ -28,7 +28,7 @@ def main(argv: Sequence[str] = ()) -> int:
 
 
 def demonstrate(model: Path, trace: Path, runs: int) -> int:
-    """Compares a model's runs on random weights and inputs; writes the static run for Perfetto, and as a page beside."""
+    """Compares a model's runs on random weights and inputs; writes the static run as a page and for Perfetto."""
     subject = seeded_subject(model)
     for name, var in subject.graph.inputs.items():
         print(f"input {name}: {var.spec}")
