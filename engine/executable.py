@@ -28,7 +28,7 @@ from engine.stages.compiling import check_outputs, parse_budget, staged
 from engine.stages.stage import Stage, first_stage
 from engine.stages.story import Story, story
 from engine.stages.tale import trace_stages
-from engine.threads import MOST_THREADS, cpus
+from engine.threads import check_threads, cpus
 from engine.timing import Stopwatch, Timing
 from engine.trace import Trace
 from engine.tracing.telling import IN_TICKS, trace
@@ -299,8 +299,7 @@ def _check_options(function: str, names: Collection[str], options: PlanOptions, 
 
 
 def _check_threads(policy: str, mode: str, threads: int) -> None:
-    if not isinstance(threads, int) or isinstance(threads, bool) or not 0 <= threads <= MOST_THREADS:
-        raise OptionError(f"threads {threads!r} is no integer from 0 (all processors) to {MOST_THREADS}")
+    check_threads(threads, ALL_CPUS, "all processors")
     if threads != ALL_CPUS and not policy:
         raise OptionError(f"threads={threads} needs a plan whose operators may run at once; give parallel='exact' too")
     if policy and mode == "dynamic":

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from attrs import asdict, evolve, frozen
+from attrs import asdict, evolve, fields, frozen
+from attrs.filters import exclude
 
 from allocator import bounds, solvers
 from allocator import chunks as memory
@@ -76,7 +77,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data with stable keys."""
-        return asdict(self, filter=lambda attribute, _: attribute.name not in ("before", "sequence"))
+        return asdict(self, filter=exclude(fields(Recomputed).before, fields(Recomputed).sequence))
 
     def text(self, most: int = 10) -> str:
         """A page for people, with the `most` largest tensors at the peak."""

@@ -7,12 +7,20 @@ from typing import Any
 
 from attrs import define, field
 
-from engine.errors import EngineError
+from engine.errors import EngineError, OptionError
 
 MOST_THREADS = 1024
 """Beyond which only an error can be meant."""
 AS_THEY_ARE = 0
 """Leave the threads of BLAS as the library, or its environment variables, set them."""
+
+
+def check_threads(threads: object, least: int, meaning: str = "") -> None:
+    """Raises OptionError for what is no number of threads from `least` on; `meaning` tells what that one stands for."""
+    if not isinstance(threads, int) or isinstance(threads, bool) or not least <= threads <= MOST_THREADS:
+        raise OptionError(
+            f"threads {threads!r} is no integer from {least}{meaning and f' ({meaning})'} to {MOST_THREADS}"
+        )
 
 
 def cpus() -> int:

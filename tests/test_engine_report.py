@@ -19,6 +19,7 @@ from engine.calls import Role
 from engine.savings import Saving
 from engine.units import format_bytes, parse_bytes
 from tests.graphs import graphs
+from tests.training_graphs import chain
 
 
 @settings(max_examples=80)
@@ -144,3 +145,14 @@ def test_a_workspace_inside_a_tensor_takes_no_tensor_with_it() -> None:
     found = plan.report()
     assert lodged
     assert found.arena_bytes - found.arena_without_workspace <= found.workspace_bytes
+
+
+def test_the_data_of_a_report_has_the_condition_of_its_proof_and_no_graphs() -> None:
+    graph = Graph("joined")
+    a, b = (ops.tanh(graph.input(name, (8, 4))) for name in ("p", "q"))
+    graph.output(ops.concat((a, b), axis=1), "y")
+    (ordering,) = engine.make_plan(graph, order="memory").report().to_json()["orderings"]
+    assert ordering["before"] == "anything is nested"
+    step = engine.make_plan(chain(12, 8, 32))
+    again = engine.make_plan(chain(12, 8, 32), budget=step.arena_bytes * 3 // 4).report().to_json()["recomputed"]
+    assert again and all(set(row) == {"operators", "flops", "share", "plain_bytes"} for row in again)

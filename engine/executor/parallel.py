@@ -3,7 +3,7 @@
 from typing import NoReturn
 
 from engine.costs import call_cost
-from engine.errors import JudgeError, OptionError
+from engine.errors import JudgeError
 from engine.executor.agenda import make_agenda
 from engine.executor.binding import kernel_error, run_in_turn
 from engine.executor.dispatch import Dispatch
@@ -11,7 +11,7 @@ from engine.executor.helpers import Helpers
 from engine.executor.static import StaticExecutor
 from engine.plan import ExecutionPlan
 from engine.schedule import BARRIER
-from engine.threads import MOST_THREADS, BlasLimit, cpus
+from engine.threads import BlasLimit, check_threads, cpus
 from ops.schema import Thunk
 from ops.spec import Array
 from ops.thunks import nothing
@@ -31,8 +31,7 @@ class ParallelExecutor(StaticExecutor):
     """
 
     def __init__(self, plan: ExecutionPlan, arena: Array, threads: int) -> None:
-        if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= MOST_THREADS:
-            raise OptionError(f"threads {threads!r} is no integer from 1 to {MOST_THREADS}")
+        check_threads(threads, 1)
         super().__init__(plan, arena)
         self.threads = threads
         self._indices = _call_indices(plan)

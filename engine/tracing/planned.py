@@ -6,21 +6,19 @@ import numpy.typing as npt
 from allocator.problem import Column
 from engine.calls import Call, Join, Lowered, Stage, Value
 from engine.placed import PlacedPlan
-from engine.trace import ALLOC, BEGIN, END, FREE, GROW, KINDS, OVERWRITE, VIEW
-from engine.tracing.script import CODE, Rows, Script, Subject, rows_of, subject_of
+from engine.trace import ALLOC, BEGIN, END, FREE, GROW, OVERWRITE, VIEW
+from engine.tracing.script import CODE, Rows, Script, Subject, ranks, rows_of, subject_of
 from engine.tracing.tenants import Tenants, tenants
 
-_ORDER = (GROW, FREE, BEGIN, ALLOC, OVERWRITE, VIEW, END)
+_RANKS = ranks((GROW, FREE, BEGIN, ALLOC, OVERWRITE, VIEW, END))
 """In a tick: frees before allocations before overwrites (MegEngine's order)."""
-RANK = np.array([_ORDER.index(kind) if kind in _ORDER else 0 for kind in KINDS])
-"""Of a kind, by its code."""
 
 
 def planned_script(plan: PlacedPlan, mode: str) -> Script:
     """Of a run in sequence. Raises OptionError."""
     found = tenants(plan, mode)
     rows = unordered_rows(found)
-    return script_of(found, rows[np.lexsort((rows["subject"], RANK[rows["kind"]], rows["tick"]))])
+    return script_of(found, rows[np.lexsort((rows["subject"], _RANKS[rows["kind"]], rows["tick"]))])
 
 
 def script_of(found: Tenants, rows: Rows) -> Script:

@@ -1,6 +1,6 @@
 """A trace as a table of numbers, and how events are made of it, block by block."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ _EMPTY: dict[str, Any] = {
     "subject": NOBODY, "chunk": NOTHING, "overwrites": NOTHING, "stage": 1, "seconds": NOT_RUN, "thread": NOT_RUN,
 }  # fmt: skip
 _COMES = frozenset(CODE[kind] for kind in ARRIVALS)
+NO_PEAK = -1
+"""Of rows: nothing is ever alive."""
 _BLOCK = 4096
 """Rows that are made events at once."""
 
@@ -39,6 +41,11 @@ class Subject:
     dtype: str = ""
     role: str = ""
     maker: tuple[str, str] | tuple[()] = ()
+
+
+def ranks(order: Sequence[str]) -> Column:
+    """Of kinds of events, by their code, where several happen at one time; what is not in the order comes first."""
+    return column([order.index(kind) if kind in order else 0 for kind in KINDS])
 
 
 def subject_of(value: Value, maker: tuple[str, str] | tuple[()] = ()) -> Subject:
@@ -76,9 +83,12 @@ class Script:
         """Bytes that the memory behind it has after each row."""
         return live if self.floats else column(np.cumsum(_footprint_change(self.rows)))
 
-    def tell(self) -> Iterator[Event]:
-        """The events. Beside the columns there are only a block of them, and the sizes of chunks."""
-        sizes, peak = self._sizes(), self._peak()
+    def tell(self, peak: int) -> Iterator[Event]:
+        """The events, with the one that tells the peak behind row `peak`, or without one where that is NO_PEAK.
+
+        Beside the columns there are only a block of them, and the sizes of chunks.
+        """
+        sizes = self._sizes()
         known = np.append(self.place, NOWHERE), np.append(self.padding, 0)
         live = held = 0
         for start in range(0, len(self.rows), _BLOCK):
@@ -97,17 +107,6 @@ class Script:
             comes = (rows["kind"] == CODE[ALLOC]) | (rows["kind"] == CODE[OVERWRITE])
             sizes[rows["chunk"][comes]] = rows["bytes"][comes]
         return sizes
-
-    def _peak(self) -> int:
-        """The first row after which most is alive; before all rows if nothing ever is."""
-        sizes, live, start, most, peak = self._sizes(), 0, 0, 0, -1
-        for rows in _blocks(self.rows):
-            alive = live + np.cumsum(self._live_change(rows, sizes))
-            at = int(alive.argmax())
-            if alive[at] > most:
-                most, peak = int(alive[at]), start + at
-            live, start = int(alive[-1]), start + len(rows)
-        return peak
 
     @staticmethod
     def _live_change(rows: Rows, sizes: Column) -> Column:

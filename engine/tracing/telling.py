@@ -1,6 +1,7 @@
 """Plans and scripts to traces, with what holds of a whole run."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from attrs import evolve
 
@@ -8,12 +9,12 @@ from engine.errors import OptionError
 from engine.parallelism import estimated_timings
 from engine.peak import peak_of
 from engine.placed import PlacedPlan
-from engine.threads import MOST_THREADS
+from engine.threads import check_threads
 from engine.timing import Timing
 from engine.trace import ESTIMATED, MEASURED, UNTIMED, Facts, Trace
 from engine.tracing.heaped import heaped_script
 from engine.tracing.planned import planned_script
-from engine.tracing.script import Script
+from engine.tracing.script import NO_PEAK, Script
 from engine.tracing.timed import timed_script
 
 IN_TICKS = 0
@@ -43,8 +44,7 @@ def check(mode: str, heap: str, threads: int, policy: str) -> None:
     """Raises OptionError for what is no option, or does not go together."""
     if not isinstance(heap, str):
         raise OptionError(f"heap {heap!r} is no name of a model of a heap")
-    if not isinstance(threads, int) or isinstance(threads, bool) or not IN_TICKS <= threads <= MOST_THREADS:
-        raise OptionError(f"threads {threads!r} is no integer from 0 (no times) to {MOST_THREADS}")
+    check_threads(threads, IN_TICKS, "no times")
     if heap and mode != "dynamic":
         raise OptionError(f"heap={heap!r} is for mode 'dynamic'; a {mode} run has one arena")
     if threads > 1 and not policy:
@@ -84,8 +84,8 @@ def tell(script: Script, facts: Facts) -> Trace:
     live = script.live()
     peak, footprint = int(live.max(initial=0)), int(script.footprint(live).max(initial=0))
     known = evolve(facts, footprint_bytes=footprint, possible_peak_bytes=max(facts.possible_peak_bytes, peak))
+    at = int(live.argmax()) if peak else NO_PEAK
     if peak:
-        row = script.rows[int(live.argmax())]
-        name, _ = script.operators[row["operator"]]
-        known = evolve(known, peak_bytes=peak, peak_tick=int(row["tick"]), peak_operator=name)
-    return Trace(known, script.tell)
+        name, _ = script.operators[script.rows["operator"][at]]
+        known = evolve(known, peak_bytes=peak, peak_tick=int(script.rows["tick"][at]), peak_operator=name)
+    return Trace(known, partial(script.tell, at))

@@ -12,12 +12,11 @@ from engine.steps import to_program
 from engine.timing import Timing
 from engine.trace import ALLOC, BEGIN, END, FREE, GROW, KINDS, OVERWRITE, VIEW
 from engine.tracing.planned import script_of, unordered_rows
-from engine.tracing.script import Script
+from engine.tracing.script import Script, ranks
 from engine.tracing.tenants import tenants
 
-_ORDER = (GROW, BEGIN, ALLOC, OVERWRITE, VIEW, END, FREE)
+_RANKS = ranks((GROW, BEGIN, ALLOC, OVERWRITE, VIEW, END, FREE))
 """At one time: what a call writes is there when it begins, and what it reads until it ends."""
-_RANK = np.array([_ORDER.index(kind) if kind in _ORDER else 0 for kind in KINDS])
 Moments = Mapping[int, Timing]
 """Calls by tick."""
 
@@ -35,7 +34,7 @@ def timed_script(plan: PlacedPlan, timings: Sequence[Timing], mode: str) -> Scri
     rows["seconds"], rows["thread"] = [m.begin for m in told], [m.thread for m in told]
     place = {t.tick: i for i, t in enumerate(timings, 1)} | {0: 0, len(plan.lowered.stages) + 1: len(timings) + 1}
     turn = np.array([place[m.tick] for m in told], np.int64)  # a clock may be too coarse to tell two calls apart
-    order = np.lexsort((rows["subject"], _RANK[rows["kind"]], turn, rows["seconds"]))
+    order = np.lexsort((rows["subject"], _RANKS[rows["kind"]], turn, rows["seconds"]))
     return script_of(found, rows[order])
 
 
