@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, number, one_of
+from ops.errors import AttributeValueError
 from ops.limits import constant
 from ops.schema import Attrs, Thunk
 from ops.spec import Array
@@ -19,6 +20,14 @@ FINISH_ATTRIBUTES = (
     Attribute("slope", number, 1.0),
 )
 """clip: min(max(x, low), high), which with low 0 is ReLU; leaky_relu: x where x > 0, else slope * x."""
+
+
+def require_finish(attrs: Attrs) -> None:
+    """Raises AttributeValueError for numbers that the activation does not have."""
+    given = {"low": -math.inf, "high": math.inf, "slope": 1.0}
+    idle = {NONE: ("low", "high", "slope"), CLIP: ("slope",), LEAK: ("low", "high")}[attrs["activation"]]
+    if any(attrs[name] != given[name] for name in idle):
+        raise AttributeValueError(f"activation {attrs['activation']!r} has no {' and no '.join(idle)}")
 
 
 def limits(attrs: Attrs) -> tuple[float, ...]:

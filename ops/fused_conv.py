@@ -12,11 +12,11 @@ from attrs import evolve
 
 from ops.attributes import Attribute, integer, integers
 from ops.conv_depthwise import bind_depthwise, depthwise_workspace, supports_depthwise
-from ops.conv_finish import CLIP, FINISH_ATTRIBUTES, LEAK, NONE, finish, hold, limits
+from ops.conv_finish import FINISH_ATTRIBUTES, LEAK, finish, hold, limits, require_finish
 from ops.conv_gemm import COLUMNS, POINTWISE, columns, first, gather, matrix, spans
 from ops.conv_packed import PACKED, bind_packed
 from ops.conv_shapes import ConvCase, case_of, conv_cost, infer_conv
-from ops.errors import AttributeValueError, DtypeError, ShapeError
+from ops.errors import DtypeError, ShapeError
 from ops.images import dense_images
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, all_contiguous
 from ops.spec import Array, TensorSpec
@@ -36,10 +36,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     for residual in inputs[RESIDUAL:]:
         if residual != y:
             raise ShapeError(f"what is added is {residual}, but the convolution is {y}")
-    given = {"low": -math.inf, "high": math.inf, "slope": 1.0}
-    idle = {NONE: ("low", "high", "slope"), CLIP: ("slope",), LEAK: ("low", "high")}[attrs["activation"]]
-    if any(attrs[name] != given[name] for name in idle):
-        raise AttributeValueError(f"activation {attrs['activation']!r} has no {' and no '.join(idle)}")
+    require_finish(attrs)
     return (y,)
 
 

@@ -36,6 +36,7 @@ from ops.losses import OPS as LOSSES
 from ops.lrn import OPS as LRN
 from ops.lrn_gradient import OPS as LRN_GRADIENT
 from ops.matmul import OPS as MATMUL
+from ops.nhwc.conv import OPS as NHWC_CONV
 from ops.non_max_suppression import OPS as NON_MAX_SUPPRESSION
 from ops.nonzero import OPS as NONZERO
 from ops.norm import OPS as NORM
@@ -113,6 +114,7 @@ REGISTRY = index(
     LRN,
     LRN_GRADIENT,
     MATMUL,
+    NHWC_CONV,
     NON_MAX_SUPPRESSION,
     NONZERO,
     NORM,

@@ -1,0 +1,29 @@
+"""Convolution, bias, addition of a tensor and activation on channels-last tensors, as one operator.
+
+The output may be written over the tensor that is added: a residual addition takes the bytes of the operand that dies.
+"""
+
+from ops.attributes import Attribute, integer, integers
+from ops.conv_finish import FINISH_ATTRIBUTES
+from ops.nhwc.conv_columns import COLUMNS, POINTWISE
+from ops.nhwc.conv_depthwise import DEPTHWISE
+from ops.nhwc.conv_shapes import infer_nhwc_conv, nhwc_conv_cost, overwrites_residual
+from ops.schema import OpSchema
+from ops.windows import WINDOW_ATTRIBUTES
+
+NHWC_CONV = OpSchema(
+    name="nhwc_conv",
+    summary="The activation of (convolution + bias + a tensor); x (N, spatial..., C), w (O, C / group, kernel...).",
+    infer=infer_nhwc_conv,
+    kernels=(DEPTHWISE, POINTWISE, COLUMNS),
+    arity=(2, 4),
+    attributes=(
+        *WINDOW_ATTRIBUTES,
+        Attribute("group", integer, 1),
+        Attribute("kernel_shape", integers, ()),
+        *FINISH_ATTRIBUTES,
+    ),
+    overwrites=overwrites_residual,
+    cost=nhwc_conv_cost,
+)
+OPS = (NHWC_CONV,)
