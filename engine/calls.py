@@ -7,6 +7,7 @@ from attrs import field, frozen
 
 from engine.graph import Graph
 from engine.operator import Operator
+from ops.backends import PLAIN
 from ops.layout import Layout
 from ops.schema import Kernel, Overwrite, Signature
 from ops.spec import Array, TensorSpec
@@ -103,6 +104,7 @@ class Lowered:
 
     `bound` names the inputs and outputs that live in arrays of the caller. `parameters` maps the value of each
     parameter to the one that it holds after the run. `hands_over`: the outputs are what later stages take over.
+    `backends` were asked for kernels, in their order.
     """
 
     graph: Graph
@@ -114,6 +116,7 @@ class Lowered:
     bound: frozenset[str]
     parameters: Mapping[int, int]
     hands_over: bool = False
+    backends: tuple[str, ...] = PLAIN
 
     @property
     def calls(self) -> tuple[Call, ...]:

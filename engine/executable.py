@@ -52,6 +52,7 @@ class PlanOptions(TypedDict, total=False):
     parallel: str
     nest: bool
     order: str
+    backend: str
 
 
 ALL_CPUS = 0

@@ -68,7 +68,8 @@ class _Joining:
         )
         self.values.append(copy)
         signature = COPY.sign((value.spec,), {})
-        self._add(Call(0, name, (), COPY.kernel(signature), signature, (value.id,), (made,), (), ()))
+        kernel = COPY.kernel(signature, self.lowered.backends)
+        self._add(Call(0, name, (), kernel, signature, (value.id,), (made,), (), ()))
         return made
 
     def _add(self, stage: Stage) -> None:

@@ -1,6 +1,6 @@
 """Operators to calls: which outputs are views, where a dense copy is needed, what is a workspace, who may overwrite."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from attrs import define, evolve, field, frozen
@@ -12,6 +12,7 @@ from engine.operator import Operator
 from engine.updates import check_updates
 from engine.var import Var
 from engine.views import view_array
+from ops.backends import PLAIN
 from ops.copy import COPY
 from ops.layout import Layout
 from ops.schema import Kernel, Overwrite, Signature
@@ -48,17 +49,19 @@ def lower(
     views: bool = True,
     pack: bool = True,
     bound: Collection[str] = (),
+    backends: Sequence[str] = PLAIN,
     like: tuple[Pattern, ...] = (),
 ) -> Lowered:
     """Lowers a graph whose operators stand in a runnable order.
 
     `views=False` gives every output bytes of its own; `pack=False` lets kernels know of no constants to pack. `bound`
     names the inputs and outputs that live in arrays of the caller; such an output never is a view, and one that no
-    operator computes is copied to. What a pattern says (of the graph with other lengths) is followed where it can be.
+    operator computes is copied to. `backends` are asked for kernels in their order. What a pattern says (of the graph
+    with other lengths) is followed where it can be.
     """
     copied = frozenset(copy for pattern in like for copy in pattern.copies)
     roomy = frozenset(name for pattern in like for name in pattern.workspaces)
-    return _Lowering(graph, views, pack, frozenset(bound), like, copied, roomy).run()
+    return _Lowering(graph, views, pack, frozenset(bound), tuple(backends), like, copied, roomy).run()
 
 
 @define(eq=False)
@@ -67,6 +70,7 @@ class _Lowering:
     views: bool
     pack: bool
     bound: frozenset[str]
+    backends: tuple[str, ...]
     like: tuple[Pattern, ...]
     copied: frozenset[tuple[str, int]]
     roomy: frozenset[str]
@@ -89,7 +93,15 @@ class _Lowering:
         inputs = {name: self.of_var[var] for name, var in self.graph.inputs.items()}
         self._mark_outputs(outputs)
         lowered = Lowered(
-            self.graph, tuple(self.values), tuple(self.stages), self.constants, inputs, outputs, self.bound, updates
+            self.graph,
+            tuple(self.values),
+            tuple(self.stages),
+            self.constants,
+            inputs,
+            outputs,
+            self.bound,
+            updates,
+            backends=self.backends,
         )
         check_updates(lowered)
         return lowered
@@ -149,10 +161,11 @@ class _Lowering:
     def _kernel(self, operator: Operator, signature: Signature) -> Kernel:
         """The kernel of the pattern if it takes the signature, else the first that does."""
         if not self.like:
-            return operator.schema.kernel(signature)
+            return operator.schema.kernel(signature, self.backends)
         named = {p.kernels.get(operator.name, "") for p in self.like}
-        same = (k for k in operator.schema.kernels if k.name in named and k.supports(signature))
-        return next(same, None) or operator.schema.kernel(signature)
+        known = (k for k in operator.schema.kernels if k.name in named and k.backend in self.backends)
+        same = (k for k in known if k.supports(signature))
+        return next(same, None) or operator.schema.kernel(signature, self.backends)
 
     def _keeps_parameter(self, forward: Overwrite, operator: Operator) -> bool:
         """Whether the output is no update of a parameter, or is written over that very parameter."""
@@ -176,7 +189,7 @@ class _Lowering:
 
     def _copy_call(self, value: Value, copy: int) -> None:
         signature = COPY.sign((value.spec,), {})
-        kernel = COPY.kernel(signature)
+        kernel = COPY.kernel(signature, self.backends)
         name = self.values[copy].name
         workspace = self._workspace(name, kernel.workspace(signature))
         self.stages.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))

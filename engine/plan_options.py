@@ -7,6 +7,7 @@ from attrs import field, frozen
 from allocator import policies
 from allocator.errors import UnknownPolicyError
 from allocator.solvers.base import NO_NODES
+from engine.backends import DEFAULT, check_backend
 from engine.errors import OptionError
 from engine.options import check_flag
 from engine.ordering import GIVEN, check_order
@@ -29,6 +30,7 @@ class Options:
     `nest` lets values be computed inside others, such as the inputs of a concatenation inside its output, wherever the
     arena does not grow by that. Where operators run at once, or there are no views, nothing is nested; nor in graphs
     with open dimensions, which run in stages or in plans for bounded lengths: `engine.bind` gives them numbers first.
+    `backend` is one of `engine.backends.CHOICES`: which kernels compute; each operator takes the first that has one.
     `order` is one of `engine.ordering.ORDERS`; with "memory" the arena is never larger than with "given". A search for
     an order has half of the time.
     """
@@ -47,6 +49,7 @@ class Options:
     parallel: str = ""
     nest: bool = True
     order: str = GIVEN
+    backend: str = DEFAULT
 
     def __attrs_post_init__(self) -> None:
         for name in ("alignment", "padding", "seed"):
@@ -62,6 +65,7 @@ class Options:
             if not isinstance(getattr(self, name), str):
                 raise OptionError(f"{name} {getattr(self, name)!r} is no name")
         check_order(self.order)
+        check_backend(self.backend)
         if self.parallel:
             _check_policy(self.parallel)
 

@@ -15,6 +15,7 @@ from allocator.problem import NO_CAPACITY, Column, Plan, Problem
 from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES
 from allocator.users import Users, users
+from engine.backends import backends_of
 from engine.calls import Lowered, Role, Storage, arena_ids
 from engine.check import check_data_flow, check_races
 from engine.errors import OptionError
@@ -101,7 +102,9 @@ def least_bytes(lowered: Lowered, options: Options) -> int:
 def lower_graph(graph: Graph, options: Options) -> Lowered:
     """Lowers a graph as the options want it, in the given order."""
     _check_bound(graph, options.bound)
-    return _at_levels(lower(graph, views=options.views, pack=options.pack, bound=options.bound), options)
+    backends = backends_of(options.backend)
+    lowered = lower(graph, views=options.views, pack=options.pack, bound=options.bound, backends=backends)
+    return _at_levels(lowered, options)
 
 
 def _at_levels(lowered: Lowered, options: Options) -> Lowered:

@@ -8,6 +8,7 @@ import numpy as np
 from attrs import field, frozen
 
 from ops.attributes import REQUIRED, Attribute
+from ops.backends import NUMPY, PLAIN
 from ops.errors import ArityError, AttributeValueError, GradientError, OpError, SchemaError, ShapeError
 from ops.layout import Layout
 from ops.spec import Array, TensorSpec
@@ -150,7 +151,7 @@ def all_contiguous(signature: Signature) -> tuple[int, ...]:
 
 @frozen(eq=False)
 class Kernel:
-    """One way to compute an operator.
+    """One way to compute an operator, of one of `ops.backends.BACKENDS`.
 
     `bind` does everything that can be done before the data is there (views, reshapes, partial application) and returns
     the thunk that does the work; the thunk allocates no array. `workspace` says the bytes that it needs besides.
@@ -168,6 +169,7 @@ class Kernel:
     pack: Callable[[Signature, Mapping[int, Array]], tuple[Array, ...]] = no_packing
     supports: Callable[[Signature], bool] = always
     writes: Callable[[Layout], bool] = dense_only
+    backend: str = NUMPY
 
     def takes(self, signature: Signature, position: int, layout: Layout) -> bool:
         """Whether the kernel reads that input where it lies; if not, it is given a dense copy."""
@@ -251,11 +253,15 @@ class OpSchema:
                 raise SchemaError(f"{self.name}: {forward} names bytes that are not there")
         return found
 
-    def kernel(self, signature: Signature) -> Kernel:
-        """The first kernel that takes the signature. Raises ShapeError where none does."""
-        for kernel in self.kernels:
-            if kernel.supports(signature):
-                return kernel
+    def kernel(self, signature: Signature, backends: Sequence[str] = PLAIN) -> Kernel:
+        """The first kernel that takes the signature, of the first of the back-ends that has one.
+
+        Raises ShapeError where none does.
+        """
+        for backend in backends:
+            for kernel in self.kernels:
+                if kernel.backend == backend and kernel.supports(signature):
+                    return kernel
         shown = ", ".join(map(str, signature.inputs))
         raise ShapeError(f"{self.name}({shown}): no kernel takes these inputs")
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 from attrs import evolve, field, frozen
 
 from allocator.progress import each
+from engine.backends import backends_of
 from engine.bind import as_length, bind
 from engine.calls import Lowered, Storage
 from engine.check import check_data_flow
@@ -56,7 +57,9 @@ class BoundedPlanner:
                 raise FeedError(f"{name}={facts.lengths[name]} is out of its bounds {low} to {high}")
         progress = at_the_start(template, facts)
         draft = draft_stage(template, progress, f"{template.graph.name}:1")
-        lowered = lower(draft.graph, views=terms.options.views, pack=terms.options.pack, like=(self.pattern,))
+        options = terms.options
+        backends = backends_of(options.backend)
+        lowered = lower(draft.graph, views=options.views, pack=options.pack, backends=backends, like=(self.pattern,))
         after = Progress((), draft.facts, {}, {}, {}, self.plan.arena_bytes, ())
         plan = self._placed(in_order_of(lowered, self.plan.lowered))
         if plan:

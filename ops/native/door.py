@@ -1,0 +1,43 @@
+"""The door to compiled calls: loads the modules that import numba, and compiles their functions, on first use."""
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ops.spec import Array
+
+CONTRACT = ("contract",)
+"""A multiplication and an addition may become one instruction; nothing is reordered, NaN and infinities stay."""
+_ALIVE: list[Any] = []
+
+
+@cache
+def address(module: str, name: str, fastmath: tuple[str, ...] = CONTRACT) -> int:
+    """The address of `module.name`, a plain function of (words, part, parts), compiled as a function of C.
+
+    What is compiled is kept on disk. Only that module's file is watched: touch it where what it imports has changed.
+    """
+    return int(_compiled(module, name, "void(int64, int64, int64)", fastmath).address)
+
+
+@cache
+def run_alone() -> Callable[[Array], tuple[int, int]]:
+    """f(table): runs all steps on this thread; the number of the foreign step that failed (or -1), and its status."""
+    made: Callable[[Array], tuple[int, int]] = import_module("ops.native.program_code").compile_alone()
+    return made
+
+
+@cache
+def run_part() -> Callable[[Array, Array, int], None]:
+    """f(table, state, wanted): one thread's part of a run; see `ops.native.program`."""
+    made: Callable[[Array, Array, int], None] = import_module("ops.native.program_code").compile_part()
+    return made
+
+
+def _compiled(module: str, name: str, signature: str, fastmath: tuple[str, ...]) -> Any:
+    numba = import_module("numba")
+    function = getattr(import_module(module), name)
+    made = numba.cfunc(signature, cache=True, fastmath=set(fastmath), error_model="numpy")(function)
+    _ALIVE.append(made)
+    return made

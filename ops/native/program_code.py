@@ -1,0 +1,107 @@
+"""The loop that runs programs of compiled calls. Imports numba: `ops.native.door` loads it, on first use."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+from ops.native.states import ARRIVED, CLOSED, FAILED, GO, JOINED, OVER, PARTS, STATUS
+from ops.native.words import add_at, call_compiled, call_foreign, jitable, look_at, pause, put_at, step_aside
+from ops.spec import Array
+
+_SPINS = 1 << 12
+"""Looks before who waits lets the system run another thread."""
+_JOIN_SPINS = 1 << 15
+"""Looks before the first thread begins without those that have not come: some tenths of a millisecond."""
+
+
+def _alone(table: Array) -> tuple[int, int]:
+    for i in range(len(table)):
+        if table[i, 2] == 0:
+            call_compiled(table[i, 0], table[i, 1], 0, 1)
+        else:
+            status = _foreign(table, i)
+            if status != 0:
+                return i, status
+    return -1, 0
+
+
+@jitable
+def _foreign(table: Array, i: int) -> int:
+    words = table[i, 1]
+    a, b, c, d = look_at(words), look_at(words + 8), look_at(words + 16), look_at(words + 24)
+    return call_foreign(table[i, 0], a, b, c, d)
+
+
+@jitable
+def _await(place: int, least: int, over: int) -> bool:
+    """Until the word at a place is no less, or all is over; whether it is the former."""
+    spins = 0
+    while look_at(place) < least:
+        if look_at(over):
+            return False
+        spins += 1
+        if spins < _SPINS:
+            pause()
+        else:
+            step_aside()
+    return True
+
+
+@jitable
+def _gather(base: int, wanted: int) -> int:
+    """The first thread waits a moment for the others; with how many parts it begins."""
+    spins = 0
+    while look_at(base + JOINED) < wanted - 1 and spins < _JOIN_SPINS:
+        spins += 1
+        pause()
+    parts = add_at(base + JOINED, CLOSED) + 1
+    put_at(base + PARTS, parts)
+    put_at(base + GO, 1)
+    return parts
+
+
+@jitable
+def _join(base: int) -> int:
+    """The number of a thread that helps, once all begin; -1 where it came too late."""
+    ticket = add_at(base + JOINED, 1)
+    if ticket >= CLOSED:
+        return -1
+    return ticket + 1 if _await(base + GO, 1, base + OVER) else -1
+
+
+def _part(table: Array, state: Array, wanted: int) -> None:
+    base = state.ctypes.data
+    part = 0 if wanted > 0 else _join(base)
+    if part < 0:
+        return
+    parts = _gather(base, wanted) if part == 0 else look_at(base + PARTS)
+    for i in range(len(table)):
+        if table[i, 2] == 0:
+            call_compiled(table[i, 0], table[i, 1], part, parts)
+        elif part == 0:
+            status = _foreign(table, i)
+            if status != 0:
+                put_at(base + STATUS, status)
+                put_at(base + FAILED, i)
+                put_at(base + OVER, 1)
+        if parts > 1:
+            add_at(base + ARRIVED, 1)
+            _await(base + ARRIVED, parts * (i + 1), base + OVER)
+        if look_at(base + OVER):
+            return
+
+
+def compile_alone() -> Callable[[Array], tuple[int, int]]:
+    """As ops.native.door.run_alone says."""
+    types: Any = numba.types
+    signature = types.UniTuple(numba.int64, 2)(numba.int64[:, ::1])
+    made: Callable[[Array], tuple[int, int]] = numba.njit(signature, nogil=True, cache=True)(_alone)
+    return made
+
+
+def compile_part() -> Callable[[Array, Array, int], None]:
+    """As ops.native.door.run_part says."""
+    signature: Any = numba.void(numba.int64[:, ::1], numba.int64[::1], numba.int64)
+    made: Callable[[Array, Array, int], None] = numba.njit(signature, nogil=True, cache=True)(_part)
+    return made

@@ -1,0 +1,193 @@
+"""What compiled functions read their words with, and what threads wait for each other with.
+
+Imports numba: only modules of compiled code import this one. An address is an int64, in bytes.
+"""
+
+import os
+import platform
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import (
+    carray,  # type: ignore[attr-defined]
+    types,
+)
+from numba.extending import intrinsic, register_jitable
+
+Decorator = Callable[[Callable[..., Any]], Any]
+jitable: Decorator = register_jitable
+"""For functions that compiled functions of this and other modules call."""
+_intrinsic: Decorator = intrinsic
+_WORD = ir.IntType(64)
+_PAUSES = {"x86_64": "llvm.x86.sse2.pause", "AMD64": "llvm.x86.sse2.pause"}
+
+
+def _function(builder: Any, name: str, kind: Any) -> Any:
+    known = builder.module.globals.get(name)
+    return ir.Function(builder.module, kind, name) if known is None else known
+
+
+def _pointer(builder: Any, address: Any, kind: Any = _WORD) -> Any:
+    return builder.inttoptr(address, kind.as_pointer())
+
+
+@_intrinsic
+def word(_: Any, words: Any, index: Any) -> Any:
+    """Word `index` of those at the address `words`."""
+
+    def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+        place = builder.add(values[0], builder.mul(values[1], ir.Constant(_WORD, 8)))
+        return builder.load(_pointer(builder, place), typ=_WORD)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@_intrinsic
+def real(_: Any, words: Any, index: Any) -> Any:
+    """The same word, which is a float, as a double."""
+
+    def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+        place = builder.add(values[0], builder.mul(values[1], ir.Constant(_WORD, 8)))
+        return builder.load(_pointer(builder, place, ir.DoubleType()), typ=ir.DoubleType())
+
+    return types.float64(types.int64, types.int64), generate
+
+
+@_intrinsic
+def pointer(_: Any, address: Any) -> Any:
+    """An address as a pointer to nothing in particular, as `numba.carray` wants it."""
+
+    def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+        return builder.inttoptr(values[0], ir.IntType(8).as_pointer())
+
+    return types.voidptr(types.int64), generate
+
+
+@jitable
+def floats(address: int, count: int) -> Any:
+    """`count` float32 from an address on."""
+    return carray(pointer(address), (count,), np.float32)
+
+
+@jitable
+def doubles(address: int, count: int) -> Any:
+    """`count` float64 from an address on."""
+    return carray(pointer(address), (count,), np.float64)
+
+
+@jitable
+def ints(address: int, count: int) -> Any:
+    """`count` int32 from an address on."""
+    return carray(pointer(address), (count,), np.int32)
+
+
+@jitable
+def longs(address: int, count: int) -> Any:
+    """`count` int64 from an address on."""
+    return carray(pointer(address), (count,), np.int64)
+
+
+@jitable
+def shorts(address: int, count: int) -> Any:
+    """`count` uint16 from an address on."""
+    return carray(pointer(address), (count,), np.uint16)
+
+
+@jitable
+def octets(address: int, count: int) -> Any:
+    """`count` uint8 from an address on."""
+    return carray(pointer(address), (count,), np.uint8)
+
+
+@jitable
+def signed_octets(address: int, count: int) -> Any:
+    """`count` int8 from an address on."""
+    return carray(pointer(address), (count,), np.int8)
+
+
+@jitable
+def share(total: int, part: int, parts: int) -> tuple[int, int]:
+    """The numbers [first, last) below `total` that are this part's."""
+    return total * part // parts, total * (part + 1) // parts
+
+
+@_intrinsic
+def call_compiled(_: Any, address: Any, words: Any, part: Any, parts: Any) -> Any:
+    """Calls a `void(words, part, parts)` at an address."""
+
+    def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [_WORD] * 3)
+        builder.call(_pointer(builder, values[0], kind), values[1:])
+        return ir.Constant(_WORD, 0)
+
+    return types.int64(*[types.int64] * 4), generate
+
+
+@_intrinsic
+def call_foreign(_: Any, address: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """What an `int32(a, b, c, d)` at an address returns."""
+
+    def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+        kind = ir.FunctionType(ir.IntType(32), [_WORD] * 4)
+        status = builder.call(_pointer(builder, values[0], kind), values[1:])
+        return builder.sext(status, _WORD)
+
+    return types.int64(*[types.int64] * 5), generate
+
+
+@_intrinsic
+def add_at(_: Any, address: Any, number: Any) -> Any:
+    """Adds to the word at an address at once, whoever else does; what was there before."""
+
+    def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+        return builder.atomic_rmw("add", _pointer(builder, values[0]), values[1], "seq_cst")
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@_intrinsic
+def look_at(_: Any, address: Any) -> Any:
+    """The word at an address; all that its writer wrote before it is seen, too."""
+
+    def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+        return builder.load_atomic(_pointer(builder, values[0]), "seq_cst", 8, typ=_WORD)
+
+    return types.int64(types.int64), generate
+
+
+@_intrinsic
+def put_at(_: Any, address: Any, number: Any) -> Any:
+    """Writes the word at an address, after all that was written before."""
+
+    def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+        builder.store_atomic(values[1], _pointer(builder, values[0]), "seq_cst", 8)
+        return ir.Constant(_WORD, 0)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@_intrinsic
+def pause(_: Any) -> Any:
+    """A moment, for who waits in a loop: the processor may do something else in the meantime."""
+    name = _PAUSES.get(platform.machine())
+
+    def generate(__: Any, builder: Any, ___: Any, ____: Any) -> Any:
+        if name:
+            builder.call(_function(builder, name, ir.FunctionType(ir.VoidType(), [])), [])
+        return ir.Constant(_WORD, 0)
+
+    return types.int64(), generate
+
+
+@_intrinsic
+def step_aside(_: Any) -> Any:
+    """Lets the system run another thread; where it has no such call, nothing."""
+
+    def generate(__: Any, builder: Any, ___: Any, ____: Any) -> Any:
+        if os.name == "posix":
+            builder.call(_function(builder, "sched_yield", ir.FunctionType(ir.IntType(32), [])), [])
+        return ir.Constant(_WORD, 0)
+
+    return types.int64(), generate
