@@ -27,6 +27,7 @@ from ops.einsum import OPS as EINSUM
 from ops.errors import DuplicateOperatorError, UnknownOperatorError
 from ops.fused_conv import OPS as FUSED_CONV
 from ops.fused_elementwise import OPS as FUSED_ELEMENTWISE
+from ops.fused_matmul import OPS as FUSED_MATMUL
 from ops.gather import OPS as GATHER
 from ops.gather_gradient import OPS as GATHER_GRADIENTS
 from ops.gemm import OPS as GEMM
@@ -105,6 +106,7 @@ REGISTRY = index(
     EINSUM,
     FUSED_CONV,
     FUSED_ELEMENTWISE,
+    FUSED_MATMUL,
     GATHER,
     GATHER_GRADIENTS,
     GEMM,

@@ -16,6 +16,7 @@ from engine.passes.dead_code import DEAD_CODE
 from engine.passes.fold_batch_norm import FOLD_BATCH_NORM
 from engine.passes.fuse_conv import FUSE_CONV
 from engine.passes.fuse_elementwise import FUSE_ELEMENTWISE
+from engine.passes.fuse_matmul import FUSE_MATMUL
 from engine.passes.gemm_flags import GEMM_FLAGS
 from engine.passes.layer_norms import LAYER_NORMS
 from engine.passes.movement import MOVEMENT
@@ -31,7 +32,7 @@ RECOGNITION: tuple[Pass, ...] = (LAYER_NORMS, SOFTMAXES, ACTIVATIONS, TRANSPOSES
 """One operator for the pieces into which an exporter took it."""
 FOLDING: tuple[Pass, ...] = (FOLD_BATCH_NORM,)
 """Arithmetic moved into weights."""
-FUSION: tuple[Pass, ...] = (FUSE_CONV, FUSE_ELEMENTWISE)
+FUSION: tuple[Pass, ...] = (FUSE_CONV, FUSE_MATMUL, FUSE_ELEMENTWISE)
 """Several operators in one loop; last, since what is fused is no longer recognised."""
 LEVELS = (0, 1, 2)
 _MOST_ROUNDS = 16
