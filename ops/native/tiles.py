@@ -1,0 +1,42 @@
+"""The tiles of products on this processor: what kernels, compiled code and packed weights speak of."""
+
+from functools import cache
+from importlib import import_module
+
+from attrs import frozen
+
+NONE, CLIP, LEAK = 0, 1, 2
+"""What is done to sums in the end: nothing; held between two bounds; what is negative multiplied by a slope."""
+ALIGNMENT = 64
+"""Bytes that packed weights start at a multiple of: a cache line."""
+
+
+@frozen
+class TileShape:
+    """So many rows, and `width` vectors of `lanes` float32: their sums, the vectors and one more fill the registers."""
+
+    name: str
+    lanes: int
+    width: int
+    rows: int
+
+    @property
+    def channels(self) -> int:
+        """Outputs of one panel of weights."""
+        return self.lanes * self.width
+
+
+AVX512 = TileShape("avx512", 16, 2, 14)
+AVX2 = TileShape("avx2", 8, 2, 6)
+PORTABLE = TileShape("portable", 4, 2, 6)
+"""Vectors of 128 bits: NEON, SSE, and whatever else LLVM makes of them."""
+SHAPES = (AVX512, AVX2, PORTABLE)
+
+
+@cache
+def tile_shape() -> TileShape:
+    """The largest tile that this processor is fit for."""
+    features: dict[str, bool] = import_module("llvmlite.binding").get_host_cpu_features()
+    if features.get("avx512f"):
+        return AVX512
+    return AVX2 if features.get("avx2") and features.get("fma") else PORTABLE
