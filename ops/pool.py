@@ -20,7 +20,7 @@ from ops.spec import FLOATS, Array
 from ops.windows import WINDOW_ATTRIBUTES, Windows, require_spatial, tap_range, windows
 
 _ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribute("ceil_mode", flag, False))
-_MAX_DTYPES = FLOATS | {np.dtype("int8"), np.dtype("uint8")}
+MAX_DTYPES = FLOATS | {np.dtype("int8"), np.dtype("uint8")}
 
 
 def _windows(signature: Signature) -> Windows:
@@ -37,7 +37,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 def _infer_max(inputs: Specs, attrs: Attrs) -> Specs:
     (x,) = inputs
-    if x.dtype not in _MAX_DTYPES:
+    if x.dtype not in MAX_DTYPES:
         raise DtypeError(f"takes floating-point numbers, int8 or uint8, not {x.dtype}")
     if attrs["storage_order"] not in (0, 1):
         raise AttributeValueError(f"storage_order is {attrs['storage_order']}; 0 (rows) or 1 (columns) is wanted")
@@ -64,11 +64,11 @@ def _copy(source: Array, room: Array) -> tuple[Thunk, ...]:
 def _average(signature: Signature) -> Pooling:
     w, dtype = _windows(signature), compute_dtype(signature.x.dtype)
     outer = signature.attrs["count_include_pad"]
-    divide = partial(_divide, tuple(_counts(w, axis, outer).astype(dtype) for axis in range(w.ndim)))
+    divide = partial(_divide, tuple(window_counts(w, axis, outer).astype(dtype) for axis in range(w.ndim)))
     return Pooling(w, np.add, constant(0, dtype), None if dtype == signature.x.dtype else _copy, divide)
 
 
-def _counts(w: Windows, axis: int, include_pad: bool) -> Array:
+def window_counts(w: Windows, axis: int, include_pad: bool) -> Array:
     """Elements of each window that count, along one axis; at least 1."""
     counts = np.zeros(w.outputs[axis], np.int64)
     for tap in range(w.kernel[axis]):
@@ -115,7 +115,7 @@ def _cost(signature: Signature) -> Cost:
 
 def _average_gradient(b: Backward) -> Terms:
     w, outer = _windows(b.signature), b.attrs["count_include_pad"]
-    counts = [_counts(w, axis, outer) for axis in range(w.ndim)]
+    counts = [window_counts(w, axis, outer) for axis in range(w.ndim)]
     each = np.asarray(1.0)
     for count in counts:
         each = each[..., np.newaxis] / count

@@ -38,6 +38,8 @@ from ops.lrn import OPS as LRN
 from ops.lrn_gradient import OPS as LRN_GRADIENT
 from ops.matmul import OPS as MATMUL
 from ops.nhwc.conv import OPS as NHWC_CONV
+from ops.nhwc.lrn import OPS as NHWC_LRN
+from ops.nhwc.pool import OPS as NHWC_POOL
 from ops.non_max_suppression import OPS as NON_MAX_SUPPRESSION
 from ops.nonzero import OPS as NONZERO
 from ops.norm import OPS as NORM
@@ -117,6 +119,8 @@ REGISTRY = index(
     LRN_GRADIENT,
     MATMUL,
     NHWC_CONV,
+    NHWC_LRN,
+    NHWC_POOL,
     NON_MAX_SUPPRESSION,
     NONZERO,
     NORM,
