@@ -39,9 +39,10 @@ docs: $(STAMP) ## build the documentation as a site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f docs/site/mkdocs.yml
 	@echo "out/site/index.html has the documentation; it needs no server and no network"
 
-bench: $(STAMP) ## time ResNet-50 against onnxruntime, planning, and planning for new lengths, into out/
+bench: $(STAMP) ## time networks against onnxruntime, planning, and planning for new lengths, into out/
 	mkdir -p out
-	$(BIN)/python tools/bench_run.py -o out/bench_run.json
+	$(BIN)/python -m tools.bench_run -o out/bench_run.json
+	$(BIN)/python -m tools.bench_overhead -o out/bench_overhead.json
 	$(BIN)/python tools/bench_plan.py -o out/bench_plan.json
 	$(BIN)/python -m tools.bench_graphs -o out/bench_graphs.json
 	$(BIN)/python -m tools.bench_stages -o out/bench_stages.json

@@ -1,125 +1,130 @@
-"""Times a model in our static executor and in onnxruntime, in turn, in one process, on one thread each.
+"""Times networks here and in onnxruntime, in turn, in one process: float32, batch 1, on so many threads each.
 
-Also the engine's own cost of an operator: a long chain of tiny operators against a bare loop over the same functions.
+    python -m tools.bench_run [--networks resnet50 encoder] [--backend numba onednn] [--threads 1 2] [-o FILE.json]
+
+Both engines take turns in small groups of runs, so that both see the same clock and the same neighbours. The first run
+of a group is not counted: it finds the other's weights in the caches. onnxruntime's threads wait for work in a loop for
+some milliseconds after a run; in front of each group the process sleeps longer than that, so that they sleep too.
+Outputs are compared before anything is timed. Nothing is bound to processors.
 """
 
+import gc
 import json
-import platform
 import statistics
 import sys
-from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
+import time
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-import ops
 from allocator.io.files import write_whole
-from engine.cli.comparison import interleaved
-from engine.cli.models import light_model, seeded_subject
+from allocator.progress import each
+from engine.cli.comparison import seconds
 from engine.cli.oracle import largest_difference, onnxruntime_runner
 from engine.cli.progress import add_quiet, progress_shown
 from engine.executable import Executable, compile_graph
-from engine.executor.static import StaticExecutor
-from engine.graph import Graph
+from engine.passes.pipeline import LEVELS, optimise
 from engine.threads import limit_threads
+from ops.spec import Array
+from tools.benchmark_tables import markdown, runs_table
+from tools.onnxruntime_arena import onnxruntime_activations
+from tools.run_networks import NETWORKS, loaded, network_file
 
-CHAIN, ELEMENTS = 10_000, 16
+BACKENDS = ("numba", "onednn", "numpy", "auto")
+GROUP, PAUSE = 4, 0.03
+"""Counted runs of one engine in a row, and seconds of sleep in front of them."""
+TOLERANCE = 1e-3
+"""Of the largest difference between outputs over their largest value."""
+
+Row = dict[str, Any]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints both measurements; writes them as JSON where asked."""
-    parser = ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path, help="ONNX file of fixed shapes (default: the onnx package's ResNet-50)")
-    parser.add_argument("--runs", type=int, default=20, help="timed runs of each (default 20)")
-    parser.add_argument("-o", "--output", type=Path, help="write JSON")
-    add_quiet(parser)
-    arguments = parser.parse_args(argv)
-    with progress_shown(arguments.quiet), limit_threads(1):
-        told = time_model(arguments.model or light_model("resnet50"), arguments.runs)
-        told |= time_chain(CHAIN, arguments.runs)
-    told["machine"] = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
-    print(_text(told))
-    if arguments.output is not None:
-        write_whole(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
+    """Prints a table; writes rows as JSON where asked."""
+    arguments = _arguments(argv)
+    rows: list[Row] = []
+    with progress_shown(arguments.quiet):
+        for network in each("network", _files(arguments)):
+            rows += time_network(network, arguments)
+            if arguments.output is not None:
+                write_whole(arguments.output, (json.dumps({"rows": rows}, indent=1) + "\n").encode())
+    print(markdown(runs_table(rows)))
     return 0
 
 
-def time_model(path: Path, runs: int) -> dict[str, Any]:
-    """Seconds of a run (least and median) here and in onnxruntime, with seeded random weights."""
-    subject = seeded_subject(path)
-    ours = compile_graph(subject.graph)
-    theirs = onnxruntime_runner(subject.model, subject.feeds, 1)
-    difference = largest_difference(ours.run(subject.feeds), theirs())
-    own, other = interleaved(runs, lambda: ours.run(subject.feeds, copy=False), theirs)
+def time_network(path: Path, arguments: Namespace) -> Iterator[Row]:
+    """A row for each back-end and number of threads."""
+    graph, feeds = loaded(path)
+    better = optimise(graph, arguments.optimise)
+    arena = onnxruntime_activations(path)
+    theirs_of = {threads: onnxruntime_runner(path, feeds, threads) for threads in arguments.threads}
+    for backend in arguments.backend:
+        for threads in arguments.threads:
+            with limit_threads(threads):
+                ours = compile_graph(better, backend=backend)
+                times = _timed(ours, feeds, theirs_of[threads], arguments.runs)
+            yield {
+                "network": path.stem,
+                "backend": backend,
+                "threads": threads,
+                "optimise": arguments.optimise,
+                "arena_bytes": ours.arena_bytes,
+                "packed_bytes": ours.packed_bytes,
+                "onnxruntime_planned_bytes": arena.planned,
+                "onnxruntime_besides_bytes": arena.besides,
+                **times,
+            }
+            del ours
+            gc.collect()
+
+
+def _timed(ours: Executable, feeds: Mapping[str, Array], theirs: Callable[[], Mapping[str, Array]], runs: int) -> Row:
+    """Seconds of both (least, median), their ratios, and how far outputs are apart. Raises SystemExit for too far."""
+    apart = largest_difference(ours.run(feeds), theirs())
+    if apart > TOLERANCE:
+        raise SystemExit(f"{ours.graph.name}: outputs differ by {apart:.1e} of their largest value")
+    own, other = in_groups(runs, lambda: ours.run(feeds, copy=False), theirs)
     return {
-        "model": subject.graph.name,
-        "runs": runs,
-        "threads": 1,
+        "runs": len(own),
         "arenaplan_seconds": _times(own),
         "onnxruntime_seconds": _times(other),
-        "ratio_median": statistics.median(own) / statistics.median(other),
         "ratio_min": min(own) / min(other),
-        "largest_difference": difference,
+        "ratio_median": statistics.median(own) / statistics.median(other),
+        "largest_difference": apart,
     }
 
 
-def time_chain(length: int, runs: int) -> dict[str, Any]:
-    """Microseconds an operator that a run costs beyond the numpy calls in it (medians of interleaved runs)."""
-    executable = compile_graph(_chain(length))
-    feeds = {"x": np.linspace(-1, 1, ELEMENTS, dtype=np.float32)}
-    bare = _bare_loop(executable)
-    bare()
-    executable.run(feeds)
-    whole, loop = interleaved(runs, lambda: executable.run(feeds, copy=False), bare)
-    extra = (statistics.median(whole) - statistics.median(loop)) / length
-    return {"chain": length, "chain_seconds": _times(whole), "bare_seconds": _times(loop), "overhead_us": extra * 1e6}
+def in_groups(runs: int, *functions: Callable[[], object]) -> list[list[float]]:
+    """Seconds of `runs` runs of each function, and of some more to fill the last group."""
+    times: list[list[float]] = [[] for _ in functions]
+    while len(times[0]) < runs:
+        for function, found in zip(functions, times, strict=True):
+            time.sleep(PAUSE)
+            function()
+            found.extend(seconds(function) for _ in range(GROUP))
+    return times
 
 
-def _chain(length: int) -> Graph:
-    """abs, neg, abs, neg ... on a few floats."""
-    graph = Graph("chain")
-    x = graph.input("x", (ELEMENTS,))
-    for i in range(length):
-        x = ops.neg(x) if i % 2 else ops.abs(x)
-    graph.output(x, "y")
-    return graph
-
-
-def _bare_loop(executable: Executable) -> Callable[[], None]:
-    """The chain's numpy functions on the very same arrays, with nothing around them."""
-    executor = executable.executor
-    assert isinstance(executor, StaticExecutor), "a chain is run statically"
-    functions = (np.absolute, np.negative)
-    places = [(executor.array(c.inputs[0]), executor.array(c.outputs[0])) for c in executor.calls]
-    calls = [(functions[i % 2], x, y) for i, (x, y) in enumerate(places)]
-
-    def run() -> None:
-        for function, x, y in calls:
-            function(x, y)
-
-    return run
-
-
-def _times(times: tuple[float, ...]) -> dict[str, float]:
+def _times(times: Sequence[float]) -> Mapping[str, float]:
     return {"min": min(times), "median": statistics.median(times)}
 
 
-def _text(told: dict[str, Any]) -> str:
-    lines = [
-        f"{told['model']}, one thread, {told['runs']} runs of each in turn",
-        f"{'':<12}  {'min':>10}  {'median':>10}",
-    ]
-    for name in ("arenaplan", "onnxruntime"):
-        least, middle = (f"{told[f'{name}_seconds'][key] * 1e3:.2f} ms" for key in ("min", "median"))
-        lines.append(f"{name:<12}  {least:>10}  {middle:>10}")
-    lines.append(f"{'ratio':<12}  {told['ratio_min']:>10.2f}  {told['ratio_median']:>10.2f}")
-    lines.append(f"outputs differ by {told['largest_difference']:.1e} of their largest value")
-    lines.append(
-        f"chain of {told['chain']} tiny operators: {told['overhead_us']:.3f} us an operator beyond numpy's calls"
-    )
-    return "\n".join(lines)
+def _files(arguments: Namespace) -> Sequence[Path]:
+    return arguments.model or [network_file(name) for name in arguments.networks]
+
+
+def _arguments(argv: Sequence[str] | None) -> Namespace:
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", nargs="+", choices=tuple(NETWORKS), default=tuple(NETWORKS), metavar="NAME")
+    parser.add_argument("--model", nargs="+", type=Path, help="ONNX files of fixed shapes instead")
+    parser.add_argument("--backend", nargs="+", choices=BACKENDS, default=("numba", "onednn"), help="of ours")
+    parser.add_argument("--threads", nargs="+", type=int, default=(1, 2), help="of both (default 1 2)")
+    parser.add_argument("--optimise", type=int, choices=LEVELS, default=max(LEVELS), help="of ours (default: the most)")
+    parser.add_argument("--runs", type=int, default=24, help="counted runs of each (default 24)")
+    parser.add_argument("-o", "--output", type=Path, help="write JSON")
+    add_quiet(parser)
+    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

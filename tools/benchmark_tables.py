@@ -131,6 +131,36 @@ def nest_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         yield [*case, *told, saved, str(row["joined"]), f"{row['joined_bytes'] / 2**20:.2f}", str(row["copies"])]
 
 
+def runs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """A line a network, back-end and number of threads: milliseconds of runs, and MB of activations."""
+    yield [
+        *("network", "back-end", "threads", "arenaplan, ms", "onnxruntime, ms", "ratio", "ratio of the least"),
+        *("arena, MB", "onnxruntime's, MB", "outputs differ by"),
+    ]
+    for row in rows:
+        times = (row[f"{engine}_seconds"] for engine in ("arenaplan", "onnxruntime"))
+        told = (f"{1e3 * t['median']:.2f} ({1e3 * t['min']:.2f})" for t in times)
+        ratios = (f"{row[key]:.2f}" for key in ("ratio_median", "ratio_min"))
+        planned, besides = (row[f"onnxruntime_{kind}_bytes"] / 1e6 for kind in ("planned", "besides"))
+        theirs = f"{planned:.2f} + {besides:.2f}" if besides else f"{planned:.2f}"
+        case = (row["network"], row["backend"], str(row["threads"]))
+        yield [*case, *told, *ratios, f"{row['arena_bytes'] / 1e6:.2f}", theirs, f"{row['largest_difference']:.0e}"]
+
+
+def loading_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """A line a network and engine: MB of a process that loads a network and runs it, seconds to its first output."""
+    yield [
+        *("network", "weights in", "engine", "weights, MB", "before, MB", "peak while loading, MB"),
+        *("above before / weights", "peak of the whole run, MB", "loaded, s", "first output after, s"),
+    ]
+    for row in rows:
+        sizes = (row[f"{key}_bytes"] / 1e6 for key in ("weights", "before", "loading"))
+        above = f"{(row['loading_bytes'] - row['before_bytes']) / row['weights_bytes']:.2f}"
+        times = (f"{row[f'{key}_seconds']:.2f}" for key in ("loading", "output"))
+        case = (row["network"], row["weights_in"], row["engine"])
+        yield [*case, *(f"{size:.0f}" for size in sizes), above, f"{row['whole_bytes'] / 1e6:.0f}", *times]
+
+
 TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "speed": speed_table,
     "proofs": proofs_table,
@@ -142,6 +172,8 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "running": running_table,
     "order": order_table,
     "nest": nest_table,
+    "runs": runs_table,
+    "loading": loading_table,
 }
 
 

@@ -1,0 +1,68 @@
+"""The networks that runs are timed on: ONNX files with seeded weights, made once and kept in out/networks."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+
+from attrs import frozen
+
+from allocator.io.files import write_whole
+from allocator.progress import Activity
+from engine.cli.feeds import random_feeds
+from engine.cli.models import light_model
+from engine.graph import Graph
+from engine.importers.onnx import load_onnx
+from engine.importers.onnx_door import ModelProto
+from engine.importers.onnx_file import read_model
+from engine.importers.onnx_weights import seed_weights
+from ops.spec import Array
+from tools.written_networks import encoder, mobilenet_v2
+
+FOLDER = Path("out/networks")
+
+
+@frozen
+class Network:
+    """A network as the tables call it, and what makes its model; its weights are given afterwards, from a seed."""
+
+    title: str
+    model: Callable[[], ModelProto]
+
+
+def _light(name: str) -> ModelProto:
+    return read_model(light_model(name)).proto
+
+
+def _from_onnx(name: str, title: str) -> Network:
+    return Network(title, partial(_light, name))
+
+
+NETWORKS: Mapping[str, Network] = MappingProxyType(
+    {
+        "resnet50": _from_onnx("resnet50", "ResNet-50"),
+        "vgg19": _from_onnx("vgg19", "VGG19"),
+        "inception_v1": _from_onnx("inception_v1", "Inception v1"),
+        "mobilenet_v2": Network("MobileNet v2", mobilenet_v2),
+        "squeezenet": _from_onnx("squeezenet", "SqueezeNet"),
+        "densenet121": _from_onnx("densenet121", "DenseNet121"),
+        "shufflenet": _from_onnx("shufflenet", "ShuffleNet"),
+        "encoder": Network("encoder, 6 x 384, sequence 128", encoder),
+    }
+)
+
+
+def network_file(name: str) -> Path:
+    """The file of a network. Its weights keep activations at a deviation of about 1: no denormals, no infinities."""
+    path = FOLDER / f"{name}.onnx"
+    if not path.exists():
+        with Activity("making", str(path)):
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            write_whole(path, seed_weights(NETWORKS[name].model()).SerializeToString())
+    return path
+
+
+def loaded(path: Path) -> tuple[Graph, dict[str, Array]]:
+    """The graph, and seeded inputs."""
+    graph = load_onnx(path)
+    return graph, random_feeds(graph, 0, {})
