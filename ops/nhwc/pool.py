@@ -16,6 +16,7 @@ from ops.boxes import CACHE_BYTES, Box, boxes
 from ops.errors import DtypeError
 from ops.limits import constant
 from ops.nhwc.pixels import channels_first, channels_last, dense_pixels
+from ops.nhwc.pool_native import AVERAGE_NATIVE, MAX_NATIVE
 from ops.pool import MAX_DTYPES, window_counts
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import FLOATS, Array
@@ -123,7 +124,7 @@ NHWC_MAX_POOL = OpSchema(
     name="nhwc_max_pool",
     summary="The largest element of each window of a channel; x (N, spatial..., C).",
     infer=_infer_max,
-    kernels=(MAX_TAPS,),
+    kernels=(MAX_NATIVE, MAX_TAPS),
     attributes=_ATTRIBUTES,
     cost=_cost,
 )
@@ -131,7 +132,7 @@ NHWC_AVERAGE_POOL = OpSchema(
     name="nhwc_average_pool",
     summary="The mean of each window of a channel; padding counts as zeros only with `count_include_pad`.",
     infer=_infer_average,
-    kernels=(AVERAGE_TAPS,),
+    kernels=(AVERAGE_NATIVE, AVERAGE_TAPS),
     attributes=(*_ATTRIBUTES, Attribute("count_include_pad", flag, False)),
     cost=_cost,
 )

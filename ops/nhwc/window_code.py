@@ -1,0 +1,167 @@
+"""Depthwise convolution and pooling of channels-last pixels, compiled. Imports numba: loaded by ops.native.door.
+
+Nothing is padded or copied: each window is clipped to the taps that lie inside. Where all taps along a row do, some
+pixels share the loads of the weights; the pixels beside them go one by one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.extending import intrinsic, register_jitable
+
+from ops.native.words import real, share, word
+from ops.nhwc import window_vectors as vectors
+from ops.nhwc.window_kinds import AVERAGE_PADDED, DEPTHWISE, LARGEST, SPREAD
+
+Clip = tuple[int, int, int, int]
+_CHUNK = 16
+"""Blocks of 16 channels that a row of outputs is computed for at a time: their weights stay in the first cache."""
+
+
+def _intrinsic(emit: Callable[..., None]) -> Any:
+    """A function of a tuple of words and one of floats that becomes the LLVM code of `emit`."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        words, numbers = (
+            [builder.extract_value(v, i) for i in range(len(t))] for t, v in zip(signature.args, values, strict=True)
+        )
+        emit(builder, words, numbers)
+        return context.get_dummy_value()
+
+    def typed(_: Any, words: Any, numbers: Any) -> Any:
+        return numba.void(words, numbers), generate
+
+    return intrinsic(typed)
+
+
+_products_8, _products_4, _products_1 = (_intrinsic(vectors.products(n, full=True)) for n in (8, 4, 1))
+_products_some = _intrinsic(vectors.products(1, full=False))
+_products_spread = _intrinsic(vectors.products(1, full=False, spread=True))
+_products_4_some = _intrinsic(vectors.products(4, full=False))
+_maxima_4, _maxima_1 = (_intrinsic(vectors.maxima(n, full=True)) for n in (4, 1))
+_maxima_some = _intrinsic(vectors.maxima(1, full=False))
+_means_4, _means_1 = (_intrinsic(vectors.means(n, full=True)) for n in (4, 1))
+_means_some = _intrinsic(vectors.means(1, full=False))
+
+
+@register_jitable
+def _products(pixels: int, words: Any, numbers: Any) -> None:
+    lanes = words[2]
+    if lanes < 16:
+        if pixels == 4:
+            _products_4_some(words, numbers)
+        else:
+            _products_some(words, numbers)
+    elif pixels == 8:
+        _products_8(words, numbers)
+    elif pixels == 4:
+        _products_4(words, numbers)
+    else:
+        _products_1(words, numbers)
+
+
+@register_jitable
+def _maxima(pixels: int, words: Any, numbers: Any) -> None:
+    if words[2] < 16:
+        _maxima_some(words, numbers)
+    elif pixels == 4:
+        _maxima_4(words, numbers)
+    else:
+        _maxima_1(words, numbers)
+
+
+@register_jitable
+def _means(pixels: int, words: Any, numbers: Any) -> None:
+    if words[2] < 16:
+        _means_some(words, numbers)
+    elif pixels == 4:
+        _means_4(words, numbers)
+    else:
+        _means_1(words, numbers)
+
+
+@register_jitable
+def _width(ox: int, inside: tuple[int, int], channels: int, most: int) -> int:
+    """Pixels of the next tile."""
+    if most == 1 or ox < inside[0] or ox + 4 > inside[1]:
+        return 1
+    return 8 if most == 8 and channels % 16 == 0 and ox + 8 <= inside[1] else 4
+
+
+@register_jitable
+def _inside(words: int) -> tuple[int, int]:
+    """The outputs [first, last) along a row whose windows lie inside."""
+    size, outputs, kernel, stride = word(words, 7), word(words, 10), word(words, 13), word(words, 16)
+    begin = word(words, 22)
+    first = min((begin + stride - 1) // stride, outputs)
+    reach = size - 1 + begin - (kernel - 1) * word(words, 19)
+    last = min(reach // stride + 1, outputs) if reach >= 0 else 0
+    return first, max(first, last)
+
+
+@register_jitable
+def _clip(words: int, axis: int, output: int) -> Clip:
+    """What a window reads along an axis: its first element inside, the taps [first, last) there, those that count."""
+    size, kernel, dilation = word(words, 5 + axis), word(words, 11 + axis), word(words, 17 + axis)
+    start = output * word(words, 14 + axis) - word(words, 20 + axis)
+    first = min(max(-(start // dilation), 0), kernel)
+    last = max(first, min(kernel, (size - 1 - start) // dilation + 1))
+    counted = last - first
+    if word(words, 0) == AVERAGE_PADDED:
+        counted = min(kernel, max((size + word(words, 23 + axis) - 1 - start) // dilation + 1, 0))
+    return start + first * dilation, first, last, counted
+
+
+@register_jitable
+def _tile(kind: int, pixels: int, tile: Any, numbers: Any) -> None:
+    """One block of channels of some pixels; `numbers` are low, high, slope and the elements of a window."""
+    if kind == DEPTHWISE:
+        _products(pixels, tile, numbers)
+    elif kind == SPREAD:
+        _products_spread(tile, numbers)
+    elif kind == LARGEST:
+        _maxima(pixels, tile[:11], numbers)
+    else:
+        _means(pixels, tile[:11], numbers[3:])
+
+
+@register_jitable
+def _row(words: int, row: int, blocks: tuple[int, int]) -> None:
+    """Some blocks of channels of one row of outputs."""
+    kind, channels, yp, ap = word(words, 0), word(words, 4), word(words, 27), word(words, 31)
+    height, width, outputs, wp, xp = word(words, 6), word(words, 7), word(words, 10), 4 * channels, word(words, 26)
+    oz, oy = row // word(words, 9) % word(words, 8), row % word(words, 9)
+    z, z0, z1, deep = _clip(words, 0, oz)
+    v, v0, v1, high = _clip(words, 1, oy)
+    line = ((row // (word(words, 8) * word(words, 9)) * word(words, 5) + z) * height + v) * width
+    hops = word(words, 17) * height * width * xp, word(words, 18) * width * xp, word(words, 19) * xp
+    filters = (z0 * word(words, 12) + v0) * word(words, 13)
+    w_hops = word(words, 12) * word(words, 13) * wp, word(words, 13) * wp, wp
+    inside = _inside(words)
+    most = 8 if kind == DEPTHWISE else 1 if kind == SPREAD or channels % 16 else 4
+    x_hop, bias, added, many = word(words, 16) * xp, word(words, 29), word(words, 30), word(words, 35)
+    limits = real(words, 32), real(words, 33), real(words, 34)
+    ox = 0
+    while ox < outputs:
+        pixels = _width(ox, inside, channels, most)
+        u, u0, u1, wide = _clip(words, 2, ox)
+        source, place = word(words, 1) + (line + u) * xp, row * outputs + ox
+        target, weights, other = word(words, 2) + place * yp, word(words, 28) + (filters + u0) * wp, added + place * ap
+        numbers = limits + (float(max(deep * high * wide, 1)),)  # noqa: RUF005 - numba has no stars within tuples
+        for b in range(blocks[0], blocks[1]):
+            shift, lanes = 64 * b, min(channels - 16 * b, 16)
+            tile = (source if kind == SPREAD else source + shift, target + shift, lanes, z1 - z0, v1 - v0, u1 - u0)
+            more = bias + shift, other + shift if added else 0, ap, 16 * b, many
+            _tile(kind, pixels, tile + hops + (x_hop, yp, weights + shift) + w_hops + more, numbers)
+        ox += pixels
+
+
+def windows(words: int, part: int, parts: int) -> None:
+    """The words are those of `ops.nhwc.window_words`. Rows of outputs are shared out, and blocks of channels."""
+    blocks = (word(words, 4) + 15) // 16
+    chunks = (blocks + _CHUNK - 1) // _CHUNK
+    rows = word(words, 3) * word(words, 8) * word(words, 9)
+    first, last = share(rows * chunks, part, parts)
+    for job in range(first, last):
+        _row(words, job % rows, share(blocks, job // rows, chunks))

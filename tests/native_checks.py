@@ -1,0 +1,70 @@
+"""What kernels of compiled calls must keep besides: any number of parts, pitches, addresses that are barely aligned."""
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+
+from ops.layout import Layout
+from ops.native.call import Native
+from ops.schema import Binding, Kernel, Signature
+from ops.spec import Array, TensorSpec
+from tests.kernel_checks import garbage
+
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+
+def run_parts(native: Native, parts: int) -> None:
+    """Runs every step in so many parts, the last one first."""
+    for step in native.steps:
+        for part in reversed(range(parts)):
+            _FUNCTION(step.address)(step.words.ctypes.data, part, parts)
+
+
+def placed(array: Array, extra: int = 0, first: int = 1) -> Array:
+    """A copy that begins `first` elements behind a line of the cache; `extra` elements lie between its pixels."""
+    room = garbage(
+        TensorSpec((64 + first + array.size + (extra * array.size // max(array.shape[-1], 1)),), array.dtype)
+    )
+    start = -room.ctypes.data % 64 // array.itemsize + first
+    wide = (*array.shape[:-1], array.shape[-1] + extra)
+    view: Array = room[start : start + int(np.prod(wide))].reshape(wide)[..., : array.shape[-1]]
+    view[...] = array
+    return view
+
+
+def run_native(
+    kernel: Kernel, signature: Signature, inputs: Sequence[Array], parts: int, extra: int = 0, *, over: int = -1
+) -> tuple[Array, ...]:
+    """Outputs of a kernel run in parts, between guards; `over` is the input that the first output is written into.
+
+    Fails where the kernel changes an input, or an element between the pixels of an output.
+    """
+    wide = [placed(np.empty(s.shape, s.dtype), extra, first=3) for s in signature.outputs]
+    outputs = [inputs[over] if i == 0 and over >= 0 else w for i, w in enumerate(wide)]
+    kept = [a.tobytes() for i, a in enumerate(inputs) if i != over]
+    guards = [_outside(y) for y in outputs]
+    workspace = garbage(TensorSpec((kernel.workspace(signature),), np.dtype("uint8")))
+    packed = kernel.pack(signature, {i: inputs[i] for i in signature.constants})
+    for i, a in enumerate(inputs):
+        assert kernel.takes(signature, i, Layout.of(a)), f"{kernel.name} does not read input {i}"
+    thunk = kernel.bind(Binding(signature, tuple(inputs), tuple(outputs), workspace, packed))
+    assert isinstance(thunk, Native)
+    run_parts(thunk, parts)
+    assert [a.tobytes() for i, a in enumerate(inputs) if i != over] == kept, f"{kernel.name} changed an input"
+    for y, guard in zip(outputs, guards, strict=True):
+        assert (_outside(y) == guard).all(), f"{kernel.name} wrote beside its output"
+    return tuple(outputs)
+
+
+def _outside(view: Array) -> Array:
+    """A copy of the array that a view is cut out of, the view itself blanked."""
+    base = view
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    held, inside = base.copy(), view.copy()
+    view.view(f"u{view.itemsize}")[...] = 0
+    outside = base.copy()
+    base[...] = held
+    view[...] = inside
+    return outside.view(np.uint8)
