@@ -7,6 +7,8 @@ from attrs import Factory, field, frozen
 
 from engine.costs import graph_cost
 from engine.executor.binding import Packed, Packs, bind_call, pack_constants, place_array, run_inside, shared_packs
+from engine.executor.programs import join_calls
+from engine.executor.team import ALONE
 from engine.facts import Facts
 from engine.graph import Graph
 from engine.plan import ExecutionPlan
@@ -117,7 +119,8 @@ class PlannedBody(Parametric):
         def array(value: int) -> Array:
             return place_array(self.plan, value, workspace, theirs)
 
-        return partial(run_inside, lowered.calls, [bind_call(call, self.packed, array) for call in lowered.calls])
+        thunks = [bind_call(call, self.packed, array) for call in lowered.calls]
+        return partial(run_inside, *join_calls(lowered.calls, thunks, ALONE))
 
     def __str__(self) -> str:
         return f"<{self.graph.name}: {len(self.graph.operators)} operators>"

@@ -14,6 +14,7 @@ from engine.executor.parallel import ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.staged import StagedExecutor
 from engine.executor.static import StaticExecutor, new_arena
+from engine.executor.team import team
 from engine.explain.advice import Advice
 from engine.following import followed_or
 from engine.graph import Graph
@@ -32,6 +33,7 @@ from engine.threads import check_threads, cpus
 from engine.timing import Stopwatch, Timing
 from engine.trace import Trace
 from engine.tracing.telling import IN_TICKS, trace
+from ops.onednn.library import set_threads
 from ops.spec import Array, spec_of
 
 
@@ -212,10 +214,12 @@ def compile_graph(
     `mode` is "static" (one arena) or "dynamic" (reference counting); `debug="poison"` watches every byte of a
     static run. `budget` is the most bytes that the arena may have, as a number or a text such as "8 MiB": it makes no
     plan larger. Where it is not met, and `recompute` is left on, some operators run again, so that what they compute
-    need not be kept: the plan's graph has them, and the report what they cost. A plan whose operators may run at once
-    (option `parallel`) runs on `threads` threads, all processors unless told, but for `debug`. `carried` is as for
-    `make_plan`. Other options are those of `engine.plan_options.Options`. Raises BudgetError before anything is
-    allocated, OptionError.
+    need not be kept: the plan's graph has them, and the report what they cost. `carried` is as for `make_plan`. Other
+    options are those of `engine.plan_options.Options`. Raises BudgetError before anything is allocated, OptionError.
+
+    Kernels compute on `threads` threads, all processors unless told; of a plan whose operators may run at once (option
+    `parallel`), operators do. How many there are changes no bit of what compiled kernels give. BLAS, which kernels of
+    numpy call, has threads of its own.
 
     A graph with dimensions that are names is planned when it is fed, once for each choice of lengths; the `cache` plans
     that were used last are kept; nothing is recomputed. With `bounds`, least and greatest length by name, one plan
@@ -233,13 +237,16 @@ def compile_graph(
         options["padding"] = max(options.get("padding", 0), GUARD)
         options.setdefault("nodes", WATCHED_NODES)
     _check_threads(options.get("parallel", ""), mode, threads)
+    set_threads(threads or cpus())
     if graph.is_symbolic and graph.parameters:
         raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see engine.bind")
     if graph.is_symbolic:
         if carried is not None:
             raise OptionError(f"a carried plan is one of known lengths; engine.bind gives {graph.name!r} some")
         known = Options(**options)
-        made = staged(graph, known, mode=debug or mode, budget=budget, bounds=bounds or {}, cache=cache)
+        made = staged(
+            graph, known, mode=debug or mode, budget=budget, bounds=bounds or {}, cache=cache, threads=threads or cpus()
+        )
         return Executable(graph, made)
     if bounds:
         raise OptionError(f"graph {graph.name!r} has no dimension that is a name, so there is nothing to bound")
@@ -301,8 +308,6 @@ def _check_options(function: str, names: Collection[str], options: PlanOptions, 
 
 def _check_threads(policy: str, mode: str, threads: int) -> None:
     check_threads(threads, ALL_CPUS, "all processors")
-    if threads != ALL_CPUS and not policy:
-        raise OptionError(f"threads={threads} needs a plan whose operators may run at once; give parallel='exact' too")
     if policy and mode == "dynamic":
         raise OptionError(f"parallel={policy!r} plans an arena; mode 'dynamic' has none and runs in turn")
 
@@ -310,11 +315,11 @@ def _check_threads(policy: str, mode: str, threads: int) -> None:
 def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int) -> Executor:
     try:
         if mode == "dynamic":
-            return DynamicExecutor(plan)
+            return DynamicExecutor(plan, runner=team(threads or cpus()))
         if debug:
             return PoisonExecutor(plan)
         if plan.schedule.policy:
             return ParallelExecutor(plan, new_arena(plan), threads or cpus())
-        return StaticExecutor(plan, new_arena(plan))
+        return StaticExecutor(plan, new_arena(plan), threads or cpus())
     except MemoryError as error:
         raise EngineError(f"an arena of {plan.arena_bytes} bytes cannot be allocated on this machine") from error

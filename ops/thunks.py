@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from ops.layout import Layout
+from ops.native.call import Native, joined
 from ops.schema import Thunk
 from ops.spec import Array
 
@@ -14,9 +15,12 @@ def nothing() -> None:
 
 
 def in_turn(*thunks: Thunk) -> Thunk:
-    """Runs `thunks` one after the other."""
-    if len(thunks) == 1:
-        return thunks[0]
+    """Runs `thunks` one after the other; as one call without Python where all of them are compiled."""
+    if len(thunks) < 2:
+        return thunks[0] if thunks else nothing
+    native = [t for t in thunks if isinstance(t, Native)]
+    if native and len(native) == len(thunks):
+        return joined(native)
 
     def run() -> None:
         for thunk in thunks:

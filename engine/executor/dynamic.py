@@ -14,6 +14,8 @@ from engine.calls import Call, Stage, Storage
 from engine.errors import EngineError
 from engine.executor.binding import NO_BYTES, Packed, Packs, bind_call, kernel_state, pack_constants, run_call
 from engine.executor.feeds import check_apart, deliver, initial_values, load_parameters, read_feeds, read_outs
+from engine.executor.programs import as_program
+from engine.executor.team import ALONE, Runner
 from engine.plan import ExecutionPlan
 from engine.timing import Stopwatch
 from engine.views import aligned_empty, view_array
@@ -25,8 +27,9 @@ from ops.spec import Array
 class DynamicExecutor:
     """Holds no memory between runs. `peak_bytes` is the peak of the last run: what was allocated at once, in bytes."""
 
-    def __init__(self, plan: ExecutionPlan, packs: Packs | None = None) -> None:
+    def __init__(self, plan: ExecutionPlan, packs: Packs | None = None, runner: Runner = ALONE) -> None:
         self.plan = plan
+        self._runner = runner
         self.peak_bytes = 0
         self._packed = pack_constants(plan.lowered, packs)
         self._readers = _count_readers(plan)
@@ -54,7 +57,7 @@ class DynamicExecutor:
         arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items()})
         outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
         check_apart({}, {}, outs, NO_BYTES)
-        heap = _Heap(self.plan, self._packed, Counter(self._readers), around)
+        heap = _Heap(self.plan, self._packed, Counter(self._readers), self._runner, around)
         with kernel_state():
             self._execute(heap, arrays)
         self.peak_bytes = heap.peak
@@ -78,6 +81,7 @@ class _Heap:
     plan: ExecutionPlan
     packed: Packed
     pending: Counter[int]
+    runner: Runner
     around: Callable[[int, Thunk], Thunk]
     buffers: dict[int, Array] = field(factory=dict)
     lent: set[int] = field(factory=set)
@@ -106,7 +110,8 @@ class _Heap:
         for owner in dict.fromkeys(self._owner(v) for v in call.outputs + call.workspace):
             if owner not in self.buffers:  # lent, or computed in part
                 self.allocate(owner)
-        run_call(call, self.around(call.tick, bind_call(call, self.packed, self.array)))
+        thunk = as_program(call, bind_call(call, self.packed, self.array), self.runner)
+        run_call(call, self.around(call.tick, thunk))
 
     def allocate(self, value: int) -> None:
         known = self.plan.lowered.values[value]

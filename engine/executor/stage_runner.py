@@ -6,7 +6,9 @@ import numpy as np
 
 from engine.calls import Storage
 from engine.executor.binding import Packs, bind_call, pack_constants, run_in_turn
+from engine.executor.programs import as_program, join_calls
 from engine.executor.segments import Memory
+from engine.executor.team import Runner
 from engine.stages.progress import NOWHERE
 from engine.stages.stage import Stage
 from engine.views import view_array
@@ -20,13 +22,15 @@ Arounds = tuple[Callable[[int, Thunk], Thunk], ...]
 class StageRunner:
     """Thunks of a stage. They stay right as long as the arena does not move."""
 
-    def __init__(self, stage: Stage, memory: Memory, packs: Packs) -> None:
+    def __init__(self, stage: Stage, memory: Memory, packs: Packs, runner: Runner) -> None:
         self.stage = stage
+        self._runner = runner
         self._memory = memory
         lowered = stage.plan.lowered
         packed = pack_constants(lowered, packs)
         self.calls = lowered.calls
         self.thunks = [bind_call(call, packed, self.array) for call in self.calls]
+        self._joined = join_calls(self.calls, self.thunks, runner)
         fed = [var.name for var, held in stage.before.alive.items() if held.offset == NOWHERE]
         self._fed = {name: self.array(lowered.inputs[name]) for name in fed}
         self._left = {n: self.array(v) for n, v in lowered.outputs.items()}
@@ -43,8 +47,11 @@ class StageRunner:
         """Copies what is fed into the arena, calls the kernels, and gives the outputs of the stage, in the arena."""
         for name, array in self._fed.items():
             np.copyto(array, given[name])
-        thunks = self.thunks
-        for wrap in around:
-            thunks = [wrap(call.tick, thunk) for call, thunk in zip(self.calls, thunks, strict=True)]
-        run_in_turn(self.calls, thunks)
+        if not around:
+            run_in_turn(*self._joined)
+        else:
+            thunks = [as_program(c, t, self._runner) for c, t in zip(self.calls, self.thunks, strict=True)]
+            for wrap in around:
+                thunks = [wrap(call.tick, thunk) for call, thunk in zip(self.calls, thunks, strict=True)]
+            run_in_turn(self.calls, thunks)
         return self._left

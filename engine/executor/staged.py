@@ -17,6 +17,7 @@ from engine.executor.feeds import as_array, check_apart, check_names, deliver, r
 from engine.executor.poison import PoisonExecutor
 from engine.executor.segments import Memory
 from engine.executor.stage_runner import Arounds, StageRunner
+from engine.executor.team import team
 from engine.facts import Facts
 from engine.stages.cache import Entry, PlanCache
 from engine.stages.elements import deciding_elements, deciding_key
@@ -59,7 +60,9 @@ class StagedExecutor:
         *,
         mode: str = "static",
         plan_first: Planner = first_stage,
+        threads: int = 1,
     ) -> None:
+        self._team = team(threads)
         self.template = template
         self.terms = terms
         self.mode = mode
@@ -157,13 +160,13 @@ class StagedExecutor:
 
     def _new_runner(self, stage: Stage) -> Runner:
         if self.mode == "dynamic":
-            return _Apart(DynamicExecutor(stage.plan, self._packs))
+            return _Apart(DynamicExecutor(stage.plan, self._packs, self._team))
         if self.mode == "poison":
             try:
                 return _Apart(PoisonExecutor(stage.plan))
             except MemoryError as error:
                 raise _no_arena(stage.plan.arena_bytes) from error
-        return StageRunner(stage, self.memory, self._packs)
+        return StageRunner(stage, self.memory, self._packs, self._team)
 
     def _check_out(self, stage: Stage, out: Mapping[str, Array]) -> None:
         """The caller's arrays, as soon as their shapes are known."""

@@ -18,6 +18,8 @@ from engine.executor.feeds import (
     read_feeds,
     read_outs,
 )
+from engine.executor.programs import as_program, join_calls
+from engine.executor.team import team
 from engine.plan import ExecutionPlan
 from engine.timing import Stopwatch
 from engine.views import address, aligned_empty
@@ -38,8 +40,11 @@ class StaticExecutor:
     One run at a time: a second thread waits until the first is through.
     """
 
-    def __init__(self, plan: ExecutionPlan, arena: Array) -> None:
+    def __init__(self, plan: ExecutionPlan, arena: Array, threads: int = 1) -> None:
         self.plan = plan
+        self._team = team(threads)
+        self._joined: tuple[list[Call], list[Thunk]] = ([], [])
+        self._stale = True
         self.arena = arena
         self._packed = pack_constants(plan.lowered)
         self._lock = threading.Lock()
@@ -94,15 +99,21 @@ class StaticExecutor:
 
     def execute(self) -> None:
         """Calls the kernels, nothing else. Raises KernelError naming the operator that failed."""
-        run_in_turn(self.calls, self.thunks)
+        if self._stale:
+            self._joined, self._stale = join_calls(self.calls, self.thunks, self._team), False
+        run_in_turn(*self._joined)
 
     def _execute_timed(self, watch: Stopwatch) -> None:
         plain = self.thunks
-        self.thunks = [watch.around(call.tick, thunk) for call, thunk in zip(self.calls, plain, strict=True)]
+        self.thunks = [
+            watch.around(call.tick, as_program(call, thunk, self._team))
+            for call, thunk in zip(self.calls, plain, strict=True)
+        ]
+        self._stale = True
         try:
             self.execute()
         finally:
-            self.thunks = plain
+            self.thunks, self._stale = plain, True
 
     def _storage(self, value: int) -> Storage:
         return self.plan.places[value].storage
@@ -147,6 +158,7 @@ class StaticExecutor:
         for i in self._users.get(value, ()):
             if all(self._ready(v, ready) for v in self.calls[i].inputs + self.calls[i].outputs):
                 self.thunks[i] = bind_call(self.calls[i], self._packed, self.array)
+        self._stale = True
         self._bound_at[value] = address(array)
 
     def _ready(self, value: int, bound: Set[int]) -> bool:

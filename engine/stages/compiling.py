@@ -36,7 +36,14 @@ def parse_budget(budget: int | str) -> int:
 
 
 def staged(
-    graph: Graph, options: Options, *, mode: str, budget: int | str, bounds: Mapping[str, tuple[int, int]], cache: int
+    graph: Graph,
+    options: Options,
+    *,
+    mode: str,
+    budget: int | str,
+    bounds: Mapping[str, tuple[int, int]],
+    cache: int,
+    threads: int = 1,
 ) -> StagedExecutor:
     """The executor of a graph with dimensions that are no numbers. Raises GraphError, OptionError."""
     check_outputs(graph)
@@ -58,4 +65,4 @@ def staged(
     if bounds:
         plan_first = bounded(prepared, bounds, terms)
         memory.start(plan_first.plan.arena_bytes)
-    return StagedExecutor(prepared, terms, memory, PlanCache(cache), mode=mode, plan_first=plan_first)
+    return StagedExecutor(prepared, terms, memory, PlanCache(cache), mode=mode, plan_first=plan_first, threads=threads)

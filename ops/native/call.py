@@ -45,20 +45,20 @@ class Native:
 
     steps: tuple[Step, ...]
     keep: tuple[Any, ...] = ()
-    _table: Array = field(init=False, repr=False)
+    table: Array = field(init=False, repr=False)
 
-    @_table.default
+    @table.default
     def _make_table(self) -> Array:
-        return table(self.steps)
+        return table_of(self.steps)
 
     def __call__(self) -> None:
         """Runs the steps on this thread. Raises OpError where a foreign one fails."""
-        failed, status = run_alone()(self._table)
+        failed, status = run_alone()(self.table)
         if failed >= 0:
             raise OpError(f"a library's function returned status {status}")
 
 
-def table(steps: Iterable[Step]) -> Array:
+def table_of(steps: Iterable[Step]) -> Array:
     """What the compiled runner reads: address of the function, address of its words, kind; a row for each step."""
     rows = [(s.address, s.words.ctypes.data, s.kind) for s in steps]
     return np.array(rows, np.int64).reshape(len(rows), 3)

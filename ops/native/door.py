@@ -22,10 +22,36 @@ def address(module: str, name: str, fastmath: tuple[str, ...] = CONTRACT) -> int
 
 
 @cache
+def foreign_address(module: str, name: str) -> int:
+    """The address of `module.name`, a plain function of four words, compiled as an `int` function of C.
+
+    For steps of the kind FOREIGN.
+    """
+    return int(_compiled(module, name, "int32(int64, int64, int64, int64)", CONTRACT).address)
+
+
+@cache
 def run_alone() -> Callable[[Array], tuple[int, int]]:
     """f(table): runs all steps on this thread; the number of the foreign step that failed (or -1), and its status."""
     made: Callable[[Array], tuple[int, int]] = import_module("ops.native.program_code").compile_alone()
     return made
+
+
+@cache
+def run_forked() -> Callable[[Array, Array], tuple[int, int]]:
+    """f(table, library): as `run_alone`, with compiled steps in parts on threads of OpenMP, as a library's own are.
+
+    `library` has the addresses of GOMP_parallel, omp_get_thread_num and omp_get_num_threads, that of `region`, and how
+    many threads there shall be.
+    """
+    made: Callable[[Array, Array], tuple[int, int]] = import_module("ops.native.program_code").compile_forked()
+    return made
+
+
+@cache
+def region() -> int:
+    """The address of `void(data)`, which does one thread's part of a step inside OpenMP."""
+    return int(_compiled("ops.native.program_code", "region", "void(int64)", CONTRACT).address)
 
 
 @cache

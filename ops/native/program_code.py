@@ -4,9 +4,22 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 
 from ops.native.states import ARRIVED, CLOSED, FAILED, GO, JOINED, OVER, PARTS, STATUS
-from ops.native.words import add_at, call_compiled, call_foreign, jitable, look_at, pause, put_at, step_aside
+from ops.native.words import (
+    add_at,
+    ask,
+    call_compiled,
+    call_foreign,
+    fork,
+    jitable,
+    look_at,
+    pause,
+    put_at,
+    step_aside,
+    word,
+)
 from ops.spec import Array
 
 _SPINS = 1 << 12
@@ -30,7 +43,8 @@ def _alone(table: Array) -> tuple[int, int]:
 def _foreign(table: Array, i: int) -> int:
     words = table[i, 1]
     a, b, c, d = look_at(words), look_at(words + 8), look_at(words + 16), look_at(words + 24)
-    return call_foreign(table[i, 0], a, b, c, d)
+    status: int = call_foreign(table[i, 0], a, b, c, d)
+    return status
 
 
 @jitable
@@ -55,7 +69,7 @@ def _gather(base: int, wanted: int) -> int:
     while look_at(base + JOINED) < wanted - 1 and spins < _JOIN_SPINS:
         spins += 1
         pause()
-    parts = add_at(base + JOINED, CLOSED) + 1
+    parts: int = add_at(base + JOINED, CLOSED) + 1
     put_at(base + PARTS, parts)
     put_at(base + GO, 1)
     return parts
@@ -64,10 +78,29 @@ def _gather(base: int, wanted: int) -> int:
 @jitable
 def _join(base: int) -> int:
     """The number of a thread that helps, once all begin; -1 where it came too late."""
-    ticket = add_at(base + JOINED, 1)
+    ticket: int = add_at(base + JOINED, 1)
     if ticket >= CLOSED:
         return -1
     return ticket + 1 if _await(base + GO, 1, base + OVER) else -1
+
+
+def region(data: int) -> None:
+    """One thread's part of one step, called by OpenMP: function, its words, and what tells thread and threads."""
+    call_compiled(word(data, 0), word(data, 1), ask(word(data, 2)), ask(word(data, 3)))
+
+
+def _forked(table: Array, library: Array) -> tuple[int, int]:
+    data = np.empty(4, np.int64)
+    data[2], data[3] = library[1], library[2]
+    for i in range(len(table)):
+        if table[i, 2] == 0:
+            data[0], data[1] = table[i, 0], table[i, 1]
+            fork(library[0], library[3], data.ctypes.data, library[4])
+        else:
+            status = _foreign(table, i)
+            if status != 0:
+                return i, status
+    return -1, 0
 
 
 def _part(table: Array, state: Array, wanted: int) -> None:
@@ -97,6 +130,14 @@ def compile_alone() -> Callable[[Array], tuple[int, int]]:
     types: Any = numba.types
     signature = types.UniTuple(numba.int64, 2)(numba.int64[:, ::1])
     made: Callable[[Array], tuple[int, int]] = numba.njit(signature, nogil=True, cache=True)(_alone)
+    return made
+
+
+def compile_forked() -> Callable[[Array, Array], tuple[int, int]]:
+    """As ops.native.door.run_forked says."""
+    types: Any = numba.types
+    signature = types.UniTuple(numba.int64, 2)(numba.int64[:, ::1], numba.int64[::1])
+    made: Callable[[Array, Array], tuple[int, int]] = numba.njit(signature, nogil=True, cache=True)(_forked)
     return made
 
 

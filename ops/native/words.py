@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import (
-    carray,  # type: ignore[attr-defined]
-    types,
-)
+from numba import carray, types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic, register_jitable
 
 Decorator = Callable[[Callable[..., Any]], Any]
@@ -135,6 +132,31 @@ def call_foreign(_: Any, address: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
         return builder.sext(status, _WORD)
 
     return types.int64(*[types.int64] * 5), generate
+
+
+@_intrinsic
+def fork(_: Any, library: Any, function: Any, data: Any, threads: Any) -> Any:
+    """Calls `void(data)` on so many threads of OpenMP; `library` is the address of its GOMP_parallel."""
+
+    def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+        threads = builder.trunc(values[3], ir.IntType(32))
+        kind = ir.FunctionType(ir.VoidType(), [_WORD, _WORD, ir.IntType(32), ir.IntType(32)])
+        flags = ir.Constant(ir.IntType(32), 0)
+        builder.call(_pointer(builder, values[0], kind), [values[1], values[2], threads, flags])
+        return ir.Constant(_WORD, 0)
+
+    return types.int64(*[types.int64] * 4), generate
+
+
+@_intrinsic
+def ask(_: Any, function: Any) -> Any:
+    """What an `int32()` at an address returns."""
+
+    def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+        found = builder.call(_pointer(builder, values[0], ir.FunctionType(ir.IntType(32), [])), [])
+        return builder.sext(found, _WORD)
+
+    return types.int64(types.int64), generate
 
 
 @_intrinsic

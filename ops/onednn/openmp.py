@@ -1,0 +1,28 @@
+"""The OpenMP that the library runs on: its threads also do the parts of compiled calls, so that there are no more."""
+
+from functools import cache
+from importlib import import_module
+
+from ops.onednn.library import LibraryError
+
+_CDEF = """
+int omp_get_thread_num(void);
+int omp_get_num_threads(void);
+void GOMP_parallel(void (*)(void *), void *, unsigned, unsigned);
+"""
+_FILE = "libgomp.so.1"
+
+
+@cache
+def team_addresses() -> tuple[int, int, int]:
+    """Addresses of GOMP_parallel, omp_get_thread_num and omp_get_num_threads. Raises LibraryError without them."""
+    ffi = import_module("cffi").FFI()
+    ffi.cdef(_CDEF)
+    try:
+        lib = ffi.dlopen(_FILE)  # the one that the library has loaded
+    except OSError as error:
+        raise LibraryError(f"{_FILE} cannot be loaded: {error}") from error
+    first, second, third = (
+        int(ffi.cast("intptr_t", f)) for f in (lib.GOMP_parallel, lib.omp_get_thread_num, lib.omp_get_num_threads)
+    )
+    return first, second, third
