@@ -23,11 +23,9 @@ def run_parts(native: Native, parts: int) -> None:
 
 def placed(array: Array, extra: int = 0, first: int = 1) -> Array:
     """A copy that begins `first` elements behind a line of the cache; `extra` elements lie between its pixels."""
-    room = garbage(
-        TensorSpec((64 + first + array.size + (extra * array.size // max(array.shape[-1], 1)),), array.dtype)
-    )
-    start = -room.ctypes.data % 64 // array.itemsize + first
     wide = (*array.shape[:-1], array.shape[-1] + extra)
+    room = garbage(TensorSpec((64 + first + int(np.prod(wide)),), array.dtype))
+    start = -room.ctypes.data % 64 // array.itemsize + first
     view: Array = room[start : start + int(np.prod(wide))].reshape(wide)[..., : array.shape[-1]]
     view[...] = array
     return view

@@ -25,6 +25,11 @@ class TileShape:
         """Outputs of one panel of weights."""
         return self.lanes * self.width
 
+    @property
+    def tag(self) -> tuple[int, ...]:
+        """A tuple whose length says in compiled code which of SHAPES this is."""
+        return (0,) * (SHAPES.index(self) + 1)
+
 
 AVX512 = TileShape("avx512", 16, 2, 14)
 AVX2 = TileShape("avx2", 8, 2, 6)

@@ -14,8 +14,8 @@ are read. `first`, `first_pitch`: what the sums begin with, (height, channels); 
 earlier panels gave, goes on with them. `added`: an address, or 0: one more addend, which may be y. `channels`: how many
 of the panel's exist, at least 1; no other is read from `first` and `added`, or written. `finish`: address of four
 words: NONE, CLIP or LEAK, and as doubles low, high and slope; NaN stays NaN. Each sum is one chain of fused
-multiplications and additions in the order of the runs: how rows fall into tiles changes no bit of it. The panel starts
-at a multiple of ALIGNMENT; all else may lie anywhere. Up to 32 rows behind a panel are asked for, not read.
+multiplications and additions in the order of the runs: how rows fall into tiles changes no bit of it. All may lie
+anywhere; panels are best at a multiple of ALIGNMENT. Up to 32 lines behind a panel are asked for, not read.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic as numba_intrinsic
 
-from ops.native.tiles import CLIP, LEAK, TileShape
+from ops.native.tiles import CLIP, LEAK, SHAPES, TileShape
 
 Value = Any
 _WORD, _INDEX, _BIT = ir.IntType(64), ir.IntType(32), ir.IntType(1)
@@ -56,15 +56,34 @@ class Task(NamedTuple):
 def intrinsic(shape: TileShape) -> Any:
     """The function of a tuple of 13 words that multiplies a tile, for use in compiled code."""
 
+    def typed(_: Any, words: Any) -> Any:
+        return types.void(words), _generator(shape)
+
+    return numba_intrinsic(typed)
+
+
+def _generator(shape: TileShape) -> Callable[..., Any]:
+    """What writes the code of a call."""
+
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         words = [builder.extract_value(values[0], i) for i in range(len(signature.args[0]))]
         _dispatch(builder, shape, words[1], [words[0], *words[2:]])
         return context.get_dummy_value()
 
-    def typed(_: Any, words: Any) -> Any:
-        return types.void(words), generate
+    return generate
 
-    return numba_intrinsic(typed)
+
+def _typed_by_tag(_: Any, shape: Any, words: Any) -> Any:
+    generate = _generator(SHAPES[len(shape) - 1])
+
+    def generate_last(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return generate(context, builder, types.void(signature.args[1]), values[1:])
+
+    return types.void(shape, words), generate_last
+
+
+multiply: Any = numba_intrinsic(_typed_by_tag)
+"""multiply(tag, words): the same where the type of a tuple of numbers says which shape; see `TileShape.tag`."""
 
 
 def _word(number: int) -> Value:
@@ -261,7 +280,7 @@ class _Tile:
             hints = [ir.Constant(_INDEX, n) for n in (0, 3, 1)]
             far = self.b.gep(line, [_word(base + offset + 4 * lanes * width * _AHEAD)])
             self.call("llvm.prefetch.p0", ir.VoidType(), [far, *hints])
-        weights = [self.b.load(at(base + 4 * lanes * v, self.vector), align=4 * lanes) for v in range(self.vectors)]
+        weights = [self.b.load(at(base + 4 * lanes * v, self.vector), align=4) for v in range(self.vectors)]
         found = []
         for row, place in enumerate(places):
             element = self.b.gep(self.b.gep(place, [k]), [_word(i)])
