@@ -11,6 +11,7 @@ from allocator import chunks as memory
 from allocator.problem import Status
 from allocator.solvers.base import arena_bytes
 from engine.calls import Role, Value
+from engine.computing import Computed, Share, computed, shares, told_shares
 from engine.costs import graph_cost
 from engine.errors import BudgetError
 from engine.ordering import Ordering
@@ -43,6 +44,7 @@ class Report:
     `orderings` has what the order costs, where another than the given one was looked for. `savings`: what need not be
     copied.
     `recomputed`: what runs again to keep within a budget, where anything does; it is part of `operators` and `flops`.
+    `backends`: what computes how much of a run; `kernels`: the same call by call.
     `origin`: where there was a plan in a file, whether this is that one, and why not.
     """
 
@@ -73,6 +75,8 @@ class Report:
     orderings: tuple[Ordering, ...]
     savings: Savings
     recomputed: tuple[Recomputed, ...]
+    backends: tuple[Share, ...]
+    kernels: tuple[Computed, ...]
     origin: str
 
     def to_json(self) -> dict[str, Any]:
@@ -130,6 +134,8 @@ def report(plan: PlacedPlan) -> Report:
         orderings=plan.orderings,
         savings=savings(plan),
         recomputed=plan.recomputed,
+        backends=shares(plan),
+        kernels=computed(plan),
         origin=plan.origin,
     )
 
@@ -232,6 +238,8 @@ def _totals(found: Report) -> list[str]:
             f"\n  at once ({found.parallel}): {found.parallelism_by_count:.2f} calls on average, "
             f"{found.parallelism_by_cost:.2f} by cost"
         )
+    if found.backends:
+        head += f"\n  computed by {told_shares(found.backends)}"
     if found.origin:
         head += f"\n  plan: {found.origin}"
     return [head] + [f"  {name:<18}{size:>14} B {format_bytes(size):>12}   {why}" for name, size, why in rows]

@@ -11,6 +11,7 @@ from allocator.policies import POLICIES
 from allocator.problem import NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
 from allocator.solvers.base import NO_NODES
+from engine.backends import CHOICES, DEFAULT
 from engine.cli.dims import named_lengths
 from engine.errors import OptionError
 from engine.executable import PlanOptions
@@ -70,6 +71,12 @@ def add_planning(parser: ArgumentParser) -> None:
         choices=ORDERS,
         default=GIVEN,
         help="of operators; memory: fewest bytes alive at once (default given)",
+    )
+    parser.add_argument(
+        "--backend",
+        choices=CHOICES,
+        default=DEFAULT,
+        help=f"whose kernels compute; auto: the fastest that are installed (default {DEFAULT})",
     )
     parser.add_argument("--no-pack", action="store_true", help="keep no packed copies of weights: smaller, slower")
     add_solving(parser)
@@ -143,7 +150,7 @@ def add_running(parser: ArgumentParser) -> None:
         metavar="N",
         type=positive,
         default=AS_THEY_ARE,
-        help="threads that compute: of operators that run at once, else of BLAS, through threadpoolctl (default: all)",
+        help="threads that compute, BLAS through threadpoolctl; with --parallel, operators at once (default: all)",
     )
 
 
@@ -168,6 +175,7 @@ def plan_options(arguments: Namespace) -> PlanOptions:
         parallel=arguments.parallel,
         nest=not arguments.no_nest,
         order=arguments.order,
+        backend=arguments.backend,
     )
 
 

@@ -18,6 +18,7 @@ from engine.cli.dims import named_bounds
 from engine.cli.models import load_graph, load_open
 from engine.cli.optimising import add_optimise
 from engine.cli.stages import plan_first, stage_data, stage_text
+from engine.computing import kernel_table
 from engine.errors import OptionError
 from engine.executable import make_plan
 from engine.plan import ExecutionPlan
@@ -47,6 +48,7 @@ def add_options(parser: ArgumentParser) -> None:
         default=[],
         help="one plan for all lengths of dimensions that are names, such as batch=1:8,seq=1:512; repeatable",
     )
+    parser.add_argument("--kernels", action="store_true", help="show what computes each operator, too")
     parser.add_argument("--top", metavar="N", type=count, default=10, help="tensors shown at the peak (default 10)")
     add_json(parser)
 
@@ -58,7 +60,8 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print_json(found.to_json() | told)
     else:
-        print(found.text(arguments.top) + more, end="")
+        table = kernel_table(found.kernels) if arguments.kernels else ""
+        print(found.text(arguments.top) + table + more, end="")
     return 0
 
 

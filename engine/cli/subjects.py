@@ -18,7 +18,7 @@ def compile_subject(subject: Subject, arguments: Namespace, mode: str, carried: 
         mode="static" if debug else mode,
         debug=debug,
         budget=budget,
-        threads=arguments.threads if arguments.parallel and not debug else ALL_CPUS,
+        threads=ALL_CPUS if debug else arguments.threads,
         recompute=recompute,
         carried=carried,
         **options,

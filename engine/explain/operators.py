@@ -45,6 +45,7 @@ class OperatorStory:
     kind: str
     form: str
     kernel: str
+    backend: str
     tick: int
     last_tick: int
     inputs: tuple[Operand, ...]
@@ -89,6 +90,7 @@ def explain_operator(plan: PlacedPlan, name: str) -> OperatorStory:
         kind=lowered.tick_kind(tick),
         form=_form(found, tick, stages),
         kernel="".join(call.kernel.name for call in calls),
+        backend="".join(call.kernel.backend for call in calls),
         tick=tick,
         last_tick=last,
         inputs=_operands(plan, [v for s in stages for v in s.inputs] or _ends(found, tick)[0]),
@@ -146,7 +148,7 @@ _FORMS = {
 
 
 def _lines(told: OperatorStory, most: int) -> Iterator[str]:
-    what = _FORMS.get(told.form, f"kernel {told.kernel}")
+    what = _FORMS.get(told.form, f"kernel {told.kernel} of {told.backend}")
     yield f"{operator(told.operator, told.kind)}: tick {told.tick} of {told.last_tick} in {shown(told.model)}; {what}"
     for verb, operands in (("reads", told.inputs), ("writes", told.outputs)):
         yield from (f"  {verb} {_operand(each)}" for each in operands[:most])
