@@ -146,9 +146,16 @@ def tiled(shape: Callable[[], TileShape]) -> Kernel:
         step = convolve(call, case, source(call.x, case), shape())
         return Native((step,), (*call.inputs, *call.outputs, *call.packed))
 
-    name, dense = "tiled", dense_operands
-    pixels = {"reads": dense_pixels, "writes": dense_pixels}
-    return Kernel(name, bind, contiguous=dense, pack=pack, supports=supports, backend=NUMBA, **pixels)
+    return Kernel(
+        "tiled",
+        bind,
+        contiguous=dense_operands,
+        reads=dense_pixels,
+        pack=pack,
+        supports=supports,
+        writes=dense_pixels,
+        backend=NUMBA,
+    )
 
 
 TILED = tiled(tile_shape)
