@@ -70,7 +70,7 @@ def test_compare_runs_what_the_passes_left(model: str, capsys: Capture) -> None:
 def test_a_table_of_passes(model: str, capsys: Capture) -> None:
     assert main(["compare", model, "--dim", "n=3", "--passes", "--runs", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("wasteful: passes of level 2")
+    assert lines[0].startswith("wasteful: passes of level 3")
     assert [line.split("  ")[0] for line in lines[2:4]] == ["as given", "no-ops"]
     assert "5 -> 3" in lines[3]
 

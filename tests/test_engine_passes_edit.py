@@ -230,8 +230,8 @@ def test_what_is_no_graph_is_told() -> None:
 
 
 def test_every_level_is_known() -> None:
-    with pytest.raises(engine.errors.OptionError, match="3 is no level"):
-        engine.optimise(_chain(), 3)
+    with pytest.raises(engine.errors.OptionError, match="4 is no level"):
+        engine.optimise(_chain(), 4)
     for level in (True, 1.0, "2"):
         with pytest.raises(engine.errors.OptionError, match="is no level"):
             engine.optimise(_chain(), level)  # type: ignore[arg-type]

@@ -109,7 +109,7 @@ def _check_options(arguments: Namespace) -> None:
     if arguments.passes and (arguments.at_once or arguments.oracle or arguments.measure):
         raise OptionError("--passes compares plain runs; leave out --parallel, --oracle and --measure")
     if arguments.passes and arguments.optimise == 0:
-        raise OptionError("--passes shows what passes do, and --optimise 0 has none; leave that out, or give 1 or 2")
+        raise OptionError("--passes shows what passes do, and --optimise 0 has none; leave that out, or give 1 to 3")
     if arguments.measure and (arguments.at_once or arguments.oracle):
         other = "--parallel" if arguments.at_once else "--oracle"
         raise OptionError(f"--measure runs one arena against reference counting alone; leave out {other}")

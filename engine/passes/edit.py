@@ -174,6 +174,10 @@ class Edit:
         _point(self._updates, self._holders, old, new)
         self._collect([old])
 
+    def bequeath(self, old: Var, new: Var) -> None:
+        """What is new and has no name wishes for that of something which is computed otherwise now."""
+        self._inherit(old, new)
+
     def drop(self) -> None:
         """Takes away operators and constants that nobody reads."""
         before = len(self._operators), len(self._constants)

@@ -15,9 +15,10 @@ from ops.binary import ADD
 from ops.conv import CONV
 from ops.errors import OpError
 from ops.fused_conv import FUSED_CONV, RESIDUAL, pays
+from ops.nhwc.conv import NHWC_CONV
 from ops.variadic import SUM
 
-_PRODUCERS = (CONV, FUSED_CONV)
+_PRODUCERS = (CONV, FUSED_CONV, NHWC_CONV)
 
 
 def fuse_conv(edit: Edit, operator: Operator) -> None:
@@ -30,7 +31,7 @@ def fuse_conv(edit: Edit, operator: Operator) -> None:
     found = _activation(edit, operator)
     producer = _producer(edit, operator.inputs[0]) if found else None
     if producer is not None:
-        _fuse(edit, operator, producer.inputs, dict(producer.attrs) | found)
+        _fuse(edit, operator, producer, producer.inputs, dict(producer.attrs) | found)
 
 
 def _fuse_addition(edit: Edit, operator: Operator) -> None:
@@ -44,7 +45,7 @@ def _fuse_addition(edit: Edit, operator: Operator) -> None:
     for producer, other in found:
         if len(producer.inputs) <= RESIDUAL and other.spec == operator.outputs[0].spec:
             inputs = (*producer.inputs, *_no_bias(edit, producer), other)
-            if _fuse(edit, operator, inputs, producer.attrs):
+            if _fuse(edit, operator, producer, inputs, producer.attrs):
                 return
 
 
@@ -76,15 +77,18 @@ def _activation(edit: Edit, operator: Operator) -> dict[str, Any]:
     return {}
 
 
-def _fuse(edit: Edit, operator: Operator, inputs: tuple[Var, ...], attrs: Mapping[str, Any]) -> bool:
+def _fuse(
+    edit: Edit, operator: Operator, producer: Operator, inputs: tuple[Var, ...], attrs: Mapping[str, Any]
+) -> bool:
+    schema = NHWC_CONV if producer.schema is NHWC_CONV else FUSED_CONV
     constants = frozenset(i for i, v in enumerate(inputs) if v in edit.constants)
     try:
-        signature = FUSED_CONV.sign([v.spec for v in inputs], attrs, constants)
+        signature = schema.sign([v.spec for v in inputs], attrs, constants)
     except OpError:  # float16
         return False
-    if not pays(signature):
+    if schema is FUSED_CONV and not pays(signature):
         return False
-    edit.replace(operator.outputs[0], edit.add(FUSED_CONV, inputs, attrs)[0])
+    edit.replace(operator.outputs[0], edit.add(schema, inputs, attrs)[0])
     return True
 
 

@@ -10,6 +10,7 @@ from engine.errors import GraphError, OptionError
 from engine.graph import Graph
 from engine.passes.activations import ACTIVATIONS
 from engine.passes.base import Pass
+from engine.passes.channels_last import CHANNELS_LAST
 from engine.passes.common import COMMON
 from engine.passes.constants import CONSTANTS
 from engine.passes.dead_code import DEAD_CODE
@@ -34,7 +35,9 @@ FOLDING: tuple[Pass, ...] = (FOLD_BATCH_NORM,)
 """Arithmetic moved into weights."""
 FUSION: tuple[Pass, ...] = (FUSE_CONV, FUSE_MATMUL, FUSE_ELEMENTWISE)
 """Several operators in one loop; last, since what is fused is no longer recognised."""
-LEVELS = (0, 1, 2)
+LAYOUT: tuple[Pass, ...] = (CHANNELS_LAST,)
+"""Another order of axes; in front of fusion, as more is fused there."""
+LEVELS = (0, 1, 2, 3)
 _MOST_ROUNDS = 16
 
 
@@ -49,6 +52,7 @@ class Phase:
 PHASES = (
     Phase(1, CLEANUP),
     Phase(2, (*RECOGNITION, *FOLDING, *CLEANUP)),
+    Phase(3, (*LAYOUT, *CLEANUP)),
     Phase(2, (*FUSION, *CLEANUP)),
 )
 
@@ -65,9 +69,10 @@ class Applied:
 def optimise(graph: Graph, level: int = 2) -> Graph:
     """A graph that computes the same with less: under the same names of inputs, outputs and parameters.
 
-    Level 0 changes nothing; level 1 leaves every bit of the outputs as it is; level 2 may change last bits. The very
-    graph where nothing is found. Bodies of control flow are left as they are. Raises OptionError for another level,
-    GraphError for a graph with open dimensions (`engine.bind` it first; not if data decide them), and for no graph.
+    Level 0 changes nothing; level 1 leaves every bit of the outputs as it is; level 2 may change last bits; level 3
+    turns what lies around convolutions to channels last, too. The very graph where nothing is found. Bodies of control
+    flow are left as they are. Raises OptionError for another level, GraphError for a graph with open dimensions
+    (`engine.bind` it first; not if data decide them), and for no graph.
     """
     for applied in trail(graph, level):
         graph = applied.after

@@ -54,12 +54,12 @@ def _region(edit: Edit, start: Var) -> Mapping[Operator, None]:
         found[operator] = None
         waiting += [edit.writer(v) for v in operator.inputs]
         waiting += edit.readers(operator.outputs[0])
-    return dict.fromkeys(_runnable(tuple(found)))
+    return dict.fromkeys(runnable(tuple(found)))
 
 
-def _runnable(operators: Sequence[Operator]) -> tuple[Operator, ...]:
+def runnable(operators: Sequence[Operator]) -> tuple[Operator, ...]:
     """Each behind what it reads: what was replaced a moment ago may stand elsewhere."""
-    writer = {op.outputs[0]: i for i, op in enumerate(operators)}
+    writer = {v: i for i, op in enumerate(operators) for v in op.outputs}
     order = stable_order([{writer[v] for v in op.inputs if v in writer} for op in operators], [""] * len(operators))
     return tuple(operators[i] for i in order)
 

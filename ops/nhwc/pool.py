@@ -79,7 +79,7 @@ def _average(signature: Signature) -> _Pooling:
         inside = [c[a:b] for c, a, b in zip(counts, box.firsts, box.lasts, strict=True)]
         if all((c == c[0]).all() for c in inside):
             inside = [c[:1] for c in inside]
-        number = math.prod(np.ix_(*inside))[..., np.newaxis].astype(dtype)
+        number = np.prod(np.broadcast_arrays(*np.ix_(*inside)), axis=0)[..., np.newaxis].astype(dtype)
         yield partial(np.divide, part, number, part)
 
     return _Pooling(w, np.add, constant(0, dtype), divide)
