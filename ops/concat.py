@@ -1,16 +1,16 @@
 """Tensors one behind the other along an axis (ONNX Concat-13)."""
 
-from functools import partial
+from collections.abc import Iterator
 from itertools import accumulate
-
-import numpy as np
 
 from ops.attributes import Attribute, integer
 from ops.backward import Backward, Terms
 from ops.errors import DtypeError, ShapeError
 from ops.layout import Layout
 from ops.looking import copy_cost
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, any_strides
+from ops.movement import movement
+from ops.native.movement import Move
+from ops.schema import Attrs, Binding, OpSchema, Signature, Specs, any_strides
 from ops.spec import normalize_axis
 from ops.views import SPLIT
 
@@ -29,8 +29,11 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (first.with_shape((*first.shape[:axis], length, *first.shape[axis + 1 :])),)
 
 
-def _concat(call: Binding) -> Thunk:
-    return partial(np.concatenate, call.inputs, axis=call.attrs["axis"], out=call.y)
+def _moves(call: Binding) -> Iterator[Move]:
+    ahead = (slice(None),) * normalize_axis(call.attrs["axis"], call.y.ndim)
+    lengths = [spec.shape[len(ahead)] for spec in call.signature.inputs]
+    for start, length, x in zip(accumulate(lengths[:-1], initial=0), lengths, call.inputs, strict=True):
+        yield x, call.y[(*ahead, slice(start, start + length))]
 
 
 def _holds(layout: Layout, signature: Signature) -> tuple[Layout | None, ...]:
@@ -51,7 +54,7 @@ CONCAT = OpSchema(
     name="concat",
     summary="The inputs one behind the other along `axis`.",
     infer=_infer,
-    kernels=(Kernel("numpy", _concat, writes=any_strides),),
+    kernels=movement(_moves, writes=any_strides),
     arity=(1, _MOST_INPUTS),
     attributes=(Attribute("axis", integer),),
     cost=copy_cost,

@@ -1,16 +1,17 @@
 """A dense copy; what a plan inserts where a kernel needs dense data and would be given strides."""
 
 from ops.backward import Backward, Terms
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk, any_strides
-from ops.thunks import copier
+from ops.movement import movement
+from ops.native.movement import Move
+from ops.schema import Attrs, Binding, OpSchema, Specs, any_strides
 
 
 def _infer(inputs: Specs, _: Attrs) -> Specs:
     return inputs
 
 
-def _copy(call: Binding) -> Thunk:
-    return copier(call.x, call.y)
+def _moves(call: Binding) -> tuple[Move, ...]:
+    return ((call.x, call.y),)
 
 
 def _gradient(b: Backward) -> Terms:
@@ -21,7 +22,7 @@ COPY = OpSchema(
     name="copy",
     summary="The same elements in bytes of their own, dense in C order.",
     infer=_infer,
-    kernels=(Kernel("numpy", _copy, writes=any_strides),),
+    kernels=movement(_moves, writes=any_strides),
     gradient=_gradient,
 )
 OPS = (COPY,)

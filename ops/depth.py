@@ -1,13 +1,11 @@
 """Channels moved into blocks of pixels and back (ONNX DepthToSpace, SpaceToDepth)."""
 
-from functools import partial
-
-import numpy as np
-
 from ops.attributes import Attribute, integer, one_of
 from ops.backward import Backward, Terms
 from ops.errors import AttributeValueError, ShapeError
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.movement import movement
+from ops.native.movement import Move
+from ops.schema import Attrs, Binding, OpSchema, Specs
 
 _ATTRIBUTES = (Attribute("blocksize", integer), Attribute("mode", one_of("DCR", "CRD"), "DCR"))
 
@@ -35,20 +33,20 @@ def _infer_depth(inputs: Specs, attrs: Attrs) -> Specs:
     return (inputs[0].with_shape((n, c * b * b, h // b, w // b)),)
 
 
-def _bind_space(call: Binding) -> Thunk:
+def _space_moves(call: Binding) -> tuple[Move, ...]:
     (n, c, h, w), b = call.x.shape, call.attrs["blocksize"]
     kept = c // (b * b)
     target = call.y.reshape((n, kept, h, b, w, b))
     if call.attrs["mode"] == "DCR":
-        return partial(np.copyto, target, call.x.reshape((n, b, b, kept, h, w)).transpose(0, 3, 4, 1, 5, 2))
-    return partial(np.copyto, target, call.x.reshape((n, kept, b, b, h, w)).transpose(0, 1, 4, 2, 5, 3))
+        return ((call.x.reshape((n, b, b, kept, h, w)).transpose(0, 3, 4, 1, 5, 2), target),)
+    return ((call.x.reshape((n, kept, b, b, h, w)).transpose(0, 1, 4, 2, 5, 3), target),)
 
 
-def _bind_depth(call: Binding) -> Thunk:
+def _depth_moves(call: Binding) -> tuple[Move, ...]:
     (n, c, h, w), b = call.x.shape, call.attrs["blocksize"]
     perm = (0, 3, 5, 1, 2, 4) if call.attrs["mode"] == "DCR" else (0, 1, 3, 5, 2, 4)
     source = call.x.reshape((n, c, h // b, b, w // b, b)).transpose(perm)
-    return partial(np.copyto, call.y.reshape(source.shape), source)
+    return ((source, call.y.reshape(source.shape)),)
 
 
 def _back_to_depth(b: Backward) -> Terms:
@@ -63,7 +61,7 @@ DEPTH_TO_SPACE = OpSchema(
     name="depth_to_space",
     summary="(N, C, H, W) to (N, C / b / b, H * b, W * b), b = blocksize: channels become blocks of pixels.",
     infer=_infer_space,
-    kernels=(Kernel("copy", _bind_space),),
+    kernels=movement(_space_moves, "copy"),
     attributes=_ATTRIBUTES,
     gradient=_back_to_depth,
 )
@@ -71,7 +69,7 @@ SPACE_TO_DEPTH = OpSchema(
     name="space_to_depth",
     summary="(N, C, H, W) to (N, C * b * b, H / b, W / b), b = blocksize: blocks of pixels become channels.",
     infer=_infer_depth,
-    kernels=(Kernel("copy", _bind_depth),),
+    kernels=movement(_depth_moves, "copy"),
     attributes=_ATTRIBUTES,
     gradient=_back_to_space,
 )

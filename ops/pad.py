@@ -1,7 +1,6 @@
 """A tensor with a border (ONNX Pad-21)."""
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -13,9 +12,10 @@ from ops.backward import Backward, Tensor, Terms
 from ops.errors import DtypeError, ShapeError
 from ops.gather_gradient import GATHER_GRADIENT
 from ops.looking import copy_cost
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.movement import movement
+from ops.native.movement import Move
+from ops.schema import Attrs, Binding, OpSchema, Specs
 from ops.spec import Array
-from ops.thunks import in_turn
 
 _Indices = npt.NDArray[np.int64]
 _OUTSIDE = -1
@@ -106,25 +106,25 @@ def _joined(pair: _Indices) -> bool:
     return abs(b - a) <= 1 and (a == _OUTSIDE) == (b == _OUTSIDE)
 
 
-def _part(call: Binding, runs: tuple[_Run, ...], value: Array) -> Thunk:
+def _part(call: Binding, runs: tuple[_Run, ...], value: Array) -> Move:
     source, y = call.x, call.y
     for axis, r in enumerate(runs):
         y = r.target(y, axis)
     if any(r.source == _OUTSIDE for r in runs):
-        return partial(np.copyto, y, value)
+        return value, y
     for axis, r in enumerate(runs):
         source = r.of(source, axis)
-    return partial(np.copyto, y, source)
+    return source, y
 
 
-def _pad(call: Binding) -> Thunk:
+def _moves(call: Binding) -> Iterator[Move]:
     pairs = _pairs(call.attrs, call.x.ndim)
     axes = [
         tuple(_runs(_sources(call.attrs["mode"], n, before, after)))
         for n, (before, after) in zip(call.x.shape, pairs, strict=True)
     ]
     value = call.inputs[1].reshape(()) if len(call.inputs) > 1 else np.zeros((), call.y.dtype)
-    return in_turn(*(_part(call, runs, value) for runs in product(*axes)))
+    return (_part(call, runs, value) for runs in product(*axes))
 
 
 def _gradient(b: Backward) -> Terms:
@@ -163,7 +163,7 @@ PAD = OpSchema(
     name="pad",
     summary="x with pads[i] elements before and pads[ndim + i] after axis i; negative ones are taken away.",
     infer=_infer,
-    kernels=(Kernel("numpy", _pad),),
+    kernels=movement(_moves),
     arity=(1, 2),
     attributes=(
         Attribute("pads", integers),

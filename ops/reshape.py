@@ -7,9 +7,10 @@ from ops.backward import Backward, Terms
 from ops.errors import ShapeError
 from ops.layout import Layout
 from ops.looking import copy_cost, overwrites_in_place
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.movement import movement
+from ops.native.movement import Move
+from ops.schema import Attrs, Binding, OpSchema, Signature, Specs
 from ops.spec import Shape
-from ops.thunks import copier
 
 
 def resolve_shape(shape: tuple[int, ...], source: Shape, zero_copies: bool) -> Shape:
@@ -39,8 +40,8 @@ def _views(layout: Layout, signature: Signature) -> tuple[Layout | None, ...]:
     return (layout.reshape(signature.y.shape),)
 
 
-def _copy(call: Binding) -> Thunk:
-    return copier(call.x, call.y.reshape(call.x.shape))
+def _moves(call: Binding) -> tuple[Move, ...]:
+    return ((call.x, call.y.reshape(call.x.shape)),)
 
 
 def _gradient(b: Backward) -> Terms:
@@ -51,7 +52,7 @@ RESHAPE = OpSchema(
     name="reshape",
     summary="The elements of x in C order under `shape`; -1 is what is left, 0 the length in x where `zero_copies`.",
     infer=_infer,
-    kernels=(Kernel("numpy", _copy),),
+    kernels=movement(_moves),
     attributes=(Attribute("shape", integers), Attribute("zero_copies", flag, False)),
     views=_views,
     overwrites=overwrites_in_place(_views),

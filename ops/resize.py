@@ -7,7 +7,7 @@ import numpy as np
 from ops.attributes import Attribute, flag, integers, number, numbers, one_of
 from ops.backward import Backward, Terms
 from ops.errors import AttributeValueError, DtypeError, ShapeError
-from ops.resize_passes import ADD_UP, INTERPOLATE, REPEAT
+from ops.resize_passes import ADD_UP, INTERPOLATE, REPEATS
 from ops.resize_tables import COORDINATES, NEAREST
 from ops.schema import Attrs, Cost, OpSchema, Signature, Specs
 from ops.spec import FLOATS
@@ -71,7 +71,7 @@ RESIZE = OpSchema(
     summary="x brought to `sizes` by interpolation; where `scales` are given, coordinates follow them, and so do sizes"
     " that are not given.",
     infer=_infer,
-    kernels=(REPEAT, INTERPOLATE),
+    kernels=(*REPEATS, INTERPOLATE),
     attributes=_ATTRIBUTES,
     cost=_cost,
     gradient=_gradient,

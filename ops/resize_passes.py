@@ -12,6 +12,8 @@ from attrs import frozen
 from ops.boxes import CACHE_BYTES, pieces
 from ops.conv_shapes import compute_dtype
 from ops.limits import constant
+from ops.movement import movement
+from ops.native.movement import Move
 from ops.resize_tables import Axis, Table, table, transposed
 from ops.schema import Attrs, Binding, Kernel, Signature, Thunk
 from ops.spec import FLOATS, Array, Shape, TensorSpec
@@ -169,10 +171,10 @@ def _repeats(signature: Signature) -> bool:
     return True
 
 
-def _bind_repeat(call: Binding) -> Thunk:
+def _repeats_of(call: Binding) -> tuple[Move, ...]:
     pairs = [(n, m // n) for n, m in zip(call.x.shape, call.y.shape, strict=True)]
     target = call.y.reshape([d for pair in pairs for d in pair])
-    return partial(np.copyto, target, call.x[tuple(s for _ in pairs for s in (slice(None), np.newaxis))])
+    return ((call.x[tuple(s for _ in pairs for s in (slice(None), np.newaxis))], target),)
 
 
 def _is_repeated(signature: Signature) -> bool:
@@ -193,8 +195,8 @@ def _bind_add_up(call: Binding) -> Thunk:
 
 
 ADD_UP = Kernel("add up", _bind_add_up, contiguous=_dense, supports=_is_repeated)
-"""The gradient of REPEAT: no workspace."""
-REPEAT = Kernel("repeat", _bind_repeat, supports=_repeats)
+"""The gradient of REPEATS: no workspace."""
+REPEATS = movement(_repeats_of, "repeat", supports=_repeats)
 """Nearest elements, enlarged by whole numbers: one copy, no workspace."""
 INTERPOLATE = Kernel("axes", _bind, _workspace, contiguous=_dense)
 """Any resize."""

@@ -10,9 +10,11 @@ from ops.backward import Backward, Terms
 from ops.errors import AttributeValueError, ShapeError
 from ops.layout import Layout
 from ops.looking import copy_cost, overwrites_in_place
+from ops.movement import movement
+from ops.native.movement import Move
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import Array, Shape, normalize_axes
-from ops.thunks import copier, in_turn
+from ops.thunks import in_turn
 
 
 @frozen(eq=False)
@@ -66,11 +68,11 @@ def _views(layout: Layout, signature: Signature) -> tuple[Layout | None, ...]:
     return (layout,)
 
 
-def _slice(call: Binding) -> Thunk:
+def _slice(call: Binding) -> tuple[Move, ...]:
     source = call.x
     for r in _ranges(call.attrs, call.x.shape):
         source = r.of(source)
-    return copier(source, call.y)
+    return ((source, call.y),)
 
 
 def _gradient(b: Backward) -> Terms:
@@ -106,7 +108,7 @@ SLICE = OpSchema(
     name="slice",
     summary="Along each of `axes` (all leading ones where none are given) the elements starts:ends:steps.",
     infer=_infer,
-    kernels=(Kernel("numpy", _slice),),
+    kernels=movement(_slice),
     attributes=_ATTRIBUTES,
     views=_views,
     overwrites=overwrites_in_place(_views),

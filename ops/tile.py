@@ -1,14 +1,12 @@
 """A tensor repeated along its axes (ONNX Tile-13)."""
 
-from functools import partial
-
-import numpy as np
-
 from ops.attributes import Attribute, integers
 from ops.backward import Backward, Terms
 from ops.errors import ShapeError
 from ops.looking import copy_cost
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.movement import movement
+from ops.native.movement import Move
+from ops.schema import Attrs, Binding, OpSchema, Specs
 from ops.spec import as_shape
 
 
@@ -20,10 +18,10 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (x.with_shape([n * r for n, r in zip(x.shape, repeats, strict=True)]),)
 
 
-def _tile(call: Binding) -> Thunk:
+def _moves(call: Binding) -> tuple[Move, ...]:
     pairs = zip(call.attrs["repeats"], call.x.shape, strict=True)
     y = call.y.reshape([n for pair in pairs for n in pair])
-    return partial(np.copyto, y, call.x[((None, slice(None)) * call.x.ndim + (...,))])
+    return ((call.x[((None, slice(None)) * call.x.ndim + (...,))], y),)
 
 
 def _gradient(b: Backward) -> Terms:
@@ -37,7 +35,7 @@ TILE = OpSchema(
     name="tile",
     summary="x, `repeats[i]` times along axis i.",
     infer=_infer,
-    kernels=(Kernel("numpy", _tile),),
+    kernels=movement(_moves),
     attributes=(Attribute("repeats", integers),),
     cost=copy_cost,
     gradient=_gradient,

@@ -1,5 +1,6 @@
 """Operators whose outputs are strides over their input: transpose, expand, split, identity."""
 
+from collections.abc import Iterator
 from itertools import accumulate
 
 import numpy as np
@@ -9,9 +10,10 @@ from ops.backward import Backward, Terms
 from ops.errors import ShapeError
 from ops.layout import Layout
 from ops.looking import copy_cost, overwrites_in_place
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, any_strides
+from ops.movement import movement
+from ops.native.movement import Move
+from ops.schema import Attrs, Binding, OpSchema, Signature, Specs, any_strides
 from ops.spec import as_shape, broadcast_shapes, normalize_axes, normalize_axis
-from ops.thunks import copier, in_turn
 
 Layouts = tuple[Layout | None, ...]
 
@@ -24,8 +26,8 @@ def _identity_views(layout: Layout, _: Signature) -> Layouts:
     return (layout,)
 
 
-def _identity(call: Binding) -> Thunk:
-    return copier(call.x, call.y)
+def _identity(call: Binding) -> tuple[Move, ...]:
+    return ((call.x, call.y),)
 
 
 def _perm(attrs: Attrs, ndim: int) -> tuple[int, ...]:
@@ -46,8 +48,8 @@ def _transpose_views(layout: Layout, signature: Signature) -> Layouts:
     return (layout.transpose(_perm(signature.attrs, signature.x.ndim)),)
 
 
-def _transpose(call: Binding) -> Thunk:
-    return copier(call.x.transpose(_perm(call.attrs, call.x.ndim)), call.y)
+def _transpose(call: Binding) -> tuple[Move, ...]:
+    return ((call.x.transpose(_perm(call.attrs, call.x.ndim)), call.y),)
 
 
 def _expand_infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -59,8 +61,8 @@ def _expand_views(layout: Layout, signature: Signature) -> Layouts:
     return (layout.expand(signature.y.shape),)
 
 
-def _expand(call: Binding) -> Thunk:
-    return copier(np.broadcast_to(call.x, call.y.shape), call.y)
+def _expand(call: Binding) -> tuple[Move, ...]:
+    return ((np.broadcast_to(call.x, call.y.shape), call.y),)
 
 
 def _split_infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -80,10 +82,10 @@ def _split_views(layout: Layout, signature: Signature) -> Layouts:
     return tuple(layout.slice(axis, a, n) for a, n in zip(_split_starts(signature.attrs), sizes, strict=True))
 
 
-def _split(call: Binding) -> Thunk:
+def _split(call: Binding) -> Iterator[Move]:
     axis = normalize_axis(call.attrs["axis"], call.x.ndim)
     parts = np.split(call.x, _split_starts(call.attrs)[1:], axis)
-    return in_turn(*(copier(part, y) for part, y in zip(parts, call.outputs, strict=True)))
+    return zip(parts, call.outputs, strict=True)
 
 
 def _same_gradient(b: Backward) -> Terms:
@@ -103,7 +105,7 @@ IDENTITY = OpSchema(
     name="identity",
     summary="x itself.",
     infer=_identity_infer,
-    kernels=(Kernel("numpy", _identity, writes=any_strides),),
+    kernels=movement(_identity, writes=any_strides),
     views=_identity_views,
     overwrites=overwrites_in_place(_identity_views),
     gradient=_same_gradient,
@@ -113,7 +115,7 @@ TRANSPOSE = OpSchema(
     name="transpose",
     summary="The axes of x in the order `perm`; reversed where none is given.",
     infer=_transpose_infer,
-    kernels=(Kernel("numpy", _transpose, writes=any_strides),),
+    kernels=movement(_transpose, writes=any_strides),
     attributes=(Attribute("perm", optional(integers), None),),
     views=_transpose_views,
     overwrites=overwrites_in_place(_transpose_views),
@@ -124,7 +126,7 @@ EXPAND = OpSchema(
     name="expand",
     summary="x broadcast together with `shape`: a dimension of length 1 on either side grows.",
     infer=_expand_infer,
-    kernels=(Kernel("numpy", _expand, writes=any_strides),),
+    kernels=movement(_expand, writes=any_strides),
     attributes=(Attribute("shape", integers),),
     views=_expand_views,
     overwrites=overwrites_in_place(_expand_views),
@@ -135,7 +137,7 @@ SPLIT = OpSchema(
     name="split",
     summary="Consecutive parts of x along `axis`, of the lengths `sizes`.",
     infer=_split_infer,
-    kernels=(Kernel("numpy", _split, writes=any_strides),),
+    kernels=movement(_split, writes=any_strides),
     attributes=(Attribute("sizes", integers), Attribute("axis", integer, 0)),
     views=_split_views,
     overwrites=overwrites_in_place(_split_views),
