@@ -320,6 +320,6 @@ def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int) -> Execu
             return PoisonExecutor(plan)
         if plan.schedule.policy:
             return ParallelExecutor(plan, new_arena(plan), threads or cpus())
-        return StaticExecutor(plan, new_arena(plan), threads or cpus())
+        return StaticExecutor(plan, new_arena(plan), threads or cpus(), threads)
     except MemoryError as error:
         raise EngineError(f"an arena of {plan.arena_bytes} bytes cannot be allocated on this machine") from error

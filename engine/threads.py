@@ -1,5 +1,6 @@
 """How many threads there are to use, and how many BLAS may use. The one door onto threadpoolctl, which is optional."""
 
+import logging
 import os
 import threading
 from contextlib import AbstractContextManager, nullcontext
@@ -11,6 +12,7 @@ from engine.errors import EngineError, OptionError
 
 MOST_THREADS = 1024
 """Beyond which only an error can be meant."""
+_LOG = logging.getLogger("arenaplan")
 AS_THEY_ARE = 0
 """Leave the threads of BLAS as the library, or its environment variables, set them."""
 
@@ -36,6 +38,20 @@ def limit_threads(threads: int) -> AbstractContextManager[Any]:
         return nullcontext()
     limits: AbstractContextManager[Any] = _threadpoolctl("bench").threadpool_limits(limits=threads, user_api="blas")
     return limits
+
+
+def limit_for(threads: int) -> "BlasLimit | NoLimit":
+    """What holds BLAS to so many threads while a network runs; nothing for AS_THEY_ARE.
+
+    Nothing either where threadpoolctl is not there: then a line of the log says so.
+    """
+    if threads == AS_THEY_ARE:
+        return NoLimit()
+    try:
+        return BlasLimit(threads)
+    except EngineError as error:
+        _LOG.warning("threads=%d does not hold for BLAS: %s", threads, error)
+        return NoLimit()
 
 
 def _threadpoolctl(extra: str) -> Any:
@@ -79,6 +95,16 @@ def _set_from_any_thread(library: Any, threads: int) -> None:
 
 
 _HELD = _Held()
+
+
+class NoLimit:
+    """BLAS uses as many threads as it likes."""
+
+    def hold(self) -> None:
+        """Nothing."""
+
+    def release(self) -> None:
+        """Nothing."""
 
 
 class BlasLimit:

@@ -21,8 +21,10 @@ from engine.executor.feeds import (
 from engine.executor.programs import as_program, join_calls
 from engine.executor.team import team
 from engine.plan import ExecutionPlan
+from engine.threads import AS_THEY_ARE, NoLimit, limit_for
 from engine.timing import Stopwatch
 from engine.views import address, aligned_empty
+from ops.backends import NUMPY
 from ops.schema import Thunk
 from ops.spec import Array
 
@@ -37,12 +39,15 @@ def new_arena(plan: ExecutionPlan) -> Array:
 class StaticExecutor:
     """Holds one arena. `run` copies inputs in and outputs out, except those that are bound to the caller's arrays.
 
-    One run at a time: a second thread waits until the first is through.
+    Compiled kernels run on `threads` threads; BLAS on at most `blas`, or as many as it likes. One run at a time: a
+    second thread waits until the first is through.
     """
 
-    def __init__(self, plan: ExecutionPlan, arena: Array, threads: int = 1) -> None:
+    def __init__(self, plan: ExecutionPlan, arena: Array, threads: int = 1, blas: int = AS_THEY_ARE) -> None:
         self.plan = plan
         self._team = team(threads)
+        by_numpy = any(call.kernel.backend == NUMPY for call in plan.lowered.calls)
+        self._limit = limit_for(blas) if by_numpy else NoLimit()
         self._joined: tuple[list[Call], list[Thunk]] = ([], [])
         self._stale = True
         self.arena = arena
@@ -101,7 +106,11 @@ class StaticExecutor:
         """Calls the kernels, nothing else. Raises KernelError naming the operator that failed."""
         if self._stale:
             self._joined, self._stale = join_calls(self.calls, self.thunks, self._team), False
-        run_in_turn(*self._joined)
+        try:
+            self._limit.hold()
+            run_in_turn(*self._joined)
+        finally:
+            self._limit.release()
 
     def _execute_timed(self, watch: Stopwatch) -> None:
         plain = self.thunks
