@@ -1,0 +1,115 @@
+"""What computes: the choice of back-ends, what the plan says of it, threads."""
+
+import logging
+
+import numpy as np
+import pytest
+
+import engine
+import ops
+from engine import backends
+from engine.errors import OptionError
+from engine.executable import Executable
+from engine.executor.static import StaticExecutor
+from engine.graph import Graph
+from engine.threads import BlasLimit, NoLimit
+from ops.backends import BACKENDS, EVERY, NUMBA, NUMPY, ONEDNN, PLAIN
+from ops.registry import REGISTRY
+from ops.spec import Array
+
+Log = pytest.LogCaptureFixture
+Patch = pytest.MonkeyPatch
+
+
+def _network(width: int = 64) -> Graph:
+    graph = engine.Graph("small")
+    x = graph.input("x", (2, 16, 20, 20))
+    rng = np.random.default_rng(0)
+    w = graph.constant(rng.standard_normal((width, 16, 3, 3), np.float32), "w")
+    b = graph.constant(rng.standard_normal(width, np.float32), "b")
+    y = ops.relu(ops.conv2d(x, w, b, pads=(1, 1, 1, 1)))
+    graph.output(ops.softmax(ops.reduce_mean(y, axes=(2, 3), keepdims=False)), "y")
+    return graph
+
+
+def _feeds() -> dict[str, Array]:
+    return {"x": np.random.default_rng(1).standard_normal((2, 16, 20, 20), np.float32)}
+
+
+def test_every_operator_has_a_kernel_of_numpy_and_names_that_differ() -> None:
+    for schema in REGISTRY.values():
+        names = [kernel.name for kernel in schema.kernels]
+        assert len(set(names)) == len(names), schema.name
+        assert {kernel.backend for kernel in schema.kernels} <= set(BACKENDS), schema.name
+        assert any(kernel.backend == NUMPY for kernel in schema.kernels), schema.name
+
+
+def test_each_choice_asks_back_ends_in_its_order(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(backends, "objection", lambda: "")
+    assert backends.backends_of("numpy") == (NUMPY,)
+    assert backends.backends_of("numba") == PLAIN == (NUMBA, NUMPY)
+    assert backends.backends_of("onednn") == backends.backends_of("auto") == EVERY == (ONEDNN, NUMBA, NUMPY)
+
+
+def test_a_library_that_is_missing_is_told_once_where_it_was_asked_for(monkeypatch: Patch, caplog: Log) -> None:
+    monkeypatch.setattr(backends, "objection", lambda: "it is on the moon")
+    backends._warn.cache_clear()
+    with caplog.at_level(logging.INFO, "arenaplan"):
+        assert backends.backends_of("auto") == PLAIN
+        assert not caplog.records
+        for _ in range(3):
+            assert backends.backends_of("onednn") == PLAIN
+    (record,) = caplog.records
+    assert record.getMessage() == "backend 'onednn' is not used, 'numba' is: it is on the moon"
+    exe = engine.compile(_network(), backend="onednn")
+    assert {k.backend for k in exe.report().kernels} <= set(PLAIN)
+
+
+def test_an_unknown_back_end_is_refused() -> None:
+    with pytest.raises(OptionError, match="backend 'cuda' is unknown; one of: auto, numpy, numba, onednn"):
+        engine.compile(_network(), backend="cuda")
+
+
+def test_the_report_says_what_computes() -> None:
+    plain = engine.make_plan(_network(), backend="numpy").report()
+    assert {k.backend for k in plain.kernels} == {NUMPY}
+    assert [(s.backend, s.work) for s in plain.backends] == [(NUMPY, 1.0)]
+    assert sum(s.calls for s in plain.backends) == len(plain.kernels)
+    assert "computed by numpy (" in plain.text()
+    fast = engine.make_plan(_network()).report()
+    assert sum(s.work for s in fast.backends) == pytest.approx(1.0)
+    assert fast.to_json()["kernels"][0].keys() == {"operator", "kind", "backend", "kernel", "workspace_bytes"}
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_threads_change_no_bit(backend: str, mode: str) -> None:
+    graph = engine.optimise(_network(96))
+    exes = [engine.compile(graph, backend=backend, mode=mode, threads=t) for t in (1, 2, 3, 5)]
+    one, *others = [exe.run(_feeds())["y"].tobytes() for exe in exes]
+    assert all(other == one for other in others)
+
+
+def test_back_ends_agree() -> None:
+    wanted = engine.compile(_network(), backend="numpy").run(_feeds())["y"]
+    for level in (0, 1, 2, 3):
+        for backend in backends.CHOICES:
+            found = engine.compile(engine.optimise(_network(), level), backend=backend).run(_feeds())["y"]
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
+
+
+def _limit(exe: Executable) -> BlasLimit | NoLimit:
+    assert isinstance(exe.executor, StaticExecutor)
+    return exe.executor._limit
+
+
+def test_threads_hold_for_blas_where_numpy_computes(monkeypatch: Patch, caplog: Log) -> None:
+    pytest.importorskip("threadpoolctl")
+    assert isinstance(_limit(engine.compile(_network(), backend="numpy", threads=1)), BlasLimit)
+    assert isinstance(_limit(engine.compile(_network(), backend="numpy")), NoLimit)
+    monkeypatch.setitem(__import__("sys").modules, "threadpoolctl", None)
+    with caplog.at_level(logging.WARNING, "arenaplan"):
+        exe = engine.compile(_network(), backend="numpy", threads=1)
+    assert isinstance(_limit(exe), NoLimit)
+    assert "threads=1 does not hold for BLAS" in caplog.text
+    exe.run(_feeds())
