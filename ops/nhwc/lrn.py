@@ -9,6 +9,7 @@ from ops.boxes import CACHE_BYTES, pieces
 from ops.errors import AttributeValueError, DtypeError
 from ops.limits import constant
 from ops.lrn_gradient import LRN_ATTRIBUTES, window_sums
+from ops.nhwc.lrn_native import LRN_NATIVE
 from ops.nhwc.pixels import dense_pixels, rows
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, Array, TensorSpec
@@ -66,11 +67,12 @@ def _cost(signature: Signature) -> Cost:
     return Cost((signature.attrs["size"] + 5) * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
+LRN_PIECES = Kernel("pieces", _bind, _workspace, reads=dense_pixels, writes=dense_pixels)
 NHWC_LRN = OpSchema(
     name="nhwc_lrn",
     summary="x / (bias + alpha / size * sum of x ** 2 over `size` channels around) ** beta; x (N, spatial..., C).",
     infer=_infer,
-    kernels=(Kernel("pieces", _bind, _workspace, reads=dense_pixels, writes=dense_pixels),),
+    kernels=(LRN_NATIVE, LRN_PIECES),
     attributes=LRN_ATTRIBUTES,
     overwrites=overwrites_first,
     cost=_cost,

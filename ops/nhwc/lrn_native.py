@@ -1,0 +1,26 @@
+"""Local response normalization of channels-last tensors, compiled: pixel by pixel, vectors along the channels."""
+
+import numpy as np
+
+from ops.backends import NUMBA
+from ops.native.call import Native, Step
+from ops.native.door import address
+from ops.nhwc.lrn_kinds import MOST_CHANNELS
+from ops.nhwc.pixels import dense_pixels, pitch
+from ops.schema import Binding, Kernel, Signature, Thunk
+
+
+def _supports(signature: Signature) -> bool:
+    return signature.x.dtype == np.dtype("float32") and signature.x.shape[-1] <= MOST_CHANNELS
+
+
+def _bind(call: Binding) -> Thunk:
+    x, y, attrs = call.x, call.y, call.attrs
+    channels, size = x.shape[-1], attrs["size"]
+    shape = x.ctypes.data, y.ctypes.data, x.size // max(channels, 1), channels, 4 * pitch(x), 4 * pitch(y), size
+    numbers = map(float, (attrs["alpha"] / size, attrs["bias"], attrs["beta"]))
+    return Native((Step(address("ops.nhwc.lrn_code", "normalise"), (*shape, *numbers)),), (x, y))
+
+
+LRN_NATIVE = Kernel("native", _bind, reads=dense_pixels, supports=_supports, writes=dense_pixels, backend=NUMBA)
+"""float32, not too many channels."""
