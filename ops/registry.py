@@ -40,6 +40,7 @@ from ops.matmul import OPS as MATMUL
 from ops.nhwc.conv import OPS as NHWC_CONV
 from ops.nhwc.lrn import OPS as NHWC_LRN
 from ops.nhwc.pool import OPS as NHWC_POOL
+from ops.nhwc.quantised_conv import OPS as NHWC_QUANTISED_CONV
 from ops.non_max_suppression import OPS as NON_MAX_SUPPRESSION
 from ops.nonzero import OPS as NONZERO
 from ops.norm import OPS as NORM
@@ -53,6 +54,7 @@ from ops.quantised import OPS as QUANTISED
 from ops.quantised_conv import OPS as QUANTISED_CONV
 from ops.quantised_dynamic import OPS as QUANTISED_DYNAMIC
 from ops.quantised_matmul import OPS as QUANTISED_MATMUL
+from ops.quantised_sum import OPS as QUANTISED_SUM
 from ops.recurrent import OPS as RECURRENT
 from ops.reduce import OPS as REDUCE
 from ops.reshape import OPS as RESHAPE
@@ -134,6 +136,8 @@ REGISTRY = index(
     QUANTISED_CONV,
     QUANTISED_DYNAMIC,
     QUANTISED_MATMUL,
+    QUANTISED_SUM,
+    NHWC_QUANTISED_CONV,
     RECURRENT,
     REDUCE,
     RESHAPE,

@@ -33,7 +33,11 @@ def _quantize(node: Node) -> tuple[Value, ...]:
 
 
 def _dequantize(node: Node) -> tuple[Value, ...]:
-    return node.last("dequantize_linear", *node.operands(), **_grain(node))
+    """Constant codes stay codes: passes compute with them, and they are a quarter of the bytes."""
+    codes, *parameters = node.operands()
+    if isinstance(codes, np.ndarray) and codes.ndim:
+        codes = node.builder.var(codes)
+    return node.last("dequantize_linear", codes, *parameters, **_grain(node))
 
 
 def _with_zeros(node: Node) -> tuple[Value, ...]:

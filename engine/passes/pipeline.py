@@ -23,10 +23,13 @@ from engine.passes.layer_norms import LAYER_NORMS
 from engine.passes.movement import MOVEMENT
 from engine.passes.neutral import NEUTRAL
 from engine.passes.no_ops import NO_OPS
+from engine.passes.quantise import QUANTISE
 from engine.passes.softmaxes import SOFTMAXES
 from engine.passes.transposes import TRANSPOSES
 from engine.passes.verify import verify
 
+CODES: tuple[Pass, ...] = (NO_OPS, QUANTISE)
+"""Integers instead of real numbers, while constants still are what they were quantised to."""
 CLEANUP: tuple[Pass, ...] = (MOVEMENT, NO_OPS, NEUTRAL, CONSTANTS, COMMON, DEAD_CODE)
 """Equal bits: less is computed, nothing is computed in another way."""
 RECOGNITION: tuple[Pass, ...] = (LAYER_NORMS, SOFTMAXES, ACTIVATIONS, TRANSPOSES, GEMM_FLAGS)
@@ -50,6 +53,7 @@ class Phase:
 
 
 PHASES = (
+    Phase(2, CODES),
     Phase(1, CLEANUP),
     Phase(2, (*RECOGNITION, *FOLDING, *CLEANUP)),
     Phase(3, (*LAYOUT, *CLEANUP)),

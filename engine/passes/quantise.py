@@ -1,0 +1,259 @@
+"""Quantised networks run on codes: what lies between a dequantisation and a quantisation becomes integer arithmetic.
+
+Exporters write each quantised operator as one on real numbers between `dequantize_linear` and `quantize_linear` (QDQ).
+Convolutions and products with constant weights, sums and means are computed on the codes, exactly but for one rounding;
+what only moves elements or picks the largest moves codes. int8 becomes uint8, since processors multiply that by int8.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+import ops
+from engine.operator import Operator
+from engine.passes.base import RulePass
+from engine.passes.edit import Edit
+from engine.passes.grids import Codes, Grid, bias_of, codes_of, grid_of, weights_of
+from engine.var import Var
+from ops.activation import CLIP, RELU
+from ops.binary import ADD
+from ops.concat import CONCAT
+from ops.conv import CONV
+from ops.gemm import GEMM
+from ops.global_pool import GLOBAL_AVERAGE_POOL
+from ops.matmul import MATMUL
+from ops.nhwc.quantised_conv import NHWC_QUANTISED_CONV
+from ops.pool import MAX_POOL
+from ops.quantised import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
+from ops.quantised_steps import ends
+from ops.quantised_sum import QUANTISED_ADD, QUANTISED_MEAN
+from ops.reduce import REDUCE_MEAN
+from ops.reshape import RESHAPE
+from ops.schema import OpSchema
+from ops.slicing import SLICE
+from ops.spec import Array, normalize_axes
+from ops.variadic import SUM
+from ops.views import SPLIT, TRANSPOSE
+
+_MOVES = (RESHAPE, TRANSPOSE, SLICE, SPLIT, MAX_POOL)
+"""What gives some of the elements of its one input, or the largest of them."""
+
+
+@frozen(eq=False)
+class _Target:
+    """What codes are wanted of a result: their grid, and the bounds of an activation in front of it, in codes.
+
+    With no grid, the result is wanted as float32, between bounds that are real numbers.
+    """
+
+    grid: Grid | None
+    low: float = -inf
+    high: float = inf
+
+    @property
+    def scale(self) -> np.float32:
+        """Of the result."""
+        return np.float32(1) if self.grid is None else self.grid.scale
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """As attributes."""
+        grid = self.grid
+        known = {"to": "float32"} if grid is None else {"to": grid.dtype, "y_zero": grid.zero}
+        return {**known, "low": self.low, "high": self.high}
+
+
+def quantise(edit: Edit, operator: Operator) -> None:
+    """Lets codes take the place of real numbers around one operator."""
+    if operator.schema is QUANTIZE_LINEAR:
+        _quantisation(edit, operator)
+    elif operator.schema in _MOVES:
+        _sink(edit, operator)
+    elif operator.schema in (CONV, GEMM, MATMUL):
+        _to_real(edit, operator)
+
+
+def _quantisation(edit: Edit, operator: Operator) -> None:
+    grid = grid_of(edit, operator)
+    if grid is None or _as_unsigned(edit, operator, grid):
+        return
+    source, low, high = _activation(edit, operator.inputs[0])
+    target = _Target(grid, _code(grid, low), _code(grid, high))
+    codes = codes_of(edit, source)
+    if codes is not None:
+        if codes.grid.same(grid):
+            edit.replace(operator.outputs[0], _held(codes.var, target))
+        return
+    producer = edit.writer(source)
+    rule = _RULES.get(producer.schema) if producer is not None else None
+    if rule is None or producer is None or edit.sole_reader(source) is None:
+        return
+    made = rule(edit, producer, target)
+    if made is not None:
+        edit.replace(operator.outputs[0], made)
+
+
+def _code(grid: Grid, real: float) -> float:
+    """The bound as a code; none stays none."""
+    return real if real in (-inf, inf) else grid.code(real)
+
+
+def _held(codes: Var, target: _Target) -> Var:
+    """Codes between the bounds of an activation."""
+    least, most = ends(codes.dtype)
+    low, high = max(target.low, least), min(target.high, most)
+    return codes if (low, high) == (least, most) else ops.clip(codes, int(low), int(high))
+
+
+def _as_unsigned(edit: Edit, operator: Operator, grid: Grid) -> bool:
+    """Whether int8 was turned into uint8: where all readers dequantise."""
+    (y,) = operator.outputs
+    readers = edit.readers(y)
+    if grid.dtype == np.dtype("uint8") or edit.is_fetched(y) or not readers:
+        return False
+    grids = [grid_of(edit, r) if r.schema is DEQUANTIZE_LINEAR and r.inputs[0] is y else None for r in readers]
+    if any(g is None for g in grids):
+        return False
+    codes = ops.quantize_linear(operator.inputs[0], *grid.unsigned.parameters())
+    for reader, own in zip(readers, grids, strict=True):
+        if own is not None:
+            edit.replace(reader.outputs[0], ops.dequantize_linear(codes, *own.unsigned.parameters()))
+    return True
+
+
+def _activation(edit: Edit, var: Var) -> tuple[Var, float, float]:
+    """What an activation is applied to that is read here alone, and its bounds."""
+    operator = edit.writer(var)
+    if operator is None or edit.sole_reader(var) is None:
+        return var, -inf, inf
+    if operator.schema is RELU:
+        return operator.inputs[0], 0.0, inf
+    if operator.schema is CLIP:
+        low, high = (n if n is not None else nan for n in map(edit.number, operator.inputs[1:]))
+        if low <= high:
+            return operator.inputs[0], low, high
+    return var, -inf, inf
+
+
+def _sink(edit: Edit, operator: Operator) -> None:
+    """Lets an operator that moves elements move codes: they are dequantised behind it."""
+    codes = codes_of(edit, operator.inputs[0])
+    if codes is None or len(operator.inputs) > 1 or operator.attrs.get("with_indices"):
+        return
+    for old, new in zip(operator.outputs, edit.add(operator.schema, (codes.var,), operator.attrs), strict=True):
+        edit.replace(old, ops.dequantize_linear(new, *codes.grid.parameters()))
+
+
+def _to_real(edit: Edit, operator: Operator) -> None:
+    """Computes on codes what is wanted as real numbers; what is quantised again is left to its quantisation."""
+    (y,) = operator.outputs
+    reader = edit.sole_reader(y)
+    if reader is not None and reader.schema in (RELU, CLIP):
+        reader = edit.sole_reader(reader.outputs[0])
+    if y.dtype != np.dtype("float32") or (reader is not None and reader.schema is QUANTIZE_LINEAR):
+        return
+    made = _RULES[operator.schema](edit, operator, _Target(None))
+    if made is not None:
+        edit.replace(y, made)
+
+
+def _convolution(edit: Edit, operator: Operator, target: _Target) -> Var | None:
+    x, w, *bias = operator.inputs
+    codes, weights = codes_of(edit, x), weights_of(edit, w)
+    if codes is None or weights is None or weights.axis != 0:
+        return None
+    made = _product(edit, (codes, weights.codes, weights.scale), bias, target)
+    if made is None:
+        return None
+    inputs, attrs = made
+    last = ops.transpose(codes.var, (0, *range(2, x.ndim), 1))
+    (y,) = edit.add(NHWC_QUANTISED_CONV, (last, *inputs), {**operator.attrs, **attrs})
+    return ops.transpose(y, (0, x.ndim - 1, *range(1, x.ndim - 1)))
+
+
+def _product(
+    edit: Edit, factors: tuple[Codes, Array, Array], bias: Sequence[Var], target: _Target
+) -> tuple[tuple[Var, ...], dict[str, Any]] | None:
+    """All inputs but the first, and the attributes, of a convolution of codes with weights (outputs, ...)."""
+    codes, weights, scale = factors
+    unit = np.broadcast_to(scale * codes.grid.scale, (len(weights),))
+    whole = bias_of(edit, bias[0], unit) if bias else np.zeros(len(weights), np.int32)
+    if whole is None:
+        return None
+    constants = (weights, (unit / target.scale).astype(np.float32), whole)
+    return tuple(map(edit.constant, constants)), {"x_zero": codes.grid.zero, **target.attrs}
+
+
+def _matrices(edit: Edit, operator: Operator, target: _Target) -> Var | None:
+    """The product with a constant matrix, as a convolution of one tap over as many pixels as there are rows."""
+    a, b, *bias = operator.inputs
+    codes, weights = codes_of(edit, a), weights_of(edit, b)
+    if codes is None or weights is None or not _plain(operator) or weights.codes.ndim != 2:
+        return None
+    outputs = 0 if operator.attrs.get("trans_b") else 1
+    if weights.scale.size > 1 and weights.axis != outputs:
+        return None
+    matrix = weights.codes if outputs == 0 else weights.codes.T
+    made = _product(edit, (codes, np.ascontiguousarray(matrix)[..., None], weights.scale), bias, target)
+    if made is None:
+        return None
+    inputs, attrs = made
+    rows = ops.reshape(codes.var, (1, a.spec.size // max(a.shape[-1], 1), a.shape[-1]))
+    (y,) = edit.add(NHWC_QUANTISED_CONV, (rows, *inputs), attrs)
+    return ops.reshape(y, operator.outputs[0].shape)
+
+
+def _plain(operator: Operator) -> bool:
+    """Whether nothing is scaled or turned but the second factor."""
+    attrs = operator.attrs
+    scaled = attrs.get("trans_a") or attrs.get("alpha", 1.0) != 1 or (len(operator.inputs) > 2 and attrs["beta"] != 1)
+    return not scaled and operator.inputs[0].spec.size > 0 and operator.inputs[0].ndim > 1
+
+
+def _sum(edit: Edit, operator: Operator, target: _Target) -> Var | None:
+    found = [codes_of(edit, v) for v in operator.inputs]
+    known = [c for c in found if c is not None]
+    if len(found) != 2 or len(known) != 2:
+        return None
+    factors = {f"{n}_factor": float(c.grid.scale / target.scale) for n, c in zip("ab", known, strict=True)}
+    zeros = {f"{n}_zero": c.grid.zero for n, c in zip("ab", known, strict=True)}
+    return edit.add(QUANTISED_ADD, [c.var for c in known], {**factors, **zeros, **target.attrs})[0]
+
+
+def _mean(edit: Edit, operator: Operator, target: _Target) -> Var | None:
+    (x,), (y,) = operator.inputs, operator.outputs
+    codes = codes_of(edit, x)
+    every = tuple(range(2, x.ndim))
+    axes = every if operator.schema is GLOBAL_AVERAGE_POOL else operator.attrs["axes"]
+    if codes is None or not axes or not x.spec.size:
+        return None
+    axes = normalize_axes(axes, x.ndim)
+    count = np.float32(np.prod([x.shape[a] for a in axes]))
+    attrs = {"axes": axes, "x_zero": codes.grid.zero, "factor": float(codes.grid.scale / (target.scale * count))}
+    return ops.reshape(edit.add(QUANTISED_MEAN, (codes.var,), {**attrs, **target.attrs})[0], y.shape)
+
+
+def _joined(edit: Edit, operator: Operator, target: _Target) -> Var | None:
+    """Quantises what is put together, each by itself: what was on that grid already is not touched."""
+    found = [codes_of(edit, v) for v in operator.inputs]
+    if target.grid is None or not any(c is not None and c.grid.same(target.grid) for c in found):
+        return None
+    grid = target.grid
+    parts = [ops.quantize_linear(v, *grid.parameters()) for v in operator.inputs]
+    return _held(edit.add(CONCAT, parts, operator.attrs)[0], target)
+
+
+_RULES: Mapping[OpSchema, Callable[[Edit, Operator, _Target], Var | None]] = {
+    CONV: _convolution,
+    GEMM: _matrices,
+    MATMUL: _matrices,
+    ADD: _sum,
+    SUM: _sum,
+    GLOBAL_AVERAGE_POOL: _mean,
+    REDUCE_MEAN: _mean,
+    CONCAT: _joined,
+}
+QUANTISE = RulePass("quantised operators", quantise)
