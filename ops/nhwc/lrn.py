@@ -1,5 +1,6 @@
 """Local response normalization across channels that are the last axis (ONNX LRN-13)."""
 
+import math
 from collections.abc import Iterator
 from functools import partial
 
@@ -36,7 +37,7 @@ def _most(signature: Signature) -> int:
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Squares and their sums for a few pixels."""
     channels = signature.x.shape[-1]
-    pixels = min(_most(signature), signature.x.size // max(channels, 1))
+    pixels = min(_most(signature), math.prod(signature.x.shape[:-1]))
     return (signature.x.with_shape((pixels, channels)),) * 2
 
 
