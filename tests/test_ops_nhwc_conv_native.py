@@ -11,9 +11,10 @@ from ops.native.tiles import SHAPES, TileShape
 from ops.nhwc.conv import NHWC_CONV
 from ops.nhwc.conv_columns import COLUMNS
 from ops.nhwc.conv_native import TILED, tiled
+from ops.nhwc.conv_rows import ROWS, by_rows
 from ops.schema import Kernel, Signature
 from ops.spec import Array, spec_of
-from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
+from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes, strided_copies
 from tests.native_checks import placed, run_native
 
 Case = tuple[list[Array], dict[str, Any]]
@@ -26,11 +27,12 @@ ACTIVATIONS: list[dict[str, Any]] = [
 ]
 
 
-def kernel(shape: TileShape) -> Kernel:
-    return tiled(lambda: shape)
+def by_shape(shape: TileShape) -> tuple[Kernel, Kernel]:
+    """Both kernels, by tiles of a shape."""
+    return by_rows(lambda: shape), tiled(lambda: shape)
 
 
-KERNELS = {shape.name: kernel(shape) for shape in SHAPES}
+KERNELS = {shape.name: by_shape(shape) for shape in SHAPES}
 kernels = st.sampled_from(sorted(KERNELS)).map(KERNELS.__getitem__)
 
 
@@ -38,7 +40,8 @@ kernels = st.sampled_from(sorted(KERNELS)).map(KERNELS.__getitem__)
 def convolutions(draw: Any, most_channels: int = 40) -> Case:
     """One to three dimensions, groups, strides, dilations, paddings wider than windows, empty batches, no channels."""
     ndim, group = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 1, 1, 2, 3, 5]))
-    channels, out = (group * draw(st.integers(0, most_channels // group)) for _ in range(2))
+    channels = group * draw(st.one_of(st.integers(0, most_channels // group), st.integers(1, 3)))
+    out = group * draw(st.integers(0, most_channels // group))
     several = st.lists(st.integers(1, 3 if ndim < 3 else 2), min_size=ndim, max_size=ndim).map(tuple)
     attrs: dict[str, Any] = {"strides": draw(several), "dilations": draw(several), "group": group}
     attrs["pads"] = tuple(draw(st.lists(st.integers(0, 3), min_size=2 * ndim, max_size=2 * ndim)))
@@ -77,22 +80,32 @@ def check(kernel: Kernel, case: Case, parts: int, extra: int) -> None:
         same(over, got)
 
 
+def check_all(kernels: tuple[Kernel, ...], case: Case, parts: int, extra: int) -> None:
+    """Each kernel that takes the case; at least one does."""
+    fit = [k for k in kernels if k.supports(sign(case))]
+    assert fit
+    for kernel in fit:
+        check(kernel, case, parts, extra)
+
+
 @settings(max_examples=80, deadline=None)
 @given(kernels, convolutions(), st.integers(1, 3), st.sampled_from([0, 0, 1, 16]))
-def test_it_gives_what_numpy_gives(kernel: Kernel, case: Case, parts: int, extra: int) -> None:
-    check(kernel, case, parts, extra)
+def test_it_gives_what_numpy_gives(kernels: tuple[Kernel, ...], case: Case, parts: int, extra: int) -> None:
+    check_all(kernels, case, parts, extra)
 
 
 @pytest.mark.slow
 @settings(max_examples=800, deadline=None)
 @given(kernels, convolutions(150), st.integers(1, 7), st.integers(0, 20))
-def test_it_gives_what_numpy_gives_in_many_shapes(kernel: Kernel, case: Case, parts: int, extra: int) -> None:
-    check(kernel, case, parts, extra)
+def test_it_gives_what_numpy_gives_in_many_shapes(
+    kernels: tuple[Kernel, ...], case: Case, parts: int, extra: int
+) -> None:
+    check_all(kernels, case, parts, extra)
 
 
 @settings(max_examples=40, deadline=None)
 @given(kernels, convolutions(), st.integers(0, 99))
-def test_nan_and_infinities_go_where_numpy_lets_them_go(kernel: Kernel, case: Case, seed: int) -> None:
+def test_nan_and_infinities_go_where_numpy_lets_them_go(kernels: tuple[Kernel, ...], case: Case, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for array in (case[0][0], case[0][-1]):
         for special in (np.nan, np.inf, -np.inf):
@@ -100,8 +113,10 @@ def test_nan_and_infinities_go_where_numpy_lets_them_go(kernel: Kernel, case: Ca
             flat[rng.integers(0, max(flat.size, 1), min(2, flat.size))] = special
     signature = sign(case)
     (wanted,) = run(COLUMNS, signature, case[0])
-    (got,) = run_native(kernel, signature, spaced(case[0], 0), 1)
-    same(got, wanted, 1e-4, 1e-4)
+    for kernel in kernels:
+        if kernel.supports(signature):
+            (got,) = run_native(kernel, signature, spaced(case[0], 0), 1)
+            same(got, wanted, 1e-4, 1e-4)
 
 
 def layer(channels: int, size: int, out: int, window: int = 1, stride: int = 1, **more: Any) -> Case:
@@ -125,7 +140,16 @@ LAYERS = {
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers_of_networks(name: str) -> None:
-    check(TILED, LAYERS[name], 2, 0)
+    check_all((ROWS, TILED), LAYERS[name], 2, 0)
+
+
+@pytest.mark.parametrize("channels", [2, 3])
+def test_few_channels_may_lie_in_any_way(channels: int) -> None:
+    (x, *rest), attrs = layer(channels, 9, 20, 3)
+    signature = sign(([x, *rest], attrs))
+    wanted = run_native(ROWS, signature, [x, *rest], 1)[0].tobytes()
+    for stored in (np.ascontiguousarray(x.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1), *strided_copies(x)):
+        assert run_native(ROWS, signature, [stored, *rest], 2)[0].tobytes() == wanted
 
 
 def test_any_number_of_parts_gives_the_same_bits() -> None:
@@ -143,12 +167,13 @@ def test_an_image_does_not_depend_on_its_batch() -> None:
 
 
 def test_nothing_is_allocated_while_it_runs() -> None:
-    case = layer(96, 40, 64, 3)
-    thunk = bind(TILED, sign(case), case[0], [garbage(sign(case).y)])
-    assert scratch_bytes(thunk) <= MOST_SCRATCH
+    for kernel, case in ((TILED, layer(96, 40, 64, 3)), (ROWS, layer(3, 120, 64, 3))):
+        thunk = bind(kernel, sign(case), case[0], [garbage(sign(case).y)])
+        assert scratch_bytes(thunk) <= MOST_SCRATCH
 
 
 def test_weights_that_are_no_constant_are_left_to_numpy() -> None:
     arrays, attrs = layer(8, 5, 8)
     assert NHWC_CONV.kernel(sign((arrays, attrs))) is TILED
+    assert NHWC_CONV.kernel(sign(layer(8, 5, 8, 3))) is ROWS
     assert NHWC_CONV.kernel(NHWC_CONV.sign([spec_of(a) for a in arrays], attrs)).backend == "numpy"

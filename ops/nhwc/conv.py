@@ -8,6 +8,7 @@ from ops.conv_finish import FINISH_ATTRIBUTES
 from ops.nhwc.conv_columns import COLUMNS, POINTWISE
 from ops.nhwc.conv_depthwise import DEPTHWISE
 from ops.nhwc.conv_native import TILED
+from ops.nhwc.conv_rows import ROWS
 from ops.nhwc.conv_shapes import infer_nhwc_conv, nhwc_conv_cost, overwrites_residual
 from ops.nhwc.depthwise_native import DEPTHWISE_NATIVE
 from ops.schema import OpSchema
@@ -17,7 +18,7 @@ NHWC_CONV = OpSchema(
     name="nhwc_conv",
     summary="The activation of (convolution + bias + a tensor); x (N, spatial..., C), w (O, C / group, kernel...).",
     infer=infer_nhwc_conv,
-    kernels=(DEPTHWISE_NATIVE, TILED, DEPTHWISE, POINTWISE, COLUMNS),
+    kernels=(DEPTHWISE_NATIVE, ROWS, TILED, DEPTHWISE, POINTWISE, COLUMNS),
     arity=(2, 4),
     attributes=(
         *WINDOW_ATTRIBUTES,

@@ -18,7 +18,9 @@ from ops.nhwc import conv_words as at
 from ops.spec import Array
 
 _TAG_512, _TAG_2, _TAG_PORTABLE = AVX512.tag, AVX2.tag, PORTABLE.tag
-_ROOM = at.TABLE + 4 * at.MOST_ROWS
+_PLACES = at.TABLE
+_FIRSTS = _PLACES + 4 * at.MOST_ROWS
+_ROOM = _FIRSTS + at.MOST_TILES + 1
 Span = tuple[int, int]
 
 
@@ -55,32 +57,27 @@ def _split(tiles: int, panels: int, part: int, parts: int) -> tuple[Span, Span]:
 
 
 @register_jitable
-def _place(words: int, places: Array, pixels: Span) -> None:
+def _place(words: int, places: Array, pixels: Span, group: int) -> None:
     """Where the windows of these pixels begin: address, and place along the three dimensions; a row for each."""
-    first, last = pixels
-    rows = at.MOST_ROWS
+    rows, first, count = at.MOST_ROWS, pixels[0], pixels[1] - pixels[0]
     od, oh, ow = word(words, at.OUTPUTS + 1), word(words, at.OUTPUTS + 2), word(words, at.OUTPUTS + 3)
     x, line, plane, image = first % ow, first // ow, first // (ow * oh), first // (ow * oh * od)
     y, z = line % oh, plane % od
-    for i in range(last - first):
-        d = z * word(words, at.STRIDES) - word(words, at.BEGINS)
-        h = y * word(words, at.STRIDES + 1) - word(words, at.BEGINS + 1)
-        w = x * word(words, at.STRIDES + 2) - word(words, at.BEGINS + 2)
-        places[i] = (
-            word(words, at.X)
-            + image * word(words, at.HOPS)
-            + d * word(words, at.HOPS + 1)
-            + h * word(words, at.HOPS + 2)
-            + w * word(words, at.HOPS + 3)
-        )
+    sd, sh, sw = word(words, at.STRIDES), word(words, at.STRIDES + 1), word(words, at.STRIDES + 2)
+    pd, ph, pw = word(words, at.BEGINS), word(words, at.BEGINS + 1), word(words, at.BEGINS + 2)
+    near, far = (word(words, at.HOPS + 2), word(words, at.HOPS + 3)), (word(words, at.HOPS), word(words, at.HOPS + 1))
+    start = word(words, at.X) + group * word(words, at.GROUP_BYTES)
+    for i in range(count):
+        d, h, w = z * sd - pd, y * sh - ph, x * sw - pw
+        places[i] = start + image * far[0] + d * far[1] + h * near[0] + w * near[1]
         places[rows + i], places[2 * rows + i], places[3 * rows + i] = d, h, w
         x += 1
         if x == ow:
             x, y = 0, y + 1
-        if y == oh:
-            y, z = 0, z + 1
-        if z == od:
-            z, image = 0, image + 1
+            if y == oh:
+                y, z = 0, z + 1
+                if z == od:
+                    z, image = 0, image + 1
 
 
 @register_jitable
@@ -105,27 +102,24 @@ def _point(words: int, table: Array, places: Array, count: int) -> None:
 
 
 @register_jitable
-def _pixels(words: int, tile: int) -> Span:
-    """The outputs of a tile: all tiles have as many, or one less."""
-    total = word(words, at.OUTPUTS) * word(words, at.OUTPUTS + 1)
-    total *= word(words, at.OUTPUTS + 2) * word(words, at.OUTPUTS + 3)
-    first, last = share(total, tile, _ceil(total, word(words, at.TILE_ROWS)))
-    return first, last
+def _pixels(words: int) -> int:
+    """Outputs of one channel, of all images."""
+    count: int = word(words, at.OUTPUTS) * word(words, at.OUTPUTS + 1)
+    count *= word(words, at.OUTPUTS + 2) * word(words, at.OUTPUTS + 3)
+    return count
 
 
 @register_jitable
 def _fill(words: int, room: int, tiles: Span, group: int) -> None:
-    """The table of a block of tiles."""
-    size = word(words, at.TABLE_ROWS) * _runs(words)
-    places = longs(room + 8 * at.TABLE, 4 * at.MOST_ROWS)
-    first, last = tiles
-    for tile in range(first, last):
-        pixels = _pixels(words, tile)
-        _place(words, places, pixels)
-        count = pixels[1] - pixels[0]
-        for i in range(count):
-            places[i] += group * word(words, at.GROUP_BYTES)
-        _point(words, longs(room + 8 * size * (tile - first), size), places, count)
+    """The table of a block of tiles, and the first pixel of each: all tiles have as many pixels, or one less."""
+    size, pixels = word(words, at.TABLE_ROWS) * _runs(words), _pixels(words)
+    places, firsts = longs(room + 8 * _PLACES, 4 * at.MOST_ROWS), longs(room + 8 * _FIRSTS, at.MOST_TILES + 1)
+    total = _ceil(pixels, word(words, at.TILE_ROWS))
+    for i in range(tiles[1] - tiles[0]):
+        first, last = share(pixels, tiles[0] + i, total)
+        firsts[i], firsts[i + 1] = first, last
+        _place(words, places, (first, last), group)
+        _point(words, longs(room + 8 * size * i, size), places, last - first)
 
 
 @register_jitable
@@ -135,7 +129,7 @@ def _runs(words: int) -> int:
 
 
 @register_jitable
-def _multiply_panel(words: int, room: int, tiles: Span, panel: int, tag: Any) -> None:
+def _multiply_panel(words: int, room: int, tiles: int, panel: int, tag: Any) -> None:
     """One panel with all tiles of a block, chunk after chunk of its runs; what is not yet whole waits in y."""
     runs, depth, width = _runs(words), word(words, at.DEPTH), word(words, at.PANEL)
     step, size = word(words, at.TABLE_ROWS), word(words, at.CHUNK_RUNS)
@@ -144,16 +138,18 @@ def _multiply_panel(words: int, room: int, tiles: Span, panel: int, tag: Any) ->
     channels = min(width, word(words, at.CHANNELS) - number * width)
     column = 4 * (group * word(words, at.CHANNELS) + number * width)
     weights = word(words, at.PANELS) + 4 * panel * runs * depth * width
+    start_y = word(words, at.Y) + column
     pitch, added, added_pitch = word(words, at.Y_PITCH), word(words, at.ADDED), word(words, at.ADDED_PITCH)
+    firsts = longs(room + 8 * _FIRSTS, at.MOST_TILES + 1)
     for run in range(0, runs, size):
         count = min(size, runs - run)
         finish = words + 8 * (at.FINISH if run + count == runs else at.IDLE)
-        for tile in range(tiles[0], tiles[1]):
-            first, last = _pixels(words, tile)
-            y = word(words, at.Y) + first * pitch + column
+        for tile in range(tiles):
+            first, last = firsts[tile], firsts[tile + 1]
+            y = start_y + first * pitch
             start, start_pitch = (y, pitch) if run else (word(words, at.BIAS) + column, 0)
             more = added + first * added_pitch + column if added and not run else 0
-            rows = room + 8 * step * (runs * (tile - tiles[0]) + run)
+            rows = room + 8 * step * (runs * tile + run)
             place = weights + 4 * run * depth * width
             factors = rows, last - first, count, depth, place, start, start_pitch
             multiply(tag, (*factors, more, added_pitch, y, pitch, channels, finish))
@@ -163,18 +159,17 @@ def _multiply_panel(words: int, room: int, tiles: Span, panel: int, tag: Any) ->
 def _convolve(words: int, part: int, parts: int, tag: Any) -> None:
     room, most = _stack(), word(words, at.BLOCK_TILES)
     per_group = _ceil(word(words, at.CHANNELS), word(words, at.PANEL))
-    total = word(words, at.OUTPUTS) * word(words, at.OUTPUTS + 1)
-    total *= word(words, at.OUTPUTS + 2) * word(words, at.OUTPUTS + 3)
-    tiles, panels = _split(_ceil(total, word(words, at.TILE_ROWS)), word(words, at.GROUPS) * per_group, part, parts)
+    tiles = _ceil(_pixels(words), word(words, at.TILE_ROWS))
+    rows, panels = _split(tiles, word(words, at.GROUPS) * per_group, part, parts)
     panel = panels[0]
     while panel < panels[1]:
         group = panel // per_group
         end = min((group + 1) * per_group, panels[1])
-        for first in range(tiles[0], tiles[1], most):
-            block = first, min(first + most, tiles[1])
+        for first in range(rows[0], rows[1], most):
+            block = first, min(first + most, rows[1])
             _fill(words, room, block, group)
             for number in range(panel, end):
-                _multiply_panel(words, room, block, number, tag)
+                _multiply_panel(words, room, block[1] - first, number, tag)
         panel = end
 
 

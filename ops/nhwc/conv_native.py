@@ -18,7 +18,7 @@ from ops.native.call import Native, Step, Word
 from ops.native.door import address
 from ops.native.tiles import ALIGNMENT, TileShape, tile_shape
 from ops.nhwc.conv_shapes import case_of, dense_operands, operands
-from ops.nhwc.conv_words import TABLE
+from ops.nhwc.conv_words import MOST_TILES, TABLE
 from ops.nhwc.pixels import dense_pixels, pitch
 from ops.schema import Attrs, Binding, Kernel, Signature, Thunk
 from ops.spec import Array, Shape
@@ -28,7 +28,7 @@ _FLOAT = np.dtype("float32")
 _ALIASED = 4096
 """Bytes: rows as far apart as a multiple of this fall into the same few lines of the nearest cache."""
 _ALIASED_ROWS = 12
-_CHUNK_BYTES, _BLOCK_BYTES = 1 << 19, 1 << 18
+_CHUNK_BYTES, _BLOCK_BYTES = 1 << 19, 1 << 17
 """Of a panel at a time, and of inputs of a block, so that both stay in a cache of 1 MiB."""
 _KINDS = {CLIPPED: tiles.CLIP, LEAKING: tiles.LEAK}
 
@@ -101,7 +101,7 @@ def blocks(found: Source, shape: TileShape) -> Shape:
     step = found.hops[3] * found.windows.strides[-1]
     rows = min(shape.rows, _ALIASED_ROWS) if step and step % _ALIASED == 0 else shape.rows
     inputs = rows * step * math.prod(found.windows.strides[:-1])
-    block = max(min(_BLOCK_BYTES // max(inputs, 1), TABLE // (shape.rows * found.runs)), 1)
+    block = max(min(_BLOCK_BYTES // max(inputs, 1), TABLE // (shape.rows * found.runs), MOST_TILES), 1)
     chunk = max(_CHUNK_BYTES // max(4 * shape.channels * found.depth, 1), 1)
     return rows, shape.rows, shape.channels, block, chunk
 
@@ -128,18 +128,25 @@ def convolve(call: Binding, case: ConvCase, found: Source, shape: TileShape) -> 
     return Step(address("ops.nhwc.conv_code", shape.name), words)
 
 
-def tiled(shape: Callable[[], TileShape]) -> Kernel:
-    """The kernel by tiles of a shape."""
+def pack_panels(shape: Callable[[], TileShape]) -> Callable[[Signature, Mapping[int, Array]], tuple[Array, ...]]:
+    """What packs weights for tiles of a shape: panels, and zeros for taps in the padding and for a missing bias."""
 
     def pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-        # The panels, and zeros for taps in the padding and for a bias that is not there.
         case = case_of(signature)
         zeros = aligned((max(case.channels // case.group, case.out_channels),))
         return panels(case, np.ascontiguousarray(constants[1]), shape().channels), zeros
 
-    def supports(signature: Signature) -> bool:
-        known = signature.x.dtype == _FLOAT and 1 in signature.constants and signature.x.ndim <= 5
-        return known and case_of(signature).taps * shape().rows <= TABLE
+    return pack
+
+
+def supports_tiles(signature: Signature, shape: TileShape) -> bool:
+    """Whether elements, dimensions and windows are such that tiles of the shape compute them, of constant weights."""
+    known = signature.x.dtype == _FLOAT and 1 in signature.constants and signature.x.ndim <= 5
+    return known and case_of(signature).taps * shape.rows <= TABLE
+
+
+def tiled(shape: Callable[[], TileShape]) -> Kernel:
+    """The kernel by tiles of a shape."""
 
     def bind(call: Binding) -> Thunk:
         case = case_of(call.signature)
@@ -151,8 +158,8 @@ def tiled(shape: Callable[[], TileShape]) -> Kernel:
         bind,
         contiguous=dense_operands,
         reads=dense_pixels,
-        pack=pack,
-        supports=supports,
+        pack=pack_panels(shape),
+        supports=lambda signature: supports_tiles(signature, shape()),
         writes=dense_pixels,
         backend=NUMBA,
     )

@@ -22,3 +22,5 @@ TABLE = 8192
 """Addresses of runs that a block may have."""
 MOST_ROWS = 16
 """No tile has more pixels."""
+MOST_TILES = 512
+"""No block has more tiles."""
