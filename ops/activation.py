@@ -25,6 +25,7 @@ from ops.limits import constant, highest
 from ops.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, any_strides
 from ops.spec import FLOATS, INTEGERS, NUMBERS, SIGNED, TensorSpec, broadcast_shapes
 from ops.variadic import MAX
+from ops.vector.kernel import opcode
 
 
 def activation(
@@ -36,13 +37,14 @@ def activation(
     temporaries: int = 0,
     masks: int = 0,
     flops: int = 4,
+    vector: tuple[Kernel, ...] = (),
     **defaults: float,
 ) -> OpSchema:
-    """A float activation computed block by block; `defaults` are its numeric attributes."""
+    """A float activation computed block by block, or by `vector`; `defaults` are its numeric attributes."""
     return OpSchema(
         name,
         like_input(FLOATS),
-        (blocked(passes, temporaries=temporaries, masks=masks),),
+        (*vector, blocked(passes, temporaries=temporaries, masks=masks)),
         attributes=tuple(Attribute(n, number, v) for n, v in defaults.items()),
         overwrites=over_any_like_output,
         cost=flops_per_element(flops),
@@ -230,12 +232,13 @@ RELU = unary(
     Kernel("clip", _relu, writes=any_strides),
     "max(x, 0); NaN stays NaN.",
     gradient=_relu_gradient,
+    code="relu",
 )
-TANH = unary("tanh", FLOATS, ufunc_kernel(np.tanh), "Hyperbolic tangent.", gradient=_tanh_gradient)
+TANH = unary("tanh", FLOATS, ufunc_kernel(np.tanh), "Hyperbolic tangent.", gradient=_tanh_gradient, code="tanh")
 PRELU = OpSchema(
     "prelu",
     _infer_prelu,
-    (blocked(_prelu, temporaries=1),),
+    (opcode("prelu"), blocked(_prelu, temporaries=1)),
     (2, 2),
     overwrites=_over_tensor,
     cost=flops_per_element(4),
@@ -246,7 +249,7 @@ PRELU = OpSchema(
 CLIP = OpSchema(
     "clip",
     _infer_clip,
-    (Kernel("clip", _clip),),
+    (opcode("clip"), Kernel("clip", _clip)),
     (3, 3),
     overwrites=_over_tensor,
     cost=flops_per_element(2),
@@ -259,6 +262,7 @@ LEAKY_RELU = activation(
     _leaky_relu,
     "x where x > 0, else alpha * x.",
     gradient=_leaky_relu_gradient,
+    vector=(opcode("leaky_relu", "alpha"),),
     temporaries=1,
     alpha=0.01,
 )
@@ -267,6 +271,7 @@ THRESHOLDED_RELU = activation(
     _thresholded_relu,
     "x above alpha, else 0.",
     gradient=_thresholded_relu_gradient,
+    vector=(opcode("thresholded_relu", "alpha"),),
     masks=1,
     alpha=1.0,
 )
@@ -275,6 +280,7 @@ SHRINK = activation(
     _shrink,
     "x + bias below -lambd, x - bias above lambd, else 0.",
     gradient=_shrink_gradient,
+    vector=(opcode("shrink", "bias", "lambd"),),
     temporaries=1,
     masks=1,
     bias=0.0,
@@ -285,11 +291,19 @@ HARD_SIGMOID = activation(
     _hard_sigmoid,
     "min(max(alpha * x + beta, 0), 1)",
     gradient=_hard_sigmoid_gradient,
+    vector=(opcode("hard_sigmoid", "alpha", "beta"),),
     alpha=0.2,
     beta=0.5,
 )
 HARD_SWISH = activation(
-    "hard_swish", _hard_swish, "x * min(max(x / 6 + 1/2, 0), 1)", gradient=_hard_swish_gradient, temporaries=1
+    "hard_swish",
+    _hard_swish,
+    "x * min(max(x / 6 + 1/2, 0), 1)",
+    gradient=_hard_swish_gradient,
+    vector=(opcode("hard_swish"),),
+    temporaries=1,
 )
-SOFTSIGN = activation("softsign", _softsign, "x / (1 + |x|)", gradient=_softsign_gradient, temporaries=1)
+SOFTSIGN = activation(
+    "softsign", _softsign, "x / (1 + |x|)", gradient=_softsign_gradient, vector=(opcode("softsign"),), temporaries=1
+)
 OPS = (RELU, TANH, PRELU, CLIP, LEAKY_RELU, THRESHOLDED_RELU, SHRINK, HARD_SIGMOID, HARD_SWISH, SOFTSIGN)

@@ -10,6 +10,7 @@ from ops.blocks import Block, blocked
 from ops.elementwise import binary, broadcast, over_any_like_output, ufunc_kernel
 from ops.schema import Binding, Kernel, OpSchema, Signature, Thunk
 from ops.spec import FLOATS, INTEGERS, NUMBERS, SIGNED, UNSIGNED
+from ops.vector.kernel import opcode
 
 _TRUE_DIVIDE = ufunc_kernel(np.divide)
 _FLOOR_DIVIDE = ufunc_kernel(np.floor_divide)
@@ -68,13 +69,14 @@ def _mod_gradient(b: Backward) -> Terms:
 
 
 _TRUNCATE = blocked(_truncated, temporaries=1, name="truncate")
-ADD = binary("add", NUMBERS, ufunc_kernel(np.add), "a + b", gradient=_add_gradient)
-SUB = binary("sub", NUMBERS, ufunc_kernel(np.subtract), "a - b", gradient=_sub_gradient)
-MUL = binary("mul", NUMBERS, ufunc_kernel(np.multiply), "a * b", gradient=_mul_gradient)
+ADD = binary("add", NUMBERS, ufunc_kernel(np.add), "a + b", gradient=_add_gradient, code="add")
+SUB = binary("sub", NUMBERS, ufunc_kernel(np.subtract), "a - b", gradient=_sub_gradient, code="sub")
+MUL = binary("mul", NUMBERS, ufunc_kernel(np.multiply), "a * b", gradient=_mul_gradient, code="mul")
 DIV = OpSchema(
     "div",
     broadcast(NUMBERS),
     (
+        opcode("div"),
         Kernel("truncate", _TRUNCATE.bind, _TRUNCATE.workspace, supports=_is_signed),
         Kernel("floor", _FLOOR_DIVIDE.bind, supports=_is_unsigned),
         Kernel("numpy", _TRUE_DIVIDE.bind, supports=_is_float),

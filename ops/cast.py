@@ -1,5 +1,6 @@
 """Conversion to another element type (ONNX Cast)."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -9,8 +10,10 @@ from ops.backward import Backward, Terms
 from ops.blocks import blocks
 from ops.layout import Layout
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
-from ops.spec import TensorSpec
+from ops.spec import BOOL, Array, TensorSpec
 from ops.thunks import in_turn
+from ops.vector.kernel import is_single, vector_kernel
+from ops.vector.words import Script
 from ops.workspace import carve, dense_bytes
 
 _STAGE_BYTES = 16 << 10
@@ -55,6 +58,18 @@ def _cast_in_place(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
+def _say(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
+    """Between bool and float32; two negations make 1 of all that is not 0."""
+    if signature.x.dtype == BOOL:
+        return script.say("copy", *values)
+    return script.say("not", script.say("not", *values))
+
+
+def _grows(signature: Signature) -> bool:
+    """Bool to float32: nothing may be written over what another thread has yet to read."""
+    return is_single(signature) and signature.x.dtype == BOOL
+
+
 def _gradient(b: Backward) -> Terms:
     return (b.cast(b.dy, b.signature.x.dtype),)
 
@@ -62,7 +77,7 @@ def _gradient(b: Backward) -> Terms:
 CAST = OpSchema(
     "cast",
     _infer,
-    (Kernel("numpy", _cast, _workspace),),
+    (vector_kernel(_say, supports=_grows), Kernel("numpy", _cast, _workspace)),
     attributes=(Attribute("to", element_type),),
     views=_views,
     overwrites=_overwrites,

@@ -23,6 +23,7 @@ from ops.schema import (
     no_gradient,
 )
 from ops.spec import BOOL, TensorSpec, broadcast_shapes
+from ops.vector.kernel import opcode
 
 Dtypes = frozenset[np.dtype[Any]]
 Infer = Callable[[Specs, Attrs], Specs]
@@ -92,12 +93,13 @@ def unary(
     flops: int = 1,
     *,
     gradient: GradientRule = no_gradient,
+    code: str = "",
 ) -> OpSchema:
-    """An elementwise operator of one input without attributes."""
+    """An elementwise operator of one input without attributes; `code` is its opcode, if it has one."""
     return OpSchema(
         name,
         like_input(dtypes),
-        (kernel,),
+        _with_opcode(kernel, code),
         overwrites=over_any_like_output,
         cost=flops_per_element(flops),
         summary=summary,
@@ -115,12 +117,13 @@ def binary(
     out: np.dtype[Any] | None = None,
     flops: int = 1,
     gradient: GradientRule = no_gradient,
+    code: str = "",
 ) -> OpSchema:
-    """An elementwise operator of two broadcast inputs without attributes."""
+    """An elementwise operator of two broadcast inputs without attributes; `code` is its opcode, if it has one."""
     return OpSchema(
         name,
         broadcast(dtypes, out),
-        (kernel,),
+        _with_opcode(kernel, code),
         (2, 2),
         overwrites=over_any_like_output,
         cost=flops_per_element(flops),
@@ -131,5 +134,9 @@ def binary(
 
 
 def predicate(name: str, dtypes: Dtypes, function: np.ufunc, summary: str) -> OpSchema:
-    """A broadcast comparison or logical operator: two inputs of one dtype, a bool output."""
-    return binary(name, dtypes, ufunc_kernel(function), summary, out=BOOL)
+    """A broadcast comparison or logical operator: two inputs of one dtype, a bool output. Its name is its opcode."""
+    return binary(name, dtypes, ufunc_kernel(function), summary, out=BOOL, code=name)
+
+
+def _with_opcode(kernel: Kernel, code: str) -> tuple[Kernel, ...]:
+    return (opcode(code), kernel) if code else (kernel,)

@@ -11,11 +11,26 @@ import numpy as np
 from attrs import evolve, frozen
 
 from ops.attributes import Attribute, flag
+from ops.backends import NUMBA, NUMPY
 from ops.blocks import aligned, blocks
 from ops.program import Program, check_shapes, output_room, overwritable, read_program, rooms, signatures
-from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    Kernel,
+    OpSchema,
+    Overwrite,
+    Signature,
+    Specs,
+    Thunk,
+    any_strides,
+    no_packing,
+)
 from ops.spec import Array, Shape, TensorSpec, spec_of
 from ops.thunks import in_turn
+from ops.vector.kernel import UnsaidError, phrase_of, run
+from ops.vector.words import Script, fits
 from ops.workspace import carve, dense_bytes
 
 CACHED_BYTES = 2 << 20
@@ -86,8 +101,8 @@ class _Loop:
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernel of each step."""
-        return tuple(step.schema.kernel(s) for step, s in zip(self.program, self.signed, strict=True))
+        """The kernel of each step, of numpy: others cost too much to call for a block."""
+        return tuple(step.schema.kernel(s, (NUMPY,)) for step, s in zip(self.program, self.signed, strict=True))
 
     def of_block(self, number: int, operands: Sequence[TensorSpec], shape: Shape) -> Signature:
         """The signature of a step on a block."""
@@ -160,6 +175,39 @@ def _fitted(room: Array, signature: Signature, like: Array) -> Array:
     return found
 
 
+def _script(signature: Signature, packed: tuple[Array, ...] = ()) -> Script:
+    """The program as instructions of the compiled interpreter. Raises UnsaidError where a step is none."""
+    loop, script = _Loop(signature), Script(len(signature.inputs))
+    values = list(range(len(signature.inputs)))
+    own = _unpack(packed, len(loop.program))
+    for step, signed, given in zip(loop.program, loop.signed, own, strict=True):
+        values.append(phrase_of(step.schema, signed)(script, signed, [values[i] for i in step.operands], given))
+    return script
+
+
+def _is_vector(signature: Signature) -> bool:
+    """Whether all steps are instructions of the interpreter, and it has room for them."""
+    try:
+        return fits(_script(signature))
+    except UnsaidError:
+        return False
+
+
+def _bind_vector(call: Binding) -> Thunk:
+    try:
+        script = _script(call.signature, call.packed)
+    except UnsaidError:
+        return _bind(call)
+    return run(script, call.inputs, call.y)
+
+
+def _vector_workspace(signature: Signature) -> int:
+    """What numpy needs, where only what a step packs (the exponent of a power) tells whether it is an instruction."""
+    loop = _Loop(signature)
+    unsure = any(k.pack is not no_packing and s.constants for k, s in zip(loop.kernels, loop.signed, strict=True))
+    return _workspace(signature) if unsure else 0
+
+
 def _workspace(signature: Signature) -> int:
     return dense_bytes(*_Loop(signature).carved)
 
@@ -180,7 +228,18 @@ FUSED_ELEMENTWISE = OpSchema(
     name="fused_elementwise",
     summary="Elementwise operators one after the other; all of them have the shape of the output.",
     infer=_infer,
-    kernels=(Kernel("blocks", _bind, _workspace, pack=_pack),),
+    kernels=(
+        Kernel(
+            "vector",
+            _bind_vector,
+            _vector_workspace,
+            pack=_pack,
+            supports=_is_vector,
+            writes=any_strides,
+            backend=NUMBA,
+        ),
+        Kernel("blocks", _bind, _workspace, pack=_pack),
+    ),
     arity=(0, 2**31 - 1),
     attributes=(Attribute("program", read_program), Attribute("apart", flag, False)),
     overwrites=_overwrites,

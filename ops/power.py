@@ -1,6 +1,7 @@
 """Power with a base and an exponent of possibly different element types (ONNX Pow-15)."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,9 +14,12 @@ from ops.limits import constant
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import BOOL, FLOATS, INTEGERS, NUMBERS, SIGNED, Array, TensorSpec, broadcast_shapes
 from ops.thunks import in_turn
+from ops.vector.kernel import UnsaidError, is_single, vector_kernel
+from ops.vector.words import Script
 from ops.workspace import carve, dense_bytes
 
 _DOUBLE = np.dtype("float64")
+_OPCODES = {0.5: "sqrt", 1.0: "copy", 2.0: "square", 3.0: "cube", -1.0: "reciprocal"}
 _SHORTCUTS = {0.5: np.sqrt, 1.0: np.positive, 2.0: np.square, -1.0: np.reciprocal}
 Buffers = tuple[Array, ...]
 
@@ -44,6 +48,19 @@ def _direct(call: Binding) -> Thunk:
     """np.power, or where the exponent is a known number and has a shortcut, that."""
     shortcut = _SHORTCUTS.get(float(call.packed[0].item())) if call.packed else None
     return partial(shortcut, call.x, call.y) if shortcut else partial(np.power, *call.inputs, call.y)
+
+
+def _say(script: Script, signature: Signature, values: Sequence[int], packed: tuple[Array, ...]) -> int:
+    """A known exponent with a shortcut; as long as it is known to be known only, one instruction stands for it."""
+    exponent = float(packed[0].item()) if packed else 2.0 if _is_known(signature) else math.nan
+    if exponent not in _OPCODES:
+        raise UnsaidError
+    return script.say(_OPCODES[exponent], values[0])
+
+
+def _is_known(signature: Signature) -> bool:
+    exponent = signature.inputs[1]
+    return is_single(signature) and _is_direct(signature) and 1 in signature.constants and exponent.size == 1
 
 
 def _working(signature: Signature) -> np.dtype[Any]:
@@ -146,6 +163,7 @@ POW = OpSchema(
     "pow",
     _infer,
     (
+        vector_kernel(_say, otherwise=_direct, supports=_is_known, pack=_keep_exponent),
         Kernel("numpy", _direct, pack=_keep_exponent, supports=_is_direct),
         Kernel("blocks", _mixed, _workspace),
     ),

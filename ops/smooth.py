@@ -1,6 +1,7 @@
 """Smooth activations (ONNX Sigmoid, Swish, Gelu, Elu, Selu, Celu, Softplus, Mish): exp, log1p, tanh, erf."""
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -12,7 +13,7 @@ from ops.blocks import Block, blocked
 from ops.comparison import GREATER
 from ops.compiled import erf
 from ops.elementwise import flops_per_element, like_input, over_any_like_output
-from ops.schema import OpSchema, Thunk
+from ops.schema import OpSchema, Signature, Thunk
 from ops.smooth_gradients import (
     ELU_GRADIENT,
     GELU_GRADIENT,
@@ -22,6 +23,8 @@ from ops.smooth_gradients import (
     SWISH_GRADIENT,
 )
 from ops.spec import FLOATS, Array
+from ops.vector.kernel import opcode, vector_kernel
+from ops.vector.words import Script
 
 _SATURATED = 20.0
 """tanh(softplus(x)) is 1 in float64 from here on."""
@@ -134,6 +137,21 @@ def _mish(block: Block) -> tuple[Thunk, ...]:
     )
 
 
+def _say_elu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
+    alpha, gamma = signature.attrs["alpha"], signature.attrs.get("gamma", 1.0)
+    y = script.say("elu", *values, numbers=(alpha, 1.0))
+    return y if gamma == 1.0 else script.say("scale", y, numbers=(gamma,))
+
+
+def _say_celu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
+    alpha = signature.attrs["alpha"]
+    return script.say("elu", *values, numbers=(alpha, alpha))
+
+
+def _say_gelu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
+    return script.say("gelu_tanh" if signature.attrs["approximate"] == "tanh" else "gelu", *values)
+
+
 def _sigmoid_gradient(b: Backward) -> Terms:
     return (b.apply1(SIGMOID_GRADIENT, b.dy, b.y),)
 
@@ -172,18 +190,32 @@ def _celu_gradient(b: Backward) -> Terms:
     return (b.apply1(ELU_GRADIENT, b.dy, b.y, alpha=alpha, width=alpha),)
 
 
-SIGMOID = activation("sigmoid", _sigmoid, "1 / (1 + exp(-x))", gradient=_sigmoid_gradient)
+SIGMOID = activation("sigmoid", _sigmoid, "1 / (1 + exp(-x))", gradient=_sigmoid_gradient, vector=(opcode("sigmoid"),))
 SWISH = activation(
-    "swish", _swish, "x * sigmoid(alpha * x)", gradient=_swish_gradient, temporaries=1, flops=5, alpha=1.0
+    "swish",
+    _swish,
+    "x * sigmoid(alpha * x)",
+    gradient=_swish_gradient,
+    vector=(opcode("swish", "alpha"),),
+    temporaries=1,
+    flops=5,
+    alpha=1.0,
 )
 ELU = activation(
-    "elu", _elu, "x where x > 0, else alpha * (exp(x) - 1).", gradient=_elu_gradient, temporaries=1, alpha=1.0
+    "elu",
+    _elu,
+    "x where x > 0, else alpha * (exp(x) - 1).",
+    gradient=_elu_gradient,
+    vector=(vector_kernel(_say_elu),),
+    temporaries=1,
+    alpha=1.0,
 )
 SELU = activation(
     "selu",
     _selu,
     "gamma * elu(x, alpha)",
     gradient=_elu_gradient,
+    vector=(vector_kernel(_say_elu),),
     temporaries=1,
     flops=5,
     alpha=1.67326319217681884765625,
@@ -194,16 +226,27 @@ CELU = activation(
     _celu,
     "max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)",
     gradient=_celu_gradient,
+    vector=(vector_kernel(_say_celu),),
     temporaries=1,
     flops=5,
     alpha=1.0,
 )
-SOFTPLUS = activation("softplus", _softplus, "log(1 + exp(x))", gradient=_softplus_gradient, temporaries=1, flops=5)
-MISH = activation("mish", _mish, "x * tanh(softplus(x))", gradient=_mish_gradient, temporaries=2, flops=7)
+SOFTPLUS = activation(
+    "softplus",
+    _softplus,
+    "log(1 + exp(x))",
+    gradient=_softplus_gradient,
+    vector=(opcode("softplus"),),
+    temporaries=1,
+    flops=5,
+)
+MISH = activation(
+    "mish", _mish, "x * tanh(softplus(x))", gradient=_mish_gradient, vector=(opcode("mish"),), temporaries=2, flops=7
+)
 GELU = OpSchema(
     "gelu",
     like_input(FLOATS),
-    (blocked(_gelu, temporaries=2),),
+    (vector_kernel(_say_gelu), blocked(_gelu, temporaries=2)),
     attributes=(Attribute("approximate", one_of("none", "tanh"), "none"),),
     overwrites=over_any_like_output,
     cost=flops_per_element(28),

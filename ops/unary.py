@@ -18,12 +18,13 @@ from ops.elementwise import require_dtype, ufunc_kernel, unary
 from ops.limits import constant
 from ops.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Specs, Thunk, dense_only, zero_gradient
 from ops.spec import BOOL, FLOATS, INTEGERS, NUMBERS, SIGNED
+from ops.vector.kernel import opcode
 
 _BOOLS = frozenset({BOOL})
 
 
-def _float_function(name: str, function: np.ufunc, summary: str, gradient: GradientRule) -> OpSchema:
-    return unary(name, FLOATS, ufunc_kernel(function), summary, gradient=gradient)
+def _float_function(name: str, function: np.ufunc, summary: str, gradient: GradientRule, code: str = "") -> OpSchema:
+    return unary(name, FLOATS, ufunc_kernel(function), summary, gradient=gradient, code=code)
 
 
 def _erf(block: Block) -> tuple[Thunk, ...]:
@@ -122,19 +123,24 @@ def _atanh_gradient(b: Backward) -> Terms:
 
 
 ABS = unary(
-    "abs", NUMBERS, ufunc_kernel(np.absolute), "|x|; the lowest signed integer stays as it is.", gradient=_abs_gradient
+    "abs",
+    NUMBERS,
+    ufunc_kernel(np.absolute),
+    "|x|; the lowest signed integer stays as it is.",
+    gradient=_abs_gradient,
+    code="abs",
 )
-NEG = unary("neg", FLOATS | SIGNED, ufunc_kernel(np.negative, dense_only), "-x", gradient=_neg_gradient)
-SIGN = unary("sign", NUMBERS, ufunc_kernel(np.sign), "-1, 0 or 1; NaN stays NaN.", gradient=zero_gradient)
-NOT = unary("not", _BOOLS, ufunc_kernel(np.logical_not), "Logical complement.")
+NEG = unary("neg", FLOATS | SIGNED, ufunc_kernel(np.negative, dense_only), "-x", gradient=_neg_gradient, code="neg")
+SIGN = unary("sign", NUMBERS, ufunc_kernel(np.sign), "-1, 0 or 1; NaN stays NaN.", gradient=zero_gradient, code="sign")
+NOT = unary("not", _BOOLS, ufunc_kernel(np.logical_not), "Logical complement.", code="not")
 BITWISE_NOT = unary("bitwise_not", INTEGERS, ufunc_kernel(np.invert), "Complement of each bit.")
-EXP = _float_function("exp", np.exp, "e to the power of x.", _exp_gradient)
-LOG = _float_function("log", np.log, "Natural logarithm.", _log_gradient)
-SQRT = _float_function("sqrt", np.sqrt, "Square root; NaN below 0.", _sqrt_gradient)
-RECIPROCAL = _float_function("reciprocal", np.reciprocal, "1 / x", _reciprocal_gradient)
-FLOOR = _float_function("floor", np.floor, "Largest integer not above x.", zero_gradient)
-CEIL = _float_function("ceil", np.ceil, "Smallest integer not below x.", zero_gradient)
-ROUND = _float_function("round", np.rint, "Nearest integer; halves go to the even one.", zero_gradient)
+EXP = _float_function("exp", np.exp, "e to the power of x.", _exp_gradient, code="exp")
+LOG = _float_function("log", np.log, "Natural logarithm.", _log_gradient, code="log")
+SQRT = _float_function("sqrt", np.sqrt, "Square root; NaN below 0.", _sqrt_gradient, code="sqrt")
+RECIPROCAL = _float_function("reciprocal", np.reciprocal, "1 / x", _reciprocal_gradient, code="reciprocal")
+FLOOR = _float_function("floor", np.floor, "Largest integer not above x.", zero_gradient, code="floor")
+CEIL = _float_function("ceil", np.ceil, "Smallest integer not below x.", zero_gradient, code="ceil")
+ROUND = _float_function("round", np.rint, "Nearest integer; halves go to the even one.", zero_gradient, code="round")
 SIN = _float_function("sin", np.sin, "Sine of x radians.", _sin_gradient)
 COS = _float_function("cos", np.cos, "Cosine of x radians.", _cos_gradient)
 TAN = _float_function("tan", np.tan, "Tangent of x radians.", _tan_gradient)
@@ -146,9 +152,15 @@ COSH = _float_function("cosh", np.cosh, "Hyperbolic cosine.", _cosh_gradient)
 ASINH = _float_function("asinh", np.arcsinh, "Inverse hyperbolic sine.", _asinh_gradient)
 ACOSH = _float_function("acosh", np.arccosh, "Inverse hyperbolic cosine.", _acosh_gradient)
 ATANH = _float_function("atanh", np.arctanh, "Inverse hyperbolic tangent.", _atanh_gradient)
-ERF = unary("erf", FLOATS, blocked(_erf, temporaries=1), "The error function.", flops=24, gradient=_erf_gradient)
+ERF = unary(
+    "erf", FLOATS, blocked(_erf, temporaries=1), "The error function.", flops=24, gradient=_erf_gradient, code="erf"
+)
 IS_NAN = OpSchema(
-    "is_nan", _to_bool, (ufunc_kernel(np.isnan, dense_only),), summary="Whether x is NaN.", elementwise=True
+    "is_nan",
+    _to_bool,
+    (opcode("is_nan"), ufunc_kernel(np.isnan, dense_only)),
+    summary="Whether x is NaN.",
+    elementwise=True,
 )
 IS_INF = OpSchema(
     "is_inf",

@@ -1,6 +1,7 @@
 """Sum, mean, minimum and maximum of any number of broadcast inputs (ONNX Sum, Mean, Min, Max)."""
 
 import operator
+from collections.abc import Sequence
 from functools import partial, reduce
 
 import numpy as np
@@ -9,7 +10,9 @@ from ops.backward import Backward, Tensor, Terms
 from ops.blocks import Block, Passes, blocked
 from ops.elementwise import Dtypes, broadcast, over_any_like_output
 from ops.schema import Binding, Cost, GradientRule, Kernel, OpSchema, Signature, Thunk
-from ops.spec import FLOATS, NUMBERS
+from ops.spec import FLOATS, NUMBERS, Array
+from ops.vector.kernel import vector_kernel
+from ops.vector.words import Script
 
 _MOST_INPUTS = 2**31 - 1
 
@@ -78,8 +81,27 @@ def _extreme_gradient(b: Backward) -> Terms:
     return b.terms(*(partial(term, mask) for mask in chosen))
 
 
+def _folding(code: str, *, mean: bool = False) -> Kernel:
+    """The compiled kernel: one instruction for each further input, and for the mean one more."""
+
+    def say(script: Script, _: Signature, values: Sequence[int], __: tuple[Array, ...]) -> int:
+        total = values[0] if len(values) > 1 else script.say("copy", values[0])
+        for value in values[1:]:
+            total = script.say(code, total, value)
+        return script.say("over", total, numbers=(float(len(values)),)) if mean and len(values) > 1 else total
+
+    return vector_kernel(say)
+
+
 def _variadic(
-    name: str, dtypes: Dtypes, passes: Passes, pair: np.ufunc | None, summary: str, *, gradient: GradientRule
+    name: str,
+    dtypes: Dtypes,
+    passes: Passes,
+    pair: np.ufunc | None,
+    summary: str,
+    *,
+    gradient: GradientRule,
+    vector: Kernel,
 ) -> OpSchema:
     """`pair` is the ufunc that does the whole work where there are two inputs."""
     single = Kernel("copy", _copy, supports=_is_single)
@@ -87,7 +109,7 @@ def _variadic(
     return OpSchema(
         name,
         broadcast(dtypes),
-        (single, *pairs, blocked(passes, temporaries=1)),
+        (vector, single, *pairs, blocked(passes, temporaries=1)),
         (1, _MOST_INPUTS),
         overwrites=over_any_like_output,
         cost=_cost,
@@ -97,8 +119,32 @@ def _variadic(
     )
 
 
-SUM = _variadic("sum", NUMBERS, _sum, np.add, "Sum of all inputs.", gradient=_sum_gradient)
-MEAN = _variadic("mean", FLOATS, _mean, None, "Arithmetic mean of all inputs.", gradient=_mean_gradient)
-MIN = _variadic("min", NUMBERS, _min, np.minimum, "Smallest of all inputs; NaN wins.", gradient=_extreme_gradient)
-MAX = _variadic("max", NUMBERS, _max, np.maximum, "Largest of all inputs; NaN wins.", gradient=_extreme_gradient)
+SUM = _variadic("sum", NUMBERS, _sum, np.add, "Sum of all inputs.", gradient=_sum_gradient, vector=_folding("add"))
+MEAN = _variadic(
+    "mean",
+    FLOATS,
+    _mean,
+    None,
+    "Arithmetic mean of all inputs.",
+    gradient=_mean_gradient,
+    vector=_folding("add", mean=True),
+)
+MIN = _variadic(
+    "min",
+    NUMBERS,
+    _min,
+    np.minimum,
+    "Smallest of all inputs; NaN wins.",
+    gradient=_extreme_gradient,
+    vector=_folding("min"),
+)
+MAX = _variadic(
+    "max",
+    NUMBERS,
+    _max,
+    np.maximum,
+    "Largest of all inputs; NaN wins.",
+    gradient=_extreme_gradient,
+    vector=_folding("max"),
+)
 OPS = (SUM, MEAN, MIN, MAX)

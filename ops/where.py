@@ -9,6 +9,7 @@ from ops.blocks import Block, blocked
 from ops.errors import DtypeError
 from ops.schema import Attrs, OpSchema, Overwrite, Signature, Specs, Thunk
 from ops.spec import BOOL, TensorSpec, broadcast_shapes
+from ops.vector.kernel import opcode
 
 
 def _infer(inputs: Specs, _: Attrs) -> Specs:
@@ -44,7 +45,7 @@ def _gradient(b: Backward) -> Terms:
 WHERE = OpSchema(
     "where",
     _infer,
-    (blocked(_choose, masks=1, widen=False),),
+    (opcode("where"), blocked(_choose, masks=1, widen=False)),
     (3, 3),
     overwrites=_overwrites,
     gradient=_gradient,

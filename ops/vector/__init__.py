@@ -1,0 +1,1 @@
+"""Elementwise programs, rows and reductions in compiled vector code."""

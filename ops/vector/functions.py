@@ -1,0 +1,134 @@
+"""Functions of 16 float32 at a time, right for NaN, infinities and denormal numbers.
+
+exp, log, tanh: polynomials of Cephes (Moshier 1989, expf.c, logf.c, tanhf.c); erf: those of N. Juffa ("Vectorizable
+implementation of erff", Stack Overflow 35148198); how errors of such are bounded: Muller, Elementary Functions (2016).
+"""
+
+import math
+from collections.abc import Sequence
+
+from ops.vector.lanes import Floats
+
+_LOG2_E = 1.44269504088896341
+_LN_2 = 0.693359375, -2.12194440e-4
+"""The first has few bits: its product with a small integer is exact. Their sum is log(2)."""
+_MAGIC = 12582912.0
+"""1.5 * 2 ** 23: a small number added to it is rounded to an integer, which is found in its lowest bits."""
+_MAGIC_BITS = 0x4B400000
+_EXP = 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1
+_LOG = (
+    *(7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1),
+    *(-1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1),
+)
+_TANH_SPLIT = 0.625
+_TANH = -5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1
+_ERF_SPLIT, _ERF_EDGE = 0.921875, 3.925
+_ERF_NEAR = -5.99104969e-4, 4.99339588e-3, -2.67667342e-2, 1.12818025e-1, -3.76124859e-1, 1.28379151e-1
+_ERF_FAR = (
+    *(1.72948930e-5, -3.83208680e-4, 3.88393435e-3, -2.42545605e-2),
+    *(1.06777847e-1, 6.34846687e-1, 1.28717512e-1),
+)
+_SMALLEST = 2.0**-126
+_ROOT_HALF = math.sqrt(0.5)
+
+
+def polynomial(x: Floats, factors: Sequence[float]) -> Floats:
+    """Of two factors or more, that of the highest power first (Horner)."""
+    total = x.times(factors[0], factors[1])
+    for factor in factors[2:]:
+        total = total.times(x, factor)
+    return total
+
+
+def _reduced(x: Floats, lowest: float, highest: float) -> tuple[Floats, Floats, Floats]:
+    """x, held between two bounds, as n * log(2) + r: r, and two powers of 2 of which the product is 2 ** n."""
+    x = x.at_least(lowest).at_most(highest)
+    shifted = x.times(_LOG2_E, _MAGIC)
+    n = shifted - _MAGIC
+    r = n.times(-_LN_2[1], n.times(-_LN_2[0], x))
+    whole = shifted.bits() - _MAGIC_BITS
+    half = whole >> 1
+    first, second = (((k + 127) << 23).as_bits() for k in (half, whole - half))
+    return r, first, second
+
+
+def exp(x: Floats) -> Floats:
+    """e ** x. Two factors, as one power of 2 cannot say the least and the largest results."""
+    r, first, second = _reduced(x, -104.0, 89.0)
+    return (polynomial(r, _EXP).times(r * r, r) + 1.0) * first * second
+
+
+def expm1(x: Floats) -> Floats:
+    """e ** x - 1 for x <= 0 without loss where it is small."""
+    r, first, second = _reduced(x, -80.0, 89.0)
+    power = first * second
+    return polynomial(r, _EXP).times(r * r, r).times(power, power - 1.0)
+
+
+def log(x: Floats) -> Floats:
+    """The natural logarithm; -infinity of 0, NaN below."""
+    small = x < _SMALLEST
+    scaled = small.choose(x * 2.0**23, x)
+    exponent = ((scaled.bits() >> 23) - 126).as_numbers() - small.choose(23.0, 0.0)
+    m = ((scaled.bits() & 0x007FFFFF) | 0x3F000000).as_bits()
+    low = m < _ROOT_HALF
+    exponent = exponent - low.choose(1.0, 0.0)
+    m = m + low.choose(m, 0.0) - 1.0
+    square = m * m
+    rest = polynomial(m, _LOG) * m * square
+    rest = square.times(-0.5, exponent.times(_LN_2[1], rest))
+    found = exponent.times(_LN_2[0], m + rest)
+    found = x.equals(math.inf).choose(math.inf, found)
+    found = x.equals(0.0).choose(-math.inf, found)
+    return (x < 0.0).choose(math.nan, x.is_nan().choose(x, found))
+
+
+def log1p(x: Floats) -> Floats:
+    """log(1 + x) for 0 <= x <= 1: what is lost in the sum is added again (Kahan)."""
+    total = x + 1.0
+    return log(total) + (x - (total - 1.0)) / total
+
+
+def tanh(x: Floats) -> Floats:
+    """The hyperbolic tangent."""
+    size, square = x.apply("fabs"), x * x
+    far = 1.0 - 2.0 / (exp(size + size) + 1.0)
+    near = (polynomial(square, _TANH) * square).times(x, x)
+    return (size > _TANH_SPLIT).choose((x < 0.0).choose(-far, far), near)
+
+
+def _erf_parts(x: Floats) -> tuple[Floats, Floats]:
+    """The error function where x is near 0, and 1 minus that of |x| where it is not."""
+    size = x.apply("fabs").at_most(_ERF_EDGE)
+    near = polynomial(x * x, _ERF_NEAR).times(x, x)
+    return near, exp(-polynomial(size, _ERF_FAR).times(size, size))
+
+
+def erf(x: Floats) -> Floats:
+    """The error function."""
+    near, rest = _erf_parts(x)
+    size = x.apply("fabs")
+    far = (size >= _ERF_EDGE).choose(1.0, 1.0 - rest)
+    return (size > _ERF_SPLIT).choose((x < 0.0).choose(-far, far), near)
+
+
+def one_plus_erf(x: Floats) -> Floats:
+    """erf(x) + 1, without loss where that is small; 0 from where the error function is -1 in float32."""
+    near, rest = _erf_parts(x)
+    below = (x <= -_ERF_EDGE).choose(0.0, rest)
+    return (x < -_ERF_SPLIT).choose(below, (x > _ERF_SPLIT).choose(2.0 - rest, near + 1.0))
+
+
+def sigmoid(x: Floats) -> Floats:
+    """1 / (1 + exp(-x))"""
+    return 1.0 / (exp(-x) + 1.0)
+
+
+def maximum(a: Floats, b: Floats) -> Floats:
+    """The larger; NaN wins."""
+    return a.is_nan().choose(a, (a > b).choose(a, b))
+
+
+def minimum(a: Floats, b: Floats) -> Floats:
+    """The smaller; NaN wins."""
+    return a.is_nan().choose(a, (a < b).choose(a, b))
