@@ -18,6 +18,7 @@ from engine.passes.fold_batch_norm import FOLD_BATCH_NORM
 from engine.passes.fuse_conv import FUSE_CONV
 from engine.passes.fuse_elementwise import FUSE_ELEMENTWISE
 from engine.passes.fuse_matmul import FUSE_MATMUL
+from engine.passes.fuse_quantised import FUSE_QUANTISED
 from engine.passes.gemm_flags import GEMM_FLAGS
 from engine.passes.layer_norms import LAYER_NORMS
 from engine.passes.movement import MOVEMENT
@@ -36,7 +37,7 @@ RECOGNITION: tuple[Pass, ...] = (LAYER_NORMS, SOFTMAXES, ACTIVATIONS, TRANSPOSES
 """One operator for the pieces into which an exporter took it."""
 FOLDING: tuple[Pass, ...] = (FOLD_BATCH_NORM,)
 """Arithmetic moved into weights."""
-FUSION: tuple[Pass, ...] = (FUSE_CONV, FUSE_MATMUL, FUSE_ELEMENTWISE)
+FUSION: tuple[Pass, ...] = (FUSE_CONV, FUSE_QUANTISED, FUSE_MATMUL, FUSE_ELEMENTWISE)
 """Several operators in one loop; last, since what is fused is no longer recognised."""
 LAYOUT: tuple[Pass, ...] = (CHANNELS_LAST,)
 """Another order of axes; in front of fusion, as more is fused there."""

@@ -25,6 +25,7 @@ from ops.conv import CONV
 from ops.gemm import GEMM
 from ops.global_pool import GLOBAL_AVERAGE_POOL
 from ops.matmul import MATMUL
+from ops.nhwc.pool import NHWC_MAX_POOL
 from ops.nhwc.quantised_conv import NHWC_QUANTISED_CONV
 from ops.pool import MAX_POOL
 from ops.quantised import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
@@ -143,8 +144,26 @@ def _sink(edit: Edit, operator: Operator) -> None:
     codes = codes_of(edit, operator.inputs[0])
     if codes is None or len(operator.inputs) > 1 or operator.attrs.get("with_indices"):
         return
-    for old, new in zip(operator.outputs, edit.add(operator.schema, (codes.var,), operator.attrs), strict=True):
+    made = (_pooled(edit, operator, codes.var),) if operator.schema is MAX_POOL else ()
+    made = made or edit.add(operator.schema, (codes.var,), operator.attrs)
+    for old, new in zip(operator.outputs, made, strict=True):
         edit.replace(old, ops.dequantize_linear(new, *codes.grid.parameters()))
+
+
+def _pooled(edit: Edit, operator: Operator, codes: Var) -> Var:
+    """The largest codes of windows, with channels last."""
+    attrs = {n: v for n, v in operator.attrs.items() if n not in ("storage_order", "with_indices")}
+    return _turned_back(edit.add(NHWC_MAX_POOL, (_turned(codes),), attrs)[0])
+
+
+def _turned(codes: Var) -> Var:
+    """With channels last."""
+    return ops.transpose(codes, (0, *range(2, codes.ndim), 1))
+
+
+def _turned_back(codes: Var) -> Var:
+    """With channels in front of spatial axes."""
+    return ops.transpose(codes, (0, codes.ndim - 1, *range(1, codes.ndim - 1)))
 
 
 def _to_real(edit: Edit, operator: Operator) -> None:
@@ -169,9 +188,8 @@ def _convolution(edit: Edit, operator: Operator, target: _Target) -> Var | None:
     if made is None:
         return None
     inputs, attrs = made
-    last = ops.transpose(codes.var, (0, *range(2, x.ndim), 1))
-    (y,) = edit.add(NHWC_QUANTISED_CONV, (last, *inputs), {**operator.attrs, **attrs})
-    return ops.transpose(y, (0, x.ndim - 1, *range(1, x.ndim - 1)))
+    (y,) = edit.add(NHWC_QUANTISED_CONV, (_turned(codes.var), *inputs), {**operator.attrs, **attrs})
+    return _turned_back(y)
 
 
 def _product(
@@ -230,10 +248,12 @@ def _mean(edit: Edit, operator: Operator, target: _Target) -> Var | None:
     axes = every if operator.schema is GLOBAL_AVERAGE_POOL else operator.attrs["axes"]
     if codes is None or not axes or not x.spec.size:
         return None
-    axes = normalize_axes(axes, x.ndim)
+    axes, source = normalize_axes(axes, x.ndim), codes.var
     count = np.float32(np.prod([x.shape[a] for a in axes]))
     attrs = {"axes": axes, "x_zero": codes.grid.zero, "factor": float(codes.grid.scale / (target.scale * count))}
-    return ops.reshape(edit.add(QUANTISED_MEAN, (codes.var,), {**attrs, **target.attrs})[0], y.shape)
+    if set(axes) == set(every):
+        source, attrs["axes"] = _turned(source), tuple(range(1, x.ndim - 1))
+    return ops.reshape(edit.add(QUANTISED_MEAN, (source,), {**attrs, **target.attrs})[0], y.shape)
 
 
 def _joined(edit: Edit, operator: Operator, target: _Target) -> Var | None:

@@ -75,7 +75,7 @@ def convolve(words: int, part: int, parts: int) -> None:
         panel = end
 
 
-def widen(words: int, part: int, parts: int) -> None:
+def copy_pixels(words: int, part: int, parts: int) -> None:
     """Copies pixels, each group of channels filled up to a multiple of four; int8 becomes uint8.
 
     The words: source, bytes from a pixel to the next, target, pixels, groups, channels of one, those of the target, and
@@ -91,3 +91,26 @@ def widen(words: int, part: int, parts: int) -> None:
                 target[c] = source[c] ^ flip
             for c in range(given, wanted):
                 target[c] = 0
+
+
+def copy_lines(words: int, part: int, parts: int) -> None:
+    """Copies lines of pixels with padding in front of and behind them; int8 becomes uint8.
+
+    The words: source, bytes from a pixel to the next, target, lines, pixels of one, channels, pixels of padding in
+    front, pixels of a line of the target, the byte that pads, and the bits to turn around (128 for int8).
+    """
+    width, channels, begin, line = word(words, 4), word(words, 5), word(words, 6), word(words, 7)
+    pitch, pad, flip = word(words, 1), word(words, 8), word(words, 9)
+    first, last = share(word(words, 3), part, parts)
+    for number in range(first, last):
+        source = octets(word(words, 0) + number * width * pitch, width * pitch)
+        target = octets(word(words, 2) + number * line * channels, line * channels)
+        target[: begin * channels] = pad
+        target[(begin + width) * channels :] = pad
+        if pitch == channels:
+            for i in range(width * channels):
+                target[begin * channels + i] = source[i] ^ flip
+        else:
+            for pixel in range(width):
+                for c in range(channels):
+                    target[(begin + pixel) * channels + c] = source[pixel * pitch + c] ^ flip
