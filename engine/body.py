@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from attrs import Factory, field, frozen
 
 from engine.costs import graph_cost
+from engine.deferred import Entry
 from engine.executor.binding import Packed, Packs, bind_call, pack_constants, place_array, run_inside, shared_packs
 from engine.executor.programs import join_calls
 from engine.executor.team import ALONE
@@ -25,7 +26,7 @@ from ops.workspace import STEP
 
 
 def _own_packs(body: "PlannedBody") -> Packs:
-    return shared_packs(body.graph.constants.values())
+    return shared_packs(body.graph.constants.entries.values())
 
 
 @frozen(eq=False, slots=False)
@@ -96,7 +97,7 @@ class PlannedBody(Parametric):
         return self.plan.arena_bytes
 
     @property
-    def constants(self) -> tuple[Array, ...]:
+    def constants(self) -> tuple[Entry, ...]:
         """What its kernels read besides, and those of bodies inside."""
         return self.plan.constants
 

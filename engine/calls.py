@@ -5,12 +5,13 @@ from enum import Enum
 
 from attrs import field, frozen
 
+from engine.deferred import Constants, as_constants
 from engine.graph import Graph
 from engine.operator import Operator
 from ops.backends import PLAIN
 from ops.layout import Layout
 from ops.schema import Kernel, Overwrite, Signature
-from ops.spec import Array, TensorSpec
+from ops.spec import TensorSpec
 
 
 class Storage(Enum):
@@ -110,7 +111,7 @@ class Lowered:
     graph: Graph
     values: tuple[Value, ...]
     stages: tuple[Stage, ...]
-    constants: Mapping[int, Array]
+    constants: Constants[int] = field(converter=as_constants)
     inputs: Mapping[str, int]
     outputs: Mapping[str, int]
     bound: frozenset[str]
@@ -155,3 +156,8 @@ class Lowered:
 def arena_ids(lowered: Lowered) -> dict[int, int]:
     """The numbers of values in the arena, as the allocator knows them."""
     return {v.id: i for i, v in enumerate(v for v in lowered.values if v.storage is Storage.ARENA)}
+
+
+def replaced(call: Call) -> frozenset[int]:
+    """The positions of inputs whose data the kernel never reads: it reads what it packed of them."""
+    return call.signature.constants.intersection(call.kernel.replaces(call.signature))

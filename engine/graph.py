@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.building import home_of_dims
+from engine.deferred import Constants, Entry
 from engine.errors import GraphError
 from engine.operator import Operator
 from engine.parameters import Parameter, as_kept, is_written_over, looks_at
@@ -18,7 +19,7 @@ from ops.assign import ASSIGN
 from ops.copy import COPY
 from ops.dims import Dim, Samples, leaf
 from ops.schema import OpSchema, Signature
-from ops.spec import FLOATS, Array, TensorSpec, as_dtype, spec_of
+from ops.spec import FLOATS, TensorSpec, as_dtype, spec_of
 from ops.symbolic import draft, is_symbolic
 from ops.views import IDENTITY
 
@@ -36,7 +37,7 @@ class Graph:
     def __init__(self, name: str = "graph") -> None:
         self.name = name
         self._inputs: dict[str, Var] = {}
-        self._constants: dict[Var, Array] = {}
+        self._constants: dict[Var, Entry] = {}
         self._derived: dict[Var, Derived] = {}
         self._parameters: dict[Var, Parameter] = {}
         self._updates: dict[Var, Var] = {}
@@ -59,9 +60,9 @@ class Graph:
         return MappingProxyType(self._inputs)
 
     @property
-    def constants(self) -> Mapping[Var, Array]:
+    def constants(self) -> Constants[Var]:
         """Arrays that never change (read-only), by var."""
-        return MappingProxyType(self._constants)
+        return Constants(MappingProxyType(self._constants))
 
     @property
     def derived(self) -> Mapping[Var, Derived]:
@@ -145,7 +146,7 @@ class Graph:
         if not isinstance(size, Dim) and not -size <= index < size:
             raise GraphError(f"{var.name!r} has {size} element(s), and none of them is element {index}")
         if var in self._constants:
-            return int(self._constants[var].reshape(-1)[index])
+            return int(self.constants[var].reshape(-1)[index])
         if var in self._derived:
             found: Dim | int = self._derived[var].elements()[index]
             return found
@@ -175,8 +176,8 @@ class Graph:
         kept = as_kept("constant", array)
         return self.add_constant(name or self._fresh("constant"), spec_of(kept), kept)
 
-    def add_constant(self, name: str, spec: TensorSpec, array: Array) -> Var:
-        """Adds a dense, read-only array of that spec as it is, under a name that is free."""
+    def add_constant(self, name: str, spec: TensorSpec, array: Entry) -> Var:
+        """Adds a dense, read-only array of that spec as it is, or one that is deferred, under a name that is free."""
         var = self._var(name, spec)
         self._constants[var] = array
         return var

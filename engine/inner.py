@@ -75,5 +75,5 @@ class InnerGraph(Graph):
         arrays = next(g.constants for g in self.around if g is var.graph)
         name = self._fresh(var.name) if var.name in self.vars else var.name
         if var in arrays:
-            return self.constant(arrays[var], name)
+            return self.add_constant(name, var.spec, arrays.entries[var])
         return self.input(name, var.shape, var.dtype)

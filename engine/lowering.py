@@ -1,12 +1,15 @@
 """Operators to calls: which outputs are views, where a dense copy is needed, what is a workspace, who may overwrite."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from attrs import define, evolve, field, frozen
 
 from engine.calls import Alias, Call, Lowered, Role, Stage, Storage, Value
+from engine.deferred import Deferred, Entry, array_of
 from engine.graph import Graph
+from engine.mapped import release
 from engine.objections import objection
 from engine.operator import Operator
 from engine.updates import check_updates
@@ -76,7 +79,7 @@ class _Lowering:
     roomy: frozenset[str]
     values: list[Value] = field(factory=list)
     stages: list[Stage] = field(factory=list)
-    constants: dict[int, Array] = field(factory=dict)
+    constants: dict[int, Entry] = field(factory=dict)
     of_var: dict[Var, int] = field(factory=dict)
     dense_copies: dict[int, int] = field(factory=dict)
     bound_outputs: dict[Var, str] = field(factory=dict)
@@ -110,8 +113,8 @@ class _Lowering:
         for name, var in self.graph.inputs.items():
             storage = Storage.CALLER if name in self.bound else Storage.ARENA
             self.of_var[var] = self._own(var.name, var.name, var.spec, storage, Role.INPUT)
-        for var, array in self.graph.constants.items():
-            self.of_var[var] = self._constant(var.name, array, var.spec)
+        for var, entry in self.graph.constants.entries.items():
+            self.of_var[var] = self._constant(var.name, entry, var.spec)
         for var in self.graph.parameters:
             self.of_var[var] = self._own(var.name, var.name, var.spec, Storage.ARENA, Role.PARAMETER)
 
@@ -181,8 +184,8 @@ class _Lowering:
 
     def _copy(self, value: Value, name: str) -> int:
         if value.storage is Storage.CONSTANT:
-            source = view_array(self.constants[value.owner], value.layout, value.spec.dtype)
-            return self._constant(name, np.ascontiguousarray(source), value.spec, value.source)
+            source = self.constants[value.owner]
+            return self._constant(name, Deferred(value.spec, partial(_dense, source, value)), value.spec, value.source)
         copy = self._own(name, value.source, value.spec, Storage.ARENA, Role.COPY)
         self._copy_call(value, copy)
         return copy
@@ -222,7 +225,7 @@ class _Lowering:
         self.values.append(Value(made, name, source, spec, Layout.dense(spec), made, storage, role))
         return made
 
-    def _constant(self, name: str, array: Array, spec: TensorSpec, source: str = "") -> int:
+    def _constant(self, name: str, array: Entry, spec: TensorSpec, source: str = "") -> int:
         made = self._own(name, source or name, spec, Storage.CONSTANT, Role.CONSTANT)
         self.constants[made] = array
         return made
@@ -235,3 +238,11 @@ class _Lowering:
 
     def _tick(self) -> int:
         return len(self.stages) + 1
+
+
+def _dense(source: Entry, value: Value) -> Array:
+    """What a view of a constant shows, copied: dense."""
+    whole = array_of(source)
+    copy = np.array(view_array(whole, value.layout, value.spec.dtype), order="C")
+    release(whole)
+    return copy

@@ -7,7 +7,8 @@ from attrs import frozen
 
 from allocator.chunks import Chunks
 from allocator.problem import Plan, Problem
-from engine.calls import Lowered, Storage, Value
+from engine.calls import Lowered, Storage, Value, replaced
+from engine.deferred import Deferred, Entry
 from engine.ordering import Ordering
 from engine.plan_options import DEFAULTS, Options
 from engine.recomputed import Recomputed
@@ -15,7 +16,6 @@ from engine.schedule import Schedule
 from engine.views import address
 from ops.body import bodies
 from ops.layout import Layout
-from ops.spec import Array
 
 FOLLOWED = "from the file"
 """The origin of a plan that was read, and not made."""
@@ -65,18 +65,18 @@ class PlacedPlan:
         return self.plan.arena_bytes
 
     @property
-    def constants(self) -> tuple[Array, ...]:
-        """Arrays that the run reads besides what it is fed, those in bodies of operators too."""
+    def constants(self) -> tuple[Entry, ...]:
+        """What the run reads besides what it is fed and what kernels packed, in bodies of operators too."""
         values, calls = self.lowered.values, self.lowered.calls
-        read = {values[v].owner for call in calls for v in call.inputs}
+        read = {values[v].owner for call in calls for i, v in enumerate(call.inputs) if i not in replaced(call)}
         read |= {values[v].owner for v in self.lowered.outputs.values()}
         inside = (b.constants for call in calls for op in call.operators for b in bodies(op.schema, op.attrs))
-        return tuple(a for v, a in self.lowered.constants.items() if v in read) + tuple(chain(*inside))
+        return tuple(e for v, e in self.lowered.constants.entries.items() if v in read) + tuple(chain(*inside))
 
     @property
     def constants_bytes(self) -> int:
         """Bytes of the constants that the run reads; they lie outside the arena. What kernels pack comes on top."""
-        return sum({address(a): a.nbytes for a in self.constants if a.nbytes}.values())
+        return sum({_identity(e): e.nbytes for e in self.constants if e.nbytes}.values())
 
     def owners(self, chunks: Chunks) -> dict[int, Value]:
         """The value that each of the chunks was made for; `chunks` may be others of the same values."""
@@ -86,3 +86,8 @@ class PlacedPlan:
     def chunk_of(self, value: int) -> int:
         """The chunk of an arena value."""
         return int(self.chunks.chunk_of[self.ids[value]])
+
+
+def _identity(entry: Entry) -> int:
+    """The same for what has the same bytes."""
+    return id(entry) if isinstance(entry, Deferred) else address(entry)

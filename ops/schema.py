@@ -134,6 +134,16 @@ def no_contiguity(_: Signature) -> tuple[int, ...]:
     return ()
 
 
+def no_replacement(_: Signature) -> tuple[int, ...]:
+    """For kernels that read all of their inputs."""
+    return ()
+
+
+def first_weights(_: Signature) -> tuple[int, ...]:
+    """For kernels that read nothing of input 1 but what they packed of it."""
+    return (1,)
+
+
 def any_strides(_: Layout) -> bool:
     """For kernels that read inputs however they lie."""
     return True
@@ -157,6 +167,8 @@ class Kernel:
     the thunk that does the work; the thunk allocates no array. `workspace` says the bytes that it needs besides.
     `contiguous` names the inputs that must be dense; `reads` refuses layouts of any input that the kernel would have to
     copy; both are then given dense copies. `pack` turns constant inputs into arrays that the binding carries.
+    `replaces` names those of them whose data are never read but by `pack`: the engine may drop them, and `bind` is then
+    given arrays of their shape that hold nothing.
     `writes` tells into which layouts, besides dense ones, the kernel can write its outputs; where an overwrite with no
     offset is declared, also over an input of that layout and type.
     """
@@ -170,6 +182,7 @@ class Kernel:
     supports: Callable[[Signature], bool] = always
     writes: Callable[[Layout], bool] = dense_only
     backend: str = NUMPY
+    replaces: Callable[[Signature], tuple[int, ...]] = no_replacement
 
     def takes(self, signature: Signature, position: int, layout: Layout) -> bool:
         """Whether the kernel reads that input where it lies; if not, it is given a dense copy."""

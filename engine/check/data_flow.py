@@ -76,8 +76,8 @@ class _Judge:
         """A constant of the graph, or a dense copy of what a view of one shows."""
         lowered = self.plan.lowered
         source = lowered.values[value].source
-        given = lowered.graph.constants.get(lowered.graph.vars[source])
-        if given is not None and lowered.constants[value] is not given:
+        given = lowered.graph.constants.entries.get(lowered.graph.vars[source])
+        if given is not None and lowered.constants.entries[value] is not given:
             raise DataFlowError(f"constants: {self.contents.name(value)} does not hold the data of {source!r}")
         self.contents.write("constants", value, source)
 

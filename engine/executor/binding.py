@@ -8,13 +8,15 @@ from itertools import chain
 import numpy as np
 from attrs import define, field, frozen
 
-from engine.calls import Call, Lowered, Storage
+from engine.calls import Call, Lowered, Storage, replaced
+from engine.deferred import Deferred, Entry, array_of
 from engine.errors import KernelError
+from engine.mapped import release
 from engine.placed import PlacedPlan
 from engine.views import view_array
 from ops.body import Body, bodies
 from ops.schema import Binding, Thunk
-from ops.spec import Array
+from ops.spec import Array, TensorSpec
 
 NO_BYTES = np.empty(0, np.uint8)
 _BUFFER_ELEMENTS = 256
@@ -33,11 +35,13 @@ def kernel_state() -> Iterator[None]:
 class Packed:
     """What kernels made of their constants when the network was loaded, by tick of the call.
 
-    Bodies of operators keep what was packed for them themselves.
+    Bodies of operators keep what was packed for them themselves. `held` are the constants that kernels read as they
+    are, by value: what is deferred stays where it is as long as these are.
     """
 
     arrays: Mapping[int, tuple[Array, ...]]
     bodies: tuple[Body, ...] = ()
+    held: Mapping[int, Array] = field(factory=dict, repr=False)
 
     @property
     def nbytes(self) -> int:
@@ -56,7 +60,7 @@ class Packs:
     shared: frozenset[int] = frozenset()
     made: dict[Hashable, tuple[Array, ...]] = field(factory=dict)
 
-    def pack(self, call: Call, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    def pack(self, call: Call, constants: Mapping[int, Entry]) -> tuple[Array, ...]:
         """The packed constants of a call."""
         ids = tuple((i, id(a)) for i, a in constants.items())
         if any(a not in self.shared for _, a in ids):
@@ -72,24 +76,37 @@ class Packs:
         return sum(a.nbytes for arrays in self.made.values() for a in arrays)
 
 
-def shared_packs(constants: Iterable[Array]) -> Packs:
-    """For plans that read the same constants; these arrays must live as long."""
+def shared_packs(constants: Iterable[Entry]) -> Packs:
+    """For plans that read the same constants; these must live as long."""
     return Packs(frozenset(id(a) for a in constants))
 
 
 def pack_constants(lowered: Lowered, packs: Packs | None = None) -> Packed:
-    """Lets every kernel pack the inputs that are constants."""
-    packs, made = packs or Packs(), {}
+    """Lets every kernel pack the inputs that are constants, and drops what nobody reads besides."""
+    packs, made, entries = packs or Packs(), {}, lowered.constants.entries
     for call in lowered.calls:
-        constants = {i: lowered.constants[v] for i, v in enumerate(call.inputs) if i in call.signature.constants}
+        constants = {i: entries[v] for i, v in enumerate(call.inputs) if i in call.signature.constants}
         made[call.tick] = packs.pack(call, constants) if constants else ()
     inside = (bodies(op.schema, op.attrs) for call in lowered.calls for op in call.operators)
-    return Packed(made, tuple(chain(*inside)))
+    return Packed(made, tuple(chain(*inside)), {v: lowered.constants[v] for v in _still_read(lowered)})
 
 
-def _packed(call: Call, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+def _still_read(lowered: Lowered) -> dict[int, None]:
+    """The deferred constants that somebody reads, other than by what was packed of them, each once."""
+    inputs = [v for call in lowered.calls for i, v in enumerate(call.inputs) if i not in replaced(call)]
+    owners = dict.fromkeys(lowered.values[v].owner for v in (*inputs, *lowered.outputs.values()))
+    entries = lowered.constants.entries
+    return {v: None for v in owners if isinstance(entries.get(v), Deferred)}
+
+
+def _packed(call: Call, entries: Mapping[int, Entry]) -> tuple[Array, ...]:
+    """What the kernel packs. What it is made of is let go, as far as it comes again where it is read."""
+    constants = {i: array_of(entry) for i, entry in entries.items()}
     with kernel_state():
-        return call.kernel.pack(call.signature, constants)
+        packed = call.kernel.pack(call.signature, constants)
+    for i in replaced(call):
+        release(constants[i])
+    return packed
 
 
 def place_array(plan: PlacedPlan, value: int, arena: Array, callers: Mapping[int, Array]) -> Array:
@@ -102,14 +119,25 @@ def place_array(plan: PlacedPlan, value: int, arena: Array, callers: Mapping[int
     return view_array(buffer, place.layout, lowered.values[value].spec.dtype)
 
 
-def bind_call(call: Call, packed: Packed, array_of: Callable[[int], Array]) -> Thunk:
+def bind_call(call: Call, packed: Packed, array: Callable[[int], Array]) -> Thunk:
     """The thunk of one call. Raises KernelError naming the operator."""
-    workspace = array_of(call.workspace[0]) if call.workspace else NO_BYTES
-    inputs, outputs = (tuple(map(array_of, ids)) for ids in (call.inputs, call.outputs))
+    workspace = array(call.workspace[0]) if call.workspace else NO_BYTES
+    dropped = replaced(call)
+    inputs = tuple(_nothing(s) if i in dropped else array(v) for i, (s, v) in enumerate(_operands(call)))
+    outputs = tuple(map(array, call.outputs))
     try:
         return call.kernel.bind(Binding(call.signature, inputs, outputs, workspace, packed.arrays[call.tick]))
     except Exception as error:
         raise kernel_error(call, error) from error
+
+
+def _operands(call: Call) -> Iterable[tuple[TensorSpec, int]]:
+    return zip(call.signature.inputs, call.inputs, strict=True)
+
+
+def _nothing(spec: TensorSpec) -> Array:
+    """An array of that spec with nothing in it: what was there is packed."""
+    return np.broadcast_to(np.zeros((), spec.dtype), spec.shape)
 
 
 def run_in_turn(calls: Sequence[Call], thunks: Sequence[Thunk]) -> None:

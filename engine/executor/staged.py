@@ -72,7 +72,7 @@ class StagedExecutor:
         self.history: tuple[Mapping[str, Array], ...] = ()
         self.lack = NOT_RUN
         self.plan_first = plan_first
-        self._packs = shared_packs(template.graph.constants.values())
+        self._packs = shared_packs(template.graph.constants.entries.values())
         self._elements = deciding_elements(template.graph)
         self._fed = sorted(template.data & template.graph.inputs.keys())
         self._runners: WeakKeyDictionary[Entry, Runner] = WeakKeyDictionary()  # a runner goes with its plan

@@ -48,7 +48,7 @@ def load_onnx(
     an initializer is a constant, unless `shapes` names it. Raises ModelError, UnsupportedError, CycleError, GraphError,
     without `stages` ConstantNeededError.
     """
-    model = read_model(source)
+    model = read_model(source, mapped=True)
     functions = Functions.of(model.proto)
     check_operators(model.proto, model.opsets, functions)
     given = _Given(shapes or {}, constants or {}, stages)
@@ -69,7 +69,7 @@ def _read(model: Model, functions: Functions, given: _Given, equal: Mapping[str,
     graph = Graph(model.proto.graph.name or "graph")
     builder = GraphBuilder(graph, _tensor_names(model.proto.graph), given.stages)
     scope = Scope(model.opsets, values=dict(_inputs_values(inputs, given, builder, equal)))
-    reader = NodeReader(builder, functions, model.folder, model.proto.ir_version)
+    reader = NodeReader(builder, functions, model.files, model.proto.ir_version)
     _mark_outputs(model, reader.graph(model.proto.graph, scope), builder)
     return graph
 

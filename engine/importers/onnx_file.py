@@ -7,28 +7,37 @@ from typing import Any
 from attrs import frozen
 
 from engine.errors import ModelError, UnsupportedError
+from engine.importers.onnx_data import NO_FILES, DataFiles, own_file
 from engine.importers.onnx_door import ModelProto, decode_error, domain_of, newest_opset, onnx
+from engine.importers.onnx_wire import cut_weights
+from engine.mapped import map_file
 
 OLDEST_OPSET = 7
 
 
 @frozen(eq=False)
 class Model:
-    """A message, and the folder where its external data may lie (None for a message that came without a file)."""
+    """A message, and the files where data of its tensors may lie (none for a message that came without a file)."""
 
     proto: ModelProto
-    folder: Path | None
+    files: DataFiles
     opsets: dict[str, int]
 
 
-def read_model(source: str | Path | ModelProto) -> Model:
-    """Reads a path, or takes a message as it is. Raises ModelError, or UnsupportedError for an opset out of range."""
+def read_model(source: str | Path | ModelProto, *, mapped: bool = False) -> Model:
+    """Reads a path, or takes a message as it is. Raises ModelError, or UnsupportedError for an opset out of range.
+
+    Of a file that is `mapped`, the message is without the data of large weights: those are parts of the files.
+    """
     if isinstance(source, (str, Path)):
         path = Path(source)
-        return _model(_parse(path), path.parent, str(path))
+        data = _content(path, mapped)
+        if not mapped:
+            return _model(_parse(path, data, len(data)), DataFiles(path.parent), str(path))
+        return _model(_parse(path, cut_weights(memoryview(data)), len(data)), own_file(path, data), str(path))
     if not isinstance(source, onnx().ModelProto):
         raise ModelError(f"a path or an onnx.ModelProto is wanted, not {type(source).__name__}")
-    return _model(source, None, "the model")
+    return _model(source, NO_FILES, "the model")
 
 
 def opsets_of(imports: ModelProto) -> dict[str, int]:
@@ -43,9 +52,12 @@ def opsets_of(imports: ModelProto) -> dict[str, int]:
     return found
 
 
-def _parse(path: Path) -> ModelProto:
+def _content(path: Path, mapped: bool) -> Any:
+    """Bytes, or a mapped file where it is one."""
     try:
-        data = path.read_bytes()
+        if path.is_file() and not path.stat().st_size:
+            raise ModelError(f"{path} is empty")
+        return map_file(path) if mapped and path.is_file() else path.read_bytes()
     except FileNotFoundError as error:
         raise ModelError(f"{path}: there is no such file") from error
     except IsADirectoryError as error:
@@ -54,17 +66,18 @@ def _parse(path: Path) -> ModelProto:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise ModelError(f"{path} cannot be read: {error}") from error
-    if not data:
-        raise ModelError(f"{path} is empty")
+
+
+def _parse(path: Path, data: bytes, size: int) -> ModelProto:
     proto = onnx().ModelProto()
     try:
         proto.ParseFromString(data)
     except decode_error() as error:
-        raise ModelError(f"{path} is no ONNX file, or was cut short after {len(data)} bytes") from error
+        raise ModelError(f"{path} is no ONNX file, or was cut short after {size} bytes") from error
     return proto
 
 
-def _model(proto: ModelProto, folder: Path | None, what: str) -> Model:
+def _model(proto: ModelProto, files: DataFiles, what: str) -> Model:
     missing = [
         name
         for name, there in (
@@ -79,7 +92,7 @@ def _model(proto: ModelProto, folder: Path | None, what: str) -> Model:
     garbled = next((text for text in _texts(proto) if isinstance(text, bytes)), None)
     if garbled is not None:
         raise ModelError(f"{what} holds a name that is no UTF-8 text: {garbled[:40]!r}")
-    return Model(proto, folder, opsets_of(proto.opset_import))
+    return Model(proto, files, opsets_of(proto.opset_import))
 
 
 def _texts(message: Any) -> Iterator[str | bytes]:

@@ -1,12 +1,12 @@
 """Converts the nodes of an ONNX graph, one by one, in scopes of names."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 from attrs import evolve, frozen
 
 from engine.errors import EngineError, ModelError, UnsupportedError
+from engine.importers.onnx_data import DataFiles
 from engine.importers.onnx_door import check_node, domain_of, one_line, onnx
 from engine.importers.onnx_file import opsets_of
 from engine.importers.onnx_functions import Functions, arguments, substitute
@@ -25,11 +25,11 @@ _ODDITIES = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
 
 @frozen(eq=False)
 class NodeReader:
-    """Reads nodes into a builder. `folder` is where external data may lie."""
+    """Reads nodes into a builder. `files` is where data of tensors may lie."""
 
     builder: GraphBuilder
     functions: Functions
-    folder: Path | None
+    files: DataFiles
     ir_version: int
 
     def graph(self, proto: Any, scope: Scope) -> tuple[Value, ...]:
@@ -40,7 +40,7 @@ class NodeReader:
         check_unique((t.name for t in proto.initializer), "initializer")
         for tensor in proto.initializer:
             if tensor.name not in scope.values:
-                self._bind(tensor.name, array_of(tensor, f"initializer {tensor.name!r}", self.folder), scope)
+                self._bind(tensor.name, array_of(tensor, f"initializer {tensor.name!r}", self.files), scope)
         self.nodes(proto.node, scope)
         return tuple(_output(o.name, scope) for o in proto.output)
 

@@ -1,12 +1,12 @@
-"""ONNX tensors as numpy arrays: element types, lengths, and data that lies in other files."""
+"""ONNX tensors as numpy arrays: element types, lengths, and data that lies in files."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from engine.errors import ModelError, UnsupportedError
+from engine.importers.onnx_data import NO_FILES, DataFiles
 from engine.importers.onnx_door import one_line, onnx
 from ops.errors import OpError
 from ops.spec import Array, TensorSpec
@@ -42,11 +42,11 @@ def code_of(dtype: np.dtype[Any]) -> int:
     return next(code for code, known in _DTYPES.items() if known == dtype)
 
 
-def array_of(tensor: Any, what: str, folder: Path | None = None) -> Array:
-    """The data of a TensorProto; `folder` is where files with external data may lie. Raises ModelError."""
+def array_of(tensor: Any, what: str, files: DataFiles = NO_FILES) -> Array:
+    """The data of a TensorProto: an array of its own, or a read-only part of one of the files. Raises ModelError."""
     spec = _spec(tensor, what)
     if tensor.data_location == _EXTERNAL:
-        _load_external(tensor, spec, what, folder)
+        return files.array(tensor, spec, what)
     try:
         found: Array = np.asarray(onnx().numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:
@@ -62,30 +62,3 @@ def _spec(tensor: Any, what: str) -> TensorSpec:
         return TensorSpec(tuple(tensor.dims), dtype)
     except OpError as error:
         raise ModelError(f"{what}: {error}") from error
-
-
-def _load_external(tensor: Any, spec: TensorSpec, what: str, folder: Path | None) -> None:
-    """Puts the bytes of the file into the tensor."""
-    if folder is None:
-        raise ModelError(f"{what} lies in a file beside the model: load the model by its path, not as a message")
-    path = _external_path(tensor, what, folder)
-    if path.stat().st_size < spec.nbytes:
-        raise ModelError(f"{what} needs {spec.nbytes} bytes; {path.name} has {path.stat().st_size}")
-    try:
-        onnx().external_data_helper.load_external_data_for_tensor(tensor, str(folder))
-    except (ValueError, OSError, onnx().checker.ValidationError) as error:
-        raise ModelError(f"{what} cannot be read from {path.name}: {one_line(error)}") from error
-
-
-def _external_path(tensor: Any, what: str, folder: Path) -> Path:
-    """The file that a tensor names, which must lie below the folder of the model."""
-    location = {entry.key: entry.value for entry in tensor.external_data}.get("location", "")
-    named = Path(location)
-    if not location or "\0" in location or named.is_absolute() or ".." in named.parts:
-        raise ModelError(f"{what} names {location!r}, which is no file below the folder of the model")
-    path = (folder / named).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise ModelError(f"{what} names {location!r}, which leads out of the folder of the model")
-    if not path.is_file():
-        raise ModelError(f"{what} lies in {location!r}, and there is no such file beside the model")
-    return path

@@ -5,15 +5,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from engine.deferred import aligned
 from engine.errors import ModelError, UnsupportedError
 from engine.graph import Graph, NamesFor
+from engine.parameters import as_kept
 from engine.symbols import Derived, derive, of_dims
 from engine.var import Var
 from ops.dims import Dim, Samples, dims_in
 from ops.guesses import Guess
 from ops.registry import find
 from ops.schema import OpSchema, evaluate
-from ops.spec import INTEGERS, Array, TensorSpec
+from ops.spec import INTEGERS, Array, TensorSpec, spec_of
 from ops.views import IDENTITY
 
 Value = Var | Array | Derived
@@ -116,7 +118,8 @@ class GraphBuilder:
 
     def _constant(self, value: Array | Derived, label: str) -> Var:
         if not isinstance(value, Derived):
-            return self.graph.constant(_read_only(value), self._free(label, "constant"))
+            kept = as_kept("constant", _read_only(value))
+            return self.graph.add_constant(self._free(label, "constant"), spec_of(kept), aligned(kept))
         return self.graph.constant(value, self._free(label, "shape"))
 
     def label(self, value: Value, name: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.graph import Graph
+from engine.mapped import release
 from engine.operator import Operator
 from engine.passes.edit import Edit
 from engine.var import Var
@@ -67,6 +68,7 @@ def _merge_constants(edit: Edit) -> None:
     alike: dict[Hashable, list[Var]] = {}
     for var, array in edit.constants.items():
         alike.setdefault((array.shape, array.dtype, _peek(array)), []).append(var)
+        release(array)
     for group in alike.values():
         seen: dict[bytes, Var] = {}
         for var in group if len(group) > 1 else ():
@@ -82,7 +84,9 @@ def _peek(array: Array) -> bytes:
 
 def _digest(array: Array) -> bytes:
     """Of all bytes: sparse arrays are alike wherever one peeks."""
-    return blake2b(array.reshape(-1).view(np.uint8).data).digest()
+    found = blake2b(array.reshape(-1).view(np.uint8).data).digest()
+    release(array)
+    return found
 
 
 COMMON = _Common()

@@ -1,9 +1,13 @@
 """Constant folding: what is computed from constants alone is computed once, with our own kernels."""
 
+from functools import partial
+
 import numpy as np
 from attrs import evolve
 
+from engine.deferred import SMALL, Entry, array_of
 from engine.executor.binding import NO_BYTES, kernel_state
+from engine.mapped import release
 from engine.operator import Operator
 from engine.passes.base import RulePass
 from engine.passes.edit import Edit
@@ -28,8 +32,21 @@ def fold(edit: Edit, operator: Operator) -> None:
         outputs = _run(operator, arrays)
     except Exception:
         return
-    for var, array in zip(operator.outputs, outputs, strict=True):
-        edit.replace(var, edit.constant(array))
+    entries = tuple(edit.entry(v) for v in operator.inputs)
+    for i, (var, array) in enumerate(zip(operator.outputs, outputs, strict=True)):
+        again = partial(_again, operator, entries, i)
+        edit.replace(var, edit.constant(array) if array.nbytes <= SMALL else edit.deferred(var.spec, again))
+    for array in arrays:
+        release(array)
+
+
+def _again(operator: Operator, entries: tuple[Entry, ...], output: int) -> Array:
+    """An output, computed when it is wanted."""
+    arrays = tuple(map(array_of, entries))
+    found = _run(operator, arrays)[output]
+    for array in arrays:
+        release(array)
+    return found
 
 
 def _is_small(signature: Signature) -> bool:

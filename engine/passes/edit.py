@@ -1,11 +1,12 @@
 """A graph that can be changed while it is looked at: what passes are written with."""
 
-from collections.abc import Collection, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
 from itertools import count
 from typing import Any, Never, TypeVar
 
 from attrs import evolve
 
+from engine.deferred import Constants, Deferred, Entry
 from engine.errors import GraphError, PassError
 from engine.graph import Graph
 from engine.operator import Operator
@@ -13,7 +14,7 @@ from engine.parameters import as_kept
 from engine.passes.writing import Draft, write
 from engine.var import Var
 from ops.schema import OpSchema
-from ops.spec import Array, spec_of
+from ops.spec import Array, TensorSpec, spec_of
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -31,7 +32,7 @@ class Edit:
         self.changes = 0
         self._source = graph
         self._vars = {var: Var(var.name, var.spec, self) for var in graph.vars.values()}
-        self._constants = {self._vars[v]: array for v, array in graph.constants.items()}
+        self._constants: dict[Var, Entry] = {self._vars[v]: e for v, e in graph.constants.entries.items()}
         self._outputs = {name: self._vars[v] for name, v in graph.outputs.items()}
         self._updates = {self._vars[p]: self._vars[v] for p, v in graph.updates.items()}
         self._output_names, self._holders = _keys(self._outputs), _keys(self._updates)
@@ -71,7 +72,7 @@ class Edit:
     @property
     def constants(self) -> Mapping[Var, Array]:
         """Arrays that never change, by var."""
-        return self._constants
+        return Constants(self._constants)
 
     @property
     def inputs(self) -> tuple[Var, ...]:
@@ -128,7 +129,7 @@ class Edit:
 
     def number(self, var: Var) -> float | None:
         """The number that every element of a constant is, if they are all the same one."""
-        array = self._constants.get(var)
+        array = self.constants.get(var)
         if array is None or not array.size or array.dtype.kind not in "iuf":
             return None
         first = array.reshape(-1)[0]
@@ -151,6 +152,18 @@ class Edit:
         kept = as_kept("constant", array)
         var = Var("", spec_of(kept), self)
         self._constants[var] = kept
+        if name:
+            self._heirs[var] = name
+        return var
+
+    def entry(self, var: Var) -> Entry:
+        """A constant as it is kept: an array, or how it is made."""
+        return self._constants[var]
+
+    def deferred(self, spec: TensorSpec, make: Callable[[], Array], name: str = "") -> Var:
+        """Adds a constant that is made, dense, each time that it is wanted. `name` is a wish."""
+        var = Var("", spec, self)
+        self._constants[var] = Deferred(spec, make)
         if name:
             self._heirs[var] = name
         return var

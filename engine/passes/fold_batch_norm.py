@@ -4,11 +4,14 @@ Glow's rule (Rotem et al. 2018): y = A * x + C with A = W * factor for each outp
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from attrs import frozen
 
+from engine.deferred import Entry, array_of
+from engine.mapped import release
 from engine.operator import Operator
 from engine.passes.affine import Affine, affine, by_channel
 from engine.passes.base import RulePass
@@ -35,10 +38,14 @@ class _Layer:
     split: Callable[[Array, Attrs], tuple[Array, tuple[int, ...]]]
 
     def scale(self, weights: Array, factor: Array, attrs: Attrs) -> Array:
-        """Weights with a factor for each channel, in float64."""
+        """Weights with a factor for each channel, multiplied in float64."""
         shown, others = self.split(weights, attrs)
         shape = tuple(1 if axis in others else n for axis, n in enumerate(shown.shape))
-        return (shown * factor.reshape(shape)).reshape(weights.shape)
+        scaled = np.empty(weights.shape, weights.dtype)
+        room = self.split(scaled, attrs)[0]
+        with np.errstate(all="ignore"):
+            np.multiply(shown, factor.reshape(shape), out=room, dtype=np.float64, casting="same_kind")
+        return scaled
 
     def peaks(self, weights: Array, attrs: Attrs) -> Array:
         """The largest weight of each channel, without its sign, in float64."""
@@ -119,12 +126,20 @@ def _fold(edit: Edit, operator: Operator, producer: Operator, found: Affine) -> 
         total = (bias * found.factor + found.shift).astype(weights.dtype)
         if not np.isfinite(total).all() or not _keeps(layer.peaks(array, attrs), found.factor, weights.dtype):
             return
-        scaled = layer.scale(array.astype(np.float64), found.factor, attrs).astype(weights.dtype)
-    inputs = [x, edit.constant(scaled, edit.name(weights))]
+    scaled = partial(_scaled, layer, edit.entry(weights), found.factor, attrs)
+    release(array)
+    inputs = [x, edit.deferred(weights.spec, scaled, edit.name(weights))]
     if given or found.shifts:
         inputs.append(edit.constant(total, edit.name(given[0]) if given else ""))
         schema, attrs = (GEMM, {}) if schema is MATMUL else (schema, attrs | {"beta": 1.0} if schema is GEMM else attrs)
     edit.replace(operator.outputs[0], edit.add(schema, inputs, attrs)[0])
+
+
+def _scaled(layer: _Layer, weights: Entry, factor: Array, attrs: Attrs) -> Array:
+    array = array_of(weights)
+    found = layer.scale(array, factor, attrs)
+    release(array)
+    return found
 
 
 def _keeps(peaks: Array, factor: Array, dtype: np.dtype[Any]) -> bool:

@@ -5,6 +5,7 @@ It believes nothing that was written down: every operator is inferred again from
 
 from collections.abc import Collection
 
+from engine.deferred import Deferred
 from engine.errors import PassError
 from engine.graph import Graph
 from engine.operator import Operator
@@ -54,8 +55,9 @@ def _shown(rows: Collection[tuple[object, ...]]) -> str:
 
 
 def _sources(graph: Graph) -> set[Var]:
-    for var, array in graph.constants.items():
-        if (array.shape, array.dtype) != (var.shape, var.dtype) or array.flags.writeable:
+    for var, entry in graph.constants.entries.items():
+        may_be_written = not isinstance(entry, Deferred) and entry.flags.writeable
+        if graph.constants.spec(var) != var.spec or may_be_written:
             raise PassError(f"constant {var.name!r} is {var.spec}, and its array is not, or may be written")
     return {*graph.inputs.values(), *graph.constants, *graph.parameters}
 

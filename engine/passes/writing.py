@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from engine.deferred import Entry
 from engine.graph import Graph
 from engine.operator import Operator
 from engine.order import stable_order
 from engine.var import Var
-from ops.spec import Array
 
 
 @frozen(eq=False)
@@ -20,7 +20,7 @@ class Draft:
 
     begun: Graph
     sources: Mapping[Var, Var]
-    constants: Mapping[Var, Array]
+    constants: Mapping[Var, Entry]
     operators: tuple[Operator, ...]
     outputs: Mapping[str, Var]
     updates: Mapping[Var, Var]

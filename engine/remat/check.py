@@ -39,8 +39,8 @@ def _numbered(graph: Graph, numbers: dict[Hashable, int]) -> dict[Var, int]:
 
     for var in (*graph.inputs.values(), *graph.parameters):
         number(var, var.name)
-    for var, array in graph.constants.items():
-        number(var, (var.name, id(array)))
+    for var, entry in graph.constants.entries.items():
+        number(var, (var.name, id(entry)))
     for operator in graph.operators:
         read = tuple(found[v] for v in operator.inputs)
         for i, var in enumerate(operator.outputs):

@@ -58,8 +58,8 @@ class _Writer:
         by_name = {v.name: v.id for v in self.lowered.values if v.name == v.source and v.role is not Role.COPY}
         self.value_of = {var: by_name[var.name] for var in before.vars.values()}
         made = {var: self.graph.input(name, var.shape, var.dtype) for name, var in before.inputs.items()}
-        for var, array in before.constants.items():
-            made[var] = self.graph.add_constant(var.name, var.spec, array)
+        for var, entry in before.constants.entries.items():
+            made[var] = self.graph.add_constant(var.name, var.spec, entry)
         for var, known in before.parameters.items():
             made[var] = self.graph.parameter(known.initial, var.name, trainable=known.trainable)
         self.vars = {self.value_of[var]: new for var, new in made.items()}

@@ -119,7 +119,7 @@ class _Writer:
         assert isinstance(graph, Graph)
         name = graph.key(var.name)
         if var in graph.constants:
-            return self.graph.add_constant(name, var.spec, graph.constants[var])
+            return self.graph.add_constant(name, var.spec, graph.constants.entries[var])
         if var in graph.parameters:
             known = graph.parameters[var]
             return self.graph.parameter(known.initial, name, trainable=known.trainable)

@@ -1,0 +1,103 @@
+"""Constants that are made when they are wanted, and are gone when nobody has them any more.
+
+What a pass makes of weights would double them: the graph that it began with has them too. So the new graph keeps how
+it is made.
+"""
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from attrs import define, field, frozen
+
+from engine.mapped import release
+from engine.views import aligned_empty
+from ops.spec import Array, TensorSpec
+
+SMALL = 1 << 16
+"""Bytes of an array that is better kept."""
+_Key = TypeVar("_Key")
+
+
+def _nothing() -> Array | None:
+    """No array is there."""
+    return None
+
+
+@define(eq=False)
+class Deferred:
+    """A dense array of that spec. `make` makes it, the same each time; nobody writes it."""
+
+    spec: TensorSpec
+    make: Callable[[], Array] = field(repr=False)
+    _made: Callable[[], Array | None] = field(default=_nothing, init=False, repr=False)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array."""
+        return self.spec.nbytes
+
+    def array(self) -> Array:
+        """The array: the one that somebody holds, or a new one."""
+        held = self._made()
+        if held is None:
+            held = self.make()
+            held.flags.writeable = False
+            self._made = weakref.ref(held)
+        return held
+
+
+Entry = Array | Deferred
+
+
+@frozen(eq=False)
+class Constants(Mapping[_Key, Array]):
+    """Arrays by key; one that is deferred is made when it is looked up. `entries` has them as they are kept."""
+
+    entries: Mapping[_Key, Entry]
+
+    def __getitem__(self, key: _Key) -> Array:
+        entry = self.entries[key]
+        return entry.array() if isinstance(entry, Deferred) else entry
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.entries
+
+    def __iter__(self) -> Iterator[_Key]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def spec(self, key: _Key) -> TensorSpec:
+        """Shape and dtype, and nothing is made."""
+        entry = self.entries[key]
+        return entry.spec if isinstance(entry, Deferred) else TensorSpec(entry.shape, entry.dtype)
+
+
+def as_constants(entries: Any) -> Constants[Any]:
+    """The same, where they are no plain mapping."""
+    return entries if isinstance(entries, Constants) else Constants(entries)
+
+
+def array_of(entry: Entry) -> Array:
+    """The array."""
+    return entry.array() if isinstance(entry, Deferred) else entry
+
+
+def aligned(array: Array) -> Entry:
+    """The same where kernels can read it; else what they can read, a copy, is made when it is wanted."""
+    if array.flags.aligned:
+        return array
+    if array.nbytes <= SMALL:
+        return _aligned_copy(array)
+    return Deferred(TensorSpec(array.shape, array.dtype), lambda: _aligned_copy(array))
+
+
+def _aligned_copy(array: Array) -> Array:
+    made = aligned_empty(array.nbytes, 64).view(array.dtype).reshape(array.shape)
+    np.copyto(made, array)
+    release(array)
+    made.flags.writeable = False
+    return made

@@ -1,0 +1,81 @@
+"""Data of tensors that lies in files: in those beside the model, or in the model's own; mapped, not read."""
+
+import mmap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from engine.errors import ModelError
+from engine.importers.onnx_wire import OWN_FILE
+from engine.mapped import map_file
+from ops.spec import Array, TensorSpec
+
+
+@frozen(eq=False)
+class DataFiles:
+    """Files below a folder; none where that is empty. `opened` has those that are mapped, by their location."""
+
+    folder: Path | None
+    opened: dict[str, mmap.mmap | bytes] = field(factory=dict, repr=False)
+
+    def array(self, tensor: Any, spec: TensorSpec, what: str) -> Array:
+        """The part of a file that a TensorProto names, dense and read-only, at any address. Raises ModelError."""
+        told = {entry.key: entry.value for entry in tensor.external_data}
+        location = told.get("location", "")
+        mapping, offset = self._mapping(location, spec, what), _number(told, "offset", 0, what)
+        length = _number(told, "length", spec.nbytes, what)
+        if length != spec.nbytes:
+            raise ModelError(f"{what} does not hold the data of a {spec}: it has {length} bytes")
+        if offset + length > len(mapping):
+            raise ModelError(f"{what} needs {length} bytes from {offset} on; {Path(location).name} has {len(mapping)}")
+        if not spec.size:
+            return np.empty(spec.shape, spec.dtype)
+        found = np.frombuffer(mapping, spec.dtype.newbyteorder("<"), spec.size, offset).reshape(spec.shape)
+        return found.astype(spec.dtype, copy=False)
+
+    def _mapping(self, location: str, spec: TensorSpec, what: str) -> mmap.mmap | bytes:
+        if location not in self.opened:
+            path = self._path(location, what)
+            size = path.stat().st_size
+            if size < spec.nbytes:
+                raise ModelError(f"{what} needs {spec.nbytes} bytes; {path.name} has {size}")
+            if not size:
+                return b""
+            try:
+                self.opened[location] = map_file(path)
+            except OSError as error:
+                raise ModelError(f"{what} cannot be read from {path.name}: {error.strerror or error}") from error
+        return self.opened[location]
+
+    def _path(self, location: str, what: str) -> Path:
+        """The file that a tensor names, which must lie below the folder of the model."""
+        if self.folder is None:
+            raise ModelError(f"{what} lies in a file beside the model: load the model by its path, not as a message")
+        named = Path(location)
+        if not location or "\0" in location or named.is_absolute() or ".." in named.parts:
+            raise ModelError(f"{what} names {location!r}, which is no file below the folder of the model")
+        path = (self.folder / named).resolve()
+        if not path.is_relative_to(self.folder.resolve()):
+            raise ModelError(f"{what} names {location!r}, which leads out of the folder of the model")
+        if not path.is_file():
+            raise ModelError(f"{what} lies in {location!r}, and there is no such file beside the model")
+        return path
+
+
+NO_FILES = DataFiles(None)
+"""Of a message that came without a file."""
+
+
+def own_file(path: Path, mapping: mmap.mmap | bytes) -> DataFiles:
+    """For a model that lies in a file itself, mapped already, or read where it cannot be mapped."""
+    return DataFiles(path.parent, {OWN_FILE: mapping})
+
+
+def _number(told: Mapping[str, str], key: str, default: int, what: str) -> int:
+    text = told.get(key, str(default))
+    if not text.isdecimal():
+        raise ModelError(f"{what} has the {key} {text!r} in its file, which is no number of bytes")
+    return int(text)

@@ -1,0 +1,160 @@
+"""Memory and time of whole processes that load a network and run it three times: here and in onnxruntime.
+
+    python -m tools.bench_load [--networks resnet50 vgg19] [--engine numba onnxruntime] [-o FILE.json]
+
+Each is a process of its own on one thread. The most bytes resident (VmHWM) are taken twice: when the network is ready
+to run, and at the end. What was resident before, with all modules imported, is told beside them. Both kinds of file are
+loaded: one that holds its weights, and one whose weights lie beside it (external data). Files have been read once, so
+that time is not the disk's, and compiled code is cached. The first output is timed from the start of the process.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import engine
+from allocator.io.files import write_whole
+from allocator.progress import each
+from engine.cli.progress import add_quiet, progress_shown
+from engine.importers.onnx_door import onnx
+from engine.process_memory import peak_bytes, reset_peak, resident_bytes
+from ops.backends import BACKENDS
+from tools.benchmark_tables import loading_table, markdown
+from tools.run_networks import NETWORKS, network_file
+
+ONNXRUNTIME = "onnxruntime"
+ENGINES = (*BACKENDS, ONNXRUNTIME)
+INSIDE, BESIDE = PLACES = ("the file", "files beside it")
+RUNS = 3
+REPEATED = 3
+"""Processes of each kind: the first one fills caches, the least time and the least peak of the others count."""
+CHECKOUT = Path(__file__).parent.parent
+
+Row = dict[str, Any]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prints a table; writes rows as JSON where asked."""
+    arguments = _arguments(argv)
+    if arguments.child:
+        print(json.dumps(measure(Path(arguments.child), arguments.engine[0], arguments.optimise)))
+        return 0
+    with progress_shown(arguments.quiet):
+        cases = list(product(arguments.networks, PLACES, arguments.engine))
+        rows = [_row(*case, arguments.optimise) for case in each("process", cases)]
+    print(markdown(loading_table(rows)))
+    if arguments.output is not None:
+        write_whole(arguments.output, (json.dumps({"rows": rows}, indent=1) + "\n").encode())
+    return 0
+
+
+def measure(path: Path, kind: str, level: int) -> Row:
+    """What this process needs for one network; times are those of the clock."""
+    run = _onnxruntime if kind == ONNXRUNTIME else _ours
+    start, before = time.time(), _imported(kind)
+    reset_peak()
+    imported = time.time()
+    ready = run(path, kind, level)
+    loading, loaded = peak_bytes(), time.time()
+    ready()
+    output = time.time()
+    for _ in range(RUNS - 1):
+        ready()
+    times = {"start": start, "imported": imported, "loaded": loaded, "output": output}
+    return {"before": before, "loading": loading, "whole": peak_bytes(), **times}
+
+
+def _imported(kind: str) -> int | None:
+    """Bytes that are resident when everything is imported that can be without a network."""
+    if kind == ONNXRUNTIME:
+        import onnxruntime  # noqa: F401, PLC0415 (heavy, optional)
+    else:
+        onnx()
+    return resident_bytes()
+
+
+def _ours(path: Path, kind: str, level: int) -> Callable[[], object]:
+    executable = engine.compile(engine.optimise(engine.load_onnx(path), level), backend=kind)
+    rng = np.random.default_rng(0)
+    feeds = {n: rng.standard_normal(v.shape).astype(v.dtype) for n, v in executable.graph.inputs.items()}
+    return lambda: executable.run(feeds, copy=False)
+
+
+def _onnxruntime(path: Path, _: str, __: int) -> Callable[[], object]:
+    import onnxruntime  # noqa: PLC0415 (heavy, optional)
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    rng = np.random.default_rng(0)
+    feeds = {i.name: rng.standard_normal(i.shape).astype(np.float32) for i in session.get_inputs()}
+    return lambda: session.run(None, feeds)
+
+
+def _row(network: str, place: str, kind: str, level: int) -> Row:
+    path = network_file(network) if place == INSIDE else external_file(network)
+    told = [_measured(path, kind, level) for _ in range(REPEATED)][1:]
+    return {
+        "network": network,
+        "weights_in": place,
+        "engine": kind,
+        "weights_bytes": weight_bytes(network),
+        **{f"{key}_bytes": min(t[key] for t in told) for key in ("before", "loading", "whole")},
+        **{f"{key}_seconds": min(t[f"{key}_s"] for t in told) for key in ("loading", "output")},
+    }
+
+
+def _measured(path: Path, kind: str, level: int) -> Row:
+    command = [sys.executable, "-m", "tools.bench_load", "--child", str(path.absolute()), "--engine", kind]
+    begin = time.time()
+    done = subprocess.run(
+        [*command, "--optimise", str(level)],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=CHECKOUT,
+    )
+    told: Row = json.loads(done.stdout)
+    return told | {"loading_s": told["loaded"] - told["imported"], "output_s": told["output"] - begin}
+
+
+def external_file(network: str) -> Path:
+    """The same network with its weights in one file beside it, each aligned to pages."""
+    source = network_file(network)
+    path = source.with_name(f"{network}_external.onnx")
+    if not path.exists():
+        path.with_suffix(".data").unlink(missing_ok=True)
+        model = onnx().load(source)
+        onnx().save_model(
+            model, path, save_as_external_data=True, location=path.with_suffix(".data").name, size_threshold=1024
+        )
+    return path
+
+
+def weight_bytes(network: str) -> int:
+    """Bytes of all initializers."""
+    return int(sum(a.nbytes for a in engine.load_onnx(network_file(network)).constants.values()))
+
+
+def _arguments(argv: Sequence[str] | None) -> Namespace:
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", nargs="+", choices=tuple(NETWORKS), default=("resnet50", "vgg19", "encoder"))
+    parser.add_argument("--engine", nargs="+", choices=ENGINES, default=("numba", "onednn", ONNXRUNTIME))
+    parser.add_argument("--optimise", type=int, default=2, help="level of ours (default 2)")
+    parser.add_argument("--child", default="", help="measure this very process on a file, with one --engine")
+    parser.add_argument("-o", "--output", type=Path, help="write JSON")
+    add_quiet(parser)
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
