@@ -58,6 +58,20 @@ def exp(x: Floats) -> Floats:
     return (polynomial(r, _EXP).times(r * r, r) + 1.0) * first * second
 
 
+def _exp_inside(x: Floats) -> Floats:
+    """e ** x for -87 < x < 88; NaN of NaN."""
+    shifted = x.times(_LOG2_E, _MAGIC)
+    n = shifted - _MAGIC
+    r = n.times(-_LN_2[1], n.times(-_LN_2[0], x))
+    power = ((shifted.bits() + (127 - _MAGIC_BITS)) << 23).as_bits()
+    return (polynomial(r, _EXP).times(r * r, r) + 1.0) * power
+
+
+def exp_below(x: Floats) -> Floats:
+    """e ** x for x <= 0; 0 where it is less than 2 ** -125."""
+    return (x < -86.5).choose(0.0, _exp_inside(x.at_least(-86.5)))
+
+
 def expm1(x: Floats) -> Floats:
     """e ** x - 1 for x <= 0 without loss where it is small."""
     r, first, second = _reduced(x, -80.0, 89.0)
@@ -92,7 +106,7 @@ def log1p(x: Floats) -> Floats:
 def tanh(x: Floats) -> Floats:
     """The hyperbolic tangent."""
     size, square = x.apply("fabs"), x * x
-    far = 1.0 - 2.0 / (exp(size + size) + 1.0)
+    far = 1.0 - 2.0 / (_exp_inside((size + size).at_most(20.0)) + 1.0)
     near = (polynomial(square, _TANH) * square).times(x, x)
     return (size > _TANH_SPLIT).choose((x < 0.0).choose(-far, far), near)
 
@@ -101,7 +115,7 @@ def _erf_parts(x: Floats) -> tuple[Floats, Floats]:
     """The error function where x is near 0, and 1 minus that of |x| where it is not."""
     size = x.apply("fabs").at_most(_ERF_EDGE)
     near = polynomial(x * x, _ERF_NEAR).times(x, x)
-    return near, exp(-polynomial(size, _ERF_FAR).times(size, size))
+    return near, _exp_inside(-polynomial(size, _ERF_FAR).times(size, size))
 
 
 def erf(x: Floats) -> Floats:
@@ -115,8 +129,9 @@ def erf(x: Floats) -> Floats:
 def one_plus_erf(x: Floats) -> Floats:
     """erf(x) + 1, without loss where that is small; 0 from where the error function is -1 in float32."""
     near, rest = _erf_parts(x)
-    below = (x <= -_ERF_EDGE).choose(0.0, rest)
-    return (x < -_ERF_SPLIT).choose(below, (x > _ERF_SPLIT).choose(2.0 - rest, near + 1.0))
+    size = x.apply("fabs")
+    rest = (size >= _ERF_EDGE).choose(0.0, rest)
+    return (size > _ERF_SPLIT).choose((x < 0.0).choose(rest, 2.0 - rest), near + 1.0)
 
 
 def sigmoid(x: Floats) -> Floats:
