@@ -60,5 +60,6 @@ CONCAT = OpSchema(
     cost=copy_cost,
     gradient=_gradient,
     holds=_holds,
+    moves=True,
 )
 OPS = (CONCAT,)

@@ -8,6 +8,7 @@ from ops.conv_images import IMAGES
 from ops.conv_packed import PACKED
 from ops.conv_shapes import conv_cost, infer_conv
 from ops.schema import OpSchema
+from ops.stripes import conv_stripes
 from ops.windows import WINDOW_ATTRIBUTES
 
 CONV = OpSchema(
@@ -19,5 +20,6 @@ CONV = OpSchema(
     attributes=(*WINDOW_ATTRIBUTES, Attribute("group", integer, 1), Attribute("kernel_shape", integers, ())),
     cost=conv_cost,
     gradient=conv_gradient,
+    stripes=conv_stripes,
 )
 OPS = (CONV,)

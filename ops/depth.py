@@ -64,6 +64,7 @@ DEPTH_TO_SPACE = OpSchema(
     kernels=movement(_space_moves, "copy"),
     attributes=_ATTRIBUTES,
     gradient=_back_to_depth,
+    moves=True,
 )
 SPACE_TO_DEPTH = OpSchema(
     name="space_to_depth",
@@ -72,5 +73,6 @@ SPACE_TO_DEPTH = OpSchema(
     kernels=movement(_depth_moves, "copy"),
     attributes=_ATTRIBUTES,
     gradient=_back_to_space,
+    moves=True,
 )
 OPS = (DEPTH_TO_SPACE, SPACE_TO_DEPTH)

@@ -20,6 +20,7 @@ from ops.errors import DtypeError, ShapeError
 from ops.images import dense_images
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, all_contiguous
 from ops.spec import Array, TensorSpec
+from ops.stripes import conv_stripes
 from ops.thunks import in_turn
 from ops.windows import WINDOW_ATTRIBUTES
 from ops.workspace import carve, dense_bytes
@@ -126,6 +127,7 @@ FUSED_PACKED = Kernel(
     contiguous=PACKED.contiguous,
     reads=PACKED.reads,
     pack=PACKED.pack,
+    replaces=PACKED.replaces,
     supports=PACKED.supports,
     writes=PACKED.writes,
 )
@@ -155,6 +157,7 @@ FUSED_CONV = OpSchema(
     ),
     overwrites=_overwrites,
     cost=conv_cost,
+    stripes=conv_stripes,
 )
 OPS = (FUSED_CONV,)
 

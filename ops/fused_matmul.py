@@ -13,8 +13,11 @@ from ops.errors import AttributeValueError, DtypeError, ShapeError
 from ops.fused_matmul_blas import FUSED_BLAS
 from ops.matmul import MATMUL
 from ops.matmul_case import BIAS, GELU_ERF, GELU_TANH, RESIDUAL, SILU
+from ops.onednn.matmul import PACKED
+from ops.onednn.matmul_lying import LYING
 from ops.schema import Attrs, Cost, OpSchema, Overwrite, Signature, Specs
 from ops.spec import TensorSpec, broadcast_shapes
+from ops.stripes import matmul_stripes
 
 _WIDE = frozenset({np.dtype("float32"), np.dtype("float64")})
 _IDLE = {NONE: ("low", "high", "slope"), CLIP: ("slope",), LEAK: ("low", "high")}
@@ -61,7 +64,7 @@ FUSED_MATMUL = OpSchema(
     name="fused_matmul",
     summary="The activation of (alpha * a @ b + bias + a tensor); inputs a, b, bias, that tensor.",
     infer=_infer,
-    kernels=(FUSED_BLAS,),
+    kernels=(FUSED_BLAS, PACKED, LYING),
     arity=(2, 4),
     attributes=(
         Attribute("transpose_b", flag, False),
@@ -73,5 +76,6 @@ FUSED_MATMUL = OpSchema(
     ),
     overwrites=_overwrites,
     cost=_cost,
+    stripes=matmul_stripes,
 )
 OPS = (FUSED_MATMUL,)

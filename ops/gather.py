@@ -120,6 +120,7 @@ GATHER = OpSchema(
     gradient=_gather_gradient,
     attributes=(_AXIS,),
     cost=copy_cost,
+    moves=True,
 )
 GATHER_ELEMENTS = OpSchema(
     name="gather_elements",
@@ -130,6 +131,7 @@ GATHER_ELEMENTS = OpSchema(
     gradient=_elements_gradient,
     attributes=(_AXIS,),
     cost=copy_cost,
+    moves=True,
 )
 GATHER_ND = OpSchema(
     name="gather_nd",
@@ -140,5 +142,6 @@ GATHER_ND = OpSchema(
     gradient=_nd_gradient,
     attributes=(Attribute("batch_dims", integer, 0),),
     cost=copy_cost,
+    moves=True,
 )
 OPS = (GATHER, GATHER_ELEMENTS, GATHER_ND)

@@ -12,8 +12,11 @@ import numpy as np
 from ops.backward import Backward, Tensor, Terms
 from ops.errors import DtypeError, ShapeError
 from ops.layout import Layout
+from ops.onednn.matmul import PACKED
+from ops.onednn.matmul_lying import LYING
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import NUMBERS, Shape, TensorSpec, broadcast_shapes
+from ops.stripes import matmul_stripes
 from ops.workspace import carve, dense_bytes
 
 HALF, SINGLE = np.dtype("float16"), np.dtype("float32")
@@ -130,9 +133,12 @@ MATMUL = OpSchema(
     kernels=(
         Kernel("blas, through float32", _half, single_bytes, supports=is_half),
         Kernel("blas", _matmul, reads=blas_reads),
+        PACKED,
+        LYING,
     ),
     arity=(2, 2),
     cost=_cost,
     gradient=_gradient,
+    stripes=matmul_stripes,
 )
 OPS = (MATMUL,)

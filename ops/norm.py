@@ -14,6 +14,7 @@ from ops.norm_gradient import channel_norm_gradient, row_norm_gradient
 from ops.norm_rows import RowNorm, bind_row_norm, row_norm_workspace
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, Array, Shape, normalize_axis
+from ops.stripes import axis_stripes
 from ops.windows import require_spatial
 
 _EPSILON = Attribute("epsilon", number, 1e-5)
@@ -124,6 +125,7 @@ LAYER_NORM = OpSchema(
     overwrites=overwrites_first,
     cost=_cost,
     gradient=row_norm_gradient,
+    stripes=axis_stripes,
 )
 RMS_NORM = OpSchema(
     name="rms_norm",
@@ -135,6 +137,7 @@ RMS_NORM = OpSchema(
     overwrites=overwrites_first,
     cost=_cost,
     gradient=partial(row_norm_gradient, centred=False),
+    stripes=axis_stripes,
 )
 INSTANCE_NORM = OpSchema(
     name="instance_norm",

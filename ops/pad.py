@@ -171,5 +171,6 @@ PAD = OpSchema(
     ),
     cost=copy_cost,
     gradient=_gradient,
+    moves=True,
 )
 OPS = (PAD,)

@@ -13,10 +13,12 @@ from ops.images import dense_images
 from ops.limits import constant
 from ops.pool_gradient import lp_ratio, lp_slope, max_pool_gradient, spread
 from ops.pool_indices import INDICES
+from ops.pool_native import AVERAGE_PLANES, MAX_PLANES
 from ops.pool_passes import Pooling, bind_pool, pool_workspace
 from ops.powers import powers, roots
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, always
 from ops.spec import FLOATS, Array
+from ops.stripes import pool_stripes
 from ops.windows import WINDOW_ATTRIBUTES, Windows, require_spatial, tap_range, windows
 
 _ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribute("ceil_mode", flag, False))
@@ -132,19 +134,21 @@ MAX_POOL = OpSchema(
     name="max_pool",
     summary="The largest element of each window; with `with_indices` also where it is, counted in the whole input.",
     infer=_infer_max,
-    kernels=(_kernel(_max, _without_indices), INDICES),
+    kernels=(MAX_PLANES, _kernel(_max, _without_indices), INDICES),
     attributes=(*_ATTRIBUTES, Attribute("storage_order", integer, 0), Attribute("with_indices", flag, False)),
     cost=_cost,
     gradient=max_pool_gradient,
+    stripes=pool_stripes,
 )
 AVERAGE_POOL = OpSchema(
     name="average_pool",
     summary="The mean of each window; padding counts as zeros only with `count_include_pad`.",
     infer=_infer,
-    kernels=(_kernel(_average, always),),
+    kernels=(AVERAGE_PLANES, _kernel(_average, always)),
     attributes=(*_ATTRIBUTES, Attribute("count_include_pad", flag, False)),
     cost=_cost,
     gradient=_average_gradient,
+    stripes=pool_stripes,
 )
 LP_POOL = OpSchema(
     name="lp_pool",

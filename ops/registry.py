@@ -66,6 +66,7 @@ from ops.smooth import OPS as SMOOTH
 from ops.smooth_gradients import OPS as SMOOTH_GRADIENTS
 from ops.softmax import OPS as SOFTMAX
 from ops.softmax_gradients import OPS as SOFTMAX_GRADIENTS
+from ops.stored.single import OPS as STORED
 from ops.tile import OPS as TILE
 from ops.top_k import OPS as TOP_K
 from ops.unary import OPS as UNARY
@@ -149,6 +150,7 @@ REGISTRY = index(
     SOFTMAX,
     SOFTMAX_GRADIENTS,
     TILE,
+    STORED,
     TOP_K,
     UNARY,
     UNIQUE,

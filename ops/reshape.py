@@ -58,5 +58,6 @@ RESHAPE = OpSchema(
     overwrites=overwrites_in_place(_views),
     gradient=_gradient,
     cost=copy_cost,
+    moves=True,
 )
 OPS = (RESHAPE,)

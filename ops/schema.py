@@ -129,6 +129,26 @@ def no_places(_: Layout, signature: Signature) -> tuple[Layout | None, ...]:
     return (None,) * len(signature.inputs)
 
 
+Index = tuple[slice, ...]
+
+
+@frozen(eq=False)
+class Stripe:
+    """A part of a call that is a call itself: what it reads of each input, what it writes of the output, attributes."""
+
+    inputs: tuple[Index, ...]
+    output: Index
+    attrs: Attrs
+
+
+Stripes = tuple[Stripe, ...]
+
+
+def one_stripe(signature: Signature, _: int) -> Stripes:
+    """For operators that are not cut."""
+    return (Stripe(((),) * len(signature.inputs), (), signature.attrs),)
+
+
 def no_contiguity(_: Signature) -> tuple[int, ...]:
     """For kernels that read any strides."""
     return ()
@@ -219,6 +239,8 @@ class OpSchema:
     together: given the layout of output 0, where each input lies in it; where all of them do, nothing is left to run.
     `elementwise` says that each element of the one output depends on the elements of the inputs at its place alone,
     inputs being broadcast to it; then kernels run on any part of it, and take an input of one element with no axes.
+    `moves` says that elements of input 0 (and others of its type) go to other places, and their bits are never looked
+    at. `stripes` cuts a call into calls of parts of its tensors, each with no more than so many elements, where it can.
     """
 
     name: str
@@ -233,6 +255,8 @@ class OpSchema:
     gradient: GradientRule = field(default=no_gradient, kw_only=True)
     holds: Callable[[Layout, Signature], tuple[Layout | None, ...]] = field(default=no_places, kw_only=True)
     elementwise: bool = field(default=False, kw_only=True)
+    moves: bool = field(default=False, kw_only=True)
+    stripes: Callable[[Signature, int], Stripes] = field(default=one_stripe, kw_only=True)
 
     def sign(self, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int] = frozenset()) -> Signature:
         """Checks arity and attributes, infers outputs. Raises OpError, with the operator's name in front."""

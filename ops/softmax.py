@@ -8,6 +8,7 @@ from ops.errors import DtypeError
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.softmax_gradients import LOG_SOFTMAX_GRADIENT, SOFTMAX_GRADIENT
 from ops.spec import FLOATS, normalize_axis
+from ops.stripes import axis_stripes
 from ops.thunks import nothing
 from ops.workspace import carve, dense_bytes
 
@@ -89,6 +90,7 @@ SOFTMAX = OpSchema(
     attributes=(_AXIS,),
     overwrites=overwrites_first,
     cost=_cost,
+    stripes=axis_stripes,
 )
 LOG_SOFTMAX = OpSchema(
     name="log_softmax",
@@ -99,5 +101,6 @@ LOG_SOFTMAX = OpSchema(
     attributes=(_AXIS,),
     overwrites=overwrites_first,
     cost=_cost,
+    stripes=axis_stripes,
 )
 OPS = (SOFTMAX, LOG_SOFTMAX)

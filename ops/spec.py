@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
@@ -21,7 +22,10 @@ UNSIGNED = frozenset(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
 INTEGERS = SIGNED | UNSIGNED
 NUMBERS = FLOATS | INTEGERS
 BOOL = np.dtype("bool")
-DTYPES = NUMBERS | {BOOL}
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+"""float32 without its last 16 bits. Tensors are stored in it; what computes with them is `ops.stored`."""
+HALVES = frozenset((np.dtype("float16"), BFLOAT16))
+DTYPES = NUMBERS | {BOOL, BFLOAT16}
 
 _MOST_BYTES = 2**63 - 1
 _PLAIN = frozenset((int,))

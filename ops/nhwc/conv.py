@@ -11,14 +11,16 @@ from ops.nhwc.conv_native import TILED
 from ops.nhwc.conv_rows import ROWS
 from ops.nhwc.conv_shapes import infer_nhwc_conv, nhwc_conv_cost, overwrites_residual
 from ops.nhwc.depthwise_native import DEPTHWISE_NATIVE
+from ops.onednn.convolution import CONVOLUTION
 from ops.schema import OpSchema
+from ops.stripes import nhwc_conv_stripes
 from ops.windows import WINDOW_ATTRIBUTES
 
 NHWC_CONV = OpSchema(
     name="nhwc_conv",
     summary="The activation of (convolution + bias + a tensor); x (N, spatial..., C), w (O, C / group, kernel...).",
     infer=infer_nhwc_conv,
-    kernels=(DEPTHWISE_NATIVE, ROWS, TILED, DEPTHWISE, POINTWISE, COLUMNS),
+    kernels=(DEPTHWISE_NATIVE, ROWS, TILED, DEPTHWISE, POINTWISE, COLUMNS, CONVOLUTION),
     arity=(2, 4),
     attributes=(
         *WINDOW_ATTRIBUTES,
@@ -28,5 +30,6 @@ NHWC_CONV = OpSchema(
     ),
     overwrites=overwrites_residual,
     cost=nhwc_conv_cost,
+    stripes=nhwc_conv_stripes,
 )
 OPS = (NHWC_CONV,)

@@ -20,6 +20,7 @@ from ops.nhwc.pool_native import AVERAGE_NATIVE, MAX_NATIVE
 from ops.pool import MAX_DTYPES, window_counts
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import FLOATS, Array
+from ops.stripes import nhwc_pool_stripes
 from ops.thunks import in_turn
 from ops.windows import WINDOW_ATTRIBUTES, Windows, require_spatial, tap_range, windows
 
@@ -127,6 +128,7 @@ NHWC_MAX_POOL = OpSchema(
     kernels=(MAX_NATIVE, MAX_TAPS),
     attributes=_ATTRIBUTES,
     cost=_cost,
+    stripes=nhwc_pool_stripes,
 )
 NHWC_AVERAGE_POOL = OpSchema(
     name="nhwc_average_pool",
@@ -135,5 +137,6 @@ NHWC_AVERAGE_POOL = OpSchema(
     kernels=(AVERAGE_NATIVE, AVERAGE_TAPS),
     attributes=(*_ATTRIBUTES, Attribute("count_include_pad", flag, False)),
     cost=_cost,
+    stripes=nhwc_pool_stripes,
 )
 OPS = (NHWC_MAX_POOL, NHWC_AVERAGE_POOL)

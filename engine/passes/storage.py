@@ -1,0 +1,129 @@
+"""Tensors stored in 16 bits: half the arena, and half of the weights; what computes still computes in float32."""
+
+from typing import Any
+
+import numpy as np
+from attrs import define, field
+
+from engine.errors import GraphError, OptionError
+from engine.graph import Graph
+from engine.operator import Operator
+from engine.passes.verify import verify
+from engine.var import Var
+from ops.body import bodies
+from ops.cast import CAST
+from ops.errors import DtypeError
+from ops.schema import OpSchema
+from ops.spec import HALVES, Array, as_dtype
+from ops.stored.single import IN_SINGLE, Inner
+
+_SINGLE = np.dtype("float32")
+NAMES = tuple(sorted(dtype.name for dtype in HALVES))
+_FEW = 4096
+"""Elements of constants that stay in float32: biases and scales, which decide more than they weigh."""
+
+
+def store_as(graph: Graph, dtype: str) -> Graph:
+    """The same network with its float32 tensors stored as "float16" or "bfloat16", under the same names.
+
+    Inputs and outputs keep their types. Operators compute in float32 and round what they give, to nearest, ties to
+    even; what is beyond the range of float16 becomes infinite. Constants of few elements, what is inside of control
+    flow and operators with several outputs stay in float32. Raises OptionError for another type, GraphError for a graph
+    with open dimensions or parameters.
+    """
+    if graph.is_symbolic:
+        raise GraphError(f"graph {graph.name!r} has dimensions that are names; see engine.bind")
+    if graph.parameters:
+        raise GraphError(f"graph {graph.name!r} has parameters, whose updates would drown in the rounding of {dtype!r}")
+    if dtype not in NAMES:
+        raise OptionError(f"tensors cannot be stored as {dtype!r}; one of: {', '.join(NAMES)}")
+    made = _Storage(graph, as_dtype(dtype), Graph(graph.name)).run()
+    verify(graph, made)
+    return made
+
+
+@define(eq=False)
+class _Storage:
+    source: Graph
+    dtype: np.dtype[Any]
+    graph: Graph
+    plain: dict[Var, Var] = field(factory=dict)
+    """As float32, or whatever type it had."""
+    stored: dict[Var, Var] = field(factory=dict)
+    """In 16 bits."""
+
+    def run(self) -> Graph:
+        for name, var in self.source.inputs.items():
+            self.plain[var] = self.graph.input(name, var.shape, var.dtype)
+        for operator in self.source.operators:
+            self._operator(operator)
+        for name, var in self.source.outputs.items():
+            self.graph.output(self._plain(var), name)
+        return self.graph
+
+    def _operator(self, operator: Operator) -> None:
+        singles = any(v.dtype == _SINGLE for v in operator.inputs + operator.outputs)
+        if not singles or bodies(operator.schema, operator.attrs) or len(operator.outputs) != 1:
+            self._keep(operator)
+        elif operator.schema.moves:
+            self._move(operator)
+        else:
+            self._compute(operator)
+
+    def _keep(self, operator: Operator) -> None:
+        """As it is."""
+        inputs = [self._plain(v) for v in operator.inputs]
+        self._add(operator, operator.schema, inputs, dict(operator.attrs), self.plain)
+
+    def _move(self, operator: Operator) -> None:
+        """The same on 16 bits."""
+        inputs = [self._stored(v) if v.dtype == _SINGLE else self._plain(v) for v in operator.inputs]
+        try:
+            self._add(operator, operator.schema, inputs, dict(operator.attrs), self.stored)
+        except DtypeError:
+            self._compute(operator)
+
+    def _compute(self, operator: Operator) -> None:
+        inputs = [self._stored(v) if self._is_stored(v) else self._plain(v) for v in operator.inputs]
+        attrs = {"operator": Inner(operator.schema, operator.attrs), "to": self.dtype}
+        made = self.stored if operator.outputs[0].dtype == _SINGLE else self.plain
+        self._add(operator, IN_SINGLE, inputs, attrs, made)
+
+    def _is_stored(self, var: Var) -> bool:
+        few = var in self.source.constants and var.spec.size <= _FEW
+        return var.dtype == _SINGLE and not few
+
+    def _add(
+        self, operator: Operator, schema: OpSchema, inputs: list[Var], attrs: dict[str, Any], made: dict[Var, Var]
+    ) -> None:
+        constants = frozenset(i for i, v in enumerate(inputs) if v in self.graph.constants)
+        signature = schema.sign([v.spec for v in inputs], attrs, constants)
+        names = tuple(v.name for v in operator.outputs)
+        outputs = self.graph.add_signed(schema, inputs, signature, operator.name, names)
+        made.update(zip(operator.outputs, outputs, strict=True))
+
+    def _stored(self, var: Var) -> Var:
+        if var not in self.stored:
+            if var in self.source.constants:
+                self.stored[var] = self._constant(var, self.source.constants[var].astype(self.dtype), "stored")
+            else:
+                self.stored[var] = self._cast(var, self.plain[var], self.dtype, "stored")
+        return self.stored[var]
+
+    def _plain(self, var: Var) -> Var:
+        if var not in self.plain:
+            if var in self.source.constants:
+                self.plain[var] = self._constant(var, self.source.constants[var], "plain")
+            else:
+                self.plain[var] = self._cast(var, self.stored[var], _SINGLE, "plain")
+        return self.plain[var]
+
+    def _constant(self, var: Var, array: Array, suffix: str) -> Var:
+        name = var.name if var.name not in self.graph.vars else f"{var.name}/{suffix}"
+        array.flags.writeable = False
+        return self.graph.add_constant(name, var.spec.with_dtype(array.dtype), array)
+
+    def _cast(self, var: Var, of: Var, dtype: np.dtype[Any], suffix: str) -> Var:
+        name = f"{var.name}/{suffix}"
+        signature = CAST.sign([of.spec], {"to": dtype})
+        return self.graph.add_signed(CAST, [of], signature, name, (name,))[0]
