@@ -49,6 +49,12 @@ def run_forked() -> Callable[[Array, Array], tuple[int, int]]:
 
 
 @cache
+def region_address(module: str, name: str) -> int:
+    """The address of `module.name`, a plain function of one word, compiled as a `void` function of C for OpenMP."""
+    return int(_compiled(module, name, "void(int64)", CONTRACT).address)
+
+
+@cache
 def region() -> int:
     """The address of `void(data)`, which does one thread's part of a step inside OpenMP."""
     return int(_compiled("ops.native.program_code", "region", "void(int64)", CONTRACT).address)

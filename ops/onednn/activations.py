@@ -1,0 +1,24 @@
+"""Activations of fused operators as post-operations."""
+
+import math
+
+from ops.conv_finish import CLIP, LEAK, NONE
+from ops.matmul_case import GELU_ERF, GELU_TANH, SILU
+from ops.onednn import declarations as c
+from ops.onednn.descriptors import Eltwise, Post
+from ops.schema import Attrs
+
+_SMOOTH = {GELU_ERF: Eltwise(c.GELU_ERF), GELU_TANH: Eltwise(c.GELU_TANH), SILU: Eltwise(c.SWISH, 1.0)}
+
+
+def activation(attrs: Attrs) -> tuple[Post, ...]:
+    """Of the attributes of `ops.conv_finish`, or of a fused product."""
+    name = attrs.get("activation", NONE)
+    if name == NONE:
+        return ()
+    if name == LEAK:
+        return (Eltwise(c.RELU, attrs["slope"]),)
+    if name != CLIP:
+        return (_SMOOTH[name],)
+    low, high = attrs["low"], attrs["high"]
+    return (Eltwise(c.RELU),) if (low, high) == (0, math.inf) else (Eltwise(c.CLIP, low, high),)

@@ -1,0 +1,144 @@
+"""Channels-last convolution of constant weights, dense and in groups, with all that follows on its sums."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from attrs import evolve, frozen
+
+from ops.backends import ONEDNN
+from ops.conv_shapes import ConvCase
+from ops.nhwc.conv_shapes import BIAS, RESIDUAL, case_of
+from ops.onednn import declarations as c
+from ops.onednn.activations import activation
+from ops.onednn.descriptors import Binary, Post, Sum, Tensor, channels_last, dense, numbers
+from ops.onednn.library import Library
+from ops.onednn.primitives import Operand, Primitive, address, reordered
+from ops.onednn.watched import call, packing
+from ops.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
+from ops.spec import Array, Shape
+
+_FLOAT = np.dtype("float32")
+
+
+@frozen
+class Convolution:
+    """A convolution in the library's numbers: (N, C, spatial...), weights (group, O, C, kernel...)."""
+
+    x: Tensor
+    weights: Shape
+    y: Tensor
+    strides: Shape
+    dilations: Shape
+    begins: Shape
+    ends: Shape
+    bias: bool
+    posts: tuple[Post, ...]
+
+    def describe(self, at: Library, attributes: Any) -> Any:
+        """See `Case`."""
+        bias = dense(self.y.shape[1:2]).descriptor(at) if self.bias else at.ffi.NULL
+        return at.new(
+            "primitive_desc",
+            "convolution_forward_primitive_desc_create",
+            at.engine,
+            c.INFERENCE,
+            c.CONVOLUTION_DIRECT,
+            self.x.descriptor(at),
+            Tensor(self.weights).descriptor(at),
+            bias,
+            self.y.descriptor(at),
+            numbers(at, self.strides),
+            numbers(at, tuple(d - 1 for d in self.dilations)),
+            numbers(at, self.begins),
+            numbers(at, self.ends),
+            attributes,
+        )
+
+
+def _weights(case: ConvCase) -> Shape:
+    """Of the weights (O, C / group, kernel...), the groups apart where there are any."""
+    group, kernel = case.group, case.windows.kernel
+    shape = case.out_channels // group, case.channels // group, *kernel
+    return (group, *shape) if group > 1 else shape
+
+
+def _convolution(signature: Signature) -> Convolution:
+    """As it is where nothing is added, or where the residual is overwritten."""
+    case, w = case_of(signature), case_of(signature).windows
+    y = channels_last(signature.y.shape, signature.y.shape[-1])
+    added = (Sum(),) if len(signature.inputs) > RESIDUAL else ()
+    return Convolution(
+        channels_last(signature.x.shape, case.channels),
+        _weights(case),
+        y,
+        w.strides,
+        w.dilations,
+        w.begins,
+        w.ends,
+        len(signature.inputs) > BIAS,
+        (*added, *activation(signature.attrs)),
+    )
+
+
+def _beside(found: Convolution) -> Convolution:
+    """The same where the residual lies elsewhere."""
+    return evolve(found, posts=(Binary(c.ADD, found.y), *found.posts[1:]))
+
+
+def _cases(signature: Signature) -> list[Convolution]:
+    found = _convolution(signature)
+    return [found, _beside(found)] if len(signature.inputs) > RESIDUAL else [found]
+
+
+def _primitives(signature: Signature) -> tuple[Primitive, ...]:
+    return packing(_cases(signature))
+
+
+def _supports(signature: Signature) -> bool:
+    if signature.x.dtype != _FLOAT or 1 not in signature.constants or not signature.x.size or not signature.y.size:
+        return False
+    return bool(_primitives(signature))
+
+
+def _workspace(signature: Signature) -> int:
+    return max(p.scratchpad for p in _primitives(signature))
+
+
+def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    if 1 not in constants:
+        return ()
+    primitive, shape = _primitives(signature)[0], _weights(case_of(signature))
+    given = dense(shape).descriptor(primitive.at)
+    return (reordered(np.ascontiguousarray(constants[1]), given, primitive.weights),)
+
+
+def _bind(call_: Binding) -> Thunk:
+    signature, inputs = call_.signature, call_.inputs
+    beside = len(inputs) > RESIDUAL and address(inputs[RESIDUAL]) != address(call_.y)
+    case = _cases(signature)[-1 if beside else 0]
+    primitive = _primitives(signature)[0]
+    at, y = primitive.at, case.y.descriptor(primitive.at)
+    operands = [
+        Operand(c.SOURCE, case.x.descriptor(at), call_.x),
+        Operand(c.WEIGHTS, primitive.weights, call_.packed[0]),
+        Operand(c.TARGET, y, call_.y),
+    ]
+    if len(inputs) > BIAS:
+        operands.append(Operand(c.BIAS, dense(inputs[BIAS].shape).descriptor(at), inputs[BIAS]))
+    if beside:
+        operands.append(Operand(c.POST_OPERAND | c.SOURCE_1, y, inputs[RESIDUAL]))
+    return call(case, operands, call_.workspace)
+
+
+CONVOLUTION = Kernel(
+    "onednn",
+    _bind,
+    _workspace,
+    contiguous=all_contiguous,
+    pack=_pack,
+    replaces=first_weights,
+    supports=_supports,
+    backend=ONEDNN,
+)
+"""float32, constant weights."""

@@ -1,0 +1,95 @@
+"""Descriptions of tensors and of what follows on a primitive's sums, as plain data and as objects of the library."""
+
+from typing import Any
+
+from attrs import frozen
+
+from ops.errors import SchemaError
+from ops.layout import dense_strides
+from ops.onednn.declarations import ANY_LAYOUT, F32, MOST_DIMS, USER_SCRATCHPAD
+from ops.onednn.library import Library, check
+from ops.spec import Shape
+
+
+@frozen
+class Tensor:
+    """Dimensions in the library's order, strides in elements; without strides the library chooses the layout."""
+
+    shape: Shape
+    strides: Shape = ()
+    dtype: int = F32
+
+    def descriptor(self, at: Library) -> Any:
+        """The library's own."""
+        dims = numbers(at, self.shape)
+        if self.strides:
+            strides = numbers(at, self.strides)
+            return at.new("memory_desc", "memory_desc_create_with_strides", len(self.shape), dims, self.dtype, strides)
+        return at.new("memory_desc", "memory_desc_create_with_tag", len(self.shape), dims, self.dtype, ANY_LAYOUT)
+
+
+def dense(shape: Shape, dtype: int = F32) -> Tensor:
+    """In C order."""
+    return Tensor(shape, dense_strides(shape, 1), dtype)
+
+
+def channels_last(shape: Shape, pitch: int, dtype: int = F32) -> Tensor:
+    """Of (N, spatial..., C) in memory, `pitch` elements from pixel to pixel; the library counts (N, C, spatial...)."""
+    batch, *spatial, channels = shape
+    steps = [pitch * s for s in dense_strides((batch, *spatial), 1)]
+    return Tensor((batch, channels, *spatial), (steps[0], 1, *steps[1:]), dtype)
+
+
+def numbers(at: Library, values: Shape) -> Any:
+    """A `dnnl_dims_t`."""
+    return at.ffi.new("dnnl_dims_t", [*values, *(0 for _ in range(MOST_DIMS - len(values)))])
+
+
+@frozen
+class Sum:
+    """Adds what the target held before."""
+
+
+@frozen
+class Eltwise:
+    """Applies a function of one number."""
+
+    algorithm: int
+    alpha: float = 0.0
+    beta: float = 0.0
+
+
+@frozen
+class Binary:
+    """Applies a function of two numbers, the second one from a tensor (which may have dimensions of one element)."""
+
+    algorithm: int
+    tensor: Tensor
+
+
+Post = Sum | Eltwise | Binary
+
+
+def attributes(at: Library, posts: tuple[Post, ...]) -> Any:
+    """Attributes of a primitive whose scratchpad the caller owns, and which applies `posts` to its sums."""
+    made = at.new("primitive_attr", "primitive_attr_create")
+    check(at.lib.dnnl_primitive_attr_set_scratchpad_mode(made, USER_SCRATCHPAD), "primitive_attr_set_scratchpad_mode")
+    if posts:
+        chain = at.new("post_ops", "post_ops_create")
+        for post in posts:
+            check(_append(at, chain, post), "post_ops_append")
+        check(at.lib.dnnl_primitive_attr_set_post_ops(made, chain), "primitive_attr_set_post_ops")
+    return made
+
+
+def _append(at: Library, chain: Any, post: Post) -> int:
+    match post:
+        case Sum():
+            status = at.lib.dnnl_post_ops_append_sum(chain, 1.0, 0, F32)
+        case Eltwise(algorithm, alpha, beta):
+            status = at.lib.dnnl_post_ops_append_eltwise(chain, algorithm, alpha, beta)
+        case Binary(algorithm, tensor):
+            status = at.lib.dnnl_post_ops_append_binary(chain, algorithm, tensor.descriptor(at))
+        case _:
+            raise SchemaError(f"{post!r} is no post-operation")
+    return int(status)
