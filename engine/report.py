@@ -12,6 +12,7 @@ from allocator.problem import Status
 from allocator.solvers.base import arena_bytes
 from engine.calls import Role, Value
 from engine.computing import Computed, Share, computed, shares, told_shares
+from engine.conversions import Conversion, conversions
 from engine.costs import graph_cost
 from engine.errors import BudgetError
 from engine.ordering import Ordering
@@ -29,6 +30,9 @@ from engine.units import format_bytes
 LEAN_NODES = 4
 """Steps of a search for the arena without workspaces: the plan itself is its start, so that a report stays quick."""
 
+MOST_NAMED = 3
+"""Conversions of layouts that are told one by one."""
+
 
 @frozen(eq=False)
 class Report:
@@ -42,7 +46,7 @@ class Report:
     of one run as the schemas estimate them. Where operators may run at once, `parallel` is the policy that makes that
     safe; how many do on average, by their number and by their estimated cost, no more than `parallelism_by_*`.
     `orderings` has what the order costs, where another than the given one was looked for. `savings`: what need not be
-    copied.
+    copied; `conversions`: what is copied into another order of axes.
     `recomputed`: what runs again to keep within a budget, where anything does; it is part of `operators` and `flops`.
     `backends`: what computes how much of a run; `kernels`: the same call by call.
     `origin`: where there was a plan in a file, whether this is that one, and why not.
@@ -74,6 +78,7 @@ class Report:
     parallelism_by_cost: float
     orderings: tuple[Ordering, ...]
     savings: Savings
+    conversions: tuple[Conversion, ...]
     recomputed: tuple[Recomputed, ...]
     backends: tuple[Share, ...]
     kernels: tuple[Computed, ...]
@@ -133,6 +138,7 @@ def report(plan: PlacedPlan) -> Report:
         parallelism_by_cost=at_once.by_cost,
         orderings=plan.orderings,
         savings=savings(plan),
+        conversions=conversions(plan),
         recomputed=plan.recomputed,
         backends=shares(plan),
         kernels=computed(plan),
@@ -231,7 +237,7 @@ def _totals(found: Report) -> list[str]:
         ("fragmentation", found.fragmentation, "other bytes that are idle at the peak"),
     ]
     rows += [row for ordering in found.orderings for row in _order_rows(ordering)]
-    rows += _savings_rows(found.savings) + _again_rows(found.recomputed)
+    rows += _savings_rows(found.savings) + _conversion_rows(found.conversions) + _again_rows(found.recomputed)
     head = f"{found.model}: {counted(found.operators, 'operator')}, {found.flops / 1e6:,.1f} million operations a run"
     if found.parallel:
         head += (
@@ -257,6 +263,15 @@ def _savings_rows(found: Savings) -> list[tuple[str, int, str]]:
         ("copied", found.copies, "input", *_are("copied to where {} needed", "it is", "they are")),
     )
     return [(name, s.bytes, agreed(s.tensors, *words)) for name, s, *words in told if s.tensors]
+
+
+def _conversion_rows(found: Sequence[Conversion]) -> list[tuple[str, int, str]]:
+    if not found:
+        return []
+    names = ", ".join(f"{c.tensor} for {c.reader}" for c in found[:MOST_NAMED])
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    head = agreed(len(found), "tensor", *_are("copied in another order of axes"))
+    return [("layout conversions", sum(c.bytes for c in found), f"{head}: {names}{more}")]
 
 
 def _are(what: str, one: str = "", more: str = "") -> tuple[str, str]:
