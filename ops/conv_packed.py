@@ -13,7 +13,7 @@ from ops.boxes import pieces
 from ops.compiled_gemm import convolve, has_avx512
 from ops.conv_shapes import ConvCase, case_of, planar
 from ops.images import by_image, dense_images
-from ops.schema import Binding, Kernel, Signature, Thunk
+from ops.schema import Binding, Kernel, Signature, Thunk, first_weights
 from ops.spec import Array, Shape, TensorSpec
 from ops.tiles import CHANNELS, PIXELS
 from ops.workspace import carve, dense_bytes
@@ -112,10 +112,11 @@ PACKED = Kernel(
     contiguous=_dense,
     reads=dense_images,
     pack=_pack,
+    replaces=first_weights,
     supports=_supports,
     writes=dense_images,
 )
 """float32, one group, one or two spatial dimensions, constant weights, and a processor with AVX-512.
 
-The packed weights are a second copy of the weights: they double the bytes of this constant.
+The packed weights take the place of the weights, where nobody else reads those.
 """

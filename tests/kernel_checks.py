@@ -40,7 +40,16 @@ def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs:
     )
     workspace = np.full(kernel.workspace(signature), _GARBAGE, np.uint8)
     packed = kernel.pack(signature, {i: operands[i] for i in signature.constants})
+    operands = without_replaced(kernel, signature, operands)
     return kernel.bind(Binding(signature, operands, tuple(outputs), workspace, packed))
+
+
+def without_replaced(kernel: Kernel, signature: Signature, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """The inputs, but for those whose data the kernel has packed: these hold garbage."""
+    dropped = signature.constants.intersection(kernel.replaces(signature))
+    return tuple(
+        garbage(s) if i in dropped else a for i, (s, a) in enumerate(zip(signature.inputs, inputs, strict=True))
+    )
 
 
 def run(kernel: Kernel, signature: Signature, inputs: Sequence[Array]) -> tuple[Array, ...]:

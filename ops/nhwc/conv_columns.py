@@ -26,7 +26,7 @@ from ops.nhwc.conv_shapes import (
     sums_elsewhere,
 )
 from ops.nhwc.pixels import dense_pixels, rows
-from ops.schema import Binding, Kernel, Signature, Thunk
+from ops.schema import Binding, Kernel, Signature, Thunk, first_weights
 from ops.spec import Array, TensorSpec
 from ops.thunks import in_turn
 from ops.windows import Windows, window_view
@@ -186,9 +186,18 @@ POINTWISE = Kernel(
     contiguous=dense_operands,
     reads=dense_pixels,
     pack=pack_filters,
+    replaces=first_weights,
     supports=_is_pointwise,
     writes=dense_pixels,
 )
 """Windows of one pixel in steps of one: products of what is there."""
-COLUMNS = Kernel("columns", _bind, _workspace, contiguous=dense_operands, pack=pack_filters, writes=dense_pixels)
+COLUMNS = Kernel(
+    "columns",
+    _bind,
+    _workspace,
+    contiguous=dense_operands,
+    pack=pack_filters,
+    replaces=first_weights,
+    writes=dense_pixels,
+)
 """Any convolution; x may lie in any way, channels first too."""

@@ -20,7 +20,7 @@ from ops.native.tiles import ALIGNMENT, TileShape, tile_shape
 from ops.nhwc.conv_shapes import case_of, dense_operands, operands
 from ops.nhwc.conv_words import MOST_TILES, TABLE
 from ops.nhwc.pixels import dense_pixels, pitch
-from ops.schema import Attrs, Binding, Kernel, Signature, Thunk
+from ops.schema import Attrs, Binding, Kernel, Signature, Thunk, first_weights
 from ops.spec import Array, Shape
 from ops.windows import Windows
 
@@ -159,6 +159,7 @@ def tiled(shape: Callable[[], TileShape]) -> Kernel:
         contiguous=dense_operands,
         reads=dense_pixels,
         pack=pack_panels(shape),
+        replaces=first_weights,
         supports=lambda signature: supports_tiles(signature, shape()),
         writes=dense_pixels,
         backend=NUMBA,

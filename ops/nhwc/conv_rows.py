@@ -16,7 +16,7 @@ from ops.native.tiles import TileShape, tile_shape
 from ops.nhwc.conv_native import Source, convolve, pack_panels, spatial, supports_tiles
 from ops.nhwc.conv_shapes import RESIDUAL, case_of
 from ops.nhwc.pixels import dense_pixels
-from ops.schema import Binding, Kernel, Signature, Thunk, any_strides
+from ops.schema import Binding, Kernel, Signature, Thunk, any_strides, first_weights
 from ops.spec import Array, Shape, TensorSpec
 from ops.windows import Windows
 from ops.workspace import carve, dense_bytes
@@ -91,6 +91,7 @@ def by_rows(shape: Callable[[], TileShape]) -> Kernel:
         contiguous=_dense,
         reads=any_strides,
         pack=pack_panels(shape),
+        replaces=first_weights,
         supports=lambda signature: supports_tiles(signature, shape()) and _supports(signature),
         writes=dense_pixels,
         backend=NUMBA,

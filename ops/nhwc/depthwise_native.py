@@ -14,7 +14,7 @@ from ops.nhwc.conv_shapes import case_of, dense_operands, operands
 from ops.nhwc.pixels import dense_pixels
 from ops.nhwc.window_kinds import DEPTHWISE, SPREAD
 from ops.nhwc.window_words import Finish, windows_call
-from ops.schema import Attrs, Binding, Kernel, Signature, Thunk
+from ops.schema import Attrs, Binding, Kernel, Signature, Thunk, first_weights
 from ops.spec import Array
 
 
@@ -53,6 +53,7 @@ DEPTHWISE_NATIVE = Kernel(
     contiguous=dense_operands,
     reads=dense_pixels,
     pack=_pack,
+    replaces=first_weights,
     supports=_supports,
     writes=dense_pixels,
     backend=NUMBA,
