@@ -13,9 +13,11 @@ from ops.conv_shapes import compute_dtype
 from ops.errors import AttributeValueError, DtypeError
 from ops.limits import constant
 from ops.pool_gradient import lp_ratio, lp_slope
+from ops.pool_native import AVERAGE_ALL, MAX_ALL
 from ops.powers import powers, roots
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import FLOATS, Array, TensorSpec
+from ops.stripes import pool_stripes
 from ops.thunks import in_turn
 from ops.windows import require_spatial
 from ops.workspace import carve, dense_bytes
@@ -116,15 +118,17 @@ GLOBAL_AVERAGE_POOL = OpSchema(
     name="global_average_pool",
     summary="The mean of each channel: (N, C, spatial...) to (N, C, 1...).",
     infer=_infer,
-    kernels=(Kernel("rows", _bind_average, _workspace, _dense),),
+    kernels=(AVERAGE_ALL, Kernel("rows", _bind_average, _workspace, _dense)),
     gradient=_average_gradient,
+    stripes=pool_stripes,
 )
 GLOBAL_MAX_POOL = OpSchema(
     name="global_max_pool",
     summary="The largest element of each channel: (N, C, spatial...) to (N, C, 1...).",
     infer=_infer,
-    kernels=(Kernel("rows", _bind_max, contiguous=_dense),),
+    kernels=(MAX_ALL, Kernel("rows", _bind_max, contiguous=_dense)),
     gradient=_max_gradient,
+    stripes=pool_stripes,
 )
 GLOBAL_LP_POOL = OpSchema(
     name="global_lp_pool",
@@ -133,5 +137,6 @@ GLOBAL_LP_POOL = OpSchema(
     kernels=(Kernel("rows", _bind_lp, _workspace, _dense),),
     attributes=(Attribute("p", integer, 2),),
     gradient=_lp_gradient,
+    stripes=pool_stripes,
 )
 OPS = (GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL, GLOBAL_LP_POOL)

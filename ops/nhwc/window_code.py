@@ -4,45 +4,28 @@ Nothing is padded or copied: each window is clipped to the taps that lie inside.
 pixels share the loads of the weights; the pixels beside them go one by one.
 """
 
-from collections.abc import Callable
 from typing import Any
 
-import numba
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 
 from ops.native.words import real, share, word
 from ops.nhwc import window_vectors as vectors
 from ops.nhwc.window_kinds import AVERAGE_PADDED, DEPTHWISE, LARGEST, SPREAD
+from ops.nhwc.window_vectors import intrinsic_of
 
 Clip = tuple[int, int, int, int]
 _CHUNK = 16
 """Blocks of 16 channels that a row of outputs is computed for at a time: their weights stay in the first cache."""
 
 
-def _intrinsic(emit: Callable[..., None]) -> Any:
-    """A function of a tuple of words and one of floats that becomes the LLVM code of `emit`."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        words, numbers = (
-            [builder.extract_value(v, i) for i in range(len(t))] for t, v in zip(signature.args, values, strict=True)
-        )
-        emit(builder, words, numbers)
-        return context.get_dummy_value()
-
-    def typed(_: Any, words: Any, numbers: Any) -> Any:
-        return numba.void(words, numbers), generate
-
-    return intrinsic(typed)
-
-
-_products_8, _products_4, _products_1 = (_intrinsic(vectors.products(n, full=True)) for n in (8, 4, 1))
-_products_some = _intrinsic(vectors.products(1, full=False))
-_products_spread = _intrinsic(vectors.products(1, full=False, spread=True))
-_products_4_some = _intrinsic(vectors.products(4, full=False))
-_maxima_4, _maxima_1 = (_intrinsic(vectors.maxima(n, full=True)) for n in (4, 1))
-_maxima_some = _intrinsic(vectors.maxima(1, full=False))
-_means_4, _means_1 = (_intrinsic(vectors.means(n, full=True)) for n in (4, 1))
-_means_some = _intrinsic(vectors.means(1, full=False))
+_products_8, _products_4, _products_1 = (intrinsic_of(vectors.products(n, full=True)) for n in (8, 4, 1))
+_products_some = intrinsic_of(vectors.products(1, full=False))
+_products_spread = intrinsic_of(vectors.products(1, full=False, spread=True))
+_products_4_some = intrinsic_of(vectors.products(4, full=False))
+_maxima_4, _maxima_1 = (intrinsic_of(vectors.maxima(n, full=True)) for n in (4, 1))
+_maxima_some = intrinsic_of(vectors.maxima(1, full=False))
+_means_4, _means_1 = (intrinsic_of(vectors.means(n, full=True)) for n in (4, 1))
+_means_some = intrinsic_of(vectors.means(1, full=False))
 
 
 @register_jitable

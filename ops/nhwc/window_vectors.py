@@ -1,6 +1,6 @@
 """LLVM code for sliding windows over channels-last pixels: 16 channels of some output pixels, their sums in registers.
 
-Imports llvmlite: compiled modules alone load it. Vectors are 16 floats on every processor; LLVM cuts them into what
+Imports numba: compiled modules alone load it. Vectors are 16 floats on every processor; LLVM cuts them into what
 there is. Addresses and hops are words of 64 bits, in bytes. A change here asks for a touch of `window_code.py`.
 """
 
@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
 
 Value = Any
 LANES, FLOAT_BYTES = 16, 4
@@ -43,6 +45,22 @@ class Window(NamedTuple):
 
 
 WINDOW_WORDS = 11
+
+
+def intrinsic_of(emit: Callable[..., None]) -> Any:
+    """A function for compiled code, of a tuple of words and one of floats, that becomes the LLVM code of `emit`."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        words, numbers = (
+            [builder.extract_value(v, i) for i in range(len(t))] for t, v in zip(signature.args, values, strict=True)
+        )
+        emit(builder, words, numbers)
+        return context.get_dummy_value()
+
+    def typed(_: Any, words: Any, numbers: Any) -> Any:
+        return types.void(words, numbers), generate
+
+    return intrinsic(typed)
 
 
 def call(builder: Value, name: str, result: Value, arguments: Sequence[Value]) -> Value:
@@ -139,7 +157,7 @@ def loop(builder: Value, count: Value) -> Iterator[Value]:
     builder.position_at_end(after)
 
 
-def _rooms(builder: Value, starts: Sequence[Value]) -> list[Value]:
+def rooms_of(builder: Value, starts: Sequence[Value]) -> list[Value]:
     """Variables that LLVM keeps in registers."""
     with builder.goto_entry_block():
         rooms = [builder.alloca(VECTOR) for _ in starts]
@@ -156,7 +174,7 @@ def _join(
     lanes: Lanes,
 ) -> list[Value]:
     """What `join(sum, x, (z, y, x tap))` makes of the starts, one a pixel, over all taps."""
-    rooms = _rooms(builder, starts)
+    rooms = rooms_of(builder, starts)
     with loop(builder, window.taps[0]) as z:
         plane = builder.add(window.x, builder.mul(window.hops[0], z))
         with loop(builder, window.taps[1]) as y:
@@ -226,7 +244,7 @@ def products(pixels: int, full: bool, spread: bool = False) -> Callable[..., Non
             return call(builder, "llvm.fmuladd.v16f32", VECTOR, [pixel, lanes.load(place), found])
 
         sums = _join(builder, window, [lanes.load(bias)] * pixels, join, lanes)
-        rooms = _rooms(builder, sums)
+        rooms = rooms_of(builder, sums)
         with builder.if_then(builder.icmp_signed("!=", added, number(0))):
             for p, room in enumerate(rooms):
                 other = lanes.load(address_of(builder, added, added_hop, p))
