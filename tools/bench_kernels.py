@@ -1,0 +1,154 @@
+"""Times kernels alone: each operator of some networks once, in all its sizes, by the kernels of each back-end.
+
+    python -m tools.bench_kernels [--networks resnet50 ...] [--operators nhwc_conv ...] [-o FILE]
+
+One thread. Inputs are seeded normal numbers; a kernel finds them in the caches, as far as they fit. Seconds are of
+processor time, the least of several turns, since the machine may be busy with other things.
+"""
+
+import json
+import sys
+import time
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from allocator.io.files import write_whole
+from allocator.progress import each
+from engine.cli.progress import add_quiet, progress_shown
+from engine.passes.pipeline import LEVELS, optimise
+from engine.threads import limit_threads
+from ops.registry import find
+from ops.schema import Binding, Kernel, OpSchema, Signature, Thunk
+from ops.spec import Array, TensorSpec
+from tools.benchmark_tables import markdown
+from tools.run_networks import NETWORKS, loaded, network_file
+
+OPERATORS = (
+    *("nhwc_conv", "nhwc_max_pool", "nhwc_average_pool", "nhwc_lrn", "fused_conv", "conv"),
+    *("fused_matmul", "matmul", "gemm", "softmax", "layer_norm", "fused_elementwise"),
+)
+BACKENDS = ("numba", "onednn", "numpy")
+TURNS, SECONDS = 7, 0.005
+"""Turns of a kernel, and how long one takes at least."""
+
+Row = dict[str, Any]
+
+
+@frozen(eq=False)
+class Layer:
+    """An operator in one size; how often the network has it."""
+
+    schema: OpSchema
+    signature: Signature
+    count: int
+
+    @property
+    def text(self) -> str:
+        """What it is, in a line."""
+        shapes = " ".join("x".join(map(str, s.shape)) or "1" for s in self.signature.inputs[:2])
+        steps = self.signature.attrs.get("strides", ())
+        group = self.signature.attrs.get("group", 1)
+        stride = f" / {steps[-1]}" if steps and max(steps) > 1 else ""
+        return f"{self.schema.name} {shapes}{stride}{f' in {group} groups' if group > 1 else ''}"
+
+
+def layers(path: Path, operators: Sequence[str], level: int) -> list[Layer]:
+    """The sizes of these operators in a network, in the order of their first use."""
+    graph = optimise(loaded(path)[0], level)
+    wanted = [o for o in graph.operators if o.schema.name in operators]
+    keys = [(o.schema.name, str(o.signature.inputs), str(dict(o.signature.attrs))) for o in wanted]
+    counts, first = Counter(keys), dict(zip(reversed(keys), reversed(wanted), strict=True))
+    return [Layer(first[k].schema, first[k].signature, n) for k, n in counts.items()]
+
+
+def _values(spec: TensorSpec, seed: int) -> Array:
+    """Seeded numbers, small enough that sums of many stay finite."""
+    rng = np.random.default_rng(seed)
+    return np.asarray(rng.standard_normal(spec.shape) / max(spec.shape, default=1), spec.dtype)
+
+
+def bind(kernel: Kernel, signature: Signature) -> Thunk:
+    """The kernel on arrays of its own, constants packed."""
+    inputs = tuple(_values(s, i) for i, s in enumerate(signature.inputs))
+    outputs = tuple(np.empty(s.shape, s.dtype) for s in signature.outputs)
+    room = np.empty(kernel.workspace(signature) + 64, np.uint8)
+    workspace = room[-room.ctypes.data % 64 :][: kernel.workspace(signature)]
+    packed = kernel.pack(signature, {i: inputs[i] for i in signature.constants})
+    return kernel.bind(Binding(signature, inputs, outputs, workspace, packed))
+
+
+def least(thunk: Thunk) -> float:
+    """Processor seconds of one call."""
+    thunk()
+    start = time.process_time()
+    thunk()
+    calls = max(1, int(SECONDS / max(time.process_time() - start, 1e-6)))
+    times = []
+    for _ in range(TURNS):
+        start = time.process_time()
+        for _ in range(calls):
+            thunk()
+        times.append((time.process_time() - start) / calls)
+    return min(times)
+
+
+def measure(layer: Layer, backends: Sequence[str]) -> Iterator[Row]:
+    """A row for each back-end that has a kernel."""
+    schema, signature = layer.schema, layer.signature
+    for backend in backends:
+        kernel = next((k for k in schema.kernels if k.backend == backend and k.supports(signature)), None)
+        if kernel is not None:
+            flops, seconds = schema.cost(signature).flops, least(bind(kernel, signature))
+            row = {"layer": layer.text, "count": layer.count, "backend": backend, "kernel": kernel.name}
+            room = kernel.workspace(signature)
+            yield row | {"seconds": seconds, "gflops": flops / seconds / 1e9, "workspace_bytes": room}
+
+
+def table(rows: Sequence[Row], backends: Sequence[str]) -> Iterator[Sequence[str]]:
+    """A line a layer: milliseconds and GFLOP/s of each back-end; at the end the sums over a network."""
+    yield ["layer", "times", *(f"{b}, ms (GFLOP/s)" for b in backends)]
+    for text in dict.fromkeys(r["layer"] for r in rows):
+        found = {r["backend"]: r for r in rows if r["layer"] == text}
+        cells = (f"{r['seconds'] * 1e3:.3f} ({r['gflops']:.0f})" if r else "-" for r in map(found.get, backends))
+        yield [text, str(next(iter(found.values()))["count"]), *cells]
+    sums = (sum(r["seconds"] * r["count"] for r in rows if r["backend"] == b) for b in backends)
+    yield ["all", str(sum(r["count"] for r in rows if r["backend"] == backends[0])), *(f"{s * 1e3:.2f}" for s in sums)]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prints a table a network; writes rows as JSON where asked."""
+    arguments = _arguments(argv)
+    rows: list[Row] = []
+    with progress_shown(arguments.quiet), limit_threads(1):
+        for name in arguments.networks:
+            found = layers(network_file(name), arguments.operators, arguments.optimise)
+            here = [row | {"network": name} for at in each("layer", found) for row in measure(at, arguments.backend)]
+            print(f"\n{NETWORKS[name].title}\n\n{markdown(table(here, arguments.backend))}")
+            rows += here
+            if arguments.output is not None:
+                write_whole(arguments.output, (json.dumps({"rows": rows}, indent=1) + "\n").encode())
+    return 0
+
+
+def _arguments(argv: Sequence[str] | None) -> Namespace:
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", nargs="+", choices=tuple(NETWORKS), default=tuple(NETWORKS), metavar="NAME")
+    parser.add_argument("--operators", nargs="+", default=OPERATORS, metavar="NAME", help="which operators")
+    parser.add_argument("--backend", nargs="+", choices=BACKENDS, default=BACKENDS, help="whose kernels")
+    parser.add_argument("--optimise", type=int, choices=LEVELS, default=max(LEVELS), help="of the networks")
+    parser.add_argument("-o", "--output", type=Path, help="write JSON")
+    add_quiet(parser)
+    arguments = parser.parse_args(argv)
+    for name in arguments.operators:
+        find(name)
+    return arguments
+
+
+if __name__ == "__main__":
+    sys.exit(main())
