@@ -1,4 +1,4 @@
-"""Copies that bring the axes of a tensor into another order: what is left of changes between layouts."""
+"""Copies of tensors whose last axes change places with those in front: what is left of changes between layouts."""
 
 from attrs import frozen
 
@@ -19,7 +19,8 @@ class Conversion:
 def conversions(plan: PlacedPlan) -> tuple[Conversion, ...]:
     """All of them, in order. A kernel that reads axes as they lie has none, and neither has a view that nobody copies.
 
-    Operators that write their input to where its layout is another one are counted, copies of the planner too.
+    Operators that only write their input elsewhere are counted, copies of the planner too. Where axes change places in
+    another way, as in a channel shuffle, that is what the network is to compute, and no change of a layout.
     """
     found, values = [], plan.lowered.values
     for call in plan.lowered.calls:
@@ -35,12 +36,20 @@ def _copies(call: Call) -> bool:
 
 
 def _is_turned(plan: PlacedPlan, call: Call) -> bool:
-    """Whether the two do not lie in memory in one order of axes, as the operator names them."""
+    """Whether what is written lies in memory as what is read would with its last axes behind the first."""
     read, written = plan.places[call.inputs[0]].layout, plan.places[call.outputs[0]].layout
     shown = call.operators[0].schema.views(read, call.signature)[0] if call.operators else read
     if shown is None:  # no strides say it: a reshape of what lies in another order, or with holes
-        return _order(read) != tuple(sorted(_order(read)))
-    return _order(shown) != _order(written)
+        return _are_rotated(_order(read), tuple(sorted(_order(read))))
+    return _are_rotated(_order(shown), _order(written))
+
+
+def _are_rotated(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether the two begin elsewhere in one round of axes, but for a first one that they share."""
+    if one[:1] == other[:1]:
+        one, other = one[1:], other[1:]
+    starts = range(1, len(one))
+    return any(one[i:] + one[:i] == other for i in starts)
 
 
 def _order(layout: Layout) -> tuple[int, ...]:

@@ -37,6 +37,13 @@ def test_what_is_read_as_it_lies_is_none() -> None:
     assert _report(graph).conversions == ()
 
 
+def test_a_channel_shuffle_is_none() -> None:
+    graph = Graph("shuffled")
+    apart = ops.reshape(ops.relu(graph.input("x", (2, 6, 4, 4))), (2, 3, 2, 4, 4))
+    graph.output(ops.reshape(ops.transpose(apart, (0, 2, 1, 3, 4)), (2, 6, 4, 4)), "y")
+    assert _report(graph).conversions == ()
+
+
 def test_axes_of_one_element_have_no_order() -> None:
     graph = Graph("thin")
     x = graph.input("x", (1, 1, 6, 8))
