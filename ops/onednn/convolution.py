@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import frozen
 
 from ops.backends import ONEDNN
 from ops.conv_shapes import ConvCase
 from ops.nhwc.conv_shapes import BIAS, RESIDUAL, case_of
 from ops.onednn import declarations as c
 from ops.onednn.activations import activation
-from ops.onednn.descriptors import Binary, Post, Sum, Tensor, channels_last, dense, numbers
+from ops.onednn.descriptors import Post, Sum, Tensor, channels_last, dense, numbers
 from ops.onednn.library import Library
-from ops.onednn.primitives import Operand, Primitive, address, reordered
+from ops.onednn.primitives import Operand, Primitive, reordered
 from ops.onednn.watched import call, packing
 from ops.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
 from ops.spec import Array, Shape
@@ -64,7 +64,7 @@ def _weights(case: ConvCase) -> Shape:
 
 
 def _convolution(signature: Signature) -> Convolution:
-    """As it is where nothing is added, or where the residual is overwritten."""
+    """What is added lies under y."""
     case, w = case_of(signature), case_of(signature).windows
     y = channels_last(signature.y.shape, signature.y.shape[-1])
     added = (Sum(),) if len(signature.inputs) > RESIDUAL else ()
@@ -81,18 +81,8 @@ def _convolution(signature: Signature) -> Convolution:
     )
 
 
-def _beside(found: Convolution) -> Convolution:
-    """The same where the residual lies elsewhere."""
-    return evolve(found, posts=(Binary(c.ADD, found.y), *found.posts[1:]))
-
-
-def _cases(signature: Signature) -> list[Convolution]:
-    found = _convolution(signature)
-    return [found, _beside(found)] if len(signature.inputs) > RESIDUAL else [found]
-
-
 def _primitives(signature: Signature) -> tuple[Primitive, ...]:
-    return packing(_cases(signature))
+    return packing(_convolution(signature))
 
 
 def _supports(signature: Signature) -> bool:
@@ -115,20 +105,16 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
 
 def _bind(call_: Binding) -> Thunk:
     signature, inputs = call_.signature, call_.inputs
-    beside = len(inputs) > RESIDUAL and address(inputs[RESIDUAL]) != address(call_.y)
-    case = _cases(signature)[-1 if beside else 0]
-    primitive = _primitives(signature)[0]
-    at, y = primitive.at, case.y.descriptor(primitive.at)
+    case, primitive = _convolution(signature), _primitives(signature)[0]
+    at = primitive.at
     operands = [
         Operand(c.SOURCE, case.x.descriptor(at), call_.x),
         Operand(c.WEIGHTS, primitive.weights, call_.packed[0]),
-        Operand(c.TARGET, y, call_.y),
+        Operand(c.TARGET, case.y.descriptor(at), call_.y),
     ]
     if len(inputs) > BIAS:
         operands.append(Operand(c.BIAS, dense(inputs[BIAS].shape).descriptor(at), inputs[BIAS]))
-    if beside:
-        operands.append(Operand(c.POST_OPERAND | c.SOURCE_1, y, inputs[RESIDUAL]))
-    return call(case, operands, call_.workspace)
+    return call(case, operands, call_.workspace, inputs[RESIDUAL:])
 
 
 CONVOLUTION = Kernel(

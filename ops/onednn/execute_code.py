@@ -129,3 +129,12 @@ def finish(words: int, part: int, parts: int) -> None:
     """A share of the activation of what a primitive wrote over an operand, which cannot be done again."""
     first, last = share(word(words, ELEMENTS), part, parts)
     _finish(words, first, last)
+
+
+def copy(words: int, part: int, parts: int) -> None:
+    """A share of a copy of floats: source, target, how many."""
+    count = word(words, 2)
+    source, target = floats(word(words, 0), count), floats(word(words, 1), count)
+    first, last = share(count, part, parts)
+    for i in range(first, last):
+        target[i] = source[i]

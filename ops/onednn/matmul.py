@@ -9,20 +9,20 @@ from ops.backends import ONEDNN
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Tensor, dense
 from ops.onednn.primitives import Operand, Primitive, reordered
-from ops.onednn.products import Product, form_of, is_plain, operands_of, product_case, ways, writes_over
+from ops.onednn.products import Product, form_of, is_plain, operands_of, product_case, summed
 from ops.onednn.watched import call, packing
 from ops.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
 from ops.spec import Array, Shape
 
 
-def _packed_case(signature: Signature, *, over: bool) -> Product:
+def _packed_case(signature: Signature) -> Product:
     depth, width = signature.x.shape[-1], signature.y.shape[-1]
     rows = math.prod(signature.y.shape[:-1])
-    return product_case(signature, dense((rows, depth)), Tensor((depth, width)), dense((rows, width)), over=over)
+    return product_case(signature, dense((rows, depth)), Tensor((depth, width)), dense((rows, width)))
 
 
 def _packed(signature: Signature) -> tuple[Primitive, ...]:
-    return packing([_packed_case(signature, over=over) for over in ways(signature)])
+    return packing(_packed_case(signature))
 
 
 def _supports_packed(signature: Signature) -> bool:
@@ -57,9 +57,9 @@ def _matrix_strides(signature: Signature) -> Shape:
 
 
 def _bind_packed(call_: Binding) -> Thunk:
-    case = _packed_case(call_.signature, over=writes_over(call_))
+    case = _packed_case(call_.signature)
     weights = Operand(c.WEIGHTS, _packed(call_.signature)[0].weights, call_.packed[0])
-    return call(case, operands_of(call_, case, weights), call_.workspace)
+    return call(case, operands_of(call_, case, weights), call_.workspace, summed(call_))
 
 
 PACKED = Kernel(

@@ -11,15 +11,15 @@ from ops.onednn import declarations as c
 from ops.onednn.descriptors import Tensor, dense
 from ops.onednn.library import library
 from ops.onednn.primitives import Operand, Primitive
-from ops.onednn.products import Product, form_of, is_plain, operands_of, product_case, ways, writes_over
+from ops.onednn.products import Product, form_of, is_plain, operands_of, product_case, summed
 from ops.onednn.watched import call, usable
 from ops.schema import Binding, Kernel, Signature, Thunk
 from ops.spec import Array, Shape
 
 
-def _lying(signature: Signature, a: Tensor, b: Tensor, *, over: bool) -> Product:
+def _lying(signature: Signature, a: Tensor, b: Tensor) -> Product:
     y = signature.y.shape
-    return product_case(signature, a, b, dense((*(1 for _ in range(_ndim(y) - len(y))), *y)), over=over)
+    return product_case(signature, a, b, dense((*(1 for _ in range(_ndim(y) - len(y))), *y)))
 
 
 def _ndim(y: Shape) -> int:
@@ -63,10 +63,9 @@ def _shapes(signature: Signature) -> tuple[Shape, Shape]:
 
 
 def _layouts(signature: Signature) -> tuple[Primitive, ...]:
-    """The primitives for all layouts that scratchpads are planned for, and for both places of what is added."""
+    """The primitives for all layouts that scratchpads are planned for."""
     a, b = _shapes(signature)
-    orders = product(_orders(a), _orders(b), ways(signature))
-    return usable([_lying(signature, x, y, over=over) for x, y, over in orders])
+    return usable([_lying(signature, x, y) for x, y in product(_orders(a), _orders(b))])
 
 
 def _supports_lying(signature: Signature) -> bool:
@@ -85,9 +84,9 @@ def _bind_lying(call_: Binding) -> Thunk:
     signature, inputs, ndim = call_.signature, call_.inputs, _ndim(call_.y.shape)
     b = inputs[1].swapaxes(-1, -2) if form_of(signature).transpose_b else inputs[1]
     left, right = (next(_found(Layout.of(_raised(v, ndim)))) for v in (call_.x, b))
-    case = _lying(signature, left, right, over=writes_over(call_))
+    case = _lying(signature, left, right)
     b_operand = Operand(c.WEIGHTS, case.b.descriptor(library()), inputs[1])
-    return call(case, operands_of(call_, case, b_operand), call_.workspace)
+    return call(case, operands_of(call_, case, b_operand), call_.workspace, summed(call_))
 
 
 def _raised(array: Array, ndim: int) -> Array:

@@ -1,6 +1,5 @@
 """Products of matrices, alone or with scale, bias, addition of a tensor and activation."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,9 @@ from ops.onednn import declarations as c
 from ops.onednn.activations import activation
 from ops.onednn.descriptors import Binary, Eltwise, Post, Sum, Tensor, dense
 from ops.onednn.library import Library, library
-from ops.onednn.primitives import Operand, address
+from ops.onednn.primitives import Operand
 from ops.schema import Binding, Signature
-from ops.spec import Shape
+from ops.spec import Array, Shape
 
 FLOAT = np.dtype("float32")
 
@@ -90,26 +89,25 @@ def _posts(signature: Signature, added: Post | None, y: Tensor) -> tuple[bool, t
     return bool(form.bias) and not scaled, (*found, *activation(signature.attrs))
 
 
-def product_case(signature: Signature, a: Tensor, b: Tensor, y: Tensor, *, over: bool) -> Product:
-    """`over` says that what is added lies where y will; else it is beside it, and may be repeated."""
+def product_case(signature: Signature, a: Tensor, b: Tensor, y: Tensor) -> Product:
+    """What has y's shape is added where it lies, under y; what is repeated, from its own place."""
     added: Post | None = None
     for position in form_of(signature).residual:
-        added = Sum() if over else Binary(c.ADD, _added(signature.inputs[position].shape, y.shape))
+        spec = signature.inputs[position]
+        added = Sum() if spec == signature.y else Binary(c.ADD, _added(spec.shape, y.shape))
     bias, posts = _posts(signature, added, y)
     return Product(a, b, y, bias, posts)
 
 
 def _added(shape: Shape, y: Shape) -> Tensor:
-    """What is added, in as many dimensions as y; as one matrix where y is one."""
-    if math.prod(shape) == math.prod(y):
-        return dense(y)
+    """What is added, in as many dimensions as y."""
     return dense((*(1 for _ in y[len(shape) :]), *shape)) if len(shape) <= len(y) else row(y)
 
 
-def ways(signature: Signature) -> tuple[bool, ...]:
-    """Whether what is added is overwritten: both are possible where it has y's shape, as far as anything is added."""
-    over = any(signature.inputs[p] == signature.y for p in form_of(signature).residual)
-    return (True, False) if over else (False,)
+def summed(call_: Binding) -> tuple[Array, ...]:
+    """What is added under y, if anything is."""
+    found = (call_.inputs[p] for p in form_of(call_.signature).residual)
+    return tuple(a for a in found if a.shape == call_.y.shape)
 
 
 def operands_of(call_: Binding, case: Product, b: Operand) -> list[Operand]:
@@ -128,10 +126,3 @@ def operands_of(call_: Binding, case: Product, b: Operand) -> list[Operand]:
         role = (place + 1) * c.POST_OPERAND | c.SOURCE_1
         found.append(Operand(role, post.tensor.descriptor(at), inputs[position]))
     return found
-
-
-def writes_over(call_: Binding) -> bool:
-    """Whether y lies where what is added does."""
-    return ways(call_.signature)[0] and all(
-        address(call_.inputs[p]) == address(call_.y) for p in form_of(call_.signature).residual
-    )

@@ -47,36 +47,33 @@ def usable(cases: Sequence[Case]) -> tuple[Primitive, ...]:
     return tuple(found) if fast else ()
 
 
-def packing(cases: Sequence[Case]) -> tuple[Primitive, ...]:
-    """The same for cases whose weights lie as the library likes; none either where they would lie in several ways."""
-    found = usable(cases)
+def packing(case: Case) -> tuple[Primitive, ...]:
+    """The same for one whose weights lie as the library likes; none either where they would lie in several ways."""
+    found = usable((case,))
     same = all(p.at.lib.dnnl_memory_desc_equal(found[0].weights, p.weights) for p in found)
     return found if same else ()
 
 
-def call(case: Case, operands: Sequence[Operand], workspace: Array) -> Native:
-    """The call of a case. All that it uses lives as long."""
+def call(case: Case, operands: Sequence[Operand], workspace: Array, added: Sequence[Array] = ()) -> Native:
+    """The call of a case. What is added must lie where y will: it is copied to it, if it is not there yet."""
     prepared = [prepare(primitives(used)[0], operands, workspace) for used in uses(case)]
-    if not _lossy(case):
-        return _native("execute", prepared, prepared[0].words)
-    words = _finish_words(case, prepared, operands)
-    if len(prepared) > 1:
-        return _native("execute_watched", prepared, words)
-    first = _native("execute", prepared, words)
-    return Native((*first.steps, Step(compiled(_CODE, "finish"), tuple(words))), (first,))
-
-
-def _native(function: str, prepared: Sequence[Prepared], words: Sequence[Word]) -> Native:
-    """One step; its first word is the address of those that the function reads."""
+    (y,) = (o.array for o in operands if o.role == c.TARGET)
+    before = [_copy(a, y) for a in added if address(a) != address(y)]
+    words = _finish_words(case, prepared, y) if _lossy(case) else prepared[0].words
+    function = "execute_watched" if len(prepared) > 1 else "execute"
+    after = [Step(compiled(_CODE, "finish"), tuple(words))] if _lossy(case) and len(prepared) == 1 else []
     step = Step(0, tuple(words))  # turns floats into words
     entry = Step(foreign_address(_CODE, function), (address(step.words), 0, 0, 0), FOREIGN)
-    return Native((entry,), (step, *prepared))
+    return Native((*before, entry, *after), (step, *prepared, *added))
 
 
-def _finish_words(case: Case, prepared: Sequence[Prepared], operands: Sequence[Operand]) -> list[Word]:
+def _copy(source: Array, target: Array) -> Step:
+    return Step(compiled(_CODE, "copy"), (address(source), address(target), target.size))
+
+
+def _finish_words(case: Case, prepared: Sequence[Prepared], y: Array) -> list[Word]:
     last = case.posts[-1]
     assert isinstance(last, Eltwise)
-    (y,) = (o.array for o in operands if o.role == c.TARGET)
     low, high = (0.0, math.inf) if last.algorithm == c.RELU else (last.alpha, last.beta)
     found: list[Word] = [0] * (w.HIGH + 1)
     found[: w.ARGUMENTS + 1] = prepared[0].words
