@@ -15,6 +15,9 @@ from ops.spec import Array, normalize_axis
 _SHIFT = 128
 """From int8 to uint8: codes and zero points of the one are those of the other, moved up by so much."""
 
+_WHOLE = 0.01
+"""What is as near to a whole number is one: units are products of rounded scales."""
+
 
 @frozen(eq=False)
 class Grid:
@@ -116,10 +119,10 @@ def _centred(codes: Array, scale: Array, zeros: list[Array], axis: int) -> Weigh
     return Weights(less.astype(np.int8), scale, axis)
 
 
-def bias_of(edit: Edit, var: Var, unit: Array) -> Array | None:
+def bias_of(edit: Edit, var: Var, unit: Array, *, exactly: bool) -> Array | None:
     """A constant bias, or constant int32 codes of one, in whole numbers of `unit` (one for each channel).
 
-    None where it is not constant, or does not fit into int32.
+    None where it is not constant, does not fit into int32, or, if that is wanted, is no whole number of it.
     """
     operator = edit.writer(var)
     if operator is not None and operator.schema is DEQUANTIZE_LINEAR and not operator.attrs["block_size"]:
@@ -134,5 +137,7 @@ def bias_of(edit: Edit, var: Var, unit: Array) -> Array | None:
         return None
     whole = np.rint(real / unit.astype(np.float64))
     if real.shape != unit.shape or not (np.abs(whole) < 2**31).all():
+        return None
+    if exactly and (np.abs(real / unit - whole) > _WHOLE).any():
         return None
     return whole.astype(np.int32)

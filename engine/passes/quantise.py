@@ -144,7 +144,7 @@ def _sink(edit: Edit, operator: Operator) -> None:
     codes = codes_of(edit, operator.inputs[0])
     if codes is None or len(operator.inputs) > 1 or operator.attrs.get("with_indices"):
         return
-    made = (_pooled(edit, operator, codes.var),) if operator.schema is MAX_POOL else ()
+    made: tuple[Var, ...] = (_pooled(edit, operator, codes.var),) if operator.schema is MAX_POOL else ()
     made = made or edit.add(operator.schema, (codes.var,), operator.attrs)
     for old, new in zip(operator.outputs, made, strict=True):
         edit.replace(old, ops.dequantize_linear(new, *codes.grid.parameters()))
@@ -198,7 +198,7 @@ def _product(
     """All inputs but the first, and the attributes, of a convolution of codes with weights (outputs, ...)."""
     codes, weights, scale = factors
     unit = np.broadcast_to(scale * codes.grid.scale, (len(weights),))
-    whole = bias_of(edit, bias[0], unit) if bias else np.zeros(len(weights), np.int32)
+    whole = bias_of(edit, bias[0], unit, exactly=target.grid is None) if bias else np.zeros(len(weights), np.int32)
     if whole is None:
         return None
     constants = (weights, (unit / target.scale).astype(np.float32), whole)

@@ -48,7 +48,7 @@ def _splat(b: Value, scalar: Value) -> Value:
     return b.shuffle_vector(one, ir.Constant(kind, ir.Undefined), ir.Constant(_SUMS, [0] * LANES))
 
 
-def _loop(
+def loop(
     b: Value, count: Value, carried: Sequence[Value], step: Callable[[Value, list[Value]], Sequence[Value]]
 ) -> list[Value]:
     """The values after `count` (maybe 0) steps: each is given its number and the values before it."""
@@ -115,9 +115,9 @@ def _emit(b: Value, rows: int, vectors: int, words: Sequence[Value]) -> None:
             here = [b.gep(p, [b.mul(k, _word(4))]) for p in bases]
             return _step(b, here, b.gep(line, [b.mul(k, _word(_LINE))]), 0, sums)
 
-        return _loop(b, rest, _loop(b, whole, sums, turn), single)
+        return loop(b, rest, loop(b, whole, sums, turn), single)
 
-    for i, total in enumerate(_loop(b, runs, first * rows, run)):
+    for i, total in enumerate(loop(b, runs, first * rows, run)):
         row, v = divmod(i, vectors)
         b.store(total, _pointer(b, target, _LINE * row + 64 * v, _SUMS), align=4)
 

@@ -15,6 +15,7 @@ from ops.attributes import Attribute, flag, integers
 from ops.boxes import CACHE_BYTES, Box, boxes
 from ops.errors import DtypeError
 from ops.limits import constant
+from ops.nhwc.code_pool_native import MAX_CODES
 from ops.nhwc.pixels import channels_first, channels_last, dense_pixels
 from ops.nhwc.pool_native import AVERAGE_NATIVE, MAX_NATIVE
 from ops.pool import MAX_DTYPES, window_counts
@@ -125,7 +126,7 @@ NHWC_MAX_POOL = OpSchema(
     name="nhwc_max_pool",
     summary="The largest element of each window of a channel; x (N, spatial..., C).",
     infer=_infer_max,
-    kernels=(MAX_NATIVE, MAX_TAPS),
+    kernels=(MAX_NATIVE, MAX_CODES, MAX_TAPS),
     attributes=_ATTRIBUTES,
     cost=_cost,
     stripes=nhwc_pool_stripes,
