@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from ops.backends import NUMBA
 from ops.compiled_nn import depthwise
 from ops.conv_shapes import case_of, compute_dtype, planar
 from ops.images import by_image, dense_images
@@ -64,5 +65,6 @@ DEPTHWISE = Kernel(
     reads=dense_images,
     supports=supports_depthwise,
     writes=dense_images,
+    backend=NUMBA,
 )
 """As many groups as channels, one or two spatial dimensions: multiply and add rows of one padded channel."""

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from ops.backends import NUMBA
 from ops.boxes import pieces
 from ops.compiled_gemm import convolve, has_avx512
 from ops.conv_shapes import ConvCase, case_of, planar
@@ -115,6 +116,7 @@ PACKED = Kernel(
     replaces=first_weights,
     supports=_supports,
     writes=dense_images,
+    backend=NUMBA,
 )
 """float32, one group, one or two spatial dimensions, constant weights, and a processor with AVX-512.
 

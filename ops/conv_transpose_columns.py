@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ops.attributes import Attribute, integer, integers
+from ops.backends import NUMBA
 from ops.boxes import Box, boxes
 from ops.conv_gemm import COLUMN_BYTES
 from ops.conv_shapes import check_operands, compute_dtype
@@ -196,7 +197,14 @@ def _depthwise_workspace(signature: Signature) -> int:
     return room_bytes(signature.x, _case(signature).windows)
 
 
-DEPTHWISE = Kernel("depthwise", _bind_depthwise, _depthwise_workspace, contiguous=all_contiguous, supports=_depthwise)
+DEPTHWISE = Kernel(
+    "depthwise",
+    _bind_depthwise,
+    _depthwise_workspace,
+    contiguous=all_contiguous,
+    supports=_depthwise,
+    backend=NUMBA,
+)
 """As many groups as channels of the output, in one or two dimensions."""
 TRANSPOSE_KERNELS = (POINTWISE, DEPTHWISE, COLUMNS)
 TRANSPOSE_ATTRIBUTES = (

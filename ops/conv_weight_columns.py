@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 from attrs import evolve, frozen
 
+from ops.backends import NUMBA
 from ops.boxes import Box, boxes, pieces
 from ops.conv_gemm import first, gather, spans
 from ops.conv_shapes import ConvCase, check_operands, compute_dtype
@@ -179,6 +180,13 @@ def _depthwise_workspace(signature: Signature) -> int:
     return room_bytes(signature.x, _case(signature.inputs, signature.attrs).windows)
 
 
-DEPTHWISE = Kernel("depthwise", _bind_depthwise, _depthwise_workspace, contiguous=all_contiguous, supports=_depthwise)
+DEPTHWISE = Kernel(
+    "depthwise",
+    _bind_depthwise,
+    _depthwise_workspace,
+    contiguous=all_contiguous,
+    supports=_depthwise,
+    backend=NUMBA,
+)
 """As many groups as channels of x, in one or two dimensions."""
 WEIGHT_KERNELS = (DEPTHWISE, WEIGHT_COLUMNS)

@@ -11,6 +11,7 @@ import numpy as np
 from attrs import evolve
 
 from ops.attributes import Attribute, integer, integers
+from ops.backends import NUMBA
 from ops.conv_depthwise import bind_depthwise, depthwise_workspace, supports_depthwise
 from ops.conv_finish import FINISH_ATTRIBUTES, LEAK, finish, hold, limits, require_finish
 from ops.conv_gemm import COLUMNS, POINTWISE, columns, first, gather, matrix, spans
@@ -130,6 +131,7 @@ FUSED_PACKED = Kernel(
     replaces=PACKED.replaces,
     supports=PACKED.supports,
     writes=PACKED.writes,
+    backend=NUMBA,
 )
 """Finished in registers."""
 FUSED_DEPTHWISE = Kernel(
@@ -139,6 +141,7 @@ FUSED_DEPTHWISE = Kernel(
     contiguous=all_contiguous,
     supports=_supports_depthwise,
     writes=dense_images,
+    backend=NUMBA,
 )
 FUSED_POINTWISE, FUSED_COLUMNS = (_held_afterwards(kernel) for kernel in (POINTWISE, COLUMNS))
 FUSED_BLOCKS = Kernel("blocks", _bind, _workspace, contiguous=_dense)
