@@ -7,6 +7,7 @@ import numpy as np
 from ops.attributes import Attribute, flag, integers, number, numbers, one_of
 from ops.backward import Backward, Terms
 from ops.errors import AttributeValueError, DtypeError, ShapeError
+from ops.resize_native import RESIZE_NATIVE
 from ops.resize_passes import ADD_UP, INTERPOLATE, REPEATS
 from ops.resize_tables import COORDINATES, NEAREST
 from ops.schema import Attrs, Cost, OpSchema, Signature, Specs
@@ -71,7 +72,7 @@ RESIZE = OpSchema(
     summary="x brought to `sizes` by interpolation; where `scales` are given, coordinates follow them, and so do sizes"
     " that are not given.",
     infer=_infer,
-    kernels=(*REPEATS, INTERPOLATE),
+    kernels=(REPEATS[0], RESIZE_NATIVE, REPEATS[1], INTERPOLATE),
     attributes=_ATTRIBUTES,
     cost=_cost,
     gradient=_gradient,

@@ -56,10 +56,16 @@ def _changes(found: Table, elements: int) -> bool:
     return not (np.where(hit, found.weights, 0).sum(axis=0) == 1).all() or bool((found.weights[~hit] != 0).any())
 
 
-def _resized(signature: Signature) -> _Resized:
+def changed_axes(signature: Signature) -> list[tuple[int, Table]]:
+    """The axes that change, with their tables; those that shrink most first."""
     x, y = signature.x.shape, signature.y.shape
     every = [(a, _table(signature, a)) for a in range(len(x)) if x[a]]
-    changed = sorted((t for t in every if _changes(t[1], x[t[0]])), key=lambda t: y[t[0]] / x[t[0]])
+    return sorted((t for t in every if _changes(t[1], x[t[0]])), key=lambda t: y[t[0]] / x[t[0]])
+
+
+def _resized(signature: Signature) -> _Resized:
+    x, y = signature.x.shape, signature.y.shape
+    changed = changed_axes(signature)
     lead = min((a for a, _ in changed), default=0)
     stages = [x[lead:]]
     for axis, _ in changed:
