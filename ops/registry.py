@@ -38,6 +38,7 @@ from ops.lrn import OPS as LRN
 from ops.lrn_gradient import OPS as LRN_GRADIENT
 from ops.matmul import OPS as MATMUL
 from ops.nhwc.conv import OPS as NHWC_CONV
+from ops.nhwc.conv_transpose import OPS as NHWC_CONV_TRANSPOSE
 from ops.nhwc.lrn import OPS as NHWC_LRN
 from ops.nhwc.pool import OPS as NHWC_POOL
 from ops.nhwc.quantised_conv import OPS as NHWC_QUANTISED_CONV
@@ -122,6 +123,7 @@ REGISTRY = index(
     LRN_GRADIENT,
     MATMUL,
     NHWC_CONV,
+    NHWC_CONV_TRANSPOSE,
     NHWC_LRN,
     NHWC_POOL,
     NON_MAX_SUPPRESSION,

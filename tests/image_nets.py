@@ -58,6 +58,8 @@ def _conv(x: Var, _: list[Var], source: _Source) -> Var:
     w = source.draw(out, channels // group, *(kernel,) * spatial)
     w *= np.float32(2 / math.sqrt(w[0].size))
     bias = source.draw(out) if source.either() else None
+    if x.spec.size < 3000 and group == 1 and source.choose(5) == 0:
+        return ops.conv_transpose(x, w.swapaxes(0, 1).copy(), bias, strides=1 + source.choose(2))
     stride = 2 if min(x.shape[2:]) > 4 and source.choose(4) == 0 else 1
     return ops.conv(x, w, bias, pads=kernel // 2, group=group, strides=stride)
 

@@ -20,10 +20,12 @@ from engine.var import Var
 from ops.batch_norm import BATCH_NORM
 from ops.concat import CONCAT
 from ops.conv import CONV
+from ops.conv_transpose import CONV_TRANSPOSE
 from ops.fused_conv import FUSED_CONV, RESIDUAL
 from ops.global_pool import GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL
 from ops.lrn import LRN
 from ops.nhwc.conv import NHWC_CONV
+from ops.nhwc.conv_transpose import NHWC_CONV_TRANSPOSE
 from ops.nhwc.lrn import NHWC_LRN
 from ops.nhwc.pool import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
 from ops.pad import PAD
@@ -147,6 +149,12 @@ def _conv(edit: Edit, operator: Operator, spatial: int) -> Turned | None:
     return Turned(reads, lambda inputs: edit.add(NHWC_CONV, inputs, operator.attrs), gains=True)
 
 
+def _conv_transpose(edit: Edit, operator: Operator, spatial: int) -> Turned | None:
+    if not _is_image(operator.inputs[0], spatial) or operator.inputs[0].dtype not in _WIDE:
+        return None
+    return Turned((0,), lambda inputs: edit.add(NHWC_CONV_TRANSPOSE, inputs, operator.attrs), gains=True)
+
+
 def _window(schema: OpSchema) -> Rule:
     """Of pooling and normalization: the schema that does the same on turned tensors."""
 
@@ -264,6 +272,7 @@ RULES: Mapping[OpSchema, Rule] = MappingProxyType(
     {
         CONV: _conv,
         FUSED_CONV: _conv,
+        CONV_TRANSPOSE: _conv_transpose,
         MAX_POOL: _window(NHWC_MAX_POOL),
         AVERAGE_POOL: _window(NHWC_AVERAGE_POOL),
         LRN: _window(NHWC_LRN),
