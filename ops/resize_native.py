@@ -19,6 +19,8 @@ from ops.resize_tables import Table
 from ops.schema import Binding, Kernel, Signature, Thunk
 from ops.spec import Array, Shape
 
+_MOST_TAPS = 4
+"""Taps where outputs of a row are gathered one by one: of more, one axis after the other is faster."""
 _SAME = Table(np.zeros((1, 1), np.intp), np.ones((1, 1)), np.zeros(1, bool))
 """Of an axis of length 1 that stays."""
 
@@ -82,7 +84,10 @@ def _bind(call: Binding) -> Thunk:
 def _supports(signature: Signature) -> bool:
     if signature.x.dtype != np.dtype("float32") or signature.x.size == 0 or signature.x.ndim < 2:
         return False
-    return len(changed_axes(signature)) in (1, 2)
+    changed = changed_axes(signature)
+    along_row = any(axis == signature.x.ndim - 1 for axis, _ in changed)
+    taps = math.prod(len(t.indices) for _, t in changed)
+    return len(changed) in (1, 2) and (taps <= _MOST_TAPS or not along_row)
 
 
 RESIZE_NATIVE = Kernel("native", _bind, reads=dense_pixels, supports=_supports, writes=dense_pixels, backend=NUMBA)

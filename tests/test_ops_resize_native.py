@@ -30,7 +30,8 @@ def resizes(draw: Any) -> Case:
     attrs |= {"coordinate_transformation_mode": draw(st.sampled_from(coordinates))}
     if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize":
         attrs["roi"] = tuple(-0.2 if a in axes else 0.0 for a in range(ndim)) + (1.0,) * ndim
-    attrs |= {"antialias": draw(st.booleans()), "exclude_outside": draw(st.booleans())} if mode != "nearest" else {}
+    elif mode != "nearest":
+        attrs |= {"antialias": draw(st.booleans()), "exclude_outside": draw(st.booleans())}
     x = np.random.default_rng(draw(st.integers(0, 99))).standard_normal(shape).astype(np.float32)
     if draw(st.integers(0, 3)) == 0:
         x.flat[draw(st.integers(0, x.size - 1))] = draw(st.sampled_from([np.nan, np.inf]))
@@ -68,7 +69,7 @@ def test_channels_last(mode: str, sizes: tuple[int, ...]) -> None:
     assert check_resize((x, {"sizes": sizes, "mode": mode}), 2, 16)
 
 
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_channels_first(mode: str) -> None:
     x = np.random.default_rng(0).standard_normal((2, 5, 10, 9)).astype(np.float32)
     assert check_resize((x, {"sizes": (2, 5, 17, 31), "mode": mode}), 2, 0)
