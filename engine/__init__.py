@@ -12,6 +12,7 @@ from engine.importers.onnx import load_onnx
 from engine.importers.onnx_saved import load_plan, save_plan
 from engine.operator import Operator
 from engine.passes.pipeline import optimise
+from engine.passes.storage import store_as
 from engine.plan import ExecutionPlan
 from engine.readers import read_trace
 from engine.report import Report
@@ -45,6 +46,7 @@ __all__ = [
     "read_trace",
     "save_plan",
     "scan",
+    "store_as",
     "train_step",
     "unfold",
     "while_loop",

@@ -20,6 +20,7 @@ from ops.copy import COPY
 from ops.dims import Dim, Samples, leaf
 from ops.schema import OpSchema, Signature
 from ops.spec import FLOATS, TensorSpec, as_dtype, spec_of
+from ops.stored.single import sign_stored
 from ops.symbolic import draft, is_symbolic
 from ops.views import IDENTITY
 
@@ -255,7 +256,8 @@ class Graph:
     ) -> tuple[Var, ...]:
         """Adds an operator and returns its outputs. Raises GraphError, or OpError where the inputs do not fit.
 
-        `output_names` are names, or a function that makes them when it is told how many there must be.
+        `output_names` are names, or a function that makes them when it is told how many there must be. An operator that
+        does not take bfloat16 computes in float32, on tensors that are stored so.
         """
         home = self._home(inputs, attrs or {})
         if home is not self:
@@ -270,7 +272,7 @@ class Graph:
             name, names = self._names(schema, name, output_names, drafted.outputs)
             signature = drafted.signed(lambda i, axis: (f"{names[i]}.{axis}", Axis(self.key(names[i]), axis)))
         else:
-            signature = schema.sign(specs, attrs, constants)
+            schema, signature = sign_stored(schema, specs, attrs, constants)
             name, names = self._names(schema, name, output_names, len(signature.outputs))
         return self.add_signed(schema, inputs, signature, name, names)
 

@@ -17,6 +17,7 @@ from ops.layout import Layout
 from ops.limits import constant
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, Array, TensorSpec
+from ops.stripes import image_stripes
 from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
 
@@ -144,5 +145,6 @@ BATCH_NORM = OpSchema(
     overwrites=overwrites_first,
     cost=_cost,
     gradient=batch_norm_gradient,
+    stripes=image_stripes,
 )
 OPS = (BATCH_NORM,)

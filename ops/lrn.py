@@ -13,6 +13,7 @@ from ops.limits import constant
 from ops.lrn_gradient import LRN_ATTRIBUTES, lrn_gradient, window_sums
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, Array, TensorSpec
+from ops.stripes import image_stripes
 from ops.thunks import in_turn
 from ops.windows import require_spatial
 from ops.workspace import carve, dense_bytes
@@ -90,5 +91,6 @@ LRN = OpSchema(
     overwrites=overwrites_first,
     cost=_cost,
     gradient=lrn_gradient,
+    stripes=image_stripes,
 )
 OPS = (LRN,)

@@ -127,3 +127,8 @@ def axis_stripes(signature: Signature, most: int) -> Stripes:
     """Of an operator along one axis, or from that axis on: what stands before it is cut."""
     axis = signature.attrs["axis"] % max(signature.y.ndim, 1)
     return along(signature, range(axis), (0,), most)
+
+
+def image_stripes(signature: Signature, most: int) -> Stripes:
+    """Of an operator on (N, C, spatial...) that needs all channels of a pixel, and no other pixel."""
+    return along(signature, (0, *range(2, signature.y.ndim)), (0,), most)

@@ -6,6 +6,7 @@ from allocator.progress import Activity
 from engine.errors import OptionError
 from engine.graph import Graph
 from engine.passes.pipeline import LEVELS, optimise
+from engine.passes.storage import NAMES, store_as
 
 
 def add_optimise(parser: ArgumentParser) -> None:
@@ -19,6 +20,13 @@ def add_optimise(parser: ArgumentParser) -> None:
         help="passes over the graph before it is planned: 0 none (default), 1 those that leave every bit as it is, "
         "2 also those that fuse and may change last bits, 3 also channels last around convolutions",
     )
+    parser.add_argument(
+        "--store",
+        metavar="TYPE",
+        choices=NAMES,
+        default="",
+        help="keep float32 tensors in 16 bits: float16 or bfloat16",
+    )
 
 
 def optimised(graph: Graph, arguments: Namespace) -> Graph:
@@ -26,5 +34,9 @@ def optimised(graph: Graph, arguments: Namespace) -> Graph:
     level = vars(arguments).get("optimise") or 0
     if level and graph.is_symbolic:
         raise OptionError(f"--optimise needs sizes that are known before a run; data decide some of {arguments.file}")
+    store = vars(arguments).get("store") or ""
+    if store and graph.is_symbolic:
+        raise OptionError(f"--store needs sizes that are known before a run; data decide some of {arguments.file}")
     with Activity("optimising", graph.name):
-        return optimise(graph, level)
+        found = optimise(graph, level)
+    return store_as(found, store) if store else found

@@ -9,7 +9,7 @@ from engine.errors import ModelError, UnsupportedError
 from engine.importers.onnx_data import NO_FILES, DataFiles
 from engine.importers.onnx_door import one_line, onnx
 from ops.errors import OpError
-from ops.spec import Array, TensorSpec
+from ops.spec import BFLOAT16, Array, TensorSpec
 
 _DTYPES: Final[Mapping[int, np.dtype[Any]]] = {
     1: np.dtype("float32"),
@@ -24,6 +24,7 @@ _DTYPES: Final[Mapping[int, np.dtype[Any]]] = {
     11: np.dtype("float64"),
     12: np.dtype("uint32"),
     13: np.dtype("uint64"),
+    16: BFLOAT16,
 }
 _EXTERNAL: Final = 1
 

@@ -12,7 +12,6 @@ from engine.passes.verify import verify
 from engine.var import Var
 from ops.body import bodies
 from ops.cast import CAST
-from ops.errors import DtypeError
 from ops.schema import OpSchema
 from ops.spec import HALVES, Array, as_dtype
 from ops.stored.single import IN_SINGLE, Inner
@@ -63,12 +62,14 @@ class _Storage:
 
     def _operator(self, operator: Operator) -> None:
         singles = any(v.dtype == _SINGLE for v in operator.inputs + operator.outputs)
-        if not singles or bodies(operator.schema, operator.attrs) or len(operator.outputs) != 1:
+        if not singles or bodies(operator.schema, operator.attrs):
             self._keep(operator)
         elif operator.schema.moves:
             self._move(operator)
-        else:
+        elif len(operator.outputs) == 1:
             self._compute(operator)
+        else:
+            self._keep(operator)
 
     def _keep(self, operator: Operator) -> None:
         """As it is."""
@@ -78,10 +79,7 @@ class _Storage:
     def _move(self, operator: Operator) -> None:
         """The same on 16 bits."""
         inputs = [self._stored(v) if v.dtype == _SINGLE else self._plain(v) for v in operator.inputs]
-        try:
-            self._add(operator, operator.schema, inputs, dict(operator.attrs), self.stored)
-        except DtypeError:
-            self._compute(operator)
+        self._add(operator, operator.schema, inputs, dict(operator.attrs), self.stored)
 
     def _compute(self, operator: Operator) -> None:
         inputs = [self._stored(v) if self._is_stored(v) else self._plain(v) for v in operator.inputs]

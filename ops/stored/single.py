@@ -13,7 +13,7 @@ from attrs import frozen
 
 from ops.attributes import Attribute, element_type
 from ops.backends import EVERY, NUMBA, NUMPY, ONEDNN, PLAIN
-from ops.errors import AttributeValueError, SchemaError
+from ops.errors import AttributeValueError, DtypeError, SchemaError
 from ops.layout import Layout
 from ops.schema import (
     Attrs,
@@ -28,7 +28,7 @@ from ops.schema import (
     Thunk,
     any_strides,
 )
-from ops.spec import HALVES, Array, TensorSpec
+from ops.spec import BFLOAT16, HALVES, Array, TensorSpec
 from ops.stored.convert import native_copy, plain_copy
 from ops.stripes import elementwise_stripes
 from ops.thunks import in_turn
@@ -129,13 +129,13 @@ def _steps(part: Part, copy: Copy, call: Binding) -> list[Thunk]:
     inputs: list[Array] = []
     for position, index in enumerate(part.stripe.inputs):
         if position in constants:
-            inputs.append(_readable(part, position, constants[position][index]))
+            inputs.append(_readable(part, position, constants[position][(*index, ...)]))
         else:
             inputs.append(rooms.pop(0))
-            steps.append(copy(call.inputs[position][index], inputs[-1]))
+            steps.append(copy(call.inputs[position][(*index, ...)], inputs[-1]))
     packed = call.packed[: len(call.packed) - len(fixed)]
     steps.append(part.kernel.bind(Binding(part.signature, tuple(inputs), (y,), workspace, packed)))
-    steps.append(copy(y, call.y[part.stripe.output]))
+    steps.append(copy(y, call.y[(*part.stripe.output, ...)]))
     return steps
 
 
@@ -153,7 +153,18 @@ def _pack(backends: Sequence[str], signature: Signature, constants: Mapping[int,
     """What the inner kernel packs, then the constants in float32."""
     first, *_ = _parts(signature, backends)
     whole = {i: np.ascontiguousarray(a, wide(signature.inputs[i]).dtype) for i, a in sorted(constants.items())}
-    return (*first.kernel.pack(first.signature, whole), *whole.values())
+    packed = first.kernel.pack(first.signature, whole)
+    dropped = first.kernel.replaces(first.signature)
+    return (*packed, *(_nothing(a) if i in dropped else a for i, a in whole.items()))
+
+
+def _nothing(array: Array) -> Array:
+    """An array of that shape that holds nothing: of what is not read but when it is packed."""
+    return np.broadcast_to(np.zeros((), array.dtype), array.shape)
+
+
+def _all_constants(signature: Signature) -> tuple[int, ...]:
+    return tuple(sorted(signature.constants))
 
 
 def _supports(backend: str, backends: Sequence[str], signature: Signature) -> bool:
@@ -168,6 +179,7 @@ def _kernel(backend: str, backends: Sequence[str], copy: Copy) -> Kernel:
         partial(_bind, backends, copy),
         partial(_workspace, backends),
         pack=partial(_pack, backends),
+        replaces=_all_constants,
         supports=partial(_supports, backend, backends),
         writes=any_strides,
         backend=backend,
@@ -204,3 +216,15 @@ IN_SINGLE = OpSchema(
     summary="An operator of float32 on tensors stored in 16 bits; `to` is how its output is stored.",
 )
 OPS = (IN_SINGLE,)
+
+
+def sign_stored(
+    schema: OpSchema, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int]
+) -> tuple[OpSchema, Signature]:
+    """The operator as it is; where it does not take bfloat16, the same in float32. Raises OpError."""
+    try:
+        return schema, schema.sign(inputs, attrs, constants)
+    except DtypeError:
+        if schema is IN_SINGLE or all(s.dtype != BFLOAT16 for s in inputs):
+            raise
+        return IN_SINGLE, IN_SINGLE.sign(inputs, {"operator": Inner(schema, attrs), "to": BFLOAT16}, constants)
