@@ -29,7 +29,7 @@ def _small() -> Graph:
     w = graph.constant(rng.standard_normal((24, 8, 3, 3), np.float32) / 8, "w")
     y = ops.relu(ops.conv2d(x, w, pads=(1, 1, 1, 1)))
     left, right = ops.split(y, 2, axis=1)
-    z = ops.max_pool(ops.concat([left * right, y], axis=1), (2, 2), strides=(2, 2))
+    z: engine.Var = ops.max_pool(ops.concat([left * right, y], axis=1), (2, 2), strides=(2, 2))
     matrix = graph.constant(rng.standard_normal((36, 10), np.float32) / 6, "m")
     graph.output(ops.softmax(ops.matmul(ops.reduce_mean(z, axes=(2, 3), keepdims=False), matrix)), "y")
     return graph
@@ -62,7 +62,7 @@ def test_every_way_to_run_gives_the_same_bits(dtype: str) -> None:
     feeds = _feeds(graph)
     wanted = engine.compile(graph, threads=1).run(feeds)["y"].tobytes()
     for options in ({"mode": "dynamic"}, {"debug": "poison"}, {"threads": 3}, {"views": False}, {"nest": False}):
-        assert engine.compile(graph, **options).run(feeds)["y"].tobytes() == wanted, options  # type: ignore[arg-type]
+        assert engine.compile(graph, **options).run(feeds)["y"].tobytes() == wanted, options
 
 
 def test_float16_needs_about_half_of_the_bytes() -> None:

@@ -48,6 +48,10 @@ EDGES = (
 )
 
 
+def _places(slices: list[slice]) -> Any:
+    return (*slices, ...)
+
+
 def _every_float(dtype: np.dtype[Any]) -> Array:
     return np.arange(2**16, dtype=np.uint16).view(dtype)
 
@@ -73,11 +77,11 @@ def test_rounding_is_numpys_whatever_lies_where(seed: int, dtype: np.dtype[Any],
     numbers = np.where(rng.random(shape) < 0.3, rng.choice(EDGES, shape), bits).astype(np.float32)
     axes = rng.permutation(len(shape))
     source = garbage(TensorSpec(tuple(2 * n + 1 for n in shape), numbers.dtype))[
-        (..., *(slice(1, None, 2) for _ in shape))
+        _places([slice(1, None, 2)] * len(shape))
     ]
     source[...] = numbers
     room = garbage(TensorSpec(tuple(n + 3 for n in np.array(shape, int)[axes]), dtype))
-    target = room[(..., *(slice(2, 2 + n) for n in np.array(shape, int)[axes]))].transpose(np.argsort(axes))
+    target = room[_places([slice(2, 2 + n) for n in np.array(shape, int)[axes]])].transpose(np.argsort(axes))
     with np.errstate(all="ignore"):
         wanted = numbers.astype(dtype)
     native_copy(source, target)()

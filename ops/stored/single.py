@@ -19,6 +19,7 @@ from ops.schema import (
     Attrs,
     Binding,
     Cost,
+    Index,
     Kernel,
     OpSchema,
     Overwrite,
@@ -129,14 +130,19 @@ def _steps(part: Part, copy: Copy, call: Binding) -> list[Thunk]:
     inputs: list[Array] = []
     for position, index in enumerate(part.stripe.inputs):
         if position in constants:
-            inputs.append(_readable(part, position, constants[position][(*index, ...)]))
+            inputs.append(_readable(part, position, constants[position][_places(index)]))
         else:
             inputs.append(rooms.pop(0))
-            steps.append(copy(call.inputs[position][(*index, ...)], inputs[-1]))
+            steps.append(copy(call.inputs[position][_places(index)], inputs[-1]))
     packed = call.packed[: len(call.packed) - len(fixed)]
     steps.append(part.kernel.bind(Binding(part.signature, tuple(inputs), (y,), workspace, packed)))
-    steps.append(copy(y, call.y[(*part.stripe.output, ...)]))
+    steps.append(copy(y, call.y[_places(part.stripe.output)]))
     return steps
+
+
+def _places(index: Index) -> Any:
+    """As an index that gives an array of a tensor without axes, too."""
+    return (*index, ...)
 
 
 def _readable(part: Part, position: int, array: Array) -> Array:
