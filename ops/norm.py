@@ -15,6 +15,7 @@ from ops.norm_rows import RowNorm, bind_row_norm, row_norm_workspace
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, Array, Shape, normalize_axis
 from ops.stripes import axis_stripes
+from ops.vector.norm import channel_kernel, row_kernel
 from ops.windows import require_spatial
 
 _EPSILON = Attribute("epsilon", number, 1e-5)
@@ -88,6 +89,10 @@ def _rms_norm(signature: Signature) -> RowNorm:
     return _layer(signature, centred=False)
 
 
+def _groups(signature: Signature) -> int:
+    return int(signature.attrs.get("num_groups", signature.x.shape[1]))
+
+
 def _channel_norm(signature: Signature) -> RowNorm:
     batch, channels = signature.x.shape[:2]
     groups = signature.attrs.get("num_groups", channels)
@@ -119,7 +124,7 @@ LAYER_NORM = OpSchema(
     name="layer_norm",
     summary="(x - mean) / sqrt(variance + epsilon) * scale + bias over the dimensions from `axis` on.",
     infer=_infer_layer,
-    kernels=(_kernel(_layer_norm),),
+    kernels=(row_kernel(centred=True), _kernel(_layer_norm)),
     arity=(2, 3),
     attributes=(_AXIS, _EPSILON, Attribute("with_stats", flag, False)),
     overwrites=overwrites_first,
@@ -131,7 +136,7 @@ RMS_NORM = OpSchema(
     name="rms_norm",
     summary="x / sqrt(mean(x ** 2) + epsilon) * scale over the dimensions from `axis` on.",
     infer=_infer_layer,
-    kernels=(_kernel(_rms_norm),),
+    kernels=(row_kernel(centred=False), _kernel(_rms_norm)),
     arity=(2, 2),
     attributes=(_AXIS, _EPSILON),
     overwrites=overwrites_first,
@@ -143,7 +148,7 @@ INSTANCE_NORM = OpSchema(
     name="instance_norm",
     summary="(x - mean) / sqrt(variance + epsilon) * scale + bias over each channel of each image.",
     infer=_infer_channels,
-    kernels=(_kernel(_channel_norm),),
+    kernels=(channel_kernel(_groups), _kernel(_channel_norm)),
     arity=(3, 3),
     attributes=(_EPSILON,),
     overwrites=overwrites_first,
@@ -154,7 +159,7 @@ GROUP_NORM = OpSchema(
     name="group_norm",
     summary="(x - mean) / sqrt(variance + epsilon) * scale + bias over `num_groups` groups of channels of each image.",
     infer=_infer_channels,
-    kernels=(_kernel(_channel_norm),),
+    kernels=(channel_kernel(_groups), _kernel(_channel_norm)),
     arity=(3, 3),
     attributes=(Attribute("num_groups", integer), _EPSILON),
     overwrites=overwrites_first,

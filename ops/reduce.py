@@ -16,6 +16,8 @@ from ops.limits import constant, highest, lowest
 from ops.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import BOOL, FLOATS, INTEGERS, NUMBERS, Array, TensorSpec
 from ops.thunks import in_turn
+from ops.vector.reduce import reduce_kernel
+from ops.vector.reduce_kinds import ABS, DIVIDED, MAX, MIN, ROOT, SQUARE, SUM
 from ops.workspace import carve, dense_bytes
 
 Finish = Callable[[Array, int], tuple[Thunk, ...]]
@@ -31,13 +33,20 @@ def _rows(signature: Signature, dtype: np.dtype[Any]) -> TensorSpec:
 
 
 def _reduction(
-    name: str, kernel: Kernel, summary: str, dtypes: Dtypes = NUMBERS, *, gradient: GradientRule
+    name: str,
+    kernel: Kernel,
+    summary: str,
+    dtypes: Dtypes = NUMBERS,
+    *,
+    gradient: GradientRule,
+    vector: tuple[Kernel, ...] = (),
 ) -> OpSchema:
     def infer(inputs: Specs, attrs: Attrs) -> Specs:
         require_dtype(inputs[0], dtypes)
         return (reduced_spec(inputs[0], attrs),)
 
-    return OpSchema(name, infer, (kernel,), attributes=ATTRIBUTES, cost=fold_cost, summary=summary, gradient=gradient)
+    kernels = (*vector, kernel)
+    return OpSchema(name, infer, kernels, attributes=ATTRIBUTES, cost=fold_cost, summary=summary, gradient=gradient)
 
 
 def _extreme(function: np.ufunc, empty: Callable[[np.dtype[Any]], Array]) -> Kernel:
@@ -114,8 +123,10 @@ class _Recipe:
         return in_turn(*steps) if rows is y else in_turn(*steps, partial(np.copyto, y, rows, casting="unsafe"))
 
 
-def _folding(name: str, recipe: _Recipe, summary: str, *, gradient: GradientRule) -> OpSchema:
-    return _reduction(name, Kernel("fold", recipe.bind, recipe.workspace), summary, gradient=gradient)
+def _folding(
+    name: str, recipe: _Recipe, summary: str, *, gradient: GradientRule, vector: tuple[Kernel, ...] = ()
+) -> OpSchema:
+    return _reduction(name, Kernel("fold", recipe.bind, recipe.workspace), summary, gradient=gradient, vector=vector)
 
 
 _SHIFTED = _Recipe(load=mapped(np.exp), finish=_log, in_floats=True)
@@ -212,25 +223,46 @@ def _log_sum_exp_gradient(b: Backward) -> Terms:
 
 _EXTREMES = NUMBERS | {BOOL}
 REDUCE_MAX = _reduction(
-    "reduce_max", _extreme(np.maximum, _below_all), "Largest element; NaN wins.", _EXTREMES, gradient=_extreme_gradient
+    "reduce_max",
+    _extreme(np.maximum, _below_all),
+    "Largest element; NaN wins.",
+    _EXTREMES,
+    gradient=_extreme_gradient,
+    vector=(reduce_kernel(MAX),),
 )
 REDUCE_MIN = _reduction(
-    "reduce_min", _extreme(np.minimum, _above_all), "Smallest element; NaN wins.", _EXTREMES, gradient=_extreme_gradient
+    "reduce_min",
+    _extreme(np.minimum, _above_all),
+    "Smallest element; NaN wins.",
+    _EXTREMES,
+    gradient=_extreme_gradient,
+    vector=(reduce_kernel(MIN),),
 )
-REDUCE_SUM = _folding("reduce_sum", _Recipe(), "Sum.", gradient=_sum_gradient)
+REDUCE_SUM = _folding("reduce_sum", _Recipe(), "Sum.", gradient=_sum_gradient, vector=(reduce_kernel(SUM),))
 REDUCE_PROD = _folding("reduce_prod", _Recipe(np.multiply), "Product.", gradient=_prod_gradient)
 REDUCE_MEAN = _folding(
-    "reduce_mean", _Recipe(finish=_mean, in_floats=True), "Mean; of integers, truncated.", gradient=_mean_gradient
+    "reduce_mean",
+    _Recipe(finish=_mean, in_floats=True),
+    "Mean; of integers, truncated.",
+    gradient=_mean_gradient,
+    vector=(reduce_kernel(SUM, DIVIDED),),
 )
-REDUCE_L1 = _folding("reduce_l1", _Recipe(load=mapped(np.absolute)), "Sum of |x|.", gradient=_l1_gradient)
+REDUCE_L1 = _folding(
+    "reduce_l1", _Recipe(load=mapped(np.absolute)), "Sum of |x|.", gradient=_l1_gradient, vector=(reduce_kernel(ABS),)
+)
 REDUCE_SUM_SQUARE = _folding(
-    "reduce_sum_square", _Recipe(load=mapped(np.square)), "Sum of x squared.", gradient=_sum_square_gradient
+    "reduce_sum_square",
+    _Recipe(load=mapped(np.square)),
+    "Sum of x squared.",
+    gradient=_sum_square_gradient,
+    vector=(reduce_kernel(SQUARE),),
 )
 REDUCE_L2 = _folding(
     "reduce_l2",
     _Recipe(load=mapped(np.square), finish=_root, in_floats=True),
     "Root of the sum of x squared.",
     gradient=_l2_gradient,
+    vector=(reduce_kernel(SQUARE, ROOT),),
 )
 REDUCE_LOG_SUM = _folding(
     "reduce_log_sum", _Recipe(finish=_log, in_floats=True), "log(sum(x))", gradient=_log_sum_gradient

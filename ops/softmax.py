@@ -10,6 +10,7 @@ from ops.softmax_gradients import LOG_SOFTMAX_GRADIENT, SOFTMAX_GRADIENT
 from ops.spec import FLOATS, normalize_axis
 from ops.stripes import axis_stripes
 from ops.thunks import nothing
+from ops.vector.softmax import softmax_kernel
 from ops.workspace import carve, dense_bytes
 
 _AXIS = Attribute("axis", integer, -1)
@@ -85,7 +86,7 @@ SOFTMAX = OpSchema(
     name="softmax",
     summary="exp(x) / sum(exp(x)) along `axis`.",
     infer=_infer,
-    kernels=(Kernel("numpy", _softmax, _workspace),),
+    kernels=(softmax_kernel(), Kernel("numpy", _softmax, _workspace)),
     gradient=_gradient,
     attributes=(_AXIS,),
     overwrites=overwrites_first,
@@ -96,7 +97,7 @@ LOG_SOFTMAX = OpSchema(
     name="log_softmax",
     summary="log(softmax(x)) along `axis`.",
     infer=_infer,
-    kernels=(Kernel("numpy", _log_softmax, _log_workspace),),
+    kernels=(softmax_kernel(is_log=True), Kernel("numpy", _log_softmax, _log_workspace)),
     gradient=_log_gradient,
     attributes=(_AXIS,),
     overwrites=overwrites_first,

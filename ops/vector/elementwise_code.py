@@ -66,11 +66,11 @@ def _give(room: int, target: int, count: int, step: int, is_bool: int) -> None:
 def _address(words: int, record: int, depth: int, outer: int) -> Any:
     """Where an operand's part of an outer index begins."""
     address = word(words, record)
-    for d in range(depth - 1, -1, -1):
+    for d in range(depth - 1, 0, -1):
         length = word(words, HEAD + d)
         address += outer % length * word(words, record + RECORD + d)
         outer = outer // length
-    return address
+    return address + outer * word(words, record + RECORD) if depth > 0 else address
 
 
 @jitable

@@ -1,0 +1,205 @@
+"""Compiled functions on a row of neighbouring floats: what it folds to, and what becomes of it. Imports numba.
+
+A row is an address and a count. Sums of many rows of `CHUNK` elements belong in float64: within one, four sums of 16
+lanes go side by side, so that none is of many numbers (blocked summation; Higham, Accuracy and Stability, 4.2).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types  # type: ignore[attr-defined, unused-ignore]
+from numba.extending import intrinsic
+
+from ops.native.words import Decorator
+from ops.vector.functions import exp_below, log, maximum, minimum
+from ops.vector.lanes import (
+    FLOATS,
+    INTS,
+    LANES,
+    WORD,
+    Carried,
+    Floats,
+    Lanes,
+    Value,
+    each_vector,
+    load,
+    splat,
+    store,
+)
+
+CHUNK = 1024
+"""Elements that are summed in float32."""
+_intrinsic: Decorator = intrinsic
+_SIDE_BY_SIDE = 4
+Fold = Callable[[Floats, Floats, Floats], Floats]
+"""f(folded so far, elements, a number) -> folded."""
+Join = Callable[[Floats, Floats], Floats]
+
+
+def _add(a: Floats, b: Floats) -> Floats:
+    return a + b
+
+
+def _largest(a: Floats, b: Floats) -> Floats:
+    """NaN in b does not count."""
+    return (b > a).choose(b, a)
+
+
+def _joined(builder: Value, sums: Carried, join: Join) -> Value:
+    """One number of all lanes of several vectors."""
+    total = Floats(builder, sums[0])
+    for other in sums[1:]:
+        total = join(total, Floats(builder, other))
+    for half in (8, 4, 2, 1):
+        order = ir.Constant(INTS, [(i + half) % LANES for i in range(LANES)])
+        total = join(total, Floats(builder, builder.shuffle_vector(total.value, total.value, order)))
+    return builder.extract_element(total.value, ir.Constant(ir.IntType(32), 0))
+
+
+def _at(builder: Value, address: Value, number: Value) -> Value:
+    return builder.add(address, builder.mul(number, ir.Constant(WORD, 4)))
+
+
+def _started(identity: float) -> Carried:
+    return [ir.Constant(FLOATS, [identity] * LANES)] * _SIDE_BY_SIDE
+
+
+def _counted(builder: Value, lanes: Lanes, found: Floats, sums: Carried) -> Carried:
+    """The sums for the next turn: the oldest one comes next. Lanes that do not count keep what they had."""
+    value = found.value if lanes is None else builder.select(lanes, found.value, sums[0])
+    return [*sums[1:], value]
+
+
+def _folding(fold: Fold, join: Join, identity: float) -> Any:
+    """A compiled f(address, count, number) -> float32."""
+
+    @_intrinsic
+    def folded(_: Any, address: Any, count: Any, number: Any) -> Any:
+        def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+            address, count, number = values
+            known = Floats(builder, splat(builder, number))
+
+            def body(index: Value, lanes: Lanes, sums: Carried) -> Carried:
+                x = load(builder, _at(builder, address, index), lanes)
+                return _counted(builder, lanes, fold(Floats(builder, sums[0]), x, known), sums)
+
+            return _joined(builder, each_vector(builder, count, _started(identity), body), join)
+
+        return types.float32(types.int64, types.int64, types.float32), generate
+
+    return folded
+
+
+row_sum = _folding(lambda total, x, _: total + x, _add, 0.0)
+row_sum_abs = _folding(lambda total, x, _: total + x.apply("fabs"), _add, 0.0)
+row_sum_square = _folding(lambda total, x, mean: (x - mean).times(x - mean, total), _add, 0.0)
+"""Of differences from the number."""
+row_max = _folding(lambda found, x, _: maximum(found, x), maximum, float("-inf"))
+row_min = _folding(lambda found, x, _: minimum(found, x), minimum, float("inf"))
+row_largest = _folding(lambda found, x, _: _largest(found, x), _largest, float("-inf"))
+"""As the maximum, where NaN does not count."""
+row_sum_exp = _folding(lambda total, x, top: total + exp_below(x - top), _add, 0.0)
+"""Of e ** (x - number), where no x is above the number."""
+
+
+@_intrinsic
+def row_exp(_: Any, source: Any, target: Any, count: Any, top: Any) -> Any:
+    """Writes e ** (x - top), where no x is above top, and gives their sum."""
+
+    def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+        source, target, count, top = values
+        known = Floats(builder, splat(builder, top))
+
+        def body(index: Value, lanes: Lanes, sums: Carried) -> Carried:
+            power = exp_below(load(builder, _at(builder, source, index), lanes) - known)
+            store(builder, _at(builder, target, index), lanes, power)
+            return _counted(builder, lanes, Floats(builder, sums[0]) + power, sums)
+
+        return _joined(builder, each_vector(builder, count, _started(0.0), body), _add)
+
+    return types.float32(types.int64, types.int64, types.int64, types.float32), generate
+
+
+def _mapping(function: Callable[..., Floats], arrays: int, numbers: int) -> Any:
+    """A compiled f(target, count, addresses of arrays, numbers): the target may be one of the arrays."""
+    words, reals = [types.int64] * (2 + arrays), [types.float32] * numbers
+
+    def generate(_: Any, builder: Any, __: Any, values: Any) -> Any:
+        target, count, *rest = values
+        known = [Floats(builder, splat(builder, v)) for v in rest[arrays:]]
+
+        def body(index: Value, lanes: Lanes, _: Carried) -> Carried:
+            read = [load(builder, _at(builder, a, index), lanes) for a in rest[:arrays]]
+            store(builder, _at(builder, target, index), lanes, function(*read, *known))
+            return []
+
+        each_vector(builder, count, [], body)
+        return ir.Constant(WORD, 0)
+
+    return _TYPED[arrays + numbers - 1](types.int64(*words, *reals), generate)
+
+
+def _typed_1(signature: Any, generate: Any) -> Any:
+    @_intrinsic
+    def mapped(_: Any, target: Any, count: Any, a: Any) -> Any:
+        return signature, generate
+
+    return mapped
+
+
+def _typed_2(signature: Any, generate: Any) -> Any:
+    @_intrinsic
+    def mapped(_: Any, target: Any, count: Any, a: Any, b: Any) -> Any:
+        return signature, generate
+
+    return mapped
+
+
+def _typed_3(signature: Any, generate: Any) -> Any:
+    @_intrinsic
+    def mapped(_: Any, target: Any, count: Any, a: Any, b: Any, c: Any) -> Any:
+        return signature, generate
+
+    return mapped
+
+
+def _typed_4(signature: Any, generate: Any) -> Any:
+    @_intrinsic
+    def mapped(_: Any, target: Any, count: Any, a: Any, b: Any, c: Any, d: Any) -> Any:  # noqa: PLR0917 - words
+        return signature, generate
+
+    return mapped
+
+
+def _typed_5(signature: Any, generate: Any) -> Any:
+    @_intrinsic
+    def mapped(  # noqa: PLR0917 - words
+        _: Any, target: Any, count: Any, a: Any, b: Any, c: Any, d: Any, e: Any
+    ) -> Any:
+        return signature, generate
+
+    return mapped
+
+
+_TYPED = (_typed_1, _typed_2, _typed_3, _typed_4, _typed_5)
+"""By the number of operands: numba wants each parameter to have a name."""
+row_times = _mapping(lambda x, factor: x * factor, 1, 1)
+row_minus_both = _mapping(lambda x, a, b: x - a - b, 1, 2)
+row_affine = _mapping(lambda x, mean, factor, shift: (x - mean).times(factor, shift), 1, 3)
+row_norm = _mapping(lambda x, scale, mean, factor: (x - mean) * factor * scale, 2, 2)
+row_norm_shifted = _mapping(lambda x, scale, shift, mean, factor: ((x - mean) * factor).times(scale, shift), 3, 2)
+rows_add = _mapping(_add, 2, 0)
+rows_add_abs = _mapping(lambda total, x: total + x.apply("fabs"), 2, 0)
+rows_add_square = _mapping(lambda total, x: x.times(x, total), 2, 0)
+rows_max = _mapping(maximum, 2, 0)
+rows_min = _mapping(minimum, 2, 0)
+rows_largest = _mapping(_largest, 2, 0)
+rows_exp = _mapping(lambda x, top: exp_below(x - top), 2, 0)
+rows_div = _mapping(lambda x, total: x / total, 2, 0)
+rows_add_exp = _mapping(lambda total, x, top: total + exp_below(x - top), 3, 0)
+rows_log_shift = _mapping(lambda x, top, total: x - top - log(total), 3, 0)
+rows_divided = _mapping(lambda x, number: x / number, 1, 1)
+rows_root = _mapping(lambda x: x.apply("sqrt"), 1, 0)
+row_fill = _mapping(lambda number: number, 0, 1)
+"""Writes one number everywhere."""
