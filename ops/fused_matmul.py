@@ -13,6 +13,7 @@ from ops.errors import AttributeValueError, DtypeError, ShapeError
 from ops.fused_matmul_blas import FUSED_BLAS
 from ops.matmul import MATMUL
 from ops.matmul_case import BIAS, GELU_ERF, GELU_TANH, RESIDUAL, SILU
+from ops.matmul_kernels import FUSED_KERNELS
 from ops.onednn.matmul import PACKED
 from ops.onednn.matmul_lying import LYING
 from ops.schema import Attrs, Cost, OpSchema, Overwrite, Signature, Specs
@@ -64,7 +65,7 @@ FUSED_MATMUL = OpSchema(
     name="fused_matmul",
     summary="The activation of (alpha * a @ b + bias + a tensor); inputs a, b, bias, that tensor.",
     infer=_infer,
-    kernels=(FUSED_BLAS, PACKED, LYING),
+    kernels=(FUSED_BLAS, *FUSED_KERNELS, PACKED, LYING),
     arity=(2, 4),
     attributes=(
         Attribute("transpose_b", flag, False),

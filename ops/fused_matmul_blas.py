@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from ops.backends import NUMPY
 from ops.conv_finish import LEAK, finish, hold
 from ops.limits import constant
 from ops.matmul import blas_reads
@@ -49,7 +50,7 @@ def _smooth_workspace(block: TensorSpec, activation: str) -> int:
         return 0
     schema, attrs = _SMOOTH[activation]
     signature = schema.sign([block], attrs)
-    return schema.kernel(signature).workspace(signature)
+    return schema.kernel(signature, (NUMPY,)).workspace(signature)
 
 
 def _workspace(signature: Signature) -> int:
@@ -60,10 +61,10 @@ def _bind(call: Binding) -> Thunk:
     room, rest = carve(call.workspace, *_rooms(call.signature))
     steps: list[Thunk] = []
     whole = not _waits(call.signature)
+    b = call.inputs[1].swapaxes(-1, -2) if call.attrs["transpose_b"] else call.inputs[1]
     if whole:
-        b = call.inputs[1].swapaxes(-1, -2) if call.attrs["transpose_b"] else call.inputs[1]
         steps.append(partial(np.matmul, call.x, b, out=call.y))
-    for product in products(call, call.attrs["transpose_b"]):
+    for product in products(call.x, b, call.y, call.inputs[RESIDUAL:]):
         for rows in _row_blocks(len(product.y), _room(call.signature).shape[0]):
             if whole:
                 steps += _finished(call, product, rows, product.y[rows], rest)
@@ -86,8 +87,8 @@ def _finished(call: Binding, product: Product, rows: slice, sums: Array, rest: A
         yield partial(np.multiply, sums, constant(attrs["alpha"], y.dtype), sums)
     for bias in call.inputs[BIAS:RESIDUAL]:
         yield partial(np.add, sums, bias, sums)
-    if product.residual is not None:
-        yield partial(np.add, sums, product.residual[rows], sums)
+    for added in product.added:
+        yield partial(np.add, sums, added[rows], sums)
     if attrs["activation"] in _SMOOTH:
         yield _smoothed(sums, y, attrs["activation"], rest)
     elif _waits(call.signature):
@@ -99,7 +100,7 @@ def _finished(call: Binding, product: Product, rows: slice, sums: Array, rest: A
 def _smoothed(sums: Array, y: Array, activation: str, rest: Array) -> Thunk:
     schema, attrs = _SMOOTH[activation]
     signature = schema.sign([spec_of(y)], attrs)
-    kernel = schema.kernel(signature)
+    kernel = schema.kernel(signature, (NUMPY,))
     return kernel.bind(Binding(signature, (sums,), (y,), rest[: kernel.workspace(signature)]))
 
 

@@ -8,6 +8,7 @@ from ops.attributes import Attribute, flag, number
 from ops.backward import Backward, Tensor, Terms
 from ops.errors import AttributeValueError, DtypeError, ShapeError
 from ops.matmul import check_factors, is_half, single_bytes, single_copies
+from ops.matmul_kernels import GEMM_KERNELS
 from ops.onednn.matmul import PACKED
 from ops.onednn.matmul_lying import LYING
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
@@ -130,6 +131,7 @@ GEMM = OpSchema(
     kernels=(
         Kernel("blas, through float32", _half, _half_workspace, supports=is_half),
         Kernel("blas", _gemm, _workspace),
+        *GEMM_KERNELS,
         PACKED,
         LYING,
     ),

@@ -12,6 +12,7 @@ import numpy as np
 from ops.backward import Backward, Tensor, Terms
 from ops.errors import DtypeError, ShapeError
 from ops.layout import Layout
+from ops.matmul_kernels import MATMUL_KERNELS
 from ops.onednn.matmul import PACKED
 from ops.onednn.matmul_lying import LYING
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
@@ -133,6 +134,7 @@ MATMUL = OpSchema(
     kernels=(
         Kernel("blas, through float32", _half, single_bytes, supports=is_half),
         Kernel("blas", _matmul, reads=blas_reads),
+        *MATMUL_KERNELS,
         PACKED,
         LYING,
     ),

