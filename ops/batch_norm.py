@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from ops.attributes import Attribute, number
+from ops.backends import NUMBA
 from ops.batch_norm_gradient import batch_norm_gradient
 from ops.boxes import CACHE_BYTES, pieces
 from ops.compiled_nn import scale_shift
@@ -15,10 +16,12 @@ from ops.errors import DtypeError, ShapeError
 from ops.images import by_image, dense_images
 from ops.layout import Layout
 from ops.limits import constant
-from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
+from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, any_strides, overwrites_first
 from ops.spec import FLOATS, Array, TensorSpec
 from ops.stripes import image_stripes
 from ops.thunks import in_turn
+from ops.vector.kernel import is_lane, run
+from ops.vector.words import Script
 from ops.workspace import carve, dense_bytes
 
 
@@ -118,6 +121,17 @@ def _bind_fused(call: Binding) -> Thunk:
     return in_turn(*steps, by_image(lambda x, y: partial(function, x, factor, shift, y), x, y))
 
 
+def _bind_vector(call: Binding) -> Thunk:
+    factor, shift = (v.reshape(-1, *(1,) * (call.x.ndim - 2)) for v in call.packed)
+    script = Script(3)
+    script.say("add", script.say("mul", 0, 1), 2)
+    return run(script, (call.x, factor, shift), call.y)
+
+
+def _is_vector(signature: Signature) -> bool:
+    return _packed(signature) and is_lane(signature.x)
+
+
 def _images_or_row(layout: Layout) -> bool:
     """Of x, dense images; any of the others."""
     return len(layout.shape) < 2 or dense_images(layout)
@@ -131,6 +145,8 @@ def _cost(signature: Signature) -> Cost:
     return Cost(2 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
+VECTOR = Kernel("vector", _bind_vector, pack=_pack, supports=_is_vector, writes=any_strides, backend=NUMBA)
+"""float32 with constant statistics: a program of two instructions."""
 FUSED = Kernel("fused", _bind_fused, _workspace, reads=_images_or_row, pack=_pack, supports=_plain, writes=dense_images)
 """float32 and float64: one pass."""
 PIECES = Kernel("pieces", _bind, _workspace, pack=_pack, supports=_half)
@@ -139,7 +155,7 @@ BATCH_NORM = OpSchema(
     name="batch_norm",
     summary="(x - mean) / sqrt(var + epsilon) * scale + bias, one of each a channel; x (N, C, ...).",
     infer=_infer,
-    kernels=(FUSED, PIECES),
+    kernels=(VECTOR, FUSED, PIECES),
     arity=(5, 5),
     attributes=(Attribute("epsilon", number, 1e-5),),
     overwrites=overwrites_first,
