@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from ops.errors import OpError
 from ops.nhwc.quantised_conv import NHWC_QUANTISED_CONV
+from ops.nhwc.quantised_depthwise import DEPTHWISE
 from ops.nhwc.quantised_native import TILED
 from ops.quantised_conv import CONV_INTEGER, QLINEAR_CONV
-from ops.schema import Signature, evaluate
+from ops.schema import Kernel, Signature, evaluate
 from ops.spec import Array
 from tests.kernel_checks import check_no_allocation, check_overwrites, check_results, kernels, run, same, sign
 from tests.native_checks import placed, run_native
@@ -64,6 +65,24 @@ def case_of(  # noqa: PLR0917
     own = {"own_zero": int(codes(rng, (), "uint8")), "own_factor": float(np.float32(rng.random() * 2))}
     rest = {"residual_zero": int(codes(rng, (), dtype)), "residual_factor": float(np.float32(rng.random() * 2))}
     return Case([*case.arrays, added], {**attrs, **own, **rest})
+
+
+@st.composite
+def depthwise(draw: Any) -> Case:
+    """One channel a group."""
+    rng, channels = np.random.default_rng(draw(st.integers(0, 999))), draw(st.sampled_from([1, 3, 15, 16, 17, 40, 96]))
+    pairs = {"min_size": 2, "max_size": 2}
+    windows = {
+        "strides": draw(st.lists(st.integers(1, 2), **pairs)),
+        "dilations": draw(st.lists(st.integers(1, 2), **pairs)),
+        "pads": draw(st.lists(st.integers(0, 2), min_size=4, max_size=4)),
+        "group": channels,
+    }
+    sizes = draw(st.tuples(st.integers(0, 2), st.integers(5, 9), st.integers(5, 9)))
+    x = codes(rng, (*sizes, channels), draw(st.sampled_from(["uint8", "int8"])))
+    w = codes(rng, (channels, 1, draw(st.integers(1, 3)), 3), "int8")
+    to = draw(st.sampled_from(["uint8", "uint8", "int8", "float32"]))
+    return case_of(rng, x, w, windows, to, draw(st.booleans()))
 
 
 @st.composite
@@ -142,26 +161,32 @@ def test_many_do(case: Case) -> None:
 def check_native(case: Case, parts: int, extra: int) -> None:
     """In parts, between guards, into an output of its own and over what is added."""
     signature, answer = case.signature, wanted(case)
-    if not TILED.supports(signature):
-        return
+    for kernel in (TILED, DEPTHWISE):
+        if kernel.supports(signature):
+            check_parts(kernel, case, answer, parts, extra)
+
+
+def check_parts(kernel: Kernel, case: Case, answer: Array, parts: int, extra: int) -> None:
+    """One kernel."""
+    signature = case.signature
     x, *constants = case.arrays[:4]
     inputs = [placed(x, extra), *constants, *(placed(r, extra) for r in case.arrays[4:])]
-    (got,) = run_native(TILED, signature, inputs, parts, extra)
+    (got,) = run_native(kernel, signature, inputs, parts, extra)
     same(got, answer)
     if NHWC_QUANTISED_CONV.overwrites(signature):
-        (over,) = run_native(TILED, signature, inputs, parts, extra, over=4)
+        (over,) = run_native(kernel, signature, inputs, parts, extra, over=4)
         same(over, answer)
 
 
 @settings(max_examples=60, deadline=None)
-@given(cases(deep=True), st.integers(0, 5), st.integers(1, 3))
+@given(st.one_of(depthwise(), cases(deep=True)), st.integers(0, 5), st.integers(1, 3))
 def test_wide_pixels_odd_addresses_and_parts(case: Case, extra: int, parts: int) -> None:
     check_native(case, parts, extra)
 
 
 @pytest.mark.slow
 @settings(max_examples=500, deadline=None)
-@given(st.one_of(cases(), cases(deep=True)), st.integers(0, 20), st.integers(1, 5))
+@given(st.one_of(cases(), cases(deep=True), depthwise()), st.integers(0, 20), st.integers(1, 5))
 def test_many_parts(case: Case, extra: int, parts: int) -> None:
     check_native(case, parts, extra)
 

@@ -31,18 +31,21 @@ def _word(number: int) -> Value:
     return ir.Constant(_WORD, number)
 
 
-def _pointer(b: Value, address: Value, offset: int, kind: Value) -> Value:
+def pointer(b: Value, address: Value, offset: int, kind: Value) -> Value:
+    """The pointer to what lies so many bytes behind an address."""
     return b.inttoptr(b.add(address, _word(offset)) if offset else address, kind.as_pointer())
 
 
-def _call(b: Value, name: str, result: Value, arguments: Sequence[Value]) -> Value:
+def call(b: Value, name: str, result: Value, arguments: Sequence[Value]) -> Value:
+    """A call of the intrinsic of LLVM that has this name."""
     known = b.module.globals.get(name)
     if known is None:
         known = ir.Function(b.module, ir.FunctionType(result, [a.type for a in arguments]), name)
     return b.call(known, arguments)
 
 
-def _splat(b: Value, scalar: Value) -> Value:
+def splat(b: Value, scalar: Value) -> Value:
+    """The scalar in each of 16 lanes."""
     kind = ir.VectorType(scalar.type, LANES)
     one = b.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(_INDEX, 0))
     return b.shuffle_vector(one, ir.Constant(kind, ir.Undefined), ir.Constant(_SUMS, [0] * LANES))
@@ -74,7 +77,7 @@ def _step(b: Value, places: Sequence[Value], line: Value, i: int, sums: Sequence
     for v in range(WIDTH):
         hints = [ir.Constant(_INDEX, n) for n in (0, 3, 1)]
         far = b.gep(line, [_word(_LINE * (i + _AHEAD) + 64 * v)])
-        _call(b, "llvm.prefetch.p0", ir.VoidType(), [far, *hints])
+        call(b, "llvm.prefetch.p0", ir.VoidType(), [far, *hints])
     kind = _QUADS if _TYPED else _SUMS
     weights = []
     for v in range(vectors):
@@ -83,25 +86,25 @@ def _step(b: Value, places: Sequence[Value], line: Value, i: int, sums: Sequence
     found = []
     for row, place in enumerate(places):
         four = b.load(b.bitcast(b.gep(place, [_word(4 * i)]), _INDEX.as_pointer()), align=1)
-        pixel = _splat(b, four)
+        pixel = splat(b, four)
         pixel = b.bitcast(pixel, kind) if _TYPED else pixel
         for v, weight in enumerate(weights):
             name = "llvm.x86.avx512.vpdpbusd.512"
-            found.append(_call(b, name, _SUMS, [sums[row * vectors + v], pixel, weight]))
+            found.append(call(b, name, _SUMS, [sums[row * vectors + v], pixel, weight]))
     return found
 
 
 def _emit(b: Value, rows: int, vectors: int, words: Sequence[Value]) -> None:
     """The sums of a tile of so many rows and vectors."""
     table, runs, depth, panel, start, target = words
-    first = [b.load(_pointer(b, start, 64 * v, _SUMS), align=4) for v in range(vectors)]
+    first = [b.load(pointer(b, start, 64 * v, _SUMS), align=4) for v in range(vectors)]
     whole, rest = b.udiv(depth, _word(_UNROLLED)), b.urem(depth, _word(_UNROLLED))
 
     def run(number: Value, sums: list[Value]) -> Sequence[Value]:
         place = b.add(table, b.mul(number, _word(8 * ROWS)))
-        starts = [b.load(_pointer(b, place, 8 * i, _WORD)) for i in range(rows)]
+        starts = [b.load(pointer(b, place, 8 * i, _WORD)) for i in range(rows)]
         bases = [b.inttoptr(s, _BYTE.as_pointer()) for s in starts]
-        line = _pointer(b, b.add(panel, b.mul(number, b.mul(depth, _word(_LINE)))), 0, _BYTE)
+        line = pointer(b, b.add(panel, b.mul(number, b.mul(depth, _word(_LINE)))), 0, _BYTE)
 
         def turn(number: Value, sums: list[Value]) -> Sequence[Value]:
             here = [b.gep(p, [b.mul(number, _word(4 * _UNROLLED))]) for p in bases]
@@ -119,7 +122,7 @@ def _emit(b: Value, rows: int, vectors: int, words: Sequence[Value]) -> None:
 
     for i, total in enumerate(loop(b, runs, first * rows, run)):
         row, v = divmod(i, vectors)
-        b.store(total, _pointer(b, target, _LINE * row + 64 * v, _SUMS), align=4)
+        b.store(total, pointer(b, target, _LINE * row + 64 * v, _SUMS), align=4)
 
 
 def _function(module: Value, rows: int, vectors: int) -> Value:
@@ -169,15 +172,15 @@ class _Finish:
     def __init__(self, builder: Value, numbers: Sequence[Value], lanes: Value) -> None:
         self.b = builder
         self.zero, self.low, self.high, self.own_zero, self.own_factor, self.more_zero, self.more_factor = (
-            _splat(builder, builder.fptrunc(n, ir.FloatType())) for n in numbers
+            splat(builder, builder.fptrunc(n, ir.FloatType())) for n in numbers
         )
         numbering = ir.Constant(_SUMS, list(range(LANES)))
-        self.lanes = builder.icmp_signed("<", numbering, _splat(builder, builder.trunc(lanes, _INDEX)))
+        self.lanes = builder.icmp_signed("<", numbering, splat(builder, builder.trunc(lanes, _INDEX)))
 
     def rounded(self, real: Value, zero: Value, low: Value, high: Value) -> Value:
         """round(real) + zero between bounds; NaN becomes the lower one."""
         b = self.b
-        moved = b.fadd(_call(b, "llvm.roundeven.v16f32", _REALS, [real]), zero)
+        moved = b.fadd(call(b, "llvm.roundeven.v16f32", _REALS, [real]), zero)
         raised = b.select(b.fcmp_ordered(">", moved, low), moved, low)
         return b.select(b.fcmp_ordered("<", raised, high), raised, high)
 
@@ -187,36 +190,36 @@ class _Finish:
         least, most = (ir.Constant(_REALS, [n] * LANES) for n in (0.0, 255.0))
         own = b.fsub(self.rounded(real, self.own_zero, least, most), self.own_zero)
         arguments = [
-            _pointer(b, codes, 0, _CODES),
+            pointer(b, codes, 0, _CODES),
             ir.Constant(_INDEX, 1),
             self.lanes,
             ir.Constant(_CODES, [0] * LANES),
         ]
-        found = _call(b, "llvm.masked.load.v16i8.p0", _CODES, arguments)
-        wide = b.xor(b.zext(found, _SUMS), _splat(b, b.trunc(flip, _INDEX)))
+        found = call(b, "llvm.masked.load.v16i8.p0", _CODES, arguments)
+        wide = b.xor(b.zext(found, _SUMS), splat(b, b.trunc(flip, _INDEX)))
         more = b.fsub(b.sitofp(wide, _REALS), self.more_zero)
         return b.fadd(b.fmul(own, self.own_factor), b.fmul(more, self.more_factor))
 
     def real(self, sums: Value, factor: Value) -> Value:
         """The sums at an address times the factors at another."""
         b = self.b
-        found = b.load(_pointer(b, sums, 0, _SUMS), align=4)
-        return b.fmul(b.sitofp(found, _REALS), b.load(_pointer(b, factor, 0, _REALS), align=4))
+        found = b.load(pointer(b, sums, 0, _SUMS), align=4)
+        return b.fmul(b.sitofp(found, _REALS), b.load(pointer(b, factor, 0, _REALS), align=4))
 
     def codes(self, real: Value, target: Value) -> None:
         """Writes them as bytes."""
         b = self.b
         whole = b.trunc(b.fptosi(self.rounded(real, self.zero, self.low, self.high), _SUMS), _CODES)
-        arguments = [whole, _pointer(b, target, 0, _CODES), ir.Constant(_INDEX, 1), self.lanes]
-        _call(b, "llvm.masked.store.v16i8.p0", ir.VoidType(), arguments)
+        arguments = [whole, pointer(b, target, 0, _CODES), ir.Constant(_INDEX, 1), self.lanes]
+        call(b, "llvm.masked.store.v16i8.p0", ir.VoidType(), arguments)
 
     def floats(self, real: Value, target: Value) -> None:
         """Writes them as float32 between bounds; NaN stays NaN."""
         b = self.b
         raised = b.select(b.fcmp_ordered("<", real, self.low), self.low, real)
         held = b.select(b.fcmp_ordered(">", raised, self.high), self.high, raised)
-        arguments = [held, _pointer(b, target, 0, _REALS), ir.Constant(_INDEX, 4), self.lanes]
-        _call(b, "llvm.masked.store.v16f32.p0", ir.VoidType(), arguments)
+        arguments = [held, pointer(b, target, 0, _REALS), ir.Constant(_INDEX, 4), self.lanes]
+        call(b, "llvm.masked.store.v16f32.p0", ir.VoidType(), arguments)
 
 
 def _finish_type(kind: str) -> Any:

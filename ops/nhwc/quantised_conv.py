@@ -13,6 +13,7 @@ import numpy as np
 from ops.attributes import Attribute, integer, integers, number
 from ops.limits import constant
 from ops.nhwc.pixels import dense_pixels
+from ops.nhwc.quantised_depthwise import DEPTHWISE
 from ops.nhwc.quantised_native import TILED
 from ops.nhwc.quantised_shapes import (
     BIAS,
@@ -101,7 +102,7 @@ NHWC_QUANTISED_CONV = OpSchema(
     name="nhwc_quantised_conv",
     summary="Codes round((convolution of x - x_zero + bias) * factor) + y_zero, added to others; x (N, spatial..., C).",
     infer=infer_quantised_conv,
-    kernels=(TILED, COLUMNS),
+    kernels=(DEPTHWISE, TILED, COLUMNS),
     arity=(4, 5),
     attributes=(
         *WINDOW_ATTRIBUTES,

@@ -35,7 +35,7 @@ def has_vnni() -> bool:
     return all(features.get(name) for name in ("avx512f", "avx512bw", "avx512vl", "avx512vnni"))
 
 
-def _aligned(shape: Shape, dtype: str) -> Array:
+def aligned(shape: Shape, dtype: str) -> Array:
     """Zeros that begin at a line of the cache."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     room = np.zeros(size + _LINE, np.uint8)
@@ -63,7 +63,7 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     case, source = case_of(signature), source_of(signature)
     runs = as_runs(constants[W], case, source)
     panels = _by_panel(runs)
-    packed = _aligned((*panels.shape[:3], PANEL, QUAD), "int8")
+    packed = aligned((*panels.shape[:3], PANEL, QUAD), "int8")
     packed[...] = panels
     sums = runs.sum((2, 3), dtype=np.int32) * np.int32(x_zero(signature))
     shape = sums.shape
@@ -88,7 +88,7 @@ def _bind(call: Binding) -> Thunk:
     source = source_of(call.signature)
     (room,) = carve(call.workspace, _room(call.signature))
     first = (room if source.copied else call.x).ctypes.data
-    words = _window_words(call, source, first) + _finish_words(call)
+    words = window_words(call, source, first) + finish_words(call)
     steps = [_copying(call, source, room)] if source.copied else []
     steps.append(Step(address(_MODULE, "convolve", ()), words))
     return Native(tuple(steps), (*call.inputs, *call.outputs, *call.packed, call.workspace))
@@ -113,7 +113,7 @@ def _added(call: Binding) -> tuple[int, int, int]:
     return residual.ctypes.data, pitch(residual), flip_of(residual.dtype)
 
 
-def _window_words(call: Binding, source: Source, first: int) -> tuple[Word, ...]:
+def window_words(call: Binding, source: Source, first: int) -> tuple[Word, ...]:
     """All words but the last ones, for windows over what begins at an address."""
     case, hop = case_of(call.signature), source.hop(call.x)
     w, depth = case.windows, source.depth
@@ -131,7 +131,7 @@ def _window_words(call: Binding, source: Source, first: int) -> tuple[Word, ...]
     )
 
 
-def _finish_words(call: Binding) -> tuple[Word, ...]:
+def finish_words(call: Binding) -> tuple[Word, ...]:
     """Zero points, bounds and factors."""
     attrs, (low, high) = call.attrs, bounds_of(call.attrs)
     zero = attrs["residual_zero"] + _added(call)[2]
