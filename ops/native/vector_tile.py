@@ -101,12 +101,12 @@ def _dispatch(builder: Value, shape: TileShape, height: Value, words: Sequence[V
             block = builder.append_basic_block("tile")
             switch.add_case(_word(2 * rows + int(vectors == 1)), block)
             with builder.goto_block(block):
-                builder.call(_function(builder.module, shape, rows, vectors), words)
+                builder.call(tile_function(builder.module, shape, rows, vectors), words)
                 builder.branch(after)
     builder.position_at_end(after)
 
 
-def _function(module: Value, shape: TileShape, rows: int, vectors: int) -> Value:
+def tile_function(module: Value, shape: TileShape, rows: int, vectors: int) -> Value:
     """The function of a tile of so many rows and vectors; written once a module."""
     name = f"arenaplan_tile_{shape.lanes}_{rows}_{vectors}"
     known = module.globals.get(name)
