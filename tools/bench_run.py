@@ -62,7 +62,7 @@ def time_network(path: Path, arguments: Namespace) -> Iterator[Row]:
     for backend in arguments.backend:
         for threads in arguments.threads:
             with limit_threads(threads):
-                ours = compile_graph(better, backend=backend)
+                ours = compile_graph(better, backend=backend, threads=threads)
                 times = _timed(ours, feeds, theirs_of[threads], arguments.runs)
             yield {
                 "network": path.stem,
