@@ -17,6 +17,7 @@ from ops.spec import Array, TensorSpec
 
 SMALL = 1 << 16
 """Bytes of an array that is better kept."""
+_PIECE = 1 << 22
 _Key = TypeVar("_Key")
 
 
@@ -96,8 +97,13 @@ def aligned(array: Array) -> Entry:
 
 
 def _aligned_copy(array: Array) -> Array:
-    made = aligned_empty(array.nbytes, 64).view(array.dtype).reshape(array.shape)
-    np.copyto(made, array)
-    release(array)
-    made.flags.writeable = False
-    return made
+    """A piece at a time, so that a file and its copy are never resident at once."""
+    made = aligned_empty(array.nbytes, 64)
+    source = array.reshape(-1).view(np.uint8)
+    for first in range(0, array.nbytes, _PIECE):
+        part = source[first : first + _PIECE]
+        np.copyto(made[first : first + _PIECE], part)
+        release(part)
+    found = made.view(array.dtype).reshape(array.shape)
+    found.flags.writeable = False
+    return found

@@ -119,9 +119,10 @@ class _Judge:
         lowered = self.plan.lowered
         tensors, given = lowered.graph.vars, lowered.graph.constants
         shown = {self.contents.sources[v]: v for s in lowered.stages if isinstance(s, Alias) for v in s.outputs}
-        for value, copy in lowered.constants.items():
+        for value in lowered.constants:
             source = self.contents.sources[value]
             if tensors[source] not in given:
+                copy = lowered.constants[value]
                 place, dtype = self.plan.places[shown[source]], lowered.values[value].spec.dtype
                 if view_array(lowered.constants[place.owner], place.layout, dtype).tobytes() != copy.tobytes():
                     raise DataFlowError(f"constants: {self.contents.name(value)} does not hold what {source!r} shows")

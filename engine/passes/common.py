@@ -1,5 +1,6 @@
 """Common subexpressions: what is computed twice from the same, and constants that are equal (as in any compiler)."""
 
+from collections import Counter
 from collections.abc import Hashable
 from hashlib import blake2b
 from typing import Any
@@ -65,10 +66,13 @@ def _key(value: Any) -> Hashable:
 
 def _merge_constants(edit: Edit) -> None:
     """Equal to the bit: NaN is itself, and -0 is not 0."""
+    specs = Counter(var.spec for var in edit.constants)
     alike: dict[Hashable, list[Var]] = {}
-    for var, array in edit.constants.items():
-        alike.setdefault((array.shape, array.dtype, _peek(array)), []).append(var)
-        release(array)
+    for var in edit.constants:
+        if specs[var.spec] > 1:
+            array = edit.constants[var]
+            alike.setdefault((var.spec, _peek(array)), []).append(var)
+            release(array)
     for group in alike.values():
         seen: dict[bytes, Var] = {}
         for var in group if len(group) > 1 else ():

@@ -1,0 +1,91 @@
+"""Constants that are made when they are wanted."""
+
+import gc
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import engine
+import ops
+from engine import deferred
+from engine.deferred import Constants, Deferred, aligned
+from engine.executor.binding import pack_constants
+from engine.graph import Graph
+from engine.passes.constants import CONSTANTS
+from ops.schema import first_weights
+from ops.spec import Array, TensorSpec, spec_of
+
+SPEC = TensorSpec((3,), np.dtype("float32"))
+
+
+def counted(made: list[int]) -> Deferred:
+    """Each array has other numbers than the one before."""
+
+    def make() -> Array:
+        made.append(len(made))
+        return np.arange(3, dtype=np.float32) + made[-1]
+
+    return Deferred(SPEC, make)
+
+
+def test_an_array_is_made_once_as_long_as_somebody_has_it() -> None:
+    made: list[int] = []
+    constants = Constants({"a": counted(made)})
+    assert constants.spec("a") == SPEC and "a" in constants and len(constants) == 1 and not made
+    held = constants["a"]
+    assert constants["a"] is held and len(made) == 1 and not held.flags.writeable
+    del held
+    gc.collect()
+    assert constants["a"].tolist() == [1, 2, 3]
+
+
+def test_what_kernels_can_read_is_left_where_it_is() -> None:
+    array = np.arange(4, dtype=np.float32)
+    assert aligned(array) is array
+
+
+@pytest.mark.parametrize("count", [5, 40_000])
+def test_what_lies_askew_is_copied(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deferred, "_PIECE", 1000)
+    room = np.zeros(4 * count + 1, np.uint8)
+    askew = room[1:].view(np.float32)
+    askew[:] = np.arange(count)
+    found = aligned(askew)
+    assert isinstance(found, Deferred) == (askew.nbytes > deferred.SMALL)
+    array = Constants({0: found})[0]
+    assert array.flags.aligned and array.tolist() == askew.tolist() and not array.flags.writeable
+
+
+def folded() -> Graph:
+    """y = x @ w, where w is the transpose of a constant."""
+    graph = Graph()
+    x, weights = graph.input("x", (2, 200)), np.arange(200 * 300, dtype=np.float32).reshape(300, 200) / 1e4
+    graph.output(ops.matmul(x, ops.transpose(graph.constant(weights), (1, 0))), "y")
+    return graph
+
+
+def test_large_results_of_constant_folding_are_deferred_and_the_same() -> None:
+    graph = folded()
+    better = CONSTANTS(graph)
+    (entry,) = better.constants.entries.values()
+    assert isinstance(entry, Deferred)
+    feeds = {"x": np.ones((2, 200), np.float32)}
+    run = engine.compile(better, backend="numpy")
+    gc.collect()
+    for _ in range(2):
+        np.testing.assert_array_equal(run.run(feeds)["y"], engine.compile(graph, backend="numpy").run(feeds)["y"])
+
+
+def test_a_constant_that_every_reader_packs_is_dropped_and_not_counted() -> None:
+    graph = Graph()
+    x, w = graph.input("x", (1, 40, 8, 8)), np.ones((48, 40, 3, 3), np.float32)
+    graph.output(ops.conv2d(x, graph.constant(w), pads=(1, 1, 1, 1)), "y")
+    plan = engine.make_plan(engine.optimise(graph, 3), backend="numba")
+    call = next(c for c in plan.lowered.calls if c.kernel.replaces is first_weights)
+    entries = {v: Deferred(spec_of(a), a.copy) for v, a in plan.lowered.constants.items()}
+    lowered = evolve(plan.lowered, constants=entries)
+    packed = pack_constants(lowered)
+    gc.collect()
+    assert call.inputs[1] not in packed.held
+    assert plan.constants_bytes < w.nbytes <= sum(a.nbytes for a in packed.arrays[call.tick])

@@ -1,0 +1,48 @@
+"""Mapped files as arrays."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.mapped import map_file, mapping_of, release
+from engine.process_memory import PAGE, resident_bytes
+
+
+@pytest.fixture
+def numbers(tmp_path: Path) -> Path:
+    path = tmp_path / "numbers.bin"
+    path.write_bytes(np.arange(1 << 20, dtype=np.float32).tobytes())
+    return path
+
+
+def test_an_array_knows_the_file_that_it_is_a_part_of(numbers: Path) -> None:
+    mapping = map_file(numbers)
+    array = np.frombuffer(mapping, np.float32, 100, 8)
+    assert mapping_of(array) is mapping
+    assert mapping_of(array[3:].reshape(97, 1).view(np.uint8)) is mapping
+    assert mapping_of(array.copy()) is None
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 1 << 20), (1, 5000), (PAGE // 4 - 1, 2), (77, 100_000)])
+def test_what_was_released_reads_the_same(numbers: Path, first: int, count: int) -> None:
+    array = np.frombuffer(map_file(numbers), np.float32)[first : first + count]
+    release(array)
+    assert array.tolist() == list(range(first, first + count))
+
+
+def test_release_gives_pages_back(numbers: Path) -> None:
+    array = np.frombuffer(map_file(numbers), np.float32)
+    array.sum()
+    before = resident_bytes()
+    if before is None:
+        pytest.skip("the system does not tell what is resident")
+    release(array)
+    after = resident_bytes()
+    assert after is not None and before - after > array.nbytes // 2
+
+
+def test_other_arrays_are_left_alone() -> None:
+    array = np.arange(10_000)
+    release(array)
+    assert array.sum() == 9999 * 5000
