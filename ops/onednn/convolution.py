@@ -14,11 +14,12 @@ from ops.onednn.activations import activation
 from ops.onednn.descriptors import Post, Sum, Tensor, channels_last, dense, numbers
 from ops.onednn.library import Library
 from ops.onednn.primitives import Operand, Primitive, reordered
-from ops.onednn.watched import call, packing
+from ops.onednn.watched import call, loses_nan, packing
 from ops.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
 from ops.spec import Array, Shape
 
 _FLOAT = np.dtype("float32")
+_FEW_CHANNELS = 4
 
 
 @frozen
@@ -86,9 +87,16 @@ def _primitives(signature: Signature) -> tuple[Primitive, ...]:
 
 
 def _supports(signature: Signature) -> bool:
-    if signature.x.dtype != _FLOAT or 1 not in signature.constants or not signature.x.size or not signature.y.size:
-        return False
-    return bool(_primitives(signature))
+    plain = signature.x.dtype == _FLOAT and 1 in signature.constants and signature.x.size and signature.y.size
+    return bool(plain) and not _slower(signature) and bool(_primitives(signature))
+
+
+def _slower(signature: Signature) -> bool:
+    """Whether our own kernels win, as measured: they read images of few channels as these lie in a file, and they
+    apply bounds, which NaN passes, to sums with something added while they are in registers.
+    """
+    added = len(signature.inputs) > RESIDUAL and loses_nan(_convolution(signature))
+    return added or signature.x.shape[-1] <= _FEW_CHANNELS
 
 
 def _workspace(signature: Signature) -> int:

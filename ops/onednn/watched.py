@@ -24,8 +24,8 @@ def _bare(case: Case) -> Case:
     return evolve(case, posts=case.posts[:-1])  # type: ignore[misc] # all cases are attrs classes
 
 
-def _lossy(case: Case) -> bool:
-    """Whether its last post-operation is one that loses NaN, or makes it of infinities."""
+def loses_nan(case: Case) -> bool:
+    """Whether the library's last post-operation loses NaN, or makes it of infinities."""
     match case.posts[-1:]:
         case (Eltwise(algorithm, alpha),):
             return algorithm in _LOSSY or (algorithm == c.RELU and not alpha)
@@ -34,7 +34,7 @@ def _lossy(case: Case) -> bool:
 
 def uses(case: Case) -> tuple[Case, ...]:
     """The cases of all primitives that a call of it may run."""
-    if not _lossy(case):
+    if not loses_nan(case):
         return (case,)
     return (_bare(case),) if Sum() in case.posts else (case, _bare(case))
 
@@ -59,9 +59,9 @@ def call(case: Case, operands: Sequence[Operand], workspace: Array, added: Seque
     prepared = [prepare(primitives(used)[0], operands, workspace) for used in uses(case)]
     (y,) = (o.array for o in operands if o.role == c.TARGET)
     before = [_copy(a, y) for a in added if address(a) != address(y)]
-    words = _finish_words(case, prepared, y) if _lossy(case) else prepared[0].words
+    words = _finish_words(case, prepared, y) if loses_nan(case) else prepared[0].words
     function = "execute_watched" if len(prepared) > 1 else "execute"
-    after = [Step(compiled(_CODE, "finish"), tuple(words))] if _lossy(case) and len(prepared) == 1 else []
+    after = [Step(compiled(_CODE, "finish"), tuple(words))] if loses_nan(case) and len(prepared) == 1 else []
     step = Step(0, tuple(words))  # turns floats into words
     entry = Step(foreign_address(_CODE, function), (address(step.words), 0, 0, 0), FOREIGN)
     return Native((*before, entry, *after), (step, *prepared, *added))

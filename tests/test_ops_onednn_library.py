@@ -1,0 +1,120 @@
+"""The door to oneDNN: what it objects to, and that all it makes is destroyed."""
+
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.backends import backends_of
+from ops.backends import EVERY, ONEDNN, PLAIN
+from ops.nhwc.conv import NHWC_CONV
+from ops.onednn import library as door
+from ops.onednn.library import DISTRIBUTION, LibraryError, RefusedError, check, files, open_library
+from ops.schema import Binding
+from ops.spec import TensorSpec
+
+THERE = pytest.mark.skipif(bool(door.objection()), reason=door.objection() or "oneDNN is there")
+
+
+class FakeFfi:
+    """A library of some version, which cannot be loaded where an error is given."""
+
+    def __init__(self, major: int = 3, runtime: int = 2, error: str = "") -> None:
+        self.major, self.runtime, self.error = major, runtime, error
+
+    def cdef(self, _: str) -> None:
+        """Declarations."""
+
+    def dlopen(self, _: str) -> Any:
+        """The library."""
+        if self.error:
+            raise OSError(self.error)
+        return SimpleNamespace(
+            dnnl_version=lambda: SimpleNamespace(major=self.major, minor=7, cpu_runtime=self.runtime)
+        )
+
+
+@pytest.mark.parametrize(
+    ("ffi", "said"),
+    [
+        (FakeFfi(major=2), "it is version 2.7, not 3.x"),
+        (FakeFfi(major=4), "it is version 4.7, not 3.x"),
+        (FakeFfi(runtime=4), "it was not built for OpenMP"),
+        (FakeFfi(error="wrong ELF class: ELFCLASS32"), "it cannot be loaded: wrong ELF class: ELFCLASS32"),
+    ],
+)
+def test_a_library_that_cannot_be_used_is_named(ffi: FakeFfi, said: str) -> None:
+    with pytest.raises(LibraryError, match=said):
+        open_library([Path("lib/libdnnl.so.3")], lambda: ffi)
+
+
+def test_a_wheel_without_the_library_or_no_wheel_at_all_is_named() -> None:
+    with pytest.raises(LibraryError, match=r"has no file libdnnl\.so\.3"):
+        open_library([Path("lib/libdnnl.dylib")], FakeFfi)
+    with pytest.raises(LibraryError, match=r"it is not installed: pip install 'arenaplan\[onednn\]'"):
+        files("a-distribution-that-nobody-has")
+
+
+def test_without_the_library_other_backends_compute_and_one_line_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("engine.backends.objection", lambda: "it is version 2.7, not 3.x, in this very test")
+    with caplog.at_level(logging.WARNING, "arenaplan"):
+        assert [backends_of(ONEDNN) for _ in range(3)] == [PLAIN] * 3
+        assert backends_of("auto") == PLAIN
+    assert len(caplog.records) == 1
+    assert "not 3.x, in this very test" in caplog.text
+
+
+def test_what_the_library_returns_is_an_error() -> None:
+    check(0, "execute")
+    with pytest.raises(RefusedError, match="no implementation: convolution"):
+        check(3, "convolution")
+    with pytest.raises(LibraryError, match="oneDNN's convolution returned status 2"):
+        check(2, "convolution")
+
+
+@THERE
+def test_the_library_is_that_of_the_wheel() -> None:
+    assert any(p.name == "libdnnl.so.3" and p.is_file() for p in files(DISTRIBUTION))
+    assert backends_of(ONEDNN) == backends_of("auto") == EVERY
+
+
+def _bound(channels: int) -> None:
+    """A convolution of its own, made and run once."""
+    rng = np.random.default_rng(0)
+    shapes = (1, 4, 4, channels), (8, channels, 1, 1), (8,)
+    inputs = tuple(rng.standard_normal(s).astype(np.float32) for s in shapes)
+    signature = NHWC_CONV.sign([TensorSpec(a.shape, a.dtype) for a in inputs], {}, frozenset({1, 2}))
+    kernel = NHWC_CONV.kernel(signature, (ONEDNN,))
+    y, workspace = np.empty(signature.y.shape, np.float32), np.empty(kernel.workspace(signature), np.uint8)
+    packed = kernel.pack(signature, {1: inputs[1], 2: inputs[2]})
+    kernel.bind(Binding(signature, inputs, (y,), workspace, packed))()
+
+
+@THERE
+def test_what_is_made_is_destroyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = {"alive": 0}
+    ffi = door.library().ffi
+
+    def counted(_: Any, lib: Any, kind: str, function: str, *given: Any) -> Any:
+        place = ffi.new(f"dnnl_{kind}_t *")
+        check(getattr(lib, f"dnnl_{function}")(place, *given), function)
+        made["alive"] += 1
+
+        def destroy(thing: Any) -> None:
+            made["alive"] -= 1
+            getattr(lib, f"dnnl_{kind}_destroy")(thing)
+
+        return ffi.gc(place[0], destroy)
+
+    monkeypatch.setattr(door, "make", counted)
+    _bound(37)
+    kept = made["alive"]
+    assert kept > 0
+    for _ in range(100):
+        _bound(37)
+    assert made["alive"] == kept
