@@ -133,8 +133,18 @@ def _cut(x: Var, _: list[Var], source: _Source) -> Var:
     return ops.resize(x, sizes=(*x.shape[:2], *(2 * n for n in x.shape[2:]))) if x.spec.size < 5000 else x
 
 
+def _blocks(x: Var, _: list[Var], source: _Source) -> Var:
+    """Channels to pixels, or pixels to channels, by two."""
+    mode = ("DCR", "CRD")[source.either()]
+    if x.ndim == 4 and x.shape[1] % 4 == 0:
+        return ops.depth_to_space(x, 2, mode)
+    if x.ndim == 4 and x.shape[2] % 2 == x.shape[3] % 2 == 0:
+        return ops.space_to_depth(x, 2) if source.either() else x
+    return x
+
+
 _LAYERS = (_conv, _conv, _conv, _pool, _norm, _response, _gate)
-_MOVES = (*_LAYERS, _activation, _arithmetic, _addition, _joined, _shuffle, _cut)
+_MOVES = (*_LAYERS, _activation, _arithmetic, _addition, _joined, _shuffle, _cut, _blocks)
 
 
 def _as_it_is(x: Var, _: _Source) -> Var:

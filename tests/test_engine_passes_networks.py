@@ -24,7 +24,7 @@ def _check(name: str) -> None:
     rng = np.random.default_rng(5)
     feeds = {n: rng.standard_normal(v.shape).astype(v.dtype) for n, v in graph.inputs.items()}
     (wanted,) = run_onnxruntime(model, feeds)
-    for level in (1, 2):
+    for level in (1, 2, 3):
         found = engine.optimise(graph, level)
         assert len(found.operators) <= len(graph.operators)
         (ours,) = engine.compile(found).run(feeds).values()

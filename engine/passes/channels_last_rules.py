@@ -21,6 +21,7 @@ from ops.batch_norm import BATCH_NORM
 from ops.concat import CONCAT
 from ops.conv import CONV
 from ops.conv_transpose import CONV_TRANSPOSE
+from ops.depth import DEPTH_TO_SPACE, SPACE_TO_DEPTH
 from ops.fused_conv import FUSED_CONV, RESIDUAL
 from ops.global_pool import GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL
 from ops.lrn import LRN
@@ -268,6 +269,30 @@ def _transpose(_: Edit, operator: Operator, spatial: int) -> Turned | None:
     return Turned((0,), lambda inputs: (inputs[0] if same else ops.transpose(inputs[0], rest),), leaves=False)
 
 
+def _depth_to_space(_: Edit, operator: Operator, spatial: int) -> Turned | None:
+    (x,), b = operator.inputs, operator.attrs["blocksize"]
+    if spatial != 2:
+        return None
+    (n, c, h, w), is_last = x.shape, operator.attrs["mode"] == "DCR"
+    apart = (n, h, w, b, b, c // (b * b)) if is_last else (n, h, w, c // (b * b), b, b)
+    perm = (0, 1, 3, 2, 4, 5) if is_last else (0, 1, 4, 2, 5, 3)
+    return _moved(apart, perm, turned_shape(operator.outputs[0].shape, spatial))
+
+
+def _space_to_depth(_: Edit, operator: Operator, spatial: int) -> Turned | None:
+    (x,), b = operator.inputs, operator.attrs["blocksize"]
+    if spatial != 2:
+        return None
+    n, c, h, w = x.shape
+    perm = (0, 1, 3, 2, 4, 5) if operator.attrs["mode"] == "DCR" else (0, 1, 3, 5, 2, 4)
+    return _moved((n, h // b, b, w // b, b, c), perm, turned_shape(operator.outputs[0].shape, spatial))
+
+
+def _moved(apart: Shape, perm: Perm, shape: Shape) -> Turned:
+    """Seen as one shape, its axes in another order, seen as another shape."""
+    return Turned((0,), lambda inputs: (ops.reshape(ops.transpose(ops.reshape(inputs[0], apart), perm), shape),))
+
+
 RULES: Mapping[OpSchema, Rule] = MappingProxyType(
     {
         CONV: _conv,
@@ -285,6 +310,8 @@ RULES: Mapping[OpSchema, Rule] = MappingProxyType(
         LOG_SOFTMAX: _along("axis"),
         **dict.fromkeys(REDUCTIONS, _reduction),
         PAD: _pad,
+        DEPTH_TO_SPACE: _depth_to_space,
+        SPACE_TO_DEPTH: _space_to_depth,
         SLICE: _slice,
         RESIZE: _resize,
         RESHAPE: _reshape,

@@ -88,7 +88,8 @@ def _scatter(products: Array, y: Array, case: TransposeCase, box: Box) -> Iterat
     for taps in product(*map(range, w.kernel)):
         ranges = [tap_range(w, a, t, box.firsts[a], box.lasts[a]) for a, t in enumerate(taps)]
         target = in_groups(y[tuple(inside for _, inside in ranges)], case.group)
-        part = products[(slice(None), *(pixels for pixels, _ in ranges), *taps)]
+        index: tuple[slice | int, ...] = (slice(None), *(pixels for pixels, _ in ranges), *taps)
+        part = products[index]
         if target.size:
             yield partial(np.add, target, np.moveaxis(part, 0, -2), target)
 
