@@ -34,6 +34,8 @@ OPERATORS = (
     *("fused_matmul", "matmul", "gemm", "softmax", "layer_norm", "fused_elementwise"),
 )
 BACKENDS = ("numba", "onednn", "numpy")
+MOST_PLAIN = 3
+"""Inputs of a convolution or product that adds no tensor."""
 TURNS, SECONDS = 7, 0.005
 """Turns of a kernel, and how long one takes at least."""
 
@@ -55,7 +57,8 @@ class Layer:
         steps = self.signature.attrs.get("strides", ())
         group = self.signature.attrs.get("group", 1)
         stride = f" / {steps[-1]}" if steps and max(steps) > 1 else ""
-        return f"{self.schema.name} {shapes}{stride}{f' in {group} groups' if group > 1 else ''}"
+        added = " + x" if len(self.signature.inputs) > MOST_PLAIN else ""
+        return f"{self.schema.name} {shapes}{stride}{f' in {group} groups' if group > 1 else ''}{added}"
 
 
 def layers(path: Path, operators: Sequence[str], level: int) -> list[Layer]:
@@ -98,14 +101,20 @@ def least(thunk: Thunk) -> float:
     return min(times)
 
 
-def measure(layer: Layer, backends: Sequence[str]) -> Iterator[Row]:
+def measure(number: int, layer: Layer, backends: Sequence[str]) -> Iterator[Row]:
     """A row for each back-end that has a kernel."""
     schema, signature = layer.schema, layer.signature
     for backend in backends:
         kernel = next((k for k in schema.kernels if k.backend == backend and k.supports(signature)), None)
         if kernel is not None:
             flops, seconds = schema.cost(signature).flops, least(bind(kernel, signature))
-            row = {"layer": layer.text, "count": layer.count, "backend": backend, "kernel": kernel.name}
+            row = {
+                "number": number,
+                "layer": layer.text,
+                "count": layer.count,
+                "backend": backend,
+                "kernel": kernel.name,
+            }
             room = kernel.workspace(signature)
             yield row | {"seconds": seconds, "gflops": flops / seconds / 1e9, "workspace_bytes": room}
 
@@ -113,10 +122,11 @@ def measure(layer: Layer, backends: Sequence[str]) -> Iterator[Row]:
 def table(rows: Sequence[Row], backends: Sequence[str]) -> Iterator[Sequence[str]]:
     """A line a layer: milliseconds and GFLOP/s of each back-end; at the end the sums over a network."""
     yield ["layer", "times", *(f"{b}, ms (GFLOP/s)" for b in backends)]
-    for text in dict.fromkeys(r["layer"] for r in rows):
-        found = {r["backend"]: r for r in rows if r["layer"] == text}
+    for number in dict.fromkeys(r["number"] for r in rows):
+        found = {r["backend"]: r for r in rows if r["number"] == number}
         cells = (f"{r['seconds'] * 1e3:.3f} ({r['gflops']:.0f})" if r else "-" for r in map(found.get, backends))
-        yield [text, str(next(iter(found.values()))["count"]), *cells]
+        first = next(iter(found.values()))
+        yield [first["layer"], str(first["count"]), *cells]
     sums = (sum(r["seconds"] * r["count"] for r in rows if r["backend"] == b) for b in backends)
     yield ["all", str(sum(r["count"] for r in rows if r["backend"] == backends[0])), *(f"{s * 1e3:.2f}" for s in sums)]
 
@@ -127,8 +137,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     rows: list[Row] = []
     with progress_shown(arguments.quiet), limit_threads(1):
         for name in arguments.networks:
-            found = layers(network_file(name), arguments.operators, arguments.optimise)
-            here = [row | {"network": name} for at in each("layer", found) for row in measure(at, arguments.backend)]
+            found = list(enumerate(layers(network_file(name), arguments.operators, arguments.optimise)))
+            here = [row | {"network": name} for at in each("layer", found) for row in measure(*at, arguments.backend)]
             print(f"\n{NETWORKS[name].title}\n\n{markdown(table(here, arguments.backend))}")
             rows += here
             if arguments.output is not None:
