@@ -4,8 +4,6 @@ Nothing is padded or copied: each window is clipped to the taps that lie inside.
 pixels share the loads of the weights; the pixels beside them go one by one.
 """
 
-from typing import Any
-
 from numba.extending import register_jitable
 
 from ops.native.words import real, share, word
@@ -14,62 +12,63 @@ from ops.nhwc.window_kinds import AVERAGE_PADDED, DEPTHWISE, LARGEST, SPREAD
 from ops.nhwc.window_vectors import intrinsic_of
 
 Clip = tuple[int, int, int, int]
+ANY, THREE, FIVE, THREE_APART, FIVE_APART = range(5)
 _CHUNK = 16
 """Blocks of 16 channels that a row of outputs is computed for at a time: their weights stay in the first cache."""
 
 
-_products_8, _products_4, _products_1 = (intrinsic_of(vectors.products(n, full=True)) for n in (8, 4, 1))
-_products_some = intrinsic_of(vectors.products(1, full=False))
-_products_spread = intrinsic_of(vectors.products(1, full=False, spread=True))
-_products_4_some = intrinsic_of(vectors.products(4, full=False))
-_maxima_4, _maxima_1 = (intrinsic_of(vectors.maxima(n, full=True)) for n in (4, 1))
-_maxima_some = intrinsic_of(vectors.maxima(1, full=False))
-_means_4, _means_1 = (intrinsic_of(vectors.means(n, full=True)) for n in (4, 1))
-_means_some = intrinsic_of(vectors.means(1, full=False))
+ANY, THREE, FIVE, THREE_APART, FIVE_APART = range(5)
+"""Windows along a row: of any taps, of three or five side by side; windows side by side, or every second one."""
+_window = intrinsic_of(
+    vectors.one_of(
+        *(vectors.products(n, full) for n in (1, 4) for full in (True, False)),
+        vectors.products(8, full=False),
+        *(vectors.products(n, full=True, row_of=vectors.Row(taps, 1)) for taps in (3, 5) for n in (4, 8)),
+        *(vectors.products(4, full=True, row_of=vectors.Row(taps, 2)) for taps in (3, 5)),
+        vectors.products(1, full=False, spread=True),
+        *(vectors.maxima(n, full) for n in (1, 4) for full in (True, False)),
+        *(vectors.means(n, full) for n in (1, 4) for full in (True, False)),
+    )
+)
+"""All in one, so that the words of a tile stay in registers."""
 
 
 @register_jitable
-def _products(pixels: int, words: Any, numbers: Any) -> None:
-    lanes = words[2]
-    if lanes < 16:
-        if pixels == 4:
-            _products_4_some(words, numbers)
-        else:
-            _products_some(words, numbers)
-    elif pixels == 8:
-        _products_8(words, numbers)
-    elif pixels == 4:
-        _products_4(words, numbers)
-    else:
-        _products_1(words, numbers)
+def _form(words: int) -> int:
+    """The form of the windows along a row."""
+    taps, stride = word(words, 13), word(words, 16)
+    if word(words, 0) != DEPTHWISE or word(words, 19) != 1 or stride > 2:
+        return ANY
+    if taps == 3:
+        return THREE if stride == 1 else THREE_APART
+    if taps == 5:
+        return FIVE if stride == 1 else FIVE_APART
+    return ANY
 
 
 @register_jitable
-def _maxima(pixels: int, words: Any, numbers: Any) -> None:
-    if words[2] < 16:
-        _maxima_some(words, numbers)
-    elif pixels == 4:
-        _maxima_4(words, numbers)
-    else:
-        _maxima_1(words, numbers)
+def _choice(kind: int, form: int, pixels: int, lanes: int) -> int:
+    """The number of what `_window` does."""
+    some, several = lanes < 16, pixels > 1
+    if kind == SPREAD:
+        return 11
+    if kind != DEPTHWISE:
+        return (12 if kind == LARGEST else 16) + 2 * several + some
+    if some:
+        return 4 if pixels == 8 else 1 + 2 * several
+    if not several:
+        return 0
+    if form == ANY:
+        return 2
+    return 6 + form if form > FIVE else 3 + 2 * form + (pixels == 8)
 
 
 @register_jitable
-def _means(pixels: int, words: Any, numbers: Any) -> None:
-    if words[2] < 16:
-        _means_some(words, numbers)
-    elif pixels == 4:
-        _means_4(words, numbers)
-    else:
-        _means_1(words, numbers)
-
-
-@register_jitable
-def _width(ox: int, inside: tuple[int, int], channels: int, most: int) -> int:
+def _width(ox: int, inside: tuple[int, int], most: int) -> int:
     """Pixels of the next tile."""
     if most == 1 or ox < inside[0] or ox + 4 > inside[1]:
         return 1
-    return 8 if most == 8 and channels % 16 == 0 and ox + 8 <= inside[1] else 4
+    return 8 if most == 8 and ox + 8 <= inside[1] else 4
 
 
 @register_jitable
@@ -97,19 +96,6 @@ def _clip(words: int, axis: int, output: int) -> Clip:
 
 
 @register_jitable
-def _tile(kind: int, pixels: int, tile: Any, numbers: Any) -> None:
-    """One block of channels of some pixels; `numbers` are low, high, slope and the elements of a window."""
-    if kind == DEPTHWISE:
-        _products(pixels, tile, numbers)
-    elif kind == SPREAD:
-        _products_spread(tile, numbers)
-    elif kind == LARGEST:
-        _maxima(pixels, tile[:11], numbers)
-    else:
-        _means(pixels, tile[:11], numbers[3:])
-
-
-@register_jitable
 def _row(words: int, row: int, blocks: tuple[int, int]) -> None:
     """Some blocks of channels of one row of outputs."""
     kind, channels, yp, ap = word(words, 0), word(words, 4), word(words, 27), word(words, 31)
@@ -122,12 +108,13 @@ def _row(words: int, row: int, blocks: tuple[int, int]) -> None:
     filters = (z0 * word(words, 12) + v0) * word(words, 13)
     w_hops = word(words, 12) * word(words, 13) * wp, word(words, 13) * wp, wp
     inside = _inside(words)
-    most = 8 if kind == DEPTHWISE else 1 if kind == SPREAD or channels % 16 else 4
+    form = _form(words)
+    most = 8 if form in (THREE, FIVE) else 1 if kind == SPREAD else 4
     x_hop, bias, added, many = word(words, 16) * xp, word(words, 29), word(words, 30), word(words, 35)
     limits = real(words, 32), real(words, 33), real(words, 34)
     ox = 0
     while ox < outputs:
-        pixels = _width(ox, inside, channels, most)
+        pixels = _width(ox, inside, most)
         u, u0, u1, wide = _clip(words, 2, ox)
         source, place = word(words, 1) + (line + u) * xp, row * outputs + ox
         target, weights, other = word(words, 2) + place * yp, word(words, 28) + (filters + u0) * wp, added + place * ap
@@ -136,7 +123,8 @@ def _row(words: int, row: int, blocks: tuple[int, int]) -> None:
             shift, lanes = 64 * b, min(channels - 16 * b, 16)
             tile = (source if kind == SPREAD else source + shift, target + shift, lanes, z1 - z0, v1 - v0, u1 - u0)
             more = bias + shift, other + shift if added else 0, ap, 16 * b, many
-            _tile(kind, pixels, tile + hops + (x_hop, yp, weights + shift) + w_hops + more, numbers)
+            choice = (_choice(kind, form, pixels, lanes),)
+            _window(choice + tile + hops + (x_hop, yp, weights + shift) + w_hops + more, numbers)
         ox += pixels
 
 

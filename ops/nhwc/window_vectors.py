@@ -13,6 +13,7 @@ from numba import types
 from numba.extending import intrinsic
 
 Value = Any
+Join = Callable[[Value, Value, Sequence[Value]], Value]
 LANES, FLOAT_BYTES = 16, 4
 WORD, INDEX, FLOAT = ir.IntType(64), ir.IntType(32), ir.FloatType()
 VECTOR, MASK = ir.VectorType(FLOAT, LANES), ir.VectorType(ir.IntType(1), LANES)
@@ -47,6 +48,13 @@ class Window(NamedTuple):
 WINDOW_WORDS = 11
 
 
+class Row(NamedTuple):
+    """Windows along a row whose taps all lie inside, side by side; windows are `stride` pixels apart."""
+
+    taps: int
+    stride: int
+
+
 def intrinsic_of(emit: Callable[..., None]) -> Any:
     """A function for compiled code, of a tuple of words and one of floats, that becomes the LLVM code of `emit`."""
 
@@ -61,6 +69,23 @@ def intrinsic_of(emit: Callable[..., None]) -> Any:
         return types.void(words, numbers), generate
 
     return intrinsic(typed)
+
+
+def one_of(*emitters: Callable[..., None]) -> Callable[..., None]:
+    """The emitter of all of them; the first word says by number which one is run."""
+
+    def emit(builder: Value, words: Sequence[Value], numbers: Sequence[Value]) -> None:
+        after = builder.append_basic_block("chosen")
+        switch = builder.switch(words[0], after)
+        for i, each in enumerate(emitters):
+            block = builder.append_basic_block("choice")
+            switch.add_case(number(i), block)
+            builder.position_at_end(block)
+            each(builder, words[1:], numbers)
+            builder.branch(after)
+        builder.position_at_end(after)
+
+    return emit
 
 
 def call(builder: Value, name: str, result: Value, arguments: Sequence[Value]) -> Value:
@@ -166,24 +191,41 @@ def rooms_of(builder: Value, starts: Sequence[Value]) -> list[Value]:
     return rooms
 
 
-def _join(
+def _join_pixels(
+    builder: Value, rooms: Sequence[Value], pixels: Sequence[Value], tap: Sequence[Value], join: Join
+) -> None:
+    """One tap of each pixel."""
+    for room, pixel in zip(rooms, pixels, strict=False):
+        builder.store(join(builder.load(room, typ=VECTOR), pixel, tap), room)
+
+
+def _join(  # noqa: PLR0917 - what all kinds of windows share
     builder: Value,
     window: Window,
     starts: Sequence[Value],
-    join: Callable[[Value, Value, Sequence[Value]], Value],
+    join: Join,
     lanes: Lanes,
+    row_of: Row | None = None,
 ) -> list[Value]:
-    """What `join(sum, x, (z, y, x tap))` makes of the starts, one a pixel, over all taps."""
+    """What `join(sum, x, (z, y, x tap))` makes of the starts, one a pixel, over all taps.
+
+    Taps along a row of known length are written out, each element of it is read once.
+    """
     rooms = rooms_of(builder, starts)
     with loop(builder, window.taps[0]) as z:
         plane = builder.add(window.x, builder.mul(window.hops[0], z))
         with loop(builder, window.taps[1]) as y:
             row = builder.add(plane, builder.mul(window.hops[1], y))
-            with loop(builder, window.taps[2]) as x:
-                place = builder.add(row, builder.mul(window.hops[2], x))
-                pixels = [lanes.pixel(address_of(builder, place, window.x_hop, p)) for p in range(len(rooms))]
-                for room, pixel in zip(rooms, pixels, strict=True):
-                    builder.store(join(builder.load(room, typ=VECTOR), pixel, (z, y, x)), room)
+            if row_of is None:
+                with loop(builder, window.taps[2]) as x:
+                    place = builder.add(row, builder.mul(window.hops[2], x))
+                    pixels = [lanes.pixel(address_of(builder, place, window.x_hop, p)) for p in range(len(rooms))]
+                    _join_pixels(builder, rooms, pixels, (z, y, x), join)
+            else:
+                columns = (len(rooms) - 1) * row_of.stride + row_of.taps
+                read = [lanes.pixel(address_of(builder, row, window.hops[2], c)) for c in range(columns)]
+                for tap in range(row_of.taps):
+                    _join_pixels(builder, rooms, read[tap :: row_of.stride], (z, y, number(tap)), join)
     return [builder.load(room, typ=VECTOR) for room in rooms]
 
 
@@ -191,7 +233,7 @@ def maxima(pixels: int, full: bool) -> Callable[..., None]:
     """The emitter of the maxima of windows; NaN where one is in the window, -infinity of an empty one."""
 
     def emit(builder: Value, words: Sequence[Value], _: Sequence[Value]) -> None:
-        window = Window.of(words)
+        window = Window.of(words[:WINDOW_WORDS])
         lanes = Lanes(builder, window.lanes, full)
 
         def join(found: Value, pixel: Value, _: Sequence[Value]) -> Value:
@@ -206,23 +248,23 @@ def maxima(pixels: int, full: bool) -> Callable[..., None]:
 
 
 def means(pixels: int, full: bool) -> Callable[..., None]:
-    """The emitter of the sums of windows, each divided by the one number that is given."""
+    """The emitter of the sums of windows, each divided by the last of four numbers."""
 
     def emit(builder: Value, words: Sequence[Value], numbers: Sequence[Value]) -> None:
-        window = Window.of(words)
+        window = Window.of(words[:WINDOW_WORDS])
         lanes = Lanes(builder, window.lanes, full)
 
         def join(found: Value, pixel: Value, _: Sequence[Value]) -> Value:
             return builder.fadd(found, pixel)
 
-        count = splat(builder, builder.fptrunc(numbers[0], FLOAT))
+        count = splat(builder, builder.fptrunc(numbers[3], FLOAT))
         for p, found in enumerate(_join(builder, window, [ZEROS] * pixels, join, lanes)):
             lanes.store(address_of(builder, window.y, window.y_hop, p), builder.fdiv(found, count))
 
     return emit
 
 
-def products(pixels: int, full: bool, spread: bool = False) -> Callable[..., None]:
+def products(pixels: int, full: bool, spread: bool = False, row_of: Row | None = None) -> Callable[..., None]:
     """The emitter of depthwise convolution. Seven words more, and three numbers.
 
     The address of the weights of the first tap, the bytes from tap to tap along depth, height and width, the address of
@@ -243,7 +285,7 @@ def products(pixels: int, full: bool, spread: bool = False) -> Callable[..., Non
             place = builder.add(builder.add(weights, steps[0]), builder.add(steps[1], steps[2]))
             return call(builder, "llvm.fmuladd.v16f32", VECTOR, [pixel, lanes.load(place), found])
 
-        sums = _join(builder, window, [lanes.load(bias)] * pixels, join, lanes)
+        sums = _join(builder, window, [lanes.load(bias)] * pixels, join, lanes, row_of)
         rooms = rooms_of(builder, sums)
         with builder.if_then(builder.icmp_signed("!=", added, number(0))):
             for p, room in enumerate(rooms):
