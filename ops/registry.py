@@ -56,6 +56,7 @@ from ops.quantised_conv import OPS as QUANTISED_CONV
 from ops.quantised_dynamic import OPS as QUANTISED_DYNAMIC
 from ops.quantised_matmul import OPS as QUANTISED_MATMUL
 from ops.quantised_sum import OPS as QUANTISED_SUM
+from ops.quantised_table import OPS as QUANTISED_TABLE
 from ops.recurrent import OPS as RECURRENT
 from ops.reduce import OPS as REDUCE
 from ops.reshape import OPS as RESHAPE
@@ -140,6 +141,7 @@ REGISTRY = index(
     QUANTISED_DYNAMIC,
     QUANTISED_MATMUL,
     QUANTISED_SUM,
+    QUANTISED_TABLE,
     NHWC_QUANTISED_CONV,
     RECURRENT,
     REDUCE,

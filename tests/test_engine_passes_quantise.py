@@ -119,7 +119,12 @@ def _moved(w: Writer) -> Var:
     return ops.transpose(ops.reshape(w.input((2, 6)), (3, 4)), (1, 0))
 
 
-_CASES = (_conv, _gemm, _matmul, _add, _concat, _block, _pooled, _mean, _moved)
+def _formula(w: Writer) -> Var:
+    x = w.input((2, 5))
+    return ops.sigmoid(x * 2.0) * x + w.graph.constant(np.float32(0.25))
+
+
+_CASES = (_formula, _conv, _gemm, _matmul, _add, _concat, _block, _pooled, _mean, _moved)
 
 
 @st.composite
@@ -251,6 +256,16 @@ def test_a_residual_block_is_two_convolutions(tmp_path: Path) -> None:
         "reshape": 2,
         "dequantize_linear": 1,
     }
+
+
+def test_a_formula_of_codes_is_a_table() -> None:
+    graph, grid = Graph("formula"), (np.float32(0.05), np.uint8(100))
+    x = ops.dequantize_linear(ops.quantize_linear(graph.input("x", (4, 5)), *grid), *grid)
+    y = ops.quantize_linear(ops.tanh(x) * x, np.float32(0.02), np.int8(3))
+    graph.output(ops.dequantize_linear(y, np.float32(0.02), np.int8(3)), "y")
+    after = QUANTISE(graph)
+    assert names(after) == {"quantize_linear": 1, "look_up": 1, "dequantize_linear": 1}
+    assert_same(run_unplanned(after, random_feeds(graph)), run_unplanned(graph, random_feeds(graph)))
 
 
 def test_weights_stay_codes_where_nothing_is_optimised(tmp_path: Path) -> None:

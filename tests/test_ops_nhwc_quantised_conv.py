@@ -71,7 +71,7 @@ def case_of(  # noqa: PLR0917
 def depthwise(draw: Any) -> Case:
     """One channel a group."""
     rng, channels = np.random.default_rng(draw(st.integers(0, 999))), draw(st.sampled_from([1, 3, 15, 16, 17, 40, 96]))
-    pairs = {"min_size": 2, "max_size": 2}
+    pairs: Any = {"min_size": 2, "max_size": 2}
     windows = {
         "strides": draw(st.lists(st.integers(1, 2), **pairs)),
         "dilations": draw(st.lists(st.integers(1, 2), **pairs)),

@@ -17,6 +17,7 @@ from engine.operator import Operator
 from engine.passes.base import RulePass
 from engine.passes.edit import Edit
 from engine.passes.grids import Codes, Grid, bias_of, codes_of, grid_of, weights_of
+from engine.passes.tabulate import look_up
 from engine.var import Var
 from ops.activation import CLIP, RELU
 from ops.binary import ADD
@@ -84,9 +85,9 @@ def _quantisation(edit: Edit, operator: Operator) -> None:
     source, low, high = _activation(edit, operator.inputs[0])
     target = _Target(grid, _code(grid, low), _code(grid, high))
     codes = codes_of(edit, source)
-    if codes is not None:
-        if codes.grid.same(grid):
-            edit.replace(operator.outputs[0], _held(codes.var, target))
+    found = _held(codes.var, target) if codes is not None and codes.grid.same(grid) else look_up(edit, operator, grid)
+    if found is not None:
+        edit.replace(operator.outputs[0], found)
         return
     producer = edit.writer(source)
     rule = _RULES.get(producer.schema) if producer is not None else None
@@ -263,7 +264,11 @@ def _joined(edit: Edit, operator: Operator, target: _Target) -> Var | None:
         return None
     grid = target.grid
     parts = [ops.quantize_linear(v, *grid.parameters()) for v in operator.inputs]
-    return _held(edit.add(CONCAT, parts, operator.attrs)[0], target)
+    if operator.inputs[0].ndim > 2 and operator.attrs["axis"] == 1:
+        whole = _turned_back(edit.add(CONCAT, [_turned(v) for v in parts], {"axis": -1})[0])
+    else:
+        (whole,) = edit.add(CONCAT, parts, operator.attrs)
+    return _held(whole, target)
 
 
 _RULES: Mapping[OpSchema, Callable[[Edit, Operator, _Target], Var | None]] = {

@@ -5,6 +5,7 @@ products of both halves; the upper ones are zero.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -28,7 +29,7 @@ def _emit(b: Value, words: Sequence[Value]) -> None:
     turned, align = splat(b, b.trunc(flip, _BYTE)), ir.Constant(_INDEX, 1)
     full = b.icmp_signed(">=", lanes, ir.Constant(_WORD, LANES))
 
-    def tap(number: Value, sums: list[Value], whole: bool) -> Sequence[Value]:
+    def tap(number: Value, sums: list[Value], *, whole: bool) -> Sequence[Value]:
         place = b.load(pointer(b, b.add(table, b.mul(number, ir.Constant(_WORD, 8 * ROWS))), 0, _WORD))
         source = pointer(b, b.add(place, column), 0, _CODES)
         if whole:
@@ -44,7 +45,7 @@ def _emit(b: Value, words: Sequence[Value]) -> None:
     with b.if_else(full) as (then, other):
         for branch, whole in ((then, True), (other, False)):
             with branch:
-                (total,) = loop(b, runs, [first], lambda n, s, whole=whole: tap(n, s, whole))
+                (total,) = loop(b, runs, [first], partial(tap, whole=whole))
                 b.store(total, pointer(b, target, 0, _SUMS), align=4)
 
 

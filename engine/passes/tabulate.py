@@ -1,0 +1,73 @@
+"""Formulas of one tensor of codes as tables: computed once for all 256 codes, with our own kernels."""
+
+import numpy as np
+from attrs import define, field
+
+from engine.executor.binding import kernel_state
+from engine.operator import Operator
+from engine.passes.edit import Edit
+from engine.passes.grids import Codes, Grid, codes_of
+from engine.var import Var
+from ops.quantised import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
+from ops.quantised_table import LOOK_UP, every_code
+from ops.schema import evaluate
+from ops.spec import Array
+
+_MOST = 32
+"""Operators of a formula."""
+
+
+def look_up(edit: Edit, operator: Operator, grid: Grid) -> Var | None:
+    """The codes that a quantisation gives, out of a table, where they depend on one tensor of codes alone."""
+    formula = _Formula(edit)
+    real = formula.value(operator.inputs[0])
+    if real is None or formula.codes is None or formula.codes.var.shape != operator.outputs[0].shape:
+        return None
+    with kernel_state():
+        (table,) = evaluate(QUANTIZE_LINEAR, real, *grid.parameters())
+    return edit.add(LOOK_UP, (formula.codes.var,), {"table": table.tolist(), "to": grid.dtype})[0]
+
+
+@define(eq=False)
+class _Formula:
+    """What is computed of all codes of one tensor, var by var."""
+
+    edit: Edit
+    codes: Codes | None = None
+    known: dict[Var, Array | None] = field(factory=dict)
+
+    def value(self, var: Var) -> Array | None:
+        """The values of a var for all 256 codes, or its single constant; None where it depends on anything else."""
+        if var not in self.known:
+            self.known[var] = None
+            if len(self.known) <= _MOST:
+                self.known[var] = self._computed(var)
+        return self.known[var]
+
+    def _computed(self, var: Var) -> Array | None:
+        if var in self.edit.constants:
+            array = self.edit.constants[var]
+            return array.reshape(()) if array.size == 1 else None
+        codes = codes_of(self.edit, var)
+        if codes is not None:
+            return self._all_codes(codes)
+        operator = self.edit.writer(var)
+        if operator is None or not operator.schema.elementwise or len(operator.outputs) != 1:
+            return None
+        values = [self.value(v) for v in operator.inputs]
+        known = [v for v in values if v is not None]
+        if len(known) < len(values):
+            return None
+        try:
+            with kernel_state():
+                return evaluate(operator.schema, *known, **operator.attrs)[0]
+        except Exception:
+            return None
+
+    def _all_codes(self, codes: Codes) -> Array | None:
+        if self.codes is None:
+            self.codes = codes
+        if codes.var is not self.codes.var or not codes.grid.same(self.codes.grid):
+            return None
+        with kernel_state():
+            return np.asarray(evaluate(DEQUANTIZE_LINEAR, every_code(codes.var.dtype), *codes.grid.parameters())[0])
