@@ -12,10 +12,11 @@ from attrs import define, field
 
 from engine.graph import Graph
 from engine.operator import Operator
-from engine.passes.channels_last_rules import Turned, find, is_free, turn, turn_back, turn_constant
+from engine.passes.channels_last_rules import find
 from engine.passes.dead_code import DEAD_CODE
 from engine.passes.edit import Edit
 from engine.passes.transposes import runnable
+from engine.passes.turned import Turned, is_free, turn, turn_back, turn_constant
 from engine.var import Var
 from ops.views import TRANSPOSE
 
