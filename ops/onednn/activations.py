@@ -11,6 +11,11 @@ from ops.schema import Attrs
 _SMOOTH = {GELU_ERF: Eltwise(c.GELU_ERF), GELU_TANH: Eltwise(c.GELU_TANH), SILU: Eltwise(c.SWISH, 1.0)}
 
 
+def is_known(attrs: Attrs) -> bool:
+    """Whether the library has the activation: a leak of nothing is its ReLU, to which infinity is zero."""
+    return not (attrs.get("activation", NONE) == LEAK and attrs["slope"] == 0)
+
+
 def activation(attrs: Attrs) -> tuple[Post, ...]:
     """Of the attributes of `ops.conv_finish`, or of a fused product."""
     name = attrs.get("activation", NONE)

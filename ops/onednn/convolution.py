@@ -10,7 +10,7 @@ from ops.backends import ONEDNN
 from ops.conv_shapes import ConvCase
 from ops.nhwc.conv_shapes import BIAS, RESIDUAL, case_of
 from ops.onednn import declarations as c
-from ops.onednn.activations import activation
+from ops.onednn.activations import activation, is_known
 from ops.onednn.descriptors import Post, Sum, Tensor, channels_last, dense, numbers
 from ops.onednn.library import Library
 from ops.onednn.primitives import Operand, Primitive, reordered
@@ -88,7 +88,7 @@ def _primitives(signature: Signature) -> tuple[Primitive, ...]:
 
 def _supports(signature: Signature) -> bool:
     plain = signature.x.dtype == _FLOAT and 1 in signature.constants and signature.x.size and signature.y.size
-    return bool(plain) and not _slower(signature) and bool(_primitives(signature))
+    return bool(plain) and is_known(signature.attrs) and not _slower(signature) and bool(_primitives(signature))
 
 
 def _slower(signature: Signature) -> bool:

@@ -7,7 +7,7 @@ from attrs import frozen
 
 from ops.matmul_case import BIAS, RESIDUAL
 from ops.onednn import declarations as c
-from ops.onednn.activations import activation
+from ops.onednn.activations import activation, is_known
 from ops.onednn.descriptors import Binary, Eltwise, Post, Sum, Tensor, dense
 from ops.onednn.library import Library, library
 from ops.onednn.primitives import Operand
@@ -68,7 +68,7 @@ def form_of(signature: Signature) -> Form:
 def is_plain(signature: Signature) -> bool:
     """Whether it is a product of float32 matrices in a form that is known here."""
     attrs, specs = signature.attrs, signature.inputs
-    matrices = specs[0].ndim > 1 and specs[1].ndim > 1 and signature.y.ndim <= c.MOST_DIMS
+    matrices = is_known(attrs) and specs[0].ndim > 1 and specs[1].ndim > 1 and signature.y.ndim <= c.MOST_DIMS
     if signature.x.dtype != FLOAT or not matrices or any(not s.size for s in specs):
         return False
     if "trans_b" not in attrs:
