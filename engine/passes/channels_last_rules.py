@@ -16,6 +16,7 @@ from ops.batch_norm import BATCH_NORM
 from ops.conv import CONV
 from ops.conv_transpose import CONV_TRANSPOSE
 from ops.fused_conv import FUSED_CONV, RESIDUAL
+from ops.fused_elementwise import FUSED_ELEMENTWISE
 from ops.global_pool import GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL
 from ops.lrn import LRN
 from ops.nhwc.conv import NHWC_CONV
@@ -117,6 +118,7 @@ RULES: Mapping[OpSchema, Rule] = MappingProxyType(
         GLOBAL_AVERAGE_POOL: _global(ops.reduce_mean),
         GLOBAL_MAX_POOL: _global(ops.reduce_max),
         BATCH_NORM: _batch_norm,
+        FUSED_ELEMENTWISE: _elementwise,
         **MOVES,
     }
 )
