@@ -62,11 +62,12 @@ def test_many_rows_meet_panels_block_by_block() -> None:
 @pytest.mark.parametrize("rows", [1, FEW, FEW + 1, 30])
 def test_heads_are_read_where_they_lie(rows: int) -> None:
     q, k = (random(s, (2, n, 3 * 8))[0].reshape(2, n, 3, 8).transpose(0, 2, 1, 3) for s, n in ((0, rows), (1, 21)))
-    signature = signed([q, k], {"transpose_b": True, "alpha": 0.25})
+    attrs: dict[str, Any] = {"transpose_b": True, "alpha": 0.25}
+    signature = signed([q, k], attrs)
     for kernel in _compiled(FUSED_MATMUL, signature):
         assert all(kernel.takes(signature, i, Layout.of(v)) for i, v in enumerate((q, k)))
         (got,) = run_native(kernel, signature, [q, k], 2)
-        same(np.array(got), parts([q, k], signature.attrs | {"activation": "none"}), rtol=1e-4, atol=1e-4)
+        same(np.array(got), parts([q, k], attrs), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("rows", [1, 20])
