@@ -4,6 +4,9 @@ from numba.extending import register_jitable
 
 from ops.native.movement_kinds import BLOCK, HEAD, RUNS, TURNED
 from ops.native.movement_vectors import (
+    braid_2,
+    braid_3,
+    braid_4,
     copy_bytes,
     load_1,
     load_2,
@@ -56,10 +59,24 @@ def _fill_row(item: int, source: int, target: int, count: int) -> None:
 
 
 @register_jitable
+def _braid(length: int, source: int, source_hop: int, target: int) -> bool:
+    """Whether 16 columns of so few rows, which follow each other without gaps in the target, could be braided."""
+    if length == 2:
+        braid_2((source, source_hop, target))
+    elif length == 3:
+        braid_3((source, source_hop, target))
+    elif length == 4:
+        braid_4((source, source_hop, target))
+    return 2 <= length <= 4
+
+
+@register_jitable
 def _copy_turned(move: int, source: int, target: int, rows: int) -> None:
     """A block of rows, which lie side by side in the source, against all of the inner dimension, as they do here."""
-    item, length, source_hop, target_hop = word(move, 2), word(move, 5), word(move, 6), word(move, 9 + 1)
+    item, length, source_hop, target_hop = word(move, 2), word(move, 5), word(move, 6), word(move, 10)
     first = 0
+    if item == 4 and rows == BLOCK and target_hop == 4 * length and _braid(length, source, source_hop, target):
+        return
     if item == 4 and rows == BLOCK:
         first = length - length % BLOCK
         for i in range(0, first, BLOCK):

@@ -84,7 +84,28 @@ def _turn(builder: Value, source: Value, source_hop: Value, target: Value, targe
 
 
 def _indices(numbers: Sequence[int]) -> Value:
-    return ir.Constant(_ROW, list(numbers))
+    return ir.Constant(ir.VectorType(_INDEX, len(numbers)), list(numbers))
+
+
+def _braider(count: int) -> Callable[..., Value]:
+    """Writes element j of row i to place j * count + i; two to four rows of 16."""
+
+    def emit(builder: Value, source: Value, source_hop: Value, target: Value) -> Value:
+        rows = []
+        for i in range(count):
+            place = builder.add(source, builder.mul(source_hop, ir.Constant(_WORD, i)))
+            rows.append(builder.load(_pointer(builder, place, _ROW), align=4, typ=_ROW))
+        order = [BLOCK * i + j for j in range(BLOCK) for i in range(count)]
+        if count == 2:
+            braid = builder.shuffle_vector(*rows, _indices(order))
+        else:
+            pair = _indices(range(2 * BLOCK))
+            front, back = builder.shuffle_vector(*rows[:2], pair), builder.shuffle_vector(rows[2], rows[-1], pair)
+            braid = builder.shuffle_vector(front, back, _indices(order))
+        builder.store(braid, _pointer(builder, target, braid.type), align=4)
+        return source
+
+    return emit
 
 
 load_1, load_2, load_4, load_8 = (_function(_loader(n), 1) for n in (1, 2, 4, 8))
@@ -93,5 +114,7 @@ store_1, store_2, store_4, store_8 = (_function(_storer(n), 2) for n in (1, 2, 4
 """f((address, element))"""
 copy_bytes = _function(_copy_bytes, 3)
 """f((target, source, count))"""
+braid_2, braid_3, braid_4 = (_function(_braider(n), 3) for n in (2, 3, 4))
+"""f((source, source_hop, target)): two to four rows of 16 elements to one row, by turns an element of each."""
 turn = _function(_turn, 4)
 """f((source, source_hop, target, target_hop)): element j of row i to element i of row j, 16 of each."""
