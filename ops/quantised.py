@@ -6,6 +6,7 @@ import numpy as np
 
 from ops.attributes import Attribute, element_type, integer, optional
 from ops.errors import DtypeError, ShapeError
+from ops.quantised_linear import LINEAR
 from ops.quantised_steps import (
     CODES,
     PIECE,
@@ -152,7 +153,7 @@ QUANTIZE_LINEAR = OpSchema(
     name="quantize_linear",
     summary="saturate(round(x / scale) + zero_point), with a scale for all, each place along `axis`, or blocks.",
     infer=_quantize_infer,
-    kernels=(Kernel("numpy", _quantize, _quantize_workspace),),
+    kernels=(LINEAR, Kernel("numpy", _quantize, _quantize_workspace)),
     arity=(2, 3),
     attributes=(
         *_GRAIN,
@@ -165,7 +166,7 @@ DEQUANTIZE_LINEAR = OpSchema(
     name="dequantize_linear",
     summary="(x - zero_point) * scale, with a scale for all, for each place along `axis`, or for blocks along it.",
     infer=_dequantize_infer,
-    kernels=(Kernel("numpy", _dequantize, _dequantize_workspace),),
+    kernels=(LINEAR, Kernel("numpy", _dequantize, _dequantize_workspace)),
     arity=(2, 3),
     attributes=(*_GRAIN, Attribute("to", optional(element_type), None)),
     cost=quantising_cost,
