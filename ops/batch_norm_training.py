@@ -2,6 +2,8 @@
 
 What the gradient reads of the forward pass is x and two numbers a channel: the normalized x is computed again, since
 to keep it would cost as many bytes as x itself.
+
+numba compiles the kernels, which belong to the back-end that is always there: numpy has no calls for them.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""Slices of a tensor that a condition chooses (ONNX Compress-11)."""
+"""Slices of a tensor that a condition chooses (ONNX Compress-11).
+
+numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
+"""
 
 from functools import partial
 

@@ -1,4 +1,7 @@
-"""Dropout in training (Srivastava et al. 2014), whose mask takes no bytes: it is drawn again in the backward pass."""
+"""Dropout in training (Srivastava et al. 2014), whose mask takes no bytes: it is drawn again in the backward pass.
+
+numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
+"""
 
 from functools import partial
 

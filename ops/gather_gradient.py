@@ -1,4 +1,7 @@
-"""What gradients of gather are: rows of dy, added up where they were picked from."""
+"""What gradients of gather are: rows of dy, added up where they were picked from.
+
+numba compiles the kernels, which belong to the back-end that is always there: numpy has no calls for them.
+"""
 
 import math
 from functools import partial

@@ -1,4 +1,7 @@
-"""Boxes from the best score down, without those that overlap a better one (ONNX NonMaxSuppression-11)."""
+"""Boxes from the best score down, without those that overlap a better one (ONNX NonMaxSuppression-11).
+
+numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
+"""
 
 from collections.abc import Callable
 from typing import Any

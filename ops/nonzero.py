@@ -1,4 +1,7 @@
-"""How many elements are not zero, and where they stand (ONNX NonZero-13)."""
+"""How many elements are not zero, and where they stand (ONNX NonZero-13).
+
+numba compiles the kernel that finds places; it belongs to the back-end that is always there: numpy has no call for it.
+"""
 
 from collections.abc import Iterator
 from functools import partial

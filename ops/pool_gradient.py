@@ -2,6 +2,8 @@
 
 That of a maximum finds again in x where it lies: to keep the places of all maxima, eight bytes each, would cost more
 than x itself wherever windows are small. That of a sum spreads each element over its window, one axis at a time.
+
+numba compiles that of a maximum; it belongs to the back-end that is always there: numpy has no call for it.
 """
 
 import math

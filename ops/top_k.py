@@ -1,4 +1,7 @@
-"""The greatest or least elements along an axis, and where they stand (ONNX TopK-11)."""
+"""The greatest or least elements along an axis, and where they stand (ONNX TopK-11).
+
+numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
+"""
 
 from functools import partial
 from math import prod

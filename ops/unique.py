@@ -3,6 +3,8 @@
 How many there are only data decide: all outputs have room for as many as there can be, and a scalar says how many there
 are. NaN equals NaN and comes last, as numpy has it for elements (for onnxruntime NaN equals whatever it is compared
 with); -0.0 equals 0.0. Of equals the first one is given.
+
+numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
 """
 
 import math

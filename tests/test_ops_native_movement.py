@@ -79,6 +79,14 @@ def test_rows_become_columns(dtype: str, parts: int) -> None:
         check_moves([(source, np.zeros(source.shape, dtype))], parts)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("groups", [1, 2, 3, 4, 5, 16])
+def test_channels_are_shuffled(groups: int, dtype: str) -> None:
+    x = np.random.default_rng(0).integers(0, 100, (3, 2, groups, 37)).astype(dtype)
+    for source in (x.transpose(0, 1, 3, 2), x.reshape(3, 2, 37, groups).transpose(0, 1, 3, 2)):
+        check_moves([(source, np.zeros(source.shape, dtype))], 2)
+
+
 @pytest.mark.parametrize("length", [32767, 32768, 100_001])
 def test_a_long_run_is_cut(length: int) -> None:
     source = np.random.default_rng(0).integers(0, 100, length).astype(np.uint8)
