@@ -127,6 +127,17 @@ def test_panels_begin_at_a_line_and_end_with_zeros() -> None:
     assert (panels[1, :, 0] == 2 * b[:, -1]).all() and not panels[1, :, 1:].any()
 
 
+@pytest.mark.parametrize("activation", ["gelu_erf", "gelu_tanh", "silu"])
+def test_smooth_activations_from_end_to_end(activation: str) -> None:
+    x = np.concatenate([np.linspace(-12, 12, 4001), [0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 3e38, -3e38]])
+    arrays = [x[:, None].astype(np.float32), np.ones((1, 1), np.float32)]
+    signature = signed(arrays, {"activation": activation})
+    with np.errstate(all="ignore"):
+        wanted = parts([a.astype(np.float64) for a in arrays], {"activation": activation}).astype(np.float32)
+    for kernel in _compiled(FUSED_MATMUL, signature):
+        same(run(kernel, signature, arrays)[0], wanted, rtol=2e-6, atol=2e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [s for s in SHAPES if s is not tile_shape()])
 def test_tiles_for_other_processors_give_the_same(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
