@@ -6,6 +6,7 @@ replaced.
 """
 
 import mmap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from engine.views import address
 from ops.spec import Array
 
 _PAGE = mmap.PAGESIZE
+_AROUND = 1 << 16
+"""Bytes around a touched page that Linux maps with it where it has them (fault_around_bytes)."""
 
 
 def map_file(path: Path) -> mmap.mmap:
@@ -32,11 +35,21 @@ def mapping_of(array: Array) -> mmap.mmap | None:
 
 
 def release(array: Array) -> None:
-    """Lets go of the pages that hold a dense array in a mapped file, and nothing else; touched, they are read again."""
+    """Lets go of the pages that hold a dense array in a mapped file, and of some around it; they come again."""
     mapping = mapping_of(array)
-    if mapping is None or not array.nbytes or not hasattr(mmap, "MADV_DONTNEED"):
+    if mapping is None or not array.nbytes:
         return
     start = address(array) - address(np.frombuffer(mapping, np.uint8, 1))
-    first, last = -(-start // _PAGE) * _PAGE, (start + array.nbytes) // _PAGE * _PAGE
-    if first < last:
-        mapping.madvise(mmap.MADV_DONTNEED, first, last - first)
+    first = max(0, start - _AROUND) // _PAGE * _PAGE
+    _drop(mapping, first, min(start + array.nbytes + _AROUND, len(mapping)) - first)
+
+
+def release_files(arrays: Iterable[Array]) -> None:
+    """Lets go of all pages of the files that arrays are parts of."""
+    for mapping in {id(m): m for m in map(mapping_of, arrays) if m is not None}.values():
+        _drop(mapping, 0, len(mapping))
+
+
+def _drop(mapping: mmap.mmap, first: int, length: int) -> None:
+    if hasattr(mmap, "MADV_DONTNEED"):
+        mapping.madvise(mmap.MADV_DONTNEED, first, length)

@@ -1,12 +1,14 @@
 """Mapped files as arrays."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from engine.mapped import map_file, mapping_of, release
+from engine.mapped import map_file, mapping_of, release, release_files
 from engine.process_memory import PAGE, resident_bytes
+from ops.spec import Array
 
 
 @pytest.fixture
@@ -31,13 +33,14 @@ def test_what_was_released_reads_the_same(numbers: Path, first: int, count: int)
     assert array.tolist() == list(range(first, first + count))
 
 
-def test_release_gives_pages_back(numbers: Path) -> None:
+@pytest.mark.parametrize("give_back", [release, lambda array: release_files([array, array[5:]])])
+def test_release_gives_pages_back(numbers: Path, give_back: Callable[[Array], None]) -> None:
     array = np.frombuffer(map_file(numbers), np.float32)
     array.sum()
     before = resident_bytes()
     if before is None:
         pytest.skip("the system does not tell what is resident")
-    release(array)
+    give_back(array)
     after = resident_bytes()
     assert after is not None and before - after > array.nbytes // 2
 

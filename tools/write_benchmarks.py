@@ -143,6 +143,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "running": lambda _: measure_parallel("running"),
     "order": lambda _: measured("tools.bench_order")["rows"],
     "nest": lambda _: measured("tools.bench_nest", *NESTED, "--runs", "0")["rows"],
+    "loading": lambda _: measured("tools.bench_load")["rows"],
     "runs": lambda _: measured("tools.bench_run")["rows"],
 }
 

@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 from engine.calls import Call, Lowered, Storage, replaced
 from engine.deferred import Deferred, Entry, array_of
 from engine.errors import KernelError
-from engine.mapped import release
+from engine.mapped import release, release_files
 from engine.placed import PlacedPlan
 from engine.views import view_array
 from ops.body import Body, bodies
@@ -84,6 +84,7 @@ def shared_packs(constants: Iterable[Entry]) -> Packs:
 def pack_constants(lowered: Lowered, packs: Packs | None = None) -> Packed:
     """Lets every kernel pack the inputs that are constants, and drops what nobody reads besides."""
     packs, made, entries = packs or Packs(), {}, lowered.constants.entries
+    release_files(e for e in entries.values() if not isinstance(e, Deferred))
     for call in lowered.calls:
         constants = {i: entries[v] for i, v in enumerate(call.inputs) if i in call.signature.constants}
         made[call.tick] = packs.pack(call, constants) if constants else ()
