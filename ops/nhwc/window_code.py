@@ -28,6 +28,7 @@ _window = intrinsic_of(
         vectors.products(1, full=False, spread=True),
         *(vectors.maxima(n, full) for n in (1, 4) for full in (True, False)),
         *(vectors.means(n, full) for n in (1, 4) for full in (True, False)),
+        *(vectors.maxima(4, full=True, row_of=vectors.Row(3, stride)) for stride in (1, 2)),
     )
 )
 """All in one, so that the words of a tile stay in registers."""
@@ -37,11 +38,11 @@ _window = intrinsic_of(
 def _form(words: int) -> int:
     """The form of the windows along a row."""
     taps, stride = word(words, 13), word(words, 16)
-    if word(words, 0) != DEPTHWISE or word(words, 19) != 1 or stride > 2:
+    if word(words, 0) not in (DEPTHWISE, LARGEST) or word(words, 19) != 1 or stride > 2:
         return ANY
     if taps == 3:
         return THREE if stride == 1 else THREE_APART
-    if taps == 5:
+    if taps == 5 and word(words, 0) == DEPTHWISE:
         return FIVE if stride == 1 else FIVE_APART
     return ANY
 
@@ -53,7 +54,8 @@ def _choice(kind: int, form: int, pixels: int, lanes: int) -> int:
     if kind == SPREAD:
         return 11
     if kind != DEPTHWISE:
-        return (12 if kind == LARGEST else 16) + 2 * several + some
+        any_form = (12 if kind == LARGEST else 16) + 2 * several + some
+        return 20 + (form == THREE_APART) if form != ANY and several and not some else any_form
     if some:
         return 4 if pixels == 8 else 1 + 2 * several
     if not several:
@@ -109,7 +111,7 @@ def _row(words: int, row: int, blocks: tuple[int, int]) -> None:
     w_hops = word(words, 12) * word(words, 13) * wp, word(words, 13) * wp, wp
     inside = _inside(words)
     form = _form(words)
-    most = 8 if form in (THREE, FIVE) else 1 if kind == SPREAD else 4
+    most = 8 if kind == DEPTHWISE and form in (THREE, FIVE) else 1 if kind == SPREAD else 4
     x_hop, bias, added, many = word(words, 16) * xp, word(words, 29), word(words, 30), word(words, 35)
     limits = real(words, 32), real(words, 33), real(words, 34)
     ox = 0

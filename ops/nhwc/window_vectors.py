@@ -229,7 +229,7 @@ def _join(  # noqa: PLR0917 - what all kinds of windows share
     return [builder.load(room, typ=VECTOR) for room in rooms]
 
 
-def maxima(pixels: int, full: bool) -> Callable[..., None]:
+def maxima(pixels: int, full: bool, row_of: Row | None = None) -> Callable[..., None]:
     """The emitter of the maxima of windows; NaN where one is in the window, -infinity of an empty one."""
 
     def emit(builder: Value, words: Sequence[Value], _: Sequence[Value]) -> None:
@@ -241,7 +241,7 @@ def maxima(pixels: int, full: bool) -> Callable[..., None]:
             nan = builder.fcmp_unordered("uno", pixel, pixel)
             return builder.select(builder.or_(better, nan), pixel, found)
 
-        for p, found in enumerate(_join(builder, window, [LEAST] * pixels, join, lanes)):
+        for p, found in enumerate(_join(builder, window, [LEAST] * pixels, join, lanes, row_of)):
             lanes.store(address_of(builder, window.y, window.y_hop, p), found)
 
     return emit
