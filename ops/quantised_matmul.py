@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from ops.errors import DtypeError
+from ops.quantised_matmul_native import TILED
 from ops.quantised_product import INT32, Product, Tiles, room_specs
 from ops.quantised_steps import BYTES, SINGLE, check_scale, code_type, fitted, to_codes
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
@@ -118,7 +119,7 @@ MATMUL_INTEGER = OpSchema(
     name="matmul_integer",
     summary="int32 products (a - a_zero) @ (b - b_zero) of bytes, with a zero point for all, each row, or each column.",
     infer=_integer_infer,
-    kernels=(Kernel("tiles", _matmul_integer, _integer_workspace, _parameters_dense),),
+    kernels=(TILED, Kernel("tiles", _matmul_integer, _integer_workspace, _parameters_dense)),
     arity=(2, 4),
     cost=_cost,
 )

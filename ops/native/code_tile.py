@@ -213,6 +213,13 @@ class _Finish:
         arguments = [whole, pointer(b, target, 0, _CODES), ir.Constant(_INDEX, 1), self.lanes]
         call(b, "llvm.masked.store.v16i8.p0", ir.VoidType(), arguments)
 
+    def integers(self, sums: Value, target: Value) -> None:
+        """Writes the sums at an address as they are."""
+        b = self.b
+        found = b.load(pointer(b, sums, 0, _SUMS), align=4)
+        arguments = [found, pointer(b, target, 0, _SUMS), ir.Constant(_INDEX, 4), self.lanes]
+        call(b, "llvm.masked.store.v16i32.p0", ir.VoidType(), arguments)
+
     def floats(self, real: Value, target: Value) -> None:
         """Writes them as float32 between bounds; NaN stays NaN."""
         b = self.b
@@ -231,6 +238,9 @@ def _finish_type(kind: str) -> Any:
             )
             sums, factor, target, lanes, codes, flip = given
             finish = _Finish(builder, reals, lanes)
+            if kind == "sums":
+                finish.integers(sums, target)
+                return context.get_dummy_value()
             real = finish.real(sums, factor)
             if kind == "added":
                 real = finish.added(real, codes, flip)
@@ -242,7 +252,7 @@ def _finish_type(kind: str) -> Any:
     return intrinsic(typed)
 
 
-finish_codes, finish_added, finish_floats = (_finish_type(k) for k in ("codes", "added", "floats"))
+finish_codes, finish_added, finish_floats, finish_sums = map(_finish_type, ("codes", "added", "floats", "sums"))
 """f((sums, factor, target, lanes, codes, flip), (zero, low, high, own_zero, own_factor, more_zero, more_factor)).
 
 Writes the first `lanes` of 16 results to `target`; the numbers are doubles. `codes` is where the codes to be added lie,

@@ -5,7 +5,7 @@ The sums of a tile go through a small room on the stack.
 
 from numba.extending import register_jitable
 
-from ops.native.code_tile import LANES, ROWS, WIDTH, finish_added, finish_codes, finish_floats, products
+from ops.native.code_tile import LANES, ROWS, WIDTH, finish_added, finish_codes, finish_floats, finish_sums, products
 from ops.native.words import octets, real, share, word
 from ops.nhwc import quantised_words as at
 from ops.nhwc.quantised_table import Span, ceil, fill, outputs, pixels_of, runs_of, split, stack
@@ -34,7 +34,9 @@ def _finish(words: int, sums: int, pixels: Span, panel: int) -> None:
         for first in range(0, channels, LANES):
             given = sums + 4 * (_PANEL * i + first), factors + 4 * first
             task = (*given, y + first * size, channels - first, codes + first, flip)
-            if size == 4:
+            if word(words, at.RAW):
+                finish_sums(task, numbers)
+            elif size == 4:
                 finish_floats(task, numbers)
             elif added != 0:
                 finish_added(task, numbers)

@@ -50,29 +50,35 @@ def _supports(signature: Signature) -> bool:
     return fits and source_of(signature).taps * ROWS <= TABLE and has_vnni()
 
 
-def _room(signature: Signature) -> TensorSpec:
+def room_of(signature: Signature) -> TensorSpec:
+    """Room for a copy of x, empty where none is needed."""
     return TensorSpec((source_of(signature).room(signature.x.shape[0]),), np.dtype("uint8"))
 
 
 def _workspace(signature: Signature) -> int:
-    return dense_bytes(_room(signature))
+    return dense_bytes(room_of(signature))
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
     """Panels (group * panels, runs, depth, 32, 4), what sums begin with, factors, and a run of zero points."""
     case, source = case_of(signature), source_of(signature)
-    runs = as_runs(constants[W], case, source)
-    panels = _by_panel(runs)
-    packed = aligned((*panels.shape[:3], PANEL, QUAD), "int8")
-    packed[...] = panels
-    sums = runs.sum((2, 3), dtype=np.int32) * np.int32(x_zero(signature))
-    shape = sums.shape
-    starts = _by_panel(constants[BIAS].reshape(shape) - sums)
-    factors = _by_panel(constants[FACTOR].reshape(shape))
+    packed = pack_panels(signature, constants[W])
+    sums = constants[W].reshape((len(constants[W]), -1)).sum(1, dtype=np.int32) * np.int32(x_zero(signature))
+    shape = case.group, case.out_channels // case.group
+    starts = by_panel((constants[BIAS] - sums).reshape(shape))
+    factors = by_panel(constants[FACTOR].reshape(shape))
     return packed, starts, factors, np.full(source.depth * QUAD, x_zero(signature), np.uint8)
 
 
-def _by_panel(values: Array) -> Array:
+def pack_panels(signature: Signature, w: Array) -> Array:
+    """Weights as panels that begin at a line of the cache: (group * panels, runs, depth, 32, 4)."""
+    panels = by_panel(as_runs(w, case_of(signature), source_of(signature)))
+    packed = aligned(panels.shape, "int8")
+    packed[...] = panels
+    return packed
+
+
+def by_panel(values: Array) -> Array:
     """(group, outputs, ...) as (group * panels, 32), or (group * panels, runs, depth, 32, 4), filled up with zeros."""
     group, outputs, *rest = values.shape
     count = -(-outputs // PANEL)
@@ -86,15 +92,22 @@ def _by_panel(values: Array) -> Array:
 
 def _bind(call: Binding) -> Thunk:
     source = source_of(call.signature)
-    (room,) = carve(call.workspace, _room(call.signature))
-    first = (room if source.copied else call.x).ctypes.data
-    words = window_words(call, source, first) + finish_words(call)
-    steps = [_copying(call, source, room)] if source.copied else []
-    steps.append(Step(address(_MODULE, "convolve", ()), words))
+    (room,) = carve(call.workspace, room_of(call.signature))
+    steps = [copying(call, source, room)] if source.copied else []
+    steps.append(convolve_step(call, room))
     return Native(tuple(steps), (*call.inputs, *call.outputs, *call.packed, call.workspace))
 
 
-def _copying(call: Binding, source: Source, room: Array) -> Step:
+def convolve_step(call: Binding, room: Array, *, raw: bool = False) -> Step:
+    """Windows over x, or over its copy in a room, where one is needed; `raw` leaves the sums as they are."""
+    source = source_of(call.signature)
+    first = (room if source.copied else call.x).ctypes.data
+    words = *window_words(call, source, first), *finish_words(call), int(raw)
+    return Step(address(_MODULE, "convolve", ()), words)
+
+
+def copying(call: Binding, source: Source, room: Array) -> Step:
+    """Fills a room with the copy of x."""
     case, flip = case_of(call.signature), flip_of(call.x.dtype)
     hops = call.x.ctypes.data, pitch(call.x), room.ctypes.data
     if source.line:

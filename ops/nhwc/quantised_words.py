@@ -16,5 +16,7 @@ BLOCK_TILES = 38
 """Tiles that meet a panel before the next one."""
 ZERO, LOW, HIGH, OWN_ZERO, OWN_FACTOR, MORE_ZERO, MORE_FACTOR = range(39, 46)
 """Floats: zero point and bounds of y, and zero points and factors of the sums and of what is added to them."""
+RAW = 46
+"""1 where sums are written as they are, in int32."""
 TABLE = 8192
 """Addresses of runs that a block may have."""
