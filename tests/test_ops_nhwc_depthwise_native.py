@@ -101,7 +101,8 @@ def _mobile(channels: int, size: int, stride: int, kernel: int = 3) -> Case:
 
 
 @pytest.mark.parametrize(
-    "case", [_mobile(96, 28, 2), _mobile(528, 14, 1), _mobile(100, 30, 1, 5), _mobile(24, 7, 2, 5)]
+    "case",
+    [_mobile(96, 28, 2), _mobile(528, 14, 1), _mobile(100, 30, 1, 5), _mobile(24, 7, 2, 5), _mobile(40, 23, 2, 5)],
 )
 def test_layers_of_networks(case: Case) -> None:
     check_depthwise(case, 2, 0)
