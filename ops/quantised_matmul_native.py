@@ -15,7 +15,7 @@ from ops.nhwc.quantised_conv import NHWC_QUANTISED_CONV
 from ops.nhwc.quantised_native import by_panel, convolve_step, copying, has_vnni, pack_panels, room_of
 from ops.nhwc.quantised_source import SHIFT, source_of
 from ops.quantised_steps import BYTES, SINGLE
-from ops.schema import Binding, Kernel, Signature, Thunk, all_contiguous
+from ops.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
 from ops.spec import Array, TensorSpec
 from ops.workspace import carve, dense_bytes
 
@@ -82,5 +82,14 @@ def _bind(call: Binding) -> Thunk:
     return Native(tuple(steps), (a, y, zero, *call.packed, call.workspace, starts, room))
 
 
-TILED = Kernel("tiled", _bind, _workspace, contiguous=all_contiguous, pack=_pack, supports=_supports, backend=NUMBA)
+TILED = Kernel(
+    "tiled",
+    _bind,
+    _workspace,
+    contiguous=all_contiguous,
+    pack=_pack,
+    supports=_supports,
+    backend=NUMBA,
+    replaces=first_weights,
+)
 """A constant matrix, and one zero point for all of the first factor; AVX-512 with VNNI."""

@@ -62,5 +62,6 @@ DEPTHWISE = Kernel(
     supports=_supports,
     writes=dense_pixels,
     backend=NUMBA,
+    replaces=dense_parameters,
 )
 """One output for each channel; constant weights, factors and biases, one to three spatial dimensions, AVX-512."""

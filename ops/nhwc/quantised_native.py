@@ -18,7 +18,7 @@ from ops.nhwc.pixels import dense_pixels, pitch
 from ops.nhwc.quantised_shapes import BIAS, FACTOR, RESIDUAL, W, bounds_of, case_of, dense_parameters
 from ops.nhwc.quantised_source import QUAD, Source, as_runs, flip_of, source_of, spatial, x_zero
 from ops.nhwc.quantised_words import TABLE
-from ops.schema import Binding, Kernel, Signature, Thunk, first_weights
+from ops.schema import Binding, Kernel, Signature, Thunk
 from ops.spec import Array, Shape, TensorSpec
 from ops.workspace import carve, dense_bytes
 
@@ -159,7 +159,7 @@ TILED = Kernel(
     contiguous=dense_parameters,
     reads=dense_pixels,
     pack=_pack,
-    replaces=first_weights,
+    replaces=dense_parameters,
     supports=_supports,
     writes=dense_pixels,
     backend=NUMBA,
