@@ -11,7 +11,6 @@ from ops.backends import NUMBA
 from ops.layout import Layout
 from ops.matmul_case import BIAS, RESIDUAL
 from ops.matmul_native import (
-    FEW,
     PLAIN,
     SINGLE,
     Multiplication,
@@ -75,9 +74,9 @@ def _is_single(signature: Signature) -> bool:
 
 
 def _packs(signature: Signature) -> bool:
-    """Whether b is one constant matrix that meets more than very few rows."""
+    """Whether b is one constant matrix that meets more than one row, which reads it as fast as memory is anyway."""
     b = signature.inputs[1]
-    return _is_single(signature) and b.ndim == 2 and 1 in signature.constants and rows_of(signature.x.shape) > FEW
+    return _is_single(signature) and b.ndim == 2 and 1 in signature.constants and rows_of(signature.x.shape) > 1
 
 
 def _is_plain_gemm(signature: Signature) -> bool:

@@ -19,7 +19,7 @@ from ops.thunks import nothing
 
 SINGLE = np.dtype("float32")
 FEW = 4
-"""Rows for which weights are read once, where they lie."""
+"""Rows for which weights that are not packed are read once, where they lie."""
 _KINDS = {"none": NONE, "clip": CLIP, "leaky_relu": LEAK}
 _SMOOTH = {GELU_ERF: at.GELU_ERF, GELU_TANH: at.GELU_TANH, SILU: at.SILU}
 PLAIN: tuple[Word, ...] = (NONE, 0.0, 0.0, 0.0)
@@ -27,8 +27,8 @@ _BLOCK_BYTES = 384 << 10
 """Most bytes of rows that stay in the second-level cache while one panel after the other goes by."""
 _DEEP = 1024
 """Most steps along the depth of packed panels at a time."""
-_PAGE = 1024
-"""Columns that very few rows are multiplied by at a time where weights lie by rows: a page of memory."""
+_SPAN = 4096
+"""Columns that very few rows are multiplied by at a time where weights lie by rows: sums stay in a near cache."""
 
 
 @frozen(eq=False)
@@ -134,7 +134,7 @@ def _words(case: Multiplication, product: Product, table: Array, bias: Array) ->
         at.BIAS_HOP: 4 if case.bias else 0,
         at.BLOCK_TILES: max(1, _BLOCK_BYTES // (4 * chunk * tile_shape().rows)),
         at.CHUNK: chunk,
-        at.COLUMNS_AT_ONCE: _PAGE if kind == at.BY_ROWS else columns,
+        at.COLUMNS_AT_ONCE: _SPAN if kind == at.BY_ROWS else columns,
         **{at.FINISH + i: w for i, w in enumerate(case.finish)},
         **{at.PLAIN + i: w for i, w in enumerate(PLAIN)},
     }
