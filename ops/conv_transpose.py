@@ -5,6 +5,7 @@ from ops.conv import CONV
 from ops.conv_gradient import terms_of, weight_gradient, window_attributes
 from ops.conv_transpose_columns import TRANSPOSE_ATTRIBUTES, TRANSPOSE_KERNELS, infer_transpose, transpose_cost
 from ops.conv_transpose_shapes import transpose_case
+from ops.onednn.deconvolution import DECONVOLUTION
 from ops.schema import OpSchema
 
 
@@ -26,7 +27,7 @@ CONV_TRANSPOSE = OpSchema(
     name="conv_transpose",
     summary="Each element of x (N, C, spatial...) adds its multiple of w (C, O / group, kernel...) to y.",
     infer=infer_transpose,
-    kernels=TRANSPOSE_KERNELS,
+    kernels=(*TRANSPOSE_KERNELS, DECONVOLUTION),
     arity=(2, 3),
     attributes=TRANSPOSE_ATTRIBUTES,
     cost=transpose_cost,

@@ -17,6 +17,7 @@ from ops.conv_transpose_shapes import TransposeCase, transpose_case
 from ops.errors import DtypeError, ShapeError
 from ops.nhwc.conv_columns import in_groups
 from ops.nhwc.pixels import channels_first, channels_last, dense_pixels, rows
+from ops.onednn.deconvolution import NHWC_DECONVOLUTION
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import Array, Shape, TensorSpec
 from ops.thunks import in_turn
@@ -135,7 +136,7 @@ NHWC_CONV_TRANSPOSE = OpSchema(
     name="nhwc_conv_transpose",
     summary="Each element of x (N, spatial..., C) adds its multiple of w (C, O / group, kernel...) to y.",
     infer=_infer,
-    kernels=(TAPS,),
+    kernels=(TAPS, NHWC_DECONVOLUTION),
     arity=(2, 3),
     attributes=TRANSPOSE_ATTRIBUTES,
     cost=_cost,

@@ -24,7 +24,7 @@ _FEW_CHANNELS = 4
 
 @frozen
 class Convolution:
-    """A convolution in the library's numbers: (N, C, spatial...), weights (group, O, C, kernel...)."""
+    """A convolution, or what it is the gradient of, in the library's numbers: weights (group, O, C, kernel...)."""
 
     x: Tensor
     weights: Shape
@@ -35,16 +35,18 @@ class Convolution:
     ends: Shape
     bias: bool
     posts: tuple[Post, ...]
+    transposed: bool = False
 
     def describe(self, at: Library, attributes: Any) -> Any:
         """See `Case`."""
+        kind = "deconvolution" if self.transposed else "convolution"
         bias = dense(self.y.shape[1:2]).descriptor(at) if self.bias else at.ffi.NULL
         return at.new(
             "primitive_desc",
-            "convolution_forward_primitive_desc_create",
+            f"{kind}_forward_primitive_desc_create",
             at.engine,
             c.INFERENCE,
-            c.CONVOLUTION_DIRECT,
+            c.DECONVOLUTION_DIRECT if self.transposed else c.CONVOLUTION_DIRECT,
             self.x.descriptor(at),
             Tensor(self.weights).descriptor(at),
             bias,

@@ -138,3 +138,13 @@ def copy(words: int, part: int, parts: int) -> None:
     first, last = share(count, part, parts)
     for i in range(first, last):
         target[i] = source[i]
+
+
+def add_rows(words: int, part: int, parts: int) -> None:
+    """Adds a row of floats to a share of many: row, target, its length, how many."""
+    length, count = word(words, 2), word(words, 3)
+    row, target = floats(word(words, 0), length), floats(word(words, 1), length * count)
+    first, last = share(count, part, parts)
+    for i in range(first, last):
+        for j in range(length):
+            target[i * length + j] += row[j]

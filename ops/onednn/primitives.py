@@ -20,7 +20,7 @@ from ops.onednn.library import Library, LibraryError, check, library, objection,
 from ops.spec import Array
 
 LINE = 64
-_UNPLANNED = ("ref", "simple", "gemm")
+_UNPLANNED = frozenset({"ref", "simple", "gemm"})
 """Implementations for every case, one element after the other; and those that take packing buffers from the system."""
 KEPT = 1024
 """Descriptions of primitives that are kept for the next graph."""
@@ -67,7 +67,7 @@ class Primitive:
     @property
     def planned(self) -> bool:
         """Whether it is fast and all its memory is the scratchpad: not so where it calls the library's own GEMM."""
-        return not self.implementation.startswith(_UNPLANNED)
+        return _UNPLANNED.isdisjoint(self.implementation.split(":"))
 
     @property
     def weights(self) -> Any:
