@@ -15,6 +15,7 @@ from ops.elementwise import flops_per_element, over_any_like_output, require_dty
 from ops.errors import AttributeValueError
 from ops.limits import constant
 from ops.quantised_steps import BYTES, PIECE, SINGLE, ends, fitted, pieces
+from ops.quantised_sum_native import sum_kernel
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import Array, TensorSpec, broadcast_shapes, normalize_axes
 from ops.thunks import in_turn
@@ -105,7 +106,7 @@ QUANTISED_ADD = OpSchema(
     name="quantised_add",
     summary="round((a - a_zero) * a_factor + (b - b_zero) * b_factor) + y_zero, held between low and high.",
     infer=_infer,
-    kernels=(Kernel("numpy", _bind, _workspace),),
+    kernels=(sum_kernel(bounds), Kernel("numpy", _bind, _workspace)),
     arity=(2, 2),
     attributes=(
         *(Attribute(f"{n}_zero", integer, 0) for n in "ab"),

@@ -12,7 +12,7 @@ from ops.quantised_sum import QUANTISED_ADD, QUANTISED_MEAN
 from ops.quantised_table import LOOK_UP, every_code
 from ops.schema import evaluate
 from ops.spec import Array, spec_of
-from tests.kernel_checks import check_kernels, check_no_allocation
+from tests.kernel_checks import check_kernels, check_no_allocation, run
 from tests.native_checks import placed, run_native
 
 TYPES = st.sampled_from(["uint8", "int8"])
@@ -89,6 +89,23 @@ def test_tables_of_wide_pixels(shape: Any, extra: int, parts: int, seed: int) ->
     signature = LOOK_UP.sign([spec_of(x)], {"table": table.tolist(), "to": "int8"})
     (got,) = run_native(LOOK_UP.kernels[0], signature, [placed(x, extra)], parts, extra)
     np.testing.assert_array_equal(got, table[x])
+
+
+@settings(max_examples=30, deadline=None)
+@given(SHAPES.filter(lambda s: len(s) > 1), st.integers(0, 9), st.integers(1, 3), TYPES, st.integers(0, 99))
+def test_sums_of_wide_pixels(shape: Any, extra: int, parts: int, right: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    arrays = [codes(rng, shape, "uint8"), codes(rng, shape, right)]
+    attrs = {"a_zero": 3, "a_factor": 0.75, "b_zero": -5, "b_factor": 1.25, **grid(rng, "uint8")}
+    signature = QUANTISED_ADD.sign([spec_of(a) for a in arrays], attrs)
+    native, plain = QUANTISED_ADD.kernels
+    if native.supports(signature):
+        (wanted,) = run(plain, signature, arrays)
+        inputs = [placed(a, extra + i) for i, a in enumerate(arrays)]
+        (got,) = run_native(native, signature, inputs, parts, extra)
+        np.testing.assert_array_equal(got, wanted)
+        (over,) = run_native(native, signature, inputs, parts, extra, over=0)
+        np.testing.assert_array_equal(over, wanted)
 
 
 def test_order_of_a_table() -> None:
