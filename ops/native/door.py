@@ -5,10 +5,12 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from ops.native.kept import kept
 from ops.spec import Array
 
 CONTRACT = ("contract",)
 """A multiplication and an addition may become one instruction; nothing is reordered, NaN and infinities stay."""
+_RUNNERS = "ops.native.program_code"
 _ALIVE: list[Any] = []
 
 
@@ -16,7 +18,7 @@ _ALIVE: list[Any] = []
 def address(module: str, name: str, fastmath: tuple[str, ...] = CONTRACT) -> int:
     """The address of `module.name`, a plain function of (words, part, parts), compiled as a function of C.
 
-    What is compiled is kept on disk. Only that module's file is watched: touch it where what it imports has changed.
+    What is compiled is kept on disk, for as long as no file changes that it is made of.
     """
     return int(_compiled(module, name, "void(int64, int64, int64)", fastmath).address)
 
@@ -33,7 +35,7 @@ def foreign_address(module: str, name: str) -> int:
 @cache
 def run_alone() -> Callable[[Array], tuple[int, int]]:
     """f(table): runs all steps on this thread; the number of the foreign step that failed (or -1), and its status."""
-    made: Callable[[Array], tuple[int, int]] = import_module("ops.native.program_code").compile_alone()
+    made: Callable[[Array], tuple[int, int]] = _runner("compile_alone")
     return made
 
 
@@ -44,7 +46,7 @@ def run_forked() -> Callable[[Array, Array], tuple[int, int]]:
     `library` has the addresses of GOMP_parallel, omp_get_thread_num and omp_get_num_threads, that of `region`, and how
     many threads there shall be.
     """
-    made: Callable[[Array, Array], tuple[int, int]] = import_module("ops.native.program_code").compile_forked()
+    made: Callable[[Array, Array], tuple[int, int]] = _runner("compile_forked")
     return made
 
 
@@ -57,19 +59,25 @@ def region_address(module: str, name: str) -> int:
 @cache
 def region() -> int:
     """The address of `void(data)`, which does one thread's part of a step inside OpenMP."""
-    return int(_compiled("ops.native.program_code", "region", "void(int64)", CONTRACT).address)
+    return int(_compiled(_RUNNERS, "region", "void(int64)", CONTRACT).address)
 
 
 @cache
 def run_part() -> Callable[[Array, Array, int], None]:
     """f(table, state, wanted): one thread's part of a run; see `ops.native.program`."""
-    made: Callable[[Array, Array, int], None] = import_module("ops.native.program_code").compile_part()
+    made: Callable[[Array, Array, int], None] = _runner("compile_part")
     return made
+
+
+def _runner(maker: str) -> Any:
+    with kept(_RUNNERS):
+        return getattr(import_module(_RUNNERS), maker)()
 
 
 def _compiled(module: str, name: str, signature: str, fastmath: tuple[str, ...]) -> Any:
     numba = import_module("numba")
     function = getattr(import_module(module), name)
-    made = numba.cfunc(signature, cache=True, fastmath=set(fastmath), error_model="numpy")(function)
+    with kept(module):
+        made = numba.cfunc(signature, cache=True, fastmath=set(fastmath), error_model="numpy")(function)
     _ALIVE.append(made)
     return made

@@ -1,0 +1,93 @@
+"""Where compiled code is kept on disk, so that what is found there was made of the sources that are there now.
+
+numba watches the file of a compiled function alone. Much of ours stands in other files (words, emitters), and code that
+was compiled of yesterday's words would look for addresses in wrong places. So each module of compiled code has a folder
+of its own, named after the state of all files of this project that it imports.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+_IMPORTS = re.compile(r"^\s*from\s+(ops[\w.]*)\s+import\s+(\([^)]*\)|[^\n(]*)", re.MULTILINE)
+_NAME = re.compile(r"\w+")
+_FOLDER = "native"
+_LOCK = threading.RLock()
+
+
+@contextmanager
+def kept(module: str) -> Iterator[None]:
+    """Inside, what numba compiles of that module is kept in its folder; older ones of the same module are gone."""
+    config = import_module("numba").config
+    with _LOCK:
+        before = config.CACHE_DIR
+        config.CACHE_DIR = str(_folder(module, Path(before) if before else _root()))
+        try:
+            yield
+        finally:
+            config.CACHE_DIR = before
+
+
+def _folder(module: str, root: Path) -> Path:
+    found = root / f"{module}-{digest(module)}"
+    if not found.exists():
+        for old in root.glob(f"{module}-*"):
+            shutil.rmtree(old, ignore_errors=True)
+        with suppress(OSError):
+            found.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+def digest(module: str) -> str:
+    """Of the sizes and times of all files that a module is made of."""
+    stamps = []
+    for path in sorted(sources(module)):
+        found = path.stat()
+        stamps.append((str(path), found.st_size, found.st_mtime_ns))
+    return hashlib.blake2b(repr(stamps).encode(), digest_size=8).hexdigest()
+
+
+def sources(module: str) -> set[Path]:
+    """The files of a module and of all modules of `ops` that it imports, those imported by them, and so on."""
+    found: set[Path] = set()
+    waiting = [module]
+    while waiting:
+        path = _file(waiting.pop())
+        if path is not None and path not in found:
+            found.add(path)
+            waiting += _imported(path)
+    return found
+
+
+@cache
+def _imported(path: Path) -> tuple[str, ...]:
+    """Modules that a file imports, and names that may be modules."""
+    found = _IMPORTS.findall(path.read_text(encoding="utf-8"))
+    return tuple(name for home, names in found for name in (home, *(f"{home}.{n}" for n in _NAME.findall(names))))
+
+
+@cache
+def _file(module: str) -> Path | None:
+    try:
+        spec = find_spec(module)
+    except ModuleNotFoundError:  # a name inside a module
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin else None
+
+
+def _root() -> Path:
+    """Beside the compiled Python of this package; where that cannot be written, in the user's own cache."""
+    beside = Path(__file__).parent / "__pycache__"
+    with suppress(OSError):
+        beside.mkdir(exist_ok=True)
+    if os.access(beside, os.W_OK):
+        return beside / _FOLDER
+    return Path(os.environ.get("XDG_CACHE_HOME", "") or Path.home() / ".cache") / "arenaplan" / _FOLDER

@@ -1,0 +1,57 @@
+"""Compiled code is made anew where any file has changed that it is made of, and only then."""
+
+from pathlib import Path
+
+import pytest
+
+from ops.native import kept
+
+FILES = {
+    "ops.a_code": "import numba\nfrom ops.words import A, B\nfrom ops import (emitter, other)\n",
+    "ops.words": "A = B = 1\n",
+    "ops.emitter": "from ops.deep.tiles import tile\n",
+    "ops.deep.tiles": "from ops.words import A\n",
+    "ops.other": "",
+    "ops.stranger": "",
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    found = {}
+    for name, text in FILES.items():
+        found[name] = tmp_path / f"{name}.py"
+        found[name].write_text(text)
+    monkeypatch.setattr(kept, "_file", found.get)
+    return found
+
+
+@pytest.mark.usefixtures("files")
+def test_sources_are_all_that_is_imported() -> None:
+    names = {path.stem for path in kept.sources("ops.a_code")}
+    assert names == set(FILES) - {"ops.stranger"}
+
+
+def test_every_file_of_a_module_decides_its_digest(files: dict[str, Path]) -> None:
+    before = kept.digest("ops.emitter")
+    assert kept.digest("ops.emitter") == before
+    files["ops.stranger"].write_text("changed")
+    assert kept.digest("ops.emitter") == before
+    files["ops.words"].write_text("A = B = 2222\n")
+    assert kept.digest("ops.emitter") != before
+
+
+def test_folders_of_older_sources_go(files: dict[str, Path], tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    first = kept._folder("ops.emitter", root)
+    strange = kept._folder("ops.other", root)
+    files["ops.deep.tiles"].write_text("from ops.words import A, B\n")
+    second = kept._folder("ops.emitter", root)
+    assert first != second
+    assert {path.name for path in root.iterdir()} == {second.name, strange.name}
+    assert kept._folder("ops.emitter", root) == second
+
+
+def test_real_modules_are_found() -> None:
+    names = {path.name for path in kept.sources("ops.stored.convert_code")}
+    assert {"convert_code.py", "convert_words.py", "words.py"} <= names
