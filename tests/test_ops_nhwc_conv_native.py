@@ -27,9 +27,9 @@ ACTIVATIONS: list[dict[str, Any]] = [
 ]
 
 
-def by_shape(shape: TileShape) -> tuple[Kernel, Kernel]:
-    """Both kernels, by tiles of a shape."""
-    return by_rows(lambda: shape), tiled(lambda: shape)
+def by_shape(shape: TileShape) -> tuple[Kernel, ...]:
+    """Both kernels, by tiles of a shape; that by rows also with room for a few lines."""
+    return by_rows(lambda: shape), by_rows(lambda: shape, 500), tiled(lambda: shape)
 
 
 KERNELS = {shape.name: by_shape(shape) for shape in SHAPES}

@@ -1,10 +1,10 @@
 """Channels-last convolution of few channels, compiled: all taps of a row of a window are one run of a padded copy.
 
 The channels of one pixel alone would be runs too short to multiply at full speed. x may lie in any way, channels first
-as well: the copy brings it into order.
+as well: the copy brings it into order. It is made block by block, so that it needs little room.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from attrs import evolve
 
@@ -13,30 +13,22 @@ from ops.conv_shapes import ConvCase
 from ops.native.call import Native, Step, Word
 from ops.native.door import address
 from ops.native.tiles import TileShape, tile_shape
+from ops.nhwc.conv_blocks import Blocks
 from ops.nhwc.conv_native import Source, convolve, pack_panels, spatial, supports_tiles
 from ops.nhwc.conv_shapes import RESIDUAL, case_of
 from ops.nhwc.pixels import dense_pixels
 from ops.schema import Binding, Kernel, Signature, Thunk, any_strides, first_weights
-from ops.spec import Array, Shape, TensorSpec
+from ops.spec import Array, TensorSpec
 from ops.windows import Windows
 from ops.workspace import carve, dense_bytes
 
 _MOST_CHANNELS = 15
+MOST_BYTES = 160 << 10
+"""Of a copy, so that it is read where it was written, in a cache."""
 
 
-def _padded(case: ConvCase) -> Shape:
-    """Sizes of the copy: as far as windows reach, no further."""
-    w = case.windows
-    return tuple(w.reach(axis, w.outputs[axis]) for axis in range(w.ndim))
-
-
-def _room(signature: Signature) -> TensorSpec:
-    case = case_of(signature)
-    return TensorSpec((case.batch, *_padded(case), case.channels), signature.x.dtype)
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(_room(signature))
+def _room(signature: Signature, most: int) -> TensorSpec:
+    return TensorSpec(Blocks(case_of(signature), most).padded, signature.x.dtype)
 
 
 def _dense(_: Signature) -> tuple[int, ...]:
@@ -65,8 +57,7 @@ def _copy(x: Array, case: ConvCase, padded: Array) -> Step:
 def _source(padded: Array, case: ConvCase) -> Source:
     """The copy: a run is a row of a window."""
     w, sizes = case.windows, padded.shape[1:-1]
-    ndim = w.ndim
-    none = (0,) * ndim
+    none = (0,) * w.ndim
     along: Windows = evolve(w, sizes=sizes, kernel=(*w.kernel[:-1], 1), begins=none, ends=none)
     long = spatial(sizes, 1)
     pixel = 4 * case.channels
@@ -75,19 +66,28 @@ def _source(padded: Array, case: ConvCase) -> Source:
     return Source(padded, hops, case.channels * w.kernel[-1], along)
 
 
-def by_rows(shape: Callable[[], TileShape]) -> Kernel:
-    """The kernel by tiles of a shape."""
+def _steps(call: Binding, blocks: Blocks, room: Array, shape: TileShape) -> Iterator[Step]:
+    """Copy and product of each block in turn: all threads fill the room, then all read it."""
+    for block in blocks:
+        case = block.case
+        padded = room[: case.batch, : case.windows.reach(0, case.windows.outputs[0])]
+        y = call.y[block.images, block.outputs]
+        yield _copy(call.x[block.images, block.inputs], case, padded)
+        yield convolve(evolve(call, outputs=(y,)), case, _source(padded, case), shape)
+
+
+def by_rows(shape: Callable[[], TileShape], most: int = MOST_BYTES) -> Kernel:
+    """The kernel by tiles of a shape; `most` bytes are copied at a time, unless one line of outputs needs more."""
 
     def bind(call: Binding) -> Thunk:
-        case = case_of(call.signature)
-        (padded,) = carve(call.workspace, _room(call.signature))
-        steps = _copy(call.x, case, padded), convolve(call, case, _source(padded, case), shape())
-        return Native(steps, (*call.inputs, *call.outputs, *call.packed, padded))
+        (room,) = carve(call.workspace, _room(call.signature, most))
+        steps = tuple(_steps(call, Blocks(case_of(call.signature), most), room, shape()))
+        return Native(steps, (*call.inputs, *call.outputs, *call.packed, room))
 
     return Kernel(
         "rows",
         bind,
-        _workspace,
+        lambda signature: dense_bytes(_room(signature, most)),
         contiguous=_dense,
         reads=any_strides,
         pack=pack_panels(shape),
