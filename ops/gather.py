@@ -11,6 +11,7 @@ from ops.errors import ShapeError
 from ops.gather_gradient import GATHER_ELEMENTS_GRADIENT, GATHER_GRADIENT, GATHER_ND_GRADIENT
 from ops.indices import ENDS, INT64, Room, along_axis, check_index_dtype, range_check, room_bytes, rows
 from ops.looking import copy_cost
+from ops.picking import ELEMENTS_NATIVE, GATHER_NATIVE, ND_NATIVE
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import normalize_axis
 from ops.thunks import in_turn
@@ -115,7 +116,7 @@ GATHER = OpSchema(
     name="gather",
     summary="Slices of x along `axis`, picked by indices; their shape replaces that axis.",
     infer=_gather_infer,
-    kernels=(Kernel("numpy", _gather, _gather_workspace, _dense_data),),
+    kernels=(GATHER_NATIVE, Kernel("numpy", _gather, _gather_workspace, _dense_data)),
     arity=(2, 2),
     gradient=_gather_gradient,
     attributes=(_AXIS,),
@@ -126,7 +127,7 @@ GATHER_ELEMENTS = OpSchema(
     name="gather_elements",
     summary="y[i, j] = x[indices[i, j], j] for axis 0, and likewise for others.",
     infer=_elements_infer,
-    kernels=(Kernel("numpy", _gather_elements, _elements_workspace, _dense_data),),
+    kernels=(ELEMENTS_NATIVE, Kernel("numpy", _gather_elements, _elements_workspace, _dense_data)),
     arity=(2, 2),
     gradient=_elements_gradient,
     attributes=(_AXIS,),
@@ -137,7 +138,7 @@ GATHER_ND = OpSchema(
     name="gather_nd",
     summary="y[b, i] = x[b, indices[b, i, 0], indices[b, i, 1], ...], where b are `batch_dims` leading dimensions.",
     infer=_nd_infer,
-    kernels=(Kernel("numpy", _gather_nd, _nd_workspace, _dense_data),),
+    kernels=(ND_NATIVE, Kernel("numpy", _gather_nd, _nd_workspace, _dense_data)),
     arity=(2, 2),
     gradient=_nd_gradient,
     attributes=(Attribute("batch_dims", integer, 0),),

@@ -11,6 +11,7 @@ from ops.backward import Backward, Tensor, Terms
 from ops.errors import DtypeError, GradientError, ShapeError
 from ops.gather import GATHER_ELEMENTS, GATHER_ND
 from ops.indices import Room, along_axis, check_index_dtype, room_bytes, rows
+from ops.picking import SCATTER_ELEMENTS_NATIVE, SCATTER_ND_NATIVE
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import BOOL, Array, normalize_axis
 from ops.thunks import copier, in_turn
@@ -118,7 +119,7 @@ SCATTER_ELEMENTS = OpSchema(
     name="scatter_elements",
     summary="A copy of data where y[indices[i, j], j] = updates[i, j] for axis 0, and likewise for others.",
     infer=_elements_infer,
-    kernels=(Kernel("numpy", _scatter_elements, _elements_workspace, _dense_updates),),
+    kernels=(SCATTER_ELEMENTS_NATIVE, Kernel("numpy", _scatter_elements, _elements_workspace, _dense_updates)),
     arity=(3, 3),
     attributes=(Attribute("axis", integer, 0), _REDUCTION),
     gradient=_elements_gradient,
@@ -128,7 +129,7 @@ SCATTER_ND = OpSchema(
     name="scatter_nd",
     summary="A copy of data where y[indices[i, 0], indices[i, 1], ...] = updates[i].",
     infer=_nd_infer,
-    kernels=(Kernel("numpy", _scatter_nd, _nd_workspace, _dense_updates),),
+    kernels=(SCATTER_ND_NATIVE, Kernel("numpy", _scatter_nd, _nd_workspace, _dense_updates)),
     arity=(3, 3),
     attributes=(_REDUCTION,),
     gradient=_nd_gradient,

@@ -6,23 +6,31 @@ from collections.abc import Sequence
 import numpy as np
 
 from ops.layout import Layout
-from ops.native.call import Native
+from ops.native.call import COMPILED, Native
 from ops.schema import Binding, Kernel, Signature
 from ops.spec import Array, TensorSpec
 from tests.kernel_checks import garbage, without_replaced
 
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+_CHECK = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 4)
 
 
 def run_parts(native: Native, parts: int) -> None:
-    """Runs every step in so many parts, the last one first."""
+    """Runs every step in so many parts, the last one first; what is not compiled for parts once."""
     for step in native.steps:
+        if step.kind != COMPILED:
+            status = _CHECK(step.address)(*step.words.tolist())
+            if status:
+                raise step.explain(status)
+            continue
         for part in reversed(range(parts)):
             _FUNCTION(step.address)(step.words.ctypes.data, part, parts)
 
 
 def placed(array: Array, extra: int = 0, first: int = 1) -> Array:
     """A copy that begins `first` elements behind a line of the cache; `extra` elements lie between its pixels."""
+    if not array.ndim:
+        return placed(array.reshape(1), extra, first).reshape(())
     wide = (*array.shape[:-1], array.shape[-1] + extra)
     room = garbage(TensorSpec((64 + first + int(np.prod(wide)),), array.dtype))
     start = -room.ctypes.data % 64 // array.itemsize + first

@@ -18,6 +18,15 @@ from ops.body import Body, bodies
 from ops.schema import Binding, Thunk
 from ops.spec import Array, TensorSpec
 
+
+class ProgramError(Exception):
+    """A call of several that run as one thunk failed: `call` is which. Never seen by callers."""
+
+    def __init__(self, call: Call, reason: Exception) -> None:
+        super().__init__(str(reason))
+        self.call = call
+
+
 NO_BYTES = np.empty(0, np.uint8)
 _BUFFER_ELEMENTS = 256
 """Of numpy's iterators. Its own choice, 8192, allocates 32 KiB and more for each broadcast operand, and is slower."""
@@ -155,7 +164,8 @@ def run_inside(calls: Sequence[Call], thunks: Sequence[Thunk]) -> None:
             thunk()
     except Exception as error:
         done = len(thunks) - operator.length_hint(coming)
-        raise kernel_error(calls[done - 1], error) from error
+        call = error.call if isinstance(error, ProgramError) else calls[done - 1]
+        raise kernel_error(call, error) from error
 
 
 def run_call(call: Call, thunk: Thunk) -> None:

@@ -8,9 +8,8 @@ from attrs import frozen
 
 from engine.calls import Call
 from engine.costs import call_cost
-from engine.executor.binding import kernel_error
+from engine.executor.binding import ProgramError
 from engine.executor.team import ALONE, Runner
-from ops.errors import OpError
 from ops.native.call import FOREIGN, Native
 from ops.schema import Thunk
 from ops.spec import Array
@@ -22,7 +21,7 @@ _LEAST_WORK = 2_000_000
 
 @frozen(eq=False)
 class Program:
-    """Thunk of several calls. Raises KernelError naming the operator whose library refused."""
+    """Thunk of several calls. Raises ProgramError telling the one whose library, or check, refused."""
 
     runner: Runner
     table: Array
@@ -36,7 +35,8 @@ class Program:
         if failed >= 0:
             ends = np.cumsum([len(native.steps) for native in self.natives])
             call = self.calls[int(np.searchsorted(ends, failed, side="right"))]
-            raise kernel_error(call, OpError(f"a library's function returned status {status}"))
+            steps = [step for native in self.natives for step in native.steps]
+            raise ProgramError(call, steps[failed].explain(status))
 
 
 def join_calls(calls: Sequence[Call], thunks: Sequence[Thunk], runner: Runner) -> tuple[list[Call], list[Thunk]]:

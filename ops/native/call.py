@@ -1,7 +1,7 @@
 """Calls of compiled functions as data: an address and words, so that many of them run as one program without Python."""
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from ops.native.door import run_alone
 from ops.spec import Array
 
 Word = int | float
-COMPILED, FOREIGN = 0, 1
-"""Kinds of steps: what all threads run in parts, and a C function of four words that runs on the caller's thread."""
+COMPILED, FOREIGN, CHECK = 0, 1, 2
+"""Kinds of steps: what all threads run in parts; a library's function of four words, on the caller's thread; a compiled
+one of our own that is called like it, and tells whether the others may go on."""
 
 
 def as_words(numbers: Iterable[Word]) -> Array:
@@ -25,18 +26,25 @@ def _bits(number: float) -> int:
     return int(struct.unpack("<q", struct.pack("<d", number))[0])
 
 
+def refused(status: int) -> OpError:
+    """What is raised where a library's function does not return 0."""
+    return OpError(f"a library's function returned status {status}")
+
+
 @frozen(eq=False)
 class Step:
     """One call of a compiled function `void(words, part, parts)`; `words` is the address of these words.
 
     All parts run at once, each on a thread of its own, and must write to places of their own; nobody begins with the
     next step before all are through. Of one part, that is everything. `address` comes from `ops.native.door.address`.
-    A `FOREIGN` step calls `int(a, b, c, d)` with its four words, once; what it returns should be 0.
+    A `FOREIGN` or `CHECK` step calls `int(a, b, c, d)` with its four words, once; where it does not return 0, no other
+    step runs, and `explain` tells the error of what it returned.
     """
 
     address: int
     words: Array = field(converter=as_words)
     kind: int = COMPILED
+    explain: Callable[[int], OpError] = refused
 
 
 @frozen(eq=False)
@@ -52,10 +60,10 @@ class Native:
         return table_of(self.steps)
 
     def __call__(self) -> None:
-        """Runs the steps on this thread. Raises OpError where a foreign one fails."""
+        """Runs the steps on this thread. Raises OpError where a foreign one fails, or a check does."""
         failed, status = run_alone()(self.table)
         if failed >= 0:
-            raise OpError(f"a library's function returned status {status}")
+            raise self.steps[failed].explain(status)
 
 
 def table_of(steps: Iterable[Step]) -> Array:
