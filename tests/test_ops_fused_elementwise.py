@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops import fused_elementwise
+from ops.backends import NUMPY
 from ops.errors import ArityError, AttributeValueError, SchemaError, ShapeError
 from ops.fused_elementwise import FUSED_ELEMENTWISE
 from ops.program import Step, rooms, signatures
@@ -156,13 +157,16 @@ def test_what_is_no_chain_is_one_clear_error() -> None:
     assert evaluate(FUSED_ELEMENTWISE, np.ones(3, np.float32), program=(_step("neg", 0),))[0].tolist() == [-1, -1, -1]
 
 
+_CODES = {"look_up", "quantised_add"}
+"""Compiled, they want neighbours side by side; steps of a chain are numpy's kernels."""
 ELEMENTWISE = [schema for schema in REGISTRY.values() if schema.elementwise]
 
 
 @pytest.mark.parametrize("schema", ELEMENTWISE, ids=lambda schema: schema.name)
 def test_kernels_of_elementwise_operators_read_any_part_of_their_inputs(schema: OpSchema) -> None:
     for kernel in schema.kernels:
-        assert (kernel.contiguous, kernel.reads) == (no_contiguity, any_strides)
+        if kernel.backend == NUMPY or schema.name not in _CODES:
+            assert (kernel.contiguous, kernel.reads) == (no_contiguity, any_strides)
 
 
 def test_elementwise_is_said_of_all_that_are() -> None:

@@ -24,8 +24,8 @@ _SPECIAL = (np.nan, np.inf, -np.inf, -0.0)
 _DTYPES = ("float32", "float64", "float16", "int8", "uint8", "int32", "int64", "bool")
 
 
-_MIXED = {"clip", "cast", "and", "or", "xor", "not", "pow", "where"}
-"""Compiled, they take other types, or a constant: test_ops_vector_elementwise.py."""
+_MIXED = {"clip", "cast", "and", "or", "xor", "not", "pow", "where", "look_up", "quantised_add"}
+"""Compiled, they take other types, or a constant: test_ops_vector_elementwise.py; or codes: test_ops_quantised_*.py."""
 
 
 def _with_kernels(schemas: Sequence[OpSchema]) -> list[tuple[OpSchema, Kernel]]:
