@@ -24,6 +24,7 @@ from engine.passes.layer_norms import LAYER_NORMS
 from engine.passes.movement import MOVEMENT
 from engine.passes.neutral import NEUTRAL
 from engine.passes.no_ops import NO_OPS
+from engine.passes.part_convs import PART_CONVS
 from engine.passes.quantise import QUANTISE
 from engine.passes.softmaxes import SOFTMAXES
 from engine.passes.transposes import TRANSPOSES
@@ -41,6 +42,8 @@ FUSION: tuple[Pass, ...] = (FUSE_CONV, FUSE_QUANTISED, FUSE_MATMUL, FUSE_ELEMENT
 """Several operators in one loop; last, since what is fused is no longer recognised."""
 LAYOUT: tuple[Pass, ...] = (CHANNELS_LAST,)
 """Another order of axes; in front of fusion, as more is fused there."""
+PARTING: tuple[Pass, ...] = (PART_CONVS,)
+"""Sums instead of copies; behind fusion, as convolutions then have what is added and their activation."""
 LEVELS = (0, 1, 2, 3)
 _MOST_ROUNDS = 16
 
@@ -59,6 +62,7 @@ PHASES = (
     Phase(2, (*RECOGNITION, *FOLDING, *CLEANUP)),
     Phase(3, (*LAYOUT, *CLEANUP)),
     Phase(2, (*FUSION, *CLEANUP)),
+    Phase(3, (*PARTING, *CLEANUP)),
 )
 
 
