@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from ops.arg_native import search_kernel
 from ops.attributes import Attribute, flag, integer
 from ops.blocks import BLOCK_BYTES, blocks
 from ops.elementwise import require_dtype
@@ -90,6 +91,7 @@ def _arg(name: str, search: Search, summary: str) -> OpSchema:
         name,
         _infer,
         (
+            search_kernel(is_least=search is _smallest),
             Kernel("plain", partial(_plain, search), contiguous=_first_input, supports=_is_plain),
             Kernel("blocks", partial(_through_blocks, search), _workspace),
         ),

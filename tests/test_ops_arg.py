@@ -1,15 +1,17 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ops.arg import ARG_MAX, ARG_MIN
+from ops.backends import NUMPY
 from ops.blocks import BLOCK_BYTES
 from ops.errors import DtypeError, ShapeError
 from ops.schema import OpSchema, evaluate
-from ops.spec import Array, TensorSpec
-from tests.kernel_checks import check_no_allocation, check_results, check_strides, same
+from ops.spec import Array, TensorSpec, spec_of
+from tests.kernel_checks import check_no_allocation, check_results, check_strides, run, same, strided_copies
+from tests.native_checks import placed, run_native
 
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=5)
 
@@ -49,21 +51,22 @@ def test_the_first_or_the_last_extreme_of_each_row_is_found(
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_many_blocks_equal_one_search(axis: int, last: bool) -> None:
     x = np.random.default_rng(0).integers(0, 9, (30, 41, 50)).astype(np.float32)
-    (y,) = evaluate(ARG_MAX, x, axis=axis, keepdims=False, select_last_index=last)
-    same(y, reference(x, axis, ARG_MAX, last))
+    wanted = reference(x, axis, ARG_MAX, last)
+    check_results(ARG_MAX, [x], [wanted], axis=axis, keepdims=False, select_last_index=last)
 
 
 def test_a_row_longer_than_a_block_is_searched_at_once() -> None:
     x = np.zeros((2, 40000), np.float32)
     x[0, 39999] = x[1, 7] = x[1, 9] = 1
-    assert evaluate(ARG_MAX, x, axis=1, keepdims=False, select_last_index=True)[0].tolist() == [39999, 9]
-    assert evaluate(ARG_MAX, x.T, axis=0, keepdims=False)[0].tolist() == [39999, 7]
+    wanted = [np.array([39999, n]) for n in (9, 7)]
+    check_results(ARG_MAX, [x], [wanted[0]], axis=1, keepdims=False, select_last_index=True)
+    check_results(ARG_MAX, [x.T], [wanted[1]], axis=0, keepdims=False)
 
 
 def test_the_workspace_is_a_block() -> None:
     for axis, most in ((0, BLOCK_BYTES), (1, 0)):
         signature = ARG_MAX.sign([TensorSpec((1000, 1000), np.dtype("float32"))], {"axis": axis})
-        assert ARG_MAX.kernel(signature).workspace(signature) <= most
+        assert ARG_MAX.kernel(signature, (NUMPY,)).workspace(signature) <= most
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -87,3 +90,26 @@ def test_bools_and_missing_axes_are_refused() -> None:
         evaluate(ARG_MAX, np.array([True]))
     with pytest.raises(ShapeError, match="axis 1"):
         evaluate(ARG_MIN, np.zeros(3), axis=1)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    shape=hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=40),
+    schema=st.sampled_from([ARG_MAX, ARG_MIN]),
+    last=st.booleans(),
+    special=st.lists(st.sampled_from([np.nan, np.inf, -np.inf, 0.0, -0.0]), max_size=6),
+    parts=st.integers(1, 3),
+    data=st.data(),
+)
+def test_compiled_searches_find_what_numpy_finds(  # noqa: PLR0917 - drawn
+    shape: tuple[int, ...], schema: OpSchema, last: bool, special: list[float], parts: int, data: st.DataObject
+) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    x = rng.integers(-3, 4, shape).astype(np.float32)
+    x.reshape(-1)[rng.integers(0, x.size, len(special))] = special
+    attrs = {"axis": data.draw(st.integers(-x.ndim, x.ndim - 1)), "select_last_index": last}
+    signature = schema.sign([spec_of(x)], attrs)
+    native, plain = schema.kernels[0], schema.kernels[-1]
+    (wanted,) = run(plain, signature, [x])
+    for stored in (placed(x), *strided_copies(x)):
+        same(run_native(native, signature, [stored], parts)[0], wanted)
