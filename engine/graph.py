@@ -18,10 +18,10 @@ from engine.var import Var
 from ops.assign import ASSIGN
 from ops.copy import COPY
 from ops.dims import Dim, Samples, leaf
-from ops.schema import OpSchema, Signature
+from ops.schema import Attrs, OpSchema, Signature
 from ops.spec import FLOATS, TensorSpec, as_dtype, spec_of
-from ops.stored.single import sign_stored
-from ops.symbolic import draft, is_symbolic
+from ops.stored.single import sign_stored, stored
+from ops.symbolic import Draft, LengthsError, draft, is_symbolic
 from ops.views import IDENTITY
 
 NamesFor = Callable[[int], Sequence[str]]
@@ -268,13 +268,25 @@ class Graph:
         specs, attrs = [v.spec for v in inputs], attrs or {}
         constants = frozenset(i for i, v in enumerate(inputs) if v in self._constants or v in self._derived)
         if is_symbolic(specs, attrs):
-            drafted = draft(schema, specs, attrs, constants, self.samples)
+            schema, drafted = self._draft(schema, specs, attrs, constants)
             name, names = self._names(schema, name, output_names, drafted.outputs)
             signature = drafted.signed(lambda i, axis: (f"{names[i]}.{axis}", Axis(self.key(names[i]), axis)))
         else:
             schema, signature = sign_stored(schema, specs, attrs, constants)
             name, names = self._names(schema, name, output_names, len(signature.outputs))
         return self.add_signed(schema, inputs, signature, name, names)
+
+    def _draft(
+        self, schema: OpSchema, specs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int]
+    ) -> tuple[OpSchema, Draft]:
+        """The operator as it is; where it does not take bfloat16, the same in float32."""
+        try:
+            return schema, draft(schema, specs, attrs, constants, self.samples)
+        except LengthsError:
+            other = stored(schema, specs, attrs)
+            if other is None:
+                raise
+            return other[0], draft(other[0], specs, other[1], constants, self.samples)
 
     def _home(self, inputs: Sequence[Var], attrs: Mapping[str, Any]) -> "Graph":
         """The graph that an operator belongs to: the innermost that it reads or has dimensions of, inside this one."""

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from ops.spec import BOOL, FLOATS, Array
+from ops.spec import BFLOAT16, BOOL, FLOATS, Array
 
 
 def constant(value: float, dtype: np.dtype[Any]) -> Array:
@@ -12,15 +13,22 @@ def constant(value: float, dtype: np.dtype[Any]) -> Array:
     return np.asarray(value, dtype=dtype)
 
 
+def info(dtype: np.dtype[Any]) -> Any:
+    """What numpy tells of an element type that is a number: `min`, `max` and so on."""
+    if dtype == BFLOAT16:
+        return ml_dtypes.finfo(dtype)
+    return np.finfo(dtype) if dtype in FLOATS else np.iinfo(dtype)
+
+
 def lowest(dtype: np.dtype[Any]) -> Array:
     """The smallest finite number (False for bool), 0-d."""
     if dtype == BOOL:
         return np.asarray(False)
-    return np.asarray(np.finfo(dtype).min if dtype in FLOATS else np.iinfo(dtype).min, dtype=dtype)
+    return np.asarray(info(dtype).min, dtype=dtype)
 
 
 def highest(dtype: np.dtype[Any]) -> Array:
     """The largest finite number (True for bool), 0-d."""
     if dtype == BOOL:
         return np.asarray(True)
-    return np.asarray(np.finfo(dtype).max if dtype in FLOATS else np.iinfo(dtype).max, dtype=dtype)
+    return np.asarray(info(dtype).max, dtype=dtype)

@@ -157,6 +157,37 @@ def test_rooms_are_small_beside_the_tensors() -> None:
             assert kernel.workspace(signature) < 0.75 * specs[0].nbytes
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from((-3, -2, -1, 1, 2))), max_size=4), st.sampled_from(TYPES))
+def test_what_lies_backwards_is_read_as_it_lies(axes: list[tuple[int, int]], dtype: np.dtype[Any]) -> None:
+    source = np.arange(np.prod([3 * n + 2 for n, _ in axes], dtype=int)).astype(dtype)
+    room = source.reshape([3 * n + 2 for n, _ in axes])
+    view = room[_places([slice(1, 1 + 3 * n) if step > 0 else slice(3 * n, 0, -1) for n, step in axes])]
+    view = view[_places([slice(None, None, abs(step)) for _, step in axes])]
+    target = garbage(TensorSpec(view.shape, np.dtype("float32")))
+    native_copy(view, target)()
+    np.testing.assert_array_equal(target, view.astype(np.float32))
+    guarded = np.full([n + 2 for n in room.shape], 7, dtype)
+    inner = guarded[_places([slice(1, -1)] * room.ndim)]
+    back = inner[_places([slice(1, 1 + 3 * n) if step > 0 else slice(3 * n, 0, -1) for n, step in axes])]
+    back = back[_places([slice(None, None, abs(step)) for _, step in axes])]
+    wanted = guarded.copy()
+    wanted_back = wanted[_places([slice(1, -1)] * room.ndim)]
+    wanted_back = wanted_back[_places([slice(1, 1 + 3 * n) if s > 0 else slice(3 * n, 0, -1) for n, s in axes])]
+    wanted_back[_places([slice(None, None, abs(step)) for _, step in axes])][...] = target.astype(dtype)
+    native_copy(target, back)()
+    assert guarded.tobytes() == wanted.tobytes()
+
+
+def test_a_tensor_without_axes_stays_one() -> None:
+    arrays = [np.array(1.5, BFLOAT16), np.array(2.0, BFLOAT16)]
+    signature = IN_SINGLE.sign(
+        [TensorSpec((), BFLOAT16)] * 2, {"operator": Inner(ADD, {}), "to": BFLOAT16}, frozenset({1})
+    )
+    for kernel in kernels(IN_SINGLE, signature):
+        assert float(run(kernel, signature, arrays)[0]) == 3.5
+
+
 def test_stripes_cover_the_output_once() -> None:
     for length in range(1, 40):
         signature = ADD.sign([TensorSpec((3, length), np.dtype("float32"))] * 2, {})

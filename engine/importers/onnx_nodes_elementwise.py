@@ -10,15 +10,15 @@ from engine.errors import ModelError
 from engine.importers.onnx_node import Converter, Node, direct
 from engine.importers.onnx_tensors import dtype_of
 from engine.importers.onnx_values import Value
-from ops.spec import FLOATS
+from ops.limits import info
 
 SELU_ALPHA = 1.67326319217681884765625
 SELU_GAMMA = 1.05070102214813232421875
 
 
 def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
-    info: Any = np.finfo(dtype) if dtype in FLOATS else np.iinfo(dtype)
-    return info.min, info.max
+    known = info(dtype)
+    return known.min, known.max
 
 
 def _clip_attributes(node: Node) -> tuple[Value, ...]:

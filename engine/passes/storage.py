@@ -1,5 +1,6 @@
-"""Tensors stored in 16 bits: half the arena, and half of the weights; what computes still computes in float32."""
+"""Tensors stored in 16 bits, in half of the arena; what computes still computes in float32."""
 
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class _Storage:
 
     def _operator(self, operator: Operator) -> None:
         singles = any(v.dtype == _SINGLE for v in operator.inputs + operator.outputs)
-        if not singles or bodies(operator.schema, operator.attrs):
+        if not singles or bodies(operator.schema, operator.attrs) or operator.schema is IN_SINGLE:
             self._keep(operator)
         elif operator.schema.moves:
             self._move(operator)
@@ -103,7 +104,7 @@ class _Storage:
     def _stored(self, var: Var) -> Var:
         if var not in self.stored:
             if var in self.source.constants:
-                self.stored[var] = self._constant(var, self.source.constants[var].astype(self.dtype), "stored")
+                self.stored[var] = self._constant(var, self._rounded(self.source.constants[var]), "stored")
             else:
                 self.stored[var] = self._cast(var, self.plain[var], self.dtype, "stored")
         return self.stored[var]
@@ -116,12 +117,23 @@ class _Storage:
                 self.plain[var] = self._cast(var, self.stored[var], _SINGLE, "plain")
         return self.plain[var]
 
+    def _rounded(self, array: Array) -> Array:
+        """What is beyond the range becomes infinite, as it does where it is computed."""
+        with np.errstate(over="ignore"):
+            return array.astype(self.dtype)
+
     def _constant(self, var: Var, array: Array, suffix: str) -> Var:
-        name = var.name if var.name not in self.graph.vars else f"{var.name}/{suffix}"
+        name = var.name if var.name not in self.graph.vars else self._free(f"{var.name}/{suffix}")
         array.flags.writeable = False
         return self.graph.add_constant(name, var.spec.with_dtype(array.dtype), array)
 
+    def _free(self, name: str) -> str:
+        """A name that neither graph has: this one, or the same with a number."""
+        taken = self.source.vars.keys() | self.graph.vars.keys() | {op.name for op in self.source.operators}
+        numbered = (f"{name}_{i}" for i in count(1))
+        return name if name not in taken else next(n for n in numbered if n not in taken)
+
     def _cast(self, var: Var, of: Var, dtype: np.dtype[Any], suffix: str) -> Var:
-        name = f"{var.name}/{suffix}"
+        name = self._free(f"{var.name}/{suffix}")
         signature = CAST.sign([of.spec], {"to": dtype})
         return self.graph.add_signed(CAST, [of], signature, name, (name,))[0]

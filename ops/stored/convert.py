@@ -3,6 +3,7 @@
 import platform
 from functools import cache, partial
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,10 @@ def native_copy(source: Array, target: Array) -> Thunk:
     """As one compiled call, where there is one for these types; arrays of one shape that do not meet."""
     kind = _KINDS.get((source.dtype, target.dtype))
     if kind is None or source.ndim > AXES or (_HALF in (source.dtype, target.dtype) and not has_half()):
+        return plain_copy(source, target)
+    forward: Any = (*(slice(None, None, -1 if step < 0 else 1) for step in source.strides), ...)
+    source, target = source[forward], target[forward]
+    if any(step < 0 for step in target.strides):
         return plain_copy(source, target)
     shape, (there, here) = _merged(source, target)
     ahead = AXES - len(shape)

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from ops.attributes import Attribute, element_type
 from ops.backends import EVERY, NUMBA, NUMPY, ONEDNN, PLAIN
-from ops.errors import AttributeValueError, DtypeError, SchemaError
+from ops.errors import AttributeValueError, DtypeError, OpError, SchemaError
 from ops.layout import Layout
 from ops.schema import (
     Attrs,
@@ -29,15 +29,17 @@ from ops.schema import (
     Thunk,
     any_strides,
 )
-from ops.spec import BFLOAT16, HALVES, Array, TensorSpec
+from ops.spec import BFLOAT16, FLOATS, HALVES, Array, TensorSpec
 from ops.stored.convert import native_copy, plain_copy
-from ops.stripes import elementwise_stripes
+from ops.stripes import counted, elementwise_stripes
 from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
 
 SINGLE = np.dtype("float32")
-MOST = 128 << 10
+LEAST, MOST = 16 << 10, 128 << 10
 """Elements that a stripe should have in all its rooms together: half a megabyte, which stays in the cache."""
+_STRIPES = 8
+"""Stripes of smaller tensors, whose rooms would be as large as they are; none is shorter than LEAST."""
 
 
 @frozen(eq=False)
@@ -92,7 +94,7 @@ def _parts(signature: Signature, backends: Sequence[str]) -> tuple[Part, ...]:
     schema: OpSchema = signature.attrs["operator"].schema
     cutter = elementwise_stripes if schema.elementwise else schema.stripes
     found = []
-    for stripe in cutter(whole, MOST):
+    for stripe in cutter(whole, min(MOST, max(LEAST, counted(whole) // _STRIPES))):
         inputs = [_cut(s, i) for s, i in zip(whole.inputs, stripe.inputs, strict=True)]
         part = schema.sign(inputs, stripe.attrs, whole.constants)
         found.append(Part(stripe, part, schema.kernel(part, backends)))
@@ -148,7 +150,7 @@ def _places(index: Index) -> Any:
 def _readable(part: Part, position: int, array: Array) -> Array:
     """A part of a constant as the kernel reads it: once, when it is bound, it may be copied."""
     reads = part.kernel.takes(part.signature, position, Layout.of(array))
-    return array if reads else np.ascontiguousarray(array)
+    return array if reads else np.array(array, order="C")
 
 
 def _workspace(backends: Sequence[str], signature: Signature) -> int:
@@ -158,7 +160,7 @@ def _workspace(backends: Sequence[str], signature: Signature) -> int:
 def _pack(backends: Sequence[str], signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
     """What the inner kernel packs, then the constants in float32."""
     first, *_ = _parts(signature, backends)
-    whole = {i: np.ascontiguousarray(a, wide(signature.inputs[i]).dtype) for i, a in sorted(constants.items())}
+    whole = {i: np.asarray(a, wide(signature.inputs[i]).dtype, order="C") for i, a in sorted(constants.items())}
     packed = first.kernel.pack(first.signature, whole)
     dropped = first.kernel.replaces(first.signature)
     return (*packed, *(_nothing(a) if i in dropped else a for i, a in whole.items()))
@@ -224,13 +226,30 @@ IN_SINGLE = OpSchema(
 OPS = (IN_SINGLE,)
 
 
+def stored(schema: OpSchema, inputs: Sequence[TensorSpec], attrs: Attrs) -> tuple[OpSchema, Attrs] | None:
+    """An operator on bfloat16 that shall compute in float32; None where it has no such inputs, or other floats too."""
+    floats = {s.dtype for s in inputs if s.dtype in FLOATS or s.dtype == BFLOAT16}
+    return None if schema is IN_SINGLE or floats != {BFLOAT16} else (IN_SINGLE, _in_single(schema, attrs))
+
+
+def _in_single(schema: OpSchema, attrs: Attrs) -> Attrs:
+    return {"operator": Inner(schema, attrs), "to": BFLOAT16}
+
+
 def sign_stored(
     schema: OpSchema, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int]
 ) -> tuple[OpSchema, Signature]:
-    """The operator as it is; where it does not take bfloat16, the same in float32. Raises OpError."""
+    """The operator as it is; where it does not take bfloat16, the same in float32. Raises OpError.
+
+    Other floats beside bfloat16 are refused, as they are elsewhere, and so are operators of several outputs.
+    """
     try:
         return schema, schema.sign(inputs, attrs, constants)
-    except DtypeError:
-        if schema is IN_SINGLE or all(s.dtype != BFLOAT16 for s in inputs):
+    except DtypeError as error:
+        other = stored(schema, inputs, attrs)
+        if other is None:
             raise
-        return IN_SINGLE, IN_SINGLE.sign(inputs, {"operator": Inner(schema, attrs), "to": BFLOAT16}, constants)
+        try:
+            return IN_SINGLE, IN_SINGLE.sign(inputs, other[1], constants)
+        except OpError:
+            raise error from None
