@@ -12,6 +12,7 @@ from ops.attributes import Attribute, flag, integer, number
 from ops.errors import AttributeValueError, DtypeError, ShapeError
 from ops.norm_gradient import channel_norm_gradient, row_norm_gradient
 from ops.norm_rows import RowNorm, bind_row_norm, row_norm_workspace
+from ops.onednn.normalisation import layer_norm
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.spec import FLOATS, Array, Shape, normalize_axis
 from ops.stripes import axis_stripes
@@ -120,11 +121,12 @@ def _cost(signature: Signature) -> Cost:
     return Cost(8 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
+_VECTOR_ROWS = row_kernel(centred=True)
 LAYER_NORM = OpSchema(
     name="layer_norm",
     summary="(x - mean) / sqrt(variance + epsilon) * scale + bias over the dimensions from `axis` on.",
     infer=_infer_layer,
-    kernels=(row_kernel(centred=True), _kernel(_layer_norm)),
+    kernels=(layer_norm(_VECTOR_ROWS), _VECTOR_ROWS, _kernel(_layer_norm)),
     arity=(2, 3),
     attributes=(_AXIS, _EPSILON, Attribute("with_stats", flag, False)),
     overwrites=overwrites_first,

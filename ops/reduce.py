@@ -13,6 +13,7 @@ from ops.blocks import Index, working_dtype
 from ops.elementwise import Dtypes, require_dtype
 from ops.fold import ATTRIBUTES, Fold, Load, fold_cost, fold_rooms, kept_shape, mapped, reduced_axes, reduced_spec
 from ops.limits import constant, highest, lowest
+from ops.onednn.reduction import largest, smallest
 from ops.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import BOOL, FLOATS, INTEGERS, NUMBERS, Array, TensorSpec
 from ops.thunks import in_turn
@@ -222,13 +223,14 @@ def _log_sum_exp_gradient(b: Backward) -> Terms:
 
 
 _EXTREMES = NUMBERS | {BOOL}
+_VECTOR_MAX, _VECTOR_MIN = reduce_kernel(MAX), reduce_kernel(MIN)
 REDUCE_MAX = _reduction(
     "reduce_max",
     _extreme(np.maximum, _below_all),
     "Largest element; NaN wins.",
     _EXTREMES,
     gradient=_extreme_gradient,
-    vector=(reduce_kernel(MAX),),
+    vector=(largest(_VECTOR_MAX), _VECTOR_MAX),
 )
 REDUCE_MIN = _reduction(
     "reduce_min",
@@ -236,7 +238,7 @@ REDUCE_MIN = _reduction(
     "Smallest element; NaN wins.",
     _EXTREMES,
     gradient=_extreme_gradient,
-    vector=(reduce_kernel(MIN),),
+    vector=(smallest(_VECTOR_MIN), _VECTOR_MIN),
 )
 REDUCE_SUM = _folding("reduce_sum", _Recipe(), "Sum.", gradient=_sum_gradient, vector=(reduce_kernel(SUM),))
 REDUCE_PROD = _folding("reduce_prod", _Recipe(np.multiply), "Product.", gradient=_prod_gradient)

@@ -13,6 +13,7 @@ from ops.blocks import Block, blocked
 from ops.comparison import GREATER
 from ops.compiled import erf
 from ops.elementwise import flops_per_element, like_input, over_any_like_output
+from ops.onednn.elementwise import gelu, softplus
 from ops.schema import OpSchema, Signature, Thunk
 from ops.smooth_gradients import (
     ELU_GRADIENT,
@@ -231,12 +232,13 @@ CELU = activation(
     flops=5,
     alpha=1.0,
 )
+_VECTOR_SOFTPLUS, _VECTOR_GELU = opcode("softplus"), vector_kernel(_say_gelu)
 SOFTPLUS = activation(
     "softplus",
     _softplus,
     "log(1 + exp(x))",
     gradient=_softplus_gradient,
-    vector=(opcode("softplus"),),
+    vector=(softplus(_VECTOR_SOFTPLUS), _VECTOR_SOFTPLUS),
     temporaries=1,
     flops=5,
 )
@@ -246,7 +248,7 @@ MISH = activation(
 GELU = OpSchema(
     "gelu",
     like_input(FLOATS),
-    (vector_kernel(_say_gelu), blocked(_gelu, temporaries=2)),
+    (gelu(_VECTOR_GELU), _VECTOR_GELU, blocked(_gelu, temporaries=2)),
     attributes=(Attribute("approximate", one_of("none", "tanh"), "none"),),
     overwrites=over_any_like_output,
     cost=flops_per_element(28),

@@ -18,6 +18,7 @@ from ops.limits import constant
 from ops.nhwc.code_pool_native import MAX_CODES
 from ops.nhwc.pixels import channels_first, channels_last, dense_pixels
 from ops.nhwc.pool_native import AVERAGE_NATIVE, MAX_NATIVE
+from ops.onednn.pooling import AVERAGE_POOL, MAX_POOL
 from ops.pool import MAX_DTYPES, window_counts
 from ops.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.spec import FLOATS, Array
@@ -126,7 +127,7 @@ NHWC_MAX_POOL = OpSchema(
     name="nhwc_max_pool",
     summary="The largest element of each window of a channel; x (N, spatial..., C).",
     infer=_infer_max,
-    kernels=(MAX_NATIVE, MAX_CODES, MAX_TAPS),
+    kernels=(MAX_POOL, MAX_NATIVE, MAX_CODES, MAX_TAPS),
     attributes=_ATTRIBUTES,
     cost=_cost,
     stripes=nhwc_pool_stripes,
@@ -135,7 +136,7 @@ NHWC_AVERAGE_POOL = OpSchema(
     name="nhwc_average_pool",
     summary="The mean of each window of a channel; padding counts as zeros only with `count_include_pad`.",
     infer=_infer_average,
-    kernels=(AVERAGE_NATIVE, AVERAGE_TAPS),
+    kernels=(AVERAGE_POOL, AVERAGE_NATIVE, AVERAGE_TAPS),
     attributes=(*_ATTRIBUTES, Attribute("count_include_pad", flag, False)),
     cost=_cost,
     stripes=nhwc_pool_stripes,

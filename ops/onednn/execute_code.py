@@ -66,7 +66,7 @@ def gather(place: int) -> None:
 
 
 @jitable
-def _invalid(words: int) -> bool:
+def invalid(words: int) -> bool:
     """Whether any thread's flag was set; none is afterwards."""
     if word(words, THREADS) == 1:
         return bool(_take_flag())
@@ -77,7 +77,8 @@ def _invalid(words: int) -> bool:
 
 
 @jitable
-def _run(words: int, primitive: int, arguments: int) -> int:
+def run(words: int, primitive: int, arguments: int) -> int:
+    """Runs the primitive and the arguments that stand in these two words; returns the status."""
     execute, stream, count = word(words, EXECUTE), word(words, STREAM), word(words, COUNT)
     status: int = call_foreign(execute, word(words, primitive), stream, count, word(words, arguments))
     return status
@@ -110,18 +111,18 @@ def _smooth(x: float, algorithm: int) -> float:
 def execute(words: int, _: int, __: int, ___: int) -> int:
     """Runs a primitive on its number of threads, which OpenMP keeps for each calling thread; returns its status."""
     call_foreign(word(words, SET_THREADS), word(words, THREADS), 0, 0, 0)
-    return int(_run(words, PRIMITIVE, ARGUMENTS))
+    return int(run(words, PRIMITIVE, ARGUMENTS))
 
 
 def execute_watched(words: int, _: int, __: int, ___: int) -> int:
     """The same; where an operation was invalid, runs it without its activation, which is then done here."""
     call_foreign(word(words, SET_THREADS), word(words, THREADS), 0, 0, 0)
-    _invalid(words)
-    status = _run(words, PRIMITIVE, ARGUMENTS)
-    if status == 0 and _invalid(words):
-        status = _run(words, BARE_PRIMITIVE, BARE_ARGUMENTS)
+    invalid(words)
+    status = run(words, PRIMITIVE, ARGUMENTS)
+    if status == 0 and invalid(words):
+        status = run(words, BARE_PRIMITIVE, BARE_ARGUMENTS)
         _finish(words, 0, word(words, ELEMENTS))
-        _invalid(words)
+        invalid(words)
     return int(status)
 
 

@@ -18,5 +18,8 @@
     ALGORITHM,
     LOW,
     HIGH,
-) = range(17)
-"""Functions and numbers of the library; then what is wanted where a NaN may have been lost (`watched`)."""
+    STRANGE,
+    OTHERWISE,
+) = range(19)
+"""Functions and numbers of the library; then what is wanted where a NaN may have been lost (`watched`); marks that
+another kernel shall compute (`guarded`)."""
