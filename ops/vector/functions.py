@@ -7,7 +7,7 @@ implementation of erff", Stack Overflow 35148198); how errors of such are bounde
 import math
 from collections.abc import Sequence
 
-from ops.vector.lanes import Floats
+from ops.vector.lanes import Floats, either
 
 _LOG2_E = 1.44269504088896341
 _LN_2 = 0.693359375, -2.12194440e-4
@@ -28,6 +28,8 @@ _ERF_FAR = (
     *(1.72948930e-5, -3.83208680e-4, 3.88393435e-3, -2.42545605e-2),
     *(1.06777847e-1, 6.34846687e-1, 1.28717512e-1),
 )
+_PLAIN = 86.5
+"""Up to it, e ** x and its reciprocal are normal numbers."""
 _SMALLEST = 2.0**-126
 _ROOT_HALF = math.sqrt(0.5)
 
@@ -52,10 +54,29 @@ def _reduced(x: Floats, lowest: float, highest: float) -> tuple[Floats, Floats, 
     return r, first, second
 
 
+def _exp_near(r: Floats) -> Floats:
+    """e ** r for |r| <= log(2) / 2. Pairs of powers (Estrin), since a chain of products would be waited for."""
+    square, (a, b, c, d, e, f) = r * r, _EXP
+    return r.times(a, b).times(square, r.times(c, d)).times(square, r.times(e, f)).times(square, r + 1.0)
+
+
 def exp(x: Floats) -> Floats:
-    """e ** x. Two factors, as one power of 2 cannot say the least and the largest results."""
+    """e ** x, with care where one of 16 results is infinite or denormal."""
+    return either(x.apply("fabs") > _PLAIN, lambda: _exp_anywhere(x), lambda: _exp_plain(x))
+
+
+def _exp_anywhere(x: Floats) -> Floats:
+    """Two factors, as one power of 2 cannot say the least and the largest results."""
     r, first, second = _reduced(x, -104.0, 89.0)
-    return (polynomial(r, _EXP).times(r * r, r) + 1.0) * first * second
+    return _exp_near(r) * first * second
+
+
+def _exp_plain(x: Floats) -> Floats:
+    """e ** x for -87 < x < 87; NaN of NaN. The same bits as `_exp_anywhere`."""
+    shifted = x.times(_LOG2_E, _MAGIC)
+    n = shifted - _MAGIC
+    r = n.times(-_LN_2[1], n.times(-_LN_2[0], x))
+    return _exp_near(r) * ((shifted.bits() + (127 - _MAGIC_BITS)) << 23).as_bits()
 
 
 def _exp_inside(x: Floats) -> Floats:
@@ -63,7 +84,7 @@ def _exp_inside(x: Floats) -> Floats:
     shifted = x.times(_LOG2_E, _MAGIC)
     r = (shifted - _MAGIC).times(-sum(_LN_2), x)
     power = ((shifted.bits() + (127 - _MAGIC_BITS)) << 23).as_bits()
-    return polynomial(r, (*_EXP, 1.0, 1.0)) * power
+    return _exp_near(r) * power
 
 
 def exp_below(x: Floats) -> Floats:

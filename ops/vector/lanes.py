@@ -171,6 +171,25 @@ class Floats:
         return Ints(self.builder, self.builder.bitcast(self.value, INTS))
 
 
+def either(where: Truth, careful: Callable[[], Floats], plain: Callable[[], Floats]) -> Floats:
+    """What `plain` gives; where something holds for one lane, what `careful` gives of all of them."""
+    builder = where.builder
+    some = builder.icmp_unsigned(
+        "!=", builder.bitcast(where.value, ir.IntType(LANES)), ir.Constant(ir.IntType(LANES), 0)
+    )
+    with builder.if_else(some, likely=False) as (rare, usual):
+        with rare:
+            slow = careful().value
+            from_rare = builder.block
+        with usual:
+            fast = plain().value
+            from_usual = builder.block
+    found = builder.phi(FLOATS)
+    found.add_incoming(slow, from_rare)
+    found.add_incoming(fast, from_usual)
+    return Floats(builder, found)
+
+
 Lanes = Value
 """Which lanes count: a vector of bits, or None for all."""
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ops.native.words import floats, jitable, share, word
+from ops.native.words import floats, jitable, longs, share, word
 from ops.vector.opcode_code import stack
-from ops.vector.reduce_kinds import ABS, DIVIDED, MAX, MIN, ROOT, SQUARE
+from ops.vector.reduce_kinds import ABS, AS_IS, DIVIDED, MAX, MIN, ROOT, SQUARE
 from ops.vector.row_code import (
     CHUNK,
+    max_16,
+    min_16,
     row_fill,
     row_max,
     row_min,
@@ -27,11 +29,16 @@ from ops.vector.row_code import (
     rows_max,
     rows_min,
     rows_root,
+    sum_16,
+    sum_abs_16,
+    sum_square_16,
 )
 from ops.vector.rows_code import header_words, place
 
 _WIDE, _DEEP = 256, 32
 """Columns that are folded at a time, and rows of which sums are added before they are added to the others."""
+_ROWS, _SHORT = 16, 512
+"""Rows that are folded side by side, and the most elements of such."""
 _HEAD = 5
 _columns = stack(2 * 4 * _WIDE)
 
@@ -66,12 +73,48 @@ def _identity(kind: int) -> Any:
     return np.inf if kind == MIN else 0.0
 
 
+@jitable
+def _fold_16(kind: int, addresses: int, count: int, target: int) -> None:
+    if kind == MAX:
+        max_16(addresses, count, target)
+    elif kind == MIN:
+        min_16(addresses, count, target)
+    elif kind == ABS:
+        sum_abs_16(addresses, count, target)
+    elif kind == SQUARE:
+        sum_square_16(addresses, count, target)
+    else:
+        sum_16(addresses, count, target)
+
+
+@jitable
+def _short_rows(words: int, first: int, last: int, room: int) -> None:
+    """Sixteen rows at a time, the last one again and again where there are fewer: all have the same order of sums."""
+    kind, end, each, count = word(words, 0), word(words, 1), word(words, 2), word(words, 3)
+    kept = words + 8 * _HEAD
+    y, addresses, found = floats(word(words, 4), last), longs(room, _ROWS), floats(room + 8 * _ROWS, _ROWS)
+    start = place(kept + 8 * header_words(kept), 0, 0)
+    for number in range(first, last, _ROWS):
+        for i in range(_ROWS):
+            addresses[i] = start + place(kept, 0, min(number + i, last - 1))
+        if end == AS_IS and number + _ROWS <= last:
+            _fold_16(kind, room, count, word(words, 4) + 4 * number)
+            continue
+        _fold_16(kind, room, count, room + 8 * _ROWS)
+        for i in range(min(_ROWS, last - number)):
+            total = found[i] / each if end == DIVIDED else float(found[i])
+            y[number + i] = math.sqrt(total) if end == ROOT else total
+
+
 def reduce_rows(words: int, part: int, parts: int) -> None:
     """The neighbours go: each row folds to a number, in float64."""
     kind, end, each, count = word(words, 0), word(words, 1), word(words, 2), word(words, 3)
     kept = words + 8 * _HEAD
     gone = kept + 8 * header_words(kept)
     first, last = share(word(kept, 1), part, parts)
+    if count <= _SHORT and word(gone, 1) == 1:
+        _short_rows(words, first, last, _columns())
+        return
     for number in range(first, last):
         total = _identity(kind)
         for turn in range(word(gone, 1)):

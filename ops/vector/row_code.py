@@ -91,6 +91,58 @@ def _folding(fold: Fold, join: Join, identity: float) -> Any:
     return folded
 
 
+def _halves(builder: Value, a: Floats, b: Floats, half: int) -> tuple[Floats, Floats]:
+    """First and second halves of what rows hold in a, and in b behind each of them."""
+    starts = range(0, LANES, 2 * half)
+    halves = []
+    for shift in (0, half):
+        order = [o + i + shift for s in starts for o in (0, LANES) for i in range(s, s + half)]
+        halves.append(Floats(builder, builder.shuffle_vector(a.value, b.value, ir.Constant(INTS, order))))
+    return halves[0], halves[1]
+
+
+def _joined_rows(builder: Value, sums: Carried, join: Join) -> Value:
+    """A vector with one number for each of 16 vectors: halves are joined, two vectors at a time become one."""
+    rows = [Floats(builder, v) for v in sums]
+    for half in (8, 4, 2, 1):
+        rows = [join(*_halves(builder, a, b, half)) for a, b in zip(rows[:half], rows[half:], strict=True)]
+    return rows[0].value
+
+
+def _folding_rows(fold: Callable[[Floats, Floats], Floats], join: Join, identity: float) -> Any:
+    """A compiled f(addresses of 16 rows, count, target): what each folds to. No row waits for another one."""
+
+    @_intrinsic
+    def folded(_: Any, addresses: Any, count: Any, target: Any) -> Any:
+        def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+            addresses, count, target = values
+            places = builder.inttoptr(addresses, WORD.as_pointer())
+            rows = [builder.load(builder.gep(places, [ir.Constant(WORD, i)], source_etype=WORD)) for i in range(LANES)]
+
+            def body(index: Value, lanes: Lanes, sums: Carried) -> Carried:
+                found = []
+                for row, total in zip(rows, sums, strict=True):
+                    value = fold(Floats(builder, total), load(builder, _at(builder, row, index), lanes)).value
+                    found.append(value if lanes is None else builder.select(lanes, value, total))
+                return found
+
+            started = [ir.Constant(FLOATS, [identity] * LANES)] * LANES
+            total = _joined_rows(builder, each_vector(builder, count, started, body), join)
+            store(builder, target, None, Floats(builder, total))
+            return ir.Constant(WORD, 0)
+
+        return types.int64(types.int64, types.int64, types.int64), generate
+
+    return folded
+
+
+sum_16 = _folding_rows(_add, _add, 0.0)
+sum_abs_16 = _folding_rows(lambda total, x: total + x.apply("fabs"), _add, 0.0)
+sum_square_16 = _folding_rows(lambda total, x: x.times(x, total), _add, 0.0)
+max_16 = _folding_rows(maximum, maximum, float("-inf"))
+min_16 = _folding_rows(minimum, minimum, float("inf"))
+largest_16 = _folding_rows(_largest, _largest, float("-inf"))
+"""As the maximum, where NaN does not count."""
 row_sum = _folding(lambda total, x, _: total + x, _add, 0.0)
 row_sum_abs = _folding(lambda total, x, _: total + x.apply("fabs"), _add, 0.0)
 row_sum_square = _folding(lambda total, x, mean: (x - mean).times(x - mean, total), _add, 0.0)

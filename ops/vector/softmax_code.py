@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ops.native.words import floats, jitable, share, word
+from ops.native.words import floats, jitable, longs, share, word
 from ops.vector.opcode_code import stack
 from ops.vector.row_code import (
     CHUNK,
+    largest_16,
     row_exp,
     row_fill,
     row_largest,
@@ -53,8 +54,14 @@ def _rows(words: int, more: int, first: int, few: int, room: int) -> None:
     """Some rows: each pass over all of them, so that none waits for what a row folds to."""
     is_log, count = word(more, 0), word(more, 1)
     tops, ends = floats(room, _FEW), floats(room + 4 * _FEW, _FEW)
-    for i in range(few):
-        tops[i] = row_largest(place(words, 0, first + i), count, np.float32(0))
+    if count <= _CACHED // _FEW:
+        addresses = longs(room + 8 * _FEW, _FEW)
+        for i in range(_FEW):
+            addresses[i] = place(words, 0, first + min(i, few - 1))
+        largest_16(room + 8 * _FEW, count, room)
+    else:
+        for i in range(few):
+            tops[i] = row_largest(place(words, 0, first + i), count, np.float32(0))
     for i in range(few):
         ends[i] = _power(place(words, 0, first + i), place(words, 1, first + i), count, is_log, tops[i])
     for i in range(few):
