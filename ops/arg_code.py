@@ -63,9 +63,10 @@ def _position(address: int, count: int, is_least: int, is_last: int) -> int:
     for i in range(few):
         at: int = few - 1 - i if is_last != 0 else i
         if row[at] == best or (is_nan and math.isnan(row[at])):
-            place: int = start + at
-            return place
-    return start
+            start += at
+            break
+    found: int = start
+    return found
 
 
 def search_rows(words: int, part: int, parts: int) -> None:

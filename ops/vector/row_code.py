@@ -151,26 +151,35 @@ row_max = _folding(lambda found, x, _: maximum(found, x), maximum, float("-inf")
 row_min = _folding(lambda found, x, _: minimum(found, x), minimum, float("inf"))
 row_largest = _folding(lambda found, x, _: _largest(found, x), _largest, float("-inf"))
 """As the maximum, where NaN does not count."""
-row_sum_exp = _folding(lambda total, x, top: total + exp_below(x - top), _add, 0.0)
-"""Of e ** (x - number), where no x is above the number."""
 
 
-@_intrinsic
-def row_exp(_: Any, source: Any, target: Any, count: Any, top: Any) -> Any:
-    """Writes e ** (x - top), where no x is above top, and gives their sum."""
+def _summing(*, writes: bool) -> Any:
+    """A compiled f(from, to, count, top, target): sums of e ** (x - top) in 16 lanes, where no x is above top."""
 
-    def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
-        source, target, count, top = values
-        known = Floats(builder, splat(builder, top))
+    @_intrinsic
+    def summed(_: Any, source: Any, target: Any, count: Any, top: Any, sums: Any) -> Any:
+        def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
+            source, target, count, top, place = values
+            known = Floats(builder, splat(builder, top))
 
-        def body(index: Value, lanes: Lanes, sums: Carried) -> Carried:
-            power = exp_below(load(builder, _at(builder, source, index), lanes) - known)
-            store(builder, _at(builder, target, index), lanes, power)
-            return _counted(builder, lanes, Floats(builder, sums[0]) + power, sums)
+            def body(index: Value, lanes: Lanes, sums: Carried) -> Carried:
+                power = exp_below(load(builder, _at(builder, source, index), lanes) - known)
+                if writes:
+                    store(builder, _at(builder, target, index), lanes, power)
+                return _counted(builder, lanes, Floats(builder, sums[0]) + power, sums)
 
-        return _joined(builder, each_vector(builder, count, _started(0.0), body), _add)
+            a, b, c, d = (Floats(builder, v) for v in each_vector(builder, count, _started(0.0), body))
+            store(builder, place, None, a + b + (c + d))
+            return ir.Constant(WORD, 0)
 
-    return types.float32(types.int64, types.int64, types.int64, types.float32), generate
+        words = [types.int64] * 3
+        return types.int64(*words, types.float32, types.int64), generate
+
+    return summed
+
+
+row_exp, row_sum_exp = _summing(writes=True), _summing(writes=False)
+"""Writes e ** (x - top) and their sums, or these alone."""
 
 
 def _mapping(function: Callable[..., Floats], arrays: int, numbers: int) -> Any:
@@ -252,6 +261,7 @@ rows_div = _mapping(lambda x, total: x / total, 2, 0)
 rows_add_exp = _mapping(lambda total, x, top: total + exp_below(x - top), 3, 0)
 rows_log_shift = _mapping(lambda x, top, total: x - top - log(total), 3, 0)
 rows_divided = _mapping(lambda x, number: x / number, 1, 1)
+rows_log = _mapping(log, 1, 0)
 rows_root = _mapping(lambda x: x.apply("sqrt"), 1, 0)
 row_fill = _mapping(lambda number: number, 0, 1)
 """Writes one number everywhere."""

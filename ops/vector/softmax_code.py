@@ -4,7 +4,6 @@ Words: what `ops.vector.rows.Rows` says of arrays x and y; whether the logarithm
 columns the bytes along it, of x and of y, and how many columns are neighbours.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,9 @@ from ops.vector.row_code import (
     rows_div,
     rows_exp,
     rows_largest,
+    rows_log,
     rows_log_shift,
+    sum_16,
 )
 from ops.vector.rows_code import header_words, place
 
@@ -33,43 +34,62 @@ _WIDE = 256
 """Columns that are worked on at a time."""
 _FEW, _CACHED = 16, 2048
 """Most rows that go through a pass together, and most elements of them, so that they stay in the nearest cache."""
+_LANES = 4 * _FEW
+"""Bytes of 16 sums."""
 _columns = stack(2 * 4 * _WIDE)
 
 
 @jitable
-def _power(x: int, y: int, count: int, is_log: int, top: Any) -> Any:
-    """The sum of a row's powers, which are written unless the logarithm is wanted."""
-    total = 0.0
+def _tops(addresses: int, few: int, count: int, tops: int) -> None:
+    """The largest of each row."""
+    if count <= _CACHED // _FEW:
+        largest_16(addresses, count, tops)
+    else:
+        for i in range(few):
+            floats(tops, few)[i] = row_largest(longs(addresses, few)[i], count, np.float32(0))
+
+
+@jitable
+def _power(x: int, y: int, count: int, is_log: int, top: Any, lanes: int) -> None:  # noqa: PLR0917 - compiled
+    """The sums of a row's powers, in 16 lanes; powers are written unless the logarithm is wanted."""
+    sums, total = floats(lanes, _FEW), 0.0
     for first in range(0, count, CHUNK):
-        few = min(CHUNK, count - first)
+        few, at = min(CHUNK, count - first), 4 * first
         if is_log != 0:
-            total += row_sum_exp(x + 4 * first, few, top)
+            row_sum_exp(x + at, x, few, top, lanes)
         else:
-            total += row_exp(x + 4 * first, y + 4 * first, few, top)
-    return np.float32(math.log(total) if is_log != 0 else 1 / total)
+            row_exp(x + at, y + at, few, top, lanes)
+        if count > CHUNK:  # in float64
+            for i in range(_FEW):
+                total += sums[i]
+    if count > CHUNK:
+        row_fill(lanes, _FEW, np.float32(0))
+        sums[0] = total
 
 
 @jitable
 def _rows(words: int, more: int, first: int, few: int, room: int) -> None:
     """Some rows: each pass over all of them, so that none waits for what a row folds to."""
     is_log, count = word(more, 0), word(more, 1)
-    tops, ends = floats(room, _FEW), floats(room + 4 * _FEW, _FEW)
-    if count <= _CACHED // _FEW:
-        addresses = longs(room + 8 * _FEW, _FEW)
-        for i in range(_FEW):
-            addresses[i] = place(words, 0, first + min(i, few - 1))
-        largest_16(room + 8 * _FEW, count, room)
-    else:
-        for i in range(few):
-            tops[i] = row_largest(place(words, 0, first + i), count, np.float32(0))
+    tops, ends, addresses, lanes = room, room + 4 * _FEW, room + 8 * _FEW, room + 16 * _FEW
+    places = longs(addresses, _FEW)
+    for i in range(_FEW):
+        places[i] = place(words, 0, first + min(i, few - 1))
+    _tops(addresses, few, count, tops)
     for i in range(few):
-        ends[i] = _power(place(words, 0, first + i), place(words, 1, first + i), count, is_log, tops[i])
+        x, y = places[i], place(words, 1, first + i)
+        _power(x, y, count, is_log, floats(tops, few)[i], lanes + i * _LANES)
+    for i in range(_FEW):
+        places[i] = lanes + min(i, few - 1) * _LANES
+    sum_16(addresses, _FEW, ends)
+    if is_log != 0:
+        rows_log(ends, few, ends)
     for i in range(few):
-        y = place(words, 1, first + i)
+        y, end = place(words, 1, first + i), floats(ends, few)[i]
         if is_log != 0:
-            row_minus_both(y, count, place(words, 0, first + i), tops[i], ends[i])
+            row_minus_both(y, count, place(words, 0, first + i), floats(tops, few)[i], end)
         else:
-            row_times(y, count, y, ends[i])
+            row_times(y, count, y, np.float32(1) / end)
 
 
 def softmax_rows(words: int, part: int, parts: int) -> None:
