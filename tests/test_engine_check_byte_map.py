@@ -1,5 +1,7 @@
 """Runs of bytes against a list of bytes."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,3 +24,12 @@ def test_it_holds_what_a_list_of_bytes_holds(spans: list[tuple[int, int, int]]) 
         held.write(low, high, value)
         wanted[low:high] = [value] * max(high - low, 0) or wanted[low:high]
     assert [v for a, b, v in held.pieces(0, _SIZE) for _ in range(a, b)] == wanted
+
+
+@given(st.lists(_spans, max_size=12), st.sets(st.integers(0, _SIZE)), st.integers(0, 1))
+def test_runs_are_walked_as_if_one_by_one(spans: list[tuple[int, int, int]], ends: set[int], every: int) -> None:
+    held = ByteMap(-1)
+    for low, high, value in spans:
+        held.write(low, high, value)
+    runs = list(pairwise(sorted(ends)))[:: 1 + every]
+    assert held.pieces_in(runs) == [piece for low, high in runs for piece in held.pieces(low, high)]

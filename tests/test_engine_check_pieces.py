@@ -28,8 +28,9 @@ def test_what_is_cut_has_the_bytes_of_the_range_and_no_others(given: list[Piece]
     assert found == sorted(found) and all(a < b for a, b, _ in found)
 
 
-@given(pieces(), st.integers(0, 9), st.integers(1, 5), st.integers(0, 3))
-def test_runs_are_cut_one_after_the_other(given: list[Piece], first: int, length: int, gap: int) -> None:
-    runs = [(first, first + length), (first + length + gap, first + 2 * length + gap)]
+@given(pieces(), st.sets(st.integers(-2, 34)), st.integers(0, 1))
+def test_runs_are_cut_one_after_the_other(given: list[Piece], ends: set[int], every: int) -> None:
+    runs = list(pairwise(sorted(ends)))[:: 1 + every]
     found = cut_all(given, runs)
+    assert found == [piece for low, high in runs for piece in cut(given, low, high)]
     assert _bytes(found) == {b: n for b, n in _bytes(given).items() if any(low <= b < high for low, high in runs)}

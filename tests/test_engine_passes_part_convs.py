@@ -43,7 +43,8 @@ def _joined(size: int, other: int = 8, added: bool = False, bias: bool = True) -
     x = graph.input("x", (1, 4, size, size))
     one = ops.relu(ops.conv(x, _weights(8, 4, 3, 3), pads=1))
     two = ops.tanh(ops.conv(ops.max_pool(x, 3, pads=1), _weights(8, 4, 1, 1)))
-    whole = ops.concat([two, one] if added else [one, two], axis=1)
+    parts = [two, one] if added else [one, two]
+    whole = ops.concat(parts, axis=1)
     y = ops.conv(whole, _weights(other, 16, 3, 3), _weights(other) if bias else None, pads=1)
     graph.output(ops.relu(y + x if added else y), "y")
     return graph
@@ -85,7 +86,7 @@ def test_more_outputs_than_inputs_stay_joined() -> None:
 
 def test_a_concatenation_that_others_read_stays() -> None:
     graph = _joined(65)
-    whole = next(op for op in graph.operators if op.schema.name == "concat").outputs[0]
+    (whole,) = next(op.outputs for op in graph.operators if op.schema.name == "concat")
     graph.output(ops.relu(whole), "whole")
     turned = CHANNELS_LAST(graph)
     assert PART_CONVS(turned) is turned

@@ -73,10 +73,10 @@ class Contents:
         span, owner = self.inside(where, value), self.owners[value]
         if len(self.pieces[owner]) == 1 and not span.held.stranger(span.low, span.high, owner):
             return
-        for low, high in span.runs:
-            wanted = cut(self.pieces[owner], low, high)
-            if span.held.pieces(low, high) != wanted:
-                self._compare(where, value, (low, high), wanted)
+        wanted = self.pieces[owner] if value == owner else cut_all(self.pieces[owner], span.runs)
+        if span.held.pieces_in(span.runs) != wanted:
+            for low, high in span.runs:
+                self._compare(where, value, (low, high), cut(self.pieces[owner], low, high))
 
     def _compare(self, where: str, value: int, run: Run, wanted: list[Piece]) -> None:
         """Piece by piece: the same bytes may be told apart in other places."""

@@ -1,7 +1,7 @@
 """The bytes of a value by who wrote them: sorted pieces, none of which meet."""
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from engine.check.runs import Run
 
@@ -22,6 +22,18 @@ def cut(pieces: list[Piece], low: int, high: int) -> list[Piece]:
     return found
 
 
-def cut_all(pieces: list[Piece], runs: Iterable[Run]) -> list[Piece]:
-    """The pieces that share a byte with one of the runs, cut to them."""
-    return [piece for low, high in runs for piece in cut(pieces, low, high)]
+def cut_all(pieces: list[Piece], runs: Sequence[Run]) -> list[Piece]:
+    """The pieces that share a byte with one of the runs, which are in order, cut to them: one walk over both."""
+    found, at, count = list[Piece](), 0, len(pieces)
+    if runs:
+        at = max(bisect_left(pieces, (runs[0][0] + 1,)) - 1, 0)
+    for low, high in runs:
+        while at < count and pieces[at][1] <= low:
+            at += 1
+        while at < count and pieces[at][0] < high:
+            start, end, name = pieces[at]
+            found.append(pieces[at] if low <= start and end <= high else (max(start, low), min(end, high), name))
+            if end > high:
+                break
+            at += 1
+    return found
