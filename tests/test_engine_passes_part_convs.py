@@ -44,7 +44,7 @@ def _joined(size: int, other: int = 8, added: bool = False, bias: bool = True) -
     one = ops.relu(ops.conv(x, _weights(8, 4, 3, 3), pads=1))
     two = ops.tanh(ops.conv(ops.max_pool(x, 3, pads=1), _weights(8, 4, 1, 1)))
     parts = [two, one] if added else [one, two]
-    whole = ops.concat(parts, axis=1)
+    whole: engine.Var = ops.concat(parts, axis=1)
     y = ops.conv(whole, _weights(other, 16, 3, 3), _weights(other) if bias else None, pads=1)
     graph.output(ops.relu(y + x if added else y), "y")
     return graph
