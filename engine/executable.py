@@ -237,7 +237,7 @@ def compile_graph(
         options["padding"] = max(options.get("padding", 0), GUARD)
         options.setdefault("nodes", WATCHED_NODES)
     _check_threads(options.get("parallel", ""), mode, threads)
-    set_threads(threads or cpus())
+    set_threads(min(threads or cpus(), cpus()))
     if graph.is_symbolic and graph.parameters:
         raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see engine.bind")
     if graph.is_symbolic:
@@ -317,7 +317,7 @@ def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int) -> Execu
         if mode == "dynamic":
             return DynamicExecutor(plan, runner=team(threads or cpus()))
         if debug:
-            return PoisonExecutor(plan)
+            return PoisonExecutor(plan, threads or cpus())
         if plan.schedule.policy:
             return ParallelExecutor(plan, new_arena(plan), threads or cpus())
         return StaticExecutor(plan, new_arena(plan), threads or cpus(), threads)

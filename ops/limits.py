@@ -16,7 +16,7 @@ def constant(value: float, dtype: np.dtype[Any]) -> Array:
 def info(dtype: np.dtype[Any]) -> Any:
     """What numpy tells of an element type that is a number: `min`, `max` and so on."""
     if dtype == BFLOAT16:
-        return ml_dtypes.finfo(dtype)
+        return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return np.finfo(dtype) if dtype in FLOATS else np.iinfo(dtype)
 
 

@@ -13,7 +13,6 @@ from ops.native.words import floats, ints, share, word
 from ops.nhwc.window_vectors import intrinsic_of
 from ops.pool_kinds import AVERAGE_PADDED, LARGEST
 
-"""Partial sums of a row."""
 _maxima_near, _maxima_halved, _maxima_far = (intrinsic_of(vectors.maxima(n)) for n in (1, 2, 0))
 _means_near, _means_halved, _means_far = (intrinsic_of(vectors.means(n)) for n in (1, 2, 0))
 _NAN = np.int32(0x7FFFFFFF)

@@ -43,7 +43,7 @@ def _half_pixel(o: Floats, axis: Axis) -> Floats:
 
 
 def _half_pixel_symmetric(o: Floats, axis: Axis) -> Floats:
-    offset = axis.elements / 2 * (1 - axis.outputs / axis.size)
+    offset = axis.elements / 2 * (1 - axis.outputs / axis.size) if axis.outputs else 0.0
     return offset + (o + 0.5) / axis.scale - 0.5
 
 

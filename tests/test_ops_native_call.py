@@ -3,6 +3,7 @@
 import ctypes
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.executor.team import ALONE, Team, team
+from engine.threads import cpus
 from ops.errors import OpError
 from ops.native.call import FOREIGN, Native, Step, as_words, joined, table_of
 from ops.native.door import address, run_part
@@ -128,3 +130,32 @@ def _function_of_c(name: str) -> int:
     found = ctypes.cast(function, ctypes.c_void_p).value
     assert found is not None
     return found
+
+
+def test_callers_at_once_take_turns() -> None:
+    found = Team(2)
+    rooms = [_chain(9, 500) for _ in range(4)]
+
+    def work(number: int) -> None:
+        for _ in range(50):
+            rooms[number][0].fill(0)
+            assert found.run(rooms[number][1].table, False) == (-1, 0)
+            assert (rooms[number][0][1] == 9).all()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+
+
+def test_where_all_turns_are_taken_one_thread_does_it() -> None:
+    found = Team(3)
+    for turn in found._turns:
+        turn.awaited = [1]
+    rooms, native = _chain(5, 100)
+    assert found.run(native.table, False) == (-1, 0)
+    assert (rooms[1] == 5).all()
+
+
+def test_no_more_threads_than_processors() -> None:
+    assert team(1) is team(0) is ALONE
+    many = team(1000)
+    assert many is ALONE or (isinstance(many, Team) and many.threads <= cpus())

@@ -1,10 +1,13 @@
 """Compiled code is made anew where any file has changed that it is made of, and only then."""
 
+import logging
 from pathlib import Path
 
 import pytest
 
 from ops.native import kept
+from ops.native.call import table_of
+from ops.native.program_code import compile_alone
 
 FILES = {
     "ops.a_code": "import numba\nfrom ops.words import A, B\nfrom ops import (emitter, other)\n",
@@ -55,3 +58,24 @@ def test_folders_of_older_sources_go(files: dict[str, Path], tmp_path: Path) -> 
 def test_real_modules_are_found() -> None:
     names = {path.name for path in kept.sources("ops.stored.convert_code")}
     assert {"convert_code.py", "convert_words.py", "words.py"} <= names
+
+
+def test_where_nothing_can_be_kept_a_line_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    monkeypatch.setattr(kept, "_root", lambda: blocked / "native")
+    kept._tell.cache_clear()
+    with caplog.at_level(logging.WARNING, "arenaplan"):
+        for _ in range(2):
+            with kept.kept("ops.stored.convert_code") as keeps:
+                assert not keeps
+    (record,) = caplog.records
+    assert "cannot be kept" in record.getMessage()
+    assert "NUMBA_CACHE_DIR" in record.getMessage()
+
+
+def test_code_that_is_not_kept_computes() -> None:
+    made = compile_alone(keeps=False)
+    assert made(table_of(())) == (-1, 0)

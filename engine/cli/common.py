@@ -76,7 +76,7 @@ def add_planning(parser: ArgumentParser) -> None:
         "--backend",
         choices=CHOICES,
         default=DEFAULT,
-        help=f"whose kernels compute; auto: the fastest that are installed (default {DEFAULT})",
+        help=f"whose kernels compute; auto: oneDNN's where it is installed, then numba's (default {DEFAULT})",
     )
     parser.add_argument("--no-pack", action="store_true", help="keep no packed copies of weights: smaller, slower")
     add_solving(parser)

@@ -5,7 +5,7 @@ from argparse import Namespace
 from engine.carried import Carried
 from engine.cli.common import plan_options
 from engine.cli.models import Subject
-from engine.executable import ALL_CPUS, Executable, compile_graph
+from engine.executable import Executable, compile_graph
 from engine.threads import AS_THEY_ARE
 
 
@@ -18,7 +18,7 @@ def compile_subject(subject: Subject, arguments: Namespace, mode: str, carried: 
         mode="static" if debug else mode,
         debug=debug,
         budget=budget,
-        threads=ALL_CPUS if debug else arguments.threads,
+        threads=arguments.threads,
         recompute=recompute,
         carried=carried,
         **options,

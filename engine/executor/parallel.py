@@ -54,6 +54,10 @@ class ParallelExecutor(StaticExecutor):
             by_node = (self._indices[node] for node in self._agenda.nodes)
             self._at_once([nothing if i == _NO_CALL else self.thunks[i] for i in by_node])
 
+    def _execute_each(self) -> None:
+        """The same: here no call is joined to another."""
+        self.execute()
+
     def _at_once(self, thunks: list[Thunk]) -> None:
         self._helpers.start()
         run = Dispatch(self._agenda, thunks, self.threads, self._helpers.submit)

@@ -15,6 +15,7 @@ from engine.calls import Call
 from engine.check.runs import Run, runs_of
 from engine.errors import PoisonError
 from engine.executor.binding import bind_call, kernel_state, run_call
+from engine.executor.programs import as_program
 from engine.executor.static import StaticExecutor
 from engine.plan import ExecutionPlan
 from engine.views import aligned_empty
@@ -29,20 +30,24 @@ _NAN, _POISON = 0xFF, 0xA5
 class PoisonExecutor(StaticExecutor):
     """Raises PoisonError naming the operator that wrote where it must not."""
 
-    def __init__(self, plan: ExecutionPlan) -> None:
+    def __init__(self, plan: ExecutionPlan, threads: int = 1) -> None:
         guard = max(plan.alignment, GUARD)
         self._bytes = aligned_empty(plan.arena_bytes + 2 * guard, guard)
         self._bytes[:] = _POISON
         self._guard = guard
-        super().__init__(plan, self._bytes[guard : guard + plan.arena_bytes])
+        super().__init__(plan, self._bytes[guard : guard + plan.arena_bytes], threads)
 
     def execute(self) -> None:
         """Calls the kernels one by one, each between a fill and an inspection."""
         self._poison(0)
         with kernel_state():
             for call, thunk in zip(self.calls, self.thunks, strict=True):
-                self._watch(call, thunk)
+                self._watch(call, as_program(call, thunk, self._team, least=0))
                 self._poison(call.tick + 1)
+
+    def _execute_each(self) -> None:
+        """The same: here no call is joined to another."""
+        self.execute()
 
     def _watch(self, call: Call, thunk: Thunk) -> None:
         apart = self._apart(call)

@@ -45,9 +45,9 @@ def join_calls(calls: Sequence[Call], thunks: Sequence[Thunk], runner: Runner) -
     return [call for call, _ in found], [thunk for _, thunk in found]
 
 
-def as_program(call: Call, thunk: Thunk, runner: Runner) -> Thunk:
-    """The thunk of one call, run by that runner where it is compiled."""
-    return _program([call], [thunk], runner) if isinstance(thunk, Native) else thunk
+def as_program(call: Call, thunk: Thunk, runner: Runner, least: int = _LEAST_WORK) -> Thunk:
+    """The thunk of one call, run by that runner where it is compiled, and no less than so much work."""
+    return _program([call], [thunk], runner, least) if isinstance(thunk, Native) else thunk
 
 
 def _joined(calls: Sequence[Call], thunks: Sequence[Thunk], runner: Runner) -> Iterator[tuple[Call, Thunk]]:
@@ -60,8 +60,8 @@ def _joined(calls: Sequence[Call], thunks: Sequence[Thunk], runner: Runner) -> I
             yield from some
 
 
-def _program(calls: Sequence[Call], natives: Sequence[Native], runner: Runner) -> Program:
+def _program(calls: Sequence[Call], natives: Sequence[Native], runner: Runner, least: int = _LEAST_WORK) -> Program:
     table = np.concatenate([native.table for native in natives])
     foreign = any(step.kind == FOREIGN for native in natives for step in native.steps)
-    enough = foreign or sum(map(call_cost, calls)) >= _LEAST_WORK
+    enough = foreign or sum(map(call_cost, calls)) >= least
     return Program(runner if enough else ALONE, table, foreign, tuple(calls), tuple(natives))

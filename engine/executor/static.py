@@ -1,7 +1,7 @@
 """Runs a plan out of one arena: all views and thunks are made once, a run only calls thunks."""
 
 import threading
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -49,6 +49,7 @@ class StaticExecutor:
         by_numpy = any(call.kernel.backend == NUMPY for call in plan.lowered.calls)
         self._limit = limit_for(blas) if by_numpy else NoLimit()
         self._joined: tuple[list[Call], list[Thunk]] = ([], [])
+        self._singles: list[Thunk] = []
         self._stale = True
         self.arena = arena
         self._packed = pack_constants(plan.lowered)
@@ -62,6 +63,7 @@ class StaticExecutor:
             if not any(self._storage(v) is Storage.CALLER for v in call.inputs + call.outputs):
                 self.thunks[i] = bind_call(call, self._packed, self.array)
         self.packed_bytes = self._packed.nbytes
+        self._renew()
         self.load(initial_values(plan.lowered))
 
     def array(self, value: int) -> Array:
@@ -104,25 +106,35 @@ class StaticExecutor:
 
     def execute(self) -> None:
         """Calls the kernels, nothing else. Raises KernelError naming the operator that failed."""
+        self._renew()
+        self._in_turn(*self._joined)
+
+    def _renew(self) -> None:
+        """Programs of the thunks that there are now, joined and one by one."""
         if self._stale:
-            self._joined, self._stale = join_calls(self.calls, self.thunks, self._team), False
+            self._joined = join_calls(self.calls, self.thunks, self._team)
+            self._singles = [as_program(c, t, self._team) for c, t in zip(self.calls, self.thunks, strict=True)]
+            self._stale = False
+
+    def _in_turn(self, calls: Sequence[Call], thunks: Sequence[Thunk]) -> None:
         try:
             self._limit.hold()
-            run_in_turn(*self._joined)
+            run_in_turn(calls, thunks)
         finally:
             self._limit.release()
 
     def _execute_timed(self, watch: Stopwatch) -> None:
+        self._renew()
         plain = self.thunks
-        self.thunks = [
-            watch.around(call.tick, as_program(call, thunk, self._team))
-            for call, thunk in zip(self.calls, plain, strict=True)
-        ]
-        self._stale = True
+        self.thunks = [watch.around(c.tick, single) for c, single in zip(self.calls, self._singles, strict=True)]
         try:
-            self.execute()
+            self._execute_each()
         finally:
-            self.thunks, self._stale = plain, True
+            self.thunks = plain
+
+    def _execute_each(self) -> None:
+        """Calls the thunks as they are, none joined to another."""
+        self._in_turn(self.calls, self.thunks)
 
     def _storage(self, value: int) -> Storage:
         return self.plan.places[value].storage

@@ -1,16 +1,21 @@
 """The threads that run programs of compiled calls together, each its part of every call."""
 
+import threading
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from attrs import define, field
 
 from engine.executor.helpers import Helpers
-from ops.native.door import region, run_alone, run_forked, run_part
+from engine.threads import cpus
+from ops.native.door import region_address, run_alone, run_forked, run_part
 from ops.native.states import FAILED, OVER, STATUS, clear, new_state
-from ops.onednn.openmp import team_addresses
+from ops.onednn.openmp import team_addresses, with_live_threads
 from ops.spec import Array
 
+_TURNS = 4
+_REGION = ("ops.native.program_code", "region")
 Outcome = tuple[int, int]
 """The step that failed, or -1, and its status."""
 
@@ -35,7 +40,7 @@ ALONE = Alone()
 
 @define(eq=False)
 class _Turn:
-    """What the threads of one run have in common. It serves again when all helpers that were called have come."""
+    """What the threads of one run have in common. It serves again when all helpers that were called have left."""
 
     state: Array = field(factory=new_state)
     awaited: list[int] = field(factory=list)
@@ -52,13 +57,20 @@ class Team:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._helpers = Helpers(threads - 1)
-        self._turns: list[_Turn] = []
+        self._turns = tuple(_Turn() for _ in range(_TURNS))
+        self._lock = threading.Lock()
 
     def run(self, table: Array, foreign: bool, /) -> Outcome:
-        """Runs all steps in their order."""
-        if foreign:
-            return self._forked(table)
-        turn = self._turn()
+        """Runs all steps in their order. One run at a time: another caller waits."""
+        with self._lock:
+            if foreign:
+                return with_live_threads(lambda: run_forked()(table, self._library))
+            turn = next((turn for turn in self._turns if not turn.awaited), None)
+            return ALONE.run(table, foreign) if turn is None else self._together(table, turn)
+
+    def _together(self, table: Array, turn: "_Turn") -> Outcome:
+        """Helpers that leave late keep their turn from being taken again; where all are taken, one thread does it."""
+        clear(turn.state)
         self._helpers.start()
         turn.awaited = list(range(1, self.threads))
         try:
@@ -67,20 +79,12 @@ class Team:
             run_part()(table, turn.state, self.threads)
         finally:
             turn.state[OVER // 8] = 1  # where an interrupt came first, nobody may wait for this thread
-        self._turns.append(turn)
         return int(turn.state[FAILED // 8]), int(turn.state[STATUS // 8])
 
-    def _turn(self) -> _Turn:
-        """One that all its helpers have left, else a new one."""
-        for number, turn in enumerate(self._turns):
-            if not turn.awaited:
-                clear(self._turns.pop(number).state)
-                return turn
-        return _Turn()
-
-    def _forked(self, table: Array) -> Outcome:
-        library = np.array((*team_addresses(), region(), self.threads), np.int64)
-        return run_forked()(table, library)
+    @cached_property
+    def _library(self) -> Array:
+        """What `run_forked` wants to know of OpenMP."""
+        return np.array((*team_addresses(), region_address(*_REGION), self.threads), np.int64)
 
 
 @define(eq=False)
@@ -96,5 +100,6 @@ class _Help:
 
 
 def team(threads: int) -> Runner:
-    """Whoever runs programs on so many threads."""
-    return Team(threads) if threads > 1 else ALONE
+    """Whoever runs programs on so many threads, at most as many as there are processors: more would only wait."""
+    most = min(threads, cpus())
+    return Team(most) if most > 1 else ALONE

@@ -57,27 +57,21 @@ def region_address(module: str, name: str) -> int:
 
 
 @cache
-def region() -> int:
-    """The address of `void(data)`, which does one thread's part of a step inside OpenMP."""
-    return int(_compiled(_RUNNERS, "region", "void(int64)", CONTRACT).address)
-
-
-@cache
 def run_part() -> Callable[[Array, Array, int], None]:
-    """f(table, state, wanted): one thread's part of a run; see `ops.native.program`."""
+    """f(table, state, wanted): one thread's part of a run; see `ops.native.program_code`."""
     made: Callable[[Array, Array, int], None] = _runner("compile_part")
     return made
 
 
 def _runner(maker: str) -> Any:
-    with kept(_RUNNERS):
-        return getattr(import_module(_RUNNERS), maker)()
+    with kept(_RUNNERS) as keeps:
+        return getattr(import_module(_RUNNERS), maker)(keeps)
 
 
 def _compiled(module: str, name: str, signature: str, fastmath: tuple[str, ...]) -> Any:
     numba = import_module("numba")
     function = getattr(import_module(module), name)
-    with kept(module):
-        made = numba.cfunc(signature, cache=True, fastmath=set(fastmath), error_model="numpy")(function)
+    with kept(module) as keeps:
+        made = numba.cfunc(signature, cache=keeps, fastmath=set(fastmath), error_model="numpy")(function)
     _ALIVE.append(made)
     return made

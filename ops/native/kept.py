@@ -6,6 +6,7 @@ of its own, named after the state of all files of this project that it imports.
 """
 
 import hashlib
+import logging
 import os
 import re
 import shutil
@@ -21,19 +22,36 @@ _IMPORTS = re.compile(r"^\s*from\s+(ops[\w.]*)\s+import\s+(\([^)]*\)|[^\n(]*)", 
 _NAME = re.compile(r"\w+")
 _FOLDER = "native"
 _LOCK = threading.RLock()
+_LOG = logging.getLogger("arenaplan")
 
 
 @contextmanager
-def kept(module: str) -> Iterator[None]:
-    """Inside, what numba compiles of that module is kept in its folder; older ones of the same module are gone."""
+def kept(module: str) -> Iterator[bool]:
+    """Inside, what numba compiles of that module is kept in its folder; older ones of the same module are gone.
+
+    Gives whether it can be kept: where no such folder can be made, a line of the log says so, once.
+    """
     config = import_module("numba").config
     with _LOCK:
         before = config.CACHE_DIR
-        config.CACHE_DIR = str(_folder(module, Path(before) if before else _root()))
+        folder = _folder(module, Path(before) if before else _root())
+        config.CACHE_DIR = str(folder)
         try:
-            yield
+            yield _can_be_written(folder)
         finally:
             config.CACHE_DIR = before
+
+
+def _can_be_written(folder: Path) -> bool:
+    if folder.is_dir() and os.access(folder, os.W_OK):
+        return True
+    _tell(str(folder.parent))
+    return False
+
+
+@cache
+def _tell(root: str) -> None:
+    _LOG.warning("compiled kernels cannot be kept in %s, so each process compiles them: set NUMBA_CACHE_DIR", root)
 
 
 def _folder(module: str, root: Path) -> Path:
@@ -90,4 +108,4 @@ def _root() -> Path:
         beside.mkdir(exist_ok=True)
     if os.access(beside, os.W_OK):
         return beside / _FOLDER
-    return Path(os.environ.get("XDG_CACHE_HOME", "") or Path.home() / ".cache") / "arenaplan" / _FOLDER
+    return Path(os.environ.get("XDG_CACHE_HOME", "") or Path("~/.cache").expanduser()) / "arenaplan" / _FOLDER

@@ -125,24 +125,24 @@ def _part(table: Array, state: Array, wanted: int) -> None:
             return
 
 
-def compile_alone() -> Callable[[Array], tuple[int, int]]:
+def compile_alone(keeps: bool) -> Callable[[Array], tuple[int, int]]:
     """As ops.native.door.run_alone says."""
     types: Any = numba.types
     signature = types.UniTuple(numba.int64, 2)(numba.int64[:, ::1])
-    made: Callable[[Array], tuple[int, int]] = numba.njit(signature, nogil=True, cache=True)(_alone)
+    made: Callable[[Array], tuple[int, int]] = numba.njit(signature, nogil=True, cache=keeps)(_alone)
     return made
 
 
-def compile_forked() -> Callable[[Array, Array], tuple[int, int]]:
+def compile_forked(keeps: bool) -> Callable[[Array, Array], tuple[int, int]]:
     """As ops.native.door.run_forked says."""
     types: Any = numba.types
     signature = types.UniTuple(numba.int64, 2)(numba.int64[:, ::1], numba.int64[::1])
-    made: Callable[[Array, Array], tuple[int, int]] = numba.njit(signature, nogil=True, cache=True)(_forked)
+    made: Callable[[Array, Array], tuple[int, int]] = numba.njit(signature, nogil=True, cache=keeps)(_forked)
     return made
 
 
-def compile_part() -> Callable[[Array, Array, int], None]:
+def compile_part(keeps: bool) -> Callable[[Array, Array, int], None]:
     """As ops.native.door.run_part says."""
     signature: Any = numba.void(numba.int64[:, ::1], numba.int64[::1], numba.int64)
-    made: Callable[[Array, Array, int], None] = numba.njit(signature, nogil=True, cache=True)(_part)
+    made: Callable[[Array, Array, int], None] = numba.njit(signature, nogil=True, cache=keeps)(_part)
     return made

@@ -1,7 +1,11 @@
 """The OpenMP that the library runs on: its threads also do the parts of compiled calls, so that there are no more."""
 
+import os
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from threading import Thread
+from typing import TypeVar
 
 from ops.onednn.library import LibraryError
 
@@ -10,7 +14,23 @@ int omp_get_thread_num(void);
 int omp_get_num_threads(void);
 void GOMP_parallel(void (*)(void *), void *, unsigned, unsigned);
 """
+Result = TypeVar("Result")
+_PROCESS = os.getpid()
 _FILE = "libgomp.so.1"
+
+
+def with_live_threads(work: Callable[[], Result]) -> Result:
+    """What `work` gives, which runs threads of OpenMP.
+
+    In a process that was forked it is done on a new thread: OpenMP would wait for ever for those that the parent had.
+    """
+    if os.getpid() == _PROCESS:
+        return work()
+    found: list[Result] = []
+    thread = Thread(target=lambda: found.append(work()), name="arenaplan", daemon=True)
+    thread.start()
+    thread.join()
+    return found[0]
 
 
 @cache

@@ -17,6 +17,7 @@ from ops.onednn.declarations import (
 )
 from ops.onednn.descriptors import Post, attributes
 from ops.onednn.library import Library, LibraryError, check, library, objection, threads
+from ops.onednn.openmp import with_live_threads
 from ops.spec import Array
 
 LINE = 64
@@ -156,7 +157,8 @@ def reordered(source: Array, lies: Any, wanted: Any) -> Array:
     at.lib.omp_set_num_threads(count)
     kinds = ("dnnl_primitive_t", code), ("dnnl_stream_t", stream), ("dnnl_exec_arg_t *", arguments)
     given = [at.ffi.cast(kind, number) for kind, number in kinds]
-    check(at.lib.dnnl_primitive_execute(given[0], given[1], length, given[2]), "primitive_execute")
+    status = with_live_threads(lambda: at.lib.dnnl_primitive_execute(given[0], given[1], length, given[2]))
+    check(status, "primitive_execute")
     return target
 
 
