@@ -4,6 +4,7 @@ import logging
 import os
 import threading
 from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral
 from typing import Any
 
 from attrs import define, field
@@ -19,7 +20,7 @@ AS_THEY_ARE = 0
 
 def check_threads(threads: object, least: int, meaning: str = "") -> None:
     """Raises OptionError for what is no number of threads from `least` on; `meaning` tells what that one stands for."""
-    if not isinstance(threads, int) or isinstance(threads, bool) or not least <= threads <= MOST_THREADS:
+    if not isinstance(threads, Integral) or isinstance(threads, bool) or not least <= threads <= MOST_THREADS:
         raise OptionError(
             f"threads {threads!r} is no integer from {least}{meaning and f' ({meaning})'} to {MOST_THREADS}"
         )
