@@ -6,7 +6,7 @@ is a transpose, which is a view: whoever reads it may read it as it lies.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from attrs import define, field
 
@@ -17,6 +17,7 @@ from engine.passes.dead_code import DEAD_CODE
 from engine.passes.edit import Edit
 from engine.passes.transposes import runnable
 from engine.passes.turned import Turned, is_free, turn, turn_back, turn_constant
+from engine.passes.turned_reads import TurnedReads, turned_inputs
 from engine.var import Var
 from ops.views import TRANSPOSE
 
@@ -46,14 +47,13 @@ def _turn_around(edit: Edit, number: int) -> set[int]:
     found = find(edit, start, spatial) if spatial > 0 else None
     if found is None or not found.gains:
         return set()
-    numbers = {edit.operator(n): n for n in edit.numbers()}
-    region = _Region(edit, spatial, numbers)
+    region = _Region(edit, spatial)
     region.grow(start)
     region.prune()
     if region.pays():
         region.apply()
         return set()
-    return {numbers[operator] for operator in region.members}
+    return set(map(edit.number_of, region.members))
 
 
 @define(eq=False)
@@ -62,39 +62,58 @@ class _Region:
 
     edit: Edit
     spatial: int
-    numbers: dict[Operator, int]
     members: dict[Operator, Turned] = field(factory=dict)
+    reads: TurnedReads = field(factory=TurnedReads)
 
     def grow(self, start: Operator) -> None:
         """Takes in all that hangs together."""
-        waiting = deque([start])
+        waiting, seen, spread = deque([start]), {start}, set[Var]()
         while waiting:
             operator = waiting.popleft()
-            found = None if operator in self.members else find(self.edit, operator, self.spatial)
+            found = find(self.edit, operator, self.spatial)
+            self.reads.add(operator, () if found is None else found.reads)
             if found is None:
                 continue
             self.members[operator] = found
-            for var in (operator.inputs[i] for i in found.reads):
-                waiting += [w for w in (self.edit.writer(var),) if w is not None]
-                waiting += self.edit.readers(var)
-            if found.leaves:
-                waiting += [r for v in operator.outputs for r in self.edit.readers(v)]
+            vars = dict.fromkeys((*turned_inputs(operator, found), *(operator.outputs if found.leaves else ())))
+            for var in (v for v in vars if v not in spread):
+                spread.add(var)
+                around = [op for op in self._around(var) if op not in seen]
+                seen.update(around)
+                waiting += around
 
     def prune(self) -> None:
-        """Gives up operators at the border, one after the other, that make more to be turned than without them."""
-        waiting = deque(self.members)
-        while waiting:
-            operator = waiting.popleft()
-            found = self.members.get(operator)
-            if found is None or found.gains:
-                continue
-            vars = dict.fromkeys((*operator.inputs, *operator.outputs))
-            before = sum(map(self.turned_bytes, vars))
-            del self.members[operator]
-            if sum(map(self.turned_bytes, vars)) >= before:
-                self.members[operator] = found
-            else:
-                waiting += [op for v in vars for op in self._around(v) if op in self.members]
+        """Gives up operators at the border, one after the other, that make more to be turned than without them.
+
+        Around what has been given up operators are tried again, in that order, where something has changed for them.
+        """
+        stale, waiting = {op for op, found in self.members.items() if not found.gains}, deque[Var]()
+        for operator in tuple(self.members):
+            if operator in stale:
+                waiting += self._give_up(operator, stale)
+        while waiting and stale:
+            for operator in self._around(waiting.popleft()):
+                if operator in stale:
+                    waiting += self._give_up(operator, stale)
+
+    def _give_up(self, operator: Operator, stale: set[Operator]) -> Iterable[Var]:
+        """Gives up an operator if less is turned without it; gives the vars around which to try again."""
+        stale.remove(operator)
+        vars = dict.fromkeys((*operator.inputs, *operator.outputs))
+        before = sum(map(self.turned_bytes, vars))
+        found = self.members.pop(operator)
+        self.reads.change(operator, found.reads, ())
+        if sum(map(self.turned_bytes, vars)) >= before:
+            self.members[operator] = found
+            self.reads.change(operator, (), found.reads)
+            return ()
+        for var in (*operator.outputs, *filter(self._is_alone, turned_inputs(operator, found))):
+            stale.update(op for op in self._around(var) if op in self.members and not self.members[op].gains)
+        return vars
+
+    def _is_alone(self, var: Var) -> bool:
+        """Whether one less that reads it turned, or one more that reads it plain, makes a difference to others."""
+        return self.reads.turned[var] <= 1 or self.reads.plain[var] <= 1
 
     def _around(self, var: Var) -> Iterator[Operator]:
         writer = self.edit.writer(var)
@@ -116,7 +135,7 @@ class _Region:
         if self._is_made(var):
             return var.spec.nbytes if self._is_wanted_back(var) else 0
         viewed = writer is not None and writer.schema is TRANSPOSE
-        wanted = not viewed and any(self._reads_turned(op, var) for op in self.edit.readers(var))
+        wanted = not viewed and self.reads.turned[var] > 0
         return var.spec.nbytes if wanted else 0
 
     def _is_made(self, var: Var) -> bool:
@@ -126,15 +145,7 @@ class _Region:
 
     def _is_wanted_back(self, var: Var) -> bool:
         """Whether something reads it as it was."""
-        return self.edit.is_fetched(var) or any(self._reads_plain(op, var) for op in self.edit.readers(var))
-
-    def _reads_plain(self, operator: Operator, var: Var) -> bool:
-        found = self.members.get(operator)
-        return found is None or any(v is var and i not in found.reads for i, v in enumerate(operator.inputs))
-
-    def _reads_turned(self, operator: Operator, var: Var) -> bool:
-        found = self.members.get(operator)
-        return found is not None and any(operator.inputs[i] is var for i in found.reads)
+        return self.edit.is_fetched(var) or self.reads.plain[var] > 0
 
     def apply(self) -> None:
         """Computes the region anew."""
@@ -143,8 +154,9 @@ class _Region:
         made: dict[Var, Var] = {}
         plain: dict[Var, Var] = {}
         for operator, found in members.items():
-            self.edit.operator(self.numbers[operator])
-            inputs = [self._given(v, made) if i in found.reads else v for i, v in enumerate(operator.inputs)]
+            self.edit.operator(self.edit.number_of(operator))
+            turned = frozenset(found.reads)
+            inputs = [self._given(v, made) if i in turned else v for i, v in enumerate(operator.inputs)]
             for var, new in zip(operator.outputs, found.build(inputs), strict=True):
                 (made if found.leaves else plain)[var] = new
                 self.edit.bequeath(var, new)
@@ -153,7 +165,7 @@ class _Region:
                 if var in plain:
                     self.edit.replace(var, plain[var])
                 elif var in wanted:
-                    self.edit.operator(self.numbers[operator])
+                    self.edit.operator(self.edit.number_of(operator))
                     self.edit.replace(var, turn_back(made[var], self.spatial, var.shape))
         self.edit.changes += 1
 

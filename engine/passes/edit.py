@@ -60,9 +60,13 @@ class Edit:
         self._here = self._order[number][0]
         return self._operators[number]
 
+    def number_of(self, operator: Operator) -> int:
+        """The number that an operator with outputs has."""
+        return self._writer[operator.outputs[0]]
+
     def place(self, operator: Operator) -> tuple[int, int]:
         """Where the operator stands: of two, the later one has the larger place."""
-        return self._order[self._writer[operator.outputs[0]]]
+        return self._order[self.number_of(operator)]
 
     @property
     def operators(self) -> tuple[Operator, ...]:

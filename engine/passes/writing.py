@@ -75,6 +75,7 @@ class _Names:
         vars = (*draft.sources.values(), *draft.constants, *(v for op in draft.operators for v in op.outputs))
         self._vars = {v.name for v in vars if v.name}
         self._operators = {op.name for op in draft.operators if op.name}
+        self._numbers: dict[str, int] = {}  # the lowest that may be free: what is taken stays so
         self._old = {v.name: op.name for op in draft.begun.operators for v in op.outputs}
 
     def of(self, var: Var, stem: str) -> str:
@@ -104,7 +105,8 @@ class _Names:
         return name
 
     def _numbered(self, stem: str) -> str:
-        number = 0
+        number = self._numbers.get(stem, 0)
         while f"{stem}_{number}" in self._vars or f"{stem}_{number}" in self._operators:
             number += 1
+        self._numbers[stem] = number
         return f"{stem}_{number}"
