@@ -1,11 +1,11 @@
 """How many threads there are to use, and how many BLAS may use. The one door onto threadpoolctl, which is optional."""
 
 import logging
+import operator
 import os
 import threading
 from contextlib import AbstractContextManager, nullcontext
-from numbers import Integral
-from typing import Any
+from typing import Any, SupportsIndex
 
 from attrs import define, field
 
@@ -20,7 +20,8 @@ AS_THEY_ARE = 0
 
 def check_threads(threads: object, least: int, meaning: str = "") -> None:
     """Raises OptionError for what is no number of threads from `least` on; `meaning` tells what that one stands for."""
-    if not isinstance(threads, Integral) or isinstance(threads, bool) or not least <= threads <= MOST_THREADS:
+    number = -1 if isinstance(threads, bool) or not isinstance(threads, SupportsIndex) else operator.index(threads)
+    if not least <= number <= MOST_THREADS:
         raise OptionError(
             f"threads {threads!r} is no integer from {least}{meaning and f' ({meaning})'} to {MOST_THREADS}"
         )
