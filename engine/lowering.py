@@ -15,6 +15,7 @@ from engine.operator import Operator
 from engine.updates import check_updates
 from engine.var import Var
 from engine.views import view_array
+from engine.wanted_places import wanted_places, writing_kernel
 from ops.backends import PLAIN
 from ops.copy import COPY
 from ops.layout import Layout
@@ -84,9 +85,11 @@ class _Lowering:
     dense_copies: dict[int, int] = field(factory=dict)
     bound_outputs: dict[Var, str] = field(factory=dict)
     updated: dict[Var, Var] = field(factory=dict)
+    wanted: dict[Var, list[Layout]] = field(factory=dict)
 
     def run(self) -> Lowered:
         self.updated = {value: parameter for parameter, value in self.graph.updates.items()}
+        self.wanted = wanted_places(self.graph)
         self._sources()
         self._choose_bound_outputs()
         for operator in self.graph.operators:
@@ -162,13 +165,14 @@ class _Lowering:
         return outputs
 
     def _kernel(self, operator: Operator, signature: Signature) -> Kernel:
-        """The kernel of the pattern if it takes the signature, else the first that does."""
+        """The kernel of the pattern if it takes the signature, else the first that does and writes where it should."""
+        places = self.wanted.get(operator.outputs[0], ())
         if not self.like:
-            return operator.schema.kernel(signature, self.backends)
+            return writing_kernel(operator.schema, signature, self.backends, places)
         named = {p.kernels.get(operator.name, "") for p in self.like}
         known = (k for k in operator.schema.kernels if k.name in named and k.backend in self.backends)
         same = (k for k in known if k.supports(signature))
-        return next(same, None) or operator.schema.kernel(signature, self.backends)
+        return next(same, None) or writing_kernel(operator.schema, signature, self.backends, places)
 
     def _keeps_parameter(self, forward: Overwrite, operator: Operator) -> bool:
         """Whether the output is no update of a parameter, or is written over that very parameter."""
