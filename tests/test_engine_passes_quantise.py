@@ -271,3 +271,63 @@ def test_a_formula_of_codes_is_a_table() -> None:
 def test_weights_stay_codes_where_nothing_is_optimised(tmp_path: Path) -> None:
     graph = engine.load_onnx(quantised_model(_residual(), tmp_path))
     assert {array.dtype.name for array in graph.constants.values() if array.ndim == 4} == {"int8"}
+
+
+def _gemm_with(bias: Array, columns: int = 4, *, dequantised: bool = False) -> Graph:
+    graph, grid = Graph("bias"), (np.float32(0.05), np.uint8(100))
+    x = ops.dequantize_linear(ops.quantize_linear(graph.input("x", (4, 8)), *grid), *grid)
+    codes = np.random.default_rng(0).integers(-100, 100, (8, columns)).astype(np.int8)
+    w = ops.dequantize_linear(graph.constant(codes), np.float32(0.01), np.int8(0))
+    unit = np.float32(0.0005)
+    whole = np.rint(bias / unit).astype(np.int32)
+    added = ops.dequantize_linear(graph.constant(whole), unit) if dequantised else graph.constant(bias)
+    grid = np.float32(0.02), np.uint8(128)
+    y = ops.quantize_linear(ops.gemm(x, w, added), *grid)
+    graph.output(ops.dequantize_linear(y, *grid), "y")
+    return graph
+
+
+@pytest.mark.parametrize("dequantised", [False, True])
+@pytest.mark.parametrize("columns", [4, 16, 1])
+@pytest.mark.parametrize("shape", [(4, 1), (4, 4), (1, 4), (4,), (1, 1), (1,), ()])
+def test_a_bias_of_any_shape(shape: tuple[int, ...], columns: int, dequantised: bool) -> None:
+    if shape and shape[-1] not in (1, columns):
+        shape = (*shape[:-1], columns)
+    graph = _gemm_with(seeded(shape, 3, 0.5), columns, dequantised=dequantised)
+    check_quantum(graph, optimise(graph))
+
+
+def test_a_row_of_biases_is_computed_in_codes() -> None:
+    assert "gemm" not in names(QUANTISE(_gemm_with(seeded((1, 4), 3))))
+
+
+def _scaled(scales: tuple[float, float, float], *, length: int = 8, bias: bool = True) -> Graph:
+    """x of `length` codes times weights of 127; scales of x, weights and y."""
+    graph = Graph("scaled")
+    x, w, y = map(np.float32, scales)
+    codes = ops.dequantize_linear(ops.quantize_linear(graph.input("x", (2, length)), x, np.uint8(0)), x, np.uint8(0))
+    weights = ops.dequantize_linear(graph.constant(np.full((length, 4), 127, np.int8)), w, np.int8(0))
+    product = ops.gemm(codes, weights, graph.constant(np.ones(4, np.float32))) if bias else ops.matmul(codes, weights)
+    graph.output(ops.dequantize_linear(ops.quantize_linear(product, y, np.uint8(0)), y, np.uint8(0)), "y")
+    return graph
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(
+    "scales", [(1e-30, 1e-30, 0.1), (1e20, 1e20, 1e30), (1e-3, 1e-3, 1e-44), (1e-20, 1e-10, 1e-38)]
+)
+def test_scales_beyond_float32_are_no_codes(scales: tuple[float, float, float], bias: bool) -> None:
+    graph = _scaled(scales, bias=bias)
+    after = QUANTISE(graph)
+    feeds = {"x": np.full((2, 8), 3.0, np.float32)}
+    with np.errstate(all="ignore"):
+        assert_same(engine.compile(optimise(graph)).run(feeds), engine.compile(graph, backend="numpy").run(feeds))
+    assert QUANTISE(after) is after
+
+
+@pytest.mark.parametrize(("length", "taken"), [(66_311, True), (66_312, False), (70_000, False)])
+def test_sums_that_int32_cannot_hold_are_left_alone(length: int, taken: bool) -> None:
+    graph = _scaled((0.01, 0.01, 1e3), length=length, bias=False)
+    assert ("matmul" not in names(QUANTISE(graph))) == taken
+    feeds = {"x": np.full((2, length), 3.0, np.float32)}
+    assert engine.compile(optimise(graph)).run(feeds)["y"].min() > 0

@@ -18,6 +18,8 @@ _SHIFT = 128
 _WHOLE = 0.01
 """What is as near to a whole number is one: units are products of rounded scales."""
 
+_NOTHING = np.empty(0)
+
 
 @frozen(eq=False)
 class Grid:
@@ -122,22 +124,31 @@ def _centred(codes: Array, scale: Array, zeros: list[Array], axis: int) -> Weigh
 def bias_of(edit: Edit, var: Var, unit: Array, *, exactly: bool) -> Array | None:
     """A constant bias, or constant int32 codes of one, in whole numbers of `unit` (one for each channel).
 
-    None where it is not constant, does not fit into int32, or, if that is wanted, is no whole number of it.
+    None where it is not constant, has not one number for each channel along its last axis, does not fit into int32, or,
+    if that is wanted, is no whole number of it.
     """
-    operator = edit.writer(var)
-    if operator is not None and operator.schema is DEQUANTIZE_LINEAR and not operator.attrs["block_size"]:
-        arrays = [edit.constants.get(v) for v in operator.inputs]
-        if any(a is None for a in arrays):
+    if var.spec.size != unit.size or any(n != 1 for n in var.shape[:-1]):
+        return None
+    real = _real(edit, var)
+    if real.size != unit.size:
+        return None
+    with np.errstate(all="ignore"):
+        parts = real / unit.astype(np.float64)
+        whole = np.rint(parts)
+        if not (np.abs(whole) < 2**31).all() or (exactly and (np.abs(parts - whole) > _WHOLE).any()):
             return None
-        codes, scale, *zeros = (a.astype(np.float64).reshape(-1) for a in arrays if a is not None)
-        real = (codes - (zeros[0] if zeros else 0.0)) * scale
-    elif var in edit.constants:
-        real = edit.constants[var].astype(np.float64).reshape(-1)
-    else:
-        return None
-    whole = np.rint(real / unit.astype(np.float64))
-    if real.shape != unit.shape or not (np.abs(whole) < 2**31).all():
-        return None
-    if exactly and (np.abs(real / unit - whole) > _WHOLE).any():
-        return None
     return whole.astype(np.int32)
+
+
+def _real(edit: Edit, var: Var) -> Array:
+    """The numbers of a bias that is constant, or dequantised from constants; none where it is not."""
+    if var in edit.constants:
+        return edit.constants[var].astype(np.float64).reshape(-1)
+    operator = edit.writer(var)
+    if operator is None or operator.schema is not DEQUANTIZE_LINEAR or operator.attrs["block_size"]:
+        return _NOTHING
+    arrays = [edit.constants.get(v) for v in operator.inputs]
+    if any(a is None for a in arrays):
+        return _NOTHING
+    codes, scale, *zeros = (a.astype(np.float64).reshape(-1) for a in arrays if a is not None)
+    return np.asarray((codes - (zeros[0] if zeros else 0.0)) * scale)

@@ -42,6 +42,8 @@ from ops.views import SPLIT, TRANSPOSE
 
 _MOVES = (RESHAPE, TRANSPOSE, SLICE, SPLIT, MAX_POOL)
 """What gives some of the elements of its one input, or the largest of them."""
+_MOST_CODE = 255
+"""Between a code and a zero point."""
 
 
 @frozen(eq=False)
@@ -198,12 +200,27 @@ def _product(
 ) -> tuple[tuple[Var, ...], dict[str, Any]] | None:
     """All inputs but the first, and the attributes, of a convolution of codes with weights (outputs, ...)."""
     codes, weights, scale = factors
-    unit = np.broadcast_to(scale * codes.grid.scale, (len(weights),))
-    whole = bias_of(edit, bias[0], unit, exactly=target.grid is None) if bias else np.zeros(len(weights), np.int32)
-    if whole is None:
+    with np.errstate(all="ignore"):
+        unit = np.broadcast_to(scale * codes.grid.scale, (len(weights),))
+        factor = (unit / target.scale).astype(np.float32)
+    if not (_is_scale(unit) and _is_scale(factor)):
         return None
-    constants = (weights, (unit / target.scale).astype(np.float32), whole)
+    whole = bias_of(edit, bias[0], unit, exactly=target.grid is None) if bias else np.zeros(len(weights), np.int32)
+    if whole is None or not _fits(weights, whole):
+        return None
+    constants = (weights, factor, whole)
     return tuple(map(edit.constant, constants)), {"x_zero": codes.grid.zero, **target.attrs}
+
+
+def _is_scale(factors: Array) -> bool:
+    """Whether something can be multiplied by these and divided by them."""
+    return bool((np.isfinite(factors) & (factors > 0)).all())
+
+
+def _fits(weights: Array, bias: Array) -> bool:
+    """Whether sums of any codes with these weights (outputs, ...) are int32."""
+    most = np.abs(weights, dtype=np.int16).sum(axis=tuple(range(1, weights.ndim)), dtype=np.int64) * _MOST_CODE
+    return bool((most + np.abs(bias, dtype=np.int64) < 2**31).all())
 
 
 def _matrices(edit: Edit, operator: Operator, target: _Target) -> Var | None:
