@@ -50,7 +50,7 @@ class _Form:
         if a.ndim == 1:
             a, y = a[None], y[..., None, :]
         b = self.right(b, call.signature)
-        if not has_near_rows(Layout.of(a)):  # BLAS reads columns, too
+        if not call.packed and not has_near_rows(Layout.of(a)):  # BLAS reads columns, too
             return partial(np.matmul, a, b, out=y)
         bias, added = _addends(call, y)
         finish = finish_words(call.attrs) if self.finishes else PLAIN
@@ -101,9 +101,10 @@ def _kernels(
     packs: Callable[[Signature], bool],
     reads: Callable[[Layout], bool] = has_near_rows,
 ) -> tuple[Kernel, ...]:
-    where: Any = {"reads": reads, "writes": has_near_rows, "backend": NUMBA}
-    packed = Kernel("tiles, packed", form.bind, pack=form.pack, supports=packs, replaces=first_weights, **where)
-    return packed, Kernel("tiles", form.bind, supports=supports, **where)
+    where: Any = {"writes": has_near_rows, "backend": NUMBA}
+    weights: Any = {"pack": form.pack, "replaces": first_weights, "reads": has_near_rows}  # b is gone: no BLAS
+    packed = Kernel("tiles, packed", form.bind, supports=packs, **weights, **where)
+    return packed, Kernel("tiles", form.bind, supports=supports, reads=reads, **where)
 
 
 FUSED_KERNELS = _kernels(_Form("transpose_b", "alpha", finishes=True), _is_single, _packs)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ops.layout import Layout
 from ops.schema import Binding, Kernel, OpSchema, Overwrite, Signature, Thunk
-from ops.spec import Array, TensorSpec, spec_of
+from ops.spec import FLOATS, Array, TensorSpec, spec_of
 
 MOST_SCRATCH = 8 << 10
 """Bytes that a thunk may take for a moment: iterators and Python objects, but neither an array nor a cast buffer."""
@@ -45,11 +45,13 @@ def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs:
 
 
 def without_replaced(kernel: Kernel, signature: Signature, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """The inputs, but for those whose data the kernel has packed: these hold garbage."""
+    """The inputs, but for those whose data the kernel has packed: these hold NaN, or garbage."""
     dropped = signature.constants.intersection(kernel.replaces(signature))
-    return tuple(
-        garbage(s) if i in dropped else a for i, (s, a) in enumerate(zip(signature.inputs, inputs, strict=True))
-    )
+    return tuple(_gone(s) if i in dropped else a for i, (s, a) in enumerate(zip(signature.inputs, inputs, strict=True)))
+
+
+def _gone(spec: TensorSpec) -> Array:
+    return np.full(spec.shape, np.nan, spec.dtype) if spec.dtype in FLOATS else garbage(spec)
 
 
 def run(kernel: Kernel, signature: Signature, inputs: Sequence[Array]) -> tuple[Array, ...]:

@@ -113,3 +113,14 @@ def test_threads_hold_for_blas_where_numpy_computes(monkeypatch: Patch, caplog: 
     assert isinstance(_limit(exe), NoLimit)
     assert "threads=1 does not hold for BLAS" in caplog.text
     exe.run(_feeds())
+
+
+@pytest.mark.parametrize("debug", ["", "poison"])
+def test_columns_meet_weights_that_are_packed(debug: str) -> None:
+    graph = engine.Graph("turned")
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(s, np.float32) for s in ((40, 64), (40, 48)))
+    turned = ops.transpose(ops.relu(graph.input("x", (40, 64))), (1, 0))
+    graph.output(ops.matmul(turned, graph.constant(w, "w")), "y")
+    got = engine.compile(graph, backend="numba", debug=debug).run({"x": x})["y"]
+    np.testing.assert_allclose(got, np.maximum(x, 0).T @ w, rtol=1e-4, atol=1e-4)

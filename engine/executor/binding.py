@@ -16,7 +16,7 @@ from engine.placed import PlacedPlan
 from engine.views import view_array
 from ops.body import Body, bodies
 from ops.schema import Binding, Thunk
-from ops.spec import Array, TensorSpec
+from ops.spec import BFLOAT16, FLOATS, Array, TensorSpec
 
 
 class ProgramError(Exception):
@@ -28,6 +28,7 @@ class ProgramError(Exception):
 
 
 NO_BYTES = np.empty(0, np.uint8)
+_WITH_NAN = FLOATS | {BFLOAT16}
 _BUFFER_ELEMENTS = 256
 """Of numpy's iterators. Its own choice, 8192, allocates 32 KiB and more for each broadcast operand, and is slower."""
 
@@ -146,8 +147,8 @@ def _operands(call: Call) -> Iterable[tuple[TensorSpec, int]]:
 
 
 def _nothing(spec: TensorSpec) -> Array:
-    """An array of that spec with nothing in it: what was there is packed."""
-    return np.broadcast_to(np.zeros((), spec.dtype), spec.shape)
+    """An array of that spec with nothing in it (NaN, so that it shows where it is read): what was there is packed."""
+    return np.broadcast_to(np.full((), np.nan if spec.dtype in _WITH_NAN else 0, spec.dtype), spec.shape)
 
 
 def run_in_turn(calls: Sequence[Call], thunks: Sequence[Thunk]) -> None:

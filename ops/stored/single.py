@@ -167,8 +167,8 @@ def _pack(backends: Sequence[str], signature: Signature, constants: Mapping[int,
 
 
 def _nothing(array: Array) -> Array:
-    """An array of that shape that holds nothing: of what is not read but when it is packed."""
-    return np.broadcast_to(np.zeros((), array.dtype), array.shape)
+    """An array of that shape that holds nothing, or NaN: of what is not read but when it is packed."""
+    return np.broadcast_to(np.full((), np.nan if array.dtype in FLOATS else 0, array.dtype), array.shape)
 
 
 def _all_constants(signature: Signature) -> tuple[int, ...]:
