@@ -60,7 +60,7 @@ def _workspace(signature: Signature) -> int:
 def _bind(call: Binding) -> Thunk:
     (room,) = carve(call.workspace, _places(call.signature))
     steps: list[Thunk] = []
-    table, source = _table(call.signature), call.x.view(np.uint8)
+    table, source = _table(call.signature), call.x.reshape(call.y.shape).view(np.uint8)  # blocks of one may be 0-d
     for y, x in pieces(call.y, source) if call.y.ndim else [(call.y.reshape(1), source.reshape(1))]:
         places = fitted(room, x.shape)
         steps += (partial(np.copyto, places, x), partial(np.take, table, places, None, y, "wrap"))

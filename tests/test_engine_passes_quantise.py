@@ -331,3 +331,34 @@ def test_sums_that_int32_cannot_hold_are_left_alone(length: int, taken: bool) ->
     assert ("matmul" not in names(QUANTISE(graph))) == taken
     feeds = {"x": np.full((2, length), 3.0, np.float32)}
     assert engine.compile(optimise(graph)).run(feeds)["y"].min() > 0
+
+
+def _two_tables(shape: tuple[int, ...], kind: str = "uint8", *, fetched: bool = False) -> Graph:
+    graph, grid = Graph("tables"), (np.float32(0.05), np.array(10, kind))
+    between = np.float32(0.03), np.array(20, kind)
+    x = ops.dequantize_linear(ops.quantize_linear(graph.input("x", shape), *grid), *grid)
+    codes = ops.quantize_linear(ops.sigmoid(x), *between)
+    if fetched:
+        graph.output(codes, "codes")
+    y = ops.quantize_linear(ops.tanh(ops.dequantize_linear(codes, *between)), *grid)
+    graph.output(ops.dequantize_linear(y, *grid), "y")
+    return graph
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("shape", [(1, 1), (), (3, 5), (2, 9000)])
+def test_tables_in_a_row_are_one(shape: tuple[int, ...], kind: str) -> None:
+    graph = _two_tables(shape, kind)
+    after, feeds = optimise(graph), random_feeds(graph)
+    assert names(after) == {"quantize_linear": 1, "look_up": 1, "dequantize_linear": 1}
+    for backend in ("numpy", "numba"):
+        assert_same(engine.compile(after, backend=backend).run(feeds), run_unplanned(graph, feeds))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5)])
+def test_codes_that_are_wanted_stay_between_tables(shape: tuple[int, ...]) -> None:
+    graph = _two_tables(shape, fetched=True)
+    after, feeds = optimise(graph), random_feeds(graph)
+    assert names(after)["look_up"] == 2
+    for backend in ("numpy", "numba"):
+        assert_same(engine.compile(after, backend=backend).run(feeds), run_unplanned(graph, feeds))

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.errors import OpError
+from ops.fused_elementwise import FUSED_ELEMENTWISE
+from ops.program import Step
 from ops.quantised_sum import QUANTISED_ADD, QUANTISED_MEAN
 from ops.quantised_table import LOOK_UP, every_code
 from ops.schema import evaluate
@@ -79,6 +81,14 @@ def test_tables(shape: Any, dtype: str, to: str, seed: int) -> None:
     x, table = codes(rng, shape, dtype), codes(rng, (256,), to)
     wanted = np.asarray(table[x.view(np.uint8)])
     check_kernels(LOOK_UP, [x], [wanted], table=table.tolist(), to=to)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1,), (), (2, 3)])
+def test_tables_as_steps_of_a_chain(shape: tuple[int, ...]) -> None:
+    table = tuple(range(255, -1, -1))
+    steps = tuple(Step(LOOK_UP, {"table": table, "to": np.dtype("uint8")}, (i,)) for i in range(2))
+    x = np.full(shape, 7, np.uint8)
+    np.testing.assert_array_equal(evaluate(FUSED_ELEMENTWISE, x, program=steps)[0], x)
 
 
 @settings(max_examples=30, deadline=None)

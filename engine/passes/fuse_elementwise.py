@@ -10,6 +10,7 @@ from engine.passes.edit import Edit
 from engine.var import Var
 from ops.fused_elementwise import FUSED_ELEMENTWISE
 from ops.program import Program, Step
+from ops.quantised_table import LOOK_UP
 
 
 class _FuseElementwise:
@@ -38,8 +39,13 @@ def _fused(graph: Graph) -> Graph:
     return edit.graph()
 
 
+def _fits(operator: Operator) -> bool:
+    """Whether blocks of it are no slower than the whole: tables have one loop of their own."""
+    return operator.schema.elementwise and operator.schema is not LOOK_UP
+
+
 def _may_end(edit: Edit, operator: Operator) -> bool:
-    return operator.schema.elementwise and edit.is_needed(operator.outputs[0])
+    return _fits(operator) and edit.is_needed(operator.outputs[0])
 
 
 def _fuse(edit: Edit, root: Operator, places: Mapping[Operator, int]) -> None:
@@ -106,7 +112,7 @@ class _Group:
         """Whether nobody else reads it, it runs over the same blocks, and nothing that it reads is written over."""
         (y, *rest) = operator.outputs
         alone = not self.edit.is_fetched(y) and self.members.issuperset(self.edit.readers(y))
-        alike = not rest and y.shape == self.root.outputs[0].shape and operator.schema.elementwise
+        alike = not rest and y.shape == self.root.outputs[0].shape and _fits(operator)
         result, edit = self.root.outputs[0], self.edit
         unchanged = all(edit.after(v) is result or not edit.is_old_state(v) for v in operator.inputs)
         return alone and alike and unchanged and self._is_light(operator)

@@ -17,7 +17,7 @@ from engine.operator import Operator
 from engine.passes.base import RulePass
 from engine.passes.edit import Edit
 from engine.passes.grids import Codes, Grid, bias_of, codes_of, grid_of, weights_of
-from engine.passes.tabulate import look_up
+from engine.passes.tabulate import join_tables, look_up
 from engine.var import Var
 from ops.activation import CLIP, RELU
 from ops.binary import ADD
@@ -32,6 +32,7 @@ from ops.pool import MAX_POOL
 from ops.quantised import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
 from ops.quantised_steps import ends
 from ops.quantised_sum import QUANTISED_ADD, QUANTISED_MEAN
+from ops.quantised_table import LOOK_UP
 from ops.reduce import REDUCE_MEAN
 from ops.reshape import RESHAPE
 from ops.schema import OpSchema
@@ -78,6 +79,8 @@ def quantise(edit: Edit, operator: Operator) -> None:
         _sink(edit, operator)
     elif operator.schema in (CONV, GEMM, MATMUL):
         _to_real(edit, operator)
+    elif operator.schema is LOOK_UP:
+        join_tables(edit, operator)
 
 
 def _quantisation(edit: Edit, operator: Operator) -> None:

@@ -28,6 +28,17 @@ def look_up(edit: Edit, operator: Operator, grid: Grid) -> Var | None:
     return edit.add(LOOK_UP, (formula.codes.var,), {"table": table.tolist(), "to": grid.dtype})[0]
 
 
+def join_tables(edit: Edit, operator: Operator) -> None:
+    """One table for two in a row, where the codes between them are not wanted."""
+    (codes,) = operator.inputs
+    first = edit.writer(codes)
+    if first is None or first.schema is not LOOK_UP or edit.sole_reader(codes) is None:
+        return
+    places = np.array(first.attrs["table"], first.attrs["to"]).view(np.uint8)
+    table = np.array(operator.attrs["table"])[places].tolist()
+    edit.replace(operator.outputs[0], edit.add(LOOK_UP, first.inputs, {**operator.attrs, "table": table})[0])
+
+
 @define(eq=False)
 class _Formula:
     """What is computed of all codes of one tensor, var by var."""
