@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ops.backends import NUMPY
 from ops.nhwc.conv import NHWC_CONV
+from ops.onednn import convolution
 from ops.onednn.convolution import CONVOLUTION
 from ops.onednn.library import objection, set_threads
 from ops.schema import Signature
@@ -18,6 +19,7 @@ from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
 Case = tuple[list[Array], dict[str, Any]]
+IS_THIN = convolution._is_thin
 ACTIVATIONS: list[dict[str, Any]] = [
     {},
     {"activation": "clip", "low": 0.0},
@@ -29,8 +31,11 @@ ACTIVATIONS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    yield
+def _one_thread_and_all_sizes() -> Iterator[None]:
+    """Few pixels are computed though compiled kernels are faster."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(convolution, "_is_thin", lambda _: False)
+        yield
     set_threads(1)
 
 
@@ -164,3 +169,20 @@ def test_what_it_does_not_do_is_left_to_others() -> None:
     assert not CONVOLUTION.supports(NHWC_CONV.sign([x.with_shape((0, 9, 9, 16)), w], {}, constant))
     doubles = [s.with_dtype("float64") for s in (x, w)]
     assert not CONVOLUTION.supports(NHWC_CONV.sign(doubles, {}, constant))
+
+
+@pytest.mark.parametrize(
+    ("x", "weights", "group", "thin"),
+    [
+        ((1, 7, 7, 160), (960, 160, 1, 1), 1, True),
+        ((1, 14, 14, 960), (128, 960, 1, 1), 1, True),
+        ((1, 14, 14, 96), (576, 96, 1, 1), 1, False),
+        ((1, 7, 7, 512), (512, 512, 3, 3), 1, False),
+        ((1, 7, 7, 960), (960, 1, 1, 1), 960, False),
+    ],
+)
+def test_many_weights_for_few_pixels_are_left_to_compiled_kernels(
+    x: tuple[int, ...], weights: tuple[int, ...], group: int, thin: bool
+) -> None:
+    specs = [TensorSpec(s, np.dtype("float32")) for s in (x, weights)]
+    assert IS_THIN(NHWC_CONV.sign(specs, {"group": group}, frozenset({1}))) == thin

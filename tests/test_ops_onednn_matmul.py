@@ -13,14 +13,16 @@ from ops.fused_matmul import FUSED_MATMUL
 from ops.gemm import GEMM
 from ops.layout import Layout
 from ops.matmul import MATMUL
+from ops.onednn import matmul, matmul_lying
 from ops.onednn.library import objection, set_threads
 from ops.onednn.matmul import PACKED
 from ops.onednn.matmul_lying import LYING
 from ops.schema import Kernel, OpSchema, Signature
-from ops.spec import Array, spec_of
+from ops.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
+SLOWER = {module: module._slower for module in (matmul, matmul_lying)}
 ACTIVATIONS: list[dict[str, Any]] = [
     {},
     {"activation": "clip", "low": 0.0},
@@ -34,8 +36,12 @@ ACTIVATIONS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    yield
+def _one_thread_and_all_sizes() -> Iterator[None]:
+    """Products are computed though compiled kernels are faster."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (matmul, matmul_lying):
+            patch.setattr(module, "_slower", lambda _: False)
+        yield
     set_threads(1)
 
 
@@ -144,3 +150,26 @@ def test_heads_side_by_side_are_read_where_they_lie() -> None:
     assert LYING.takes(signature, 1, Layout.of(k.swapaxes(-1, -2)))
     assert not LYING.takes(signature, 0, Layout.of(q[..., ::-1]))
     assert check(MATMUL, [q, k.swapaxes(-1, -2)], {}, set()) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "depth", "width", "attrs", "taken"),
+    [
+        (128, 384, 1536, {}, False),
+        (128, 384, 1536, {"activation": "gelu_erf"}, False),
+        (128, 384, 1536, {"activation": "gelu_tanh"}, True),
+        (1, 1280, 1000, {}, False),
+        (1, 4096, 4096, {}, True),
+        (512, 3072, 768, {}, True),
+    ],
+)
+def test_what_compiled_kernels_compute_faster_is_left_to_them(
+    rows: int, depth: int, width: int, attrs: dict[str, Any], taken: bool
+) -> None:
+    specs = [TensorSpec(shape, np.dtype("float32")) for shape in ((rows, depth), (depth, width), (width,))]
+    signature = FUSED_MATMUL.sign(specs, attrs, frozenset({1, 2}))
+    with pytest.MonkeyPatch.context() as patch:
+        for module, slower in SLOWER.items():
+            patch.setattr(module, "_slower", slower)
+        assert PACKED.supports(signature) == taken
+        assert not LYING.supports(signature)

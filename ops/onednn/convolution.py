@@ -1,5 +1,6 @@
 """Channels-last convolution of constant weights, dense and in groups, with all that follows on its sums."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from ops.spec import Array, Shape
 
 _FLOAT = np.dtype("float32")
 _FEW_CHANNELS = 4
+_FEW_PIXELS, _SOME_PIXELS, _MANY_CHANNELS = 64, 256, 480
 
 
 @frozen
@@ -94,11 +96,20 @@ def _supports(signature: Signature) -> bool:
 
 
 def _slower(signature: Signature) -> bool:
-    """Whether our own kernels win, as measured: they read images of few channels as these lie in a file, and they
-    apply bounds, which NaN passes, to sums with something added while they are in registers.
+    """Whether our own kernels win, as measured: they read images of few channels as these lie in a file, they apply
+    bounds, which NaN passes, to sums with something added while they are in registers, and they read weights that
+    come from main memory, those of few single pixels, faster.
     """
     added = len(signature.inputs) > RESIDUAL and loses_nan(_convolution(signature))
-    return added or signature.x.shape[-1] <= _FEW_CHANNELS
+    return added or signature.x.shape[-1] <= _FEW_CHANNELS or _is_thin(signature)
+
+
+def _is_thin(signature: Signature) -> bool:
+    """Whether there are few pixels for the weights of a convolution of single pixels, which is not depthwise."""
+    case, pixels = case_of(signature), math.prod(signature.y.shape[:-1])
+    if math.prod(case.windows.kernel) > 1 or case.channels == case.group:
+        return False
+    return pixels <= _FEW_PIXELS or (pixels <= _SOME_PIXELS and case.channels >= _MANY_CHANNELS)
 
 
 def _workspace(signature: Signature) -> int:

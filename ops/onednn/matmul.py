@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ops.backends import ONEDNN
+from ops.matmul_case import GELU_TANH
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Tensor, dense
 from ops.onednn.primitives import Operand, Primitive, reordered
@@ -13,6 +14,10 @@ from ops.onednn.products import Product, form_of, is_plain, operands_of, product
 from ops.onednn.watched import call, packing
 from ops.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
 from ops.spec import Array, Shape
+
+_LARGE = 1 << 21
+"""Weights that no cache holds beside everything else."""
+_SOME_ROWS, _MANY_ROWS = 64, 512
 
 
 def _packed_case(signature: Signature) -> Product:
@@ -27,9 +32,21 @@ def _packed(signature: Signature) -> tuple[Primitive, ...]:
 
 def _supports_packed(signature: Signature) -> bool:
     constant = 1 in signature.constants and len(signature.inputs) > 1 and signature.inputs[1].ndim == 2
-    if not constant or not is_plain(signature) or not _row_like(signature):
+    if not constant or not is_plain(signature) or not _row_like(signature) or _slower(signature):
         return False
     return bool(_packed(signature))
+
+
+def _slower(signature: Signature) -> bool:
+    """Whether our own kernels win, as measured: where something is added to the sums while they are in registers, and
+    where weights stay in the caches. Of a gelu through tanh the library has the faster one.
+    """
+    rows, weights = math.prod(signature.y.shape[:-1]), signature.inputs[1].size
+    if signature.attrs.get("activation") == GELU_TANH:
+        return rows < _SOME_ROWS
+    if form_of(signature).residual:
+        return True
+    return weights < 2 * _LARGE if rows == 1 else rows < _MANY_ROWS or weights < _LARGE
 
 
 def _row_like(signature: Signature) -> bool:
