@@ -35,7 +35,8 @@ _ROOMS = 5
 def window_sums(values: Array, sums: Array, size: int, mirrored: bool = False) -> Iterator[Thunk]:
     """Steps that add up the channels [c - (size - 1) // 2, c + size // 2] for each c; mirrored, the other way round."""
     yield partial(np.copyto, sums, values)
-    channels, before, behind = len(values), (size - 1) // 2, size // 2
+    channels = len(values)
+    before, behind = min((size - 1) // 2, channels), min(size // 2, channels)
     if mirrored:
         before, behind = behind, before
     for shift in range(-before, behind + 1):

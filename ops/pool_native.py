@@ -13,14 +13,24 @@ from ops.nhwc.window_words import geometry
 from ops.pool_kinds import AVERAGE, AVERAGE_PADDED, LARGEST
 from ops.schema import Binding, Kernel, Signature, Thunk, all_contiguous
 from ops.spec import Array
-from ops.windows import windows
+from ops.windows import MOST, windows
 
+LANES = 16
+"""Outputs side by side that are computed at once."""
 _ANY_ORDER = (*CONTRACT, "reassoc")
 """The sum of a row may have lanes; they are added up in the same way in every run."""
 
 
 def _supports(signature: Signature) -> bool:
     return signature.x.dtype == np.dtype("float32") and signature.x.ndim <= 5 and len(signature.outputs) == 1
+
+
+def _supports_windows(signature: Signature) -> bool:
+    """Columns of a row, and those of outputs of a vector that are not there, are numbers of 32 bits."""
+    if not _supports(signature):
+        return False
+    w = windows(signature.x.shape[2:], signature.attrs["kernel_shape"], signature.attrs)
+    return w.sizes[-1] + w.begins[-1] + w.ends[-1] + LANES * w.strides[-1] <= MOST
 
 
 def _hop(array: Array) -> int:
@@ -43,7 +53,14 @@ def _bind_all(kind: int, call: Binding) -> Thunk:
 
 
 MAX_PLANES, AVERAGE_PLANES = (
-    Kernel("native", partial(_bind, kind), reads=dense_images, supports=_supports, writes=dense_images, backend=NUMBA)
+    Kernel(
+        "native",
+        partial(_bind, kind),
+        reads=dense_images,
+        supports=_supports_windows,
+        writes=dense_images,
+        backend=NUMBA,
+    )
     for kind in (LARGEST, AVERAGE)
 )
 """Up to three spatial dimensions."""

@@ -22,6 +22,8 @@ DILATIONS = Attribute("dilations", integers, ())
 AUTO_PAD = Attribute("auto_pad", one_of("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"), "NOTSET")
 WINDOW_ATTRIBUTES = (STRIDES, PADS, DILATIONS, AUTO_PAD)
 """Attributes that all operators with windows share; () stands for all ones (pads: all zeros)."""
+MOST = 2**31 - 1
+"""What no entry of these, and no window, may exceed: so places of taps are far from where 64 bits overflow."""
 
 
 def require_spatial(x: TensorSpec) -> None:
@@ -69,14 +71,26 @@ class Windows:
 
 
 def filled(name: str, values: Sequence[int], length: int, least: int, default: int) -> tuple[int, ...]:
-    """`values`, or `length` times the default where there are none. Raises for a wrong length or a small value."""
+    """`values`, or `length` times the default where there are none.
+
+    Raises AttributeValueError for a wrong length, a small value, or one beyond MOST.
+    """
     if not values:
         return (default,) * length
     if len(values) != length:
         raise AttributeValueError(f"attribute {name!r} has {len(values)} entries, not {length}")
     if min(values) < least:
         raise AttributeValueError(f"attribute {name!r} is {tuple(values)}; the least that it may hold is {least}")
+    if max(values) > MOST:
+        raise AttributeValueError(f"attribute {name!r} is {tuple(values)}; the most that it may hold is {MOST}")
     return tuple(values)
+
+
+def _extents(kernel: Shape, dilations: Shape) -> Shape:
+    found = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
+    if max(found) > MOST:
+        raise ShapeError(f"windows of {kernel} with dilations {dilations} span {found}; at most {MOST} are wanted")
+    return found
 
 
 def windows(sizes: Shape, kernel: Shape, attrs: Attrs) -> Windows:
@@ -99,7 +113,7 @@ def _windows(
     kernel = filled("kernel_shape", kernel, n, 1, 1)
     strides = filled("strides", strides, n, 1, 1)
     dilations = filled("dilations", dilations, n, 1, 1)
-    extents = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
+    extents = _extents(kernel, dilations)
     begins, ends = _pads(pads, auto_pad, sizes, extents, strides)
     every = zip(sizes, extents, strides, begins, ends, strict=True)
     outputs = tuple(_output(*numbers, ceil_mode=ceil_mode) for numbers in every)

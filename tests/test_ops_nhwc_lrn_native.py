@@ -52,3 +52,12 @@ def test_nothing_is_allocated_while_it_runs() -> None:
 def test_pixels_that_are_too_long_for_the_stack_are_left_to_numpy() -> None:
     for channels, kernel in ((MOST_CHANNELS, LRN_NATIVE), (MOST_CHANNELS + 1, LRN_PIECES)):
         assert NHWC_LRN.kernel(sign(NHWC_LRN, [np.ones((1, 1, channels), np.float32)], {"size": 5})) is kernel
+
+
+@pytest.mark.parametrize("size", [2**40, 2**40 + 1, 2**64])
+def test_more_neighbours_than_there_are_channels_cost_nothing(size: int) -> None:
+    x = np.random.default_rng(0).standard_normal((1, 2, 2, 9)).astype(np.float32)
+    signature = sign(NHWC_LRN, [x], {"size": size, "alpha": float(size), "beta": 0.75, "bias": 1.5})
+    wanted = x / (1.5 + (x**2).sum(-1, keepdims=True)) ** 0.75
+    for kernel in (LRN_NATIVE, LRN_PIECES):
+        same(run(kernel, signature, [x])[0], wanted.astype(np.float32), 1e-5)

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ops.errors import OpError
 from ops.global_pool import GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL
 from ops.pool import AVERAGE_POOL, MAX_POOL
 from ops.pool_native import AVERAGE_ALL, AVERAGE_PLANES, MAX_ALL, MAX_PLANES
 from ops.schema import Kernel, OpSchema
-from ops.spec import Array, spec_of
+from ops.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes, sign
 from tests.native_checks import placed, run_native
 
@@ -120,3 +121,34 @@ def test_nothing_is_allocated_while_it_runs(name: str) -> None:
     x = np.ones((1, 64, 40, 40), np.float32)
     signature = sign(schema, [x], {"kernel_shape": (3, 3)})
     assert scratch_bytes(bind(native, signature, [x], [garbage(signature.y)])) <= MOST_SCRATCH
+
+
+FAR = 2**32
+
+
+@pytest.mark.parametrize("schema", [MAX_POOL, AVERAGE_POOL])
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {"kernel_shape": (1, 2), "dilations": (1, FAR), "pads": (0, 0, 0, FAR)},
+        {"kernel_shape": (1, 2), "dilations": (1, FAR), "pads": (0, FAR, 0, 0)},
+        {"kernel_shape": (1, 4), "dilations": (1, FAR // 4), "pads": (0, FAR // 2 - 1, 0, FAR // 2 - 1)},
+        {"kernel_shape": (2, 2), "strides": (FAR, FAR)},
+        {"kernel_shape": (FAR, FAR), "auto_pad": "SAME_UPPER"},
+    ],
+)
+def test_places_that_overflow_are_refused(schema: OpSchema, attrs: dict[str, Any]) -> None:
+    with pytest.raises(OpError, match=r"(most that it may hold is|at most) 2147483647"):
+        schema.sign([TensorSpec((1, 1, 5, 5), np.dtype("float32"))], attrs)
+
+
+@pytest.mark.parametrize(("schema", "native"), [(MAX_POOL, MAX_PLANES), (AVERAGE_POOL, AVERAGE_PLANES)])
+def test_columns_beyond_32_bits_are_left_to_numpy(schema: OpSchema, native: Kernel) -> None:
+    far = FAR // 2 - 8
+    attrs: dict[str, Any] = {"kernel_shape": (1, 2), "dilations": (1, far), "strides": (1, far)}
+    attrs["pads"] = (0, far, 0, far)
+    x = np.arange(25, dtype=np.float32).reshape(1, 1, 5, 5)
+    signature = schema.sign([spec_of(x)], attrs)
+    assert not native.supports(signature)
+    assert native.supports(schema.sign([spec_of(x)], {"kernel_shape": (1, 2)}))
+    assert run(schema.kernel(signature), signature, [x])[0].shape == signature.y.shape

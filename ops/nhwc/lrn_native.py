@@ -17,7 +17,8 @@ def _supports(signature: Signature) -> bool:
 def _bind(call: Binding) -> Thunk:
     x, y, attrs = call.x, call.y, call.attrs
     channels, size = x.shape[-1], attrs["size"]
-    shape = x.ctypes.data, y.ctypes.data, x.size // max(channels, 1), channels, 4 * pitch(x), 4 * pitch(y), size
+    pitches, near = (4 * pitch(x), 4 * pitch(y)), min(size, 2 * channels + 1)  # that is all there is
+    shape = x.ctypes.data, y.ctypes.data, x.size // max(channels, 1), channels, *pitches, near
     numbers = map(float, (attrs["alpha"] / size, attrs["bias"], attrs["beta"]))
     return Native((Step(address("ops.nhwc.lrn_code", "normalise"), (*shape, *numbers)),), (x, y))
 
