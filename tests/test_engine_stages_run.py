@@ -84,8 +84,9 @@ def test_views_and_early_outputs_stay_alive_over_several_cuts() -> None:
     exe, made = ran(build, x)
     once = x[x[:, 0] > 0]
     twice = (once - 4)[once[:, 0] > 4]
-    np.testing.assert_array_equal(made["early"], np.exp(x))
-    np.testing.assert_array_equal(made["flat"], np.exp(x).reshape(-1))
+    # Powers of e in compiled code differ from numpy's by two units in the last place at most.
+    np.testing.assert_allclose(made["early"], np.exp(x), rtol=2.4e-7)
+    np.testing.assert_array_equal(made["flat"], made["early"].reshape(-1))
     np.testing.assert_array_equal(made["rest"], once[1:])
     np.testing.assert_allclose(made["sum"][0, 0], np.exp(x)[:, 1:].sum() + twice.sum(), rtol=1e-6)
     assert len(exe.stages) == 3

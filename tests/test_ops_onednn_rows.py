@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ops.backends import NUMBA
+from ops.layout import Layout
 from ops.norm import LAYER_NORM
 from ops.onednn.library import objection
 from ops.reduce import REDUCE_MAX, REDUCE_MIN
@@ -40,6 +42,20 @@ def test_functions_overwrite_their_argument(schema: OpSchema, number: float) -> 
     x = numbers(4, 3, 1000)
     x[1, 1] = number
     check_overwrites(schema, [x], {})
+
+
+@pytest.mark.parametrize("schema", [GELU, SOFTPLUS])
+@pytest.mark.parametrize(("read", "written"), [(1, 2), (3, 1), (2, 5)])
+def test_strided_functions_are_left_to_compiled_code(schema: OpSchema, read: int, written: int) -> None:
+    x = numbers(5, 3000 * read)[::read]
+    x[7:9] = np.nan, -np.inf
+    signature = schema.sign([spec_of(x)], {})
+    made = [np.zeros(3000 * written, np.float32)[::written] for _ in range(2)]
+    (compiled,) = (k for k in schema.kernels if k.backend == NUMBA)
+    for kernel, y in zip((library_kernel(schema), compiled), made, strict=True):
+        assert kernel.supports(signature) and kernel.writes(Layout.of(y)) and kernel.takes(signature, 0, Layout.of(x))
+        bind(kernel, signature, [x], [y])()
+    assert made[0].tobytes() == made[1].tobytes()
 
 
 def test_gelu_by_tanh_is_left_to_compiled_code() -> None:

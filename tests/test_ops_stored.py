@@ -160,7 +160,8 @@ def test_rooms_are_small_beside_the_tensors() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from((-3, -2, -1, 1, 2))), max_size=4), st.sampled_from(TYPES))
 def test_what_lies_backwards_is_read_as_it_lies(axes: list[tuple[int, int]], dtype: np.dtype[Any]) -> None:
-    source = np.arange(np.prod([3 * n + 2 for n, _ in axes], dtype=int)).astype(dtype)
+    count = int(np.prod([3 * n + 2 for n, _ in axes], dtype=int))
+    source = (np.arange(count) % 2039).astype(dtype)  # a prime, below what float16 rounds
     room = source.reshape([3 * n + 2 for n, _ in axes])
     view = room[_places([slice(1, 1 + 3 * n) if step > 0 else slice(3 * n, 0, -1) for n, step in axes])]
     view = view[_places([slice(None, None, abs(step)) for _, step in axes])]
