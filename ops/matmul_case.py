@@ -16,26 +16,42 @@ GELU_ERF, GELU_TANH, SILU = "gelu_erf", "gelu_tanh", "silu"
 
 @frozen(eq=False)
 class Product:
-    """One matrix y = a @ b, and what is added to it: nothing, y itself, or a view that may repeat itself."""
+    """Matrices y = a @ b, and what is added to them: nothing, y itself, or a view that may repeat itself.
+
+    One matrix, or a batch of them; then all tensors have the same axes in front.
+    """
 
     a: Array
     b: Array
     y: Array
     added: tuple[Array, ...] = ()
 
+    @property
+    def lead(self) -> Shape:
+        """Lengths of the batch; () for one matrix."""
+        return self.y.shape[:-2]
 
-def products(a: Array, b: Array, y: Array, added: tuple[Array, ...] = ()) -> Iterator[Product]:
+    def __getitem__(self, place: tuple[int, ...]) -> "Product":
+        """One matrix of the batch."""
+        return Product(self.a[place], self.b[place], self.y[place], tuple(v[place] for v in self.added))
+
+
+def batched(a: Array, b: Array, y: Array, added: tuple[Array, ...] = ()) -> Product:
     """The matrices of batches, which are one matrix where there is one b, and strides can say so.
 
     At most one tensor is added; it broadcasts to y.
     """
     wide = tuple(np.broadcast_to(v, y.shape) for v in added)
     if b.ndim == 2 and all(map(_flattens, (a, y, *wide))):
-        yield Product(_flat(a), b, _flat(y), tuple(map(_flat, wide)))
-        return
+        return Product(_flat(a), b, _flat(y), tuple(map(_flat, wide)))
     left, right = (np.broadcast_to(v, (*y.shape[:-2], *v.shape[-2:])) for v in (a, b))
-    for i in np.ndindex(y.shape[:-2]):
-        yield Product(left[i], right[i], y[i], tuple(v[i] for v in wide))
+    return Product(left, right, y, wide)
+
+
+def products(a: Array, b: Array, y: Array, added: tuple[Array, ...] = ()) -> Iterator[Product]:
+    """`batched`, one matrix after the other."""
+    found = batched(a, b, y, added)
+    return (found[place] for place in np.ndindex(found.lead))
 
 
 def _flattens(array: Array) -> bool:

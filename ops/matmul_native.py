@@ -9,7 +9,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ops import matmul_words as at
 from ops.layout import Layout
-from ops.matmul_case import GELU_ERF, GELU_TANH, SILU, Product, products
+from ops.matmul_case import GELU_ERF, GELU_TANH, SILU, Product, batched
 from ops.native.call import Native, Step, Word
 from ops.native.door import address
 from ops.native.tiles import ALIGNMENT, CLIP, LEAK, NONE, tile_shape
@@ -92,12 +92,12 @@ def multiply(case: Multiplication) -> Thunk:
     """The call. Rows of a, y and what is added must be near; so must rows or columns of b."""
     if not case.y.size:
         return nothing
-    found = list(products(case.a, _stand_in(case), case.y, case.added))
-    table = np.array([_addresses(p) for p in found], np.int64)
-    few = len(found[0].a) <= FEW and not case.panels
+    found = batched(case.a, _stand_in(case), case.y, case.added)
+    table, first = _table(found), found[(0,) * len(found.lead)]
+    few = len(first.a) <= FEW and not case.panels
     name = "multiply_few" if few else f"multiply_{tile_shape().name}"
     bias = case.bias[0] if case.bias else np.zeros(tile_shape().channels if not few else 1, np.float32)
-    words = _words(case, found[0], table, bias)
+    words = _words(case, first, table, bias)
     return Native((Step(address("ops.matmul_code", name), words),), (case, table, bias))
 
 
@@ -106,9 +106,13 @@ def _stand_in(case: Multiplication) -> Array:
     return as_strided(case.panels[0], case.b.shape, (0, 0), writeable=False) if case.panels else case.b
 
 
-def _addresses(product: Product) -> tuple[int, ...]:
-    arrays = (product.a, product.b, product.y, *product.added)
-    return (*(v.ctypes.data for v in arrays), *(0,) * (4 - len(arrays)))
+def _table(batch: Product) -> Array:
+    """Addresses of a, b, y and what is added (or 0): a row for each matrix."""
+    table = np.zeros((math.prod(batch.lead), 4), np.int64)
+    for column, tensor in enumerate((batch.a, batch.b, batch.y, *batch.added)):
+        hops = (np.arange(n) * s for n, s in zip(batch.lead, tensor.strides, strict=False))
+        table[:, column] = tensor.ctypes.data + sum(np.ix_(*hops), np.zeros(batch.lead, np.int64)).reshape(-1)
+    return table
 
 
 def _words(case: Multiplication, product: Product, table: Array, bias: Array) -> Sequence[Word]:

@@ -12,7 +12,8 @@ from ops.fused_matmul import FUSED_MATMUL
 from ops.gemm import GEMM
 from ops.layout import Layout
 from ops.matmul import MATMUL
-from ops.matmul_native import FEW, has_near_columns, has_near_rows, packed_panels
+from ops.matmul_case import Product, batched
+from ops.matmul_native import FEW, _table, has_near_columns, has_near_rows, packed_panels
 from ops.native.tiles import ALIGNMENT, SHAPES, tile_shape
 from ops.schema import Kernel, OpSchema, Signature
 from ops.spec import Array, spec_of
@@ -147,3 +148,28 @@ def test_tiles_for_other_processors_give_the_same(shape: Any, monkeypatch: pytes
         for finish in ACTIVATIONS[1:7:2]:
             for constants in (frozenset[int](), frozenset({1})):
                 _near(arrays, {"transpose_b": turned, **finish}, constants, 1)
+
+
+def test_addresses_of_a_batch_are_those_of_its_matrices() -> None:
+    a, b = random(0, (2, 1, 3, 4, 5), (3, 5, 6))
+    y, added = random(1, (2, 2, 3, 4, 6), (6,))
+    found = batched(a[:, :, ::-1], b, y, (added,))
+    rows = [[v.ctypes.data for v in (p.a, p.b, p.y, *p.added)] for p in map(found.__getitem__, np.ndindex(found.lead))]
+    assert _table(found).tolist() == rows
+
+
+def test_many_small_matrices_are_bound_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = random(0, (3000, 4, 4), (3000, 4, 4))
+    signature = MATMUL.sign([spec_of(a), spec_of(b)], {})
+    (kernel,) = _compiled(MATMUL, signature)
+    taken: list[tuple[int, ...]] = []
+    take = Product.__getitem__
+
+    def watched(product: Product, place: tuple[int, ...]) -> Product:
+        taken.append(place)
+        return take(product, place)
+
+    monkeypatch.setattr(Product, "__getitem__", watched)
+    (got,) = run(kernel, signature, [a, b])
+    assert taken == [(0,)]
+    same(got, a @ b, 1e-4, 1e-4)
