@@ -33,7 +33,6 @@ from engine.threads import check_threads, cpus
 from engine.timing import Stopwatch, Timing
 from engine.trace import Trace
 from engine.tracing.telling import IN_TICKS, trace
-from ops.onednn.library import set_threads
 from ops.spec import Array, spec_of
 
 
@@ -237,20 +236,19 @@ def compile_graph(
         options["padding"] = max(options.get("padding", 0), GUARD)
         options.setdefault("nodes", WATCHED_NODES)
     _check_threads(options.get("parallel", ""), mode, threads)
-    set_threads(min(threads or cpus(), cpus()))
     if graph.is_symbolic and graph.parameters:
         raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see engine.bind")
     if graph.is_symbolic:
         if carried is not None:
             raise OptionError(f"a carried plan is one of known lengths; engine.bind gives {graph.name!r} some")
-        known = Options(**options)
+        known = Options(**options, threads=_threads_each(threads, options))
         made = staged(
             graph, known, mode=debug or mode, budget=budget, bounds=bounds or {}, cache=cache, threads=threads or cpus()
         )
         return Executable(graph, made)
     if bounds:
         raise OptionError(f"graph {graph.name!r} has no dimension that is a name, so there is nothing to bound")
-    plan = make_plan(graph, budget=budget, recompute=recompute, carried=carried, **options)
+    plan = make_plan(graph, budget=budget, recompute=recompute, carried=carried, threads=threads, **options)
     return Executable(graph, _executor(plan, mode, debug, threads))
 
 
@@ -260,6 +258,7 @@ def make_plan(
     budget: int | str = "",
     recompute: bool = True,
     carried: Carried | None = None,
+    threads: int = ALL_CPUS,
     **options: Unpack[PlanOptions],
 ) -> ExecutionPlan:
     """Plans a graph; allocates nothing. Raises BudgetError where the arena would be larger than the budget, though
@@ -268,14 +267,16 @@ def make_plan(
     Its message says whether that is proved, or a smaller arena may be found in more time. `carried` is a plan that
     `load_plan` found in a file: it is followed, and nothing is searched for, where it is one of these very calls; else
     the `origin` of the plan says why not. Raises PlanRefusedError where a judge finds fault with it, and OtherPlanError
-    where it is required and is one of other calls.
+    where it is required and is one of other calls. `threads` are those of `engine.compile`: kernels of libraries may
+    want more workspace for more of them.
     """
     _check_options("engine.make_plan", _names(make_plan), options, recompute)
+    check_threads(threads, ALL_CPUS, "all processors")
     check_outputs(graph)
     if graph.is_symbolic:
         names = ", ".join(graph.symbols) or "sizes that data decide"
         raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see engine.bind")
-    known, most = Options(**options), parse_budget(budget)
+    known, most = Options(**options, threads=_threads_each(threads, options)), parse_budget(budget)
 
     def make() -> ExecutionPlan:
         return _within(graph, known, most, recompute)
@@ -310,6 +311,11 @@ def _check_threads(policy: str, mode: str, threads: int) -> None:
     check_threads(threads, ALL_CPUS, "all processors")
     if policy and mode == "dynamic":
         raise OptionError(f"parallel={policy!r} plans an arena; mode 'dynamic' has none and runs in turn")
+
+
+def _threads_each(threads: int, options: PlanOptions) -> int:
+    """On how many a kernel runs: on one where operators run at once, and never on more than there are processors."""
+    return 1 if options.get("parallel") else min(threads or cpus(), cpus())
 
 
 def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int) -> Executor:

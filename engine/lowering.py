@@ -55,17 +55,18 @@ def lower(
     bound: Collection[str] = (),
     backends: Sequence[str] = PLAIN,
     like: tuple[Pattern, ...] = (),
+    threads: int = 1,
 ) -> Lowered:
     """Lowers a graph whose operators stand in a runnable order.
 
     `views=False` gives every output bytes of its own; `pack=False` lets kernels know of no constants to pack. `bound`
     names the inputs and outputs that live in arrays of the caller; such an output never is a view, and one that no
     operator computes is copied to. `backends` are asked for kernels in their order. What a pattern says (of the graph
-    with other lengths) is followed where it can be.
+    with other lengths) is followed where it can be. `threads` are those of kernels of libraries.
     """
     copied = frozenset(copy for pattern in like for copy in pattern.copies)
     roomy = frozenset(name for pattern in like for name in pattern.workspaces)
-    return _Lowering(graph, views, pack, frozenset(bound), tuple(backends), like, copied, roomy).run()
+    return _Lowering(graph, views, pack, frozenset(bound), tuple(backends), like, copied, roomy, threads).run()
 
 
 @define(eq=False)
@@ -78,6 +79,7 @@ class _Lowering:
     like: tuple[Pattern, ...]
     copied: frozenset[tuple[str, int]]
     roomy: frozenset[str]
+    threads: int
     values: list[Value] = field(factory=list)
     stages: list[Stage] = field(factory=list)
     constants: dict[int, Entry] = field(factory=dict)
@@ -149,6 +151,8 @@ class _Lowering:
 
     def _call(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[int, ...]:
         signature = operator.signature if self.pack else evolve(operator.signature, constants=frozenset())
+        if signature.threads != self.threads:
+            signature = evolve(signature, threads=self.threads)
         kernel = self._kernel(operator, signature)
         copied, name = self.copied, operator.name
         operands = tuple(

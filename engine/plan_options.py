@@ -11,6 +11,7 @@ from engine.backends import DEFAULT, check_backend
 from engine.errors import OptionError
 from engine.options import check_flag
 from engine.ordering import GIVEN, check_order
+from engine.threads import check_threads
 from engine.units import parse_seconds
 
 MOST_BYTES = 2**40
@@ -33,6 +34,7 @@ class Options:
     `backend` is one of `engine.backends.CHOICES`: which kernels compute; each operator takes the first that has one.
     `order` is one of `engine.ordering.ORDERS`; with "memory" the arena is never larger than with "given". A search for
     an order has half of the time.
+    `threads` is on how many kernels of libraries run, some of which want more workspace for more of them.
     """
 
     strategy: str = "best"
@@ -50,11 +52,13 @@ class Options:
     nest: bool = True
     order: str = GIVEN
     backend: str = DEFAULT
+    threads: int = 1
 
     def __attrs_post_init__(self) -> None:
         for name in ("alignment", "padding", "seed"):
             _check_integer(name, getattr(self, name), 0, MOST_BYTES)
         _check_integer("nodes", self.nodes, 1, NO_NODES)
+        check_threads(self.threads, 1)
         for name in ("views", "overwrite", "reuse", "pack", "nest"):
             check_flag(name, getattr(self, name))
         if self.alignment < 1 or self.alignment & (self.alignment - 1):

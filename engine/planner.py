@@ -103,7 +103,8 @@ def lower_graph(graph: Graph, options: Options) -> Lowered:
     """Lowers a graph as the options want it, in the given order."""
     _check_bound(graph, options.bound)
     backends = backends_of(options.backend)
-    lowered = lower(graph, views=options.views, pack=options.pack, bound=options.bound, backends=backends)
+    views, pack, bound = options.views, options.pack, options.bound
+    lowered = lower(graph, views=views, pack=pack, bound=bound, backends=backends, threads=options.threads)
     return _at_levels(lowered, options)
 
 

@@ -21,13 +21,15 @@ Specs = tuple[TensorSpec, ...]
 class Signature:
     """One operator with everything but the data: specs of its inputs and outputs, its attributes.
 
-    `constants` are the positions of inputs whose data never changes, so that a kernel may have packed them.
+    `constants` are the positions of inputs whose data never changes, so that a kernel may have packed them. `threads`
+    is on how many a kernel of a library runs that plans its workspace, and packs, for a number of them.
     """
 
     inputs: Specs
     outputs: Specs
     attrs: Attrs
     constants: frozenset[int] = frozenset()
+    threads: int = 1
 
     @property
     def x(self) -> TensorSpec:

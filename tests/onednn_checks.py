@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 
 from ops.backends import NUMPY, ONEDNN
-from ops.onednn.library import set_threads
 from ops.schema import Binding, Kernel, OpSchema, Signature
 from ops.spec import Array, spec_of
 from tests.kernel_checks import bind, garbage, run, same
@@ -36,29 +36,26 @@ def check(  # noqa: PLR0917 - what is varied
     schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any], place: int = 0, threads: int = 1, rtol: float = 0
 ) -> bool:
     """Against numpy, twice, then with every strange number; whether the library took it."""
-    signature, kernel = schema.sign([spec_of(a) for a in arrays], attrs), library_kernel(schema)
-    set_threads(threads)
-    try:
-        if not kernel.supports(signature):
-            return False
-        given = [anywhere(a, place) for a in arrays]
-        y = anywhere(garbage(signature.y), place)
-        thunk = bind(kernel, signature, given, [y])
+    kernel = library_kernel(schema)
+    signature = evolve(schema.sign([spec_of(a) for a in arrays], attrs), threads=threads)
+    if not kernel.supports(signature):
+        return False
+    given = [anywhere(a, place) for a in arrays]
+    y = anywhere(garbage(signature.y), place)
+    thunk = bind(kernel, signature, given, [y])
+    _compare(schema, signature, given, y, thunk, rtol)
+    first = y.tobytes()
+    kept, flat = given[0].copy(), given[0].reshape(-1)
+    for number in (np.nan, np.inf, -np.inf, 3e38, -3e38, -0.0):
+        flat[:: max(1, flat.size // 3)] = number
         _compare(schema, signature, given, y, thunk, rtol)
-        first = y.tobytes()
-        kept, flat = given[0].copy(), given[0].reshape(-1)
-        for number in (np.nan, np.inf, -np.inf, 3e38, -3e38, -0.0):
-            flat[:: max(1, flat.size // 3)] = number
-            _compare(schema, signature, given, y, thunk, rtol)
-        given[0].fill(-np.inf)
-        _compare(schema, signature, given, y, thunk, rtol)
-        given[0][...] = kept
-        y.fill(np.nan)
-        thunk()
-        assert y.tobytes() == first
-        return True
-    finally:
-        set_threads(1)
+    given[0].fill(-np.inf)
+    _compare(schema, signature, given, y, thunk, rtol)
+    given[0][...] = kept
+    y.fill(np.nan)
+    thunk()
+    assert y.tobytes() == first
+    return True
 
 
 def _compare(  # noqa: PLR0917 - one call and its answer

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from ops.backends import NUMPY
 from ops.nhwc.conv import NHWC_CONV
 from ops.onednn import convolution
 from ops.onednn.convolution import CONVOLUTION
-from ops.onednn.library import objection, set_threads
+from ops.onednn.library import objection
 from ops.schema import Signature
 from ops.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
@@ -31,12 +32,11 @@ ACTIVATIONS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(autouse=True)
-def _one_thread_and_all_sizes() -> Iterator[None]:
+def _all_sizes() -> Iterator[None]:
     """Few pixels are computed though compiled kernels are faster."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(convolution, "_is_thin", lambda _: False)
         yield
-    set_threads(1)
 
 
 def _random(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
@@ -44,10 +44,10 @@ def _random(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
     return [rng.standard_normal(s).astype(np.float32) for s in shapes]
 
 
-def sign(arrays: list[Array], attrs: dict[str, Any]) -> Signature:
+def sign(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> Signature:
     """Weights and bias are constants."""
     constants = frozenset({1, 2} & set(range(len(arrays))))
-    return NHWC_CONV.sign([spec_of(a) for a in arrays], attrs, constants)
+    return evolve(NHWC_CONV.sign([spec_of(a) for a in arrays], attrs, constants), threads=threads)
 
 
 def reference(arrays: list[Array], attrs: dict[str, Any]) -> Array:
@@ -90,8 +90,7 @@ def test_it_gives_what_numpy_gives_wherever_arrays_lie_on_any_number_of_threads(
     case: Case, place: int, threads: int
 ) -> None:
     arrays, attrs = case
-    signature, wanted = sign(arrays, attrs), reference(arrays, attrs)
-    set_threads(threads)
+    signature, wanted = sign(arrays, attrs, threads), reference(arrays, attrs)
     if not CONVOLUTION.supports(signature):
         return
     atol = 1e-5 * float(np.abs(wanted).max(initial=1))
@@ -121,8 +120,7 @@ def test_nan_and_infinities_come_out_as_in_numpy(
     for place, number in zip(places, (np.nan, np.inf, -np.inf), strict=False):
         arrays[0].reshape(-1)[place] = number
     attrs = finish | {"group": group, "pads": (width // 2,) * 4}
-    set_threads(threads)
-    signature = sign(arrays, attrs)
+    signature = sign(arrays, attrs, threads)
     if CONVOLUTION.supports(signature):
         same(run(CONVOLUTION, signature, arrays)[0], reference(arrays, attrs), rtol=1e-4, atol=1e-3)
 

@@ -1,10 +1,10 @@
 """oneDNN's transposed convolution against the one in plain numpy."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +12,7 @@ from ops.backends import NUMPY
 from ops.conv_transpose import CONV_TRANSPOSE
 from ops.nhwc.conv_transpose import NHWC_CONV_TRANSPOSE
 from ops.onednn.deconvolution import DECONVOLUTION, NHWC_DECONVOLUTION
-from ops.onednn.library import objection, set_threads
+from ops.onednn.library import objection
 from ops.schema import Signature
 from ops.spec import Array, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
@@ -21,25 +21,20 @@ pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN
 Case = tuple[list[Array], dict[str, Any]]
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    yield
-    set_threads(1)
-
-
 def _random(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
     rng = np.random.default_rng(seed)
     return [rng.standard_normal(s).astype(np.float32) for s in shapes]
 
 
-def sign(arrays: list[Array], attrs: dict[str, Any]) -> Signature:
+def sign(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> Signature:
     """Weights and bias are constants."""
-    return CONV_TRANSPOSE.sign([spec_of(a) for a in arrays], attrs, frozenset({1, 2} & set(range(len(arrays)))))
+    constants = frozenset({1, 2} & set(range(len(arrays))))
+    return evolve(CONV_TRANSPOSE.sign([spec_of(a) for a in arrays], attrs, constants), threads=threads)
 
 
-def check(arrays: list[Array], attrs: dict[str, Any]) -> bool:
+def check(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> bool:
     """Against numpy's kernel; whether the library took it."""
-    signature = sign(arrays, attrs)
+    signature = sign(arrays, attrs, threads)
     if not DECONVOLUTION.supports(signature):
         return False
     plain = CONV_TRANSPOSE.sign([spec_of(a) for a in arrays], attrs)
@@ -48,6 +43,7 @@ def check(arrays: list[Array], attrs: dict[str, Any]) -> bool:
     same(run(DECONVOLUTION, signature, arrays)[0], wanted, rtol=1e-4, atol=atol)
     last = [np.moveaxis(arrays[0], 1, -1).copy(), *arrays[1:]]
     signature = NHWC_CONV_TRANSPOSE.sign([spec_of(a) for a in last], attrs, signature.constants)
+    signature = evolve(signature, threads=threads)
     assert NHWC_DECONVOLUTION.supports(signature)
     same(np.moveaxis(run(NHWC_DECONVOLUTION, signature, last)[0], -1, 1), wanted, rtol=1e-4, atol=atol)
     return True
@@ -73,16 +69,14 @@ def deconvolutions(draw: Any) -> Case:
 @settings(max_examples=60, deadline=None)
 @given(deconvolutions(), st.integers(1, 3))
 def test_it_gives_what_numpy_gives(case: Case, threads: int) -> None:
-    set_threads(threads)
-    check(*case)
+    check(*case, threads)
 
 
 @pytest.mark.slow
 @settings(max_examples=1500, deadline=None)
 @given(deconvolutions(), st.integers(1, 3))
 def test_it_gives_what_numpy_gives_for_many_more(case: Case, threads: int) -> None:
-    set_threads(threads)
-    check(*case)
+    check(*case, threads)
 
 
 def test_a_bias_is_added_once_where_the_library_adds_it_several_times() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from engine.backends import backends_of
 from ops.backends import EVERY, ONEDNN, PLAIN
@@ -86,13 +87,27 @@ def test_the_library_is_that_of_the_wheel() -> None:
 def _bound(channels: int) -> None:
     """A convolution of its own, made and run once."""
     rng = np.random.default_rng(0)
-    shapes = (1, 4, 4, channels), (8, channels, 1, 1), (8,)
+    shapes = (1, 9, 9, channels), (8, channels, 1, 1), (8,)
     inputs = tuple(rng.standard_normal(s).astype(np.float32) for s in shapes)
     signature = NHWC_CONV.sign([TensorSpec(a.shape, a.dtype) for a in inputs], {}, frozenset({1, 2}))
     kernel = NHWC_CONV.kernel(signature, (ONEDNN,))
     y, workspace = np.empty(signature.y.shape, np.float32), np.empty(kernel.workspace(signature), np.uint8)
     packed = kernel.pack(signature, {1: inputs[1], 2: inputs[2]})
     kernel.bind(Binding(signature, inputs, (y,), workspace, packed))()
+
+
+@THERE
+def test_a_workspace_that_is_too_small_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    inputs = tuple(rng.standard_normal(s).astype(np.float32) for s in ((1, 30, 30, 33), (65, 33, 3, 3), (65,)))
+    known = NHWC_CONV.sign([TensorSpec(a.shape, a.dtype) for a in inputs], {}, frozenset({1, 2}))
+    kernel, y = NHWC_CONV.kernel(known, (ONEDNN,)), np.empty(known.y.shape, np.float32)
+    rooms = [kernel.workspace(evolve(known, threads=n)) for n in (1, 4)]
+    assert rooms[1] > rooms[0] > 0
+    signature = evolve(known, threads=4)
+    packed = kernel.pack(signature, {1: inputs[1], 2: inputs[2]})
+    with pytest.raises(LibraryError, match=f"a workspace of {rooms[1]} bytes, and has {rooms[0]}"):
+        kernel.bind(Binding(signature, inputs, (y,), np.empty(rooms[0], np.uint8), packed))
 
 
 @THERE

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from ops.gemm import GEMM
 from ops.layout import Layout
 from ops.matmul import MATMUL
 from ops.onednn import matmul, matmul_lying
-from ops.onednn.library import objection, set_threads
+from ops.onednn.library import objection
 from ops.onednn.matmul import PACKED
 from ops.onednn.matmul_lying import LYING
 from ops.schema import Kernel, OpSchema, Signature
@@ -36,13 +37,12 @@ ACTIVATIONS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(autouse=True)
-def _one_thread_and_all_sizes() -> Iterator[None]:
+def _all_sizes() -> Iterator[None]:
     """Products are computed though compiled kernels are faster."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (matmul, matmul_lying):
             patch.setattr(module, "_slower", lambda _: False)
         yield
-    set_threads(1)
 
 
 def _random(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
@@ -50,9 +50,9 @@ def _random(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
     return [rng.standard_normal(s).astype(np.float32) for s in shapes]
 
 
-def check(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any], constants: set[int]) -> int:
+def check(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any], constants: set[int], threads: int = 1) -> int:
     """Both kernels, as far as they take it, against numpy's; how many took it."""
-    signature = schema.sign([spec_of(a) for a in arrays], attrs, frozenset(constants))
+    signature = evolve(schema.sign([spec_of(a) for a in arrays], attrs, frozenset(constants)), threads=threads)
     plain = schema.sign([spec_of(a) for a in arrays], attrs)
     (wanted,) = run(schema.kernel(plain, (NUMPY,)), plain, arrays)
     found = [k for k in (PACKED, LYING) if k.supports(signature)]
@@ -101,8 +101,7 @@ def products(draw: Any) -> tuple[list[Array], dict[str, Any], set[int]]:
 @settings(max_examples=60, deadline=None)
 @given(products(), st.integers(1, 3))
 def test_fused_products_are_those_of_numpy(case: tuple[list[Array], dict[str, Any], set[int]], threads: int) -> None:
-    set_threads(threads)
-    check(FUSED_MATMUL, *case)
+    check(FUSED_MATMUL, *case, threads)
 
 
 @settings(max_examples=20, deadline=None)

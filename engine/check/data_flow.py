@@ -183,8 +183,9 @@ class _Judge:
 
 
 def _declares(operator: Operator, signature: Signature) -> bool:
-    """Whether a signature is the operator's, but for constants that it may not speak of."""
+    """Whether a signature is the operator's, but for constants that it may not speak of, and threads."""
     declared = operator.signature
     if signature is declared:
         return True
-    return signature.constants <= declared.constants and signature == evolve(declared, constants=signature.constants)
+    alike = evolve(declared, constants=signature.constants, threads=signature.threads)
+    return signature.constants <= declared.constants and signature == alike

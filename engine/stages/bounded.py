@@ -59,7 +59,8 @@ class BoundedPlanner:
         draft = draft_stage(template, progress, f"{template.graph.name}:1")
         options = terms.options
         backends = backends_of(options.backend)
-        lowered = lower(draft.graph, views=options.views, pack=options.pack, backends=backends, like=(self.pattern,))
+        views, pack, threads = options.views, options.pack, options.threads
+        lowered = lower(draft.graph, views=views, pack=pack, backends=backends, like=(self.pattern,), threads=threads)
         after = Progress((), draft.facts, {}, {}, {}, self.plan.arena_bytes, ())
         plan = self._placed(in_order_of(lowered, self.plan.lowered))
         if plan:

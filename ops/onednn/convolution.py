@@ -87,7 +87,7 @@ def _convolution(signature: Signature) -> Convolution:
 
 
 def _primitives(signature: Signature) -> tuple[Primitive, ...]:
-    return packing(_convolution(signature))
+    return packing(_convolution(signature), signature.threads)
 
 
 def _supports(signature: Signature) -> bool:
@@ -121,7 +121,7 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
         return ()
     primitive, shape = _primitives(signature)[0], _weights(case_of(signature))
     given = dense(shape).descriptor(primitive.at)
-    return (reordered(np.ascontiguousarray(constants[1]), given, primitive.weights),)
+    return (reordered(np.ascontiguousarray(constants[1]), given, primitive.weights, primitive.threads),)
 
 
 def _bind(call_: Binding) -> Thunk:
@@ -135,7 +135,7 @@ def _bind(call_: Binding) -> Thunk:
     ]
     if len(inputs) > BIAS:
         operands.append(Operand(c.BIAS, dense(inputs[BIAS].shape).descriptor(at), inputs[BIAS]))
-    return call(case, operands, call_.workspace, inputs[RESIDUAL:])
+    return call(case, operands, call_.workspace, signature.threads, inputs[RESIDUAL:])
 
 
 CONVOLUTION = Kernel(

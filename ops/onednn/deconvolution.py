@@ -75,12 +75,12 @@ class _Layout:
         products = case.channels // case.group * (case.out_channels // case.group)
         if products == 1 or min(*_ends(case), *case.windows.begins) < 0:
             return False
-        found = packing(self.deconvolution(signature))
+        found = packing(self.deconvolution(signature), signature.threads)
         return bool(found) and found[0].implementation.startswith(_FAST)
 
     def copies(self, signature: Signature) -> tuple[TensorSpec, ...]:
         """The scratchpad; behind it x and y with channels last, where they are not."""
-        (primitive,) = packing(self.deconvolution(signature))
+        (primitive,) = packing(self.deconvolution(signature), signature.threads)
         scratchpad = TensorSpec((primitive.scratchpad,), np.dtype(np.uint8))
         return (scratchpad,) if self.last else (scratchpad, *self.pair(signature))
 
@@ -92,14 +92,15 @@ class _Layout:
         """The weights as the library likes them."""
         if 1 not in constants:
             return ()
-        (primitive,), lies = packing(self.deconvolution(signature)), _weights(self.case(signature))
+        (primitive,), lies = packing(self.deconvolution(signature), signature.threads), _weights(self.case(signature))
         grouped = lies if lies.shape[0] > 1 else Tensor(lies.shape[1:], lies.strides[1:])
-        return (reordered(np.ascontiguousarray(constants[1]), grouped.descriptor(primitive.at), primitive.weights),)
+        source, given = np.ascontiguousarray(constants[1]), grouped.descriptor(primitive.at)
+        return (reordered(source, given, primitive.weights, primitive.threads),)
 
     def bind(self, call_: Binding) -> Thunk:
         """The primitive, then the bias; between copies where channels are not last."""
-        case = self.deconvolution(call_.signature)
-        (primitive,) = packing(case)
+        case, threads = self.deconvolution(call_.signature), call_.signature.threads
+        (primitive,) = packing(case, threads)
         scratchpad, *copies = carve(call_.workspace, *self.copies(call_.signature))
         x, y = copies or (call_.x, call_.y)
         operands = [
@@ -107,11 +108,11 @@ class _Layout:
             Operand(c.WEIGHTS, primitive.weights, call_.packed[0]),
             Operand(c.TARGET, case.y.descriptor(primitive.at), y),
         ]
-        steps = [call(case, operands, scratchpad), *(_add(bias, y) for bias in call_.inputs[BIAS:])]
+        steps = [call(case, operands, scratchpad, threads), *(_add(bias, y) for bias in call_.inputs[BIAS:])]
         if self.last:
             return joined(steps)
-        before = _reorder(call_.x, dense(call_.x.shape), x, case.x)
-        return joined((before, *steps, _reorder(y, case.y, call_.y, dense(call_.y.shape))))
+        before = _reorder((call_.x, dense(call_.x.shape)), (x, case.x), threads)
+        return joined((before, *steps, _reorder((y, case.y), (call_.y, dense(call_.y.shape)), threads)))
 
     def kernel(self) -> Kernel:
         """All of this as a kernel."""
@@ -147,12 +148,13 @@ def _add(bias: Array, y: Array) -> Native:
     return Native((Step(compiled("ops.onednn.execute_code", "add_rows"), words),), (bias, y))
 
 
-def _reorder(source: Array, given: Tensor, target: Array, wanted: Tensor) -> Any:
+def _reorder(lies: tuple[Array, Tensor], wanted_: tuple[Array, Tensor], threads: int) -> Native:
+    (source, given), (target, wanted) = lies, wanted_
     case = Reorder(given, wanted)
-    (primitive,) = primitives(case)
+    (primitive,) = primitives(case, threads)
     operands = (Operand(c.SOURCE, given.descriptor(primitive.at), source),)
     empty = source.reshape(-1)[:0]
-    return call(case, (*operands, Operand(c.TARGET, wanted.descriptor(primitive.at), target)), empty)
+    return call(case, (*operands, Operand(c.TARGET, wanted.descriptor(primitive.at), target)), empty, threads)
 
 
 DECONVOLUTION, NHWC_DECONVOLUTION = _Layout(last=False).kernel(), _Layout(last=True).kernel()

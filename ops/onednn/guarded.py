@@ -48,10 +48,10 @@ def beside(kernel: Kernel, plan: Callable[[Signature], Plan], supports: Callable
     """The library's kernel of what `supports` takes, and the compiled one does too."""
 
     def fits(signature: Signature) -> bool:
-        return kernel.supports(signature) and supports(signature) and is_fast(plan(signature).case)
+        return kernel.supports(signature) and supports(signature) and is_fast(plan(signature).case, signature.threads)
 
     def workspace(signature: Signature) -> int:
-        return max(primitives(plan(signature).case)[0].scratchpad, kernel.workspace(signature))
+        return max(primitives(plan(signature).case, signature.threads)[0].scratchpad, kernel.workspace(signature))
 
     def bind(call: Binding) -> Thunk:
         if not all(Layout.of(a).is_dense for a in (*call.inputs, *call.outputs)):
@@ -61,13 +61,13 @@ def beside(kernel: Kernel, plan: Callable[[Signature], Plan], supports: Callable
     return evolve(kernel, name="onednn", bind=bind, workspace=workspace, supports=fits, backend=ONEDNN)
 
 
-def is_fast(case: Case) -> bool:
+def is_fast(case: Case, threads: int) -> bool:
     """Whether the library has code of its own for it."""
-    return any(p.planned for p in primitives(case))
+    return any(p.planned for p in primitives(case, threads))
 
 
 def _bind(call: Binding, plan: Plan, kernel: Kernel) -> Native:
-    (primitive,) = primitives(plan.case)
+    (primitive,) = primitives(plan.case, call.signature.threads)
     operands = plan.operands(library(), call)
     prepared = prepare(primitive, operands, call.workspace)
     words = [*prepared.words, *(0 for _ in range(w.OTHERWISE - w.ARGUMENTS))]

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from attrs import define, frozen
+from attrs import frozen
 
 from ops.errors import OpError
 from ops.onednn.declarations import CDEF, CPU, DEFAULT_STREAM, MAJOR, OPENMP, UNIMPLEMENTED
@@ -56,24 +56,6 @@ def make(ffi: Any, lib: Any, kind: str, function: str, *given: Any) -> Any:
     place = ffi.new(f"dnnl_{kind}_t *")
     check(getattr(lib, f"dnnl_{function}")(place, *given), function)
     return ffi.gc(place[0], getattr(lib, f"dnnl_{kind}_destroy"))
-
-
-@define(eq=False)
-class _Threads:
-    count: int = 1
-
-
-_THREADS = _Threads()
-
-
-def threads() -> int:
-    """On how many threads what is described from now on runs."""
-    return _THREADS.count
-
-
-def set_threads(count: int) -> None:
-    """Primitives that are described from now on run on so many threads: calls that are bound keep their number."""
-    _THREADS.count = count
 
 
 def files(distribution: str) -> list[Path]:

@@ -27,7 +27,7 @@ def _packed_case(signature: Signature) -> Product:
 
 
 def _packed(signature: Signature) -> tuple[Primitive, ...]:
-    return packing(_packed_case(signature))
+    return packing(_packed_case(signature), signature.threads)
 
 
 def _supports_packed(signature: Signature) -> bool:
@@ -64,7 +64,8 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
         return ()
     primitive = _packed(signature)[0]
     given = Tensor((signature.x.shape[-1], signature.y.shape[-1]), _matrix_strides(signature))
-    return (reordered(np.ascontiguousarray(constants[1]), given.descriptor(primitive.at), primitive.weights),)
+    source, lies = np.ascontiguousarray(constants[1]), given.descriptor(primitive.at)
+    return (reordered(source, lies, primitive.weights, primitive.threads),)
 
 
 def _matrix_strides(signature: Signature) -> Shape:
@@ -76,7 +77,7 @@ def _matrix_strides(signature: Signature) -> Shape:
 def _bind_packed(call_: Binding) -> Thunk:
     case = _packed_case(call_.signature)
     weights = Operand(c.WEIGHTS, _packed(call_.signature)[0].weights, call_.packed[0])
-    return call(case, operands_of(call_, case, weights), call_.workspace, summed(call_))
+    return call(case, operands_of(call_, case, weights), call_.workspace, call_.signature.threads, summed(call_))
 
 
 PACKED = Kernel(

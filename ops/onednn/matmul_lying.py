@@ -65,7 +65,7 @@ def _shapes(signature: Signature) -> tuple[Shape, Shape]:
 def _layouts(signature: Signature) -> tuple[Primitive, ...]:
     """The primitives for all layouts that scratchpads are planned for."""
     a, b = _shapes(signature)
-    return usable([_lying(signature, x, y) for x, y in product(_orders(a), _orders(b))])
+    return usable([_lying(signature, x, y) for x, y in product(_orders(a), _orders(b))], signature.threads)
 
 
 def _supports_lying(signature: Signature) -> bool:
@@ -93,7 +93,7 @@ def _bind_lying(call_: Binding) -> Thunk:
     left, right = (next(_found(Layout.of(_raised(v, ndim)))) for v in (call_.x, b))
     case = _lying(signature, left, right)
     b_operand = Operand(c.WEIGHTS, case.b.descriptor(library()), inputs[1])
-    return call(case, operands_of(call_, case, b_operand), call_.workspace, summed(call_))
+    return call(case, operands_of(call_, case, b_operand), call_.workspace, signature.threads, summed(call_))
 
 
 def _raised(array: Array, ndim: int) -> Array:

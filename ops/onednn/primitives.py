@@ -16,7 +16,7 @@ from ops.onednn.declarations import (
     WEIGHTS_LAYOUT,
 )
 from ops.onednn.descriptors import Post, attributes
-from ops.onednn.library import Library, LibraryError, check, library, objection, threads
+from ops.onednn.library import Library, LibraryError, check, library, objection
 from ops.onednn.openmp import with_live_threads
 from ops.spec import Array
 
@@ -51,6 +51,7 @@ class Primitive:
     def code(self) -> Any:
         """What can be executed."""
         if not self._made:
+            self.at.lib.omp_set_num_threads(self.threads)  # the library's own cache knows code by it
             self._made.append(self.at.new("primitive", "primitive_create", self.description))
         return self._made[0]
 
@@ -86,9 +87,9 @@ class Primitive:
         return needed + LINE if needed else 0
 
 
-def primitives(case: Case) -> tuple[Primitive, ...]:
-    """The primitive of a case, for the number of threads of `set_threads`; none where the library cannot do it."""
-    return () if objection() else _primitives(case, threads())
+def primitives(case: Case, threads: int) -> tuple[Primitive, ...]:
+    """The primitive of a case, to run on so many threads; none where the library cannot do it."""
+    return () if objection() else _primitives(case, threads)
 
 
 @lru_cache(maxsize=KEPT)
@@ -124,8 +125,10 @@ class Prepared:
 
 
 def prepare(primitive: Primitive, operands: Sequence[Operand], workspace: Array) -> Prepared:
-    """What a call of a primitive needs."""
+    """What a call of a primitive needs. Raises LibraryError where the workspace is too small for it."""
     at, code = primitive.at, primitive.code
+    if workspace.nbytes < primitive.scratchpad:
+        raise LibraryError(f"oneDNN wants a workspace of {primitive.scratchpad} bytes, and has {workspace.nbytes}")
     found = [(o.role, _memory(at, o.descriptor, address(o.array))) for o in operands]
     if primitive.scratchpad:
         start = -(-address(workspace) // LINE) * LINE
@@ -143,13 +146,14 @@ def _memory(at: Library, descriptor: Any, first: int) -> Any:
     return at.new("memory", "memory_create", descriptor, at.engine, at.ffi.cast("void *", first))
 
 
-def reordered(source: Array, lies: Any, wanted: Any) -> Array:
+def reordered(source: Array, lies: Any, wanted: Any, threads: int) -> Array:
     """The elements of an array in another layout; both as the library describes them. Bytes at a line of the cache."""
     at = library()
+    at.lib.omp_set_num_threads(threads)
     description = at.new(
         "primitive_desc", "reorder_primitive_desc_create", lies, at.engine, wanted, at.engine, attributes(at, ())
     )
-    primitive = Primitive(at, description, threads())
+    primitive = Primitive(at, description, threads)
     target = _lines(primitive.size(wanted))
     operands = Operand(SOURCE, lies, source), Operand(TARGET, wanted, target)
     prepared = prepare(primitive, operands, _lines(primitive.scratchpad))

@@ -39,24 +39,29 @@ def uses(case: Case) -> tuple[Case, ...]:
     return (_bare(case),) if Sum() in case.posts else (case, _bare(case))
 
 
-def usable(cases: Sequence[Case]) -> tuple[Primitive, ...]:
+def usable(cases: Sequence[Case], threads: int) -> tuple[Primitive, ...]:
     """All primitives of calls of these cases; none where one is missing or slow."""
     wanted = [used for case in cases for used in uses(case)]
-    found = [p for case in wanted for p in primitives(case)]
+    found = [p for case in wanted for p in primitives(case, threads)]
     fast = len(found) == len(wanted) and all(p.planned for p in found)
     return tuple(found) if fast else ()
 
 
-def packing(case: Case) -> tuple[Primitive, ...]:
+def packing(case: Case, threads: int) -> tuple[Primitive, ...]:
     """The same for one whose weights lie as the library likes; none either where they would lie in several ways."""
-    found = usable((case,))
+    found = usable((case,), threads)
     same = all(p.at.lib.dnnl_memory_desc_equal(found[0].weights, p.weights) for p in found)
     return found if same else ()
 
 
-def call(case: Case, operands: Sequence[Operand], workspace: Array, added: Sequence[Array] = ()) -> Native:
-    """The call of a case. What is added must lie where y will: it is copied to it, if it is not there yet."""
-    prepared = [prepare(primitives(used)[0], operands, workspace) for used in uses(case)]
+def call(
+    case: Case, operands: Sequence[Operand], workspace: Array, threads: int, added: Sequence[Array] = ()
+) -> Native:
+    """The call of a case, on so many threads.
+
+    What is added must lie where y will: it is copied to it, if it is not there yet.
+    """
+    prepared = [prepare(primitives(used, threads)[0], operands, workspace) for used in uses(case)]
     (y,) = (o.array for o in operands if o.role == c.TARGET)
     before = [_copy(a, y) for a in added if address(a) != address(y)]
     words = _finish_words(case, prepared, y) if loses_nan(case) else prepared[0].words

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ops.attributes import Attribute, element_type
 from ops.backends import EVERY, NUMBA, NUMPY, ONEDNN, PLAIN
@@ -67,7 +67,8 @@ def wide(spec: TensorSpec) -> TensorSpec:
 def widened(signature: Signature) -> Signature:
     """What the inner operator is asked for."""
     inner: Inner = signature.attrs["operator"]
-    return inner.schema.sign([wide(s) for s in signature.inputs], inner.attrs, signature.constants)
+    found = inner.schema.sign([wide(s) for s in signature.inputs], inner.attrs, signature.constants)
+    return evolve(found, threads=signature.threads)
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -96,7 +97,7 @@ def _parts(signature: Signature, backends: Sequence[str]) -> tuple[Part, ...]:
     found = []
     for stripe in cutter(whole, min(MOST, max(LEAST, counted(whole) // _STRIPES))):
         inputs = [_cut(s, i) for s, i in zip(whole.inputs, stripe.inputs, strict=True)]
-        part = schema.sign(inputs, stripe.attrs, whole.constants)
+        part = evolve(schema.sign(inputs, stripe.attrs, whole.constants), threads=whole.threads)
         found.append(Part(stripe, part, schema.kernel(part, backends)))
     same = {part.kernel.name for part in found}
     if len(same) > 1:  # they share what is packed

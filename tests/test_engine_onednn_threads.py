@@ -1,0 +1,79 @@
+"""Numbers of threads of oneDNN's kernels are those of their plan, whatever else is compiled."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine
+import ops
+from engine import Graph
+from ops.backends import ONEDNN
+from ops.onednn import primitives
+from ops.onednn.library import objection
+
+pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
+
+
+@pytest.fixture(autouse=True)
+def _four_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.executable.cpus", lambda: 4)
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """For which numbers of threads primitives are asked for."""
+    asked, made = set[int](), primitives._primitives
+
+    def told(case: Any, count: int) -> Any:
+        asked.add(count)
+        return made(case, count)
+
+    monkeypatch.setattr(primitives, "_primitives", told)
+    return asked
+
+
+def _network(channels: int = 33, length: int | str = 30) -> Graph:
+    rng, graph = np.random.default_rng(channels), Graph("convolutions")
+    x = graph.input("x", (1, channels, length, 30))
+    for _ in range(2):
+        w = rng.standard_normal((channels, channels, 3, 3)).astype(np.float32) * 0.1
+        x = ops.relu(ops.conv(x, graph.constant(w), pads=1))
+    graph.output(ops.softmax(ops.gelu(x)), "y")
+    return graph
+
+
+def test_a_graph_with_open_lengths_keeps_its_number(counts: set[int]) -> None:
+    graph = Graph("products")
+    w = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)
+    x = graph.input("x", ("n", 256))
+    graph.output(ops.max_pool(ops.reshape(ops.gelu(ops.matmul(x, graph.constant(w))), (1, 1, -1, 256)), 2), "y")
+    one = engine.compile(graph, backend=ONEDNN, threads=1)
+    engine.compile(_network(), backend=ONEDNN, threads=4)
+    counts.clear()
+    one.run({"x": np.ones((64, 256), np.float32)})
+    assert counts == {1}
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [({"threads": 3}, 3), ({"threads": 9}, 4), ({}, 4), ({"threads": 4, "parallel": "levels"}, 1)],
+)
+def test_never_more_threads_than_were_asked_for(options: dict[str, Any], wanted: int, counts: set[int]) -> None:
+    engine.compile(engine.optimise(_network(), 3), backend=ONEDNN, **options)
+    assert counts == {wanted}
+
+
+def test_what_is_compiled_at_once_is_right() -> None:
+    graphs = [engine.optimise(_network(16 + n), 3) for n in (0, 17, 32)]
+    feeds = [{"x": np.random.default_rng(9).standard_normal(g.inputs["x"].shape).astype(np.float32)} for g in graphs]
+    wanted = [engine.compile(g, backend="numpy").run(f)["y"] for g, f in zip(graphs, feeds, strict=True)]
+
+    def compute(job: int) -> None:
+        for which in range(3):
+            exe = engine.compile(graphs[which], backend=ONEDNN, threads=1 + (job + which) % 4)
+            np.testing.assert_allclose(exe.run(feeds[which])["y"], wanted[which], rtol=1e-3, atol=1e-4)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(compute, range(12)))
