@@ -134,6 +134,42 @@ def test_external_data_with_an_offset_that_does_not_fit_is_refused(tmp_path: Pat
         load_onnx(tmp_path / "m.onnx")
 
 
+def _refused(folder: Path, proto: Any, said: str) -> None:
+    (folder / "m.onnx").write_bytes(proto.SerializeToString())
+    with pytest.raises(ModelError, match=said) as found:
+        load_onnx(folder / "m.onnx")
+    assert len(str(found.value)) < 400
+
+
+def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").symlink_to(tmp_path / "b.bin")
+    (tmp_path / "b.bin").symlink_to(tmp_path / "a.bin")
+    _refused(tmp_path, _external("a.bin"), r"initializer 'w' cannot be read from 'a\.bin'|no such file")
+
+
+@pytest.mark.parametrize("location", ["a" * 5000, "b/" * 3000 + "w.bin"])
+def test_names_of_external_data_that_no_file_can_have_are_refused(tmp_path: Path, location: str) -> None:
+    _refused(tmp_path, _external(location), "initializer 'w' .* '(a|b/)+")
+
+
+@pytest.mark.parametrize("offset", ["1" * 5000, "\u0663", "\u00b2", " 1", "+1", "1_0", ""])
+def test_an_offset_that_is_no_number_is_refused(tmp_path: Path, offset: str) -> None:
+    (tmp_path / "w.bin").write_bytes(bytes(64))
+    _refused(tmp_path, _external("w.bin", offset=offset), "initializer 'w' has the offset .* no number of bytes")
+
+
+def test_a_folder_that_cannot_be_entered_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Path.is_file
+
+    def refused(path: Path) -> bool:
+        if path.name == "w.bin":
+            raise PermissionError(13, "Permission denied")
+        return asked(path)
+
+    monkeypatch.setattr(Path, "is_file", refused)
+    _refused(tmp_path, _external("d/w.bin"), r"cannot be read from 'd/w\.bin': Permission denied")
+
+
 def test_a_message_has_no_folder_for_external_data() -> None:
     with pytest.raises(ModelError, match="load the model by its path"):
         load_onnx(_external("w.bin"))

@@ -45,6 +45,10 @@ class FakeFfi:
         (FakeFfi(major=4), "it is version 4.7, not 3.x"),
         (FakeFfi(runtime=4), "it was not built for OpenMP"),
         (FakeFfi(error="wrong ELF class: ELFCLASS32"), "it cannot be loaded: wrong ELF class: ELFCLASS32"),
+        (
+            FakeFfi(error="cannot load library 'x': bad.  Additionally, ctypes.util.find_library() did not manage to"),
+            "it cannot be loaded: cannot load library 'x': bad$",
+        ),
     ],
 )
 def test_a_library_that_cannot_be_used_is_named(ffi: FakeFfi, said: str) -> None:

@@ -14,6 +14,11 @@ from engine.mapped import map_file
 from ops.spec import Array, TensorSpec
 
 
+_MOST_DIGITS = 20
+"""Of a number of bytes: more than any file has."""
+_MOST_SHOWN = 80
+
+
 @frozen(eq=False)
 class DataFiles:
     """Files below a folder; none where that is empty. `opened` has those that are mapped, by their location."""
@@ -38,30 +43,34 @@ class DataFiles:
 
     def _mapping(self, location: str, spec: TensorSpec, what: str) -> mmap.mmap | bytes:
         if location not in self.opened:
-            path = self._path(location, what)
-            size = path.stat().st_size
-            if size < spec.nbytes:
-                raise ModelError(f"{what} needs {spec.nbytes} bytes; {path.name} has {size}")
-            if not size:
-                return b""
             try:
-                self.opened[location] = map_file(path)
-            except OSError as error:
-                raise ModelError(f"{what} cannot be read from {path.name}: {error.strerror or error}") from error
+                mapping = self._opened(self._path(location, what), spec, what)
+            except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
+                said = getattr(error, "strerror", "") or str(error)
+                raise ModelError(f"{what} cannot be read from {_shown(location)}: {said}") from error
+            if not mapping:
+                return b""
+            self.opened[location] = mapping
         return self.opened[location]
 
+    def _opened(self, path: Path, spec: TensorSpec, what: str) -> mmap.mmap | bytes:
+        size = path.stat().st_size
+        if size < spec.nbytes:
+            raise ModelError(f"{what} needs {spec.nbytes} bytes; {path.name} has {size}")
+        return map_file(path) if size else b""
+
     def _path(self, location: str, what: str) -> Path:
-        """The file that a tensor names, which must lie below the folder of the model."""
+        """The file that a tensor names, below the folder of the model. Raises ModelError, OSError, RuntimeError."""
         if self.folder is None:
             raise ModelError(f"{what} lies in a file beside the model: load the model by its path, not as a message")
         named = Path(location)
         if not location or "\0" in location or named.is_absolute() or ".." in named.parts:
-            raise ModelError(f"{what} names {location!r}, which is no file below the folder of the model")
+            raise ModelError(f"{what} names {_shown(location)}, which is no file below the folder of the model")
         path = (self.folder / named).resolve()
         if not path.is_relative_to(self.folder.resolve()):
-            raise ModelError(f"{what} names {location!r}, which leads out of the folder of the model")
+            raise ModelError(f"{what} names {_shown(location)}, which leads out of the folder of the model")
         if not path.is_file():
-            raise ModelError(f"{what} lies in {location!r}, and there is no such file beside the model")
+            raise ModelError(f"{what} lies in {_shown(location)}, and there is no such file beside the model")
         return path
 
 
@@ -74,8 +83,13 @@ def own_file(path: Path, mapping: mmap.mmap | bytes) -> DataFiles:
     return DataFiles(path.parent, {OWN_FILE: mapping})
 
 
+def _shown(text: str) -> str:
+    """As it is, unless it is long."""
+    return repr(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}...")
+
+
 def _number(told: Mapping[str, str], key: str, default: int, what: str) -> int:
     text = told.get(key, str(default))
-    if not text.isdecimal():
-        raise ModelError(f"{what} has the {key} {text!r} in its file, which is no number of bytes")
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+        raise ModelError(f"{what} has the {key} {_shown(text)} in its file, which is no number of bytes")
     return int(text)

@@ -13,6 +13,8 @@ from ops.onednn.declarations import CDEF, CPU, DEFAULT_STREAM, MAJOR, OPENMP, UN
 
 DISTRIBUTION = "onednn-cpu-gomp"
 _NAME = f"libdnnl.so.{MAJOR}"
+_SENTENCE_OF_CFFI = ".  Additionally, "
+"""What it found out elsewhere, behind what the loader said of the file: of no use for a path."""
 _CACHED_PRIMITIVES = 64
 """What the library itself keeps of code that nobody uses any more; its own choice is 1024."""
 
@@ -79,7 +81,8 @@ def open_library(found: list[Path], ffi_maker: Callable[[], Any]) -> Library:
         lib = ffi.dlopen(str(path.resolve()))
         _check_version(lib.dnnl_version())
     except (OSError, AttributeError) as error:
-        raise LibraryError(f"it cannot be loaded: {error}") from error
+        said = str(error).split(_SENTENCE_OF_CFFI)[0]
+        raise LibraryError(f"it cannot be loaded: {said}") from error
     engine = make(ffi, lib, "engine", "engine_create", CPU, 0)
     stream = make(ffi, lib, "stream", "stream_create", engine, DEFAULT_STREAM)
     check(lib.dnnl_set_primitive_cache_capacity(_CACHED_PRIMITIVES), "set_primitive_cache_capacity")
