@@ -11,7 +11,16 @@ from ops.spec import Array, Shape
 
 BIAS, RESIDUAL = 2, 3
 """Positions of what is added to a column, and to an element, in a fused product."""
+_LEAST_FACTOR = 2.0**-20
 GELU_ERF, GELU_TANH, SILU = "gelu_erf", "gelu_tanh", "silu"
+
+
+def is_mild(factor: float) -> bool:
+    """Whether b may be multiplied by it instead of the sums, in float32.
+
+    Nothing overflows that would not before, and nothing of b vanishes but what is next to nothing (below 2**-106).
+    """
+    return _LEAST_FACTOR <= abs(factor) <= 1
 
 
 @frozen(eq=False)

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from ops.backends import NUMBA
 from ops.layout import Layout
-from ops.matmul_case import BIAS, RESIDUAL
+from ops.matmul_case import BIAS, RESIDUAL, is_mild
 from ops.matmul_native import (
     PLAIN,
     SINGLE,
@@ -70,7 +70,8 @@ def _addends(call: Binding, y: Array) -> tuple[tuple[Array, ...], tuple[Array, .
 
 
 def _is_single(signature: Signature) -> bool:
-    return signature.x.dtype == SINGLE
+    """Whether it is float32, with a factor that b, whose panels it goes into, can take."""
+    return signature.x.dtype == SINGLE and is_mild(signature.attrs.get("alpha", 1.0))
 
 
 def _packs(signature: Signature) -> bool:

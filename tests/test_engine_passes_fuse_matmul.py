@@ -189,3 +189,17 @@ def test_an_encoder_is_products_norms_and_softmaxes(heads: int) -> None:
     assert not {"add", "mul", "gelu", "fused_elementwise"} & set(counted)
     feeds = random_feeds(graph)
     check_near(engine.compile(found).run(feeds), run_unplanned(graph, feeds), 1e-4)
+
+
+@pytest.mark.parametrize("operation", [ops.mul, ops.div])
+@pytest.mark.parametrize("fixed", [True, False])
+def test_a_scale_that_weights_cannot_take_stays_where_it_is(operation: Callable[..., Var], fixed: bool) -> None:
+    graph = Graph("large")
+    x = graph.input("x", (5, 16))
+    w = np.full((16, 8), 1e30, np.float32)
+    weights = graph.constant(w, "w") if fixed else graph.input("w", w.shape)
+    graph.output(operation(x @ weights, 1e10 if operation is ops.mul else 1e-10), "y")
+    feeds = {"x": np.full((5, 16), 1e-20, np.float32), **({} if fixed else {"w": w})}
+    for level in (0, 1, 2, 3):
+        y = engine.compile(engine.optimise(graph, level), backend="numba").run(feeds)["y"]
+        np.testing.assert_allclose(y, np.full((5, 8), 1.6e21), rtol=1e-5)

@@ -16,7 +16,7 @@ from ops.matmul_case import Product, batched
 from ops.matmul_native import FEW, _table, has_near_columns, has_near_rows, packed_panels
 from ops.native.tiles import ALIGNMENT, SHAPES, tile_shape
 from ops.schema import Kernel, OpSchema, Signature
-from ops.spec import Array, spec_of
+from ops.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import run, same
 from tests.native_checks import placed, run_native
 from tests.test_ops_fused_matmul import ACTIVATIONS, Case, cases, parts, random, signed
@@ -87,7 +87,7 @@ def test_nothing_of_what_is_added_is_read_after_it_is_written_over(rows: int, fi
 def test_gemm_adds_a_row_or_a_matrix(m: int, k: int, n: int, added: int, turned: bool) -> None:
     a, b, row, full = random(m + 10 * n, (m, k), (n, k) if turned else (k, n), (n,), (m, n))
     arrays = [a, b, *((), (row,), (row[None],), (full,))[added]]
-    attrs = {"alpha": 2.0, "trans_b": turned}
+    attrs = {"alpha": 0.5, "trans_b": turned}
     signature = GEMM.sign([spec_of(v) for v in arrays], attrs, frozenset({1}))
     (wanted,) = run(GEMM.kernel(signature, (NUMPY,)), signature, arrays)
     found = _compiled(GEMM, signature)
@@ -173,3 +173,14 @@ def test_many_small_matrices_are_bound_at_once(monkeypatch: pytest.MonkeyPatch) 
     (got,) = run(kernel, signature, [a, b])
     assert taken == [(0,)]
     same(got, a @ b, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("alpha", [1e10, 1.5, 1e-30, 0.0, float("nan")])
+@pytest.mark.parametrize("schema", [FUSED_MATMUL, GEMM])
+@pytest.mark.parametrize("constants", [frozenset[int](), frozenset({1})])
+def test_factors_that_weights_cannot_take_are_left_to_blas(
+    alpha: float, schema: OpSchema, constants: frozenset[int]
+) -> None:
+    specs = [TensorSpec(shape, np.dtype("float32")) for shape in ((5, 16), (16, 8))]
+    assert schema.kernel(schema.sign(specs, {"alpha": 0.25}, constants), (NUMBA, NUMPY)).backend == NUMBA
+    assert schema.kernel(schema.sign(specs, {"alpha": alpha}, constants), (NUMBA, NUMPY)).backend == NUMPY

@@ -23,7 +23,7 @@ from ops.errors import OpError
 from ops.fused_matmul import FUSED_MATMUL
 from ops.gemm import GEMM
 from ops.matmul import MATMUL
-from ops.matmul_case import BIAS, RESIDUAL
+from ops.matmul_case import BIAS, RESIDUAL, is_mild
 from ops.schema import OpSchema
 from ops.smooth import GELU, SWISH
 from ops.variadic import SUM
@@ -155,15 +155,16 @@ def _transposed_before(edit: Edit, operator: Operator) -> Iterator[Parts]:
 
 
 def _multiples(edit: Edit, operator: Operator) -> Iterator[tuple[Var, float]]:
-    """(v, n) where the operator computes v * n for a finite number n that is not 0."""
+    """(v, n) where the operator computes v * n for a number n that makes nothing overflow elsewhere."""
     if operator.schema not in (MUL, DIV):
         return
     a, b = operator.inputs
     ways = ((a, b), (b, a)) if operator.schema is MUL else ((a, b),)
     for var, other in ways:
         number = edit.number(other)
-        if number and math.isfinite(number) and math.isfinite(1 / number):
-            yield var, number if operator.schema is MUL else 1 / number
+        factor = number if number is None or operator.schema is MUL else 1 / (number or math.inf)
+        if factor and is_mild(factor):
+            yield var, factor
 
 
 def _activated(edit: Edit, operator: Operator) -> Iterator[Parts]:
