@@ -84,6 +84,8 @@ def window_counts(w: Windows, axis: int, include_pad: bool) -> Array:
 
 def _divide(counts: tuple[Array, ...], sums: Array) -> tuple[Thunk, ...]:
     """Steps that divide by the size of each window: by one number where all windows are of one size."""
+    if not sums.size:
+        return ()
     if all((c == c[0]).all() for c in counts):
         size = np.asarray(np.prod([c[0] for c in counts]), dtype=sums.dtype)
         return (partial(np.divide, sums, size, sums),)

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from ops.depth import DEPTH_TO_SPACE, SPACE_TO_DEPTH
 from ops.errors import AttributeValueError, ShapeError
 from ops.global_pool import GLOBAL_AVERAGE_POOL, GLOBAL_LP_POOL, GLOBAL_MAX_POOL
+from ops.nhwc.pool import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
 from ops.pool import AVERAGE_POOL, LP_POOL, MAX_POOL
 from ops.schema import OpSchema
 from ops.spec import Array, TensorSpec
-from tests.kernel_checks import check_no_allocation, check_results, check_strides
+from tests.kernel_checks import check_no_allocation, check_results, check_strides, kernels, run, sign
 from tests.onnx_oracle import onnxruntime_node
 
 BUFFERS = 128 << 10
@@ -167,3 +168,14 @@ def test_misfits_are_refused_with_their_numbers() -> None:
         MAX_POOL.sign((x,), {"kernel_shape": (2, 2), "pads": (1, 1, 1, 1), "auto_pad": "VALID"})
     with pytest.raises(ShapeError, match="3 channels"):
         DEPTH_TO_SPACE.sign((x,), {"blocksize": 2})
+
+
+@pytest.mark.parametrize("schema", [AVERAGE_POOL, MAX_POOL, LP_POOL, NHWC_AVERAGE_POOL, NHWC_MAX_POOL])
+def test_windows_that_all_begin_in_the_padding_leave_nothing(schema: OpSchema) -> None:
+    shape = (1, 0, 17, 5) if schema in (NHWC_AVERAGE_POOL, NHWC_MAX_POOL) else (1, 5, 0, 17)
+    attrs = {"kernel_shape": (1, 2), "pads": (0, 0, 1, 0), "strides": (2, 1), "ceil_mode": True}
+    x = np.ones(shape, np.float32)
+    signature = sign(schema, [x], attrs)
+    assert not signature.y.size
+    for kernel in kernels(schema, signature):
+        assert run(kernel, signature, [x])[0].shape == signature.y.shape
