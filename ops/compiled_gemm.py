@@ -4,14 +4,14 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 
+from ops.native.processor import has
+
 Compiled = Callable[..., None]
 
 
-@cache
 def has_avx512() -> bool:
-    """Whether this processor has vectors of 16 floats."""
-    features: dict[str, bool] = import_module("llvmlite.binding").get_host_cpu_features()
-    return bool(features.get("avx512f"))
+    """Whether compiled code has vectors of 16 floats."""
+    return has("avx512f")
 
 
 @cache

@@ -1,9 +1,10 @@
 """The tiles of products on this processor: what kernels, compiled code and packed weights speak of."""
 
 from functools import cache
-from importlib import import_module
 
 from attrs import frozen
+
+from ops.native.processor import has
 
 NONE, CLIP, LEAK = 0, 1, 2
 """What is done to sums in the end: nothing; held between two bounds; what is negative multiplied by a slope."""
@@ -40,8 +41,7 @@ SHAPES = (AVX512, AVX2, PORTABLE)
 
 @cache
 def tile_shape() -> TileShape:
-    """The largest tile that this processor is fit for."""
-    features: dict[str, bool] = import_module("llvmlite.binding").get_host_cpu_features()
-    if features.get("avx512f"):
+    """The largest tile that compiled code has the registers for."""
+    if has("avx512f"):
         return AVX512
-    return AVX2 if features.get("avx2") and features.get("fma") else PORTABLE
+    return AVX2 if has("avx2", "fma") else PORTABLE

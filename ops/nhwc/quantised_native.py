@@ -6,14 +6,13 @@ sums of (x - zero) * w are sums of x * w, less zero times the sum of w.
 
 import math
 from collections.abc import Mapping
-from functools import cache
-from importlib import import_module
 
 import numpy as np
 
 from ops.backends import NUMBA
 from ops.native.call import Native, Step, Word
 from ops.native.door import address
+from ops.native.processor import has
 from ops.nhwc.pixels import dense_pixels, pitch
 from ops.nhwc.quantised_shapes import BIAS, FACTOR, RESIDUAL, W, bounds_of, case_of, dense_parameters
 from ops.nhwc.quantised_source import QUAD, Source, as_runs, flip_of, source_of, spatial, x_zero
@@ -28,11 +27,9 @@ _LINE, _BLOCK_BYTES = 64, 1 << 17
 _MODULE = "ops.nhwc.quantised_code"
 
 
-@cache
 def has_vnni() -> bool:
-    """Whether this processor multiplies 64 pairs of bytes in one instruction."""
-    features: dict[str, bool] = import_module("llvmlite.binding").get_host_cpu_features()
-    return all(features.get(name) for name in ("avx512f", "avx512bw", "avx512vl", "avx512vnni"))
+    """Whether compiled code multiplies 64 pairs of bytes in one instruction."""
+    return has("avx512f", "avx512bw", "avx512vl", "avx512vnni")
 
 
 def aligned(shape: Shape, dtype: str) -> Array:

@@ -1,14 +1,14 @@
 """Copies between tensors of 16 bits and rooms of float32."""
 
 import platform
-from functools import cache, partial
-from importlib import import_module
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ops.native.call import Native, Step
 from ops.native.door import address
+from ops.native.processor import has
 from ops.schema import Thunk
 from ops.spec import BFLOAT16, Array
 from ops.stored.convert_words import AXES, FROM_BFLOAT, FROM_HALF, SAME, TO_BFLOAT, TO_HALF
@@ -23,13 +23,9 @@ _KINDS = {
 }
 
 
-@cache
 def has_half() -> bool:
-    """Whether this processor converts float16: others would call a function that compiled code does not find."""
-    if platform.machine() in ("aarch64", "arm64"):
-        return True
-    features: dict[str, bool] = import_module("llvmlite.binding").get_host_cpu_features()
-    return bool(features.get("f16c"))
+    """Whether compiled code converts float16: else it would call a function that it does not find."""
+    return platform.machine() in ("aarch64", "arm64") or has("f16c")
 
 
 def plain_copy(source: Array, target: Array) -> Thunk:
