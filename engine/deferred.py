@@ -6,6 +6,7 @@ it is made.
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -87,13 +88,26 @@ def array_of(entry: Entry) -> Array:
     return entry.array() if isinstance(entry, Deferred) else entry
 
 
+def sources(entry: object) -> Iterator[Array]:
+    """The array, or those that a deferred one is made of, as far as arguments of its maker tell."""
+    if isinstance(entry, np.ndarray):
+        yield entry
+    elif isinstance(entry, Deferred):
+        yield from sources(entry.make)
+    elif isinstance(entry, partial):
+        yield from sources((*entry.args, *entry.keywords.values()))
+    elif isinstance(entry, tuple):
+        for part in entry:
+            yield from sources(part)
+
+
 def aligned(array: Array) -> Entry:
     """The same where kernels can read it; else what they can read, a copy, is made when it is wanted."""
     if array.flags.aligned:
         return array
     if array.nbytes <= SMALL:
         return _aligned_copy(array)
-    return Deferred(TensorSpec(array.shape, array.dtype), lambda: _aligned_copy(array))
+    return Deferred(TensorSpec(array.shape, array.dtype), partial(_aligned_copy, array))
 
 
 def _aligned_copy(array: Array) -> Array:

@@ -7,6 +7,7 @@ from attrs import evolve, frozen
 
 from allocator.progress import Activity
 from engine.carried import Carried
+from engine.deferred import sources
 from engine.errors import EngineError, GraphError, OptionError
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_array, check_array, check_names
@@ -18,6 +19,7 @@ from engine.executor.team import team
 from engine.explain.advice import Advice
 from engine.following import followed_or
 from engine.graph import Graph
+from engine.mapped import check_files
 from engine.options import check_flag, check_option_names
 from engine.plan import ExecutionPlan
 from engine.plan_options import Options
@@ -223,7 +225,7 @@ def compile_graph(
     A graph with dimensions that are names is planned when it is fed, once for each choice of lengths; the `cache` plans
     that were used last are kept; nothing is recomputed. With `bounds`, least and greatest length by name, one plan
     serves all of them. Where sizes become known only while the network runs, it runs in stages; a budget is then
-    reserved as one block.
+    reserved as one block. Raises ModelError where a file was written in place that weights of the graph are parts of.
     """
     _check_options("engine.compile", _names(compile_graph), options, recompute)
     if mode not in MODES:
@@ -236,6 +238,7 @@ def compile_graph(
         options["padding"] = max(options.get("padding", 0), GUARD)
         options.setdefault("nodes", WATCHED_NODES)
     _check_threads(options.get("parallel", ""), mode, threads)
+    check_files(array for entry in graph.constants.entries.values() for array in sources(entry))
     if graph.is_symbolic and graph.parameters:
         raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see engine.bind")
     if graph.is_symbolic:

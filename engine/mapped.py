@@ -1,17 +1,19 @@
 """Files as arrays: mapped into memory, read when they are touched, and given back to the system when they have been.
 
 Pages of a mapped file that nobody wrote are copies of the file: they may be dropped at any time, and come again when
-they are touched (man 2 mmap, madvise: MADV_DONTNEED). While it is mapped, a file must not be cut short; it may be
-replaced.
+they are touched (man 2 mmap, madvise: MADV_DONTNEED). While it is mapped, a file must be neither written nor cut short:
+arrays would change, or reading them would end the process (SIGBUS). Another file may be renamed over it.
 """
 
 import mmap
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from engine.errors import ModelError
 from engine.views import address
 from ops.spec import Array
 
@@ -20,10 +22,41 @@ _AROUND = 1 << 16
 """Bytes around a touched page that Linux maps with it where it has them (fault_around_bytes)."""
 
 
-def map_file(path: Path) -> mmap.mmap:
+class MappedFile(mmap.mmap):
+    """The bytes of a file, and what the system said of it when it was mapped."""
+
+    path: Path
+    found: os.stat_result
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the file has its size, and nobody wrote it since; one in its place is another file."""
+        if self.size() != self.found.st_size:
+            return False
+        try:
+            now = self.path.stat()
+        except OSError:
+            return True
+        same = (now.st_dev, now.st_ino) == (self.found.st_dev, self.found.st_ino)
+        return not same or now.st_mtime_ns == self.found.st_mtime_ns
+
+
+def map_file(path: Path) -> MappedFile:
     """The bytes of a file, read-only. Raises OSError, and ValueError for an empty file."""
     with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        mapping = MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
+        mapping.path, mapping.found = path.absolute(), os.fstat(file.fileno())
+        return mapping
+
+
+def check_files(arrays: Iterable[Array]) -> None:
+    """Raises ModelError where a file that arrays are parts of was written or cut since it was mapped."""
+    for mapping in {id(m): m for m in map(mapping_of, arrays) if isinstance(m, MappedFile)}.values():
+        if not mapping.is_unchanged:
+            raise ModelError(
+                f"{mapping.path} was written after the graph was loaded from it, which reads its weights there: load "
+                "it again, and rename new files over old ones, or load with mapped=False"
+            )
 
 
 def mapping_of(array: Array) -> mmap.mmap | None:

@@ -37,6 +37,7 @@ def load_onnx(
     shapes: Mapping[str, Sequence[int | str]] | None = None,
     constants: Mapping[str, npt.ArrayLike] | None = None,
     stages: bool = True,
+    mapped: bool = True,
 ) -> Graph:
     """The graph of an ONNX file (or of an onnx.ModelProto), operator sets 7 to the newest that onnx knows.
 
@@ -45,10 +46,12 @@ def load_onnx(
     names that an operator needs to be equal, or to be a certain number, are taken to be just that. `shapes` tells the
     shape of an input, in numbers or such names. `constants` fixes inputs, above all such as decide a shape, which
     otherwise the run decides, in stages; without `stages` the first such input is named by an error. An input that has
-    an initializer is a constant, unless `shapes` names it. Raises ModelError, UnsupportedError, CycleError, GraphError,
-    without `stages` ConstantNeededError.
+    an initializer is a constant, unless `shapes` names it. Large weights are not read: they are parts of the mapped
+    files. As long as a graph or an executable lives, neither cut nor write these in place; a new one may be renamed
+    over it (as onnx.save does not). Without `mapped`, weights are read into memory. Raises ModelError,
+    UnsupportedError, CycleError, GraphError, without `stages` ConstantNeededError.
     """
-    model = read_model(source, mapped=True)
+    model = read_model(source, cut=True, mapped=mapped)
     functions = Functions.of(model.proto)
     check_operators(model.proto, model.opsets, functions)
     given = _Given(shapes or {}, constants or {}, stages)

@@ -13,7 +13,6 @@ from engine.importers.onnx_wire import OWN_FILE
 from engine.mapped import map_file
 from ops.spec import Array, TensorSpec
 
-
 _MOST_DIGITS = 20
 """Of a number of bytes: more than any file has."""
 _MOST_SHOWN = 80
@@ -21,10 +20,14 @@ _MOST_SHOWN = 80
 
 @frozen(eq=False)
 class DataFiles:
-    """Files below a folder; none where that is empty. `opened` has those that are mapped, by their location."""
+    """Files below a folder; none where that is empty. `opened` has those that are mapped, by their location.
+
+    Those that are not to be `mapped` are read into memory.
+    """
 
     folder: Path | None
     opened: dict[str, mmap.mmap | bytes] = field(factory=dict, repr=False)
+    mapped: bool = True
 
     def array(self, tensor: Any, spec: TensorSpec, what: str) -> Array:
         """The part of a file that a TensorProto names, dense and read-only, at any address. Raises ModelError."""
@@ -57,6 +60,8 @@ class DataFiles:
         size = path.stat().st_size
         if size < spec.nbytes:
             raise ModelError(f"{what} needs {spec.nbytes} bytes; {path.name} has {size}")
+        if not self.mapped:
+            return path.read_bytes()
         return map_file(path) if size else b""
 
     def _path(self, location: str, what: str) -> Path:
@@ -78,9 +83,9 @@ NO_FILES = DataFiles(None)
 """Of a message that came without a file."""
 
 
-def own_file(path: Path, mapping: mmap.mmap | bytes) -> DataFiles:
-    """For a model that lies in a file itself, mapped already, or read where it cannot be mapped."""
-    return DataFiles(path.parent, {OWN_FILE: mapping})
+def own_file(path: Path, mapping: mmap.mmap | bytes, *, mapped: bool = True) -> DataFiles:
+    """For a model that lies in a file itself, mapped already, or read where it cannot be mapped, or shall not be."""
+    return DataFiles(path.parent, {OWN_FILE: mapping}, mapped)
 
 
 def _shown(text: str) -> str:

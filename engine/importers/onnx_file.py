@@ -24,17 +24,20 @@ class Model:
     opsets: dict[str, int]
 
 
-def read_model(source: str | Path | ModelProto, *, mapped: bool = False) -> Model:
+def read_model(source: str | Path | ModelProto, *, cut: bool = False, mapped: bool = False) -> Model:
     """Reads a path, or takes a message as it is. Raises ModelError, or UnsupportedError for an opset out of range.
 
-    Of a file that is `mapped`, the message is without the data of large weights: those are parts of the files.
+    With `cut`, the message is without the data of large weights: those are parts of the files, which are `mapped`, or
+    read into memory.
     """
     if isinstance(source, (str, Path)):
         path = Path(source)
         data = _content(path, mapped)
-        if not mapped:
+        if not cut:
             return _model(_parse(path, data, len(data)), DataFiles(path.parent), str(path))
-        return _model(_parse(path, cut_weights(memoryview(data)), len(data)), own_file(path, data), str(path))
+        return _model(
+            _parse(path, cut_weights(memoryview(data)), len(data)), own_file(path, data, mapped=mapped), str(path)
+        )
     if not isinstance(source, onnx().ModelProto):
         raise ModelError(f"a path or an onnx.ModelProto is wanted, not {type(source).__name__}")
     return _model(source, NO_FILES, "the model")
