@@ -1,6 +1,7 @@
 """Compiled code is made anew where any file has changed that it is made of, and only then."""
 
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -44,15 +45,26 @@ def test_every_file_of_a_module_decides_its_digest(files: dict[str, Path]) -> No
     assert kept.digest("ops.emitter") != before
 
 
-def test_folders_of_older_sources_go(files: dict[str, Path], tmp_path: Path) -> None:
+def test_folders_of_the_sources_that_were_used_last_stay(files: dict[str, Path], tmp_path: Path) -> None:
     root = tmp_path / "root"
-    first = kept._folder("ops.emitter", root)
     strange = kept._folder("ops.other", root)
-    files["ops.deep.tiles"].write_text("from ops.words import A, B\n")
-    second = kept._folder("ops.emitter", root)
-    assert first != second
-    assert {path.name for path in root.iterdir()} == {second.name, strange.name}
-    assert kept._folder("ops.emitter", root) == second
+    made: list[Path] = []
+    for i in range(kept._MOST + 3):
+        files["ops.deep.tiles"].write_text("from ops.words import A, B\n" * i)
+        made.append(kept._folder("ops.emitter", root))
+        os.utime(made[-1], (i, i))
+        os.utime(made[0], (i + 0.5, i + 0.5))  # another checkout goes on with it
+    assert len(set(made)) == len(made)
+    assert set(root.iterdir()) == {strange, made[0], *made[-kept._MOST + 1 :]}
+    assert kept._folder("ops.emitter", root) == made[-1]
+
+
+def test_checkouts_of_one_state_have_one_folder(files: dict[str, Path], tmp_path: Path) -> None:
+    before = kept.digest("ops.a_code")
+    (tmp_path / "other").mkdir()
+    for name, path in files.items():
+        files[name] = path.rename(tmp_path / "other" / path.name)
+    assert kept.digest("ops.a_code") == before
 
 
 def test_real_modules_are_found() -> None:

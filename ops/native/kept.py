@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
@@ -21,13 +21,15 @@ from pathlib import Path
 _IMPORTS = re.compile(r"^\s*from\s+(ops[\w.]*)\s+import\s+(\([^)]*\)|[^\n(]*)", re.MULTILINE)
 _NAME = re.compile(r"\w+")
 _FOLDER = "native"
+_MOST = 8
+"""States of its sources that a module keeps compiled."""
 _LOCK = threading.RLock()
 _LOG = logging.getLogger("arenaplan")
 
 
 @contextmanager
 def kept(module: str) -> Iterator[bool]:
-    """Inside, what numba compiles of that module is kept in its folder; older ones of the same module are gone.
+    """Inside, what numba compiles of that module is kept in its folder; only a few others of the same module stay.
 
     Gives whether it can be kept: where no such folder can be made, a line of the log says so, once.
     """
@@ -56,21 +58,31 @@ def _tell(root: str) -> None:
 
 def _folder(module: str, root: Path) -> Path:
     found = root / f"{module}-{digest(module)}"
-    if not found.exists():
-        for old in root.glob(f"{module}-*"):
-            shutil.rmtree(old, ignore_errors=True)
-        with suppress(OSError):
+    with suppress(OSError):
+        if not found.exists():
+            for old in _oldest(root.glob(f"{module}-*")):
+                shutil.rmtree(old, ignore_errors=True)
             found.mkdir(parents=True, exist_ok=True)
+        os.utime(found)
     return found
 
 
+def _oldest(folders: Iterable[Path]) -> list[Path]:
+    """All but the few that were used last: other checkouts may have theirs beside ours."""
+    return sorted(folders, key=lambda path: path.stat().st_mtime_ns, reverse=True)[_MOST - 1 :]
+
+
 def digest(module: str) -> str:
-    """Of the sizes and times of all files that a module is made of."""
-    stamps = []
-    for path in sorted(sources(module)):
-        found = path.stat()
-        stamps.append((str(path), found.st_size, found.st_mtime_ns))
-    return hashlib.blake2b(repr(stamps).encode(), digest_size=8).hexdigest()
+    """Of names and contents of all files that a module is made of, wherever they lie."""
+    stats = [(path, path.stat()) for path in sources(module)]
+    contents = sorted((path.name, _content(path, found.st_size, found.st_mtime_ns)) for path, found in stats)
+    return hashlib.blake2b(repr(contents).encode(), digest_size=8).hexdigest()
+
+
+@cache
+def _content(path: Path, _: int, __: int) -> bytes:
+    """Of a file of that size and time."""
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).digest()
 
 
 def sources(module: str) -> set[Path]:
