@@ -1,6 +1,11 @@
 """Numbers of threads of oneDNN's kernels are those of their plan, whatever else is compiled."""
 
+import os
+import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -63,6 +68,43 @@ def test_a_graph_with_open_lengths_keeps_its_number(counts: set[int]) -> None:
 def test_never_more_threads_than_were_asked_for(options: dict[str, Any], wanted: int, counts: set[int]) -> None:
     engine.compile(engine.optimise(_network(), 3), backend=ONEDNN, **options)
     assert counts == {wanted}
+
+
+_FORKS = """
+import os, sys
+import numpy as np
+import engine, ops
+
+def network(channels):
+    graph = engine.Graph("convolutions")
+    w = np.random.default_rng(0).standard_normal((channels, channels, 3, 3)).astype(np.float32)
+    x = graph.input("x", (1, channels, 20, 20))
+    graph.output(ops.relu(ops.conv(x, graph.constant(w), pads=1)), "y")
+    return engine.optimise(graph, 3), {"x": np.ones((1, channels, 20, 20), np.float32)}
+
+engine.executable.cpus = lambda: 2
+(graph, feeds), (other, others) = network(33), network(17)
+exe = engine.compile(graph, backend="onednn", threads=2)
+wanted = exe.run(feeds)["y"].copy()
+child = os.fork()
+if not child:
+    found = exe.run(feeds)["y"]
+    engine.compile(other, backend="onednn", threads=2).run(others)
+    os._exit(0 if np.array_equal(found, wanted) else 3)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_a_forked_process_runs_what_its_parent_ran() -> None:
+    """In a process of its own, in a session of its own: one that waits for ever ends with its children."""
+    started = subprocess.Popen([sys.executable, "-W", "ignore", "-c", _FORKS], start_new_session=True)
+    try:
+        assert started.wait(60) == 0
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
 
 
 def test_what_is_compiled_at_once_is_right() -> None:
