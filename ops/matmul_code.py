@@ -18,6 +18,7 @@ from ops.native.vector_tile import multiply
 from ops.native.words import floats, longs, real, share, word
 
 _TAG_512, _TAG_2, _TAG_PORTABLE = AVX512.tag, AVX2.tag, PORTABLE.tag
+_SHAPE_512, _SHAPE_2, _SHAPE_PORTABLE = ((shape.rows, shape.channels) for shape in (AVX512, AVX2, PORTABLE))
 _MOST_ROWS = AVX512.rows
 Place = tuple[int, int, int]
 """Of a panel: its first column, its first step along the depth, and its steps."""
@@ -148,17 +149,17 @@ def _multiply(tag: Any, shape: tuple[int, int], words: int, part: int, parts: in
 
 def multiply_avx512(words: int, part: int, parts: int) -> None:
     """Tiles of 14 rows and 32 columns."""
-    _multiply(_TAG_512, (14, 32), words, part, parts)
+    _multiply(_TAG_512, _SHAPE_512, words, part, parts)
 
 
 def multiply_avx2(words: int, part: int, parts: int) -> None:
     """Tiles of 6 rows and 16 columns."""
-    _multiply(_TAG_2, (6, 16), words, part, parts)
+    _multiply(_TAG_2, _SHAPE_2, words, part, parts)
 
 
 def multiply_portable(words: int, part: int, parts: int) -> None:
     """Tiles of 6 rows and 8 columns."""
-    _multiply(_TAG_PORTABLE, (6, 8), words, part, parts)
+    _multiply(_TAG_PORTABLE, _SHAPE_PORTABLE, words, part, parts)
 
 
 @register_jitable

@@ -1,7 +1,7 @@
 """LLVM code for what surrounds the tiles of a product: packing, smooth activations, products with very few rows.
 
 Imports llvmlite: ops.matmul_code alone loads it. Addresses, counts and pitches are words, in bytes where they are
-distances. numba watches the file of compiled code alone: after a change of this one, touch that.
+distances.
 """
 
 import math

@@ -26,5 +26,3 @@ GELU_ERF, GELU_TANH, SILU = 8, 9, 10
 """Activations that are a pass of their own over a tile that is written."""
 MOST_CHUNK = 512
 """Steps along the depth of a panel that is packed on the stack."""
-FEW = 4
-"""Rows for which weights are read where they lie, once."""

@@ -1,7 +1,7 @@
 """LLVM code for sliding windows over planes: 16 windows side by side in a row, lane by lane, in registers.
 
 Where a tap of a window lies outside, its lane is not read. Imports llvmlite: compiled modules alone load it. Addresses
-and hops are words of 64 bits, in bytes. A change here asks for a touch of `pool_code.py`.
+and hops are words of 64 bits, in bytes; columns are compared in 32, which `ops.pool_native` sees to.
 """
 
 from collections.abc import Callable, Sequence

@@ -3,7 +3,7 @@
 As `vector_tile`, with four codes where that has one float32: `products` leaves the sums of a tile in memory, `finish`
 makes one vector of results of them. Written for AVX-512 with VNNI, whose one instruction multiplies four pairs of bytes
 in each of 16 lanes and adds them up; sums wrap around, nothing saturates in between. Imports llvmlite: only modules of
-compiled code load it. numba watches the files of those modules alone: after a change of this one, touch them.
+compiled code load it.
 """
 
 from collections.abc import Callable, Sequence

@@ -3,8 +3,7 @@
 A row is what a pixel (a row of a matrix) gives to the product: `runs` runs of `depth` floats side by side, each
 anywhere in memory. A panel is the weights of `channels` outputs, (runs * depth, channels), dense; what it lacks is
 zeros. So a matrix product is one run a row, a convolution one a tap. The sums stay in registers from the first product
-to the last clip. Imports llvmlite: only modules of compiled code load it. numba watches the files of those modules
-alone: after a change of this one, touch them.
+to the last clip. Imports llvmlite: only modules of compiled code load it.
 
     multiply = vector_tile.intrinsic(AVX512)            # in a module of compiled code
     multiply((rows, height, runs, depth, panel, first, first_pitch, added, added_pitch, y, y_pitch, channels, finish))

@@ -12,7 +12,6 @@ from ops.nhwc.window_kinds import AVERAGE_PADDED, DEPTHWISE, LARGEST, SPREAD
 from ops.nhwc.window_vectors import intrinsic_of
 
 Clip = tuple[int, int, int, int]
-ANY, THREE, FIVE, THREE_APART, FIVE_APART = range(5)
 _CHUNK = 16
 """Blocks of 16 channels that a row of outputs is computed for at a time: their weights stay in the first cache."""
 

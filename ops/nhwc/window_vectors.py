@@ -1,7 +1,7 @@
 """LLVM code for sliding windows over channels-last pixels: 16 channels of some output pixels, their sums in registers.
 
 Imports numba: compiled modules alone load it. Vectors are 16 floats on every processor; LLVM cuts them into what
-there is. Addresses and hops are words of 64 bits, in bytes. A change here asks for a touch of `window_code.py`.
+there is. Addresses and hops are words of 64 bits, in bytes.
 """
 
 from collections.abc import Callable, Iterator, Sequence

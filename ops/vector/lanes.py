@@ -1,7 +1,7 @@
 """Sixteen float32 at a time as values of Python, of which LLVM makes code: what vector code is written with.
 
 LLVM cuts them where a processor has narrower registers. Imports llvmlite: modules of compiled code alone import this
-one. numba keeps compiled code on disk and watches these modules, not this one: touch them after a change here.
+one.
 """
 
 from collections.abc import Callable, Sequence
