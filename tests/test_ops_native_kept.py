@@ -2,11 +2,14 @@
 
 import logging
 import os
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
+import numba
 import pytest
 
-from ops.native import kept
+from ops.native import door, kept
 from ops.native.call import table_of
 from ops.native.program_code import compile_alone
 
@@ -91,3 +94,13 @@ def test_where_nothing_can_be_kept_a_line_says_so(
 def test_code_that_is_not_kept_computes() -> None:
     made = compile_alone(keeps=False)
     assert made(table_of(())) == (-1, 0)
+
+
+def test_doubts_of_numba_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def doubtful(*_: object, **__: object) -> Callable[[object], str]:
+        warnings.warn(numba.errors.NumbaIRAssumptionWarning("a variable is not in scope"), stacklevel=1)
+        return lambda _: "compiled"
+
+    monkeypatch.setattr(numba, "cfunc", doubtful)
+    monkeypatch.setattr(door, "_ALIVE", [])
+    assert door._compiled("ops.stored.convert_code", "convert", "void(int64)", ()) == "compiled"

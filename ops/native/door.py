@@ -1,5 +1,6 @@
 """The door to compiled calls: loads the modules that import numba, and compiles their functions, on first use."""
 
+import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -71,7 +72,9 @@ def _runner(maker: str) -> Any:
 def _compiled(module: str, name: str, signature: str, fastmath: tuple[str, ...]) -> Any:
     numba = import_module("numba")
     function = getattr(import_module(module), name)
-    with kept(module) as keeps:
+    with kept(module) as keeps, warnings.catch_warnings():
+        # numba's doubts about its own inlining, which nobody who runs a network can do anything about
+        warnings.simplefilter("ignore", numba.errors.NumbaIRAssumptionWarning)
         made = numba.cfunc(signature, cache=keeps, fastmath=set(fastmath), error_model="numpy")(function)
     _ALIVE.append(made)
     return made
