@@ -14,11 +14,12 @@ from ops.counts import SCALAR, check_count, check_found
 from ops.errors import DataError, DtypeError, ShapeError
 from ops.limits import constant
 from ops.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.spec import FLOATS, NUMBERS, Array, TensorSpec
+from ops.spec import BFLOAT16, FLOATS, NUMBERS, Array, TensorSpec
 from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
 
 _MOST = 2**63 - 1
+_FLOATS = FLOATS | {BFLOAT16}
 
 
 def number_of_steps(start: Array, limit: Array, delta: Array) -> int:
@@ -29,7 +30,7 @@ def number_of_steps(start: Array, limit: Array, delta: Array) -> int:
     a, b, step = (number.item() for number in (start, limit, delta))
     if not step or not all(map(math.isfinite, (a, b, step))):
         raise DataError(f"no range runs from {a} to {b} in steps of {step}")
-    if start.dtype not in FLOATS:
+    if start.dtype not in _FLOATS:
         steps = -((a - b) // step)
     else:
         quotient = (b - a) / step
@@ -41,7 +42,7 @@ def number_of_steps(start: Array, limit: Array, delta: Array) -> int:
 
 def _check(inputs: Specs) -> None:
     start = inputs[0]
-    if start.dtype not in NUMBERS or any(s.dtype != start.dtype for s in inputs):
+    if start.dtype not in NUMBERS | _FLOATS or any(s.dtype != start.dtype for s in inputs):
         raise DtypeError("takes numbers of one dtype")
     if any(s.size != 1 for s in inputs):
         raise ShapeError("start, limit and delta must have one element each")
@@ -63,7 +64,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 def _dtype(signature: Signature) -> np.dtype[Any]:
     """That in which numbers are computed, before they are rounded once."""
-    return np.dtype("float64" if signature.y.dtype in FLOATS else "int64")
+    return np.dtype("float64" if signature.y.dtype in _FLOATS else "int64")
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:

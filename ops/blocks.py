@@ -12,14 +12,14 @@ from attrs import frozen
 
 from ops.limits import constant
 from ops.schema import Attrs, Binding, Kernel, Signature, Thunk
-from ops.spec import BOOL, Array, Shape, TensorSpec
+from ops.spec import BOOL, HALVES, Array, Shape, TensorSpec
 from ops.thunks import in_turn
 from ops.workspace import carve, dense_bytes
 
 BLOCK_BYTES = 64 << 10
 """Most bytes of all temporaries of one block together."""
 Index = tuple[slice | EllipsisType, ...]
-_HALF, _SINGLE = np.dtype("float16"), np.dtype("float32")
+_SINGLE = np.dtype("float32")
 
 
 def blocks(shape: Shape, most: int) -> Iterator[Index]:
@@ -37,8 +37,8 @@ def blocks(shape: Shape, most: int) -> Iterator[Index]:
 
 
 def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which several passes are computed: float32 for float16, else the same."""
-    return _SINGLE if dtype == _HALF else dtype
+    """The dtype in which several passes are computed: float32 for what has 16 bits, else the same."""
+    return _SINGLE if dtype in HALVES else dtype
 
 
 @frozen(eq=False)

@@ -37,7 +37,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
-    """Two orders of all slices, and what float16 is widened to."""
+    """Two orders of all slices, and what has 16 bits is widened to."""
     wide, each = working_dtype(signature.x.dtype), signature.outputs[1]
     return each, each, TensorSpec((0,) if wide == signature.x.dtype else signature.x.shape, wide)
 

@@ -14,7 +14,21 @@ from engine.executable import compile_graph
 from engine.onnx_backend import Backend, as_input, import_fixed
 
 _SCOPE = frozenset(
-    ("FLOAT16", "FLOAT", "DOUBLE", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "BOOL")
+    (
+        "FLOAT16",
+        "FLOAT",
+        "DOUBLE",
+        "INT8",
+        "INT16",
+        "INT32",
+        "INT64",
+        "UINT8",
+        "UINT16",
+        "UINT32",
+        "UINT64",
+        "BOOL",
+        "BFLOAT16",
+    )
 )
 _SPECTRAL = "spectral operators are not there"
 _TEXT = "strings are out of scope"

@@ -104,9 +104,9 @@ def _wide(branches: int) -> Graph:
 
 
 def test_branches_take_bytes_of_their_own_unless_they_wait_for_each_other() -> None:
-    """In sequence: four branches, the sum and its workspace. In levels: two values of each branch. Exact: x besides."""
+    """In sequence: four branches, the sum, workspace (numpy). Levels: two values of each branch. Exact: x besides."""
     graph = _wide(4)
-    found = {p: engine.make_plan(graph, overwrite=False, parallel=p) for p in ("", *POLICIES)}
+    found = {p: engine.make_plan(graph, overwrite=False, parallel=p, backend="numpy") for p in ("", *POLICIES)}
     slots = {policy: plan.arena_bytes // 64 for policy, plan in found.items()}
     assert slots["edges"] == slots[""] == 6
     assert is_refused(at_once(found[""])) and is_refused(at_once(found["edges"]))

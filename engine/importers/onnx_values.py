@@ -16,6 +16,7 @@ from ops.guesses import Guess
 from ops.registry import find
 from ops.schema import OpSchema, evaluate
 from ops.spec import INTEGERS, Array, TensorSpec, spec_of
+from ops.stored.single import sign_stored
 from ops.views import IDENTITY
 
 Value = Var | Array | Derived
@@ -70,9 +71,11 @@ class GraphBuilder:
         if tables:
             return derive(schema, values, attrs, tables[0])
         arrays = [v for v in values if not isinstance(v, Derived)]
-        check_size(schema.sign([TensorSpec(v.shape, v.dtype) for v in arrays], attrs).outputs)
+        specs = [TensorSpec(v.shape, v.dtype) for v in arrays]
+        schema, signature = sign_stored(schema, specs, attrs, frozenset())
+        check_size(signature.outputs)
         with np.errstate(all="ignore"):
-            return evaluate(schema, *arrays, **attrs)
+            return evaluate(schema, *arrays, **signature.attrs)
 
     def integers(self, value: Value, guesses: Guesses) -> tuple[int, ...]:
         """All elements in C order: numbers, and dimensions where there is no number yet.
