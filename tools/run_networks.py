@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 from attrs import frozen
@@ -16,6 +18,7 @@ from engine.importers.onnx import load_onnx
 from engine.importers.onnx_door import ModelProto
 from engine.importers.onnx_file import read_model
 from engine.importers.onnx_weights import seed_weights
+from engine.zoo import resnet18
 from ops.spec import Array
 from tools.written_networks import encoder, mobilenet_v2
 
@@ -24,14 +27,22 @@ FOLDER = Path("out/networks")
 
 @frozen
 class Network:
-    """A network as the tables call it, and what makes its model; its weights are given afterwards, from a seed."""
+    """A network as the tables call it, and what makes its model; unless it has weights, they come from a seed."""
 
     title: str
     model: Callable[[], ModelProto]
+    has_weights: bool = False
 
 
 def _light(name: str) -> ModelProto:
     return read_model(light_model(name)).proto
+
+
+def _quantised() -> ModelProto:
+    """ResNet-18 of the zoo, quantised by onnxruntime: codes and pairs of Q and DQ, a scale for each output channel."""
+    with TemporaryDirectory() as folder:
+        path = import_module("tests.quantised_models").quantised_model(resnet18(), Path(folder))
+        return read_model(path).proto
 
 
 def _from_onnx(name: str, title: str) -> Network:
@@ -48,6 +59,7 @@ NETWORKS: Mapping[str, Network] = MappingProxyType(
         "densenet121": _from_onnx("densenet121", "DenseNet121"),
         "shufflenet": _from_onnx("shufflenet", "ShuffleNet"),
         "encoder": Network("encoder, 6 x 384, sequence 128", encoder),
+        "resnet18_int8": Network("ResNet-18 in int8 (QDQ)", _quantised, has_weights=True),
     }
 )
 
@@ -58,7 +70,9 @@ def network_file(name: str) -> Path:
     if not path.exists():
         with Activity("making", str(path)):
             FOLDER.mkdir(parents=True, exist_ok=True)
-            write_whole(path, seed_weights(NETWORKS[name].model()).SerializeToString())
+            network = NETWORKS[name]
+            made = network.model() if network.has_weights else seed_weights(network.model())
+            write_whole(path, made.SerializeToString())
     return path
 
 
