@@ -56,7 +56,7 @@ class Exact:
             budget.seen.bound = max(proved, budget.seen.bound)
             for search in unfinished:
                 search.descent.improve(max(task.goal, proved), budget)
-                budget.seen.best = max(s.descent.arena for s in searches)
+                budget.seen.best = max(task.goal, *(s.descent.arena for s in searches))
         improved = offset.copy()
         for search in searches:
             improved[search.reduction.part.root] = search.offset()
