@@ -1,6 +1,8 @@
 """The threads that run programs of compiled calls together, each its part of every call."""
 
+import os
 import threading
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Protocol
 
@@ -9,7 +11,7 @@ from attrs import define, field
 
 from engine.executor.helpers import Helpers
 from engine.threads import cpus
-from ops.native.door import region_address, run_alone, run_forked, run_part
+from ops.native.door import region_address, run_alone, run_forked, run_linger, run_part
 from ops.native.states import FAILED, OVER, STATUS, clear, new_state
 from ops.onednn.openmp import team_addresses, with_live_threads
 from ops.spec import Array
@@ -57,11 +59,19 @@ class Team:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._helpers = Helpers(threads - 1)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nobody has helped yet."""
+        self._process = os.getpid()
         self._turns = tuple(_Turn() for _ in range(_TURNS))
         self._lock = threading.Lock()
+        self._call = _Call(self._turns)
 
     def run(self, table: Array, foreign: bool, /) -> Outcome:
         """Runs all steps in their order. One run at a time: another caller waits."""
+        if self._process != os.getpid():  # threads, and locks that they held, stayed behind
+            self._begin()
         with self._lock:
             if foreign:
                 return with_live_threads(lambda: run_forked()(table, self._library))
@@ -74,8 +84,8 @@ class Team:
         self._helpers.start()
         turn.awaited = list(range(1, self.threads))
         try:
-            for thread in range(1, self.threads):
-                self._helpers.submit(_Help(table, turn), thread)
+            for thread in self._call.out(table, turn):
+                self._helpers.submit(self._call.help, thread)
             run_part()(table, turn.state, self.threads)
         finally:
             turn.state[OVER // 8] = 1  # where an interrupt came first, nobody may wait for this thread
@@ -87,16 +97,52 @@ class Team:
         return np.array((*team_addresses(), region_address(*_REGION), self.threads), np.int64)
 
 
-@define(eq=False)
-class _Help:
-    table: Array
-    turn: _Turn
+class _Call:
+    """What helpers do next. Who has done its part lingers for a moment: it is called without being woken."""
 
-    def __call__(self, thread: int) -> None:
-        try:
-            run_part()(self.table, self.turn.state, 0)
-        finally:
-            self.turn.awaited.remove(thread)
+    def __init__(self, turns: tuple[_Turn, ...]) -> None:
+        self._turns = turns
+        self._lock = threading.Lock()
+        self._number = np.zeros(1, np.int64)
+        self._here: set[int] = set()
+        self._what: tuple[Array, _Turn] = (np.empty((0, 3), np.int64), turns[0])
+
+    def out(self, table: Array, turn: _Turn) -> list[int]:
+        """Calls all helpers of a turn; those that are given back are asleep, and must be woken."""
+        with self._lock:
+            self._what = (table, turn)
+            self._number[0] += 1
+            asleep = [thread for thread in turn.awaited if thread not in self._here]
+            self._here.update(asleep)
+            return asleep
+
+    def help(self, thread: int) -> None:
+        """A helper's parts, until nobody has called it for a while."""
+        seen = -1
+        while self._is_called(thread, seen):
+            with self._lock:
+                (table, turn), seen = self._what, int(self._number[0])
+            self._leave(thread, [other for other in self._turns if other is not turn])
+            try:
+                run_part()(table, turn.state, 0)
+            finally:
+                self._leave(thread, [turn])
+
+    def _leave(self, thread: int, turns: Iterable[_Turn]) -> None:
+        """A helper is not in these turns, or no longer: it missed those that were over before it came."""
+        for turn in turns:
+            if thread in turn.awaited:
+                turn.awaited.remove(thread)
+
+    def _is_called(self, thread: int, seen: int) -> bool:
+        """Whether there is another call than the one that was seen; if not, the helper is asleep from now on."""
+        if run_linger()(self._number.ctypes.data, seen):
+            return True
+        with self._lock:
+            called = int(self._number[0]) != seen
+            if not called:
+                self._here.discard(thread)
+            return called
 
 
 def team(threads: int) -> Runner:

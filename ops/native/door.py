@@ -58,6 +58,13 @@ def region_address(module: str, name: str) -> int:
 
 
 @cache
+def run_linger() -> Callable[[int, int], bool]:
+    """f(address, seen): whether the word at an address becomes another one than `seen` within a millisecond or so."""
+    made: Callable[[int, int], bool] = _runner("compile_linger")
+    return made
+
+
+@cache
 def run_part() -> Callable[[Array, Array, int], None]:
     """f(table, state, wanted): one thread's part of a run; see `ops.native.program_code`."""
     made: Callable[[Array, Array, int], None] = _runner("compile_part")

@@ -24,6 +24,8 @@ from ops.spec import Array
 
 _SPINS = 1 << 12
 """Looks before who waits lets the system run another thread."""
+_LINGER_SPINS = 1 << 16
+"""Looks of a thread that has done its part: another run often follows, and who sleeps is woken late."""
 _JOIN_SPINS = 1 << 15
 """Looks before the first thread begins without those that have not come: some tenths of a millisecond."""
 
@@ -138,6 +140,21 @@ def compile_forked(keeps: bool) -> Callable[[Array, Array], tuple[int, int]]:
     types: Any = numba.types
     signature = types.UniTuple(numba.int64, 2)(numba.int64[:, ::1], numba.int64[::1])
     made: Callable[[Array, Array], tuple[int, int]] = numba.njit(signature, nogil=True, cache=keeps)(_forked)
+    return made
+
+
+def _linger(place: int, seen: int) -> bool:
+    for _ in range(_LINGER_SPINS):
+        if look_at(place) != seen:
+            return True
+        pause()
+    return False
+
+
+def compile_linger(keeps: bool) -> Callable[[int, int], bool]:
+    """As ops.native.door.run_linger says."""
+    signature: Any = numba.boolean(numba.int64, numba.int64)
+    made: Callable[[int, int], bool] = numba.njit(signature, nogil=True, cache=keeps)(_linger)
     return made
 
 
