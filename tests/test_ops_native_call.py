@@ -3,6 +3,7 @@
 import ctypes
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -130,6 +131,28 @@ def _function_of_c(name: str) -> int:
     found = ctypes.cast(function, ctypes.c_void_p).value
     assert found is not None
     return found
+
+
+def test_after_an_interrupt_helpers_are_called_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Team(3)
+    rooms, native = _chain(5, 100)
+    plain = found._helpers.submit
+
+    def interrupted(job: Callable[[int], None], thread: int) -> None:
+        if thread == 2:
+            raise KeyboardInterrupt
+        plain(job, thread)
+
+    monkeypatch.setattr(found._helpers, "submit", interrupted)
+    for _ in range(10):
+        with pytest.raises(KeyboardInterrupt):
+            found.run(native.table, False)
+    monkeypatch.undo()
+    for _ in range(20):
+        rooms.fill(0)
+        assert found.run(native.table, False) == (-1, 0)
+        assert (rooms[1] == 5).all()
+    assert any(not turn.awaited for turn in found._turns)
 
 
 def test_callers_at_once_take_turns() -> None:

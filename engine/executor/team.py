@@ -62,10 +62,14 @@ class Team:
         self._begin()
 
     def _begin(self) -> None:
-        """Nobody has helped yet."""
+        """In this process, nobody has run anything yet."""
         self._process = os.getpid()
-        self._turns = tuple(_Turn() for _ in range(_TURNS))
         self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Nobody has helped yet, or nobody knows who did."""
+        self._turns = tuple(_Turn() for _ in range(_TURNS))
         self._call = _Call(self._turns)
 
     def run(self, table: Array, foreign: bool, /) -> Outcome:
@@ -87,8 +91,11 @@ class Team:
             for thread in self._call.out(table, turn):
                 self._helpers.submit(self._call.help, thread)
             run_part()(table, turn.state, self.threads)
+        except BaseException:
+            self._forget()  # an interrupt: somebody may be called who was never woken
+            raise
         finally:
-            turn.state[OVER // 8] = 1  # where an interrupt came first, nobody may wait for this thread
+            turn.state[OVER // 8] = 1  # and nobody may wait for this thread
         return int(turn.state[FAILED // 8]), int(turn.state[STATUS // 8])
 
     @cached_property
