@@ -152,7 +152,10 @@ def test_after_an_interrupt_helpers_are_called_anew(monkeypatch: pytest.MonkeyPa
         rooms.fill(0)
         assert found.run(native.table, False) == (-1, 0)
         assert (rooms[1] == 5).all()
-    assert any(not turn.awaited for turn in found._turns)
+    until = time.monotonic() + 60
+    while any(turn.awaited for turn in found._turns) and time.monotonic() < until:
+        time.sleep(0.001)
+    assert not any(turn.awaited for turn in found._turns)
 
 
 def test_callers_at_once_take_turns() -> None:
