@@ -3,8 +3,8 @@
 import numpy as np
 
 from allocator.breadths import breadths, breadths_of
-from allocator.chunks import derive
-from allocator.crowds.crowding import bytes_of_crowds, heaviest_crowd
+from allocator.cliques.search import bytes_of_crowds, heaviest_crowd
+from allocator.derive.chunks import derive
 from allocator.problem import FREE, Column, Problem
 from allocator.steps import Program
 

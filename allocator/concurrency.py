@@ -10,8 +10,8 @@ from attrs import field, frozen
 
 from allocator.errors import ProblemError, TooManyError
 from allocator.kernels.dependences import follow, hand_on
+from allocator.kernels.mode import Runner
 from allocator.problem import Column, column
-from allocator.runner import Runner
 
 NO_COLOUR = -1
 """Colour of a step that is on no path."""

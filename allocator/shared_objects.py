@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from attrs import field, frozen
 
-from allocator.check_objects import check_objects
+from allocator.check.shared_objects import check_objects
 from allocator.errors import PlanError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import Column, Problem, column
 from allocator.solvers import BEST, STRATEGIES, check_chains

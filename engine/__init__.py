@@ -1,24 +1,25 @@
 """Build a graph, or import one; plan every byte of it; run it out of one arena."""
 
-from engine.autodiff import gradients
-from engine.bind import bind
-from engine.carried import Carried
-from engine.control import cond, fori_loop, scan, unfold, while_loop
-from engine.errors import BudgetError, EngineError
-from engine.executable import Executable, make_plan
-from engine.executable import compile_graph as compile
-from engine.graph import Graph
-from engine.importers.onnx import load_onnx
-from engine.importers.onnx_saved import load_plan, save_plan
-from engine.operator import Operator
+from engine.api import Executable, make_plan
+from engine.api import compile_graph as compile
+from engine.control.control import cond, fori_loop, scan, unfold, while_loop
+from engine.execution_plan import ExecutionPlan
+from engine.graph.graph import Graph
+from engine.graph.operator import Operator
+from engine.graph.var import Var
+from engine.notebook import register_cards
+from engine.onnx.load import load_onnx
+from engine.onnx.saved import load_plan, save_plan
 from engine.passes.pipeline import optimise
 from engine.passes.storage import store_as
-from engine.plan import ExecutionPlan
 from engine.readers import read_trace
-from engine.report import Report
-from engine.trace import Event, Trace
-from engine.training import SGD, Adam, train_step
-from engine.var import Var
+from engine.report.report import Report
+from engine.saved.embedded import Carried
+from engine.stages.bind import bind
+from engine.text.errors import BudgetError, EngineError
+from engine.trace.trace import Event, Trace
+from engine.training.autodiff import gradients
+from engine.training.training import SGD, Adam, train_step
 
 __all__ = [
     "SGD",
@@ -51,3 +52,5 @@ __all__ = [
     "unfold",
     "while_loop",
 ]
+
+register_cards()

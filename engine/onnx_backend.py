@@ -9,13 +9,13 @@ from typing import Any
 
 from attrs import frozen
 
-from engine.errors import ConstantNeededError, FeedError, ModelError
-from engine.executable import compile_graph
-from engine.graph import Graph
-from engine.importers.onnx import load_onnx
-from engine.importers.onnx_door import ModelProto, backend_base
-from engine.importers.onnx_tensors import array_of
-from ops.spec import Array
+from engine.api import compile_graph
+from engine.graph.graph import Graph
+from engine.onnx.library import ModelProto, backend_base
+from engine.onnx.load import load_onnx
+from engine.onnx.tensors import array_of
+from engine.text.errors import ConstantNeededError, FeedError, ModelError
+from ops.tensor.spec import Array
 
 
 @frozen(eq=False)

@@ -1,6 +1,5 @@
 """Operators: what they take, what they compute, what memory they need. `ops.<name>(var, ...)` adds one to a graph."""
 
-from ops.attributes import Attribute
 from ops.functional.activation import (
     clip,
     hard_sigmoid,
@@ -135,14 +134,17 @@ from ops.functional.views import (
     unsqueeze,
 )
 from ops.functional.where import where
-from ops.schema import Binding, Cost, Kernel, OpSchema, Overwrite, Signature, evaluate
-from ops.spec import TensorSpec
+from ops.schema.attributes import Attribute
+from ops.schema.schema import Binding, Cost, Kernel, OpSchema, Overwrite, Signature, evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import TensorSpec
 
 __all__ = [
     "Attribute",
     "Binding",
     "Cost",
     "Kernel",
+    "OpError",
     "OpSchema",
     "Overwrite",
     "Signature",

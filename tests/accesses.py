@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import evolve, field, frozen
 
-from allocator.chunks import Chunks
+from allocator.derive.chunks import Chunks
 from allocator.problem import Column
 from allocator.steps import Program
 from tests.reference import owner_of

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from attrs import field, frozen
 
-from ops.schema import Cost, Specs, Thunk
-from ops.spec import Array
+from ops.schema.schema import Cost, Specs, Thunk
+from ops.tensor.spec import Array
 
 
 @frozen(eq=False)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 from engine.zoo import weights
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.browser_session import Session, session
 
 settings.register_profile("arenaplan", deadline=None)

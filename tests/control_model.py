@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from engine import Graph, Operator, Var
-from ops.schema import evaluate
-from ops.spec import Array
+from ops.schema.schema import evaluate
+from ops.tensor.spec import Array
 
 
 def run_model(graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:

@@ -4,7 +4,7 @@ from itertools import permutations
 
 from hypothesis import strategies as st
 
-from allocator.crowds.crowds import Crowd
+from allocator.cliques.clique import Crowd
 from allocator.problem import FREE
 
 

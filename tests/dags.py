@@ -10,11 +10,11 @@ from attrs import evolve
 from allocator import solvers
 from allocator.problem import Conflicts
 from engine import ExecutionPlan, Graph
-from engine.calls import Storage
-from engine.planner import place_values
-from engine.schedule import Schedule, by_data
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
-from ops.spec import Array
+from engine.lower.calls import Storage
+from engine.lower.schedule import Schedule, by_data
+from engine.planning.planner import place_values
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.tensor.spec import Array
 from tests.races import reach
 
 SLOT = 64

@@ -5,7 +5,7 @@ import time
 from functools import partial
 
 from engine.executor.static import StaticExecutor
-from ops.schema import Thunk
+from ops.schema.schema import Thunk
 
 
 def delay(executor: StaticExecutor, rng: random.Random) -> None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator
 
-from engine.calls import Call, Join, Storage
 from engine.explain.refusals import TAKEN, Forward
-from engine.graph import Graph
-from engine.placed import PlacedPlan
-from ops.layout import Layout
+from engine.graph.graph import Graph
+from engine.lower.calls import Call, Join, Storage
+from engine.planning.placed import PlacedPlan
 from ops.registry import find
+from ops.tensor.layout import Layout
 
 
 def owner(plan: PlacedPlan, name: str) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from attrs import field, frozen
 
 import ops
-from ops.spec import Array, Shape
+from ops.tensor.spec import Array, Shape
 from tests.gradient_checks import Build
 from tests.graphs import Choose
 

@@ -10,7 +10,7 @@ import numpy as np
 import engine
 import ops
 from engine import Graph, Var
-from ops.spec import FLOATS, Array
+from ops.tensor.spec import FLOATS, Array
 from tests.unplanned import assert_same, run_unplanned
 
 Build = Callable[..., Any]

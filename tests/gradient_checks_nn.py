@@ -7,7 +7,7 @@ import numpy as np
 
 import engine
 from engine import Graph, Var
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.unplanned import assert_same, run_unplanned
 
 Build = Callable[..., Any]

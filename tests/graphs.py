@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import ops
 from engine import Graph, Var
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
-from ops.workspace import carve, dense_bytes
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
 
 Choose = Callable[[int], int]
 Move = Callable[[Graph, list[Var], Choose], tuple[Var, ...]]

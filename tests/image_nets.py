@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ops
 from engine import Graph, Var
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 Choose = Callable[[int], int]
 _SHAPES = ((1, 3, 13, 11), (2, 8, 9, 9), (1, 4, 17), (1, 6, 7, 5, 6), (1, 1, 12, 12))

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ops.layout import Layout
-from ops.schema import Binding, Kernel, OpSchema, Overwrite, Signature, Thunk
-from ops.spec import FLOATS, Array, TensorSpec, spec_of
+from ops.schema.schema import Binding, Kernel, OpSchema, Overwrite, Signature, Thunk
+from ops.tensor.layout import Layout
+from ops.tensor.spec import FLOATS, Array, TensorSpec, spec_of
 
 MOST_SCRATCH = 8 << 10
 """Bytes that a thunk may take for a moment: iterators and Python objects, but neither an array nor a cast buffer."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ops
 from engine import Graph, Var
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 Choose = Callable[[int], int]
 _SHAPES = ((1, 4, 9, 8), (2, 6, 5), (3, 8), (2, 32, 6, 7))

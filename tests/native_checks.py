@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ops.layout import Layout
 from ops.native.call import COMPILED, Native
-from ops.schema import Binding, Kernel, Signature
-from ops.spec import Array, TensorSpec
+from ops.schema.schema import Binding, Kernel, Signature
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, TensorSpec
 from tests.kernel_checks import garbage, without_replaced
 
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)

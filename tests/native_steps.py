@@ -1,6 +1,6 @@
 """Compiled functions for tests of programs: small, and wrong wherever two parts meet or a step begins too early."""
 
-from ops.native.words import floats, longs, real, share, word
+from ops.native.memory import floats, longs, real, share, word
 
 
 def scale(words: int, part: int, parts: int) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from ops.backends import NUMPY, ONEDNN
-from ops.schema import Binding, Kernel, OpSchema, Signature
-from ops.spec import Array, spec_of
+from ops.schema.backends import NUMPY, ONEDNN
+from ops.schema.schema import Binding, Kernel, OpSchema, Signature
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import bind, garbage, run, same
 
 

@@ -10,7 +10,7 @@ from onnx import TensorProto
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 
-from engine.executable import compile_graph
+from engine.api import compile_graph
 from engine.onnx_backend import Backend, as_input, import_fixed
 
 _SCOPE = frozenset(

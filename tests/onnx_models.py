@@ -8,9 +8,9 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
-from engine.executable import compile_graph
-from engine.importers.onnx import load_onnx
-from ops.spec import Array
+from engine.api import compile_graph
+from engine.onnx.load import load_onnx
+from ops.tensor.spec import Array
 
 Dims = Sequence[int | str | None]
 

@@ -7,7 +7,7 @@ import numpy as np
 import onnxruntime
 from onnx import ValueInfoProto, helper
 
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 
 def onnxruntime_node(

@@ -7,7 +7,7 @@ import numpy as np
 import onnxruntime
 
 from engine import Graph
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.onnx_writer import to_onnx
 
 

@@ -12,7 +12,7 @@ from attrs import field, frozen
 from onnx import helper, numpy_helper
 
 from engine import Graph, Operator, Var
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 OPSET, IR_VERSION = 22, 10
 _POSITIONS = {"bias": 3, "lengths": 4, "h": 5, "c": 6, "peepholes": 7}

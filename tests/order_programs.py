@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from hypothesis import strategies as st
 
-from allocator.chunks import derive, to_problem
 from allocator.concurrency import Dependences
+from allocator.derive.chunks import derive, to_problem
 from allocator.problem import Problem
 from allocator.steps import Overwrite, Program, Step, View
 from tests.graphs import Choose

@@ -7,7 +7,7 @@ import numpy as np
 from engine import Graph
 from engine.passes import verify
 from engine.passes.base import Pass
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 
 

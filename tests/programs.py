@@ -6,11 +6,11 @@ import numpy as np
 from attrs import frozen
 from hypothesis import strategies as st
 
-from ops.backends import NUMPY
-from ops.program import Program, Step
+from ops.elementwise.program import Program, Step
 from ops.registry import find
-from ops.schema import OpSchema
-from ops.spec import Array, Shape, TensorSpec, spec_of
+from ops.schema.backends import NUMPY
+from ops.schema.schema import OpSchema
+from ops.tensor.spec import Array, Shape, TensorSpec, spec_of
 from tests.kernel_checks import run
 
 Choose = Callable[[int], int]

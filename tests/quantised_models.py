@@ -15,8 +15,8 @@ from onnxruntime.quantization import (
 )
 
 from engine import Graph
-from engine.passes.fold_batch_norm import FOLD_BATCH_NORM
-from ops.spec import Array
+from engine.passes.fold.batch_norm import FOLD_BATCH_NORM
+from ops.tensor.spec import Array
 from tests.onnx_writer import to_onnx
 from tests.unplanned import random_feeds
 

@@ -7,9 +7,9 @@ import numpy.typing as npt
 from attrs import evolve, frozen
 
 from engine import ExecutionPlan
-from engine.calls import Storage
-from engine.placed import Place
-from engine.schedule import BARRIER, Schedule, by_data
+from engine.lower.calls import Storage
+from engine.lower.schedule import BARRIER, Schedule, by_data
+from engine.planning.placed import Place
 from tests.graphs import Choose
 
 Matrix = npt.NDArray[np.bool_]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 Function = Callable[[Array], Array]
 

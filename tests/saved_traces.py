@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Graph, Trace
-from engine.executable import PlanOptions
+from engine.api import PlanOptions
 from tests.exports import exported
 from tests.graphs import build
 from tests.training_graphs import random_training

@@ -6,9 +6,9 @@ import numpy as np
 
 import ops
 from engine import Graph, Var
-from ops.dims import SAMPLES, sample_of
 from ops.registry import find
-from ops.spec import Array
+from ops.tensor.dims import SAMPLES, sample_of
+from ops.tensor.spec import Array
 
 WIDTH = 4
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph, Var
-from ops.dims import SAMPLES, Dim, sample_of
 from ops.registry import find
-from ops.spec import Array
+from ops.tensor.dims import SAMPLES, Dim, sample_of
+from ops.tensor.spec import Array
 from tests.graphs import Choose
 
 WIDTH = 4

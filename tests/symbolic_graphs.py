@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph, Var
-from engine.bind import input_shapes
-from ops.spec import Array
+from engine.stages.bind import input_shapes
+from ops.tensor.spec import Array
 from tests.graphs import Choose
 
 NAMES = ("b", "h", "w", "s")

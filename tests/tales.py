@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Event, Trace
-from engine.trace import ARRIVALS, Facts
+from engine.trace.trace import ARRIVALS, Facts
 from tests.crowded import HOSTILE
 from tests.saved_traces import traces
 from tests.staged_graphs import WIDTH, rows, staged_graph

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocator.bounds import lower_bound, naive_bytes, peak_tick, profile, refcount_peak
-from allocator.chunks import derive, to_problem
+from allocator.derive.chunks import derive, to_problem
 from allocator.problem import FREE, Conflicts, Problem
 from allocator.steps import Overwrite, Program, Step, View
 from tests.problems import relabelled

@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocator.crowds.cells import bytes_in_cells
-from allocator.crowds.crowds import Crowd
+from allocator.cliques.aligned import bytes_in_cells
+from allocator.cliques.clique import Crowd
 from allocator.problem import FREE
 from tests.crowds import crowds, stacked
 

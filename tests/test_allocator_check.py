@@ -6,8 +6,8 @@ from attrs import evolve
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from allocator import check as judge
-from allocator.check import Fault, FaultKind, check
+from allocator.check import offsets as judge
+from allocator.check.offsets import Fault, FaultKind, check
 from allocator.compiled import compiled
 from allocator.kernels.judge import find_overlap
 from allocator.problem import FREE, Column, Problem, column

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.check_objects import ObjectFaultKind, check_objects
+from allocator.check.shared_objects import ObjectFaultKind, check_objects
 from allocator.problem import FREE, Conflicts, Problem, column
 from tests.strategies import problems
 

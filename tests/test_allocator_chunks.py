@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from allocator.chunks import Chunks, derive, to_problem
+from allocator.derive.chunks import Chunks, derive, to_problem
 from allocator.errors import ProblemError
 from allocator.problem import FREE
 from allocator.steps import Overwrite, Program, Step, View

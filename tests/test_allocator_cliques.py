@@ -6,8 +6,8 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocator.crowds import cliques
-from allocator.crowds.cliques import heavy_cliques
+from allocator.cliques import max_weight as cliques
+from allocator.cliques.max_weight import heavy_cliques
 from allocator.problem import Column, Conflicts, column
 
 

@@ -19,7 +19,7 @@ from allocator.concurrency import (
     path_clock,
 )
 from allocator.errors import ProblemError, TooManyError
-from allocator.runner import Runner
+from allocator.kernels.mode import Runner
 
 Matrix = npt.NDArray[np.bool_]
 

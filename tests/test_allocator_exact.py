@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.check import check
+from allocator.check.offsets import check
 from allocator.compiled import compiled
 from allocator.kernels import pairs, skyline
 from allocator.problem import FREE, Problem, Status
@@ -18,8 +18,8 @@ from allocator.solvers.naive import NAIVE
 from allocator.solvers.search.bodies import Bodies, bodies, grain, parts
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.descent import Descent
-from allocator.solvers.search.notches import Gaps, Pieces, arranged, gaps, pieces
 from allocator.solvers.search.pairwise import Pairwise
+from allocator.solvers.search.profiles import Gaps, Pieces, arranged, gaps, pieces
 from tests.exact_model import optimum
 from tests.problems import Kind
 from tests.reference import is_right, minimal_peak

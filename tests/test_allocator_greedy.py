@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 
 from allocator.bounds import profile
-from allocator.chains import chains
+from allocator.derive.chains import chains
 from allocator.problem import FREE, Conflicts, Problem
 from allocator.solvers.base import Task
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH, by_breadth

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
-from allocator import runner
 from allocator.errors import OutOfMemoryError, ProblemError, UnknownHeapError
 from allocator.heaps import HEAPS, simulate
 from allocator.heaps.base import Heap
@@ -22,10 +21,11 @@ from allocator.heaps.first_fit import FIRST_FIT
 from allocator.heaps.growing import Growing
 from allocator.heaps.pytorch import PyTorch
 from allocator.heaps.simulated import NEVER, NOWHERE, Simulated
+from allocator.kernels import mode
 from allocator.problem import NO_CAPACITY, Problem
 from engine import Graph
-from engine.trace import ARRIVALS
-from engine.tracing.tenants import tenants
+from engine.trace.buffers import tenants
+from engine.trace.trace import ARRIVALS
 from tests.graphs import graphs
 from tests.heaps_model import (
     KIB,
@@ -229,7 +229,7 @@ def test_a_compiled_heap_is_a_plain_one(name: str, monkeypatch: pytest.MonkeyPat
     capacity = int(1.6 * simulate("refcount", events).peak_reserved) if name == "pytorch" else NO_CAPACITY
     runs = []
     for is_plain in (True, False):
-        monkeypatch.setattr(runner.Runner, "of", lambda *_, plain=is_plain: runner.Runner(plain))
+        monkeypatch.setattr(mode.Runner, "of", lambda *_, plain=is_plain: mode.Runner(plain))
         runs.append(simulate(name, events, capacity))
     plain, fast = runs
     assert places(plain) == places(fast)

@@ -3,10 +3,10 @@ from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.check import check
+from allocator.check.offsets import check
 from allocator.kernels.climb import MODULUS, NOBODY, advance
+from allocator.kernels.mode import Runner
 from allocator.problem import FREE, Column, Conflicts, Problem
-from allocator.runner import Runner
 from allocator.solvers import solve
 from allocator.solvers.base import Answer, Task, arena_bytes
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH

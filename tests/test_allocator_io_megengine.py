@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 from hypothesis import given, settings
 
-from allocator.check import check
+from allocator.check.offsets import check
 from allocator.errors import FormatError, ProblemError, UnsupportedProblemError
 from allocator.io import megengine_intervals, megengine_record
 from allocator.io.instance import Gaps, Instance

@@ -1,8 +1,8 @@
 import pytest
 from hypothesis import given
 
+from allocator.derive.lifetimes import lifetimes
 from allocator.errors import ProblemError
-from allocator.lifetimes import lifetimes
 from allocator.steps import Overwrite, Program, Step, View
 from tests.strategies import programs
 

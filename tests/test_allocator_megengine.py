@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from allocator import runner
-from allocator.check import check
+from allocator.check.offsets import check
+from allocator.kernels import mode
 from allocator.problem import FREE, Problem
 from allocator.solvers import STRATEGIES, solve
 from allocator.solvers.base import Task, align_up, arena_bytes
@@ -75,9 +75,9 @@ def test_random_problems_in_its_manner_pass_the_judge(name: str, alignment: int,
 def test_compiled_and_plain_give_the_same_plan(name: str, seed: int, count: int, alignment: int) -> None:
     problem = megengine_problem(seed, count, alignment)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "SMALL", count + 1)
+        patch.setattr(mode, "SMALL", count + 1)
         plain = STRATEGIES[name].solve(problem, Task()).offset
-        patch.setattr(runner, "SMALL", 0)
+        patch.setattr(mode, "SMALL", 0)
         compiled = STRATEGIES[name].solve(problem, Task()).offset
     assert plain.tolist() == compiled.tolist()
 

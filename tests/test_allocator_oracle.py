@@ -8,7 +8,7 @@ from attrs import evolve
 from hypothesis import given, settings
 
 from allocator.bounds import lower_bound
-from allocator.check import check
+from allocator.check.offsets import check
 from allocator.problem import Problem
 from allocator.solvers import STRATEGIES, solve
 from tests.exact_model import Optimum, optimum

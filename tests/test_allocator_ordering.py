@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from allocator.breadths import breadths
 from allocator.kernels import ordering as kernels
-from allocator.ordering import found as limits
+from allocator.ordering import result as limits
 from allocator.ordering import search
-from allocator.ordering.found import Found, Limits, as_given, followed
 from allocator.ordering.network import Network, network
 from allocator.ordering.parts import cut_out, new_board
 from allocator.ordering.reach import cuts, reach
+from allocator.ordering.result import Found, Limits, as_given, followed
 from allocator.ordering.search import lowest
 from allocator.ordering.walk import depth_first
 from allocator.steps import Overwrite, Program, Step

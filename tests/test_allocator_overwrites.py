@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocator.chunks import derive, judge
-from allocator.overwrites import Judged, Refusal
+from allocator.derive.chunks import derive, judge
+from allocator.derive.overwrites import Judged, Refusal
 from allocator.steps import Overwrite, Program, Step, View
 from tests.reference import life_of, owner_of
 from tests.strategies import programs

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.chains import chains
-from allocator.check import check
+from allocator.check.offsets import check
+from allocator.derive.chains import chains
+from allocator.kernels.mode import Runner
 from allocator.problem import FREE, NO_CAPACITY, Column, Conflicts, Problem, column
-from allocator.runner import Runner
 from allocator.solvers.base import arena_bytes
 from allocator.solvers.placing.covers import Covers
 from allocator.solvers.placing.neighbours import Neighbours

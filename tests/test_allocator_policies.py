@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocator import solvers
-from allocator.chunks import Chunks, derive, to_problem
 from allocator.concurrency import Dependences, happens_before
+from allocator.derive.chunks import Chunks, derive, to_problem
+from allocator.derive.users import Users, users
 from allocator.errors import TooManyError, UnknownPolicyError
 from allocator.policies import POLICIES, check_policy, exact, policy
 from allocator.policies.base import Policy, Waits
 from allocator.policies.exact import conflicts
 from allocator.problem import Plan, Problem
 from allocator.steps import Overwrite, Program, Step
-from allocator.users import Users, users
 from tests.accesses import Edge, Matrix, Placed, by_levels, closure, data_edges, touching
 from tests.strategies import programs
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.chains import chains
+from allocator.derive.chains import chains
 from allocator.kernels.freelist import NOBODY
 from allocator.problem import FREE, Problem
 from allocator.solvers import solve

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocator.bounds import lower_bound
-from allocator.chunks import derive, to_problem
-from allocator.recompute.keeping import keep
+from allocator.derive.chunks import derive, to_problem
+from allocator.recompute.keeps import keep
 from allocator.recompute.search import cheapest, measured, smallest
 from allocator.recompute.segments import drops
 from allocator.recompute.sequence import alive, extra_cost, least_bytes, without_useless

@@ -9,9 +9,10 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator import runner, shared_objects
-from allocator.check_objects import check_objects
+from allocator import shared_objects
+from allocator.check.shared_objects import check_objects
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
+from allocator.kernels import mode
 from allocator.problem import FREE, Column, Conflicts, Problem
 from allocator.shared_objects import SHARING, SharedObjects, assign
 from allocator.solvers import base, solve
@@ -94,7 +95,7 @@ def test_compiled_and_plain_give_the_same_objects(problem: Problem) -> None:
         results = []
         for small in (0, 10**9):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(runner, "SMALL", small)
+                patch.setattr(mode, "SMALL", small)
                 results.append((solve(problem, name), assign(problem, name)))
         (one_plan, one), (other_plan, other) = results
         assert np.array_equal(one.object_of, other.object_of)

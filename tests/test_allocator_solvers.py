@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from allocator import solvers
 from allocator.bounds import lower_bound, naive_bytes
-from allocator.chains import chains
-from allocator.check import check
-from allocator.chunks import derive, to_problem
+from allocator.check.offsets import check
+from allocator.derive.chains import chains
+from allocator.derive.chunks import derive, to_problem
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import FREE, Conflicts, Problem
 from allocator.solvers import BEST, STRATEGIES, solve

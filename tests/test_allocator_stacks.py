@@ -3,9 +3,9 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.crowds.crowds import Crowd, everybody
-from allocator.crowds.freedom import Freedom
-from allocator.crowds.stacks import bytes_in_stacks
+from allocator.cliques.clique import Crowd, everybody
+from allocator.cliques.feasible import Freedom
+from allocator.cliques.stacks import bytes_in_stacks
 from allocator.problem import FREE, Problem
 from tests.crowds import crowds, stacked
 from tests.reference import minimal_peak

@@ -3,7 +3,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocator.crowds.subset_sum import largest_sum, smallest_sum
+from allocator.cliques.subset_sum import largest_sum, smallest_sum
 
 weights = st.lists(st.integers(0, 12), max_size=8)
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import engine
 import ops
-from engine.errors import GraphError
-from engine.graph import Graph
-from ops.errors import GradientError
+from engine.graph.graph import Graph
+from engine.text.errors import GraphError
+from ops.tensor.errors import GradientError
 from tests.unplanned import run_unplanned
 
 

@@ -7,15 +7,15 @@ import pytest
 
 import engine
 import ops
-from engine import backends
-from engine.errors import OptionError
-from engine.executable import Executable
+from engine.api import Executable
 from engine.executor.static import StaticExecutor
-from engine.graph import Graph
-from engine.threads import BlasLimit, NoLimit
-from ops.backends import BACKENDS, EVERY, NUMBA, NUMPY, ONEDNN, PLAIN
+from engine.graph.graph import Graph
+from engine.lower import backends
+from engine.system.threads import BlasLimit, NoLimit
+from engine.text.errors import OptionError
 from ops.registry import REGISTRY
-from ops.spec import Array
+from ops.schema.backends import BACKENDS, EVERY, NUMBA, NUMPY, ONEDNN, PLAIN
+from ops.tensor.spec import Array
 
 Log = pytest.LogCaptureFixture
 Patch = pytest.MonkeyPatch

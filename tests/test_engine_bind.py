@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph
-from engine.errors import EngineError, FeedError, GraphError, OptionError
-from engine.executor.staged import StagedExecutor
 from engine.stages.cache import CacheStatistics
-from ops.errors import OpError, ShapeError
-from ops.spec import Array
+from engine.stages.run import StagedExecutor
+from engine.text.errors import EngineError, FeedError, GraphError, OptionError
+from ops.tensor.errors import OpError, ShapeError
+from ops.tensor.spec import Array
 from tests.graphs import Choose, seeded
 from tests.symbolic_graphs import LENGTHS, NAMES, build, feeds_of, symbolic
 from tests.unplanned import assert_same, run_unplanned

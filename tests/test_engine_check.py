@@ -8,22 +8,22 @@ from attrs import evolve
 
 import engine
 import ops
-from allocator import chunks as memory
 from allocator import solvers
-from allocator.chunks import Chunks
+from allocator.derive import chunks as memory
+from allocator.derive.chunks import Chunks
+from allocator.derive.lifetimes import lifetimes
 from allocator.errors import ProblemError
-from allocator.lifetimes import lifetimes
 from allocator.steps import Program, Step
 from engine import ExecutionPlan, Graph
-from engine.calls import Alias, Call, Stage, arena_ids
 from engine.check import check_data_flow
-from engine.errors import DataFlowError
 from engine.executor.static import StaticExecutor, new_arena
-from engine.lowering import lower
-from engine.placed import Place
-from engine.planner import place_values
-from engine.schedule import in_sequence
-from engine.steps import to_program
+from engine.lower.calls import Alias, Call, Stage, arena_ids
+from engine.lower.lowering import lower
+from engine.lower.schedule import in_sequence
+from engine.lower.steps import to_program
+from engine.planning.placed import Place
+from engine.planning.planner import place_values
+from engine.text.errors import DataFlowError
 from tests.graphs import build, seeded
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 
@@ -44,7 +44,7 @@ def _plan(
     problem = memory.to_problem(chunks, 16)
     plan = solvers.solve(problem, "pushdown")
     places = place_values(lowered, ids, chunks, plan)
-    return ExecutionPlan(lowered, ids, chunks, problem, plan, places, 16, in_sequence(lowered))
+    return ExecutionPlan(lowered, ids, right, chunks, problem, plan, places, 16, in_sequence(lowered))
 
 
 def _ends_early(_: Program, chunks: Chunks) -> Chunks:

@@ -7,59 +7,60 @@ import pytest
 from attrs import evolve
 
 import ops
-from engine import ExecutionPlan, Graph
-from engine.calls import Join
+from engine import Graph
 from engine.check import check_data_flow
-from engine.errors import DataFlowError
-from engine.plan_options import Options
-from engine.planner import plan_graph
+from engine.lower.calls import Join
+from engine.planning.options import Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import plan_graph
+from engine.text.errors import DataFlowError
 from tests.test_engine_nesting import joins
 
-Change = Callable[[ExecutionPlan, Join], ExecutionPlan]
+Change = Callable[[PlacedPlan, Join], PlacedPlan]
 
 
-def _moved(plan: ExecutionPlan, value: int, offset: int) -> ExecutionPlan:
+def _moved(plan: PlacedPlan, value: int, offset: int) -> PlacedPlan:
     places = list(plan.places)
     places[value] = evolve(places[value], layout=evolve(places[value].layout, offset=offset))
     return evolve(plan, places=tuple(places))
 
 
-def _elsewhere(plan: ExecutionPlan, found: Join) -> ExecutionPlan:
+def _elsewhere(plan: PlacedPlan, found: Join) -> PlacedPlan:
     return _moved(plan, found.inputs[1], 0 if plan.places[found.inputs[1]].layout.offset else 64)
 
 
-def _on_its_sister(plan: ExecutionPlan, found: Join) -> ExecutionPlan:
+def _on_its_sister(plan: PlacedPlan, found: Join) -> PlacedPlan:
     return _moved(plan, found.inputs[1], plan.places[found.inputs[0]].layout.offset)
 
 
-def _whole_moved(plan: ExecutionPlan, found: Join) -> ExecutionPlan:
+def _whole_moved(plan: PlacedPlan, found: Join) -> PlacedPlan:
     return _moved(plan, found.outputs[0], plan.places[found.outputs[0]].layout.offset + 4)
 
 
-def _replaced(plan: ExecutionPlan, found: Join, made: Join) -> ExecutionPlan:
+def _replaced(plan: PlacedPlan, found: Join, made: Join) -> PlacedPlan:
     stages = tuple(made if s is found else s for s in plan.lowered.stages)
     return evolve(plan, lowered=evolve(plan.lowered, stages=stages))
 
 
-def _swapped(plan: ExecutionPlan, found: Join) -> ExecutionPlan:
+def _swapped(plan: PlacedPlan, found: Join) -> PlacedPlan:
     return _replaced(plan, found, evolve(found, inputs=found.inputs[::-1]))
 
 
-def _twice(plan: ExecutionPlan, found: Join) -> ExecutionPlan:
+def _twice(plan: PlacedPlan, found: Join) -> PlacedPlan:
     return _replaced(plan, found, evolve(found, inputs=(found.inputs[0],) * 2))
 
 
-def _too_early(plan: ExecutionPlan, found: Join) -> ExecutionPlan:
+def _too_early(plan: PlacedPlan, found: Join) -> PlacedPlan:
     stages = [s for s in plan.lowered.stages if s is not found]
     return evolve(plan, lowered=evolve(plan.lowered, stages=(*stages[:2], found, *stages[2:])))
 
 
-def _left_out(plan: ExecutionPlan, found: Join) -> ExecutionPlan:
+def _left_out(plan: PlacedPlan, found: Join) -> PlacedPlan:
     stages = tuple(s for s in plan.lowered.stages if s is not found)
     return evolve(plan, lowered=evolve(plan.lowered, stages=stages))
 
 
-def _overwritten(plan: ExecutionPlan, found: Join) -> ExecutionPlan:
+def _overwritten(plan: PlacedPlan, found: Join) -> PlacedPlan:
     """Something else is computed on top of an input before the join."""
     return _moved(plan, plan.lowered.outputs["between"], plan.places[found.inputs[0]].layout.offset)
 

@@ -15,9 +15,9 @@ import ops
 from engine import ExecutionPlan, Graph, Var
 from engine.check import check_races
 from engine.check.happens_before import pasts
-from engine.errors import RaceError, ScheduleError
 from engine.executor.static import StaticExecutor, new_arena
-from engine.schedule import BARRIER, Schedule, by_data, in_sequence
+from engine.lower.schedule import BARRIER, Schedule, by_data, in_sequence
+from engine.text.errors import RaceError, ScheduleError
 from tests.graphs import THROUGH, Choose, build, graphs, seeded
 from tests.races import Oracle, one_afloat, random_schedule, reach, scrambled
 from tests.unplanned import assert_same, random_feeds, run_unplanned

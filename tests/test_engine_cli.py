@@ -11,11 +11,11 @@ from allocator.heaps import HEAPS
 from allocator.io import minimalloc
 from allocator.problem import Plan, Problem
 from allocator.solvers.base import NO_NODES
-from engine import planner
 from engine.cli import comparison, run
 from engine.cli.main import main
-from engine.plan_options import Options
-from engine.planner import solve_problem
+from engine.planning import planner
+from engine.planning.options import Options
+from engine.planning.planner import solve_problem
 from tests.cli_checks import BUFFERS, SOLVED, Capture, data, error
 from tests.models import save_perceptron, save_reshape
 
@@ -187,7 +187,7 @@ def test_no_command_computes_again_what_it_is_told_not_to(
     """With the least budget below the arena, which a few more operators would meet."""
     network = "zoo:squeezenet?image=32&optimiser=sgd"
     budget = str(data(["plan", network], capsys)["arena_bytes"] - 1)
-    monkeypatch.setattr("engine.executable.plan_recomputed", pytest.fail)
+    monkeypatch.setattr("engine.api.plan_recomputed", pytest.fail)
     assert main([*words, network, "--budget", budget, "--no-recompute"]) == 3
 
 

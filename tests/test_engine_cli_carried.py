@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from engine.cli.main import main
-from engine.importers.onnx_carried import PREFIX
+from engine.onnx.embedded import PREFIX
 from tests.cli_checks import Capture, data, error
 from tests.onnx_models import model, node, value
 

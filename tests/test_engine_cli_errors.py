@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import FeedError, JudgeError
+from engine.text.errors import FeedError, JudgeError
 from tests.cli_checks import BUFFERS, Capture, error
 from tests.models import save_perceptron
 

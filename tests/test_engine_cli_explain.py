@@ -33,7 +33,7 @@ def in_file(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> str:
         assert not constants and not shapes
         return graph
 
-    monkeypatch.setattr("engine.cli.models.load_onnx", load)
+    monkeypatch.setattr("engine.cli.options.models.load_onnx", load)
     monkeypatch.setattr("engine.cli.plan.plan_in_file", lambda *_: None)
     return "model.onnx"
 

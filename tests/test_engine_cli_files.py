@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from allocator.io.files import write_whole
-from engine.cli.files import read_array, write_arrays
+from engine.cli.options.files import read_array, write_arrays
 from engine.cli.oracle import largest_difference
-from engine.errors import FeedError
+from engine.text.errors import FeedError
 
 
 def test_array_files_keep_odd_names_apart(tmp_path: Path) -> None:

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import process_memory
+from engine.api import compile_graph, make_plan
 from engine.cli import measurement, measuring
-from engine.cli.feeds import random_feeds
 from engine.cli.main import build_parser, main
 from engine.cli.measured import SMALL_BYTES, TOLERANCE, Prediction, explain, measure_plan, predict
 from engine.cli.measuring import BYTES, MODES, SECONDS, MeasureError, Task, in_process, read_task
-from engine.executable import compile_graph, make_plan
+from engine.cli.options.inputs import random_feeds
 from engine.executor.dynamic import DynamicExecutor
-from engine.graph import Graph
-from engine.importers.onnx import load_onnx
-from engine.process_memory import PAGE
-from ops.spec import Array
+from engine.graph.graph import Graph
+from engine.onnx.load import load_onnx
+from engine.system import process_memory
+from engine.system.process_memory import PAGE
+from ops.tensor.spec import Array
 from tests import graphs, onnx_models
 from tests.cli_checks import Capture, data, error
 from tests.models import save_perceptron

@@ -8,9 +8,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import engine
+from engine.api import PlanOptions
 from engine.cli import passes
 from engine.cli.main import main
-from engine.executable import PlanOptions
 from tests.cli_checks import Capture, data, error
 from tests.models import save_positive
 

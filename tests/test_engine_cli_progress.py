@@ -20,7 +20,7 @@ from engine.cli import progress
 from engine.cli.main import COMMANDS, NO_FIT, main
 from engine.cli.progress import Line, can_show, new_line, progress_shown, shown_on
 from engine.cli.progress_text import cut, printable
-from engine.screen import visible_width
+from engine.text.screen import visible_width
 from tests.terminal import Screen, in_terminal, needs_terminal
 
 TEXTS = st.text(st.characters(codec=None), max_size=60)  # surrogate halves and control characters, too

@@ -11,11 +11,11 @@ import pytest
 import engine
 import ops
 from engine import Graph
-from engine.cli.feeds import random_feeds
 from engine.cli.main import ERROR, NO_FIT, USAGE, build_parser, main
 from engine.cli.measuring import Task, read_task
-from engine.cli.models import load_subject
-from engine.trace import STAGE
+from engine.cli.options.inputs import random_feeds
+from engine.cli.options.models import load_subject
+from engine.trace.trace import STAGE
 from ops.registry import find
 from tests.cli_checks import Capture, data, error
 from tests.models import save_positive
@@ -33,8 +33,8 @@ def model(monkeypatch: pytest.MonkeyPatch, build: Build) -> str:
         assert not constants
         return build(shapes)
 
-    monkeypatch.setattr("engine.cli.models.load_onnx", load)
-    monkeypatch.setattr("engine.cli.carried.load_plan", lambda _, required: None)  # noqa: ARG005 - by keyword
+    monkeypatch.setattr("engine.cli.options.models.load_onnx", load)
+    monkeypatch.setattr("engine.cli.options.embedded.load_plan", lambda _, required: None)  # noqa: ARG005 - by keyword
     return "model.onnx"
 
 

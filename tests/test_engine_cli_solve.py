@@ -15,8 +15,8 @@ from allocator.problem import NO_CAPACITY, Plan
 from allocator.solvers import STRATEGIES, solve
 from allocator.solvers.base import NO_NODES, Traits
 from engine.cli import contest
-from engine.cli.common import duration
 from engine.cli.main import main
+from engine.cli.options.common import duration
 from tests.cli_checks import BUFFERS, PLACED, SOLVED, Capture, data, error, save
 
 GAPS = "id,lower,upper,size,gaps\na,0,9,4,2-5\nb,2,5,4,\n"

@@ -8,7 +8,7 @@ from engine import Graph
 from engine.cli import tradeoff
 from engine.executor import parallel
 from ops.functional.apply import apply1
-from ops.schema import Binding, Kernel, OpSchema, Thunk
+from ops.schema.schema import Binding, Kernel, OpSchema, Thunk
 
 
 def _bind(call: Binding) -> Thunk:

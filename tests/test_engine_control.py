@@ -12,12 +12,12 @@ from hypothesis import given, settings
 import engine
 import ops
 from engine import Graph, Var
-from engine.body import PlannedBody
-from engine.errors import GraphError, KernelError
+from engine.control.body import PlannedBody
 from engine.executor.static import StaticExecutor
-from ops.errors import OpError
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
-from ops.spec import Array
+from engine.text.errors import GraphError, KernelError
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests.control_graphs import build_control, control_graphs
 from tests.control_model import run_model
 from tests.graphs import seeded

@@ -5,8 +5,8 @@ import numpy as np
 import engine
 import ops
 from engine import Graph
-from engine.conversions import Conversion
-from ops.spec import Array
+from engine.report.layout_copies import Conversion
+from ops.tensor.spec import Array
 
 
 def _report(graph: Graph) -> engine.Report:

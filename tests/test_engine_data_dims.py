@@ -9,8 +9,8 @@ import pytest
 import engine
 import ops
 from engine import Graph, Var
-from engine.errors import EngineError, FeedError, GraphError, KernelError
-from ops.errors import OpError, ShapeError
+from engine.text.errors import EngineError, FeedError, GraphError, KernelError
+from ops.tensor.errors import OpError, ShapeError
 
 HUGE = 2**50
 """Rows that no address space has bytes for, whatever a system promises."""

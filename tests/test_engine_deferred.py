@@ -8,13 +8,13 @@ from attrs import evolve
 
 import engine
 import ops
-from engine import deferred
-from engine.deferred import Constants, Deferred, aligned
 from engine.executor.binding import pack_constants
-from engine.graph import Graph
-from engine.passes.constants import CONSTANTS
-from ops.schema import first_weights
-from ops.spec import Array, TensorSpec, spec_of
+from engine.graph import deferred
+from engine.graph.deferred import Constants, Deferred, aligned
+from engine.graph.graph import Graph
+from engine.passes.cleanup.constants import CONSTANTS
+from ops.schema.schema import first_weights
+from ops.tensor.spec import Array, TensorSpec, spec_of
 
 SPEC = TensorSpec((3,), np.dtype("float32"))
 

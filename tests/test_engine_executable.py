@@ -11,10 +11,10 @@ import pytest
 import engine
 import ops
 from engine import Graph, Var
-from engine.errors import BudgetError, FeedError, GraphError, KernelError, OptionError, PoisonError
-from engine.executable import MODES
+from engine.api import MODES
 from engine.executor.static import StaticExecutor
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Specs, Thunk
+from engine.text.errors import BudgetError, FeedError, GraphError, KernelError, OptionError, PoisonError
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Specs, Thunk
 
 
 def _net(width: int = 64) -> Graph:

@@ -15,11 +15,11 @@ from attrs import define, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import JudgeError
 from engine.executor.agenda import Agenda, make_agenda
 from engine.executor.dispatch import Dispatch
 from engine.executor.helpers import Helpers
-from ops.schema import Thunk
+from engine.text.errors import JudgeError
+from ops.schema.schema import Thunk
 
 Edges = list[tuple[int, int]]
 

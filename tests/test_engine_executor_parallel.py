@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph
-from engine.errors import JudgeError, KernelError, OptionError
+from engine.execution_plan import ExecutionPlan
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.static import new_arena
-from engine.plan import ExecutionPlan
-from engine.schedule import BARRIER, Schedule, by_data
-from engine.timing import Stopwatch, Timing
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from engine.lower.schedule import BARRIER, Schedule, by_data
+from engine.system.timing import Stopwatch, Timing
+from engine.text.errors import JudgeError, KernelError, OptionError
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
 from tests.delays import delay
 from tests.graphs import build, graphs, seeded
 from tests.unplanned import assert_same, random_feeds, run_unplanned

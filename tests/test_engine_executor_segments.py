@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph
-from engine.executor.segments import Memory, Reserved, Segments, machine_bytes, new_memory
-from engine.room import SEAM
-from engine.views import address
-from ops.layout import Layout
-from ops.spec import Array, TensorSpec
+from engine.planning.reserved import SEAM
+from engine.stages.segments import Memory, Reserved, Segments, machine_bytes, new_memory
+from engine.system.arrays import address
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, TensorSpec
 
 BYTE = np.dtype(np.uint8)
 

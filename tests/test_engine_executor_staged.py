@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Executable, Graph
-from engine.errors import BudgetError, EngineError, FeedError, KernelError
-from engine.executor.segments import Segments
-from engine.executor.staged import StagedExecutor
-from ops.spec import Array
+from engine.stages.run import StagedExecutor
+from engine.stages.segments import Segments
+from engine.text.errors import BudgetError, EngineError, FeedError, KernelError
+from ops.tensor.spec import Array
 
 
 def counting(**options: Any) -> Executable:

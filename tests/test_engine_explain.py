@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 import engine
 import ops
 from allocator import bounds
-from allocator import chunks as memory
-from allocator.check import check
+from allocator.check.offsets import check
+from allocator.derive import chunks as memory
 from allocator.solvers import solve
 from engine import ExecutionPlan, Graph, Var, zoo
+from engine.explain.accesses import anatomy
 from engine.explain.advice import NODES
-from engine.explain.anatomy import anatomy
+from engine.explain.counterfactual import is_wished, saving, with_overwrite
 from engine.explain.names import UnknownNameError
 from engine.explain.refusals import NOT_MEASURED, Forward, forwards_of
 from engine.explain.what_if import WhatIf
-from engine.explain.wished import is_wished, saving, with_overwrite
+from engine.lower.steps import to_program
 from engine.passes.pipeline import optimise
-from engine.steps import to_program
-from engine.units import format_bytes
+from engine.text.units import format_bytes
 from ops.registry import find
 from tests.explained import holds, owner, reads
 from tests.graphs import graphs, seeded

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import engine
 from engine import Event, Trace, zoo
-from engine.trace import BEGIN, PEAK, VIEW
+from engine.trace.trace import BEGIN, PEAK, VIEW
 from tests.exports import exported
 from tests.graphs import build, seeded
 from tests.tales import EMPTY, arrivals, cut, peak, tales

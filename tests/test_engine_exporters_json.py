@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 import engine
 from engine import Event, Trace
-from engine.trace import VERSION, Facts
+from engine.trace.trace import VERSION, Facts
 from tests.exports import exported
 from tests.graphs import build, seeded
 from tests.saved_traces import traces

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine import Event, Trace
 from engine.exporters.laid_out import laid_out
-from engine.trace import ALLOC, FREE, NOTHING, NOWHERE, OVERWRITE, Facts
+from engine.trace.trace import ALLOC, FREE, NOTHING, NOWHERE, OVERWRITE, Facts
 
 _STEPS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 9)), max_size=60)
 

@@ -13,7 +13,7 @@ import engine
 import ops
 from engine import Graph, Trace, zoo
 from engine.exporters.massif import SNAPSHOTS
-from engine.trace import PEAK
+from engine.trace.trace import PEAK
 from tests.exports import exported, written
 from tests.tales import EMPTY, hostile, peak, staged, tales
 

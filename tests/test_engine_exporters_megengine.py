@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import engine
 import ops
-from allocator.check import check
+from allocator.check.offsets import check
 from allocator.io import megengine_record
 from engine import ExecutionPlan, Graph
 from engine.cli.main import main
-from engine.errors import OptionError
+from engine.text.errors import OptionError
 from tests.cli_checks import Capture, data
 from tests.exports import exported, written
 from tests.graphs import graphs

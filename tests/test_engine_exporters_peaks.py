@@ -18,7 +18,7 @@ import engine
 import ops
 from engine import ExecutionPlan, Graph, zoo
 from engine.exporters import FORMATS
-from engine.units import format_bytes
+from engine.text.units import format_bytes
 from tests.exports import exported
 from tests.graphs import build, seeded
 from tests.training_graphs import random_training

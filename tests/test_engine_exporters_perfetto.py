@@ -12,11 +12,11 @@ from hypothesis import given, settings
 
 import engine
 from engine import Trace
-from engine.errors import EngineError
 from engine.exporters import perfetto
 from engine.exporters.moments import nanoseconds
 from engine.exporters.turns import in_turns
-from engine.trace import ARRIVALS, BEGIN, END, PEAK
+from engine.text.errors import EngineError
+from engine.trace.trace import ARRIVALS, BEGIN, END, PEAK
 from tests.exports import exported
 from tests.graphs import build, seeded
 from tests.tales import EMPTY, arrivals, hostile, peak, staged, tales

@@ -7,7 +7,7 @@ import pytest
 
 import engine
 from engine import Trace, zoo
-from engine.trace import BEGIN
+from engine.trace.trace import BEGIN
 from tests.browser_session import Session
 from tests.exports import exported
 from tests.perfetto_page import ask, opened

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 import engine
 import ops
-from engine import figures
-from engine.errors import EngineError
 from engine.exporters import png, svg
-from engine.graph import Graph
-from engine.lives import Lives, lives
+from engine.graph.graph import Graph
+from engine.pictures import figures
 from engine.pictures.look import Look
 from engine.pictures.subject import NAMELESS
 from engine.pictures.wording import printable
-from engine.units import format_bytes
+from engine.text.errors import EngineError
+from engine.text.units import format_bytes
+from engine.trace.rectangles import Lives, lives
 from tests.crowded import HOSTILE, crowd
 from tests.exports import exported, written
 from tests.graphs import build, graphs, seeded

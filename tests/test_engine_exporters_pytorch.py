@@ -17,7 +17,7 @@ import engine
 from allocator.heaps import HEAPS
 from engine import Graph, Trace, zoo
 from engine.exporters import pytorch
-from engine.trace import ARRIVALS, GROW
+from engine.trace.trace import ARRIVALS, GROW
 from tests.exports import exported
 from tests.graphs import graphs
 from tests.tales import EMPTY, arrivals, hostile, peak, staged, tales

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 import engine
 from engine import Event, Trace, zoo
 from engine.exporters.alive import alive_at_peak
-from engine.trace import BEGIN
+from engine.trace.trace import BEGIN
 from tests.exports import exported
 from tests.tales import EMPTY, staged, tales
 

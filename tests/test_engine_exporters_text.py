@@ -13,11 +13,11 @@ import engine
 import ops
 from engine import Graph, Trace
 from engine.exporters import FORMATS
-from engine.lives import lives
 from engine.pictures.raster import IDLE, raster
-from engine.screen import FILE, Screen, printed, screen_of, shortened, visible_width
-from engine.trace import NOTHING, Facts
-from engine.units import format_bytes
+from engine.text.screen import FILE, Screen, printed, screen_of, shortened, visible_width
+from engine.text.units import format_bytes
+from engine.trace.rectangles import lives
+from engine.trace.trace import NOTHING, Facts
 from tests.graphs import build, seeded
 from tests.saved_traces import traces
 

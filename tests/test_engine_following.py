@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 import engine
 import ops
 from allocator import solvers
-from allocator.check import check
+from allocator.check.offsets import check
 from engine import ExecutionPlan, Graph, zoo
-from engine.carried import Carried
-from engine.errors import OptionError, OtherPlanError, PlanRefusedError
-from engine.following import carry, follow
-from engine.identity import digest_of, identity_of
-from engine.importers.onnx_carried import PREFIX, plan_of, texts_of
-from engine.plan_options import Options
+from engine.onnx.embedded import PREFIX, plan_of, texts_of
+from engine.planning.options import Options
 from engine.remat import planning
+from engine.saved.embedded import Carried
+from engine.saved.fingerprint import digest_of, identity_of
+from engine.saved.replay import carry, follow
+from engine.text.errors import OptionError, OtherPlanError, PlanRefusedError
 from tests.graphs import build, graphs, seeded
 from tests.training_graphs import chain as training_chain
 from tests.training_graphs import random_training

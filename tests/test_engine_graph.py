@@ -6,9 +6,9 @@ import pytest
 import engine
 import ops
 from engine import Graph, Var
-from engine.errors import GraphError
-from ops.errors import DtypeError, ShapeError
-from ops.views import SPLIT
+from engine.text.errors import GraphError
+from ops.movement.views import SPLIT
+from ops.tensor.errors import DtypeError, ShapeError
 
 
 def test_text_shows_each_operator_on_a_line() -> None:

@@ -8,9 +8,9 @@ import pytest
 from onnx import helper, numpy_helper
 
 import engine
-from engine.errors import ConstantNeededError, FeedError, ModelError, UnsupportedError
-from engine.executable import MODES
-from ops.spec import Array
+from engine.api import MODES
+from engine.text.errors import ConstantNeededError, FeedError, ModelError, UnsupportedError
+from ops.tensor.spec import Array
 from tests.onnx_models import model, node, run_onnxruntime, value
 
 X = np.asarray([[1, -2, 3], [-4, 5, -6]], np.float32)

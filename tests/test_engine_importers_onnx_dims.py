@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
-from engine.errors import FeedError, ModelError, UnsupportedError
-from engine.executable import Executable
-from engine.importers.onnx_weights import seed_weights
-from ops.spec import Array
+from engine.api import Executable
+from engine.onnx.seeded import seed_weights
+from engine.text.errors import FeedError, ModelError, UnsupportedError
+from ops.tensor.spec import Array
 from tests.onnx_models import model, node, run_onnxruntime, value
 
 INT = np.int64

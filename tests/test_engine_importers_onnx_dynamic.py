@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
-from engine.errors import ConstantNeededError, EngineError
-from engine.executable import MODES
-from ops.spec import Array
+from engine.api import MODES
+from engine.text.errors import ConstantNeededError, EngineError
+from ops.tensor.spec import Array
 from tests.onnx_models import model, node, run_onnxruntime, value
 
 INT = np.int64

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from engine.errors import EngineError, ModelError, UnsupportedError
-from engine.importers.onnx import load_onnx
-from engine.importers.onnx_door import decode_error
+from engine.onnx.library import decode_error
+from engine.onnx.load import load_onnx
+from engine.text.errors import EngineError, ModelError, UnsupportedError
 from tests.onnx_models import model, node, value
 
 

@@ -5,8 +5,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from engine.errors import CycleError, ModelError, UnsupportedError
-from engine.importers.onnx import load_onnx
+from engine.onnx.load import load_onnx
+from engine.text.errors import CycleError, ModelError, UnsupportedError
 from tests.onnx_models import model, node, run_ours, value
 
 X = np.asarray([[1, -2, 3], [-4, 5, -6]], np.float32)

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from engine.errors import ConstantNeededError, FeedError, ModelError, UnsupportedError
-from engine.executable import compile_graph
-from engine.importers.onnx import load_onnx
+from engine.api import compile_graph
+from engine.onnx.load import load_onnx
+from engine.text.errors import ConstantNeededError, FeedError, ModelError, UnsupportedError
 from tests.onnx_models import model, node, run_ours, value
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from engine.errors import ModelError, UnsupportedError
-from engine.importers.onnx import load_onnx
-from ops.spec import Array
+from engine.onnx.load import load_onnx
+from engine.text.errors import ModelError, UnsupportedError
+from ops.tensor.spec import Array
 from tests.onnx_models import model, node, run_onnxruntime, run_ours, value
 
 RNG = np.random.default_rng(0)

@@ -9,8 +9,8 @@ import onnx
 import pytest
 
 import engine
-from engine.errors import ModelError
-from ops.spec import Array
+from engine.text.errors import ModelError
+from ops.tensor.spec import Array
 
 _FEEDS = {"x": np.ones((2, 256), np.float32)}
 

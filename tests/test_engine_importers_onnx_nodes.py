@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import ModelError, UnsupportedError
-from engine.importers.onnx import load_onnx
-from ops.spec import Array
+from engine.onnx.load import load_onnx
+from engine.text.errors import ModelError, UnsupportedError
+from ops.tensor.spec import Array
 from tests.onnx_models import model, node, run_onnxruntime, run_ours, value
 
 Case = tuple[int, Any, tuple[int, ...], dict[str, Any]]

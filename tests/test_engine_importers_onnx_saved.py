@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Graph
-from engine.errors import ModelError, OptionError, OtherPlanError, PlanRefusedError
-from engine.importers.onnx_carried import PREFIX
+from engine.onnx.embedded import PREFIX
+from engine.text.errors import ModelError, OptionError, OtherPlanError, PlanRefusedError
 from tests.graphs import seeded
 from tests.layered import layered_graphs
 from tests.onnx_models import model, node, run_onnxruntime, value

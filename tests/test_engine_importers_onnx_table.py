@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from engine.importers.onnx_door import newest_opset, onnx
-from engine.importers.onnx_table import CONVERTERS, FAMILIES, converter
+from engine.onnx.library import newest_opset, onnx
+from engine.onnx.table import CONVERTERS, FAMILIES, converter
 from tools.list_operators import PATH, text_of_operators
 
 

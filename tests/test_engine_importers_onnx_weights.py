@@ -6,10 +6,10 @@ import onnx
 import onnx.backend.test
 import pytest
 
-from engine.executable import compile_graph
-from engine.importers.onnx import load_onnx
-from engine.importers.onnx_weights import seed_weights
-from ops.spec import Array
+from engine.api import compile_graph
+from engine.onnx.load import load_onnx
+from engine.onnx.seeded import seed_weights
+from ops.tensor.spec import Array
 from tests.onnx_models import model, node, run_onnxruntime, run_ours, value
 
 LIGHT = Path(onnx.backend.test.__file__).parent / "data" / "light"

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 import engine
-from engine.importers.onnx_wire import LEAST_BYTES, OWN_FILE, cut_weights
-from engine.mapped import mapping_of
+from engine.graph.mapped import mapping_of
+from engine.onnx.wire_format import LEAST_BYTES, OWN_FILE, cut_weights
 
 SIZES = st.lists(st.integers(0, 3000), max_size=5)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.mapped import map_file, mapping_of, release, release_files
-from engine.process_memory import PAGE, resident_bytes
-from ops.spec import Array
+from engine.graph.mapped import map_file, mapping_of, release, release_files
+from engine.system.process_memory import PAGE, resident_bytes
+from ops.tensor.spec import Array
 
 
 @pytest.fixture

@@ -9,23 +9,25 @@ from hypothesis import strategies as st
 
 import engine
 import ops
-from engine import ExecutionPlan, Graph, Var
-from engine.calls import Join
+from engine import Graph, Var
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.static import StaticExecutor, new_arena
-from engine.joining import join
-from engine.lodgers import let_rooms
-from engine.lowering import lower
-from engine.nest_choice import measure
-from engine.nesting import MOST_RUNS, MOST_TOGETHER, find_nests
-from engine.plan_options import Options
-from engine.planner import plan_graph, plan_lowered
-from engine.savings import Saving
+from engine.lower.calls import Join
+from engine.lower.lowering import lower
+from engine.nesting.choose import measure
+from engine.nesting.hole_filling import let_rooms
+from engine.nesting.rewrite import join
+from engine.nesting.search import MOST_RUNS, MOST_TOGETHER, find_nests
+from engine.planning.options import Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import plan_graph, plan_lowered
+from engine.report.report import report
+from engine.report.savings import Saving
 from tests.graphs import graphs
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 
 
-def joins(plan: ExecutionPlan) -> list[Join]:
+def joins(plan: PlacedPlan) -> list[Join]:
     return [s for s in plan.lowered.stages if isinstance(s, Join)]
 
 
@@ -137,7 +139,7 @@ def test_a_dense_block_copies_nothing() -> None:
     calls = [c.name for c in plan.lowered.calls]
     assert not any(name.startswith("concat") for name in calls)
     assert {plan.lowered.values[s.outputs[0]].owner for s in joins(plan)} == {joins(plan)[-1].outputs[0]}
-    assert plan.report().savings.copies == Saving(0, 0)
+    assert report(plan).savings.copies == Saving(0, 0)
     check_modes(dense_block())
     check_modes(dense_block(batch=3))
 
@@ -163,8 +165,8 @@ def test_an_inception_block_needs_its_output_once() -> None:
     graph.output(ops.concat([ops.relu(ops.conv2d(x, w)) for w in weights], axis=1), "y")
     plan, plain = plan_graph(graph, Options()), plan_graph(graph, Options(nest=False))
     assert plan.arena_bytes == x.spec.nbytes + 24 * 64 * 4 < plain.arena_bytes
-    assert plan.report().savings.nested.tensors == 3
-    assert plan.report().savings.overwrites.tensors == 3, "ReLU in place, inside of what is joined"
+    assert report(plan).savings.nested.tensors == 3
+    assert report(plan).savings.overwrites.tensors == 3, "ReLU in place, inside of what is joined"
     check_modes(graph)
 
 
@@ -187,7 +189,7 @@ def test_a_residual_addition_writes_into_what_dies() -> None:
     x = ops.relu(graph.input("x", (64,)))
     graph.output(ops.add(x, ops.tanh(x)), "y")
     plan = plan_graph(graph, Options())
-    assert plan.report().savings.overwrites == Saving(2, 2 * 256) and plan.arena_bytes == 2 * 256
+    assert report(plan).savings.overwrites == Saving(2, 2 * 256) and plan.arena_bytes == 2 * 256
 
 
 def test_what_is_no_result_of_a_call_is_copied_to_its_place() -> None:

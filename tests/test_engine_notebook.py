@@ -66,7 +66,7 @@ def test_bars_and_table_say_what_the_report_says(graph: Graph) -> None:
     plan = engine.make_plan(graph)
     found = plan.report()
     for shown in (plan, found):
-        page = Page.of(shown._repr_html_())
+        page = Page.of(card_of(shown))
         assert page.sizes == [found.naive_bytes, found.dynamic_peak_bytes, found.arena_bytes, found.lower_bound]
         assert {tag for tag, _ in page.tags} <= TAGS | PICTURE
         for tensor in found.peak_tensors[:10]:
@@ -79,7 +79,7 @@ def test_bars_and_table_say_what_the_report_says(graph: Graph) -> None:
 @given(graphs(), st.sampled_from([("static", ""), ("dynamic", ""), ("dynamic", "pytorch")]))
 def test_a_trace_tells_its_facts(graph: Graph, run: tuple[str, str]) -> None:
     trace = engine.make_plan(graph).trace(run[0], heap=run[1])
-    page, facts = Page.of(trace._repr_html_()), trace.facts
+    page, facts = Page.of(card_of(trace)), trace.facts
     held = [facts.footprint_bytes] if run[1] else []
     bound = [facts.lower_bound] if run[0] == "static" else []
     assert page.sizes == [*held, facts.arena_bytes, facts.peak_bytes, *bound]
@@ -106,7 +106,7 @@ def _renamed(name: str) -> Report:
 
 
 def test_where_operators_run_at_once_the_peak_is_what_may_be_alive() -> None:
-    texts = " ".join(Page.of(engine.make_plan(build(seeded(3)), parallel="exact")._repr_html_()).texts)
+    texts = " ".join(Page.of(card_of(engine.make_plan(build(seeded(3)), parallel="exact"))).texts)
     assert "may be alive at once" in texts
     assert "safe for operators at once by exact" in texts
 
@@ -133,9 +133,9 @@ def test_the_text_of_a_plan_is_a_line() -> None:
 def test_an_empty_graph_has_a_card() -> None:
     graph = Graph("nothing")
     graph.output(graph.constant(np.zeros(3, np.float32)), "y")
-    assert "nothing" in Page.of(engine.make_plan(graph)._repr_html_()).texts
+    assert "nothing" in Page.of(card_of(engine.make_plan(graph))).texts
 
 
 def test_a_trace_is_one_of_those_that_show_themselves() -> None:
     assert isinstance(crowd(3), Trace)
-    assert Page.of(crowd(3)._repr_html_()).texts
+    assert Page.of(card_of(crowd(3))).texts

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 
 import engine
 from engine import Graph
-from engine.errors import EngineError, OptionError
-from engine.lives import lives
 from engine.notebook import figure
 from engine.pictures.wording import printable
+from engine.text.errors import EngineError, OptionError
+from engine.trace.rectangles import lives
 from tests.crowded import HOSTILE, crowd
 from tests.graphs import build, graphs, seeded
 

@@ -14,16 +14,16 @@ import pytest
 import engine
 import ops
 from engine import Graph
-from ops.backends import ONEDNN
 from ops.onednn import primitives
 from ops.onednn.library import objection
+from ops.schema.backends import ONEDNN
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
 
 
 @pytest.fixture(autouse=True)
 def _four_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.executable.cpus", lambda: 4)
+    monkeypatch.setattr("engine.api.cpus", lambda: 4)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def network(channels):
     graph.output(ops.relu(ops.conv(ops.relu(ops.conv(x, w, pads=1)), w, pads=1)), "y")
     return engine.optimise(graph, 3), {"x": np.ones((1, channels, 56, 56), np.float32)}
 
-engine.executable.cpus = lambda: 2
+engine.api.cpus = lambda: 2
 (graph, feeds), (other, others) = network(64), network(32)
 exe = engine.compile(graph, backend="onednn", threads=2)
 wanted = exe.run(feeds)["y"].copy()

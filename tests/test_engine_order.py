@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import CycleError
-from engine.order import find_cycle, stable_order
+from engine.graph.order import find_cycle, stable_order
+from engine.text.errors import CycleError
 
 Waits = list[list[int]]
 

@@ -9,13 +9,13 @@ import engine
 import ops
 from allocator.policies import POLICIES
 from engine import Graph, Var
-from engine.errors import OptionError
-from engine.executor.staged import StagedExecutor
-from engine.lowering import lower
-from engine.ordering import GIVEN, MEMORY, ORDERS, arrange
-from engine.plan_options import Options
-from engine.planner import plan_graph
+from engine.lower.lowering import lower
+from engine.lower.order import GIVEN, MEMORY, ORDERS, arrange
+from engine.planning.options import Options
+from engine.planning.planner import plan_graph
 from engine.stages.bounded import BoundedPlanner
+from engine.stages.run import StagedExecutor
+from engine.text.errors import OptionError
 from tests.graphs import build, graphs, seeded
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 

@@ -8,9 +8,9 @@ import engine
 import ops
 from allocator.policies import POLICIES
 from engine import ExecutionPlan, Graph
-from engine.parallelism import parallelism, predicted_seconds
-from engine.schedule import BARRIER
-from engine.timing import Timing
+from engine.lower.schedule import BARRIER
+from engine.report.parallelism import parallelism, predicted_seconds
+from engine.system.timing import Timing
 from tests.graphs import graphs
 
 

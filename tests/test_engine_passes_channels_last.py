@@ -8,8 +8,8 @@ import engine
 import ops
 from engine import Graph
 from engine.passes import verify
-from engine.passes.channels_last import CHANNELS_LAST
-from ops.spec import Array
+from engine.passes.layout.channels_last import CHANNELS_LAST
+from ops.tensor.spec import Array
 from tests.image_nets import image_nets
 from tests.pass_checks import check_near
 from tests.unplanned import random_feeds, run_unplanned

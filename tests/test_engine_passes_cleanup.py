@@ -8,14 +8,14 @@ import engine
 import ops
 from engine import Graph, Var, optimise
 from engine.passes import verify
-from engine.passes.common import COMMON
-from engine.passes.constants import CONSTANTS
-from engine.passes.dead_code import DEAD_CODE
-from engine.passes.movement import MOVEMENT
-from engine.passes.neutral import NEUTRAL
-from engine.passes.no_ops import NO_OPS
+from engine.passes.cleanup.common import COMMON
+from engine.passes.cleanup.constants import CONSTANTS
+from engine.passes.cleanup.dead_code import DEAD_CODE
+from engine.passes.cleanup.movement import MOVEMENT
+from engine.passes.cleanup.neutral import NEUTRAL
+from engine.passes.cleanup.no_ops import NO_OPS
 from engine.passes.pipeline import CLEANUP
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.control_graphs import control_graphs
 from tests.graphs import build, graphs, seeded
 from tests.pass_checks import check_exact

@@ -6,11 +6,11 @@ import pytest
 import engine
 import ops
 from engine import Graph, Operator, Var
-from engine.errors import GraphError, PassError
 from engine.passes import Edit, RulePass, rewrite, verify
-from ops.activation import RELU
-from ops.spec import Array
-from ops.unary import NEG
+from engine.text.errors import GraphError, OptionError, PassError
+from ops.elementwise.activation import RELU
+from ops.elementwise.unary import NEG
+from ops.tensor.spec import Array
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 
 
@@ -230,9 +230,9 @@ def test_what_is_no_graph_is_told() -> None:
 
 
 def test_every_level_is_known() -> None:
-    with pytest.raises(engine.errors.OptionError, match="4 is no level"):
+    with pytest.raises(OptionError, match="4 is no level"):
         engine.optimise(_chain(), 4)
     for level in (True, 1.0, "2"):
-        with pytest.raises(engine.errors.OptionError, match="is no level"):
+        with pytest.raises(OptionError, match="is no level"):
             engine.optimise(_chain(), level)  # type: ignore[arg-type]
     assert isinstance(_chain().inputs["x"], Var)

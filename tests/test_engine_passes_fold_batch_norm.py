@@ -17,12 +17,12 @@ import engine
 import ops
 from engine import Graph, Var
 from engine.passes import verify
-from engine.passes.fold_batch_norm import FOLD_BATCH_NORM
+from engine.passes.fold.batch_norm import FOLD_BATCH_NORM
 from engine.zoo import NETWORKS
 from engine.zoo.classifier import begin
 from engine.zoo.layers import convolution, normalization
 from engine.zoo.mobilenet import FIRST, LAST, STAGES
-from ops.spec import Array, Shape
+from ops.tensor.spec import Array, Shape
 from tests.layered import layered_graphs
 from tests.pass_checks import check_near
 from tests.torch_networks import disturb, exported, mobilenet_v2, resnet

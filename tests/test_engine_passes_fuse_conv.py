@@ -8,11 +8,11 @@ import engine
 import ops
 from engine import Graph
 from engine.passes import optimise, verify
-from engine.passes.fold_batch_norm import FOLD_BATCH_NORM
-from engine.passes.fuse_conv import FUSE_CONV
-from engine.threads import limit_threads
+from engine.passes.fold.batch_norm import FOLD_BATCH_NORM
+from engine.passes.fuse.conv import FUSE_CONV
+from engine.system.threads import limit_threads
 from engine.zoo import NETWORKS
-from ops.compiled_gemm import has_avx512
+from ops.convolution.packed_door import has_avx512
 from tests.layered import layered_graphs
 from tests.pass_checks import check_near
 from tests.test_engine_passes_fold_batch_norm import count, difference

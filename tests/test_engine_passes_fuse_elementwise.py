@@ -7,8 +7,8 @@ import engine
 import ops
 from engine import Graph
 from engine.passes import verify
-from engine.passes.fuse_elementwise import FUSE_ELEMENTWISE
-from engine.threads import limit_threads
+from engine.passes.fuse.elementwise import FUSE_ELEMENTWISE
+from engine.system.threads import limit_threads
 from tests.graphs import graphs
 from tests.layered import layered_graphs
 from tests.unplanned import assert_same, random_feeds, run_unplanned

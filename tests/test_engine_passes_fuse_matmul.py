@@ -11,8 +11,8 @@ import engine
 import ops
 from engine import Graph, Var
 from engine.passes import optimise, verify
-from engine.passes.fuse_matmul import FUSE_MATMUL
-from engine.threads import limit_threads
+from engine.passes.fuse.matmul import FUSE_MATMUL
+from engine.system.threads import limit_threads
 from engine.zoo.encoder import EncoderSize, encoder
 from tests.layered import layered_graphs
 from tests.pass_checks import check_near

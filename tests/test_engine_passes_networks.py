@@ -8,9 +8,9 @@ import onnx.backend.test
 import pytest
 
 import engine
+from engine.api import PlanOptions
 from engine.cli.passes import compare_passes
-from engine.executable import PlanOptions
-from engine.importers.onnx_weights import seed_weights
+from engine.onnx.seeded import seed_weights
 from tests.onnx_models import run_onnxruntime
 
 LIGHT = Path(onnx.backend.test.__file__).parent / "data" / "light"

@@ -8,11 +8,11 @@ import engine
 import ops
 from engine import Graph
 from engine.passes import verify
-from engine.passes.channels_last import CHANNELS_LAST
-from engine.passes.fuse_conv import FUSE_CONV
-from engine.passes.part_convs import PART_CONVS, part_convs
+from engine.passes.fuse.conv import FUSE_CONV
+from engine.passes.layout.channels_last import CHANNELS_LAST
+from engine.passes.layout.part_convs import PART_CONVS, part_convs
 from engine.zoo import unet
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.image_nets import image_nets
 from tests.pass_checks import check_near
 from tests.unplanned import random_feeds, run_unplanned

@@ -15,9 +15,9 @@ import engine
 import ops
 from engine import Graph, Var
 from engine.passes import optimise, verify
-from engine.passes.quantise import QUANTISE
+from engine.passes.quantised.quantise import QUANTISE
 from engine.zoo import NETWORKS
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.quantised_models import quantised_model, seeded
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 import ops
 from engine import Graph, Var, optimise
 from engine.passes import verify
-from engine.passes.activations import ACTIVATIONS
 from engine.passes.base import Pass
-from engine.passes.common import COMMON
-from engine.passes.gemm_flags import GEMM_FLAGS
-from engine.passes.layer_norms import LAYER_NORMS
+from engine.passes.cleanup.common import COMMON
 from engine.passes.pipeline import RECOGNITION
-from engine.passes.softmaxes import SOFTMAXES
-from ops.binary import ADD
+from engine.passes.recognise.activations import ACTIVATIONS
+from engine.passes.recognise.gemm_flags import GEMM_FLAGS
+from engine.passes.recognise.layer_norms import LAYER_NORMS
+from engine.passes.recognise.softmaxes import SOFTMAXES
+from ops.elementwise.binary import ADD
 from tests.formulas import BIAS, FORMULAS, SCALE, Formula, build_formulas, formula_graphs, layer_norm, softmax
 from tests.graphs import seeded
 from tests.unplanned import random_feeds, run_unplanned

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph, Var, optimise
-from engine.errors import GraphError, PassError
 from engine.passes import verify
-from ops.spec import Array
+from engine.text.errors import GraphError, PassError
+from ops.tensor.spec import Array
 from tests.unplanned import random_feeds
 
 Move = Callable[[Var, Var], Var]

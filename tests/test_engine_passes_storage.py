@@ -12,10 +12,10 @@ import engine
 import ops
 from engine import zoo
 from engine.cli.main import main
-from engine.errors import GraphError, OptionError
-from engine.graph import Graph
-from ops.errors import DtypeError
-from ops.spec import BFLOAT16, HALVES, Array
+from engine.graph.graph import Graph
+from engine.text.errors import GraphError, OptionError
+from ops.tensor.errors import DtypeError
+from ops.tensor.spec import BFLOAT16, HALVES, Array
 from tests.graphs import build, seeded
 from tests.unplanned import random_feeds
 

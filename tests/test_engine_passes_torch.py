@@ -15,10 +15,10 @@ from torch import nn
 import engine
 from engine import Graph
 from engine.passes import verify
-from engine.passes.activations import ACTIVATIONS
-from engine.passes.layer_norms import LAYER_NORMS
 from engine.passes.pipeline import CLEANUP, RECOGNITION, in_turn
-from engine.passes.softmaxes import SOFTMAXES
+from engine.passes.recognise.activations import ACTIVATIONS
+from engine.passes.recognise.layer_norms import LAYER_NORMS
+from engine.passes.recognise.softmaxes import SOFTMAXES
 
 _X = (2, 6, 16)
 

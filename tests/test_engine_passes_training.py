@@ -8,8 +8,8 @@ import ops
 from engine import SGD, Adam, Graph
 from engine.passes import verify
 from engine.passes.pipeline import CLEANUP, RECOGNITION
-from engine.training import Optimiser
-from ops.spec import Array
+from engine.training.training import Optimiser
+from ops.tensor.spec import Array
 from tests.unplanned import assert_same
 
 OPTIMISERS: dict[str, Optimiser] = {"sgd": SGD(0.1, momentum=0.9), "adam": Adam(0.01)}

@@ -11,9 +11,9 @@ import engine
 import ops
 from engine import Graph, Var
 from engine.passes import verify
-from engine.passes.dead_code import DEAD_CODE
-from engine.passes.transposes import TRANSPOSES
-from ops.views import TRANSPOSE
+from engine.passes.cleanup.dead_code import DEAD_CODE
+from engine.passes.recognise.transposes import TRANSPOSES
+from ops.movement.views import TRANSPOSE
 from tests.graphs import Choose, seeded
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 

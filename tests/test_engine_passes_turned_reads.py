@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import ops
 from engine import Graph, Operator, Var
-from engine.passes.channels_last import CHANNELS_LAST
 from engine.passes.edit import Edit
-from engine.passes.turned_reads import TurnedReads
+from engine.passes.layout.channels_last import CHANNELS_LAST
+from engine.passes.layout.turned_reads import TurnedReads
 
 
 @given(st.data())

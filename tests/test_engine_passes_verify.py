@@ -10,10 +10,10 @@ from hypothesis import given, settings
 
 import ops
 from engine import Graph
-from engine.errors import PassError
 from engine.passes import verify
 from engine.passes.pipeline import in_turn
-from ops.spec import TensorSpec
+from engine.text.errors import PassError
+from ops.tensor.spec import TensorSpec
 from tests.graphs import graphs
 
 Fault = Callable[[Graph], None]

@@ -13,9 +13,9 @@ import engine
 import ops
 from engine import ExecutionPlan, Graph
 from engine.check import check_races
-from engine.errors import BudgetError, OptionError, RaceError
 from engine.executor.parallel import ParallelExecutor
-from engine.schedule import BARRIER, by_data
+from engine.lower.schedule import BARRIER, by_data
+from engine.text.errors import BudgetError, OptionError, RaceError
 from tests.dags import SLOT, all_of_one_colour, dag, releaser_of_one_colour, shared_by
 from tests.delays import delay
 from tests.graphs import graphs

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 import engine
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.static import new_arena
-from engine.parallelism import parallelism
+from engine.report.parallelism import parallelism
 from tests.delays import delay
 from tests.test_engine_policies import at_once, is_refused
 from tests.test_networks import load

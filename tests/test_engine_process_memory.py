@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import process_memory
+from engine.system import process_memory
 
 MIB = 2**20
 linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Event, Trace, read_trace
-from engine.errors import TraceFormatError
 from engine.exporters import FORMATS
 from engine.readers import is_saved_trace, scanner
 from engine.readers.values import MOST_SECONDS, MOST_THREADS, MOST_TICKS
-from engine.trace import Facts
+from engine.text.errors import TraceFormatError
+from engine.trace.trace import Facts
 from tests.exports import exported
 from tests.graphs import build, seeded
 from tests.saved_traces import save_trace, traces

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph
-from engine.errors import BudgetError, PassError
-from engine.executable import make_plan
-from engine.lowering import lower
+from engine.api import make_plan
+from engine.lower.lowering import lower
 from engine.remat.check import check_again
 from engine.remat.writing import write_again
-from ops.spec import Array
+from engine.text.errors import BudgetError, PassError
+from ops.tensor.spec import Array
 from tests.graphs import graphs
 from tests.training_graphs import chain, random_training
 from tests.unplanned import assert_same, random_feeds, run_unplanned

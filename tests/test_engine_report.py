@@ -15,9 +15,9 @@ from allocator.problem import Plan, Problem
 from allocator.solvers import solve
 from allocator.solvers.portfolio import PORTFOLIO
 from engine import Graph, zoo
-from engine.calls import Role
-from engine.savings import Saving
-from engine.units import format_bytes, parse_bytes
+from engine.lower.calls import Role
+from engine.report.savings import Saving
+from engine.text.units import format_bytes, parse_bytes
 from tests.graphs import graphs
 from tests.training_graphs import chain
 
@@ -88,9 +88,9 @@ def test_a_report_searches_less_than_a_plan_does(monkeypatch: pytest.MonkeyPatch
     graph.output(ops.conv2d(graph.input("x", (1, 3, 12, 12)), np.ones((4, 3, 3, 3), np.float32)))
     plan = engine.make_plan(graph)
     told = plan.report().to_json()
-    monkeypatch.setattr("engine.report.solvers.solve", recorded)
+    monkeypatch.setattr("engine.report.report.solvers.solve", recorded)
     assert plan.report().to_json() == told and not asked, "the plan itself meets the bound of the rest"
-    monkeypatch.setattr("engine.report.bounds.lower_bound", lambda _: 0)
+    monkeypatch.setattr("engine.report.report.bounds.lower_bound", lambda _: 0)
     assert plan.report().to_json() == told
     assert asked and max(asked) <= PORTFOLIO.nodes // 1_000
 

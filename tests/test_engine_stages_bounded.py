@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Executable, Graph
-from engine.errors import BudgetError, EngineError, FeedError, OptionError
-from engine.executor.staged import StagedExecutor
 from engine.stages.bounded import BoundedPlanner
+from engine.stages.run import StagedExecutor
+from engine.text.errors import BudgetError, EngineError, FeedError, OptionError
 from engine.zoo.encoder import EncoderSize, encoder
-from ops.errors import OpError
-from ops.spec import Array
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests.graphs import seeded
 from tests.symbolic_graphs import NAMES, feeds_of, symbolic
 from tests.unplanned import assert_same

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Executable, Graph, Var
-from engine.errors import BudgetError
-from engine.executor.staged import StagedExecutor
-from engine.plan_options import Options
-from engine.planner import plan_graph
-from engine.stages.draft import draft_whole
-from ops.spec import Array
+from engine.planning.options import Options
+from engine.planning.planner import plan_graph
+from engine.stages.partial_graph import draft_whole
+from engine.stages.run import StagedExecutor
+from engine.text.errors import BudgetError
+from ops.tensor.spec import Array
 
 MODES: Any = st.sampled_from([{}, {"mode": "dynamic"}, {"debug": "poison"}])
 

@@ -8,11 +8,11 @@ import pytest
 
 import engine
 import ops
-from engine.errors import FeedError, GraphError, KernelError, OptionError
-from engine.graph import Graph
+from engine.graph.graph import Graph
+from engine.graph.var import Var
 from engine.stages.template import template
-from engine.var import Var
-from ops.spec import Array
+from engine.text.errors import FeedError, GraphError, KernelError, OptionError
+from ops.tensor.spec import Array
 
 FOURS = np.full(3, 4, np.float32)
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Executable, Graph, Var
-from engine.errors import FeedError
-from engine.stages.elements import deciding_elements, deciding_key
-from engine.symbols import Derived, derive, of_dims
+from engine.graph.symbols import Derived, derive, of_dims
+from engine.stages.deciding import deciding_elements, deciding_key
+from engine.text.errors import FeedError
 from ops.registry import find
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 COUNT = 4
 WAYS: dict[str, Callable[[int], int]] = {

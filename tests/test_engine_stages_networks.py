@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import engine
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.unplanned import assert_same
 from tools.staged_networks import CLASSES, WORDS, Decoder, detector, tail
 

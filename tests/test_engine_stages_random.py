@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Executable
-from engine.executor.segments import Segments
-from engine.executor.stage_runner import StageRunner
-from engine.executor.staged import StagedExecutor
+from engine.stages.run import StagedExecutor
+from engine.stages.segments import Segments
 from engine.stages.stage import Terms
-from engine.views import address
-from ops.spec import Array
+from engine.stages.stage_runner import StageRunner
+from engine.system.arrays import address
+from ops.tensor.spec import Array
 from tests.graphs import seeded
 from tests.staged_nets import Net, build_net, feeds_for, nets
 

@@ -11,16 +11,16 @@ from attrs import evolve
 import engine
 import ops
 from engine import Executable, Graph, Var
-from engine.calls import Storage
 from engine.check import check_handover
-from engine.errors import BudgetError, EngineError, FeedError, HandoverError, KernelError
-from engine.executor.segments import Reserved, Segments
-from engine.executor.staged import StagedExecutor
-from engine.plan import ExecutionPlan
+from engine.lower.calls import Storage
+from engine.planning.placed import PlacedPlan
+from engine.stages.run import StagedExecutor
+from engine.stages.segments import Reserved, Segments
 from engine.stages.stage import next_stage
-from ops.layout import Layout
-from ops.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
-from ops.spec import Array
+from engine.text.errors import BudgetError, EngineError, FeedError, HandoverError, KernelError
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array
 
 SEEN: list[str] = []
 
@@ -217,7 +217,7 @@ def kept_beside(graph: Graph, x: Var) -> None:
     graph.output(positive(ops.exp(x)) + x[:1], "y")
 
 
-def two_plans() -> tuple[ExecutionPlan, ExecutionPlan, str]:
+def two_plans() -> tuple[PlacedPlan, PlacedPlan, str]:
     """Of neighbouring stages, and the largest tensor that is handed over."""
     exe, _ = ran(kept_beside, signs(1, 2, 3))
     one, other = (stage.plan for stage in exe.stages)
@@ -225,7 +225,7 @@ def two_plans() -> tuple[ExecutionPlan, ExecutionPlan, str]:
     return one, other, max(sizes, key=lambda n: sizes[n])
 
 
-def with_place(plan: ExecutionPlan, value: int, **changes: Any) -> ExecutionPlan:
+def with_place(plan: PlacedPlan, value: int, **changes: Any) -> PlacedPlan:
     places = list(plan.places)
     places[value] = evolve(places[value], **changes)
     return evolve(plan, places=tuple(places))

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Event, Executable
-from engine.errors import EngineError, OptionError
-from engine.executor.segments import Segments
-from engine.room import SEAM
-from engine.stages.tale import trace_stages
-from engine.trace import ARRIVALS, FREE, NOT_RUN, NOTHING, NOWHERE, STAGE
+from engine.planning.reserved import SEAM
+from engine.stages.segments import Segments
+from engine.stages.trace import trace_stages
+from engine.text.errors import EngineError, OptionError
+from engine.trace.trace import ARRIVALS, FREE, NOT_RUN, NOTHING, NOWHERE, STAGE
 from tests.exports import written
 from tests.staged_graphs import WIDTH, rows, staged_graph
 

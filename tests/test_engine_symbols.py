@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Graph
-from engine.errors import FeedError
-from engine.symbols import Derived, derive, of_dims
-from ops.dims import Dim, in_sample
-from ops.errors import OpError, ShapeError
+from engine.graph.symbols import Derived, derive, of_dims
+from engine.text.errors import FeedError
 from ops.registry import find
-from ops.spec import Array
+from ops.tensor.dims import Dim, in_sample
+from ops.tensor.errors import OpError, ShapeError
+from ops.tensor.spec import Array
 from tests.onnx_models import model, node, value
 
 INT = np.dtype(np.int64)

@@ -9,10 +9,10 @@ from threadpoolctl import ThreadpoolController
 
 import engine
 from engine import Graph
-from engine.errors import EngineError
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.static import new_arena
-from engine.threads import BlasLimit, cpus, limit_threads
+from engine.system.threads import BlasLimit, cpus, limit_threads
+from engine.text.errors import EngineError
 
 
 def _now() -> list[int]:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Graph
-from engine.errors import OptionError
-from engine.schedule import BARRIER
-from engine.trace import ESTIMATED, NOT_RUN, Event, Trace
+from engine.lower.schedule import BARRIER
+from engine.text.errors import OptionError
+from engine.trace.trace import ESTIMATED, NOT_RUN, Event, Trace
 from tests.exports import written
 from tests.graphs import build, graphs, seeded
 from tests.unplanned import random_feeds

@@ -15,10 +15,10 @@ from allocator.errors import UnknownHeapError
 from allocator.heaps import HEAPS, simulate
 from allocator.heaps.events import Events, of_chunks
 from engine import Event, Graph
-from engine.errors import OptionError
-from engine.lives import lives
-from engine.trace import ALLOC, ARRIVALS, BEGIN, END, FREE, GROW, NOTHING, NOWHERE, OVERWRITE, PEAK, VIEW
-from engine.tracing.tenants import tenants
+from engine.text.errors import OptionError
+from engine.trace.buffers import tenants
+from engine.trace.rectangles import lives
+from engine.trace.trace import ALLOC, ARRIVALS, BEGIN, END, FREE, GROW, NOTHING, NOWHERE, OVERWRITE, PEAK, VIEW
 from tests.exports import written
 from tests.graphs import build, graphs, seeded
 from tests.training_graphs import random_training

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph
-from engine.calls import Join
-from engine.lives import lives
-from engine.trace import ARRIVALS, BEGIN
+from engine.lower.calls import Join
+from engine.trace.rectangles import lives
+from engine.trace.trace import ARRIVALS, BEGIN
 from tests.graphs import graphs
 
 

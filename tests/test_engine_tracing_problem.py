@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
-from allocator.check import check
+from allocator.check.offsets import check
 from allocator.problem import Problem
 from engine import Event, Graph, Trace, read_trace
-from engine.errors import EngineError
-from engine.tracing.problem import problem_of
+from engine.text.errors import EngineError
+from engine.trace.to_problem import problem_of
 from tests.graphs import build, graphs, seeded
 from tests.saved_traces import save_trace
 

@@ -13,11 +13,11 @@ import engine
 import ops
 from engine import SGD, Adam, Executable, Graph
 from engine.check import check_data_flow
-from engine.errors import DataFlowError, FeedError, GraphError, OptionError
-from engine.training import Optimiser
-from ops.optimise import SGD_STEP
-from ops.schema import evaluate
-from ops.spec import Array
+from engine.text.errors import DataFlowError, FeedError, GraphError, OptionError
+from engine.training.training import Optimiser
+from ops.schema.schema import evaluate
+from ops.tensor.spec import Array
+from ops.training.optimisers import SGD_STEP
 from tests.kernel_checks import scratch_bytes
 
 POLICIES = ("exact", "levels", "colour:2", "edges")

@@ -6,7 +6,7 @@ import pytest
 import engine
 from engine import Graph
 from engine.zoo import NETWORKS
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.kernel_checks import scratch_bytes
 from tests.torch_oracle import torch_gradients, widened
 from tests.unplanned import random_feeds

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from allocator import solvers
 from allocator.io.instance import Instance
 from allocator.problem import Problem
-from engine.trace import NOTHING
+from engine.trace.trace import NOTHING
 from engine.viewer.buffers import buffer_lives
 from tests.strategies import problems
 

@@ -12,10 +12,10 @@ import pytest
 
 import engine
 from engine import Trace, zoo
-from engine.graph import Graph
-from engine.lives import Lives, lives
-from engine.plan import ExecutionPlan
-from engine.trace import Facts
+from engine.execution_plan import ExecutionPlan
+from engine.graph.graph import Graph
+from engine.trace.rectangles import Lives, lives
+from engine.trace.trace import Facts
 from tests.browser_session import Session
 from tests.crowded import HOSTILE, crowd
 from tests.viewer_pages import Page, opened, state

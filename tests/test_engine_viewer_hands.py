@@ -9,9 +9,9 @@ import pytest
 
 import engine
 from engine import Trace, zoo
+from engine.execution_plan import ExecutionPlan
 from engine.exporters import html
-from engine.lives import lives
-from engine.plan import ExecutionPlan
+from engine.trace.rectangles import lives
 from tests.browser_session import Session
 
 Page = Any

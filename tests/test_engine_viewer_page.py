@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 import pytest
 
 from engine.exporters import html
-from engine.lives import lives
 from engine.pictures.paints import KINDS, OTHER, PAINTS
-from engine.trace import Facts, Trace
+from engine.trace.rectangles import lives
+from engine.trace.trace import Facts, Trace
 from engine.viewer.page import modules, read, write_page
 from engine.viewer.payload import pack
 from tests.crowded import HOSTILE, crowd

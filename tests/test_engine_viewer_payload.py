@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
-from engine.graph import Graph
-from engine.lives import Lives, lives
+from engine.graph.graph import Graph
+from engine.trace.rectangles import Lives, lives
 from engine.viewer.payload import pack
 from tests.crowded import HOSTILE, crowd
 from tests.graphs import graphs

@@ -8,11 +8,11 @@ import pytest
 
 import engine
 from engine import Trace, zoo
+from engine.execution_plan import ExecutionPlan
 from engine.exporters import html
-from engine.lives import Lives, lives
-from engine.plan import ExecutionPlan
-from engine.trace import Facts
-from engine.units import format_bytes
+from engine.text.units import format_bytes
+from engine.trace.rectangles import Lives, lives
+from engine.trace.trace import Facts
 from tests.browser_session import Session
 from tests.tales import staged
 from tests.viewer_pages import Page, opened, state

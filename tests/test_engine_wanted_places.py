@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from engine import Graph
-from engine.lowering import lower
-from engine.wanted_places import wanted_places, writing_kernel
-from ops.backends import NUMBA, NUMPY, ONEDNN
-from ops.concat import CONCAT
-from ops.layout import Layout
-from ops.schema import Binding, Kernel, OpSchema, Thunk, any_strides, dense_only
-from ops.spec import TensorSpec
-from ops.thunks import nothing
+from engine.lower.lowering import lower
+from engine.lower.output_layouts import wanted_places, writing_kernel
+from ops.common.thunks import nothing
+from ops.movement.concat import CONCAT
+from ops.schema.backends import NUMBA, NUMPY, ONEDNN
+from ops.schema.schema import Binding, Kernel, OpSchema, Thunk, any_strides, dense_only
+from ops.tensor.layout import Layout
+from ops.tensor.spec import TensorSpec
 
 SPEC = TensorSpec((1, 4, 4, 8), np.dtype("float32"))
 INSIDE = Layout(32, SPEC.shape, (1024, 256, 64, 4), 4)

@@ -3,10 +3,10 @@
 import numpy as np
 
 import engine
-from engine.graph import Graph
+from engine.graph.graph import Graph
 from engine.zoo import encoder
 from engine.zoo.encoder import EncoderSize
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.unplanned import assert_same, random_feeds
 from tests.zoo_by_hand import ByHand
 

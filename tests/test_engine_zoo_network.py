@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import OptionError
-from engine.graph import Graph
+from engine.graph.graph import Graph
+from engine.text.errors import OptionError
 from engine.zoo import IMAGE_NETWORKS, NETWORKS, gpt2, lstm_classifier, minilm, resnet18, unet
 from engine.zoo.network import Batch, Least, Size, checked, network
 

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
-from engine.errors import OptionError
-from engine.graph import Graph
+from engine.graph.graph import Graph
+from engine.text.errors import OptionError
 from engine.zoo import IMAGE_NETWORKS
 from engine.zoo.random_wired import NEIGHBOURS, NODES, wired
 from engine.zoo.weights import drawn
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.unplanned import assert_same, random_feeds, run_unplanned
 
 LEARNED = {"conv": 2, "conv_transpose": 2, "gemm": 2, "batch_norm": 2, "mul": 1}

@@ -10,7 +10,7 @@ from engine import Graph
 from engine.zoo import IMAGE_NETWORKS, NETWORKS, TEXT_NETWORKS, lstm_classifier, random_wired, unet
 from engine.zoo.bert import BertSize, Text, bert
 from engine.zoo.gpt2 import GptSize, Steps, decoder
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.onnx_session import OnnxSession
 from tests.unplanned import random_feeds
 

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
-from engine.errors import KernelError
 from engine.executor.dynamic import DynamicExecutor
-from engine.graph import Graph
+from engine.graph.graph import Graph
+from engine.text.errors import KernelError
 from engine.zoo import TEXT_NETWORKS, lstm_classifier
 from engine.zoo.bert import BertSize, Text, bert
 from engine.zoo.gpt2 import GptSize, Steps, decoder
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.unplanned import assert_same
 from tests.zoo_by_hand import ByHand, lstm_last, pieces
 

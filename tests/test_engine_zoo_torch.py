@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 import engine
-from engine.graph import Graph
+from engine.graph.graph import Graph
 from engine.zoo import NETWORKS
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.torch_networks import mobilenet_v2, resnet, weighted
 
 KINDS = {"conv": "Conv2d", "batch_norm": "BatchNorm2d", "gemm": "Linear"}

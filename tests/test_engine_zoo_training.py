@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import engine
-from engine.graph import Graph
+from engine.graph.graph import Graph
 from engine.zoo import IMAGE_NETWORKS, NETWORKS, encoder, random_wired, unet
 from engine.zoo.bert import BertSize, Text, bert
 from engine.zoo.encoder import EncoderSize
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.test_engine_zoo_networks import COUNTED, IMAGES, PUBLISHED
 from tests.unplanned import assert_same
 

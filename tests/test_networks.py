@@ -10,7 +10,7 @@ import pytest
 import engine
 from engine import Graph
 from engine.cli.comparison import compare_graph
-from engine.importers.onnx_weights import seed_weights
+from engine.onnx.seeded import seed_weights
 from tests.unplanned import random_feeds
 
 LIGHT = Path(onnx.backend.test.__file__).parent / "data" / "light"

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import engine
-from engine.backends import backends_of
-from engine.executable import Executable
-from engine.graph import Graph
-from engine.process_memory import page_faults
-from ops.backends import BACKENDS
-from ops.spec import Array
+from engine.api import Executable
+from engine.graph.graph import Graph
+from engine.lower.backends import backends_of
+from engine.system.process_memory import page_faults
+from ops.schema.backends import BACKENDS
+from ops.tensor.spec import Array
 from tests.test_networks import load
 from tests.unplanned import random_feeds
 

@@ -3,8 +3,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import FeedError, UnsupportedError
 from engine.onnx_backend import Backend, import_fixed, import_for
+from engine.text.errors import FeedError, UnsupportedError
 from tests.onnx_cases import decides_shapes, node_cases, out_of_scope, run_case, run_fixed
 from tests.onnx_models import model, node, value
 

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ops.activation import (
+from ops.elementwise.activation import (
     CLIP,
     HARD_SIGMOID,
     HARD_SWISH,
@@ -16,9 +16,9 @@ from ops.activation import (
     TANH,
     THRESHOLDED_RELU,
 )
-from ops.errors import DtypeError, ShapeError
-from ops.schema import Binding, OpSchema, evaluate
-from ops.spec import Array
+from ops.schema.schema import Binding, OpSchema, evaluate
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_overwrites, check_results, same, sign
 
 X = np.array([[-40.0, -3.0, -1.0, -0.5, -0.1, -0.0], [0.0, 0.2, 0.5, 1.0, 3.5, 40.0]])

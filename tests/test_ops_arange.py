@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.arange import ARANGE, ARANGE_COUNT
-from ops.errors import CountError, DataError, OpError
-from ops.schema import evaluate
-from ops.spec import Array
+from ops.movement.arange import ARANGE, ARANGE_COUNT
+from ops.schema.schema import evaluate
+from ops.tensor.errors import CountError, DataError, OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results
 from tests.onnx_oracle import onnxruntime_node
 

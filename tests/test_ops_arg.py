@@ -4,12 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ops.arg import ARG_MAX, ARG_MIN
-from ops.backends import NUMPY
-from ops.blocks import BLOCK_BYTES
-from ops.errors import DtypeError, ShapeError
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array, TensorSpec, spec_of
+from ops.common.blocks import BLOCK_BYTES
+from ops.reduce.arg import ARG_MAX, ARG_MIN
+from ops.schema.backends import NUMPY
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import check_no_allocation, check_results, check_strides, run, same, strided_copies
 from tests.native_checks import placed, run_native
 

@@ -5,18 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ops.attributes import (
-    Attribute,
-    element_type,
-    flag,
-    integer,
-    integers,
-    number,
-    numbers,
-    one_of,
-    optional,
-)
-from ops.errors import AttributeValueError
+from ops.schema.attributes import Attribute, element_type, flag, integer, integers, number, numbers, one_of, optional
+from ops.tensor.errors import AttributeValueError
 
 Reader = Callable[[object], object]
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.backends import NUMPY
-from ops.batch_norm import BATCH_NORM, FUSED
-from ops.schema import Signature
-from ops.spec import Array, spec_of
+from ops.norm.batch_norm import BATCH_NORM, FUSED
+from ops.schema.backends import NUMPY
+from ops.schema.schema import Signature
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import check_no_allocation, check_overwrites, check_strides, run, same
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.binary import ADD, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR, DIV, MOD, MUL, OPS, SUB
-from ops.errors import AttributeValueError, DtypeError, ShapeError
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array
+from ops.elementwise.binary import ADD, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR, DIV, MOD, MUL, OPS, SUB
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_overwrites
 
 SHAPES = [

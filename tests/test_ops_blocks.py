@@ -5,11 +5,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.blocks import Block, blocked, blocks
-from ops.elementwise import broadcast, over_any_like_output
-from ops.schema import OpSchema, evaluate
-from ops.spec import FLOATS
-from ops.thunks import in_turn
+from ops.common.blocks import Block, blocked, blocks
+from ops.common.elementwise import broadcast, over_any_like_output
+from ops.common.thunks import in_turn
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.spec import FLOATS
 from tests.kernel_checks import check_kernels, check_no_allocation, same
 
 SHAPES = st.lists(st.integers(0, 7), max_size=4).map(tuple)

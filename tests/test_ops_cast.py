@@ -3,11 +3,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ops.cast import CAST
-from ops.errors import AttributeValueError
-from ops.layout import Layout
-from ops.schema import evaluate
-from ops.spec import DTYPES, TensorSpec
+from ops.elementwise.cast import CAST
+from ops.schema.schema import evaluate
+from ops.tensor.errors import AttributeValueError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import DTYPES, TensorSpec
 from tests.kernel_checks import check_kernels, check_no_allocation, check_overwrites, same
 
 NAMES = sorted(d.name for d in DTYPES)

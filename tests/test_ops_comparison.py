@@ -4,9 +4,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ops.comparison import AND, EQUAL, GREATER, GREATER_OR_EQUAL, LESS, LESS_OR_EQUAL, OPS, OR, XOR
-from ops.errors import DtypeError
-from ops.schema import OpSchema, evaluate
+from ops.elementwise.comparison import AND, EQUAL, GREATER, GREATER_OR_EQUAL, LESS, LESS_OR_EQUAL, OPS, OR, XOR
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import DtypeError
 from tests.kernel_checks import check_kernels, check_no_allocation, check_overwrites, same
 
 NUMERIC = [

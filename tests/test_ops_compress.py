@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.compress import COMPRESS
-from ops.errors import CountError, OpError
-from ops.schema import evaluate
-from ops.spec import Array
+from ops.index.compress import COMPRESS
+from ops.schema.schema import evaluate
+from ops.tensor.errors import CountError, OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results
 from tests.onnx_oracle import onnxruntime_node
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.concat import CONCAT
-from ops.errors import OpError
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array
-from ops.tile import TILE
+from ops.movement.concat import CONCAT
+from ops.movement.tile import TILE
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results
 
 SHAPES = st.lists(st.integers(0, 4), min_size=1, max_size=3).map(tuple)

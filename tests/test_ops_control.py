@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.branch import IF
-from ops.control import OPS
-from ops.errors import ArityError, AttributeValueError, DtypeError, OpError, ShapeError
-from ops.loop import COUNTER, LOOP
-from ops.scan import SCAN
-from ops.schema import Cost, OpSchema, Specs, Thunk, evaluate
-from ops.spec import BOOL, Array, TensorSpec
+from ops.control.branch import IF
+from ops.control.loop import COUNTER, LOOP
+from ops.control.ops import OPS
+from ops.control.scan import SCAN
+from ops.schema.schema import Cost, OpSchema, Specs, Thunk, evaluate
+from ops.tensor.errors import ArityError, AttributeValueError, DtypeError, OpError, ShapeError
+from ops.tensor.spec import BOOL, Array, TensorSpec
 from tests.bodies import FunctionBody
 from tests.kernel_checks import bind, check_kernels, scratch_bytes, sign
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.conv import CONV
-from ops.conv_transpose import CONV_TRANSPOSE
-from ops.errors import AttributeValueError, DtypeError, ShapeError
-from ops.schema import Binding, OpSchema, Signature
-from ops.spec import Array, TensorSpec, spec_of
+from ops.convolution.conv import CONV
+from ops.convolution.transpose import CONV_TRANSPOSE
+from ops.schema.schema import Binding, OpSchema, Signature
+from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import check_no_allocation, check_results, check_strides, kernels, run
 from tests.onnx_oracle import onnxruntime_node
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops import conv_images
-from ops.conv import CONV
-from ops.conv_gemm import COLUMNS
-from ops.conv_images import IMAGES
-from ops.spec import spec_of
+from ops.convolution import images as conv_images
+from ops.convolution.conv import CONV
+from ops.convolution.gemm import COLUMNS
+from ops.convolution.images import IMAGES
+from ops.tensor.spec import spec_of
 from tests.gradient_checks_nn import floats
 from tests.kernel_checks import check_no_allocation, run, same, sign
 from tests.test_ops_gradients_nn import conv_cases

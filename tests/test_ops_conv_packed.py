@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.compiled_gemm import has_avx512
-from ops.conv import CONV
-from ops.conv_gemm import COLUMNS, POINTWISE
-from ops.conv_packed import PACKED
-from ops.schema import Binding, Kernel, Signature
-from ops.spec import Array, TensorSpec, spec_of
+from ops.convolution.conv import CONV
+from ops.convolution.gemm import COLUMNS, POINTWISE
+from ops.convolution.packed import PACKED
+from ops.convolution.packed_door import has_avx512
+from ops.schema.schema import Binding, Kernel, Signature
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
 from tests.onnx_oracle import onnxruntime_node
 
@@ -179,6 +179,6 @@ def test_it_is_chosen_where_its_conditions_hold_and_nowhere_else() -> None:
 
 
 def test_blas_does_the_work_where_there_is_no_avx512(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.conv_packed.has_avx512", lambda: False)
+    monkeypatch.setattr("ops.convolution.packed.has_avx512", lambda: False)
     assert _chosen((1, 8, 9, 9), (32, 8, 3, 3)) is COLUMNS
     assert _chosen((1, 8, 9, 9), (64, 8, 1, 1)) is POINTWISE

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.cumulative import CUM_SUM, REVERSE_SEQUENCE
-from ops.errors import OpError
-from ops.indices import IndexRangeError
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array
+from ops.common.indices import IndexRangeError
+from ops.movement.cumulative import CUM_SUM, REVERSE_SEQUENCE
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation
 
 SHAPES = st.lists(st.integers(0, 4), min_size=1, max_size=3).map(tuple)

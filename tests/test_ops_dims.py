@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ops.dims import SAMPLES, Dim, Samples, dims_in, in_sample, leaf, replaced, sample_of, value_of
-from ops.errors import ShapeError
+from ops.tensor.dims import SAMPLES, Dim, Samples, dims_in, in_sample, leaf, replaced, sample_of, value_of
+from ops.tensor.errors import ShapeError
 
 NAMES = ("a", "b", "c")
 Tree = Any

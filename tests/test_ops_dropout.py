@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import engine
 import ops
-from ops.dropout import DROPOUT
-from ops.errors import AttributeValueError, DtypeError
-from ops.schema import evaluate
-from ops.spec import Array
+from ops.schema.schema import evaluate
+from ops.tensor.errors import AttributeValueError, DtypeError
+from ops.tensor.spec import Array
+from ops.training.dropout import DROPOUT
 from tests.gradient_checks_nn import check_gradients, check_modes, floats
 from tests.kernel_checks import check_no_allocation, check_overwrites, check_strides
 

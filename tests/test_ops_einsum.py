@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import engine
 import ops
-from ops.einsum import EINSUM
-from ops.errors import OpError
-from ops.schema import evaluate
-from ops.spec import Array
+from ops.products.einsum import EINSUM
+from ops.schema.schema import evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results, kernels, sign
 from tests.onnx_oracle import onnxruntime_node
 

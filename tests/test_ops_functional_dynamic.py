@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import engine
 import ops
-from engine.errors import GraphError
-from ops.errors import ArityError, ShapeError
-from ops.spec import Array
+from engine.text.errors import GraphError
+from ops.tensor.errors import ArityError, ShapeError
+from ops.tensor.spec import Array
 
 FEW = settings(max_examples=15, deadline=None)
 ROWS, WIDTH = st.integers(0, 9), 4

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from attrs import field, frozen
 
-from ops.errors import ArityError
 from ops.functional.activation import clip, leaky_relu, prelu, relu
 from ops.functional.arg import arg_max
 from ops.functional.binary import add, bit_shift, div, sub
@@ -19,8 +18,9 @@ from ops.functional.smooth import gelu, sigmoid
 from ops.functional.unary import is_inf, neg
 from ops.functional.variadic import max, mean
 from ops.functional.where import where
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array, TensorSpec, spec_of
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import ArityError
+from ops.tensor.spec import Array, TensorSpec, spec_of
 
 
 @frozen(eq=False)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Graph
-from engine.errors import FeedError
-from ops.errors import OpError, ShapeError
+from engine.text.errors import FeedError
+from ops.tensor.errors import OpError, ShapeError
 
 BOUND = st.none() | st.integers(-6, 6)
 SLICES = st.builds(slice, BOUND, BOUND, st.sampled_from((None, 1, 2, -1, -2)))

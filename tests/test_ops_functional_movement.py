@@ -9,11 +9,11 @@ from attrs import field, frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.errors import ArityError, OpError, ShapeError
 from ops.functional import linalg, movement, views
 from ops.functional.indexing import Key, getitem
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array, TensorSpec, spec_of
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import ArityError, OpError, ShapeError
+from ops.tensor.spec import Array, TensorSpec, spec_of
 
 
 class Eager:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import engine
 import ops
-from engine.var import Var
-from ops.spec import Array
+from engine.graph.var import Var
+from ops.tensor.spec import Array
 
 
 def built(weights: Array, matrix: Array) -> engine.Graph:

@@ -8,13 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.activation import LEAKY_RELU
-from ops.compiled_gemm import has_avx512
-from ops.conv import CONV
-from ops.errors import AttributeValueError, OpError, ShapeError
-from ops.fused_conv import FUSED_BLOCKS, FUSED_COLUMNS, FUSED_CONV, FUSED_DEPTHWISE, FUSED_PACKED, FUSED_POINTWISE, pays
-from ops.schema import Binding, Kernel, Signature, evaluate
-from ops.spec import Array, TensorSpec, spec_of
+from ops.convolution.conv import CONV
+from ops.convolution.fused import (
+    FUSED_BLOCKS,
+    FUSED_COLUMNS,
+    FUSED_CONV,
+    FUSED_DEPTHWISE,
+    FUSED_PACKED,
+    FUSED_POINTWISE,
+    pays,
+)
+from ops.convolution.packed_door import has_avx512
+from ops.elementwise.activation import LEAKY_RELU
+from ops.schema.schema import Binding, Kernel, Signature, evaluate
+from ops.tensor.errors import AttributeValueError, OpError, ShapeError
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, kernels, run, same, scratch_bytes
 
 Case = tuple[list[Array], dict[str, Any], dict[str, Any]]

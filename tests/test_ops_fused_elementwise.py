@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops import fused_elementwise
-from ops.backends import NUMPY
-from ops.errors import ArityError, AttributeValueError, SchemaError, ShapeError
-from ops.fused_elementwise import FUSED_ELEMENTWISE
-from ops.program import Step, rooms, signatures
+from ops.elementwise import fused
+from ops.elementwise.fused import FUSED_ELEMENTWISE
+from ops.elementwise.program import Step, rooms, signatures
 from ops.registry import REGISTRY, find
-from ops.schema import OpSchema, any_strides, evaluate, no_contiguity
-from ops.spec import Array, TensorSpec, spec_of
+from ops.schema.backends import NUMPY
+from ops.schema.schema import OpSchema, any_strides, evaluate, no_contiguity
+from ops.tensor.errors import ArityError, AttributeValueError, SchemaError, ShapeError
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, check_overwrites, garbage, run, same, scratch_bytes, strided_copies
 from tests.programs import Case, bits, programs, seeded_program
 
@@ -28,7 +28,7 @@ _NUMPY = FUSED_ELEMENTWISE.kernels[-1]
 )
 def block_bytes(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fused_elementwise, "CACHED_BYTES", request.param)
+        patch.setattr(fused, "CACHED_BYTES", request.param)
         yield
 
 
@@ -101,7 +101,7 @@ def test_large_tensors_need_no_more_than_a_block() -> None:
     kernel = _NUMPY
     assert kernel.workspace(signature) <= 1 << 20
     y = garbage(signature.y)
-    if fused_elementwise.CACHED_BYTES > 200:  # with tiny blocks there are too many to bind
+    if fused.CACHED_BYTES > 200:  # with tiny blocks there are too many to bind
         assert scratch_bytes(bind(kernel, signature, arrays, [y])) <= MOST_SCRATCH
         assert y.tobytes() == Case(program, arrays).wanted.tobytes()
     assert FUSED_ELEMENTWISE.cost(signature).bytes == sum(a.nbytes for a in (*arrays, y))

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.activation import LEAKY_RELU
-from ops.backends import ONEDNN
-from ops.errors import AttributeValueError, OpError, ShapeError
-from ops.fused_matmul import FUSED_MATMUL
-from ops.schema import Binding, Signature, evaluate
-from ops.smooth import GELU, SWISH
-from ops.spec import Array, TensorSpec, spec_of
+from ops.elementwise.activation import LEAKY_RELU
+from ops.elementwise.smooth import GELU, SWISH
+from ops.products.fused import FUSED_MATMUL
+from ops.schema.backends import ONEDNN
+from ops.schema.schema import Binding, Signature, evaluate
+from ops.tensor.errors import AttributeValueError, OpError, ShapeError
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, kernels, run, same, scratch_bytes, strided_copies
 
 Case = tuple[list[Array], dict[str, Any]]

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.errors import AttributeValueError, DtypeError, OpError, ShapeError
-from ops.gemm import GEMM
-from ops.schema import evaluate
-from ops.spec import Array
+from ops.products.gemm import GEMM
+from ops.schema.schema import evaluate
+from ops.tensor.errors import AttributeValueError, DtypeError, OpError, ShapeError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_no_allocation, check_results, check_strides
 
 TOLERANCE = {"float16": 2e-3, "float32": 1e-5}

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.errors import OpError
-from ops.generate import EYE_LIKE, HARDMAX, ONE_HOT, TRILU
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array
+from ops.movement.generate import EYE_LIKE, HARDMAX, ONE_HOT, TRILU
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results, check_strides
 
 RANDOM = np.random.default_rng(0)

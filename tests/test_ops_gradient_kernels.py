@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.activation_gradients import (
+from ops.common.indices import IndexRangeError
+from ops.elementwise.activation_gradients import (
     CLIP_GRADIENT,
     HARD_SIGMOID_GRADIENT,
     HARD_SWISH_GRADIENT,
@@ -19,13 +20,7 @@ from ops.activation_gradients import (
     SOFTSIGN_GRADIENT,
     TANH_GRADIENT,
 )
-from ops.errors import OpError
-from ops.gather_gradient import GATHER_ELEMENTS_GRADIENT, GATHER_GRADIENT, GATHER_ND_GRADIENT
-from ops.indices import IndexRangeError
-from ops.resize import RESIZE_GRADIENT
-from ops.schema import OpSchema, evaluate
-from ops.slicing import SLICE_GRADIENT
-from ops.smooth_gradients import (
+from ops.elementwise.smooth_gradients import (
     ELU_GRADIENT,
     GELU_GRADIENT,
     MISH_GRADIENT,
@@ -33,8 +28,13 @@ from ops.smooth_gradients import (
     SOFTPLUS_GRADIENT,
     SWISH_GRADIENT,
 )
-from ops.softmax_gradients import LOG_SOFTMAX_GRADIENT, SOFTMAX_GRADIENT
-from ops.spec import Array
+from ops.index.gather_gradient import GATHER_ELEMENTS_GRADIENT, GATHER_GRADIENT, GATHER_ND_GRADIENT
+from ops.movement.slicing import SLICE_GRADIENT
+from ops.reduce.softmax_gradients import LOG_SOFTMAX_GRADIENT, SOFTMAX_GRADIENT
+from ops.schema.schema import OpSchema, evaluate
+from ops.spatial.resize import RESIZE_GRADIENT
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_overwrites, check_strides
 
 DTYPES = ("float16", "float32", "float64")

@@ -13,8 +13,8 @@ import engine
 import ops
 from engine import Graph, Var
 from ops.registry import REGISTRY
-from ops.schema import no_gradient
-from ops.spec import Array
+from ops.schema.schema import no_gradient
+from ops.tensor.spec import Array
 from tests.gradient_cases import FAMILIES, Case
 from tests.gradient_checks import Problem, check_gradients
 from tests.graphs import seeded

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 
 import engine
 import ops
-from ops.batch_norm_training import BATCH_NORM_DATA_GRADIENT, BATCH_NORM_TRAINING, CHANNEL_SUMS
-from ops.conv import CONV
-from ops.conv_gradient import CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT
-from ops.conv_transpose import CONV_TRANSPOSE
-from ops.errors import DtypeError, GradientError, ShapeError
+from ops.common.indices import IndexRangeError
+from ops.convolution.conv import CONV
+from ops.convolution.gradient import CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT
+from ops.convolution.transpose import CONV_TRANSPOSE
 from ops.functional.apply import apply
-from ops.indices import IndexRangeError
-from ops.losses import SOFTMAX_CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY_GRADIENT
-from ops.lrn_gradient import LRN_GRADIENT
-from ops.norm import LAYER_NORM
-from ops.norm_gradient import NORM_DATA_GRADIENT, NORM_SCALE_GRADIENT
-from ops.pool_gradient import MAX_POOL_GRADIENT, SPREAD_WINDOWS
-from ops.schema import evaluate
-from ops.spec import Array
+from ops.norm.batch_norm_training import BATCH_NORM_DATA_GRADIENT, BATCH_NORM_TRAINING, CHANNEL_SUMS
+from ops.norm.gradient import NORM_DATA_GRADIENT, NORM_SCALE_GRADIENT
+from ops.norm.lrn_gradient import LRN_GRADIENT
+from ops.norm.norm import LAYER_NORM
+from ops.pool.gradient import MAX_POOL_GRADIENT, SPREAD_WINDOWS
+from ops.reduce.losses import SOFTMAX_CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY_GRADIENT
+from ops.schema.schema import evaluate
+from ops.tensor.errors import DtypeError, GradientError, ShapeError
+from ops.tensor.spec import Array
 from tests.gradient_checks_nn import backward, check_gradients, check_modes, distinct, float_positions, floats
 from tests.kernel_checks import check_no_allocation, check_overwrites, check_strides, kernels, run, same, sign
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import engine
 import ops
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tests.gradient_checks_nn import backward, float_positions, floats
 
 torch = pytest.importorskip("torch")

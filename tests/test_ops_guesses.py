@@ -3,8 +3,8 @@ from math import prod
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.dims import SAMPLES, Samples, leaf
-from ops.guesses import choices, factors, numbers_to, parts, repeats, small_numbers
+from ops.symbolic.guesses import choices, factors, numbers_to, parts, repeats, small_numbers
+from ops.tensor.dims import SAMPLES, Samples, leaf
 
 LENGTHS = st.integers(0, 5000)
 SHAPES = st.lists(st.one_of(st.integers(0, 12), st.just("n")), max_size=4)

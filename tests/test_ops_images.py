@@ -9,23 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ops.activation import RELU
-from ops.batch_norm import BATCH_NORM
-from ops.batch_norm_training import BATCH_NORM_DATA_GRADIENT, BATCH_NORM_TRAINING, CHANNEL_SUMS
-from ops.binary import ADD
-from ops.concat import CONCAT
-from ops.conv import CONV
-from ops.conv_gradient import CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT
-from ops.conv_transpose import CONV_TRANSPOSE
-from ops.copy import COPY
-from ops.fused_conv import FUSED_CONV
-from ops.images import dense_images, flat_images
-from ops.layout import Layout
-from ops.pool import AVERAGE_POOL, MAX_POOL
-from ops.pool_gradient import MAX_POOL_GRADIENT
-from ops.schema import Binding, Kernel, OpSchema, Signature, evaluate
-from ops.spec import Array, spec_of
-from ops.views import TRANSPOSE
+from ops.common.batches import dense_images, flat_images
+from ops.convolution.conv import CONV
+from ops.convolution.fused import FUSED_CONV
+from ops.convolution.gradient import CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT
+from ops.convolution.transpose import CONV_TRANSPOSE
+from ops.elementwise.activation import RELU
+from ops.elementwise.binary import ADD
+from ops.movement.concat import CONCAT
+from ops.movement.copy import COPY
+from ops.movement.views import TRANSPOSE
+from ops.norm.batch_norm import BATCH_NORM
+from ops.norm.batch_norm_training import BATCH_NORM_DATA_GRADIENT, BATCH_NORM_TRAINING, CHANNEL_SUMS
+from ops.pool.gradient import MAX_POOL_GRADIENT
+from ops.pool.pool import AVERAGE_POOL, MAX_POOL
+from ops.schema.schema import Binding, Kernel, OpSchema, Signature, evaluate
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import bind, garbage, kernels, run
 
 _GAP = 3

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.layout import Layout, dense_strides
-from ops.spec import Array, TensorSpec
+from ops.tensor.layout import Layout, dense_strides
+from ops.tensor.spec import Array, TensorSpec
 
 SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 POSITIVE = st.lists(st.integers(1, 4), max_size=4).map(tuple)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.errors import DtypeError, ShapeError
-from ops.matmul import MATMUL
-from ops.schema import evaluate
-from ops.spec import Array
+from ops.products.matmul import MATMUL
+from ops.schema.schema import evaluate
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, sign
 
 TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.backends import NUMBA, NUMPY
-from ops.fused_matmul import FUSED_MATMUL
-from ops.gemm import GEMM
-from ops.layout import Layout
-from ops.matmul import MATMUL
-from ops.matmul_case import Product, batched
-from ops.matmul_native import FEW, _table, has_near_columns, has_near_rows, packed_panels
-from ops.native.tiles import ALIGNMENT, SHAPES, tile_shape
-from ops.schema import Kernel, OpSchema, Signature
-from ops.spec import Array, TensorSpec, spec_of
+from ops.native.emit.tile_shapes import ALIGNMENT, SHAPES, tile_shape
+from ops.products.case import Product, batched
+from ops.products.compiled import FEW, _table, has_near_columns, has_near_rows, packed_panels
+from ops.products.fused import FUSED_MATMUL
+from ops.products.gemm import GEMM
+from ops.products.matmul import MATMUL
+from ops.schema.backends import NUMBA, NUMPY
+from ops.schema.schema import Kernel, OpSchema, Signature
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import run, same
 from tests.native_checks import placed, run_native
 from tests.test_ops_fused_matmul import ACTIVATIONS, Case, cases, parts, random, signed
@@ -142,7 +142,7 @@ def test_smooth_activations_from_end_to_end(activation: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [s for s in SHAPES if s is not tile_shape()])
 def test_tiles_for_other_processors_give_the_same(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.matmul_native.tile_shape", lambda: shape)
+    monkeypatch.setattr("ops.products.compiled.tile_shape", lambda: shape)
     for rows, turned in ((1, False), (3, True), (33, False), (33, True)):
         arrays = random(rows, (rows, 600), (41, 600) if turned else (600, 41), (41,), (rows, 41))
         for finish in ACTIVATIONS[1:7:2]:

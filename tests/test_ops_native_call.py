@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.executor.team import ALONE, Team, team
-from engine.threads import cpus
-from ops.errors import OpError
+from engine.system.threads import cpus
+from ops.common.thunks import in_turn, nothing
+from ops.native.barrier import CLOSED, JOINED, OVER, new_state
 from ops.native.call import FOREIGN, Native, Step, as_words, joined, table_of
 from ops.native.door import address, run_part
-from ops.native.states import CLOSED, JOINED, OVER, new_state
-from ops.spec import Array
-from ops.thunks import in_turn, nothing
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 
 STEPS = "tests.native_steps"
 

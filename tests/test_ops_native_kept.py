@@ -9,7 +9,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from ops.native import door, kept
+from ops.native import cache, door
 from ops.native.call import table_of
 from ops.native.program_code import compile_alone
 
@@ -29,49 +29,49 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     for name, text in FILES.items():
         found[name] = tmp_path / f"{name}.py"
         found[name].write_text(text)
-    monkeypatch.setattr(kept, "_file", found.get)
+    monkeypatch.setattr(cache, "_file", found.get)
     return found
 
 
 @pytest.mark.usefixtures("files")
 def test_sources_are_all_that_is_imported() -> None:
-    names = {path.stem for path in kept.sources("ops.a_code")}
+    names = {path.stem for path in cache.sources("ops.a_code")}
     assert names == set(FILES) - {"ops.stranger"}
 
 
 def test_every_file_of_a_module_decides_its_digest(files: dict[str, Path]) -> None:
-    before = kept.digest("ops.emitter")
-    assert kept.digest("ops.emitter") == before
+    before = cache.digest("ops.emitter")
+    assert cache.digest("ops.emitter") == before
     files["ops.stranger"].write_text("changed")
-    assert kept.digest("ops.emitter") == before
+    assert cache.digest("ops.emitter") == before
     files["ops.words"].write_text("A = B = 2222\n")
-    assert kept.digest("ops.emitter") != before
+    assert cache.digest("ops.emitter") != before
 
 
 def test_folders_of_the_sources_that_were_used_last_stay(files: dict[str, Path], tmp_path: Path) -> None:
     root = tmp_path / "root"
-    strange = kept._folder("ops.other", root)
+    strange = cache._folder("ops.other", root)
     made: list[Path] = []
-    for i in range(kept._MOST + 3):
+    for i in range(cache._MOST + 3):
         files["ops.deep.tiles"].write_text("from ops.words import A, B\n" * i)
-        made.append(kept._folder("ops.emitter", root))
+        made.append(cache._folder("ops.emitter", root))
         os.utime(made[-1], (i, i))
         os.utime(made[0], (i + 0.5, i + 0.5))  # another checkout goes on with it
     assert len(set(made)) == len(made)
-    assert set(root.iterdir()) == {strange, made[0], *made[-kept._MOST + 1 :]}
-    assert kept._folder("ops.emitter", root) == made[-1]
+    assert set(root.iterdir()) == {strange, made[0], *made[-cache._MOST + 1 :]}
+    assert cache._folder("ops.emitter", root) == made[-1]
 
 
 def test_checkouts_of_one_state_have_one_folder(files: dict[str, Path], tmp_path: Path) -> None:
-    before = kept.digest("ops.a_code")
+    before = cache.digest("ops.a_code")
     (tmp_path / "other").mkdir()
     for name, path in files.items():
         files[name] = path.rename(tmp_path / "other" / path.name)
-    assert kept.digest("ops.a_code") == before
+    assert cache.digest("ops.a_code") == before
 
 
 def test_real_modules_are_found() -> None:
-    names = {path.name for path in kept.sources("ops.stored.convert_code")}
+    names = {path.name for path in cache.sources("ops.half.convert_code")}
     assert {"convert_code.py", "convert_words.py", "words.py"} <= names
 
 
@@ -80,11 +80,11 @@ def test_where_nothing_can_be_kept_a_line_says_so(
 ) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("no folder")
-    monkeypatch.setattr(kept, "_root", lambda: blocked / "native")
-    kept._tell.cache_clear()
+    monkeypatch.setattr(cache, "_root", lambda: blocked / "native")
+    cache._tell.cache_clear()
     with caplog.at_level(logging.WARNING, "arenaplan"):
         for _ in range(2):
-            with kept.kept("ops.stored.convert_code") as keeps:
+            with cache.kept("ops.half.convert_code") as keeps:
                 assert not keeps
     (record,) = caplog.records
     assert "cannot be kept" in record.getMessage()
@@ -103,4 +103,4 @@ def test_doubts_of_numba_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(numba, "cfunc", doubtful)
     monkeypatch.setattr(door, "_ALIVE", [])
-    assert door._compiled("ops.stored.convert_code", "convert", "void(int64)", ()) == "compiled"
+    assert door._compiled("ops.half.convert_code", "convert", "void(int64)", ()) == "compiled"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.native.movement import move_all
-from ops.spec import Array
+from ops.movement.copies import move_all
+from ops.tensor.spec import Array
 from tests.native_checks import run_parts
 
 DTYPES = ["int8", "float16", "float32", "float64", "bool"]

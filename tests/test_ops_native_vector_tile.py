@@ -3,8 +3,8 @@
 import pytest
 from llvmlite import binding, ir  # type: ignore[import-untyped]
 
-from ops.native.tiles import AVX2, AVX512, PORTABLE, SHAPES, TileShape, tile_shape
-from ops.native.vector_tile import tile_function
+from ops.native.emit.tile_shapes import AVX2, AVX512, PORTABLE, SHAPES, TileShape, tile_shape
+from ops.native.emit.vector_tile import tile_function
 
 
 def assembly(shape: TileShape, triple: str, processor: str, features: str = "") -> str:

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.nhwc.code_pool_native import MAX_CODES
-from ops.nhwc.pool import MAX_TAPS, NHWC_MAX_POOL
-from ops.spec import spec_of
+from ops.pool.nhwc import MAX_TAPS, NHWC_MAX_POOL
+from ops.quantised.max_pool import MAX_CODES
+from ops.tensor.spec import spec_of
 from tests.kernel_checks import run, same
 from tests.native_checks import placed, run_native
 from tests.test_ops_nhwc_pool_native import Case, pools

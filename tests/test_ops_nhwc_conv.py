@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.backends import ONEDNN
-from ops.errors import AttributeValueError, OpError, ShapeError
-from ops.fused_conv import FUSED_BLOCKS, FUSED_CONV
-from ops.layout import Layout
-from ops.nhwc.conv import NHWC_CONV
-from ops.nhwc.pixels import dense_pixels, pitch, rows
-from ops.schema import Kernel, Signature
-from ops.spec import Array, TensorSpec, spec_of
+from ops.convolution.fused import FUSED_BLOCKS, FUSED_CONV
+from ops.convolution.nhwc import NHWC_CONV
+from ops.schema.backends import ONEDNN
+from ops.schema.schema import Kernel, Signature
+from ops.tensor.errors import AttributeValueError, OpError, ShapeError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, TensorSpec, spec_of
+from ops.windows.pixels import dense_pixels, pitch, rows
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, kernels, run, same, scratch_bytes, strided_copies
 
 Case = tuple[list[Array], dict[str, Any], dict[str, Any]]

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.conv_shapes import ConvCase
-from ops.nhwc.conv import NHWC_CONV
-from ops.nhwc.conv_blocks import Blocks
-from ops.nhwc.conv_rows import MOST_BYTES, ROWS
-from ops.nhwc.conv_shapes import case_of
-from ops.spec import TensorSpec
+from ops.convolution.nhwc import NHWC_CONV
+from ops.convolution.nhwc_blocks import Blocks
+from ops.convolution.nhwc_shapes import case_of
+from ops.convolution.rows import MOST_BYTES, ROWS
+from ops.convolution.shapes import ConvCase
+from ops.tensor.spec import TensorSpec
 
 FLOAT = np.dtype("float32")
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.native.tiles import SHAPES, TileShape
-from ops.nhwc.conv import NHWC_CONV
-from ops.nhwc.conv_columns import COLUMNS
-from ops.nhwc.conv_native import TILED, tiled
-from ops.nhwc.conv_rows import ROWS, by_rows
-from ops.schema import Kernel, Signature
-from ops.spec import Array, spec_of
+from ops.convolution.nhwc import NHWC_CONV
+from ops.convolution.nhwc_gemm import COLUMNS
+from ops.convolution.rows import ROWS, by_rows
+from ops.convolution.tiled import TILED, tiled
+from ops.native.emit.tile_shapes import SHAPES, TileShape
+from ops.schema.schema import Kernel, Signature
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes, strided_copies
 from tests.native_checks import placed, run_native
 

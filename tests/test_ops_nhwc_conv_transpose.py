@@ -7,13 +7,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ops.conv_transpose import CONV_TRANSPOSE
-from ops.conv_transpose_columns import COLUMNS
-from ops.errors import OpError, ShapeError
-from ops.layout import Layout
-from ops.nhwc.conv_transpose import NHWC_CONV_TRANSPOSE
-from ops.schema import Signature
-from ops.spec import Array, TensorSpec, spec_of
+from ops.convolution.nhwc_transpose import NHWC_CONV_TRANSPOSE
+from ops.convolution.transpose import CONV_TRANSPOSE
+from ops.convolution.transpose_gemm import COLUMNS
+from ops.schema.schema import Signature
+from ops.tensor.errors import OpError, ShapeError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, kernels, run, same, scratch_bytes, strided_copies
 
 Case = tuple[list[Array], dict[str, Any]]

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.nhwc.conv import NHWC_CONV
-from ops.nhwc.conv_depthwise import DEPTHWISE
-from ops.nhwc.depthwise_native import DEPTHWISE_NATIVE
-from ops.schema import Signature
-from ops.spec import Array, spec_of
+from ops.convolution.depthwise_tiled import DEPTHWISE_NATIVE
+from ops.convolution.nhwc import NHWC_CONV
+from ops.convolution.nhwc_depthwise import DEPTHWISE
+from ops.schema.schema import Signature
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
 from tests.native_checks import placed, run_native
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.nhwc.lrn import LRN_PIECES, NHWC_LRN
-from ops.nhwc.lrn_kinds import MOST_CHANNELS
-from ops.nhwc.lrn_native import LRN_NATIVE
-from ops.spec import Array
+from ops.norm.lrn_compiled import LRN_NATIVE
+from ops.norm.lrn_kinds import MOST_CHANNELS
+from ops.norm.nhwc_lrn import LRN_PIECES, NHWC_LRN
+from ops.tensor.spec import Array
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes, sign
 from tests.native_checks import placed, run_native
 

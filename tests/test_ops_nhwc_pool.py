@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.errors import DtypeError
-from ops.lrn import LRN
-from ops.nhwc.lrn import NHWC_LRN
-from ops.nhwc.pool import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
-from ops.pool import AVERAGE_POOL, MAX_POOL
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array, TensorSpec
+from ops.norm.lrn import LRN
+from ops.norm.nhwc_lrn import NHWC_LRN
+from ops.pool.nhwc import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
+from ops.pool.pool import AVERAGE_POOL, MAX_POOL
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import DtypeError
+from ops.tensor.spec import Array, TensorSpec
 from tests.kernel_checks import (
     MOST_SCRATCH,
     bind,

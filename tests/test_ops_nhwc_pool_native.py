@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.nhwc.pool import AVERAGE_TAPS, MAX_TAPS, NHWC_AVERAGE_POOL, NHWC_MAX_POOL
-from ops.nhwc.pool_native import AVERAGE_NATIVE, MAX_NATIVE
-from ops.schema import Kernel, OpSchema
-from ops.spec import Array, spec_of
+from ops.pool.nhwc import AVERAGE_TAPS, MAX_TAPS, NHWC_AVERAGE_POOL, NHWC_MAX_POOL
+from ops.pool.nhwc_compiled import AVERAGE_NATIVE, MAX_NATIVE
+from ops.schema.schema import Kernel, OpSchema
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes, sign
 from tests.native_checks import placed, run_native
 

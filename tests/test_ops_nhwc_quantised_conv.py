@@ -8,13 +8,13 @@ from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.errors import OpError
-from ops.nhwc.quantised_conv import NHWC_QUANTISED_CONV
-from ops.nhwc.quantised_depthwise import DEPTHWISE
-from ops.nhwc.quantised_native import TILED
-from ops.quantised_conv import CONV_INTEGER, QLINEAR_CONV
-from ops.schema import Kernel, Signature, evaluate
-from ops.spec import Array
+from ops.quantised.conv import CONV_INTEGER, QLINEAR_CONV
+from ops.quantised.depthwise import DEPTHWISE
+from ops.quantised.nhwc_conv import NHWC_QUANTISED_CONV
+from ops.quantised.nhwc_tiled import TILED
+from ops.schema.schema import Kernel, Signature, evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_no_allocation, check_overwrites, check_results, kernels, run, same, sign
 from tests.native_checks import placed, run_native
 

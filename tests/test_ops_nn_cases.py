@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from ops.batch_norm import BATCH_NORM
-from ops.conv import CONV
-from ops.conv_transpose import CONV_TRANSPOSE
-from ops.depth import DEPTH_TO_SPACE, SPACE_TO_DEPTH
-from ops.global_pool import GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL
-from ops.lrn import LRN
-from ops.norm import GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM
-from ops.pool import AVERAGE_POOL, LP_POOL, MAX_POOL
-from ops.resize import RESIZE
-from ops.schema import OpSchema
-from ops.spec import Array
+from ops.convolution.conv import CONV
+from ops.convolution.transpose import CONV_TRANSPOSE
+from ops.norm.batch_norm import BATCH_NORM
+from ops.norm.lrn import LRN
+from ops.norm.norm import GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM
+from ops.pool.global_pooling import GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL
+from ops.pool.pool import AVERAGE_POOL, LP_POOL, MAX_POOL
+from ops.schema.schema import OpSchema
+from ops.spatial.depth_to_space import DEPTH_TO_SPACE, SPACE_TO_DEPTH
+from ops.spatial.resize import RESIZE
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_overwrites, check_results
 
 SCHEMAS = {

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.errors import CountError, DataError, OpError
-from ops.non_max_suppression import NON_MAX_SUPPRESSION
-from ops.schema import evaluate
-from ops.spec import Array
+from ops.index.non_max_suppression import NON_MAX_SUPPRESSION
+from ops.schema.schema import evaluate
+from ops.tensor.errors import CountError, DataError, OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import bind, check_kernels, check_no_allocation, check_results, kernels, sign
 from tests.onnx_oracle import onnxruntime_node
 

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ops
-from engine.errors import KernelError
-from engine.executable import compile_graph
-from engine.graph import Graph
-from ops.boxes import CACHE_BYTES
-from ops.errors import CountError, OpError
-from ops.nonzero import COUNT_NONZERO, NONZERO
-from ops.schema import evaluate
-from ops.spec import Array
+from engine.api import compile_graph
+from engine.graph.graph import Graph
+from engine.text.errors import KernelError
+from ops.common.boxes import CACHE_BYTES
+from ops.index.nonzero import COUNT_NONZERO, NONZERO
+from ops.schema.schema import evaluate
+from ops.tensor.errors import CountError, OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import bind, check_kernels, check_no_allocation, check_results, kernels, sign
 from tests.onnx_oracle import onnxruntime_node
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.batch_norm import BATCH_NORM
-from ops.errors import AttributeValueError, DtypeError, ShapeError
-from ops.lrn import LRN
-from ops.norm import GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM
-from ops.schema import OpSchema, Signature
-from ops.spec import Array, TensorSpec, spec_of
+from ops.norm.batch_norm import BATCH_NORM
+from ops.norm.lrn import LRN
+from ops.norm.norm import GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM
+from ops.schema.schema import OpSchema, Signature
+from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import check_no_allocation, check_overwrites, check_results, check_strides, run
 from tests.onnx_oracle import onnxruntime_node
 

@@ -9,18 +9,18 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.backends import NUMPY
-from ops.nhwc.conv import NHWC_CONV
-from ops.onednn import convolution
-from ops.onednn.convolution import CONVOLUTION
+from ops.convolution import onednn
+from ops.convolution.nhwc import NHWC_CONV
+from ops.convolution.onednn import CONVOLUTION
 from ops.onednn.library import objection
-from ops.schema import Signature
-from ops.spec import Array, TensorSpec, spec_of
+from ops.schema.backends import NUMPY
+from ops.schema.schema import Signature
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
 Case = tuple[list[Array], dict[str, Any]]
-IS_THIN = convolution._is_thin
+IS_THIN = onednn._is_thin
 ACTIVATIONS: list[dict[str, Any]] = [
     {},
     {"activation": "clip", "low": 0.0},
@@ -35,7 +35,7 @@ ACTIVATIONS: list[dict[str, Any]] = [
 def _all_sizes() -> Iterator[None]:
     """Few pixels are computed though compiled kernels are faster."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convolution, "_is_thin", lambda _: False)
+        patch.setattr(onednn, "_is_thin", lambda _: False)
         yield
 
 

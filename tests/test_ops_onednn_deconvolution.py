@@ -8,13 +8,13 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.backends import NUMPY
-from ops.conv_transpose import CONV_TRANSPOSE
-from ops.nhwc.conv_transpose import NHWC_CONV_TRANSPOSE
-from ops.onednn.deconvolution import DECONVOLUTION, NHWC_DECONVOLUTION
+from ops.convolution.nhwc_transpose import NHWC_CONV_TRANSPOSE
+from ops.convolution.onednn_transpose import DECONVOLUTION, NHWC_DECONVOLUTION
+from ops.convolution.transpose import CONV_TRANSPOSE
 from ops.onednn.library import objection
-from ops.schema import Signature
-from ops.spec import Array, spec_of
+from ops.schema.backends import NUMPY
+from ops.schema.schema import Signature
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")

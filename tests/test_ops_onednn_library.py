@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from engine.backends import backends_of
-from ops.backends import EVERY, ONEDNN, PLAIN
-from ops.nhwc.conv import NHWC_CONV
+from engine.lower.backends import backends_of
+from ops.convolution.nhwc import NHWC_CONV
 from ops.onednn import library as door
 from ops.onednn.library import DISTRIBUTION, LibraryError, RefusedError, check, files, open_library
-from ops.schema import Binding
-from ops.spec import TensorSpec
+from ops.schema.backends import EVERY, ONEDNN, PLAIN
+from ops.schema.schema import Binding
+from ops.tensor.spec import TensorSpec
 
 THERE = pytest.mark.skipif(bool(door.objection()), reason=door.objection() or "oneDNN is there")
 
@@ -66,7 +66,7 @@ def test_a_wheel_without_the_library_or_no_wheel_at_all_is_named() -> None:
 def test_without_the_library_other_backends_compute_and_one_line_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("engine.backends.objection", lambda: "it is version 2.7, not 3.x, in this very test")
+    monkeypatch.setattr("engine.lower.backends.objection", lambda: "it is version 2.7, not 3.x, in this very test")
     with caplog.at_level(logging.WARNING, "arenaplan"):
         assert [backends_of(ONEDNN) for _ in range(3)] == [PLAIN] * 3
         assert backends_of("auto") == PLAIN

@@ -9,21 +9,21 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.backends import NUMPY
-from ops.fused_matmul import FUSED_MATMUL
-from ops.gemm import GEMM
-from ops.layout import Layout
-from ops.matmul import MATMUL
-from ops.onednn import matmul, matmul_lying
 from ops.onednn.library import objection
-from ops.onednn.matmul import PACKED
-from ops.onednn.matmul_lying import LYING
-from ops.schema import Kernel, OpSchema, Signature
-from ops.spec import Array, TensorSpec, spec_of
+from ops.products import onednn, onednn_strided
+from ops.products.fused import FUSED_MATMUL
+from ops.products.gemm import GEMM
+from ops.products.matmul import MATMUL
+from ops.products.onednn import PACKED
+from ops.products.onednn_strided import LYING
+from ops.schema.backends import NUMPY
+from ops.schema.schema import Kernel, OpSchema, Signature
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
-SLOWER = {module: module._slower for module in (matmul, matmul_lying)}
+SLOWER = {module: module._slower for module in (onednn, onednn_strided)}
 ACTIVATIONS: list[dict[str, Any]] = [
     {},
     {"activation": "clip", "low": 0.0},
@@ -40,7 +40,7 @@ ACTIVATIONS: list[dict[str, Any]] = [
 def _all_sizes() -> Iterator[None]:
     """Products are computed though compiled kernels are faster."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (matmul, matmul_lying):
+        for module in (onednn, onednn_strided):
             patch.setattr(module, "_slower", lambda _: False)
         yield
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.nhwc.pool import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
 from ops.onednn.library import objection
-from ops.onednn.pooling import AVERAGE_POOL, MAX_POOL
-from ops.schema import Binding, Kernel, OpSchema
-from ops.spec import Array, TensorSpec, spec_of
+from ops.pool.nhwc import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
+from ops.pool.onednn import AVERAGE_POOL, MAX_POOL
+from ops.schema.schema import Binding, Kernel, OpSchema
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, same, scratch_bytes
 from tests.onednn_checks import check, numbers, reference
 

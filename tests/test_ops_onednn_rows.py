@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.backends import NUMBA
-from ops.layout import Layout
-from ops.norm import LAYER_NORM
+from ops.elementwise.smooth import GELU, SOFTPLUS
+from ops.norm.norm import LAYER_NORM
 from ops.onednn.library import objection
-from ops.reduce import REDUCE_MAX, REDUCE_MIN
-from ops.schema import OpSchema
-from ops.smooth import GELU, SOFTPLUS
-from ops.spec import Array, spec_of
+from ops.reduce.reduce import REDUCE_MAX, REDUCE_MIN
+from ops.schema.backends import NUMBA
+from ops.schema.schema import OpSchema
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, scratch_bytes
 from tests.onednn_checks import check, check_overwrites, library_kernel, numbers
 

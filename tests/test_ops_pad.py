@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.errors import OpError
-from ops.pad import PAD
-from ops.schema import evaluate
-from ops.spec import Array
+from ops.schema.schema import evaluate
+from ops.spatial.pad import PAD
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results, check_strides
 
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph
-from engine.errors import KernelError
-from ops.backends import NUMPY
-from ops.gather import GATHER, GATHER_ELEMENTS, GATHER_ND
-from ops.indices import IndexRangeError
-from ops.scatter import SCATTER_ELEMENTS, SCATTER_ND
-from ops.schema import OpSchema
-from ops.spec import Array
+from engine.text.errors import KernelError
+from ops.common.indices import IndexRangeError
+from ops.index.gather import GATHER, GATHER_ELEMENTS, GATHER_ND
+from ops.index.scatter import SCATTER_ELEMENTS, SCATTER_ND
+from ops.schema.backends import NUMPY
+from ops.schema.schema import OpSchema
+from ops.tensor.spec import Array
 from tests.kernel_checks import run, sign
 from tests.native_checks import placed, run_native
 

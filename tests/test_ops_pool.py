@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.depth import DEPTH_TO_SPACE, SPACE_TO_DEPTH
-from ops.errors import AttributeValueError, ShapeError
-from ops.global_pool import GLOBAL_AVERAGE_POOL, GLOBAL_LP_POOL, GLOBAL_MAX_POOL
-from ops.nhwc.pool import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
-from ops.pool import AVERAGE_POOL, LP_POOL, MAX_POOL
-from ops.schema import OpSchema
-from ops.spec import Array, TensorSpec
+from ops.pool.global_pooling import GLOBAL_AVERAGE_POOL, GLOBAL_LP_POOL, GLOBAL_MAX_POOL
+from ops.pool.nhwc import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
+from ops.pool.pool import AVERAGE_POOL, LP_POOL, MAX_POOL
+from ops.schema.schema import OpSchema
+from ops.spatial.depth_to_space import DEPTH_TO_SPACE, SPACE_TO_DEPTH
+from ops.tensor.errors import AttributeValueError, ShapeError
+from ops.tensor.spec import Array, TensorSpec
 from tests.kernel_checks import check_no_allocation, check_results, check_strides, kernels, run, sign
 from tests.onnx_oracle import onnxruntime_node
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.errors import OpError
-from ops.global_pool import GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL
-from ops.pool import AVERAGE_POOL, MAX_POOL
-from ops.pool_native import AVERAGE_ALL, AVERAGE_PLANES, MAX_ALL, MAX_PLANES
-from ops.schema import Kernel, OpSchema
-from ops.spec import Array, TensorSpec, spec_of
+from ops.pool.compiled import AVERAGE_ALL, AVERAGE_PLANES, MAX_ALL, MAX_PLANES
+from ops.pool.global_pooling import GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL
+from ops.pool.pool import AVERAGE_POOL, MAX_POOL
+from ops.schema.schema import Kernel, OpSchema
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes, sign
 from tests.native_checks import placed, run_native
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.errors import DtypeError
-from ops.power import POW
-from ops.schema import Binding, evaluate
-from ops.spec import Array, spec_of
+from ops.elementwise.power import POW
+from ops.schema.schema import Binding, evaluate
+from ops.tensor.errors import DtypeError
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import check_kernels, check_no_allocation, check_overwrites, garbage, same
 
 BASE = np.array([[0.5, 1.0, 2.0], [3.0, 4.0, 1.5]])

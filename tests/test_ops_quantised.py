@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.errors import OpError
-from ops.quantised import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
-from ops.quantised_dynamic import DYNAMIC_QUANTIZE_LINEAR
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array
+from ops.quantised.dynamic import DYNAMIC_QUANTIZE_LINEAR
+from ops.quantised.linear import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results
 from tests.onnx_oracle import onnxruntime_node
 

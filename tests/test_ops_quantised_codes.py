@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.errors import OpError
-from ops.fused_elementwise import FUSED_ELEMENTWISE
-from ops.program import Step
-from ops.quantised_sum import QUANTISED_ADD, QUANTISED_MEAN
-from ops.quantised_table import LOOK_UP, every_code
-from ops.schema import evaluate
-from ops.spec import Array, spec_of
+from ops.elementwise.fused import FUSED_ELEMENTWISE
+from ops.elementwise.program import Step
+from ops.quantised.sum import QUANTISED_ADD, QUANTISED_MEAN
+from ops.quantised.table import LOOK_UP, every_code
+from ops.schema.schema import evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import check_kernels, check_no_allocation, run
 from tests.native_checks import placed, run_native
 

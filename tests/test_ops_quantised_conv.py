@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.conv import CONV
-from ops.errors import OpError
-from ops.quantised_conv import CONV_INTEGER, QLINEAR_CONV
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array, TensorSpec
+from ops.convolution.conv import CONV
+from ops.quantised.conv import CONV_INTEGER, QLINEAR_CONV
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array, TensorSpec
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results
 from tests.onnx_oracle import onnxruntime_node
 

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.quantised import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
-from ops.quantised_linear import LINEAR
-from ops.schema import OpSchema
-from ops.spec import Array, spec_of
+from ops.quantised.linear import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
+from ops.quantised.linear_compiled import LINEAR
+from ops.schema.schema import OpSchema
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import bind, garbage, run, same, scratch_bytes
 from tests.native_checks import placed, run_native
 

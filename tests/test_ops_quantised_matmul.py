@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.errors import OpError
-from ops.quantised_matmul import MATMUL_INTEGER, QLINEAR_MATMUL
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array
+from ops.quantised.matmul import MATMUL_INTEGER, QLINEAR_MATMUL
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results
 from tests.onnx_oracle import onnxruntime_node
 

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.quantised_matmul import MATMUL_INTEGER
-from ops.quantised_matmul_native import TILED
-from ops.spec import spec_of
+from ops.quantised.matmul import MATMUL_INTEGER
+from ops.quantised.matmul_compiled import TILED
+from ops.tensor.spec import spec_of
 from tests.kernel_checks import same
 from tests.native_checks import placed, run_native
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import engine
 import ops
-from engine.var import Var
-from ops.errors import OpError
-from ops.recurrent import GRU, LSTM, RNN
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array
+from engine.graph.var import Var
+from ops.recurrent.recurrent import GRU, LSTM, RNN
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests import recurrent_model
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results, kernels, sign
 from tests.onnx_oracle import onnxruntime_node

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.blocks import BLOCK_BYTES
-from ops.errors import DtypeError, ShapeError
-from ops.reduce import (
+from ops.common.blocks import BLOCK_BYTES
+from ops.reduce.reduce import (
     OPS,
     REDUCE_L1,
     REDUCE_L2,
@@ -22,8 +21,9 @@ from ops.reduce import (
     REDUCE_SUM,
     REDUCE_SUM_SQUARE,
 )
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array, TensorSpec
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.spec import Array, TensorSpec
 from tests.kernel_checks import check_no_allocation, check_results, check_strides, same
 
 Row = list[float]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ops.errors import DuplicateOperatorError, UnknownOperatorError
+from ops.reduce.softmax import LOG_SOFTMAX, SOFTMAX
 from ops.registry import REGISTRY, find, index
-from ops.softmax import LOG_SOFTMAX, SOFTMAX
+from ops.tensor.errors import DuplicateOperatorError, UnknownOperatorError
 
 
 def test_every_operator_stands_under_its_own_name() -> None:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ops.backends import NUMPY, ONEDNN
-from ops.layout import Layout
+from ops.half.ops import Inner
 from ops.onednn.library import objection
 from ops.registry import REGISTRY, find
-from ops.schema import Kernel, OpSchema, Signature, no_replacement
-from ops.spec import Array, spec_of
-from ops.stored.single import Inner
+from ops.schema.backends import NUMPY, ONEDNN
+from ops.schema.schema import Kernel, OpSchema, Signature, no_replacement
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import run, strided_copies
 from tests.native_checks import placed
 

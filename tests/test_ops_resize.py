@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.errors import AttributeValueError, DtypeError
-from ops.resize import RESIZE
-from ops.spec import Array, TensorSpec, spec_of
+from ops.spatial.resize import RESIZE
+from ops.tensor.errors import AttributeValueError, DtypeError
+from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.kernel_checks import check_no_allocation, check_results, check_strides
 from tests.onnx_oracle import onnxruntime_resize
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.resize import RESIZE
-from ops.resize_native import RESIZE_NATIVE
-from ops.resize_passes import INTERPOLATE
-from ops.spec import Array, spec_of
+from ops.spatial.resize import RESIZE
+from ops.spatial.resize_compiled import RESIZE_NATIVE
+from ops.spatial.resize_passes import INTERPOLATE
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes, sign
 from tests.native_checks import placed, run_native
 

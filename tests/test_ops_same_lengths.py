@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 import engine
 import ops
-from ops.concat import CONCAT
-from ops.errors import ShapeError
-from ops.matmul import MATMUL
+from ops.movement.concat import CONCAT
+from ops.products.matmul import MATMUL
 from ops.registry import find
-from ops.same_lengths import same_lengths
-from ops.schema import OpSchema
-from ops.symbolic import LengthsError
+from ops.schema.schema import OpSchema
+from ops.symbolic.equal_lengths import same_lengths
+from ops.symbolic.infer import LengthsError
+from ops.tensor.errors import ShapeError
 
 
 def _equations(schema: OpSchema, *shapes: tuple[Any, ...], **attrs: Any) -> dict[str, str]:

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 
 from engine import Graph
-from ops.attributes import Attribute, integer
-from ops.errors import ArityError, AttributeValueError, SchemaError, ShapeError
-from ops.layout import Layout
-from ops.schema import (
+from ops.schema.attributes import Attribute, integer
+from ops.schema.schema import (
     Attrs,
     Binding,
     Cost,
@@ -25,7 +23,9 @@ from ops.schema import (
     evaluate,
     no_views,
 )
-from ops.spec import TensorSpec
+from ops.tensor.errors import ArityError, AttributeValueError, SchemaError, ShapeError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import TensorSpec
 from tests.graphs import graphs
 
 FLOAT = np.dtype("float32")

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ops.blocks import BLOCK_BYTES
-from ops.schema import OpSchema, evaluate
-from ops.smooth import CELU, ELU, GELU, MISH, OPS, SELU, SIGMOID, SOFTPLUS, SWISH
-from ops.spec import Array, TensorSpec
+from ops.common.blocks import BLOCK_BYTES
+from ops.elementwise.smooth import CELU, ELU, GELU, MISH, OPS, SELU, SIGMOID, SOFTPLUS, SWISH
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.spec import Array, TensorSpec
 from tests.kernel_checks import check_kernels, check_no_allocation, check_overwrites, same
 
 X = np.array([[-30.0, -3.0, -1.0, -0.5, -0.1, -0.0], [0.0, 0.2, 0.5, 1.0, 3.5, 30.0]])

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.errors import DtypeError, ShapeError
-from ops.spec import (
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.spec import (
     DTYPES,
     TensorSpec,
     as_dtype,

@@ -7,24 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.batch_norm import BATCH_NORM
-from ops.binary import ADD
-from ops.conv import CONV
-from ops.errors import AttributeValueError, OpError
-from ops.fused_conv import FUSED_CONV
-from ops.lrn import LRN
-from ops.matmul import MATMUL
-from ops.nhwc.conv import NHWC_CONV
-from ops.nhwc.pool import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
-from ops.norm import LAYER_NORM
-from ops.pool import AVERAGE_POOL, MAX_POOL
-from ops.schema import OpSchema, evaluate
-from ops.softmax import SOFTMAX
-from ops.spec import BFLOAT16, HALVES, Array, TensorSpec
-from ops.stored import single
-from ops.stored.convert import native_copy, plain_copy
-from ops.stored.single import IN_SINGLE, Inner
-from ops.stripes import elementwise_stripes
+from ops.common.tiling import elementwise_stripes
+from ops.convolution.conv import CONV
+from ops.convolution.fused import FUSED_CONV
+from ops.convolution.nhwc import NHWC_CONV
+from ops.elementwise.binary import ADD
+from ops.half import ops as single
+from ops.half.convert import native_copy, plain_copy
+from ops.half.ops import IN_SINGLE, Inner
+from ops.norm.batch_norm import BATCH_NORM
+from ops.norm.lrn import LRN
+from ops.norm.norm import LAYER_NORM
+from ops.pool.nhwc import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
+from ops.pool.pool import AVERAGE_POOL, MAX_POOL
+from ops.products.matmul import MATMUL
+from ops.reduce.softmax import SOFTMAX
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import AttributeValueError, OpError
+from ops.tensor.spec import BFLOAT16, HALVES, Array, TensorSpec
 from tests.kernel_checks import garbage, kernels, run
 
 TYPES = sorted(HALVES, key=str)

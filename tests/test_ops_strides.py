@@ -8,14 +8,14 @@ import pytest
 import engine
 import ops
 from engine import Graph
-from ops.backends import NUMPY, ONEDNN
-from ops.copy import COPY
-from ops.errors import OpError
-from ops.layout import Layout
+from ops.elementwise.unary import IS_INF, IS_NAN, NEG
+from ops.movement.copy import COPY
 from ops.registry import REGISTRY
-from ops.schema import Kernel, OpSchema, Signature, dense_only
-from ops.spec import Array, spec_of
-from ops.unary import IS_INF, IS_NAN, NEG
+from ops.schema.backends import NUMPY, ONEDNN
+from ops.schema.schema import Kernel, OpSchema, Signature, dense_only
+from ops.tensor.errors import OpError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, spec_of
 from tests.kernel_checks import bind, run
 
 _STEPS = (1, 2, 3, 4, 5, 8, 16)

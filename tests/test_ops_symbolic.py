@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ops.dims import SAMPLES, Dim, Samples, in_sample, leaf, sample_of
-from ops.errors import ShapeError
 from ops.registry import find
-from ops.spec import TensorSpec
-from ops.symbolic import draft, formula, is_symbolic
+from ops.symbolic.infer import draft, formula, is_symbolic
+from ops.tensor.dims import SAMPLES, Dim, Samples, in_sample, leaf, sample_of
+from ops.tensor.errors import ShapeError
+from ops.tensor.spec import TensorSpec
 from tests.test_ops_dims import NAMES, names
 
 NO_CONSTANTS: frozenset[int] = frozenset()

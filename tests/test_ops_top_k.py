@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.errors import OpError
-from ops.schema import evaluate
-from ops.spec import Array
-from ops.top_k import TOP_K
+from ops.index.top_k import TOP_K
+from ops.schema.schema import evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results
 
 RANDOM = np.random.default_rng(0)

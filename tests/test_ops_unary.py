@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ops.errors import DtypeError
-from ops.schema import OpSchema, evaluate
-from ops.spec import Array
-from ops.unary import ABS, BITWISE_NOT, ERF, IS_INF, IS_NAN, NEG, NOT, OPS, ROUND, SIGN
+from ops.elementwise.unary import ABS, BITWISE_NOT, ERF, IS_INF, IS_NAN, NEG, NOT, OPS, ROUND, SIGN
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import DtypeError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_overwrites, same
 
 SPECIAL = [0.0, -0.0, 0.3, -0.7, 0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 3.9, np.inf, -np.inf, np.nan]

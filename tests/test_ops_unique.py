@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.errors import OpError
-from ops.schema import evaluate
-from ops.spec import Array
-from ops.unique import UNIQUE
+from ops.index.unique import UNIQUE
+from ops.schema.schema import evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results, same
 from tests.onnx_oracle import onnxruntime_node
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.errors import ArityError, DtypeError
-from ops.schema import Binding, OpSchema, evaluate
-from ops.spec import Array, broadcast_shapes
-from ops.variadic import MAX, MEAN, MIN, OPS, SUM
+from ops.elementwise.variadic import MAX, MEAN, MIN, OPS, SUM
+from ops.schema.schema import Binding, OpSchema, evaluate
+from ops.tensor.errors import ArityError, DtypeError
+from ops.tensor.spec import Array, broadcast_shapes
 from tests.kernel_checks import check_kernels, check_no_allocation, same, sign
 
 SHAPES = ((3, 4), (4,), (3, 1), (), (1, 4))

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.backends import NUMBA, NUMPY
-from ops.fused_elementwise import FUSED_ELEMENTWISE
-from ops.program import Step
+from ops.elementwise.fused import FUSED_ELEMENTWISE
+from ops.elementwise.program import Step
 from ops.registry import REGISTRY, find
-from ops.schema import Binding, Kernel, OpSchema, Signature
-from ops.spec import BOOL, Array, Shape, spec_of
+from ops.schema.backends import NUMBA, NUMPY
+from ops.schema.schema import Binding, Kernel, OpSchema, Signature
+from ops.tensor.spec import BOOL, Array, Shape, spec_of
+from ops.vector.bytecode import Script, fits
 from ops.vector.collapse import collapse
 from ops.vector.kernel import Vector
-from ops.vector.words import Script, fits
 from tests.kernel_checks import MOST_SCRATCH, bind, check_overwrites, garbage, run, scratch_bytes
 from tests.native_checks import placed, run_native
 from tests.programs import bits

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.backends import NUMBA, NUMPY
-from ops.batch_norm import BATCH_NORM
-from ops.layout import Layout
-from ops.norm import GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM
+from ops.norm.batch_norm import BATCH_NORM
+from ops.norm.norm import GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM
+from ops.reduce.softmax import LOG_SOFTMAX, SOFTMAX
 from ops.registry import find
-from ops.schema import OpSchema, Signature
-from ops.softmax import LOG_SOFTMAX, SOFTMAX
-from ops.spec import Array, Shape, spec_of
+from ops.schema.backends import NUMBA, NUMPY
+from ops.schema.schema import OpSchema, Signature
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, Shape, spec_of
 from ops.vector.rows import neighbours
 from tests.kernel_checks import MOST_SCRATCH, bind, check_overwrites, garbage, run, scratch_bytes
 from tests.native_checks import placed, run_native

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.copy import COPY
-from ops.errors import AttributeValueError, OpError, ShapeError
-from ops.layout import Layout
-from ops.reshape import RESHAPE, resolve_shape
-from ops.schema import OpSchema, evaluate
-from ops.slicing import SLICE
-from ops.spec import Array
-from ops.views import EXPAND, IDENTITY, SPLIT, TRANSPOSE
+from ops.movement.copy import COPY
+from ops.movement.reshape import RESHAPE, resolve_shape
+from ops.movement.slicing import SLICE
+from ops.movement.views import EXPAND, IDENTITY, SPLIT, TRANSPOSE
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import AttributeValueError, OpError, ShapeError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_overwrites, check_results, sign
 
 SHAPES = st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple)

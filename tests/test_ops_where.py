@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from ops.blocks import BLOCK_BYTES
-from ops.errors import DtypeError, ShapeError
-from ops.schema import evaluate
-from ops.spec import BOOL, TensorSpec
-from ops.where import WHERE
+from ops.common.blocks import BLOCK_BYTES
+from ops.elementwise.where import WHERE
+from ops.schema.schema import evaluate
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.spec import BOOL, TensorSpec
 from tests.kernel_checks import check_kernels, check_no_allocation, check_overwrites, same
 
 

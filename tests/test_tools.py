@@ -9,8 +9,8 @@ import pytest
 from allocator.bounds import profile
 from allocator.solvers import STRATEGIES
 from engine.cli.main import main as arenaplan
-from engine.cli.models import light_model
-from engine.errors import ModelError
+from engine.cli.options.models import light_model
+from engine.text.errors import ModelError
 from tests.cli_checks import BUFFERS
 from tests.models import save_perceptron
 from tools import bench_overhead, bench_run, bench_solvers, demo, trace_alloc

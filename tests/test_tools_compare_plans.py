@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
-from allocator import chunks as memory
+from allocator.derive import chunks as memory
 from allocator.solvers import solve
 from engine.cli.batches import at_batch
 from engine.cli.charts import SERIES, bar_chart
 from engine.cli.placements import HEAPS, Placements, place, table
-from engine.errors import EngineError, ModelError
-from engine.graph import Graph
-from engine.steps import to_program
+from engine.graph.graph import Graph
+from engine.lower.steps import to_program
+from engine.text.errors import EngineError, ModelError
 from engine.zoo import mobilenet_v2
 from tests import onnx_models
 from tests.graphs import graphs

@@ -10,7 +10,7 @@ import engine
 import ops
 from engine.cli.memory_cost import BOTH, FORWARD, IN_PLACE, NONE, SHARING, TRAINING, TRICKS, MemoryCost, memory_cost
 from engine.cli.memory_cost_chart import cost_chart
-from engine.graph import Graph
+from engine.graph.graph import Graph
 from engine.zoo import resnet18
 from tests.cli_checks import Capture
 from tests.graphs import graphs

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from engine import Graph, Operator, Var
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 DOUBLE = np.dtype("float64")
 Tensor = torch.Tensor

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from engine import Graph, Var
-from ops.schema import evaluate
-from ops.spec import Array
+from ops.schema.schema import evaluate
+from ops.tensor.spec import Array
 
 
 def run_unplanned(graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:

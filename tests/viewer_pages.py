@@ -7,7 +7,7 @@ from typing import Any
 
 from engine import Trace
 from engine.exporters import html
-from engine.lives import lives
+from engine.trace.rectangles import lives
 from engine.viewer.page import write_page
 from engine.viewer.payload import pack
 from tests.browser_session import Session

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from attrs import field, frozen
 
-from engine.graph import Graph
-from ops.spec import Array
+from engine.graph.graph import Graph
+from ops.tensor.spec import Array
 
 
 @frozen(eq=False)

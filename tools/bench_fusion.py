@@ -20,13 +20,13 @@ import numpy as np
 from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown
-from engine.graph import Graph
+from engine.graph.graph import Graph
 from engine.passes import optimise
-from engine.passes.fold_batch_norm import FOLD_BATCH_NORM
-from engine.tables import in_columns
-from engine.threads import limit_threads
+from engine.passes.fold.batch_norm import FOLD_BATCH_NORM
+from engine.system.threads import limit_threads
+from engine.text.tables import in_columns
 from engine.zoo import NETWORKS
-from ops.batch_norm import BATCH_NORM
+from ops.norm.batch_norm import BATCH_NORM
 from tools.side_by_side import side_by_side
 
 GLOW: Mapping[str, str] = {"resnet18": "-9 %", "resnet152": "-11 %", "mobilenet_v2": "-14 %"}

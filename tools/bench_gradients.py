@@ -17,10 +17,10 @@ import torch
 from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown
 from engine.executor.binding import kernel_state
-from engine.threads import limit_threads
+from engine.system.threads import limit_threads
 from ops.registry import find
-from ops.schema import Binding, Thunk
-from ops.spec import Array, spec_of
+from ops.schema.schema import Binding, Thunk
+from ops.tensor.spec import Array, spec_of
 
 Case = tuple[str, list[Array], dict[str, Any], Callable[..., Any]]
 _ATEN = torch.ops.aten

@@ -14,19 +14,19 @@ from pathlib import Path
 
 from attrs import asdict, frozen
 
-from allocator.chunks import derive
+from allocator.derive.chunks import derive
 from allocator.io.files import write_whole
 from allocator.progress import each
 from allocator.solvers import solve
 from engine import Graph, load_onnx, make_plan
 from engine.check import check_data_flow
-from engine.cli.models import light_model
+from engine.cli.options.models import light_model
 from engine.cli.progress import add_quiet, progress_shown
-from engine.lowering import lower
-from engine.plan import ExecutionPlan
-from engine.planner import place_values
-from engine.steps import to_program
-from engine.tables import in_columns
+from engine.execution_plan import ExecutionPlan
+from engine.lower.lowering import lower
+from engine.lower.steps import to_program
+from engine.planning.planner import place_values
+from engine.text.tables import in_columns
 from engine.zoo.encoder import EncoderSize, encoder
 
 NETWORKS = ("resnet50", "densenet121", "inception_v1", "encoder")
@@ -65,7 +65,7 @@ def sign_again(graph: Graph) -> None:
 def phases(plan: ExecutionPlan) -> dict[str, Callable[[], object]]:
     """What is done for each plan, each part from what the one before it gave."""
     lowered, ids = plan.lowered, plan.ids
-    program = to_program(lowered, ids)
+    program = plan.program
     return {
         "plan": lambda: make_plan(lowered.graph),
         "lower": lambda: lower(lowered.graph),

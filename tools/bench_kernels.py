@@ -22,10 +22,10 @@ from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown
 from engine.passes.pipeline import LEVELS, optimise
-from engine.threads import limit_threads
+from engine.system.threads import limit_threads
 from ops.registry import find
-from ops.schema import Binding, Kernel, OpSchema, Signature, Thunk
-from ops.spec import Array, TensorSpec
+from ops.schema.schema import Binding, Kernel, OpSchema, Signature, Thunk
+from ops.tensor.spec import Array, TensorSpec
 from tools.benchmark_tables import markdown
 from tools.run_networks import NETWORKS, loaded, network_file
 

@@ -19,10 +19,10 @@ from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown, say
 from engine.executor.binding import kernel_state
-from engine.threads import limit_threads
+from engine.system.threads import limit_threads
 from ops.registry import find
-from ops.schema import Thunk
-from ops.spec import Array, spec_of
+from ops.schema.schema import Thunk
+from ops.tensor.spec import Array, spec_of
 from tools.bench_gradients import bind
 
 Call = tuple[str, list[Array], dict[str, Any]]

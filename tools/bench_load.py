@@ -25,10 +25,10 @@ import engine
 from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown
-from engine.importers.onnx_door import onnx
+from engine.onnx.library import onnx
 from engine.passes.pipeline import LEVELS
-from engine.process_memory import give_back, peak_bytes, reset_peak, resident_bytes
-from ops.backends import BACKENDS
+from engine.system.process_memory import give_back, peak_bytes, reset_peak, resident_bytes
+from ops.schema.backends import BACKENDS
 from tools.benchmark_tables import loading_table, markdown
 from tools.run_networks import NETWORKS, network_file
 

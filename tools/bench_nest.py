@@ -21,10 +21,11 @@ from allocator.io.files import write_whole
 from allocator.progress import each
 from engine import Executable, Graph
 from engine.cli.progress import add_quiet, progress_shown, say
-from engine.ordering import MEMORY
-from engine.plan_options import Options
-from engine.planner import plan_graph
-from engine.tables import in_columns
+from engine.lower.order import MEMORY
+from engine.planning.options import Options
+from engine.planning.planner import plan_graph
+from engine.report.report import report
+from engine.text.tables import in_columns
 from engine.zoo import NETWORKS
 
 CASES = (
@@ -109,7 +110,7 @@ def measure(case: str, runs: int) -> Row:
     ordered, both = (plan_graph(graph, evolve(option, order=MEMORY)).arena_bytes for option in options)
     plan_times = [least(partial(plan_graph, graph, option), min(runs, 3)) for option in options]
     run_least = run_times(graph, runs)
-    saved = nested.report().savings
+    saved = report(nested).savings
     return Row(
         name,
         int(batch),

@@ -14,7 +14,7 @@ from typing import Any
 from allocator.progress import each
 from allocator.solvers import solve
 from engine import load_onnx, make_plan
-from engine.cli.models import light_model
+from engine.cli.options.models import light_model
 from engine.cli.progress import say
 
 NETWORKS = (

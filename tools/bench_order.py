@@ -21,12 +21,12 @@ from attrs import asdict, frozen
 from allocator.io.files import write_whole
 from allocator.progress import each
 from engine import SGD, Graph, gradients, load_onnx, make_plan, train_step
-from engine.cli.models import light_model
+from engine.cli.options.models import light_model
+from engine.cli.options.zoo import PREFIX, zoo_graph
 from engine.cli.progress import add_quiet, progress_shown
-from engine.cli.zoo import PREFIX, zoo_graph
-from engine.lowering import lower
-from engine.ordering import GIVEN, MEMORY, arrange
-from engine.tables import in_columns
+from engine.lower.lowering import lower
+from engine.lower.order import GIVEN, MEMORY, arrange
+from engine.text.tables import in_columns
 from tools.benchmark_tables import markdown, order_table
 
 TRAIN, LATE, LIGHT = "train:", "late:", "light:"

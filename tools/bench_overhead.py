@@ -12,11 +12,11 @@ import numpy as np
 
 import ops
 from allocator.io.files import write_whole
+from engine.api import Executable, compile_graph
 from engine.cli.comparison import interleaved
 from engine.cli.progress import add_quiet, progress_shown
-from engine.executable import Executable, compile_graph
 from engine.executor.static import StaticExecutor
-from engine.graph import Graph
+from engine.graph.graph import Graph
 
 CHAIN, ELEMENTS = 10_000, 16
 

@@ -20,18 +20,18 @@ from allocator.errors import TooManyError
 from allocator.io.files import write_whole
 from allocator.policies import POLICIES
 from allocator.progress import each
+from engine.api import Executable, compile_graph, make_plan
 from engine.cli.comparison import equal_outputs, interleaved
-from engine.cli.feeds import random_feeds
-from engine.cli.models import light_model, seeded_subject
+from engine.cli.options.inputs import random_feeds
+from engine.cli.options.models import light_model, seeded_subject
 from engine.cli.progress import add_quiet, progress_shown, say
-from engine.executable import Executable, compile_graph, make_plan
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.static import StaticExecutor, new_arena
-from engine.graph import Graph
-from engine.importers.onnx import load_onnx
-from engine.parallelism import parallelism
-from engine.threads import cpus, limit_threads
-from engine.var import Var
+from engine.graph.graph import Graph
+from engine.graph.var import Var
+from engine.onnx.load import load_onnx
+from engine.report.parallelism import parallelism
+from engine.system.threads import cpus, limit_threads
 from engine.zoo import encoder
 from tools.benchmark_tables import TABLES, Row, markdown
 

@@ -16,8 +16,8 @@ from typing import TypeVar
 from attrs import asdict, frozen
 
 from allocator.bounds import lower_bound
-from allocator.check import check
-from allocator.chunks import derive, to_problem
+from allocator.check.offsets import check
+from allocator.derive.chunks import derive, to_problem
 from allocator.io.files import write_whole
 from allocator.progress import each
 from allocator.solvers import STRATEGIES

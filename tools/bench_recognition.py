@@ -20,11 +20,11 @@ import ops
 from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown
-from engine.graph import Graph
+from engine.graph.graph import Graph
+from engine.graph.var import Var
 from engine.passes.pipeline import CLEANUP, FUSION, RECOGNITION, in_turn
-from engine.tables import in_columns
-from engine.threads import limit_threads
-from engine.var import Var
+from engine.system.threads import limit_threads
+from engine.text.tables import in_columns
 from tools.side_by_side import side_by_side
 
 _SLOPE = math.sqrt(2 / math.pi)

@@ -21,11 +21,11 @@ import ops
 from allocator.io.files import write_whole
 from allocator.progress import each
 from engine import Graph
+from engine.api import make_plan
 from engine.cli.progress import add_quiet, progress_shown
-from engine.errors import BudgetError
-from engine.executable import make_plan
-from engine.plan import ExecutionPlan
-from engine.tables import in_columns
+from engine.execution_plan import ExecutionPlan
+from engine.text.errors import BudgetError
+from engine.text.tables import in_columns
 from engine.zoo import NETWORKS
 
 MIB = 2**20

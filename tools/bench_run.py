@@ -20,13 +20,13 @@ from typing import Any
 
 from allocator.io.files import write_whole
 from allocator.progress import each
+from engine.api import Executable, compile_graph
 from engine.cli.comparison import seconds
 from engine.cli.oracle import largest_difference, onnxruntime_runner
 from engine.cli.progress import add_quiet, progress_shown
-from engine.executable import Executable, compile_graph
 from engine.passes.pipeline import LEVELS, optimise
-from engine.threads import limit_threads
-from ops.spec import Array
+from engine.system.threads import limit_threads
+from ops.tensor.spec import Array
 from tools.benchmark_tables import markdown, runs_table
 from tools.onnxruntime_arena import onnxruntime_activations
 from tools.run_networks import NETWORKS, loaded, network_file

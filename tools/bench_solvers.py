@@ -27,7 +27,7 @@ from attrs import asdict, evolve, frozen
 
 from allocator.bounds import lower_bound
 from allocator.breadths import breadths
-from allocator.check import check
+from allocator.check.offsets import check
 from allocator.errors import AllocatorError
 from allocator.io import formats
 from allocator.io.files import write_whole
@@ -37,7 +37,7 @@ from allocator.progress import each
 from allocator.solvers import BEST, STRATEGIES, solve
 from allocator.solvers.base import Task, arena_bytes
 from allocator.solvers.pushdown import UNLOADED
-from engine.cli.common import STRATEGY_CHOICES, count, duration, positive
+from engine.cli.options.common import STRATEGY_CHOICES, count, duration, positive
 from engine.cli.progress import add_quiet, progress_shown, say
 
 T = TypeVar("T")

@@ -22,15 +22,15 @@ import engine
 from allocator.io.files import write_whole
 from allocator.progress import each
 from engine import Executable, Graph, zoo
-from engine.bind import input_shapes
 from engine.cli.progress import add_quiet, progress_shown
-from engine.executor.staged import StagedExecutor
-from engine.facts import Facts
+from engine.graph.bindings import Facts
+from engine.stages.bind import input_shapes
 from engine.stages.cache import PlanCache
+from engine.stages.run import StagedExecutor
 from engine.stages.stage import Stage, first_stage
-from engine.tables import in_columns
+from engine.text.tables import in_columns
 from engine.zoo.encoder import EncoderSize, encoder
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tools.staged_networks import CLASSES, WORDS, Decoder, tail
 
 RUNS = 20

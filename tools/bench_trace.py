@@ -22,13 +22,14 @@ from attrs import asdict, frozen
 
 from allocator.io.files import write_whole
 from allocator.progress import each
-from engine import Trace, process_memory, read_trace
+from engine import Trace, read_trace
 from engine.cli.progress import add_quiet, progress_shown
 from engine.exporters import FORMATS
-from engine.tables import in_columns
-from engine.trace import ALLOC, BEGIN, END, FREE, GROW, Facts
-from engine.tracing.script import CODE, Script, Subject, rows_of
-from engine.tracing.telling import tell
+from engine.system import process_memory
+from engine.text.tables import in_columns
+from engine.trace.build import tell
+from engine.trace.event_table import CODE, Script, Subject, rows_of
+from engine.trace.trace import ALLOC, BEGIN, END, FREE, GROW, Facts
 
 NONE, READ = "none", "read "
 FORMATS_TIMED = (NONE, "table", "csv", "json", "massif", "perfetto", "pytorch", "chrome", f"{READ}csv", f"{READ}json")

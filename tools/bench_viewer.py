@@ -23,7 +23,7 @@ from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown
 from engine.exporters import html
-from engine.tables import in_columns
+from engine.text.tables import in_columns
 from tools.chromium import chromium, what_is_missing
 from tools.crowd import crowd
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
-from engine.trace import ALLOC, BEGIN, END, FREE, GROW, NOT_RUN, NOTHING, NOWHERE, PEAK, Event, Facts, Trace
+from engine.trace.trace import ALLOC, BEGIN, END, FREE, GROW, NOT_RUN, NOTHING, NOWHERE, PEAK, Event, Facts, Trace
 
 KINDS = ("conv", "relu", "matmul", "add", "concat", "softmax", "layer_norm", "gather", "mul", "pool", "gelu")
 

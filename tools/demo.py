@@ -7,11 +7,11 @@ from pathlib import Path
 
 from allocator.io.files import open_whole
 from engine.cli.comparison import Comparison, compare_graph
-from engine.cli.models import light_model, seeded_subject
+from engine.cli.options.models import light_model, seeded_subject
 from engine.cli.progress import add_quiet, progress_shown
 from engine.exporters import FORMATS
-from engine.threads import limit_threads
-from engine.units import format_bytes
+from engine.system.threads import limit_threads
+from engine.text.units import format_bytes
 
 RUNS = 5
 TRACE = Path("out/resnet50_trace.json")

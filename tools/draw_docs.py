@@ -17,12 +17,12 @@ from typing import Any
 
 from allocator.bounds import peak_tick, profile
 from allocator.problem import Plan, Problem
-from engine.executable import Executable
+from engine.api import Executable
+from engine.execution_plan import ExecutionPlan
 from engine.exporters.svg import svg
-from engine.lives import lives
 from engine.pictures.look import Look
-from engine.plan import ExecutionPlan
-from engine.trace import ALLOC, FREE, GROW, NOT_RUN, NOTHING, PEAK, Event, Facts, Trace
+from engine.trace.rectangles import lives
+from engine.trace.trace import ALLOC, FREE, GROW, NOT_RUN, NOTHING, PEAK, Event, Facts, Trace
 from tools.docs_pages import ROOT, courses, run_commands, run_page
 
 DRAWN = ROOT / "docs" / "images" / "drawn"

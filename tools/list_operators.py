@@ -20,12 +20,12 @@ from onnx.backend.test.loader import load_model_tests  # noqa: E402
 from onnx.backend.test.runner import Runner  # noqa: E402
 
 from allocator.progress import each  # noqa: E402
+from engine.api import compile_graph  # noqa: E402
 from engine.cli.progress import add_quiet, progress_shown  # noqa: E402
-from engine.errors import UnsupportedError  # noqa: E402
-from engine.executable import compile_graph  # noqa: E402
-from engine.importers.onnx_door import newest_opset, onnx  # noqa: E402
-from engine.importers.onnx_table import CONVERTERS, Versions  # noqa: E402
+from engine.onnx.library import newest_opset, onnx  # noqa: E402
+from engine.onnx.table import CONVERTERS, Versions  # noqa: E402
 from engine.onnx_backend import Backend, as_input  # noqa: E402
+from engine.text.errors import UnsupportedError  # noqa: E402
 
 PATH = ROOT / "docs" / "operators.md"
 _OLDEST = 7

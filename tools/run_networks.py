@@ -11,15 +11,15 @@ from attrs import frozen
 
 from allocator.io.files import write_whole
 from allocator.progress import Activity
-from engine.cli.feeds import random_feeds
-from engine.cli.models import light_model
-from engine.graph import Graph
-from engine.importers.onnx import load_onnx
-from engine.importers.onnx_door import ModelProto
-from engine.importers.onnx_file import read_model
-from engine.importers.onnx_weights import seed_weights
+from engine.cli.options.inputs import random_feeds
+from engine.cli.options.models import light_model
+from engine.graph.graph import Graph
+from engine.onnx.file import read_model
+from engine.onnx.library import ModelProto
+from engine.onnx.load import load_onnx
+from engine.onnx.seeded import seed_weights
 from engine.zoo import resnet18
-from ops.spec import Array
+from ops.tensor.spec import Array
 from tools.written_networks import encoder, mobilenet_v2
 
 FOLDER = Path("out/networks")

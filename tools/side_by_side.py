@@ -4,11 +4,11 @@ import statistics
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from engine.api import Executable, compile_graph
 from engine.cli.comparison import interleaved
 from engine.cli.oracle import largest_difference
-from engine.executable import Executable, compile_graph
-from engine.graph import Graph
-from ops.spec import Array
+from engine.graph.graph import Graph
+from ops.tensor.spec import Array
 
 
 def side_by_side(graphs: Mapping[str, Graph], feeds: Mapping[str, Array], runs: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from attrs import frozen
 import engine
 import ops
 from engine import Graph, Var
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 CLASSES, ANCHORS = 4, 3
 WIDTH, WORDS = 256, 5000

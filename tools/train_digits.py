@@ -18,11 +18,11 @@ import engine
 import ops
 from allocator.progress import each
 from engine import Executable, Graph, Var
-from engine.cli.common import positive
 from engine.cli.main import guarded
+from engine.cli.options.common import positive
 from engine.cli.progress import add_quiet, progress_shown, say
-from engine.units import format_bytes
-from ops.spec import Array
+from engine.text.units import format_bytes
+from ops.tensor.spec import Array
 
 TESTED = 360
 """Images, the last ones, that no step sees."""

@@ -1,7 +1,7 @@
 """MobileNetV2 and an encoder as ONNX models, in the nodes that PyTorch's exporter writes; their weights are zero.
 
 Sandler et al. 2018 (batch norms folded into convolutions, as exported in inference mode), and a BERT encoder layer
-(Devlin et al. 2018) of MiniLM's size (Wang et al. 2020). `engine.importers.onnx_weights.seed_weights` gives weights.
+(Devlin et al. 2018) of MiniLM's size (Wang et al. 2020). `engine.onnx.seeded.seed_weights` gives weights.
 """
 
 import math
@@ -12,8 +12,8 @@ import numpy as np
 from attrs import define, field
 from onnx import TensorProto, helper, numpy_helper
 
-from engine.importers.onnx_door import ModelProto
-from ops.spec import Array
+from engine.onnx.library import ModelProto
+from ops.tensor.spec import Array
 
 OPSET, IR_VERSION = 17, 8
 INVERTED = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))

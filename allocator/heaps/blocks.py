@@ -10,9 +10,9 @@ from allocator.errors import OutOfMemoryError
 from allocator.heaps.events import Events
 from allocator.heaps.simulated import NEVER, NOWHERE, Calls, Segments, Simulated, Timeline
 from allocator.kernels import heap as kernel
+from allocator.kernels.mode import Runner
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column
-from allocator.runner import Runner
 
 WORTH_LOADING = 20_000
 """Events, from which on it pays to load numba for one run."""

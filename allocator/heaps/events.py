@@ -3,8 +3,8 @@
 import numpy as np
 from attrs import field, frozen
 
-from allocator.chains import chains
-from allocator.chunks import Chunks
+from allocator.derive.chains import chains
+from allocator.derive.chunks import Chunks
 from allocator.errors import ProblemError
 from allocator.problem import Column, Problem, column
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from allocator.chains import chains
+from allocator.derive.chains import chains
 from allocator.errors import FormatError, UnsupportedProblemError
 from allocator.io.instance import LARGEST, Instance, check_holds, check_placed, decoded, named_problem, shown
 from allocator.problem import FREE

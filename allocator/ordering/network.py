@@ -11,8 +11,8 @@ import numpy as np
 from attrs import field, frozen
 
 from allocator.concurrency import Dependences
+from allocator.derive.sharing import share
 from allocator.problem import Column, column
-from allocator.sharing import share
 from allocator.steps import Program, Step
 
 NOBODY = -1

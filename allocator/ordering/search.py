@@ -14,13 +14,13 @@ import numpy as np
 from attrs import define, field
 
 from allocator.kernels import ordering as kernels
+from allocator.kernels.mode import Runner
 from allocator.kernels.ordering import HEAP, LOOKED, PEAK, SOLVED, TRAIL, TRIED, Part, Table
-from allocator.ordering.found import MOST_NODES, NO_LIMITS, Found, Limits, as_given, ends, peaks_of
 from allocator.ordering.network import Network
 from allocator.ordering.parts import cut_out, live_between, new_board, new_table
 from allocator.ordering.reach import cuts, floors, reach
+from allocator.ordering.result import MOST_NODES, NO_LIMITS, Found, Limits, as_given, ends, peaks_of
 from allocator.progress import Activity
-from allocator.runner import Runner
 
 FIRST_LOOK = 3_000
 """Nodes that are tried before beams are: most pieces need no more."""

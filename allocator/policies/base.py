@@ -5,8 +5,8 @@ from typing import Protocol
 
 from attrs import field, frozen
 
+from allocator.derive.users import Users
 from allocator.problem import Column, Plan, Problem, column
-from allocator.users import Users
 
 Solve = Callable[[Problem], Plan]
 """A solver with all its options."""

@@ -4,8 +4,8 @@ import numpy as np
 from attrs import evolve
 
 from allocator.concurrency import Clock
+from allocator.derive.users import Users
 from allocator.problem import Column, Problem
-from allocator.users import Users
 
 
 def spans(clock: Clock, users: Users) -> tuple[Column, Column]:

@@ -13,14 +13,14 @@ from attrs import evolve, frozen
 
 from allocator.bounds import lower_bound
 from allocator.breadths import breadths
-from allocator.chains import chains
 from allocator.concurrency import Clock, Dependences, colours, path_clock
+from allocator.derive.chains import chains
+from allocator.derive.users import Users
 from allocator.parts import part_of
 from allocator.policies.base import Solve, Waits
 from allocator.policies.clocks import lifetimes_by, spans
 from allocator.problem import Column, Plan, Problem, column
 from allocator.solvers.base import align_up
-from allocator.users import Users
 
 
 @frozen(eq=False)

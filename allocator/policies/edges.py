@@ -9,9 +9,9 @@ from attrs import define, field, frozen
 from sortedcontainers import SortedDict
 
 from allocator.concurrency import MOST_STEPS, Dependences, happens_before
+from allocator.derive.users import Users
 from allocator.policies.base import Solve, Waits
 from allocator.problem import Column, Plan, Problem
-from allocator.users import Users
 
 
 @frozen(eq=False)

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import evolve, frozen
 
-from allocator.chains import chains
 from allocator.concurrency import Dependences, HappensBefore, happens_before
+from allocator.derive.chains import chains
+from allocator.derive.users import Users
 from allocator.errors import TooManyError
 from allocator.policies.base import Solve, Waits
 from allocator.problem import Column, Conflicts, Plan, Problem, column
-from allocator.users import Users
 
 MOST_CONFLICTS = 2**25
 """Pairs of chunks that may be alive at once, beyond which solvers would need gigabytes."""

@@ -3,10 +3,10 @@
 from attrs import field, frozen
 
 from allocator.concurrency import Clock, Dependences, levels
+from allocator.derive.users import Users
 from allocator.policies.base import Solve, Waits
 from allocator.policies.clocks import lifetimes_by, spans
 from allocator.problem import Column, Plan, Problem, column
-from allocator.users import Users
 
 
 @frozen(eq=False)

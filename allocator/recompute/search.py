@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from allocator.progress import Activity
-from allocator.recompute.keeping import keep
+from allocator.recompute.keeps import keep
 from allocator.recompute.segments import drops
 from allocator.recompute.sequence import alive, extra_cost, least_bytes
 from allocator.recompute.walk import NO_DROP, NO_END, Drop, Manner, walk

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 from attrs import frozen
 
+from allocator.derive.sharing import share
 from allocator.problem import Column
-from allocator.sharing import share
 from allocator.steps import Program, Step
 
 NEVER = -1

@@ -7,8 +7,8 @@ from types import MappingProxyType
 import numpy as np
 
 from allocator.bounds import lower_bound
-from allocator.chains import chains
-from allocator.check import check
+from allocator.check.offsets import check
+from allocator.derive.chains import chains
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem
 from allocator.progress import Activity

@@ -3,16 +3,16 @@
 import numpy as np
 from attrs import define, field, frozen
 
-from allocator.chains import chains
+from allocator.derive.chains import chains
 from allocator.problem import Column, Problem
 from allocator.solvers.base import Answer, Task, Traits, without_empty
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
-from allocator.solvers.placing.meetings import count_meetings
+from allocator.solvers.placing.conflicts import count_meetings
 from allocator.solvers.search.bodies import Bodies, bodies, parts
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.descent import Descent
-from allocator.solvers.search.notches import arranged
 from allocator.solvers.search.pairwise import Pairwise
+from allocator.solvers.search.profiles import arranged
 from allocator.solvers.search.reductions import Reduction, reduce
 
 _FEW = 64

@@ -3,12 +3,12 @@
 from attrs import frozen
 
 from allocator.breadths import breadths
-from allocator.chains import chains
+from allocator.derive.chains import chains
 from allocator.problem import Column, Problem
 from allocator.solvers.base import Answer, Task, Traits
 from allocator.solvers.placing.placement import place_in_order, roots
 from allocator.solvers.placing.ranking import lives, ranked
-from allocator.solvers.placing.visits import first_visits
+from allocator.solvers.placing.sweep_events import first_visits
 
 
 @frozen(eq=False)

@@ -12,13 +12,13 @@ import numpy as np
 from attrs import define, field, frozen
 
 from allocator.kernels.climb import MODULUS, NOBODY, advance
+from allocator.kernels.mode import Runner
 from allocator.kernels.numbers import Numbers
 from allocator.problem import FREE, NO_CAPACITY, Column, Problem, column
-from allocator.runner import Runner
 from allocator.solvers.base import Answer, Task, Traits, arena_bytes
 from allocator.solvers.greedy_by_breadth import by_breadth
 from allocator.solvers.greedy_by_size import by_size
-from allocator.solvers.placing.meetings import count_meetings
+from allocator.solvers.placing.conflicts import count_meetings
 from allocator.solvers.placing.neighbours import Neighbours
 from allocator.solvers.placing.placement import Placer
 from allocator.solvers.placing.ranking import lives, ranked

@@ -4,8 +4,8 @@ import numpy as np
 from attrs import frozen
 
 from allocator.kernels.interval_move import insert_units, settle
+from allocator.kernels.mode import Runner
 from allocator.problem import Problem
-from allocator.runner import Runner
 from allocator.solvers.base import Answer, Task, Traits
 from allocator.solvers.placing.units import units
 

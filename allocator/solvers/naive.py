@@ -3,7 +3,7 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.chains import chains
+from allocator.derive.chains import chains
 from allocator.problem import FREE, Problem
 from allocator.solvers.base import Answer, Task, Traits, align_up, without_empty
 from allocator.solvers.placing.placement import roots

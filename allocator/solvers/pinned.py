@@ -3,7 +3,7 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.chains import chains
+from allocator.derive.chains import chains
 from allocator.parts import part_of
 from allocator.problem import FREE, Column, Problem
 from allocator.solvers.base import without_empty

@@ -13,7 +13,7 @@ from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
 from allocator.solvers.hill_climb import HILL_CLIMB, HillClimb
 from allocator.solvers.naive import NAIVE
-from allocator.solvers.placing.meetings import count_meetings
+from allocator.solvers.placing.conflicts import count_meetings
 from allocator.solvers.pushdown import PUSHDOWN
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from allocator.kernels.mode import Runner
 from allocator.kernels.positional_maximums import find_maximums
 from allocator.problem import Column, column
-from allocator.runner import Runner
 from allocator.solvers.placing.units import Units
 from allocator.solvers.shared import Tenants
 

@@ -6,8 +6,8 @@
 from attrs import frozen
 
 from allocator.kernels.freelist import WIDTH, order_blocks, sink
+from allocator.kernels.mode import Runner
 from allocator.problem import Problem
-from allocator.runner import Runner
 from allocator.solvers.base import Answer, Task, Traits
 from allocator.solvers.placing.timeline import timeline
 

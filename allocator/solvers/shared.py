@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 from attrs import field, frozen
 
+from allocator.kernels.mode import Runner
 from allocator.kernels.numbers import Numbers
 from allocator.kernels.shared_objects import BEGIN, END, LIFE, OBJECT, SIZE, TAKEN, UNIT, lay, share
 from allocator.problem import Column, Conflicts, Problem, column
-from allocator.runner import Runner
 from allocator.solvers.base import Answer, Task, Traits
 from allocator.solvers.placing.units import Units, units
 

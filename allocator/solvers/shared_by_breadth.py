@@ -6,8 +6,8 @@ from allocator.breadths import breadths_of
 from allocator.kernels.shared_objects import AT_NEED, FAR
 from allocator.problem import Column
 from allocator.solvers.base import Traits
+from allocator.solvers.placing.sweep_events import first_visits
 from allocator.solvers.placing.units import Units
-from allocator.solvers.placing.visits import first_visits
 from allocator.solvers.shared import SharedObjectsSolver, Tenants, share_in_order
 
 

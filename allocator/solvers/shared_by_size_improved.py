@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from allocator.kernels.mode import Runner
 from allocator.kernels.shared_objects import share_by_gap
 from allocator.problem import Column, column
-from allocator.runner import Runner
 from allocator.solvers.base import Traits
 from allocator.solvers.positional_maximums import positional_maximums
 from allocator.solvers.shared import SharedObjectsSolver, Tenants, objects_taken, records

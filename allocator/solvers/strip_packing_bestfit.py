@@ -3,9 +3,9 @@
 import numpy as np
 from attrs import frozen
 
+from allocator.kernels.mode import Runner
 from allocator.kernels.strip_packing import pack_strip
 from allocator.problem import Column, Problem
-from allocator.runner import Runner
 from allocator.solvers.base import Answer, Task, Traits
 from allocator.solvers.placing.units import Units, units
 

@@ -12,10 +12,10 @@ from engine.check.pieces import Piece, cut, cut_all
 from engine.check.plans import PlanLike
 from engine.check.runs import Run, runs_of
 from engine.check.spans import Span
-from engine.errors import DataFlowError
-from ops.layout import Layout
-from ops.schema import Kernel
-from ops.spec import TensorSpec
+from engine.text.errors import DataFlowError
+from ops.schema.schema import Kernel
+from ops.tensor.layout import Layout
+from ops.tensor.spec import TensorSpec
 
 NOTHING = -1
 """What a byte holds that no value was written to."""

@@ -8,15 +8,15 @@ and owners are found anew. Idea: the checker of regalloc2 (Fallin 2021), with by
 
 from attrs import define, evolve
 
-from engine.calls import Alias, Call, Join
 from engine.check.contents import NOTHING, Contents
 from engine.check.plans import PlanLike
 from engine.check.spans import Span, spans
-from engine.errors import DataFlowError
-from engine.operator import Operator
-from engine.views import view_array
-from ops.layout import Layout
-from ops.schema import Overwrite, Signature
+from engine.graph.operator import Operator
+from engine.lower.calls import Alias, Call, Join
+from engine.system.arrays import view_array
+from engine.text.errors import DataFlowError
+from ops.schema.schema import Overwrite, Signature
+from ops.tensor.layout import Layout
 
 
 def check_data_flow(plan: PlanLike) -> None:

@@ -1,8 +1,8 @@
 """The judge between two stages: what the second believes to be alive is what the first left there, not moved."""
 
-from engine.calls import Storage
 from engine.check.plans import PlanLike
-from engine.errors import HandoverError
+from engine.lower.calls import Storage
+from engine.text.errors import HandoverError
 
 
 def check_handover(before: PlanLike, after: PlanLike) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.calls import Lowered
 from engine.check.plans import BARRIER, ScheduleLike
-from engine.errors import ScheduleError
+from engine.lower.calls import Lowered
+from engine.text.errors import ScheduleError
 
 FEED = 1
 """The past of a node that waits for nothing: all inputs are fed before."""

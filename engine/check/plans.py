@@ -5,8 +5,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from engine.calls import Lowered, Storage
-from ops.layout import Layout
+from engine.lower.calls import Lowered, Storage
+from ops.tensor.layout import Layout
 
 BARRIER = -1
 """The tick of a node at which nothing runs."""

@@ -21,11 +21,11 @@ from typing import NoReturn
 
 from attrs import define, field
 
-from engine.calls import Call, Storage
 from engine.check.happens_before import FEED, check_schedule, pasts
 from engine.check.plans import BARRIER, ScheduledPlanLike
 from engine.check.spans import Span, spans
-from engine.errors import RaceError
+from engine.lower.calls import Call, Storage
+from engine.text.errors import RaceError
 
 
 @define(eq=False)

@@ -2,7 +2,7 @@
 
 from itertools import pairwise, product
 
-from ops.layout import Layout
+from ops.tensor.layout import Layout
 
 Run = tuple[int, int]
 """Half-open."""

@@ -6,11 +6,11 @@ from typing import Generic, TypeVar
 
 from attrs import frozen
 
-from engine.calls import Storage
 from engine.check.byte_map import ByteMap
 from engine.check.plans import PlaceLike, PlanLike
 from engine.check.runs import Run, runs_of
-from ops.layout import Layout
+from engine.lower.calls import Storage
+from ops.tensor.layout import Layout
 
 T = TypeVar("T")
 

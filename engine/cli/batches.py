@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.cli.dims import open_names
-from engine.cli.zoo import can_train, is_zoo, zoo_graph
-from engine.errors import ModelError
-from engine.graph import Graph
-from engine.importers.onnx import load_onnx
-from engine.importers.onnx_file import read_model
-from engine.importers.onnx_inputs import Declared, declared
+from engine.cli.options.dims import open_names
+from engine.cli.options.zoo import can_train, is_zoo, zoo_graph
+from engine.graph.graph import Graph
+from engine.onnx.file import read_model
+from engine.onnx.inputs import Declared, declared
+from engine.onnx.load import load_onnx
+from engine.text.errors import ModelError
 from engine.zoo.network import Default
 
 Shapes = Mapping[str, Sequence[int]]

@@ -6,13 +6,13 @@ from typing import Any
 
 from attrs import frozen
 
-from engine.cli.common import plan_options
-from engine.executable import compile_graph
-from engine.executor.staged import StagedExecutor
-from engine.graph import Graph
-from engine.plan import ExecutionPlan
+from engine.api import compile_graph
+from engine.cli.options.common import plan_options
+from engine.execution_plan import ExecutionPlan, execution_plan
+from engine.graph.graph import Graph
 from engine.stages.bounded import BoundCosts, BoundedPlanner
-from engine.tables import in_columns
+from engine.stages.run import StagedExecutor
+from engine.text.tables import in_columns
 
 
 @frozen(eq=False)
@@ -51,4 +51,4 @@ def plan_bounded(graph: Graph, arguments: Namespace) -> Bounded:
     executor = executable.executor
     if not isinstance(executor, StagedExecutor) or not isinstance(executor.plan_first, BoundedPlanner):
         raise TypeError("a graph that was compiled with bounds has a planner for them")
-    return Bounded(executor.plan_first.plan, bounds, executable.bound_costs())
+    return Bounded(execution_plan(executor.plan_first.plan), bounds, executable.bound_costs())

@@ -3,7 +3,10 @@
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from engine.cli.common import (
+from engine.api import make_plan
+from engine.cli.comparison import compare_graph
+from engine.cli.measured import measure_plan
+from engine.cli.options.common import (
     add_json,
     add_model,
     add_planning,
@@ -13,20 +16,17 @@ from engine.cli.common import (
     positive,
     print_json,
 )
-from engine.cli.comparison import compare_graph
-from engine.cli.dims import check_known
-from engine.cli.measured import measure_plan
-from engine.cli.models import Subject, load_subject
-from engine.cli.optimising import add_optimise
+from engine.cli.options.dims import check_known
+from engine.cli.options.models import Subject, load_subject
+from engine.cli.options.passes import add_optimise
+from engine.cli.options.zoo import is_zoo
 from engine.cli.oracle import largest_difference, onnxruntime_runner
 from engine.cli.passes import compare_passes
 from engine.cli.staged_comparison import compare_stages
 from engine.cli.tradeoff import compare_policies
-from engine.cli.zoo import is_zoo
-from engine.errors import OptionError
-from engine.executable import make_plan
 from engine.passes.pipeline import LEVELS
-from engine.threads import cpus, limit_threads
+from engine.system.threads import cpus, limit_threads
+from engine.text.errors import OptionError
 
 NAME, HELP = "compare", "run a model planned, reference counted and watched, and compare"
 REFUSED = 5

@@ -8,13 +8,13 @@ from typing import Any
 from attrs import evolve, frozen
 
 from allocator.progress import each
-from engine.errors import JudgeError
-from engine.executable import Executable, PlanOptions, compile_graph
+from engine.api import Executable, PlanOptions, compile_graph
+from engine.execution_plan import ExecutionPlan
 from engine.executor.dynamic import DynamicExecutor
-from engine.graph import Graph
-from engine.plan import ExecutionPlan
-from engine.report import Report
-from ops.spec import Array
+from engine.graph.graph import Graph
+from engine.report.report import Report
+from engine.text.errors import JudgeError
+from ops.tensor.spec import Array
 
 
 @frozen(eq=False)

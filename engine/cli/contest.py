@@ -10,7 +10,7 @@ from allocator.errors import UnsupportedProblemError
 from allocator.problem import Plan, Problem
 from allocator.progress import each
 from allocator.solvers import STRATEGIES, solve
-from engine.tables import in_columns
+from engine.text.tables import in_columns
 
 
 @frozen(eq=False)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from allocator.io.files import write_whole
-from engine.cli.common import count, named_shape
-from engine.figures import to_png
+from engine.cli.options.common import count, named_shape
+from engine.pictures.figures import to_png
 
 
 class Row(Protocol):

@@ -4,12 +4,12 @@ from argparse import ArgumentParser, Namespace
 from typing import Any, Protocol
 
 from engine.cli import plan as planning
-from engine.cli.common import print_json
+from engine.cli.options.common import print_json
 from engine.cli.smaller import with_smaller
+from engine.execution_plan import ExecutionPlan
 from engine.explain.operators import explain_operator
 from engine.explain.tensor import explain_tensor
 from engine.explain.whole import explain
-from engine.plan import ExecutionPlan
 
 NAME, HELP = "explain", "say why the arena of a model is as large as it is, and what would make it smaller"
 

@@ -12,16 +12,16 @@ from allocator.heaps import HEAPS, simulate
 from allocator.heaps.events import ALLOC, FREE, Events, of_chunks
 from allocator.problem import NO_CAPACITY
 from allocator.progress import each
-from engine.cli.common import add_json, add_model, add_planning, add_running, plan_options, print_json, size
-from engine.cli.models import load_graph, load_subject
-from engine.cli.subjects import compile_subject
-from engine.executable import make_plan
-from engine.graph import Graph
-from engine.tables import in_columns
-from engine.trace import ALLOC as COMES
-from engine.trace import FREE as GOES
-from engine.trace import Event
-from engine.tracing.tenants import tenants
+from engine.api import make_plan
+from engine.cli.options.common import add_json, add_model, add_planning, add_running, plan_options, print_json, size
+from engine.cli.options.compile import compile_subject
+from engine.cli.options.models import load_graph, load_subject
+from engine.graph.graph import Graph
+from engine.text.tables import in_columns
+from engine.trace.buffers import tenants
+from engine.trace.trace import ALLOC as COMES
+from engine.trace.trace import FREE as GOES
+from engine.trace.trace import Event
 
 NAME, HELP = "heaps", "compare a plan with dynamic allocators, simulated on the same tensors"
 

@@ -11,8 +11,8 @@ from typing import NoReturn
 from allocator.errors import AllocatorError, PlanError
 from engine.cli import compare, explain, heaps, plan, run, solve, trace, view
 from engine.cli.progress import add_quiet, progress_shown
-from engine.errors import BudgetError, EngineError, JudgeError, OptionError, PlanRefusedError, UndecidedError
-from ops.errors import OpError
+from engine.text.errors import BudgetError, EngineError, JudgeError, OptionError, PlanRefusedError, UndecidedError
+from ops.tensor.errors import OpError
 
 OK, ERROR, USAGE, NO_FIT, UNDECIDED, REFUSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 """Done; failed; asked wrongly; larger than the budget; no plan within the capacity, and no proof that there is none; a

@@ -11,14 +11,14 @@ from typing import Any
 
 from attrs import asdict
 
-from engine import process_memory
-from engine.cli.common import plan_options
+from engine.api import Executable, compile_graph
 from engine.cli.measurement import Run, digest, noise_bytes, time_runs, trace_arrays, watch
 from engine.cli.measuring import BYTES, Task, read_task
-from engine.cli.models import Subject, load_subject
-from engine.executable import Executable, compile_graph
+from engine.cli.options.common import plan_options
+from engine.cli.options.models import Subject, load_subject
 from engine.executor.static import StaticExecutor, new_arena
-from engine.threads import limit_threads
+from engine.system import process_memory
+from engine.system.threads import limit_threads
 
 
 def measure(task: Task) -> dict[str, Any]:

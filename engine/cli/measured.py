@@ -9,11 +9,10 @@ from attrs import asdict, frozen
 
 from allocator.bounds import refcount_peak
 from engine.cli.measuring import MODES, in_turn
-from engine.placed import PlacedPlan
-from engine.process_memory import PAGE, whole_pages
-from engine.steps import to_program
-from engine.tables import in_columns
-from engine.units import format_bytes
+from engine.planning.placed import PlacedPlan
+from engine.system.process_memory import PAGE, whole_pages
+from engine.text.tables import in_columns
+from engine.text.units import format_bytes
 
 TOLERANCE = 0.05
 """Of a prediction; beyond it, the difference is told with its reason."""
@@ -109,7 +108,7 @@ def measure_plan(plan: PlacedPlan, arguments: Namespace, runs: int, pairs: int) 
 def predict(plan: PlacedPlan, mode: str) -> Prediction:
     """What a run of a mode should need."""
     if mode == "dynamic":
-        peak = refcount_peak(to_program(plan.lowered, plan.ids))
+        peak = refcount_peak(plan.program)
         return Prediction(whole_pages(peak), 0, peak)
     arena, lowered = whole_pages(plan.arena_bytes), plan.lowered
     copies = sum(whole_pages(lowered.values[v].spec.nbytes) for v in lowered.outputs.values())

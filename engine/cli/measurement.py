@@ -11,13 +11,13 @@ import numpy as np
 from attrs import define, field, frozen
 
 import ops
-from engine import process_memory
-from engine.executable import Executable, compile_graph
-from engine.graph import Graph
-from engine.process_memory import Faults
-from engine.timing import Stopwatch
-from ops.schema import Thunk
-from ops.spec import Array
+from engine.api import Executable, compile_graph
+from engine.graph.graph import Graph
+from engine.system import process_memory
+from engine.system.process_memory import Faults
+from engine.system.timing import Stopwatch
+from ops.schema.schema import Thunk
+from ops.tensor.spec import Array
 
 Outputs = Mapping[str, Array]
 Run = Callable[[], Outputs]

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import frozen
 
 from allocator.progress import each
-from engine.errors import EngineError
+from engine.text.errors import EngineError
 
 BYTES, SECONDS = "bytes", "seconds"
 MODES = ("static", "dynamic")

@@ -11,10 +11,10 @@ from typing import Any
 from attrs import asdict, frozen
 
 from allocator.progress import each
-from engine.executable import make_plan
-from engine.graph import Graph
-from engine.tables import in_columns
-from engine.units import format_bytes
+from engine.api import make_plan
+from engine.graph.graph import Graph
+from engine.text.tables import in_columns
+from engine.text.units import format_bytes
 
 TRAINING, FORWARD = "training", "forward only"
 NONE, IN_PLACE, SHARING, BOTH = "no optimisation", "in place", "sharing", "both"

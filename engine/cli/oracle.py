@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import EngineError
-from engine.threads import AS_THEY_ARE
-from ops.spec import Array
+from engine.system.threads import AS_THEY_ARE
+from engine.text.errors import EngineError
+from ops.tensor.spec import Array
 
 Runner = Callable[[], dict[str, Array]]
 

@@ -6,13 +6,13 @@ from typing import Any
 from attrs import asdict, frozen
 
 from allocator.progress import Activity
+from engine.api import Executable, PlanOptions, compile_graph
 from engine.cli.comparison import interleaved
 from engine.cli.oracle import largest_difference
-from engine.executable import Executable, PlanOptions, compile_graph
-from engine.graph import Graph
+from engine.graph.graph import Graph
 from engine.passes.pipeline import trail
-from engine.tables import in_columns
-from ops.spec import Array
+from engine.text.tables import in_columns
+from ops.tensor.spec import Array
 
 AS_GIVEN = "as given"
 TOLERANCE = 1e-4

@@ -9,12 +9,12 @@ from attrs import asdict, field, frozen
 from allocator.heaps import simulate
 from allocator.heaps.events import of_chunks
 from allocator.progress import each
-from engine.executable import make_plan
-from engine.graph import Graph
-from engine.plan import ExecutionPlan
-from engine.tables import in_columns
-from engine.tracing.tenants import tenants
-from engine.units import format_bytes
+from engine.api import make_plan
+from engine.execution_plan import ExecutionPlan
+from engine.graph.graph import Graph
+from engine.text.tables import in_columns
+from engine.text.units import format_bytes
+from engine.trace.buffers import tenants
 
 HEAPS = ("pytorch", "bfc_tensorflow", "bfc_onnxruntime")
 """Dynamic allocators whose reserved bytes are told."""

@@ -3,25 +3,17 @@
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from engine.api import make_plan
 from engine.cli.bounds import plan_bounded
-from engine.cli.carried import REQUIRED, add_plan_from_file, add_save_plan, plan_in_file, save_planned
-from engine.cli.common import (
-    add_json,
-    add_model,
-    add_parallel,
-    add_planning,
-    count,
-    plan_options,
-    print_json,
-)
-from engine.cli.dims import named_bounds
-from engine.cli.models import load_graph, load_open
-from engine.cli.optimising import add_optimise
+from engine.cli.options.common import add_json, add_model, add_parallel, add_planning, count, plan_options, print_json
+from engine.cli.options.dims import named_bounds
+from engine.cli.options.embedded import REQUIRED, add_plan_from_file, add_save_plan, plan_in_file, save_planned
+from engine.cli.options.models import load_graph, load_open
+from engine.cli.options.passes import add_optimise
 from engine.cli.stages import plan_first, stage_data, stage_text
-from engine.computing import kernel_table
-from engine.errors import OptionError
-from engine.executable import make_plan
-from engine.plan import ExecutionPlan
+from engine.execution_plan import ExecutionPlan, execution_plan
+from engine.report.kernels import kernel_table
+from engine.text.errors import OptionError
 
 NAME, HELP = "plan", "plan a model and say what it needs"
 
@@ -92,7 +84,7 @@ def _exact(arguments: Namespace) -> Told:
         raise OptionError(f"--save-plan saves one plan, and data decide some sizes of {arguments.file} while it runs")
     stage = plan_first(graph, dict(arguments.dim), arguments)
     told = stage_data(stage)
-    return stage.plan, told, stage_text(told)
+    return execution_plan(stage.plan), told, stage_text(told)
 
 
 def _bounded(arguments: Namespace) -> Told:

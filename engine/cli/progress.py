@@ -19,7 +19,7 @@ from attrs import define, field
 
 from allocator.progress import Activity, aside, watched_by
 from engine.cli.progress_text import cut, told
-from engine.screen import visible_width
+from engine.text.screen import visible_width
 
 PATIENCE = 1.0
 """Seconds before a line is drawn."""

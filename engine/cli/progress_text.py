@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 
 from allocator.progress import NOT_KNOWN, Activity
-from engine.screen import visible_width
-from engine.units import format_bytes
+from engine.text.screen import visible_width
+from engine.text.units import format_bytes
 
 _MARK = "..."
 _LONGEST_ITEM = 40

@@ -8,25 +8,17 @@ from typing import Any
 import numpy as np
 
 from allocator.progress import Activity
-from engine.cli.carried import add_plan_from_file, plan_in_file, tell_origin
-from engine.cli.common import (
-    add_json,
-    add_model,
-    add_parallel,
-    add_planning,
-    add_running,
-    positive,
-    print_json,
-)
+from engine.api import Executable
 from engine.cli.comparison import interleaved
-from engine.cli.files import write_arrays
-from engine.cli.models import Subject, load_subject
-from engine.cli.optimising import add_optimise
-from engine.cli.subjects import blas_threads, compile_subject
-from engine.executable import Executable
-from engine.tables import in_columns
-from engine.threads import limit_threads
-from ops.spec import Array
+from engine.cli.options.common import add_json, add_model, add_parallel, add_planning, add_running, positive, print_json
+from engine.cli.options.compile import blas_threads, compile_subject
+from engine.cli.options.embedded import add_plan_from_file, plan_in_file, tell_origin
+from engine.cli.options.files import write_arrays
+from engine.cli.options.models import Subject, load_subject
+from engine.cli.options.passes import add_optimise
+from engine.system.threads import limit_threads
+from engine.text.tables import in_columns
+from ops.tensor.spec import Array
 
 NAME, HELP = "run", "run a model on given or random inputs"
 MODES = ("static", "dynamic", "poison")

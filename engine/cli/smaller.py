@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from attrs import evolve
 
 from allocator.progress import each
-from engine.cli.common import plan_options
-from engine.cli.models import load_graph
-from engine.errors import EngineError
+from engine.cli.options.common import plan_options
+from engine.cli.options.models import load_graph
 from engine.explain.advice import NODES, what_if
 from engine.explain.what_if import Advised, Advisor, WhatIf
-from engine.placed import PlacedPlan
-from engine.plan_options import Options
-from engine.planner import plan_graph
-from ops.errors import OpError
+from engine.planning.options import Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import plan_graph
+from engine.text.errors import EngineError
+from ops.tensor.errors import OpError
 
 
 def with_smaller(advisor: Advisor, arguments: Namespace) -> Advisor:

@@ -15,10 +15,10 @@ from allocator.io.formats import READERS, WRITERS
 from allocator.io.instance import LARGEST, Instance, in_names, pinned
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, Status
 from allocator.solvers import BEST
-from engine.cli.common import STRATEGY_CHOICES, add_json, add_limits, count, positive, print_json, size
 from engine.cli.contest import Contest, Entry, compete, ratio, table, timed_solve, to_json
+from engine.cli.options.common import STRATEGY_CHOICES, add_json, add_limits, count, positive, print_json, size
 from engine.cli.validation import validated
-from engine.errors import BudgetError, OptionError, UndecidedError
+from engine.text.errors import BudgetError, OptionError, UndecidedError
 
 NAME, HELP = "solve", "place the buffers of a file"
 ALL = "all"

@@ -5,11 +5,11 @@ from typing import Any
 
 from attrs import frozen
 
+from engine.api import PlanOptions, compile_graph
 from engine.cli.comparison import Runs, equal_outputs, interleaved
-from engine.executable import PlanOptions, compile_graph
-from engine.graph import Graph
-from engine.stages.story import Story
-from ops.spec import Array
+from engine.graph.graph import Graph
+from engine.stages.cost_report import Story
+from ops.tensor.spec import Array
 
 
 @frozen(eq=False)

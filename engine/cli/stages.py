@@ -4,12 +4,12 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from engine.bind import input_shapes
-from engine.cli.common import plan_options
-from engine.executable import compile_graph
-from engine.executor.staged import StagedExecutor
-from engine.facts import Facts
-from engine.graph import Graph
+from engine.api import compile_graph
+from engine.cli.options.common import plan_options
+from engine.graph.bindings import Facts
+from engine.graph.graph import Graph
+from engine.stages.bind import input_shapes
+from engine.stages.run import StagedExecutor
 from engine.stages.stage import Stage, first_stage
 
 

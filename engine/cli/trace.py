@@ -7,21 +7,21 @@ from pathlib import Path
 
 from allocator.heaps import HEAPS
 from allocator.io.files import open_whole
-from engine.cli.carried import add_plan_from_file, plan_in_file, tell_origin
-from engine.cli.common import add_model, add_parallel, add_planning, add_running, plan_options
-from engine.cli.given import refuse_given
-from engine.cli.listing import add_list
-from engine.cli.models import Subject, load_graph, load_subject
-from engine.cli.optimising import add_optimise
-from engine.cli.subjects import blas_threads, compile_subject
-from engine.errors import OptionError
-from engine.executable import MODES, Executable, make_plan
+from engine.api import MODES, Executable, make_plan
+from engine.cli.options.common import add_model, add_parallel, add_planning, add_running, plan_options
+from engine.cli.options.compile import blas_threads, compile_subject
+from engine.cli.options.embedded import add_plan_from_file, plan_in_file, tell_origin
+from engine.cli.options.listing import add_list
+from engine.cli.options.models import Subject, load_graph, load_subject
+from engine.cli.options.passes import add_optimise
+from engine.cli.options.unused import refuse_given
 from engine.exporters import FORMATS, named_like
 from engine.readers import is_saved_trace, read_trace
-from engine.screen import screen_of
-from engine.threads import AS_THEY_ARE, limit_threads
-from engine.trace import Trace
-from engine.tracing.telling import IN_TICKS
+from engine.system.threads import AS_THEY_ARE, limit_threads
+from engine.text.errors import OptionError
+from engine.text.screen import screen_of
+from engine.trace.build import IN_TICKS
+from engine.trace.trace import Trace
 
 NAME = "trace"
 HELP = (

@@ -9,16 +9,16 @@ from attrs import asdict, evolve, frozen
 
 from allocator.policies import POLICIES
 from allocator.progress import each
+from engine.api import Executable, PlanOptions, compile_graph
 from engine.cli.comparison import equal_outputs, interleaved
-from engine.executable import Executable, PlanOptions, compile_graph
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.static import StaticExecutor
-from engine.graph import Graph
-from engine.parallelism import parallelism, predicted_seconds
-from engine.tables import in_columns
-from engine.threads import cpus, limit_threads
-from engine.timing import Timing
-from ops.spec import Array
+from engine.graph.graph import Graph
+from engine.report.parallelism import parallelism, predicted_seconds
+from engine.system.threads import cpus, limit_threads
+from engine.system.timing import Timing
+from engine.text.tables import in_columns
+from ops.tensor.spec import Array
 
 SEQUENCE = "sequence"
 _HEAD: tuple[str, ...] = ("policy", "arena", "of sequence", "at once", "by cost", "predicted", "measured", "time")

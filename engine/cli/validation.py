@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from allocator.bounds import lower_bound
-from allocator.check import check
+from allocator.check.offsets import check
 from allocator.errors import FormatError
 from allocator.io.instance import Instance, in_names, shown
 from allocator.problem import FREE, NO_CAPACITY, Column, Plan, Problem
-from engine.errors import PlanRefusedError
+from engine.text.errors import PlanRefusedError
 
 GIVEN = "given"
 """The strategy of a plan that is none of ours."""

@@ -9,12 +9,12 @@ from typing import Any
 
 from allocator.heaps import HEAPS
 from allocator.io.files import open_whole
-from engine.cli.common import STRATEGY_CHOICES, add_model
+from engine.cli.options.common import STRATEGY_CHOICES, add_model
 from engine.cli.trace import add_making
 from engine.cli.viewed import viewed
-from engine.errors import OptionError
-from engine.ordering import ORDERS
+from engine.lower.order import ORDERS
 from engine.passes.pipeline import LEVELS
+from engine.text.errors import OptionError
 from engine.viewer.page import write_page
 
 NAME, HELP = "view", "make a page to look at a plan, or at two side by side: zoom, search, who is alive and why"

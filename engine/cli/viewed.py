@@ -9,14 +9,14 @@ from allocator.errors import ProblemError
 from allocator.io import formats
 from allocator.io.instance import Instance, in_names
 from allocator.problem import FREE, NO_CAPACITY, Plan
-from engine.cli.given import refuse_given
+from engine.cli.options.unused import refuse_given
+from engine.cli.options.zoo import is_zoo
 from engine.cli.trace import add_making, traced
 from engine.cli.validation import validated
-from engine.cli.zoo import is_zoo
-from engine.errors import OptionError
 from engine.exporters.html import titled
-from engine.lives import Lives, lives
 from engine.readers import is_saved_trace
+from engine.text.errors import OptionError
+from engine.trace.rectangles import Lives, lives
 from engine.viewer.buffers import buffer_lives
 from engine.viewer.payload import pack
 

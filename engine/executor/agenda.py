@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from allocator.problem import Column
-from engine.errors import JudgeError
+from engine.text.errors import JudgeError
 
 
 @frozen(eq=False)

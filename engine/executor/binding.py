@@ -8,15 +8,15 @@ from itertools import chain
 import numpy as np
 from attrs import define, field, frozen
 
-from engine.calls import Call, Lowered, Storage, replaced
-from engine.deferred import Deferred, Entry, array_of
-from engine.errors import KernelError
-from engine.mapped import release, release_files
-from engine.placed import PlacedPlan
-from engine.views import view_array
-from ops.body import Body, bodies
-from ops.schema import Binding, Thunk
-from ops.spec import BFLOAT16, FLOATS, Array, TensorSpec
+from engine.graph.deferred import Deferred, Entry, array_of
+from engine.graph.mapped import release, release_files
+from engine.lower.calls import Call, Lowered, Storage, replaced
+from engine.planning.placed import PlacedPlan
+from engine.system.arrays import view_array
+from engine.text.errors import KernelError
+from ops.schema.body import Body, bodies
+from ops.schema.schema import Binding, Thunk
+from ops.tensor.spec import BFLOAT16, FLOATS, Array, TensorSpec
 
 
 class ProgramError(Exception):

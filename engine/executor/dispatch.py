@@ -14,7 +14,7 @@ from attrs import define, field
 
 from engine.executor.agenda import Agenda
 from engine.executor.binding import kernel_state
-from ops.schema import Thunk
+from ops.schema.schema import Thunk
 
 CALLER = 0
 """The caller's number among the threads."""

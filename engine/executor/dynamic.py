@@ -10,24 +10,24 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
-from engine.calls import Call, Stage, Storage
-from engine.errors import EngineError
 from engine.executor.binding import NO_BYTES, Packed, Packs, bind_call, kernel_state, pack_constants, run_call
 from engine.executor.feeds import check_apart, deliver, initial_values, load_parameters, read_feeds, read_outs
 from engine.executor.programs import as_program
 from engine.executor.team import ALONE, Runner
-from engine.plan import ExecutionPlan
-from engine.timing import Stopwatch
-from engine.views import aligned_empty, view_array
-from ops.layout import Layout
-from ops.schema import Thunk
-from ops.spec import Array
+from engine.lower.calls import Call, Stage, Storage
+from engine.planning.placed import PlacedPlan
+from engine.system.arrays import aligned_empty, view_array
+from engine.system.timing import Stopwatch
+from engine.text.errors import EngineError
+from ops.schema.schema import Thunk
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array
 
 
 class DynamicExecutor:
     """Holds no memory between runs. `peak_bytes` is the peak of the last run: what was allocated at once, in bytes."""
 
-    def __init__(self, plan: ExecutionPlan, packs: Packs | None = None, runner: Runner = ALONE) -> None:
+    def __init__(self, plan: PlacedPlan, packs: Packs | None = None, runner: Runner = ALONE) -> None:
         self.plan = plan
         self._runner = runner
         self.peak_bytes = 0
@@ -78,7 +78,7 @@ class DynamicExecutor:
 class _Heap:
     """Buffers by the value that owns them, with the number of readers that are still to come."""
 
-    plan: ExecutionPlan
+    plan: PlacedPlan
     packed: Packed
     pending: Counter[int]
     runner: Runner
@@ -155,12 +155,12 @@ def _as_it_is(_: int, thunk: Thunk) -> Thunk:
     return thunk
 
 
-def _reads(stage: Stage, plan: ExecutionPlan) -> list[int]:
+def _reads(stage: Stage, plan: PlacedPlan) -> list[int]:
     """Owners of what a call needs, one entry a call; an alias needs nothing before somebody reads what it shows."""
     return list({plan.lowered.values[v].owner for v in stage.inputs}) if isinstance(stage, Call) else []
 
 
-def _count_readers(plan: ExecutionPlan) -> Counter[int]:
+def _count_readers(plan: PlacedPlan) -> Counter[int]:
     pending: Counter[int] = Counter()
     for stage in plan.lowered.stages:
         pending.update(_reads(stage, plan))

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.calls import Lowered
-from engine.errors import EngineError, FeedError
-from ops.spec import Array, TensorSpec
+from engine.lower.calls import Lowered
+from engine.text.errors import EngineError, FeedError
+from ops.tensor.spec import Array, TensorSpec
 
 
 def as_array(value: Any, spec: TensorSpec) -> Array:

@@ -2,19 +2,19 @@
 
 from typing import NoReturn
 
-from engine.costs import call_cost
-from engine.errors import JudgeError
 from engine.executor.agenda import make_agenda
 from engine.executor.binding import kernel_error, run_in_turn
 from engine.executor.dispatch import Dispatch
 from engine.executor.helpers import Helpers
 from engine.executor.static import StaticExecutor
-from engine.plan import ExecutionPlan
-from engine.schedule import BARRIER
-from engine.threads import BlasLimit, check_threads, cpus
-from ops.schema import Thunk
-from ops.spec import Array
-from ops.thunks import nothing
+from engine.lower.costs import call_cost
+from engine.lower.schedule import BARRIER
+from engine.planning.placed import PlacedPlan
+from engine.system.threads import BlasLimit, check_threads, cpus
+from engine.text.errors import JudgeError
+from ops.common.thunks import nothing
+from ops.schema.schema import Thunk
+from ops.tensor.spec import Array
 
 _NO_CALL = -1
 
@@ -30,7 +30,7 @@ class ParallelExecutor(StaticExecutor):
     Raises OptionError, EngineError where threadpoolctl is needed and not there.
     """
 
-    def __init__(self, plan: ExecutionPlan, arena: Array, threads: int) -> None:
+    def __init__(self, plan: PlacedPlan, arena: Array, threads: int) -> None:
         check_threads(threads, 1)
         super().__init__(plan, arena)
         self.threads = threads
@@ -84,7 +84,7 @@ class ParallelExecutor(StaticExecutor):
             del error
 
 
-def _call_indices(plan: ExecutionPlan) -> tuple[int, ...]:
+def _call_indices(plan: PlacedPlan) -> tuple[int, ...]:
     """By node: which of the plan's calls it stands for. Raises JudgeError where not each has one node."""
     index_of = {call.tick: i for i, call in enumerate(plan.lowered.calls)} | {BARRIER: _NO_CALL}
     ticks = plan.schedule.tick.tolist()

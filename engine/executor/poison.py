@@ -11,16 +11,16 @@ from itertools import product
 
 import numpy as np
 
-from engine.calls import Call
 from engine.check.runs import Run, runs_of
-from engine.errors import PoisonError
 from engine.executor.binding import bind_call, kernel_state, run_call
 from engine.executor.programs import as_program
 from engine.executor.static import StaticExecutor
-from engine.plan import ExecutionPlan
-from engine.views import aligned_empty
-from ops.schema import Thunk
-from ops.spec import FLOATS, Array
+from engine.lower.calls import Call
+from engine.planning.placed import PlacedPlan
+from engine.system.arrays import aligned_empty
+from engine.text.errors import PoisonError
+from ops.schema.schema import Thunk
+from ops.tensor.spec import FLOATS, Array
 
 GUARD = 64
 """Bytes of padding that a plan should put behind each chunk."""
@@ -30,7 +30,7 @@ _NAN, _POISON = 0xFF, 0xA5
 class PoisonExecutor(StaticExecutor):
     """Raises PoisonError naming the operator that wrote where it must not."""
 
-    def __init__(self, plan: ExecutionPlan, threads: int = 1) -> None:
+    def __init__(self, plan: PlacedPlan, threads: int = 1) -> None:
         guard = max(plan.alignment, GUARD)
         self._bytes = aligned_empty(plan.arena_bytes + 2 * guard, guard)
         self._bytes[:] = _POISON

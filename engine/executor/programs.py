@@ -6,14 +6,14 @@ from itertools import groupby
 import numpy as np
 from attrs import frozen
 
-from engine.calls import Call
-from engine.costs import call_cost
 from engine.executor.binding import ProgramError
 from engine.executor.team import ALONE, Runner
+from engine.lower.calls import Call
+from engine.lower.costs import call_cost
+from ops.common.thunks import nothing
 from ops.native.call import FOREIGN, Native
-from ops.schema import Thunk
-from ops.spec import Array
-from ops.thunks import nothing
+from ops.schema.schema import Thunk
+from ops.tensor.spec import Array
 
 _LEAST_WORK = 2_000_000
 """Operations and bytes below which waking a thread takes longer than it helps."""

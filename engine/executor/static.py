@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.calls import Call, Storage
 from engine.executor.binding import bind_call, pack_constants, place_array, run_in_turn
 from engine.executor.feeds import (
     check_apart,
@@ -20,18 +19,19 @@ from engine.executor.feeds import (
 )
 from engine.executor.programs import as_program, join_calls
 from engine.executor.team import team
-from engine.plan import ExecutionPlan
-from engine.threads import AS_THEY_ARE, NoLimit, limit_for
-from engine.timing import Stopwatch
-from engine.views import address, aligned_empty
-from ops.backends import NUMPY
-from ops.schema import Thunk
-from ops.spec import Array
+from engine.lower.calls import Call, Storage
+from engine.planning.placed import PlacedPlan
+from engine.system.arrays import address, aligned_empty
+from engine.system.threads import AS_THEY_ARE, NoLimit, limit_for
+from engine.system.timing import Stopwatch
+from ops.schema.backends import NUMPY
+from ops.schema.schema import Thunk
+from ops.tensor.spec import Array
 
 Outputs = dict[str, Array]
 
 
-def new_arena(plan: ExecutionPlan) -> Array:
+def new_arena(plan: PlacedPlan) -> Array:
     """Bytes for a plan, aligned as it asks."""
     return aligned_empty(plan.arena_bytes, max(plan.alignment, 64))
 
@@ -43,7 +43,7 @@ class StaticExecutor:
     second thread waits until the first is through.
     """
 
-    def __init__(self, plan: ExecutionPlan, arena: Array, threads: int = 1, blas: int = AS_THEY_ARE) -> None:
+    def __init__(self, plan: PlacedPlan, arena: Array, threads: int = 1, blas: int = AS_THEY_ARE) -> None:
         self.plan = plan
         self._team = team(threads)
         by_numpy = any(call.kernel.backend == NUMPY for call in plan.lowered.calls)
@@ -191,11 +191,11 @@ def _unbound() -> None:
     raise RuntimeError("a call was run before the caller's arrays were bound")
 
 
-def _is_callers(value: int, plan: ExecutionPlan) -> bool:
+def _is_callers(value: int, plan: PlacedPlan) -> bool:
     return plan.places[value].storage is Storage.CALLER and plan.places[value].owner == value
 
 
-def _users(plan: ExecutionPlan) -> dict[int, tuple[int, ...]]:
+def _users(plan: PlacedPlan) -> dict[int, tuple[int, ...]]:
     """For each array of the caller: the calls that read or write it or a view of it."""
     found: dict[int, list[int]] = {v.id: [] for v in plan.lowered.values if _is_callers(v.id, plan)}
     for i, call in enumerate(plan.lowered.calls):
@@ -204,6 +204,6 @@ def _users(plan: ExecutionPlan) -> dict[int, tuple[int, ...]]:
     return {value: tuple(calls) for value, calls in found.items()}
 
 
-def _callers_of(call: Call, plan: ExecutionPlan) -> set[int]:
+def _callers_of(call: Call, plan: PlacedPlan) -> set[int]:
     places = (plan.places[v] for v in call.inputs + call.outputs)
     return {p.owner for p in places if p.storage is Storage.CALLER}

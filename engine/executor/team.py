@@ -10,11 +10,11 @@ import numpy as np
 from attrs import define, field
 
 from engine.executor.helpers import Helpers
-from engine.threads import cpus
+from engine.system.threads import cpus
+from ops.native.barrier import FAILED, OVER, STATUS, clear, new_state
 from ops.native.door import region_address, run_alone, run_forked, run_linger, run_part
-from ops.native.states import FAILED, OVER, STATUS, clear, new_state
 from ops.onednn.openmp import team_addresses, with_live_threads
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 _TURNS = 4
 _REGION = ("ops.native.program_code", "region")

@@ -9,18 +9,18 @@ from attrs import evolve, frozen
 from allocator.errors import UnsupportedProblemError
 from allocator.progress import each
 from allocator.solvers import BEST
-from engine.calls import Storage
 from engine.explain.names import quoted
 from engine.explain.what_if import Advised, WhatIf
-from engine.graph import Graph
-from engine.ordering import MEMORY
+from engine.graph.graph import Graph
+from engine.lower.calls import Storage
+from engine.lower.order import MEMORY
 from engine.passes.pipeline import optimise
-from engine.peak import peak_chunks
-from engine.placed import PlacedPlan
-from engine.plan_options import Options
-from engine.planner import plan_graph
+from engine.planning.options import Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import plan_graph
 from engine.remat.planning import plan_recomputed
-from engine.units import format_bytes
+from engine.report.peak import peak_chunks
+from engine.text.units import format_bytes
 
 NODES = 20_000
 """Steps of every search here, for addresses and for orders: all of it takes seconds, and is the same everywhere."""

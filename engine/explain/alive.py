@@ -2,8 +2,8 @@
 
 from attrs import frozen
 
-from engine.calls import Role, Value
-from engine.explain.anatomy import Anatomy, Use
+from engine.explain.accesses import Anatomy, Use
+from engine.lower.calls import Role, Value
 
 FED, WRITTEN, READ, SCRATCH, HELD = "fed", "written", "read", "workspace", "held"
 """What the operator at the peak does with a tensor: it is the feeding or fetching itself that touches it; it writes it,

@@ -13,10 +13,10 @@ from engine.explain.parts import Part
 from engine.explain.refusals import Forward
 from engine.explain.sentences import operator, saved, shape, why_alive, why_not
 from engine.explain.what_if import Advised, WhatIf
-from engine.plurals import counted
-from engine.recomputed import Recomputed
-from engine.tables import in_columns
-from engine.units import format_bytes
+from engine.planning.recomputed import Recomputed
+from engine.text.plurals import counted
+from engine.text.tables import in_columns
+from engine.text.units import format_bytes
 
 _FEW = 4
 """Overwrites that are told of; the JSON has all."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from difflib import get_close_matches
 
-from engine.errors import OptionError
+from engine.text.errors import OptionError
 
 _LONGEST = 80
 """Of a name in a sentence."""

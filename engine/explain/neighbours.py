@@ -3,9 +3,9 @@
 import numpy as np
 from attrs import frozen
 
-from engine.explain.anatomy import Anatomy
+from engine.explain.accesses import Anatomy
 from engine.explain.names import shown
-from engine.units import format_bytes
+from engine.text.units import format_bytes
 
 
 @frozen(eq=False)

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 from attrs import asdict, frozen
 
-from engine.calls import Alias, Call, Storage
+from engine.explain.accesses import Anatomy, anatomy
 from engine.explain.alive import HELD, Alive, alive_at
-from engine.explain.anatomy import Anatomy, anatomy
 from engine.explain.names import check_name, shown
 from engine.explain.refusals import Forward, forwards_of
 from engine.explain.sentences import operator, shape, why_alive, why_not
-from engine.peak import peak_of
-from engine.placed import PlacedPlan
-from engine.plurals import counted
-from engine.units import format_bytes
+from engine.lower.calls import Alias, Call, Storage
+from engine.planning.placed import PlacedPlan
+from engine.report.peak import peak_of
+from engine.text.plurals import counted
+from engine.text.units import format_bytes
 
 FEED, FETCH = "feed", "fetch"
 CALL, ALIAS, JOIN, HAND_OVER = "call", "alias", "join", "hand over"

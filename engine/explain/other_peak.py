@@ -4,9 +4,9 @@ import numpy as np
 from attrs import evolve, frozen
 
 from allocator import bounds
-from allocator.chains import chains
+from allocator.derive.chains import chains
 from allocator.problem import Column, Problem
-from engine.placed import PlacedPlan
+from engine.planning.placed import PlacedPlan
 
 
 @frozen

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from attrs import frozen
 
 from engine.explain.alive import Alive
-from engine.report import Report
+from engine.report.report import Report
 
 PADDING, ALIGNMENT, HOLES = "padding", "alignment", "fragmentation"
 

@@ -1,19 +1,19 @@
 """Why an operator does not write over an input that it may write over.
 
-Two have a say: `engine.objections` looks at bytes, when operators become calls; `allocator.overwrites` at lifetimes.
-Both are asked again here; nothing is guessed from the plan.
+Two have a say: `engine.lower.overwrite_rules` looks at bytes, when operators become calls;
+`allocator.derive.overwrites` at lifetimes. Both are asked again here; nothing is guessed from the plan.
 """
 
 from collections.abc import Iterator
 
 from attrs import evolve, frozen
 
-from allocator.overwrites import Judged, Refusal
-from engine.calls import Call, Value
-from engine.explain.anatomy import Anatomy, Use
-from engine.objections import Objection, objection, parameter_objection
-from engine.placed import PlacedPlan
-from ops.schema import Overwrite
+from allocator.derive.overwrites import Judged, Refusal
+from engine.explain.accesses import Anatomy, Use
+from engine.lower.calls import Call, Value
+from engine.lower.overwrite_rules import Objection, objection, parameter_objection
+from engine.planning.placed import PlacedPlan
+from ops.schema.schema import Overwrite
 
 TAKEN, OFF = "taken", "off"
 """The overwrite is taken; overwrites are switched off."""

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from allocator.overwrites import Refusal
-from engine.calls import Role
+from allocator.derive.overwrites import Refusal
+from engine.explain.accesses import Use
 from engine.explain.alive import FED, HELD, READ, SCRATCH, Alive
-from engine.explain.anatomy import Use
 from engine.explain.names import shown
 from engine.explain.refusals import NOT_MEASURED, OFF, TAKEN, Forward
-from engine.objections import Objection
-from engine.plurals import agreed, counted
-from engine.units import format_bytes
+from engine.lower.calls import Role
+from engine.lower.overwrite_rules import Objection
+from engine.text.plurals import agreed, counted
+from engine.text.units import format_bytes
 
 _MOST_NAMED = 3
 """Readers that are named in one sentence."""

@@ -3,14 +3,14 @@
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from engine.calls import Stage, Storage, Value
-from engine.explain.anatomy import Anatomy, Use, anatomy
+from engine.explain.accesses import Anatomy, Use, anatomy
 from engine.explain.names import check_name
 from engine.explain.neighbours import neighbours
 from engine.explain.refusals import Forward, forwards_of
 from engine.explain.tensor_story import NOWHERE, TensorStory
-from engine.peak import peak_chunks
-from engine.placed import PlacedPlan
+from engine.lower.calls import Stage, Storage, Value
+from engine.planning.placed import PlacedPlan
+from engine.report.peak import peak_chunks
 
 
 def explain_tensor(plan: PlacedPlan, name: str) -> TensorStory:

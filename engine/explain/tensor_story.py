@@ -5,13 +5,13 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from engine.calls import Role, Storage
-from engine.explain.anatomy import LATER_STAGES, Use
+from engine.explain.accesses import LATER_STAGES, Use
 from engine.explain.names import shown
 from engine.explain.neighbours import Neighbour
 from engine.explain.refusals import Forward
 from engine.explain.sentences import operator, readers, shape, ticks, why_not
-from engine.units import format_bytes
+from engine.lower.calls import Role, Storage
+from engine.text.units import format_bytes
 
 NOWHERE = -1
 """Chunk, offset and ticks of what is not in the arena."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import frozen
 
-from engine.placed import PlacedPlan
+from engine.planning.placed import PlacedPlan
 
 
 @frozen(eq=False)

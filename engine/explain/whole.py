@@ -1,16 +1,16 @@
 """Finds why the arena of a plan is as large as it is, and asks for other ways to plan."""
 
+from engine.explain.accesses import Anatomy, anatomy
 from engine.explain.alive import Alive, alive_at
-from engine.explain.anatomy import Anatomy, anatomy
+from engine.explain.counterfactual import measured
 from engine.explain.explanation import Explanation
 from engine.explain.other_peak import other_peak
 from engine.explain.parts import parts
 from engine.explain.refusals import TAKEN, Forward, forwards_into
 from engine.explain.what_if import Advisor
-from engine.explain.wished import measured
-from engine.peak import peak_chunks
-from engine.placed import PlacedPlan
-from engine.report import Report, report
+from engine.planning.placed import PlacedPlan
+from engine.report.peak import peak_chunks
+from engine.report.report import Report, report
 
 
 def explain(plan: PlacedPlan, advisor: Advisor) -> Explanation:

@@ -23,8 +23,8 @@ from engine.exporters import (
     table,
 )
 from engine.exporters import map as address_map
-from engine.screen import Screen
-from engine.trace import Trace
+from engine.text.screen import Screen
+from engine.trace.trace import Trace
 
 Writer = Callable[[Trace, BinaryIO], None]
 Shower = Callable[[Trace, BinaryIO, Screen], None]

@@ -2,7 +2,7 @@
 
 from attrs import define, field
 
-from engine.trace import ALLOC, FREE, OVERWRITE, PEAK, Event, Trace
+from engine.trace.trace import ALLOC, FREE, OVERWRITE, PEAK, Event, Trace
 
 
 @define(eq=False)

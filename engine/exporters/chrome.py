@@ -17,7 +17,7 @@ from attrs import define, field
 from engine.exporters.moments import nanoseconds
 from engine.exporters.texts import to_unicode
 from engine.exporters.turns import in_turns
-from engine.trace import OVERWRITE, PEAK, STAGE, VIEW, Event, Facts, Trace
+from engine.trace.trace import OVERWRITE, PEAK, STAGE, VIEW, Event, Facts, Trace
 
 _PROCESS = {"pid": 1}
 _MAIN = 1

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from attrs import fields
 
-from engine.trace import Event, Trace
+from engine.trace.trace import Event, Trace
 
 COLUMNS = tuple(f.name for f in fields(Event))
 _values_of = attrgetter(*COLUMNS)

@@ -2,8 +2,8 @@
 
 from typing import BinaryIO
 
-from engine.lives import lives
-from engine.trace import Facts, Trace
+from engine.trace.rectangles import lives
+from engine.trace.trace import Facts, Trace
 from engine.viewer.page import write_page
 from engine.viewer.payload import pack
 

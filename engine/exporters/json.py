@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from attrs import asdict, fields
 
-from engine.trace import VERSION, Event, Trace
+from engine.trace.trace import VERSION, Event, Trace
 
 _values_of = attrgetter(*(f.name for f in fields(Event)))
 _text = lru_cache(1 << 14)(json.dumps)  # names come again and again

@@ -10,7 +10,7 @@ from allocator.heaps.events import ALLOC, Events
 from allocator.heaps.events import FREE as GIVEN_BACK
 from allocator.heaps.growing import Growing
 from allocator.problem import Column, column
-from engine.trace import ARRIVALS, FREE, OVERWRITE, Event, Trace
+from engine.trace.trace import ARRIVALS, FREE, OVERWRITE, Event, Trace
 
 _TIGHT = Growing("first fit", is_first=True, rounding=1)
 """Sizes have their padding already."""

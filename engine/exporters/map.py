@@ -11,11 +11,11 @@ import numpy as np
 from attrs import frozen
 
 from engine.exporters.words import foot, head, sized
-from engine.lives import Lives, lives
 from engine.pictures.raster import IDLE, Raster, raster, spans
-from engine.screen import BOLD, DIM, FILE, Screen, padded, printed, shortened, visible_width
-from engine.trace import Trace
-from engine.units import format_bytes
+from engine.text.screen import BOLD, DIM, FILE, Screen, padded, printed, shortened, visible_width
+from engine.text.units import format_bytes
+from engine.trace.rectangles import Lives, lives
+from engine.trace.trace import Trace
 
 USUAL_WIDTH = 80
 _LETTERS = ascii_lowercase + ascii_uppercase

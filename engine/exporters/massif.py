@@ -16,7 +16,7 @@ from attrs import define, field, frozen
 from engine.exporters.alive import Alive
 from engine.exporters.moments import TICK, nanoseconds
 from engine.exporters.texts import to_line
-from engine.trace import ALLOC, FREE, OVERWRITE, PEAK, Event, Facts, Trace
+from engine.trace.trace import ALLOC, FREE, OVERWRITE, PEAK, Event, Facts, Trace
 
 SNAPSHOTS = 200
 """That are told at most, beside the first one and the peak; the graph of ms_print has 72 columns."""

@@ -10,9 +10,9 @@ from typing import BinaryIO
 from allocator.io.instance import Instance, named_problem
 from allocator.io.megengine_record import render
 from allocator.problem import FREE
-from engine.errors import OptionError
-from engine.lives import Lives, lives
-from engine.trace import NOTHING, Trace
+from engine.text.errors import OptionError
+from engine.trace.rectangles import Lives, lives
+from engine.trace.trace import NOTHING, Trace
 
 _TAKEN = frozenset(("-1",))
 """Means no chunk."""

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from attrs import define, field, frozen
 
 from engine.exporters.texts import to_unicode
-from engine.trace import ALLOC, BEGIN, END, FREE, OVERWRITE, VIEW, Event, Trace
+from engine.trace.trace import ALLOC, BEGIN, END, FREE, OVERWRITE, VIEW, Event, Trace
 
 _GRADIENT = ((0.0, "#fff7bc"), (0.35, "#fec44f"), (0.7, "#d95f0e"), (1.0, "#7f1d0a"))
 """Of the least number to the greatest: the darker, the more bytes."""

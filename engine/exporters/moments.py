@@ -1,6 +1,6 @@
 """When events happen, for formats that know times and no ticks."""
 
-from engine.trace import END, NOT_RUN, Event
+from engine.trace.trace import END, NOT_RUN, Event
 
 TICK = 1_000_000
 """Nanoseconds that a tick is shown as, where a run has no times: a millisecond."""

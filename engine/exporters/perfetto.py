@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 
 from attrs import define, field
 
-from engine.errors import EngineError
 from engine.exporters.moments import nanoseconds
 from engine.exporters.texts import to_unicode
 from engine.exporters.turns import in_turns
-from engine.trace import BEGIN, FREE, OVERWRITE, Event, Facts, Trace
+from engine.text.errors import EngineError
+from engine.trace.trace import BEGIN, FREE, OVERWRITE, Event, Facts, Trace
 
 _SEQUENCE = 1
 _BYTES = 3

@@ -4,13 +4,13 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
-from engine.figures import new_figure, new_rectangles, new_rounded, to_png
-from engine.lives import Lives, lives
 from engine.pictures.arena import draw
+from engine.pictures.figures import new_figure, new_rectangles, new_rounded, to_png
 from engine.pictures.look import PAGE, Look
 from engine.pictures.paints import PAINTS
 from engine.pictures.shapes import Area, Box, Boxes, Dot, Line, Shape, Text
-from engine.trace import Trace
+from engine.trace.rectangles import Lives, lives
+from engine.trace.trace import Trace
 
 _DENSITY = 2
 """Dots for a pixel: letters stay sharp on dense screens."""

@@ -21,7 +21,7 @@ from engine.exporters.laid_out import LaidOut, laid_out
 from engine.exporters.moments import nanoseconds
 from engine.exporters.pickled import PickledDict
 from engine.exporters.texts import to_unicode
-from engine.trace import ARRIVALS, FREE, GROW, NOWHERE, OVERWRITE, Event, Facts, Trace
+from engine.trace.trace import ARRIVALS, FREE, GROW, NOWHERE, OVERWRITE, Event, Facts, Trace
 
 BASE = 0x7F0000000000
 """Address of the first byte."""

@@ -18,7 +18,7 @@ from engine.exporters.alive import alive_at_peak
 from engine.exporters.moments import nanoseconds
 from engine.exporters.texts import to_unicode
 from engine.exporters.turns import in_turns
-from engine.trace import BEGIN, END, Event, Facts, Trace
+from engine.trace.trace import BEGIN, END, Event, Facts, Trace
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from html import escape
 from typing import BinaryIO
 
-from engine.lives import Lives, lives
 from engine.pictures.arena import draw
 from engine.pictures.look import PAGE, Look
 from engine.pictures.paints import PAINTS
 from engine.pictures.shapes import Area, Box, Boxes, Dot, Drawing, Line, Shape, Text
-from engine.trace import Trace
+from engine.trace.rectangles import Lives, lives
+from engine.trace.trace import Trace
 
 _FONT = "Helvetica Neue,Helvetica,Arial,Liberation Sans,sans-serif"
 _STEM = "arenaplan-picture"

@@ -12,8 +12,8 @@ from typing import BinaryIO
 from attrs import define, field, frozen
 
 from engine.exporters.words import foot, head
-from engine.screen import BOLD, DIM, FILE, Screen, padded, printed, shortened, visible_width
-from engine.trace import (
+from engine.text.screen import BOLD, DIM, FILE, Screen, padded, printed, shortened, visible_width
+from engine.trace.trace import (
     ARRIVALS,
     BEGIN,
     END,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from attrs import evolve
 
-from engine.trace import BEGIN, END, Event
+from engine.trace.trace import BEGIN, END, Event
 
 
 def in_turns(events: Iterable[Event]) -> Iterator[Event]:

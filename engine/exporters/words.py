@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from engine.screen import printed
-from engine.trace import ESTIMATED, Facts
-from engine.units import format_bytes
+from engine.text.screen import printed
+from engine.text.units import format_bytes
+from engine.trace.trace import ESTIMATED, Facts
 
 
 def head(facts: Facts) -> Iterator[str]:

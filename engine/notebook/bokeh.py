@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from engine.errors import EngineError
+from engine.text.errors import EngineError
 
 
 def bokeh(module: str) -> Any:

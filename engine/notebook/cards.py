@@ -1,14 +1,14 @@
 """How a plan, a report and a trace look in a notebook: totals as bars, what is alive at the peak, the arena."""
 
+from engine.execution_plan import ExecutionPlan
 from engine.exporters.svg import svg
-from engine.lives import lives
 from engine.notebook.html import Bar, bars, card, folded, note, scrolled, table
-from engine.peak import PeakTensor
 from engine.pictures.look import Look
-from engine.plan import ExecutionPlan
-from engine.report import Report
-from engine.trace import Facts, Trace
-from engine.units import format_bytes
+from engine.report.peak import PeakTensor
+from engine.report.report import Report
+from engine.text.units import format_bytes
+from engine.trace.rectangles import lives
+from engine.trace.trace import Facts, Trace
 
 ARENA, BOUND, DYNAMIC, NAIVE, PEAK = "#4C86C6", "#3E9B73", "#C98B3A", "#9AA3AD", "#C8574A"
 MOST_TICKS = 20_000

@@ -4,14 +4,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from engine.errors import OptionError
-from engine.lives import lives
 from engine.notebook.bokeh import bokeh
 from engine.pictures.paints import KINDS, OTHER, PAINTS
 from engine.pictures.subject import Subject, subject_of
 from engine.pictures.wording import printable
-from engine.trace import NOTHING, Trace
-from engine.units import format_bytes
+from engine.text.errors import OptionError
+from engine.text.units import format_bytes
+from engine.trace.rectangles import lives
+from engine.trace.trace import NOTHING, Trace
 
 WIDTH, MAP_HEIGHT, CURVES_HEIGHT = 900, 380, 190
 """Pixels."""

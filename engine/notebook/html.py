@@ -10,7 +10,7 @@ from html import escape
 from attrs import frozen
 
 from engine.pictures.wording import printable
-from engine.units import format_bytes
+from engine.text.units import format_bytes
 
 _LINE = "color-mix(in srgb, currentcolor 22%, transparent)"
 _FAINT = "color-mix(in srgb, currentcolor 9%, transparent)"

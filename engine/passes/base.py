@@ -5,8 +5,8 @@ from typing import Protocol
 
 from attrs import frozen
 
-from engine.graph import Graph
-from engine.operator import Operator
+from engine.graph.graph import Graph
+from engine.graph.operator import Operator
 from engine.passes.edit import Edit
 
 

@@ -6,15 +6,15 @@ from typing import Any, Never, TypeVar
 
 from attrs import evolve
 
-from engine.deferred import Constants, Deferred, Entry
-from engine.errors import GraphError, PassError
-from engine.graph import Graph
-from engine.operator import Operator
-from engine.parameters import as_kept
+from engine.graph.deferred import Constants, Deferred, Entry
+from engine.graph.graph import Graph
+from engine.graph.operator import Operator
+from engine.graph.parameters import as_kept
+from engine.graph.var import Var
 from engine.passes.writing import Draft, write
-from engine.var import Var
-from ops.schema import OpSchema
-from ops.spec import Array, TensorSpec, spec_of
+from engine.text.errors import GraphError, PassError
+from ops.schema.schema import OpSchema
+from ops.tensor.spec import Array, TensorSpec, spec_of
 
 _Key = TypeVar("_Key", bound=Hashable)
 

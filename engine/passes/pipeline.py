@@ -6,29 +6,29 @@ from numbers import Integral
 
 from attrs import frozen
 
-from engine.errors import GraphError, OptionError
-from engine.graph import Graph
-from engine.passes.activations import ACTIVATIONS
+from engine.graph.graph import Graph
 from engine.passes.base import Pass
-from engine.passes.channels_last import CHANNELS_LAST
-from engine.passes.common import COMMON
-from engine.passes.constants import CONSTANTS
-from engine.passes.dead_code import DEAD_CODE
-from engine.passes.fold_batch_norm import FOLD_BATCH_NORM
-from engine.passes.fuse_conv import FUSE_CONV
-from engine.passes.fuse_elementwise import FUSE_ELEMENTWISE
-from engine.passes.fuse_matmul import FUSE_MATMUL
-from engine.passes.fuse_quantised import FUSE_QUANTISED
-from engine.passes.gemm_flags import GEMM_FLAGS
-from engine.passes.layer_norms import LAYER_NORMS
-from engine.passes.movement import MOVEMENT
-from engine.passes.neutral import NEUTRAL
-from engine.passes.no_ops import NO_OPS
-from engine.passes.part_convs import PART_CONVS
-from engine.passes.quantise import QUANTISE
-from engine.passes.softmaxes import SOFTMAXES
-from engine.passes.transposes import TRANSPOSES
+from engine.passes.cleanup.common import COMMON
+from engine.passes.cleanup.constants import CONSTANTS
+from engine.passes.cleanup.dead_code import DEAD_CODE
+from engine.passes.cleanup.movement import MOVEMENT
+from engine.passes.cleanup.neutral import NEUTRAL
+from engine.passes.cleanup.no_ops import NO_OPS
+from engine.passes.fold.batch_norm import FOLD_BATCH_NORM
+from engine.passes.fuse.conv import FUSE_CONV
+from engine.passes.fuse.elementwise import FUSE_ELEMENTWISE
+from engine.passes.fuse.matmul import FUSE_MATMUL
+from engine.passes.fuse.quantised import FUSE_QUANTISED
+from engine.passes.layout.channels_last import CHANNELS_LAST
+from engine.passes.layout.part_convs import PART_CONVS
+from engine.passes.quantised.quantise import QUANTISE
+from engine.passes.recognise.activations import ACTIVATIONS
+from engine.passes.recognise.gemm_flags import GEMM_FLAGS
+from engine.passes.recognise.layer_norms import LAYER_NORMS
+from engine.passes.recognise.softmaxes import SOFTMAXES
+from engine.passes.recognise.transposes import TRANSPOSES
 from engine.passes.verify import verify
+from engine.text.errors import GraphError, OptionError
 
 CODES: tuple[Pass, ...] = (NO_OPS, QUANTISE)
 """Integers instead of real numbers, while constants still are what they were quantised to."""

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
-from engine.errors import GraphError, OptionError
-from engine.graph import Graph
-from engine.operator import Operator
+from engine.graph.graph import Graph
+from engine.graph.operator import Operator
+from engine.graph.var import Var
 from engine.passes.verify import verify
-from engine.var import Var
-from ops.body import bodies
-from ops.cast import CAST
-from ops.schema import OpSchema
-from ops.spec import HALVES, Array, as_dtype
-from ops.stored.single import IN_SINGLE, Inner
+from engine.text.errors import GraphError, OptionError
+from ops.elementwise.cast import CAST
+from ops.half.ops import IN_SINGLE, Inner
+from ops.schema.body import bodies
+from ops.schema.schema import OpSchema
+from ops.tensor.spec import HALVES, Array, as_dtype
 
 _SINGLE = np.dtype("float32")
 NAMES = tuple(sorted(dtype.name for dtype in HALVES))

@@ -5,13 +5,13 @@ It believes nothing that was written down: every operator is inferred again from
 
 from collections.abc import Collection
 
-from engine.deferred import Deferred
-from engine.errors import PassError
-from engine.graph import Graph
-from engine.operator import Operator
-from engine.var import Var
-from ops.assign import ASSIGN
-from ops.errors import OpError
+from engine.graph.deferred import Deferred
+from engine.graph.graph import Graph
+from engine.graph.operator import Operator
+from engine.graph.var import Var
+from engine.text.errors import PassError
+from ops.movement.assign import ASSIGN
+from ops.tensor.errors import OpError
 
 
 def verify(before: Graph, after: Graph) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from engine.deferred import Entry
-from engine.graph import Graph
-from engine.operator import Operator
-from engine.order import stable_order
-from engine.var import Var
+from engine.graph.deferred import Entry
+from engine.graph.graph import Graph
+from engine.graph.operator import Operator
+from engine.graph.order import stable_order
+from engine.graph.var import Var
 
 
 @frozen(eq=False)

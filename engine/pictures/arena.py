@@ -1,6 +1,6 @@
 """The picture of a run: which bytes of the arena hold what and when, what is alive, and where the peak is."""
 
-from engine.lives import Lives
+from engine.pictures.captions import draw_caption, draw_legend, draw_title, headline, summary
 from engine.pictures.chunks import draw_chunks
 from engine.pictures.curves import draw_curves, name_peak
 from engine.pictures.frame import (
@@ -18,7 +18,7 @@ from engine.pictures.frame import (
 from engine.pictures.look import Look
 from engine.pictures.shapes import Box, Drawing, Shape
 from engine.pictures.subject import Subject, subject_of
-from engine.pictures.telling import draw_caption, draw_legend, draw_title, headline, summary
+from engine.trace.rectangles import Lives
 
 
 def draw(lives: Lives, look: Look) -> Drawing:

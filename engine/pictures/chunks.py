@@ -13,9 +13,9 @@ from engine.pictures.paints import KINDS, OTHER
 from engine.pictures.shapes import Area, Box, Boxes, Shape, Text
 from engine.pictures.subject import Subject
 from engine.pictures.wording import fitted, printable, text_width
-from engine.trace import NOTHING
-from engine.units import format_bytes
-from ops.spec import Array
+from engine.text.units import format_bytes
+from engine.trace.trace import NOTHING
+from ops.tensor.spec import Array
 
 MOST_BOXES = 3_000
 """Boxes that are drawn, and told of, one by one."""

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 
 def column_edges(last: float, pixels: int, timed: bool) -> Array:

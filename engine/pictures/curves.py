@@ -7,7 +7,7 @@ from engine.pictures.frame import SMALL, Panel
 from engine.pictures.shapes import Area, Dot, Line, Shape, Text
 from engine.pictures.subject import Subject
 from engine.pictures.wording import fitted, printable, text_width
-from engine.units import format_bytes
+from engine.text.units import format_bytes
 
 
 def draw_curves(subject: Subject, area: Panel) -> Iterator[Shape]:

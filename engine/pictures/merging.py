@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 MOST_RUNS = 50_000
 """Cells grow until runs are no more than that."""

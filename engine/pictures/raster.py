@@ -5,8 +5,8 @@ import numpy.typing as npt
 from attrs import field, frozen
 
 from allocator.problem import Column, column
-from engine.lives import Lives
-from engine.trace import NOTHING
+from engine.trace.rectangles import Lives
+from engine.trace.trace import NOTHING
 
 IDLE = -1
 """A cell in which no chunk lies."""

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from attrs import frozen
 
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 Number = TypeVar("Number", float, Array)
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import frozen
 
-from engine.lives import Lives
 from engine.pictures.columns import ranked
 from engine.pictures.wording import printable
-from engine.trace import NOTHING, Facts
-from engine.units import format_bytes
-from ops.spec import Array
+from engine.text.units import format_bytes
+from engine.trace.rectangles import Lives
+from engine.trace.trace import NOTHING, Facts
+from ops.tensor.spec import Array
 
 _NO_KIND = "other"
 NAMELESS = "(no name)"

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from engine.errors import TraceFormatError
 from engine.readers import csv, json
-from engine.trace import Trace
+from engine.text.errors import TraceFormatError
+from engine.trace.trace import Trace
 
 _BEGINNING = 1024
 """Bytes of a file that tell what it is."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from engine.readers.facts import Seen
 from engine.readers.place import Place, shown
 from engine.readers.values import MOST_THREADS, MOST_TICKS
-from engine.trace import Facts
+from engine.trace.trace import Facts
 
 _Fault = tuple[str, str]
 """The name of a fact, and what is wrong with it."""

@@ -11,7 +11,7 @@ from engine.readers.facts import facts_of
 from engine.readers.ledger import Ledger
 from engine.readers.place import Place, shown
 from engine.readers.values import TYPES, check_names, event_of
-from engine.trace import Event, Trace
+from engine.trace.trace import Event, Trace
 
 _MOST_CHARACTERS = 1 << 24
 """Of a line."""

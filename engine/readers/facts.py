@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from attrs import define
 
-from engine.trace import (
+from engine.trace.trace import (
     ARRIVALS,
     ESTIMATED,
     FREE,

@@ -16,7 +16,7 @@ from engine.readers.ledger import Ledger
 from engine.readers.place import Place, shown
 from engine.readers.scanner import Scanner
 from engine.readers.values import TYPES, check_names, check_range, check_type, event_of
-from engine.trace import CLOCKS, VERSION, Event, Facts, Trace
+from engine.trace.trace import CLOCKS, VERSION, Event, Facts, Trace
 
 _values_of = itemgetter(*TYPES)
 _FACTS = {f.name: f.type for f in fields(Facts) if f.type}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from attrs import define, field
 
 from engine.readers.place import Place
-from engine.trace import (
+from engine.trace.trace import (
     ALLOC,
     BEGIN,
     END,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from attrs import define
 
-from engine.errors import TraceFormatError
+from engine.text.errors import TraceFormatError
 
 
 @define(eq=False)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from attrs import fields
 
 from engine.readers.place import Place, shown
-from engine.trace import KINDS, NOT_RUN, Event
+from engine.trace.trace import KINDS, NOT_RUN, Event
 
 TYPES: Mapping[str, type] = {f.name: f.type for f in fields(Event) if f.type}
 """Of the fields of an event, in order."""

@@ -6,10 +6,10 @@ have one number where one operator computes them from vars of equal numbers.
 
 from collections.abc import Hashable
 
-from engine.errors import PassError
-from engine.graph import Graph
+from engine.graph.graph import Graph
+from engine.graph.var import Var
 from engine.passes.verify import verify
-from engine.var import Var
+from engine.text.errors import PassError
 
 
 def check_again(before: Graph, after: Graph) -> None:

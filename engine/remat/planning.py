@@ -5,12 +5,12 @@ from attrs import frozen
 from allocator.progress import each
 from allocator.recompute.search import as_it_is, cheapest, smallest
 from allocator.recompute.work import Work
-from engine.calls import Lowered
-from engine.graph import Graph
-from engine.ordering import in_order
-from engine.plan import ExecutionPlan
-from engine.plan_options import Options
-from engine.planner import lower_graph
+from engine.graph.graph import Graph
+from engine.lower.calls import Lowered
+from engine.lower.order import in_order
+from engine.planning.options import Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import lower_graph
 from engine.remat.trial import Trial, trial_of
 from engine.remat.work import work_in
 
@@ -18,7 +18,7 @@ ROUNDS = 8
 """Schedules that are tried, at most: each aims lower by the bytes that the one before had too many."""
 
 
-def plan_recomputed(graph: Graph, options: Options, budget: int, plain: ExecutionPlan) -> ExecutionPlan:
+def plan_recomputed(graph: Graph, options: Options, budget: int, plain: PlacedPlan) -> PlacedPlan:
     """A plan within the budget in bytes, of the graph with as little work done again as is found.
 
     Where none is found, the smallest that is, and is found for a budget of as many bytes too. The plain plan where
@@ -37,9 +37,9 @@ class _Planning:
     lowered: Lowered
     work: Work
     options: Options
-    plain: ExecutionPlan
+    plain: PlacedPlan
 
-    def within_or_smallest(self, budget: int) -> ExecutionPlan:
+    def within_or_smallest(self, budget: int) -> PlacedPlan:
         best, missed = self._within(budget)
         if best.arena_bytes <= budget:
             return best
@@ -56,7 +56,7 @@ class _Planning:
             return best
         return least  # which every budget that is not met comes to
 
-    def _within(self, budget: int) -> tuple[ExecutionPlan, list[Trial]]:
+    def _within(self, budget: int) -> tuple[PlacedPlan, list[Trial]]:
         """A plan within the budget, or the smallest that was made; and the trials that their bounds forbid."""
         best, missed = self.plain, list[Trial]()
         aim = budget * as_it_is(self.work).peak // self.plain.arena_bytes  # what nesting saves, it may save again
@@ -74,7 +74,7 @@ class _Planning:
             aim = found.peak - (needed - budget)
         return best, missed
 
-    def _smaller(self, trial: Trial, budget: int, best: ExecutionPlan) -> ExecutionPlan:
+    def _smaller(self, trial: Trial, budget: int, best: PlacedPlan) -> PlacedPlan:
         if trial.bound >= best.arena_bytes:
             return best
         return min(best, trial.plan(budget, self.plain), key=lambda plan: plan.arena_bytes)

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from attrs import evolve, frozen
 
 from allocator.recompute.search import Found
-from engine.calls import Lowered
-from engine.costs import graph_cost
-from engine.graph import Graph
-from engine.ordering import GIVEN
-from engine.plan import ExecutionPlan
-from engine.plan_options import Options
-from engine.planner import least_bytes, lower_graph, nestings, plan_lowered
-from engine.recomputed import Recomputed
+from engine.graph.graph import Graph
+from engine.lower.calls import Lowered
+from engine.lower.costs import graph_cost
+from engine.lower.order import GIVEN
+from engine.planning.options import Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import least_bytes, lower_graph, nestings, plan_lowered
+from engine.planning.recomputed import Recomputed
 from engine.remat.check import check_again
 from engine.remat.writing import write_again
 
@@ -38,9 +38,9 @@ class Trial:
         """The same with so many steps of the search for addresses."""
         return evolve(self, options=evolve(self.options, nodes=nodes))
 
-    def plan(self, budget: int, plain: ExecutionPlan) -> ExecutionPlan:
+    def plan(self, budget: int, plain: PlacedPlan) -> PlacedPlan:
         """The first plan within the budget, or the smallest one. Where some way may fit, no other is searched for."""
-        made = list[ExecutionPlan]()
+        made = list[PlacedPlan]()
         for bound, lowered in self.ways:
             if bound <= max(budget, self.bound):
                 made.append(plan_lowered(lowered, self.options, budget))
@@ -61,7 +61,7 @@ def trial_of(lowered: Lowered, found: Found, options: Options) -> Trial:
     return Trial(lowered, found.sequence, tuple((least_bytes(way, quick), way) for way in ways), quick)
 
 
-def recomputed(before: Graph, made: ExecutionPlan, plain_bytes: int, sequence: tuple[str, ...]) -> Recomputed:
+def recomputed(before: Graph, made: PlacedPlan, plain_bytes: int, sequence: tuple[str, ...]) -> Recomputed:
     """What runs again in a plan, beside a graph in which nothing does."""
     first = {op.name for op in before.operators}
     again = tuple(c.name for c in made.lowered.calls if c.operators and c.name not in first)

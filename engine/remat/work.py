@@ -2,10 +2,10 @@
 
 from allocator.recompute.work import Work, work_of
 from allocator.steps import only_required
-from engine.calls import Call, Lowered, Stage, arena_ids
-from engine.costs import call_cost
-from engine.steps import to_program
-from ops.body import bodies
+from engine.lower.calls import Call, Lowered, Stage, arena_ids
+from engine.lower.costs import call_cost
+from engine.lower.steps import to_program
+from ops.schema.body import bodies
 
 
 def work_in(lowered: Lowered, *, overwrite: bool = True, alignment: int = 1) -> Work:

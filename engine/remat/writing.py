@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from attrs import define, field
 
-from engine.calls import Alias, Lowered, Role, Stage
-from engine.graph import Graph
-from engine.operator import Operator
-from engine.var import Var
+from engine.graph.graph import Graph
+from engine.graph.operator import Operator
+from engine.graph.var import Var
+from engine.lower.calls import Alias, Lowered, Role, Stage
 
 AGAIN = "again"
 """What the name of an operator that runs again ends in."""

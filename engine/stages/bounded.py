@@ -8,25 +8,25 @@ from typing import Any, Self
 from attrs import evolve, field, frozen
 
 from allocator.progress import each
-from engine.backends import backends_of
-from engine.bind import as_length, bind
-from engine.calls import Lowered, Storage
 from engine.check import check_data_flow
-from engine.errors import DataFlowError, FeedError, OptionError
-from engine.facts import Facts
-from engine.graph import Graph
-from engine.lowering import Pattern, lower, pattern_of
-from engine.ordering import in_order_of
-from engine.placed import Place
-from engine.plan import ExecutionPlan
-from engine.plan_options import Options
-from engine.planner import plan_graph
-from engine.report import check_budget
-from engine.stages.draft import draft_stage
+from engine.graph.bindings import Facts
+from engine.graph.graph import Graph
+from engine.lower.backends import backends_of
+from engine.lower.calls import Lowered, Storage
+from engine.lower.lowering import Pattern, lower, pattern_of
+from engine.lower.order import in_order_of
+from engine.lower.steps import to_program
+from engine.planning.options import Options
+from engine.planning.placed import Place, PlacedPlan
+from engine.planning.planner import plan_graph
+from engine.report.report import check_budget
+from engine.stages.bind import as_length, bind
+from engine.stages.partial_graph import draft_stage
 from engine.stages.progress import Progress, at_the_start
 from engine.stages.stage import Stage, Terms, first_stage
 from engine.stages.task import Template
-from ops.errors import OpError
+from engine.text.errors import DataFlowError, FeedError, OptionError
+from ops.tensor.errors import OpError
 
 MOST_COSTS = 81
 """Choices of lengths whose exact plans are made to tell what a bounded one costs."""
@@ -46,7 +46,7 @@ class BoundedPlanner:
 
     bounds: Bounds
     options: Options
-    plan: ExecutionPlan
+    plan: PlacedPlan
     pattern: Pattern
     replanned: list[dict[str, int]] = field(factory=list)
 
@@ -68,7 +68,7 @@ class BoundedPlanner:
         self.replanned.append(dict(facts.lengths))
         return first_stage(template, facts, terms)
 
-    def _placed(self, lowered: Lowered) -> tuple[ExecutionPlan, ...]:
+    def _placed(self, lowered: Lowered) -> tuple[PlacedPlan, ...]:
         """The calls at the places of the greatest ones; () where they do not fit there."""
         if not _is_alike(lowered, self.plan.lowered):
             return ()
@@ -81,7 +81,8 @@ class BoundedPlanner:
                 if layout.extent[1] - owner > self.plan.lowered.values[like.owner].spec.nbytes:
                     return ()
             places.append(Place(value.storage, place.owner, layout))
-        made = evolve(self.plan, lowered=lowered, places=tuple(places))
+        program = to_program(lowered, self.plan.ids)
+        made = evolve(self.plan, lowered=lowered, program=program, places=tuple(places))
         try:
             check_data_flow(made)
         except DataFlowError:  # such as an overwrite at an offset that is another one for smaller lengths

@@ -8,16 +8,16 @@ from attrs import evolve
 from allocator import solvers
 from allocator.problem import NO_CAPACITY
 from allocator.solvers.base import NO_NODES
-from engine.errors import GraphError, OptionError
-from engine.executor.segments import Reserved, new_memory
-from engine.executor.staged import Planner, StagedExecutor
-from engine.graph import Graph
-from engine.plan_options import Options
+from engine.graph.graph import Graph
+from engine.planning.options import Options
 from engine.stages.bounded import bounded
 from engine.stages.cache import PlanCache
+from engine.stages.run import Planner, StagedExecutor
+from engine.stages.segments import Reserved, new_memory
 from engine.stages.stage import Terms, first_stage
 from engine.stages.template import template
-from engine.units import parse_bytes
+from engine.text.errors import GraphError, OptionError
+from engine.text.units import parse_bytes
 
 MOST_PLANS = 2**20
 REPLAN_NODES = 1000

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from engine.facts import Facts
+from engine.graph.bindings import Facts
+from engine.graph.var import Var
 from engine.stages.task import Late, Task, Template
-from engine.var import Var
-from ops.schema import OpSchema, Signature
-from ops.spec import Shape
+from ops.schema.schema import OpSchema, Signature
+from ops.tensor.spec import Shape
 
 NOWHERE = -1
 """Offset of a tensor that is still to be fed."""

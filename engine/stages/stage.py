@@ -5,20 +5,20 @@ from collections.abc import Mapping
 from attrs import evolve, frozen
 
 from allocator.problem import NO_CAPACITY
-from engine.calls import Lowered
 from engine.check import check_handover
-from engine.facts import Facts
-from engine.plan import ExecutionPlan
-from engine.plan_options import Options
-from engine.planner import lower_graph, plan_in_order
-from engine.report import check_budget
-from engine.room import SEAM, Room
-from engine.stages.draft import Draft, draft_stage
-from engine.stages.heirs import Heirs, heirs
+from engine.graph.bindings import Facts
+from engine.lower.calls import Lowered
+from engine.planning.options import Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import lower_graph, plan_in_order
+from engine.planning.reserved import SEAM, Room
+from engine.report.report import check_budget
+from engine.stages.compaction import plan_with_survivors
+from engine.stages.live_out import Heirs, heirs
+from engine.stages.partial_graph import Draft, draft_stage
 from engine.stages.progress import NOWHERE, Held, Progress, at_the_start
-from engine.stages.survivors import plan_with_survivors
 from engine.stages.task import Template
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 
 @frozen(eq=False)
@@ -29,7 +29,7 @@ class Stage:
     """
 
     number: int
-    plan: ExecutionPlan
+    plan: PlacedPlan
     reads: Mapping[str, str]
     before: Progress
     after: Progress
@@ -85,7 +85,7 @@ def _stage(template: Template, progress: Progress, number: int, terms: Terms) ->
     survivors = {lowered.outputs[v.name]: last for v, last in left.vars.items()}
     room = Room(pinned, seams)
 
-    def plan_calls(calls: Lowered) -> ExecutionPlan:
+    def plan_calls(calls: Lowered) -> PlacedPlan:
         return plan_with_survivors(calls, terms.options, terms.capacity, room, survivors)
 
     plan = plan_in_order(lowered, terms.options, plan_calls)
@@ -104,7 +104,7 @@ def _handing_over(lowered: Lowered, left: Heirs) -> Lowered:
     return evolve(lowered, outputs={name: values[name] for name in names}, hands_over=True)
 
 
-def _after(draft: Draft, plan: ExecutionPlan, left: Heirs, progress: Progress, in_one_block: bool) -> Progress:
+def _after(draft: Draft, plan: PlacedPlan, left: Heirs, progress: Progress, in_one_block: bool) -> Progress:
     alive = {}
     for var in left.vars:
         place = plan.places[plan.lowered.outputs[var.name]]

@@ -5,12 +5,12 @@ from typing import Protocol
 
 from attrs import evolve, frozen
 
-from engine.facts import Facts
-from engine.graph import Graph
-from engine.operator import Operator
-from engine.var import Var
-from ops.dims import Guard
-from ops.spec import Array, Shape
+from engine.graph.bindings import Facts
+from engine.graph.graph import Graph
+from engine.graph.operator import Operator
+from engine.graph.var import Var
+from ops.tensor.dims import Guard
+from ops.tensor.spec import Array, Shape
 
 
 class Scene(Protocol):

@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
-from engine.graph import Graph
-from engine.operator import Operator
-from engine.stages.late import LateBranch, LateLoop
+from engine.graph.graph import Graph
+from engine.graph.operator import Operator
+from engine.graph.symbols import Derived, data_behind
+from engine.graph.var import Var
+from engine.stages.deferred import LateBranch, LateLoop
 from engine.stages.task import Late, Promise, Task, Template
-from engine.symbols import Derived, data_behind
-from engine.var import Var
-from ops.dims import Dim, Guard, dims_in
-from ops.late import IF_LATE, LOOP_LATE
+from ops.control.deferred import IF_LATE, LOOP_LATE
+from ops.tensor.dims import Dim, Guard, dims_in
 
 
 def template(graph: Graph, decisive: Collection[str] = ()) -> Template:

@@ -5,8 +5,8 @@ from attrs import evolve
 
 from allocator.io.instance import Instance
 from allocator.problem import Column, Plan, Problem
-from engine.lives import Lives
-from engine.trace import NOT_RUN, NOTHING, Facts
+from engine.trace.rectangles import Lives
+from engine.trace.trace import NOT_RUN, NOTHING, Facts
 
 
 def buffer_lives(name: str, instance: Instance, plan: Plan) -> Lives:

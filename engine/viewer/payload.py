@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import asdict, define, field
 
-from engine.lives import Lives
+from engine.trace.rectangles import Lives
 
 VERSION = 1
 _NUMBERS = ("begin", "end", "offset", "size", "padding", "overwrites", "stage", "thread", "born", "died")

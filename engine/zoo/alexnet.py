@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import ops
-from engine.graph import Graph
+from engine.graph.graph import Graph
 from engine.zoo.classifier import begin
 from engine.zoo.layers import biased_convolution, linear
 from engine.zoo.network import Batch, Least, Seed, checked

@@ -3,9 +3,9 @@
 from attrs import frozen
 
 import ops
-from engine.errors import OptionError
-from engine.graph import Graph
-from engine.var import Var
+from engine.graph.graph import Graph
+from engine.graph.var import Var
+from engine.text.errors import OptionError
 from engine.zoo.classifier import finish
 from engine.zoo.encoder import CLASSES
 from engine.zoo.network import Batch, Length, Seed, checked

@@ -3,8 +3,8 @@
 from attrs import frozen
 
 import ops
-from engine.graph import Graph
-from engine.var import Var
+from engine.graph.graph import Graph
+from engine.graph.var import Var
 from engine.zoo.layers import linear
 from engine.zoo.weights import Weights
 

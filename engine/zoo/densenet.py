@@ -3,8 +3,8 @@
 from typing import Annotated
 
 import ops
-from engine.graph import Graph
-from engine.var import Var
+from engine.graph.graph import Graph
+from engine.graph.var import Var
 from engine.zoo.classifier import begin
 from engine.zoo.layers import conv_norm_relu, convolution, normalization
 from engine.zoo.network import Batch, Least, Seed, checked

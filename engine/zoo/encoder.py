@@ -2,7 +2,7 @@
 
 from attrs import frozen
 
-from engine.graph import Graph
+from engine.graph.graph import Graph
 from engine.zoo.classifier import finish
 from engine.zoo.transformer import dense, encoder_layer
 from engine.zoo.weights import Weights

@@ -8,9 +8,9 @@ import numpy as np
 from attrs import frozen
 
 import ops
-from engine.errors import OptionError
-from engine.graph import Graph
-from engine.var import Var
+from engine.graph.graph import Graph
+from engine.graph.var import Var
+from engine.text.errors import OptionError
 from engine.zoo.network import Count, Seed, Size, checked
 from engine.zoo.transformer import HIDDEN, attend, dense, feed_forward, join_heads, norm, split_heads
 from engine.zoo.weights import Weights

@@ -9,8 +9,8 @@ from typing import Annotated
 from attrs import frozen
 
 import ops
-from engine.graph import Graph
-from engine.var import Var
+from engine.graph.graph import Graph
+from engine.graph.var import Var
 from engine.zoo.classifier import begin
 from engine.zoo.layers import conv_norm_relu
 from engine.zoo.network import Batch, Least, Seed, checked

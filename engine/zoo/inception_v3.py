@@ -4,8 +4,8 @@ from functools import partial
 from typing import Annotated
 
 import ops
-from engine.graph import Graph
-from engine.var import Var
+from engine.graph.graph import Graph
+from engine.graph.var import Var
 from engine.zoo.classifier import begin
 from engine.zoo.layers import SAME, Size, conv_norm_relu
 from engine.zoo.network import Batch, Least, Seed, checked

@@ -3,7 +3,7 @@
 import math
 
 import ops
-from engine.var import Var
+from engine.graph.var import Var
 from engine.zoo.weights import Weights
 
 Size = int | tuple[int, int]

@@ -3,7 +3,7 @@
 import math
 
 import ops
-from engine.graph import Graph
+from engine.graph.graph import Graph
 from engine.zoo.layers import linear
 from engine.zoo.network import Batch, Length, Seed, Size, checked
 from engine.zoo.weights import Weights

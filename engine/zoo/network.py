@@ -9,8 +9,8 @@ from typing import Annotated, Any, ParamSpec, get_args, get_origin
 
 from attrs import field, frozen
 
-from engine.errors import OptionError
-from engine.graph import Graph
+from engine.graph.graph import Graph
+from engine.text.errors import OptionError
 
 Default = int | float | bool | str
 P = ParamSpec("P")

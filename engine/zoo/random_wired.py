@@ -10,8 +10,8 @@ from typing import Annotated
 import numpy as np
 
 import ops
-from engine.graph import Graph
-from engine.var import Var
+from engine.graph.graph import Graph
+from engine.graph.var import Var
 from engine.zoo.classifier import begin
 from engine.zoo.layers import conv_norm_relu, convolution, normalization
 from engine.zoo.network import Batch, Count, Least, Seed, Size, checked

@@ -4,8 +4,8 @@ as in torchvision."""
 from collections.abc import Callable
 
 import ops
-from engine.graph import Graph
-from engine.var import Var
+from engine.graph.graph import Graph
+from engine.graph.var import Var
 from engine.zoo.classifier import Images, begin
 from engine.zoo.layers import conv_norm_relu, convolution, normalization
 from engine.zoo.network import Batch, Seed, Size, checked

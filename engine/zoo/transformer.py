@@ -1,7 +1,7 @@
 """What transformers are made of (Vaswani et al. 2017): linear layers, normalizations, attention with several heads."""
 
 import ops
-from engine.var import Var
+from engine.graph.var import Var
 from engine.zoo.weights import Weights
 
 _NEAR = 0.1

@@ -4,9 +4,9 @@ As in most programs of today, convolutions are padded, so that the output is as 
 """
 
 import ops
-from engine.errors import OptionError
-from engine.graph import Graph
-from engine.var import Var
+from engine.graph.graph import Graph
+from engine.graph.var import Var
+from engine.text.errors import OptionError
 from engine.zoo.classifier import begin
 from engine.zoo.layers import biased_convolution, conv_norm_relu, up_convolution
 from engine.zoo.network import Batch, Count, Seed, Size, checked

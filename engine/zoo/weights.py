@@ -9,9 +9,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 from attrs import field, frozen
 
-from engine.graph import Graph
-from engine.var import Var
-from ops.spec import Array
+from engine.graph.graph import Graph
+from engine.graph.var import Var
+from ops.tensor.spec import Array
 
 _LIVING: WeakValueDictionary[tuple[object, ...], Array] = WeakValueDictionary()
 """What was drawn and is still held by some graph, by all that decides its numbers."""

@@ -1,6 +1,6 @@
 """Activations of one var; the output has the shape of x."""
 
-from ops.activation import (
+from ops.elementwise.activation import (
     CLIP,
     HARD_SIGMOID,
     HARD_SWISH,
@@ -14,7 +14,7 @@ from ops.activation import (
 )
 from ops.functional.apply import V, apply1
 from ops.functional.operands import Mixed
-from ops.limits import highest, lowest
+from ops.tensor.limits import highest, lowest
 
 
 def relu(x: V) -> V:

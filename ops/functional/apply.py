@@ -5,10 +5,10 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
-from ops.dims import Dim
-from ops.errors import ArityError
-from ops.schema import OpSchema
-from ops.spec import Array, TensorSpec
+from ops.schema.schema import OpSchema
+from ops.tensor.dims import Dim
+from ops.tensor.errors import ArityError
+from ops.tensor.spec import Array, TensorSpec
 
 
 class GraphLike(Protocol):

@@ -1,7 +1,7 @@
 """Positions of extremes of a var."""
 
-from ops.arg import ARG_MAX, ARG_MIN
 from ops.functional.apply import V, apply1
+from ops.reduce.arg import ARG_MAX, ARG_MIN
 
 
 def arg_max(x: V, axis: int = 0, keepdims: bool = True, select_last_index: bool = False) -> V:

@@ -1,4 +1,4 @@
-"""What gradient rules work with (ops/backward.py), on the functions that a user calls."""
+"""What gradient rules work with (ops/schema/backward.py), on the functions that a user calls."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from ops.backward import Tensor, Term, Terms
 from ops.functional import cast, comparison, linalg, movement, reduce, unary, views, where
 from ops.functional.apply import GraphLike, apply
-from ops.schema import Attrs, OpSchema, Signature
-from ops.spec import Array, TensorSpec
+from ops.schema.backward import Tensor, Term, Terms
+from ops.schema.schema import Attrs, OpSchema, Signature
+from ops.tensor.spec import Array, TensorSpec
 
 
 @frozen(eq=False)
 class BackwardStep:
-    """One use of an operator, seen from behind; see `ops.backward.Backward`, which it implements."""
+    """One use of an operator, seen from behind; see `ops.schema.backward.Backward`, which it implements."""
 
     graph: GraphLike
     signature: Signature

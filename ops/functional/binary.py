@@ -1,6 +1,6 @@
 """Arithmetic of two operands, which broadcast together."""
 
-from ops.binary import ADD, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR, DIV, MOD, MUL, SUB
+from ops.elementwise.binary import ADD, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR, DIV, MOD, MUL, SUB
 from ops.functional.apply import V
 from ops.functional.operands import Mixed, combine
 

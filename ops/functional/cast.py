@@ -2,7 +2,7 @@
 
 import numpy.typing as npt
 
-from ops.cast import CAST
+from ops.elementwise.cast import CAST
 from ops.functional.apply import V, apply1
 
 

@@ -1,6 +1,6 @@
 """Comparisons and logic of two operands, which broadcast together; the output is bool."""
 
-from ops.comparison import AND, EQUAL, GREATER, GREATER_OR_EQUAL, LESS, LESS_OR_EQUAL, OR, XOR
+from ops.elementwise.comparison import AND, EQUAL, GREATER, GREATER_OR_EQUAL, LESS, LESS_OR_EQUAL, OR, XOR
 from ops.functional.apply import V
 from ops.functional.operands import Mixed, combine
 

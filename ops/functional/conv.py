@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from ops.conv import CONV
-from ops.conv_transpose import CONV_TRANSPOSE
-from ops.errors import ShapeError
+from ops.convolution.conv import CONV
+from ops.convolution.transpose import CONV_TRANSPOSE
 from ops.functional.apply import Operand, V, apply1
 from ops.functional.spatial import Sizes, both_pads, each
+from ops.tensor.errors import ShapeError
 
 
 def conv(

@@ -6,17 +6,17 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from ops.arange import ARANGE, ARANGE_COUNT
-from ops.compress import COMPRESS
-from ops.errors import ArityError, ShapeError
 from ops.functional.apply import Operand, V, apply, apply1, is_var
 from ops.functional.lengths import length
 from ops.functional.views import slice as slice_axes
-from ops.guesses import numbers_to
-from ops.non_max_suppression import NON_MAX_SUPPRESSION
-from ops.nonzero import COUNT_NONZERO, NONZERO
-from ops.spec import normalize_axis
-from ops.unique import UNIQUE
+from ops.index.compress import COMPRESS
+from ops.index.non_max_suppression import NON_MAX_SUPPRESSION
+from ops.index.nonzero import COUNT_NONZERO, NONZERO
+from ops.index.unique import UNIQUE
+from ops.movement.arange import ARANGE, ARANGE_COUNT
+from ops.symbolic.guesses import numbers_to
+from ops.tensor.errors import ArityError, ShapeError
+from ops.tensor.spec import normalize_axis
 
 
 def count_nonzero(x: V) -> V:

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any
 
-from ops.attributes import integer
-from ops.dims import Dim
-from ops.errors import AttributeValueError, ShapeError
 from ops.functional.apply import V
 from ops.functional.lengths import Length
 from ops.functional.views import identity, reshape
 from ops.functional.views import slice as slice_axes
+from ops.schema.attributes import integer
+from ops.tensor.dims import Dim
+from ops.tensor.errors import AttributeValueError, ShapeError
 
 Key = int | slice | EllipsisType | None
 """One part of what stands between the brackets."""

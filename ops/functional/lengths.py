@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ops.dims import Dim
-from ops.errors import ShapeError
 from ops.functional.apply import is_var
-from ops.guesses import Guess, factors
-from ops.spec import Shape
+from ops.symbolic.guesses import Guess, factors
+from ops.tensor.dims import Dim
+from ops.tensor.errors import ShapeError
+from ops.tensor.spec import Shape
 
 Length = Any
 """A number, a dimension, or a var with one integer."""

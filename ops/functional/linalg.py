@@ -3,12 +3,12 @@
 import math
 from typing import cast
 
-from ops.einsum import EINSUM
 from ops.functional.apply import Operand, V, apply, apply1
 from ops.functional.views import reshape
-from ops.gemm import GEMM
-from ops.matmul import MATMUL
-from ops.spec import Array
+from ops.products.einsum import EINSUM
+from ops.products.gemm import GEMM
+from ops.products.matmul import MATMUL
+from ops.tensor.spec import Array
 
 
 def matmul(a: V | Array, b: V | Array) -> V:

@@ -5,21 +5,21 @@ from typing import cast
 
 import numpy.typing as npt
 
-from ops.concat import CONCAT
-from ops.cumulative import CUM_SUM, REVERSE_SEQUENCE
-from ops.errors import ArityError, ShapeError
 from ops.functional.apply import Operand, V, apply, apply1
 from ops.functional.lengths import Length, length, lengths
 from ops.functional.views import unsqueeze
-from ops.gather import GATHER, GATHER_ELEMENTS, GATHER_ND
-from ops.generate import EYE_LIKE, HARDMAX, ONE_HOT, TRILU
-from ops.guesses import numbers_to
-from ops.guesses import repeats as few
-from ops.pad import PAD
-from ops.scatter import SCATTER_ELEMENTS, SCATTER_ND
-from ops.spec import Array, normalize_axes, normalize_axis
-from ops.tile import TILE
-from ops.top_k import TOP_K
+from ops.index.gather import GATHER, GATHER_ELEMENTS, GATHER_ND
+from ops.index.scatter import SCATTER_ELEMENTS, SCATTER_ND
+from ops.index.top_k import TOP_K
+from ops.movement.concat import CONCAT
+from ops.movement.cumulative import CUM_SUM, REVERSE_SEQUENCE
+from ops.movement.generate import EYE_LIKE, HARDMAX, ONE_HOT, TRILU
+from ops.movement.tile import TILE
+from ops.spatial.pad import PAD
+from ops.symbolic.guesses import numbers_to
+from ops.symbolic.guesses import repeats as few
+from ops.tensor.errors import ArityError, ShapeError
+from ops.tensor.spec import Array, normalize_axes, normalize_axis
 
 
 def concat(xs: Sequence[V | Operand], axis: int = 0) -> V:

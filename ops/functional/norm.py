@@ -1,9 +1,9 @@
 """Normalization on vars."""
 
-from ops.batch_norm import BATCH_NORM
 from ops.functional.apply import Operand, V, apply1
-from ops.lrn import LRN
-from ops.norm import GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM
+from ops.norm.batch_norm import BATCH_NORM
+from ops.norm.lrn import LRN
+from ops.norm.norm import GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM
 
 
 def batch_norm(x: V, scale: Operand, bias: Operand, mean: Operand, var: Operand, *, epsilon: float = 1e-5) -> V:

@@ -3,8 +3,8 @@
 from typing import Any, TypeAlias, cast
 
 from ops.functional.apply import V, apply
-from ops.schema import OpSchema
-from ops.spec import Array
+from ops.schema.schema import OpSchema
+from ops.tensor.spec import Array
 
 Mixed: TypeAlias = V | Array | float
 """A var, an array, or a number (which takes the dtype of the first var). One operand of a call must be a var."""

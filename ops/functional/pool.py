@@ -2,11 +2,11 @@
 
 from typing import Any, cast
 
-from ops.depth import DEPTH_TO_SPACE, SPACE_TO_DEPTH
 from ops.functional.apply import V, apply, apply1
 from ops.functional.spatial import Sizes, both_pads, each
-from ops.global_pool import GLOBAL_AVERAGE_POOL, GLOBAL_LP_POOL, GLOBAL_MAX_POOL
-from ops.pool import AVERAGE_POOL, LP_POOL, MAX_POOL
+from ops.pool.global_pooling import GLOBAL_AVERAGE_POOL, GLOBAL_LP_POOL, GLOBAL_MAX_POOL
+from ops.pool.pool import AVERAGE_POOL, LP_POOL, MAX_POOL
+from ops.spatial.depth_to_space import DEPTH_TO_SPACE, SPACE_TO_DEPTH
 
 
 def _window(x: V, kernel_shape: Sizes, strides: Sizes, pads: Sizes, dilations: Sizes) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from ops.elementwise.power import POW
 from ops.functional.apply import V, is_var
 from ops.functional.operands import Mixed, combine
-from ops.power import POW
-from ops.spec import INTEGERS
+from ops.tensor.spec import INTEGERS
 
 
 def pow(base: Mixed[V], exponent: Mixed[V]) -> V:

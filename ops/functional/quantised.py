@@ -10,10 +10,10 @@ import numpy as np
 
 from ops.functional.apply import Operand, V, apply, apply1, is_var
 from ops.functional.spatial import Sizes, both_pads, each
-from ops.quantised import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
-from ops.quantised_conv import CONV_INTEGER, QLINEAR_CONV
-from ops.quantised_dynamic import DYNAMIC_QUANTIZE_LINEAR
-from ops.quantised_matmul import MATMUL_INTEGER, QLINEAR_MATMUL
+from ops.quantised.conv import CONV_INTEGER, QLINEAR_CONV
+from ops.quantised.dynamic import DYNAMIC_QUANTIZE_LINEAR
+from ops.quantised.linear import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
+from ops.quantised.matmul import MATMUL_INTEGER, QLINEAR_MATMUL
 
 
 def _scale(value: Operand) -> Operand:

@@ -7,9 +7,9 @@ forward, reverse or bidirectional. y is (time, directions, batch, hidden), a sta
 from typing import Any, cast
 
 from ops.functional.apply import Operand, V, apply
-from ops.recurrent import GRU, LSTM, RNN
-from ops.recurrent_shapes import OPTIONAL
-from ops.schema import OpSchema
+from ops.recurrent.recurrent import GRU, LSTM, RNN
+from ops.recurrent.shapes import OPTIONAL
+from ops.schema.schema import OpSchema
 
 
 def _apply(schema: OpSchema, required: tuple[Operand, ...], optional: dict[str, Operand], attrs: dict[str, Any]) -> Any:

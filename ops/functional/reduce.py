@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ops.functional.apply import V, apply1
-from ops.reduce import (
+from ops.reduce.reduce import (
     REDUCE_L1,
     REDUCE_L2,
     REDUCE_LOG_SUM,

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from ops.errors import ArityError
 from ops.functional.apply import V, apply1
-from ops.resize import RESIZE
+from ops.spatial.resize import RESIZE
+from ops.tensor.errors import ArityError
 
 
 def resize(

@@ -1,7 +1,7 @@
 """Smooth activations of one var; the output has the shape of x."""
 
+from ops.elementwise.smooth import CELU, ELU, GELU, MISH, SELU, SIGMOID, SOFTPLUS, SWISH
 from ops.functional.apply import V, apply1
-from ops.smooth import CELU, ELU, GELU, MISH, SELU, SIGMOID, SOFTPLUS, SWISH
 
 
 def sigmoid(x: V) -> V:

@@ -1,7 +1,7 @@
 """Softmax on vars."""
 
 from ops.functional.apply import V, apply1
-from ops.softmax import LOG_SOFTMAX, SOFTMAX
+from ops.reduce.softmax import LOG_SOFTMAX, SOFTMAX
 
 
 def softmax(x: V, axis: int = -1) -> V:

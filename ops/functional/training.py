@@ -2,13 +2,13 @@
 
 from typing import Any, cast
 
-from ops.batch_norm_training import BATCH_NORM_TRAINING
-from ops.dropout import DROPOUT
-from ops.errors import ShapeError
 from ops.functional.apply import Operand, V, apply, apply1
 from ops.functional.cast import cast as to_dtype
 from ops.functional.reduce import reduce_mean
-from ops.losses import SOFTMAX_CROSS_ENTROPY
+from ops.norm.batch_norm_training import BATCH_NORM_TRAINING
+from ops.reduce.losses import SOFTMAX_CROSS_ENTROPY
+from ops.tensor.errors import ShapeError
+from ops.training.dropout import DROPOUT
 
 
 def softmax_cross_entropy(

@@ -1,7 +1,6 @@
 """Elementwise functions of one var; the output has the shape of x."""
 
-from ops.functional.apply import V, apply1
-from ops.unary import (
+from ops.elementwise.unary import (
     ABS,
     ACOS,
     ACOSH,
@@ -29,6 +28,7 @@ from ops.unary import (
     SQRT,
     TAN,
 )
+from ops.functional.apply import V, apply1
 
 
 def abs(x: V) -> V:

@@ -1,8 +1,8 @@
 """Functions of any number of operands, which broadcast together."""
 
+from ops.elementwise.variadic import MAX, MEAN, MIN, SUM
 from ops.functional.apply import V
 from ops.functional.operands import Mixed, combine
-from ops.variadic import MAX, MEAN, MIN, SUM
 
 
 def sum(*operands: Mixed[V]) -> V:

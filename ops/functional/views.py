@@ -4,14 +4,14 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
-from ops.errors import ShapeError
 from ops.functional.apply import V, apply, apply1
 from ops.functional.lengths import Length, lengths, new_shape
-from ops.guesses import Guess, numbers_to
-from ops.reshape import RESHAPE
-from ops.slicing import SLICE
-from ops.spec import normalize_axes, normalize_axis
-from ops.views import EXPAND, IDENTITY, SPLIT, TRANSPOSE
+from ops.movement.reshape import RESHAPE
+from ops.movement.slicing import SLICE
+from ops.movement.views import EXPAND, IDENTITY, SPLIT, TRANSPOSE
+from ops.symbolic.guesses import Guess, numbers_to
+from ops.tensor.errors import ShapeError
+from ops.tensor.spec import normalize_axes, normalize_axis
 
 
 def identity(x: V) -> V:

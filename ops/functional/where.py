@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from ops.elementwise.where import WHERE
 from ops.functional.apply import V, is_var
 from ops.functional.operands import Mixed, combine
-from ops.where import WHERE
 
 
 def where(condition: Mixed[V], x: Mixed[V], y: Mixed[V]) -> V:

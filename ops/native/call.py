@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from ops.errors import OpError
 from ops.native.door import run_alone
-from ops.spec import Array
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
 
 Word = int | float
 COMPILED, FOREIGN, CHECK = 0, 1, 2

@@ -6,8 +6,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from ops.native.kept import kept
-from ops.spec import Array
+from ops.native.cache import kept
+from ops.tensor.spec import Array
 
 CONTRACT = ("contract",)
 """A multiplication and an addition may become one instruction; nothing is reordered, NaN and infinities stay."""

@@ -6,8 +6,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from ops.native.states import ARRIVED, CLOSED, FAILED, GO, JOINED, OVER, PARTS, STATUS
-from ops.native.words import (
+from ops.native.barrier import ARRIVED, CLOSED, FAILED, GO, JOINED, OVER, PARTS, STATUS
+from ops.native.memory import (
     add_at,
     ask,
     call_compiled,
@@ -20,7 +20,7 @@ from ops.native.words import (
     step_aside,
     word,
 )
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 _SPINS = 1 << 12
 """Looks before who waits lets the system run another thread."""

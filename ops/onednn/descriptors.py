@@ -4,11 +4,11 @@ from typing import Any
 
 from attrs import frozen
 
-from ops.errors import SchemaError
-from ops.layout import dense_strides
 from ops.onednn.declarations import ANY_LAYOUT, F32, MOST_DIMS, USER_SCRATCHPAD
 from ops.onednn.library import Library, check
-from ops.spec import Shape
+from ops.tensor.errors import SchemaError
+from ops.tensor.layout import dense_strides
+from ops.tensor.spec import Shape
 
 
 @frozen

@@ -13,9 +13,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
-from ops.native.words import Decorator, call_foreign, floats, jitable, look_at, put_at, real, share, word
-from ops.onednn.declarations import CLIP, GELU_ERF, GELU_TANH
-from ops.onednn.words import (
+from ops.native.memory import Decorator, call_foreign, floats, jitable, look_at, put_at, real, share, word
+from ops.onednn.args import (
     ALGORITHM,
     ARGUMENTS,
     BARE_ARGUMENTS,
@@ -34,6 +33,7 @@ from ops.onednn.words import (
     TARGET,
     THREADS,
 )
+from ops.onednn.declarations import CLIP, GELU_ERF, GELU_TANH
 
 _intrinsic: Decorator = intrinsic
 _INVALID = 1

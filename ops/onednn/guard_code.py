@@ -10,9 +10,9 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
-from ops.native.words import Decorator, call_compiled, call_foreign, look_at, put_at, share, word
+from ops.native.memory import Decorator, call_compiled, call_foreign, look_at, put_at, share, word
+from ops.onednn.args import ARGUMENTS, OTHERWISE, PRIMITIVE, SET_THREADS, STRANGE, THREADS
 from ops.onednn.execute_code import invalid, run
-from ops.onednn.words import ARGUMENTS, OTHERWISE, PRIMITIVE, SET_THREADS, STRANGE, THREADS
 from ops.vector.lanes import INT, INTS, LANES, WORD, Carried, Ints, Lanes, Truth, Value, call, each_vector, load, splat
 
 _intrinsic: Decorator = intrinsic

@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
-from ops.errors import OpError
 from ops.onednn.declarations import CDEF, CPU, DEFAULT_STREAM, MAJOR, OPENMP, UNIMPLEMENTED
+from ops.tensor.errors import OpError
 
 DISTRIBUTION = "onednn-cpu-gomp"
 _NAME = f"libdnnl.so.{MAJOR}"

@@ -18,7 +18,7 @@ from ops.onednn.declarations import (
 from ops.onednn.descriptors import Post, attributes
 from ops.onednn.library import Library, LibraryError, check, library, objection
 from ops.onednn.openmp import with_live_threads
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 LINE = 64
 _UNPLANNED = frozenset({"ref", "simple", "gemm"})
@@ -118,7 +118,7 @@ def address(array: Array) -> int:
 
 @frozen(eq=False)
 class Prepared:
-    """The words of a call, as `ops.onednn.words` names the first of them, and what must live as long."""
+    """The words of a call, as `ops.onednn.args` names the first of them, and what must live as long."""
 
     words: tuple[int, ...]
     keep: tuple[Any, ...]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from ops.spec import Shape
+from ops.tensor.spec import Shape
 
 
 @frozen

@@ -5,12 +5,12 @@ from typing import Any
 
 from attrs import frozen
 
-from ops.backends import NUMBA
 from ops.native.call import Native, Step
 from ops.native.door import address
-from ops.schema import Binding, Kernel, OpSchema, Signature, Thunk, any_strides, no_packing
-from ops.spec import BOOL, Array, TensorSpec
-from ops.vector.words import SINGLE, Script, encode
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Binding, Kernel, OpSchema, Signature, Thunk, any_strides, no_packing
+from ops.tensor.spec import BOOL, Array, TensorSpec
+from ops.vector.bytecode import SINGLE, Script, encode
 
 Phrase = Callable[[Script, Signature, Sequence[int], tuple[Array, ...]], int]
 """Says an operator: f(script, signature, values of its inputs, what it packed) -> value of its output.
@@ -27,7 +27,7 @@ def run(script: Script, inputs: Sequence[Array], y: Array) -> Native:
     """The thunk that computes y."""
     if not y.size:
         return Native(())
-    step = Step(address("ops.vector.elementwise_code", "elementwise"), encode(script, inputs, y))
+    step = Step(address("ops.vector.interpreter_code", "elementwise"), encode(script, inputs, y))
     return Native((step,), (*inputs, y))
 
 

@@ -14,8 +14,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
-from ops.native.words import Decorator
-from ops.vector.functions import erf, exp, expm1, log, log1p, maximum, minimum, one_plus_erf, sigmoid, tanh
+from ops.native.memory import Decorator
 from ops.vector.lanes import (
     BYTE,
     FLOAT,
@@ -33,6 +32,7 @@ from ops.vector.lanes import (
     store,
     store_truth,
 )
+from ops.vector.math import erf, exp, expm1, log, log1p, maximum, minimum, one_plus_erf, sigmoid, tanh
 from ops.vector.opcodes import OPCODES
 
 _intrinsic: Decorator = intrinsic
@@ -53,7 +53,7 @@ def _softplus(a: Floats) -> Floats:
 
 
 def _mish(a: Floats) -> Floats:
-    """See ops.smooth."""
+    """See ops.elementwise.smooth."""
     e = exp(a.at_most(_SATURATED))
     n = (e + 2.0) * e
     return a * (n / (n + 2.0))

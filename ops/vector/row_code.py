@@ -11,8 +11,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
-from ops.native.words import Decorator
-from ops.vector.functions import exp_below, log, maximum, minimum
+from ops.native.memory import Decorator
 from ops.vector.lanes import (
     FLOATS,
     INTS,
@@ -27,6 +26,7 @@ from ops.vector.lanes import (
     splat,
     store,
 )
+from ops.vector.math import exp_below, log, maximum, minimum
 
 CHUNK = 1024
 """Elements that are summed in float32."""

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from ops.layout import Layout
 from ops.native.call import Word
-from ops.schema import Signature
-from ops.spec import Array, Shape
-from ops.vector.words import SINGLE
+from ops.schema.schema import Signature
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, Shape
+from ops.vector.bytecode import SINGLE
 
 
 def neighbours(layout: Layout) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.native.words import jitable, word
+from ops.native.memory import jitable, word
 
 
 @jitable

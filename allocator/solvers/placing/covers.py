@@ -3,11 +3,11 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.chains import Chains
+from allocator.derive.chains import Chains
 from allocator.kernels.gaps import DIGITS, place_covered
+from allocator.kernels.mode import Runner
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem
-from allocator.runner import Runner
 
 
 @frozen(eq=False)

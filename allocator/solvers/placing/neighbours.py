@@ -3,12 +3,12 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.chains import Chains
+from allocator.derive.chains import Chains
 from allocator.kernels.gaps import DIGITS, place_near
+from allocator.kernels.mode import Runner
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem
-from allocator.runner import Runner
-from allocator.solvers.placing.meetings import meetings
+from allocator.solvers.placing.conflicts import meetings
 
 DENSE = 16
 """Where a body has more than one in so many as neighbours, it is quicker to go through all by offset than to sort."""

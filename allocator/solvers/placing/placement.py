@@ -10,13 +10,13 @@ from typing import Protocol
 import numpy as np
 from attrs import field, frozen
 
-from allocator.chains import Chains, chains
+from allocator.derive.chains import Chains, chains
+from allocator.kernels.mode import SMALL, Runner
 from allocator.kernels.numbers import Numbers
 from allocator.problem import NO_CAPACITY, Column, Problem, column
-from allocator.runner import SMALL, Runner
 from allocator.solvers.base import without_empty
+from allocator.solvers.placing.conflicts import count_meetings
 from allocator.solvers.placing.covers import Covers
-from allocator.solvers.placing.meetings import count_meetings
 from allocator.solvers.placing.neighbours import Neighbours
 from allocator.solvers.placing.sweep import Sweep
 

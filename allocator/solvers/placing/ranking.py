@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from allocator.chains import Chains, chains
+from allocator.derive.chains import Chains, chains
 from allocator.problem import Column, Problem
-from allocator.solvers.placing.marks import chain_marks
+from allocator.solvers.placing.canonical import chain_marks
 
 
 def ranked(problem: Problem, ids: Column, *keys: Column) -> Column:

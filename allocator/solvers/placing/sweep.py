@@ -3,12 +3,12 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.chains import Chains
+from allocator.derive.chains import Chains
 from allocator.kernels.gaps import BLOCK, DIGITS, place_swept
+from allocator.kernels.mode import Runner
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem
-from allocator.runner import Runner
-from allocator.solvers.placing.meetings import by_begin
+from allocator.solvers.placing.conflicts import by_begin
 
 
 @frozen(eq=False)

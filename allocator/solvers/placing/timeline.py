@@ -3,11 +3,11 @@
 import numpy as np
 from attrs import field, frozen
 
-from allocator.chains import Chains, chains
+from allocator.derive.chains import Chains, chains
 from allocator.kernels.freelist import NOBODY
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem, column
-from allocator.solvers.placing.marks import chain_marks
+from allocator.solvers.placing.canonical import chain_marks
 
 
 @frozen(eq=False)

@@ -3,7 +3,7 @@
 import numpy as np
 from attrs import evolve, field, frozen
 
-from allocator.chains import Chains, chains
+from allocator.derive.chains import Chains, chains
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem, column
 from allocator.solvers.base import without_empty

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from attrs import field, frozen
 
 from allocator.problem import FREE, Column, Problem, column, distinct
-from allocator.solvers.placing.meetings import meetings
+from allocator.solvers.placing.conflicts import meetings
 from allocator.solvers.placing.units import units
 
 Mask = npt.NDArray[np.bool_]

@@ -12,7 +12,7 @@ from allocator.problem import FREE, Column, Problem
 from allocator.solvers.search.bodies import Bodies, grain
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.descent import Descent
-from allocator.solvers.search.notches import Gaps, Pieces, alike, gaps, pieces, without_mirrors
+from allocator.solvers.search.profiles import Gaps, Pieces, alike, gaps, pieces, without_mirrors
 
 _PLAIN = 12
 """Bodies up to which a search begins with the plain kernel, as it may be done before the compiled one is loaded."""

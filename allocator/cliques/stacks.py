@@ -1,0 +1,99 @@
+"""What a small crowd needs exactly: the best of all orders in which its chunks can lie on each other."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import numpy as np
+from attrs import frozen
+
+from allocator.cliques.clique import Crowd
+from allocator.cliques.feasible import Freedom, Runs
+from allocator.problem import FREE, Column
+
+_MOST_CHUNKS = 12
+"""Free chunks of a crowd; of more there are too many sets."""
+_MOST_TRIALS = 24
+"""Capacities that are tried for one crowd."""
+_NEVER = 2**61
+"""A top that no stack has."""
+
+
+@frozen(eq=False)
+class _Piece:
+    """A chunk that is free."""
+
+    size: int
+    tail: int
+    runs: Runs
+
+    def top(self, floor: Column) -> Column:
+        """Its end, if it lies as low as it can upon each of many floors."""
+        return self.runs.above(floor) + self.size
+
+
+def bytes_in_stacks(crowd: Crowd, freedom: Freedom, proved: int) -> int:
+    """No arena that holds the free chunks of a crowd is smaller, or none is smaller than `proved`, if that is more.
+
+    Where a quick look finds an order that needs no more, nothing is to be proved. Where there are tails, capacities
+    between what is known and what the quick look needs are tried.
+    """
+    rows = np.flatnonzero(crowd.pinned == FREE).tolist()
+    if not 0 < len(rows) <= _MOST_CHUNKS:
+        return proved
+    pieces = [_Piece(int(crowd.size[r]), int(crowd.tail[r]), freedom.runs(int(crowd.ids[r]))) for r in rows]
+    high = _quick_look(pieces)
+    if high <= proved:
+        return proved
+    least = min(p.tail for p in pieces)
+    if all(p.tail == least for p in pieces):
+        return max(_lowest_top(pieces, _NEVER) + least, proved)
+    low = tried = proved
+    for _ in range(_MOST_TRIALS):
+        if _lowest_top(pieces, tried) < _NEVER:
+            high = tried
+        else:
+            low = tried + 1
+        if low >= high:
+            break
+        tried = (low + high) // 2
+    return low
+
+
+def _lowest_top(pieces: Sequence[_Piece], capacity: int) -> int:
+    """The top of the lowest stack, if each chunk has its tail above it within the capacity; _NEVER if there is none.
+
+    The lowest top of each set of chunks is that of the set without one of them, with that one upon it (Held and Karp
+    1962): to lie higher helps nobody.
+    """
+    top = np.full(1 << len(pieces), _NEVER)
+    top[0] = 0
+    for k, sets in _steps(len(pieces)):
+        found = pieces[k].top(top[sets ^ (1 << k)])
+        top[sets] = np.minimum(top[sets], np.where(found <= capacity - pieces[k].tail, found, _NEVER))
+    return int(top[-1])
+
+
+@cache
+def _steps(count: int) -> tuple[tuple[int, Column], ...]:
+    """(k, sets with k in them), smaller sets first."""
+    sets = np.arange(1 << count)
+    has = [(sets >> k & 1).astype(bool) for k in range(count)]
+    sizes = np.sum(has, axis=0)
+    return tuple((k, np.flatnonzero(has[k] & (sizes == size))) for size in range(1, count + 1) for k in range(count))
+
+
+def _quick_look(pieces: Sequence[_Piece]) -> int:
+    """The smallest arena of some orders: never below that of the best."""
+    orders = (
+        sorted(pieces, key=lambda p: (-p.tail, p.runs.first[0], -p.size % p.runs.alignment, -p.runs.alignment)),
+        sorted(pieces, key=lambda p: (p.runs.last[0], -p.size, -p.size % p.runs.alignment)),
+    )
+    return min(_arena(order) for order in orders)
+
+
+def _arena(order: Iterable[_Piece]) -> int:
+    top, arena = np.zeros(1, np.int64), 0
+    for piece in order:
+        top = piece.top(top)
+        arena = max(arena, int(top[0]) + piece.tail)
+    return arena

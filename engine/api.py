@@ -1,0 +1,336 @@
+"""From a graph to something that runs."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypedDict, Unpack
+
+from attrs import evolve, frozen
+
+from allocator.progress import Activity
+from engine.execution_plan import ExecutionPlan, execution_plan
+from engine.executor.dynamic import DynamicExecutor
+from engine.executor.feeds import as_array, check_array, check_names
+from engine.executor.parallel import ParallelExecutor
+from engine.executor.poison import GUARD, PoisonExecutor
+from engine.executor.static import StaticExecutor, new_arena
+from engine.executor.team import team
+from engine.explain.advice import Advice
+from engine.graph.deferred import sources
+from engine.graph.graph import Graph
+from engine.graph.mapped import check_files
+from engine.planning.options import Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import plan_graph
+from engine.remat.planning import plan_recomputed
+from engine.report.report import Report, check_budget
+from engine.saved.embedded import Carried
+from engine.saved.replay import followed_or
+from engine.stages.bounded import BoundCosts, BoundedPlanner, bound_costs
+from engine.stages.compiling import check_outputs, parse_budget, staged
+from engine.stages.cost_report import Story, story
+from engine.stages.run import StagedExecutor
+from engine.stages.stage import Stage, first_stage
+from engine.stages.trace import trace_stages
+from engine.system.threads import check_threads, cpus
+from engine.system.timing import Stopwatch, Timing
+from engine.text.errors import EngineError, GraphError, OptionError
+from engine.text.options import check_flag, check_option_names
+from engine.trace.build import IN_TICKS, trace
+from engine.trace.trace import Trace
+from ops.tensor.spec import Array, spec_of
+
+
+class PlanOptions(TypedDict, total=False):
+    """Keywords of `engine.planning.options.Options`."""
+
+    strategy: str
+    alignment: int
+    padding: int
+    seed: int
+    timeout: float | str
+    nodes: int
+    views: bool
+    overwrite: bool
+    reuse: bool
+    pack: bool
+    bound: tuple[str, ...]
+    parallel: str
+    nest: bool
+    order: str
+    backend: str
+
+
+ALL_CPUS = 0
+"""Of threads: as many as there are processors to use."""
+WATCHED_NODES = 1_000
+"""Of the search for an arena in which every byte is watched: guards keep it from the bound; it need not be small."""
+MODES = ("static", "dynamic")
+PLANS_KEPT = 256
+"""Of a graph whose sizes are not known beforehand; each stage has one."""
+Executor = StaticExecutor | DynamicExecutor | StagedExecutor
+
+
+@frozen(eq=False)
+class Executable:
+    """A graph that is ready to run, planned or planned when it is fed. Call it with inputs by name, or use `run`."""
+
+    graph: Graph
+    executor: Executor
+
+    @property
+    def plan(self) -> ExecutionPlan:
+        """The plan; of a graph whose sizes were not known beforehand, that of the last run.
+
+        Raises EngineError where nothing has run yet, the last run did not end, or had several stages: `stages` has
+        their plans.
+        """
+        if not isinstance(self.executor, StagedExecutor):
+            return execution_plan(self.executor.plan)
+        stages = self._whole_run("plan")
+        if len(stages) != 1:
+            found = f"{len(stages)} stages; look at `stages`"
+            raise EngineError(f"there is no one plan of {self.graph.name!r}: it has {found}")
+        return execution_plan(stages[0].plan)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of the last run of a graph whose sizes were not known beforehand; else there is none.
+
+        Where that run ended with an error, these are the stages that had run before.
+        """
+        return self.executor.stages if isinstance(self.executor, StagedExecutor) else ()
+
+    def _whole_run(self, wanted: str) -> tuple[Stage, ...]:
+        """The stages of the last run, which has ended; none where all sizes are known. Raises EngineError."""
+        if not isinstance(self.executor, StagedExecutor):
+            return ()
+        if self.executor.lack:
+            raise EngineError(f"there is no {wanted} of {self.graph.name!r}: {self.executor.lack}")
+        return self.executor.stages
+
+    def bound_costs(self) -> BoundCosts:
+        """What one plan for all lengths costs beside exact plans. Raises EngineError where there are no bounds.
+
+        Its `left_out` is the number of choices of lengths that the graph does not allow.
+        """
+        planner = self.executor.plan_first if isinstance(self.executor, StagedExecutor) else first_stage
+        if not isinstance(planner, BoundedPlanner):
+            raise EngineError(f"{self.graph.name!r} was compiled without bounds")
+        return bound_costs(self.graph, planner)
+
+    def story(self) -> Story:
+        """What the stages of the last run cost beside a plan that knew all sizes, and how the cache of plans did.
+
+        Raises EngineError for a graph of known sizes, where nothing has run yet, or the last run did not end.
+        """
+        if not isinstance(self.executor, StagedExecutor):
+            raise EngineError(f"there is no story of {self.graph.name!r}: all its sizes are known")
+        self._whole_run("story")
+        return story(self.executor)
+
+    def run(
+        self, feeds: Mapping[str, Any], *, out: Mapping[str, Array] | None = None, copy: bool = True
+    ) -> dict[str, Array]:
+        """Runs once; returns the outputs by name.
+
+        Inputs are arrays, or anything with DLPack or `__array__`. `out` gives arrays that outputs are written to.
+        `copy=False` returns views of the arena, which the next run overwrites. Raises FeedError, KernelError.
+        """
+        return self.executor.run(feeds, out or {}, copy)
+
+    def timed(
+        self, feeds: Mapping[str, Any], *, out: Mapping[str, Array] | None = None, copy: bool = True
+    ) -> tuple[dict[str, Array], tuple[Timing, ...]]:
+        """`run`, and when each call ran, in seconds from the start; calls come in the order in which they began."""
+        watch = Stopwatch()
+        outputs = self.executor.run_timed(feeds, out or {}, copy, watch)
+        return outputs, watch.timings()
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Copies of what the parameters hold now, by name."""
+        return {name: array.copy() for name, array in self._held().items()}
+
+    def load(self, values: Mapping[str, Any]) -> None:
+        """Gives parameters other values, by name; the others keep theirs. Raises FeedError."""
+        held = self._held()
+        specs = {name: spec_of(array) for name, array in held.items()}
+        check_names("parameter", values, specs, complete=False)
+        arrays = {name: as_array(value, specs[name]) for name, value in values.items()}
+        for name, array in arrays.items():
+            check_array(f"parameter {name!r}", array, specs[name])
+        if not isinstance(self.executor, StagedExecutor):
+            self.executor.load(arrays)
+
+    def _held(self) -> Mapping[str, Array]:
+        return {} if isinstance(self.executor, StagedExecutor) else self.executor.parameters
+
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of what kernels made of constants when the network was loaded; they come on top of the constants."""
+        return self.executor.packed_bytes
+
+    def __call__(self, **feeds: Any) -> dict[str, Array]:
+        """`run`, with the inputs as keywords."""
+        return self.run(feeds)
+
+    @property
+    def arena_bytes(self) -> int:
+        """Size of the arena; of one that grows, what it has now."""
+        if isinstance(self.executor, StagedExecutor):
+            return self.executor.memory.nbytes
+        return self.plan.arena_bytes
+
+    def report(self) -> Report:
+        """What the plan costs and what is alive at its peak. Raises EngineError where `plan` does."""
+        return self.plan.report()
+
+    def trace(
+        self, mode: str = "static", *, heap: str = "", threads: int = IN_TICKS, timings: Sequence[Timing] = ()
+    ) -> Trace:
+        """Every allocation, overwrite, view and free of a "static" or "dynamic" run, in all stages of the last one.
+
+        `timings` are those of `timed`, in the same mode; see `ExecutionPlan.trace` for the rest. Raises OptionError,
+        UnknownHeapError, EngineError where sizes were not known beforehand and nothing has run yet, or the last run did
+        not end.
+        """
+        if stages := self._whole_run("trace"):
+            return trace_stages(stages, mode, heap=heap, timings=timings)
+        return trace(self.plan, mode, heap=heap, threads=threads, timings=timings)
+
+
+def compile_graph(
+    graph: Graph,
+    *,
+    mode: str = "static",
+    debug: str = "",
+    budget: int | str = "",
+    threads: int = ALL_CPUS,
+    bounds: Mapping[str, tuple[int, int]] | None = None,
+    cache: int = PLANS_KEPT,
+    recompute: bool = True,
+    carried: Carried | None = None,
+    **options: Unpack[PlanOptions],
+) -> Executable:
+    """Plans a graph and makes it runnable.
+
+    `mode` is "static" (one arena) or "dynamic" (reference counting); `debug="poison"` watches every byte of a
+    static run. `budget` is the most bytes that the arena may have, as a number or a text such as "8 MiB": it makes no
+    plan larger. Where it is not met, and `recompute` is left on, some operators run again, so that what they compute
+    need not be kept: the plan's graph has them, and the report what they cost. `carried` is as for `make_plan`. Other
+    options are those of `engine.planning.options.Options`. Raises BudgetError before anything is allocated,
+    OptionError.
+
+    Kernels compute on `threads` threads, all processors unless told; of a plan whose operators may run at once (option
+    `parallel`), operators do. How many there are changes no bit of what compiled kernels give. BLAS, which kernels of
+    numpy call, has threads of its own.
+
+    A graph with dimensions that are names is planned when it is fed, once for each choice of lengths; the `cache` plans
+    that were used last are kept; nothing is recomputed. With `bounds`, least and greatest length by name, one plan
+    serves all of them. Where sizes become known only while the network runs, it runs in stages; a budget is then
+    reserved as one block. Raises ModelError where a file was written in place that weights of the graph are parts of.
+    """
+    _check_options("engine.compile", _names(compile_graph), options, recompute)
+    if mode not in MODES:
+        raise OptionError(f"mode {mode!r} is unknown; one of: {', '.join(MODES)}")
+    if debug not in ("", "poison"):
+        raise OptionError(f"debug {debug!r} is unknown; the only one is 'poison'")
+    if debug and mode != "static":
+        raise OptionError(f"debug={debug!r} watches a static run; mode {mode!r} has no arena to watch")
+    if debug:
+        options["padding"] = max(options.get("padding", 0), GUARD)
+        options.setdefault("nodes", WATCHED_NODES)
+    _check_threads(options.get("parallel", ""), mode, threads)
+    check_files(array for entry in graph.constants.entries.values() for array in sources(entry))
+    if graph.is_symbolic and graph.parameters:
+        raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see engine.bind")
+    if graph.is_symbolic:
+        if carried is not None:
+            raise OptionError(f"a carried plan is one of known lengths; engine.bind gives {graph.name!r} some")
+        known = Options(**options, threads=_threads_each(threads, options))
+        made = staged(
+            graph, known, mode=debug or mode, budget=budget, bounds=bounds or {}, cache=cache, threads=threads or cpus()
+        )
+        return Executable(graph, made)
+    if bounds:
+        raise OptionError(f"graph {graph.name!r} has no dimension that is a name, so there is nothing to bound")
+    plan = make_plan(graph, budget=budget, recompute=recompute, carried=carried, threads=threads, **options)
+    return Executable(graph, _executor(plan, mode, debug, threads))
+
+
+def make_plan(
+    graph: Graph,
+    *,
+    budget: int | str = "",
+    recompute: bool = True,
+    carried: Carried | None = None,
+    threads: int = ALL_CPUS,
+    **options: Unpack[PlanOptions],
+) -> ExecutionPlan:
+    """Plans a graph; allocates nothing. Raises BudgetError where the arena would be larger than the budget, though
+    operators may run again (unless `recompute` is off).
+
+    Its message says whether that is proved, or a smaller arena may be found in more time. `carried` is a plan that
+    `load_plan` found in a file: it is followed, and nothing is searched for, where it is one of these very calls; else
+    the `origin` of the plan says why not. Raises PlanRefusedError where a judge finds fault with it, and OtherPlanError
+    where it is required and is one of other calls. `threads` are those of `engine.compile`: kernels of libraries may
+    want more workspace for more of them.
+    """
+    _check_options("engine.make_plan", _names(make_plan), options, recompute)
+    check_threads(threads, ALL_CPUS, "all processors")
+    check_outputs(graph)
+    if graph.is_symbolic:
+        names = ", ".join(graph.symbols) or "sizes that data decide"
+        raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see engine.bind")
+    known, most = Options(**options, threads=_threads_each(threads, options)), parse_budget(budget)
+
+    def make() -> PlacedPlan:
+        return _within(graph, known, most, recompute)
+
+    with Activity("planning", graph.name):
+        made = followed_or(graph, carried, known, most, make, recompute=recompute) if carried is not None else make()
+    return execution_plan(made, Advice(graph, known))
+
+
+def _within(graph: Graph, known: Options, budget: int, recompute: bool) -> PlacedPlan:
+    plan = plan_graph(graph, known, budget)
+    if recompute and plan.arena_bytes > plan.plan.capacity:
+        least = plan_recomputed(graph, known, plan.plan.capacity, plan)
+        if least.arena_bytes <= least.plan.capacity:
+            return evolve(least, options=known)
+        check_budget(plan, least=[least] if least is not plan else [])
+    check_budget(plan)
+    return plan
+
+
+def _names(function: Callable[..., object]) -> tuple[str, ...]:
+    """Keywords of a function, and those that it passes on."""
+    return (*(getattr(function, "__kwdefaults__", None) or {}), *PlanOptions.__annotations__)
+
+
+def _check_options(function: str, names: Collection[str], options: PlanOptions, recompute: object) -> None:
+    check_option_names(function, options, names)
+    check_flag("recompute", recompute)
+
+
+def _check_threads(policy: str, mode: str, threads: int) -> None:
+    check_threads(threads, ALL_CPUS, "all processors")
+    if policy and mode == "dynamic":
+        raise OptionError(f"parallel={policy!r} plans an arena; mode 'dynamic' has none and runs in turn")
+
+
+def _threads_each(threads: int, options: PlanOptions) -> int:
+    """On how many a kernel runs: on one where operators run at once, and never on more than there are processors."""
+    return 1 if options.get("parallel") else min(threads or cpus(), cpus())
+
+
+def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int) -> Executor:
+    try:
+        if mode == "dynamic":
+            return DynamicExecutor(plan, runner=team(threads or cpus()))
+        if debug:
+            return PoisonExecutor(plan, threads or cpus())
+        if plan.schedule.policy:
+            return ParallelExecutor(plan, new_arena(plan), threads or cpus())
+        return StaticExecutor(plan, new_arena(plan), threads or cpus(), threads)
+    except MemoryError as error:
+        raise EngineError(f"an arena of {plan.arena_bytes} bytes cannot be allocated on this machine") from error

@@ -1,0 +1,30 @@
+"""From a subject and the options of a command to something that runs."""
+
+from argparse import Namespace
+
+from engine.api import Executable, compile_graph
+from engine.cli.options.common import plan_options
+from engine.cli.options.models import Subject
+from engine.saved.embedded import Carried
+from engine.system.threads import AS_THEY_ARE
+
+
+def compile_subject(subject: Subject, arguments: Namespace, mode: str, carried: Carried | None = None) -> Executable:
+    """As a command line says that has options of planning, of running and --parallel. `mode` may be "poison"."""
+    options, budget, recompute = plan_options(arguments), arguments.budget, not arguments.no_recompute
+    debug = "poison" if mode == "poison" else ""
+    return compile_graph(
+        subject.graph,
+        mode="static" if debug else mode,
+        debug=debug,
+        budget=budget,
+        threads=arguments.threads,
+        recompute=recompute,
+        carried=carried,
+        **options,
+    )
+
+
+def blas_threads(arguments: Namespace) -> int:
+    """Threads of BLAS, which see to themselves where operators run at once."""
+    return AS_THEY_ARE if arguments.parallel else int(arguments.threads)

@@ -1,0 +1,104 @@
+"""Lengths for dimensions that are names: what --dim says, beside what a model leaves open."""
+
+from argparse import ArgumentTypeError
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from engine.graph.graph import Graph
+from engine.graph.symbols import Symbol
+from engine.stages.bind import bind
+from engine.stages.template import template
+from engine.text.errors import EngineError, ModelError
+from ops.tensor.dims import dims_in
+from ops.tensor.spec import Array
+
+_DIGITS = 9
+"""Of the greatest length."""
+
+
+def named_lengths(text: str) -> tuple[tuple[str, int], ...]:
+    """NAME=N, or several with commas between them."""
+    return tuple((name, _length(value, text)) for name, value in _pairs(text, "batch=4,seq=128"))
+
+
+def named_bounds(text: str) -> tuple[tuple[str, tuple[int, int]], ...]:
+    """NAME=LEAST:GREATEST, or several with commas between them."""
+    found = []
+    for name, value in _pairs(text, "batch=1:8,seq=1:512"):
+        low, colon, high = value.partition(":")
+        if not colon:
+            raise ArgumentTypeError(f"{text!r} has no least and greatest length; write for example {name}=1:8")
+        found.append((name, (_length(low, text), _length(high, text))))
+    return tuple(found)
+
+
+def known_lengths(graph: Graph, model: Path, given: Mapping[str, int]) -> dict[str, int]:
+    """The length of each name in a graph. Raises ModelError for one that is missing, or that there is not."""
+    unknown = sorted(given.keys() - graph.symbols.keys())
+    if unknown:
+        names = ", ".join(graph.symbols) or "none"
+        raise ModelError(f"{model} leaves no dimension {unknown[0]!r} open; names that are open: {names}")
+    missing = [name for name in graph.symbols if name not in given]
+    if missing:
+        told = open_names(graph, missing)
+        example = ",".join(f"{name}=1" for name in missing)
+        raise ModelError(f"{model} leaves dimensions open: {told}; give their lengths, for example --dim {example}")
+    return dict(given)
+
+
+def bound(graph: Graph, model: Path, lengths: Mapping[str, int], feeds: Mapping[str, Array]) -> Graph:
+    """The graph with numbers; the graph itself where data decide sizes while it runs.
+
+    `feeds` are inputs that are given; those among them that decide sizes are believed. Raises ModelError where one that
+    decides sizes is missing.
+    """
+    if not graph.is_symbolic:
+        return graph
+    prepared = template(graph)
+    fed = prepared.data & graph.inputs.keys()
+    missing = sorted(fed - feeds.keys())
+    if missing:
+        name = missing[0]
+        raise ModelError(f"the data of input {name!r} of {model} decide sizes; fix it: --constant {name}={name}.npy")
+    return graph if prepared.is_staged else bind(graph, lengths, {name: feeds[name] for name in fed})
+
+
+def check_known(graph: Graph, model: Path) -> None:
+    """Raises EngineError where sizes become known only while the network runs."""
+    if graph.is_symbolic:
+        decided = sorted(template(graph).data - graph.inputs.keys())
+        shown = ", ".join(map(repr, decided[:3])) + (" ..." if len(decided) > 3 else "")
+        raise EngineError(
+            f"{model} has sizes that its own data decide ({shown}), so there is no one plan of it; "
+            f"compare it without --parallel and --measure"
+        )
+
+
+def open_names(graph: Graph, names: Iterable[str]) -> str:
+    """Names with the inputs in whose shapes they stand."""
+    return ", ".join(f"{name}{_where(graph, name)}" for name in names)
+
+
+def _where(graph: Graph, name: str) -> str:
+    """The inputs in whose shape a name stands."""
+    key = Symbol(name)
+    found = [
+        f"axis {axis} of {var.name!r}"
+        for var in graph.inputs.values()
+        for axis, dim in enumerate(var.shape)
+        if any(key in part.leaves for part in dims_in(dim))
+    ]
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _pairs(text: str, example: str) -> list[tuple[str, str]]:
+    pairs = [part.partition("=") for part in text.split(",")]
+    if any(not name or not equals for name, equals, _ in pairs):
+        raise ArgumentTypeError(f"{text!r} is no NAME=VALUE; write for example {example}")
+    return [(name.strip(), value) for name, _, value in pairs]
+
+
+def _length(text: str, whole: str) -> int:
+    if not text.isdecimal() or len(text) > _DIGITS:
+        raise ArgumentTypeError(f"{whole[:60]!r} has a length that is no integer from 0 on, or too large a one")
+    return int(text)

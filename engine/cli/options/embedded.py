@@ -1,0 +1,88 @@
+"""The options about plans that models carry: --plan-from-file and --save-plan."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from engine.cli.options.zoo import is_zoo
+from engine.execution_plan import ExecutionPlan
+from engine.graph.graph import Graph
+from engine.onnx.saved import load_plan, save_plan
+from engine.saved.embedded import Carried
+from engine.text.errors import OptionError, OtherPlanError
+
+AUTO, REQUIRED, NEVER = "auto", "required", "never"
+POISON = "poison"
+
+
+def add_plan_from_file(parser: ArgumentParser) -> None:
+    """Whether the plan in a model's file is followed."""
+    parser.add_argument(
+        "--plan-from-file",
+        choices=(AUTO, REQUIRED, NEVER),
+        default=AUTO,
+        help="follow the plan that the model carries: auto: where it is one of the same calls, else another is made, "
+        "and the reason told; required: or fail; never (default auto)",
+    )
+
+
+def add_save_plan(parser: ArgumentParser) -> None:
+    """Where a model with its plan goes."""
+    parser.add_argument(
+        "--save-plan",
+        metavar="FILE.onnx",
+        type=Path,
+        help="write the model with the plan in its metadata; a run of that file searches for nothing",
+    )
+
+
+def plan_in_file(arguments: Namespace, graph: Graph) -> Carried | None:
+    """The plan that MODEL carries, where it is to be followed; commands without the option follow none.
+
+    Raises what `load_plan` does.
+    """
+    wanted, file = vars(arguments).get("plan_from_file", NEVER), arguments.file
+    if wanted == NEVER:
+        return None
+    obstacle = _obstacle(arguments)
+    if obstacle:
+        if wanted == REQUIRED:
+            raise OptionError(f"--plan-from-file {REQUIRED}: {obstacle}")
+        return None
+    found = load_plan(file, required=wanted == REQUIRED)
+    if found is None or not graph.is_symbolic:
+        return found
+    reason = f"{found.source} is not followed: data decide sizes while the model runs"
+    if found.required:
+        raise OtherPlanError(reason)
+    warn(reason)
+    return None
+
+
+def _obstacle(arguments: Namespace) -> str:
+    """Why this command line can follow no plan; nothing where it can."""
+    if is_zoo(arguments.file):
+        return f"{arguments.file} is no file that could carry a plan"
+    if vars(arguments).get("mode") == POISON:
+        return f"--mode {POISON} plans for itself, with guards between tensors"
+    return ""
+
+
+def tell_origin(plan: ExecutionPlan, arguments: Namespace) -> None:
+    """Says on stderr why the plan of a model was not followed, where it was not."""
+    if plan.origin and not plan.is_followed:
+        warn(f"{arguments.file}: plan {plan.origin}")
+
+
+def save_planned(plan: ExecutionPlan, arguments: Namespace) -> None:
+    """Writes the model with its plan where --save-plan asks for it. Raises OptionError for what is no ONNX file."""
+    if arguments.save_plan is None:
+        return
+    if is_zoo(arguments.file):
+        raise OptionError(f"--save-plan writes the model's own file with a plan in it, and {arguments.file} is no file")
+    save_plan(plan, arguments.file, arguments.save_plan)
+
+
+def warn(text: str) -> None:
+    """One line for people, beside the data on stdout."""
+    print(f"arenaplan: {' '.join(text.split())}", file=sys.stderr)

@@ -1,0 +1,69 @@
+"""Arrays that are written to files and read from them."""
+
+import errno
+import io
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from allocator.io.files import check_folder, write_whole
+from engine.text.errors import FeedError
+from ops.tensor.spec import Array
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
+    """One .npz where `path` ends so, else a folder with one .npy an array; characters that no file name has become _.
+
+    A new folder appears whole; in a folder that is there already, files of the same names are replaced.
+    """
+    if path.suffix.lower() == ".npz":
+        content = io.BytesIO()
+        np.savez(content, allow_pickle=False, **_by_file_name(arrays, ""))
+        write_whole(path, content.getvalue())
+        return
+    if path.suffix.lower() == ".npy" or (path.exists() and not path.is_dir()):
+        raise NotADirectoryError(errno.ENOTDIR, "outputs go to a folder or to a .npz file", str(path))
+    check_folder(path)
+    try:
+        _write_folder(path, arrays)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror or "cannot be written", str(path)) from error
+
+
+def _write_folder(path: Path, arrays: Mapping[str, Array]) -> None:
+    with TemporaryDirectory(dir=path if path.is_dir() else path.parent, prefix=".outputs-") as stage:
+        folder = Path(stage) / "outputs"
+        folder.mkdir()
+        for name, array in _by_file_name(arrays, ".npy").items():
+            np.save(folder / name, array, allow_pickle=False)
+        _move(folder, path)
+
+
+def read_array(path: Path) -> Array:
+    """The array of a .npy file. Raises FeedError for anything else."""
+    try:
+        with path.open("rb") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+    except (ValueError, EOFError, SyntaxError) as error:
+        raise FeedError(f"{os.fspath(path)!r} is no .npy file of numbers: {error}") from error
+
+
+def _by_file_name(arrays: Mapping[str, Array], suffix: str) -> dict[str, Array]:
+    named: dict[str, Array] = {}
+    for name, array in arrays.items():
+        stem = "".join(c if c.isalnum() or c in "._-" else "_" for c in name).lstrip(".") or "_"
+        while stem + suffix in named:
+            stem += "_"
+        named[stem + suffix] = array
+    return named
+
+
+def _move(folder: Path, target: Path) -> None:
+    if not target.exists():
+        folder.rename(target)
+        return
+    for file in folder.iterdir():
+        file.replace(target / file.name)

@@ -1,0 +1,127 @@
+"""A graph that runs inside an operator: planned once, executed out of the workspace of that operator."""
+
+from collections.abc import Callable
+from functools import cached_property, partial
+
+from attrs import Factory, field, frozen
+
+from engine.executor.binding import Packed, Packs, bind_call, pack_constants, place_array, run_inside, shared_packs
+from engine.executor.programs import join_calls
+from engine.executor.team import ALONE
+from engine.graph.bindings import Facts
+from engine.graph.deferred import Entry
+from engine.graph.graph import Graph
+from engine.lower.costs import graph_cost
+from engine.planning.options import Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import plan_graph
+from engine.stages.partial_graph import draft_stage
+from engine.stages.progress import at_the_start
+from engine.stages.task import Template
+from engine.stages.template import template
+from ops.schema.schema import Cost, Specs, Thunk
+from ops.schema.workspace import STEP
+from ops.tensor.dims import Dim, Parametric, dims_in, value_of
+from ops.tensor.spec import Array
+
+
+def _own_packs(body: "PlannedBody") -> Packs:
+    return shared_packs(body.graph.constants.entries.values())
+
+
+@frozen(eq=False, slots=False)
+class PlannedBody(Parametric):
+    """What `ops.schema.body.Body` asks for. It is planned, and its constants are packed, when that is needed first.
+
+    Inputs and outputs live in arrays of the operator, so that nothing is copied in or out; the arena of the plan is a
+    part of the operator's workspace, and so of a chunk of the plan around it. A body with dimensions that are no
+    numbers is planned once for each choice of lengths, when the graph around it is; what is packed is packed once.
+    """
+
+    graph: Graph
+    packs: Packs = field(default=Factory(_own_packs, takes_self=True), repr=False)
+
+    @cached_property
+    def template(self) -> Template:
+        """What is left to do as soon as there are numbers."""
+        return template(self.graph)
+
+    @property
+    def needs_data(self) -> bool:
+        """Whether what is computed in it decides sizes in it, so that it cannot be planned beforehand."""
+        scope = self.graph.scope
+        return any(key.startswith(scope) for task in self.template.tasks for key in task.data) or any(
+            not op.schema.kernels for op in self.graph.operators
+        )
+
+    @cached_property
+    def dims(self) -> tuple[Dim, ...]:
+        """The dimensions in it."""
+        shapes = [v.shape for v in self.graph.inputs.values()]
+        attrs = [value for op in self.graph.operators for value in op.attrs.values()]
+        derived = [d.spec.shape for d in self.graph.derived.values()]
+        return tuple(dims_in((*shapes, *attrs, *derived)))
+
+    def numbered(self, number: Callable[[Dim], int]) -> "PlannedBody":
+        """The body with numbers in place of its dimensions."""
+        if not self.dims and not self.graph.derived:
+            return self
+        inputs = self.graph.inputs.items()
+        shapes = {self.graph.key(n): tuple(value_of(d, number) for d in v.shape) for n, v in inputs}
+        start = at_the_start(self.template, Facts({}, shapes, outside=number))
+        return PlannedBody(draft_stage(self.template, start, self.graph.name).graph, self.packs)
+
+    @cached_property
+    def plan(self) -> PlacedPlan:
+        """All judges have seen it."""
+        return plan_graph(self.graph, Options(alignment=STEP, bound=(*self.graph.inputs, *self.graph.outputs)))
+
+    @cached_property
+    def packed(self) -> Packed:
+        """What kernels made of constants; once, however often the body is bound."""
+        return pack_constants(self.plan.lowered, self.packs)
+
+    @property
+    def inputs(self) -> Specs:
+        """What it reads, in the order of the graph's inputs."""
+        return tuple(v.spec for v in self.graph.inputs.values())
+
+    @property
+    def outputs(self) -> Specs:
+        """What it writes, in the order of the graph's outputs."""
+        return tuple(v.spec for v in self.graph.outputs.values())
+
+    @property
+    def workspace(self) -> int:
+        """Bytes of its arena."""
+        return self.plan.arena_bytes
+
+    @property
+    def constants(self) -> tuple[Entry, ...]:
+        """What its kernels read besides, and those of bodies inside."""
+        return self.plan.constants
+
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of what its kernels made of constants."""
+        return self.packed.nbytes
+
+    @property
+    def cost(self) -> Cost:
+        """That of all operators."""
+        return graph_cost(self.graph)
+
+    def bind(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], workspace: Array) -> Thunk:
+        """All kernels bound to these arrays, and to views of the workspace. Raises KernelError."""
+        lowered = self.plan.lowered
+        theirs = dict(zip(lowered.inputs.values(), inputs, strict=True))
+        theirs |= dict(zip(lowered.outputs.values(), outputs, strict=True))
+
+        def array(value: int) -> Array:
+            return place_array(self.plan, value, workspace, theirs)
+
+        thunks = [bind_call(call, self.packed, array) for call in lowered.calls]
+        return partial(run_inside, *join_calls(lowered.calls, thunks, ALONE))
+
+    def __str__(self) -> str:
+        return f"<{self.graph.name}: {len(self.graph.operators)} operators>"

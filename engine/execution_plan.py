@@ -1,0 +1,68 @@
+"""A placed plan that can tell about itself."""
+
+from typing import overload
+
+from attrs import fields, frozen
+
+from engine.explain.explanation import Explanation
+from engine.explain.operators import OperatorStory, explain_operator
+from engine.explain.tensor import explain_tensor
+from engine.explain.tensor_story import TensorStory
+from engine.explain.what_if import Advisor, no_advice
+from engine.explain.whole import explain
+from engine.planning.placed import PlacedPlan
+from engine.report.report import Report, report
+from engine.trace.build import IN_TICKS, trace
+from engine.trace.trace import Trace
+
+
+@frozen(eq=False)
+class ExecutionPlan(PlacedPlan):
+    """Everything that an executor needs but the arrays; see `PlacedPlan` for the fields.
+
+    `advisor` knows other ways to plan the same network.
+    """
+
+    advisor: Advisor = no_advice
+
+    def report(self) -> Report:
+        """What the plan costs, and what is alive at its peak."""
+        return report(self)
+
+    def trace(self, mode: str = "static", *, heap: str = "", threads: int = IN_TICKS) -> Trace:
+        """Every allocation, overwrite, view and free of a "static" or "dynamic" run, in ticks; nothing runs.
+
+        `heap` names a model (`allocator.heaps`) that serves a dynamic run. With `threads`, the times at which calls
+        would run on so many are estimated. Raises OptionError, UnknownHeapError.
+        """
+        return trace(self, mode, heap=heap, threads=threads)
+
+    @overload
+    def explain(self) -> Explanation: ...
+
+    @overload
+    def explain(self, *, tensor: str) -> TensorStory: ...
+
+    @overload
+    def explain(self, *, operator: str) -> OperatorStory: ...
+
+    def explain(self, *, tensor: str = "", operator: str = "") -> Explanation | TensorStory | OperatorStory:
+        """Why the arena is as large as it is; or all about one tensor or operator, by its name in a trace.
+
+        Raises UnknownNameError. Other ways to plan are tried as well, which takes seconds for a large network.
+        """
+        if tensor:
+            return explain_tensor(self, tensor)
+        return explain_operator(self, operator) if operator else explain(self, self.advisor)
+
+    def __repr__(self) -> str:
+        """One line: all that is in a plan is more than a screen, or a notebook, should hold."""
+        operators, arena = len(self.lowered.graph.operators), self.arena_bytes
+        return f"<plan of {self.lowered.graph.name!r}: {operators} operators, arena {arena} B, {self.plan.status}>"
+
+
+def execution_plan(placed: PlacedPlan, advisor: Advisor = no_advice) -> ExecutionPlan:
+    """Returns the placed plan with its report, its trace and its explanation; the same object where it has them."""
+    if isinstance(placed, ExecutionPlan):
+        return placed
+    return ExecutionPlan(**{field.name: getattr(placed, field.name) for field in fields(PlacedPlan)}, advisor=advisor)

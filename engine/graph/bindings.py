@@ -1,0 +1,84 @@
+"""What is known of a graph that is being given numbers: lengths, specs of vars, data that decide sizes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import define, field
+
+from engine.graph.symbols import Axis, Datum, Derived, Element, Extent, Recipe, Symbol, compute
+from ops.tensor.dims import Dim, replaced, value_of
+from ops.tensor.errors import ShapeError
+from ops.tensor.spec import Array, Shape
+
+
+def _unknown(leaf: Dim) -> int:
+    raise LookupError(f"nothing tells what {leaf} is ({leaf.key!r})")
+
+
+def _element(var: str, array: Array, index: int) -> int:
+    if not -array.size <= index < array.size:
+        raise ShapeError(f"element {index} of {var!r} decides a size, but here it has {array.size} element(s)")
+    return int(array.reshape(-1)[index])
+
+
+@define(eq=False)
+class Facts:
+    """`lengths` by the name of a symbol, `shapes` and `data` by the key of a var."""
+
+    lengths: Mapping[str, int]
+    shapes: dict[str, Shape] = field(factory=dict)
+    data: dict[str, Array] = field(factory=dict)
+    outside: Callable[[Dim], int] = _unknown
+    _arrays: dict[Derived, Array] = field(factory=dict)
+    _kept: dict[Derived, Array] = field(factory=dict)
+
+    def number(self, leaf: Dim) -> int:
+        """What a leaf is worth. What is not known here is asked `outside`."""
+        match leaf.key:
+            case Symbol(name) if name in self.lengths:
+                return self.lengths[name]
+            case Axis(var, axis) if var in self.shapes:
+                return self.shapes[var][axis]
+            case Datum(var, index) if var in self.data:
+                return _element(var, self.data[var], index)
+            case Element(source, index):
+                return int(self.array(source).reshape(-1)[index])
+            case Extent(source, axis):
+                return int(self.array(source).shape[axis])
+        return self.outside(leaf)
+
+    def value(self, attribute: Any) -> Any:
+        """The value of an attribute with numbers in place of dimensions."""
+        return replaced(attribute, lambda dim: value_of(dim, self.number))
+
+    def array(self, derived: Derived) -> Array:
+        """An array that depends on dimensions, computed once."""
+        arrays = self._kept if derived.is_kept else self._arrays
+        if derived not in arrays:
+            arrays[derived] = self._computed(derived)
+        return arrays[derived]
+
+    def decide(self, keys: frozenset[str]) -> bool:
+        """Whether the data of these are known: here, or to whoever is asked outside."""
+        return keys <= self.data.keys() or self.outside is not _unknown
+
+    def forget(self, scope: str) -> None:
+        """Nothing is known any more of vars whose keys begin so, nor of arrays but those that are kept."""
+        for known in (self.data, self.shapes):
+            for key in [k for k in known if k.startswith(scope)]:
+                del known[key]
+        self._arrays.clear()
+
+    def after(self, data: Mapping[str, Array]) -> "Facts":
+        """The same facts and some more data; these here stay as they are, whatever becomes of those."""
+        arrays = dict(self._arrays), dict(self._kept)
+        return Facts(self.lengths, dict(self.shapes), {**self.data, **data}, self.outside, *arrays)
+
+    def _computed(self, derived: Derived) -> Array:
+        if not isinstance(derived.source, Recipe):
+            shape = next(iter(derived.samples.values())).shape
+            return np.array(self.value(derived.source), derived.dtype).reshape(shape)
+        recipe = derived.source
+        operands = [self.array(o) if isinstance(o, Derived) else o for o in recipe.operands]
+        return compute(recipe.schema, operands, {n: self.value(v) for n, v in recipe.attrs.items()})[recipe.output]

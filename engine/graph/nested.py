@@ -1,0 +1,79 @@
+"""A graph inside an operator of another graph; what it reads of the graphs around it becomes an input or a constant."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.graph.graph import Graph, NamesFor
+from engine.graph.symbols import Axis
+from engine.graph.var import Var
+from engine.text.errors import GraphError
+from ops.schema.schema import OpSchema
+from ops.tensor.dims import Dim, leaf
+from ops.tensor.spec import TensorSpec
+
+
+class InnerGraph(Graph):
+    """Grows like any graph. `captured` are the vars of `outer` that stand behind the inputs that nobody declared."""
+
+    def __init__(self, name: str, outer: Graph) -> None:
+        super().__init__(name)
+        self.around = (outer, *outer.around)
+        self.samples = outer.samples.inside()
+        self.scope = outer.scope_inside(name)
+        self.captured: dict[Var, Var] = {}
+        self.is_closed = False
+
+    @property
+    def outer(self) -> Graph:
+        """The graph that the operator belongs to."""
+        return self.around[0]
+
+    def own(self, var: Var) -> Var:
+        """A var of this graph that stands for the given one: itself, or what was captured for it."""
+        if var.graph is self or var.graph not in self.around:
+            return var
+        if var not in self.captured:
+            self.captured[var] = self._capture(var)
+        return self.captured[var]
+
+    def inputs_behind(self, declared: int) -> tuple[Var, ...]:
+        """The vars around this graph that its inputs behind the first few stand for, in their order."""
+        of = {inner: var for var, inner in self.captured.items()}
+        return tuple(of[v] for v in list(self.inputs.values())[declared:])
+
+    def dim(self, name: str) -> Dim:
+        """`Graph.dim`; a name means the same in all graphs around."""
+        return self.outer.dim(name)
+
+    def input_like(self, name: str, spec: TensorSpec, varying: Mapping[int, tuple[int, ...]]) -> Var:
+        """An input of that spec, but for the axes that change from turn to turn, of which made-up lengths are given."""
+        dims: list[Any] = list(spec.shape)
+        for axis, samples in varying.items():
+            dims[axis] = leaf(f"{name}.{axis}", samples, self.samples, Axis(self.key(name), axis))
+        return self.input(name, dims, spec.dtype)
+
+    def add(
+        self,
+        schema: OpSchema,
+        inputs: Sequence[Var],
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
+        output_names: Sequence[str] | NamesFor | None = None,
+    ) -> tuple[Var, ...]:
+        """`Graph.add`; vars of graphs around this one may stand among the inputs."""
+        if self.is_closed:
+            raise GraphError(f"{schema.name}: a var of {self.name!r} cannot be used outside of it; let it be returned")
+        owned = [self.own(v) if isinstance(v, Var) else v for v in inputs]
+        return super().add(schema, owned, attrs, name=name, output_names=output_names)
+
+    def output(self, var: Var, name: str | None = None) -> Var:
+        """`Graph.output`; the var may be one of a graph around this one."""
+        return super().output(self.own(var) if isinstance(var, Var) else var, name)
+
+    def _capture(self, var: Var) -> Var:
+        arrays = next(g.constants for g in self.around if g is var.graph)
+        name = self._fresh(var.name) if var.name in self.vars else var.name
+        if var in arrays:
+            return self.add_constant(name, var.spec, arrays.entries[var])
+        return self.input(name, var.shape, var.dtype)

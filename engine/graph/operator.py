@@ -1,0 +1,33 @@
+"""A node of a graph."""
+
+from attrs import field, frozen
+
+from engine.graph.var import Var
+from ops.schema.schema import Attrs, OpSchema, Signature
+from ops.tensor.layout import Layout
+
+
+@frozen(eq=False)
+class Operator:
+    """One use of a schema. Compares by identity."""
+
+    name: str
+    schema: OpSchema
+    inputs: tuple[Var, ...]
+    outputs: tuple[Var, ...]
+    signature: Signature = field(repr=False)
+
+    @property
+    def attrs(self) -> Attrs:
+        """All attributes, defaults filled in."""
+        return self.signature.attrs
+
+    @property
+    def shows_its_input(self) -> bool:
+        """Whether every output is a view of the first input, as long as that is dense."""
+        if not self.inputs:
+            return False
+        return None not in self.schema.views(Layout.dense(self.inputs[0].spec), self.signature)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.schema.name})"

@@ -1,0 +1,244 @@
+"""Where the number of a dimension comes from, and arrays that are known as soon as dimensions are."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from ops.schema.schema import Attrs, OpSchema, Signature, evaluate
+from ops.symbolic.infer import draft, formula
+from ops.tensor.dims import SAMPLES, Dim, Samples, dims_in, in_sample, leaf
+from ops.tensor.errors import DataError, OpError, ShapeError
+from ops.tensor.spec import Array, TensorSpec, spec_of
+
+MOST_BYTES = 2**16
+"""Of an array that is made of dimensions while shapes are bound; what is larger is computed while the network runs."""
+_LONGEST = 40
+"""Characters of a formula in an error or in the text of a graph."""
+
+
+@frozen
+class Symbol:
+    """A name that stands in the shape of an input."""
+
+    name: str
+
+
+@frozen
+class Axis:
+    """The length of a var along an axis, by the name of the var."""
+
+    var: str
+    axis: int
+
+
+@frozen
+class Datum:
+    """An element of a var in C order, known when the var has been computed."""
+
+    var: str
+    index: int
+
+
+@frozen(eq=False)
+class Recipe:
+    """How an array is made of others: output number `output` of an operator; `text` has it as a call, for people."""
+
+    schema: OpSchema
+    operands: "tuple[Derived | Array, ...]"
+    attrs: Attrs
+    output: int
+    text: str
+
+
+@frozen(eq=False)
+class Derived:
+    """A small array that is computed when shapes are bound, before anything runs.
+
+    `source` tells how: elements in C order, some of them dimensions, or a recipe. `samples` has the array in each
+    sample that is still possible; `lengths` are its dimensions as text, for people. One that `is_kept` is what it was
+    when it was computed first, also when the dimensions have other numbers: that of one turn of a loop.
+    """
+
+    source: tuple[Any, ...] | Recipe
+    dtype: np.dtype[Any]
+    lengths: tuple[str, ...]
+    table: Samples = field(repr=False)
+    samples: Mapping[int, Array] = field(repr=False)
+    is_kept: bool = False
+
+    @property
+    def dims(self) -> list[Dim]:
+        """The dimensions that stand in its source."""
+        return dims_in(tuple(self.source.attrs.values()) if isinstance(self.source, Recipe) else self.source)
+
+    @property
+    def operands(self) -> "list[Derived]":
+        """The arrays of its kind that it is computed from."""
+        recipe = self.source.operands if isinstance(self.source, Recipe) else ()
+        return [o for o in recipe if isinstance(o, Derived)]
+
+    @property
+    def spec(self) -> TensorSpec:
+        """Shape and dtype; lengths may be dimensions."""
+        dims: Any = tuple(self._length(axis, text) for axis, text in enumerate(self.lengths))
+        return TensorSpec(dims, self.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Dimensions."""
+        return self.spec.shape
+
+    @property
+    def size(self) -> int:
+        """Number of elements. Raises ShapeError where that is no number."""
+        sizes = {self.samples[j].size for j in self.table.alive}
+        if len(sizes) > 1:
+            raise ShapeError(f"how many elements an array has ({', '.join(self.lengths)}) is not known yet")
+        return sizes.pop()
+
+    def elements(self) -> tuple[Any, ...]:
+        """All elements in C order, as dimensions and numbers. Raises ShapeError where their number is not known."""
+        return tuple(self._element(i) for i in range(self.size))
+
+    def _element(self, index: int) -> Dim | int:
+        """A number where it is the same in all samples (which a guard then watches)."""
+        if isinstance(self.source, tuple):
+            found: Dim | int = self.source[index]
+            return found
+        numbers = {j: int(self.samples[j].reshape(-1)[index]) for j in self.table.alive}
+        return _leaf(numbers, self._told(index), Element(self, index), self.table)
+
+    def _told(self, index: int) -> str:
+        """An element by what it is computed from, such as `min(n,10)`. Decides nothing."""
+        if isinstance(self.source, tuple):
+            return str(self.source[index])
+        text = self.source.text
+        return text if all(self.samples[j].size == 1 for j in self.table.alive) else f"element {index} of {text}"
+
+    def __str__(self) -> str:
+        """Its only element, or how it is made."""
+        if isinstance(self.source, tuple):
+            return ",".join(map(str, self.source)) if len(self.source) == 1 else f"[{','.join(map(str, self.source))}]"
+        numbers = {j: self.samples[j].reshape(-1) for j in self.table.alive}
+        if any(n.size != 1 for n in numbers.values()):
+            return self.source.text
+        return str(formula({j: int(n[0]) for j, n in numbers.items()}, self.table.named, self.source.text))
+
+    def _length(self, axis: int, text: str) -> Dim | int:
+        return _leaf({j: self.samples[j].shape[axis] for j in self.table.alive}, text, Extent(self, axis), self.table)
+
+
+@frozen(eq=False)
+class Element:
+    """An element of an array that is known when shapes are bound."""
+
+    source: Derived
+    index: int
+
+
+@frozen(eq=False)
+class Extent:
+    """The length of such an array along an axis."""
+
+    source: Derived
+    axis: int
+
+
+def data_behind(leaves: Iterable[Hashable], arrays: Iterable[Derived] = ()) -> frozenset[Datum]:
+    """The elements of vars that decide dimensions with these leaves, and arrays."""
+    found, seen = set[Datum](), set[Derived]()
+    keys, left = set(leaves), list(arrays)
+    while keys or left:
+        found.update(key for key in keys if isinstance(key, Datum))
+        left += [key.source for key in keys if isinstance(key, (Element, Extent))]
+        keys = set()
+        if left and (array := left.pop()) not in seen:
+            seen.add(array)
+            left += array.operands
+            keys = {key for dim in array.dims for key in dim.leaves}
+    return frozenset(found)
+
+
+def of_dims(dims: Sequence[Any], shape: Sequence[int], dtype: np.dtype[Any], table: Samples) -> Derived | Array:
+    """An array whose elements are dimensions and numbers; a plain array where all are numbers."""
+    if not dims_in(tuple(dims)):
+        return np.array(dims, dtype).reshape(shape)
+    samples = {j: np.array(in_sample(tuple(dims), j), dtype).reshape(shape) for j in table.alive}
+    return Derived(tuple(dims), dtype, tuple(map(str, shape)), table, samples)
+
+
+def derive(schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, table: Samples) -> tuple[Derived, ...]:
+    """An operator on such arrays; () where a result would be too large. Raises OpError where they do not fit.
+
+    Samples that its kernel does not take (an index that is too large, say) are given up, as those that do not fit are.
+    """
+    before = list(table.alive)
+    specs = [o.spec if isinstance(o, Derived) else spec_of(o) for o in operands]
+    drafted = draft(schema, specs, attrs, frozenset(), table)
+    if any(s.nbytes > MOST_BYTES for g in drafted.signatures.values() for s in g.outputs):
+        return ()
+    runs, faults = _runs(schema, operands, attrs, table.alive)
+    if len(runs) < 2:
+        table.keep(before)
+        raise ShapeError(f"{schema.name}: no choice of lengths for the names fits; tried: {faults[0]}") from faults[0]
+    table.keep(runs)
+    signed: Signature = drafted.signed(lambda output, axis: (f"{schema.name}.{output}.{axis}", (output, axis)))
+    return tuple(
+        Derived(
+            Recipe(schema, tuple(operands), attrs, i, _called(schema, operands, i)),
+            spec.dtype,
+            tuple(map(str, spec.shape)),
+            table,
+            {j: arrays[i] for j, arrays in runs.items()},
+        )
+        for i, spec in enumerate(signed.outputs)
+    )
+
+
+def compute(schema: OpSchema, arrays: Sequence[Array], attrs: Attrs) -> tuple[Array, ...]:
+    """What an operator gives for arrays. Raises OpError where they do not fit, or its kernel does not take them."""
+    try:
+        with np.errstate(all="ignore"):
+            return evaluate(schema, *arrays, **attrs)
+    except (ArithmeticError, DataError, IndexError, MemoryError, ValueError) as error:
+        if isinstance(error, OpError) and not isinstance(error, (DataError, IndexError)):
+            raise  # of its specs: it names the operator
+        raise ShapeError(f"{schema.name}: {error}") from error
+
+
+def _runs(
+    schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, samples: Iterable[int]
+) -> tuple[dict[int, tuple[Array, ...]], list[OpError]]:
+    """What an operator gives in those samples that its kernel takes, and what is wrong with others."""
+    made: dict[int, tuple[Array, ...]] = {}
+    faults: list[OpError] = []
+    for j in samples:
+        arrays = [o.samples[j] if isinstance(o, Derived) else o for o in operands]
+        try:
+            made[j] = compute(schema, arrays, {n: in_sample(v, j) for n, v in attrs.items()})
+        except OpError as error:
+            faults.append(error)
+    return made, faults
+
+
+def _called(schema: OpSchema, operands: Sequence[Derived | Array], output: int) -> str:
+    """Short, however deep the operands are made of others."""
+    name = schema.name + (f":{output}" if output else "")
+    text = f"{name}({','.join(map(_short, operands))})"
+    return text if len(text) <= _LONGEST else f"{name}(...)"
+
+
+def _short(operand: Derived | Array) -> str:
+    """An operand in few characters: an array of many elements by its shape."""
+    if isinstance(operand, Derived):
+        return str(operand)
+    return str(operand.item()) if operand.size == 1 else str(spec_of(operand))
+
+
+def _leaf(numbers: Mapping[int, int], text: str, key: Element | Extent, table: Samples) -> Dim | int:
+    samples = tuple(numbers.get(j, 0) for j in range(SAMPLES))
+    made = leaf(formula(numbers, table.named, text), samples, table, key, is_length=isinstance(key, Extent))
+    only = next(iter(numbers.values()))
+    return only if len(set(numbers.values())) == 1 and made == only else made

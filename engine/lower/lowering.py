@@ -1,0 +1,256 @@
+"""Operators to calls: which outputs are views, where a dense copy is needed, what is a workspace, who may overwrite."""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+from attrs import define, evolve, field, frozen
+
+from engine.graph.deferred import Deferred, Entry, array_of
+from engine.graph.graph import Graph
+from engine.graph.mapped import release
+from engine.graph.operator import Operator
+from engine.graph.var import Var
+from engine.lower.calls import Alias, Call, Lowered, Role, Stage, Storage, Value
+from engine.lower.output_layouts import wanted_places, writing_kernel
+from engine.lower.overwrite_rules import objection
+from engine.lower.updates import check_updates
+from engine.system.arrays import view_array
+from ops.movement.copy import COPY
+from ops.schema.backends import PLAIN
+from ops.schema.schema import Kernel, Overwrite, Signature
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, TensorSpec
+
+
+@frozen(eq=False)
+class Pattern:
+    """What was chosen for a graph, so that the same is chosen for other lengths of its dimensions, by operator name.
+
+    `aliases` are views; `copies` are the positions of inputs that were given dense; `workspaces` are not empty.
+    """
+
+    aliases: frozenset[str]
+    copies: frozenset[tuple[str, int]]
+    kernels: Mapping[str, str]
+    workspaces: frozenset[str]
+
+
+def pattern_of(lowered: Lowered) -> Pattern:
+    """What was chosen."""
+    copied = {v.id for v in lowered.values if v.role is Role.COPY or (v.id in lowered.constants and v.name != v.source)}
+    return Pattern(
+        frozenset(s.name for s in lowered.stages if isinstance(s, Alias)),
+        frozenset((c.name, i) for c in lowered.calls for i, v in enumerate(c.inputs) if c.operators and v in copied),
+        {c.name: c.kernel.name for c in lowered.calls if c.operators},
+        frozenset(c.name for c in lowered.calls if c.workspace),
+    )
+
+
+def lower(
+    graph: Graph,
+    *,
+    views: bool = True,
+    pack: bool = True,
+    bound: Collection[str] = (),
+    backends: Sequence[str] = PLAIN,
+    like: tuple[Pattern, ...] = (),
+    threads: int = 1,
+) -> Lowered:
+    """Lowers a graph whose operators stand in a runnable order.
+
+    `views=False` gives every output bytes of its own; `pack=False` lets kernels know of no constants to pack. `bound`
+    names the inputs and outputs that live in arrays of the caller; such an output never is a view, and one that no
+    operator computes is copied to. `backends` are asked for kernels in their order. What a pattern says (of the graph
+    with other lengths) is followed where it can be. `threads` are those of kernels of libraries.
+    """
+    copied = frozenset(copy for pattern in like for copy in pattern.copies)
+    roomy = frozenset(name for pattern in like for name in pattern.workspaces)
+    return _Lowering(graph, views, pack, frozenset(bound), tuple(backends), like, copied, roomy, threads).run()
+
+
+@define(eq=False)
+class _Lowering:
+    graph: Graph
+    views: bool
+    pack: bool
+    bound: frozenset[str]
+    backends: tuple[str, ...]
+    like: tuple[Pattern, ...]
+    copied: frozenset[tuple[str, int]]
+    roomy: frozenset[str]
+    threads: int
+    values: list[Value] = field(factory=list)
+    stages: list[Stage] = field(factory=list)
+    constants: dict[int, Entry] = field(factory=dict)
+    of_var: dict[Var, int] = field(factory=dict)
+    dense_copies: dict[int, int] = field(factory=dict)
+    bound_outputs: dict[Var, str] = field(factory=dict)
+    updated: dict[Var, Var] = field(factory=dict)
+    wanted: dict[Var, list[Layout]] = field(factory=dict)
+
+    def run(self) -> Lowered:
+        self.updated = {value: parameter for parameter, value in self.graph.updates.items()}
+        self.wanted = wanted_places(self.graph)
+        self._sources()
+        self._choose_bound_outputs()
+        for operator in self.graph.operators:
+            self._operator(operator)
+        outputs = {name: self._fetched(name, var) for name, var in self.graph.outputs.items()}
+        updates = {self.of_var[p]: self.of_var[self.graph.updates.get(p, p)] for p in self.graph.parameters}
+        inputs = {name: self.of_var[var] for name, var in self.graph.inputs.items()}
+        self._mark_outputs(outputs)
+        lowered = Lowered(
+            self.graph,
+            tuple(self.values),
+            tuple(self.stages),
+            self.constants,
+            inputs,
+            outputs,
+            self.bound,
+            updates,
+            backends=self.backends,
+        )
+        check_updates(lowered)
+        return lowered
+
+    def _sources(self) -> None:
+        for name, var in self.graph.inputs.items():
+            storage = Storage.CALLER if name in self.bound else Storage.ARENA
+            self.of_var[var] = self._own(var.name, var.name, var.spec, storage, Role.INPUT)
+        for var, entry in self.graph.constants.entries.items():
+            self.of_var[var] = self._constant(var.name, entry, var.spec)
+        for var in self.graph.parameters:
+            self.of_var[var] = self._own(var.name, var.name, var.spec, Storage.ARENA, Role.PARAMETER)
+
+    def _choose_bound_outputs(self) -> None:
+        computed = {v for op in self.graph.operators for v in op.outputs}
+        for name, var in self.graph.outputs.items():
+            if name in self.bound and var in computed and var not in self.updated and var not in self.bound_outputs:
+                self.bound_outputs[var] = name
+
+    def _operator(self, operator: Operator) -> None:
+        inputs = tuple(self.of_var[v] for v in operator.inputs)
+        layouts = self._view_layouts(operator, inputs)
+        if layouts:
+            owner = self.values[self.values[inputs[0]].owner]
+            outputs = tuple(self._view(v, lay, owner) for v, lay in zip(operator.outputs, layouts, strict=True))
+            self.stages.append(Alias(self._tick(), operator.name, (operator,), inputs[:1], outputs))
+        else:
+            outputs = self._call(operator, inputs)
+        self.of_var.update(zip(operator.outputs, outputs, strict=True))
+
+    def _view_layouts(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[Layout, ...]:
+        if not self.views or not inputs or not self.bound_outputs.keys().isdisjoint(operator.outputs):
+            return ()
+        if self.like and any(operator.name not in p.aliases for p in self.like):
+            return ()
+        found = operator.schema.views(self.values[inputs[0]].layout, operator.signature)
+        layouts = tuple(lay for lay in found if lay is not None)
+        return layouts if len(layouts) == len(operator.outputs) else ()
+
+    def _call(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[int, ...]:
+        signature = operator.signature if self.pack else evolve(operator.signature, constants=frozenset())
+        if signature.threads != self.threads:
+            signature = evolve(signature, threads=self.threads)
+        kernel = self._kernel(operator, signature)
+        copied, name = self.copied, operator.name
+        operands = tuple(
+            v if kernel.takes(signature, i, self.values[v].layout) and (name, i) not in copied else self._dense(v)
+            for i, v in enumerate(inputs)
+        )
+        outputs = tuple(self._output(v) for v in operator.outputs)
+        workspace = self._workspace(operator.name, kernel.workspace(signature))
+        declared = operator.schema.forwards(signature)
+        allowed = tuple(o for o in declared if not objection(o, declared, operands, outputs, self.values))
+        allowed = tuple(o for o in allowed if self._keeps_parameter(o, operator))
+        call = Call(self._tick(), operator.name, (operator,), kernel, signature, operands, outputs, workspace, allowed)
+        self.stages.append(call)
+        return outputs
+
+    def _kernel(self, operator: Operator, signature: Signature) -> Kernel:
+        """The kernel of the pattern if it takes the signature, else the first that does and writes where it should."""
+        places = self.wanted.get(operator.outputs[0], ())
+        if not self.like:
+            return writing_kernel(operator.schema, signature, self.backends, places)
+        named = {p.kernels.get(operator.name, "") for p in self.like}
+        known = (k for k in operator.schema.kernels if k.name in named and k.backend in self.backends)
+        same = (k for k in known if k.supports(signature))
+        return next(same, None) or writing_kernel(operator.schema, signature, self.backends, places)
+
+    def _keeps_parameter(self, forward: Overwrite, operator: Operator) -> bool:
+        """Whether the output is no update of a parameter, or is written over that very parameter."""
+        parameter = self.updated.get(operator.outputs[forward.output])
+        return parameter is None or (operator.inputs[forward.input] is parameter and not forward.offset)
+
+    def _dense(self, value_id: int) -> int:
+        """A dense copy of a value, made once however many readers need one."""
+        value = self.values[value_id]
+        if value_id not in self.dense_copies:
+            self.dense_copies[value_id] = self._copy(value, f"{value.name}/dense")
+        return self.dense_copies[value_id]
+
+    def _copy(self, value: Value, name: str) -> int:
+        if value.storage is Storage.CONSTANT:
+            source = self.constants[value.owner]
+            return self._constant(name, Deferred(value.spec, partial(_dense, source, value)), value.spec, value.source)
+        copy = self._own(name, value.source, value.spec, Storage.ARENA, Role.COPY)
+        self._copy_call(value, copy)
+        return copy
+
+    def _copy_call(self, value: Value, copy: int) -> None:
+        signature = COPY.sign((value.spec,), {})
+        kernel = COPY.kernel(signature, self.backends)
+        name = self.values[copy].name
+        workspace = self._workspace(name, kernel.workspace(signature))
+        self.stages.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))
+
+    def _fetched(self, name: str, var: Var) -> int:
+        """The value that an output is read from; a bound output that is no call's own gets a copy."""
+        value = self.values[self.of_var[var]]
+        if name not in self.bound or self.bound_outputs.get(var) == name:
+            return value.id
+        copy = self._own(f"{name}/output", value.source, value.spec, Storage.CALLER, Role.OUTPUT)
+        self._copy_call(value, copy)
+        return copy
+
+    def _mark_outputs(self, outputs: Mapping[str, int]) -> None:
+        for value_id in outputs.values():
+            if self.values[value_id].role is Role.ACTIVATION:
+                self.values[value_id] = evolve(self.values[value_id], role=Role.OUTPUT)
+
+    def _output(self, var: Var) -> int:
+        storage = Storage.CALLER if var in self.bound_outputs else Storage.ARENA
+        return self._own(var.name, var.name, var.spec, storage, Role.ACTIVATION)
+
+    def _view(self, var: Var, layout: Layout, owner: Value) -> int:
+        made = Value(len(self.values), var.name, var.name, var.spec, layout, owner.id, owner.storage, Role.ACTIVATION)
+        self.values.append(made)
+        return made.id
+
+    def _own(self, name: str, source: str, spec: TensorSpec, storage: Storage, role: Role) -> int:
+        made = len(self.values)
+        self.values.append(Value(made, name, source, spec, Layout.dense(spec), made, storage, role))
+        return made
+
+    def _constant(self, name: str, array: Entry, spec: TensorSpec, source: str = "") -> int:
+        made = self._own(name, source or name, spec, Storage.CONSTANT, Role.CONSTANT)
+        self.constants[made] = array
+        return made
+
+    def _workspace(self, operator: str, nbytes: int) -> tuple[int, ...]:
+        if not nbytes and operator not in self.roomy:
+            return ()
+        spec = TensorSpec((nbytes,), np.dtype("uint8"))
+        return (self._own(f"{operator}/workspace", "", spec, Storage.ARENA, Role.WORKSPACE),)
+
+    def _tick(self) -> int:
+        return len(self.stages) + 1
+
+
+def _dense(source: Entry, value: Value) -> Array:
+    """What a view of a constant shows, copied: dense."""
+    whole = array_of(source)
+    copy = np.array(view_array(whole, value.layout, value.spec.dtype), order="C")
+    release(whole)
+    return copy

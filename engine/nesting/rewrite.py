@@ -1,0 +1,77 @@
+"""The calls of a graph with values nested in others: what is left of them, and the copies that are."""
+
+from attrs import define, evolve, field
+
+from engine.lower.calls import Alias, Call, Join, Lowered, Role, Stage, Value
+from engine.nesting.search import Nest, Nesting, same_place
+from ops.movement.copy import COPY
+from ops.schema.schema import Overwrite
+
+
+def join(lowered: Lowered, nesting: Nesting) -> Lowered:
+    """The same graph with values where the nesting has them; the same object where it has none."""
+    return _Joining(lowered, nesting, list(lowered.values)).run() if nesting.joins else lowered
+
+
+@define(eq=False)
+class _Joining:
+    lowered: Lowered
+    nesting: Nesting
+    values: list[Value]
+    stages: list[Stage] = field(factory=list)
+
+    def run(self) -> Lowered:
+        for value, nest in self.nesting.nests.items():
+            self.values[value] = evolve(self.values[value], layout=nest.layout, owner=nest.root)
+        for stage in self.lowered.stages:
+            if isinstance(stage, Alias):
+                self._alias(stage)
+            elif isinstance(stage, Call):
+                self._call(stage)
+        return evolve(self.lowered, values=tuple(self.values), stages=tuple(self.stages))
+
+    def _alias(self, stage: Alias) -> None:
+        source, (operator,) = self.values[stage.inputs[0]], stage.operators
+        if source.owner != self.lowered.values[source.id].owner:
+            for value, layout in zip(
+                stage.outputs, operator.schema.views(source.layout, operator.signature), strict=True
+            ):
+                assert layout is not None  # the search has looked
+                self.values[value] = evolve(self.values[value], layout=layout, owner=source.owner)
+        self._add(stage)
+
+    def _call(self, call: Call) -> None:
+        if call.tick in self.nesting.joins:
+            self._join(call, self.nesting.joins[call.tick])
+        else:
+            kept = tuple(o for o in call.overwrites if self._may_overwrite(call, o))
+            self._add(call if len(kept) == len(call.overwrites) else evolve(call, overwrites=kept))
+
+    def _may_overwrite(self, call: Call, forward: Overwrite) -> bool:
+        """What is nested has its place already; what is overwritten must still be dense, and aligned for the taker."""
+        taken, taker = self.values[call.inputs[forward.input]], self.values[call.outputs[forward.output]]
+        aligned = (taken.layout.offset + forward.offset) % taker.layout.itemsize == 0
+        return not taker.is_view and taken.layout.is_dense and aligned
+
+    def _join(self, call: Call, places: tuple[Nest, ...]) -> None:
+        inputs = tuple(self._placed(call, i, nest) for i, nest in enumerate(places))
+        self._add(Join(call.tick, call.name, call.operators, inputs, call.outputs))
+
+    def _placed(self, call: Call, position: int, nest: Nest) -> int:
+        """The input of a join: what lies in its place already, else a copy there."""
+        value = self.values[call.inputs[position]]
+        if not value.spec.nbytes or (value.owner == nest.root and same_place(value.layout, nest.layout)):
+            return value.id
+        name, made = f"{call.name}/part{position}", len(self.values)
+        copy = Value(
+            made, name, value.source, value.spec, nest.layout, nest.root, self.values[nest.root].storage, Role.COPY
+        )
+        self.values.append(copy)
+        signature = COPY.sign((value.spec,), {})
+        kernel = COPY.kernel(signature, self.lowered.backends)
+        self._add(Call(0, name, (), kernel, signature, (value.id,), (made,), (), ()))
+        return made
+
+    def _add(self, stage: Stage) -> None:
+        tick = len(self.stages) + 1
+        self.stages.append(stage if stage.tick == tick else evolve(stage, tick=tick))

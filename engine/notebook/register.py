@@ -1,0 +1,27 @@
+"""Registers the cards of plans, reports and traces with IPython, which shows them in notebooks."""
+
+import sys
+from importlib import import_module
+
+SHOWN = (
+    ("engine.execution_plan", "ExecutionPlan"),
+    ("engine.report.report", "Report"),
+    ("engine.trace.trace", "Trace"),
+)
+"""Module and name of each class that has a card."""
+
+
+def register_cards() -> None:
+    """Tells a running IPython how to show plans, reports and traces as HTML; does nothing where none runs."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is not None:
+        html = shell.display_formatter.formatters["text/html"]
+        for module, name in SHOWN:
+            html.for_type_by_name(module, name, _card)
+
+
+def _card(shown: object) -> str:
+    """Loads the module of the cards when the first one is shown."""
+    card: str = import_module("engine.notebook.cards").card_of(shown)
+    return card

@@ -1,0 +1,112 @@
+"""Converters of operators whose outputs are known while the model is read: they add nothing to the graph."""
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from engine.graph.symbols import Derived
+from engine.graph.var import Var
+from engine.onnx.node import Converter, Node, no_idea
+from engine.onnx.tensors import array_of
+from engine.onnx.values import Value, check_size
+from engine.text.errors import ModelError
+from ops.movement.arange import number_of_steps
+from ops.symbolic.guesses import numbers_to
+from ops.tensor.dims import dims_in
+from ops.tensor.spec import Array, TensorSpec
+
+_FORMS: Mapping[str, Any] = MappingProxyType(
+    {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+)
+
+
+def _constant(node: Node) -> tuple[Value, ...]:
+    if len(node.attrs) != 1:
+        raise ModelError(f"one value is wanted, and {len(node.attrs)} are given")
+    ((form, value),) = node.attrs.items()
+    if form == "value":
+        return (array_of(value, f"the tensor of {node}"),)
+    if form not in _FORMS:
+        raise node.refuse(f"a constant given as {form!r} is not supported")
+    return (np.asarray(value, dtype=_FORMS[form]),)
+
+
+def _constant_of_shape(node: Node) -> tuple[Value, ...]:
+    given = node.attr("value")
+    fill = np.zeros(1, np.float32) if given is None else array_of(given, f"the value of {node}")
+    if fill.size != 1:
+        raise ModelError(f"the value must have one element, not {fill.size}")
+    return (_filled(node, fill.reshape(()), node.integers(0, "input", no_idea)),)
+
+
+def _filled(node: Node, fill: Array, shape: Sequence[int]) -> Value:
+    """A tensor whose elements are all alike."""
+    if dims_in(tuple(shape)):
+        return node.step("expand", fill, shape=tuple(shape))
+    spec = TensorSpec(tuple(shape), fill.dtype)
+    check_size([spec])
+    return np.full(spec.shape, fill)
+
+
+def _shape(node: Node) -> tuple[Value, ...]:
+    shape = node.value(0).shape[node.attr("start", 0) : node.attr("end")]
+    return (node.builder.of_integers(shape, (len(shape),)),)
+
+
+def _size(node: Node) -> tuple[Value, ...]:
+    return (node.builder.of_integers((math.prod(node.value(0).shape),), ()),)
+
+
+def _range(node: Node) -> tuple[Value, ...]:
+    """Counted first, which the run must do where a bound is known only then."""
+    bounds = [_scalar(node.value(i)) for i in range(3)]
+    known = [b for b in bounds if not isinstance(b, (Var, Derived))]
+    if len(known) < len(bounds):
+        counted = node.step("arange_count", *bounds)
+        return node.last("arange", *bounds, count=node.count(counted, (), (0, "start"), (1, "limit"), (2, "delta")))
+    count = number_of_steps(*known)
+    check_size([TensorSpec((count,), known[0].dtype)])
+    return node.last("arange", *known, count=count)
+
+
+def _scalar(value: Value) -> Value:
+    """A known tensor of one element as a 0-d one."""
+    return value if isinstance(value, (Var, Derived)) else value.reshape(())
+
+
+def _non_zero(node: Node) -> tuple[Value, ...]:
+    """Counted first, then written down. A scalar counts as a row of one element."""
+    x = node.value(0)
+    guess = numbers_to(math.prod(x.shape), turn=node.turn)
+    count = node.count(node.step("count_nonzero", x), guess, (0, "X"))
+    return node.last("nonzero", x, count=count)
+
+
+def _dropout(mask: type[np.generic] | None) -> Converter:
+    """Dropout at inference gives its input; the mask is all ones, of x's dtype where `mask` is None."""
+
+    def convert(node: Node) -> tuple[Value, ...]:
+        x = node.value(0)
+        if node.optional(2) is not None and bool(node.array(2, "training_mode").any()):
+            raise node.refuse("training_mode is true, and dropout in training draws random numbers")
+        if not node.wants(1):
+            return (x,)
+        return x, _filled(node, np.ones((), mask or x.dtype), x.shape)
+
+    return convert
+
+
+CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
+    {
+        "Constant": ((1, _constant),),
+        "ConstantOfShape": ((9, _constant_of_shape),),
+        "Shape": ((1, _shape),),
+        "Size": ((1, _size),),
+        "Range": ((11, _range),),
+        "NonZero": ((9, _non_zero),),
+        "Dropout": ((7, _dropout(None)), (10, _dropout(np.bool_))),
+    }
+)

@@ -1,0 +1,285 @@
+"""Converters of If, Loop and Scan: one operator with bodies, planned beforehand or, where that cannot be, in stages.
+
+What constants decide is read in place: a branch, and the turns of a short loop that are not all alike.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from engine.control.body import PlannedBody
+from engine.control.deferred import Growth, add_branch, add_loop, are_alike, is_late, unlike_axes
+from engine.graph.var import Var
+from engine.onnx.bodies import NotStaticError, Reading, graph_of, read_body
+from engine.onnx.node import Converter, Node, no_idea
+from engine.onnx.values import GraphBuilder, Value
+from engine.text.errors import ConstantNeededError, ModelError, UnsupportedError
+from ops.control.loop import COUNTER
+from ops.schema.schema import Specs
+from ops.symbolic.guesses import numbers_to
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array, TensorSpec, normalize_axis
+
+_BRANCHES = ("then_branch", "else_branch")
+_SIDES, _WAYS = ("input", "output"), ("axes", "directions")
+_PLANNED = "a Scan is planned beforehand, and cannot do that; a Loop can"
+_MOST_ROWS = 1024
+"""Rows for which a loop has room before it is known how many there are."""
+_MOST_UNROLLED = 10_000
+"""Nodes that a loop may come to when its turns are read one by one."""
+
+
+def data_decide(node: Node, what: str, *inputs: tuple[int, str]) -> NoReturn:
+    """For what only the data of a run decide, and what cannot wait for them.
+
+    Raises ConstantNeededError for the first of the inputs (position, role) that could be fixed, else NotStaticError.
+    """
+    for index, role in inputs:
+        if node.optional(index) is not None:
+            node.array(index, role)
+    raise NotStaticError(f"{node}: {what}, and that is known only at run time")
+
+
+def _if(node: Node) -> tuple[Value, ...]:
+    condition = node.value(0)
+    if isinstance(condition, np.ndarray):
+        if condition.size != 1:
+            raise ModelError(f"the condition must have one element, not {condition.size}")
+        return _in_place(node, bool(condition.item()))
+    if isinstance(condition, Var):
+        return _branches(node)
+    samples = node.builder.graph.samples
+    before = list(samples.alive), dict(samples.guards)
+    try:
+        return _branches(node)
+    except (ModelError, OpError):  # a branch that only some lengths allow: which one it is follows from the lengths
+        samples.alive[:], samples.guards = before
+        return _in_place(node, bool(node.builder.integers(condition, no_idea)[0]))
+
+
+def _in_place(node: Node, condition: bool) -> tuple[Value, ...]:
+    return _complete(node, node.branch(graph_of(node, _BRANCHES[not condition], 0)))
+
+
+def _branches(node: Node) -> tuple[Value, ...]:
+    """Both branches as bodies. Raises ConstantNeededError where they are too unlike, or may not wait for data."""
+    builder = node.builder
+    then = read_body(node, _BRANCHES[0], (), may_wait=True)
+    other = read_body(node, _BRANCHES[1], (), then.captured, may_wait=True)
+    then.own(other.captured)
+    for reading in (then, other):
+        _complete(node, reading.outputs)
+    bodies = then.body(then.outputs), other.body(other.outputs)
+    if not _fit(bodies[0].outputs, bodies[1].outputs, builder):
+        data_decide(node, "which branch runs decides a shape or an element type", (0, "cond"))
+    names = builder.names(node.name, node.outputs)
+    operands = (builder.computed(node.value(0)), *then.captured)
+    return add_branch(builder.graph, operands, *bodies, name=node.name, output_names=names)
+
+
+def _fit(one: Specs, other: Specs, builder: GraphBuilder) -> bool:
+    """Whether what branches give may stand in one place: of other lengths only where the run may be in stages."""
+    late = builder.may_wait and [(s.ndim, s.dtype) for s in one] == [(s.ndim, s.dtype) for s in other]
+    return late or are_alike(one, other, builder.graph.samples)
+
+
+def _complete(node: Node, found: tuple[Value, ...]) -> tuple[Value, ...]:
+    if len(found) != len(node.outputs):
+        raise ModelError(f"the branch gives {len(found)} outputs, and the node has {len(node.outputs)}")
+    return found
+
+
+def _loop(node: Node) -> tuple[Value, ...]:
+    try:
+        return _turns(node, may_wait=False)
+    except (NotStaticError, ConstantNeededError) as error:
+        found = _read_in_place(node)
+        if found:
+            return found
+        if not node.builder.may_wait:
+            _refuse(node, error)
+        return _turns(node, may_wait=True)
+
+
+def _read_in_place(node: Node) -> tuple[Value, ...]:
+    """The turns one behind the other where constants say how many there are, and these are few; else ()."""
+    limit = _limit(node)
+    is_open = any(v is not None and not isinstance(v, np.ndarray) for v in node.inputs[:2])
+    if is_open or limit is None or limit * len(node.attr("body").node) > _MOST_UNROLLED:
+        return ()
+    try:
+        return _unrolled(node, limit)
+    except NotStaticError:
+        return ()
+
+
+def _refuse(node: Node, error: UnsupportedError) -> NoReturn:
+    """Names an input of the loop that could be fixed, if there is one."""
+    for index, role in enumerate(("M", "cond")):
+        if isinstance(node.optional(index), Var):
+            node.array(index, role)
+    raise error
+
+
+def _limit(node: Node) -> int | None:
+    """The most turns that constants allow; None where they tell nothing."""
+    trips, condition = node.optional(0), node.optional(1)
+    if isinstance(condition, np.ndarray) and not condition.item():
+        return 0
+    return max(int(trips.item()), 0) if isinstance(trips, np.ndarray) else None
+
+
+def _turns(node: Node, may_wait: bool) -> tuple[Value, ...]:
+    """The loop as one operator. A condition of the body's counts even where the node gives none to begin with."""
+    carried, limit = _carried(node), _limit(node)
+    reading = _read_turn(node, carried, may_wait)
+    goes_on, *made = reading.outputs
+    is_last = isinstance(goes_on, np.ndarray) and not goes_on.item()
+    conditional = not isinstance(goes_on, np.ndarray) or (is_last and limit is None)
+    if is_last and limit is not None:
+        limit = min(limit, 1)
+    ahead = _given(node, limit)
+    attrs = {"carried": len(carried), "trips": limit, "conditional": conditional, **dict.fromkeys(ahead, True)}
+    after = reading.specs(1, 1 + len(carried))
+    body = reading.body((goes_on, *made) if conditional else made)
+    values = (*ahead.values(), *carried, *reading.captured)
+    known = limit is not None and not conditional and "cond_given" not in ahead
+    if known or len(made) == len(carried) or is_late(body, after, node.builder.graph.samples):
+        return _add_loop(node, body, values, attrs, node.outputs)[:-1]
+    if not node.builder.may_wait:
+        data_decide(node, "how often it runs decides a shape", (0, "M"), (1, "cond"))
+    if not conditional and "cond_given" not in ahead:
+        attrs = {"carried": len(carried), "trips": node.integer(0, "M", no_idea)}
+        return _add_loop(node, body, values[len(ahead) :], attrs, node.outputs)[:-1]
+    if limit is not None and limit <= _MOST_ROWS:
+        return _cut_off(node, _add_loop(node, body, values, {**attrs, "most": limit}, node.outputs[: len(carried)]))
+    return _twice(node, may_wait, tuple(ahead.values()), attrs)
+
+
+def _add_loop(
+    node: Node, body: PlannedBody, values: Sequence[Value], attrs: Mapping[str, Any], outputs: Sequence[str]
+) -> tuple[Value, ...]:
+    """The loop. Its last output is the number of turns."""
+    builder = node.builder
+    if all(isinstance(v, np.ndarray) for v in values):
+        return builder.emit("loop", values, {**attrs, "body": body}, node.name, outputs)
+    operands = [builder.var(v) for v in values]
+    return add_loop(
+        builder.graph, operands, body, attrs, name=node.name, output_names=builder.names(node.name, outputs)
+    )
+
+
+def _cut_off(node: Node, made: Sequence[Value]) -> tuple[Value, ...]:
+    """Without the rows that no turn made."""
+    *found, number = made
+    carried = len(_carried(node))
+    guess = numbers_to(found[carried].shape[0], turn=node.turn)
+    ends = (node.count(number, guess, (0, "M"), (1, "cond")),)
+    attrs = {"starts": (0,), "ends": ends, "axes": (0,)}
+    rows = zip(found[carried:], node.outputs[carried:], strict=True)
+    cut = (node.builder.emit("slice", (row,), attrs, f"{node.name}/slice", (name,))[0] for row, name in rows)
+    return *found[:carried], *cut
+
+
+def _twice(node: Node, may_wait: bool, ahead: Sequence[Value], attrs: Mapping[str, Any]) -> tuple[Value, ...]:
+    """A loop with no limit to its rows: run once without rows to count its turns, then with as many as there are."""
+    carried = _carried(node)
+    reading = _read_turn(node, carried, may_wait)
+    body = reading.body(reading.outputs[not attrs["conditional"] : 1 + len(carried)])
+    *_, number = _add_loop(node, body, (*ahead, *carried, *reading.captured), attrs, ())
+    trips = node.count(number, (), (0, "M"), (1, "cond"))
+    reading = _read_turn(node, carried, may_wait)
+    body = reading.body(reading.outputs[1:])
+    attrs = {"carried": len(carried), "trips": trips}
+    return _add_loop(node, body, (*carried, *reading.captured), attrs, node.outputs)[:-1]
+
+
+def _read_turn(node: Node, carried: Sequence[Value], may_wait: bool) -> Reading:
+    """The body. Where a length changes from turn to turn it is read again, with inputs of which it is not known."""
+    specs = _specs(carried)
+    growth = Growth(node.builder.graph.samples)
+    while True:
+        inputs: tuple[TensorSpec | Array, ...] = (COUNTER, np.asarray(True), *specs)
+        reading = read_body(node, "body", inputs, may_wait=may_wait, growth=growth)
+        before = [v.spec for v in list(reading.graph.inputs.values())[1 : 1 + len(carried)]]
+        after = reading.specs(1, 1 + len(carried))
+        if len(after) != len(before):
+            raise ModelError(f"the body carries on {len(after)} values of {len(before)}")
+        if not growth.learn(before, after, reading.graph.samples):
+            return reading
+        if not may_wait:
+            raise NotStaticError(f"{node}: what is carried on changes its shape from turn to turn")
+
+
+def _given(node: Node, limit: int | None) -> dict[str, Value]:
+    """The number of turns and the first condition, where only the run knows them."""
+    trips, condition = node.optional(0), node.optional(1)
+    given = {}
+    if limit is None and trips is not None:
+        given["trips_given"] = trips
+    if condition is not None and not isinstance(condition, np.ndarray):
+        given["cond_given"] = condition
+    return given
+
+
+def _carried(node: Node) -> tuple[Value, ...]:
+    return tuple(node.value(i) for i in range(2, len(node.inputs)))
+
+
+def _specs(values: Sequence[Value]) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(v.shape, v.dtype) for v in values)
+
+
+def _unrolled(node: Node, limit: int) -> tuple[Value, ...]:
+    """The turns one behind the other, each with its own number as a constant."""
+    values, rows = _carried(node), list[Sequence[Value]]()
+    proto, goes_on = graph_of(node, "body", 2 + len(values)), True
+    while goes_on and len(rows) < limit:
+        number = np.asarray(len(rows), np.int64)
+        decision, *made = node.branch(proto, (number, np.asarray(True), *values), part=f"{number}/")
+        if not isinstance(decision, np.ndarray):
+            data_decide(node, "its body decides how often it runs")
+        rows.append(made[len(values) :])
+        values, goes_on = tuple(made[: len(values)]), bool(decision.item())
+    if not rows and len(proto.output) > 1 + len(values):
+        data_decide(node, "no turn runs that tells the shape of a row")
+    return *values, *(_stacked(node, column) for column in zip(*rows, strict=True))
+
+
+def _stacked(node: Node, rows: Sequence[Value]) -> Value:
+    return node.step("concat", *(node.step("reshape", r, shape=(1, *r.shape)) for r in rows), axis=0)
+
+
+def _scan(node: Node) -> tuple[Value, ...]:
+    operands, count = node.operands(), node.attr("num_scan_inputs", 0)
+    if not 1 <= count <= len(operands):
+        raise ModelError(f"num_scan_inputs is {count}, of {len(operands)} inputs")
+    states, tensors = operands[:-count], operands[-count:]
+    axes = node.attr("scan_input_axes") or (0,) * count
+    rows = tuple(_row(v, axis) for v, axis in zip(tensors, axes, strict=True))
+    try:
+        reading = read_body(node, "body", (*_specs(states), *rows))
+    except NotStaticError as error:
+        raise NotStaticError(f"{error}; {_PLANNED}") from error
+    before, after = _specs(states), reading.specs(0, len(states))
+    if len(after) != len(before) or unlike_axes(before, after, reading.graph.samples):
+        raise NotStaticError(f"{node}: what is carried on changes its shape from turn to turn; {_PLANNED}")
+    sides = {f"{side}_{what}": node.attr(f"scan_{side}_{what}", ()) for side in _SIDES for what in _WAYS}
+    attrs: dict[str, Any] = {"states": len(states), "scan_inputs": count, **sides}
+    return node.last("scan", *operands, *reading.captured, body=reading.body(reading.outputs), **attrs)
+
+
+def _row(value: Value, axis: int) -> TensorSpec:
+    at = normalize_axis(axis, len(value.shape))
+    return TensorSpec(value.shape[:at] + value.shape[at + 1 :], value.dtype)
+
+
+CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
+    {
+        "If": ((1, _if),),
+        "Loop": ((1, _loop),),
+        "Scan": ((9, _scan),),
+    }
+)

@@ -1,0 +1,139 @@
+"""Converters of the layers of networks: matrix products, convolutions, pools, normalisation."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from engine.onnx.converters.elementwise import cast_to
+from engine.onnx.node import Converter, Node, direct
+from engine.onnx.values import Value
+from engine.text.errors import ModelError
+
+_WINDOW = ("strides", "pads", "dilations", "auto_pad")
+
+
+def _gemm(node: Node) -> tuple[Value, ...]:
+    return node.last(
+        "gemm",
+        *node.operands(),
+        alpha=node.attr("alpha", 1.0),
+        beta=node.attr("beta", 1.0),
+        trans_a=node.attr("transA", 0),
+        trans_b=node.attr("transB", 0),
+    )
+
+
+def _einsum(node: Node) -> tuple[Value, ...]:
+    equation = node.attr("equation", "")
+    text = equation.decode() if isinstance(equation, bytes) else equation
+    return node.last("einsum", *node.operands(), equation=text)
+
+
+def check_kernel(node: Node, weights: int) -> None:
+    """Raises ModelError where the attribute for windows differs from the weights, the input of that number."""
+    wanted, found = node.attr("kernel_shape"), node.value(weights).shape[2:]
+    if wanted is not None and tuple(wanted) != found:
+        raise ModelError(f"kernel_shape is {tuple(wanted)}, and the weights have {found}")
+
+
+def _conv(node: Node) -> tuple[Value, ...]:
+    check_kernel(node, 1)
+    return node.last("conv", *node.operands(), **node.given(*_WINDOW, "group"))
+
+
+def _conv_transpose(node: Node) -> tuple[Value, ...]:
+    check_kernel(node, 1)
+    return node.last(
+        "conv_transpose", *node.operands(), **node.given(*_WINDOW, "group", "output_padding", "output_shape")
+    )
+
+
+def _max_pool(node: Node) -> tuple[Value, ...]:
+    attrs = node.given(*_WINDOW, "kernel_shape", "ceil_mode", "storage_order")
+    return node.last("max_pool", node.value(0), with_indices=node.wants(1), **attrs)
+
+
+def _average_pool(node: Node) -> tuple[Value, ...]:
+    return node.last(
+        "average_pool", node.value(0), **node.given(*_WINDOW, "kernel_shape", "ceil_mode", "count_include_pad")
+    )
+
+
+def _lp_pool(node: Node) -> tuple[Value, ...]:
+    return node.last("lp_pool", node.value(0), p=node.attr("p", 2), **node.given(*_WINDOW, "kernel_shape", "ceil_mode"))
+
+
+def _batch_norm(node: Node) -> tuple[Value, ...]:
+    """Inference only. Scale and statistics may come in another dtype than x."""
+    if node.attr("training_mode", 0) or any(node.wants(i) for i in range(1, 5)):
+        raise node.refuse("batch normalization in training is not supported, only inference")
+    if not node.attr("spatial", 1):
+        raise node.refuse("batch normalization with spatial=0 is not supported")
+    x, *rest = node.operands()
+    return node.last("batch_norm", x, *(cast_to(node, v, x.dtype) for v in rest), epsilon=node.attr("epsilon", 1e-5))
+
+
+def _layer_norm(node: Node) -> tuple[Value, ...]:
+    return node.last(
+        "layer_norm",
+        *node.operands(),
+        axis=node.attr("axis", -1),
+        epsilon=node.attr("epsilon", 1e-5),
+        with_stats=node.wants(1) or node.wants(2),
+    )
+
+
+def _group_norm(node: Node) -> tuple[Value, ...]:
+    return node.last(
+        "group_norm", *node.operands(), num_groups=node.attr("num_groups"), epsilon=node.attr("epsilon", 1e-5)
+    )
+
+
+def _group_norm_by_group(node: Node) -> tuple[Value, ...]:
+    """Before opset 21 there is one scale and one bias a group, not a channel."""
+    x, scale, bias = node.operands()
+    groups = node.attr("num_groups")
+    if len(x.shape) < 2 or groups < 1 or x.shape[1] % groups:
+        raise ModelError(f"{groups} groups do not divide the channels of shape {x.shape}")
+    share = x.shape[1] // groups
+
+    def spread(value: Value) -> Value:
+        wide = node.step("expand", node.step("reshape", value, shape=(groups, 1)), shape=(groups, share))
+        return node.step("reshape", wide, shape=(groups * share,))
+
+    return node.last(
+        "group_norm", x, spread(scale), spread(bias), num_groups=groups, epsilon=node.attr("epsilon", 1e-5)
+    )
+
+
+def _lrn(node: Node) -> tuple[Value, ...]:
+    return node.last(
+        "lrn",
+        node.value(0),
+        size=node.attr("size"),
+        alpha=node.attr("alpha", 1e-4),
+        beta=node.attr("beta", 0.75),
+        bias=node.attr("bias", 1.0),
+    )
+
+
+CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
+    {
+        "Gemm": ((7, _gemm),),
+        "Einsum": ((12, _einsum),),
+        "MatMul": ((1, direct("matmul")),),
+        "Conv": ((1, _conv),),
+        "ConvTranspose": ((1, _conv_transpose),),
+        "MaxPool": ((1, _max_pool),),
+        "AveragePool": ((7, _average_pool),),
+        "LpPool": ((2, _lp_pool),),
+        "GlobalAveragePool": ((1, direct("global_average_pool")),),
+        "GlobalMaxPool": ((1, direct("global_max_pool")),),
+        "GlobalLpPool": ((2, direct("global_lp_pool", p=2)),),
+        "BatchNormalization": ((7, _batch_norm),),
+        "LayerNormalization": ((17, _layer_norm),),
+        "InstanceNormalization": ((6, direct("instance_norm", epsilon=1e-5)),),
+        "GroupNormalization": ((18, _group_norm_by_group), (21, _group_norm)),
+        "RMSNormalization": ((23, direct("rms_norm", axis=-1, epsilon=1e-5)),),
+        "LRN": ((1, _lrn),),
+    }
+)

@@ -1,0 +1,76 @@
+"""Converters of operators that quantise, and of layers that compute with quantised tensors."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from engine.onnx.converters.nn import check_kernel
+from engine.onnx.node import Converter, Node, direct
+from engine.onnx.tensors import dtype_of
+from engine.onnx.values import Value
+
+_WINDOW = ("strides", "pads", "dilations", "auto_pad", "group")
+
+
+def _element_type(node: Node, attribute: str) -> Any:
+    """The element type that an attribute names, or None; 0 names none."""
+    code = node.attr(attribute, 0)
+    return dtype_of(code, f"attribute {attribute!r} of {node}") if code else None
+
+
+def _grain(node: Node) -> dict[str, Any]:
+    return {
+        "axis": node.attr("axis", 1),
+        "block_size": node.attr("block_size", 0),
+        "to": _element_type(node, "output_dtype"),
+    }
+
+
+def _quantize(node: Node) -> tuple[Value, ...]:
+    return node.last("quantize_linear", *node.operands(), **_grain(node), precision=_element_type(node, "precision"))
+
+
+def _dequantize(node: Node) -> tuple[Value, ...]:
+    """Constant codes stay codes: passes compute with them, and they are a quarter of the bytes."""
+    codes, *parameters = node.operands()
+    if isinstance(codes, np.ndarray) and codes.ndim:
+        codes = node.builder.var(codes)
+    return node.last("dequantize_linear", codes, *parameters, **_grain(node))
+
+
+def _with_zeros(node: Node) -> tuple[Value, ...]:
+    """Both factors and what is given of their zero points, the first of which is 0 where it is left out."""
+    left, right = node.value(0), node.value(1)
+    zeros = [node.optional(2), node.optional(3)]
+    if zeros[0] is None and zeros[1] is not None:
+        zeros[0] = np.zeros((), left.dtype)
+    return left, right, *(z for z in zeros if z is not None)
+
+
+def _matmul_integer(node: Node) -> tuple[Value, ...]:
+    return node.last("matmul_integer", *_with_zeros(node))
+
+
+def _conv_integer(node: Node) -> tuple[Value, ...]:
+    check_kernel(node, 1)
+    return node.last("conv_integer", *_with_zeros(node), **node.given(*_WINDOW))
+
+
+def _qlinear_conv(node: Node) -> tuple[Value, ...]:
+    check_kernel(node, 3)
+    return node.last("qlinear_conv", *node.operands(), **node.given(*_WINDOW))
+
+
+CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
+    {
+        "QuantizeLinear": ((10, _quantize),),
+        "DequantizeLinear": ((10, _dequantize),),
+        "DynamicQuantizeLinear": ((11, direct("dynamic_quantize_linear")),),
+        "MatMulInteger": ((10, _matmul_integer),),
+        "QLinearMatMul": ((10, direct("qlinear_matmul")),),
+        "ConvInteger": ((10, _conv_integer),),
+        "QLinearConv": ((10, _qlinear_conv),),
+    }
+)

@@ -1,0 +1,44 @@
+"""Converters of recurrent layers."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from engine.onnx.node import Converter, Node
+from engine.onnx.values import Value
+from engine.text.errors import ModelError
+from ops.recurrent.shapes import OPTIONAL
+
+_OPTIONS = ("direction", "layout", "clip", "activation_alpha", "activation_beta")
+
+
+def _text(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _recurrent(schema: str, *own: str) -> Converter:
+    """The converter of one kind of layer with attributes of its own. y is left out where nobody wants it."""
+
+    def convert(node: Node) -> tuple[Value, ...]:
+        wanted, hidden = node.attr("hidden_size"), node.value(2).shape[-1]
+        if wanted not in (None, hidden):
+            raise ModelError(f"hidden_size is {wanted}, and R has {hidden}")
+        found = {name: node.optional(3 + i) for i, name in enumerate(OPTIONAL)}
+        operands = {name: value for name, value in found.items() if value is not None}
+        attrs = node.given(*_OPTIONS, *own) | {"activations": tuple(map(_text, node.attr("activations", ())))}
+        with_y = node.wants(0)
+        values = (node.value(0), node.value(1), node.value(2), *operands.values())
+        names = node.outputs if with_y else node.outputs[1:]
+        attrs |= {"given": tuple(operands), "with_y": with_y}
+        made = node.builder.emit(schema, values, attrs, node.name, names)
+        return made if with_y else (made[0], *made)
+
+    return convert
+
+
+CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
+    {
+        "RNN": ((7, _recurrent("rnn")),),
+        "GRU": ((7, _recurrent("gru", "linear_before_reset")),),
+        "LSTM": ((7, _recurrent("lstm", "input_forget")),),
+    }
+)

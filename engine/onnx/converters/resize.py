@@ -1,0 +1,112 @@
+"""Converters of Resize and of Upsample, its forerunner: output sizes and scales from what the model gives."""
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from engine.onnx.node import Converter, Node, no_idea
+from engine.onnx.values import Value
+from engine.text.errors import ModelError
+from ops.tensor.dims import dims_in
+from ops.tensor.spec import Shape, normalize_axes
+
+_N = TypeVar("_N", int, float)
+_TEXTS = ("mode", "coordinate_transformation_mode", "nearest_mode", "cubic_coeff_a", "extrapolation_value")
+_FLAGS = ("exclude_outside", "antialias")
+
+
+def _check_scales(shape: Shape, scales: Sequence[float]) -> None:
+    if len(scales) != len(shape):
+        raise ModelError(f"{len(scales)} scales for a tensor of {len(shape)} dimensions")
+    if not all(math.isfinite(s) and s > 0 for s in scales):
+        raise ModelError(f"scales {tuple(scales)} are not all positive numbers")
+
+
+def _upsampled(node: Node, scales: Sequence[float]) -> tuple[Value, ...]:
+    """Upsample, and Resize in opset 10: asymmetric coordinates, rounded down where it grows and up where it shrinks."""
+    x = node.value(0)
+    _check_scales(x.shape, scales)
+    if all(s >= 1 for s in scales):
+        return node.last("resize", x, **_asymmetric(node, scales, "floor"))
+    if any(s > 1 for s in scales):
+        x = node.step("resize", x, **_asymmetric(node, [max(s, 1.0) for s in scales], "floor"))
+    return node.last("resize", x, **_asymmetric(node, [min(s, 1.0) for s in scales], "ceil"))
+
+
+def _asymmetric(node: Node, scales: Sequence[float], rounding: str) -> dict[str, Any]:
+    return {
+        "scales": tuple(scales),
+        "mode": node.attr("mode", "nearest"),
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": rounding,
+    }
+
+
+def _upsample_attribute(node: Node) -> tuple[Value, ...]:
+    return _upsampled(node, node.attr("scales"))
+
+
+def _upsample_input(node: Node) -> tuple[Value, ...]:
+    return _upsampled(node, _numbers(node, 1, "scales"))
+
+
+def _resize(node: Node) -> tuple[Value, ...]:
+    x = node.value(0)
+    axes = normalize_axes(node.attr("axes", range(len(x.shape))), len(x.shape))
+    sizes, scales = _target(node, x.shape, axes)
+    attrs: dict[str, Any] = node.given(*_TEXTS, *_FLAGS)
+    if attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize":
+        attrs["roi"] = _full_roi(_numbers(node, 1, "roi"), axes, len(x.shape))
+    return node.last("resize", x, sizes=sizes, scales=scales, **attrs)
+
+
+def _target(node: Node, shape: Shape, axes: Sequence[int]) -> tuple[Shape, tuple[float, ...]]:
+    """Sizes of all axes, scales of all axes, or both, from those of some axes. What is () follows from the other."""
+    scales = _numbers(node, 2, "scales")
+    policy = node.attr("keep_aspect_ratio_policy", "stretch")
+    sizes = node.optional_integers(3, "sizes", no_idea if policy == "stretch" else None) or ()
+    if bool(scales) == bool(sizes):
+        raise ModelError("either scales or sizes must be given")
+    if scales:
+        full = _spread(scales, axes, [1.0] * len(shape))
+        _check_scales(shape, full)
+        return (), tuple(full)
+    wanted = tuple(_spread(sizes, axes, shape))
+    if not dims_in(shape) and 0 in shape:
+        raise ModelError(f"sizes cannot be asked of the empty shape {shape}")
+    if policy == "stretch":
+        return wanted, ()
+    if dims_in((shape, wanted)):
+        raise node.refuse(f"sizes that keep the aspect ratio ({policy}) need lengths that are known; give shapes=")
+    ratio = {"not_larger": min, "not_smaller": max}[policy](wanted[a] / shape[a] for a in axes)
+    kept = _spread([ratio] * len(axes), axes, [1.0] * len(shape))
+    return tuple(math.floor(n * r + 0.5) for n, r in zip(shape, kept, strict=True)), tuple(kept)
+
+
+def _spread(values: Sequence[_N], axes: Sequence[int], rest: Sequence[_N]) -> list[_N]:
+    """`values` on `axes`, `rest` on the others."""
+    if len(values) != len(axes):
+        raise ModelError(f"{len(values)} scales or sizes for {len(axes)} axes")
+    full = list(rest)
+    for axis, value in zip(axes, values, strict=True):
+        full[axis] = value
+    return full
+
+
+def _full_roi(roi: Sequence[float], axes: Sequence[int], rank: int) -> tuple[float, ...]:
+    starts = _spread(roi[: len(axes)], axes, [0.0] * rank)
+    return (*starts, *_spread(roi[len(axes) :], axes, [1.0] * rank))
+
+
+def _numbers(node: Node, index: int, role: str) -> tuple[float, ...]:
+    """A constant input as plain numbers; empty where it is left out."""
+    return () if node.optional(index) is None else tuple(node.array(index, role).reshape(-1).tolist())
+
+
+CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
+    {
+        "Upsample": ((7, _upsample_attribute), (9, _upsample_input), (10, None)),
+        "Resize": ((10, _upsample_input), (11, _resize)),
+    }
+)

@@ -1,0 +1,170 @@
+"""The plan that an ONNX model carries in its `metadata_props`, as texts by key, written and read.
+
+The keys begin with `pkg.arenaplan.`, after the custom of PyTorch's exporter (`pkg.torch.onnx.stack_trace`). What is
+read is checked, and what is wrong is told with its key and place.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from allocator.io.instance import shown
+from allocator.solvers import STRATEGIES
+from engine.saved.embedded import SHAPING, Carried
+from engine.saved.fingerprint import Identity, digest_of
+from engine.text.errors import PlanRefusedError
+
+PREFIX = "pkg.arenaplan."
+"""Of all keys that are ours."""
+VERSION = 1
+"""Of the texts; another means that they are read in another way."""
+LARGEST = 2**62
+"""Every tick, size and offset is below this."""
+_DIGESTS = ("operators", "kernels", "layouts", "memory")
+
+
+def texts_of(plan: Carried) -> dict[str, str]:
+    """The plan as texts by key."""
+    identity = plan.identity
+    calls = {"inputs": identity.feeds, "outputs": identity.fetches, "operators": identity.operators}
+    calls |= {"kernels": identity.kernels, "layouts": identity.layouts, "memory": plan.memory}
+    found = {
+        "version": str(VERSION),
+        "digest": digest_of([calls, plan.order, plan.again]),
+        "strategy": plan.strategy,
+        "arena_bytes": str(plan.arena_bytes),
+        "lower_bound": str(plan.lower_bound),
+        "options": _json(dict(plan.options)),
+        "calls": _json(calls),
+        "order": _json(plan.order),
+        "again": _json([{"sequence": names, "plain_bytes": plain} for names, plain in plan.again]),
+        "offsets": _json(plan.offsets),
+    }
+    return {PREFIX + key: text for key, text in found.items()}
+
+
+def plan_of(texts: Mapping[str, str], source: str, required: bool) -> Carried:
+    """The plan that the texts tell; `source` is what to call it. Raises PlanRefusedError."""
+    read = _Reader(texts, source)
+    read.check_version()
+    calls = read.object("calls", read.json("calls"), ("inputs", "outputs", *_DIGESTS))
+    arena_bytes = read.size("arena_bytes")
+    order, again = read.integers("order"), read.again("again", arena_bytes)
+    if read.text("digest") != digest_of([calls, order, again]):
+        raise read.fault("digest", "is not that of the calls and of their order")
+    sums = {name: read.string("calls", name, calls[name]) for name in _DIGESTS}
+    memory, options = sums.pop("memory"), read.object("options", read.json("options"), SHAPING)
+    feeds, fetches = (read.pairs("calls", calls[name], read.string) for name in ("inputs", "outputs"))
+    return Carried(
+        identity=Identity(feeds, fetches, **sums),
+        memory=memory,
+        options=tuple((name, _as_tuple(value)) for name, value in options.items()),
+        arena_bytes=arena_bytes,
+        lower_bound=read.size("lower_bound"),
+        strategy=read.strategy("strategy"),
+        order=order,
+        again=again,
+        offsets=read.pairs("offsets", read.json("offsets"), read.integer),
+        source=source,
+        required=required,
+    )
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+@frozen(eq=False)
+class _Reader:
+    """Reads texts; what is wrong with one raises PlanRefusedError."""
+
+    texts: Mapping[str, str]
+    source: str
+
+    def fault(self, key: str, why: str) -> PlanRefusedError:
+        return PlanRefusedError(f"{self.source}: metadata {PREFIX + key!r} {why}")
+
+    def text(self, key: str) -> str:
+        if PREFIX + key not in self.texts:
+            raise self.fault(key, "is missing")
+        return self.texts[PREFIX + key]
+
+    def check_version(self) -> None:
+        found = self.text("version")
+        if found != str(VERSION):
+            raise self.fault("version", f"is {found[:20]!r}; this program reads version {VERSION}")
+
+    def json(self, key: str) -> Any:
+        text = self.text(key)
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError as error:
+            raise self.fault(key, f"is no JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
+        except (RecursionError, ValueError) as error:
+            raise self.fault(key, "is no JSON that a plan could be in") from error
+
+    def object(self, key: str, value: Any, names: tuple[str, ...]) -> dict[str, Any]:
+        if not isinstance(value, dict) or value.keys() != set(names):
+            raise self.fault(key, f"is no object of {', '.join(names)}")
+        return value
+
+    def strategy(self, key: str) -> str:
+        found = self.text(key)
+        if found not in STRATEGIES:
+            raise self.fault(key, f"is {shown(found)}, which is no strategy of this program")
+        return found
+
+    def again(self, key: str, arena_bytes: int) -> tuple[tuple[tuple[str, ...], int], ...]:
+        rows = [self.object(key, row, ("sequence", "plain_bytes")) for row in self.list(key, self.json(key))]
+        return tuple(
+            (self.strings(key, row["sequence"]), self.plain_bytes(key, f"row {at}", row["plain_bytes"], arena_bytes))
+            for at, row in enumerate(rows)
+        )
+
+    def plain_bytes(self, key: str, where: str, value: Any, arena_bytes: int) -> int:
+        """Nothing runs again that saves no bytes."""
+        found = self.integer(key, where, value)
+        if found < arena_bytes:
+            raise self.fault(key, f"{where}: {found} bytes without are fewer than the {arena_bytes} of the arena")
+        return found
+
+    def strings(self, key: str, values: Any) -> tuple[str, ...]:
+        return tuple(self.string(key, f"number {at}", value) for at, value in enumerate(self.list(key, values)))
+
+    def size(self, key: str) -> int:
+        return self.integer(key, "it", self.json(key))
+
+    def integers(self, key: str) -> tuple[int, ...]:
+        return tuple(
+            self.integer(key, f"number {at}", value) for at, value in enumerate(self.list(key, self.json(key)))
+        )
+
+    def pairs(self, key: str, rows: Any, read: Callable[[str, str, Any], Any]) -> tuple[tuple[str, Any], ...]:
+        """Rows of a name and something else."""
+        found = []
+        for at, row in enumerate(self.list(key, rows)):
+            if not isinstance(row, list) or len(row) != 2:
+                raise self.fault(key, f"row {at}: no list of two")
+            found.append((self.string(key, f"row {at}", row[0]), read(key, f"row {at}", row[1])))
+        return tuple(found)
+
+    def list(self, key: str, value: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise self.fault(key, "is no list")
+        return value
+
+    def string(self, key: str, where: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise self.fault(key, f"{where}: {str(value)[:40]!r} is no text")
+        return value
+
+    def integer(self, key: str, where: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LARGEST:
+            raise self.fault(key, f"{where}: {str(value)[:40]!r} is no integer in [0, {LARGEST})")
+        return value

@@ -1,0 +1,108 @@
+"""Reading an ONNX file into a message, with everything that can be wrong with a file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from engine.graph.mapped import map_file
+from engine.onnx.external_data import NO_FILES, DataFiles, own_file
+from engine.onnx.library import ModelProto, decode_error, domain_of, newest_opset, onnx
+from engine.onnx.wire_format import cut_weights
+from engine.text.errors import ModelError, UnsupportedError
+
+OLDEST_OPSET = 7
+
+
+@frozen(eq=False)
+class Model:
+    """A message, and the files where data of its tensors may lie (none for a message that came without a file)."""
+
+    proto: ModelProto
+    files: DataFiles
+    opsets: dict[str, int]
+
+
+def read_model(source: str | Path | ModelProto, *, cut: bool = False, mapped: bool = False) -> Model:
+    """Reads a path, or takes a message as it is. Raises ModelError, or UnsupportedError for an opset out of range.
+
+    With `cut`, the message is without the data of large weights: those are parts of the files, which are `mapped`, or
+    read into memory.
+    """
+    if isinstance(source, (str, Path)):
+        path = Path(source)
+        data = _content(path, mapped)
+        if not cut:
+            return _model(_parse(path, data, len(data)), DataFiles(path.parent), str(path))
+        return _model(
+            _parse(path, cut_weights(memoryview(data)), len(data)), own_file(path, data, mapped=mapped), str(path)
+        )
+    if not isinstance(source, onnx().ModelProto):
+        raise ModelError(f"a path or an onnx.ModelProto is wanted, not {type(source).__name__}")
+    return _model(source, NO_FILES, "the model")
+
+
+def opsets_of(imports: ModelProto) -> dict[str, int]:
+    """Operator sets by domain, the default one under "". Raises UnsupportedError for a version that is out of range."""
+    found = {domain_of(entry.domain): int(entry.version) for entry in imports}
+    version = found.get("")
+    if version is not None and not OLDEST_OPSET <= version <= newest_opset():
+        message = (
+            f"operator set ai.onnx version {version} is not supported; versions {OLDEST_OPSET} to {newest_opset()}"
+        )
+        raise UnsupportedError(f"{message} are")
+    return found
+
+
+def _content(path: Path, mapped: bool) -> Any:
+    """Bytes, or a mapped file where it is one."""
+    try:
+        if path.is_file() and not path.stat().st_size:
+            raise ModelError(f"{path} is empty")
+        return map_file(path) if mapped and path.is_file() else path.read_bytes()
+    except FileNotFoundError as error:
+        raise ModelError(f"{path}: there is no such file") from error
+    except IsADirectoryError as error:
+        raise ModelError(f"{path} is a folder; a model is one file, such as {path / 'model.onnx'}") from error
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise ModelError(f"{path} cannot be read: {error}") from error
+
+
+def _parse(path: Path, data: bytes, size: int) -> ModelProto:
+    proto = onnx().ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except decode_error() as error:
+        raise ModelError(f"{path} is no ONNX file, or was cut short after {size} bytes") from error
+    return proto
+
+
+def _model(proto: ModelProto, files: DataFiles, what: str) -> Model:
+    missing = [
+        name
+        for name, there in (
+            ("IR version", proto.ir_version > 0),
+            ("graph", proto.HasField("graph")),
+            ("operator set", len(proto.opset_import) > 0),
+        )
+        if not there
+    ]
+    if missing:
+        raise ModelError(f"{what} has no {', no '.join(missing)}: it is no ONNX model, or was cut short")
+    garbled = next((text for text in _texts(proto) if isinstance(text, bytes)), None)
+    if garbled is not None:
+        raise ModelError(f"{what} holds a name that is no UTF-8 text: {garbled[:40]!r}")
+    return Model(proto, files, opsets_of(proto.opset_import))
+
+
+def _texts(message: Any) -> Iterator[str | bytes]:
+    """All texts of a message but documentation. Protobuf gives one that is no UTF-8 as bytes."""
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_STRING and field.name != "doc_string":
+            yield from ((value,) if isinstance(value, (str, bytes)) else value)
+        elif field.type == field.TYPE_MESSAGE:
+            for part in (value,) if hasattr(value, "ListFields") else value:
+                yield from _texts(part)

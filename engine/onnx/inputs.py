@@ -1,0 +1,114 @@
+"""Inputs of an ONNX graph: which are fed, of which shapes, and which are fixed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from engine.onnx.tensors import dtype_of
+from engine.text.errors import ModelError, UnsupportedError
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array, as_shape
+
+Length = int | str
+"""A fixed length, or the name of one that is not ("" where it has none)."""
+_NAMELESS = frozenset(("", "?", "None", "-1"))
+"""What exporters write where a dimension has no name."""
+_OPEN = -1
+"""And what they write where it has no length."""
+
+
+@frozen(eq=False)
+class Declared:
+    """An input as the model declares it. `dims` is None where it says nothing of the shape."""
+
+    name: str
+    dtype: np.dtype[Any]
+    dims: tuple[Length, ...] | None
+
+    def __str__(self) -> str:
+        shown = "any shape" if self.dims is None else f"[{', '.join(str(d) or '?' for d in self.dims)}]"
+        return f"input {self.name!r} ({self.dtype} {shown})"
+
+
+def declared(info: Any) -> Declared:
+    """Reads a ValueInfoProto. Raises ModelError, UnsupportedError for what is no tensor."""
+    if not info.name:
+        raise ModelError("the graph has an input without a name")
+    kind = info.type.WhichOneof("value")
+    if kind != "tensor_type":
+        shown = (kind or "no type").removesuffix("_type").replace("_", " ")
+        raise UnsupportedError(f"input {info.name!r} is no tensor ({shown}); only tensors are supported")
+    tensor = info.type.tensor_type
+    dtype = dtype_of(tensor.elem_type, f"input {info.name!r}")
+    if not tensor.HasField("shape"):
+        return Declared(info.name, dtype, None)
+    dims = tuple(_length(d) for d in tensor.shape.dim)
+    negative = [d for d in dims if isinstance(d, int) and d < 0]
+    if negative:
+        raise ModelError(f"input {info.name!r} is declared with the dimension {negative[0]}")
+    return Declared(info.name, dtype, dims)
+
+
+def _length(dim: Any) -> Length:
+    if dim.WhichOneof("value") == "dim_value":
+        return "" if dim.dim_value == _OPEN else int(dim.dim_value)
+    return "" if dim.dim_param in _NAMELESS else str(dim.dim_param)
+
+
+def shapes_of(inputs: Sequence[Declared], shapes: Mapping[str, Sequence[Length]]) -> dict[str, tuple[Length, ...]]:
+    """The shape of each input, from its declaration and the shapes given. What stays open is a name, or "".
+
+    A name that the model gives a dimension holds for all inputs. Raises ModelError where the two differ.
+    """
+    lengths: dict[str, Length] = {}
+    for one in inputs:
+        if one.name in shapes:
+            _bind(one, _given(one, shapes[one.name]), lengths)
+    return {one.name: _shape(one, shapes, lengths) for one in inputs}
+
+
+def fixed_array(one: Declared, value: npt.ArrayLike) -> Array:
+    """The array that an input is fixed to. Raises ModelError where it does not fit the declaration."""
+    array = np.asarray(value)
+    if array.dtype != one.dtype and not np.can_cast(array.dtype, one.dtype, "same_kind"):
+        raise ModelError(f"{one} cannot be fixed to an array of {array.dtype}")
+    _bind(one, array.shape, {})
+    fixed = array.astype(one.dtype)
+    if array.dtype.kind in "iu" and not np.array_equal(fixed, array):
+        raise ModelError(f"{one} cannot be fixed to numbers that {one.dtype} does not hold")
+    return fixed
+
+
+def _given(one: Declared, shape: Sequence[Length]) -> tuple[Length, ...]:
+    try:
+        numbers = iter(as_shape([n for n in shape if not isinstance(n, str)]))
+    except OpError as error:
+        raise ModelError(f"{one}: {error}") from error
+    return tuple(n if isinstance(n, str) else next(numbers) for n in shape)
+
+
+def _bind(one: Declared, shape: Sequence[Length], lengths: dict[str, Length]) -> None:
+    """Compares a shape with the declaration, and notes the lengths of named dimensions."""
+    if one.dims is None:
+        return
+    if len(shape) != len(one.dims):
+        raise ModelError(f"{one} has {len(one.dims)} dimensions; the shape given, {tuple(shape)}, has {len(shape)}")
+    for axis, (length, dim) in enumerate(zip(shape, one.dims, strict=True)):
+        if dim == "":
+            continue
+        fixed = lengths.setdefault(dim, length) if isinstance(dim, str) else dim
+        if fixed != length:
+            named = f" ({dim!r})" if isinstance(dim, str) else ""
+            raise ModelError(f"{one} cannot have shape {tuple(shape)}: axis {axis}{named} is {fixed}, not {length}")
+
+
+def _shape(one: Declared, shapes: Mapping[str, Sequence[Length]], lengths: Mapping[str, Length]) -> tuple[Length, ...]:
+    if one.name in shapes:
+        return _given(one, shapes[one.name])
+    if one.dims is None:
+        message = f"{one}: give it a shape: shapes={{{one.name!r}: (1, 3, 224, 224)}}"
+        raise ModelError(f"{message} or --shape {one.name}=1,3,224,224")
+    return tuple(lengths.get(d, d) if isinstance(d, str) else d for d in one.dims)

@@ -1,0 +1,153 @@
+"""Random weights for a graph that has none worth the name, such that every layer passes its signal on.
+
+Weights are drawn with He's scale (He et al. 2015, "Delving Deep into Rectifiers") and then scaled to outputs of unit
+deviation on one random input (Mishkin and Matas 2016, "All you need is a good init"); statistics of batch normalization
+are those of its actual input. So nothing explodes, vanishes or saturates, residual branches included.
+"""
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from attrs import frozen
+
+from engine.graph.graph import Graph
+from engine.graph.operator import Operator
+from engine.graph.var import Var
+from ops.schema.schema import evaluate
+from ops.tensor.spec import BOOL, FLOATS, Array, Shape, TensorSpec
+
+Rng = np.random.Generator
+Draw = Callable[[Rng, Shape, Operator], Array]
+"""Draws an array of a shape for one input of an operator."""
+
+
+@frozen(eq=False)
+class Role:
+    """What the constant inputs of an operator are, by position, and the position of its weights (-1 for none).
+
+    `stats` says that inputs 3 and 4 are the mean and the variance of input 0 over all axes but 1.
+    """
+
+    draws: Mapping[int, Draw]
+    weights: int = -1
+    stats: bool = False
+
+
+def _scale(rng: Rng, shape: Shape, _: Operator) -> Array:
+    return rng.uniform(0.5, 1.5, shape)
+
+
+def _shift(rng: Rng, shape: Shape, _: Operator) -> Array:
+    return rng.normal(0.0, 0.1, shape)
+
+
+def _slope(rng: Rng, shape: Shape, _: Operator) -> Array:
+    return rng.uniform(0.1, 0.4, shape)
+
+
+def _table(rng: Rng, shape: Shape, _: Operator) -> Array:
+    return rng.standard_normal(shape, np.float32)
+
+
+def _he(fan_in: Callable[[Shape, Operator], int]) -> Draw:
+    def draw(rng: Rng, shape: Shape, operator: Operator) -> Array:
+        values = rng.standard_normal(shape, np.float32)
+        values *= math.sqrt(2.0 / max(fan_in(shape, operator), 1))
+        return values
+
+    return draw
+
+
+def _conv_fan(shape: Shape, _: Operator) -> int:
+    return math.prod(shape[1:])
+
+
+def _transposed_fan(shape: Shape, _: Operator) -> int:
+    return shape[0]
+
+
+def _gemm_fan(shape: Shape, operator: Operator) -> int:
+    return shape[1] if operator.attrs["trans_b"] else shape[0]
+
+
+def _left_fan(shape: Shape, _: Operator) -> int:
+    return shape[-1]
+
+
+def _right_fan(shape: Shape, _: Operator) -> int:
+    return shape[-2] if len(shape) > 1 else shape[0]
+
+
+_NOTHING = Role({})
+_NORM = Role({1: _scale, 2: _shift})
+ROLES: Mapping[str, Role] = MappingProxyType(
+    {
+        "conv": Role({1: _he(_conv_fan), 2: _shift}, weights=1),
+        "conv_transpose": Role({1: _he(_transposed_fan), 2: _shift}, weights=1),
+        "gemm": Role({1: _he(_gemm_fan), 2: _shift}, weights=1),
+        "matmul": Role({0: _he(_left_fan), 1: _he(_right_fan)}, weights=1),
+        "batch_norm": Role({1: _scale, 2: _shift}, stats=True),
+        "layer_norm": _NORM,
+        "instance_norm": _NORM,
+        "group_norm": _NORM,
+        "rms_norm": _NORM,
+        "prelu": Role({1: _slope}),
+        "mul": Role({0: _scale, 1: _scale}),
+        "add": Role({0: _shift, 1: _shift}),
+        "gather": Role({0: _table}),
+    }
+)
+"""By the name of the operator's schema. Constants of one element, and all others, keep their values."""
+
+
+def calibrated(graph: Graph, rng: Rng, names: Collection[str]) -> dict[str, Array]:
+    """New values for those constants among `names` that are weights, found in one run of the graph."""
+    values: dict[Var, Array] = {v: _random_input(rng, v.spec) for v in graph.inputs.values()}
+    values |= dict(graph.constants)
+    drawn: dict[Var, Array] = {}
+    for operator in graph.operators:
+        role = ROLES.get(operator.schema.name, _NOTHING)
+        fresh = {
+            i: v
+            for i, v in enumerate(operator.inputs)
+            if v in graph.constants and v.name in names and v not in drawn and v.dtype in FLOATS
+        }
+        found = _draw(role, rng, operator, fresh) | (_statistics(operator, values, fresh) if role.stats else {})
+        drawn |= found
+        values |= found
+        if role.weights in fresh and fresh[role.weights] in found:
+            _scale_to_unit(operator, values, fresh[role.weights])
+        values.update(zip(operator.outputs, _run(operator, values), strict=True))
+    return {var.name: array for var, array in drawn.items()}
+
+
+def _draw(role: Role, rng: Rng, operator: Operator, fresh: Mapping[int, Var]) -> dict[Var, Array]:
+    chosen = {v: role.draws[i] for i, v in fresh.items() if i in role.draws and v.spec.size > 1}
+    return {v: draw(rng, v.shape, operator).astype(v.dtype, copy=False) for v, draw in chosen.items()}
+
+
+def _run(operator: Operator, values: Mapping[Var, Array]) -> tuple[Array, ...]:
+    with np.errstate(all="ignore"):
+        return evaluate(operator.schema, *(values[v] for v in operator.inputs), **operator.attrs)
+
+
+def _statistics(operator: Operator, values: Mapping[Var, Array], fresh: Mapping[int, Var]) -> dict[Var, Array]:
+    x = values[operator.inputs[0]].astype(np.float64)
+    axes = tuple(a for a in range(x.ndim) if a != 1)
+    found = {3: x.mean(axis=axes), 4: x.var(axis=axes) + 1e-3}
+    return {fresh[i]: array.astype(fresh[i].dtype) for i, array in found.items() if i in fresh}
+
+
+def _scale_to_unit(operator: Operator, values: Mapping[Var, Array], weights: Var) -> None:
+    """Scales weights, in place, so that the output has a standard deviation of 1."""
+    deviation = float(_run(operator, values)[0].std(dtype=np.float64))
+    if math.isfinite(deviation) and deviation > 1e-6:
+        values[weights][...] /= deviation
+
+
+def _random_input(rng: Rng, spec: TensorSpec) -> Array:
+    if spec.dtype in FLOATS:
+        return rng.standard_normal(spec.shape).astype(spec.dtype)
+    return rng.integers(0, 2, spec.shape).astype(spec.dtype if spec.dtype != BOOL else np.bool_)

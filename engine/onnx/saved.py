@@ -1,0 +1,108 @@
+"""ONNX files that carry a plan: the model as it was, with the plan in its metadata."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from allocator.io.files import write_whole
+from engine.onnx.annotations import annotate, clear
+from engine.onnx.embedded import PREFIX, plan_of, texts_of
+from engine.onnx.file import read_model
+from engine.onnx.library import ModelProto, encode_error, one_line
+from engine.planning.placed import PlacedPlan
+from engine.saved.embedded import Carried
+from engine.saved.replay import carry
+from engine.text.errors import ModelError, OptionError, OtherPlanError, PlanRefusedError
+
+_WITH_NOTES = 10
+"""The first IR version in which nodes and values have metadata of their own."""
+
+
+def load_plan(source: str | Path | ModelProto, *, required: bool = False) -> Carried | None:
+    """The plan that an ONNX file (or an onnx.ModelProto) carries, for `engine.make_plan` and `engine.compile`.
+
+    None where it carries none, unless one is `required`; such a one is followed or refused, and none is made in its
+    place. Raises ModelError for what is no model, PlanRefusedError for a plan that is damaged.
+    """
+    proto = read_model(source).proto
+    name = os.fspath(source) if isinstance(source, (str, Path)) else "the model"
+    what = f"the plan in {name}"
+    texts: dict[str, str] = {}
+    for entry in proto.metadata_props:
+        if entry.key.startswith(PREFIX):
+            if entry.key in texts:
+                raise PlanRefusedError(f"{what}: metadata {entry.key!r} is there twice")
+            texts[entry.key] = entry.value
+    if texts:
+        return plan_of(texts, what, required)
+    if required:
+        raise OtherPlanError(f"{name} carries no plan, and one is required; `arenaplan plan --save-plan` writes one")
+    return None
+
+
+def save_plan(plan: PlacedPlan, source: str | Path, target: str | Path) -> None:
+    """Writes the model in the file `source` to `target`, with a plan of its graph in its metadata.
+
+    Nothing else of the model changes, and no weights are read that lie in files of their own. The same plan gives the
+    same bytes; `target` may be `source`. Raises ModelError, OptionError where the plan is one of another model, or
+    weights would be left behind or written over, OtherPlanError where it cannot be carried, OSError.
+    """
+    model = read_model(source).proto
+    _check_same(plan, model, source)
+    _check_reachable(model, Path(source), Path(target))
+    known = carry(plan)
+    clear(model)
+    for key, text in texts_of(known).items():
+        model.metadata_props.add(key=key, value=text)
+    if model.ir_version >= _WITH_NOTES:
+        annotate(model.graph, plan)
+    write_whole(Path(target), _bytes(model))
+
+
+def _check_same(plan: PlacedPlan, model: ModelProto, source: str | Path) -> None:
+    """The plan has the outputs of the model, and inputs that the model has."""
+    graph = plan.lowered.graph
+    outputs, inputs = [o.name for o in model.graph.output], {i.name for i in model.graph.input}
+    if list(graph.outputs) != outputs or not inputs.issuperset(graph.inputs):
+        raise OptionError(f"the plan of {graph.name!r} is none of the model in {os.fspath(source)!r}")
+
+
+def _check_reachable(model: ModelProto, source: Path, target: Path) -> None:
+    """Files with weights are named as seen from the folder of the model: they must lie beside the new one too.
+
+    Whether they are the same is told by their sizes. None of them may be what is written.
+    """
+    here, there = source.resolve().parent, target.resolve().parent
+    for name in sorted(set(_external(model))):
+        one, other = here / name, there / name
+        if _is_one_of(target, (one, other)):
+            raise OptionError(f"the weights of {source} lie in {target}: save the plan under another name")
+        if here != there and (not other.is_file() or (one.is_file() and one.stat().st_size != other.stat().st_size)):
+            raise OptionError(f"weights lie in {name!r} beside {source}: save the plan there, or copy that file first")
+
+
+def _is_one_of(target: Path, files: Iterable[Path]) -> bool:
+    """Whether one of the files is meant, by any of its names."""
+    return any(
+        target.resolve() == f.resolve() or (target.exists() and f.exists() and target.samefile(f)) for f in files
+    )
+
+
+def _external(message: Any) -> Iterator[str]:
+    """Locations of the data that lies in other files, of all tensors in a message."""
+    if message.DESCRIPTOR.name == "TensorProto":
+        yield from (e.value for e in message.external_data if e.key == "location")
+        return
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_MESSAGE:
+            for part in (value,) if hasattr(value, "ListFields") else value:
+                yield from _external(part)
+
+
+def _bytes(model: ModelProto) -> bytes:
+    try:
+        content: bytes = model.SerializeToString(deterministic=True)
+    except (ValueError, encode_error()) as error:
+        raise ModelError(f"the model is too large for one file: {one_line(error)}") from error
+    return content

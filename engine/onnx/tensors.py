@@ -1,0 +1,65 @@
+"""ONNX tensors as numpy arrays: element types, lengths, and data that lies in files."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from engine.onnx.external_data import NO_FILES, DataFiles
+from engine.onnx.library import one_line, onnx
+from engine.text.errors import ModelError, UnsupportedError
+from ops.tensor.errors import OpError
+from ops.tensor.spec import BFLOAT16, Array, TensorSpec
+
+_DTYPES: Final[Mapping[int, np.dtype[Any]]] = {
+    1: np.dtype("float32"),
+    2: np.dtype("uint8"),
+    3: np.dtype("int8"),
+    4: np.dtype("uint16"),
+    5: np.dtype("int16"),
+    6: np.dtype("int32"),
+    7: np.dtype("int64"),
+    9: np.dtype("bool"),
+    10: np.dtype("float16"),
+    11: np.dtype("float64"),
+    12: np.dtype("uint32"),
+    13: np.dtype("uint64"),
+    16: BFLOAT16,
+}
+_EXTERNAL: Final = 1
+
+
+def dtype_of(code: int, what: str) -> np.dtype[Any]:
+    """The numpy dtype of an ONNX element type; `what` names the tensor. Raises UnsupportedError."""
+    if code in _DTYPES:
+        return _DTYPES[code]
+    names = onnx().TensorProto.DataType
+    shown = names.Name(code).lower() if code in names.values() else f"number {code}"
+    raise UnsupportedError(f"{what} has element type {shown}, which is not supported")
+
+
+def code_of(dtype: np.dtype[Any]) -> int:
+    """The ONNX element type of a numpy dtype."""
+    return next(code for code, known in _DTYPES.items() if known == dtype)
+
+
+def array_of(tensor: Any, what: str, files: DataFiles = NO_FILES) -> Array:
+    """The data of a TensorProto: an array of its own, or a read-only part of one of the files. Raises ModelError."""
+    spec = _spec(tensor, what)
+    if tensor.data_location == _EXTERNAL:
+        return files.array(tensor, spec, what)
+    try:
+        found: Array = np.asarray(onnx().numpy_helper.to_array(tensor))
+    except (ValueError, TypeError) as error:
+        raise ModelError(f"{what} does not hold the data of a {spec}: {one_line(error)}") from error
+    if found.shape != spec.shape or found.dtype != spec.dtype:
+        raise ModelError(f"{what} does not hold the data of a {spec}")
+    return found
+
+
+def _spec(tensor: Any, what: str) -> TensorSpec:
+    dtype = dtype_of(tensor.data_type, what)
+    try:
+        return TensorSpec(tuple(tensor.dims), dtype)
+    except OpError as error:
+        raise ModelError(f"{what}: {error}") from error

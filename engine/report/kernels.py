@@ -1,0 +1,65 @@
+"""What computes the calls of a plan: back-ends and kernels."""
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from engine.lower.calls import Call
+from engine.lower.costs import call_cost
+from engine.planning.placed import PlacedPlan
+from engine.text.plurals import counted
+from engine.text.tables import in_columns
+
+
+@frozen
+class Computed:
+    """Who computes one call. `workspace_bytes`: what its kernel needs besides its inputs and outputs."""
+
+    operator: str
+    kind: str
+    backend: str
+    kernel: str
+    workspace_bytes: int
+
+
+@frozen
+class Share:
+    """What one back-end does of a run: calls, and its part of the estimated work (operations and bytes)."""
+
+    backend: str
+    calls: int
+    work: float
+
+
+def computed(plan: PlacedPlan) -> tuple[Computed, ...]:
+    """Who computes each call, in their order."""
+    return tuple(_of_call(plan, call) for call in plan.lowered.calls)
+
+
+def _of_call(plan: PlacedPlan, call: Call) -> Computed:
+    workspace = sum(plan.lowered.values[v].spec.nbytes for v in call.workspace)
+    return Computed(call.name, plan.lowered.tick_kind(call.tick), call.kernel.backend, call.kernel.name, workspace)
+
+
+def shares(plan: PlacedPlan) -> tuple[Share, ...]:
+    """What each back-end does, the one with most work first."""
+    calls: dict[str, int] = {}
+    work: dict[str, int] = {}
+    for call in plan.lowered.calls:
+        name = call.kernel.backend
+        calls[name] = calls.get(name, 0) + 1
+        work[name] = work.get(name, 0) + call_cost(call)
+    total = max(sum(work.values()), 1)
+    return tuple(Share(name, calls[name], work[name] / total) for name in sorted(work, key=lambda n: (-work[n], n)))
+
+
+def told_shares(found: Sequence[Share]) -> str:
+    """The same in a line."""
+    return ", ".join(f"{s.backend} ({counted(s.calls, 'call')}, {s.work:.1%} of the work)" for s in found)
+
+
+def kernel_table(found: Sequence[Computed]) -> str:
+    """A line for each call, for people."""
+    rows = [("operator", "kind", "backend", "kernel", "workspace")]
+    rows += [(c.operator, c.kind, c.backend, c.kernel, str(c.workspace_bytes)) for c in found]
+    return "".join(f"{line}\n" for line in in_columns(rows))

@@ -1,0 +1,90 @@
+"""How much of a plan can run at once, and how long that should take."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+
+import numpy as np
+from attrs import frozen
+
+from allocator.concurrency import Dependences, heaviest_paths
+from allocator.problem import Column, column
+from engine.executor.agenda import Agenda, make_agenda
+from engine.lower.costs import call_cost
+from engine.lower.schedule import BARRIER
+from engine.planning.placed import PlacedPlan
+from engine.system.timing import Timing
+
+COSTS_A_SECOND = 1e10
+"""Operations plus bytes, to make seconds of estimates: about what one core does. Nothing was measured."""
+
+
+@frozen
+class Parallelism:
+    """Calls and estimated cost of a whole plan, and of its critical path: what no number of threads makes shorter."""
+
+    calls: int
+    critical_calls: int
+    cost: int
+    critical_cost: int
+
+    @property
+    def by_count(self) -> float:
+        """Calls that can run at once, on average, if all took the same time."""
+        return self.calls / max(self.critical_calls, 1)
+
+    @property
+    def by_cost(self) -> float:
+        """The same where calls take as long as the estimate of their cost says."""
+        return self.cost / max(self.critical_cost, 1)
+
+
+def parallelism(plan: PlacedPlan) -> Parallelism:
+    """What the schedule of a plan allows."""
+    runs = (plan.schedule.tick != BARRIER).astype(np.int64)
+    cost = _costs(plan)
+    waits = Dependences(len(plan.schedule), plan.schedule.before, plan.schedule.after)
+    critical = [int(heaviest_paths(waits, weight)[0].max(initial=0)) for weight in (runs, cost)]
+    return Parallelism(int(runs.sum()), critical[0], int(cost.sum()), critical[1])
+
+
+def predicted_seconds(plan: PlacedPlan, timings: Sequence[Timing], threads: int) -> float:
+    """How long the calls of a plan take on so many threads, by the seconds that each took when it was timed."""
+    taken = {timing.tick: timing.end - timing.begin for timing in timings}
+    return max((timing.end for timing in _scheduled(plan, taken, threads)), default=0.0)
+
+
+def estimated_timings(plan: PlacedPlan, threads: int) -> tuple[Timing, ...]:
+    """When calls would run on so many threads, by the estimates of their costs, at COSTS_A_SECOND."""
+    taken = {call.tick: call_cost(call) / COSTS_A_SECOND for call in plan.lowered.calls}
+    return tuple(sorted(_scheduled(plan, taken, threads), key=lambda timing: (timing.begin, timing.tick)))
+
+
+def _scheduled(plan: PlacedPlan, taken: Mapping[int, float], threads: int) -> list[Timing]:
+    """List scheduling in the order of the executor; starting and waking of threads takes no time. `taken` by tick."""
+    agenda = make_agenda(_costs(plan).tolist(), plan.schedule.before, plan.schedule.after)
+    ticks = [int(plan.schedule.tick[node]) for node in agenda.nodes]
+    return [t for t in _by_list(agenda, ticks, {BARRIER: 0.0, **taken}, threads) if t.tick != BARRIER]
+
+
+def _costs(plan: PlacedPlan) -> Column:
+    """Of each node of the schedule."""
+    by_tick = {call.tick: call_cost(call) for call in plan.lowered.calls} | {BARRIER: 0}
+    return column([by_tick[tick] for tick in plan.schedule.tick.tolist()])
+
+
+def _by_list(agenda: Agenda, ticks: Sequence[int], taken: Mapping[int, float], threads: int) -> Iterator[Timing]:
+    """`ticks` are by rank. Nodes come as they begin; the lowest thread that has nothing to do takes the next."""
+    ready, waits, running = list(agenda.first), list(agenda.waits), list[tuple[float, int, int]]()
+    now, idle = 0.0, list(range(threads))
+    while ready or running:
+        while ready and idle:
+            rank, thread = heappop(ready), heappop(idle)
+            timing = Timing(ticks[rank], thread, now, now + taken[ticks[rank]])
+            heappush(running, (timing.end, rank, thread))
+            yield timing
+        now, done, thread = heappop(running)
+        heappush(idle, thread)
+        for rank in agenda.followers[done]:
+            waits[rank] -= 1
+            if not waits[rank]:
+                heappush(ready, rank)

@@ -1,0 +1,57 @@
+"""A plan that travels with a model: what it is a plan of, and where each chunk lies."""
+
+from typing import Any
+
+from attrs import frozen
+
+from engine.planning.options import Options
+from engine.planning.placed import PlacedPlan
+from engine.saved.fingerprint import Identity, digest_of_problem, identity_of
+
+SHAPING = ("alignment", "padding", "views", "overwrite", "reuse", "pack", "bound", "parallel", "nest", "order")
+"""The options that decide what there is to place; the others only say how and how long addresses are searched for."""
+
+
+@frozen
+class Carried:
+    """`options` are those of `SHAPING`. `order` has the ticks of calls, where they do not stand in the given order.
+
+    Where some run again, `again` has what runs, by name, and the bytes of the arena without (see
+    `engine.planning.recomputed`).
+    Row i of `offsets` has the name of the value that chunk i was made for, and its first byte. `memory` is the digest
+    of the problem that they solve. `source` tells where all this was read. Where the plan is `required`, none is made
+    in its place. Sizes are bytes.
+    """
+
+    identity: Identity
+    memory: str
+    options: tuple[tuple[str, Any], ...]
+    arena_bytes: int
+    lower_bound: int
+    strategy: str
+    order: tuple[int, ...]
+    again: tuple[tuple[tuple[str, ...], int], ...]
+    offsets: tuple[tuple[str, int], ...]
+    source: str = "the plan"
+    required: bool = False
+
+
+def carried(plan: PlacedPlan, order: tuple[int, ...]) -> Carried:
+    """A plan, whose calls stand in that order, as it is carried."""
+    owners = plan.owners(plan.chunks)
+    return Carried(
+        identity=identity_of(plan.lowered),
+        memory=digest_of_problem(plan.problem),
+        options=shaping(plan.options),
+        arena_bytes=plan.arena_bytes,
+        lower_bound=plan.plan.lower_bound,
+        strategy=plan.plan.strategy,
+        order=order,
+        again=tuple((found.sequence, found.plain_bytes) for found in plan.recomputed),
+        offsets=tuple((owners[chunk].name, offset) for chunk, offset in enumerate(plan.plan.offset.tolist())),
+    )
+
+
+def shaping(options: Options) -> tuple[tuple[str, Any], ...]:
+    """Those of the options that decide what there is to place."""
+    return tuple((name, getattr(options, name)) for name in SHAPING)

@@ -1,0 +1,174 @@
+"""The life of every byte in a run of several stages, as one stream: what is alive across a cut comes and goes once."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, zip_longest
+from typing import Any
+
+import numpy as np
+from attrs import define, evolve, field
+
+from allocator.problem import Column, Plan, column
+from engine.planning.reserved import SEAM
+from engine.stages.stage import Stage
+from engine.system.timing import Timing
+from engine.trace.buffers import Tenants, tenants
+from engine.trace.build import IN_TICKS, check, check_timings, facts_of, tell
+from engine.trace.event_table import CODE, Rows, Script, Subject, rows_of
+from engine.trace.planned import planned_script
+from engine.trace.timed import timed_script
+from engine.trace.trace import ALLOC, FREE, GROW, MEASURED, NOT_RUN, NOTHING, OVERWRITE, STAGE, UNTIMED, Facts, Trace
+
+
+def trace_stages(
+    stages: Sequence[Stage], mode: str = "static", *, heap: str = "", timings: Sequence[Timing] = ()
+) -> Trace:
+    """All events of the stages of a run, in order; ticks go on from stage to stage. See `engine.trace.build.trace`.
+
+    A stage begins with an event of the kind "stage": `bytes` is the arena that it needs, `tensor` names what decided
+    its sizes. What it takes over is not allocated again, and what it leaves to the next one is not freed. Raises
+    OptionError, UnknownHeapError.
+    """
+    check(mode, heap, IN_TICKS, policy="")
+    check_timings(timings, _calls(stages))
+    tale, begin = _Tale(mode), 0.0 if timings else NOT_RUN
+    for stage, after in _in_pairs(stages):
+        ran = [evolve(t, tick=t.tick - tale.tick) for t in timings if 0 <= t.tick - tale.tick < _ticks(stage)]
+        script = timed_script(stage.plan, ran, mode) if timings else planned_script(stage.plan, mode)
+        tale.tell(stage, after, script, begin)
+        begin = max((t.end for t in ran), default=begin)
+    facts = evolve(_facts(stages, mode), heap=heap, ticks=tale.tick, clock=MEASURED if timings else UNTIMED)
+    return tell(tale.finished(), facts)
+
+
+def _calls(stages: Sequence[Stage]) -> list[int]:
+    """The ticks of all calls, which go on from stage to stage."""
+    starts = accumulate((_ticks(stage) for stage in stages), initial=0)
+    return [
+        start + call.tick for start, stage in zip(starts, stages, strict=False) for call in stage.plan.lowered.calls
+    ]
+
+
+def _facts(stages: Sequence[Stage], mode: str) -> Facts:
+    plans = [stage.plan for stage in stages]
+    first = facts_of(plans[0], mode)
+    arena = max(stage.arena_bytes for stage in stages)
+    bound = max(s.plan.plan.lower_bound - SEAM * len(s.after.seams) for s in stages)
+    return evolve(
+        first,
+        model=first.model.rpartition(":")[0],  # a stage is called by its number
+        strategy=", ".join(dict.fromkeys(plan.plan.strategy for plan in plans)),
+        status=str(Plan(np.zeros(0), arena, bound, "").status),
+        arena_bytes=arena,
+        lower_bound=bound,
+        constants_bytes=sum(plan.constants_bytes for plan in plans),
+        stages=len(stages),
+    )
+
+
+@define(eq=False)
+class _Tale:
+    """What was told so far. Chunks are numbered anew; `handed` are those that the next stage takes over, by tensor.
+
+    `sizes` (bytes), `places` and `paddings` by chunk: of several stages the last one counts, as what lies fixed has no
+    padding any more.
+    """
+
+    mode: str
+    tick: int = 0
+    parts: list[Rows] = field(factory=list)
+    operators: list[tuple[str, str]] = field(factory=list)
+    subjects: list[Subject] = field(factory=list)
+    sizes: list[int] = field(factory=list)
+    places: list[int] = field(factory=list)
+    paddings: list[int] = field(factory=list)
+    handed: Mapping[str, int] = field(factory=dict)
+    decided: tuple[str, ...] = ()
+    arena_bytes: int = 0
+
+    def tell(self, stage: Stage, after: Sequence[str], script: Script, begin: float) -> None:
+        """Adds a stage, which began after so many seconds, and `after` which some tensors are still alive."""
+        found, lowered = tenants(stage.plan, self.mode), stage.plan.lowered
+        taken = _chunks(stage, found, {name: lowered.inputs[name] for name in self.handed})
+        left = _chunks(stage, found, {name: lowered.outputs[name] for name in after})
+        numbers = self._numbers(found, {chunk: self.handed[name] for name, chunk in taken.items()})
+        rows = _own(script.rows, list(taken.values()), list(left.values()))
+        for name in ("chunk", "overwrites"):
+            rows[name] = np.append(numbers, NOTHING)[rows[name]]
+        rows["tick"] += self.tick
+        rows["seconds"] = np.maximum(rows["seconds"], begin)  # nothing happens before its stage begins
+        self._add([*self._marks(stage, begin), rows], stage.number, script)
+        self.handed = {name: int(numbers[chunk]) for name, chunk in left.items()}
+        self.tick, self.decided = self.tick + _ticks(stage), tuple(stage.reads.values())
+
+    def finished(self) -> Script:
+        """All stages, with the bytes that chunks have in the end."""
+        rows = np.concatenate(self.parts) if self.parts else rows_of(0)
+        sized = np.isin(rows["kind"], [CODE[ALLOC], CODE[OVERWRITE], CODE[FREE]])
+        rows["bytes"][sized] = np.array(self.sizes, np.int64)[rows["chunk"][sized]]
+        tables = tuple(self.operators), tuple(self.subjects)
+        return Script(rows, *tables, self.places, self.paddings, floats=self.mode == "dynamic")
+
+    def _numbers(self, found: Tenants, known: Mapping[int, int]) -> Column:
+        """The number of each chunk of a stage; `known` were there before."""
+        numbers, columns = list[int](), (found.chunks.size, found.offset, found.padding)
+        for chunk, told in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
+            number = known.get(chunk, len(self.sizes))
+            for told_before, value in zip((self.sizes, self.places, self.paddings), told, strict=True):
+                told_before[number : number + 1] = [value]
+            numbers.append(number)
+        return column(numbers)
+
+    def _marks(self, stage: Stage, begin: float) -> Iterator[Rows]:
+        """That the stage begins, and by how much the arena grows for it."""
+        thread = NOT_RUN if begin == NOT_RUN else 0
+        when: dict[str, Any] = {"tick": self.tick, "seconds": begin, "thread": thread}
+        before = self.arena_bytes
+        if self.mode == "static":
+            self.arena_bytes = max(before, stage.arena_bytes)
+        yield rows_of(1, kind=CODE[STAGE], operator=_THE_STAGE, subject=_DECIDED, bytes=self.arena_bytes, **when)
+        if self.arena_bytes > before:
+            yield rows_of(1, kind=CODE[GROW], bytes=self.arena_bytes - before, **when)
+
+    def _add(self, parts: Sequence[Rows], number: int, script: Script) -> None:
+        """Rows of a stage, whose operators and subjects come behind what says that it begins."""
+        operators = [(f"{STAGE} {number}", ""), *script.operators]
+        subjects = [*script.subjects, Subject(", ".join(self.decided))]
+        rows = np.concatenate(parts)
+        rows["stage"] = number
+        rows["operator"] += len(self.operators) + 1
+        rows["subject"][rows["subject"] == _DECIDED] = len(subjects) - 1
+        rows["subject"] += len(self.subjects)
+        self.parts.append(rows)
+        self.operators += operators
+        self.subjects += subjects
+
+
+_THE_STAGE = -1
+"""The operator of what happens between two stages."""
+_DECIDED = -1
+"""The subject that says what decided the sizes of a stage."""
+
+
+def _own(rows: Rows, inherited: Sequence[int], kept: Sequence[int]) -> Rows:
+    """Without the arena, which is not each stage's own, and without coming and going across cuts."""
+    kind, chunk = rows["kind"], rows["chunk"]
+    again = (kind == CODE[ALLOC]) & np.isin(chunk, inherited)
+    lives_on = (kind == CODE[FREE]) & np.isin(chunk, kept)
+    found: Rows = rows[~(again | lives_on | (kind == CODE[GROW]))]
+    return found
+
+
+def _ticks(stage: Stage) -> int:
+    """Its calls, feeding and fetching."""
+    return len(stage.plan.lowered.stages) + 2
+
+
+def _in_pairs(stages: Sequence[Stage]) -> Iterator[tuple[Stage, tuple[str, ...]]]:
+    """Each stage with the tensors that the next one takes over."""
+    for stage, after in zip_longest(stages, stages[1:]):
+        yield stage, tuple(after.plan.lowered.inputs) if after else ()
+
+
+def _chunks(stage: Stage, found: Tenants, values: Mapping[str, int]) -> dict[str, int]:
+    """The chunks of some tensors."""
+    return {name: int(found.chunks.chunk_of[stage.plan.ids[value]]) for name, value in values.items()}

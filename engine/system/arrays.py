@@ -1,0 +1,31 @@
+"""Arrays that look at bytes by a layout."""
+
+from typing import Any
+
+import numpy as np
+
+from ops.tensor.layout import Layout, dense_strides
+from ops.tensor.spec import Array
+
+
+def view_array(buffer: Array, layout: Layout, dtype: np.dtype[Any]) -> Array:
+    """The tensor that `layout` describes inside a dense buffer, with no copy.
+
+    A dense one has the strides of C order in dimensions of length 1 too: numpy compares strides to tell whether an
+    operation in place is safe, and copies the operand where they differ.
+    """
+    flat = buffer.reshape(-1).view(np.uint8)
+    strides = dense_strides(layout.shape, layout.itemsize) if layout.is_dense else layout.strides
+    return np.ndarray(layout.shape, dtype, buffer=flat, offset=layout.offset, strides=strides)
+
+
+def address(array: Array) -> int:
+    """Address of the first element."""
+    return int(array.__array_interface__["data"][0])
+
+
+def aligned_empty(nbytes: int, alignment: int) -> Array:
+    """Uninitialised bytes that start at a multiple of `alignment`."""
+    raw = np.empty(nbytes + alignment, np.uint8)
+    start = -address(raw) % alignment
+    return raw[start : start + nbytes]

@@ -1,0 +1,61 @@
+"""Sizes and durations as people write and read them."""
+
+import math
+import re
+from numbers import Integral
+
+from engine.text.errors import OptionError
+
+_FACTORS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
+_SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h|)\s*", re.ASCII)
+
+
+def parse_bytes(text: int | str) -> int:
+    """Bytes meant by a number or by a text such as "8 MiB", "512kb", "1.5 GiB". Raises OptionError."""
+    if isinstance(text, Integral) and not isinstance(text, bool):
+        return _positive(int(text), text)
+    match = _SIZE.fullmatch(text) if isinstance(text, str) else None
+    if match is None or match[2].lower() not in _FACTORS:
+        raise OptionError(f"{text!r} is no size in bytes; write for example 8388608, 8MiB or 8 MB")
+    return _positive(_whole(match[1], _FACTORS[match[2].lower()]), text)
+
+
+_ENDLESS = 1e18
+"""Seconds that nobody waits for."""
+
+
+def parse_seconds(duration: float | str) -> float:
+    """Seconds meant by a number (infinity: no limit) or by a text such as "10s", "500ms", "2m", "1h". OptionError."""
+    if isinstance(duration, (int, float)) and not isinstance(duration, bool):
+        if not duration >= 0:
+            raise OptionError(f"{duration!r} is no number of seconds from 0 on")
+        return math.inf if duration > _ENDLESS else float(duration)
+    match = _DURATION.fullmatch(duration) if isinstance(duration, str) else None
+    if match is None:
+        raise OptionError(f"{str(duration)[:40]!r} is no duration; write for example 10s, 500ms or 2m")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def format_bytes(size: int) -> str:
+    """A size with a binary unit and two decimals; below 1 KiB in plain bytes."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{size} B" if unit == "B" else f"{value:.2f} {unit}"
+
+
+def _whole(number: str, factor: int) -> int:
+    """A decimal number times a factor, to the byte below."""
+    before, _, behind = number.partition(".")
+    scale: int = 10 ** len(behind)
+    return int(before + behind) * factor // scale
+
+
+def _positive(size: int, given: object) -> int:
+    if not 0 <= size < 2**63:
+        raise OptionError(f"{str(given)[:40]!r} is no size of 0 to 2**63 - 1 bytes")
+    return size

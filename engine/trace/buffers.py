@@ -1,0 +1,40 @@
+"""The chunks of a run of one mode, where they lie, and what they were made for."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from attrs import evolve, frozen
+
+from allocator.derive import chunks as memory
+from allocator.problem import Column
+from engine.lower.calls import Value
+from engine.planning.placed import PlacedPlan
+from engine.text.errors import OptionError
+from engine.trace.trace import NOWHERE
+
+
+@frozen(eq=False)
+class Tenants:
+    """Chunk c lies at `offset[c]`, with `padding[c]` of its bytes behind what is stored; `owners` have the bytes."""
+
+    plan: PlacedPlan
+    mode: str
+    chunks: memory.Chunks
+    offset: Column
+    padding: Column
+    owners: Mapping[int, Value]
+
+
+def tenants(plan: PlacedPlan, mode: str) -> Tenants:
+    """Those of the plan's arena ("static"), or of reference counting. Raises OptionError for a mode that is unknown."""
+    if mode == "static":
+        size = plan.problem.size
+        return _tenants(plan, mode, evolve(plan.chunks, size=size), plan.plan.offset, size - plan.chunks.size)
+    if mode == "dynamic":
+        chunks = memory.derive(plan.program, overwrite=False, reuse=True)
+        return _tenants(plan, mode, chunks, np.full(len(chunks), NOWHERE), np.zeros(len(chunks), np.int64))
+    raise OptionError(f"mode {mode!r} is unknown; one of: static, dynamic")
+
+
+def _tenants(plan: PlacedPlan, mode: str, chunks: memory.Chunks, offset: Column, padding: Column) -> Tenants:
+    return Tenants(plan, mode, chunks, offset, padding, plan.owners(chunks))

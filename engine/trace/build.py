@@ -1,0 +1,91 @@
+"""Plans and scripts to traces, with what holds of a whole run."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from attrs import evolve
+
+from engine.planning.placed import PlacedPlan
+from engine.report.parallelism import estimated_timings
+from engine.report.peak import peak_of
+from engine.system.threads import check_threads
+from engine.system.timing import Timing
+from engine.text.errors import OptionError
+from engine.trace.event_table import NO_PEAK, Script
+from engine.trace.heaped import heaped_script
+from engine.trace.planned import planned_script
+from engine.trace.timed import timed_script
+from engine.trace.trace import ESTIMATED, MEASURED, UNTIMED, Facts, Trace
+
+IN_TICKS = 0
+"""Of threads: no times are estimated."""
+
+
+def trace(
+    plan: PlacedPlan, mode: str = "static", *, heap: str = "", threads: int = IN_TICKS, timings: Sequence[Timing] = ()
+) -> Trace:
+    """The life of every byte in a "static" (one arena) or "dynamic" run (reference counting).
+
+    `heap` names a model of `allocator.heaps` that serves a dynamic run. `timings` are those of a run
+    (`Executable.timed`); else, with `threads`, calls run when they would on so many, by estimates of their costs. With
+    neither, calls come one after the other and have ticks, but no times. Raises OptionError, UnknownHeapError.
+    """
+    check(mode, heap, threads, plan.schedule.policy)
+    check_timings(timings, [call.tick for call in plan.lowered.calls])
+    clock = MEASURED if timings else ESTIMATED if threads else UNTIMED
+    if clock == ESTIMATED:
+        timings = estimated_timings(plan, threads)
+    script = timed_script(plan, timings, mode) if clock else planned_script(plan, mode)
+    many = max((t.thread + 1 for t in timings), default=1)
+    return tell(script, evolve(facts_of(plan, mode), heap=heap, clock=clock, threads=many))
+
+
+def check(mode: str, heap: str, threads: int, policy: str) -> None:
+    """Raises OptionError for what is no option, or does not go together."""
+    if not isinstance(heap, str):
+        raise OptionError(f"heap {heap!r} is no name of a model of a heap")
+    check_threads(threads, IN_TICKS, "no times")
+    if heap and mode != "dynamic":
+        raise OptionError(f"heap={heap!r} is for mode 'dynamic'; a {mode} run has one arena")
+    if threads > 1 and not policy:
+        raise OptionError(f"threads={threads} needs a plan whose operators may run at once; give parallel='exact' too")
+    if threads > 1 and mode == "dynamic":
+        raise OptionError(f"threads={threads}: a dynamic run has one thread")
+
+
+def check_timings(timings: Sequence[Timing], ticks: Sequence[int]) -> None:
+    """Raises OptionError where there are timings, but not of just these calls."""
+    if timings and sorted(t.tick for t in timings) != list(ticks):
+        raise OptionError(f"these are timings of another run: {len(timings)} calls, where the plan has {len(ticks)}")
+
+
+def facts_of(plan: PlacedPlan, mode: str) -> Facts:
+    """What the plan alone tells."""
+    possible = sum(t.bytes for t in peak_of(plan)[1]) if plan.schedule.policy and mode == "static" else 0
+    return Facts(
+        model=plan.lowered.graph.name,
+        mode=mode,
+        policy=plan.schedule.policy,
+        strategy=plan.plan.strategy,
+        status=str(plan.plan.status),
+        alignment=plan.alignment,
+        arena_bytes=plan.arena_bytes,
+        lower_bound=plan.plan.lower_bound,
+        possible_peak_bytes=possible,
+        constants_bytes=plan.constants_bytes,
+        ticks=len(plan.lowered.stages) + 2,
+    )
+
+
+def tell(script: Script, facts: Facts) -> Trace:
+    """The trace of a script; `facts` get what the script tells, its peak and its footprint."""
+    if facts.heap:
+        script = heaped_script(script, facts.heap)
+    live = script.live()
+    peak, footprint = int(live.max(initial=0)), int(script.footprint(live).max(initial=0))
+    known = evolve(facts, footprint_bytes=footprint, possible_peak_bytes=max(facts.possible_peak_bytes, peak))
+    at = int(live.argmax()) if peak else NO_PEAK
+    if peak:
+        name, _ = script.operators[script.rows["operator"][at]]
+        known = evolve(known, peak_bytes=peak, peak_tick=int(script.rows["tick"][at]), peak_operator=name)
+    return Trace(known, partial(script.tell, at))

@@ -1,0 +1,176 @@
+"""A trace as a table of numbers, and how events are made of it, block by block."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import field, frozen
+
+from allocator.problem import Column, column
+from engine.lower.calls import Value
+from engine.trace.trace import (
+    ALLOC,
+    ARRIVALS,
+    FREE,
+    GROW,
+    KINDS,
+    NOT_RUN,
+    NOTHING,
+    NOWHERE,
+    OVERWRITE,
+    PEAK,
+    SHRINK,
+    Event,
+)
+
+CODE = {kind: code for code, kind in enumerate(KINDS)}
+"""Of a kind of event."""
+ROW = np.dtype(
+    [(name, np.int64) for name in ("kind", "tick", "operator", "subject", "chunk", "inside", "bytes", "overwrites")]
+    + [("stage", np.int64), ("seconds", np.float64), ("thread", np.int64)]
+)
+"""An event without what follows from others: `kind` is a code; `operator` and `subject` count in the tables of a
+`Script`, and `inside` is where a view begins in its chunk."""
+Rows = npt.NDArray[np.void]
+NOBODY = 0
+"""The subject of what is about no tensor."""
+_EMPTY: dict[str, Any] = {
+    "subject": NOBODY, "chunk": NOTHING, "overwrites": NOTHING, "stage": 1, "seconds": NOT_RUN, "thread": NOT_RUN,
+}  # fmt: skip
+_COMES = frozenset(CODE[kind] for kind in ARRIVALS)
+NO_PEAK = -1
+"""Of rows: nothing is ever alive."""
+_BLOCK = 4096
+"""Rows that are made events at once."""
+
+
+@frozen(eq=False)
+class Subject:
+    """A tensor that events are about. `maker` is an operator and its schema, where that is not what writes it."""
+
+    name: str = ""
+    shape: str = ""
+    dtype: str = ""
+    role: str = ""
+    maker: tuple[str, str] | tuple[()] = ()
+
+
+def ranks(order: Sequence[str]) -> Column:
+    """Of kinds of events, by their code, where several happen at one time; what is not in the order comes first."""
+    return column([order.index(kind) if kind in order else 0 for kind in KINDS])
+
+
+def subject_of(value: Value, maker: tuple[str, str] | tuple[()] = ()) -> Subject:
+    """A value, for people."""
+    return Subject(value.name, "x".join(map(str, value.spec.shape)), value.spec.dtype.name, value.role.value, maker)
+
+
+def rows_of(count: int, **columns: npt.ArrayLike) -> Rows:
+    """So many rows; what is not given is of no tensor, and did not run."""
+    rows = np.zeros(count, ROW)
+    for name, values in (_EMPTY | columns).items():
+        rows[name] = values
+    return rows
+
+
+@frozen(eq=False)
+class Script:
+    """A whole run, in order. Chunk c has `padding[c]` bytes of padding and lies at `place[c]`, or NOWHERE.
+
+    `operators` are their names, with those of the schemas. `floats` says that there is no memory but what is alive.
+    """
+
+    rows: Rows
+    operators: tuple[tuple[str, str], ...]
+    subjects: tuple[Subject, ...]
+    place: Column = field(converter=column)
+    padding: Column = field(converter=column)
+    floats: bool = False
+
+    def live(self) -> Column:
+        """Bytes that are alive after each row."""
+        return column(np.cumsum(self._live_change(self.rows, self._sizes())))
+
+    def footprint(self, live: Column) -> Column:
+        """Bytes that the memory behind it has after each row."""
+        return live if self.floats else column(np.cumsum(_footprint_change(self.rows)))
+
+    def tell(self, peak: int) -> Iterator[Event]:
+        """The events, with the one that tells the peak behind row `peak`, or without one where that is NO_PEAK.
+
+        Beside the columns there are only a block of them, and the sizes of chunks.
+        """
+        sizes = self._sizes()
+        known = np.append(self.place, NOWHERE), np.append(self.padding, 0)
+        live = held = 0
+        for start in range(0, len(self.rows), _BLOCK):
+            rows = self.rows[start : start + _BLOCK]
+            alive = live + np.cumsum(self._live_change(rows, sizes))
+            if start <= peak < start + _BLOCK:
+                rows, alive = _with_peak(rows, alive, peak - start)
+            footprint = alive if self.floats else held + np.cumsum(_footprint_change(rows))
+            live, held = int(alive[-1]), int(footprint[-1])
+            yield from _events(self, rows, known, alive, footprint)
+
+    def _sizes(self) -> Column:
+        """Of each chunk, and 0 for NOTHING, which is the last."""
+        sizes = np.zeros(len(self.place) + 1, np.int64)
+        for rows in _blocks(self.rows):
+            comes = (rows["kind"] == CODE[ALLOC]) | (rows["kind"] == CODE[OVERWRITE])
+            sizes[rows["chunk"][comes]] = rows["bytes"][comes]
+        return sizes
+
+    @staticmethod
+    def _live_change(rows: Rows, sizes: Column) -> Column:
+        """By how many bytes each row changes what is alive."""
+        kind, size = rows["kind"], rows["bytes"]
+        takes = kind == CODE[OVERWRITE]
+        comes = takes | (kind == CODE[ALLOC])
+        change: Column = size * comes - size * (kind == CODE[FREE]) - sizes[rows["overwrites"]] * takes
+        return change
+
+
+def _blocks(rows: Rows) -> Iterator[Rows]:
+    for start in range(0, len(rows), _BLOCK):
+        yield rows[start : start + _BLOCK]
+
+
+def _footprint_change(rows: Rows) -> Column:
+    kind, size = rows["kind"], rows["bytes"]
+    change: Column = size * (kind == CODE[GROW]) - size * (kind == CODE[SHRINK])
+    return change
+
+
+def _events(script: Script, rows: Rows, known: tuple[Column, Column], live: Column, held: Column) -> Iterator[Event]:
+    """`known` are places and paddings by chunk, with those of NOTHING."""
+    kind, place = rows["kind"], known[0][rows["chunk"]]
+    offset = np.where(place == NOWHERE, NOWHERE, place + rows["inside"]).tolist()
+    padding = (known[1][rows["chunk"]] * np.isin(kind, [CODE[k] for k in (ALLOC, OVERWRITE, FREE)])).tolist()
+    more = zip(rows.tolist(), offset, padding, live.tolist(), held.tolist(), strict=True)
+    for (
+        code,
+        tick,
+        operator,
+        subject,
+        chunk,
+        _,
+        size,
+        over,
+        stage,
+        seconds,
+        thread,
+    ), at, pad, alive, footprint in more:
+        s = script.subjects[subject]
+        name, schema = s.maker if s.maker and code in _COMES else script.operators[operator]
+        yield Event(
+            tick, KINDS[code], name, schema, s.name, s.shape, s.dtype, s.role, chunk, at, size, pad, over, alive,
+            footprint, stage, seconds, thread,
+        )  # fmt: skip
+
+
+def _with_peak(rows: Rows, live: Column, at: int) -> tuple[Rows, Column]:
+    """With the event that tells the peak behind that row."""
+    when = {name: rows[name][at] for name in ("tick", "operator", "stage", "seconds", "thread")}
+    told = rows_of(1, kind=CODE[PEAK], bytes=live[at], **when)
+    return np.concatenate((rows[: at + 1], told, rows[at + 1 :])), np.insert(live, at + 1, live[at])

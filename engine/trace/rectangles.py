@@ -1,0 +1,184 @@
+"""The chunks of a trace as pictures need them: a rectangle each, and the curves of what is alive."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, field, frozen
+
+from allocator.problem import Column, column
+from engine.trace.trace import NOTHING, NOWHERE, Event, Facts, Trace
+
+Seconds = npt.NDArray[np.float64]
+
+
+def seconds(values: Any) -> Seconds:
+    """A read-only column of times."""
+    made = np.array(values, np.float64).reshape(-1)
+    made.flags.writeable = False
+    return made
+
+
+@frozen
+class View:
+    """A tensor that lies in bytes of the life `life`, from `offset` of the memory on, first seen in `tick`."""
+
+    name: str
+    operator: str
+    life: int
+    offset: int
+    bytes: int
+    shape: str
+    dtype: str
+    tick: int
+
+
+@frozen
+class Ran:
+    """An operator: its tick and, where the run has times, from when to when it ran and on which thread."""
+
+    name: str
+    schema: str
+    tick: int
+    begin: float
+    end: float
+    thread: int
+    stage: int
+
+
+@frozen(eq=False)
+class Lives:
+    """Row i of each column speaks of a chunk. Sizes and offsets in bytes; see `Event` for names.
+
+    It lives in the ticks [begin, end), and from `born` to `died` in seconds (-1 where the run has no times). `size`
+    includes `padding`. Life `overwrites`, or NOTHING, ends where this one takes its bytes: its last tick is the first
+    of this one. `operator` made it, on `thread`, in `stage`.
+
+    `tick`, `time`, `live` and `footprint` are the curves: after each change, in order.
+    """
+
+    facts: Facts
+    begin: Column = field(converter=column)
+    end: Column = field(converter=column)
+    born: Seconds = field(converter=seconds)
+    died: Seconds = field(converter=seconds)
+    offset: Column = field(converter=column)
+    size: Column = field(converter=column)
+    padding: Column = field(converter=column)
+    overwrites: Column = field(converter=column)
+    stage: Column = field(converter=column)
+    thread: Column = field(converter=column)
+    name: tuple[str, ...]
+    operator: tuple[str, ...]
+    schema: tuple[str, ...]
+    shape: tuple[str, ...]
+    dtype: tuple[str, ...]
+    role: tuple[str, ...]
+    views: tuple[View, ...]
+    operators: tuple[Ran, ...]
+    stages: tuple[Event, ...]
+    tick: Column = field(converter=column)
+    time: Seconds = field(converter=seconds)
+    live: Column = field(converter=column)
+    footprint: Column = field(converter=column)
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    @property
+    def has_places(self) -> bool:
+        """Whether chunks lie at known addresses; reference counting alone knows none."""
+        if self.facts.mode == "static":
+            return True
+        return bool(self.facts.heap) and bool((self.offset[self.size > 0] != NOWHERE).all())
+
+
+def lives(trace: Trace) -> Lives:
+    """Those of a trace, in the order in which they begin. What is not freed lives to the end."""
+    book = _Book()
+    for event in trace:
+        book.enter(event)
+    return book.closed(trace.facts)
+
+
+@define(eq=False)
+class _Book:
+    """What was met so far; `row` tells which life a chunk has."""
+
+    born: list[Event] = field(factory=list)
+    died: dict[int, tuple[int, float]] = field(factory=dict)
+    row: dict[int, int] = field(factory=dict)
+    views: list[View] = field(factory=list)
+    begun: dict[int, Event] = field(factory=dict)
+    operators: list[Ran] = field(factory=list)
+    stages: list[Event] = field(factory=list)
+    curve: list[tuple[int, float, int, int]] = field(factory=list)
+    overwritten: list[int] = field(factory=list)
+    last: tuple[int, float] = (0, 0.0)
+
+    def enter(self, event: Event) -> None:
+        """One event after the other."""
+        match event.kind:
+            case "alloc" | "overwrite":
+                self._arrive(event)
+            case "free":
+                self._leave(event.chunk, event.tick, event.seconds)
+            case "view" if event.chunk in self.row:
+                about = event.offset, event.bytes, event.shape, event.dtype, event.tick
+                self.views.append(View(event.tensor, event.operator, self.row[event.chunk], *about))
+            case "stage":
+                self.stages.append(event)
+            case "begin":
+                self.begun[event.tick] = event
+            case "end":
+                began = self.begun.pop(event.tick)
+                when = event.tick, began.seconds, event.seconds, event.thread, event.stage
+                self.operators.append(Ran(event.operator, event.schema, *when))
+        self._mark(event)
+
+    def _arrive(self, event: Event) -> None:
+        taken = NOTHING if event.overwrites == NOTHING else self.row[event.overwrites]
+        if taken != NOTHING:
+            self._leave(event.overwrites, event.tick + 1, event.seconds)
+        self.row[event.chunk] = len(self.born)
+        self.born.append(event)
+        self.overwritten.append(taken)
+
+    def _leave(self, chunk: int, tick: int, time: float) -> None:
+        self.died[self.row.pop(chunk)] = tick, time
+
+    def _mark(self, event: Event) -> None:
+        point = event.tick, event.seconds, event.live_bytes, event.footprint_bytes
+        if not self.curve or self.curve[-1][2:] != point[2:]:
+            self.curve.append(point)
+        self.last = max(self.last[0], event.tick + 1), max(self.last[1], event.seconds)
+
+    def closed(self, facts: Facts) -> Lives:
+        """What was met. What was not freed lives to the end."""
+        born, ends = self.born, [self.died.get(i, self.last) for i in range(len(self.born))]
+        return Lives(
+            facts=facts,
+            begin=[e.tick for e in born],
+            end=[tick for tick, _ in ends],
+            born=[e.seconds for e in born],
+            died=[time for _, time in ends],
+            overwrites=self.overwritten,
+            offset=[e.offset for e in born],
+            size=[e.bytes for e in born],
+            padding=[e.padding for e in born],
+            stage=[e.stage for e in born],
+            thread=[e.thread for e in born],
+            name=tuple(e.tensor for e in born),
+            operator=tuple(e.operator for e in born),
+            schema=tuple(e.schema for e in born),
+            shape=tuple(e.shape for e in born),
+            dtype=tuple(e.dtype for e in born),
+            role=tuple(e.role for e in born),
+            views=tuple(self.views),
+            operators=tuple(self.operators),
+            stages=tuple(self.stages),
+            tick=[p[0] for p in self.curve],
+            time=[p[1] for p in self.curve],
+            live=[p[2] for p in self.curve],
+            footprint=[p[3] for p in self.curve],
+        )

@@ -1,0 +1,72 @@
+"""A trace back to numbers: the problem that its chunks were, and the plan that placed them."""
+
+import numpy as np
+from attrs import define, field
+
+from allocator.problem import FREE, Plan, Problem
+from engine.text.errors import EngineError
+from engine.trace.trace import FREE as FREED
+from engine.trace.trace import NOTHING, OVERWRITE, Event, Trace
+
+
+def problem_of(trace: Trace) -> tuple[Problem, Plan]:
+    """The chunks of a static trace, as `allocator.check` wants them. Chunk c of the trace is row c.
+
+    It is the problem that was planned, but for what is no part of a run: chunks may lie anywhere, and where operators
+    may run at once, it is about this run alone. Raises EngineError for a trace of several stages or on a heap.
+    """
+    facts = trace.facts
+    if facts.mode != "static" or facts.stages > 1:
+        raise EngineError(
+            f"a plan is of one stage in one arena; this trace is {facts.mode} and of {facts.stages} stages"
+        )
+    book = _Book()
+    for event in trace:
+        book.enter(event)
+    return book.problem(facts.alignment), Plan(
+        offset=[e.offset for e in book.chunks()],
+        arena_bytes=facts.arena_bytes,
+        lower_bound=facts.lower_bound,
+        strategy=facts.strategy,
+    )
+
+
+@define(eq=False)
+class _Book:
+    """How each chunk came, and the tick in which it went."""
+
+    born: dict[int, Event] = field(factory=dict)
+    end: dict[int, int] = field(factory=dict)
+
+    def enter(self, event: Event) -> None:
+        """One event after the other."""
+        if event.kind == FREED:
+            self.end[event.chunk] = event.tick
+        elif event.overwrites != NOTHING or event.kind == "alloc":
+            if event.chunk in self.born:
+                raise EngineError(f"chunk {event.chunk} is allocated twice")
+            self.born[event.chunk] = event
+        if event.kind == OVERWRITE:
+            self.end[event.overwrites] = event.tick + 1
+
+    def chunks(self) -> list[Event]:
+        """How they came, by their numbers, which leave none out."""
+        missing = next((c for c in range(len(self.born)) if c not in self.born), len(self.born))
+        if missing < len(self.born):
+            raise EngineError(f"there is no chunk {missing}, but one of a larger number")
+        return [self.born[c] for c in range(len(self.born))]
+
+    def problem(self, alignment: int) -> Problem:
+        """Overwriters lie where the root of their chain makes them lie."""
+        chunks = self.chunks()
+        over = [e for e in chunks if e.overwrites != NOTHING]
+        return Problem(
+            begin=[e.tick for e in chunks],
+            end=[self.end[e.chunk] for e in chunks],
+            size=[e.bytes for e in chunks],
+            alignment=[1 if e.overwrites != NOTHING else alignment for e in chunks],
+            pinned=np.full(len(chunks), FREE),
+            src=[e.chunk for e in over],
+            dest=[e.overwrites for e in over],
+            overwrite_offset=[e.offset - self.born[e.overwrites].offset for e in over],
+        )

@@ -1,0 +1,150 @@
+"""Optimisers, and the step of training: forward, backward and updates in one graph."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from attrs import frozen
+
+from engine.graph.graph import Graph
+from engine.graph.var import Var
+from engine.text.errors import GraphError, OptionError
+from engine.training.autodiff import Ready, backward_pass
+from ops.functional.apply import apply
+from ops.training.optimisers import ADAM_STEP, MOMENTUM_STEP, SGD_STEP
+
+RATE = "learning_rate"
+"""The name of the parameter that holds the rate; `Executable.load` changes it between two runs."""
+
+
+@runtime_checkable
+class Optimiser(Protocol):
+    """Adds its state to a graph, as parameters, and then an update for each gradient that it is handed."""
+
+    def begin(self, graph: Graph) -> Ready:
+        """What is called with each parameter and its gradient."""
+
+
+def _check(name: str, value: object, below: float = np.inf) -> None:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < below:
+        raise OptionError(f"{name} {value!r} is no number from 0 on and below {below}")
+
+
+@frozen
+class SGD:
+    """Gradient descent, with momentum unless that is 0: PyTorch's `torch.optim.SGD`."""
+
+    learning_rate: float = 0.01
+    momentum: float = 0.0
+    nesterov: bool = False
+    weight_decay: float = 0.0
+
+    def __attrs_post_init__(self) -> None:
+        _check("learning_rate", self.learning_rate)
+        _check("momentum", self.momentum, 1)
+        _check("weight_decay", self.weight_decay)
+        if self.nesterov and not self.momentum:
+            raise OptionError("nesterov looks ahead along the momentum, which is 0")
+
+    def begin(self, graph: Graph) -> Ready:
+        """One parameter of state for each that is trained, where there is momentum."""
+        rate = _scalar(graph, RATE, self.learning_rate)
+        attrs: dict[str, Any] = {"weight_decay": self.weight_decay}
+
+        def update(parameter: Var, gradient: Var) -> None:
+            if self.momentum:
+                more = attrs | {"momentum": self.momentum, "nesterov": self.nesterov}
+                velocity = _zeros_like(graph, parameter, "velocity")
+                made = apply(MOMENTUM_STEP, (parameter, gradient, velocity, rate), **more)
+                _assign(graph, (parameter, velocity), made)
+            else:
+                _assign(graph, (parameter,), apply(SGD_STEP, (parameter, gradient, rate), **attrs))
+
+        return update
+
+
+@frozen
+class Adam:
+    """Adam as in `torch.optim.Adam`; AdamW where `decoupled` is set: then weights decay apart from the gradient."""
+
+    learning_rate: float = 0.001
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    weight_decay: float = 0.0
+    decoupled: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("learning_rate", "epsilon", "weight_decay"):
+            _check(name, getattr(self, name))
+        for name in ("beta1", "beta2"):
+            _check(name, getattr(self, name), 1)
+
+    def begin(self, graph: Graph) -> Ready:
+        """Two parameters of state for each that is trained, and the number of the step."""
+        rate, before = (_scalar(graph, n, v) for n, v in ((RATE, self.learning_rate), ("step", 0.0)))
+        step = graph.assign(before, before + 1.0)
+        attrs = {n: getattr(self, n) for n in ("beta1", "beta2", "epsilon")}
+        attrs["decoupled_decay" if self.decoupled else "weight_decay"] = self.weight_decay
+
+        def update(parameter: Var, gradient: Var) -> None:
+            held = tuple(_zeros_like(graph, parameter, name) for name in ("mean", "variance"))
+            _assign(graph, (parameter, *held), apply(ADAM_STEP, (parameter, gradient, *held, rate, step), **attrs))
+
+        return update
+
+
+def _scalar(graph: Graph, name: str, value: float) -> Var:
+    """A float64 parameter that all updates share, under that name, or one with a number behind it if it is taken."""
+    return graph.parameter(np.array(float(value)), graph.free_name(name), trainable=False)
+
+
+def _zeros_like(graph: Graph, parameter: Var, what: str) -> Var:
+    zeros, name = np.zeros(parameter.shape, parameter.dtype), graph.free_name(f"{parameter.name}/{what}")
+    return graph.parameter(zeros, name, trainable=False)
+
+
+def _assign(graph: Graph, parameters: tuple[Var, ...], values: tuple[Var, ...]) -> None:
+    for parameter, value in zip(parameters, values, strict=True):
+        graph.assign(parameter, value)
+
+
+@frozen(eq=False)
+class TrainStep:
+    """A graph that trains: each run is one step. `gradients` are by parameter; the loss is an output."""
+
+    graph: Graph
+    loss: Var
+    gradients: Mapping[Var, Var]
+
+
+def train_step(graph: Graph, loss: Var, optimiser: Optimiser, parameters: Sequence[Var] | None = None) -> TrainStep:
+    """Appends the backward pass of the loss and an update of the parameters to the graph: of all that are trainable, or
+    of those that are given, where several losses train parts of their own.
+
+    Each update stands as early as it can: a gradient dies where it has been used. The loss becomes an output, named
+    "loss" where that is free. Raises GraphError for a graph without trainable parameters, OptionError for what is no
+    optimiser, and as `gradients` does; the graph is then as it was.
+    """
+    trained = [v for v, known in graph.parameters.items() if known.trainable] if parameters is None else [*parameters]
+    if not trained:
+        raise GraphError(f"graph {graph.name!r} has no trainable parameter; see Graph.parameter")
+    unknown = [v for v in trained if v not in graph.parameters]
+    if unknown:
+        raise GraphError(f"{unknown[0]!r} is no parameter of graph {graph.name!r}")
+    if not isinstance(optimiser, Optimiser):
+        raise OptionError(f"{optimiser!r} is no optimiser; engine.SGD(...) and engine.Adam(...) are")
+    found: dict[Var, Var] = {}
+    with graph.whole():
+        update = optimiser.begin(graph)
+
+        def ready(parameter: Var, gradient: Var) -> None:
+            found[parameter] = gradient
+            with graph.naming(f"{parameter.name}/update"):
+                update(parameter, gradient)
+
+        backward_pass(loss, trained, ready)
+    if loss not in graph.outputs.values():
+        graph.output(loss, "loss" if "loss" not in graph.outputs else None)
+    return TrainStep(graph, loss, found)

@@ -1,0 +1,142 @@
+"""What elementwise operators have in common: dtype rules, broadcasting, which inputs an output may overwrite."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ops.schema.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    GradientRule,
+    Kernel,
+    OpSchema,
+    Overwrite,
+    Signature,
+    Specs,
+    Thunk,
+    any_strides,
+    no_gradient,
+)
+from ops.tensor.errors import DtypeError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import BOOL, TensorSpec, broadcast_shapes
+from ops.vector.kernel import opcode
+
+Dtypes = frozenset[np.dtype[Any]]
+Infer = Callable[[Specs, Attrs], Specs]
+
+
+def require_dtype(spec: TensorSpec, dtypes: Dtypes) -> None:
+    """Raises DtypeError for a dtype that is none of `dtypes`."""
+    if spec.dtype not in dtypes:
+        raise DtypeError(f"takes {', '.join(sorted(d.name for d in dtypes))}, not {spec.dtype}")
+
+
+def require_one_dtype(inputs: Specs, dtypes: Dtypes) -> None:
+    """Raises DtypeError where the inputs differ in dtype, or have one that is none of `dtypes`."""
+    require_dtype(inputs[0], dtypes)
+    if len({s.dtype for s in inputs}) != 1:
+        raise DtypeError(f"takes inputs of one element type, not {', '.join(s.dtype.name for s in inputs)}")
+
+
+def like_input(dtypes: Dtypes) -> Infer:
+    """Output like the one input."""
+
+    def infer(inputs: Specs, _: Attrs) -> Specs:
+        require_dtype(inputs[0], dtypes)
+        return (inputs[0],)
+
+    return infer
+
+
+def broadcast(dtypes: Dtypes, out: np.dtype[Any] | None = None) -> Infer:
+    """Inputs of one dtype, broadcast together (numpy's rule); the output has dtype `out`, or that of the inputs."""
+
+    def infer(inputs: Specs, _: Attrs) -> Specs:
+        require_one_dtype(inputs, dtypes)
+        return (TensorSpec(broadcast_shapes(*(s.shape for s in inputs)), out or inputs[0].dtype),)
+
+    return infer
+
+
+def over_any_like_output(signature: Signature) -> tuple[Overwrite, ...]:
+    """The output may take the bytes of every input that has its spec."""
+    return tuple(Overwrite(0, i) for i, spec in enumerate(signature.inputs) if spec == signature.y)
+
+
+def ufunc_kernel(function: np.ufunc, writes: Callable[[Layout], bool] = any_strides) -> Kernel:
+    """A kernel that is one call of a ufunc on all inputs. By position, which is faster; minimum and maximum refuse."""
+
+    def bind(call: Binding) -> Thunk:
+        return partial(function, *call.inputs, call.y)
+
+    return Kernel("numpy", bind, writes=writes)
+
+
+def flops_per_element(flops: int) -> Callable[[Signature], Cost]:
+    """Cost of `flops` operations an output element; every operand is touched once."""
+
+    def cost(signature: Signature) -> Cost:
+        return Cost(flops * signature.y.size, sum(s.nbytes for s in (*signature.inputs, signature.y)))
+
+    return cost
+
+
+def unary(
+    name: str,
+    dtypes: Dtypes,
+    kernel: Kernel,
+    summary: str,
+    flops: int = 1,
+    *,
+    gradient: GradientRule = no_gradient,
+    code: str = "",
+) -> OpSchema:
+    """An elementwise operator of one input without attributes; `code` is its opcode, if it has one."""
+    return OpSchema(
+        name,
+        like_input(dtypes),
+        _with_opcode(kernel, code),
+        overwrites=over_any_like_output,
+        cost=flops_per_element(flops),
+        summary=summary,
+        gradient=gradient,
+        elementwise=True,
+    )
+
+
+def binary(
+    name: str,
+    dtypes: Dtypes,
+    kernel: Kernel,
+    summary: str,
+    *,
+    out: np.dtype[Any] | None = None,
+    flops: int = 1,
+    gradient: GradientRule = no_gradient,
+    code: str = "",
+) -> OpSchema:
+    """An elementwise operator of two broadcast inputs without attributes; `code` is its opcode, if it has one."""
+    return OpSchema(
+        name,
+        broadcast(dtypes, out),
+        _with_opcode(kernel, code),
+        (2, 2),
+        overwrites=over_any_like_output,
+        cost=flops_per_element(flops),
+        summary=summary,
+        gradient=gradient,
+        elementwise=True,
+    )
+
+
+def predicate(name: str, dtypes: Dtypes, function: np.ufunc, summary: str) -> OpSchema:
+    """A broadcast comparison or logical operator: two inputs of one dtype, a bool output. Its name is its opcode."""
+    return binary(name, dtypes, ufunc_kernel(function), summary, out=BOOL, code=name)
+
+
+def _with_opcode(kernel: Kernel, code: str) -> tuple[Kernel, ...]:
+    return (opcode(code), kernel) if code else (kernel,)

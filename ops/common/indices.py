@@ -1,0 +1,112 @@
+"""Indices of gather and scatter: checked, counted from the front, and made flat positions in a dense tensor.
+
+Everything happens in arrays of int64 that the caller has carved out of a workspace.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+from attrs import frozen
+
+from ops.common.thunks import in_turn, nothing
+from ops.schema.schema import Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError, OpError
+from ops.tensor.spec import Array, Shape, TensorSpec
+
+INT64 = np.dtype("int64")
+INDEX_DTYPES = frozenset(map(np.dtype, ("int32", "int64")))
+ENDS = TensorSpec((2,), INT64)
+"""Room for the least and the greatest index."""
+
+
+class IndexRangeError(OpError, IndexError):
+    """An index outside its axis; known only when the operator runs."""
+
+
+def check_index_dtype(indices: TensorSpec) -> None:
+    """Raises DtypeError where `indices` cannot be indices."""
+    if indices.dtype not in INDEX_DTYPES:
+        raise DtypeError(f"indices must be int32 or int64, not {indices.dtype}")
+
+
+def range_check(indices: Array, dim: int, ends: Array) -> Thunk:
+    """Raises IndexRangeError where an int64 index lies outside [-dim, dim). `ends` is room for two numbers."""
+    least, greatest = ends[0:1].reshape(()), ends[1:2].reshape(())
+
+    def check() -> None:
+        np.minimum.reduce(indices, axis=None, out=least)
+        np.maximum.reduce(indices, axis=None, out=greatest)
+        if least < -dim or greatest >= dim:
+            wrong = int(least) if least < -dim else int(greatest)
+            raise IndexRangeError(f"index {wrong} is outside [-{dim}, {dim})")
+
+    return nothing if indices.size == 0 else check
+
+
+def from_front(indices: Array, dim: int, ends: Array) -> Thunk:
+    """Checks dense int64 `indices` into an axis of length `dim` and counts them from the front, in place."""
+    count = np.asarray(max(dim, 1), INT64)
+    return in_turn(range_check(indices, dim, ends), partial(np.remainder, indices, count, out=indices))
+
+
+def element_strides(shape: Shape) -> tuple[int, ...]:
+    """Strides of a dense tensor, in elements."""
+    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+
+
+def add_positions(flat: Array, term: Array, strides: tuple[int, ...]) -> Thunk:
+    """flat[i, j, ...] += i * strides[0] + j * strides[1] + ...; `term` is room of the shape of `flat`."""
+    thunks = []
+    for axis, stride in enumerate(strides):
+        if stride and flat.shape[axis] > 1:
+            column = (np.arange(flat.shape[axis]) * stride).reshape([-1] + [1] * (flat.ndim - axis - 1))
+            thunks += [partial(np.copyto, term, column), partial(np.add, flat, term, out=flat)]
+    return in_turn(*thunks)
+
+
+@frozen(eq=False)
+class Room:
+    """Temporaries of int64: `flat` takes the positions, `term` (of the same shape) and `ends` are scratch."""
+
+    flat: Array
+    term: Array
+    ends: Array
+
+    @classmethod
+    def carve(cls, workspace: Array, shape: Shape) -> "Room":
+        """The first `room_bytes(shape)` bytes of a workspace."""
+        return cls(*carve(workspace, TensorSpec(shape, INT64), TensorSpec(shape, INT64), ENDS))
+
+
+def room_bytes(shape: Shape) -> int:
+    """Workspace for a Room of positions of this shape."""
+    return dense_bytes(TensorSpec(shape, INT64), TensorSpec(shape, INT64), ENDS)
+
+
+def along_axis(indices: Array, shape: Shape, axis: int, room: Room) -> Thunk:
+    """flat[i] = position in a dense tensor of `shape` of element i of `indices`, which replaces coordinate `axis`."""
+    strides = element_strides(shape)
+    others = tuple(0 if i == axis else s for i, s in enumerate(strides))
+    return in_turn(
+        partial(np.copyto, room.flat, indices),
+        from_front(room.flat, shape[axis], room.ends),
+        partial(np.multiply, room.flat, np.asarray(strides[axis], INT64), out=room.flat),
+        add_positions(room.flat, room.term, others),
+    )
+
+
+def rows(indices: Array, shape: Shape, batch_dims: int, room: Room) -> Thunk:
+    """flat[i] = row in a dense tensor of `shape`, batch dimensions first, that the tuple indices[i, :] names."""
+    flat, term, strides = room.flat, room.term, element_strides(shape)
+    thunks: list[Thunk] = [partial(flat.fill, 0)]
+    for k, dim in enumerate(shape[batch_dims:]):
+        stride = np.asarray(strides[batch_dims + k], INT64)
+        thunks += [
+            partial(np.copyto, term, indices[..., k]),
+            from_front(term, dim, room.ends),
+            partial(np.multiply, term, stride, out=term),
+            partial(np.add, flat, term, out=flat),
+        ]
+    return in_turn(*thunks, add_positions(flat, term, strides[:batch_dims]))

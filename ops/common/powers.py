@@ -1,0 +1,30 @@
+"""|x| ** p and its inverse as steps on arrays, for Lp norms."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.schema.schema import Thunk
+from ops.tensor.limits import constant
+from ops.tensor.spec import Array
+
+
+def powers(p: int, source: Array, room: Array) -> tuple[Thunk, ...]:
+    """Steps that write |source| ** p into `room` (same shape, a type that holds the source's)."""
+    steps: list[Thunk] = []
+    if source.dtype != room.dtype:
+        steps.append(partial(np.copyto, room, source))
+        source = room
+    steps.append(partial(np.absolute, source, room) if p != 2 else partial(np.multiply, source, source, room))
+    if p > 2:
+        steps.append(partial(np.power, room, constant(p, room.dtype), room))
+    return tuple(steps)
+
+
+def roots(p: int, sums: Array) -> tuple[Thunk, ...]:
+    """Steps that take the p-th root of `sums` in place."""
+    if p == 1:
+        return ()
+    if p == 2:
+        return (partial(np.sqrt, sums, sums),)
+    return (partial(np.power, sums, constant(1 / p, sums.dtype), sums),)

@@ -1,0 +1,36 @@
+"""Small thunks that kernels of several operators are made of."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.native.call import Native, joined
+from ops.schema.schema import Thunk
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array
+
+
+def nothing() -> None:
+    """For calls whose output already holds what it should."""
+
+
+def in_turn(*thunks: Thunk) -> Thunk:
+    """Runs `thunks` one after the other; as one call without Python where all of them are compiled."""
+    if len(thunks) < 2:
+        return thunks[0] if thunks else nothing
+    native = [t for t in thunks if isinstance(t, Native)]
+    if native and len(native) == len(thunks):
+        return joined(native)
+
+    def run() -> None:
+        for thunk in thunks:
+            thunk()
+
+    return run
+
+
+def copier(source: Array, y: Array) -> Thunk:
+    """Copies `source` (any strides) into the dense `y` of its shape; nothing where both are the very same bytes."""
+    if Layout.of(source).is_dense and source.ctypes.data == y.ctypes.data:
+        return nothing
+    return partial(np.copyto, y, source)

@@ -1,0 +1,134 @@
+"""How calls are cut into stripes: parts of tensors along one axis, each computed as the whole would be."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from ops.common.boxes import pieces
+from ops.common.windows import Windows, windows
+from ops.schema.schema import Index, Signature, Stripe, Stripes, one_stripe
+from ops.tensor.spec import TensorSpec
+
+
+def cut(axis: int, first: int, last: int) -> Index:
+    """Everything of a tensor, but [first, last) alone of one axis."""
+    return (*(slice(None) for _ in range(axis)), slice(first, last))
+
+
+def counted(signature: Signature) -> int:
+    """Elements of all inputs that change, and of the output."""
+    changing = (s for i, s in enumerate(signature.inputs) if i not in signature.constants)
+    return signature.y.size + sum(s.size for s in changing)
+
+
+def along(signature: Signature, axes: Collection[int], follow: Collection[int], most: int) -> Stripes:
+    """Cuts the output along the first of the axes that is long enough, or else the longest one.
+
+    The inputs `follow` are cut there as well, axes counted from the last: those that are as long, for others are
+    broadcast. Another input is read whole.
+    """
+    y = signature.y
+    wanted = -(-counted(signature) // max(most, 1))
+    long = [a for a in axes if y.shape[a] > 1]
+    if wanted < 2 or not long:
+        return one_stripe(signature, most)
+    axis = next((a for a in long if y.shape[a] >= wanted), max(long, key=lambda a: y.shape[a]))
+    return tuple(
+        Stripe(
+            tuple(_cut_like(y, s, axis, first, last) if i in follow else () for i, s in enumerate(signature.inputs)),
+            cut(axis, first, last),
+            signature.attrs,
+        )
+        for first, last in pieces(y.shape[axis], -(-y.shape[axis] // wanted))
+    )
+
+
+def _cut_like(y: TensorSpec, x: TensorSpec, axis: int, first: int, last: int) -> Index:
+    """The part of an input that belongs to that part of the output."""
+    mine = axis - y.ndim + x.ndim
+    return cut(mine, first, last) if mine >= 0 and x.shape[mine] == y.shape[axis] else ()
+
+
+def elementwise_stripes(signature: Signature, most: int) -> Stripes:
+    """Of operators whose inputs are broadcast to the output."""
+    everything = range(len(signature.inputs))
+    return along(signature, range(signature.y.ndim), everything, most)
+
+
+def window_stripes(windows: Windows, axis: int, signature: Signature, residual: Sequence[int], most: int) -> Stripes:
+    """Rows of images: `axis` is the first spatial one of x and y; what a stripe reads beyond x is padded.
+
+    `residual` are the inputs that are like the output. No stripes where windows reach beyond the pads.
+    """
+    rows = signature.y.shape[axis]
+    wanted = -(-counted(signature) // max(most, 1))
+    if wanted < 2 or rows < 2 or windows.reach(0, rows) > windows.sizes[0] + windows.begins[0] + windows.ends[0]:
+        return one_stripe(signature, most)
+    made = tuple(_rows(windows, axis, signature, residual, piece) for piece in pieces(rows, -(-rows // wanted)))
+    seen = (stripe.inputs[0][axis] for stripe in made)
+    return made if all(s.start < s.stop for s in seen) else one_stripe(signature, most)
+
+
+def _rows(windows: Windows, axis: int, signature: Signature, residual: Sequence[int], rows: tuple[int, int]) -> Stripe:
+    first, last = rows
+    begin = first * windows.strides[0] - windows.begins[0]
+    end = (last - 1) * windows.strides[0] - windows.begins[0] + (windows.kernel[0] - 1) * windows.dilations[0] + 1
+    low, high = min(max(begin, 0), windows.sizes[0]), min(end, windows.sizes[0])
+    reads = [cut(axis, low, high), *(() for _ in signature.inputs[1:])]
+    for position in residual:
+        reads[position] = cut(axis, first, last)
+    pads = (low - begin, *windows.begins[1:], end - high, *windows.ends[1:])
+    return Stripe(tuple(reads), cut(axis, first, last), _padded(signature.attrs, pads))
+
+
+def _padded(attrs: Mapping[str, Any], pads: Sequence[int]) -> dict[str, Any]:
+    """The same attributes with other pads, said in so many numbers."""
+    plain = {"auto_pad": "NOTSET", "ceil_mode": False}
+    return dict(attrs) | {name: value for name, value in plain.items() if name in attrs} | {"pads": tuple(pads)}
+
+
+def matmul_stripes(signature: Signature, most: int) -> Stripes:
+    """Of y = a @ b (+ what is like y): batches, or rows of a; never the last axis, along which b would be cut."""
+    a, b, y = signature.inputs[0], signature.inputs[1], signature.y
+    if y.ndim < 2 or a.ndim < 2 or b.ndim < 2:
+        return one_stripe(signature, most)
+    outer = list(range(y.ndim - 2))
+    if math.prod(y.shape[:-2]) > 1:
+        return along(signature, outer, range(len(signature.inputs)), most)
+    others = [i for i in range(len(signature.inputs)) if i != 1]
+    return along(signature, [y.ndim - 2], others, most)
+
+
+def conv_stripes(signature: Signature, most: int) -> Stripes:
+    """Of a convolution (N, C, spatial...), with what is added to it."""
+    x, w = signature.inputs[:2]
+    found = windows(x.shape[2:], w.shape[2:], signature.attrs)
+    return window_stripes(found, 2, signature, range(3, len(signature.inputs)), most)
+
+
+def nhwc_conv_stripes(signature: Signature, most: int) -> Stripes:
+    """Of a convolution (N, spatial..., C), with what is added to it."""
+    x, w = signature.inputs[:2]
+    found = windows(x.shape[1:-1], w.shape[2:], signature.attrs)
+    return window_stripes(found, 1, signature, range(3, len(signature.inputs)), most)
+
+
+def pool_stripes(signature: Signature, most: int) -> Stripes:
+    """Of pooling (N, C, spatial...): channels, as their windows may end in pads that count or do not."""
+    return along(signature, (1, 0), (0,), most)
+
+
+def nhwc_pool_stripes(signature: Signature, most: int) -> Stripes:
+    """Of pooling (N, spatial..., C): channels, too."""
+    return along(signature, (signature.y.ndim - 1, 0), (0,), most)
+
+
+def axis_stripes(signature: Signature, most: int) -> Stripes:
+    """Of an operator along one axis, or from that axis on: what stands before it is cut."""
+    axis = signature.attrs["axis"] % max(signature.y.ndim, 1)
+    return along(signature, range(axis), (0,), most)
+
+
+def image_stripes(signature: Signature, most: int) -> Stripes:
+    """Of an operator on (N, C, spatial...) that needs all channels of a pixel, and no other pixel."""
+    return along(signature, (0, *range(2, signature.y.ndim)), (0,), most)

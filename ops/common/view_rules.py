@@ -1,0 +1,27 @@
+"""Overwrites of operators that only look at their input: an output may be copied to where its elements lie already."""
+
+from collections.abc import Callable
+
+from ops.schema.schema import Cost, Overwrite, Signature
+from ops.tensor.layout import Layout
+
+Views = Callable[[Layout, Signature], tuple[Layout | None, ...]]
+
+
+def overwrites_in_place(views: Views) -> Callable[[Signature], tuple[Overwrite, ...]]:
+    """Each output whose view of a dense input is dense may take those very bytes; the copy then has nothing to do."""
+
+    def overwrites(signature: Signature) -> tuple[Overwrite, ...]:
+        layouts = views(Layout.dense(signature.x), signature)
+        return tuple(
+            Overwrite(output, 0, layout.offset)
+            for output, layout in enumerate(layouts)
+            if layout is not None and layout.is_dense and 0 not in layout.shape
+        )
+
+    return overwrites
+
+
+def copy_cost(signature: Signature) -> Cost:
+    """No operations; every byte of the outputs is read once and written once."""
+    return Cost(0, 2 * sum(s.nbytes for s in signature.outputs))

@@ -1,0 +1,170 @@
+"""Sliding windows over the spatial dimensions of a tensor (N, C, spatial...): pads, strides, dilations, output sizes.
+
+The arithmetic of ONNX Conv, MaxPool and AveragePool: pads are all begins, then all ends; with `ceil_mode` a last window
+that would start in the end pad does not exist.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from attrs import frozen
+from numpy.lib.stride_tricks import as_strided
+
+from ops.schema.attributes import Attribute, integers, one_of
+from ops.schema.schema import Attrs
+from ops.tensor.errors import AttributeValueError, ShapeError
+from ops.tensor.spec import Array, Shape, TensorSpec
+
+STRIDES = Attribute("strides", integers, ())
+PADS = Attribute("pads", integers, ())
+DILATIONS = Attribute("dilations", integers, ())
+AUTO_PAD = Attribute("auto_pad", one_of("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"), "NOTSET")
+WINDOW_ATTRIBUTES = (STRIDES, PADS, DILATIONS, AUTO_PAD)
+"""Attributes that all operators with windows share; () stands for all ones (pads: all zeros)."""
+MOST = 2**31 - 1
+"""What no entry of these, and no window, may exceed: so places of taps are far from where 64 bits overflow."""
+
+
+def require_spatial(x: TensorSpec) -> None:
+    """Raises ShapeError for what is no (N, C, spatial...)."""
+    if x.ndim < 3:
+        raise ShapeError(f"data {x.shape} must have 2 + spatial dimensions, at least 3")
+
+
+@frozen
+class Windows:
+    """One entry a dimension: tap `t` of window `o` reads element `o * stride - begin + t * dilation`."""
+
+    sizes: Shape
+    kernel: Shape
+    strides: Shape
+    dilations: Shape
+    begins: Shape
+    ends: Shape
+    outputs: Shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of spatial dimensions."""
+        return len(self.sizes)
+
+    @property
+    def padded(self) -> bool:
+        """Whether any window reaches outside the tensor."""
+        axes = range(self.ndim)
+        return any(self.begins) or any(self.reach(a, self.outputs[a]) > self.sizes[a] + self.begins[a] for a in axes)
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether each output reads exactly the input at its own place."""
+        ones = (1,) * self.ndim
+        return self.kernel == ones and self.strides == ones and not any(self.begins) and not any(self.ends)
+
+    def extent(self, axis: int) -> int:
+        """Elements from the first to the last of one window, inclusive."""
+        return (self.kernel[axis] - 1) * self.dilations[axis] + 1
+
+    def reach(self, axis: int, outputs: int) -> int:
+        """Elements that `outputs` neighbouring windows span."""
+        return (outputs - 1) * self.strides[axis] + self.extent(axis) if outputs else 0
+
+
+def filled(name: str, values: Sequence[int], length: int, least: int, default: int) -> tuple[int, ...]:
+    """`values`, or `length` times the default where there are none.
+
+    Raises AttributeValueError for a wrong length, a small value, or one beyond MOST.
+    """
+    if not values:
+        return (default,) * length
+    if len(values) != length:
+        raise AttributeValueError(f"attribute {name!r} has {len(values)} entries, not {length}")
+    if min(values) < least:
+        raise AttributeValueError(f"attribute {name!r} is {tuple(values)}; the least that it may hold is {least}")
+    if max(values) > MOST:
+        raise AttributeValueError(f"attribute {name!r} is {tuple(values)}; the most that it may hold is {MOST}")
+    return tuple(values)
+
+
+def _extents(kernel: Shape, dilations: Shape) -> Shape:
+    found = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
+    if max(found) > MOST:
+        raise ShapeError(f"windows of {kernel} with dilations {dilations} span {found}; at most {MOST} are wanted")
+    return found
+
+
+def windows(sizes: Shape, kernel: Shape, attrs: Attrs) -> Windows:
+    """The windows of these attributes over spatial `sizes`. Raises ShapeError where no window fits.
+
+    An operator is asked for its windows some six times until it runs, and networks repeat themselves: results are kept.
+    """
+    ceil_mode = attrs.get("ceil_mode", False)
+    steps = (attrs["strides"], attrs["dilations"])
+    return _windows(sizes, kernel, *steps, pads=attrs["pads"], auto_pad=attrs["auto_pad"], ceil_mode=ceil_mode)
+
+
+@lru_cache(maxsize=4096)
+def _windows(
+    sizes: Shape, kernel: Shape, strides: Shape, dilations: Shape, *, pads: Shape, auto_pad: str, ceil_mode: bool
+) -> Windows:
+    n = len(sizes)
+    if n == 0:
+        raise ShapeError("has no spatial dimension; (N, C, spatial...) is wanted")
+    kernel = filled("kernel_shape", kernel, n, 1, 1)
+    strides = filled("strides", strides, n, 1, 1)
+    dilations = filled("dilations", dilations, n, 1, 1)
+    extents = _extents(kernel, dilations)
+    begins, ends = _pads(pads, auto_pad, sizes, extents, strides)
+    every = zip(sizes, extents, strides, begins, ends, strict=True)
+    outputs = tuple(_output(*numbers, ceil_mode=ceil_mode) for numbers in every)
+    return Windows(sizes, kernel, strides, dilations, begins, ends, outputs)
+
+
+def _pads(pads: Shape, auto: str, sizes: Shape, extents: Shape, strides: Shape) -> tuple[Shape, Shape]:
+    n = len(sizes)
+    given = filled("pads", pads, 2 * n, 0, 0)
+    if auto == "NOTSET":
+        return given[:n], given[n:]
+    if any(given):
+        raise AttributeValueError(f"pads {given} and auto_pad {auto} cannot both be given")
+    if auto == "VALID":
+        return (0,) * n, (0,) * n
+    totals = [max((-(-i // s) - 1) * s + e - i, 0) for i, e, s in zip(sizes, extents, strides, strict=True)]
+    small, large = tuple(t // 2 for t in totals), tuple(t - t // 2 for t in totals)
+    return (small, large) if auto == "SAME_UPPER" else (large, small)
+
+
+def _output(size: int, extent: int, stride: int, begin: int, end: int, *, ceil_mode: bool) -> int:
+    room = size + begin + end - extent
+    if room < 0:
+        raise ShapeError(f"a window of {extent} does not fit into {size} elements padded by {begin} and {end}")
+    if not ceil_mode:
+        return room // stride + 1
+    outputs = -(-room // stride) + 1
+    return outputs - 1 if (outputs - 1) * stride >= size + begin else outputs
+
+
+def tap_range(w: Windows, axis: int, tap: int, first: int = 0, last: int | None = None) -> tuple[slice, slice]:
+    """Outputs in [first, last) whose element number `tap` lies inside the tensor, and those elements.
+
+    Outputs are counted from `first`; elements are counted in the tensor.
+    """
+    stop = w.outputs[axis] if last is None else last
+    shift, stride = tap * w.dilations[axis] - w.begins[axis], w.strides[axis]
+    low = max(first, -(shift // stride))
+    high = min(stop, (w.sizes[axis] - 1 - shift) // stride + 1)
+    if low >= high:
+        return slice(0, 0), slice(0, 0)
+    return slice(low - first, high - first), slice(low * stride + shift, (high - 1) * stride + shift + 1, stride)
+
+
+def window_view(array: Array, w: Windows, outputs: Shape) -> Array:
+    """A view (lead..., kernel..., outputs...) of an array (lead..., spatial...) that starts at the first window."""
+    lead = array.ndim - w.ndim
+    steps = array.strides[lead:]
+    taps = tuple(s * d for s, d in zip(steps, w.dilations, strict=True))
+    hops = tuple(s * d for s, d in zip(steps, w.strides, strict=True))
+    shape = array.shape[:lead] + w.kernel + outputs
+    if 0 in shape:
+        return np.empty(shape, array.dtype)
+    return as_strided(array, shape, array.strides[:lead] + taps + hops)

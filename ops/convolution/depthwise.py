@@ -1,0 +1,70 @@
+"""Depthwise convolution in one or two dimensions: each channel has filters of its own, so there is no matrix."""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ops.common.batches import by_image, dense_images
+from ops.convolution.jit_depthwise import depthwise
+from ops.convolution.shapes import case_of, planar
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.spec import Array, TensorSpec, compute_dtype
+
+_SUMS = 1024
+"""Elements that are summed at a time, so that they stay in the first-level cache."""
+
+
+def supports_depthwise(signature: Signature) -> bool:
+    """As many groups as channels, one or two spatial dimensions, float32 or float64."""
+    case, dtype = case_of(signature), signature.x.dtype
+    return case.group == case.channels and case.windows.ndim <= 2 and compute_dtype(dtype) == dtype
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """One channel with its padding, and sums of some rows of it."""
+    w = case_of(signature).windows
+    reach = planar(tuple(w.reach(a, n) for a, n in enumerate(w.outputs)), 1)
+    rows = max(1, min(planar(w.outputs, 1)[0], _SUMS // reach[1])) if planar(w.strides, 1)[0] == 1 else 1
+    return signature.x.with_shape(reach), signature.x.with_shape((rows, reach[1]))
+
+
+def depthwise_workspace(signature: Signature) -> int:
+    """Bytes."""
+    return dense_bytes(*_temporaries(signature))
+
+
+def bind_depthwise(call: Binding, limits: tuple[float, float] = (-math.inf, math.inf)) -> Thunk:
+    """Results are held between the limits."""
+    case = case_of(call.signature)
+    w = case.windows
+    x = call.x.reshape((case.batch, case.channels, *planar(w.sizes, 1)))
+    y = call.y.reshape((case.batch, case.out_channels, *planar(w.outputs, 1)))
+    weights = call.inputs[1].reshape((case.out_channels, case.taps))
+    bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, x.dtype)
+    padded, sums = carve(call.workspace, *_temporaries(call.signature))
+    function = depthwise(x.dtype)
+
+    def bind(x: Array, y: Array) -> Thunk:
+        return partial(function, x, weights, bias, y, (padded, sums), case.geometry, limits)
+
+    return by_image(bind, x, y)
+
+
+def _weights_dense(_: Signature) -> tuple[int, ...]:
+    return (1, 2)
+
+
+DEPTHWISE = Kernel(
+    "depthwise",
+    bind_depthwise,
+    depthwise_workspace,
+    contiguous=_weights_dense,
+    reads=dense_images,
+    supports=supports_depthwise,
+    writes=dense_images,
+    backend=NUMBA,
+)
+"""As many groups as channels, one or two spatial dimensions: multiply and add rows of one padded channel."""

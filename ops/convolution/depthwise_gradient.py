@@ -1,0 +1,54 @@
+"""Kernels for the gradients of depthwise convolution in one or two dimensions, and for its transpose."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.common.windows import Windows
+from ops.convolution.jit_depthwise_gradient import depthwise_data, depthwise_weights
+from ops.convolution.shapes import planar
+from ops.schema.schema import Binding, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.spec import Array, Shape, TensorSpec, compute_dtype
+
+
+def _geometry(w: Windows) -> Shape:
+    """Strides, dilations, begin pads and kernel, two of each."""
+    return *planar(w.strides, 1), *planar(w.dilations, 1), *planar(w.begins, 0), *planar(w.kernel, 1)
+
+
+def rooms(like: TensorSpec, w: Windows) -> tuple[TensorSpec, TensorSpec]:
+    """One channel with its padding, and one of dy with rows as long as those."""
+    pads = zip(w.begins, w.sizes, strict=True)
+    padded = planar(tuple(max(b + n, w.reach(a, w.outputs[a])) for a, (b, n) in enumerate(pads)), 1)
+    return like.with_shape(padded), like.with_shape((planar(w.outputs, 1)[0], padded[1]))
+
+
+def is_depthwise(x: TensorSpec, group: int, channels: int, w: Windows) -> bool:
+    """Whether each channel under the windows has filters of its own, of a type and shape that are compiled."""
+    return 1 < group == channels and w.ndim <= 2 and compute_dtype(x.dtype) == x.dtype and x.size > 0
+
+
+def _flat(array: Array, sizes: Shape) -> Array:
+    return array.reshape((*array.shape[:2], *planar(sizes, 1)))
+
+
+def bind_depthwise_data(call: Binding, w: Windows) -> Thunk:
+    """The transposed convolution of inputs 0 and 1 (and a bias, input 2) whose windows lie over the output."""
+    dy, weights, dx = call.x, call.inputs[1], call.y
+    bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(dx.shape[1], dx.dtype)
+    held = carve(call.workspace, *rooms(call.signature.x, w))
+    run, filters = depthwise_data(dy.dtype), weights.reshape((len(weights), -1))
+    return partial(run, _flat(dy, w.outputs), filters, bias, _flat(dx, w.sizes), held, _geometry(w))
+
+
+def bind_depthwise_weights(call: Binding, w: Windows) -> Thunk:
+    """The gradient of filters of x and dy, inputs 0 and 1."""
+    x, dy = call.inputs
+    held, filters = carve(call.workspace, *rooms(call.signature.x, w)), call.y.reshape((len(call.y), -1))
+    return partial(depthwise_weights(x.dtype), _flat(x, w.sizes), _flat(dy, w.outputs), filters, held, _geometry(w))
+
+
+def room_bytes(like: TensorSpec, w: Windows) -> int:
+    """Bytes of the rooms."""
+    return dense_bytes(*rooms(like, w))

@@ -1,0 +1,61 @@
+"""Channels-last depthwise convolution, compiled: vectors along the channels, sums of some pixels in registers.
+
+Zhang, Franchetti, Low, "High Performance Zero-Memory Overhead Direct Convolutions" (2018): with the channels last,
+pixels are read where they lie, and nothing is padded or copied.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ops.common.epilogue import limits
+from ops.convolution.nhwc_shapes import case_of, dense_operands, operands
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Attrs, Binding, Kernel, Signature, Thunk, first_weights
+from ops.tensor.spec import Array
+from ops.windows.args import Finish, windows_call
+from ops.windows.kinds import DEPTHWISE, SPREAD
+from ops.windows.pixels import dense_pixels
+
+
+def _supports(signature: Signature) -> bool:
+    case = case_of(signature)
+    plain = signature.x.dtype == np.dtype("float32") and 1 in signature.constants
+    return plain and case.group == case.channels > 1 and case.windows.ndim <= 3
+
+
+def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    """Weights as (taps, outputs), and zeros where there is no bias."""
+    case = case_of(signature)
+    weights = np.ascontiguousarray(constants[1].reshape((case.out_channels, case.taps)).T)
+    return weights, np.zeros(case.out_channels if len(signature.inputs) < 3 else 0, weights.dtype)
+
+
+def _finish(attrs: Attrs) -> Finish:
+    found = limits(attrs)
+    if len(found) == 1:
+        return Finish(slope=found[0])
+    return Finish(*found)
+
+
+def _bind(call: Binding) -> Thunk:
+    weights, zeros = call.packed
+    bias, residual = operands(call)
+    case = case_of(call.signature)
+    given = (weights, zeros if bias is None else bias, *(() if residual is None else (residual,)))
+    kind = DEPTHWISE if case.out_channels == case.channels else SPREAD
+    return windows_call(kind, case.windows, call.x, call.y, operands=given, finish=_finish(call.attrs))
+
+
+DEPTHWISE_NATIVE = Kernel(
+    "depthwise native",
+    _bind,
+    contiguous=dense_operands,
+    reads=dense_pixels,
+    pack=_pack,
+    replaces=first_weights,
+    supports=_supports,
+    writes=dense_pixels,
+    backend=NUMBA,
+)
+"""As many groups as channels, constant weights, float32, up to three spatial dimensions."""

@@ -1,0 +1,170 @@
+"""Convolution, bias, addition of a tensor and activation as one operator: what passes make of these four.
+
+The output may be written over the tensor that is added: a residual addition takes the bytes of the operand that dies.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from attrs import evolve
+
+from ops.common.batches import dense_images
+from ops.common.epilogue import FINISH_ATTRIBUTES, LEAK, finish, hold, limits, require_finish
+from ops.common.thunks import in_turn
+from ops.common.tiling import conv_stripes
+from ops.common.windows import WINDOW_ATTRIBUTES
+from ops.convolution.depthwise import bind_depthwise, depthwise_workspace, supports_depthwise
+from ops.convolution.gemm import COLUMNS, POINTWISE, columns, first, gather, matrix, spans
+from ops.convolution.packed import PACKED, bind_packed
+from ops.convolution.shapes import ConvCase, case_of, conv_cost, infer_conv
+from ops.schema.attributes import Attribute, integer, integers
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, all_contiguous
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.spec import Array, TensorSpec
+
+RESIDUAL = 3
+"""Position of what is added."""
+_HALF = np.dtype("float16")
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (y,) = infer_conv(inputs[:RESIDUAL], attrs)
+    if y.dtype == _HALF:
+        raise DtypeError("takes float32 or float64, not float16")
+    for residual in inputs[RESIDUAL:]:
+        if residual != y:
+            raise ShapeError(f"what is added is {residual}, but the convolution is {y}")
+    require_finish(attrs)
+    return (y,)
+
+
+def _sums_elsewhere(signature: Signature) -> bool:
+    """Whether the sums need room of their own until y may be written."""
+    return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Columns, padded pixels (none where there is no padding), sums of a block."""
+    case, dtype = case_of(signature), signature.x.dtype
+    found = columns(case, dtype)
+    pixels = max((math.prod(b.shape) for b in found), default=0)
+    padded = max((math.prod(spans(case.windows, b)) for b in found), default=0) if case.windows.padded else 0
+    sizes = case.channels * case.taps * pixels, case.channels * padded, case.out_channels * pixels
+    return tuple(TensorSpec((s,), dtype) for s in sizes)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _bind(call: Binding) -> Thunk:
+    case = case_of(call.signature)
+    rooms = carve(call.workspace, *_temporaries(call.signature))
+    steps: list[Thunk] = []
+    for number in range(case.batch):
+        steps += _image(call, case, number, rooms)
+    return in_turn(*steps)
+
+
+def _image(call: Binding, case: ConvCase, number: int, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
+    """Steps for one image: block after block, each finished while it is in the cache."""
+    column, pixels, room = rooms
+    weights, shape = call.inputs[1].reshape(case.filters), matrix(case, case.pixels)
+    bias = call.inputs[2].reshape((*shape[:-1], 1)) if len(call.inputs) > 2 else None
+    image, y = call.x[number], call.y[number].reshape(shape)
+    rest = call.inputs[RESIDUAL][number].reshape(shape) if len(call.inputs) > RESIDUAL else None
+    depth = (*case.filters[:-2], case.filters[-1])
+    for box in columns(case, y.dtype):
+        block = first(column, (case.channels, *case.windows.kernel, *box.shape))
+        yield from gather(image, block, pixels, case.windows, box)
+        out = y[..., box.flat]
+        sums = first(room, out.shape)
+        yield partial(np.matmul, weights, block.reshape((*depth, math.prod(box.shape))), sums)
+        yield from finish(sums, out, bias, None if rest is None else rest[..., box.flat], call.attrs)
+
+
+def _dense(signature: Signature) -> tuple[int, ...]:
+    return tuple(range(1, len(signature.inputs)))
+
+
+def _held_afterwards(base: Kernel) -> Kernel:
+    """The kernel of a convolution, then one pass over y."""
+
+    def bind(call: Binding) -> Thunk:
+        return in_turn(base.bind(call), *hold(call.y, call.attrs))
+
+    def supports(signature: Signature) -> bool:
+        return not _sums_elsewhere(signature) and base.supports(signature)
+
+    return evolve(base, bind=bind, supports=supports)
+
+
+def _bind_packed(call: Binding) -> Thunk:
+    return bind_packed(call, limits(call.attrs))
+
+
+def _supports_depthwise(signature: Signature) -> bool:
+    held = len(signature.inputs) <= RESIDUAL and signature.attrs["activation"] != LEAK
+    return held and supports_depthwise(signature)
+
+
+def _bind_depthwise(call: Binding) -> Thunk:
+    low, high = limits(call.attrs) or (-math.inf, math.inf)
+    return bind_depthwise(call, (low, high))
+
+
+def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
+    return tuple(Overwrite(0, i) for i in range(RESIDUAL, len(signature.inputs)))
+
+
+FUSED_PACKED = Kernel(
+    "packed",
+    _bind_packed,
+    PACKED.workspace,
+    contiguous=PACKED.contiguous,
+    reads=PACKED.reads,
+    pack=PACKED.pack,
+    replaces=PACKED.replaces,
+    supports=PACKED.supports,
+    writes=PACKED.writes,
+    backend=NUMBA,
+)
+"""Finished in registers."""
+FUSED_DEPTHWISE = Kernel(
+    "depthwise",
+    _bind_depthwise,
+    depthwise_workspace,
+    contiguous=all_contiguous,
+    supports=_supports_depthwise,
+    writes=dense_images,
+    backend=NUMBA,
+)
+FUSED_POINTWISE, FUSED_COLUMNS = (_held_afterwards(kernel) for kernel in (POINTWISE, COLUMNS))
+FUSED_BLOCKS = Kernel("blocks", _bind, _workspace, contiguous=_dense)
+"""Any fused convolution, block by block; slower than its parts, as sums go through room of their own."""
+FUSED_CONV = OpSchema(
+    name="fused_conv",
+    summary="The activation of (convolution + bias + a tensor of the output's shape); inputs x, w, bias, that tensor.",
+    infer=_infer,
+    kernels=(FUSED_PACKED, FUSED_POINTWISE, FUSED_DEPTHWISE, FUSED_COLUMNS, FUSED_BLOCKS),
+    arity=(2, 4),
+    attributes=(
+        *WINDOW_ATTRIBUTES,
+        Attribute("group", integer, 1),
+        Attribute("kernel_shape", integers, ()),
+        *FINISH_ATTRIBUTES,
+    ),
+    overwrites=_overwrites,
+    cost=conv_cost,
+    stripes=conv_stripes,
+)
+OPS = (FUSED_CONV,)
+
+
+def pays(signature: Signature) -> bool:
+    """Whether the fused operator is at least as fast as its parts."""
+    return FUSED_CONV.kernel(signature) is not FUSED_BLOCKS

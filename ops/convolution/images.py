@@ -1,0 +1,87 @@
+"""Convolution of many small images: their columns (im2col) stand side by side, so that one product serves several.
+
+One image of few pixels would use a large matrix of weights for a product that is little more than a vector.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from ops.common.boxes import Box, pieces
+from ops.common.thunks import in_turn
+from ops.convolution.gemm import first, gather, matrix, spans
+from ops.convolution.shapes import ConvCase, case_of
+from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.spec import Array, TensorSpec, compute_dtype
+
+COLUMN_BYTES = 2 << 20
+"""Most bytes of the columns of several images."""
+_SMALL = 64
+"""Most pixels of an image, as measured: of larger ones each has work enough for a product of its own."""
+_BESIDE = 1024
+"""Most pixels of several images together."""
+
+
+def _whole(case: ConvCase) -> Box:
+    """All pixels of one image."""
+    outputs = case.windows.outputs
+    return Box((0,) * len(outputs), outputs, 0)
+
+
+def _images(case: ConvCase, itemsize: int) -> int:
+    """How many images are multiplied at once."""
+    column = case.channels * case.taps * case.pixels * itemsize
+    return max(1, min(case.batch, _BESIDE // max(case.pixels, 1), COLUMN_BYTES // max(column, 1)))
+
+
+def _supports(signature: Signature) -> bool:
+    case, dtype = case_of(signature), signature.x.dtype
+    return compute_dtype(dtype) == dtype and 0 < case.pixels <= _SMALL and _images(case, dtype.itemsize) > 1
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Columns of some images, one padded image, and products."""
+    case = case_of(signature)
+    pixels = _images(case, signature.x.dtype.itemsize) * case.pixels
+    padded = (case.channels, *spans(case.windows, _whole(case))) if case.windows.padded else (0,)
+    shapes = (case.channels * case.taps * pixels,), padded, (case.out_channels * pixels,)
+    return tuple(signature.x.with_shape(s) for s in shapes)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _group(call: Binding, case: ConvCase, images: range, rooms: tuple[Array, ...]) -> list[Thunk]:
+    """Steps for a few images."""
+    w, (column, padded, product) = case.windows, rooms
+    block = first(column, (case.channels, *w.kernel, len(images), *w.outputs))
+    steps: list[Thunk] = []
+    for image, side in zip(images, np.moveaxis(block, 1 + w.ndim, 0), strict=True):
+        steps += gather(call.x[image], side, padded.reshape(-1), w, _whole(case))
+    count = len(images) * case.pixels
+    out = first(product, (case.out_channels, count))
+    weights, flat = call.inputs[1].reshape(case.filters), block.reshape((*case.filters[:-2], case.filters[-1], count))
+    steps.append(partial(np.matmul, weights, flat, out.reshape(matrix(case, count))))
+    if len(call.inputs) > 2:
+        steps.append(partial(np.add, out, call.inputs[2][:, np.newaxis], out))
+    apart = np.moveaxis(out.reshape((case.out_channels, len(images), *w.outputs)), 1, 0)
+    steps.append(partial(np.copyto, call.y[images.start : images.stop], apart))
+    return steps
+
+
+def _bind(call: Binding) -> Thunk:
+    case, rooms = case_of(call.signature), carve(call.workspace, *_temporaries(call.signature))
+    steps: list[Thunk] = []
+    for a, b in pieces(case.batch, _images(case, call.x.dtype.itemsize)):
+        steps += _group(call, case, range(a, b), rooms)
+    return in_turn(*steps)
+
+
+def _weights_dense(_: Signature) -> tuple[int, ...]:
+    return (1, 2)
+
+
+IMAGES = Kernel("images", _bind, _workspace, contiguous=_weights_dense, supports=_supports)
+"""Several images of at most 64 pixels."""

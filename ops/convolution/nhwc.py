@@ -1,0 +1,35 @@
+"""Convolution, bias, addition of a tensor and activation on channels-last tensors, as one operator.
+
+The output may be written over the tensor that is added: a residual addition takes the bytes of the operand that dies.
+"""
+
+from ops.common.epilogue import FINISH_ATTRIBUTES
+from ops.common.tiling import nhwc_conv_stripes
+from ops.common.windows import WINDOW_ATTRIBUTES
+from ops.convolution.depthwise_tiled import DEPTHWISE_NATIVE
+from ops.convolution.nhwc_depthwise import DEPTHWISE
+from ops.convolution.nhwc_gemm import COLUMNS, POINTWISE
+from ops.convolution.nhwc_shapes import infer_nhwc_conv, nhwc_conv_cost, overwrites_residual
+from ops.convolution.onednn import CONVOLUTION
+from ops.convolution.rows import ROWS
+from ops.convolution.tiled import TILED
+from ops.schema.attributes import Attribute, integer, integers
+from ops.schema.schema import OpSchema
+
+NHWC_CONV = OpSchema(
+    name="nhwc_conv",
+    summary="The activation of (convolution + bias + a tensor); x (N, spatial..., C), w (O, C / group, kernel...).",
+    infer=infer_nhwc_conv,
+    kernels=(DEPTHWISE_NATIVE, ROWS, TILED, DEPTHWISE, POINTWISE, COLUMNS, CONVOLUTION),
+    arity=(2, 4),
+    attributes=(
+        *WINDOW_ATTRIBUTES,
+        Attribute("group", integer, 1),
+        Attribute("kernel_shape", integers, ()),
+        *FINISH_ATTRIBUTES,
+    ),
+    overwrites=overwrites_residual,
+    cost=nhwc_conv_cost,
+    stripes=nhwc_conv_stripes,
+)
+OPS = (NHWC_CONV,)

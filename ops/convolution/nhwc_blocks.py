@@ -1,0 +1,81 @@
+"""Convolutions in blocks: some lines of one image at a time, or some whole images."""
+
+import math
+from collections.abc import Iterator
+
+from attrs import evolve, frozen
+
+from ops.common.windows import Windows
+from ops.convolution.shapes import ConvCase
+from ops.tensor.spec import Shape
+
+
+@frozen
+class Block:
+    """Images, and lines of their outputs along the first spatial dimension; `inputs`: the lines of x that they read.
+
+    `case` is the convolution of these alone.
+    """
+
+    images: slice
+    outputs: slice
+    inputs: slice
+    case: ConvCase
+
+
+def _cut(w: Windows, top: int, bottom: int) -> tuple[slice, Windows]:
+    """Lines of x for the outputs [top, bottom), and the windows over them."""
+    start = top * w.strides[0] - w.begins[0]
+    low = min(max(start, 0), w.sizes[0])
+    high = max(min(start + w.reach(0, bottom - top), w.sizes[0]), low)
+    sizes, begins, outputs = (
+        (n, *rest[1:])
+        for n, rest in zip((high - low, low - start, bottom - top), (w.sizes, w.begins, w.outputs), strict=True)
+    )
+    return slice(low, high), evolve(w, sizes=sizes, begins=begins, outputs=outputs)
+
+
+@frozen(eq=False)
+class Blocks:
+    """The blocks of a convolution, such that padded copies of float32 have `most` bytes, or are of a single line."""
+
+    case: ConvCase
+    most: int
+
+    @property
+    def line(self) -> int:
+        """Bytes of one line of the copy."""
+        w = self.case.windows
+        return 4 * self.case.channels * math.prod(w.reach(axis, w.outputs[axis]) for axis in range(1, w.ndim))
+
+    @property
+    def lines(self) -> int:
+        """Outputs of a block along the first spatial dimension: all blocks have about as many."""
+        w = self.case.windows
+        fit = (self.most // max(self.line, 1) - w.extent(0)) // w.strides[0] + 1
+        return -(-w.outputs[0] // -(-w.outputs[0] // max(fit, 1)))
+
+    @property
+    def images(self) -> int:
+        """Images of a block: one, or as many whole ones as have room."""
+        w = self.case.windows
+        if self.lines < w.outputs[0]:
+            return 1
+        return min(max(self.most // max(self.line * w.reach(0, self.lines), 1), 1), self.case.batch)
+
+    @property
+    def padded(self) -> Shape:
+        """The shape of a copy: as far as windows reach, no further."""
+        w = self.case.windows
+        inner = (w.reach(axis, w.outputs[axis]) for axis in range(1, w.ndim))
+        return self.images, w.reach(0, self.lines), *inner, self.case.channels
+
+    def __iter__(self) -> Iterator[Block]:
+        w, images, lines = self.case.windows, self.images, self.lines
+        for first in range(0, self.case.batch, max(images, 1)):
+            last = min(first + images, self.case.batch)
+            for top in range(0, w.outputs[0], lines):
+                bottom = min(top + lines, w.outputs[0])
+                inputs, along = _cut(w, top, bottom)
+                case = evolve(self.case, batch=last - first, windows=along)
+                yield Block(slice(first, last), slice(top, bottom), inputs, case)

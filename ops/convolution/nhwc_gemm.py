@@ -1,0 +1,203 @@
+"""Channels-last convolution as matrix products: pixels times weights, as they lie or through columns (im2col).
+
+Chellapilla, Puri, Simard, "High Performance Convolutional Neural Networks for Document Processing" (2006). A column
+here is a row: the taps of one output pixel, each with its channels side by side.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ops.common.boxes import Box, pieces
+from ops.common.epilogue import finish, hold
+from ops.common.thunks import in_turn
+from ops.common.windows import Windows, window_view
+from ops.convolution.gemm import clip, columns, first, spans
+from ops.convolution.nhwc_shapes import (
+    as_filters,
+    case_of,
+    dense_operands,
+    filters,
+    operands,
+    pack_filters,
+    padded_size,
+    sums_elsewhere,
+)
+from ops.convolution.shapes import ConvCase
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.spec import Array, TensorSpec
+from ops.windows.pixels import dense_pixels, rows
+
+_PIECE_BYTES = 1 << 20
+"""Most bytes of y between a product and its finish, where they are not of few pixels."""
+_FEW = 256
+"""Least pixels of a product: BLAS packs the weights anew for each."""
+
+
+def _weights(signature: Signature, case: ConvCase) -> int:
+    """Elements of the weights as matrices, where nobody packed them."""
+    return 0 if 1 in signature.constants else math.prod(filters(case))
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Columns, padded pixels, sums of a block, weights."""
+    case, dtype = case_of(signature), signature.x.dtype
+    found = columns(case, dtype)
+    pixels = max((math.prod(b.shape) for b in found), default=0)
+    padded = max((padded_size(case, spans(case.windows, b)) for b in found), default=0)
+    sums = case.out_channels * pixels if sums_elsewhere(signature) else 0
+    sizes = case.channels * case.taps * pixels, padded, sums, _weights(signature, case)
+    return tuple(TensorSpec((s,), dtype) for s in sizes)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def padded_part(image: Array, room: Array, w: Windows, box: Box) -> tuple[Array, list[Thunk]]:
+    """The pixels (spatial..., C) that the windows of a box read, and the steps that copy them if some are padding."""
+    source, target = clip(w, box)
+    part = image[source]
+    if not w.padded:
+        return part, []
+    padded = first(room, (*spans(w, box), image.shape[-1]))
+    steps: list[Thunk] = [] if part.shape == padded.shape else [partial(padded.fill, 0)]
+    return padded, [*steps, partial(np.copyto, padded[target], part)]
+
+
+def taps_of(part: Array, w: Windows, box: Box) -> Array:
+    """The view (box..., kernel..., C) of the pixels that its windows read."""
+    view = window_view(np.moveaxis(part, -1, 0), w, box.shape)
+    order = (*range(1 + w.ndim, 1 + 2 * w.ndim), *range(1, 1 + w.ndim), 0)
+    return view.transpose(order)
+
+
+def in_groups(array: Array, group: int) -> Array:
+    """The view (..., group, C / group) of (..., C)."""
+    step, channels = array.strides[-1], array.shape[-1] // group
+    shape, strides = (*array.shape[:-1], group, channels), (*array.strides[:-1], channels * step, step)
+    return as_strided(array, shape, strides) if array.size else np.empty(shape, array.dtype)
+
+
+def gather_rows(image: Array, column: Array, room: Array, case: ConvCase, box: Box) -> tuple[Array, list[Thunk]]:
+    """The columns (group, pixels, taps * channels of it) of a box, and the steps that write them."""
+    w, group, channels = case.windows, case.group, case.channels // case.group
+    part, steps = padded_part(image, room, w, box)
+    block = first(column, (group, *box.shape, *w.kernel, channels))
+    taps = taps_of(part, w, box)
+    steps.append(partial(np.copyto, np.moveaxis(block, 0, -2), in_groups(taps, group)))
+    return block.reshape((group, math.prod(box.shape), case.taps * channels)), steps
+
+
+def product(matrix: Array, weights: Array, out: Array, room: Array) -> tuple[Array, Thunk]:
+    """Sums of some pixels, and the step that computes them: in `room` if there is any, else in `out`.
+
+    The matrix is (group, pixels, depth), the weights (group, depth, outputs of it), what is summed (pixels, outputs).
+    """
+    sums = first(room, out.shape) if room.size else out
+    return sums, partial(np.matmul, matrix, weights, in_groups(sums, len(weights)).transpose(1, 0, 2))
+
+
+def finish_sums(call: Binding, sums: Array, out: Array, rest: Array | None) -> Iterator[Thunk]:
+    """Steps that make y of sums: `out` is the part of y, `rest` that of what is added, in any shape."""
+    bias = operands(call)[0]
+    if sums_elsewhere(call.signature):
+        shape = out.shape if rest is None else rest.shape
+        yield from finish(sums.reshape(shape), out.reshape(shape), bias, rest, call.attrs)
+        return
+    if bias is not None:
+        yield partial(np.add, out, bias, out)
+    yield from hold(out, call.attrs)
+
+
+def inside(box: Box) -> tuple[slice, ...]:
+    """Where the box lies, along each spatial dimension."""
+    return tuple(slice(a, b) for a, b in zip(box.firsts, box.lasts, strict=True))
+
+
+def _bind(call: Binding) -> Thunk:
+    case = case_of(call.signature)
+    column, pixels, room, spread = carve(call.workspace, *_temporaries(call.signature))
+    steps, weights = _as_matrices(call, case, spread)
+    flat, residual = rows(call.y), operands(call)[1]
+    for number, image in enumerate(call.x):
+        for box in columns(case, column.dtype):
+            matrix, copies = gather_rows(image, column, pixels, case, box)
+            start = number * case.pixels + box.start
+            out = flat[start : start + matrix.shape[1]]
+            sums, multiply = product(matrix, weights, out, room)
+            rest = None if residual is None else residual[number][inside(box)]
+            steps += [*copies, multiply, *finish_sums(call, sums, out, rest)]
+    return in_turn(*steps)
+
+
+def _as_matrices(call: Binding, case: ConvCase, room: Array) -> tuple[list[Thunk], Array]:
+    """The weights as matrices, and the steps that write them where nobody packed them."""
+    if call.packed:
+        return [], call.packed[0]
+    spread = as_filters(call.inputs[1], case)
+    if not room.size:  # constant, but given as it is
+        return [], np.ascontiguousarray(spread).reshape(filters(case))
+    return [partial(np.copyto, room.reshape(spread.shape), spread)], room.reshape(filters(case))
+
+
+def _pieces(signature: Signature) -> list[tuple[int, int]]:
+    """The pixels of y that are finished while they are in the cache."""
+    pixel = max(signature.y.shape[-1] * signature.y.dtype.itemsize, 1)
+    return pieces(math.prod(signature.y.shape[:-1]), max(_FEW, _PIECE_BYTES // pixel))
+
+
+def _pointwise_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Sums of some pixels, weights."""
+    most = max((b - a for a, b in _pieces(signature)), default=0)
+    case = case_of(signature)
+    sums = case.out_channels * most if sums_elsewhere(signature) else 0
+    return tuple(TensorSpec((n,), signature.x.dtype) for n in (sums, _weights(signature, case)))
+
+
+def _pointwise_workspace(signature: Signature) -> int:
+    return dense_bytes(*_pointwise_temporaries(signature))
+
+
+def _bind_pointwise(call: Binding) -> Thunk:
+    case = case_of(call.signature)
+    room, spread = carve(call.workspace, *_pointwise_temporaries(call.signature))
+    steps, weights = _as_matrices(call, case, spread)
+    x, y, residual = rows(call.x), rows(call.y), operands(call)[1]
+    rest = None if residual is None else rows(residual)
+    for a, b in _pieces(call.signature):
+        sums, multiply = product(in_groups(x[a:b], case.group).transpose(1, 0, 2), weights, y[a:b], room)
+        steps += [multiply, *finish_sums(call, sums, y[a:b], None if rest is None else rest[a:b])]
+    return in_turn(*steps)
+
+
+def _is_pointwise(signature: Signature) -> bool:
+    return case_of(signature).windows.pointwise
+
+
+POINTWISE = Kernel(
+    "pointwise",
+    _bind_pointwise,
+    _pointwise_workspace,
+    contiguous=dense_operands,
+    reads=dense_pixels,
+    pack=pack_filters,
+    replaces=first_weights,
+    supports=_is_pointwise,
+    writes=dense_pixels,
+)
+"""Windows of one pixel in steps of one: products of what is there."""
+COLUMNS = Kernel(
+    "columns",
+    _bind,
+    _workspace,
+    contiguous=dense_operands,
+    pack=pack_filters,
+    replaces=first_weights,
+    writes=dense_pixels,
+)
+"""Any convolution; x may lie in any way, channels first too."""

@@ -1,0 +1,144 @@
+"""Transposed convolution of channels-last tensors (ONNX ConvTranspose-22).
+
+The kernel of numpy multiplies a block of pixels by all taps at once, and adds each tap where it belongs in y.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from ops.common.boxes import Box, boxes
+from ops.common.thunks import in_turn
+from ops.common.windows import tap_range
+from ops.convolution.gemm import COLUMN_BYTES, first
+from ops.convolution.nhwc_gemm import in_groups
+from ops.convolution.onednn_transpose import NHWC_DECONVOLUTION
+from ops.convolution.transpose_gemm import TRANSPOSE_ATTRIBUTES, infer_transpose
+from ops.convolution.transpose_shapes import TransposeCase, transpose_case
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.spec import Array, Shape, TensorSpec
+from ops.windows.pixels import channels_first, channels_last, dense_pixels, rows
+
+_BIAS = 2
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x, *rest = inputs
+    if x.dtype == np.dtype("float16"):
+        raise DtypeError("takes float32 or float64, not float16")
+    if x.ndim < 3:
+        raise ShapeError(f"data {x.shape} must have 2 + spatial dimensions, at least 3")
+    (y,) = infer_transpose((channels_first(x), *rest), attrs)
+    return (channels_last(y),)
+
+
+def case_of(signature: Signature) -> TransposeCase:
+    """The numbers of a signature that was inferred."""
+    return transpose_case(channels_first(signature.x), signature.inputs[1], signature.attrs)
+
+
+def _cost(signature: Signature) -> Cost:
+    """Two operations a tap."""
+    case = case_of(signature)
+    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
+    return Cost(2 * signature.x.size * case.taps * (case.out_channels // case.group), touched)
+
+
+def _shape(case: TransposeCase) -> Shape:
+    """Of the weights as matrices: group, channels of it, taps, outputs of it."""
+    return case.group, case.channels // case.group, case.taps, case.out_channels // case.group
+
+
+def _spread(w: Array, case: TransposeCase) -> Array:
+    """The view of that shape of the weights (C, O / group, kernel...)."""
+    group, channels, taps, outputs = _shape(case)
+    return w.reshape((group, channels, outputs, taps)).swapaxes(2, 3)
+
+
+def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    if 1 not in constants:
+        return ()
+    return (np.ascontiguousarray(_spread(np.ascontiguousarray(constants[1]), case_of(signature))),)
+
+
+def _boxes(case: TransposeCase, itemsize: int) -> list[Box]:
+    """Pixels of one image whose products are there at once."""
+    return boxes(case.windows.outputs, max(1, COLUMN_BYTES // max(case.taps * case.out_channels * itemsize, 1)))
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Products of a box, and the weights where nobody packed them."""
+    case, dtype = case_of(signature), signature.x.dtype
+    pixels = max((math.prod(b.shape) for b in _boxes(case, dtype.itemsize)), default=0)
+    weights = 0 if 1 in signature.constants else signature.inputs[1].size
+    return tuple(TensorSpec((n,), dtype) for n in (pixels * case.taps * case.out_channels, weights))
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _scatter(products: Array, y: Array, case: TransposeCase, box: Box) -> Iterator[Thunk]:
+    """Steps that add the products (group, box..., kernel..., outputs of it) of one image where they belong in it."""
+    w = case.windows
+    for taps in product(*map(range, w.kernel)):
+        ranges = [tap_range(w, a, t, box.firsts[a], box.lasts[a]) for a, t in enumerate(taps)]
+        target = in_groups(y[tuple(inside for _, inside in ranges)], case.group)
+        index: tuple[slice | int, ...] = (slice(None), *(pixels for pixels, _ in ranges), *taps)
+        part = products[index]
+        if target.size:
+            yield partial(np.add, target, np.moveaxis(part, 0, -2), target)
+
+
+def _image(call: Binding, case: TransposeCase, number: int, weights: Array, room: Array) -> Iterator[Thunk]:
+    """Steps for one image: the bias, then box after box."""
+    y, pixels = call.y[number], math.prod(case.windows.outputs)
+    bias = call.inputs[_BIAS] if len(call.inputs) > _BIAS else np.zeros((), y.dtype)
+    yield partial(np.copyto, y, bias)
+    matrices = weights.reshape((*weights.shape[:2], weights.shape[2] * weights.shape[3]))
+    x = rows(call.x)[number * pixels : (number + 1) * pixels]
+    for box in _boxes(case, y.itemsize):
+        part = in_groups(x[box.flat], case.group).transpose(1, 0, 2)
+        products = first(room, (case.group, part.shape[1], matrices.shape[2]))
+        yield partial(np.matmul, part, matrices, products)
+        apart = products.reshape((case.group, *box.shape, *case.windows.kernel, weights.shape[3]))
+        yield from _scatter(apart, y, case, box)
+
+
+def _bind(call: Binding) -> Thunk:
+    case = case_of(call.signature)
+    room, loose = carve(call.workspace, *_temporaries(call.signature))
+    steps: list[Thunk] = []
+    if call.packed:
+        weights = call.packed[0]
+    elif loose.size:
+        weights = loose.reshape(_shape(case))
+        steps.append(partial(np.copyto, weights, _spread(call.inputs[1], case)))
+    else:
+        weights = np.ascontiguousarray(_spread(call.inputs[1], case))
+    for number in range(len(call.x)):
+        steps += _image(call, case, number, weights, room)
+    return in_turn(*steps)
+
+
+def _dense(signature: Signature) -> tuple[int, ...]:
+    return tuple(range(1, len(signature.inputs)))
+
+
+TAPS = Kernel("taps", _bind, _workspace, contiguous=_dense, reads=dense_pixels, pack=_pack, writes=dense_pixels)
+"""Any transposed convolution."""
+NHWC_CONV_TRANSPOSE = OpSchema(
+    name="nhwc_conv_transpose",
+    summary="Each element of x (N, spatial..., C) adds its multiple of w (C, O / group, kernel...) to y.",
+    infer=_infer,
+    kernels=(TAPS, NHWC_DECONVOLUTION),
+    arity=(2, 3),
+    attributes=TRANSPOSE_ATTRIBUTES,
+    cost=_cost,
+)
+OPS = (NHWC_CONV_TRANSPOSE,)

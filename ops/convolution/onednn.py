@@ -1,0 +1,151 @@
+"""Channels-last convolution of constant weights, dense and in groups, with all that follows on its sums."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from ops.convolution.nhwc_shapes import BIAS, RESIDUAL, case_of
+from ops.convolution.shapes import ConvCase
+from ops.onednn import declarations as c
+from ops.onednn.descriptors import Post, Sum, Tensor, channels_last, dense, numbers
+from ops.onednn.epilogues import activation, is_known
+from ops.onednn.library import Library
+from ops.onednn.nan_safe import call, loses_nan, packing
+from ops.onednn.primitives import Operand, Primitive, reordered
+from ops.schema.backends import ONEDNN
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
+from ops.tensor.spec import Array, Shape
+
+_FLOAT = np.dtype("float32")
+_FEW_CHANNELS = 4
+_FEW_PIXELS, _SOME_PIXELS, _MANY_CHANNELS = 64, 256, 480
+
+
+@frozen
+class Convolution:
+    """A convolution, or what it is the gradient of, in the library's numbers: weights (group, O, C, kernel...)."""
+
+    x: Tensor
+    weights: Shape
+    y: Tensor
+    strides: Shape
+    dilations: Shape
+    begins: Shape
+    ends: Shape
+    bias: bool
+    posts: tuple[Post, ...]
+    transposed: bool = False
+
+    def describe(self, at: Library, attributes: Any) -> Any:
+        """See `Case`."""
+        kind = "deconvolution" if self.transposed else "convolution"
+        bias = dense(self.y.shape[1:2]).descriptor(at) if self.bias else at.ffi.NULL
+        return at.new(
+            "primitive_desc",
+            f"{kind}_forward_primitive_desc_create",
+            at.engine,
+            c.INFERENCE,
+            c.DECONVOLUTION_DIRECT if self.transposed else c.CONVOLUTION_DIRECT,
+            self.x.descriptor(at),
+            Tensor(self.weights).descriptor(at),
+            bias,
+            self.y.descriptor(at),
+            numbers(at, self.strides),
+            numbers(at, tuple(d - 1 for d in self.dilations)),
+            numbers(at, self.begins),
+            numbers(at, self.ends),
+            attributes,
+        )
+
+
+def _weights(case: ConvCase) -> Shape:
+    """Of the weights (O, C / group, kernel...), the groups apart where there are any."""
+    group, kernel = case.group, case.windows.kernel
+    shape = case.out_channels // group, case.channels // group, *kernel
+    return (group, *shape) if group > 1 else shape
+
+
+def _convolution(signature: Signature) -> Convolution:
+    """What is added lies under y."""
+    case, w = case_of(signature), case_of(signature).windows
+    y = channels_last(signature.y.shape, signature.y.shape[-1])
+    added = (Sum(),) if len(signature.inputs) > RESIDUAL else ()
+    return Convolution(
+        channels_last(signature.x.shape, case.channels),
+        _weights(case),
+        y,
+        w.strides,
+        w.dilations,
+        w.begins,
+        w.ends,
+        len(signature.inputs) > BIAS,
+        (*added, *activation(signature.attrs)),
+    )
+
+
+def _primitives(signature: Signature) -> tuple[Primitive, ...]:
+    return packing(_convolution(signature), signature.threads)
+
+
+def _supports(signature: Signature) -> bool:
+    plain = signature.x.dtype == _FLOAT and 1 in signature.constants and signature.x.size and signature.y.size
+    return bool(plain) and is_known(signature.attrs) and not _slower(signature) and bool(_primitives(signature))
+
+
+def _slower(signature: Signature) -> bool:
+    """Whether our own kernels win, as measured: they read images of few channels as these lie in a file, they apply
+    bounds, which NaN passes, to sums with something added while they are in registers, and they read weights that
+    come from main memory, those of few single pixels, faster.
+    """
+    added = len(signature.inputs) > RESIDUAL and loses_nan(_convolution(signature))
+    return added or signature.x.shape[-1] <= _FEW_CHANNELS or _is_thin(signature)
+
+
+def _is_thin(signature: Signature) -> bool:
+    """Whether there are few pixels for the weights of a convolution of single pixels, which is not depthwise."""
+    case, pixels = case_of(signature), math.prod(signature.y.shape[:-1])
+    if math.prod(case.windows.kernel) > 1 or case.channels == case.group:
+        return False
+    return pixels <= _FEW_PIXELS or (pixels <= _SOME_PIXELS and case.channels >= _MANY_CHANNELS)
+
+
+def _workspace(signature: Signature) -> int:
+    return max(p.scratchpad for p in _primitives(signature))
+
+
+def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    if 1 not in constants:
+        return ()
+    primitive, shape = _primitives(signature)[0], _weights(case_of(signature))
+    given = dense(shape).descriptor(primitive.at)
+    return (reordered(np.ascontiguousarray(constants[1]), given, primitive.weights, primitive.threads),)
+
+
+def _bind(call_: Binding) -> Thunk:
+    signature, inputs = call_.signature, call_.inputs
+    case, primitive = _convolution(signature), _primitives(signature)[0]
+    at = primitive.at
+    operands = [
+        Operand(c.SOURCE, case.x.descriptor(at), call_.x),
+        Operand(c.WEIGHTS, primitive.weights, call_.packed[0]),
+        Operand(c.TARGET, case.y.descriptor(at), call_.y),
+    ]
+    if len(inputs) > BIAS:
+        operands.append(Operand(c.BIAS, dense(inputs[BIAS].shape).descriptor(at), inputs[BIAS]))
+    return call(case, operands, call_.workspace, signature.threads, inputs[RESIDUAL:])
+
+
+CONVOLUTION = Kernel(
+    "onednn",
+    _bind,
+    _workspace,
+    contiguous=all_contiguous,
+    pack=_pack,
+    replaces=first_weights,
+    supports=_supports,
+    backend=ONEDNN,
+)
+"""float32, constant weights."""

@@ -1,0 +1,161 @@
+"""Transposed convolution of constant weights. The library's fast code wants channels last: x and y are reordered."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from ops.convolution.onednn import Convolution
+from ops.convolution.transpose_shapes import TransposeCase, transpose_case
+from ops.native.call import Native, Step, joined
+from ops.native.door import address as compiled
+from ops.onednn import declarations as c
+from ops.onednn.descriptors import Post, Tensor, channels_last, dense
+from ops.onednn.library import Library
+from ops.onednn.nan_safe import call, packing
+from ops.onednn.primitives import Operand, address, primitives, reordered
+from ops.schema.backends import ONEDNN
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.spec import Array, Shape, TensorSpec
+from ops.windows.pixels import channels_first
+from ops.windows.pixels import channels_last as channels_last_spec
+
+_FLOAT = np.dtype("float32")
+_FAST = "brg_conv"
+"""The library's other ways are slower than one product of matrices and its columns."""
+BIAS = 2
+
+
+@frozen
+class Reorder:
+    """The same elements in another layout."""
+
+    source: Tensor
+    target: Tensor
+    posts: tuple[Post, ...] = ()
+
+    def describe(self, at: Library, attributes: Any) -> Any:
+        """See `Case`."""
+        given = self.source.descriptor(at), at.engine, self.target.descriptor(at), at.engine
+        return at.new("primitive_desc", "reorder_primitive_desc_create", *given, attributes)
+
+
+@frozen(eq=False)
+class _Layout:
+    """Whether tensors of the operator have their channels last, as the library's fast code wants them."""
+
+    last: bool
+
+    def pair(self, signature: Signature) -> tuple[TensorSpec, TensorSpec]:
+        """x and y with channels last."""
+        both = signature.x, signature.y
+        return both if self.last else (channels_last_spec(both[0]), channels_last_spec(both[1]))
+
+    def case(self, signature: Signature) -> TransposeCase:
+        """In numbers."""
+        return transpose_case(channels_first(self.pair(signature)[0]), signature.inputs[1], signature.attrs)
+
+    def deconvolution(self, signature: Signature) -> Convolution:
+        """As the library is told of it; the bias is not its own."""
+        case, (x, y) = self.case(signature), self.pair(signature)
+        w, weights = case.windows, _weights(case)
+        shape = weights.shape if case.group > 1 else weights.shape[1:]
+        ends, bias = _ends(case), False  # version 3.2 adds it several times to windows of 32 x 32 at strides of 16
+        given, made = channels_last(x.shape, x.shape[-1]), channels_last(y.shape, y.shape[-1])
+        return Convolution(given, shape, made, w.strides, w.dilations, w.begins, ends, bias, (), transposed=True)
+
+    def supports(self, signature: Signature) -> bool:
+        """Whether the library is faster; few products an element do not pay for it."""
+        plain = signature.x.dtype == _FLOAT and 1 in signature.constants and signature.x.size and signature.y.size
+        if not plain:
+            return False
+        case = self.case(signature)
+        products = case.channels // case.group * (case.out_channels // case.group)
+        if products == 1 or min(*_ends(case), *case.windows.begins) < 0:
+            return False
+        found = packing(self.deconvolution(signature), signature.threads)
+        return bool(found) and found[0].implementation.startswith(_FAST)
+
+    def copies(self, signature: Signature) -> tuple[TensorSpec, ...]:
+        """The scratchpad; behind it x and y with channels last, where they are not."""
+        (primitive,) = packing(self.deconvolution(signature), signature.threads)
+        scratchpad = TensorSpec((primitive.scratchpad,), np.dtype(np.uint8))
+        return (scratchpad,) if self.last else (scratchpad, *self.pair(signature))
+
+    def workspace(self, signature: Signature) -> int:
+        """Bytes of all of these."""
+        return dense_bytes(*self.copies(signature))
+
+    def pack(self, signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+        """The weights as the library likes them."""
+        if 1 not in constants:
+            return ()
+        (primitive,), lies = packing(self.deconvolution(signature), signature.threads), _weights(self.case(signature))
+        grouped = lies if lies.shape[0] > 1 else Tensor(lies.shape[1:], lies.strides[1:])
+        source, given = np.ascontiguousarray(constants[1]), grouped.descriptor(primitive.at)
+        return (reordered(source, given, primitive.weights, primitive.threads),)
+
+    def bind(self, call_: Binding) -> Thunk:
+        """The primitive, then the bias; between copies where channels are not last."""
+        case, threads = self.deconvolution(call_.signature), call_.signature.threads
+        (primitive,) = packing(case, threads)
+        scratchpad, *copies = carve(call_.workspace, *self.copies(call_.signature))
+        x, y = copies or (call_.x, call_.y)
+        operands = [
+            Operand(c.SOURCE, case.x.descriptor(primitive.at), x),
+            Operand(c.WEIGHTS, primitive.weights, call_.packed[0]),
+            Operand(c.TARGET, case.y.descriptor(primitive.at), y),
+        ]
+        steps = [call(case, operands, scratchpad, threads), *(_add(bias, y) for bias in call_.inputs[BIAS:])]
+        if self.last:
+            return joined(steps)
+        before = _reorder((call_.x, dense(call_.x.shape)), (x, case.x), threads)
+        return joined((before, *steps, _reorder((y, case.y), (call_.y, dense(call_.y.shape)), threads)))
+
+    def kernel(self) -> Kernel:
+        """All of this as a kernel."""
+        return Kernel(
+            "onednn",
+            self.bind,
+            self.workspace,
+            contiguous=all_contiguous,
+            pack=self.pack,
+            replaces=first_weights,
+            supports=self.supports,
+            backend=ONEDNN,
+        )
+
+
+def _weights(case: TransposeCase) -> Tensor:
+    """(group, O / group, C / group, kernel...) as the weights (C, O / group, kernel...) lie."""
+    taps, inner, outer = case.taps, case.channels // case.group, case.out_channels // case.group
+    kernel = dense(case.windows.kernel)
+    shape: Shape = (case.group, outer, inner, *kernel.shape)
+    return Tensor(shape, (inner * outer * taps, taps, outer * taps, *kernel.strides))
+
+
+def _ends(case: TransposeCase) -> Shape:
+    """Pads behind y that follow from all other numbers; negative where y reaches further than the windows."""
+    w = case.windows
+    return tuple(w.reach(a, w.outputs[a]) - w.begins[a] - w.sizes[a] for a in range(w.ndim))
+
+
+def _add(bias: Array, y: Array) -> Native:
+    """To each of the rows that y is."""
+    words = address(bias), address(y), bias.size, y.size // bias.size
+    return Native((Step(compiled("ops.onednn.execute_code", "add_rows"), words),), (bias, y))
+
+
+def _reorder(lies: tuple[Array, Tensor], wanted_: tuple[Array, Tensor], threads: int) -> Native:
+    (source, given), (target, wanted) = lies, wanted_
+    case = Reorder(given, wanted)
+    (primitive,) = primitives(case, threads)
+    operands = (Operand(c.SOURCE, given.descriptor(primitive.at), source),)
+    empty = source.reshape(-1)[:0]
+    return call(case, (*operands, Operand(c.TARGET, wanted.descriptor(primitive.at), target)), empty, threads)
+
+
+DECONVOLUTION, NHWC_DECONVOLUTION = _Layout(last=False).kernel(), _Layout(last=True).kernel()
+"""float32, constant weights."""

@@ -1,0 +1,124 @@
+"""Convolution of constant weights without BLAS: weights are packed once, pixels tile by tile, sums stay in registers.
+
+The scheme is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008); the columns of
+im2col are gathered straight into the panels (Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014).
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from ops.common.batches import by_image, dense_images
+from ops.common.boxes import pieces
+from ops.convolution.packed_door import convolve, has_avx512
+from ops.convolution.packed_tiles import CHANNELS, PIXELS
+from ops.convolution.shapes import ConvCase, case_of, planar
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.spec import Array, Shape, TensorSpec
+
+_FLOAT = np.dtype("float32")
+_LINE = 64
+_ROOM_BYTES = 256 << 10
+"""Most bytes of a block of pixels, where weights are read again for each block out of the second-level cache."""
+_LARGE_ROOM_BYTES = 1 << 20
+"""The same where the weights do not fit into that cache."""
+
+
+def _depth(case: ConvCase) -> int:
+    return case.channels * case.taps
+
+
+def _pays(case: ConvCase) -> bool:
+    """Whether it beats BLAS, as measured: tiles must not be too empty, less so where BLAS needs no columns."""
+    lanes = -(-case.out_channels // CHANNELS) * CHANNELS
+    full = 4 * case.out_channels > 3 * lanes if case.windows.pointwise else 2 * case.out_channels >= lanes
+    return full and case.pixels > 1
+
+
+def _supports(signature: Signature) -> bool:
+    case = case_of(signature)
+    plain = signature.x.dtype == _FLOAT and case.group == 1 and 1 in signature.constants
+    fits = 0 < _depth(case) * PIXELS * _FLOAT.itemsize <= _LARGE_ROOM_BYTES and case.windows.ndim <= 2
+    return plain and fits and _pays(case) and signature.y.size > 0 and has_avx512()
+
+
+def _room(signature: Signature) -> TensorSpec:
+    """The inputs of a block of tiles: (tiles, taps * channels, 14)."""
+    case = case_of(signature)
+    tiles, tile = -(-case.pixels // PIXELS), _depth(case) * PIXELS * _FLOAT.itemsize
+    most = _ROOM_BYTES if signature.inputs[1].nbytes <= _LARGE_ROOM_BYTES else _LARGE_ROOM_BYTES
+    longest = max(b - a for a, b in pieces(tiles, most // tile))
+    return TensorSpec((longest, _depth(case), PIXELS), _FLOAT)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(_room(signature))
+
+
+def _aligned(shape: Shape) -> Array:
+    """Zeros that begin at a line of the cache."""
+    spec = TensorSpec(shape, _FLOAT)
+    room = np.zeros(spec.nbytes + _LINE, np.uint8)
+    start = -room.ctypes.data % _LINE
+    return room[start : start + spec.nbytes].view(_FLOAT).reshape(shape)
+
+
+def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    """Weights as panels of 32 output channels, (panels, taps * channels, 32), the last one filled up with zeros."""
+    case = case_of(signature)
+    weights = constants[1].reshape((case.out_channels, case.channels, case.taps)).transpose(2, 1, 0)
+    panels = _aligned((-(-case.out_channels // CHANNELS), _depth(case), CHANNELS))
+    for panel, first in zip(panels, range(0, case.out_channels, CHANNELS), strict=True):
+        part = weights[..., first : first + CHANNELS]
+        panel.reshape((case.taps, case.channels, CHANNELS))[..., : part.shape[2]] = part
+    return (panels,)
+
+
+def _planes(case: ConvCase) -> tuple[Shape, Shape]:
+    """Height and width of an input and of an output; one row each where every output reads its own place alone."""
+    w = case.windows
+    if w.pointwise:
+        return (1, case.pixels), (1, case.pixels)
+    return planar(w.sizes, 1), planar(w.outputs, 1)
+
+
+def bind_packed(call: Binding, limits: tuple[float, ...] = ()) -> Thunk:
+    """A fourth input is added; then what is negative is multiplied by one limit, or all is held between two."""
+    case = case_of(call.signature)
+    inner, outer = _planes(case)
+    x = call.x.reshape((case.batch, case.channels, *inner))
+    y = call.y.reshape((case.batch, case.out_channels, *outer))
+    bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, _FLOAT)
+    (room,) = carve(call.workspace, _room(call.signature))
+    adds = len(call.inputs) > 3
+    function = convolve(len(limits), adds=adds)
+
+    def bind(x: Array, y: Array, added: Array) -> Thunk:
+        return partial(function, x, call.packed[0], bias, y, room, case.geometry, added, limits, adds or None)
+
+    return by_image(bind, x, y, call.inputs[3].reshape(y.shape) if adds else y)
+
+
+def _dense(signature: Signature) -> tuple[int, ...]:
+    return tuple(range(2, len(signature.inputs)))
+
+
+PACKED = Kernel(
+    "packed",
+    bind_packed,
+    _workspace,
+    contiguous=_dense,
+    reads=dense_images,
+    pack=_pack,
+    replaces=first_weights,
+    supports=_supports,
+    writes=dense_images,
+    backend=NUMBA,
+)
+"""float32, one group, one or two spatial dimensions, constant weights, and a processor with AVX-512.
+
+The packed weights take the place of the weights, where nobody else reads those.
+"""

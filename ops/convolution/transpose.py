@@ -1,0 +1,36 @@
+"""Transposed convolution (ONNX ConvTranspose-22)."""
+
+from ops.convolution.conv import CONV
+from ops.convolution.gradient import terms_of, weight_gradient, window_attributes
+from ops.convolution.onednn_transpose import DECONVOLUTION
+from ops.convolution.transpose_gemm import TRANSPOSE_ATTRIBUTES, TRANSPOSE_KERNELS, infer_transpose, transpose_cost
+from ops.convolution.transpose_shapes import transpose_case
+from ops.schema.backward import Backward, Tensor, Terms
+from ops.schema.schema import OpSchema
+
+
+def _gradient(b: Backward) -> Terms:
+    """The windows lie over y, so dy is to the gradients what x is to those of a convolution."""
+    w = b.inputs[1]
+    case = transpose_case(b.x.spec, w.spec, b.attrs)
+
+    def data() -> Tensor:
+        dx = b.apply1(CONV, b.dy, w, **window_attributes(case.windows), group=case.group)
+        ends, axes = dx.shape[2:], range(2, len(dx.shape))
+        pixels = case.windows.outputs  # of an output that was made larger, further windows could be read
+        return dx if ends == pixels else b.slice(dx, (0,) * len(pixels), pixels, axes)
+
+    return terms_of(b, data, lambda: weight_gradient(b, b.dy, b.x, case.windows, case.group))
+
+
+CONV_TRANSPOSE = OpSchema(
+    name="conv_transpose",
+    summary="Each element of x (N, C, spatial...) adds its multiple of w (C, O / group, kernel...) to y.",
+    infer=infer_transpose,
+    kernels=(*TRANSPOSE_KERNELS, DECONVOLUTION),
+    arity=(2, 3),
+    attributes=TRANSPOSE_ATTRIBUTES,
+    cost=transpose_cost,
+    gradient=_gradient,
+)
+OPS = (CONV_TRANSPOSE,)

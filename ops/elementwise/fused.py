@@ -1,0 +1,248 @@
+"""A chain of elementwise operators as one loop: block after block goes through all steps while it is in the cache.
+
+The kernels are those of the steps, and so are the bits (but for the sign of a NaN, which depends on where it lies);
+what lies between two steps is no larger than a block.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from attrs import evolve, frozen
+
+from ops.common.blocks import aligned, blocks
+from ops.common.thunks import in_turn
+from ops.elementwise.program import Program, check_shapes, output_room, overwritable, read_program, rooms, signatures
+from ops.schema.attributes import Attribute, flag
+from ops.schema.backends import NUMBA, NUMPY
+from ops.schema.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    Kernel,
+    OpSchema,
+    Overwrite,
+    Signature,
+    Specs,
+    Thunk,
+    any_strides,
+    no_packing,
+)
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.spec import Array, Shape, TensorSpec, spec_of
+from ops.vector.bytecode import Script, fits
+from ops.vector.kernel import UnsaidError, phrase_of, run
+
+CACHED_BYTES = 2 << 20
+"""Most bytes of one block: of the output, of whole inputs and of what lies between. Smaller ones cost more in calls
+than they save in traffic, as measured (docs/fusion.md)."""
+_COUNT = np.dtype("int64")
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    signed = signatures(attrs["program"], inputs)
+    check_shapes(attrs["program"], signed)
+    return signed[-1].outputs
+
+
+@frozen(eq=False)
+class _Loop:
+    """What is known of a program before its arrays are there."""
+
+    signature: Signature
+
+    @property
+    def program(self) -> Program:
+        """The steps."""
+        found: Program = self.signature.attrs["program"]
+        return found
+
+    @cached_property
+    def signed(self) -> tuple[Signature, ...]:
+        """The signatures of the steps."""
+        return signatures(self.program, self.signature.inputs, self.signature.constants)
+
+    @cached_property
+    def rooms(self) -> tuple[int, ...]:
+        """The room of each step but the last."""
+        return rooms(self.program, self.signed, len(self.signature.inputs))
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """Bytes of an element of each room."""
+        sizes = [s.y.dtype.itemsize for s in self.signed]
+        return tuple(
+            max(size for size, room in zip(sizes, self.rooms, strict=False) if room == number)
+            for number in range(max(self.rooms, default=-1) + 1)
+        )
+
+    @cached_property
+    def size(self) -> int:
+        """Elements of one block."""
+        y = self.signature.y
+        whole = sum(s.dtype.itemsize for s in self.signature.inputs if s.shape == y.shape)
+        each = whole + y.dtype.itemsize + sum(self.widths)
+        return max(1, min(y.size, CACHED_BYTES // each // 64 * 64))
+
+    @cached_property
+    def at_output(self) -> int:
+        """The room that lies in the output, or -1 where there is none, or `apart` says that none shall.
+
+        It saves a room; but then the output may not be written over what is read later.
+        """
+        if self.signature.attrs["apart"]:
+            return -1
+        return output_room(self.program, self.signed, self.rooms, len(self.signature.inputs))
+
+    @property
+    def first_write(self) -> int:
+        """The first step that writes into the output."""
+        return self.rooms.index(self.at_output) if self.at_output >= 0 else len(self.rooms)
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernel of each step, of numpy: others cost too much to call for a block."""
+        return tuple(step.schema.kernel(s, (NUMPY,)) for step, s in zip(self.program, self.signed, strict=True))
+
+    def of_block(self, number: int, operands: Sequence[TensorSpec], shape: Shape) -> Signature:
+        """The signature of a step on a block."""
+        signed = self.signed[number]
+        return evolve(signed, inputs=tuple(operands), outputs=(signed.y.with_shape(shape),))
+
+    @cached_property
+    def carved(self) -> tuple[TensorSpec, ...]:
+        """The rooms, and the workspace of the steps, which is needed by one step at a time."""
+        byte = np.dtype("uint8")
+        most = max(map(self._workspace, range(len(self.program))))
+        own = (0 if room == self.at_output else width for room, width in enumerate(self.widths))
+        sizes = (*(width * self.size for width in own), most)
+        return tuple(TensorSpec((n,), byte) for n in sizes)
+
+    def _workspace(self, number: int) -> int:
+        """Bytes that a step needs for its largest block."""
+        y = self.signature.y
+        operands = [
+            s.with_shape((self.size,) if s.shape == y.shape else () if s.size == 1 else (self.size,))
+            for s in self.signed[number].inputs
+        ]
+        return self.kernels[number].workspace(self.of_block(number, operands, (self.size,)))
+
+
+def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    """How many arrays each step has packed, and then these arrays."""
+    loop, counts, arrays = _Loop(signature), [], list[Array]()
+    for step, signed, kernel in zip(loop.program, loop.signed, loop.kernels, strict=True):
+        own = {i: constants[v] for i, v in enumerate(step.operands) if i in signed.constants}
+        packed = kernel.pack(signed, own) if own else ()
+        counts.append(len(packed))
+        arrays += packed
+    return (np.array(counts, _COUNT), *arrays) if arrays else ()
+
+
+def _unpack(packed: tuple[Array, ...], steps: int) -> list[tuple[Array, ...]]:
+    """What each step has packed."""
+    if not packed:
+        return [()] * steps
+    ends = packed[0].cumsum() + 1
+    return [packed[end - count : end] for count, end in zip(packed[0].tolist(), ends.tolist(), strict=True)]
+
+
+def _bind(call: Binding) -> Thunk:
+    return in_turn(*_steps(call, _Loop(call.signature)))
+
+
+def _steps(call: Binding, loop: _Loop) -> Iterator[Thunk]:
+    """All steps of one block, then of the next."""
+    *places, scratch = carve(call.workspace, *loop.carved)
+    packed = _unpack(call.packed, len(loop.program))
+    inputs, y = aligned(call.inputs, call.y)
+    for index in blocks(y.shape, loop.size):
+        here = y[index]
+        values = [a[index] if a.ndim else a for a in inputs]
+        for number, (step, kernel) in enumerate(zip(loop.program, loop.kernels, strict=True)):
+            operands = tuple(values[i] for i in step.operands)
+            inside = number == len(loop.rooms) or loop.rooms[number] == loop.at_output
+            out = here if inside else _fitted(places[loop.rooms[number]], loop.signed[number], here)
+            signature = loop.of_block(number, tuple(map(spec_of, operands)), here.shape)
+            values.append(out)
+            yield kernel.bind(Binding(signature, operands, (out,), scratch, packed[number]))
+
+
+def _fitted(room: Array, signature: Signature, like: Array) -> Array:
+    """The first bytes of a room as an array of the output's dtype and of that shape."""
+    dtype = signature.y.dtype
+    found: Array = room[: like.size * dtype.itemsize].view(dtype).reshape(like.shape)
+    return found
+
+
+def _script(signature: Signature, packed: tuple[Array, ...] = ()) -> Script:
+    """The program as instructions of the compiled interpreter. Raises UnsaidError where a step is none."""
+    loop, script = _Loop(signature), Script(len(signature.inputs))
+    values = list(range(len(signature.inputs)))
+    own = _unpack(packed, len(loop.program))
+    for step, signed, given in zip(loop.program, loop.signed, own, strict=True):
+        values.append(phrase_of(step.schema, signed)(script, signed, [values[i] for i in step.operands], given))
+    return script
+
+
+def _is_vector(signature: Signature) -> bool:
+    """Whether all steps are instructions of the interpreter, and it has room for them."""
+    try:
+        return fits(_script(signature))
+    except UnsaidError:
+        return False
+
+
+def _bind_vector(call: Binding) -> Thunk:
+    try:
+        script = _script(call.signature, call.packed)
+    except UnsaidError:
+        return _bind(call)
+    return run(script, call.inputs, call.y)
+
+
+def _vector_workspace(signature: Signature) -> int:
+    """What numpy needs, where only what a step packs (the exponent of a power) tells whether it is an instruction."""
+    loop = _Loop(signature)
+    unsure = any(k.pack is not no_packing and s.constants for k, s in zip(loop.kernels, loop.signed, strict=True))
+    return _workspace(signature) if unsure else 0
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_Loop(signature).carved)
+
+
+def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
+    loop = _Loop(signature)
+    found = overwritable(loop.program, loop.signed, signature.inputs, loop.first_write)
+    return tuple(Overwrite(0, i) for i in found)
+
+
+def _cost(signature: Signature) -> Cost:
+    loop = _Loop(signature)
+    flops = sum(step.schema.cost(s).flops for step, s in zip(loop.program, loop.signed, strict=True))
+    return Cost(flops, sum(s.nbytes for s in (*signature.inputs, signature.y)))
+
+
+FUSED_ELEMENTWISE = OpSchema(
+    name="fused_elementwise",
+    summary="Elementwise operators one after the other; all of them have the shape of the output.",
+    infer=_infer,
+    kernels=(
+        Kernel(
+            "vector",
+            _bind_vector,
+            _vector_workspace,
+            pack=_pack,
+            supports=_is_vector,
+            writes=any_strides,
+            backend=NUMBA,
+        ),
+        Kernel("blocks", _bind, _workspace, pack=_pack),
+    ),
+    arity=(0, 2**31 - 1),
+    attributes=(Attribute("program", read_program), Attribute("apart", flag, False)),
+    overwrites=_overwrites,
+    cost=_cost,
+)
+OPS = (FUSED_ELEMENTWISE,)

@@ -1,0 +1,59 @@
+"""Functions of one number that the library computes faster than compiled code: those of e and the error function."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from attrs import frozen
+
+from ops.onednn import declarations as c
+from ops.onednn.descriptors import Eltwise, Post, Tensor, dense
+from ops.onednn.guard import Plan, Watch, beside
+from ops.onednn.library import Library
+from ops.onednn.primitives import Operand
+from ops.schema.schema import Binding, Kernel, Signature
+
+_FEW = 2048
+"""Elements for which calling the library takes longer than it saves."""
+
+
+@frozen
+class Function:
+    """y = f(x), element by element."""
+
+    x: Tensor
+    function: Eltwise
+    posts: tuple[Post, ...] = ()
+
+    def describe(self, at: Library, attributes: Any) -> Any:
+        """See `Case`."""
+        both, f = self.x.descriptor(at), self.function
+        given = (at.engine, c.INFERENCE, f.algorithm, both, both, f.alpha, f.beta, attributes)
+        return at.new("primitive_desc", "eltwise_forward_primitive_desc_create", *given)
+
+
+def _plan(function: Callable[[Signature], Eltwise], signature: Signature) -> Plan:
+    whole = dense((signature.x.size,))
+
+    def operands(at: Library, call: Binding) -> list[Operand]:
+        return [Operand(c.SOURCE, whole.descriptor(at), call.x), Operand(c.TARGET, whole.descriptor(at), call.y)]
+
+    return Plan(Function(whole, function(signature)), operands, Watch.INPUTS)
+
+
+def _many(signature: Signature) -> bool:
+    return signature.x.size >= _FEW
+
+
+def _is_exact(signature: Signature) -> bool:
+    return _many(signature) and bool(signature.attrs["approximate"] == "none")
+
+
+def gelu(kernel: Kernel) -> Kernel:
+    """Beside a compiled kernel: of the error function; the one of tanh is faster in compiled code."""
+    return beside(kernel, partial(_plan, lambda _: Eltwise(c.GELU_ERF)), _is_exact)
+
+
+def softplus(kernel: Kernel) -> Kernel:
+    """Beside a compiled kernel."""
+    return beside(kernel, partial(_plan, lambda _: Eltwise(c.SOFT_RELU, 1.0)), _many)

@@ -1,0 +1,177 @@
+"""Power with a base and an exponent of possibly different element types (ONNX Pow-15)."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ops.common.blocks import BLOCK_BYTES, blocks
+from ops.common.elementwise import flops_per_element, over_any_like_output, require_dtype
+from ops.common.thunks import in_turn
+from ops.schema.backward import Backward, Tensor, Terms
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.limits import constant
+from ops.tensor.spec import BOOL, FLOATS, INTEGERS, NUMBERS, SIGNED, Array, TensorSpec, broadcast_shapes
+from ops.vector.bytecode import Script
+from ops.vector.kernel import UnsaidError, is_single, vector_kernel
+
+_DOUBLE = np.dtype("float64")
+_OPCODES = {0.5: "sqrt", 1.0: "copy", 2.0: "square", 3.0: "cube", -1.0: "reciprocal"}
+_SHORTCUTS = {0.5: np.sqrt, 1.0: np.positive, 2.0: np.square, -1.0: np.reciprocal}
+Buffers = tuple[Array, ...]
+
+
+def _infer(inputs: Specs, _: Attrs) -> Specs:
+    for spec in inputs:
+        require_dtype(spec, NUMBERS)
+    base, exponent = inputs
+    return (base.with_shape(broadcast_shapes(base.shape, exponent.shape)),)
+
+
+def _is_direct(signature: Signature) -> bool:
+    base, exponent = signature.inputs
+    return base.dtype in FLOATS and exponent.dtype == base.dtype
+
+
+def _is_whole(signature: Signature) -> bool:
+    return all(s.dtype in INTEGERS for s in signature.inputs)
+
+
+def _keep_exponent(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    return (constants[1].copy(),) if 1 in constants and signature.inputs[1].size == 1 else ()
+
+
+def _direct(call: Binding) -> Thunk:
+    """np.power, or where the exponent is a known number and has a shortcut, that."""
+    shortcut = _SHORTCUTS.get(float(call.packed[0].item())) if call.packed else None
+    return partial(shortcut, call.x, call.y) if shortcut else partial(np.power, *call.inputs, call.y)
+
+
+def _say(script: Script, signature: Signature, values: Sequence[int], packed: tuple[Array, ...]) -> int:
+    """A known exponent with a shortcut; as long as it is known to be known only, one instruction stands for it."""
+    exponent = float(packed[0].item()) if packed else 2.0 if _is_known(signature) else math.nan
+    if exponent not in _OPCODES:
+        raise UnsaidError
+    return script.say(_OPCODES[exponent], values[0])
+
+
+def _is_known(signature: Signature) -> bool:
+    exponent = signature.inputs[1]
+    return is_single(signature) and _is_direct(signature) and 1 in signature.constants and exponent.size == 1
+
+
+def _working(signature: Signature) -> np.dtype[Any]:
+    return signature.y.dtype if _is_whole(signature) else _DOUBLE
+
+
+def _buffers(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Base and exponent in the working dtype, and two masks."""
+    dtype = _working(signature)
+    size = max(1, min(signature.y.size, BLOCK_BYTES // (2 * dtype.itemsize + 2)))
+    return (TensorSpec((size,), dtype),) * 2 + (TensorSpec((size,), BOOL),) * 2
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_buffers(signature))
+
+
+def _mixed(call: Binding) -> Thunk:
+    """Block by block in the base's integers, or, where a float takes part, in float64."""
+    specs = _buffers(call.signature)
+    steps: list[Thunk] = []
+    rooms = carve(call.workspace, *specs)
+    base, exponent = (np.broadcast_to(a, call.y.shape) for a in call.inputs)
+    passes = _whole_power if _is_whole(call.signature) else _float_power
+    for index in blocks(call.y.shape, specs[0].size):
+        y = call.y[index]
+        fitted = tuple(r[: y.size].reshape(y.shape) for r in rooms)
+        steps += passes(base[index], exponent[index], y, fitted)
+    return in_turn(*steps)
+
+
+def _float_power(base: Array, exponent: Array, y: Array, rooms: Buffers) -> tuple[Thunk, ...]:
+    b, e = rooms[:2]
+    return (
+        partial(np.copyto, b, base),
+        partial(np.copyto, e, exponent, casting="unsafe"),
+        partial(np.power, b, e, b),
+        partial(np.copyto, y, b, casting="unsafe"),
+    )
+
+
+def _whole_power(base: Array, exponent: Array, y: Array, rooms: Buffers) -> tuple[Thunk, ...]:
+    b, e, negative, far = rooms
+    load = (partial(np.copyto, b, base), partial(np.copyto, e, exponent, casting="unsafe"))
+    store = partial(np.copyto, y, b)
+    if exponent.dtype not in SIGNED:
+        return (*load, partial(np.power, b, e, b), store)
+    one, zero = constant(1, b.dtype), constant(0, b.dtype)
+    return (
+        *load,
+        partial(np.less, exponent, constant(0, exponent.dtype), negative),
+        partial(np.absolute, e, e),
+        partial(np.power, b, e, b),
+        partial(np.absolute, b, e),
+        partial(np.not_equal, e, one, far),
+        partial(np.logical_and, negative, far, negative),
+        partial(np.copyto, b, zero, where=negative),
+        store,
+    )
+
+
+def _gradient(b: Backward) -> Terms:
+    """Where the base is 0, the exponent gets 0; where it is below 0, NaN, as in PyTorch."""
+    known = b.known(1)
+    if known is not None and known.size == 1:
+        return b.terms(lambda: _of_base(b, float(known.item())))
+
+    def of_exponent() -> Tensor:
+        one = b.constant(1.0, b.signature.x)
+        logarithm = b.log(b.where(b.equal(b.x, b.constant(0.0, b.signature.x)), one, b.x))
+        return b.cast(logarithm * b.y * b.dy, b.signature.inputs[1].dtype)
+
+    return b.terms(lambda: _of_any_base(b), of_exponent)
+
+
+def _of_any_base(b: Backward) -> Tensor:
+    """e * x ** (e - 1), and 0 where e is 0, whatever x is."""
+    exponent = b.cast(b.inputs[1], b.signature.x.dtype)
+    zero = b.constant(0.0, b.signature.x)
+    slope = b.apply1(POW, b.x, exponent - 1.0) * exponent
+    return b.where(b.equal(exponent, zero), zero, slope) * b.dy
+
+
+def _of_base(b: Backward, exponent: float) -> Tensor:
+    """A known exponent: a square needs x, a root y, and a reciprocal too."""
+    if exponent == 0:
+        return b.zeros(b.signature.y)
+    if exponent == 1:
+        return b.dy
+    if exponent == 2:
+        return b.dy * b.x * 2.0
+    if exponent == 0.5:
+        return b.dy / b.y * 0.5
+    if exponent == -1:
+        return -(b.dy * b.y) * b.y
+    return b.apply1(POW, b.x, exponent - 1) * exponent * b.dy
+
+
+POW = OpSchema(
+    "pow",
+    _infer,
+    (
+        vector_kernel(_say, otherwise=_direct, supports=_is_known, pack=_keep_exponent),
+        Kernel("numpy", _direct, pack=_keep_exponent, supports=_is_direct),
+        Kernel("blocks", _mixed, _workspace),
+    ),
+    (2, 2),
+    overwrites=over_any_like_output,
+    cost=flops_per_element(10),
+    gradient=_gradient,
+    summary="Base to the power of the exponent, in the base's dtype; integers to negative powers are truncated.",
+    elementwise=True,
+)
+OPS = (POW,)

@@ -1,0 +1,259 @@
+"""Smooth activations (ONNX Sigmoid, Swish, Gelu, Elu, Selu, Celu, Softplus, Mish): exp, log1p, tanh, erf."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from ops.common.blocks import Block, blocked
+from ops.common.elementwise import flops_per_element, like_input, over_any_like_output
+from ops.common.erf import erf
+from ops.elementwise.activation import activation
+from ops.elementwise.comparison import GREATER
+from ops.elementwise.onednn import gelu, softplus
+from ops.elementwise.smooth_gradients import (
+    ELU_GRADIENT,
+    GELU_GRADIENT,
+    MISH_GRADIENT,
+    SIGMOID_GRADIENT,
+    SOFTPLUS_GRADIENT,
+    SWISH_GRADIENT,
+)
+from ops.schema.attributes import Attribute, one_of
+from ops.schema.backward import Backward, Tensor, Terms
+from ops.schema.schema import OpSchema, Signature, Thunk
+from ops.tensor.spec import FLOATS, Array
+from ops.vector.bytecode import Script
+from ops.vector.kernel import opcode, vector_kernel
+
+_SATURATED = 20.0
+"""tanh(softplus(x)) is 1 in float64 from here on."""
+
+
+def _sigmoid(block: Block) -> tuple[Thunk, ...]:
+    """exp overflows to infinity for very negative x, and 1 / infinity is the right answer: 0."""
+    y = block.y
+    return (
+        partial(np.negative, block.x, y),
+        partial(np.exp, y, y),
+        partial(np.add, y, block.number(1), y),
+        partial(np.reciprocal, y, y),
+    )
+
+
+def _swish(block: Block) -> tuple[Thunk, ...]:
+    (scale,) = block.temporaries
+    return (
+        partial(np.multiply, block.x, block.number(-block.attrs["alpha"]), scale),
+        partial(np.exp, scale, scale),
+        partial(np.add, scale, block.number(1), scale),
+        partial(np.divide, block.x, scale, block.y),
+    )
+
+
+def _gelu(block: Block) -> tuple[Thunk, ...]:
+    gate, room = block.temporaries
+    half, one = block.number(0.5), block.number(1)
+    inner = _tanh_gate(block, gate) if block.attrs["approximate"] == "tanh" else _erf_gate(block, gate, room)
+    return (
+        *inner,
+        partial(np.add, gate, one, gate),
+        partial(np.multiply, gate, half, gate),
+        partial(np.multiply, block.x, gate, block.y),
+    )
+
+
+def _erf_gate(block: Block, gate: Array, room: Array) -> tuple[Thunk, ...]:
+    """erf(x / sqrt(2)); in place, the compiled function would take one element at a time."""
+    return (
+        partial(np.multiply, block.x, block.number(math.sqrt(0.5)), room),
+        partial(erf(gate.dtype), room, gate),
+    )
+
+
+def _tanh_gate(block: Block, gate: Array) -> tuple[Thunk, ...]:
+    """tanh(sqrt(2 / pi) * (x + 0.044715 x^3))"""
+    slope = math.sqrt(2 / math.pi)
+    return (
+        partial(np.square, block.x, gate),
+        partial(np.multiply, gate, block.number(0.044715 * slope), gate),
+        partial(np.add, gate, block.number(slope), gate),
+        partial(np.multiply, gate, block.x, gate),
+        partial(np.tanh, gate, gate),
+    )
+
+
+def _exponential_below(block: Block, alpha: float, width: float = 1.0) -> tuple[Thunk, ...]:
+    """y = max(x, 0) + alpha * (exp(min(x, 0) / width) - 1)"""
+    (low,), zero = block.temporaries, block.number(0)
+    stretch = (partial(np.divide, low, block.number(width), low),) if width != 1.0 else ()
+    return (
+        partial(np.minimum, block.x, zero, out=low),
+        *stretch,
+        partial(np.expm1, low, low),
+        partial(np.multiply, low, block.number(alpha), low),
+        partial(np.maximum, block.x, zero, out=block.y),
+        partial(np.add, block.y, low, block.y),
+    )
+
+
+def _elu(block: Block) -> tuple[Thunk, ...]:
+    return _exponential_below(block, block.attrs["alpha"])
+
+
+def _selu(block: Block) -> tuple[Thunk, ...]:
+    scale = partial(np.multiply, block.y, block.number(block.attrs["gamma"]), block.y)
+    return (*_exponential_below(block, block.attrs["alpha"]), scale)
+
+
+def _celu(block: Block) -> tuple[Thunk, ...]:
+    return _exponential_below(block, block.attrs["alpha"], width=block.attrs["alpha"])
+
+
+def _softplus(block: Block) -> tuple[Thunk, ...]:
+    """max(x, 0) + log1p(exp(-|x|)): nothing overflows."""
+    (rest,) = block.temporaries
+    return (
+        partial(np.absolute, block.x, rest),
+        partial(np.negative, rest, rest),
+        partial(np.exp, rest, rest),
+        partial(np.log1p, rest, rest),
+        partial(np.maximum, block.x, block.number(0), out=block.y),
+        partial(np.add, block.y, rest, block.y),
+    )
+
+
+def _mish(block: Block) -> tuple[Thunk, ...]:
+    """tanh(log(1 + e)) is n / (n + 2) with n = e * (e + 2) and e = exp(x)."""
+    (n, scale), two = block.temporaries, block.number(2)
+    return (
+        partial(np.minimum, block.x, block.number(_SATURATED), out=n),
+        partial(np.exp, n, n),
+        partial(np.add, n, two, scale),
+        partial(np.multiply, n, scale, n),
+        partial(np.add, n, two, scale),
+        partial(np.divide, n, scale, n),
+        partial(np.multiply, block.x, n, block.y),
+    )
+
+
+def _say_elu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
+    alpha, gamma = signature.attrs["alpha"], signature.attrs.get("gamma", 1.0)
+    y = script.say("elu", *values, numbers=(alpha, 1.0))
+    return y if gamma == 1.0 else script.say("scale", y, numbers=(gamma,))
+
+
+def _say_celu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
+    alpha = signature.attrs["alpha"]
+    return script.say("elu", *values, numbers=(alpha, alpha))
+
+
+def _say_gelu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
+    return script.say("gelu_tanh" if signature.attrs["approximate"] == "tanh" else "gelu", *values)
+
+
+def _sigmoid_gradient(b: Backward) -> Terms:
+    return (b.apply1(SIGMOID_GRADIENT, b.dy, b.y),)
+
+
+def _softplus_gradient(b: Backward) -> Terms:
+    return (b.apply1(SOFTPLUS_GRADIENT, b.dy, b.y),)
+
+
+def _swish_gradient(b: Backward) -> Terms:
+    return (b.apply1(SWISH_GRADIENT, b.dy, b.x, **b.attrs),)
+
+
+def _gelu_gradient(b: Backward) -> Terms:
+    return (b.apply1(GELU_GRADIENT, b.dy, b.x, **b.attrs),)
+
+
+def _mish_gradient(b: Backward) -> Terms:
+    return (b.apply1(MISH_GRADIENT, b.dy, b.x),)
+
+
+def _elu_gradient(b: Backward) -> Terms:
+    """y has the sign of x, and tells the slope, unless alpha or gamma is below 0."""
+    alpha, gamma = b.attrs["alpha"], b.attrs.get("gamma", 1.0)
+    if alpha >= 0 and gamma > 0:
+        return (b.apply1(ELU_GRADIENT, b.dy, b.y, alpha=alpha, gamma=gamma),)
+
+    def tail(x: Tensor) -> Tensor:
+        return b.exp(b.where(above, b.constant(0.0, b.signature.x), x)) * (alpha * gamma)
+
+    above = b.apply1(GREATER, b.x, 0.0)
+    return (b.where(above, b.constant(gamma, b.signature.x), tail(b.x)) * b.dy,)
+
+
+def _celu_gradient(b: Backward) -> Terms:
+    alpha = b.attrs["alpha"]
+    return (b.apply1(ELU_GRADIENT, b.dy, b.y, alpha=alpha, width=alpha),)
+
+
+SIGMOID = activation("sigmoid", _sigmoid, "1 / (1 + exp(-x))", gradient=_sigmoid_gradient, vector=(opcode("sigmoid"),))
+SWISH = activation(
+    "swish",
+    _swish,
+    "x * sigmoid(alpha * x)",
+    gradient=_swish_gradient,
+    vector=(opcode("swish", "alpha"),),
+    temporaries=1,
+    flops=5,
+    alpha=1.0,
+)
+ELU = activation(
+    "elu",
+    _elu,
+    "x where x > 0, else alpha * (exp(x) - 1).",
+    gradient=_elu_gradient,
+    vector=(vector_kernel(_say_elu),),
+    temporaries=1,
+    alpha=1.0,
+)
+SELU = activation(
+    "selu",
+    _selu,
+    "gamma * elu(x, alpha)",
+    gradient=_elu_gradient,
+    vector=(vector_kernel(_say_elu),),
+    temporaries=1,
+    flops=5,
+    alpha=1.67326319217681884765625,
+    gamma=1.05070102214813232421875,
+)
+CELU = activation(
+    "celu",
+    _celu,
+    "max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)",
+    gradient=_celu_gradient,
+    vector=(vector_kernel(_say_celu),),
+    temporaries=1,
+    flops=5,
+    alpha=1.0,
+)
+_VECTOR_SOFTPLUS, _VECTOR_GELU = opcode("softplus"), vector_kernel(_say_gelu)
+SOFTPLUS = activation(
+    "softplus",
+    _softplus,
+    "log(1 + exp(x))",
+    gradient=_softplus_gradient,
+    vector=(softplus(_VECTOR_SOFTPLUS), _VECTOR_SOFTPLUS),
+    temporaries=1,
+    flops=5,
+)
+MISH = activation(
+    "mish", _mish, "x * tanh(softplus(x))", gradient=_mish_gradient, vector=(opcode("mish"),), temporaries=2, flops=7
+)
+GELU = OpSchema(
+    "gelu",
+    like_input(FLOATS),
+    (gelu(_VECTOR_GELU), _VECTOR_GELU, blocked(_gelu, temporaries=2)),
+    attributes=(Attribute("approximate", one_of("none", "tanh"), "none"),),
+    overwrites=over_any_like_output,
+    cost=flops_per_element(28),
+    summary="x times the normal distribution function of x, or its approximation through tanh.",
+    gradient=_gelu_gradient,
+    elementwise=True,
+)
+OPS = (SIGMOID, SWISH, GELU, ELU, SELU, CELU, SOFTPLUS, MISH)

@@ -1,0 +1,176 @@
+"""Elementwise operators of one input that are one function each (ONNX Abs, Neg, Exp ... IsInf, BitwiseNot).
+
+Kernels of `negative` and `isnan` write dense outputs only: numpy (2.4 at least) forgets the input's strides in both
+where those of the output have holes, and gives wrong numbers (`negative` where 4-byte elements lie 16 bytes apart,
+8-byte ones 64).
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ops.common.blocks import Block, blocked
+from ops.common.elementwise import require_dtype, ufunc_kernel, unary
+from ops.common.erf import erf
+from ops.schema.attributes import Attribute, flag
+from ops.schema.backward import Backward, Terms
+from ops.schema.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Specs, Thunk, dense_only, zero_gradient
+from ops.tensor.limits import constant
+from ops.tensor.spec import BOOL, FLOATS, INTEGERS, NUMBERS, SIGNED
+from ops.vector.kernel import opcode
+
+_BOOLS = frozenset({BOOL})
+
+
+def _float_function(name: str, function: np.ufunc, summary: str, gradient: GradientRule, code: str = "") -> OpSchema:
+    return unary(name, FLOATS, ufunc_kernel(function), summary, gradient=gradient, code=code)
+
+
+def _erf(block: Block) -> tuple[Thunk, ...]:
+    """In place it would take one element at a time, so there it goes through a temporary."""
+    (room,), function = block.temporaries, erf(block.y.dtype)
+    if not np.may_share_memory(block.x, block.y):
+        return (partial(function, block.x, block.y),)
+    return (partial(function, block.x, room), partial(np.copyto, block.y, room))
+
+
+def _to_bool(inputs: Specs, _: Attrs) -> Specs:
+    require_dtype(inputs[0], FLOATS)
+    return (inputs[0].with_dtype(BOOL),)
+
+
+def _is_inf(call: Binding) -> Thunk:
+    negative, positive = call.attrs["detect_negative"], call.attrs["detect_positive"]
+    if negative and positive:
+        return partial(np.isinf, call.x, call.y)
+    if not negative and not positive:
+        return partial(call.y.fill, False)
+    return partial(np.equal, call.x, constant(np.inf if positive else -np.inf, call.x.dtype), call.y)
+
+
+def _abs_gradient(b: Backward) -> Terms:
+    """0 where x is 0."""
+    return (b.dy * b.sign(b.x),)
+
+
+def _neg_gradient(b: Backward) -> Terms:
+    return (-b.dy,)
+
+
+def _exp_gradient(b: Backward) -> Terms:
+    return (b.dy * b.y,)
+
+
+def _log_gradient(b: Backward) -> Terms:
+    return (b.dy / b.x,)
+
+
+def _sqrt_gradient(b: Backward) -> Terms:
+    return (b.dy / b.y * 0.5,)
+
+
+def _reciprocal_gradient(b: Backward) -> Terms:
+    return (-(b.dy * b.y) * b.y,)
+
+
+def _erf_gradient(b: Backward) -> Terms:
+    return (b.exp(-(b.x * b.x)) * (2 / math.sqrt(math.pi)) * b.dy,)
+
+
+def _sin_gradient(b: Backward) -> Terms:
+    return (b.apply1(COS, b.x) * b.dy,)
+
+
+def _cos_gradient(b: Backward) -> Terms:
+    return (-(b.apply1(SIN, b.x) * b.dy),)
+
+
+def _tan_gradient(b: Backward) -> Terms:
+    return ((b.y * b.y + 1.0) * b.dy,)
+
+
+def _asin_gradient(b: Backward) -> Terms:
+    return (b.dy / b.sqrt(1.0 - b.x * b.x),)
+
+
+def _acos_gradient(b: Backward) -> Terms:
+    return (-(b.dy / b.sqrt(1.0 - b.x * b.x)),)
+
+
+def _atan_gradient(b: Backward) -> Terms:
+    return (b.dy / (b.x * b.x + 1.0),)
+
+
+def _sinh_gradient(b: Backward) -> Terms:
+    return (b.apply1(COSH, b.x) * b.dy,)
+
+
+def _cosh_gradient(b: Backward) -> Terms:
+    return (b.apply1(SINH, b.x) * b.dy,)
+
+
+def _asinh_gradient(b: Backward) -> Terms:
+    return (b.dy / b.sqrt(b.x * b.x + 1.0),)
+
+
+def _acosh_gradient(b: Backward) -> Terms:
+    return (b.dy / b.sqrt(b.x * b.x - 1.0),)
+
+
+def _atanh_gradient(b: Backward) -> Terms:
+    return (b.dy / (1.0 - b.x * b.x),)
+
+
+ABS = unary(
+    "abs",
+    NUMBERS,
+    ufunc_kernel(np.absolute),
+    "|x|; the lowest signed integer stays as it is.",
+    gradient=_abs_gradient,
+    code="abs",
+)
+NEG = unary("neg", FLOATS | SIGNED, ufunc_kernel(np.negative, dense_only), "-x", gradient=_neg_gradient, code="neg")
+SIGN = unary("sign", NUMBERS, ufunc_kernel(np.sign), "-1, 0 or 1; NaN stays NaN.", gradient=zero_gradient, code="sign")
+NOT = unary("not", _BOOLS, ufunc_kernel(np.logical_not), "Logical complement.", code="not")
+BITWISE_NOT = unary("bitwise_not", INTEGERS, ufunc_kernel(np.invert), "Complement of each bit.")
+EXP = _float_function("exp", np.exp, "e to the power of x.", _exp_gradient, code="exp")
+LOG = _float_function("log", np.log, "Natural logarithm.", _log_gradient, code="log")
+SQRT = _float_function("sqrt", np.sqrt, "Square root; NaN below 0.", _sqrt_gradient, code="sqrt")
+RECIPROCAL = _float_function("reciprocal", np.reciprocal, "1 / x", _reciprocal_gradient, code="reciprocal")
+FLOOR = _float_function("floor", np.floor, "Largest integer not above x.", zero_gradient, code="floor")
+CEIL = _float_function("ceil", np.ceil, "Smallest integer not below x.", zero_gradient, code="ceil")
+ROUND = _float_function("round", np.rint, "Nearest integer; halves go to the even one.", zero_gradient, code="round")
+SIN = _float_function("sin", np.sin, "Sine of x radians.", _sin_gradient)
+COS = _float_function("cos", np.cos, "Cosine of x radians.", _cos_gradient)
+TAN = _float_function("tan", np.tan, "Tangent of x radians.", _tan_gradient)
+ASIN = _float_function("asin", np.arcsin, "Inverse sine, in radians.", _asin_gradient)
+ACOS = _float_function("acos", np.arccos, "Inverse cosine, in radians.", _acos_gradient)
+ATAN = _float_function("atan", np.arctan, "Inverse tangent, in radians.", _atan_gradient)
+SINH = _float_function("sinh", np.sinh, "Hyperbolic sine.", _sinh_gradient)
+COSH = _float_function("cosh", np.cosh, "Hyperbolic cosine.", _cosh_gradient)
+ASINH = _float_function("asinh", np.arcsinh, "Inverse hyperbolic sine.", _asinh_gradient)
+ACOSH = _float_function("acosh", np.arccosh, "Inverse hyperbolic cosine.", _acosh_gradient)
+ATANH = _float_function("atanh", np.arctanh, "Inverse hyperbolic tangent.", _atanh_gradient)
+ERF = unary(
+    "erf", FLOATS, blocked(_erf, temporaries=1), "The error function.", flops=24, gradient=_erf_gradient, code="erf"
+)
+IS_NAN = OpSchema(
+    "is_nan",
+    _to_bool,
+    (opcode("is_nan"), ufunc_kernel(np.isnan, dense_only)),
+    summary="Whether x is NaN.",
+    elementwise=True,
+)
+IS_INF = OpSchema(
+    "is_inf",
+    _to_bool,
+    (Kernel("numpy", _is_inf),),
+    attributes=(Attribute("detect_negative", flag, True), Attribute("detect_positive", flag, True)),
+    summary="Whether x is infinite, of a sign that is to be detected.",
+    elementwise=True,
+)
+OPS = (
+    *(ABS, NEG, SIGN, NOT, BITWISE_NOT, EXP, LOG, SQRT, RECIPROCAL, FLOOR, CEIL, ROUND, ERF, IS_NAN, IS_INF),
+    *(SIN, COS, TAN, ASIN, ACOS, ATAN, SINH, COSH, ASINH, ACOSH, ATANH),
+)

@@ -1,0 +1,256 @@
+"""An operator that computes in float32 on tensors that are stored in 16 bits, stripe after stripe.
+
+A stripe of each input is widened into a room, the operator's own kernel computes there, and what it gave is rounded
+into the output: rooms are a fraction of the tensors, and sums are those of float32.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from attrs import evolve, frozen
+
+from ops.common.thunks import in_turn
+from ops.common.tiling import counted, elementwise_stripes
+from ops.half.convert import native_copy, plain_copy
+from ops.schema.attributes import Attribute, element_type
+from ops.schema.backends import EVERY, NUMBA, NUMPY, ONEDNN, PLAIN
+from ops.schema.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    Index,
+    Kernel,
+    OpSchema,
+    Overwrite,
+    Signature,
+    Specs,
+    Stripe,
+    Thunk,
+    any_strides,
+)
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import AttributeValueError, DtypeError, OpError, SchemaError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import BFLOAT16, FLOATS, HALVES, Array, TensorSpec
+
+SINGLE = np.dtype("float32")
+LEAST, MOST = 16 << 10, 128 << 10
+"""Elements that a stripe should have in all its rooms together: half a megabyte, which stays in the cache."""
+_STRIPES = 8
+"""Stripes of smaller tensors, whose rooms would be as large as they are; none is shorter than LEAST."""
+
+
+@frozen(eq=False)
+class Inner:
+    """The operator that computes, with its attributes."""
+
+    schema: OpSchema
+    attrs: Attrs
+
+    def __str__(self) -> str:
+        return self.schema.name
+
+
+def _inner(value: Any) -> Inner:
+    if not isinstance(value, Inner):
+        raise TypeError("an operator with its attributes is wanted")
+    return value
+
+
+def wide(spec: TensorSpec) -> TensorSpec:
+    """The same in float32, where it is stored in 16 bits."""
+    return spec.with_dtype(SINGLE) if spec.dtype in HALVES else spec
+
+
+def widened(signature: Signature) -> Signature:
+    """What the inner operator is asked for."""
+    inner: Inner = signature.attrs["operator"]
+    found = inner.schema.sign([wide(s) for s in signature.inputs], inner.attrs, signature.constants)
+    return evolve(found, threads=signature.threads)
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    inner: Inner = attrs["operator"]
+    if attrs["to"] not in HALVES:
+        raise AttributeValueError(f"stores in float16 or bfloat16, not in {attrs['to']}")
+    found = inner.schema.sign([wide(s) for s in inputs], inner.attrs).outputs
+    if len(found) != 1:
+        raise SchemaError(f"{inner} has {len(found)} outputs; one is wanted")
+    return tuple(s.with_dtype(attrs["to"]) if s.dtype == SINGLE else s for s in found)
+
+
+@frozen(eq=False)
+class Part:
+    """One stripe, as a call of the inner operator."""
+
+    stripe: Stripe
+    signature: Signature
+    kernel: Kernel
+
+
+def _parts(signature: Signature, backends: Sequence[str]) -> tuple[Part, ...]:
+    whole = widened(signature)
+    schema: OpSchema = signature.attrs["operator"].schema
+    cutter = elementwise_stripes if schema.elementwise else schema.stripes
+    found = []
+    for stripe in cutter(whole, min(MOST, max(LEAST, counted(whole) // _STRIPES))):
+        inputs = [_cut(s, i) for s, i in zip(whole.inputs, stripe.inputs, strict=True)]
+        part = evolve(schema.sign(inputs, stripe.attrs, whole.constants), threads=whole.threads)
+        found.append(Part(stripe, part, schema.kernel(part, backends)))
+    same = {part.kernel.name for part in found}
+    if len(same) > 1:  # they share what is packed
+        found = [Part(p.stripe, p.signature, schema.kernel(p.signature, (NUMPY,))) for p in found]
+    return tuple(found)
+
+
+def _cut(spec: TensorSpec, index: tuple[slice, ...]) -> TensorSpec:
+    lengths = [len(range(*s.indices(n))) for s, n in zip(index, spec.shape, strict=False)]
+    return spec.with_shape((*lengths, *spec.shape[len(lengths) :]))
+
+
+def _rooms(part: Part) -> tuple[TensorSpec, ...]:
+    """Room for each input that changes, for the output, and for the kernel."""
+    changing = tuple(s for i, s in enumerate(part.signature.inputs) if i not in part.signature.constants)
+    workspace = TensorSpec((part.kernel.workspace(part.signature),), np.dtype("uint8"))
+    return (*changing, part.signature.y, workspace)
+
+
+Copy = Callable[[Array, Array], Thunk]
+
+
+def _bind(backends: Sequence[str], copy: Copy, call: Binding) -> Thunk:
+    return in_turn(*(step for part in _parts(call.signature, backends) for step in _steps(part, copy, call)))
+
+
+def _steps(part: Part, copy: Copy, call: Binding) -> list[Thunk]:
+    """Widen, compute, round."""
+    *rooms, y, workspace = carve(call.workspace, *_rooms(part))
+    fixed = sorted(part.signature.constants)
+    constants = dict(zip(fixed, call.packed[len(call.packed) - len(fixed) :], strict=True))
+    steps: list[Thunk] = []
+    inputs: list[Array] = []
+    for position, index in enumerate(part.stripe.inputs):
+        if position in constants:
+            inputs.append(_readable(part, position, constants[position][_places(index)]))
+        else:
+            inputs.append(rooms.pop(0))
+            steps.append(copy(call.inputs[position][_places(index)], inputs[-1]))
+    packed = call.packed[: len(call.packed) - len(fixed)]
+    steps.append(part.kernel.bind(Binding(part.signature, tuple(inputs), (y,), workspace, packed)))
+    steps.append(copy(y, call.y[_places(part.stripe.output)]))
+    return steps
+
+
+def _places(index: Index) -> Any:
+    """As an index that gives an array of a tensor without axes, too."""
+    return (*index, ...)
+
+
+def _readable(part: Part, position: int, array: Array) -> Array:
+    """A part of a constant as the kernel reads it: once, when it is bound, it may be copied."""
+    reads = part.kernel.takes(part.signature, position, Layout.of(array))
+    return array if reads else np.array(array, order="C")
+
+
+def _workspace(backends: Sequence[str], signature: Signature) -> int:
+    return max((dense_bytes(*_rooms(part)) for part in _parts(signature, backends)), default=0)
+
+
+def _pack(backends: Sequence[str], signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    """What the inner kernel packs, then the constants in float32."""
+    first, *_ = _parts(signature, backends)
+    whole = {i: np.asarray(a, wide(signature.inputs[i]).dtype, order="C") for i, a in sorted(constants.items())}
+    packed = first.kernel.pack(first.signature, whole)
+    dropped = first.kernel.replaces(first.signature)
+    return (*packed, *(_nothing(a) if i in dropped else a for i, a in whole.items()))
+
+
+def _nothing(array: Array) -> Array:
+    """An array of that shape that holds nothing, or NaN: of what is not read but when it is packed."""
+    return np.broadcast_to(np.full((), np.nan if array.dtype in FLOATS else 0, array.dtype), array.shape)
+
+
+def _all_constants(signature: Signature) -> tuple[int, ...]:
+    return tuple(sorted(signature.constants))
+
+
+def _supports(backend: str, backends: Sequence[str], signature: Signature) -> bool:
+    """A back-end's own kernel is there for the whole."""
+    parts = _parts(signature, backends)
+    return bool(parts) and all(part.kernel.backend == backend for part in parts)
+
+
+def _kernel(backend: str, backends: Sequence[str], copy: Copy) -> Kernel:
+    return Kernel(
+        backend,
+        partial(_bind, backends, copy),
+        partial(_workspace, backends),
+        pack=partial(_pack, backends),
+        replaces=_all_constants,
+        supports=partial(_supports, backend, backends),
+        writes=any_strides,
+        backend=backend,
+    )
+
+
+def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
+    """Those of the inner operator over tensors of the same type: a stripe is read before it is written."""
+    whole = widened(signature)
+    return tuple(
+        o
+        for o in signature.attrs["operator"].schema.overwrites(whole)
+        if not o.offset and signature.inputs[o.input] == signature.outputs[o.output]
+    )
+
+
+def _cost(signature: Signature) -> Cost:
+    inner = signature.attrs["operator"].schema.cost(widened(signature))
+    return Cost(inner.flops, sum(s.nbytes for s in signature.inputs + signature.outputs))
+
+
+IN_SINGLE = OpSchema(
+    "in_single",
+    _infer,
+    (
+        _kernel(ONEDNN, EVERY, native_copy),
+        _kernel(NUMBA, PLAIN, native_copy),
+        _kernel(NUMPY, (NUMPY,), plain_copy),
+    ),
+    arity=(1, 1 << 16),
+    attributes=(Attribute("operator", _inner), Attribute("to", element_type)),
+    overwrites=_overwrites,
+    cost=_cost,
+    summary="An operator of float32 on tensors stored in 16 bits; `to` is how its output is stored.",
+)
+OPS = (IN_SINGLE,)
+
+
+def stored(schema: OpSchema, inputs: Sequence[TensorSpec], attrs: Attrs) -> tuple[OpSchema, Attrs] | None:
+    """An operator on bfloat16 that shall compute in float32; None where it has no such inputs, or other floats too."""
+    floats = {s.dtype for s in inputs if s.dtype in FLOATS or s.dtype == BFLOAT16}
+    return None if schema is IN_SINGLE or floats != {BFLOAT16} else (IN_SINGLE, _in_single(schema, attrs))
+
+
+def _in_single(schema: OpSchema, attrs: Attrs) -> Attrs:
+    return {"operator": Inner(schema, attrs), "to": BFLOAT16}
+
+
+def sign_stored(
+    schema: OpSchema, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int]
+) -> tuple[OpSchema, Signature]:
+    """The operator as it is; where it does not take bfloat16, the same in float32. Raises OpError.
+
+    Other floats beside bfloat16 are refused, as they are elsewhere, and so are operators of several outputs.
+    """
+    try:
+        return schema, schema.sign(inputs, attrs, constants)
+    except DtypeError as error:
+        other = stored(schema, inputs, attrs)
+        if other is None:
+            raise
+        try:
+            return IN_SINGLE, IN_SINGLE.sign(inputs, other[1], constants)
+        except OpError:
+            raise error from None

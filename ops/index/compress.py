@@ -1,0 +1,66 @@
+"""Slices of a tensor that a condition chooses (ONNX Compress-11).
+
+numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from ops.common.counts import FOUND, check_count, check_found
+from ops.common.indices import INT64
+from ops.common.thunks import in_turn, nothing
+from ops.common.view_rules import copy_cost
+from ops.index import jit_places
+from ops.schema.attributes import Attribute, integer, optional
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.spec import BOOL, Shape, TensorSpec, normalize_axis
+
+
+def _source(x: TensorSpec, attrs: Attrs) -> tuple[Shape, int]:
+    """The shape out of which slices are taken, and the axis along which they are."""
+    return ((x.size,), 0) if attrs["axis"] is None else (x.shape, normalize_axis(attrs["axis"], x.ndim))
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x, condition = inputs
+    shape, axis = _source(x, attrs)
+    if condition.dtype != BOOL:
+        raise DtypeError(f"the condition must be bool, not {condition.dtype}")
+    if condition.ndim != 1 or condition.size > shape[axis]:
+        raise ShapeError(f"a condition of shape {condition.shape} for {shape[axis]} slices")
+    return (x.with_shape((*shape[:axis], check_count(attrs["count"], condition.size), *shape[axis + 1 :])),)
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
+    return TensorSpec((1, signature.attrs["count"]), INT64), FOUND
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _compress(call: Binding) -> Thunk:
+    at, found = carve(call.workspace, *_temporaries(call.signature))
+    marks = call.inputs[1].view(np.uint8)
+    shape, axis = _source(call.signature.x, call.attrs)
+    return in_turn(
+        partial(found.fill, 0),
+        partial(jit_places.places(), marks, 0, np.array(marks.shape, INT64), at, found),
+        lambda: check_found(int(found[0]), at.size),
+        partial(np.take, call.x.reshape(shape), at[0], axis=axis, out=call.y, mode="clip") if call.y.size else nothing,
+    )
+
+
+COMPRESS = OpSchema(
+    name="compress",
+    summary="Slices of x along `axis` (elements, where none is given) whose condition is true; `count` says how many.",
+    infer=_infer,
+    kernels=(Kernel("numba", _compress, _workspace, all_contiguous),),
+    arity=(2, 2),
+    attributes=(Attribute("count", integer), Attribute("axis", optional(integer), None)),
+    cost=copy_cost,
+)
+OPS = (COMPRESS,)

@@ -1,0 +1,148 @@
+"""Elements picked by index (ONNX Gather-13, GatherElements-13, GatherND-13). Negative indices count from the back."""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ops.common.indices import ENDS, INT64, Room, along_axis, check_index_dtype, range_check, room_bytes, rows
+from ops.common.thunks import in_turn
+from ops.common.view_rules import copy_cost
+from ops.index.gather_gradient import GATHER_ELEMENTS_GRADIENT, GATHER_GRADIENT, GATHER_ND_GRADIENT
+from ops.index.gather_scatter import ELEMENTS_NATIVE, GATHER_NATIVE, ND_NATIVE
+from ops.schema.attributes import Attribute, integer
+from ops.schema.backward import Backward, Terms
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import ShapeError
+from ops.tensor.spec import normalize_axis
+
+_AXIS = Attribute("axis", integer, 0)
+
+
+def _dense_data(_: Signature) -> tuple[int, ...]:
+    return (0,)
+
+
+def _gather_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x, indices = inputs
+    check_index_dtype(indices)
+    axis = normalize_axis(attrs["axis"], x.ndim)
+    return (x.with_shape(x.shape[:axis] + indices.shape + x.shape[axis + 1 :]),)
+
+
+def _gather_workspace(signature: Signature) -> int:
+    return dense_bytes(signature.inputs[1].with_dtype(INT64), ENDS)
+
+
+def _gather(call: Binding) -> Thunk:
+    axis = normalize_axis(call.attrs["axis"], call.x.ndim)
+    flat, ends = carve(call.workspace, call.signature.inputs[1].with_dtype(INT64), ENDS)
+    return in_turn(
+        partial(np.copyto, flat, call.inputs[1]),
+        range_check(flat, call.x.shape[axis], ends),
+        partial(np.take, call.x, flat, axis=axis, out=call.y, mode="wrap"),
+    )
+
+
+def _elements_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x, indices = inputs
+    check_index_dtype(indices)
+    axis = normalize_axis(attrs["axis"], x.ndim)
+    pairs = enumerate(zip(indices.shape, x.shape, strict=False))
+    if indices.ndim != x.ndim or any(n > m for i, (n, m) in pairs if i != axis):
+        raise ShapeError(f"indices of shape {indices.shape} do not fit {x.shape} outside axis {axis}")
+    return (x.with_shape(indices.shape),)
+
+
+def _elements_workspace(signature: Signature) -> int:
+    return room_bytes(signature.y.shape)
+
+
+def _gather_elements(call: Binding) -> Thunk:
+    axis = normalize_axis(call.attrs["axis"], call.x.ndim)
+    room = Room.carve(call.workspace, call.y.shape)
+    return in_turn(
+        along_axis(call.inputs[1], call.x.shape, axis, room),
+        partial(np.take, call.x.reshape(-1), room.flat, out=call.y, mode="clip"),
+    )
+
+
+def _nd_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x, indices = inputs
+    check_index_dtype(indices)
+    batch = attrs["batch_dims"]
+    if not 0 <= batch < min(x.ndim, indices.ndim) or x.shape[:batch] != indices.shape[:batch]:
+        raise ShapeError(f"{x.shape} and indices of shape {indices.shape} do not share {batch} batch dimensions")
+    depth = indices.shape[-1]
+    if depth > x.ndim - batch:
+        raise ShapeError(f"tuples of {depth} indices into {x.ndim - batch} dimensions")
+    return (x.with_shape(indices.shape[:-1] + x.shape[batch + depth :]),)
+
+
+def _nd_workspace(signature: Signature) -> int:
+    return room_bytes(signature.inputs[1].shape[:-1])
+
+
+def _gather_nd(call: Binding) -> Thunk:
+    indices, batch = call.inputs[1], call.attrs["batch_dims"]
+    room = Room.carve(call.workspace, indices.shape[:-1])
+    named = batch + indices.shape[-1]
+    width = math.prod(call.x.shape[named:])
+    data = call.x.reshape(math.prod(call.x.shape[:named]), width)
+    y = call.y.reshape(room.flat.size, width)
+    return in_turn(
+        rows(indices, call.x.shape[:named], batch, room),
+        partial(np.take, data, room.flat.reshape(-1), axis=0, out=y, mode="clip"),
+    )
+
+
+def _gather_gradient(b: Backward) -> Terms:
+    shape = b.signature.x.shape
+    return b.terms(lambda: b.apply1(GATHER_GRADIENT, b.dy, b.inputs[1], shape=shape, **b.attrs))
+
+
+def _elements_gradient(b: Backward) -> Terms:
+    shape = b.signature.x.shape
+    return b.terms(lambda: b.apply1(GATHER_ELEMENTS_GRADIENT, b.dy, b.inputs[1], shape=shape, **b.attrs))
+
+
+def _nd_gradient(b: Backward) -> Terms:
+    shape = b.signature.x.shape
+    return b.terms(lambda: b.apply1(GATHER_ND_GRADIENT, b.dy, b.inputs[1], shape=shape, **b.attrs))
+
+
+GATHER = OpSchema(
+    name="gather",
+    summary="Slices of x along `axis`, picked by indices; their shape replaces that axis.",
+    infer=_gather_infer,
+    kernels=(GATHER_NATIVE, Kernel("numpy", _gather, _gather_workspace, _dense_data)),
+    arity=(2, 2),
+    gradient=_gather_gradient,
+    attributes=(_AXIS,),
+    cost=copy_cost,
+    moves=True,
+)
+GATHER_ELEMENTS = OpSchema(
+    name="gather_elements",
+    summary="y[i, j] = x[indices[i, j], j] for axis 0, and likewise for others.",
+    infer=_elements_infer,
+    kernels=(ELEMENTS_NATIVE, Kernel("numpy", _gather_elements, _elements_workspace, _dense_data)),
+    arity=(2, 2),
+    gradient=_elements_gradient,
+    attributes=(_AXIS,),
+    cost=copy_cost,
+    moves=True,
+)
+GATHER_ND = OpSchema(
+    name="gather_nd",
+    summary="y[b, i] = x[b, indices[b, i, 0], indices[b, i, 1], ...], where b are `batch_dims` leading dimensions.",
+    infer=_nd_infer,
+    kernels=(ND_NATIVE, Kernel("numpy", _gather_nd, _nd_workspace, _dense_data)),
+    arity=(2, 2),
+    gradient=_nd_gradient,
+    attributes=(Attribute("batch_dims", integer, 0),),
+    cost=copy_cost,
+    moves=True,
+)
+OPS = (GATHER, GATHER_ELEMENTS, GATHER_ND)

@@ -1,0 +1,153 @@
+"""What gradients of gather are: rows of dy, added up where they were picked from.
+
+numba compiles the kernels, which belong to the back-end that is always there: numpy has no calls for them.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ops.common.elementwise import require_dtype
+from ops.common.indices import ENDS, INT64, Room, along_axis, check_index_dtype, from_front, room_bytes, rows
+from ops.common.thunks import in_turn
+from ops.index import jit_scatter
+from ops.schema.attributes import Attribute, integer, integers
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import ShapeError
+from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec, normalize_axis
+
+_HALF, _SINGLE = np.dtype("float16"), np.dtype("float32")
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    dy, indices = inputs
+    require_dtype(dy, FLOATS)
+    check_index_dtype(indices)
+    axis, shape = normalize_axis(attrs["axis"], len(attrs["shape"])), attrs["shape"]
+    _require_shape(dy, shape[:axis] + indices.shape + shape[axis + 1 :])
+    return (dy.with_shape(shape),)
+
+
+def _infer_nd(inputs: Specs, attrs: Attrs) -> Specs:
+    dy, indices = inputs
+    require_dtype(dy, FLOATS)
+    check_index_dtype(indices)
+    named, shape = attrs["batch_dims"] + indices.shape[-1], attrs["shape"]
+    _require_shape(dy, indices.shape[:-1] + shape[named:])
+    return (dy.with_shape(shape),)
+
+
+def _infer_elements(inputs: Specs, attrs: Attrs) -> Specs:
+    dy, indices = inputs
+    require_dtype(dy, FLOATS)
+    check_index_dtype(indices)
+    axis, shape = normalize_axis(attrs["axis"], len(attrs["shape"])), attrs["shape"]
+    _require_shape(dy, indices.shape)
+    pairs = enumerate(zip(dy.shape, shape, strict=False))
+    if len(shape) != dy.ndim or any(n > m for i, (n, m) in pairs if i != axis):
+        raise ShapeError(f"a gradient of shape {dy.shape} was not picked out of {shape} along axis {axis}")
+    return (dy.with_shape(shape),)
+
+
+def _require_shape(dy: TensorSpec, wanted: Shape) -> None:
+    if dy.shape != wanted:
+        raise ShapeError(f"a gradient of shape {dy.shape}; {wanted} is wanted")
+
+
+def _wide(signature: Signature) -> tuple[TensorSpec, ...]:
+    """float16 is added up in float32: both tensors in it. Else none."""
+    specs = (signature.x, signature.y)
+    return tuple(s.with_dtype(_SINGLE) for s in specs) if signature.x.dtype == _HALF else ()
+
+
+def _sums(call: Binding, wide: tuple[Array, ...], places: Array, view: tuple[int, int, int]) -> Thunk:
+    """Zeros, then each row of dy added to the one of y, seen as (groups, rows, width), that its place names."""
+    dy, y = wide or (call.x, call.y)
+    steps: list[Thunk] = [partial(y.fill, 0)]
+    if dy.size:
+        terms = dy.reshape((view[0], places.size, view[2]))
+        steps.append(partial(jit_scatter.add_rows(y.dtype), terms, places.reshape(-1), y.reshape(view)))
+    if not wide:
+        return in_turn(*steps)
+    return in_turn(partial(np.copyto, dy, call.x), *steps, partial(np.copyto, call.y, y, casting="unsafe"))
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(signature.inputs[1].with_dtype(INT64), ENDS, *_wide(signature))
+
+
+def _gather_gradient(call: Binding) -> Thunk:
+    shape, axis = call.y.shape, normalize_axis(call.attrs["axis"], call.y.ndim)
+    places, ends, *wide = carve(
+        call.workspace, call.signature.inputs[1].with_dtype(INT64), ENDS, *_wide(call.signature)
+    )
+    view = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+    return in_turn(
+        partial(np.copyto, places, call.inputs[1]),
+        from_front(places, shape[axis], ends),
+        _sums(call, tuple(wide), places, view),
+    )
+
+
+def _elements_workspace(signature: Signature) -> int:
+    return room_bytes(signature.x.shape) + dense_bytes(*_wide(signature))
+
+
+def _gather_elements_gradient(call: Binding) -> Thunk:
+    axis, room = normalize_axis(call.attrs["axis"], call.y.ndim), Room.carve(call.workspace, call.x.shape)
+    wide = carve(call.workspace[room_bytes(call.x.shape) :], *_wide(call.signature))
+    places = along_axis(call.inputs[1], call.y.shape, axis, room)
+    return in_turn(places, _sums(call, wide, room.flat, (1, call.y.size, 1)))
+
+
+def _nd_workspace(signature: Signature) -> int:
+    return room_bytes(signature.inputs[1].shape[:-1]) + dense_bytes(*_wide(signature))
+
+
+def _gather_nd_gradient(call: Binding) -> Thunk:
+    indices, batch, shape = call.inputs[1], call.attrs["batch_dims"], call.y.shape
+    named, tuples = batch + indices.shape[-1], indices.shape[:-1]
+    room = Room.carve(call.workspace, tuples)
+    wide = carve(call.workspace[room_bytes(tuples) :], *_wide(call.signature))
+    view = (1, math.prod(shape[:named]), math.prod(shape[named:]))
+    return in_turn(rows(indices, shape[:named], batch, room), _sums(call, wide, room.flat, view))
+
+
+def _dense_dy(_: Signature) -> tuple[int, ...]:
+    return (0,)
+
+
+def _cost(signature: Signature) -> Cost:
+    return Cost(signature.x.size, 2 * signature.x.nbytes + signature.y.nbytes)
+
+
+GATHER_GRADIENT = OpSchema(
+    name="gather_gradient",
+    summary="Zeros of `shape`, to whose slices along `axis` those of dy are added that were picked there by indices.",
+    infer=_infer,
+    kernels=(Kernel("numba", _gather_gradient, _workspace, _dense_dy),),
+    arity=(2, 2),
+    attributes=(Attribute("shape", integers), Attribute("axis", integer, 0)),
+    cost=_cost,
+)
+GATHER_ELEMENTS_GRADIENT = OpSchema(
+    name="gather_elements_gradient",
+    summary="Zeros of `shape`, to whose elements those of dy are added that were picked there along `axis`.",
+    infer=_infer_elements,
+    kernels=(Kernel("numba", _gather_elements_gradient, _elements_workspace, _dense_dy),),
+    arity=(2, 2),
+    attributes=(Attribute("shape", integers), Attribute("axis", integer, 0)),
+    cost=_cost,
+)
+GATHER_ND_GRADIENT = OpSchema(
+    name="gather_nd_gradient",
+    summary="Zeros of `shape`, to whose slices those of dy are added that tuples of indices picked there.",
+    infer=_infer_nd,
+    kernels=(Kernel("numba", _gather_nd_gradient, _nd_workspace, _dense_dy),),
+    arity=(2, 2),
+    attributes=(Attribute("shape", integers), Attribute("batch_dims", integer, 0)),
+    cost=_cost,
+)
+OPS = (GATHER_GRADIENT, GATHER_ELEMENTS_GRADIENT, GATHER_ND_GRADIENT)

@@ -1,0 +1,39 @@
+"""The door to numba for the places of marked elements."""
+
+from collections.abc import Callable
+from functools import cache
+
+from ops.tensor.spec import Array
+
+Compiled = Callable[[Array, int, Array, Array, Array], None]
+
+
+@cache
+def places() -> Compiled:
+    """f(marks, first, shape, y, found): appends to y the coordinates in `shape` of all marks that are not 0.
+
+    `marks` is dense uint8, its first element stands at flat position `first` of the tensor. `y` (ndim, count) takes a
+    column a mark, and nothing beyond its last column; `found` (1,), the marks so far, counts on. `marks` and `shape`
+    may be read-only.
+    """
+    import numba  # noqa: PLC0415 - half a second to load, and only this kernel wants it
+
+    array, int64 = numba.types.Array, numba.int64
+    read = (array(numba.uint8, 1, "C", readonly=True), int64, array(int64, 1, "C", readonly=True))
+    signature = numba.void(*read, array(int64, 2, "C"), array(int64, 1, "C"))
+    compiled: Compiled = numba.njit(signature, nogil=True, cache=True, error_model="numpy")(_places)
+    return compiled
+
+
+def _places(marks: Array, first: int, shape: Array, y: Array, found: Array) -> None:
+    at, last = found[0], len(shape) - 1
+    for i in range(len(marks)):
+        if marks[i]:
+            if at < y.shape[1]:
+                rest = first + i
+                for axis in range(last, 0, -1):
+                    y[axis, at] = rest % shape[axis]
+                    rest //= shape[axis]
+                y[0, at] = rest
+            at += 1
+    found[0] = at

@@ -1,0 +1,119 @@
+"""Boxes from the best score down, without those that overlap a better one (ONNX NonMaxSuppression-11).
+
+numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ops.common.counts import SCALAR
+from ops.common.indices import INT64
+from ops.index import jit_suppress
+from ops.schema.attributes import Attribute, flag, integer, number, optional
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import CountError, DataError, DtypeError, ShapeError
+from ops.tensor.spec import TensorSpec
+
+_SINGLE = np.dtype("float32")
+_GIVEN = (("max_output", INT64), ("iou_threshold", _SINGLE), ("score_threshold", _SINGLE))
+"""What may be an attribute, or an input behind boxes and scores where only running tells it."""
+
+
+def _share(value: Any) -> float:
+    """A number from 0 to 1."""
+    found = number(value)
+    if not 0 <= found <= 1:
+        raise DataError(f"an IoU threshold lies between 0 and 1, and {found} does not")
+    return found
+
+
+def _check(inputs: Specs) -> None:
+    boxes, scores, *given = inputs
+    if boxes.dtype != _SINGLE or scores.dtype != _SINGLE:
+        raise DtypeError("boxes and scores must be float32")
+    if (boxes.ndim, scores.ndim) != (3, 3) or boxes.shape[2] != 4:
+        raise ShapeError("boxes must be of shape (batch, n, 4) and scores of shape (batch, classes, n)")
+    if (scores.shape[0], scores.shape[2]) != boxes.shape[:2]:
+        raise ShapeError(f"scores of shape {scores.shape} do not fit boxes of shape {boxes.shape}")
+    for spec, (name, dtype) in zip(given, _GIVEN, strict=False):
+        if spec.dtype != dtype or spec.size != 1:
+            raise ShapeError(f"{name} must be one number of {dtype}, not {spec}")
+
+
+def _most(inputs: Specs, attrs: Attrs) -> int:
+    """Rows for which there is room; by default as many as there can be."""
+    batch, classes, n = inputs[1].shape
+    if attrs["most"] is not None:
+        return int(attrs["most"])
+    return batch * classes * (n if len(inputs) > 2 else min(max(attrs["max_output"], 0), n))
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    _check(inputs)
+    return TensorSpec((_most(inputs, attrs), 3), INT64), SCALAR
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
+    """Corners and areas of all boxes of an image, those of the boxes chosen, and the order of their scores."""
+    n = signature.x.shape[1]
+    corners = TensorSpec((n, 5), _SINGLE)
+    return corners, corners, TensorSpec((n,), INT64)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _reader(call: Binding, position: int) -> Callable[[], Any]:
+    """Gives, each time it is called, what an input says, or the attribute where there is no such input."""
+    if len(call.inputs) > position + 2:
+        return call.inputs[position + 2].item
+    return lambda: call.attrs[_GIVEN[position][0]]
+
+
+def _non_max_suppression(call: Binding) -> Thunk:
+    boxes, scores, (y, number_of_rows) = call.x, call.inputs[1], call.outputs
+    *rooms, order = carve(call.workspace, *_temporaries(call.signature))
+    limit, overlap, least = (_reader(call, position) for position in range(len(_GIVEN)))
+    suppress, corners = jit_suppress.suppress(), tuple(rooms)
+
+    def run() -> None:
+        floor = least()
+        flags = (call.attrs["center_point_box"], floor is not None)
+        thresholds = np.float32(_share(overlap())), np.float32(floor or 0)
+        y.fill(0)
+        found = suppress(boxes, scores, flags, max(limit(), 0), thresholds, corners, order, y)
+        if found > len(y):
+            raise CountError(f"{found} boxes are chosen, and there is room for {len(y)}")
+        number_of_rows.fill(found)
+
+    return run
+
+
+def _cost(signature: Signature) -> Cost:
+    """At most: each box of a class compared with each that is kept, ten operations each time."""
+    flops = 10 * signature.x.shape[1] * signature.y.shape[0]
+    return Cost(flops, sum(s.nbytes for s in signature.inputs + signature.outputs))
+
+
+NON_MAX_SUPPRESSION = OpSchema(
+    name="non_max_suppression",
+    summary="Rows (batch, class, box) of boxes that overlap no better one by more than `iou_threshold`, best first in"
+    " each class, zeros behind the last of them, and how many there are. At most `max_output` a class, scores"
+    " above `score_threshold`; these three may be inputs behind boxes and scores. `most` bounds the rows.",
+    infer=_infer,
+    kernels=(Kernel("numba", _non_max_suppression, _workspace, all_contiguous),),
+    arity=(2, 5),
+    attributes=(
+        Attribute("max_output", integer, 0),
+        Attribute("iou_threshold", _share, 0.0),
+        Attribute("score_threshold", optional(number), None),
+        Attribute("center_point_box", flag, False),
+        Attribute("most", optional(integer), None),
+    ),
+    cost=_cost,
+)
+OPS = (NON_MAX_SUPPRESSION,)

@@ -1,0 +1,103 @@
+"""How many elements are not zero, and where they stand (ONNX NonZero-13).
+
+numba compiles the kernel that finds places; it belongs to the back-end that is always there: numpy has no call for it.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from ops.common.boxes import CACHE_BYTES, Box, boxes
+from ops.common.counts import FOUND, SCALAR, check_count, check_found
+from ops.common.fold import fold_cost
+from ops.common.indices import INT64
+from ops.common.thunks import in_turn, nothing
+from ops.index import jit_places
+from ops.schema.attributes import Attribute, integer
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.spec import BOOL, Array, TensorSpec
+
+
+def _room(signature: Signature) -> TensorSpec:
+    """A piece of the mask that says which elements are not zero."""
+    return TensorSpec((min(signature.x.size, CACHE_BYTES),), BOOL)
+
+
+def _masks(x: Array, room: Array) -> Iterator[tuple[Box, Array, Thunk]]:
+    """Pieces of x in C order: where each lies, its mask (one-dimensional), and the thunk that makes it."""
+    zero = np.zeros((), x.dtype)
+    for box in boxes(x.shape, max(room.size, 1)):
+        mask = room[: box.flat.stop - box.flat.start]
+        piece = x[tuple(slice(a, b) for a, b in zip(box.firsts, box.lasts, strict=True))]
+        yield box, mask, partial(np.not_equal, piece, zero, mask.reshape(box.shape))
+
+
+def _whole(x: Array) -> Iterator[tuple[Box, Array, Thunk]]:
+    """The same for dense bools, which are their own mask."""
+    yield Box((0,), (x.size,), 0), x.reshape(-1), nothing
+
+
+def _pieces(x: Array, room: Array) -> Iterator[tuple[Box, Array, Thunk]]:
+    return _whole(x) if x.dtype == BOOL and x.flags.c_contiguous else _masks(x, room)
+
+
+def _count_infer(_: Specs, __: Attrs) -> Specs:
+    return (SCALAR,)
+
+
+def _count_workspace(signature: Signature) -> int:
+    return dense_bytes(_room(signature))
+
+
+def _count_nonzero(call: Binding) -> Thunk:
+    (room,) = carve(call.workspace, _room(call.signature))
+    steps = [(load, partial(np.count_nonzero, mask)) for _, mask, load in _pieces(call.x, room)]
+    y = call.y
+
+    def run() -> None:
+        total = 0
+        for load, count in steps:
+            load()
+            total += int(count())
+        y.fill(total)
+
+    return run
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    return (TensorSpec((max(x.ndim, 1), check_count(attrs["count"], x.size)), INT64),)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(_room(signature), FOUND)
+
+
+def _nonzero(call: Binding) -> Thunk:
+    room, found = carve(call.workspace, _room(call.signature), FOUND)
+    x, places = call.x.reshape(call.x.shape or (1,)), jit_places.places()
+    shape = np.array(x.shape, INT64)
+    steps: list[Thunk] = [partial(found.fill, 0)]
+    for box, mask, load in _pieces(x, room):
+        steps += (load, partial(places, mask.view(np.uint8), box.start, shape, call.y, found))
+    return in_turn(*steps, lambda: check_found(int(found[0]), call.y.shape[1]))
+
+
+COUNT_NONZERO = OpSchema(
+    name="count_nonzero",
+    summary="How many elements are not zero, as an int64 scalar: NaN counts, -0.0 does not.",
+    infer=_count_infer,
+    kernels=(Kernel("numpy", _count_nonzero, _count_workspace),),
+    cost=fold_cost,
+)
+NONZERO = OpSchema(
+    name="nonzero",
+    summary="A column of int64 coordinates for each element that is not zero, in C order; `count` says how many.",
+    infer=_infer,
+    kernels=(Kernel("numba", _nonzero, _workspace),),
+    attributes=(Attribute("count", integer),),
+    cost=fold_cost,
+)
+OPS = (COUNT_NONZERO, NONZERO)

@@ -1,0 +1,138 @@
+"""Elements written by index into a copy of a tensor (ONNX ScatterElements-18, ScatterND-18)."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from ops.common.indices import Room, along_axis, check_index_dtype, room_bytes, rows
+from ops.common.thunks import copier, in_turn
+from ops.index.gather import GATHER_ELEMENTS, GATHER_ND
+from ops.index.gather_scatter import SCATTER_ELEMENTS_NATIVE, SCATTER_ND_NATIVE
+from ops.schema.attributes import Attribute, integer, one_of
+from ops.schema.backward import Backward, Tensor, Terms
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
+from ops.tensor.errors import DtypeError, GradientError, ShapeError
+from ops.tensor.spec import BOOL, Array, normalize_axis
+
+_COMBINE = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+_REDUCTION = Attribute("reduction", one_of("none", *_COMBINE), "none")
+
+
+def _check(inputs: Specs, attrs: Attrs) -> None:
+    data, indices, updates = inputs
+    check_index_dtype(indices)
+    if updates.dtype != data.dtype:
+        raise DtypeError(f"updates of {updates.dtype} do not fit into {data.dtype}")
+    if data.dtype == BOOL and attrs["reduction"] != "none":
+        raise DtypeError(f"reduction {attrs['reduction']!r} takes numbers, not bool")
+
+
+def _elements_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    data, indices, updates = inputs
+    _check(inputs, attrs)
+    axis = normalize_axis(attrs["axis"], data.ndim)
+    pairs = enumerate(zip(indices.shape, data.shape, strict=False))
+    if indices.ndim != data.ndim or any(n > m for i, (n, m) in pairs if i != axis):
+        raise ShapeError(f"indices of shape {indices.shape} do not fit {data.shape} outside axis {axis}")
+    if updates.shape != indices.shape:
+        raise ShapeError(f"updates of shape {updates.shape} for indices of shape {indices.shape}")
+    return (data,)
+
+
+def _nd_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    data, indices, updates = inputs
+    _check(inputs, attrs)
+    if not indices.ndim or indices.shape[-1] > data.ndim:
+        raise ShapeError(f"indices of shape {indices.shape} hold no tuples into {data.ndim} dimensions")
+    wanted = indices.shape[:-1] + data.shape[indices.shape[-1] :]
+    if updates.shape != wanted:
+        raise ShapeError(f"updates of shape {updates.shape}; {wanted} is wanted")
+    return (data,)
+
+
+def _elements_workspace(signature: Signature) -> int:
+    return room_bytes(signature.inputs[1].shape)
+
+
+def _nd_workspace(signature: Signature) -> int:
+    return room_bytes(signature.inputs[1].shape[:-1])
+
+
+def _write(y: Array, flat: Array, updates: Array, reduction: str) -> Thunk:
+    if reduction == "none":
+        return partial(y.__setitem__, flat, updates)
+    return partial(_COMBINE[reduction].at, y, flat, updates)
+
+
+def _scatter_elements(call: Binding) -> Thunk:
+    data, indices, updates = call.inputs
+    axis, room = normalize_axis(call.attrs["axis"], data.ndim), Room.carve(call.workspace, indices.shape)
+    return in_turn(
+        along_axis(indices, data.shape, axis, room),
+        copier(data, call.y),
+        _write(call.y.reshape(-1), room.flat.reshape(-1), updates.reshape(-1), call.attrs["reduction"]),
+    )
+
+
+def _scatter_nd(call: Binding) -> Thunk:
+    data, indices, updates = call.inputs
+    room, named = Room.carve(call.workspace, indices.shape[:-1]), indices.shape[-1]
+    width = math.prod(data.shape[named:])
+    y = call.y.reshape(math.prod(data.shape[:named]), width)
+    return in_turn(
+        rows(indices, data.shape[:named], 0, room),
+        copier(data, call.y),
+        _write(y, room.flat.reshape(-1), updates.reshape(room.flat.size, width), call.attrs["reduction"]),
+    )
+
+
+def _dense_updates(_: Signature) -> tuple[int, ...]:
+    return (2,)
+
+
+def _gradient(b: Backward, scatter: OpSchema, pick: Callable[[], Tensor]) -> Terms:
+    """What was written over gets nothing. Where indices name an element twice, all that might have been it get it."""
+    reduction = b.attrs["reduction"]
+    if reduction not in ("none", "add"):
+        raise GradientError(f"has no rule for its gradient where the reduction is {reduction!r}")
+
+    def of_data() -> Tensor:
+        if reduction == "add":
+            return b.dy
+        return b.apply1(scatter, b.dy, b.inputs[1], b.zeros(b.signature.inputs[2]), **b.attrs)
+
+    return b.terms(of_data, None, pick)
+
+
+def _elements_gradient(b: Backward) -> Terms:
+    axis = b.attrs["axis"]
+    return _gradient(b, SCATTER_ELEMENTS, lambda: b.apply1(GATHER_ELEMENTS, b.dy, b.inputs[1], axis=axis))
+
+
+def _nd_gradient(b: Backward) -> Terms:
+    return _gradient(b, SCATTER_ND, lambda: b.apply1(GATHER_ND, b.dy, b.inputs[1]))
+
+
+SCATTER_ELEMENTS = OpSchema(
+    name="scatter_elements",
+    summary="A copy of data where y[indices[i, j], j] = updates[i, j] for axis 0, and likewise for others.",
+    infer=_elements_infer,
+    kernels=(SCATTER_ELEMENTS_NATIVE, Kernel("numpy", _scatter_elements, _elements_workspace, _dense_updates)),
+    arity=(3, 3),
+    attributes=(Attribute("axis", integer, 0), _REDUCTION),
+    gradient=_elements_gradient,
+    overwrites=overwrites_first,
+)
+SCATTER_ND = OpSchema(
+    name="scatter_nd",
+    summary="A copy of data where y[indices[i, 0], indices[i, 1], ...] = updates[i].",
+    infer=_nd_infer,
+    kernels=(SCATTER_ND_NATIVE, Kernel("numpy", _scatter_nd, _nd_workspace, _dense_updates)),
+    arity=(3, 3),
+    attributes=(_REDUCTION,),
+    gradient=_nd_gradient,
+    overwrites=overwrites_first,
+)
+OPS = (SCATTER_ELEMENTS, SCATTER_ND)

@@ -1,0 +1,87 @@
+"""The greatest or least elements along an axis, and where they stand (ONNX TopK-11).
+
+numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
+"""
+
+from functools import partial
+from math import prod
+
+import numpy as np
+
+from ops.common.indices import INT64
+from ops.common.thunks import in_turn, nothing
+from ops.index import jit_top
+from ops.index.scatter import SCATTER_ELEMENTS
+from ops.schema.attributes import Attribute, flag, integer
+from ops.schema.backward import Backward, Terms
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.spec import NUMBERS, TensorSpec, normalize_axis
+
+_HALF, _SINGLE = np.dtype("float16"), np.dtype("float32")
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    axis, k = normalize_axis(attrs["axis"], x.ndim), attrs["k"]
+    if x.dtype not in NUMBERS:
+        raise DtypeError(f"takes numbers, not {x.dtype}")
+    if not 0 <= k <= x.shape[axis]:
+        raise ShapeError(f"k = {k} of the {x.shape[axis]} elements along axis {axis}")
+    values = x.with_shape((*x.shape[:axis], k, *x.shape[axis + 1 :]))
+    return values, values.with_dtype(INT64)
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
+    """All elements, the chosen ones, their places: one row for each place beside the axis."""
+    x, axis = signature.x, normalize_axis(signature.attrs["axis"], signature.x.ndim)
+    rest = (*x.shape[:axis], *x.shape[axis + 1 :])
+    data = TensorSpec((*rest, x.shape[axis]), _SINGLE if x.dtype == _HALF else x.dtype)
+    values = data.with_shape((*rest, signature.attrs["k"]))
+    return data, values, values.with_dtype(INT64)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _top_k(call: Binding) -> Thunk:
+    if call.y.size == 0:
+        return nothing
+    tables = carve(call.workspace, *_temporaries(call.signature))
+    data, values, places = (t.reshape(prod(t.shape[:-1]), t.shape[-1]) for t in tables)
+    x, best, at = (np.moveaxis(a, call.attrs["axis"], -1) for a in (call.x, *call.outputs))
+    return in_turn(
+        partial(np.copyto, tables[0], x),
+        partial(jit_top.top_k(data.dtype), data, values, places, call.attrs["largest"]),
+        partial(np.copyto, best, tables[1], casting="unsafe"),
+        partial(np.copyto, at, tables[2]),
+    )
+
+
+def _cost(signature: Signature) -> Cost:
+    return Cost(signature.x.size, signature.x.nbytes + sum(s.nbytes for s in signature.outputs))
+
+
+def _gradient(b: Backward) -> Terms:
+    """What was chosen gets it; nothing is chosen twice."""
+    zeros = b.zeros(b.signature.x)
+    return (b.apply1(SCATTER_ELEMENTS, zeros, b.outputs[1], b.dy, axis=b.attrs["axis"]),)
+
+
+TOP_K = OpSchema(
+    name="top_k",
+    summary="The `k` greatest (or least) elements along `axis`, best first, and their int64 indices.",
+    infer=_infer,
+    kernels=(Kernel("numba", _top_k, _workspace),),
+    attributes=(
+        Attribute("k", integer),
+        Attribute("axis", integer, -1),
+        Attribute("largest", flag, True),
+        Attribute("sorted", flag, True),
+    ),
+    cost=_cost,
+    gradient=_gradient,
+)
+OPS = (TOP_K,)

@@ -1,0 +1,88 @@
+"""The distinct elements of a tensor, or slices along an axis (ONNX Unique-11).
+
+How many there are only data decide: all outputs have room for as many as there can be, and a scalar says how many there
+are. NaN equals NaN and comes last, as numpy has it for elements (for onnxruntime NaN equals whatever it is compared
+with); -0.0 equals 0.0. Of equals the first one is given.
+
+numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
+"""
+
+import math
+
+import numpy as np
+
+from ops.common.blocks import working_dtype
+from ops.common.counts import SCALAR
+from ops.common.indices import INT64
+from ops.index import jit_unique
+from ops.schema.attributes import Attribute, flag, integer, optional
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.spec import BOOL, Array, Shape, TensorSpec, normalize_axis
+
+
+def _table(x: TensorSpec, attrs: Attrs) -> tuple[int, int, int]:
+    """x as (outer, slices, inner)."""
+    if attrs["axis"] is None:
+        return 1, x.size, 1
+    axis = normalize_axis(attrs["axis"], x.ndim)
+    return math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :])
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    each = TensorSpec((_table(x, attrs)[1],), INT64)
+    values: Shape = each.shape if attrs["axis"] is None else x.shape
+    return x.with_shape(values), each, each, each, SCALAR
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
+    """Two orders of all slices, and what has 16 bits is widened to."""
+    wide, each = working_dtype(signature.x.dtype), signature.outputs[1]
+    return each, each, TensorSpec((0,) if wide == signature.x.dtype else signature.x.shape, wide)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _first_input(_: Signature) -> tuple[int, ...]:
+    return (0,)
+
+
+def _unique(call: Binding) -> Thunk:
+    x, (values, first, inverse, counts, number) = call.x, call.outputs
+    order, spare, wide = carve(call.workspace, *_temporaries(call.signature))
+    shape, widened = _table(call.signature.x, call.attrs), wide.dtype != x.dtype
+    source, target = x.reshape(shape), values.reshape(shape)
+    keys: Array = wide.reshape(shape) if widened else source.view(np.uint8) if x.dtype == BOOL else source
+    compiled, in_order = jit_unique.unique(keys.dtype), call.attrs["sorted"]
+
+    def run() -> None:
+        if widened:
+            np.copyto(wide, x)
+        found = compiled(keys, in_order, order, spare, inverse, first, counts)
+        number.fill(found)
+        if target.size:
+            np.take(source, first, axis=1, out=target, mode="clip")
+            target[:, found:].fill(0)
+
+    return run
+
+
+def _cost(signature: Signature) -> Cost:
+    """A merge sort compares about log2 n times a slice; how much of two slices it looks at, data decide."""
+    rounds = max(signature.outputs[1].size, 1).bit_length()
+    return Cost(signature.x.size * rounds, signature.x.nbytes + sum(s.nbytes for s in signature.outputs))
+
+
+UNIQUE = OpSchema(
+    name="unique",
+    summary="Distinct slices along `axis` (elements, where none is given), where each first occurs, the number of each"
+    " slice, how often each occurs; zeros behind the last of them, and how many there are.",
+    infer=_infer,
+    kernels=(Kernel("numba", _unique, _workspace, _first_input),),
+    attributes=(Attribute("axis", optional(integer), None), Attribute("sorted", flag, True)),
+    cost=_cost,
+)
+OPS = (UNIQUE,)

@@ -1,0 +1,35 @@
+"""Kernels of operators that only copy elements: such an operator says what goes where, and this copies it."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from ops.common.thunks import copier, in_turn
+from ops.movement.copies import Move, move_all
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Binding, Kernel, Thunk
+from ops.tensor.layout import Layout
+
+Moves = Callable[[Binding], Iterable[Move]]
+"""What is read and where it is written: all of an output, each element once."""
+
+
+def _bind(moves: Moves, call: Binding) -> Thunk:
+    return move_all(m for m in moves(call) if not _in_place(*m))
+
+
+def _in_place(source: Any, target: Any) -> bool:
+    """Whether both are the very same bytes."""
+    return source.ctypes.data == target.ctypes.data and Layout.of(source) == Layout.of(target)
+
+
+def _bind_numpy(moves: Moves, call: Binding) -> Thunk:
+    return in_turn(*(copier(source, target) for source, target in moves(call)))
+
+
+def movement(moves: Moves, name: str = "numpy", **options: Any) -> tuple[Kernel, Kernel]:
+    """The compiled kernel and the one in numpy, which has the name; both take the options of `Kernel`."""
+    return (
+        Kernel(f"{name} compiled", partial(_bind, moves), backend=NUMBA, **options),
+        Kernel(name, partial(_bind_numpy, moves), **options),
+    )

@@ -1,0 +1,128 @@
+"""Slices of a tensor along some of its axes (ONNX Slice-13)."""
+
+from functools import partial
+
+import numpy as np
+from attrs import frozen
+
+from ops.common.thunks import in_turn
+from ops.common.view_rules import copy_cost, overwrites_in_place
+from ops.movement.copies import Move
+from ops.movement.kernels import movement
+from ops.schema.attributes import Attribute, integers, optional
+from ops.schema.backward import Backward, Terms
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.tensor.errors import AttributeValueError, ShapeError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, Shape, normalize_axes
+
+
+@frozen(eq=False)
+class Range:
+    """`length` elements along `axis` from `start`, every `step`-th."""
+
+    axis: int
+    start: int
+    length: int
+    step: int
+
+    def of(self, x: Array) -> Array:
+        """The view of an array."""
+        ahead = (slice(None),) * self.axis
+        tail: Array = x[(*ahead, slice(self.start, None, self.step))]
+        view: Array = tail[(*ahead, slice(0, self.length))]
+        return view
+
+
+def resolve_range(axis: int, start: int, end: int, step: int, dim: int) -> Range:
+    """The elements from `start` to before `end`: negatives count from the back, both are clamped into the axis.
+
+    A start in front of the axis is its first element, backwards too, where numpy finds nothing. Raises
+    AttributeValueError where the step is 0.
+    """
+    if step == 0:
+        raise AttributeValueError(f"the step along axis {axis} is 0")
+    found = range(*slice(max(start, -dim), end, step).indices(dim))
+    return Range(axis, found.start, len(found), step)
+
+
+def _ranges(attrs: Attrs, shape: Shape) -> tuple[Range, ...]:
+    starts, ends = attrs["starts"], attrs["ends"]
+    axes = attrs["axes"] if attrs["axes"] is not None else tuple(range(len(starts)))
+    steps = attrs["steps"] if attrs["steps"] is not None else (1,) * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise ShapeError(f"starts {starts}, ends {ends}, axes {axes}, steps {steps} differ in length")
+    rows = zip(normalize_axes(axes, len(shape)), starts, ends, steps, strict=True)
+    return tuple(resolve_range(axis, start, end, step, shape[axis]) for axis, start, end, step in rows)
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    lengths = {r.axis: r.length for r in _ranges(attrs, x.shape)}
+    return (x.with_shape([lengths.get(i, n) for i, n in enumerate(x.shape)]),)
+
+
+def _views(layout: Layout, signature: Signature) -> tuple[Layout | None, ...]:
+    for r in _ranges(signature.attrs, signature.x.shape):
+        layout = layout.slice(r.axis, r.start, r.length, r.step)
+    return (layout,)
+
+
+def _slice(call: Binding) -> tuple[Move, ...]:
+    source = call.x
+    for r in _ranges(call.attrs, call.x.shape):
+        source = r.of(source)
+    return ((source, call.y),)
+
+
+def _gradient(b: Backward) -> Terms:
+    return (b.apply1(SLICE_GRADIENT, b.dy, shape=b.signature.x.shape, **b.attrs),)
+
+
+def _infer_gradient(inputs: Specs, attrs: Attrs) -> Specs:
+    x = inputs[0].with_shape(attrs["shape"])
+    (y,) = _infer((x,), attrs)
+    if y != inputs[0]:
+        raise ShapeError(f"{inputs[0]} is no such slice of shape {x.shape}; that is {y}")
+    return (x,)
+
+
+def _slice_gradient(call: Binding) -> Thunk:
+    target = call.y
+    for r in _ranges(call.attrs, call.y.shape):
+        target = r.of(target)
+    return in_turn(partial(call.y.fill, 0), partial(np.copyto, target, call.x))
+
+
+def _gradient_again(b: Backward) -> Terms:
+    return (b.apply1(SLICE, b.dy, **{n: v for n, v in b.attrs.items() if n != "shape"}),)
+
+
+_ATTRIBUTES = (
+    Attribute("starts", integers),
+    Attribute("ends", integers),
+    Attribute("axes", optional(integers), None),
+    Attribute("steps", optional(integers), None),
+)
+SLICE = OpSchema(
+    name="slice",
+    summary="Along each of `axes` (all leading ones where none are given) the elements starts:ends:steps.",
+    infer=_infer,
+    kernels=movement(_slice),
+    attributes=_ATTRIBUTES,
+    views=_views,
+    overwrites=overwrites_in_place(_views),
+    cost=copy_cost,
+    gradient=_gradient,
+    moves=True,
+)
+SLICE_GRADIENT = OpSchema(
+    name="slice_gradient",
+    summary="Zeros of `shape`, but dy where that slice of them lies.",
+    infer=_infer_gradient,
+    kernels=(Kernel("numpy", _slice_gradient),),
+    attributes=(Attribute("shape", integers), *_ATTRIBUTES),
+    cost=copy_cost,
+    gradient=_gradient_again,
+)
+OPS = (SLICE, SLICE_GRADIENT)

@@ -1,0 +1,151 @@
+"""Operators whose outputs are strides over their input: transpose, expand, split, identity."""
+
+from collections.abc import Iterator
+from itertools import accumulate
+
+import numpy as np
+
+from ops.common.view_rules import copy_cost, overwrites_in_place
+from ops.movement.copies import Move
+from ops.movement.kernels import movement
+from ops.schema.attributes import Attribute, integer, integers, optional
+from ops.schema.backward import Backward, Terms
+from ops.schema.schema import Attrs, Binding, OpSchema, Signature, Specs, any_strides
+from ops.tensor.errors import ShapeError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import as_shape, broadcast_shapes, normalize_axes, normalize_axis
+
+Layouts = tuple[Layout | None, ...]
+
+
+def _identity_infer(inputs: Specs, _: Attrs) -> Specs:
+    return inputs
+
+
+def _identity_views(layout: Layout, _: Signature) -> Layouts:
+    return (layout,)
+
+
+def _identity(call: Binding) -> tuple[Move, ...]:
+    return ((call.x, call.y),)
+
+
+def _perm(attrs: Attrs, ndim: int) -> tuple[int, ...]:
+    if attrs["perm"] is None:
+        return tuple(reversed(range(ndim)))
+    perm = normalize_axes(attrs["perm"], ndim)
+    if len(perm) != ndim:
+        raise ShapeError(f"perm {perm} does not name all {ndim} axes")
+    return perm
+
+
+def _transpose_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    return (x.with_shape([x.shape[p] for p in _perm(attrs, x.ndim)]),)
+
+
+def _transpose_views(layout: Layout, signature: Signature) -> Layouts:
+    return (layout.transpose(_perm(signature.attrs, signature.x.ndim)),)
+
+
+def _transpose(call: Binding) -> tuple[Move, ...]:
+    return ((call.x.transpose(_perm(call.attrs, call.x.ndim)), call.y),)
+
+
+def _expand_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    return (x.with_shape(broadcast_shapes(x.shape, as_shape(attrs["shape"]))),)
+
+
+def _expand_views(layout: Layout, signature: Signature) -> Layouts:
+    return (layout.expand(signature.y.shape),)
+
+
+def _expand(call: Binding) -> tuple[Move, ...]:
+    return ((np.broadcast_to(call.x, call.y.shape), call.y),)
+
+
+def _split_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    axis, sizes = normalize_axis(attrs["axis"], x.ndim), as_shape(attrs["sizes"])
+    if not sizes or sum(sizes) != x.shape[axis]:
+        raise ShapeError(f"sizes {sizes} do not add up to the {x.shape[axis]} elements of axis {axis}")
+    return tuple(x.with_shape((*x.shape[:axis], n, *x.shape[axis + 1 :])) for n in sizes)
+
+
+def _split_starts(attrs: Attrs) -> tuple[int, ...]:
+    return (0, *accumulate(attrs["sizes"][:-1]))
+
+
+def _split_views(layout: Layout, signature: Signature) -> Layouts:
+    axis, sizes = normalize_axis(signature.attrs["axis"], signature.x.ndim), signature.attrs["sizes"]
+    return tuple(layout.slice(axis, a, n) for a, n in zip(_split_starts(signature.attrs), sizes, strict=True))
+
+
+def _split(call: Binding) -> Iterator[Move]:
+    axis = normalize_axis(call.attrs["axis"], call.x.ndim)
+    parts = np.split(call.x, _split_starts(call.attrs)[1:], axis)
+    return zip(parts, call.outputs, strict=True)
+
+
+def _same_gradient(b: Backward) -> Terms:
+    return (b.dy,)
+
+
+def _transpose_gradient(b: Backward) -> Terms:
+    perm = _perm(b.attrs, b.signature.x.ndim)
+    return (b.transpose(b.dy, tuple(perm.index(axis) for axis in range(len(perm)))),)
+
+
+def _split_gradient(b: Backward) -> Terms:
+    return (b.concat([b.grad(i) for i in range(len(b.outputs))], b.attrs["axis"]),)
+
+
+IDENTITY = OpSchema(
+    name="identity",
+    summary="x itself.",
+    infer=_identity_infer,
+    kernels=movement(_identity, writes=any_strides),
+    views=_identity_views,
+    overwrites=overwrites_in_place(_identity_views),
+    gradient=_same_gradient,
+    cost=copy_cost,
+    moves=True,
+)
+TRANSPOSE = OpSchema(
+    name="transpose",
+    summary="The axes of x in the order `perm`; reversed where none is given.",
+    infer=_transpose_infer,
+    kernels=movement(_transpose, writes=any_strides),
+    attributes=(Attribute("perm", optional(integers), None),),
+    views=_transpose_views,
+    overwrites=overwrites_in_place(_transpose_views),
+    gradient=_transpose_gradient,
+    cost=copy_cost,
+    moves=True,
+)
+EXPAND = OpSchema(
+    name="expand",
+    summary="x broadcast together with `shape`: a dimension of length 1 on either side grows.",
+    infer=_expand_infer,
+    kernels=movement(_expand, writes=any_strides),
+    attributes=(Attribute("shape", integers),),
+    views=_expand_views,
+    overwrites=overwrites_in_place(_expand_views),
+    gradient=_same_gradient,
+    cost=copy_cost,
+    moves=True,
+)
+SPLIT = OpSchema(
+    name="split",
+    summary="Consecutive parts of x along `axis`, of the lengths `sizes`.",
+    infer=_split_infer,
+    kernels=movement(_split, writes=any_strides),
+    attributes=(Attribute("sizes", integers), Attribute("axis", integer, 0)),
+    views=_split_views,
+    overwrites=overwrites_in_place(_split_views),
+    gradient=_split_gradient,
+    cost=copy_cost,
+    moves=True,
+)
+OPS = (IDENTITY, TRANSPOSE, EXPAND, SPLIT)

@@ -1,0 +1,176 @@
+"""Batch normalization with given statistics (ONNX BatchNormalization-15, training_mode 0)."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from ops.common.batches import by_image, dense_images
+from ops.common.boxes import CACHE_BYTES, pieces
+from ops.common.thunks import in_turn
+from ops.common.tiling import image_stripes
+from ops.norm.batch_norm_gradient import batch_norm_gradient
+from ops.norm.jit_scale import scale_shift
+from ops.schema.attributes import Attribute, number
+from ops.schema.backends import NUMBA
+from ops.schema.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    Kernel,
+    OpSchema,
+    Signature,
+    Specs,
+    Thunk,
+    any_strides,
+    overwrites_first,
+)
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.layout import Layout
+from ops.tensor.limits import constant
+from ops.tensor.spec import FLOATS, Array, TensorSpec, compute_dtype
+from ops.vector.bytecode import Script
+from ops.vector.kernel import is_lane, run
+
+
+def _infer(inputs: Specs, _: Attrs) -> Specs:
+    x = inputs[0]
+    if x.ndim < 2:
+        raise ShapeError(f"data {x.shape} must have 2 dimensions or more: images, channels, ...")
+    if any(s.dtype not in FLOATS for s in inputs):
+        raise DtypeError(f"takes floating-point numbers, not {', '.join(s.dtype.name for s in inputs)}")
+    for name, given in zip(("scale", "bias", "mean", "var"), inputs[1:], strict=True):
+        if given.shape != x.shape[1:2]:
+            raise ShapeError(f"{name} has shape {given.shape}, not {x.shape[1:2]}")
+    return (x,)
+
+
+def _packed(signature: Signature) -> bool:
+    return {1, 2, 3, 4} <= signature.constants
+
+
+def _few(signature: Signature) -> int:
+    """Channels of one piece."""
+    width = math.prod(signature.x.shape[2:]) * compute_dtype(signature.x.dtype).itemsize
+    return max(1, min(signature.x.shape[1], CACHE_BYTES // 2 // max(width, 1)))
+
+
+def _plain(signature: Signature) -> bool:
+    return compute_dtype(signature.x.dtype) == signature.x.dtype
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Factors, shifts and one more number a channel; for float16 also a piece of the data in float32."""
+    dtype, channels = compute_dtype(signature.x.dtype), signature.x.shape[1]
+    numbers = TensorSpec((0 if _packed(signature) else channels,), dtype)
+    wide = 0 if _plain(signature) else _few(signature)
+    return numbers, numbers, numbers, TensorSpec((wide, *signature.x.shape[2:]), dtype)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _fold(given: Sequence[Array], epsilon: float, rooms: Sequence[Array]) -> Iterator[Thunk]:
+    """Steps that write factor = scale / sqrt(var + epsilon) and shift = bias - mean * factor (a room more is used)."""
+    scale, bias, mean, var = given
+    factor, shift, room = rooms
+    yield partial(np.copyto, room, var, casting="same_kind")
+    yield partial(np.add, room, constant(epsilon, room.dtype), room)
+    yield partial(np.sqrt, room, room)
+    yield partial(np.copyto, factor, scale, casting="same_kind")
+    yield partial(np.divide, factor, room, factor)
+    yield partial(np.copyto, room, mean, casting="same_kind")
+    yield partial(np.multiply, room, factor, room)
+    yield partial(np.copyto, shift, bias, casting="same_kind")
+    yield partial(np.subtract, shift, room, shift)
+
+
+def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    if not _packed(signature):
+        return ()
+    rooms = np.empty((3, signature.x.shape[1]), compute_dtype(signature.x.dtype))
+    with np.errstate(all="ignore"):
+        in_turn(*_fold([constants[i] for i in (1, 2, 3, 4)], signature.attrs["epsilon"], tuple(rooms)))()
+    return rooms[0], rooms[1]
+
+
+def _piece(x: Array, y: Array, wide: Array, factor: Array, shift: Array) -> Iterator[Thunk]:
+    """Steps for a few channels of one image of float16, computed in float32."""
+    column, out = (-1,) + (1,) * (x.ndim - 1), wide[: len(x)]
+    yield partial(np.copyto, out, x)
+    yield partial(np.multiply, out, factor.reshape(column), out)
+    yield partial(np.add, out, shift.reshape(column), out)
+    yield partial(np.copyto, y, out, casting="same_kind")
+
+
+def _prepare(call: Binding) -> tuple[list[Thunk], Array, Array, Array]:
+    """Steps that write factors and shifts where they were not packed; these two, and room for a piece."""
+    *rooms, wide = carve(call.workspace, *_temporaries(call.signature))
+    steps = [] if call.packed else list(_fold(call.inputs[1:], call.attrs["epsilon"], rooms))
+    factor, shift = call.packed or rooms[:2]
+    return steps, factor, shift, wide
+
+
+def _bind(call: Binding) -> Thunk:
+    steps, factor, shift, wide = _prepare(call)
+    for x, y in zip(call.x, call.y, strict=True):
+        for a, b in pieces(len(x), _few(call.signature)):
+            steps += _piece(x[a:b], y[a:b], wide, factor[a:b], shift[a:b])
+    return in_turn(*steps)
+
+
+def _bind_fused(call: Binding) -> Thunk:
+    steps, factor, shift, _ = _prepare(call)
+    spec = call.signature.x
+    flat = (*spec.shape[:2], math.prod(spec.shape[2:]))
+    x, y = call.x.reshape(flat), call.y.reshape(flat)
+    function = scale_shift(spec.dtype)
+    return in_turn(*steps, by_image(lambda x, y: partial(function, x, factor, shift, y), x, y))
+
+
+def _bind_vector(call: Binding) -> Thunk:
+    factor, shift = (v.reshape(-1, *(1,) * (call.x.ndim - 2)) for v in call.packed)
+    script = Script(3)
+    script.say("add", script.say("mul", 0, 1), 2)
+    return run(script, (call.x, factor, shift), call.y)
+
+
+def _is_vector(signature: Signature) -> bool:
+    return _packed(signature) and is_lane(signature.x)
+
+
+def _images_or_row(layout: Layout) -> bool:
+    """Of x, dense images; any of the others."""
+    return len(layout.shape) < 2 or dense_images(layout)
+
+
+def _half(signature: Signature) -> bool:
+    return not _plain(signature)
+
+
+def _cost(signature: Signature) -> Cost:
+    return Cost(2 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
+
+
+VECTOR = Kernel("vector", _bind_vector, pack=_pack, supports=_is_vector, writes=any_strides, backend=NUMBA)
+"""float32 with constant statistics: a program of two instructions."""
+FUSED = Kernel("fused", _bind_fused, _workspace, reads=_images_or_row, pack=_pack, supports=_plain, writes=dense_images)
+"""float32 and float64: one pass."""
+PIECES = Kernel("pieces", _bind, _workspace, pack=_pack, supports=_half)
+"""float16: a piece at a time in float32."""
+BATCH_NORM = OpSchema(
+    name="batch_norm",
+    summary="(x - mean) / sqrt(var + epsilon) * scale + bias, one of each a channel; x (N, C, ...).",
+    infer=_infer,
+    kernels=(VECTOR, FUSED, PIECES),
+    arity=(5, 5),
+    attributes=(Attribute("epsilon", number, 1e-5),),
+    overwrites=overwrites_first,
+    cost=_cost,
+    gradient=batch_norm_gradient,
+    stripes=image_stripes,
+)
+OPS = (BATCH_NORM,)

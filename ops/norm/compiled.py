@@ -1,0 +1,61 @@
+"""Layer, RMS, instance and group normalization in compiled code."""
+
+import math
+from collections.abc import Callable
+
+from ops.native.call import Native, Step, Word
+from ops.native.door import address
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous
+from ops.tensor.spec import normalize_axis
+from ops.vector.rows import all_single
+
+_MODULE = "ops.norm.code"
+
+
+def _addresses(call: Binding) -> list[Word]:
+    """Of x, y, scales, shifts, means and factors; 0 for what is not there."""
+    x, scale, *shift = call.inputs
+    y, *statistics = call.outputs
+    found = [a.ctypes.data for a in (x, y, scale, *shift)]
+    return [*found, *([] if shift else [0]), *(a.ctypes.data for a in statistics), *([] if statistics else [0, 0])]
+
+
+def _native(call: Binding, function: str, rows: int, centred: bool, *more: int) -> Thunk:
+    words = (rows, call.x.size // rows, *_addresses(call), centred, float(call.attrs["epsilon"]), *more)
+    return Native((Step(address(_MODULE, function), words),), (*call.inputs, *call.outputs))
+
+
+def _width(signature: Signature) -> int:
+    shape = signature.x.shape
+    return math.prod(shape[normalize_axis(signature.attrs["axis"], len(shape)) :])
+
+
+def _whole_scales(signature: Signature) -> bool:
+    """Whether scales and shifts have a number for each element of a row."""
+    return all_single(signature) and all(s.size == _width(signature) > 0 for s in signature.inputs[1:])
+
+
+def row_kernel(*, centred: bool) -> Kernel:
+    """Over the dimensions from `axis` on."""
+
+    def bind(call: Binding) -> Thunk:
+        rows = call.x.size // _width(call.signature)
+        return _native(call, "norm_rows", rows, centred) if rows else Native(())
+
+    return Kernel("vector", bind, contiguous=all_contiguous, supports=_whole_scales, backend=NUMBA)
+
+
+def _has_elements(signature: Signature) -> bool:
+    return all_single(signature) and signature.x.size > 0
+
+
+def channel_kernel(groups: Callable[[Signature], int]) -> Kernel:
+    """Over groups of channels of each image: f(signature) -> groups."""
+
+    def bind(call: Binding) -> Thunk:
+        images, channels = call.x.shape[:2]
+        rows = groups(call.signature)
+        return _native(call, "norm_channels", images * rows, True, rows, channels // rows)
+
+    return Kernel("vector", bind, contiguous=all_contiguous, supports=_has_elements, backend=NUMBA)

@@ -1,0 +1,181 @@
+"""The gradients of layer, RMS, instance and group normalization, a few rows at a time, so that they stay in the cache.
+
+With n = (x - mean) * f, f = 1 / sqrt(variance + epsilon) and g = dy * scale, each over one row of x,
+dx = f * (g - mean(g) - n * mean(g * n)) (Ba, Kiros and Hinton 2016); RMS normalization has no means to subtract.
+Means and factors are computed again: to find them takes two passes over rows that are read anyway.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from ops.common.boxes import CACHE_BYTES, pieces
+from ops.common.thunks import in_turn
+from ops.schema.schema import Binding, Signature, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.limits import constant
+from ops.tensor.spec import Array, Shape, TensorSpec, compute_dtype, normalize_axis
+
+
+@frozen(eq=False)
+class RowCase:
+    """x seen as (images, rows, width); a row is `each` channels of `width / each` elements, or all scales in turn."""
+
+    images: int
+    rows: int
+    width: int
+    each: int
+    dtype: np.dtype[Any]
+    epsilon: float
+    centred: bool
+
+    @classmethod
+    def of(cls, signature: Signature) -> "RowCase":
+        """Of inputs dy, x and attributes `num_groups` (0: the dimensions from `axis` on are one row)."""
+        shape, attrs = signature.inputs[1].shape, signature.attrs
+        dtype, groups = compute_dtype(signature.x.dtype), attrs["num_groups"]
+        more = {"dtype": dtype, "epsilon": attrs["epsilon"], "centred": attrs["centred"]}
+        if groups:
+            each = shape[1] // groups
+            return cls(shape[0], groups, each * math.prod(shape[2:]), each, **more)
+        axis = normalize_axis(attrs["axis"], len(shape))
+        return cls(1, math.prod(shape[:axis]), math.prod(shape[axis:]), 0, **more)
+
+    @property
+    def few(self) -> int:
+        """Rows of one piece."""
+        return max(1, min(self.rows, CACHE_BYTES // 2 // max(self.width * self.dtype.itemsize, 1)))
+
+    @property
+    def cut(self) -> list[tuple[int, int, int]]:
+        """Image, first and last row of each piece."""
+        return [(n, a, b) for n in range(self.images) for a, b in pieces(self.rows, self.few)]
+
+    @property
+    def shape(self) -> Shape:
+        """Images, rows, width."""
+        return self.images, self.rows, self.width
+
+
+def temporaries(case: RowCase) -> tuple[TensorSpec, ...]:
+    """Normalized rows, gradients of rows, and three numbers a row."""
+    room, column = TensorSpec((case.few, case.width), case.dtype), TensorSpec((case.few, 1), case.dtype)
+    return room, room, column, column, column
+
+
+def data_workspace(signature: Signature) -> int:
+    """Bytes for the gradient by x."""
+    case = RowCase.of(signature)
+    scale = TensorSpec(signature.inputs[2].shape if case.dtype != signature.x.dtype else (0,), case.dtype)
+    return dense_bytes(*temporaries(case), scale)
+
+
+def scale_workspace(signature: Signature) -> int:
+    """Bytes for the gradient by the scale."""
+    case = RowCase.of(signature)
+    return dense_bytes(*temporaries(case), *_sums(case, signature))
+
+
+def _sums(case: RowCase, signature: Signature) -> tuple[TensorSpec, TensorSpec]:
+    """Sums of a piece; for float16 also of all."""
+    total = signature.y.with_dtype(case.dtype)
+    few = (case.few * case.each,) if case.each else (case.width,)
+    return total.with_shape(few), total if case.dtype != signature.x.dtype else total.with_shape((0,))
+
+
+def _dot(a: Array, b: Array, out: Array) -> Iterator[Thunk]:
+    """Steps that write the mean of the products of two rows each."""
+    yield partial(np.matmul, a[:, np.newaxis, :], b[:, :, np.newaxis], out[:, :, np.newaxis])
+    yield partial(np.divide, out, constant(max(a.shape[1], 1), out.dtype), out)
+
+
+def _mean(rows: Array, out: Array) -> Iterator[Thunk]:
+    yield partial(np.add.reduce, rows, axis=1, keepdims=True, out=out)
+    yield partial(np.divide, out, constant(max(rows.shape[1], 1), out.dtype), out)
+
+
+def _normalize(case: RowCase, x: Array, room: Array, mean: Array, factor: Array) -> Iterator[Thunk]:
+    """Steps that write normalized rows into the room, and their factors."""
+    yield partial(np.copyto, room, x)
+    if case.centred:
+        yield from _mean(room, mean)
+        yield partial(np.subtract, room, mean, room)
+    yield from _dot(room, room, factor)
+    yield partial(np.add, factor, constant(case.epsilon, factor.dtype), factor)
+    yield partial(np.sqrt, factor, factor)
+    yield partial(np.reciprocal, factor, factor)
+    yield partial(np.multiply, room, factor, room)
+
+
+def _scale(case: RowCase, rows: Array, scale: Array, a: int, b: int) -> Thunk:
+    """Multiplies rows a to b of an image."""
+    if case.each:
+        channels = rows.reshape(((b - a) * case.each, -1)) if rows.size else rows
+        return partial(np.multiply, channels, scale[a * case.each : b * case.each].reshape((-1, 1)), channels)
+    return partial(np.multiply, rows, scale.reshape(case.width), rows)
+
+
+def _data_piece(case: RowCase, given: tuple[Array, ...], scaling: Thunk, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
+    dy, x, dx = given
+    normal, grads, mean, factor, product = rooms
+    yield from _normalize(case, x, normal, mean, factor)
+    yield partial(np.copyto, grads, dy)
+    yield scaling
+    yield from _dot(grads, normal, product)
+    yield partial(np.multiply, normal, product, normal)
+    if case.centred:
+        yield from _mean(grads, mean)
+        yield partial(np.subtract, grads, mean, grads)
+    yield partial(np.subtract, grads, normal, grads)
+    yield partial(np.multiply, grads, factor, grads)
+    yield partial(np.copyto, dx, grads, casting="same_kind")
+
+
+def bind_data(call: Binding) -> Thunk:
+    """dx of dy, x, scale; it may lie over dy or x."""
+    case, scale = RowCase.of(call.signature), call.inputs[2]
+    wide = TensorSpec(scale.shape if case.dtype != call.x.dtype else (0,), case.dtype)
+    *rooms, room = carve(call.workspace, *temporaries(case), wide)
+    dy, x, dx = (v.reshape(case.shape) for v in (*call.inputs[:2], call.y))
+    steps: list[Thunk] = []
+    if room.size:
+        steps.append(partial(np.copyto, room, scale))
+        scale = room
+    for n, a, b in case.cut:
+        few = tuple(r[: b - a] for r in rooms)
+        steps += _data_piece(case, (dy[n, a:b], x[n, a:b], dx[n, a:b]), _scale(case, few[1], scale, a, b), few)
+    return in_turn(*steps)
+
+
+def _sum_piece(case: RowCase, rows: Array, part: Array, total: Array, first: int) -> Iterator[Thunk]:
+    """Steps that add rows, from the `first` one of an image on, to what they were scaled by."""
+    if case.each:
+        few = part[: len(rows) * case.each]
+        target = total[first * case.each :][: len(few)]
+        yield partial(np.add.reduce, rows.reshape((len(few), -1)) if rows.size else rows, axis=1, out=few)
+        yield partial(np.add, target, few, target)
+    else:
+        yield partial(np.add.reduce, rows, axis=0, out=part)
+        yield partial(np.add, total, part, total)
+
+
+def bind_scale(call: Binding) -> Thunk:
+    """The gradient of the scale, of dy and x."""
+    case = RowCase.of(call.signature)
+    *rooms, part, sums = carve(call.workspace, *temporaries(case), *_sums(case, call.signature))
+    dy, x = (v.reshape(case.shape) for v in call.inputs)
+    total = (sums if sums.size else call.y).reshape(-1)
+    steps: list[Thunk] = [partial(total.fill, 0)]
+    for n, a, b in case.cut:
+        normal, grads, mean, factor, _ = (r[: b - a] for r in rooms)
+        steps += _normalize(case, x[n, a:b], normal, mean, factor)
+        steps.append(partial(np.copyto, grads, dy[n, a:b]))
+        steps.append(partial(np.multiply, normal, grads, normal))
+        steps += _sum_piece(case, normal, part, total, a)
+    if sums.size:
+        steps.append(partial(np.copyto, call.y.reshape(-1), total, casting="same_kind"))
+    return in_turn(*steps)

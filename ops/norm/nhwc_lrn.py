@@ -1,0 +1,81 @@
+"""Local response normalization across channels that are the last axis (ONNX LRN-13)."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from ops.common.boxes import CACHE_BYTES, pieces
+from ops.common.thunks import in_turn
+from ops.common.windows import require_spatial
+from ops.norm.lrn_compiled import LRN_NATIVE
+from ops.norm.lrn_gradient import LRN_ATTRIBUTES, window_sums
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import AttributeValueError, DtypeError
+from ops.tensor.limits import constant
+from ops.tensor.spec import FLOATS, Array, TensorSpec
+from ops.windows.pixels import dense_pixels, rows
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    require_spatial(x)
+    if x.dtype not in FLOATS - {np.dtype("float16")}:
+        raise DtypeError(f"takes float32 or float64, not {x.dtype}")
+    if attrs["size"] < 1:
+        raise AttributeValueError(f"size is {attrs['size']}; at least 1 is wanted")
+    return (x,)
+
+
+def _most(signature: Signature) -> int:
+    """Pixels of one piece."""
+    return max(1, CACHE_BYTES // 4 // max(signature.x.shape[-1] * signature.x.dtype.itemsize, 1))
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Squares and their sums for a few pixels."""
+    channels = signature.x.shape[-1]
+    pixels = min(_most(signature), math.prod(signature.x.shape[:-1]))
+    return (signature.x.with_shape((pixels, channels)),) * 2
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _piece(attrs: Attrs, x: Array, y: Array, squares: Array, sums: Array) -> Iterator[Thunk]:
+    """Steps for a few pixels (pixels, C)."""
+    yield partial(np.multiply, x, x, squares)
+    yield from window_sums(squares.T, sums.T, attrs["size"])
+    yield partial(np.multiply, sums, constant(attrs["alpha"] / attrs["size"], sums.dtype), sums)
+    yield partial(np.add, sums, constant(attrs["bias"], sums.dtype), sums)
+    yield partial(np.power, sums, constant(-attrs["beta"], sums.dtype), sums)
+    yield partial(np.multiply, x, sums, y)
+
+
+def _bind(call: Binding) -> Thunk:
+    squares, sums = carve(call.workspace, *_temporaries(call.signature))
+    x, y = rows(call.x), rows(call.y)
+    steps: list[Thunk] = []
+    for a, b in pieces(len(x), _most(call.signature)):
+        steps += _piece(call.attrs, x[a:b], y[a:b], squares[: b - a], sums[: b - a])
+    return in_turn(*steps)
+
+
+def _cost(signature: Signature) -> Cost:
+    return Cost((signature.attrs["size"] + 5) * signature.x.size, signature.x.nbytes + signature.y.nbytes)
+
+
+LRN_PIECES = Kernel("pieces", _bind, _workspace, reads=dense_pixels, writes=dense_pixels)
+NHWC_LRN = OpSchema(
+    name="nhwc_lrn",
+    summary="x / (bias + alpha / size * sum of x ** 2 over `size` channels around) ** beta; x (N, spatial..., C).",
+    infer=_infer,
+    kernels=(LRN_NATIVE, LRN_PIECES),
+    attributes=LRN_ATTRIBUTES,
+    overwrites=overwrites_first,
+    cost=_cost,
+)
+OPS = (NHWC_LRN,)

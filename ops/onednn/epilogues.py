@@ -1,0 +1,28 @@
+"""Activations of fused operators as post-operations."""
+
+import math
+
+from ops.common.epilogue import CLIP, GELU_ERF, GELU_TANH, LEAK, NONE, SILU
+from ops.onednn import declarations as c
+from ops.onednn.descriptors import Eltwise, Post
+from ops.schema.schema import Attrs
+
+_SMOOTH = {GELU_ERF: Eltwise(c.GELU_ERF), GELU_TANH: Eltwise(c.GELU_TANH), SILU: Eltwise(c.SWISH, 1.0)}
+
+
+def is_known(attrs: Attrs) -> bool:
+    """Whether the library has the activation: a leak of nothing is its ReLU, to which infinity is zero."""
+    return not (attrs.get("activation", NONE) == LEAK and attrs["slope"] == 0)
+
+
+def activation(attrs: Attrs) -> tuple[Post, ...]:
+    """Of the attributes of `ops.common.epilogue`, or of a fused product."""
+    name = attrs.get("activation", NONE)
+    if name == NONE:
+        return ()
+    if name == LEAK:
+        return (Eltwise(c.RELU, attrs["slope"]),)
+    if name != CLIP:
+        return (_SMOOTH[name],)
+    low, high = attrs["low"], attrs["high"]
+    return (Eltwise(c.RELU),) if (low, high) == (0, math.inf) else (Eltwise(c.CLIP, low, high),)

@@ -1,0 +1,95 @@
+"""Kernels of the library beside compiled ones, which take over whatever the library would compute otherwise than numpy.
+
+The compiled kernel also takes arrays that are not dense: where they lie is known when a call is bound, so a layout that
+the compiled kernel reads or writes is never a reason to copy.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+
+from attrs import evolve, frozen
+
+from ops.native.call import FOREIGN, Native, Step
+from ops.native.door import address as compiled
+from ops.native.door import foreign_address, region_address
+from ops.onednn import args as w
+from ops.onednn.library import Library, library
+from ops.onednn.openmp import team_addresses
+from ops.onednn.primitives import Case, Operand, address, prepare, primitives
+from ops.schema.backends import ONEDNN
+from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array
+
+_CODE = "ops.onednn.guard_code"
+
+
+class Watch(Enum):
+    """When the compiled kernel computes: never; where an input is beyond 2 ** 30, or no number; where an operation was
+    invalid (which NaN makes maxima), or y holds the number that folds begin with, as only infinities leave it there.
+    """
+
+    NOTHING = 0
+    INPUTS = 1
+    FLAG = 2
+
+
+@frozen(eq=False)
+class Plan:
+    """A case and its operands: f(library, call) -> all of them but the scratchpad."""
+
+    case: Case
+    operands: Callable[[Library, Binding], list[Operand]]
+    watch: Watch = Watch.NOTHING
+    start: int = 0
+
+
+def beside(kernel: Kernel, plan: Callable[[Signature], Plan], supports: Callable[[Signature], bool]) -> Kernel:
+    """The library's kernel of what `supports` takes, and the compiled one does too."""
+
+    def fits(signature: Signature) -> bool:
+        return kernel.supports(signature) and supports(signature) and is_fast(plan(signature).case, signature.threads)
+
+    def workspace(signature: Signature) -> int:
+        return max(primitives(plan(signature).case, signature.threads)[0].scratchpad, kernel.workspace(signature))
+
+    def bind(call: Binding) -> Thunk:
+        if not all(Layout.of(a).is_dense for a in (*call.inputs, *call.outputs)):
+            return kernel.bind(call)
+        return _bind(call, plan(call.signature), kernel)
+
+    return evolve(kernel, name="onednn", bind=bind, workspace=workspace, supports=fits, backend=ONEDNN)
+
+
+def is_fast(case: Case, threads: int) -> bool:
+    """Whether the library has code of its own for it."""
+    return any(p.planned for p in primitives(case, threads))
+
+
+def _bind(call: Binding, plan: Plan, kernel: Kernel) -> Native:
+    (primitive,) = primitives(plan.case, call.signature.threads)
+    operands = plan.operands(library(), call)
+    prepared = prepare(primitive, operands, call.workspace)
+    words = [*prepared.words, *(0 for _ in range(w.OTHERWISE - w.ARGUMENTS))]
+    words[w.PARALLEL], words[w.REGION] = team_addresses()[0], region_address("ops.onednn.execute_code", "gather")
+    step = Step(0, tuple(words))
+    function = ("execute_ordinary", "execute_flagged")[plan.watch is Watch.FLAG]
+    run = Step(foreign_address(_CODE, function), (address(step.words), 0, 0, 0), FOREIGN)
+    keep = (step, prepared, *call.inputs, *call.outputs)
+    if plan.watch is Watch.NOTHING:
+        return Native((run,), keep)
+    at, (y,) = address(step.words), call.outputs
+    before, after = list[Step](), list[Step]()
+    if plan.watch is Watch.INPUTS:
+        before = [_look("scan", at + 8 * w.STRANGE, a) for a in call.inputs]
+    else:
+        after = [_look("seek", at + 8 * w.OTHERWISE, y, plan.start)]
+    other = kernel.bind(call)
+    assert isinstance(other, Native), f"{kernel.name} is no compiled kernel"
+    marked = at + 8 * w.OTHERWISE
+    after += [Step(compiled(_CODE, "otherwise"), (marked, s.address, address(s.words))) for s in other.steps]
+    return Native((*before, run, *after), (*keep, other))
+
+
+def _look(function: str, mark: int, array: Array, *more: int) -> Step:
+    return Step(compiled(_CODE, function), (mark, address(array), array.size, *more))

@@ -1,0 +1,71 @@
+"""The kernels of compiled pooling of (N, C, spatial...): float32, images that are dense."""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ops.common.batches import dense_images
+from ops.common.windows import MOST, windows
+from ops.native.call import Native, Step
+from ops.native.door import CONTRACT, address
+from ops.pool.kinds import AVERAGE, AVERAGE_PADDED, LARGEST
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous
+from ops.tensor.spec import Array
+from ops.windows.args import geometry
+
+LANES = 16
+"""Outputs side by side that are computed at once."""
+_ANY_ORDER = (*CONTRACT, "reassoc")
+"""The sum of a row may have lanes; they are added up in the same way in every run."""
+
+
+def _supports(signature: Signature) -> bool:
+    return signature.x.dtype == np.dtype("float32") and signature.x.ndim <= 5 and len(signature.outputs) == 1
+
+
+def _supports_windows(signature: Signature) -> bool:
+    """Columns of a row, and those of outputs of a vector that are not there, are numbers of 32 bits."""
+    if not _supports(signature):
+        return False
+    w = windows(signature.x.shape[2:], signature.attrs["kernel_shape"], signature.attrs)
+    return w.sizes[-1] + w.begins[-1] + w.ends[-1] + LANES * w.strides[-1] <= MOST
+
+
+def _hop(array: Array) -> int:
+    """Bytes from image to image."""
+    return array.strides[0] if len(array) > 1 else array.nbytes
+
+
+def _bind(kind: int, call: Binding) -> Thunk:
+    x, y, attrs = call.x, call.y, call.attrs
+    found = windows(x.shape[2:], attrs["kernel_shape"], attrs)
+    kind = AVERAGE_PADDED if attrs.get("count_include_pad", False) else kind
+    places = kind, x.ctypes.data, y.ctypes.data, x.shape[1], _hop(x), _hop(y)
+    return Native((Step(address("ops.pool.code", "pool"), (*places, *geometry(found), len(x))),), (x, y))
+
+
+def _bind_all(kind: int, call: Binding) -> Thunk:
+    x, y = call.x, call.y
+    words = kind, x.ctypes.data, y.ctypes.data, math.prod(x.shape[:2]), math.prod(x.shape[2:])
+    return Native((Step(address("ops.pool.code", "pool_all", _ANY_ORDER), words),), (x, y))
+
+
+MAX_PLANES, AVERAGE_PLANES = (
+    Kernel(
+        "native",
+        partial(_bind, kind),
+        reads=dense_images,
+        supports=_supports_windows,
+        writes=dense_images,
+        backend=NUMBA,
+    )
+    for kind in (LARGEST, AVERAGE)
+)
+"""Up to three spatial dimensions."""
+MAX_ALL, AVERAGE_ALL = (
+    Kernel("native", partial(_bind_all, kind), contiguous=all_contiguous, supports=_supports, backend=NUMBA)
+    for kind in (LARGEST, AVERAGE)
+)
+"""Global pooling."""

@@ -1,0 +1,212 @@
+"""The gradients of pooling, as operators and rules.
+
+That of a maximum finds again in x where it lies: to keep the places of all maxima, eight bytes each, would cost more
+than x itself wherever windows are small. That of a sum spreads each element over its window, one axis at a time.
+
+numba compiles that of a maximum; it belongs to the back-end that is always there: numpy has no call for it.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ops.common.batches import by_image, dense_images
+from ops.common.boxes import pieces
+from ops.common.thunks import in_turn
+from ops.common.widened import require_wide, widened
+from ops.common.windows import WINDOW_ATTRIBUTES, Windows, tap_range, windows
+from ops.pool.jit_gradient import scatter_maxima
+from ops.pool.passes import PIECE_BYTES
+from ops.schema.attributes import Attribute, flag, integers
+from ops.schema.backward import Backward, Tensor, Terms
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError, GradientError, ShapeError
+from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec, compute_dtype
+
+_MOST_AXES = 3
+_ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribute("ceil_mode", flag, False))
+
+
+def window_attributes(attrs: Attrs) -> dict[str, Any]:
+    """Those attributes of a pooling operator that its gradient has too."""
+    return {a.name: attrs[a.name] for a in _ATTRIBUTES}
+
+
+def _check(dy: TensorSpec, x: TensorSpec, attrs: Attrs) -> None:
+    outputs = windows(x.shape[2:], attrs["kernel_shape"], attrs).outputs
+    if dy.shape != x.shape[:2] + outputs:
+        raise ShapeError(f"gradient {dy.shape} does not fit the windows over {x.shape}: {x.shape[:2] + outputs}")
+
+
+def _infer_max(inputs: Specs, attrs: Attrs) -> Specs:
+    dy, x = inputs
+    require_wide(inputs)
+    _check(dy, x, attrs)
+    if not 3 <= x.ndim <= 2 + _MOST_AXES:
+        raise ShapeError(f"data {x.shape} must have 1 to {_MOST_AXES} spatial dimensions")
+    if math.prod(x.shape[2:]) >= 2**31:
+        raise ShapeError(f"data {x.shape} have 2 ** 31 elements or more in a channel")
+    return (x,)
+
+
+def _infer_spread(inputs: Specs, attrs: Attrs) -> Specs:
+    (dy,) = inputs
+    if dy.dtype not in FLOATS:
+        raise DtypeError(f"takes floating-point numbers, not {dy.dtype}")
+    x = dy.with_shape(dy.shape[:2] + attrs["sizes"])
+    _check(dy, x, attrs)
+    return (x,)
+
+
+def _three(values: Shape, default: int) -> Shape:
+    return (default,) * (_MOST_AXES - len(values)) + values
+
+
+def _bind_max(call: Binding) -> Thunk:
+    dy, x = call.inputs
+    w = windows(x.shape[2:], call.attrs["kernel_shape"], call.attrs)
+    inner, outer = _three(w.sizes, 1), _three(w.outputs, 1)
+    geometry = (*_three(w.kernel, 1), *_three(w.strides, 1), *_three(w.dilations, 1), *_three(w.begins, 0))
+    run, rooms = scatter_maxima(x.dtype), carve(call.workspace, *_row(call.signature))
+
+    def bind(dy: Array, x: Array, dx: Array) -> Thunk:
+        lead = (math.prod(x.shape[:2]),)
+        flat = (a.reshape(lead + shape) for a, shape in ((dy, outer), (x, inner), (dx, inner)))
+        return partial(run, *flat, *rooms, geometry)
+
+    return by_image(bind, dy, x, call.y)
+
+
+def _row(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
+    """The maxima of one row of windows in steps of one, and their places."""
+    strides = windows(signature.inputs[1].shape[2:], signature.attrs["kernel_shape"], signature.attrs).strides
+    row = signature.x.with_shape(((signature.x.shape[-1] - 1) * strides[-1] + 1,))
+    return row, row.with_dtype("int32")
+
+
+def _row_workspace(signature: Signature) -> int:
+    return dense_bytes(*_row(signature))
+
+
+def _windows(signature: Signature) -> Windows:
+    return windows(signature.attrs["sizes"], signature.attrs["kernel_shape"], signature.attrs)
+
+
+def _stages(w: Windows) -> list[Shape]:
+    """Spatial shapes before 0, 1, ... axes are spread, the last one first."""
+    return [w.outputs[: w.ndim - n] + w.sizes[w.ndim - n :] for n in range(w.ndim + 1)]
+
+
+def _channels(signature: Signature) -> int:
+    largest = max(map(math.prod, _stages(_windows(signature)))) * compute_dtype(signature.x.dtype).itemsize
+    return max(1, min(math.prod(signature.x.shape[:2]), PIECE_BYTES // max(largest, 1)))
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """A few channels before each axis, and after the last; empty where that is the input or the output itself."""
+    dtype, channels = compute_dtype(signature.x.dtype), _channels(signature)
+    sizes = [channels * math.prod(s) for s in _stages(_windows(signature))]
+    if dtype == signature.x.dtype:
+        sizes[0] = sizes[-1] = 0
+    return tuple(TensorSpec((n,), dtype) for n in sizes)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _spread_axis(w: Windows, source: Array, target: Array, axis: int) -> Iterator[Thunk]:
+    """Steps that add each element along one axis to all elements of its window."""
+    lead = (slice(None),) * (1 + axis)
+    yield partial(target.fill, 0)
+    for tap in range(w.kernel[axis]):
+        outputs, inside = tap_range(w, axis, tap)
+        part = target[*lead, inside]
+        yield partial(np.add, part, source[*lead, outputs], part)
+
+
+def _bind_spread(call: Binding) -> Thunk:
+    w, most = _windows(call.signature), _channels(call.signature)
+    rooms = carve(call.workspace, *_temporaries(call.signature))
+    channels = math.prod(call.x.shape[:2])
+    x, y = call.x.reshape((channels, *w.outputs)), call.y.reshape((channels, *w.sizes))
+    steps: list[Thunk] = []
+    for a, b in pieces(channels, most):
+        shapes = [(b - a, *s) for s in _stages(w)]
+        chain = [r[: math.prod(s)].reshape(s) if r.size else r for r, s in zip(rooms, shapes, strict=True)]
+        if chain[0].size:
+            steps.append(partial(np.copyto, chain[0], x[a:b]))
+        else:
+            chain[0] = x[a:b]
+        out = chain[-1] if chain[-1].size else y[a:b]
+        for axis, source, target in zip(reversed(range(w.ndim)), chain, (*chain[1:-1], out), strict=False):
+            steps += _spread_axis(w, source, target, axis)
+        if chain[-1].size:
+            steps.append(partial(np.copyto, y[a:b], out, casting="same_kind"))
+    return in_turn(*steps)
+
+
+def max_pool_gradient(b: Backward) -> Terms:
+    """The rule of maximum pooling."""
+    if b.x.ndim > 2 + _MOST_AXES:
+        raise GradientError(f"has no rule for its gradient over {b.x.ndim - 2} spatial dimensions")
+    return b.terms(lambda: widened(b, MAX_POOL_GRADIENT, b.dy, b.x, **window_attributes(b.attrs))[0])
+
+
+def spread(b: Backward, dy: Tensor) -> Tensor:
+    """Each element of dy added to all elements of its window over the first input."""
+    return b.apply1(SPREAD_WINDOWS, dy, **window_attributes(b.attrs), sizes=b.x.shape[2:])
+
+
+def _power(x: Tensor, exponent: int) -> Tensor:
+    """x to the power of a number from 1 on, by squaring."""
+    if exponent == 1:
+        return x
+    half = _power(x, exponent // 2)
+    return half * half * x if exponent % 2 else half * half
+
+
+def lp_ratio(b: Backward, p: int) -> Tensor:
+    """dy / y ** (p - 1); where the sum of powers is 0, and has no gradient, 0."""
+    if p == 1:
+        return b.dy
+    none = b.equal(b.y, b.constant(0.0, b.y.spec))
+    zero = b.constant(0.0, b.y.spec)
+    return b.where(none, zero, b.dy / _power(b.y, p - 1))
+
+
+def lp_slope(b: Backward, p: int) -> Tensor:
+    """The gradient of |x| ** p / p: sign(x) * |x| ** (p - 1)."""
+    if p % 2:
+        return b.sign(b.x) * _power(b.x, p - 1) if p > 1 else b.sign(b.x)
+    return _power(b.x, p - 1)
+
+
+def _cost(signature: Signature) -> Cost:
+    taps = math.prod(signature.attrs["kernel_shape"])
+    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
+    return Cost(signature.x.size * taps, touched)
+
+
+MAX_POOL_GRADIENT = OpSchema(
+    name="max_pool_gradient",
+    summary="Each element of dy added to the place where its window over x has its maximum, the first of several.",
+    infer=_infer_max,
+    kernels=(Kernel("windows", _bind_max, _row_workspace, reads=dense_images, writes=dense_images),),
+    arity=(2, 2),
+    attributes=_ATTRIBUTES,
+    cost=_cost,
+)
+SPREAD_WINDOWS = OpSchema(
+    name="spread_windows",
+    summary="Each element of dy added to all of its window over `sizes`: the gradient of the sums of windows.",
+    infer=_infer_spread,
+    kernels=(Kernel("axes", _bind_spread, _workspace, contiguous=all_contiguous),),
+    attributes=(*_ATTRIBUTES, Attribute("sizes", integers)),
+    cost=_cost,
+)
+OPS = (MAX_POOL_GRADIENT, SPREAD_WINDOWS)

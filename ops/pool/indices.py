@@ -1,0 +1,95 @@
+"""Maximum pooling that also says where each maximum lies."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from ops.common.boxes import pieces
+from ops.common.thunks import in_turn
+from ops.common.windows import Windows, tap_range, windows
+from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.spec import FLOATS, Array, TensorSpec
+
+_PIECE = 16 << 10
+"""Most outputs of one piece, where one channel has no more already."""
+
+
+def _windows(signature: Signature) -> Windows:
+    return windows(signature.x.shape[2:], signature.attrs["kernel_shape"], signature.attrs)
+
+
+def _channels(signature: Signature) -> int:
+    return max(1, min(signature.x.shape[1], _PIECE // max(math.prod(signature.y.shape[2:]), 1)))
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Which outputs of a piece take the tap at hand, and the place in its channel of that tap for every output."""
+    outputs = signature.y.shape[2:]
+    return TensorSpec((_channels(signature), *outputs), np.dtype(bool)), TensorSpec(outputs, np.dtype("int64"))
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _steps_of_axes(w: Windows, storage_order: int) -> list[int]:
+    """How far apart neighbours along each axis are, in a channel stored by rows (0) or by columns (1)."""
+    if storage_order:
+        return [math.prod(w.sizes[:a]) for a in range(w.ndim)]
+    return [math.prod(w.sizes[a + 1 :]) for a in range(w.ndim)]
+
+
+def _places(w: Windows, taps: tuple[int, ...], steps: list[int], room: Array) -> Iterator[Thunk]:
+    """Steps that write, for each output, the place of one tap in its channel."""
+    yield partial(room.fill, 0)
+    for axis, (tap, step) in enumerate(zip(taps, steps, strict=True)):
+        starts = np.arange(w.outputs[axis]) * w.strides[axis] + tap * w.dilations[axis] - w.begins[axis]
+        column = (starts * step).astype(np.int64).reshape((-1,) + (1,) * (w.ndim - 1 - axis))
+        yield partial(np.add, room, column, room)
+
+
+def _tap(x: Array, y: Array, places: Array, mask: Array, room: Array) -> Iterator[Thunk]:
+    """Steps that take one tap where it is larger than what was found so far."""
+    yield partial(np.greater, x, y, mask)
+    yield partial(np.copyto, y, x, where=mask)
+    yield partial(np.copyto, places, room, where=mask)
+
+
+def _piece(call: Binding, x: Array, y: Array, places: Array, bases: Array) -> Iterator[Thunk]:
+    """Steps for a few channels of one image; `bases` are the places of their first elements."""
+    w = _windows(call.signature)
+    mask, room = carve(call.workspace, *_temporaries(call.signature))
+    steps = _steps_of_axes(w, call.attrs["storage_order"])
+    yield partial(y.fill, -np.inf if y.dtype in FLOATS else np.iinfo(y.dtype).min)
+    yield partial(places.fill, 0)
+    for taps in product(*map(range, w.kernel)):
+        ranges = [tap_range(w, a, t) for a, t in enumerate(taps)]
+        target, source = tuple(o for o, _ in ranges), tuple(i for _, i in ranges)
+        yield from _places(w, taps, steps, room)
+        part = y[:, *target]
+        yield from _tap(x[:, *source], part, places[:, *target], mask[: len(x), *target], room[target])
+    yield partial(np.add, places, bases, places)
+
+
+def _bind(call: Binding) -> Thunk:
+    y, places = call.outputs
+    batch, channels = y.shape[:2]
+    size = math.prod(call.x.shape[2:])
+    bases = (np.arange(batch * channels) * size).reshape((batch, channels) + (1,) * (y.ndim - 2))
+    steps: list[Thunk] = []
+    for n in range(batch):
+        for a, b in pieces(channels, _channels(call.signature)):
+            steps += _piece(call, call.x[n, a:b], y[n, a:b], places[n, a:b], bases[n, a:b])
+    return in_turn(*steps)
+
+
+def _supports(signature: Signature) -> bool:
+    return len(signature.outputs) == 2
+
+
+INDICES = Kernel("taps", _bind, _workspace, supports=_supports)
+"""Tap by tap, with a mask of the outputs that take it."""

@@ -1,0 +1,28 @@
+"""Channels-last pooling, compiled: vectors along the channels, windows clipped to what lies inside."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.common.windows import windows
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.windows.args import windows_call
+from ops.windows.kinds import AVERAGE, AVERAGE_PADDED, LARGEST
+from ops.windows.pixels import dense_pixels
+
+
+def _supports(signature: Signature) -> bool:
+    return signature.x.dtype == np.dtype("float32") and signature.x.ndim <= 5
+
+
+def _bind(kind: int, call: Binding) -> Thunk:
+    found = windows(call.x.shape[1:-1], call.attrs["kernel_shape"], call.attrs)
+    return windows_call(AVERAGE_PADDED if call.attrs.get("count_include_pad", False) else kind, found, call.x, call.y)
+
+
+MAX_NATIVE, AVERAGE_NATIVE = (
+    Kernel("native", partial(_bind, kind), reads=dense_pixels, supports=_supports, writes=dense_pixels, backend=NUMBA)
+    for kind in (LARGEST, AVERAGE)
+)
+"""float32, up to three spatial dimensions."""

@@ -1,0 +1,163 @@
+"""Maximum, average and Lp pooling over sliding windows (ONNX MaxPool-22, AveragePool-22, LpPool-22)."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from ops.common.batches import dense_images
+from ops.common.powers import powers, roots
+from ops.common.tiling import pool_stripes
+from ops.common.windows import WINDOW_ATTRIBUTES, Windows, require_spatial, tap_range, windows
+from ops.pool.compiled import AVERAGE_PLANES, MAX_PLANES
+from ops.pool.gradient import lp_ratio, lp_slope, max_pool_gradient, spread
+from ops.pool.indices import INDICES
+from ops.pool.passes import Pooling, bind_pool, pool_workspace
+from ops.schema.attributes import Attribute, flag, integer, integers
+from ops.schema.backward import Backward, Terms
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, always
+from ops.tensor.errors import AttributeValueError, DtypeError
+from ops.tensor.limits import constant
+from ops.tensor.spec import FLOATS, Array, compute_dtype
+
+_ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribute("ceil_mode", flag, False))
+MAX_DTYPES = FLOATS | {np.dtype("int8"), np.dtype("uint8")}
+
+
+def _windows(signature: Signature) -> Windows:
+    return windows(signature.x.shape[2:], signature.attrs["kernel_shape"], signature.attrs)
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    require_spatial(x)
+    if x.dtype not in FLOATS:
+        raise DtypeError(f"takes floating-point numbers, not {x.dtype}")
+    return (x.with_shape(x.shape[:2] + windows(x.shape[2:], attrs["kernel_shape"], attrs).outputs),)
+
+
+def _infer_max(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    if x.dtype not in MAX_DTYPES:
+        raise DtypeError(f"takes floating-point numbers, int8 or uint8, not {x.dtype}")
+    if attrs["storage_order"] not in (0, 1):
+        raise AttributeValueError(f"storage_order is {attrs['storage_order']}; 0 (rows) or 1 (columns) is wanted")
+    (y,) = _infer((x.with_dtype("float32"),), attrs)
+    return (y.with_dtype(x.dtype), y.with_dtype("int64"))[: 1 + attrs["with_indices"]]
+
+
+def _infer_lp(inputs: Specs, attrs: Attrs) -> Specs:
+    if attrs["p"] < 1:
+        raise AttributeValueError(f"p is {attrs['p']}; at least 1 is wanted")
+    return _infer(inputs, attrs)
+
+
+def _max(signature: Signature) -> Pooling:
+    dtype = signature.x.dtype
+    least = -np.inf if dtype in FLOATS else np.iinfo(dtype).min
+    return Pooling(_windows(signature), np.maximum, constant(least, dtype))
+
+
+def _copy(source: Array, room: Array) -> tuple[Thunk, ...]:
+    return (partial(np.copyto, room, source),)
+
+
+def _average(signature: Signature) -> Pooling:
+    w, dtype = _windows(signature), compute_dtype(signature.x.dtype)
+    outer = signature.attrs["count_include_pad"]
+    divide = partial(_divide, tuple(window_counts(w, axis, outer).astype(dtype) for axis in range(w.ndim)))
+    return Pooling(w, np.add, constant(0, dtype), None if dtype == signature.x.dtype else _copy, divide)
+
+
+def window_counts(w: Windows, axis: int, include_pad: bool) -> Array:
+    """Elements of each window that count, along one axis; at least 1."""
+    counts = np.zeros(w.outputs[axis], np.int64)
+    for tap in range(w.kernel[axis]):
+        if include_pad:
+            starts = np.arange(w.outputs[axis]) * w.strides[axis] + tap * w.dilations[axis]
+            counts += starts < w.begins[axis] + w.sizes[axis] + w.ends[axis]
+        else:
+            counts[tap_range(w, axis, tap)[0]] += 1
+    return np.maximum(counts, 1)
+
+
+def _divide(counts: tuple[Array, ...], sums: Array) -> tuple[Thunk, ...]:
+    """Steps that divide by the size of each window: by one number where all windows are of one size."""
+    if not sums.size:
+        return ()
+    if all((c == c[0]).all() for c in counts):
+        size = np.asarray(np.prod([c[0] for c in counts]), dtype=sums.dtype)
+        return (partial(np.divide, sums, size, sums),)
+    lengths = ((-1,) + (1,) * (len(counts) - 1 - axis) for axis in range(len(counts)))
+    return tuple(partial(np.divide, sums, c.reshape(n), sums) for c, n in zip(counts, lengths, strict=True))
+
+
+def _lp(signature: Signature) -> Pooling:
+    dtype, p = compute_dtype(signature.x.dtype), signature.attrs["p"]
+    return Pooling(_windows(signature), np.add, constant(0, dtype), partial(powers, p), partial(roots, p))
+
+
+def _kernel(pooling: Callable[[Signature], Pooling], supports: Callable[[Signature], bool]) -> Kernel:
+    def bind(call: Binding) -> Thunk:
+        return bind_pool(pooling(call.signature), call)
+
+    def workspace(signature: Signature) -> int:
+        return pool_workspace(pooling(signature), signature)
+
+    return Kernel("axes", bind, workspace, supports=supports, writes=dense_images)
+
+
+def _without_indices(signature: Signature) -> bool:
+    return len(signature.outputs) == 1
+
+
+def _cost(signature: Signature) -> Cost:
+    taps = sum(_windows(signature).kernel)
+    return Cost(signature.y.size * taps, signature.x.nbytes + sum(s.nbytes for s in signature.outputs))
+
+
+def _average_gradient(b: Backward) -> Terms:
+    w, outer = _windows(b.signature), b.attrs["count_include_pad"]
+    counts = [window_counts(w, axis, outer) for axis in range(w.ndim)]
+    each = np.asarray(1.0)
+    for count in counts:
+        each = each[..., np.newaxis] / count
+    number = each.flat[0] if each.size and (each == each.flat[0]).all() else each
+    return b.terms(lambda: spread(b, b.dy * np.asarray(number, b.x.dtype)))
+
+
+def _lp_gradient(b: Backward) -> Terms:
+    p = b.attrs["p"]
+    return b.terms(lambda: spread(b, lp_ratio(b, p)) * lp_slope(b, p))
+
+
+MAX_POOL = OpSchema(
+    name="max_pool",
+    summary="The largest element of each window; with `with_indices` also where it is, counted in the whole input.",
+    infer=_infer_max,
+    kernels=(MAX_PLANES, _kernel(_max, _without_indices), INDICES),
+    attributes=(*_ATTRIBUTES, Attribute("storage_order", integer, 0), Attribute("with_indices", flag, False)),
+    cost=_cost,
+    gradient=max_pool_gradient,
+    stripes=pool_stripes,
+)
+AVERAGE_POOL = OpSchema(
+    name="average_pool",
+    summary="The mean of each window; padding counts as zeros only with `count_include_pad`.",
+    infer=_infer,
+    kernels=(AVERAGE_PLANES, _kernel(_average, always)),
+    attributes=(*_ATTRIBUTES, Attribute("count_include_pad", flag, False)),
+    cost=_cost,
+    gradient=_average_gradient,
+    stripes=pool_stripes,
+)
+LP_POOL = OpSchema(
+    name="lp_pool",
+    summary="(sum of |x| ** p) ** (1 / p) of each window.",
+    infer=_infer_lp,
+    kernels=(_kernel(_lp, always),),
+    attributes=(*_ATTRIBUTES, Attribute("p", integer, 2)),
+    cost=_cost,
+    gradient=_lp_gradient,
+)
+OPS = (MAX_POOL, AVERAGE_POOL, LP_POOL)

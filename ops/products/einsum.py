@@ -1,0 +1,185 @@
+"""Sums of products by labels of axes (ONNX Einsum-28): any equation, ellipses and diagonals included."""
+
+import math
+import string
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ops.common.indices import element_strides
+from ops.common.thunks import in_turn
+from ops.products.einsum_equation import Equation, Labels, equation_text, read
+from ops.products.einsum_plan import Step, Sum, Times, plan
+from ops.schema.attributes import Attribute
+from ops.schema.backward import Backward, Tensor, Terms
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError
+from ops.tensor.spec import NUMBERS, Array, Shape, TensorSpec, compute_dtype
+
+_MOST_OPERANDS = 32
+
+
+def _equation(inputs: Specs, attrs: Attrs) -> Equation:
+    return read(attrs["equation"], [s.shape for s in inputs])
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x = inputs[0]
+    if x.dtype not in NUMBERS or any(s.dtype != x.dtype for s in inputs):
+        raise DtypeError(f"takes numbers of one element type, not {', '.join(s.dtype.name for s in inputs)}")
+    return (x.with_shape(_equation(inputs, attrs).shape),)
+
+
+def _sizes(equation: Equation, labels: Sequence[str]) -> Shape:
+    return tuple(equation.sizes[label] for label in labels)
+
+
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """All tensors that steps make, but for the last where it is the output; copies of float16 inputs in front."""
+    equation, dtype = _equation(signature.inputs, signature.attrs), compute_dtype(signature.x.dtype)
+    half = dtype != signature.x.dtype
+    made = [TensorSpec(_sizes(equation, s.result), dtype) for s in plan(equation)]
+    copies = [s.with_dtype(dtype) for s in signature.inputs] if half else []
+    return *copies, *(made if half else made[:-1])
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_temporaries(signature))
+
+
+def _hops(array: Array, labels: Labels) -> dict[str, int]:
+    """Bytes from one element to the next along each label; a label that stands twice walks a diagonal.
+
+    Those of a dense array: numpy's own say nothing where an axis has length 1.
+    """
+    hops: dict[str, int] = {}
+    for label, stride in zip(labels, element_strides(array.shape), strict=True):
+        hops[label] = hops.get(label, 0) + stride * array.itemsize
+    return hops
+
+
+def _strided(array: Array, shape: Shape, strides: Shape) -> Array:
+    return np.empty(shape, array.dtype) if 0 in shape else as_strided(array, shape, strides)
+
+
+def _view(equation: Equation, array: Array, labels: Labels, wanted: Labels) -> Array:
+    """The array with axes in the wanted order, of length 1 for a label that it does not have."""
+    hops = _hops(array, labels)
+    shape = tuple(equation.sizes[n] if n in hops else 1 for n in wanted)
+    return _strided(array, shape, tuple(hops.get(n, 0) for n in wanted))
+
+
+def _matrices(equation: Equation, array: Array, labels: Labels, groups: tuple[Labels, Labels, Labels]) -> Array:
+    """The array as (batch..., rows, columns): labels of one group are neighbours, so that they count as one axis."""
+    (batch, rows, columns), hops = groups, _hops(array, labels)
+    lengths = (math.prod(_sizes(equation, group)) for group in (rows, columns))
+    last = (hops[rows[-1]] if rows else max(array.nbytes, 1), hops[columns[-1]] if columns else array.itemsize)
+    return _strided(array, (*_sizes(equation, batch), *lengths), (*(hops[n] for n in batch), *last))
+
+
+def _thunk(equation: Equation, step: Step, tensors: Sequence[Array], target: Array) -> Thunk:
+    if isinstance(step, Sum):
+        rest = tuple(n for n in step.source.named if n not in step.result)
+        source = _view(equation, tensors[step.source.index], step.source.labels, (*step.result, *rest))
+        if not rest:
+            return partial(np.copyto, target, source)
+        axes = tuple(range(len(step.result), source.ndim))
+        return partial(np.add.reduce, source, axis=axes, dtype=source.dtype, out=target)
+    left, right = tensors[step.left.index], tensors[step.right.index]
+    if isinstance(step, Times):
+        views = (_view(equation, t, o.labels, step.result) for t, o in ((left, step.left), (right, step.right)))
+        return partial(np.multiply, *views, target)
+    batch, rows, depth, columns = step.batch, step.rows, step.depth, step.columns
+    return partial(
+        np.matmul,
+        _matrices(equation, left, step.left.labels, (batch, rows, depth)),
+        _matrices(equation, right, step.right.labels, (batch, depth, columns)),
+        _matrices(equation, target, step.result, (batch, rows, columns)),
+    )
+
+
+def _einsum(call: Binding) -> Thunk:
+    equation, count = _equation(call.signature.inputs, call.attrs), len(call.inputs)
+    made = list(carve(call.workspace, *_temporaries(call.signature)))
+    tensors, thunks = list(call.inputs), list[Thunk]()
+    half = compute_dtype(call.x.dtype) != call.x.dtype
+    if half:
+        tensors, made = made[:count], made[count:]
+        thunks += (partial(np.copyto, wide, x) for wide, x in zip(tensors, call.inputs, strict=True))
+    for step, target in zip(plan(equation), made if half else [*made, call.y], strict=True):
+        thunks.append(_thunk(equation, step, tensors, target))
+        tensors.append(target)
+    if half:
+        thunks.append(partial(np.copyto, call.y, tensors[-1], casting="same_kind"))
+    return in_turn(*thunks)
+
+
+def _operations(equation: Equation, step: Step) -> int:
+    if isinstance(step, Sum):
+        return math.prod(_sizes(equation, step.source.named))
+    if isinstance(step, Times):
+        return math.prod(_sizes(equation, step.result))
+    return 2 * math.prod(_sizes(equation, (*step.batch, *step.rows, *step.depth, *step.columns)))
+
+
+def _cost(signature: Signature) -> Cost:
+    equation = _equation(signature.inputs, signature.attrs)
+    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
+    return Cost(sum(_operations(equation, s) for s in plan(equation)), touched)
+
+
+def _gradient(b: Backward) -> Terms:
+    """An operand's is an einsum too, of dy and the other operands, over the labels that it does not have."""
+    equation = _equation(b.signature.inputs, b.attrs)
+    return b.terms(*(partial(_operand_gradient, b, equation, i) for i in range(len(b.inputs))))
+
+
+def _operand_gradient(b: Backward, equation: Equation, position: int) -> Tensor:
+    """Labels that nothing else has are summed alone: dy is the same along them."""
+    others = [(b.dy, equation.result)] + [
+        (b.reshape(x, _sizes(equation, _named(labels))), _named(labels))
+        for i, (x, labels) in enumerate(zip(b.inputs, equation.operands, strict=True))
+        if i != position
+    ]
+    own = tuple(dict.fromkeys(_named(equation.operands[position])))
+    known = {label for _, labels in others for label in labels}
+    kept = tuple(label for label in own if label in known)
+    letters = dict(zip(equation.sizes, string.ascii_letters, strict=False))
+    terms = ["".join(letters[n] for n in labels) for labels in (*(t[1] for t in others), kept)]
+    made = b.apply1(EINSUM, *(t[0] for t in others), equation=f"{','.join(terms[:-1])}->{terms[-1]}")
+    made = b.reshape(made, [equation.sizes[n] if n in known else 1 for n in own])
+    return _on_diagonals(b, equation, position, b.expand(made, _sizes(equation, own)))
+
+
+def _named(labels: Labels) -> Labels:
+    return tuple(label for label in labels if label)
+
+
+def _on_diagonals(b: Backward, equation: Equation, position: int, made: Tensor) -> Tensor:
+    """From one axis a label to all axes of the operand: zeros beside the diagonal of a label that stands twice."""
+    labels, shape = equation.operands[position], b.signature.inputs[position].shape
+    first = {label: labels.index(label) for label in labels if label}
+    made = b.reshape(
+        made, [n if first.get(label) == i else 1 for i, (label, n) in enumerate(zip(labels, shape, strict=True))]
+    )
+    for axis, (label, n) in enumerate(zip(labels, shape, strict=True)):
+        if label and first[label] != axis:
+            beside = [n if i in (axis, first[label]) else 1 for i in range(len(shape))]
+            made = made * b.constant(np.eye(n, dtype=b.signature.y.dtype).reshape(beside), b.signature.y)
+    return made
+
+
+EINSUM = OpSchema(
+    name="einsum",
+    summary="Sums of products of all operands over the labels that the result of the `equation` does not have.",
+    infer=_infer,
+    kernels=(Kernel("blas", _einsum, _workspace, all_contiguous),),
+    arity=(1, _MOST_OPERANDS),
+    attributes=(Attribute("equation", equation_text),),
+    cost=_cost,
+    gradient=_gradient,
+)
+OPS = (EINSUM,)

@@ -1,0 +1,251 @@
+"""LLVM code for what surrounds the tiles of a product: packing, smooth activations, products with very few rows.
+
+Imports llvmlite: ops.products.code alone loads it. Addresses, counts and pitches are words, in bytes where they are
+distances.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+from llvmlite import ir  # type: ignore[import-untyped]
+
+from ops.vector import math as functions
+from ops.vector.lanes import (
+    FLOAT,
+    FLOATS,
+    INT,
+    LANES,
+    WORD,
+    Carried,
+    Floats,
+    Lanes,
+    Value,
+    each_vector,
+    first_lanes,
+    load,
+    splat,
+    store,
+)
+
+Words = Sequence[Value]
+_SLOPE = math.sqrt(2 / math.pi)
+_EDGE = 3.832506856900711
+"""Beyond it the error function is 1 in float32."""
+_P = 2.2905065861e-4, 3.4082910107e-3, 5.0955695062e-2, 1.8520832239e-1, 1.128379143519084
+_Q = (
+    *(-1.1791602954e-7, 2.3547966471e-5, 1.0179625278e-3, 1.4070470171e-2),
+    *(1.1098505178e-1, 4.9746925110e-1, 1.0),
+)
+DOTS, STREAMS = 4, 8
+"""Rows of weights that one pass multiplies by a vector, and rows that one pass adds up."""
+
+
+def _word(number: int) -> Value:
+    return ir.Constant(WORD, number)
+
+
+def _after(builder: Value, address: Value, number: Value) -> Value:
+    """The address of that float."""
+    return builder.add(address, builder.mul(number, _word(4)))
+
+
+def _splat(builder: Value, double: Value) -> Floats:
+    return Floats(builder, splat(builder, builder.fptrunc(double, FLOAT)))
+
+
+def gelu_erf(x: Floats) -> Floats:
+    """x * (1 + erf(x / sqrt(2))) / 2, with an error of x times 4e-7 at most: half the instructions of an exact one.
+
+    The error function is the rational one of Eigen (MathFunctionsImpl.h, generic_erf_float).
+    """
+    t = (x * math.sqrt(0.5)).at_least(-_EDGE).at_most(_EDGE)
+    square = t * t
+    gate = (t * functions.polynomial(square, _P) / functions.polynomial(square, _Q)).times(0.5, 0.5)
+    return (x < -_EDGE * math.sqrt(2)).choose(0.0, gate) * x
+
+
+def gelu_tanh(x: Floats) -> Floats:
+    """x * (1 + tanh(u)) / 2 = x / (1 + exp(-2 u)) with u = sqrt(2 / pi) * (x + 0.044715 x^3)."""
+    u = (x * x).times(-2 * 0.044715 * _SLOPE, -2 * _SLOPE) * x
+    return x / (functions.exp(u) + 1.0)
+
+
+def silu(x: Floats) -> Floats:
+    """x / (1 + exp(-x))"""
+    return x / (functions.exp(-x) + 1.0)
+
+
+def leak(x: Floats, slope: Floats) -> Floats:
+    """x where x > 0, else slope * x."""
+    return (x < 0.0).choose(x * slope, x)
+
+
+def smooth(function: Callable[[Floats], Floats]) -> Callable[..., None]:
+    """The emitter of f(y, count): so many floats are replaced by what the function makes of them."""
+
+    def emit(builder: Value, words: Words, _: Words) -> None:
+        y, count = words
+
+        def body(number: Value, lanes: Lanes, carried: Carried) -> Carried:
+            place = _after(builder, y, number)
+            store(builder, place, lanes, function(load(builder, place, lanes)))
+            return carried
+
+        each_vector(builder, count, [], body)
+
+    return emit
+
+
+def clip(builder: Value, words: Words, numbers: Words) -> None:
+    """f(y, count; low, high): NaN stays NaN."""
+    low, high = (_splat(builder, n) for n in numbers)
+    smooth(lambda x: x.at_least(low).at_most(high))(builder, words, ())
+
+
+def slope(builder: Value, words: Words, numbers: Words) -> None:
+    """f(y, count; slope): what is negative is multiplied."""
+    factor = _splat(builder, numbers[0])
+    smooth(lambda x: leak(x, factor))(builder, words, ())
+
+
+def pack_rows(builder: Value, words: Words, numbers: Words) -> None:
+    """f(b, pitch, depth, channels, panel, width; factor): panel[k] = factor * b[k, :channels], and zeros behind.
+
+    Up to 15 floats behind the panel are written, too.
+    """
+    b, pitch, depth, channels, panel, width = words
+    factor = _splat(builder, numbers[0])
+
+    def row(k: Value) -> None:
+        source, target = builder.add(b, builder.mul(k, pitch)), builder.add(panel, builder.mul(k, width))
+
+        def body(number: Value, lanes: Lanes, carried: Carried) -> Carried:
+            found = load(builder, _after(builder, source, number), lanes) * factor
+            store(builder, _after(builder, target, number), None, found)
+            return carried
+
+        each_vector(builder, channels, [], body)
+
+    _each(builder, depth, 1, row)
+
+
+def pack_columns(builder: Value, words: Words, numbers: Words) -> None:
+    """The same for panel[k] = factor * b[:channels, k]; up to 15 more rows are written."""
+    b, pitch, depth, channels, panel, width = words
+    factor = _splat(builder, numbers[0])
+
+    def square(first: Value, k: Value) -> None:
+        left = first_lanes(builder, _least(builder, builder.sub(depth, k)))
+        rows = []
+        for i in range(LANES):
+            n = builder.add(first, _word(i))
+            lanes = builder.select(builder.icmp_signed("<", n, channels), left, _none())
+            rows.append(load(builder, _after(builder, builder.add(b, builder.mul(n, pitch)), k), lanes).value)
+        target = _after(builder, builder.add(panel, builder.mul(k, width)), first)
+        for i, value in enumerate(_transposed(builder, rows)):
+            place = builder.add(target, builder.mul(width, _word(i)))
+            store(builder, place, None, Floats(builder, value) * factor)
+
+    def group(first: Value) -> None:
+        _each(builder, depth, LANES, lambda k: square(first, k))
+
+    _each(builder, channels, LANES, group)
+
+
+def _each(builder: Value, last: Value, step: int, body: Callable[[Value], None]) -> None:
+    """The loop `for i in range(0, last, step)`."""
+    before, check = builder.block, builder.append_basic_block("check")
+    inside, behind = builder.append_basic_block("inside"), builder.append_basic_block("behind")
+    builder.branch(check)
+    builder.position_at_end(check)
+    number = builder.phi(WORD)
+    builder.cbranch(builder.icmp_signed("<", number, last), inside, behind)
+    builder.position_at_end(inside)
+    body(number)
+    number.add_incoming(_word(0), before)
+    number.add_incoming(builder.add(number, _word(step)), builder.block)
+    builder.branch(check)
+    builder.position_at_end(behind)
+
+
+def _least(builder: Value, count: Value) -> Value:
+    return builder.select(builder.icmp_signed("<", count, _word(LANES)), count, _word(LANES))
+
+
+def _none() -> Value:
+    return ir.Constant(ir.VectorType(ir.IntType(1), LANES), [0] * LANES)
+
+
+def _transposed(builder: Value, rows: Sequence[Value]) -> list[Value]:
+    """Rows and lanes of 16 vectors exchanged: four perfect shuffles turn the bits of (row, lane) half around."""
+    half, kind = LANES // 2, ir.VectorType(INT, LANES)
+    orders = [ir.Constant(kind, [s + i // 2 + LANES * (i % 2) for i in range(LANES)]) for s in (0, half)]
+    found = list(rows)
+    for _ in range(4):
+        pairs = zip(found[:half], found[half:], strict=True)
+        found = [builder.shuffle_vector(a, b, order) for a, b in pairs for order in orders]
+    return found
+
+
+def _element(builder: Value, address: Value) -> Value:
+    return builder.load(builder.inttoptr(address, FLOAT.as_pointer()), align=4, typ=FLOAT)
+
+
+def streams(rows: int) -> Callable[..., None]:
+    """The emitter of f(a, b, pitch, y, count; factor): y[:count] += sum of factor * a[i] * b[i, :count], i < rows."""
+
+    def emit(builder: Value, words: Words, numbers: Words) -> None:
+        a, b, pitch, y, count = words
+        factor = builder.fptrunc(numbers[0], FLOAT)
+        scalars = [_element(builder, builder.add(a, _word(4 * i))) for i in range(rows)]
+        factors = [Floats(builder, splat(builder, builder.fmul(s, factor))) for s in scalars]
+        places = [b]
+        for _ in range(rows - 1):
+            places.append(builder.add(places[-1], pitch))
+
+        def body(number: Value, lanes: Lanes, carried: Carried) -> Carried:
+            total = load(builder, _after(builder, y, number), lanes)
+            for scale, place in zip(factors, places, strict=True):
+                total = load(builder, _after(builder, place, number), lanes).times(scale, total)
+            store(builder, _after(builder, y, number), lanes, total)
+            return carried
+
+        each_vector(builder, count, [], body)
+
+    return emit
+
+
+def dots(columns: int) -> Callable[..., None]:
+    """The emitter of f(a, b, pitch, depth, y; factor): y[i] += factor * (a . b[i]), for i < columns."""
+
+    def emit(builder: Value, words: Words, numbers: Words) -> None:
+        a, b, pitch, depth, y = words
+        factor = builder.fptrunc(numbers[0], FLOAT)
+        places = [b]
+        for _ in range(columns - 1):
+            places.append(builder.add(places[-1], pitch))
+
+        def body(number: Value, lanes: Lanes, sums: Carried) -> Carried:
+            left = load(builder, _after(builder, a, number), lanes)
+            rights = [load(builder, _after(builder, p, number), lanes) for p in places]
+            return [r.times(left, Floats(builder, s)).value for r, s in zip(rights, sums, strict=True)]
+
+        zeros = ir.Constant(FLOATS, [0.0] * LANES)
+        for i, total in enumerate(each_vector(builder, depth, [zeros] * columns, body)):
+            pointer = builder.inttoptr(builder.add(y, _word(4 * i)), FLOAT.as_pointer())
+            before = builder.load(pointer, align=4, typ=FLOAT)
+            found = builder.fadd(before, builder.fmul(factor, _sum(builder, total)))
+            builder.store(found, pointer, align=4)
+
+    return emit
+
+
+def _sum(builder: Value, vector: Value) -> Value:
+    """The sum of 16 lanes, by halves."""
+    lanes = LANES
+    while lanes > 1:
+        lanes //= 2
+        kind = ir.VectorType(INT, lanes)
+        low, high = (ir.Constant(kind, [s + i for i in range(lanes)]) for s in (0, lanes))
+        vector = builder.fadd(*(builder.shuffle_vector(vector, vector, order) for order in (low, high)))
+    return builder.extract_element(vector, ir.Constant(INT, 0))

@@ -1,0 +1,108 @@
+"""The fused product with BLAS: each block of rows is finished while it is in the cache."""
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+import numpy as np
+
+from ops.common.epilogue import GELU_ERF, GELU_TANH, LEAK, SILU, finish, hold
+from ops.common.thunks import in_turn
+from ops.elementwise.smooth import GELU, SWISH
+from ops.products.case import BIAS, RESIDUAL, Product, products
+from ops.products.matmul import blas_reads
+from ops.schema.backends import NUMPY
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.limits import constant
+from ops.tensor.spec import Array, TensorSpec, spec_of
+
+_ROOM_BYTES = 256 << 10
+"""Most bytes of sums that wait for what is added to them, unless one row is longer."""
+_SMOOTH: Mapping[str, tuple[OpSchema, Attrs]] = {
+    GELU_ERF: (GELU, {"approximate": "none"}),
+    GELU_TANH: (GELU, {"approximate": "tanh"}),
+    SILU: (SWISH, {"alpha": 1.0}),
+}
+
+
+def _waits(signature: Signature) -> bool:
+    """Whether the sums need room of their own until y may be written."""
+    return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
+
+
+def _room(signature: Signature) -> TensorSpec:
+    """The sums of a block of rows."""
+    width, rows = signature.y.shape[-1], math.prod(signature.y.shape[:-1])
+    most = max(1, _ROOM_BYTES // max(1, width * signature.y.dtype.itemsize))
+    return signature.y.with_shape((min(rows, most), width))
+
+
+def _rooms(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
+    """Sums that wait (none where they need not), and what the activation needs, in bytes."""
+    room = _room(signature)
+    smooth = _smooth_workspace(room, signature.attrs["activation"])
+    return room if _waits(signature) else room.with_shape((0,)), TensorSpec((smooth,), np.dtype(np.uint8))
+
+
+def _smooth_workspace(block: TensorSpec, activation: str) -> int:
+    if activation not in _SMOOTH:
+        return 0
+    schema, attrs = _SMOOTH[activation]
+    signature = schema.sign([block], attrs)
+    return schema.kernel(signature, (NUMPY,)).workspace(signature)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_rooms(signature))
+
+
+def _bind(call: Binding) -> Thunk:
+    room, rest = carve(call.workspace, *_rooms(call.signature))
+    steps: list[Thunk] = []
+    whole = not _waits(call.signature)
+    b = call.inputs[1].swapaxes(-1, -2) if call.attrs["transpose_b"] else call.inputs[1]
+    if whole:
+        steps.append(partial(np.matmul, call.x, b, out=call.y))
+    for product in products(call.x, b, call.y, call.inputs[RESIDUAL:]):
+        for rows in _row_blocks(len(product.y), _room(call.signature).shape[0]):
+            if whole:
+                steps += _finished(call, product, rows, product.y[rows], rest)
+                continue
+            sums = room[: len(product.y[rows])]
+            steps.append(partial(np.matmul, product.a[rows], product.b, out=sums))
+            steps += _finished(call, product, rows, sums, rest)
+    return in_turn(*steps)
+
+
+def _row_blocks(rows: int, most: int) -> Iterator[slice]:
+    for start in range(0, rows, max(most, 1)):
+        yield slice(start, min(start + most, rows))
+
+
+def _finished(call: Binding, product: Product, rows: slice, sums: Array, rest: Array) -> Iterator[Thunk]:
+    """Steps that write some rows of y out of their sums, which may be these rows."""
+    y, attrs = product.y[rows], call.attrs
+    if attrs["alpha"] != 1:
+        yield partial(np.multiply, sums, constant(attrs["alpha"], y.dtype), sums)
+    for bias in call.inputs[BIAS:RESIDUAL]:
+        yield partial(np.add, sums, bias, sums)
+    for added in product.added:
+        yield partial(np.add, sums, added[rows], sums)
+    if attrs["activation"] in _SMOOTH:
+        yield _smoothed(sums, y, attrs["activation"], rest)
+    elif _waits(call.signature):
+        yield from finish(sums, y, None, None, attrs)
+    else:
+        yield from hold(sums, attrs)
+
+
+def _smoothed(sums: Array, y: Array, activation: str, rest: Array) -> Thunk:
+    schema, attrs = _SMOOTH[activation]
+    signature = schema.sign([spec_of(y)], attrs)
+    kernel = schema.kernel(signature, (NUMPY,))
+    return kernel.bind(Binding(signature, (sums,), (y,), rest[: kernel.workspace(signature)]))
+
+
+FUSED_BLAS = Kernel("blas, in blocks", _bind, _workspace, reads=blas_reads)
+"""float32 and float64."""

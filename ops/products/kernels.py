@@ -1,0 +1,113 @@
+"""The compiled kernels of `matmul`, `gemm` and `fused_matmul`: float32, where matrices lie row by row."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from ops.products.case import BIAS, RESIDUAL, is_mild
+from ops.products.compiled import (
+    PLAIN,
+    SINGLE,
+    Multiplication,
+    finish_words,
+    has_near_columns,
+    has_near_rows,
+    multiply,
+    packed_panels,
+    rows_of,
+)
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array
+
+
+@frozen
+class _Form:
+    """How an operator says what is to be multiplied: names of its attributes."""
+
+    transposes: str = ""
+    factor: str = ""
+    finishes: bool = False
+
+    def right(self, b: Array, signature: Signature) -> Array:
+        """b as it is multiplied."""
+        flips = self.transposes and signature.attrs[self.transposes]
+        return b.swapaxes(-1, -2) if flips else b
+
+    def scale(self, signature: Signature) -> float:
+        """The factor of the product."""
+        return float(signature.attrs[self.factor]) if self.factor else 1.0
+
+    def bind(self, call: Binding) -> Thunk:
+        """Vectors are matrices of one row or column."""
+        a, b, y = call.x, call.inputs[1], call.y
+        if b.ndim == 1:
+            b, y = b[:, None], y[..., None]
+        if a.ndim == 1:
+            a, y = a[None], y[..., None, :]
+        b = self.right(b, call.signature)
+        if not call.packed and not has_near_rows(Layout.of(a)):  # BLAS reads columns, too
+            return partial(np.matmul, a, b, out=y)
+        bias, added = _addends(call, y)
+        finish = finish_words(call.attrs) if self.finishes else PLAIN
+        return multiply(Multiplication(a, b, y, bias, added, self.scale(call.signature), finish, call.packed))
+
+    def pack(self, signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+        """b as panels, with the factor in them."""
+        return (packed_panels(self.right(constants[1], signature), self.scale(signature)),)
+
+
+def _addends(call: Binding, y: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """What is added to columns, and to elements; the third input of a gemm is either."""
+    rows, others = call.inputs[BIAS:RESIDUAL], call.inputs[RESIDUAL:]
+    if rows and rows[0].size != y.shape[-1]:
+        return (), rows
+    return tuple(r.reshape(-1) for r in rows), others
+
+
+def _is_single(signature: Signature) -> bool:
+    """Whether it is float32, with a factor that b, whose panels it goes into, can take."""
+    return signature.x.dtype == SINGLE and is_mild(signature.attrs.get("alpha", 1.0))
+
+
+def _packs(signature: Signature) -> bool:
+    """Whether b is one constant matrix that meets more than one row, which reads it as fast as memory is anyway."""
+    b = signature.inputs[1]
+    return _is_single(signature) and b.ndim == 2 and 1 in signature.constants and rows_of(signature.x.shape) > 1
+
+
+def _is_plain_gemm(signature: Signature) -> bool:
+    """Whether what is added is a row, or a whole matrix."""
+    attrs, shapes = signature.attrs, [s.shape for s in signature.inputs[BIAS:]]
+    fits = all(s in (signature.y.shape, signature.y.shape[1:], (1, *signature.y.shape[1:])) for s in shapes)
+    return _is_single(signature) and not attrs["trans_a"] and fits and (not shapes or attrs["beta"] == 1)
+
+
+def _packs_gemm(signature: Signature) -> bool:
+    return _is_plain_gemm(signature) and _packs(signature)
+
+
+def _near(layout: Layout) -> bool:
+    """Whether rows or columns of a matrix are near."""
+    return has_near_rows(layout) or has_near_columns(layout)
+
+
+def _kernels(
+    form: _Form,
+    supports: Callable[[Signature], bool],
+    packs: Callable[[Signature], bool],
+    reads: Callable[[Layout], bool] = has_near_rows,
+) -> tuple[Kernel, ...]:
+    where: Any = {"writes": has_near_rows, "backend": NUMBA}
+    weights: Any = {"pack": form.pack, "replaces": first_weights, "reads": has_near_rows}  # b is gone: no BLAS
+    packed = Kernel("tiles, packed", form.bind, supports=packs, **weights, **where)
+    return packed, Kernel("tiles", form.bind, supports=supports, reads=reads, **where)
+
+
+FUSED_KERNELS = _kernels(_Form("transpose_b", "alpha", finishes=True), _is_single, _packs)
+GEMM_KERNELS = _kernels(_Form("trans_b", "alpha"), _is_plain_gemm, _packs_gemm)
+MATMUL_KERNELS = _kernels(_Form(), _is_single, _packs, _near)

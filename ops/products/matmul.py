@@ -1,0 +1,146 @@
+"""Matrix products with broadcast batch dimensions (ONNX MatMul-13, numpy.matmul).
+
+BLAS reads matrices where they lie as long as their elements are neighbours along one of the last two axes, so dense
+inputs and their transposes are never copied.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ops.common.tiling import matmul_stripes
+from ops.products.kernels import MATMUL_KERNELS
+from ops.products.onednn import PACKED
+from ops.products.onednn_strided import LYING
+from ops.schema.backward import Backward, Tensor, Terms
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import NUMBERS, Shape, TensorSpec, broadcast_shapes
+
+HALF, SINGLE = np.dtype("float16"), np.dtype("float32")
+
+
+def check_factors(a: TensorSpec, b: TensorSpec) -> None:
+    """Raises DtypeError where `a` and `b` are not numbers of one element type."""
+    if a.dtype != b.dtype or a.dtype not in NUMBERS:
+        raise DtypeError(f"takes numbers of one element type, not {a.dtype} and {b.dtype}")
+
+
+def is_half(signature: Signature) -> bool:
+    """Whether the first input is float16, which BLAS does not take."""
+    return signature.x.dtype == HALF
+
+
+def single_copies(signature: Signature) -> tuple[TensorSpec, ...]:
+    """All inputs and outputs as float32."""
+    return tuple(s.with_dtype(SINGLE) for s in signature.inputs + signature.outputs)
+
+
+def single_bytes(signature: Signature) -> int:
+    """Workspace for `single_copies`."""
+    return dense_bytes(*single_copies(signature))
+
+
+def _infer(inputs: Specs, _: Attrs) -> Specs:
+    a, b = inputs
+    check_factors(a, b)
+    if not a.ndim or not b.ndim:
+        raise ShapeError(f"takes vectors and matrices, not {a} and {b}")
+    left = a.shape if a.ndim > 1 else (1, *a.shape)
+    right = b.shape if b.ndim > 1 else (*b.shape, 1)
+    if left[-1] != right[-2]:
+        raise ShapeError(f"{left[-1]} columns of {a.shape} against {right[-2]} rows of {b.shape}")
+    outer = left[-2:-1] * (a.ndim > 1) + right[-1:] * (b.ndim > 1)
+    return (a.with_shape(broadcast_shapes(left[:-2], right[:-2]) + outer),)
+
+
+def _matmul(call: Binding) -> Thunk:
+    return partial(np.matmul, *call.inputs, out=call.y)
+
+
+def _half(call: Binding) -> Thunk:
+    a, b, y = carve(call.workspace, *single_copies(call.signature))
+
+    def run() -> None:
+        np.copyto(a, call.inputs[0])
+        np.copyto(b, call.inputs[1])
+        np.matmul(a, b, out=y)
+        np.copyto(call.y, y, casting="unsafe")
+
+    return run
+
+
+def blas_reads(layout: Layout) -> bool:
+    """Whether BLAS takes the matrices (or the vector) as they lie: neighbours along one of the last two axes.
+
+    numpy copies all others into memory of its own, which no plan would know of.
+    """
+    rows, columns = ((1, 0), *zip(layout.shape, layout.strides, strict=True))[-2:]
+    return _steps(*rows, *columns, layout.itemsize) or _steps(*columns, *rows, layout.itemsize)
+
+
+def _steps(outer: int, outer_stride: int, inner: int, inner_stride: int, itemsize: int) -> bool:
+    close = inner_stride == itemsize or inner == 1
+    return close and (outer == 1 or (outer_stride % itemsize == 0 and outer_stride >= inner * itemsize))
+
+
+def _cost(signature: Signature) -> Cost:
+    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
+    return Cost(2 * signature.y.size * signature.x.shape[-1], touched)
+
+
+def _swapped(b: Backward, x: Tensor) -> Tensor:
+    """x with its last two axes exchanged: a view that BLAS reads as it lies."""
+    last = len(x.shape)
+    return b.transpose(x, (*range(last - 2), last - 1, last - 2))
+
+
+def _rows_first(b: Backward, left: Tensor, dy: Tensor) -> tuple[Tensor, Tensor]:
+    """Batches of matrices as one matrix each, rows under each other."""
+    rows = math.prod(left.shape[:-1])
+    return b.reshape(left, (rows, left.shape[-1])), b.reshape(dy, (rows, dy.shape[-1]))
+
+
+def _gradient(b: Backward) -> Terms:
+    """Vectors are matrices of one row or column. One right factor for a whole batch is one product, not many to sum."""
+    a, c = b.signature.inputs
+    left: Shape = a.shape if a.ndim > 1 else (1, *a.shape)
+    right: Shape = c.shape if c.ndim > 1 else (*c.shape, 1)
+    batch = broadcast_shapes(left[:-2], right[:-2])
+    dy = b.reshape(b.dy, (*batch, left[-2], right[-1]))
+
+    def of_left() -> Tensor:
+        term = b.matmul(dy, _swapped(b, b.reshape(b.inputs[1], right)))
+        return term if a.ndim > 1 else b.reshape(term, (*batch, *a.shape))
+
+    def of_right() -> Tensor:
+        rows, slopes = b.reshape(b.x, left), dy
+        if math.prod(right[:-2]) == 1 and left[:-2] == batch:
+            rows, slopes = _rows_first(b, rows, slopes)
+            return b.reshape(b.matmul(_swapped(b, rows), slopes), c.shape)
+        term = b.matmul(_swapped(b, rows), slopes)
+        return term if c.ndim > 1 else b.reshape(term, term.shape[:-1])
+
+    return b.terms(of_left, of_right)
+
+
+MATMUL = OpSchema(
+    name="matmul",
+    summary="Matrix products of the last two axes; leading axes broadcast, a vector is a single row or column.",
+    infer=_infer,
+    kernels=(
+        Kernel("blas, through float32", _half, single_bytes, supports=is_half),
+        Kernel("blas", _matmul, reads=blas_reads),
+        *MATMUL_KERNELS,
+        PACKED,
+        LYING,
+    ),
+    arity=(2, 2),
+    cost=_cost,
+    gradient=_gradient,
+    stripes=matmul_stripes,
+)
+OPS = (MATMUL,)

@@ -1,0 +1,93 @@
+"""Products with a constant matrix, which is packed once; all rows are those of one matrix."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from ops.common.epilogue import GELU_TANH
+from ops.onednn import declarations as c
+from ops.onednn.descriptors import Tensor, dense
+from ops.onednn.nan_safe import call, packing
+from ops.onednn.primitives import Operand, Primitive, reordered
+from ops.products.onednn_products import Product, form_of, is_plain, operands_of, product_case, summed
+from ops.schema.backends import ONEDNN
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
+from ops.tensor.spec import Array, Shape
+
+_LARGE = 1 << 21
+"""Weights that no cache holds beside everything else."""
+_SOME_ROWS, _MANY_ROWS = 64, 512
+
+
+def _packed_case(signature: Signature) -> Product:
+    depth, width = signature.x.shape[-1], signature.y.shape[-1]
+    rows = math.prod(signature.y.shape[:-1])
+    return product_case(signature, dense((rows, depth)), Tensor((depth, width)), dense((rows, width)))
+
+
+def _packed(signature: Signature) -> tuple[Primitive, ...]:
+    return packing(_packed_case(signature), signature.threads)
+
+
+def _supports_packed(signature: Signature) -> bool:
+    constant = 1 in signature.constants and len(signature.inputs) > 1 and signature.inputs[1].ndim == 2
+    if not constant or not is_plain(signature) or not _row_like(signature) or _slower(signature):
+        return False
+    return bool(_packed(signature))
+
+
+def _slower(signature: Signature) -> bool:
+    """Whether our own kernels win, as measured: where something is added to the sums while they are in registers, and
+    where weights stay in the caches. Of a gelu through tanh the library has the faster one.
+    """
+    rows, weights = math.prod(signature.y.shape[:-1]), signature.inputs[1].size
+    if signature.attrs.get("activation") == GELU_TANH:
+        return rows < _SOME_ROWS
+    if form_of(signature).residual:
+        return True
+    return weights < 2 * _LARGE if rows == 1 else rows < _MANY_ROWS or weights < _LARGE
+
+
+def _row_like(signature: Signature) -> bool:
+    """Whether what is added is still of y's shape, or one row, where all batches are one matrix."""
+    added = [signature.inputs[p] for p in form_of(signature).residual]
+    return all(s == signature.y or s.size == s.shape[-1] for s in added)
+
+
+def _packed_workspace(signature: Signature) -> int:
+    return max(p.scratchpad for p in _packed(signature))
+
+
+def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    if 1 not in constants:
+        return ()
+    primitive = _packed(signature)[0]
+    given = Tensor((signature.x.shape[-1], signature.y.shape[-1]), _matrix_strides(signature))
+    source, lies = np.ascontiguousarray(constants[1]), given.descriptor(primitive.at)
+    return (reordered(source, lies, primitive.weights, primitive.threads),)
+
+
+def _matrix_strides(signature: Signature) -> Shape:
+    """Of b (K, N), dense as it is given."""
+    depth, width = signature.x.shape[-1], signature.y.shape[-1]
+    return (1, depth) if form_of(signature).transpose_b else (width, 1)
+
+
+def _bind_packed(call_: Binding) -> Thunk:
+    case = _packed_case(call_.signature)
+    weights = Operand(c.WEIGHTS, _packed(call_.signature)[0].weights, call_.packed[0])
+    return call(case, operands_of(call_, case, weights), call_.workspace, call_.signature.threads, summed(call_))
+
+
+PACKED = Kernel(
+    "onednn",
+    _bind_packed,
+    _packed_workspace,
+    contiguous=all_contiguous,
+    pack=_pack,
+    replaces=first_weights,
+    supports=_supports_packed,
+    backend=ONEDNN,
+)
+"""float32, one constant matrix b."""

@@ -1,0 +1,113 @@
+"""Products of matrices that are computed, or of batches of them, as they lie."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+
+from ops.onednn import declarations as c
+from ops.onednn.descriptors import Tensor, dense
+from ops.onednn.library import library
+from ops.onednn.nan_safe import call, usable
+from ops.onednn.primitives import Operand, Primitive
+from ops.products.onednn_products import Product, form_of, is_plain, operands_of, product_case, summed
+from ops.schema.backends import ONEDNN
+from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.tensor.layout import Layout, dense_strides
+from ops.tensor.spec import Array, Shape
+
+
+def _lying(signature: Signature, a: Tensor, b: Tensor) -> Product:
+    y = signature.y.shape
+    return product_case(signature, a, b, dense((*(1 for _ in range(_ndim(y) - len(y))), *y)))
+
+
+def _ndim(y: Shape) -> int:
+    """In how many dimensions the library is told of them: rows of heads side by side are known to it in four."""
+    return len(y) if len(y) == 2 else max(len(y), 4)
+
+
+def _orders(shape: Shape) -> Iterator[Tensor]:
+    """The layouts that are read: rows, columns, rows of heads side by side, and their columns."""
+    last = len(shape) - 1
+    tails: list[Shape] = [(last - 1, last), (last, last - 1)]
+    if last > 1:
+        tails += [(last - 1, last - 2, last), (last, last - 2, last - 1)]
+    for tail in tails:
+        yield _permuted(shape, (*range(last + 1 - len(tail)), *tail))
+
+
+def _found(layout: Layout) -> Iterator[Tensor]:
+    """That of `_orders` that a layout is: dimensions of one element may have any stride."""
+    for order in _orders(layout.shape):
+        pairs = zip(layout.shape, layout.strides, order.strides, strict=True)
+        if all(n == 1 or s == wanted * layout.itemsize for n, s, wanted in pairs):
+            yield order
+
+
+def _reads(layout: Layout) -> bool:
+    return len(layout.shape) > 1 and any(True for _ in _found(layout))
+
+
+def _permuted(shape: Shape, order: Shape) -> Tensor:
+    strides = dense_strides(tuple(shape[i] for i in order), 1)
+    return Tensor(shape, tuple(strides[order.index(i)] for i in range(len(shape))))
+
+
+def _shapes(signature: Signature) -> tuple[Shape, Shape]:
+    """Of a and b, in as many dimensions as the library is told of."""
+    ndim = _ndim(signature.y.shape)
+    b = signature.inputs[1].shape
+    right = (*b[:-2], b[-1], b[-2]) if form_of(signature).transpose_b else b
+    return tuple((*(1 for _ in range(ndim - len(s))), *s) for s in (signature.x.shape, right))  # type: ignore[return-value]
+
+
+def _layouts(signature: Signature) -> tuple[Primitive, ...]:
+    """The primitives for all layouts that scratchpads are planned for."""
+    a, b = _shapes(signature)
+    return usable([_lying(signature, x, y) for x, y in product(_orders(a), _orders(b))], signature.threads)
+
+
+def _supports_lying(signature: Signature) -> bool:
+    if not is_plain(signature) or _slower(signature):
+        return False
+    return signature.y.shape[-2] > 1 and bool(_layouts(signature))
+
+
+def _slower(signature: Signature) -> bool:
+    """Whether our own kernels win, as measured: they pack what is constant once."""
+    return 1 in signature.constants and signature.inputs[1].ndim == 2
+
+
+def _lying_workspace(signature: Signature) -> int:
+    return max(p.scratchpad for p in _layouts(signature))
+
+
+def _contiguous(signature: Signature) -> tuple[int, ...]:
+    return tuple(range(2, len(signature.inputs)))
+
+
+def _bind_lying(call_: Binding) -> Thunk:
+    signature, inputs, ndim = call_.signature, call_.inputs, _ndim(call_.y.shape)
+    b = inputs[1].swapaxes(-1, -2) if form_of(signature).transpose_b else inputs[1]
+    left, right = (next(_found(Layout.of(_raised(v, ndim)))) for v in (call_.x, b))
+    case = _lying(signature, left, right)
+    b_operand = Operand(c.WEIGHTS, case.b.descriptor(library()), inputs[1])
+    return call(case, operands_of(call_, case, b_operand), call_.workspace, signature.threads, summed(call_))
+
+
+def _raised(array: Array, ndim: int) -> Array:
+    """With dimensions of one element in front."""
+    return array[(np.newaxis,) * (ndim - array.ndim)]
+
+
+LYING = Kernel(
+    "onednn, as they lie",
+    _bind_lying,
+    _lying_workspace,
+    contiguous=_contiguous,
+    reads=_reads,
+    supports=_supports_lying,
+    backend=ONEDNN,
+)
+"""float32, matrices that are computed, or batches of them."""

@@ -1,0 +1,164 @@
+"""Convolution of bytes (ONNX ConvInteger-10, QLinearConv-10), exact in int32, and its way back to bytes."""
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ops.common.thunks import in_turn
+from ops.common.windows import WINDOW_ATTRIBUTES
+from ops.convolution.shapes import ConvCase, conv_case
+from ops.quantised.conv_blocks import INT32, Blocks, Work, by_output
+from ops.quantised.params import BYTES, SINGLE, check_scale, code_type, fitted, to_codes
+from ops.schema.attributes import Attribute, integer, integers
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.spec import Array, TensorSpec
+
+
+def _by_group(blocks: Blocks, y: Array) -> Array:
+    """The output as (batch, group, outputs, pixels)."""
+    return y.reshape(len(y), blocks.case.group, blocks.outputs, blocks.case.pixels)
+
+
+def _infer_bytes(x: TensorSpec, w: TensorSpec, attrs: Attrs) -> ConvCase:
+    if not {x.dtype, w.dtype} <= BYTES:
+        raise DtypeError(f"takes int8 and uint8, not {x.dtype} and {w.dtype}")
+    return conv_case(x, w, attrs)
+
+
+def _check_parameter(parameter: TensorSpec, most: int, dtype: np.dtype[Any]) -> None:
+    if parameter.dtype != dtype:
+        raise DtypeError(f"a zero point of {parameter.dtype} for {dtype}")
+    _check_count(parameter, most)
+
+
+def _check_count(parameter: TensorSpec, most: int) -> None:
+    if parameter.ndim > 1 or parameter.size not in (1, most):
+        raise ShapeError(f"a parameter of shape {parameter.shape} where 1 number or {most} are wanted")
+
+
+def _integer_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x, w = inputs[:2]
+    case = _infer_bytes(x, w, attrs)
+    for zero, factor, most in zip(inputs[2:], (x, w), (1, case.out_channels), strict=False):
+        _check_parameter(zero, most, factor.dtype)
+    return (TensorSpec((case.batch, case.out_channels, *case.windows.outputs), INT32),)
+
+
+def _integer_blocks(signature: Signature) -> Blocks:
+    return Blocks(conv_case(signature.inputs[0], signature.inputs[1], signature.attrs))
+
+
+def _integer_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Zero points, then the rooms of a block."""
+    none = TensorSpec((), SINGLE)
+    zeros = tuple(TensorSpec((s.size,), SINGLE) for s in (*signature.inputs[2:], none, none)[:2])
+    return *zeros, *_integer_blocks(signature).room_specs(with_sums=False)
+
+
+def _integer_workspace(signature: Signature) -> int:
+    return dense_bytes(*_integer_temporaries(signature))
+
+
+def _conv_integer(call: Binding) -> Thunk:
+    blocks = _integer_blocks(call.signature)
+    x_zero, w_zero, *rooms = carve(call.workspace, *_integer_temporaries(call.signature))
+    steps: list[Thunk] = [partial(x_zero.fill, 0), partial(w_zero.fill, 0)]
+    steps += [partial(np.copyto, room, zero) for room, zero in zip((x_zero, w_zero), call.inputs[2:], strict=False)]
+    work = Work.of(blocks, (call.x, call.inputs[1]), (x_zero, w_zero), rooms)
+    for image, y in zip(call.x, _by_group(blocks, call.y), strict=True):
+        for groups, box in blocks.sums():
+            steps += work.sums(image, groups, box, y[groups, :, box.flat])
+    return in_turn(*steps)
+
+
+def _linear_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, *bias = inputs
+    case = _infer_bytes(x, w, attrs)
+    for zero, factor, most in ((x_zero, x, 1), (w_zero, w, case.out_channels)):
+        _check_parameter(zero, most, factor.dtype)
+    for scale, most in ((x_scale, 1), (w_scale, case.out_channels), (y_scale, 1)):
+        check_scale(scale)
+        _check_count(scale, most)
+    _check_count(y_zero, 1)
+    if bias and bias[0] != TensorSpec((case.out_channels,), INT32):
+        raise ShapeError(f"bias must be int32[{case.out_channels}], not {bias[0]}")
+    return (TensorSpec((case.batch, case.out_channels, *case.windows.outputs), code_type(y_zero, BYTES)),)
+
+
+def _linear_blocks(signature: Signature) -> Blocks:
+    return Blocks(conv_case(signature.inputs[0], signature.inputs[3], signature.attrs))
+
+
+def _linear_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Six parameters, the factor from sums to outputs, then the rooms of a block."""
+    _, x_scale, x_zero, _, w_scale, w_zero, y_scale, y_zero, *_ = signature.inputs
+    parameters = (x_scale, x_zero, w_scale, w_zero, y_scale, y_zero, w_scale)
+    rooms = _linear_blocks(signature).room_specs(with_sums=True)
+    return *(TensorSpec((p.size,), SINGLE) for p in parameters), *rooms
+
+
+def _linear_workspace(signature: Signature) -> int:
+    return dense_bytes(*_linear_temporaries(signature))
+
+
+def _qlinear_conv(call: Binding) -> Thunk:
+    blocks = _linear_blocks(call.signature)
+    *numbers, factor, weights, pixels, columns, real_room, sums_room, addend = carve(
+        call.workspace, *_linear_temporaries(call.signature)
+    )
+    x_scale, x_zero, w_scale, w_zero, y_scale, y_zero = numbers
+    steps: list[Thunk] = [
+        partial(np.copyto, n, call.inputs[i]) for n, i in zip(numbers, (1, 2, 4, 5, 6, 7), strict=True)
+    ]
+    steps += (partial(np.multiply, w_scale, x_scale, factor), partial(np.divide, factor, y_scale, factor))
+    rooms = (weights, pixels, columns, real_room, sums_room, addend)
+    work = Work.of(blocks, (call.x, call.inputs[3]), (x_zero, w_zero), rooms)
+    factors = by_output(blocks, factor)[..., 0]
+    for image, y in zip(call.x, _by_group(blocks, call.y), strict=True):
+        for groups, box in blocks.sums():
+            part = y[groups, :, box.flat]
+            sums, real = (fitted(r, part.shape) for r in (sums_room, real_room))
+            steps += work.sums(image, groups, box, sums)
+            for bias in call.inputs[8:]:
+                steps.append(partial(np.add, sums, by_output(blocks, bias)[groups, ..., 0], sums))
+            steps.append(partial(np.copyto, real, sums, casting="same_kind"))
+            steps.append(partial(np.multiply, real, factors[groups], real))
+            steps += to_codes(real, y_zero.reshape(()), part)
+    return in_turn(*steps)
+
+
+def _cost(signature: Signature) -> Cost:
+    """Two operations a tap."""
+    w = signature.inputs[3 if len(signature.inputs) > 4 else 1]
+    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
+    return Cost(2 * signature.y.size * math.prod(w.shape[1:]), touched)
+
+
+def _weights_dense(signature: Signature) -> tuple[int, ...]:
+    return (3, 8) if len(signature.inputs) > 4 else (1,)
+
+
+_ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("group", integer, 1), Attribute("kernel_shape", integers, ()))
+CONV_INTEGER = OpSchema(
+    name="conv_integer",
+    summary="Convolution of x - x_zero with w - w_zero, bytes, in int32; w_zero is one number or one a channel.",
+    infer=_integer_infer,
+    kernels=(Kernel("columns", _conv_integer, _integer_workspace, _weights_dense),),
+    arity=(2, 4),
+    attributes=_ATTRIBUTES,
+    cost=_cost,
+)
+QLINEAR_CONV = OpSchema(
+    name="qlinear_conv",
+    summary="Convolution of quantised x and w (each with scale and zero point behind it), quantised again; bias int32.",
+    infer=_linear_infer,
+    kernels=(Kernel("columns", _qlinear_conv, _linear_workspace, _weights_dense),),
+    arity=(8, 9),
+    attributes=_ATTRIBUTES,
+    cost=_cost,
+)
+OPS = (CONV_INTEGER, QLINEAR_CONV)

@@ -1,0 +1,141 @@
+"""Convolution of bytes, exact in int32, as products of columns: blocks, and the steps that fill one.
+
+The scheme is that of `conv_gemm`, but each block holds no more channels than one exact product takes, so that neither
+columns nor weights are ever converted as a whole.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from attrs import frozen
+
+from ops.common.boxes import Box, boxes, pieces
+from ops.common.windows import window_view
+from ops.convolution.gemm import clip, spans
+from ops.convolution.shapes import ConvCase
+from ops.products.integer_gemm import EXACT_DEPTH, accumulate, centred
+from ops.quantised.params import SINGLE, fitted
+from ops.schema.schema import Thunk
+from ops.tensor.spec import Array, TensorSpec
+
+_ELEMENTS = 1 << 18
+"""Most elements of the columns, and of the sums, of one block, where one output pixel is not more already."""
+INT32 = np.dtype("int32")
+Pair = tuple[Array, Array]
+
+
+@frozen(eq=False)
+class Blocks:
+    """A convolution cut so that its temporaries are small: groups, their input channels, output pixels."""
+
+    case: ConvCase
+
+    @property
+    def depth(self) -> int:
+        """Channels of one group."""
+        return self.case.channels // self.case.group
+
+    @property
+    def outputs(self) -> int:
+        """Output channels of one group."""
+        return self.case.out_channels // self.case.group
+
+    @property
+    def groups(self) -> int:
+        """Most groups in one block."""
+        return max(1, min(self.case.group, EXACT_DEPTH // max(self.depth * self.case.taps, 1)))
+
+    @property
+    def channels(self) -> int:
+        """Most channels of each group in one block."""
+        return max(1, min(self.depth, EXACT_DEPTH // self.case.taps))
+
+    @property
+    def rows(self) -> int:
+        """Most rows of columns."""
+        return self.groups * self.channels * self.case.taps
+
+    def boxes(self) -> list[Box]:
+        """The output pixels, cut."""
+        return boxes(self.case.windows.outputs, max(1, _ELEMENTS // max(self.rows, self.groups * self.outputs, 1)))
+
+    def sums(self) -> Iterator[tuple[slice, Box]]:
+        """All blocks of the output of one image: groups and pixels."""
+        for first, last in pieces(self.case.group, self.groups):
+            for box in self.boxes():
+                yield slice(first, last), box
+
+    def room_specs(self, *, with_sums: bool) -> tuple[TensorSpec, ...]:
+        """Weights, pixels, columns and products in float32, sums and addends in int32; empty where not needed."""
+        found, w = self.boxes(), self.case.windows
+        pixels = max((math.prod(b.shape) for b in found), default=0)
+        reach = max((math.prod(spans(w, b)) for b in found), default=0)
+        of_sums = self.groups * self.outputs * pixels
+        singles = (self.rows * self.outputs, self.groups * self.channels * reach, self.rows * pixels, of_sums)
+        longer = self.depth > self.channels or self.case.taps > EXACT_DEPTH
+        specs = [TensorSpec((n,), SINGLE) for n in singles]
+        return *specs, TensorSpec((of_sums * with_sums,), INT32), TensorSpec((of_sums * longer,), INT32)
+
+
+@frozen(eq=False)
+class Work:
+    """The inputs of a convolution, weights as (group, outputs, depth, taps), and its temporaries."""
+
+    blocks: Blocks
+    x: Array
+    weights: Array
+    x_zero: Array
+    w_zero: Array
+    rooms: Sequence[Array]
+
+    @classmethod
+    def of(cls, blocks: Blocks, factors: Pair, zeros: Pair, rooms: Sequence[Array]) -> "Work":
+        """Takes zero points in float32 and arrays as `room_specs` has them."""
+        x, w = factors
+        weights = w.reshape(blocks.case.group, blocks.outputs, blocks.depth, blocks.case.taps)
+        return cls(blocks, x, weights, zeros[0].reshape(()), by_output(blocks, zeros[1]), rooms)
+
+    def columns(self, image: Array, channels: slice, box: Box) -> tuple[list[Thunk], Array]:
+        """The columns of a box, (channels * taps, pixels), and the steps that write them."""
+        case, w = self.blocks.case, self.blocks.case.windows
+        source, target = clip(w, box)
+        part = image[channels]
+        padded = fitted(self.rooms[1], (len(part), *spans(w, box)))
+        inside = padded[:, *target]
+        steps: list[Thunk] = [partial(padded.fill, 0)] if inside.shape != padded.shape else []
+        if inside.size:
+            steps += centred(part[:, *source], self.x_zero, inside)
+        rows = (len(part) * case.taps, math.prod(box.shape))
+        if case.taps == 1 and padded.shape[1:] == box.shape:
+            return steps, padded.reshape(rows)
+        column = fitted(self.rooms[2], (len(part), *w.kernel, *box.shape))
+        steps.append(partial(np.copyto, column, window_view(padded, w, box.shape)))
+        return steps, column.reshape(rows)
+
+    def filters(self, groups: slice, depth: slice) -> tuple[list[Thunk], Array]:
+        """Weights as (groups, outputs, depth * taps), and the steps that write them."""
+        part = self.weights[groups, :, depth]
+        room = fitted(self.rooms[0], part.shape)
+        return list(centred(part, self.w_zero[groups], room)), room.reshape(*part.shape[:2], -1)
+
+    def sums(self, image: Array, groups: slice, box: Box, y: Array) -> Iterator[Thunk]:
+        """y (groups, outputs, pixels) = sums of products in int32."""
+        blocks, product = self.blocks, fitted(self.rooms[3], y.shape)
+        addend = fitted(self.rooms[5], y.shape) if self.rooms[5].size else self.rooms[5]
+        for start, stop in pieces(blocks.depth, blocks.channels):
+            first, last = groups.start * blocks.depth + start, (groups.stop - 1) * blocks.depth + stop
+            steps, column = self.columns(image, slice(first, last), box)
+            yield from steps
+            steps, weights = self.filters(groups, slice(start, stop))
+            yield from steps
+            yield from accumulate(weights, column.reshape(len(y), -1, y.shape[2]), y, product, addend, fresh=start == 0)
+        if blocks.depth == 0:
+            yield partial(y.fill, 0)
+
+
+def by_output(blocks: Blocks, parameter: Array) -> Array:
+    """A parameter of the weights as (group, outputs, 1, 1)."""
+    whole = (blocks.case.group, blocks.outputs, 1, 1)
+    return np.broadcast_to(parameter, whole) if parameter.size == 1 else parameter.reshape(whole)

@@ -1,0 +1,67 @@
+"""Depthwise convolution of channels-last codes, compiled: nothing is copied, whatever the sign of the codes."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ops.native.call import Native, Step
+from ops.native.door import address
+from ops.quantised.nhwc_args import DEPTH, TABLE
+from ops.quantised.nhwc_shapes import BIAS, FACTOR, W, case_of, dense_parameters
+from ops.quantised.nhwc_source import Source, flip_of, spatial, x_zero
+from ops.quantised.nhwc_tiled import ROWS, aligned, finish_words, has_vnni, window_words
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.tensor.spec import Array
+from ops.windows.pixels import dense_pixels
+
+_LANES = 16
+
+
+def _source(signature: Signature) -> Source:
+    """Every tap is a run, of all channels."""
+    w = case_of(signature).windows
+    return Source(spatial(w.sizes, 1), spatial(w.kernel, 1), spatial(w.begins, 0), 1, 1, copied=False, line=0)
+
+
+def _supports(signature: Signature) -> bool:
+    if not {W, FACTOR, BIAS} <= signature.constants or signature.x.ndim > 5 or not signature.x.size:
+        return False
+    case = case_of(signature)
+    each = case.group == case.channels == case.out_channels
+    return each and case.taps * ROWS <= TABLE and 0 <= x_zero(signature) <= 255 and has_vnni()
+
+
+def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    """Weights (taps, C) as int32, what sums begin with, factors, a pixel of zero points; C up to a multiple of 16."""
+    case = case_of(signature)
+    channels = -(-case.channels // _LANES) * _LANES
+    weights = constants[W].reshape((case.channels, case.taps)).T
+    packed = aligned((case.taps, channels), "uint32")
+    packed[:, : case.channels] = weights.astype(np.int16).view(np.uint16)
+    starts, factors = aligned((channels,), "int32"), aligned((channels,), "float32")
+    starts[: case.channels] = constants[BIAS] - weights.sum(0, dtype=np.int32) * np.int32(x_zero(signature))
+    factors[: case.channels] = constants[FACTOR]
+    zero = x_zero(signature) ^ flip_of(signature.x.dtype)
+    return packed, starts, factors, np.full(case.channels, zero, np.uint8)
+
+
+def _bind(call: Binding) -> Thunk:
+    words = list(window_words(call, _source(call.signature), call.x.ctypes.data) + finish_words(call))
+    words[DEPTH] = flip_of(call.x.dtype)
+    step = Step(address("ops.quantised.depthwise_code", "convolve", ()), tuple(words))
+    return Native((step,), (*call.inputs, *call.outputs, *call.packed))
+
+
+DEPTHWISE = Kernel(
+    "depthwise",
+    _bind,
+    contiguous=dense_parameters,
+    reads=dense_pixels,
+    pack=_pack,
+    supports=_supports,
+    writes=dense_pixels,
+    backend=NUMBA,
+    replaces=dense_parameters,
+)
+"""One output for each channel; constant weights, factors and biases, one to three spatial dimensions, AVX-512."""

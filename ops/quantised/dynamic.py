@@ -1,0 +1,75 @@
+"""Quantising with a scale and a zero point that follow from the numbers themselves (ONNX DynamicQuantizeLinear-11)."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.common.thunks import in_turn
+from ops.quantised.linear import quantising_cost
+from ops.quantised.params import PIECE, SINGLE, Grain, ends, fitted, pieces, to_codes
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError
+from ops.tensor.limits import constant
+from ops.tensor.spec import BOOL, Array, TensorSpec
+
+_UINT8 = np.dtype("uint8")
+
+
+def _dynamic_infer(inputs: Specs, _: Attrs) -> Specs:
+    (x,) = inputs
+    if x.dtype != SINGLE:
+        raise DtypeError(f"takes float32, not {x.dtype}")
+    return x.with_dtype(_UINT8), TensorSpec((), SINGLE), TensorSpec((), _UINT8)
+
+
+def _dynamic_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    number = TensorSpec((), SINGLE)
+    piece = TensorSpec((min(PIECE, signature.x.size),), SINGLE)
+    return piece, piece, piece, number, number, number, number.with_dtype(BOOL)
+
+
+def _dynamic_workspace(signature: Signature) -> int:
+    return dense_bytes(*_dynamic_temporaries(signature))
+
+
+def _range(x: Array, low: Array, high: Array) -> Thunk:
+    """The least and the greatest element, 0 among them, NaN not."""
+    zero = constant(0, SINGLE)
+    return in_turn(
+        partial(np.fmin.reduce, x, axis=None, out=low),
+        partial(np.fmax.reduce, x, axis=None, out=high),
+        partial(np.fmin, low, zero, low),
+        partial(np.fmax, high, zero, high),
+    )
+
+
+def _dynamic(call: Binding) -> Thunk:
+    x, (y, scale, zero_point) = call.x, call.outputs
+    room, least, most, low, high, zero, flat_range = carve(call.workspace, *_dynamic_temporaries(call.signature))
+    quantise: list[Thunk] = [partial(b.fill, n) for b, n in zip((least, most), ends(y.dtype), strict=True)]
+    for source, target in pieces(*Grain(-1).cut(x, y)[0]):
+        real = fitted(room, source.shape)
+        quantise += (partial(np.divide, source, scale, real), *to_codes(real, zero, target, (least, most)))
+    return in_turn(
+        _range(x, low, high) if x.size else in_turn(partial(low.fill, 0), partial(high.fill, 0)),
+        partial(np.subtract, high, low, scale),
+        partial(np.divide, scale, constant(255, SINGLE), scale),
+        partial(np.equal, low, high, flat_range),
+        partial(np.copyto, scale, constant(1, SINGLE), where=flat_range),
+        partial(np.divide, low, scale, low),
+        partial(np.negative, low, low),
+        *to_codes(low, constant(0, SINGLE), zero_point),
+        partial(np.copyto, zero, zero_point),
+        *quantise,
+    )
+
+
+DYNAMIC_QUANTIZE_LINEAR = OpSchema(
+    name="dynamic_quantize_linear",
+    summary="x as uint8, and the scale and the zero point for which its range, with 0 in it, just fits.",
+    infer=_dynamic_infer,
+    kernels=(Kernel("numpy", _dynamic, _dynamic_workspace),),
+    cost=quantising_cost,
+)
+OPS = (DYNAMIC_QUANTIZE_LINEAR,)

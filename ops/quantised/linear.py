@@ -1,0 +1,174 @@
+"""Real numbers to small integers and back (ONNX QuantizeLinear-25, DequantizeLinear-25)."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.common.thunks import in_turn
+from ops.quantised.linear_compiled import LINEAR
+from ops.quantised.params import (
+    CODES,
+    PIECE,
+    SCALES,
+    SINGLE,
+    Grain,
+    check_scale,
+    code_type,
+    ends,
+    fitted,
+    pieces,
+    to_codes,
+)
+from ops.schema.attributes import Attribute, element_type, integer, optional
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.spec import Array, TensorSpec
+
+_INT32, _UINT8, _DOUBLE = np.dtype("int32"), np.dtype("uint8"), np.dtype("float64")
+_GRAIN = (Attribute("axis", integer, 1), Attribute("block_size", integer, 0))
+
+
+def _check_zero(inputs: Specs, block: int) -> None:
+    """A single number may have a dimension or none."""
+    for zero in inputs[2:]:
+        single = block == 0 and all(s.size == 1 and s.ndim <= 1 for s in inputs[1:])
+        if zero.shape != inputs[1].shape and not single:
+            raise ShapeError(f"zero point of shape {zero.shape} for scale of shape {inputs[1].shape}")
+
+
+def _grain(signature: Signature) -> Grain:
+    attrs = signature.attrs
+    return Grain.of(signature.x, signature.inputs[1], attrs["axis"], attrs["block_size"])
+
+
+def _quantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x, scale = inputs[:2]
+    if x.dtype not in SCALES | {_INT32}:
+        raise DtypeError(f"takes float32, float16 or int32, not {x.dtype}")
+    check_scale(scale)
+    _check_zero(inputs, attrs["block_size"])
+    Grain.of(x, scale, attrs["axis"], attrs["block_size"])
+    dtype = code_type(inputs[2]) if len(inputs) > 2 else attrs["to"] or _UINT8
+    if dtype not in CODES or (attrs["to"] or dtype) != dtype:
+        raise DtypeError(f"quantises to 8 or 16 bits, like its zero point, not to {attrs['to']}")
+    if (attrs["precision"] or SINGLE) not in SCALES:
+        raise DtypeError(f"divides in float32 or float16, not {attrs['precision']}")
+    return (x.with_dtype(dtype),)
+
+
+def _quantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Quotients, both bounds, quotients in the type that is divided in, scale, zero point (zeros if none is given)."""
+    piece = TensorSpec((min(PIECE, signature.x.size),), SINGLE)
+    scale, divided = signature.inputs[1], signature.attrs["precision"] or signature.inputs[1].dtype
+    other = piece.with_dtype(divided) if divided != SINGLE else TensorSpec((0,), SINGLE)
+    return piece, piece, piece, other, scale.with_dtype(divided), signature.inputs[-1].with_dtype(SINGLE)
+
+
+def _quantize_workspace(signature: Signature) -> int:
+    return dense_bytes(*_quantize_temporaries(signature))
+
+
+def _zero(call: Binding, room: Array) -> Thunk:
+    """Writes the zero point, or zeros where there is none."""
+    return partial(np.copyto, room, call.inputs[2]) if len(call.inputs) > 2 else partial(room.fill, 0)
+
+
+def _quantize(call: Binding) -> Thunk:
+    single, *bounds, other, scale, zero = carve(call.workspace, *_quantize_temporaries(call.signature))
+    grain, ndim = _grain(call.signature), call.x.ndim
+    steps: list[Thunk] = [partial(np.copyto, scale, call.inputs[1], casting="same_kind"), _zero(call, zero)]
+    steps += (partial(b.fill, n) for b, n in zip(bounds, ends(call.y.dtype), strict=True))
+    parts = zip(grain.cut(call.x, call.y), grain.spread(scale, ndim), grain.spread(zero, ndim), strict=True)
+    for whole, *more in parts:
+        for x, y, factor, shift in pieces(*whole, *more):
+            real, quotient = fitted(single, x.shape), fitted(other if other.size else single, x.shape)
+            if x.dtype != quotient.dtype:
+                steps.append(partial(np.copyto, quotient, x, casting="unsafe"))
+            steps.append(partial(np.divide, x if x.dtype == quotient.dtype else quotient, factor, quotient))
+            if quotient.dtype != SINGLE:
+                steps.append(partial(np.copyto, real, quotient))
+            steps += to_codes(real, shift, y, tuple(bounds))
+    return in_turn(*steps)
+
+
+def _dequantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x, scale = inputs[:2]
+    if x.dtype not in CODES | {_INT32}:
+        raise DtypeError(f"takes integers of 8 or 16 bits or int32, not {x.dtype}")
+    check_scale(scale)
+    _check_zero(inputs, attrs["block_size"])
+    if len(inputs) > 2 and inputs[2].dtype != x.dtype:
+        raise DtypeError(f"the zero point is {inputs[2].dtype}, and x is {x.dtype}")
+    Grain.of(x, scale, attrs["axis"], attrs["block_size"])
+    dtype = attrs["to"] or scale.dtype
+    if dtype not in SCALES:
+        raise DtypeError(f"dequantises to float32 or float16, not {dtype}")
+    return (x.with_dtype(dtype),)
+
+
+def _differences(signature: Signature) -> TensorSpec:
+    """x - zero point, exactly: it takes up to 33 bits for int32, and 17 for others, of which float32 holds 24."""
+    wide = signature.x.dtype == _INT32
+    return TensorSpec((min(PIECE, signature.x.size),), _DOUBLE if wide else SINGLE)
+
+
+def _dequantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Differences, products, scale and zero point."""
+    room, scale = _differences(signature), signature.inputs[1]
+    zero = signature.inputs[-1].with_dtype(room.dtype)
+    return room, room.with_dtype(SINGLE), scale.with_dtype(SINGLE), zero
+
+
+def _dequantize_workspace(signature: Signature) -> int:
+    return dense_bytes(*_dequantize_temporaries(signature))
+
+
+def _dequantize(call: Binding) -> Thunk:
+    exact, single, scale, zero = carve(call.workspace, *_dequantize_temporaries(call.signature))
+    grain, ndim = _grain(call.signature), call.x.ndim
+    steps: list[Thunk] = [partial(np.copyto, scale, call.inputs[1]), _zero(call, zero)]
+    parts = zip(grain.cut(call.x, call.y), grain.spread(scale, ndim), grain.spread(zero, ndim), strict=True)
+    for whole, *more in parts:
+        for x, y, factor, shift in pieces(*whole, *more):
+            real = y if y.dtype == SINGLE else fitted(single, x.shape)
+            difference = real if exact.dtype == SINGLE else fitted(exact, x.shape)
+            steps.append(partial(np.copyto, difference, x))
+            steps.append(partial(np.subtract, difference, shift, difference))
+            if difference is not real:
+                steps.append(partial(np.copyto, real, difference, casting="same_kind"))
+            steps.append(partial(np.multiply, real, factor, real))
+            if real is not y:
+                steps.append(partial(np.copyto, y, real, casting="same_kind"))
+    return in_turn(*steps)
+
+
+def quantising_cost(signature: Signature) -> Cost:
+    """Four operations an element."""
+    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
+    return Cost(4 * signature.x.size, touched)
+
+
+QUANTIZE_LINEAR = OpSchema(
+    name="quantize_linear",
+    summary="saturate(round(x / scale) + zero_point), with a scale for all, each place along `axis`, or blocks.",
+    infer=_quantize_infer,
+    kernels=(LINEAR, Kernel("numpy", _quantize, _quantize_workspace)),
+    arity=(2, 3),
+    attributes=(
+        *_GRAIN,
+        Attribute("to", optional(element_type), None),
+        Attribute("precision", optional(element_type), None),
+    ),
+    cost=quantising_cost,
+)
+DEQUANTIZE_LINEAR = OpSchema(
+    name="dequantize_linear",
+    summary="(x - zero_point) * scale, with a scale for all, for each place along `axis`, or for blocks along it.",
+    infer=_dequantize_infer,
+    kernels=(LINEAR, Kernel("numpy", _dequantize, _dequantize_workspace)),
+    arity=(2, 3),
+    attributes=(*_GRAIN, Attribute("to", optional(element_type), None)),
+    cost=quantising_cost,
+)
+OPS = (QUANTIZE_LINEAR, DEQUANTIZE_LINEAR)

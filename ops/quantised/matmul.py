@@ -1,0 +1,134 @@
+"""Products of matrices of bytes (ONNX MatMulInteger-10, QLinearMatMul-21), exact in int32, tile by tile, by BLAS."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.common.thunks import in_turn
+from ops.quantised.matmul_compiled import TILED
+from ops.quantised.params import BYTES, SINGLE, check_scale, code_type, fitted, to_codes
+from ops.quantised.product import INT32, Product, Tiles, room_specs
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError
+from ops.tensor.spec import Array, TensorSpec, broadcast_shapes
+
+
+def _integer_infer(inputs: Specs, _: Attrs) -> Specs:
+    case = Product.of(*inputs[:2])
+    _zero_specs(case, inputs)
+    for zero, factor in zip(inputs[2:], inputs, strict=False):
+        if zero.dtype != factor.dtype:
+            raise DtypeError(f"a zero point of {zero.dtype} for {factor.dtype}")
+    return (TensorSpec(case.y, INT32),)
+
+
+def _zero_specs(case: Product, inputs: Specs) -> tuple[TensorSpec, TensorSpec]:
+    none = TensorSpec((), SINGLE)
+    a, b, *_ = (*inputs[2:], none, none)
+    return case.by_row(a), case.by_column(b)
+
+
+def _integer_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    case = Product.of(*signature.inputs[:2])
+    return *_zero_specs(case, signature.inputs), *room_specs(case, with_sums=False)
+
+
+def _integer_workspace(signature: Signature) -> int:
+    return dense_bytes(*_integer_temporaries(signature))
+
+
+def _loads(sources: tuple[Array, ...], targets: tuple[Array, ...]) -> list[Thunk]:
+    """Copies parameters into their temporaries of float32."""
+    return [partial(np.copyto, t, s.reshape(t.shape)) for s, t in zip(sources, targets, strict=True)]
+
+
+def _matrices(y: Array, case: Product) -> Array:
+    return y.reshape(*case.batch, case.rows, case.columns)
+
+
+def _matmul_integer(call: Binding) -> Thunk:
+    a, b, *given = call.inputs
+    case = Product.of(*call.signature.inputs[:2])
+    a_zero, b_zero, *rooms = carve(call.workspace, *_integer_temporaries(call.signature))
+    tiles, zeros, y = Tiles.of(case, (a, b), (a_zero, b_zero), rooms), (a_zero, b_zero), _matrices(call.y, case)
+    steps = _loads(tuple(given), zeros[: len(given)]) + [partial(z.fill, 0) for z in zeros[len(given) :]]
+    for index in case.tiles():
+        steps += tiles.sums(index, y[index])
+    return in_turn(*steps)
+
+
+def _linear_infer(inputs: Specs, _: Attrs) -> Specs:
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = inputs
+    case = Product.of(a, b)
+    for scale, zero, fit in ((a_scale, a_zero, case.by_row), (b_scale, b_zero, case.by_column)):
+        check_scale(scale)
+        fit(scale)
+        fit(zero)
+    check_scale(y_scale)
+    case.by_row(y_scale)
+    case.by_row(y_zero)
+    if (a_zero.dtype, b_zero.dtype) != (a.dtype, b.dtype):
+        raise DtypeError(f"zero points of {a_zero.dtype} and {b_zero.dtype} for {a.dtype} and {b.dtype}")
+    return (TensorSpec(case.y, code_type(y_zero, BYTES)),)
+
+
+def _linear_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    """The six parameters, the factors from sums to outputs, and the rooms of a tile."""
+    _, *left, _, b_scale, b_zero, y_scale, y_zero = signature.inputs
+    case = Product.of(signature.inputs[0], signature.inputs[3])
+    rows, columns = (*left, y_scale, y_zero), (b_scale, b_zero)
+    scales = [case.by_row(s) for s in rows] + [case.by_column(s) for s in columns]
+    factor = TensorSpec(broadcast_shapes(scales[0].shape, scales[2].shape, scales[4].shape), SINGLE)
+    return *scales, factor, *room_specs(case, with_sums=True)
+
+
+def _linear_workspace(signature: Signature) -> int:
+    return dense_bytes(*_linear_temporaries(signature))
+
+
+def _qlinear_matmul(call: Binding) -> Thunk:
+    case = Product.of(call.signature.inputs[0], call.signature.inputs[3])
+    *scales, factor, left, right, product, addend, room = carve(call.workspace, *_linear_temporaries(call.signature))
+    a_scale, a_zero, y_scale, y_zero, b_scale, b_zero = scales
+    steps = _loads(tuple(call.inputs[i] for i in (1, 2, 6, 7, 4, 5)), tuple(scales))
+    steps += (partial(np.multiply, a_scale, b_scale, factor), partial(np.divide, factor, y_scale, factor))
+    factors, rooms = (call.inputs[0], call.inputs[3]), (left, right, product, addend)
+    tiles, y = Tiles.of(case, factors, (a_zero, b_zero), rooms), _matrices(call.y, case)
+    slopes, shifts = (np.broadcast_to(p, y.shape) for p in (factor, y_zero))
+    for index in case.tiles():
+        sums, real = (fitted(r, y[index].shape) for r in (room, product))
+        steps += tiles.sums(index, sums)
+        steps.append(partial(np.copyto, real, sums, casting="same_kind"))
+        steps.append(partial(np.multiply, real, slopes[index], real))
+        steps += to_codes(real, shifts[index], y[index])
+    return in_turn(*steps)
+
+
+def _cost(signature: Signature) -> Cost:
+    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
+    return Cost(2 * signature.y.size * signature.x.shape[-1], touched)
+
+
+def _parameters_dense(signature: Signature) -> tuple[int, ...]:
+    """Vectors become rows or columns, which numpy would copy where there are gaps."""
+    return (1, 2, 4, 5, 6, 7) if len(signature.inputs) > 4 else (2, 3)
+
+
+MATMUL_INTEGER = OpSchema(
+    name="matmul_integer",
+    summary="int32 products (a - a_zero) @ (b - b_zero) of bytes, with a zero point for all, each row, or each column.",
+    infer=_integer_infer,
+    kernels=(TILED, Kernel("tiles", _matmul_integer, _integer_workspace, _parameters_dense)),
+    arity=(2, 4),
+    cost=_cost,
+)
+QLINEAR_MATMUL = OpSchema(
+    name="qlinear_matmul",
+    summary="The product of two quantised matrices (each with scale and zero point behind it), quantised again.",
+    infer=_linear_infer,
+    kernels=(Kernel("tiles", _qlinear_matmul, _linear_workspace, _parameters_dense),),
+    arity=(8, 8),
+    cost=_cost,
+)
+OPS = (MATMUL_INTEGER, QLINEAR_MATMUL)

@@ -1,0 +1,95 @@
+"""Products of bytes with a constant matrix, compiled: a convolution of one tap whose sums are written as they are.
+
+Zero points of the first factor may be known only when it runs: what sums begin with is computed then. The matrix is
+int8; uint8 is, less 128. What its zero points take is subtracted afterwards, where they are not 0.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ops.native.call import Native, Step
+from ops.native.door import address
+from ops.quantised.nhwc_conv import NHWC_QUANTISED_CONV
+from ops.quantised.nhwc_source import SHIFT, source_of
+from ops.quantised.nhwc_tiled import by_panel, convolve_step, copying, has_vnni, pack_panels, room_of
+from ops.quantised.params import BYTES, SINGLE
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.spec import Array, TensorSpec
+
+B, A_ZERO, B_ZERO = 1, 2, 3
+_INT8, _INT32 = np.dtype("int8"), np.dtype("int32")
+_MODULE = "ops.quantised.matmul_code"
+
+
+def _as_conv(signature: Signature) -> Signature:
+    """Rows of the first factor are pixels."""
+    a, (depth, outputs) = signature.x, signature.inputs[B].shape
+    x, w = a.with_shape((1, a.size // depth, depth)), TensorSpec((outputs, depth, 1), _INT8)
+    channels = TensorSpec((outputs,), SINGLE)
+    return NHWC_QUANTISED_CONV.sign([x, w, channels, channels.with_dtype(_INT32)], {"to": SINGLE})
+
+
+def _supports(signature: Signature) -> bool:
+    a, b, *zeros = signature.inputs
+    known = B in signature.constants and (len(zeros) < 2 or B_ZERO in signature.constants)
+    plain = b.ndim == 2 and {a.dtype, b.dtype} <= BYTES and a.size > 0 and b.size > 0
+    return known and plain and all(z.size == 1 for z in zeros[:1]) and has_vnni()
+
+
+def _rooms(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
+    """A copy of the first factor, where it needs one, and what sums begin with."""
+    outputs = signature.inputs[B].shape[1]
+    return room_of(_as_conv(signature)), TensorSpec((outputs + -outputs % 32,), _INT32)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_rooms(signature))
+
+
+def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
+    """Panels, sums of columns by panel, numbers that nobody looks at, a run of zeros; zero points, if one is not 0."""
+    conv, b = _as_conv(signature), constants[B]
+    shift = SHIFT if b.dtype == np.dtype("uint8") else 0
+    weights = (b.astype(np.int16) - shift).astype(np.int8)
+    zeros = constants[B_ZERO].astype(np.int32).reshape(-1) if B_ZERO in constants else np.zeros(1, np.int32)
+    panels = pack_panels(conv, np.ascontiguousarray(weights.T)[..., None])
+    sums = np.ascontiguousarray(by_panel(weights.sum(0, dtype=np.int32)[None]))
+    depth = source_of(conv).depth * 4
+    spread = np.ascontiguousarray(np.broadcast_to(zeros - np.int32(shift), (b.shape[1],)))
+    more = (spread,) if spread.any() else ()
+    return panels, sums, np.zeros(sums.size, np.float32), np.zeros(depth, np.uint8), *more
+
+
+def _bind(call: Binding) -> Thunk:
+    conv, (panels, sums, factors, zeros, *spread) = _as_conv(call.signature), call.packed
+    room, starts = carve(call.workspace, *_rooms(call.signature))
+    a, y = call.x.reshape(conv.x.shape), call.y.reshape(conv.y.shape)
+    inner = Binding(conv, (a,), (y,), room, (panels, starts, factors, zeros))
+    signed = int(a.dtype == _INT8)
+    zero = np.asarray(call.inputs[A_ZERO]) if len(call.inputs) > A_ZERO else None
+    place = 0 if zero is None else zero.ctypes.data
+    words = place, signed, sums.ctypes.data, starts.ctypes.data, starts.size
+    steps = [Step(address(_MODULE, "begin", ()), words)]
+    if source_of(conv).copied:
+        steps.append(copying(inner, source_of(conv), room))
+    steps.append(convolve_step(inner, room, raw=True))
+    for zeros_of in spread:
+        more = a.ctypes.data, a.shape[-1], y.ctypes.data, y.shape[-1], a.shape[1], zeros_of.ctypes.data
+        steps.append(Step(address(_MODULE, "correct", ()), (place, signed, *more)))
+    return Native(tuple(steps), (a, y, zero, *call.packed, call.workspace, starts, room))
+
+
+TILED = Kernel(
+    "tiled",
+    _bind,
+    _workspace,
+    contiguous=all_contiguous,
+    pack=_pack,
+    supports=_supports,
+    backend=NUMBA,
+    replaces=first_weights,
+)
+"""A constant matrix, and one zero point for all of the first factor; AVX-512 with VNNI."""

@@ -1,0 +1,121 @@
+"""Convolution of channels-last codes: exact in int32, then scaled, rounded and saturated in one go, or left as float32.
+
+`factor` is x_scale * w_scale / y_scale (x_scale * w_scale for float32), the zero point of the weights is 0. A tensor of
+codes may be added: the sums are rounded to codes of their own first, as where convolution and addition are two.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from math import inf
+
+import numpy as np
+
+from ops.common.thunks import in_turn
+from ops.common.windows import WINDOW_ATTRIBUTES
+from ops.quantised.conv_blocks import Blocks, Work, by_output
+from ops.quantised.depthwise import DEPTHWISE
+from ops.quantised.nhwc_shapes import (
+    BIAS,
+    FACTOR,
+    RESIDUAL,
+    W,
+    case_of,
+    dense_parameters,
+    infer_quantised_conv,
+    overwrites_residual,
+    quantised_conv_cost,
+)
+from ops.quantised.nhwc_tiled import TILED
+from ops.quantised.params import SINGLE, ends, fitted
+from ops.quantised.sum import CODE_ATTRIBUTES, Addend, bounds, round_to_codes
+from ops.schema.attributes import Attribute, integer, integers, number
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.limits import constant
+from ops.tensor.spec import Array, TensorSpec
+from ops.windows.pixels import dense_pixels
+
+_UINT8 = np.dtype("uint8")
+
+
+def _blocks(signature: Signature) -> Blocks:
+    return Blocks(case_of(signature))
+
+
+def _rooms(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Zero points of both factors, the rooms of a block, and what is added as float32."""
+    rooms = _blocks(signature).room_specs(with_sums=True)
+    added = rooms[3] if len(signature.inputs) > RESIDUAL else TensorSpec((0,), SINGLE)
+    return TensorSpec((1,), SINGLE), TensorSpec((1,), SINGLE), *rooms, added
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_rooms(signature))
+
+
+def first(array: Array) -> Array:
+    """The view (N, C, spatial...) of an array (N, spatial..., C)."""
+    return np.moveaxis(array, -1, 1)
+
+
+def _bind(call: Binding) -> Thunk:
+    blocks = _blocks(call.signature)
+    x_zero, w_zero, *rooms, added = carve(call.workspace, *_rooms(call.signature))
+    steps: list[Thunk] = [partial(x_zero.fill, call.attrs["x_zero"]), partial(w_zero.fill, 0)]
+    work = Work.of(blocks, (first(call.x), call.inputs[W]), (x_zero, w_zero), rooms)
+    factor, bias = (by_output(blocks, call.inputs[i])[..., 0] for i in (FACTOR, BIAS))
+    whole = (blocks.case.batch, blocks.case.group, blocks.outputs, blocks.case.pixels)
+    y, rest = (first(a).reshape(whole) for a in (call.y, call.inputs[-1] if len(call.inputs) > RESIDUAL else call.y))
+    for number_of, image in enumerate(first(call.x)):
+        for groups, box in blocks.sums():
+            part = y[number_of, groups, :, box.flat]
+            sums, real, more = (fitted(r, part.shape) if r.size else r for r in (rooms[4], rooms[3], added))
+            steps += work.sums(image, groups, box, sums)
+            steps.append(partial(np.add, sums, bias[groups], sums))
+            steps.append(partial(np.copyto, real, sums, casting="same_kind"))
+            steps.append(partial(np.multiply, real, factor[groups], real))
+            if len(call.inputs) > RESIDUAL:
+                steps += _add(real, rest[number_of, groups, :, box.flat], more, call.attrs)
+            steps += _finish(real, part, call.attrs)
+    return in_turn(*steps)
+
+
+def _add(real: Array, codes: Array, room: Array, attrs: Attrs) -> Iterator[Thunk]:
+    """real = its own codes, and those that are added, in steps of y."""
+    yield from round_to_codes(real, attrs["own_zero"], ends(_UINT8))
+    yield from Addend(attrs["own_zero"], attrs["own_factor"]).scaled(real, real)
+    yield from Addend(attrs["residual_zero"], attrs["residual_factor"]).scaled(codes, room)
+    yield partial(np.add, real, room, real)
+
+
+def _finish(real: Array, y: Array, attrs: Attrs) -> Iterator[Thunk]:
+    if attrs["to"] == SINGLE:
+        if attrs["low"] > -inf or attrs["high"] < inf:
+            yield partial(real.clip, constant(attrs["low"], SINGLE), constant(attrs["high"], SINGLE), real)
+    else:
+        yield from round_to_codes(real, attrs["y_zero"], bounds(attrs))
+    yield partial(np.copyto, y, real, casting="unsafe")
+
+
+COLUMNS = Kernel("columns", _bind, _workspace, contiguous=dense_parameters, writes=dense_pixels)
+NHWC_QUANTISED_CONV = OpSchema(
+    name="nhwc_quantised_conv",
+    summary="Codes round((convolution of x - x_zero + bias) * factor) + y_zero, added to others; x (N, spatial..., C).",
+    infer=infer_quantised_conv,
+    kernels=(DEPTHWISE, TILED, COLUMNS),
+    arity=(4, 5),
+    attributes=(
+        *WINDOW_ATTRIBUTES,
+        Attribute("group", integer, 1),
+        Attribute("kernel_shape", integers, ()),
+        Attribute("x_zero", integer, 0),
+        *CODE_ATTRIBUTES,
+        Attribute("own_zero", integer, 0),
+        Attribute("own_factor", number, 1.0),
+        Attribute("residual_zero", integer, 0),
+        Attribute("residual_factor", number, 1.0),
+    ),
+    overwrites=overwrites_residual,
+    cost=quantised_conv_cost,
+)
+OPS = (NHWC_QUANTISED_CONV,)

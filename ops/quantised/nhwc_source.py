@@ -1,0 +1,103 @@
+"""What windows of codes slide over: the tensor as it lies, or a copy of it in which runs of bytes are longer.
+
+Four bytes are multiplied at once. Where a pixel has a number of them that is no multiple, or int8, each is copied and
+filled up; where pixels are small, lines are copied with their padding, so that a line of a window is one run.
+"""
+
+import math
+
+import numpy as np
+from attrs import frozen
+
+from ops.convolution.shapes import ConvCase
+from ops.quantised.nhwc_shapes import case_of
+from ops.schema.schema import Signature
+from ops.tensor.spec import Array, Shape
+from ops.windows.pixels import pitch
+
+QUAD = 4
+"""Inputs that are multiplied at once."""
+SHIFT = 128
+"""int8 multiplies as uint8 that is so much more, if its zero point is, too."""
+_SMALL = 16
+"""Bytes of a pixel from which on each one is a run of its own."""
+_INT8 = np.dtype("int8")
+
+
+def spatial(values: Shape, default: int) -> Shape:
+    """One entry for each of three dimensions; those that are not there come first."""
+    return (default,) * (3 - len(values)) + values
+
+
+def x_zero(signature: Signature) -> int:
+    """The zero point of x as uint8."""
+    return int(signature.attrs["x_zero"]) + flip_of(signature.x.dtype)
+
+
+def flip_of(dtype: np.dtype[np.generic]) -> int:
+    """The bit to turn around in each byte of a type, so that it is uint8."""
+    return SHIFT if dtype == _INT8 else 0
+
+
+@frozen(eq=False)
+class Source:
+    """Windows over uint8: `taps` runs of `depth` quads each; sizes and the like have three entries.
+
+    `line` is the pixels of a line of the copy, 0 where pixels are copied each by itself, or none.
+    """
+
+    sizes: Shape
+    kernel: Shape
+    begins: Shape
+    run: int
+    pixel: int
+    copied: bool
+    line: int
+
+    @property
+    def taps(self) -> int:
+        """Runs of a window."""
+        return math.prod(self.kernel)
+
+    @property
+    def depth(self) -> int:
+        """Quads of a run."""
+        return -(-self.run // QUAD)
+
+    def room(self, batch: int) -> int:
+        """Bytes of the copy. What is read behind the last pixel is multiplied by zero."""
+        return batch * math.prod(self.sizes) * self.pixel + QUAD if self.copied else 0
+
+    def hop(self, x: Array) -> int:
+        """Bytes from a pixel to the next."""
+        return self.pixel if self.copied else pitch(x)
+
+
+def source_of(signature: Signature) -> Source:
+    """What suits the pixels of x."""
+    case = case_of(signature)
+    w, each = case.windows, case.channels // case.group
+    if _in_lines(case):
+        begin, last = w.begins[-1], w.reach(w.ndim - 1, w.outputs[-1])
+        line = max(last, begin + w.sizes[-1])
+        sizes, kernel, begins = ((*v[:-1], n) for v, n in ((w.sizes, line), (w.kernel, 1), (w.begins, 0)))
+        run = w.kernel[-1] * each
+        return Source(spatial(sizes, 1), spatial(kernel, 1), spatial(begins, 0), run, each, True, line)
+    copied = signature.x.dtype == _INT8 or each % QUAD > 0
+    pixel = case.group * (-(-each // QUAD) * QUAD)
+    geometry = spatial(w.sizes, 1), spatial(w.kernel, 1), spatial(w.begins, 0)
+    return Source(*geometry, each, pixel, copied, 0)
+
+
+def _in_lines(case: ConvCase) -> bool:
+    w = case.windows
+    return case.group == 1 and case.channels < _SMALL and w.kernel[-1] > 1 and w.dilations[-1] == 1
+
+
+def as_runs(w: Array, case: ConvCase, source: Source) -> Array:
+    """Weights (O, C / group, kernel...) as (group, outputs of it, runs, bytes of a run), filled up with zeros."""
+    outputs, inputs = case.out_channels // case.group, case.channels // case.group
+    given = w.reshape((case.group, outputs, inputs, source.taps, -1)).transpose(0, 1, 3, 4, 2)
+    runs = np.zeros((case.group, outputs, source.taps, source.depth * QUAD), np.int8)
+    runs[..., : source.run] = given.reshape((case.group, outputs, source.taps, source.run))
+    return runs

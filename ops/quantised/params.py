@@ -1,0 +1,120 @@
+"""What quantised operators share: which scale belongs to which elements, and the way from real numbers to integers.
+
+Rounding is to the nearest, halves to even; what does not fit saturates, and NaN becomes the least number there is.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from ops.common.blocks import blocks
+from ops.schema.schema import Thunk
+from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
+from ops.tensor.limits import constant, highest, lowest
+from ops.tensor.spec import Array, Shape, TensorSpec, normalize_axis
+
+SINGLE = np.dtype("float32")
+BYTES = frozenset(map(np.dtype, ("uint8", "int8")))
+CODES = BYTES | frozenset(map(np.dtype, ("uint16", "int16")))
+"""Element types that numbers are quantised to."""
+SCALES = frozenset((SINGLE, np.dtype("float16")))
+PIECE = 1 << 14
+"""Elements that go through all steps before the next ones: their float32 copies fill a quarter of a common cache."""
+
+
+def check_scale(scale: TensorSpec) -> None:
+    """Raises DtypeError for scales that are neither float32 nor float16."""
+    if scale.dtype not in SCALES:
+        raise DtypeError(f"a scale must be float32 or float16, not {scale.dtype}")
+
+
+@frozen(eq=False)
+class Grain:
+    """Which elements share a scale: all (axis -1), those at one place along an axis, or blocks along it (block > 0)."""
+
+    axis: int
+    block: int = 0
+    whole: int = 0
+    """Blocks that are not cut off by the end of the axis."""
+
+    @classmethod
+    def of(cls, x: TensorSpec, scale: TensorSpec, axis: int, block: int) -> "Grain":
+        """The grain of a scale. Raises ShapeError or AttributeValueError where it does not fit to x."""
+        if block < 0:
+            raise AttributeValueError(f"block_size is {block}; 0 or more is wanted")
+        if block == 0 and scale.size == 1 and scale.ndim <= 1:
+            return cls(-1)
+        axis = normalize_axis(axis, x.ndim)
+        length = x.shape[axis]
+        wanted = (*x.shape[:axis], -(-length // block), *x.shape[axis + 1 :]) if block else (length,)
+        if scale.shape != wanted:
+            raise ShapeError(f"scale of shape {scale.shape} along axis {axis} of {x.shape}; {wanted} is wanted")
+        return cls(axis, block, length // block if block else 0)
+
+    def cut(self, *arrays: Array) -> list[tuple[Array, ...]]:
+        """Views of equal arrays that hold all elements, cut so that what `spread` gives fits to them."""
+        if self.axis < 0 and all(a.flags.c_contiguous for a in arrays):
+            return [tuple(a.reshape(-1) for a in arrays)]
+        if not self.block:
+            return [arrays]
+        heads, tails = zip(*(self._halves(a, self.whole * self.block) for a in arrays), strict=True)
+        return [tuple(map(self._blocks, heads)), tails]
+
+    def _blocks(self, head: Array) -> Array:
+        return head.reshape(*head.shape[: self.axis], self.whole, self.block, *head.shape[self.axis + 1 :])
+
+    def spread(self, parameter: Array, ndim: int) -> list[Array]:
+        """A scale or zero point as views that broadcast to those of `cut`; `ndim` is that of the tensor."""
+        if self.axis < 0:
+            return [parameter.reshape(())]
+        if not self.block:
+            return [parameter.reshape([-1] + [1] * (ndim - self.axis - 1))]
+        head, tail = self._halves(parameter, self.whole)
+        return [np.expand_dims(head, self.axis + 1), tail]
+
+    def _halves(self, array: Array, at: int) -> tuple[Array, Array]:
+        lead = (slice(None),) * self.axis
+        return array[(*lead, slice(0, at))], array[(*lead, slice(at, None))]
+
+
+def pieces(part: Array, *others: Array) -> Iterator[tuple[Array, ...]]:
+    """Equal rectangles of a part and of what broadcasts to it, at most PIECE elements each; single numbers stay 0-d."""
+    wide = tuple(np.broadcast_to(a, part.shape) if a.ndim and a.shape != part.shape else a for a in others)
+    if part.size:
+        for index in blocks(part.shape, PIECE):
+            yield (part[index], *(a[index] if a.ndim else a for a in wide))
+
+
+def fitted(room: Array, shape: Shape) -> Array:
+    """The first elements of a flat temporary, in that shape."""
+    return room[: math.prod(shape)].reshape(shape)
+
+
+def ends(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The least and the greatest code."""
+    return float(lowest(dtype)), float(highest(dtype))
+
+
+def to_codes(real: Array, zero: Array, y: Array, bounds: tuple[Array, ...] = ()) -> Iterator[Thunk]:
+    """y = saturate(round(real) + zero), all in float32 in place; `zero` is 0-d or of the shape of `real`.
+
+    `bounds` are flat arrays full of the least and of the greatest code: numpy compares arrays four times as fast with
+    arrays as with a number.
+    """
+    least, most = (fitted(b, real.shape) for b in bounds) if bounds else (constant(n, SINGLE) for n in ends(y.dtype))
+    yield partial(np.rint, real, real)
+    yield partial(np.add, real, zero, real)
+    yield partial(np.fmax, real, least, real)
+    yield partial(np.fmin, real, most, real)
+    yield partial(np.copyto, y, real, casting="unsafe")
+
+
+def code_type(zero: TensorSpec, allowed: frozenset[np.dtype[Any]] = CODES) -> np.dtype[Any]:
+    """The element type that a zero point stands for. Raises DtypeError for one that is not allowed."""
+    if zero.dtype not in allowed:
+        raise DtypeError(f"a zero point must be one of {', '.join(sorted(map(str, allowed)))}, not {zero.dtype}")
+    return zero.dtype

@@ -1,0 +1,170 @@
+"""Sums and means of codes: what is added lies on other grids than what comes out, so float32 carries it across.
+
+`a_factor` is a_scale / y_scale: how many steps of y one step of a is.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from math import inf
+
+import numpy as np
+from attrs import frozen
+
+from ops.common.elementwise import flops_per_element, over_any_like_output, require_dtype
+from ops.common.thunks import in_turn
+from ops.quantised.params import BYTES, PIECE, SINGLE, ends, fitted, pieces
+from ops.quantised.sum_compiled import sum_kernel
+from ops.schema.attributes import Attribute, element_type, integer, integers, number
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import AttributeValueError
+from ops.tensor.limits import constant
+from ops.tensor.spec import Array, TensorSpec, broadcast_shapes, normalize_axes
+
+CODE_ATTRIBUTES = (
+    Attribute("y_zero", integer, 0),
+    Attribute("to", element_type, np.dtype("uint8")),
+    Attribute("low", number, -inf),
+    Attribute("high", number, inf),
+)
+"""Zero point and element type of y, and the least and the greatest code that it may hold."""
+_UINT8, _INT32 = np.dtype("uint8"), np.dtype("int32")
+
+
+def check_codes(attrs: Attrs) -> None:
+    """Raises AttributeValueError where codes or bounds are none of the element type."""
+    if attrs["to"] not in BYTES:
+        raise AttributeValueError(f"gives int8 or uint8, not {attrs['to']}")
+    least, most = ends(attrs["to"])
+    if not least <= attrs["y_zero"] <= most:
+        raise AttributeValueError(f"{attrs['y_zero']} is no {attrs['to']}")
+    if not bounds(attrs)[0] <= bounds(attrs)[1]:
+        raise AttributeValueError(f"no {attrs['to']} is between {attrs['low']} and {attrs['high']}")
+
+
+def bounds(attrs: Attrs) -> tuple[float, float]:
+    """The least and the greatest code of y."""
+    least, most = ends(attrs["to"])
+    return max(attrs["low"], least), min(attrs["high"], most)
+
+
+def round_to_codes(real: Array, zero: float, limits: tuple[float, float]) -> Iterator[Thunk]:
+    """real = round(real) + zero, held between limits, in place; NaN becomes the least."""
+    least, most = (constant(n, SINGLE) for n in limits)
+    yield partial(np.rint, real, real)
+    yield partial(np.add, real, constant(zero, SINGLE), real)
+    yield partial(np.fmax, real, least, real)
+    yield partial(np.fmin, real, most, real)
+
+
+@frozen
+class Addend:
+    """Codes on a grid of their own: zero point, and steps of y in one of its steps."""
+
+    zero: int
+    factor: float
+
+    def scaled(self, codes: Array, real: Array) -> Iterator[Thunk]:
+        """real = (codes - zero) * factor; `codes` may be `real` itself."""
+        if codes is not real:
+            yield partial(np.copyto, real, codes, casting="unsafe")
+        yield partial(np.subtract, real, constant(self.zero, SINGLE), real)
+        yield partial(np.multiply, real, constant(self.factor, SINGLE), real)
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    for spec in inputs:
+        require_dtype(spec, BYTES)
+    check_codes(attrs)
+    return (TensorSpec(broadcast_shapes(*(s.shape for s in inputs)), attrs["to"]),)
+
+
+def _rooms(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
+    piece = TensorSpec((min(PIECE, signature.y.size),), SINGLE)
+    return piece, piece
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*_rooms(signature))
+
+
+def _bind(call: Binding) -> Thunk:
+    first, second = carve(call.workspace, *_rooms(call.signature))
+    attrs, steps = call.attrs, list[Thunk]()
+    a, b = (Addend(attrs[f"{n}_zero"], attrs[f"{n}_factor"]) for n in "ab")
+    flat = all(v.flags.c_contiguous and v.shape == call.y.shape for v in (*call.inputs, call.y))
+    arrays = [v.reshape(-1) if flat else v for v in (call.y, *call.inputs)]
+    for y, left, right in pieces(*arrays):
+        sums, more = fitted(first, y.shape), fitted(second, y.shape)
+        steps += (*a.scaled(left, sums), *b.scaled(right, more), partial(np.add, sums, more, sums))
+        steps += round_to_codes(sums, attrs["y_zero"], bounds(attrs))
+        steps.append(partial(np.copyto, y, sums, casting="unsafe"))
+    return in_turn(*steps)
+
+
+QUANTISED_ADD = OpSchema(
+    name="quantised_add",
+    summary="round((a - a_zero) * a_factor + (b - b_zero) * b_factor) + y_zero, held between low and high.",
+    infer=_infer,
+    kernels=(sum_kernel(bounds), Kernel("numpy", _bind, _workspace)),
+    arity=(2, 2),
+    attributes=(
+        *(Attribute(f"{n}_zero", integer, 0) for n in "ab"),
+        *(Attribute(f"{n}_factor", number) for n in "ab"),
+        *CODE_ATTRIBUTES,
+    ),
+    overwrites=over_any_like_output,
+    cost=flops_per_element(6),
+    elementwise=True,
+)
+
+
+def _infer_mean(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    require_dtype(x, BYTES)
+    check_codes(attrs)
+    axes = normalize_axes(attrs["axes"], x.ndim)
+    kept = (1 if i in axes else n for i, n in enumerate(x.shape))
+    return (TensorSpec(tuple(kept), attrs["to"]),)
+
+
+def _mean_rooms(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
+    return signature.y.with_dtype(_INT32), signature.y.with_dtype(SINGLE)
+
+
+def _mean_workspace(signature: Signature) -> int:
+    return dense_bytes(*_mean_rooms(signature))
+
+
+def _bind_mean(call: Binding) -> Thunk:
+    sums, real = carve(call.workspace, *_mean_rooms(call.signature))
+    attrs, axes = call.attrs, normalize_axes(call.attrs["axes"], call.x.ndim)
+    count = int(np.prod([call.x.shape[a] for a in axes], dtype=np.int64))
+    return in_turn(
+        partial(np.add.reduce, call.x, axes, _INT32, sums, True),
+        partial(np.subtract, sums, np.int32(count * attrs["x_zero"]), sums),
+        partial(np.copyto, real, sums, casting="same_kind"),
+        partial(np.multiply, real, constant(attrs["factor"], SINGLE), real),
+        *round_to_codes(real, attrs["y_zero"], bounds(attrs)),
+        partial(np.copyto, call.y, real, casting="unsafe"),
+    )
+
+
+def _mean_cost(signature: Signature) -> Cost:
+    return Cost(signature.x.size, signature.x.nbytes + signature.y.nbytes)
+
+
+QUANTISED_MEAN = OpSchema(
+    name="quantised_mean",
+    summary="round(sum of x - x_zero over axes, which stay as 1, * factor) + y_zero; factor holds the count, too.",
+    infer=_infer_mean,
+    kernels=(Kernel("numpy", _bind_mean, _mean_workspace),),
+    attributes=(
+        Attribute("axes", integers),
+        Attribute("x_zero", integer, 0),
+        Attribute("factor", number),
+        *CODE_ATTRIBUTES,
+    ),
+    cost=_mean_cost,
+)
+OPS = (QUANTISED_ADD, QUANTISED_MEAN)

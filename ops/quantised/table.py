@@ -1,0 +1,97 @@
+"""Functions of one tensor of codes as a table: there are but 256 codes, and each of them has one result."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ops.common.elementwise import over_any_like_output, require_dtype
+from ops.common.thunks import in_turn
+from ops.native.call import Native, Step
+from ops.native.door import address
+from ops.quantised.params import BYTES, PIECE, ends, fitted, pieces
+from ops.schema.attributes import Attribute, element_type, integers
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import AttributeValueError
+from ops.tensor.spec import Array, TensorSpec
+from ops.windows.pixels import dense_pixels, pitch
+
+CODES = 256
+"""Entries of a table: the first is that of code 0, for int8 followed by 127 others and those of -128 to -1."""
+
+
+def every_code(dtype: np.dtype[Any]) -> Array:
+    """All codes of a type, in the order of a table."""
+    return np.arange(CODES, dtype=np.uint8).view(dtype)
+
+
+def _entries(values: Iterable[Any]) -> tuple[int, ...]:
+    found = integers(values)
+    if len(found) != CODES:
+        raise ValueError(f"{CODES} numbers are wanted")
+    return found
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    require_dtype(inputs[0], BYTES)
+    if attrs["to"] not in BYTES:
+        raise AttributeValueError(f"gives int8 or uint8, not {attrs['to']}")
+    least, most = ends(attrs["to"])
+    if not least <= min(attrs["table"]) <= max(attrs["table"]) <= most:
+        raise AttributeValueError(f"a table of {attrs['to']} has {min(attrs['table'])} to {max(attrs['table'])}")
+    return (inputs[0].with_dtype(attrs["to"]),)
+
+
+def _table(signature: Signature) -> Array:
+    return np.array(signature.attrs["table"], signature.attrs["to"])
+
+
+def _places(signature: Signature) -> TensorSpec:
+    return TensorSpec((min(PIECE, signature.x.size),), np.dtype(np.intp))
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(_places(signature))
+
+
+def _bind(call: Binding) -> Thunk:
+    (room,) = carve(call.workspace, _places(call.signature))
+    steps: list[Thunk] = []
+    table, source = _table(call.signature), call.x.reshape(call.y.shape).view(np.uint8)  # blocks of one may be 0-d
+    for y, x in pieces(call.y, source) if call.y.ndim else [(call.y.reshape(1), source.reshape(1))]:
+        places = fitted(room, x.shape)
+        steps += (partial(np.copyto, places, x), partial(np.take, table, places, None, y, "wrap"))
+    return in_turn(*steps)
+
+
+def _bind_native(call: Binding) -> Thunk:
+    table = _table(call.signature)
+    dense = call.x.flags.c_contiguous and call.y.flags.c_contiguous
+    channels = call.x.size if dense else call.x.shape[-1]
+    lines = call.x.size // max(channels, 1)
+    hops = (channels, channels) if dense else (pitch(call.x), pitch(call.y))
+    words = call.x.ctypes.data, call.y.ctypes.data, table.ctypes.data, lines, channels, *hops
+    return Native((Step(address("ops.quantised.table_code", "look_up"), words),), (call.x, call.y, table))
+
+
+def _cost(signature: Signature) -> Cost:
+    return Cost(signature.x.size, signature.x.nbytes + signature.y.nbytes)
+
+
+LOOK_UP = OpSchema(
+    name="look_up",
+    summary="The entry of a table of 256 codes for each code of x.",
+    infer=_infer,
+    kernels=(
+        Kernel("native", _bind_native, reads=dense_pixels, writes=dense_pixels, backend=NUMBA),
+        Kernel("numpy", _bind, _workspace),
+    ),
+    attributes=(Attribute("table", _entries), Attribute("to", element_type, np.dtype("uint8"))),
+    overwrites=over_any_like_output,
+    cost=_cost,
+    elementwise=True,
+)
+OPS = (LOOK_UP,)

@@ -1,0 +1,188 @@
+"""Recurrent operators over time: one product for a block of time steps, then the steps one after the other.
+
+A block is as long as fits into a fixed room, so that the workspace does not grow with the length of the sequences.
+Sequences that have ended keep their state, and their y is 0.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from attrs import frozen
+
+from ops.common.boxes import pieces
+from ops.common.indices import IndexRangeError
+from ops.common.thunks import in_turn
+from ops.recurrent.cells import Cell, Step
+from ops.recurrent.scratch import Rooms, steps_of, temporaries
+from ops.recurrent.shapes import Case, Family, case_for
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.spec import Array
+
+
+@frozen(eq=False)
+class _Direction:
+    """What one direction reads and writes: (time, batch, ...) views."""
+
+    case: Case
+    call: Binding
+    rooms: Rooms
+    number: int
+    operands: dict[str, Array]
+
+    @property
+    def backwards(self) -> bool:
+        """Whether time runs from the end."""
+        return self.number == 1 or self.call.attrs["direction"] == "reverse"
+
+    def times(self) -> Iterator[range]:
+        """Blocks of time steps in the order in which they run."""
+        blocks = [range(*p) for p in pieces(self.case.time, steps_of(self.case))]
+        return (b[::-1] for b in reversed(blocks)) if self.backwards else iter(blocks)
+
+    def weights(self, name: str, room: Array) -> tuple[list[Thunk], Array]:
+        """A matrix in the type that is computed in, and the steps that make it so."""
+        source = self.operands[name][self.number]
+        if not room.size:
+            return [], source
+        target = room.reshape(source.shape)
+        return [partial(np.copyto, target, source)], target
+
+    def states(self, array: Array) -> Array:
+        """The (batch, hidden) of this direction in a first or last state."""
+        return array[:, self.number] if self.case.layout else array[self.number]
+
+    def start(self, name: str, state: Array) -> Thunk:
+        """Sets a state to its first value."""
+        if name not in self.operands:
+            return partial(state.fill, 0)
+        return partial(np.copyto, state, self.states(self.operands[name]))
+
+    def alive(self, t: int) -> list[Thunk]:
+        """Finds out which sequences are longer than `t`, where they have lengths."""
+        if not self.rooms.live.size:
+            return []
+        lengths = self.operands["lengths"]
+        return [partial(np.greater, lengths, np.asarray(t, lengths.dtype), self.rooms.live)]
+
+
+def _bias(direction: _Direction, *, linear: bool) -> tuple[list[Thunk], Array, Array]:
+    """The sum of both biases; where `linear`, that of the last gate of r stands alone, and comes back alone."""
+    case, room = direction.case, direction.rooms.bias
+    none = room[:0]
+    if "bias" not in direction.operands:
+        return [], none, none
+    summed, alone = room[: case.width], room[2 * case.width - case.hidden :]
+    count = case.width - case.hidden * linear
+    steps: list[Thunk] = [
+        partial(np.copyto, room, direction.operands["bias"][direction.number]),
+        partial(np.add, summed[:count], room[case.width : case.width + count], summed[:count]),
+    ]
+    return steps, summed, alone if linear else none
+
+
+def _projected(direction: _Direction, times: range, w: Array, bias: Array) -> tuple[list[Thunk], Array]:
+    """The gates of a block (time, batch, width): x w, and the bias."""
+    case, rooms, first, last = direction.case, direction.rooms, min(times), max(times) + 1
+    x = np.swapaxes(direction.call.x, 0, 1) if case.layout else direction.call.x
+    part, steps = x[first:last], list[Thunk]()
+    gates = rooms.gates[: len(times) * case.batch * case.width].reshape(len(times), case.batch, case.width)
+    if rooms.inputs.size:
+        wide = rooms.inputs[: part.size].reshape(part.shape)
+        steps.append(partial(np.copyto, wide, part))
+        part = wide
+    if part.flags.c_contiguous:
+        rows = len(times) * case.batch
+        steps.append(partial(np.matmul, part.reshape(rows, case.inputs), w.T, gates.reshape(rows, case.width)))
+    else:
+        steps.append(partial(np.matmul, part, w.T, gates))
+    if bias.size:
+        steps.append(partial(np.add, gates, bias, gates))
+    return steps, gates
+
+
+def _kept(states: Sequence[Array], fresh: Sequence[Array], y: Array, live: Array) -> list[Thunk]:
+    """Takes over new states, and writes the first one out; only in sequences that live, where some do not."""
+    if not live.size:
+        kept: list[Thunk] = [partial(np.copyto, s, f) for s, f in zip(states, fresh, strict=True)]
+        return [*kept, partial(np.copyto, y, fresh[0], casting="same_kind")] if y.size else kept
+    column = live[:, None]
+    kept = [partial(np.copyto, s, f, where=column) for s, f in zip(states, fresh, strict=True)]
+    if y.size:
+        kept += [partial(y.fill, 0), partial(np.copyto, y, fresh[0], casting="same_kind", where=column)]
+    return kept
+
+
+def _cell(direction: _Direction, r: Array, reset_bias: Array) -> Cell:
+    case, rooms = direction.case, direction.rooms
+    shape = (case.batch, case.hidden)
+    h, room, mask = (a.reshape(shape) for a in (rooms.h, rooms.room, rooms.mask))
+    c = rooms.c.reshape(shape) if rooms.c.size else h
+    active, attrs = case.of_direction(direction.number), direction.call.attrs
+    return Cell(active, attrs, r, h, c, rooms.product, room, mask, rooms.peepholes, reset_bias)
+
+
+def _sequences(direction: _Direction) -> Array:
+    """y of this direction as (time, batch, hidden); nothing for each time step where it is not wanted."""
+    if not direction.call.attrs["with_y"]:
+        return np.empty((direction.case.time, 0))
+    y = direction.call.y
+    return np.swapaxes(y[:, :, direction.number], 0, 1) if direction.case.layout else y[:, direction.number]
+
+
+def _prepared(direction: _Direction) -> tuple[list[Thunk], Array, Array, Cell]:
+    """Weights of x, the bias that is added to their products, and the cell; and the steps that make them ready."""
+    loads, w = direction.weights("w", direction.rooms.w)
+    more, r = direction.weights("r", direction.rooms.r)
+    biased, bias, reset_bias = _bias(direction, linear=bool(direction.call.attrs.get("linear_before_reset", False)))
+    steps = [*loads, *more, *biased]
+    if "peepholes" in direction.operands:
+        steps.append(partial(np.copyto, direction.rooms.peepholes, direction.operands["peepholes"][direction.number]))
+    return steps, w, bias, _cell(direction, r, reset_bias)
+
+
+def _run(direction: _Direction, step: Step, count: int) -> Iterator[Thunk]:
+    """All steps of one direction of a cell that carries `count` states."""
+    steps, w, bias, cell = _prepared(direction)
+    yield from steps
+    states, y, live = (cell.h, cell.c)[:count], _sequences(direction), direction.rooms.live
+    yield from (direction.start(n, s) for n, s in zip(("initial_h", "initial_c"), states, strict=False))
+    for times in direction.times():
+        steps, gates = _projected(direction, times, w, bias)
+        yield from steps
+        for t in times:
+            yield from direction.alive(t)
+            steps, fresh = step(cell, gates[t - min(times)])
+            yield from (*steps, *_kept(states, fresh, y[t], live))
+    for state, output in zip(states, direction.call.outputs[-count:], strict=True):
+        yield partial(np.copyto, direction.states(output), state, casting="same_kind")
+
+
+def _length_check(lengths: Array, time: int) -> Thunk:
+    """Raises IndexRangeError for a sequence that is longer than the data, or negative."""
+
+    def check() -> None:
+        for length in lengths:
+            if not 0 <= length <= time:
+                raise IndexRangeError(f"a sequence of length {int(length)} in {time} steps")
+
+    return check
+
+
+def recurrent_kernel(family: Family, step: Step) -> Kernel:
+    """The kernel of a family whose cell takes that step."""
+
+    def workspace(signature: Signature) -> int:
+        return dense_bytes(*temporaries(family, signature))
+
+    def bind(call: Binding) -> Thunk:
+        case = case_for(family, call.signature)
+        rooms = Rooms(*carve(call.workspace, *temporaries(family, call.signature)))
+        operands = dict(zip(("w", "r", *call.attrs["given"]), call.inputs[1:], strict=True))
+        steps = [_length_check(operands["lengths"], case.time)] if "lengths" in operands else []
+        for number in range(case.directions):
+            steps += _run(_Direction(case, call, rooms, number, operands), step, family.states)
+        return in_turn(*steps)
+
+    return Kernel("blas", bind, workspace, all_contiguous)

@@ -1,0 +1,54 @@
+"""Temporaries of recurrent operators: those of one direction, and of one block of time steps."""
+
+from attrs import frozen
+
+from ops.recurrent.shapes import Case, Family, case_for
+from ops.schema.schema import Signature
+from ops.tensor.spec import BOOL, Array, TensorSpec
+
+_BLOCK = 1 << 18
+"""Most elements of the gates of one block, where one time step has no more already."""
+
+
+@frozen(eq=False)
+class Rooms:
+    """Temporaries of one direction. `inputs`, `w` and `r` are for float16 alone, the others as in Cell."""
+
+    gates: Array
+    inputs: Array
+    w: Array
+    r: Array
+    product: Array
+    room: Array
+    h: Array
+    c: Array
+    bias: Array
+    peepholes: Array
+    mask: Array
+    live: Array
+
+
+def steps_of(case: Case) -> int:
+    """Time steps of one block."""
+    return max(1, min(case.time, _BLOCK // max(case.batch * case.width, 1)))
+
+
+def temporaries(family: Family, signature: Signature) -> tuple[TensorSpec, ...]:
+    """What Rooms holds, flat; empty where it is not needed."""
+    case, given = case_for(family, signature), signature.attrs["given"]
+    steps, half = steps_of(case), case.compute != case.dtype
+    state = case.batch * case.hidden
+    sizes = (
+        steps * case.batch * case.width,
+        steps * case.batch * case.inputs * half,
+        case.width * case.inputs * half,
+        case.width * case.hidden * half,
+        case.batch * case.width,
+        state,
+        state,
+        state * (family.states > 1),
+        2 * case.width * ("bias" in given),
+        3 * case.hidden * ("peepholes" in given),
+    )
+    masks = (state, case.batch * ("lengths" in given))
+    return *(TensorSpec((n,), case.compute) for n in sizes), *(TensorSpec((n,), BOOL) for n in masks)

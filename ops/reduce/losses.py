@@ -1,0 +1,186 @@
+"""Softmax and cross entropy in one (ONNX SoftmaxCrossEntropyLoss-13, less its weights), and its gradient.
+
+The gradient computes the softmax again, over the logits, which nothing else reads by then. To keep probabilities would
+save one exp an element and no byte: they would take the place of the logits from the loss to the gradient, which
+follow each other; and a loss that nobody differentiates would have written them for nothing.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from ops.common.indices import check_index_dtype
+from ops.common.thunks import in_turn
+from ops.reduce.loss_boxes import LossCase, LossPart, loss_parts
+from ops.schema.attributes import Attribute, integer, number, one_of
+from ops.schema.backward import Backward, Terms
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
+from ops.tensor.limits import constant
+from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec
+
+_ATTRIBUTES = (
+    Attribute("reduction", one_of("mean", "sum", "none"), "mean"),
+    Attribute("ignore_index", integer, -100),
+    Attribute("label_smoothing", number, 0.0),
+)
+
+
+def _loss_shape(labels: TensorSpec, attrs: Attrs) -> Shape:
+    return labels.shape if attrs["reduction"] == "none" else ()
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    logits, labels = inputs
+    if logits.dtype not in FLOATS:
+        raise DtypeError(f"takes floating-point numbers, not {logits.dtype}")
+    check_index_dtype(labels)
+    if logits.ndim < 2 or labels.shape != logits.shape[:1] + logits.shape[2:]:
+        raise ShapeError(f"labels {labels.shape} must be {logits.shape} without its second dimension, the classes")
+    if logits.shape[1] == 0:
+        raise ShapeError(f"logits {logits.shape} have no classes")
+    if not 0 <= attrs["label_smoothing"] < 1:
+        raise AttributeValueError(f"label_smoothing is {attrs['label_smoothing']}; at least 0 and below 1 is wanted")
+    return (logits.with_shape(_loss_shape(labels, attrs)),)
+
+
+def _infer_gradient(inputs: Specs, attrs: Attrs) -> Specs:
+    (loss,) = _infer(inputs[:2], attrs)
+    if inputs[2] != loss:
+        raise ShapeError(f"the gradient of the loss is {inputs[2]}, not {loss}")
+    return (inputs[0],)
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(*LossCase.of(signature).temporaries)
+
+
+def _losses(part: LossPart, attrs: Attrs) -> Iterator[Thunk]:
+    """Steps that write the loss of each pixel into `picked`: log(sum(exp(t))) less t of the label."""
+    smoothing, dtype = attrs["label_smoothing"], part.room.dtype
+    yield from part.find_labels(attrs["ignore_index"])
+    yield from part.exponents()
+    yield part.pick()
+    if smoothing:
+        yield partial(np.add.reduce, part.room, axis=1, out=part.row)
+        yield partial(np.multiply, part.row, constant(smoothing / part.x.shape[1], dtype), part.row)
+        yield partial(np.multiply, part.picked, constant(1 - smoothing, dtype), part.picked)
+        yield partial(np.add, part.picked, part.row, part.picked)
+    yield partial(np.exp, part.room, part.room)
+    yield partial(np.add.reduce, part.room, axis=1, out=part.row)
+    yield partial(np.log, part.row, part.row)
+    yield partial(np.subtract, part.row, part.picked, part.picked)
+    yield partial(np.copyto, part.picked, constant(0, dtype), where=part.ignored)
+
+
+def _count(part: LossPart, attrs: Attrs, count: Array, one: Array) -> Iterator[Thunk]:
+    """Steps that add the number of pixels that are not ignored."""
+    yield partial(np.not_equal, part.given, constant(attrs["ignore_index"], part.given.dtype), part.ignored)
+    yield partial(np.add.reduce, part.ignored, axis=None, dtype=count.dtype, out=one)
+    yield partial(np.add, count, one, count)
+
+
+def _bind(call: Binding) -> Thunk:
+    case, reduction = LossCase.of(call.signature), call.attrs["reduction"]
+    total, count, one = (v.reshape(()) for v in np.split(carve(call.workspace, *case.temporaries)[-1], 3))
+    y = call.y.reshape((case.shape[0], case.shape[2])) if reduction == "none" else call.y
+    steps: list[Thunk] = [partial(total.fill, 0), partial(count.fill, 0)]
+    for part in loss_parts(call, case):
+        steps += _losses(part, call.attrs)
+        if reduction == "none":
+            steps.append(partial(np.copyto, y[part.index], part.picked, casting="same_kind"))
+            continue
+        steps.append(partial(np.add.reduce, part.picked, axis=None, out=one))
+        steps.append(partial(np.add, total, one, total))
+        if reduction == "mean":
+            steps += _count(part, call.attrs, count, one)
+    if reduction == "mean":
+        steps.append(partial(np.divide, total, count, total))
+    if reduction != "none":
+        steps.append(partial(np.copyto, y, total, casting="same_kind"))
+    return in_turn(*steps)
+
+
+def _weights(call: Binding, part: LossPart, count: Array, one: Array) -> Iterator[Thunk]:
+    """Steps that write into `picked` how much of its gradient each pixel is given."""
+    given = call.inputs[2]
+    if call.attrs["reduction"] == "none":
+        images, pixels = part.index
+        given = given.reshape((len(call.x), -1))[images, pixels]
+    yield partial(np.copyto, part.picked, given)
+    if call.attrs["reduction"] == "mean":
+        yield partial(np.divide, part.picked, count, part.picked)
+    yield partial(np.copyto, part.picked, constant(0, one.dtype), where=part.ignored)
+
+
+def _subtract_labels(part: LossPart, smoothing: float) -> Iterator[Thunk]:
+    """Steps that take from the softmax what it should be."""
+    flat, dtype = part.room.reshape(-1), part.room.dtype
+    if smoothing:
+        yield partial(np.subtract, part.room, constant(smoothing / part.x.shape[1], dtype), part.room)
+    yield part.pick()
+    yield partial(np.subtract, part.picked, constant(1 - smoothing, dtype), part.picked)
+    yield partial(flat.__setitem__, part.labels.reshape(-1), part.picked.reshape(-1))
+
+
+def _bind_gradient(call: Binding) -> Thunk:
+    case = LossCase.of(call.signature)
+    _, count, one = (v.reshape(()) for v in np.split(carve(call.workspace, *case.temporaries)[-1], 3))
+    y, parts = call.y.reshape(case.shape), list(loss_parts(call, case))
+    steps: list[Thunk] = [partial(count.fill, 0)]
+    if call.attrs["reduction"] == "mean":
+        steps += (step for part in parts for step in _count(part, call.attrs, count, one))
+    for part in parts:
+        images, pixels = part.index
+        column = part.row[:, np.newaxis]
+        steps += part.find_labels(call.attrs["ignore_index"])
+        steps += part.exponents()
+        steps.append(partial(np.exp, part.room, part.room))
+        steps.append(partial(np.add.reduce, part.room, axis=1, keepdims=True, out=column))
+        steps.append(partial(np.divide, part.room, column, part.room))
+        steps += _subtract_labels(part, call.attrs["label_smoothing"])
+        steps += _weights(call, part, count, one)
+        steps.append(partial(np.multiply, part.room, part.picked[:, np.newaxis], part.room))
+        steps.append(partial(np.copyto, y[images, :, pixels], part.room, casting="same_kind"))
+    return in_turn(*steps)
+
+
+def _cost(passes: int) -> Callable[[Signature], Cost]:
+    def cost(signature: Signature) -> Cost:
+        touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
+        return Cost(passes * signature.x.size, touched)
+
+    return cost
+
+
+def _gradient(b: Backward) -> Terms:
+    return b.terms(lambda: b.apply1(SOFTMAX_CROSS_ENTROPY_GRADIENT, b.x, b.inputs[1], b.dy, **b.attrs))
+
+
+def _all_dense(signature: Signature) -> tuple[int, ...]:
+    return tuple(range(len(signature.inputs)))
+
+
+SOFTMAX_CROSS_ENTROPY = OpSchema(
+    name="softmax_cross_entropy",
+    summary="-log(softmax(logits)) of the class of each label; logits (N, C, ...), labels (N, ...).",
+    infer=_infer,
+    kernels=(Kernel("boxes", _bind, _workspace, contiguous=_all_dense),),
+    arity=(2, 2),
+    attributes=_ATTRIBUTES,
+    cost=_cost(5),
+    gradient=_gradient,
+)
+SOFTMAX_CROSS_ENTROPY_GRADIENT = OpSchema(
+    name="softmax_cross_entropy_gradient",
+    summary="The gradient of softmax_cross_entropy by the logits, of logits, labels and the gradient of the loss.",
+    infer=_infer_gradient,
+    kernels=(Kernel("boxes", _bind_gradient, _workspace, contiguous=_all_dense),),
+    arity=(3, 3),
+    attributes=_ATTRIBUTES,
+    overwrites=overwrites_first,
+    cost=_cost(7),
+)
+OPS = (SOFTMAX_CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY_GRADIENT)

@@ -1,0 +1,72 @@
+"""The largest and the smallest element of rows."""
+
+from functools import partial
+from math import prod
+from typing import Any
+
+from attrs import frozen
+
+from ops.common.fold import reduced_axes
+from ops.onednn import declarations as c
+from ops.onednn.descriptors import Post, Tensor, dense
+from ops.onednn.guard import Plan, Watch, beside
+from ops.onednn.library import Library
+from ops.onednn.primitives import Operand
+from ops.schema.schema import Binding, Kernel, Signature
+from ops.tensor.spec import Shape
+
+_SHORT, _FEW = 64, 4096
+"""Elements of rows, and of a tensor, for which a call takes longer than it saves."""
+_LOWEST, _HIGHEST = -0x00800001, 0x7F7FFFFF
+"""The bits of the lowest and the highest float32, with which the library begins."""
+
+
+@frozen
+class Fold:
+    """Rows (rows, width) to (rows, 1)."""
+
+    algorithm: int
+    x: Tensor
+    posts: tuple[Post, ...] = ()
+
+    def describe(self, at: Library, attributes: Any) -> Any:
+        """See `Case`."""
+        x, y = self.x.descriptor(at), dense((self.x.shape[0], 1)).descriptor(at)
+        return at.new(
+            "primitive_desc", "reduction_primitive_desc_create", at.engine, self.algorithm, x, y, 0.0, 0.0, attributes
+        )
+
+
+def _rows(signature: Signature) -> Shape:
+    """Of a tensor whose last axes go: their length is 0 where others do."""
+    shape = signature.x.shape
+    axes = sorted(reduced_axes(signature.attrs, len(shape)))
+    first = len(shape) - len(axes)
+    if axes != list(range(first, len(shape))):
+        return signature.x.size, 0
+    return prod(shape[:first]), prod(shape[first:])
+
+
+def _supports(signature: Signature) -> bool:
+    rows, width = _rows(signature)
+    return rows > 1 and width >= _SHORT and signature.x.size >= _FEW
+
+
+def _plan(algorithm: int, signature: Signature) -> Plan:
+    rows, width = _rows(signature)
+    x, y = dense((rows, width)), dense((rows, 1))
+
+    def operands(at: Library, call: Binding) -> list[Operand]:
+        return [Operand(c.SOURCE, x.descriptor(at), call.x), Operand(c.TARGET, y.descriptor(at), call.y)]
+
+    return Plan(Fold(algorithm, x), operands, Watch.FLAG, _LOWEST if algorithm == c.LARGEST else _HIGHEST)
+
+
+def largest(kernel: Kernel) -> Kernel:
+    """Beside a compiled kernel."""
+    return beside(kernel, partial(_plan, c.LARGEST), _supports)
+
+
+def smallest(kernel: Kernel) -> Kernel:
+    """Beside a compiled kernel."""
+    return beside(kernel, partial(_plan, c.SMALLEST), _supports)

@@ -1,0 +1,107 @@
+"""Softmax and its logarithm along one axis (ONNX Softmax-13, LogSoftmax-13)."""
+
+import numpy as np
+
+from ops.common.thunks import nothing
+from ops.common.tiling import axis_stripes
+from ops.reduce.softmax_compiled import softmax_kernel
+from ops.reduce.softmax_gradients import LOG_SOFTMAX_GRADIENT, SOFTMAX_GRADIENT
+from ops.schema.attributes import Attribute, integer
+from ops.schema.backward import Backward, Terms
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import DtypeError
+from ops.tensor.spec import FLOATS, normalize_axis
+
+_AXIS = Attribute("axis", integer, -1)
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    if x.dtype not in FLOATS:
+        raise DtypeError(f"takes floating-point numbers, not {x.dtype}")
+    normalize_axis(attrs["axis"], x.ndim)
+    return (x,)
+
+
+def _row(signature: Signature) -> tuple[int, ...]:
+    axis = normalize_axis(signature.attrs["axis"], signature.x.ndim)
+    return tuple(1 if i == axis else n for i, n in enumerate(signature.x.shape))
+
+
+def _workspace(signature: Signature) -> int:
+    return dense_bytes(signature.x.with_shape(_row(signature)))
+
+
+def _log_workspace(signature: Signature) -> int:
+    return dense_bytes(signature.x.with_shape(_row(signature)), signature.x)
+
+
+def _softmax(call: Binding) -> Thunk:
+    x, y, axis = call.x, call.y, call.attrs["axis"]
+    if not x.size:
+        return nothing
+    (row,) = carve(call.workspace, call.signature.x.with_shape(_row(call.signature)))
+
+    def run() -> None:
+        np.maximum.reduce(x, axis=axis, keepdims=True, out=row)
+        np.subtract(x, row, out=y)
+        np.exp(y, out=y)
+        np.add.reduce(y, axis=axis, keepdims=True, out=row)
+        np.divide(y, row, out=y)
+
+    return run
+
+
+def _log_softmax(call: Binding) -> Thunk:
+    x, y, axis = call.x, call.y, call.attrs["axis"]
+    if not x.size:
+        return nothing
+    row, powers = carve(call.workspace, call.signature.x.with_shape(_row(call.signature)), call.signature.x)
+
+    def run() -> None:
+        np.maximum.reduce(x, axis=axis, keepdims=True, out=row)
+        np.subtract(x, row, out=y)
+        np.exp(y, out=powers)
+        np.add.reduce(powers, axis=axis, keepdims=True, out=row)
+        np.log(row, out=row)
+        np.subtract(y, row, out=y)
+
+    return run
+
+
+def _cost(signature: Signature) -> Cost:
+    return Cost(5 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
+
+
+def _gradient(b: Backward) -> Terms:
+    return (b.apply1(SOFTMAX_GRADIENT, b.dy, b.y, **b.attrs),)
+
+
+def _log_gradient(b: Backward) -> Terms:
+    return (b.apply1(LOG_SOFTMAX_GRADIENT, b.dy, b.y, **b.attrs),)
+
+
+SOFTMAX = OpSchema(
+    name="softmax",
+    summary="exp(x) / sum(exp(x)) along `axis`.",
+    infer=_infer,
+    kernels=(softmax_kernel(), Kernel("numpy", _softmax, _workspace)),
+    gradient=_gradient,
+    attributes=(_AXIS,),
+    overwrites=overwrites_first,
+    cost=_cost,
+    stripes=axis_stripes,
+)
+LOG_SOFTMAX = OpSchema(
+    name="log_softmax",
+    summary="log(softmax(x)) along `axis`.",
+    infer=_infer,
+    kernels=(softmax_kernel(is_log=True), Kernel("numpy", _log_softmax, _log_workspace)),
+    gradient=_log_gradient,
+    attributes=(_AXIS,),
+    overwrites=overwrites_first,
+    cost=_cost,
+    stripes=axis_stripes,
+)
+OPS = (SOFTMAX, LOG_SOFTMAX)

@@ -1,0 +1,50 @@
+"""Softmax and its logarithm in compiled code: rows, or columns side by side."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.native.call import Native, Step
+from ops.native.door import address
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Binding, Kernel, Thunk
+from ops.tensor.spec import Array, normalize_axis
+from ops.vector.rows import Rows, all_single, neighbours
+
+_MODULE = "ops.reduce.softmax_code"
+
+
+def _bind(is_log: bool, call: Binding) -> Thunk:
+    x, y = call.x, call.y
+    if not x.size:
+        return Native(())
+    axis = normalize_axis(call.attrs["axis"], x.ndim)
+    step = _rows(is_log, x, y, axis) if _is_last(x, axis) else _columns(is_log, x, y, axis)
+    return Native((step,), (x, y))
+
+
+def _is_last(x: Array, axis: int) -> bool:
+    """Whether no axis behind has more than one element."""
+    return x.size == 1 or (x.shape[axis] > 1 and all(n == 1 for n in x.shape[axis + 1 :]))
+
+
+def _rows(is_log: bool, x: Array, y: Array, axis: int) -> Step:
+    both = [np.moveaxis(a, axis, -1) for a in (x, y)]
+    rows = Rows.of(both, both[0].shape[:-1])
+    return Step(address(_MODULE, "softmax_rows"), (*rows.words, is_log, x.shape[axis]))
+
+
+def _columns(is_log: bool, x: Array, y: Array, axis: int) -> Step:
+    """The neighbours are the last axis that has more than one element."""
+    last = max(i for i, n in enumerate(x.shape) if n != 1)
+    order = [*(i for i in range(x.ndim) if i not in (axis, last)), axis, last]
+    both = [a.transpose(order) for a in (x, y)]
+    rows = Rows.of(both, both[0].shape[:-2])
+    more = (is_log, x.shape[axis], x.strides[axis], y.strides[axis], x.shape[last])
+    return Step(address(_MODULE, "softmax_columns"), (*rows.words, *more))
+
+
+def softmax_kernel(*, is_log: bool = False) -> Kernel:
+    """The compiled kernel."""
+    reads, supports = neighbours, all_single
+    return Kernel("rows", partial(_bind, is_log), reads=reads, supports=supports, writes=neighbours, backend=NUMBA)

@@ -1,0 +1,164 @@
+"""Gradients of softmax and of its logarithm, from their outputs alone, in place over the gradient of the output."""
+
+from functools import partial
+
+import numpy as np
+
+from ops.common.blocks import BLOCK_BYTES, blocks
+from ops.common.elementwise import require_one_dtype
+from ops.common.thunks import in_turn, nothing
+from ops.schema.attributes import Attribute, integer
+from ops.schema.backward import Backward, Tensor, Terms
+from ops.schema.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    Kernel,
+    OpSchema,
+    Overwrite,
+    Signature,
+    Specs,
+    Thunk,
+    overwrites_first,
+)
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import ShapeError
+from ops.tensor.spec import FLOATS, Shape, TensorSpec, normalize_axis
+
+_AXIS = Attribute("axis", integer, -1)
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    require_one_dtype(inputs, FLOATS)
+    dy, y = inputs
+    if dy.shape != y.shape:
+        raise ShapeError(f"a gradient of shape {dy.shape} does not belong to {y.shape}")
+    normalize_axis(attrs["axis"], y.ndim)
+    return (dy,)
+
+
+def _row(signature: Signature) -> TensorSpec:
+    axis = normalize_axis(signature.attrs["axis"], signature.x.ndim)
+    shape: Shape = tuple(1 if i == axis else n for i, n in enumerate(signature.x.shape))
+    return signature.x.with_shape(shape)
+
+
+def _room(signature: Signature) -> TensorSpec:
+    most = BLOCK_BYTES // signature.x.dtype.itemsize
+    return signature.x.with_shape((max(1, min(signature.x.size, most)),))
+
+
+def _softmax_workspace(signature: Signature) -> int:
+    return dense_bytes(_row(signature))
+
+
+def _softmax(call: Binding) -> Thunk:
+    """y * (dy - sum(dy * y))"""
+    (dy, y), dx, axis = call.inputs, call.y, call.attrs["axis"]
+    if not dx.size:
+        return nothing
+    (row,) = carve(call.workspace, _row(call.signature))
+    terms, factors, sums = np.moveaxis(dy, axis, -1), np.moveaxis(y, axis, -1), row.squeeze(axis)
+
+    def run() -> None:
+        np.vecdot(terms, factors, out=sums)
+        np.subtract(dy, row, out=dx)
+        np.multiply(dx, y, out=dx)
+
+    return run
+
+
+def _is_last(signature: Signature) -> bool:
+    return normalize_axis(signature.attrs["axis"], signature.x.ndim) == signature.x.ndim - 1
+
+
+def _softmax_in_blocks(call: Binding) -> Thunk:
+    """dy * y - y * sum(dy * y), for an axis that is not last: the products are made where the output lies."""
+    (dy, y), dx, axis = call.inputs, call.y, normalize_axis(call.attrs["axis"], call.y.ndim)
+    row, room = carve(call.workspace, _row(call.signature), _room(call.signature))
+    steps: list[Thunk] = [
+        partial(np.multiply, dy, y, dx),
+        partial(np.add.reduce, dx, axis=axis, keepdims=True, out=row),
+    ]
+    for index in blocks(dx.shape, room.size) if dx.size else ():
+        part = dx[index]
+        terms = room[: part.size].reshape(part.shape)
+        steps += (
+            partial(np.multiply, y[index], np.broadcast_to(row, dx.shape)[index], terms),
+            partial(np.subtract, part, terms, part),
+        )
+    return in_turn(*steps)
+
+
+def _roomy_workspace(signature: Signature) -> int:
+    return dense_bytes(_row(signature), _room(signature))
+
+
+def _log_softmax(call: Binding) -> Thunk:
+    """dy - exp(y) * sum(dy), block by block, so that either input may lie where the output lies."""
+    (dy, y), dx, axis = call.inputs, call.y, normalize_axis(call.attrs["axis"], call.y.ndim)
+    row, room = carve(call.workspace, _row(call.signature), _room(call.signature))
+    steps: list[Thunk] = [partial(np.add.reduce, dy, axis=axis, keepdims=True, out=row)]
+    for index in blocks(dx.shape, room.size) if dx.size else ():
+        part = dx[index]
+        powers = room[: part.size].reshape(part.shape)
+        sums = np.broadcast_to(row, dx.shape)[index]
+        steps += (
+            partial(np.exp, y[index], powers),
+            partial(np.multiply, powers, sums, powers),
+            partial(np.subtract, dy[index], powers, part),
+        )
+    return in_turn(*steps)
+
+
+def _over_either(_: Signature) -> tuple[Overwrite, ...]:
+    return (Overwrite(0, 0), Overwrite(0, 1))
+
+
+def _softmax_again(b: Backward) -> Terms:
+    (dy, y), axes = b.inputs, (b.attrs["axis"],)
+
+    def of_y() -> Tensor:
+        return b.dy * (dy - b.sum(dy * y, axes)) - dy * b.sum(b.dy * y, axes)
+
+    return b.terms(lambda: b.apply1(SOFTMAX_GRADIENT, b.dy, y, **b.attrs), of_y)
+
+
+def _log_softmax_again(b: Backward) -> Terms:
+    (dy, y), axes = b.inputs, (b.attrs["axis"],)
+    return b.terms(
+        lambda: b.dy - b.sum(b.dy * b.exp(y), axes),
+        lambda: -(b.dy * b.exp(y) * b.sum(dy, axes)),
+    )
+
+
+def _cost(signature: Signature) -> Cost:
+    return Cost(4 * signature.y.size, 3 * signature.y.nbytes)
+
+
+SOFTMAX_GRADIENT = OpSchema(
+    name="softmax_gradient",
+    summary="y * (dy - sum(dy * y)) along `axis`.",
+    infer=_infer,
+    kernels=(
+        Kernel("dot", _softmax, _softmax_workspace, supports=_is_last),
+        Kernel("blocks", _softmax_in_blocks, _roomy_workspace),
+    ),
+    arity=(2, 2),
+    attributes=(_AXIS,),
+    overwrites=overwrites_first,
+    cost=_cost,
+    gradient=_softmax_again,
+)
+LOG_SOFTMAX_GRADIENT = OpSchema(
+    name="log_softmax_gradient",
+    summary="dy - exp(y) * sum(dy) along `axis`.",
+    infer=_infer,
+    kernels=(Kernel("numpy", _log_softmax, _roomy_workspace),),
+    arity=(2, 2),
+    attributes=(_AXIS,),
+    overwrites=_over_either,
+    cost=_cost,
+    gradient=_log_softmax_again,
+)
+OPS = (SOFTMAX_GRADIENT, LOG_SOFTMAX_GRADIENT)

@@ -1,0 +1,83 @@
+"""Attributes of operators: a name, a default, and a reader that checks a value and gives it its final form."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import numpy as np
+from attrs import frozen
+
+from ops.tensor.errors import AttributeValueError, DtypeError
+from ops.tensor.spec import as_dtype
+
+REQUIRED: Final = object()
+"""Default of an attribute that has none."""
+
+
+@frozen(eq=False)
+class Attribute:
+    """`convert` returns the checked value or raises TypeError or ValueError."""
+
+    name: str
+    convert: Callable[[Any], object]
+    default: object = REQUIRED
+
+    def read(self, value: object) -> object:
+        """The checked value. Raises AttributeValueError."""
+        try:
+            return self.convert(value)
+        except (TypeError, ValueError, DtypeError) as error:
+            raise AttributeValueError(f"attribute {self.name!r} cannot be {value!r}: {error}") from error
+
+
+def integer(value: Any) -> int:
+    """A plain int; no bool, no float."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError("an integer is wanted")
+    return int(value.__index__())
+
+
+def integers(value: Iterable[Any]) -> tuple[int, ...]:
+    """A tuple of plain ints."""
+    return tuple(integer(v) for v in value)
+
+
+def number(value: Any) -> float:
+    """A float."""
+    return float(value)
+
+
+def numbers(value: Iterable[Any]) -> tuple[float, ...]:
+    """A tuple of floats."""
+    return tuple(float(v) for v in value)
+
+
+def flag(value: Any) -> bool:
+    """A bool; 0 and 1 count."""
+    if value not in (0, 1, False, True):
+        raise ValueError("true or false is wanted")
+    return bool(value)
+
+
+def element_type(value: Any) -> np.dtype[Any]:
+    """A supported numpy dtype."""
+    return as_dtype(value)
+
+
+def one_of(*choices: str) -> Callable[[Any], str]:
+    """One of the given words."""
+
+    def read(value: Any) -> str:
+        if value not in choices:
+            raise ValueError(f"one of {', '.join(choices)} is wanted")
+        return str(value)
+
+    return read
+
+
+def optional(convert: Callable[[Any], object]) -> Callable[[Any], object]:
+    """None, or what `convert` takes."""
+
+    def read(value: Any) -> object:
+        return None if value is None else convert(value)
+
+    return read

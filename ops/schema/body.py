@@ -1,0 +1,77 @@
+"""What an operator of control flow knows of the operators inside it: a body, planned beforehand, run by its thunk."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from ops.schema.attributes import Attribute
+from ops.schema.schema import Attrs, Cost, OpSchema, Specs, Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.errors import ArityError, ShapeError
+from ops.tensor.spec import Array, TensorSpec
+
+
+class Body(Protocol):
+    """A computation of fixed shapes that runs inside an operator, in the workspace of that operator."""
+
+    @property
+    def inputs(self) -> Specs:
+        """What it reads."""
+
+    @property
+    def outputs(self) -> Specs:
+        """What it writes."""
+
+    @property
+    def workspace(self) -> int:
+        """Bytes that it needs besides; they start at a multiple of `ops.schema.workspace.STEP`."""
+
+    @property
+    def constants(self) -> tuple[Array, ...]:
+        """Arrays that it reads whatever it is given; they lie outside of the workspace."""
+
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of what its kernels made of constants."""
+
+    @property
+    def cost(self) -> Cost:
+        """Work of one run."""
+
+    def bind(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], workspace: Array) -> Thunk:
+        """The run from these arrays into those, all dense; no output shares bytes with anything else."""
+
+
+def _body(value: Any) -> Body:
+    if not callable(getattr(value, "bind", None)):
+        raise TypeError("a body is wanted (ops.schema.body.Body)")
+    found: Body = value
+    return found
+
+
+def body_attribute(name: str) -> Attribute:
+    """An attribute that holds a body."""
+    return Attribute(name, _body)
+
+
+def bodies(schema: OpSchema, attrs: Attrs) -> tuple[Body, ...]:
+    """Those of an operator."""
+    return tuple(attrs[a.name] for a in schema.attributes if a.convert is _body)
+
+
+def check_operands(what: str, wanted: Specs, given: Sequence[TensorSpec]) -> None:
+    """Raises ArityError or ShapeError where a body takes or gives other tensors than it should."""
+    if len(wanted) != len(given):
+        raise ArityError(f"{what}: {len(wanted)} tensors are wanted, and {len(given)} are given")
+    for i, (one, other) in enumerate(zip(wanted, given, strict=True)):
+        if one != other:
+            raise ShapeError(f"{what}: number {i} is {other}, where {one} is wanted")
+
+
+def room_bytes(specs: Iterable[TensorSpec], *bodies: Body) -> int:
+    """Bytes for temporaries of these specs, and for the largest of the bodies behind them."""
+    return dense_bytes(*specs) + max((b.workspace for b in bodies), default=0)
+
+
+def rooms(workspace: Array, specs: Sequence[TensorSpec]) -> tuple[tuple[Array, ...], Array]:
+    """The temporaries of `room_bytes`, and the bytes behind them."""
+    return carve(workspace, *specs), workspace[dense_bytes(*specs) :]

@@ -1,0 +1,339 @@
+"""What an operator declares of itself: inference, kernels, workspace, forwards, cost. The planner decides the rest."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from ops.schema.attributes import REQUIRED, Attribute
+from ops.schema.backends import NUMPY, PLAIN
+from ops.tensor.errors import ArityError, AttributeValueError, GradientError, OpError, SchemaError, ShapeError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, TensorSpec
+
+Attrs = Mapping[str, Any]
+Specs = tuple[TensorSpec, ...]
+
+
+@frozen
+class Signature:
+    """One operator with everything but the data: specs of its inputs and outputs, its attributes.
+
+    `constants` are the positions of inputs whose data never changes, so that a kernel may have packed them. `threads`
+    is on how many a kernel of a library runs that plans its workspace, and packs, for a number of them.
+    """
+
+    inputs: Specs
+    outputs: Specs
+    attrs: Attrs
+    constants: frozenset[int] = frozenset()
+    threads: int = 1
+
+    @property
+    def x(self) -> TensorSpec:
+        """The first input."""
+        return self.inputs[0]
+
+    @property
+    def y(self) -> TensorSpec:
+        """The first output."""
+        return self.outputs[0]
+
+
+@frozen
+class Overwrite:
+    """Permission: `output` may be written into the bytes of the dense `input`, `offset` bytes behind its first one.
+
+    A schema that declares it promises that its kernels are right when the two start at that very distance. Where one
+    tensor is given for several inputs, it is overwritten only if each of them allows it.
+    """
+
+    output: int
+    input: int
+    offset: int = 0
+
+
+@frozen
+class Cost:
+    """Work of one run: floating-point (or integer) operations, and bytes read plus written."""
+
+    flops: int
+    bytes: int
+
+
+@frozen(eq=False)
+class Binding:
+    """The arrays of one call. Outputs are dense, or lie as the kernel `writes`.
+
+    `workspace` is a dense uint8 array of the declared size.
+    """
+
+    signature: Signature
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    workspace: Array
+    packed: tuple[Array, ...] = ()
+
+    @property
+    def attrs(self) -> Attrs:
+        """The attributes."""
+        return self.signature.attrs
+
+    @property
+    def x(self) -> Array:
+        """The first input."""
+        return self.inputs[0]
+
+    @property
+    def y(self) -> Array:
+        """The first output."""
+        return self.outputs[0]
+
+
+Thunk = Callable[[], object]
+"""A call bound to its arrays: runs the kernel once, each time it is called. Its result is ignored."""
+
+
+def no_workspace(_: Signature) -> int:
+    """For kernels that need nothing but their inputs and outputs."""
+    return 0
+
+
+def no_packing(_: Signature, __: Mapping[int, Array]) -> tuple[Array, ...]:
+    """For kernels that read constants as they are."""
+    return ()
+
+
+def always(_: Signature) -> bool:
+    """For kernels that take every signature."""
+    return True
+
+
+def no_overwrites(_: Signature) -> tuple[Overwrite, ...]:
+    """For operators whose outputs never take their inputs' bytes."""
+    return ()
+
+
+def overwrites_first(_: Signature) -> tuple[Overwrite, ...]:
+    """For operators whose first output may take the bytes of their first input from the first one on."""
+    return (Overwrite(0, 0),)
+
+
+def no_views(_: Layout, signature: Signature) -> tuple[Layout | None, ...]:
+    """For operators whose outputs have bytes of their own."""
+    return (None,) * len(signature.outputs)
+
+
+def no_places(_: Layout, signature: Signature) -> tuple[Layout | None, ...]:
+    """For operators that compute their first output, or whose inputs need not lie in it."""
+    return (None,) * len(signature.inputs)
+
+
+Index = tuple[slice, ...]
+
+
+@frozen(eq=False)
+class Stripe:
+    """A part of a call that is a call itself: what it reads of each input, what it writes of the output, attributes."""
+
+    inputs: tuple[Index, ...]
+    output: Index
+    attrs: Attrs
+
+
+Stripes = tuple[Stripe, ...]
+
+
+def one_stripe(signature: Signature, _: int) -> Stripes:
+    """For operators that are not cut."""
+    return (Stripe(((),) * len(signature.inputs), (), signature.attrs),)
+
+
+def no_contiguity(_: Signature) -> tuple[int, ...]:
+    """For kernels that read any strides."""
+    return ()
+
+
+def no_replacement(_: Signature) -> tuple[int, ...]:
+    """For kernels that read all of their inputs."""
+    return ()
+
+
+def first_weights(_: Signature) -> tuple[int, ...]:
+    """For kernels that read nothing of input 1 but what they packed of it."""
+    return (1,)
+
+
+def any_strides(_: Layout) -> bool:
+    """For kernels that read inputs however they lie."""
+    return True
+
+
+def dense_only(layout: Layout) -> bool:
+    """For kernels that write dense outputs."""
+    return layout.is_dense
+
+
+def all_contiguous(signature: Signature) -> tuple[int, ...]:
+    """For kernels that read dense inputs only."""
+    return tuple(range(len(signature.inputs)))
+
+
+@frozen(eq=False)
+class Kernel:
+    """One way to compute an operator, of one of `ops.schema.backends.BACKENDS`.
+
+    `bind` does everything that can be done before the data is there (views, reshapes, partial application) and returns
+    the thunk that does the work; the thunk allocates no array. `workspace` says the bytes that it needs besides.
+    `contiguous` names the inputs that must be dense; `reads` refuses layouts of any input that the kernel would have to
+    copy; both are then given dense copies. `pack` turns constant inputs into arrays that the binding carries.
+    `replaces` names those of them whose data are never read but by `pack`: the engine may drop them, and `bind` is then
+    given arrays of their shape that hold nothing.
+    `writes` tells into which layouts, besides dense ones, the kernel can write its outputs; where an overwrite with no
+    offset is declared, also over an input of that layout and type.
+    """
+
+    name: str
+    bind: Callable[[Binding], Thunk]
+    workspace: Callable[[Signature], int] = no_workspace
+    contiguous: Callable[[Signature], tuple[int, ...]] = no_contiguity
+    reads: Callable[[Layout], bool] = any_strides
+    pack: Callable[[Signature, Mapping[int, Array]], tuple[Array, ...]] = no_packing
+    supports: Callable[[Signature], bool] = always
+    writes: Callable[[Layout], bool] = dense_only
+    backend: str = NUMPY
+    replaces: Callable[[Signature], tuple[int, ...]] = no_replacement
+
+    def takes(self, signature: Signature, position: int, layout: Layout) -> bool:
+        """Whether the kernel reads that input where it lies; if not, it is given a dense copy."""
+        return layout.is_dense or (position not in self.contiguous(signature) and self.reads(layout))
+
+
+GradientRule = Callable[[Any], tuple[Any, ...]]
+"""Of a `Backward` (ops/schema/backward.py): the gradient of each input, None where it is not wanted or always zero."""
+
+
+def no_gradient(_: Any) -> tuple[Any, ...]:
+    """For operators that cannot be differentiated, or whose rule nobody has written. Raises GradientError."""
+    raise GradientError("has no rule for its gradient")
+
+
+def zero_gradient(backward: Any) -> tuple[Any, ...]:
+    """For operators that are constant almost everywhere: no gradient flows through them."""
+    return (None,) * len(backward.inputs)
+
+
+def elementwise_cost(signature: Signature) -> Cost:
+    """One operation an output element; every operand is touched once."""
+    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
+    return Cost(sum(s.size for s in signature.outputs), touched)
+
+
+@frozen(eq=False)
+class OpSchema:
+    """An operator: `infer` maps input specs and attributes to output specs, and raises OpError where they do not fit.
+
+    `views` gives the layout of each output as a view of input 0, given the layout of that input, or None for an output
+    that needs bytes of its own (READ_ONLY forwards). `overwrites` lists which outputs may take which input's bytes.
+    `gradient` writes the backward pass of one use, in operators. `holds` is for operators that only put their inputs
+    together: given the layout of output 0, where each input lies in it; where all of them do, nothing is left to run.
+    `elementwise` says that each element of the one output depends on the elements of the inputs at its place alone,
+    inputs being broadcast to it; then kernels run on any part of it, and take an input of one element with no axes.
+    `moves` says that elements of input 0 (and others of its type) go to other places, and their bits are never looked
+    at. `stripes` cuts a call into calls of parts of its tensors, each with no more than so many elements, where it can.
+    """
+
+    name: str
+    infer: Callable[[Specs, Attrs], Specs]
+    kernels: tuple[Kernel, ...]
+    arity: tuple[int, int] = (1, 1)
+    attributes: tuple[Attribute, ...] = ()
+    views: Callable[[Layout, Signature], tuple[Layout | None, ...]] = no_views
+    overwrites: Callable[[Signature], tuple[Overwrite, ...]] = no_overwrites
+    cost: Callable[[Signature], Cost] = elementwise_cost
+    summary: str = field(default="", kw_only=True)
+    gradient: GradientRule = field(default=no_gradient, kw_only=True)
+    holds: Callable[[Layout, Signature], tuple[Layout | None, ...]] = field(default=no_places, kw_only=True)
+    elementwise: bool = field(default=False, kw_only=True)
+    moves: bool = field(default=False, kw_only=True)
+    stripes: Callable[[Signature, int], Stripes] = field(default=one_stripe, kw_only=True)
+
+    def sign(self, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int] = frozenset()) -> Signature:
+        """Checks arity and attributes, infers outputs. Raises OpError, with the operator's name in front."""
+        specs = tuple(inputs)
+        try:
+            self._check_arity(specs)
+            full = self._complete(attrs)
+            outputs = self.infer(specs, full)
+            if not isinstance(outputs, tuple) or not all(isinstance(s, TensorSpec) for s in outputs):
+                raise SchemaError(f"infer must return a tuple of TensorSpec, not {outputs!r}")
+            return Signature(specs, outputs, full, constants)
+        except OpError as error:
+            raise self._named(error, specs) from error
+
+    def infer_again(self, inputs: Specs, attrs: Attrs, constants: frozenset[int] = frozenset()) -> Signature:
+        """What `sign` gives for as many inputs of other shapes: `attrs` are all there, and as `sign` left them.
+
+        For one operator in many sizes: nothing that shapes do not decide is looked at again. Raises OpError as `sign`.
+        """
+        try:
+            return Signature(inputs, self.infer(inputs, attrs), attrs, constants)
+        except OpError as error:
+            raise self._named(error, inputs) from error
+
+    def forwards(self, signature: Signature) -> tuple[Overwrite, ...]:
+        """The overwrites that are declared. Raises SchemaError for one of an input or output that is not there."""
+        found = self.overwrites(signature)
+        for forward in found:
+            known = forward.output in range(len(signature.outputs)) and forward.input in range(len(signature.inputs))
+            if not known or forward.offset < 0:
+                raise SchemaError(f"{self.name}: {forward} names bytes that are not there")
+        return found
+
+    def kernel(self, signature: Signature, backends: Sequence[str] = PLAIN) -> Kernel:
+        """The first kernel that takes the signature, of the first of the back-ends that has one.
+
+        Raises ShapeError where none does.
+        """
+        for backend in backends:
+            for kernel in self.kernels:
+                if kernel.backend == backend and kernel.supports(signature):
+                    return kernel
+        shown = ", ".join(map(str, signature.inputs))
+        raise ShapeError(f"{self.name}({shown}): no kernel takes these inputs")
+
+    def _named(self, error: OpError, inputs: Specs) -> OpError:
+        """The same error with the operator in front."""
+        return type(error)(f"{self.name}({', '.join(map(str, inputs))}): {error}")
+
+    def _check_arity(self, inputs: Specs) -> None:
+        low, high = self.arity
+        if not low <= len(inputs) <= high:
+            wanted = str(low) if low == high else f"{low} to {high}"
+            raise ArityError(f"takes {wanted} inputs, not {len(inputs)}")
+
+    def _complete(self, given: Attrs) -> Attrs:
+        known = {a.name: a for a in self.attributes}
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise AttributeValueError(f"has no attribute {unknown[0]!r}; it has: {', '.join(known) or 'none'}")
+        missing = sorted(n for n, a in known.items() if a.default is REQUIRED and n not in given)
+        if missing:
+            raise AttributeValueError(f"attribute {missing[0]!r} is missing")
+        return MappingProxyType({n: a.read(given.get(n, a.default)) for n, a in known.items()})
+
+
+def evaluate(schema: OpSchema, *arrays: Array, **attrs: Any) -> tuple[Array, ...]:
+    """Runs one operator on arrays, with no graph and no plan. Outputs are new arrays."""
+    inputs = tuple(np.asarray(a) for a in arrays)
+    signature = schema.sign([TensorSpec(a.shape, a.dtype) for a in inputs], attrs)
+    kernel = schema.kernel(signature)
+    operands = tuple(
+        a if kernel.takes(signature, i, Layout.of(a)) else np.ascontiguousarray(a) for i, a in enumerate(inputs)
+    )
+    outputs = tuple(np.empty(s.shape, s.dtype) for s in signature.outputs)
+    workspace = np.empty(kernel.workspace(signature), np.uint8)
+    kernel.bind(Binding(signature, operands, outputs, workspace))()
+    return outputs

@@ -1,0 +1,24 @@
+"""Temporary arrays of a kernel, carved one behind the other out of the workspace that it declared."""
+
+from ops.tensor.spec import Array, TensorSpec
+
+STEP = 64
+"""Each temporary starts at a multiple of this; so must the workspace."""
+
+
+def _rounded(nbytes: int) -> int:
+    return -(-nbytes // STEP) * STEP
+
+
+def dense_bytes(*specs: TensorSpec) -> int:
+    """Bytes that `carve` needs for dense temporaries of these specs; each starts at a multiple of 64."""
+    return sum(_rounded(s.nbytes) for s in specs)
+
+
+def carve(workspace: Array, *specs: TensorSpec) -> tuple[Array, ...]:
+    """Dense arrays of these specs, in this order, inside the workspace."""
+    arrays, start = [], 0
+    for spec in specs:
+        arrays.append(workspace[start : start + spec.nbytes].view(spec.dtype).reshape(spec.shape))
+        start += _rounded(spec.nbytes)
+    return tuple(arrays)

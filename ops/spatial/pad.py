@@ -1,0 +1,176 @@
+"""A tensor with a border (ONNX Pad-21)."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from ops.common.view_rules import copy_cost
+from ops.index.gather_gradient import GATHER_GRADIENT
+from ops.movement.copies import Move
+from ops.movement.kernels import movement
+from ops.schema.attributes import Attribute, integers, one_of
+from ops.schema.backward import Backward, Tensor, Terms
+from ops.schema.schema import Attrs, Binding, OpSchema, Specs
+from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.spec import Array
+
+_Indices = npt.NDArray[np.int64]
+_OUTSIDE = -1
+
+
+@frozen(eq=False)
+class _Run:
+    """`length` elements of the output from `start`; their sources begin at `source` and are `step` apart."""
+
+    start: int
+    length: int
+    source: int
+    step: int
+
+    def target(self, y: Array, axis: int) -> Array:
+        return _cut(y, axis, slice(self.start, self.start + self.length))
+
+    def of(self, x: Array, axis: int) -> Array:
+        if self.step == 0:
+            return _cut(x, axis, slice(self.source, self.source + 1))
+        return _cut(_cut(x, axis, slice(self.source, None, self.step)), axis, slice(0, self.length))
+
+
+def _cut(array: Array, axis: int, part: slice) -> Array:
+    view: Array = array[(slice(None),) * axis + (part,)]
+    return view
+
+
+def _pairs(attrs: Attrs, ndim: int) -> tuple[tuple[int, int], ...]:
+    pads = attrs["pads"]
+    if len(pads) != 2 * ndim:
+        raise ShapeError(f"{len(pads)} pads for a tensor of {ndim} dimensions; 2 a dimension are wanted")
+    return tuple(zip(pads[:ndim], pads[ndim:], strict=True))
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    x, pairs = inputs[0], _pairs(attrs, inputs[0].ndim)
+    shape = tuple(n + before + after for n, (before, after) in zip(x.shape, pairs, strict=True))
+    if any(n < 0 for n in shape):
+        raise ShapeError(f"pads {attrs['pads']} take more from shape {x.shape} than there is")
+    if attrs["mode"] != "constant":
+        _check_borrowed(x.shape, shape, pairs)
+    for value in inputs[1:]:
+        if value.size != 1 or value.dtype != x.dtype:
+            raise DtypeError(f"the constant value must be one {x.dtype}, not {value}")
+    return (x.with_shape(shape),)
+
+
+def _check_borrowed(source: tuple[int, ...], shape: tuple[int, ...], pairs: tuple[tuple[int, int], ...]) -> None:
+    for axis, (n, m, (before, after)) in enumerate(zip(source, shape, pairs, strict=True)):
+        if m and n + min(before, 0) + min(after, 0) <= 0:
+            raise ShapeError(f"axis {axis} has no element left to fill its border with")
+
+
+def _sources(mode: str, n: int, before: int, after: int) -> _Indices:
+    """For each element of an output axis its source along the input axis, or _OUTSIDE."""
+    first, last = max(-before, 0), n - max(-after, 0)
+    wanted = np.arange(-before, n + after) - first
+    kept = last - first
+    if mode == "constant":
+        return np.where((wanted >= 0) & (wanted < kept), wanted + first, _OUTSIDE)
+    if mode == "edge":
+        return np.clip(wanted, 0, max(kept - 1, 0)) + first
+    if mode == "wrap":
+        return wanted % max(kept, 1) + first
+    period = max(2 * (kept - 1), 1)
+    return (kept - 1 - abs(wanted % period - (kept - 1)) if kept > 1 else wanted * 0) + first
+
+
+def _runs(sources: _Indices) -> Iterator[_Run]:
+    """Maximal stretches whose sources are equally far apart, no further than 1."""
+    start = 0
+    while start < len(sources):
+        end, step = start + 1, 0
+        if _joined(sources[start : end + 1]):
+            step = int(sources[end] - sources[start])
+            while _joined(sources[end - 1 : end + 1]) and sources[end] - sources[end - 1] == step:
+                end += 1
+        yield _Run(start, end - start, int(sources[start]), step)
+        start = end
+
+
+def _joined(pair: _Indices) -> bool:
+    """Whether two neighbours exist, lie at most 1 apart, and both inside or both outside."""
+    if len(pair) < 2:
+        return False
+    a, b = int(pair[0]), int(pair[1])
+    return abs(b - a) <= 1 and (a == _OUTSIDE) == (b == _OUTSIDE)
+
+
+def _part(call: Binding, runs: tuple[_Run, ...], value: Array) -> Move:
+    source, y = call.x, call.y
+    for axis, r in enumerate(runs):
+        y = r.target(y, axis)
+    if any(r.source == _OUTSIDE for r in runs):
+        return value, y
+    for axis, r in enumerate(runs):
+        source = r.of(source, axis)
+    return source, y
+
+
+def _moves(call: Binding) -> Iterator[Move]:
+    pairs = _pairs(call.attrs, call.x.ndim)
+    axes = [
+        tuple(_runs(_sources(call.attrs["mode"], n, before, after)))
+        for n, (before, after) in zip(call.x.shape, pairs, strict=True)
+    ]
+    value = call.inputs[1].reshape(()) if len(call.inputs) > 1 else np.zeros((), call.y.dtype)
+    return (_part(call, runs, value) for runs in product(*axes))
+
+
+def _gradient(b: Backward) -> Terms:
+    """What is borrowed by the border is added up axis by axis; what fills a constant one gets the rest of dy."""
+    if b.attrs["mode"] != "constant":
+        return (_unborrowed(b), *(None for _ in b.inputs[1:]))
+    inside = _inside(b)
+    return b.terms(lambda: inside, lambda: b.reshape(b.sum(b.dy) - b.sum(inside), b.signature.inputs[1].shape))[
+        : len(b.inputs)
+    ]
+
+
+def _inside(b: Backward) -> Tensor:
+    """dy where x lies in it; 0 for what was taken away."""
+    shape, pairs = b.signature.x.shape, _pairs(b.attrs, b.signature.x.ndim)
+    if any(pad < 0 for pair in pairs for pad in pair):
+        return b.pad(b.dy, [-before for before, _ in pairs], [-after for _, after in pairs])
+    starts = [before for before, _ in pairs]
+    return b.slice(b.dy, starts, [s + n for s, n in zip(starts, shape, strict=True)], range(len(shape)))
+
+
+def _unborrowed(b: Backward) -> Tensor:
+    """Padding is a gather along each axis."""
+    dy = b.dy
+    for axis, (n, (before, after)) in enumerate(
+        zip(b.signature.x.shape, _pairs(b.attrs, b.signature.x.ndim), strict=True)
+    ):
+        if before or after:
+            sources = b.constant(_sources(b.attrs["mode"], n, before, after), b.signature.x)
+            shape = (*dy.shape[:axis], n, *dy.shape[axis + 1 :])
+            dy = b.apply1(GATHER_GRADIENT, dy, sources, shape=shape, axis=axis)
+    return dy
+
+
+PAD = OpSchema(
+    name="pad",
+    summary="x with pads[i] elements before and pads[ndim + i] after axis i; negative ones are taken away.",
+    infer=_infer,
+    kernels=movement(_moves),
+    arity=(1, 2),
+    attributes=(
+        Attribute("pads", integers),
+        Attribute("mode", one_of("constant", "reflect", "edge", "wrap"), "constant"),
+    ),
+    cost=copy_cost,
+    gradient=_gradient,
+    moves=True,
+)
+OPS = (PAD,)

@@ -1,0 +1,89 @@
+"""Resizing by interpolation, one axis after the other (ONNX Resize-19)."""
+
+import math
+
+import numpy as np
+
+from ops.schema.attributes import Attribute, flag, integers, number, numbers, one_of
+from ops.schema.backward import Backward, Terms
+from ops.schema.schema import Attrs, Cost, OpSchema, Signature, Specs
+from ops.spatial.resize_compiled import RESIZE_NATIVE
+from ops.spatial.resize_passes import ADD_UP, INTERPOLATE, REPEATS
+from ops.spatial.resize_tables import COORDINATES, NEAREST
+from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
+from ops.tensor.spec import FLOATS
+
+
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
+    (x,) = inputs
+    sizes, scales, roi = attrs["sizes"], attrs["scales"], attrs["roi"]
+    if scales and (len(scales) != x.ndim or min(scales) <= 0):
+        raise AttributeValueError(f"scales {scales} are not one positive number for each dimension of {x.shape}")
+    if scales and not sizes:
+        sizes = tuple(math.floor(n * s) for n, s in zip(x.shape, scales, strict=True))
+    if len(sizes) != x.ndim or min(sizes, default=0) < 0:
+        raise AttributeValueError(f"sizes {sizes} are not one size for each dimension of {x.shape}")
+    if roi and len(roi) != 2 * x.ndim:
+        raise AttributeValueError(f"roi {roi} is not one start and one end for each dimension of {x.shape}")
+    if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize" and not roi:
+        raise AttributeValueError("coordinate_transformation_mode tf_crop_and_resize needs a roi")
+    if x.size == 0 and np.prod(sizes) > 0:
+        raise ShapeError(f"an empty tensor {x.shape} cannot be resized to {sizes}")
+    if x.dtype == np.dtype(bool) and attrs["mode"] != "nearest":
+        raise DtypeError(f"mode {attrs['mode']} interpolates numbers, not {x.dtype}")
+    return (x.with_shape(sizes),)
+
+
+def _gradient(b: Backward) -> Terms:
+    return (b.apply1(RESIZE_GRADIENT, b.dy, shape=b.signature.x.shape, **b.attrs),)
+
+
+def _infer_gradient(inputs: Specs, attrs: Attrs) -> Specs:
+    x = inputs[0].with_shape(attrs["shape"])
+    (y,) = _infer((x,), attrs)
+    if y != inputs[0] or y.dtype not in FLOATS:
+        raise ShapeError(f"{inputs[0]} is no gradient of x of shape {x.shape} resized; that is {y}")
+    return (x,)
+
+
+def _gradient_again(b: Backward) -> Terms:
+    return (b.apply1(RESIZE, b.dy, **{n: v for n, v in b.attrs.items() if n != "shape"}),)
+
+
+def _cost(signature: Signature) -> Cost:
+    taps = {"nearest": 1, "linear": 4, "cubic": 16}[signature.attrs["mode"]]
+    return Cost(taps * signature.y.size, signature.x.nbytes + signature.y.nbytes)
+
+
+_ATTRIBUTES = (
+    Attribute("sizes", integers, ()),
+    Attribute("scales", numbers, ()),
+    Attribute("mode", one_of("nearest", "linear", "cubic"), "nearest"),
+    Attribute("coordinate_transformation_mode", one_of(*COORDINATES), "half_pixel"),
+    Attribute("nearest_mode", one_of(*NEAREST), "round_prefer_floor"),
+    Attribute("cubic_coeff_a", number, -0.75),
+    Attribute("exclude_outside", flag, False),
+    Attribute("extrapolation_value", number, 0.0),
+    Attribute("roi", numbers, ()),
+    Attribute("antialias", flag, False),
+)
+RESIZE = OpSchema(
+    name="resize",
+    summary="x brought to `sizes` by interpolation; where `scales` are given, coordinates follow them, and so do sizes"
+    " that are not given.",
+    infer=_infer,
+    kernels=(REPEATS[0], RESIZE_NATIVE, REPEATS[1], INTERPOLATE),
+    attributes=_ATTRIBUTES,
+    cost=_cost,
+    gradient=_gradient,
+)
+RESIZE_GRADIENT = OpSchema(
+    name="resize_gradient",
+    summary="dy brought back to `shape` by the weights of the resize that it is the gradient of.",
+    infer=_infer_gradient,
+    kernels=(ADD_UP, INTERPOLATE),
+    attributes=(Attribute("shape", integers), *_ATTRIBUTES),
+    cost=_cost,
+    gradient=_gradient_again,
+)
+OPS = (RESIZE, RESIZE_GRADIENT)

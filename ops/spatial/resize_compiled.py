@@ -1,0 +1,93 @@
+"""Resizing of float32 along one or two axes as one compiled call: each output is a sum over the taps of both.
+
+Between the axes nothing is kept. What lies behind the second one (channels, where they come last) is computed side by
+side; where that is the last axis itself, the outputs of a row are.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from ops.native.call import Native, Step
+from ops.native.door import address
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.spatial.resize_passes import changed_axes
+from ops.spatial.resize_tables import Table
+from ops.tensor.spec import Array, Shape
+from ops.windows.pixels import dense_pixels, pitch
+
+_MOST_TAPS = 4
+"""Taps where outputs of a row are gathered one by one: of more, one axis after the other is faster."""
+_SAME = Table(np.zeros((1, 1), np.intp), np.ones((1, 1)), np.zeros(1, bool))
+"""Of an axis of length 1 that stays."""
+
+
+@frozen(eq=False)
+class _Groups:
+    """The axes that change, and the dimensions before, between and behind them; the last axis is `inner`.
+
+    Where the last axis changes it is the second one, and there is nothing behind it.
+    """
+
+    axes: tuple[int, int]
+    tables: tuple[Table, Table]
+    outer: int
+    middle: int
+    tail: int
+    is_last: bool
+
+
+def _groups(shape: Shape, changed: Sequence[tuple[int, Table]]) -> _Groups:
+    """One axis that changes is the second one."""
+    (a, first), (b, second) = sorted(changed, key=lambda t: t[0]) if len(changed) == 2 else ((-1, _SAME), changed[0])
+    between = shape[a + 1 : b] if a >= 0 else ()
+    outer = math.prod(shape[: a if a >= 0 else b])
+    tail = math.prod(shape[b + 1 : -1])
+    return _Groups((a, b), (first, second), outer, math.prod(between), tail, b == len(shape) - 1)
+
+
+def _hops(groups: _Groups, array: Array) -> tuple[int, ...]:
+    """Elements from one to the next along: outer, a, middle, b, tail; pixels are dense, and follow at one pitch."""
+    a, b = (array.shape[axis] if axis >= 0 else 1 for axis in groups.axes)
+    step = pitch(array)
+    hop_b = 1 if groups.is_last else groups.tail * step
+    middle = step if groups.is_last else b * hop_b
+    return a * groups.middle * middle, groups.middle * middle, middle, hop_b, step
+
+
+def _columns(found: Table) -> tuple[Array, Array, Array]:
+    """Indices, weights, and what is outside, as compiled code reads them."""
+    dense = np.ascontiguousarray
+    return dense(found.indices, np.int64), dense(found.weights, np.float32), dense(found.outside, np.uint8)
+
+
+def _bind(call: Binding) -> Thunk:
+    x, y = call.x, call.y
+    groups = _groups(x.shape, changed_axes(call.signature))
+    (a, b), tables = groups.axes, tuple(map(_columns, groups.tables))
+    outputs = y.shape[a] if a >= 0 else 1, groups.middle, y.shape[b], groups.tail
+    inner = 1 if groups.is_last else x.shape[-1]
+    words = (
+        *(x.ctypes.data, y.ctypes.data, groups.outer, *outputs, inner, x.shape[b], int(groups.is_last)),
+        *(len(t[0]) for t in tables),
+        *(column.ctypes.data for t in tables for column in t),
+        *_hops(groups, x),
+        *_hops(groups, y),
+        float(call.attrs["extrapolation_value"]),
+    )
+    return Native((Step(address("ops.spatial.resize_code", "resize"), words),), (x, y, tables))
+
+
+def _supports(signature: Signature) -> bool:
+    if signature.x.dtype != np.dtype("float32") or signature.x.size == 0 or signature.x.ndim < 2:
+        return False
+    changed = changed_axes(signature)
+    along_row = any(axis == signature.x.ndim - 1 for axis, _ in changed)
+    taps = math.prod(len(t.indices) for _, t in changed)
+    return len(changed) in (1, 2) and (taps <= _MOST_TAPS or not along_row)
+
+
+RESIZE_NATIVE = Kernel("native", _bind, reads=dense_pixels, supports=_supports, writes=dense_pixels, backend=NUMBA)

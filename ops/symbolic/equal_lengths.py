@@ -1,0 +1,117 @@
+"""Which names must mean the same length, or a certain number, so that an operator can be: where nobody said so."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+from attrs import frozen
+
+from ops.symbolic.infer import Attempt
+from ops.tensor.dims import Dim, dims_in
+from ops.tensor.spec import Shape
+
+_MOST_PAIRS = 24
+"""Up to so many, any two equations are tried together."""
+
+Pair = tuple[Dim, Dim | int]
+"""Two lengths that may have to be the same, the first of them a name."""
+Equations = Mapping[str, Dim | int]
+"""What to put in place of names, by name."""
+
+
+def same_lengths(attempt: Attempt) -> Equations:
+    """The first few equations with which the operator fits; none where there are no such.
+
+    Tried are, in this order: any two names, or a name and a number; any two such pairs; all dimensions of two operands,
+    and then of all operands, that stand in the same place, counted from the back. Of pairs, those that stand in the
+    same place of two operands come first.
+    """
+    search = _Search(attempt)
+    return next((found for found in search.candidates() if search.fits(found)), {})
+
+
+@frozen(eq=False)
+class _Search:
+    attempt: Attempt
+
+    @property
+    def names(self) -> list[Dim]:
+        """The names among the dimensions of the operator."""
+        attrs = tuple(self.attempt.attrs.values())
+        return self._named(dims_in((*(s.shape for s in self.attempt.inputs), *attrs)))
+
+    def candidates(self) -> Iterator[Equations]:
+        """What may help."""
+        pairs: list[Pair] = list(combinations(self.names, 2))
+        pairs += [(name, n) for name in self.names for n in self._numbers()]
+        facing = [{*map(str, pair)} for pair in self._facing()]
+        pairs.sort(key=lambda pair: {*map(str, pair)} not in facing)
+        yield from (_solved([pair]) for pair in pairs)
+        if len(pairs) <= _MOST_PAIRS:
+            yield from (_solved(two) for two in combinations(pairs, 2))
+        every: list[Pair] = []
+        for one, other in self._operands():
+            found = self._pairs(reversed(one), reversed(other))
+            every += found
+            yield _solved(found)
+        yield _solved(every)
+
+    def fits(self, equations: Equations) -> bool:
+        """Whether the operator fits in the first sample, and in another one."""
+        if not equations:
+            return False
+        table = self.attempt.table
+        replaced = {n: equations[n.text] for n in table.named if n.text in equations}
+
+        def number(sample: int, dim: Dim) -> int:
+            found: Dim | int = next((to for name, to in replaced.items() if self._same(name, dim)), dim)
+            return found.samples[sample] if isinstance(found, Dim) else found
+
+        made, _ = self.attempt.sign(number)
+        return len(made) > 1 and table.alive[0] in made
+
+    def _facing(self) -> list[Pair]:
+        """Lengths in the same place of two operands, counted from the front or from the back."""
+        sides = [(one, other) for one, other in self._operands()]
+        sides += [(one[::-1], other[::-1]) for one, other in sides]
+        return [pair for one, other in sides for pair in self._pairs(one, other)]
+
+    def _operands(self) -> list[tuple[Shape, Shape]]:
+        return list(combinations([s.shape for s in self.attempt.inputs], 2))
+
+    def _pairs(self, one: Iterable[Dim | int], other: Iterable[Dim | int]) -> list[Pair]:
+        return [pair for m, n in zip(one, other, strict=False) for pair in self._pair(m, n)]
+
+    def _numbers(self) -> list[int]:
+        """Lengths in the shapes of the operands; 1 is the last."""
+        return [*sorted({n for s in self.attempt.inputs for n in s.shape if isinstance(n, int) and n > 1}), 1]
+
+    def _pair(self, one: Dim | int, other: Dim | int) -> Iterator[Pair]:
+        (left, right) = (self._named([d]) if isinstance(d, Dim) else [] for d in (one, other))
+        if left and right and left[0] is not right[0]:
+            yield left[0], right[0]
+        elif left and isinstance(other, int) and other > 1:
+            yield left[0], other
+        elif right and isinstance(one, int) and one > 1:
+            yield right[0], one
+
+    def _named(self, dims: Sequence[Dim]) -> list[Dim]:
+        return [name for name in self.attempt.table.named if any(self._same(name, d) for d in dims)]
+
+    def _same(self, name: Dim, dim: Dim) -> bool:
+        return all(name.samples[j] == dim.samples[j] for j in self.attempt.table.alive)
+
+
+def _solved(pairs: Sequence[Pair]) -> Equations:
+    """Equations of names as what to put in place of which; what contradicts an earlier one is left out."""
+    found: dict[str, Dim | int] = {}
+
+    def now(length: Dim | int) -> Dim | int:
+        return now(found[length.text]) if isinstance(length, Dim) and length.text in found else length
+
+    for one, other in pairs:
+        left, right = now(one), now(other)
+        if isinstance(right, Dim) and right is not left:
+            found[right.text] = left
+        elif isinstance(left, Dim) and left is not right:
+            found[left.text] = right
+    return {name: now(to) for name, to in found.items()}

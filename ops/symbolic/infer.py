@@ -1,0 +1,161 @@
+"""Operators on shapes without numbers: inferred once for each sample, so that no schema needs to know of it."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from itertools import combinations
+from types import MappingProxyType
+from typing import Any
+
+from attrs import frozen
+
+from ops.schema.schema import Attrs, OpSchema, Signature, Specs
+from ops.tensor.dims import SAMPLES, Dim, Samples, as_tuples, dims_in, leaf, replaced
+from ops.tensor.errors import OpError, ShapeError
+from ops.tensor.spec import TensorSpec
+
+_LARGEST_DIVISOR = 64
+
+
+@frozen(eq=False)
+class Draft:
+    """An operator as it would be in each sample, by the position of the sample."""
+
+    schema: OpSchema
+    inputs: Specs
+    attrs: Attrs
+    table: Samples
+    signatures: Mapping[int, Signature]
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs there are."""
+        return len(self._any.outputs)
+
+    def signed(self, key: Callable[[int, int], tuple[str, Hashable]]) -> Signature:
+        """The signature with dimensions in it. `key` gives a name and a key to axis (second) of output (first)."""
+        specs = tuple(self._output(i, key) for i in range(self.outputs))
+        attrs = {n: as_tuples(self.attrs[n]) if dims_in(self.attrs.get(n)) else v for n, v in self._any.attrs.items()}
+        return Signature(self.inputs, specs, MappingProxyType(attrs), self._any.constants)
+
+    @property
+    def _any(self) -> Signature:
+        return self.signatures[self.table.alive[0]]
+
+    def _output(self, output: int, key: Callable[[int, int], tuple[str, Hashable]]) -> TensorSpec:
+        found = {j: self.signatures[j].outputs[output] for j in self.table.alive}
+        first = self._any.outputs[output]
+        if any(s.ndim != first.ndim or s.dtype != first.dtype for s in found.values()):
+            raise ShapeError(f"{self}: how many dimensions there are depends on numbers that are not known yet")
+        known = _dims(self.inputs, self.attrs)
+        dims: list[Any] = []
+        for axis in range(first.ndim):
+            lengths = {j: s.shape[axis] for j, s in found.items()}
+            name, made = key(output, axis)
+            dims.append(_dim(lengths, known, name, made, self.table))
+        return TensorSpec(tuple(dims), first.dtype)
+
+    def __str__(self) -> str:
+        return f"{self.schema.name}({', '.join(map(str, self.inputs))})"
+
+
+@frozen(eq=False)
+class Attempt:
+    """An operator that is to be inferred in each sample."""
+
+    schema: OpSchema
+    inputs: Specs
+    attrs: Attrs
+    constants: frozenset[int]
+    table: Samples
+
+    def sign(self, number: Callable[[int, Dim], int]) -> tuple[dict[int, Signature], list[OpError]]:
+        """The signatures of those samples that fit, and what is wrong with others; `number` tells dimensions."""
+        made: dict[int, Signature] = {}
+        faults: list[OpError] = []
+        for j in self.table.alive:
+            known = partial(number, j)
+            try:
+                specs = [TensorSpec(replaced(s.shape, known), s.dtype) for s in self.inputs]
+                numbers = {n: replaced(v, known) for n, v in self.attrs.items()}
+                made[j] = self.schema.sign(specs, numbers, self.constants)
+            except OpError as error:
+                faults.append(error)
+        return made, faults
+
+
+class LengthsError(ShapeError):
+    """An operator that no choice of lengths for the names fits."""
+
+    def __init__(self, message: str, attempt: Attempt) -> None:
+        super().__init__(message)
+        self.attempt = attempt
+
+
+def draft(
+    schema: OpSchema, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int], table: Samples
+) -> Draft:
+    """Infers in each sample and goes on with those that fit. Raises LengthsError where fewer than two do."""
+    attempt = Attempt(schema, tuple(inputs), attrs, constants, table)
+    made, faults = attempt.sign(_sampled)
+    if len(made) < 2 or len({len(s.outputs) for s in made.values()}) > 1:
+        shown, fault = ", ".join(map(str, inputs)), faults[0] if faults else "what it gives depends on them"
+        message = f"{schema.name}({shown}): no choice of lengths for the names fits; tried: {fault}"
+        guessed = sorted({d.text for d in _dims(inputs, attrs) if d.leaves & table.guessed})
+        if guessed:
+            message += f"; what {', '.join(guessed)} might be was made up: `samples` of graph.data_dim takes what fits"
+        raise LengthsError(message, attempt)
+    table.keep(made)
+    return Draft(schema, tuple(inputs), attrs, table, made)
+
+
+def _dims(inputs: Sequence[TensorSpec], attrs: Attrs) -> list[Dim]:
+    return [*dims_in([s.shape for s in inputs]), *dims_in(tuple(attrs.values()))]
+
+
+def _sampled(sample: int, dim: Dim) -> int:
+    return dim.samples[sample]
+
+
+def is_symbolic(inputs: Sequence[TensorSpec], attrs: Attrs) -> bool:
+    """Whether an operator has to wait for numbers."""
+    return any(s.is_symbolic for s in inputs) or any(dims_in(v) for v in attrs.values())
+
+
+def _dim(lengths: Mapping[int, int], known: Sequence[Dim], name: str, key: Hashable, table: Samples) -> Dim | int:
+    if len(set(lengths.values())) == 1:
+        return next(iter(lengths.values()))
+    samples = tuple(lengths.get(j, 0) for j in range(SAMPLES))
+    return leaf(formula(lengths, [*table.named, *known], name), samples, table, key)
+
+
+def formula(lengths: Mapping[int, int], known: Sequence[Dim], name: str) -> Dim | str:
+    """Numbers by sample as a formula in known dimensions; `name` where no simple one is right in every sample."""
+    for dim in known:
+        if all(dim.samples[j] == n for j, n in lengths.items()):
+            return dim
+    for dim in known:
+        found = _linear(lengths, dim)
+        if isinstance(found, Dim):
+            return found
+    for one, other in combinations(known, 2):
+        for made in (one + other, one * other):
+            ratios = {Fraction(n, made.samples[j] or 1) for j, n in lengths.items()}
+            if len(ratios) == 1 and (ratio := ratios.pop()).denominator == 1:
+                return made * int(ratio)
+    return name
+
+
+def _linear(lengths: Mapping[int, int], dim: Dim) -> Dim | str:
+    """(p d + r) // q; p and q follow from the two greatest samples: multiples of 64, so that nothing is rounded."""
+    points = sorted((dim.samples[j], n) for j, n in lengths.items())
+    (low, at_low), (high, at_high) = points[-2:]
+    if high == low or at_high <= at_low:
+        return ""
+    slope = Fraction(at_high - at_low, high - low)
+    p, q = slope.numerator, slope.denominator
+    least, most = max(q * n - p * d for d, n in points), min(q * n - p * d + q - 1 for d, n in points)
+    if q > _LARGEST_DIVISOR or least > most:
+        return ""
+    r = 0 if least <= 0 <= most else min(least, most, key=abs)
+    return (dim * p - -r if r < 0 else dim * p + r) // q

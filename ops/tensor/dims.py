@@ -1,0 +1,315 @@
+"""Dimensions that have no number yet: names, arithmetic on them, and numbers that only data decide.
+
+A dimension carries what it would be in a few *samples*: lengths that were made up, some even, some odd, some small,
+in which the same expression gives different numbers. What must be decided before the true numbers are there (is this
+dimension 1?) is decided as in the samples, and noted as a *guard*, which is checked when the true numbers are known.
+So a decision is never silently wrong. Idea: the hints and guards of PyTorch's symbolic integers.
+"""
+
+import operator
+from collections.abc import Callable, Hashable, Iterable
+from numbers import Integral, Real
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+from attrs import define, evolve, field, frozen
+
+from ops.tensor.errors import ShapeError
+
+_ODD: Final = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97)
+"""Primes at first, so that products tell their factors."""
+SAMPLES: Final = 7
+"""Of each dimension: three multiples of 64, a multiple of 4, an odd number, a small one, and 1."""
+
+_ARITHMETIC: Final = MappingProxyType(
+    {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
+)
+_RELATIONS: Final = MappingProxyType({"==": operator.eq, "<": operator.lt, "<=": operator.le})
+_SUM, _PRODUCT, _ATOM = 0, 1, 2
+_STRENGTH: Final = MappingProxyType({"+": _SUM, "-": _SUM, "*": _PRODUCT, "//": _PRODUCT, "%": _PRODUCT})
+
+Known = Callable[["Dim"], int]
+"""What a leaf is worth. Raises whatever the caller wants for one that is not known."""
+
+
+class Parametric:
+    """An attribute that has dimensions inside it."""
+
+    @property
+    def dims(self) -> "tuple[Dim, ...]":
+        """Those that decide anything."""
+        raise NotImplementedError
+
+    def numbered(self, number: "Callable[[Dim], int]") -> Any:
+        """The same with numbers."""
+        raise NotImplementedError
+
+
+@frozen(eq=False)
+class Guard:
+    """What was decided about two dimensions while a graph was built: `left relation right` holds, or does not.
+
+    `position` is the number of operators that the graph had then: all later ones rely on it.
+    """
+
+    left: "Dim | int"
+    relation: str
+    right: "Dim | int"
+    holds: bool
+    position: int
+
+    def check(self, known: Known) -> None:
+        """Raises ShapeError where the true numbers say otherwise."""
+        if _RELATIONS[self.relation](value_of(self.left, known), value_of(self.right, known)) is not self.holds:
+            wanted = "" if self.holds else "not "
+            raise ShapeError(
+                f"the graph was built for {wanted}{self}, but here {self.left} is {value_of(self.left, known)}"
+                f"{_told(self.right, known)}; build it with these lengths as numbers"
+            )
+
+    @property
+    def wording(self) -> Hashable:
+        """What tells it from others: the same texts may mean different things."""
+        sides = (self.left, self.right)
+        return self.relation, *((str(d), d.leaves) if isinstance(d, Dim) else d for d in sides)
+
+    @property
+    def leaves(self) -> frozenset[Hashable]:
+        """What must be known to check it."""
+        return frozenset().union(*(d.leaves for d in (self.left, self.right) if isinstance(d, Dim)))
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation} {self.right}"
+
+
+@define(eq=False)
+class Samples:
+    """The samples that are still possible, by position, and what was decided. One for all dimensions of a graph.
+
+    `named` are the dimensions that others can be told by; `position` is the number of operators that the graph has;
+    `around` are those of the graphs around it; `guessed` has the keys of data of which nobody said what they may be.
+    """
+
+    alive: list[int] = field(factory=lambda: list(range(SAMPLES)))
+    guards: dict[tuple[Hashable, bool], Guard] = field(factory=dict)
+    named: "list[Dim]" = field(factory=list)
+    made: int = 0
+    position: int = 0
+    around: "tuple[Samples, ...]" = ()
+    guessed: set[Hashable] = field(factory=set)
+
+    def invent(self) -> tuple[int, ...]:
+        """Numbers for one more dimension, different from all others in all samples but the last."""
+        if self.around:
+            self.made += 1
+            return self.around[0].invent()
+        i = self.made
+        self.made += 1
+        return (*(64 * _odd(3 * i + j) for j in range(3)), 12 + 4 * i, 37 + 6 * i, 2 + i, 1)
+
+    def inside(self) -> "Samples":
+        """For a graph inside this one: the same samples, decisions of its own."""
+        return Samples(self.alive, {}, self.named, self.made, 0, (self, *self.around), self.guessed)
+
+    def keep(self, alive: Iterable[int]) -> None:
+        """Goes on with some of the samples."""
+        self.alive[:] = list(alive)
+
+    def decide(self, left: "Dim", relation: str, right: Any) -> bool:
+        """What the first sample says; those that say otherwise are given up, and the decision is noted."""
+        if not isinstance(right, Dim):
+            right = _plain(right)
+            if left.is_length and right < 0:
+                return False
+        said = {j: bool(_RELATIONS[relation](left.samples[j], sample_of(right, j))) for j in self.alive}
+        answer = said[self.alive[0]]
+        self.keep(j for j in self.alive if said[j] is answer)
+        guard = Guard(left, relation, right, answer, 0)
+        tables = (self, right.table) if isinstance(right, Dim) else (self,)
+        max(tables, key=lambda t: len(t.around)).note(guard)
+        return answer
+
+    def note(self, guard: Guard) -> None:
+        """Watches a decision, once."""
+        self.guards.setdefault((guard.wording, guard.holds), evolve(guard, position=self.position))
+
+
+@frozen(eq=False, repr=False)
+class Dim:
+    """One dimension. A leaf has a `key` that says where its number comes from; others are arithmetic on `parts`.
+
+    Compares as a number: by its samples, which leaves a guard. It is no int, and has none before shapes are bound.
+    `strength` tells whether the text needs brackets inside another. A dimension that `is_length` is never negative.
+    """
+
+    text: str
+    samples: tuple[int, ...]
+    table: Samples = field(repr=False)
+    key: Hashable = None
+    sign: str = ""
+    parts: "tuple[Dim | int, ...]" = ()
+    strength: int = _ATOM
+    is_length: bool = False
+
+    def __add__(self, other: "Dim | int") -> "Dim":
+        return _combined("+", self, other)
+
+    def __radd__(self, other: int) -> "Dim":
+        return _combined("+", other, self)
+
+    def __sub__(self, other: "Dim | int") -> "Dim":
+        return _combined("-", self, other)
+
+    def __rsub__(self, other: int) -> "Dim":
+        return _combined("-", other, self)
+
+    def __mul__(self, other: "Dim | int") -> "Dim":
+        return _combined("*", self, other)
+
+    def __rmul__(self, other: int) -> "Dim":
+        return _combined("*", other, self)
+
+    def __floordiv__(self, other: "Dim | int") -> "Dim":
+        return _combined("//", self, other)
+
+    def __rfloordiv__(self, other: int) -> "Dim":
+        return _combined("//", other, self)
+
+    def __mod__(self, other: "Dim | int") -> "Dim":
+        return _combined("%", self, other)
+
+    def __rmod__(self, other: int) -> "Dim":
+        return _combined("%", other, self)
+
+    def __neg__(self) -> "Dim":
+        return _combined("-", 0, self)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, (Dim, Real)) and self.table.decide(self, "==", other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(Dim)  # equal ones may be written in many ways
+
+    def __lt__(self, other: "Dim | int") -> bool:
+        return self.table.decide(self, "<", other)
+
+    def __le__(self, other: "Dim | int") -> bool:
+        return self.table.decide(self, "<=", other)
+
+    def __gt__(self, other: "Dim | int") -> bool:
+        return not self.table.decide(self, "<=", other)
+
+    def __ge__(self, other: "Dim | int") -> bool:
+        return not self.table.decide(self, "<", other)
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __index__(self) -> int:
+        raise TypeError(f"dimension {self.text!r} has no number before the shapes are bound")
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    @property
+    def leaves(self) -> frozenset[Hashable]:
+        """The keys that its number depends on."""
+        if not self.parts:
+            return frozenset((self.key,))
+        return frozenset().union(*(p.leaves for p in self.parts if isinstance(p, Dim)))
+
+
+def _odd(number: int) -> int:
+    """One odd number after the other."""
+    return _ODD[number] if number < len(_ODD) else _ODD[-1] + 2 * (number - len(_ODD) + 1)
+
+
+def _plain(number: Any) -> Any:
+    """A number of numpy's as one of Python's."""
+    return number.item() if hasattr(number, "item") else number
+
+
+def leaf(told: "Dim | str", samples: tuple[int, ...], table: Samples, key: Hashable, is_length: bool = True) -> Dim:
+    """A dimension whose number stands somewhere else, under `key`; a formula may tell people what it is."""
+    strength = told.strength if isinstance(told, Dim) else _ATOM
+    return Dim(str(told), samples, table, key, strength=strength, is_length=is_length)
+
+
+def value_of(dim: Dim | int, known: Known) -> int:
+    """The true number. Raises ShapeError for a division by nought."""
+    if not isinstance(dim, Dim):
+        return dim
+    if not dim.parts:
+        return known(dim)
+    left, right = (value_of(p, known) for p in dim.parts)
+    if dim.sign in ("//", "%") and not right:
+        raise ShapeError(f"{dim} divides by nought")
+    return int(_ARITHMETIC[dim.sign](left, right))
+
+
+def sample_of(dim: Dim | int, sample: int) -> int:
+    """The number in one of the samples."""
+    return dim.samples[sample] if isinstance(dim, Dim) else dim
+
+
+def dims_in(value: Any) -> list[Dim]:
+    """The dimensions in a value of an attribute, or in a shape."""
+    if isinstance(value, Dim):
+        return [value]
+    if isinstance(value, Parametric):
+        return list(value.dims)
+    return [d for v in value for d in dims_in(v)] if isinstance(value, (tuple, list)) else []
+
+
+def replaced(value: Any, number: Callable[[Dim], int]) -> Any:
+    """The same value with numbers in place of dimensions."""
+    if isinstance(value, Dim):
+        return number(value)
+    if isinstance(value, Parametric):
+        return value.numbered(number)
+    return tuple(replaced(v, number) for v in value) if isinstance(value, (tuple, list)) else value
+
+
+def as_tuples(value: Any) -> Any:
+    """The same value with tuples in place of lists."""
+    return tuple(map(as_tuples, value)) if isinstance(value, (tuple, list)) else value
+
+
+def in_sample(value: Any, sample: int) -> Any:
+    """The same value as it would be in one of the samples."""
+    return replaced(value, lambda dim: dim.samples[sample])
+
+
+def _combined(sign: str, left: Dim | int, right: Dim | int) -> Dim:
+    left, right = (d if isinstance(d, Dim) or not isinstance(d, Integral) else int(d) for d in (left, right))
+    if not isinstance(left, (Dim, int)) or not isinstance(right, (Dim, int)):
+        return NotImplemented
+    if isinstance(right, int) and (sign, right) in (("+", 0), ("-", 0), ("*", 1), ("//", 1)):
+        return cast(Dim, left)
+    if isinstance(left, int) and (sign, left) in (("+", 0), ("*", 1)):
+        return cast(Dim, right)
+    table = next(d.table for d in (left, right) if isinstance(d, Dim))
+    apply = _ARITHMETIC[sign]
+    pairs = ((sample_of(left, j), sample_of(right, j)) for j in range(SAMPLES))
+    # a sample in which a division fails gives nought, and then some check of a shape refuses it
+    samples = tuple(0 if sign in ("//", "%") and not b else int(apply(a, b)) for a, b in pairs)
+    text = f"{_side(left, sign, 0)}{sign}{_side(right, sign, 1)}"
+    return Dim(text, samples, table, None, sign, (left, right), _STRENGTH[sign])
+
+
+def _side(part: Dim | int, sign: str, bonus: int) -> str:
+    """A part as text, in brackets where it binds less than what it stands in."""
+    strength = part.strength if isinstance(part, Dim) else _ATOM
+    closed = strength >= _STRENGTH[sign] + (bonus and sign != "+")
+    return str(part) if closed else f"({part})"
+
+
+def _told(dim: Dim | int, known: Known) -> str:
+    return f" and {dim} is {value_of(dim, known)}" if isinstance(dim, Dim) else ""

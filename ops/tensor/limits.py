@@ -1,0 +1,34 @@
+"""The smallest and the largest number of an element type, as numpy and ONNX mean it."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ops.tensor.spec import BFLOAT16, BOOL, FLOATS, Array
+
+
+def constant(value: float, dtype: np.dtype[Any]) -> Array:
+    """A 0-d array: the operand that numpy neither converts nor copies."""
+    return np.asarray(value, dtype=dtype)
+
+
+def info(dtype: np.dtype[Any]) -> Any:
+    """What numpy tells of an element type that is a number: `min`, `max` and so on."""
+    if dtype == BFLOAT16:
+        return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    return np.finfo(dtype) if dtype in FLOATS else np.iinfo(dtype)
+
+
+def lowest(dtype: np.dtype[Any]) -> Array:
+    """The smallest finite number (False for bool), 0-d."""
+    if dtype == BOOL:
+        return np.asarray(False)
+    return np.asarray(info(dtype).min, dtype=dtype)
+
+
+def highest(dtype: np.dtype[Any]) -> Array:
+    """The largest finite number (True for bool), 0-d."""
+    if dtype == BOOL:
+        return np.asarray(True)
+    return np.asarray(info(dtype).max, dtype=dtype)

@@ -1,0 +1,135 @@
+"""What is known of a tensor before anything runs: its shape, its element type, hence its size."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+from attrs import field, frozen
+
+from ops.tensor.dims import Dim
+from ops.tensor.errors import DtypeError, ShapeError
+
+Array = npt.NDArray[Any]
+Shape = tuple[int, ...]
+"""Lengths of the dimensions. Before shapes are bound, a `Dim` may stand for a number; no kernel ever sees one."""
+
+FLOATS = frozenset(map(np.dtype, ("float16", "float32", "float64")))
+SIGNED = frozenset(map(np.dtype, ("int8", "int16", "int32", "int64")))
+UNSIGNED = frozenset(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
+INTEGERS = SIGNED | UNSIGNED
+NUMBERS = FLOATS | INTEGERS
+BOOL = np.dtype("bool")
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+"""float32 without its last 16 bits. Tensors are stored in it; what computes with them is `ops.stored`."""
+HALVES = frozenset((np.dtype("float16"), BFLOAT16))
+DTYPES = NUMBERS | {BOOL, BFLOAT16}
+
+_MOST_BYTES = 2**63 - 1
+_PLAIN = frozenset((int,))
+
+
+def as_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """The numpy dtype meant by `dtype`. Raises DtypeError for one that no tensor can have."""
+    if dtype is None:
+        raise DtypeError("an element type is missing")
+    try:
+        found = np.dtype(dtype)
+    except TypeError as error:
+        raise DtypeError(f"{dtype!r} is no element type") from error
+    if found not in DTYPES:
+        names = ", ".join(sorted(d.name for d in DTYPES))
+        raise DtypeError(f"element type {found} is not supported; one of: {names}")
+    return found
+
+
+def as_shape(shape: Sequence[int]) -> Shape:
+    """A tuple of plain ints, and of `Dim`s as they are. Raises ShapeError for what is neither, or negative."""
+    try:
+        dims = lengths = tuple(shape)
+        if not _PLAIN.issuperset(map(type, dims)):
+            dims = tuple(d if isinstance(d, Dim) else d.__index__() for d in dims)
+            lengths = tuple(d for d in dims if not isinstance(d, Dim))
+    except (AttributeError, TypeError) as error:
+        raise ShapeError(f"shape {shape!r} has a dimension that is no integer") from error
+    if lengths and min(lengths) < 0:
+        raise ShapeError(f"shape {dims} has a negative dimension")
+    return dims
+
+
+@frozen
+class TensorSpec:
+    """Shape and dtype of a tensor, stored densely in C order. Raises ShapeError where the bytes overflow 64 bits."""
+
+    shape: Shape = field(converter=as_shape)
+    dtype: np.dtype[Any] = field(converter=as_dtype)
+
+    def __attrs_post_init__(self) -> None:
+        if not self.is_symbolic and self.nbytes > _MOST_BYTES:
+            raise ShapeError(f"a {self} tensor needs {self.nbytes} bytes, more than 64 bits can say")
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether a dimension has no number yet; `size` and `nbytes` have none then either."""
+        return Dim in map(type, self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the dense tensor."""
+        return self.size * self.dtype.itemsize
+
+    def with_shape(self, shape: Sequence[int]) -> "TensorSpec":
+        """The same dtype with another shape."""
+        return TensorSpec(tuple(shape), self.dtype)
+
+    def with_dtype(self, dtype: npt.DTypeLike) -> "TensorSpec":
+        """The same shape with another dtype."""
+        return TensorSpec(self.shape, np.dtype(dtype))
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+def spec_of(array: Array) -> TensorSpec:
+    """The spec of an array."""
+    return TensorSpec(array.shape, array.dtype)
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """The shape to which all `shapes` broadcast (numpy's rule). Raises ShapeError where they do not."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not broadcast") from error
+
+
+def normalize_axis(axis: int, ndim: int) -> int:
+    """`axis` counted from the front. Raises ShapeError outside [-ndim, ndim)."""
+    if not -ndim <= axis < ndim:
+        raise ShapeError(f"axis {axis} does not exist in a tensor of {ndim} dimensions")
+    return axis % ndim
+
+
+def normalize_axes(axes: Sequence[int], ndim: int) -> tuple[int, ...]:
+    """All `axes` counted from the front, in the given order. Raises ShapeError for one that is missing or double."""
+    found = tuple(normalize_axis(a, ndim) for a in axes)
+    if len(set(found)) != len(found):
+        raise ShapeError(f"axes {tuple(axes)} name a dimension twice")
+    return found
+
+
+def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """float32 for float16, which has no BLAS; else the same."""
+    return np.dtype("float32") if dtype == np.dtype("float16") else dtype

@@ -1,0 +1,39 @@
+"""Which modules may import what is heavy: compiled code stays in its rooms, and `import engine` loads neither."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("ops", "allocator", "engine")
+EMITS_CODE = re.compile(r"ops/(native|vector)/|ops/\w+/(\w+_)?(code|emit)\.py|ops/\w+/jit_\w+\.py")
+HEAVY = ("numba", "llvmlite", "onnx", "onnxruntime", "cffi", "matplotlib", "bokeh", "scipy", "perfetto", "google")
+MOST_MODULES = 660
+"""Of our own that `import engine` may load; each takes its share of the time."""
+
+
+def test_only_rooms_that_emit_code_import_numba_and_llvmlite() -> None:
+    importers = {str(path) for path, module in _imports() if module.split(".")[0] in ("numba", "llvmlite")}
+    assert importers, "compiled code imports numba"
+    assert not {path for path in importers if not EMITS_CODE.match(path)}
+
+
+def test_import_engine_loads_no_heavy_package_and_few_modules_of_ours() -> None:
+    code = "import sys, engine; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = run.stdout.split()
+    assert not {name for name in loaded if name in HEAVY}
+    assert sum(name.split(".")[0] in PACKAGES for name in loaded) <= MOST_MODULES
+
+
+def _imports() -> Iterator[tuple[Path, str]]:
+    """Each import in our packages, inside functions too: the path of the module, and what it imports."""
+    for path in sorted(p for package in PACKAGES for p in (ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from ((path.relative_to(ROOT), name.name) for name in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                yield path.relative_to(ROOT), node.module
