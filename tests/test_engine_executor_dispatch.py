@@ -201,13 +201,23 @@ def _interrupt(signals: int, inside: threading.Event, left: list[str]) -> None:
     left.append("the helper is done")
 
 
+@contextmanager
+def _python_handles_interrupts() -> Iterator[None]:
+    """Python's own handler of SIGINT; a process that a shell starts in the background ignores the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals to a thread")
 @pytest.mark.parametrize("signals", [1, 3])
 def test_an_interrupt_while_the_caller_waits_lets_helpers_finish_first(signals: int) -> None:
     inside, left = threading.Event(), list[str]()
     agenda = _agenda([1, 1, 1], [(0, 2), (1, 2)])
     thunks: list[Thunk] = [partial(inside.wait, 60), partial(_interrupt, signals, inside, left), _too_much]
-    with _helpers(1) as pool:
+    with _python_handles_interrupts(), _helpers(1) as pool:
         run = Dispatch(agenda, thunks, 2, pool.submit)
         raised = _interrupted(run)
     assert raised and left == ["the helper is done"]

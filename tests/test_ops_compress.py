@@ -13,17 +13,17 @@ from ops.tensor.errors import CountError, OpError
 from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results
 from tests.onnx_oracle import onnxruntime_node
+from tests.seeds import SEEDS
 
 SHAPES = st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple)
 DTYPES = st.sampled_from(["bool", "int8", "int64", "float16", "float32", "float64"])
-RANDOM = np.random.default_rng(0)
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Array, Array, int | None]:
     """A tensor, a condition that may be too short, an axis or none."""
     shape, dtype = draw(SHAPES), draw(DTYPES)
-    x = RANDOM.integers(0, 100, shape).astype(dtype)
+    x = np.random.default_rng(draw(SEEDS)).integers(0, 100, shape).astype(dtype)
     axis = draw(st.none() | st.integers(-x.ndim, x.ndim - 1))
     most = x.size if axis is None else x.shape[axis]
     return x, np.array(draw(st.lists(st.booleans(), max_size=min(most, 12))), bool), axis
@@ -56,10 +56,11 @@ def test_another_number_than_was_said_is_refused(count: int) -> None:
 
 
 def test_nothing_is_allocated() -> None:
-    x, condition = RANDOM.random((300, 300), np.float32), RANDOM.random(300) < 0.5
+    random = np.random.default_rng(0)
+    x, condition = random.random((300, 300), np.float32), random.random(300) < 0.5
     for axis in (0, 1):
         check_no_allocation(COMPRESS, [x, condition], axis=axis, count=int(condition.sum()))
-    long = RANDOM.random(90_000) < 0.5
+    long = random.random(90_000) < 0.5
     check_no_allocation(COMPRESS, [x, long], count=int(long.sum()))
 
 

@@ -13,9 +13,9 @@ from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation
+from tests.seeds import SEEDS
 
 SHAPES = st.lists(st.integers(0, 4), min_size=1, max_size=3).map(tuple)
-RANDOM = np.random.default_rng(0)
 
 
 @given(SHAPES, st.sampled_from(["int8", "int64", "float16", "float32"]), st.booleans(), st.booleans(), st.data())
@@ -23,7 +23,7 @@ def test_each_element_is_the_sum_of_those_before_it(
     shape: tuple[int, ...], dtype: str, exclusive: bool, reverse: bool, data: st.DataObject
 ) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
-    x = RANDOM.integers(-5, 6, shape).astype(dtype)
+    x = np.random.default_rng(data.draw(SEEDS)).integers(-5, 6, shape).astype(dtype)
     moved, wanted = np.moveaxis(x, axis, 0), np.empty_like(x)
     for i in range(shape[axis]):
         part = moved[i + exclusive :] if reverse else moved[: i + (not exclusive)]
@@ -36,9 +36,10 @@ def test_small_integers_wrap_round() -> None:
     assert y.tolist() == [100, -56]
 
 
-@given(st.integers(0, 4), st.integers(0, 5), st.booleans())
-def test_sequences_turn_round_up_to_their_length(batch: int, steps: int, batch_first: bool) -> None:
-    x, lengths = RANDOM.random((batch, steps, 2), np.float32), RANDOM.integers(0, steps + 1, batch)
+@given(st.integers(0, 4), st.integers(0, 5), st.booleans(), SEEDS)
+def test_sequences_turn_round_up_to_their_length(batch: int, steps: int, batch_first: bool, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    x, lengths = random.random((batch, steps, 2), np.float32), random.integers(0, steps + 1, batch)
     wanted = x.copy()
     for b, n in enumerate(lengths.tolist()):
         wanted[b, :n] = x[b, :n][::-1]
@@ -55,12 +56,13 @@ def test_a_sequence_longer_than_its_axis_is_refused() -> None:
 
 
 def test_nothing_is_allocated() -> None:
-    x = RANDOM.random((200, 300), np.float32)
+    random = np.random.default_rng(0)
+    x = random.random((200, 300), np.float32)
     for axis in (0, 1):
         check_no_allocation(CUM_SUM, [x], axis=axis)
         check_no_allocation(CUM_SUM, [(x * 9).astype(np.int32).T], axis=axis, exclusive=True, reverse=True)
-    check_no_allocation(REVERSE_SEQUENCE, [x, RANDOM.integers(0, 200, 300)])
-    check_no_allocation(REVERSE_SEQUENCE, [x.T, RANDOM.integers(0, 200, 300)], batch_axis=0, time_axis=1)
+    check_no_allocation(REVERSE_SEQUENCE, [x, random.integers(0, 200, 300)])
+    check_no_allocation(REVERSE_SEQUENCE, [x.T, random.integers(0, 200, 300)], batch_axis=0, time_axis=1)
 
 
 @pytest.mark.parametrize(

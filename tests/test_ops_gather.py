@@ -14,11 +14,11 @@ from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import DtypeError, OpError, ShapeError
 from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results
+from tests.seeds import SEEDS
 
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
 INTS = st.sampled_from(["int32", "int64"])
 DTYPES = st.sampled_from(["bool", "int8", "float16", "float32", "int64"])
-RANDOM = np.random.default_rng(0)
 
 
 def numbered(shape: tuple[int, ...], dtype: str = "float32") -> Array:
@@ -31,7 +31,7 @@ def test_gather_picks_slices(
 ) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     x, n = numbered(shape, dtype), shape[axis]
-    indices = RANDOM.integers(-n, n, places).astype(ints)
+    indices = np.random.default_rng(data.draw(SEEDS)).integers(-n, n, places).astype(ints)
     wanted = x[(slice(None),) * (axis % len(shape)) + (indices,)]
     check_kernels(GATHER, [x, indices], [wanted], axis=axis)
 
@@ -49,7 +49,7 @@ def test_gather_elements_replaces_one_coordinate(
     x, n = numbered(shape, dtype), shape[axis]
     places = [data.draw(st.integers(0, m)) for m in shape]
     places[axis] = data.draw(st.integers(0, 5))
-    indices = RANDOM.integers(-n, n, places).astype(ints)
+    indices = np.random.default_rng(data.draw(SEEDS)).integers(-n, n, places).astype(ints)
     wanted = np.empty(places, dtype)
     for at in np.ndindex(*places):
         source = list(at)
@@ -62,10 +62,11 @@ def test_gather_elements_replaces_one_coordinate(
 def test_gather_nd_follows_tuples(
     shape: tuple[int, ...], lead: tuple[int, ...], dtype: str, ints: str, data: st.DataObject
 ) -> None:
+    random = np.random.default_rng(data.draw(SEEDS))
     batch = data.draw(st.integers(0, len(shape) - 1))
     depth = data.draw(st.integers(0 if batch else 1, len(shape) - batch))
     x, outer = numbered(shape, dtype), shape[:batch] + lead[:2]
-    columns = [RANDOM.integers(-n, n, outer) for n in shape[batch : batch + depth]]
+    columns = [random.integers(-n, n, outer) for n in shape[batch : batch + depth]]
     indices = np.stack(columns, -1).astype(ints) if columns else np.zeros((*outer, 0), ints)
     wanted = np.empty(outer + shape[batch + depth :], dtype)
     for at in np.ndindex(*outer):
@@ -115,7 +116,8 @@ def test_nothing_can_be_picked_from_an_empty_axis(gather: Callable[[Array, Array
 def test_nothing_is_allocated(
     schema: OpSchema, data: tuple[int, ...], places: tuple[int, ...], attrs: dict[str, Any], ints: str
 ) -> None:
-    check_no_allocation(schema, [numbered(data), RANDOM.integers(-100, 100, places).astype(ints)], **attrs)
+    indices = np.random.default_rng(0).integers(-100, 100, places).astype(ints)
+    check_no_allocation(schema, [numbered(data), indices], **attrs)
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,20 @@ from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results, check_strides
+from tests.seeds import SEEDS
 
-RANDOM = np.random.default_rng(0)
 SIZES = st.integers(0, 5)
 
 
-@given(SIZES, SIZES, st.integers(-6, 6), st.booleans(), st.sampled_from(["bool", "float16", "float32", "int64"]))
-def test_triangles_are_those_of_numpy(m: int, n: int, k: int, upper: bool, dtype: str) -> None:
-    x = RANDOM.integers(1, 9, (2, m, n)).astype(dtype)
+@given(
+    st.tuples(SIZES, SIZES),
+    st.integers(-6, 6),
+    st.booleans(),
+    st.sampled_from(["bool", "float16", "float32", "int64"]),
+    SEEDS,
+)
+def test_triangles_are_those_of_numpy(shape: tuple[int, int], k: int, upper: bool, dtype: str, seed: int) -> None:
+    x = np.random.default_rng(seed).integers(1, 9, (2, *shape)).astype(dtype)
     wanted = np.triu(x, k) if upper else np.tril(x, k)
     check_kernels(TRILU, [x], [wanted], upper=upper, k=k)
 
@@ -41,11 +47,14 @@ def test_identity_matrices_are_those_of_numpy(m: int, n: int, k: int, dtype: str
     st.integers(0, 5),
     st.sampled_from(["int8", "int64", "uint16", "float32"]),
     st.data(),
+    SEEDS,
 )
-def test_one_hot_marks_where_the_index_is(shape: tuple[int, ...], depth: int, dtype: str, data: st.DataObject) -> None:
+def test_one_hot_marks_where_the_index_is(
+    shape: tuple[int, ...], depth: int, dtype: str, data: st.DataObject, seed: int
+) -> None:
     axis = data.draw(st.integers(-len(shape) - 1, len(shape)))
     low = 0 if dtype == "uint16" else -7
-    indices = RANDOM.integers(low, 8, shape).astype(dtype)
+    indices = np.random.default_rng(seed).integers(low, 8, shape).astype(dtype)
     values = np.array([2, 5], np.float16)
     place = axis % (len(shape) + 1)
     wanted = np.full((*shape[:place], depth, *shape[place:]), 2, np.float16)
@@ -57,22 +66,23 @@ def test_one_hot_marks_where_the_index_is(shape: tuple[int, ...], depth: int, dt
         check_strides(ONE_HOT, [indices, values], depth=depth, axis=axis)
 
 
-@given(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple), st.data())
-def test_hardmax_marks_the_first_greatest(shape: tuple[int, ...], data: st.DataObject) -> None:
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple), st.data(), SEEDS)
+def test_hardmax_marks_the_first_greatest(shape: tuple[int, ...], data: st.DataObject, seed: int) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
-    x = RANDOM.integers(0, 3, shape).astype(np.float32)
+    x = np.random.default_rng(seed).integers(0, 3, shape).astype(np.float32)
     wanted = np.zeros_like(x)
     np.put_along_axis(wanted, np.expand_dims(x.argmax(axis), axis), 1, axis)
     check_kernels(HARDMAX, [x], [wanted], axis=axis)
 
 
 def test_nothing_is_allocated() -> None:
-    x = RANDOM.random((300, 200), np.float32)
+    random = np.random.default_rng(0)
+    x = random.random((300, 200), np.float32)
     check_no_allocation(TRILU, [x.T], k=3)
     check_no_allocation(EYE_LIKE, [x], k=3)
     check_no_allocation(HARDMAX, [x], axis=0)
     check_no_allocation(HARDMAX, [x], axis=1)
-    indices, values = RANDOM.integers(-50, 50, (200, 100)), np.array([0, 1], np.float32)
+    indices, values = random.integers(-50, 50, (200, 100)), np.array([0, 1], np.float32)
     check_no_allocation(ONE_HOT, [indices, values], depth=40, axis=1)
     check_no_allocation(ONE_HOT, [indices.astype(np.int32).T, values], depth=40)
 

@@ -13,8 +13,8 @@ from ops.tensor.errors import CountError, DataError, OpError
 from ops.tensor.spec import Array
 from tests.kernel_checks import bind, check_kernels, check_no_allocation, check_results, kernels, sign
 from tests.onnx_oracle import onnxruntime_node
+from tests.seeds import SEEDS
 
-RANDOM = np.random.default_rng(0)
 Case = tuple[Array, Array, dict[str, Any]]
 
 
@@ -30,9 +30,10 @@ def shared(p: Array, q: Array) -> float:
 def cases(draw: st.DrawFn) -> Case:
     """Boxes on a grid (swapped corners, empty ones, ties) or anywhere; thresholds that are met exactly."""
     batch, classes, n = draw(st.integers(1, 2)), draw(st.integers(1, 3)), draw(st.integers(1, 25))
-    boxes = RANDOM.integers(0, 9, (batch, n, 4)) / 8 if draw(st.booleans()) else RANDOM.random((batch, n, 4))
+    random = np.random.default_rng(draw(SEEDS))
+    boxes = random.integers(0, 9, (batch, n, 4)) / 8 if draw(st.booleans()) else random.random((batch, n, 4))
     scores = (
-        RANDOM.integers(0, 5, (batch, classes, n)) / 4 if draw(st.booleans()) else RANDOM.random((batch, classes, n))
+        random.integers(0, 5, (batch, classes, n)) / 4 if draw(st.booleans()) else random.random((batch, classes, n))
     )
     boxes = boxes.astype(np.float32)
     return (
@@ -95,7 +96,7 @@ def test_thresholds_may_be_inputs_and_rows_may_be_bounded(case: Case) -> None:
 
 
 def test_rows_for_which_there_is_no_room_are_not_written() -> None:
-    boxes, scores = np.eye(9, 4, dtype=np.float32)[None], RANDOM.random((1, 2, 9), np.float32)
+    boxes, scores = np.eye(9, 4, dtype=np.float32)[None], np.random.default_rng(0).random((1, 2, 9), np.float32)
     signature = sign(NON_MAX_SUPPRESSION, [boxes, scores], {"max_output": 9, "most": 2})
     (kernel,) = kernels(NON_MAX_SUPPRESSION, signature)
     room = np.full((18, 3), -7)
@@ -122,7 +123,8 @@ def test_nan_is_no_score_and_no_boxes_are_no_trouble() -> None:
 
 
 def test_nothing_is_allocated() -> None:
-    boxes, scores = RANDOM.random((2, 4000, 4), np.float32), RANDOM.random((2, 5, 4000), np.float32)
+    random = np.random.default_rng(0)
+    boxes, scores = random.random((2, 4000, 4), np.float32), random.random((2, 5, 4000), np.float32)
     check_no_allocation(NON_MAX_SUPPRESSION, [boxes, scores], max_output=50, iou_threshold=0.5, score_threshold=0.3)
     number = np.array(50)
     check_no_allocation(NON_MAX_SUPPRESSION, [boxes, scores, number], iou_threshold=0.5, most=500)

@@ -16,27 +16,28 @@ from ops.tensor.errors import CountError, OpError
 from ops.tensor.spec import Array
 from tests.kernel_checks import bind, check_kernels, check_no_allocation, check_results, kernels, sign
 from tests.onnx_oracle import onnxruntime_node
+from tests.seeds import SEEDS
 
 SHAPES = st.lists(st.integers(0, 5), max_size=4).map(tuple)
 DTYPES = st.sampled_from(["bool", "int8", "uint64", "int64", "float16", "float32", "float64"])
-RANDOM = np.random.default_rng(0)
 
 
-def holey(shape: tuple[int, ...], dtype: str) -> Array:
-    return np.asarray(RANDOM.integers(-1, 2, shape) * RANDOM.integers(0, 2, shape)).astype(dtype)
+def holey(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
+    random = np.random.default_rng(seed)
+    return np.asarray(random.integers(-1, 2, shape) * random.integers(0, 2, shape)).astype(dtype)
 
 
-@given(SHAPES, DTYPES)
-def test_they_are_counted_and_found_as_numpy_does(shape: tuple[int, ...], dtype: str) -> None:
-    x = holey(shape, dtype)
+@given(SHAPES, DTYPES, SEEDS)
+def test_they_are_counted_and_found_as_numpy_does(shape: tuple[int, ...], dtype: str, seed: int) -> None:
+    x = holey(shape, dtype, seed)
     places = np.array(np.nonzero(np.atleast_1d(x)), np.int64)
     check_kernels(COUNT_NONZERO, [x], [np.array(np.count_nonzero(x))])
     check_kernels(NONZERO, [x], [places], count=places.shape[1])
 
 
-@given(SHAPES.filter(all), st.sampled_from(["bool", "int32", "int64", "float32", "uint8"]))
-def test_they_are_found_as_onnxruntime_does(shape: tuple[int, ...], dtype: str) -> None:
-    x = holey(shape, dtype)
+@given(SHAPES.filter(all), st.sampled_from(["bool", "int32", "int64", "float32", "uint8"]), SEEDS)
+def test_they_are_found_as_onnxruntime_does(shape: tuple[int, ...], dtype: str, seed: int) -> None:
+    x = holey(shape, dtype, seed)
     (wanted,) = onnxruntime_node("NonZero", [x])
     check_results(NONZERO, [x], [wanted], count=int(np.count_nonzero(x)))
 
@@ -50,7 +51,7 @@ def test_nan_is_something_and_minus_zero_is_not() -> None:
 
 @pytest.mark.parametrize("shape", [(3, CACHE_BYTES), (CACHE_BYTES // 8, 3, 9), (7, 2 * CACHE_BYTES // 3)])
 def test_tensors_of_several_pieces(shape: tuple[int, ...]) -> None:
-    x = (RANDOM.random(shape) < 0.01).astype(np.float32)
+    x = (np.random.default_rng(0).random(shape) < 0.01).astype(np.float32)
     check_results(COUNT_NONZERO, [x], [np.array(np.count_nonzero(x))])
     check_results(NONZERO, [x], [np.array(np.nonzero(x))], count=int(np.count_nonzero(x)))
     check_results(NONZERO, [x.T != 0], [np.array(np.nonzero(x.T))], count=int(np.count_nonzero(x)))
@@ -82,7 +83,7 @@ def test_a_number_that_no_data_have_is_refused_at_once(count: int) -> None:
 
 
 def test_nothing_is_allocated() -> None:
-    x = holey((400, 500), "float32")
+    x = holey((400, 500), "float32", 0)
     for array in (x, x.T, x != 0, x.T != 0):
         check_no_allocation(COUNT_NONZERO, [array])
         check_no_allocation(NONZERO, [array], count=int(np.count_nonzero(x)))

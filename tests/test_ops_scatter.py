@@ -14,6 +14,7 @@ from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_overwrites
+from tests.seeds import SEEDS
 
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
 DTYPES = st.sampled_from(["int8", "float16", "float32", "int64"])
@@ -26,11 +27,10 @@ COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "min": min,
 }
 REDUCTIONS = st.sampled_from(sorted(COMBINE))
-RANDOM = np.random.default_rng(0)
 
 
-def small(shape: tuple[int, ...], dtype: str) -> Array:
-    return RANDOM.integers(-2, 3, shape).astype(dtype)
+def small(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
+    return random.integers(-2, 3, shape).astype(dtype)
 
 
 def combined(y: Array, at: tuple[int, ...], new: Array, reduction: str) -> None:
@@ -42,13 +42,14 @@ def combined(y: Array, at: tuple[int, ...], new: Array, reduction: str) -> None:
 def test_scatter_elements_writes_at_one_replaced_coordinate(
     shape: tuple[int, ...], dtype: str, ints: str, reduction: str, data: st.DataObject
 ) -> None:
+    random = np.random.default_rng(data.draw(SEEDS))
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     places, n = [data.draw(st.integers(0, m)) for m in shape], shape[axis]
-    unique = np.argsort(RANDOM.random([n if i == axis % len(shape) else m for i, m in enumerate(places)]), axis)
+    unique = np.argsort(random.random([n if i == axis % len(shape) else m for i, m in enumerate(places)]), axis)
     indices = unique[tuple(slice(0, m) for m in places)].astype(ints)
     if reduction != "none":
-        indices = RANDOM.integers(-n, n, places).astype(ints)
-    x, updates = small(shape, dtype), small(tuple(places), dtype)
+        indices = random.integers(-n, n, places).astype(ints)
+    x, updates = small(random, shape, dtype), small(random, tuple(places), dtype)
     wanted = x.copy()
     for at in np.ndindex(*places):
         target = list(at)
@@ -61,13 +62,14 @@ def test_scatter_elements_writes_at_one_replaced_coordinate(
 def test_scatter_nd_writes_slices(
     shape: tuple[int, ...], dtype: str, ints: str, reduction: str, data: st.DataObject
 ) -> None:
+    random = np.random.default_rng(data.draw(SEEDS))
     depth = data.draw(st.integers(1, len(shape)))
     rows = int(np.prod(shape[:depth]))
     count = data.draw(st.integers(0, rows))
-    picked = RANDOM.permutation(rows)[:count] if reduction == "none" else RANDOM.integers(0, rows, count)
+    picked = random.permutation(rows)[:count] if reduction == "none" else random.integers(0, rows, count)
     indices = np.stack(np.unravel_index(picked, shape[:depth]), -1).astype(ints)
-    indices -= np.array(shape[:depth], ints) * RANDOM.integers(0, 2, indices.shape).astype(ints)
-    x, updates = small(shape, dtype), small((count, *shape[depth:]), dtype)
+    indices -= np.array(shape[:depth], ints) * random.integers(0, 2, indices.shape).astype(ints)
+    x, updates = small(random, shape, dtype), small(random, (count, *shape[depth:]), dtype)
     wanted = x.copy()
     for i, at in enumerate(indices.tolist()):
         combined(wanted, tuple(at), updates[i][...], reduction)
@@ -84,11 +86,12 @@ def test_data_may_be_overwritten() -> None:
 @pytest.mark.parametrize("reduction", sorted(COMBINE))
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_nothing_is_allocated(reduction: str, dtype: str) -> None:
-    x, at = small((300, 300), dtype), RANDOM.integers(-200, 200, (100, 300))
-    check_no_allocation(SCATTER_ELEMENTS, [x, at, small((100, 300), dtype)], axis=1, reduction=reduction)
-    pairs = RANDOM.integers(-200, 200, (9000, 2)).astype("int32")
-    check_no_allocation(SCATTER_ND, [x, pairs, small((9000,), dtype)], reduction=reduction)
-    check_no_allocation(SCATTER_ND, [x, pairs[:, :1], small((9000, 300), dtype)], reduction=reduction)
+    random = np.random.default_rng(0)
+    x, at = small(random, (300, 300), dtype), random.integers(-200, 200, (100, 300))
+    check_no_allocation(SCATTER_ELEMENTS, [x, at, small(random, (100, 300), dtype)], axis=1, reduction=reduction)
+    pairs = random.integers(-200, 200, (9000, 2)).astype("int32")
+    check_no_allocation(SCATTER_ND, [x, pairs, small(random, (9000,), dtype)], reduction=reduction)
+    check_no_allocation(SCATTER_ND, [x, pairs[:, :1], small(random, (9000, 300), dtype)], reduction=reduction)
 
 
 def test_an_index_outside_its_axis_is_refused_before_anything_is_written() -> None:

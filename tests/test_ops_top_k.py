@@ -12,8 +12,7 @@ from ops.schema.schema import evaluate
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.kernel_checks import check_kernels, check_no_allocation, check_results
-
-RANDOM = np.random.default_rng(0)
+from tests.seeds import SEEDS
 
 
 def sorted_out(x: Array, k: int, axis: int, largest: bool) -> list[Array]:
@@ -28,25 +27,26 @@ def sorted_out(x: Array, k: int, axis: int, largest: bool) -> list[Array]:
     st.sampled_from(["float32", "float16", "int64", "uint8"]),
     st.booleans(),
     st.data(),
+    SEEDS,
 )
 def test_the_best_come_first_and_of_equals_the_first(
-    shape: tuple[int, ...], dtype: str, largest: bool, data: st.DataObject
+    shape: tuple[int, ...], dtype: str, largest: bool, data: st.DataObject, seed: int
 ) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     k = data.draw(st.integers(0, shape[axis]))
-    x = RANDOM.integers(0, 4, shape).astype(dtype)
+    x = np.random.default_rng(seed).integers(0, 4, shape).astype(dtype)
     check_kernels(TOP_K, [x], sorted_out(x, k, axis, largest), k=k, axis=axis, largest=largest)
 
 
 @pytest.mark.parametrize("k", [1, 5, 100, 999, 1000])
 @pytest.mark.parametrize("largest", [True, False])
 def test_long_rows_are_sorted_out(k: int, largest: bool) -> None:
-    x = RANDOM.integers(0, 300, (3, 1000)).astype(np.float32)
+    x = np.random.default_rng(0).integers(0, 300, (3, 1000)).astype(np.float32)
     check_results(TOP_K, [x], sorted_out(x, k, 1, largest), k=k, largest=largest)
 
 
 def test_nothing_is_allocated() -> None:
-    x = RANDOM.random((200, 300), np.float32)
+    x = np.random.default_rng(0).random((200, 300), np.float32)
     check_no_allocation(TOP_K, [x], k=100)
     check_no_allocation(TOP_K, [x.T.astype(np.float16)], k=100, axis=0)
 
