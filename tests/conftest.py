@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from engine.zoo import weights
 from ops.tensor.spec import Array
-from tests.browser_session import Session, session
+from tests.helpers.browser.browser_session import Session, session
 
 settings.register_profile("arenaplan", deadline=None)
 settings.load_profile("arenaplan")

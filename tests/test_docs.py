@@ -9,11 +9,11 @@ import pytest
 from allocator.solvers import STRATEGIES
 from allocator.solvers.portfolio import PORTFOLIO
 from engine.cli.main import COMMANDS, build_parser, main
-from tests.cli_checks import BUFFERS, PLACED, save
+from tests.helpers.cli.cli_checks import BUFFERS, PLACED, save
+from tests.helpers.paths import ROOT
 from tools.docs_pages import courses, run_page, with_outputs
 from tools.draw_docs import DRAWN, pictures
 
-ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")

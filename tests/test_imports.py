@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests.helpers.paths import ROOT
+
 PACKAGES = ("ops", "allocator", "engine")
 EMITS_CODE = re.compile(r"ops/(native|vector)/|ops/\w+/(\w+_)?(code|emit)\.py|ops/\w+/jit_\w+\.py")
 HEAVY = ("numba", "llvmlite", "onnx", "onnxruntime", "cffi", "matplotlib", "bokeh", "scipy", "perfetto", "google")

@@ -41,7 +41,7 @@ def _light(name: str) -> ModelProto:
 def _quantised() -> ModelProto:
     """ResNet-18 of the zoo, quantised by onnxruntime: codes and pairs of Q and DQ, a scale for each output channel."""
     with TemporaryDirectory() as folder:
-        path = import_module("tests.quantised_models").quantised_model(resnet18(), Path(folder))
+        path = import_module("tests.helpers.onnx.quantised_models").quantised_model(resnet18(), Path(folder))
         return read_model(path).proto
 
 

@@ -1,0 +1,205 @@
+"""The free-list simulator, case by case, and against a plain list of blocks."""
+
+from itertools import pairwise
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from allocator.kernels.freelist import (
+    BEFORE,
+    BEHIND,
+    END,
+    LEFT,
+    NOBODY,
+    OWNER,
+    PRIORITY,
+    RIGHT,
+    SIZE,
+    TIE,
+    WIDTH,
+    alloc,
+    clear,
+    overwrite,
+    release,
+    used_before,
+    used_behind,
+)
+from tests.helpers.allocator.plain_free_list import MemoryModel
+
+MIB = 2**20
+
+
+class FreeList:
+    """The simulator with its state, and a check of all that must hold after each step."""
+
+    def __init__(self, *sizes: int) -> None:
+        """Used blocks 0, 1, ... of these sizes."""
+        self.blocks = [0] * (WIDTH * 256)
+        self.held: dict[int, int] = {}
+        clear(self.blocks)
+        for owner, size in enumerate(sizes):
+            self.alloc(owner, size)
+
+    def alloc(self, owner: int, size: int) -> tuple[int, int]:
+        self.held[owner] = alloc(self.blocks, owner, size)
+        return self.neighbours(owner)
+
+    def free(self, *owners: int) -> None:
+        for owner in owners:
+            release(self.blocks, self.held.pop(owner))
+
+    def overwrite(self, dest: int, offset: int, owner: int, size: int) -> tuple[int, int]:
+        self.held[owner] = self.held.pop(dest)
+        overwrite(self.blocks, self.held[owner], offset, owner, size)
+        return self.neighbours(owner)
+
+    def neighbours(self, owner: int) -> tuple[int, int]:
+        return used_before(self.blocks, self.held[owner]), used_behind(self.blocks, self.held[owner])
+
+    def memory(self) -> list[tuple[int, int]]:
+        """(owner or NOBODY, size) in address order."""
+        return [(self.blocks[b + OWNER], self.blocks[b + SIZE]) for b in self.ring()]
+
+    def ring(self) -> list[int]:
+        found, block = [], self.blocks[END + BEHIND]
+        while block != END:
+            assert self.blocks[self.blocks[block + BEFORE] + BEHIND] == block
+            assert self.blocks[self.blocks[block + BEHIND] + BEFORE] == block
+            found.append(block)
+            block = self.blocks[block + BEHIND]
+        return found
+
+    def queue(self, block: int, priority: int) -> list[int]:
+        """The blocks of the free queue below a node, in order; none has a greater priority than the one above it."""
+        if not block:
+            return []
+        own = self.blocks[block + PRIORITY]
+        assert own <= priority
+        lower = self.queue(self.blocks[block + LEFT], own)
+        return [*lower, block, *self.queue(self.blocks[block + RIGHT], own)]
+
+    def check(self) -> None:
+        ring = self.ring()
+        free = [b for b in ring if self.blocks[b + OWNER] == NOBODY]
+        assert all(self.blocks[b + SIZE] > 0 for b in ring)
+        assert not any(one in free and other in free for one, other in pairwise(ring))
+        in_order = sorted(free, key=lambda b: (self.blocks[b + SIZE], self.blocks[b + TIE]))
+        assert self.queue(self.blocks[END + LEFT], 2**31) == in_order
+        assert {self.blocks[b + OWNER]: b for b in ring if b not in free} == self.held
+
+
+def test_without_free_blocks_a_newcomer_goes_to_the_end() -> None:
+    blocks = FreeList(8, 4)
+    assert blocks.alloc(2, 6) == (1, NOBODY)
+    assert blocks.memory() == [(0, 8), (1, 4), (2, 6)]
+
+
+def test_the_smallest_block_that_is_large_enough_is_split() -> None:
+    blocks = FreeList(9, 1, 6, 1, 7, 1)
+    blocks.free(0, 2, 4)
+    assert blocks.alloc(9, 5) == (1, 3)
+    assert blocks.memory() == [(NOBODY, 9), (1, 1), (9, 5), (NOBODY, 1), (3, 1), (NOBODY, 7), (5, 1)]
+
+
+def test_a_block_of_just_the_right_size_leaves_nothing_over() -> None:
+    blocks = FreeList(4, 1)
+    blocks.free(0)
+    assert blocks.alloc(9, 4) == (NOBODY, 1)
+    assert blocks.memory() == [(9, 4), (1, 1)]
+
+
+def test_of_equal_blocks_the_older_one_is_taken() -> None:
+    blocks = FreeList(4, 1, 4, 1)
+    blocks.free(2, 0)
+    assert blocks.alloc(9, 4) == (1, 3)
+
+
+def test_the_largest_block_grows_where_all_are_too_small() -> None:
+    blocks = FreeList(2, 1, 6, 1)
+    blocks.free(0, 2)
+    assert blocks.alloc(9, 8) == (1, 3)
+    assert blocks.memory() == [(NOBODY, 2), (1, 1), (9, 8), (3, 1)]
+
+
+def test_a_freed_block_between_used_ones_stays_alone() -> None:
+    blocks = FreeList(2, 3, 4)
+    blocks.free(1)
+    assert blocks.memory() == [(0, 2), (NOBODY, 3), (2, 4)]
+
+
+def test_a_freed_block_merges_with_a_free_neighbour_on_either_side() -> None:
+    below, above = FreeList(2, 3, 4), FreeList(2, 3, 4)
+    below.free(0, 1)
+    above.free(2, 1)
+    assert below.memory() == [(NOBODY, 5), (2, 4)]
+    assert above.memory() == [(0, 2), (NOBODY, 7)]
+
+
+def test_a_freed_block_merges_with_both_neighbours() -> None:
+    blocks = FreeList(2, 3, 4, 5)
+    blocks.free(0, 2, 1)
+    assert blocks.memory() == [(NOBODY, 9), (3, 5)]
+
+
+def test_ten_of_twenty_mebibytes_overwritten_at_six_leave_six_and_four_free() -> None:
+    blocks = FreeList(20 * MIB)
+    assert blocks.overwrite(0, 6 * MIB, 1, 10 * MIB) == (NOBODY, NOBODY)
+    assert blocks.memory() == [(NOBODY, 6 * MIB), (1, 10 * MIB), (NOBODY, 4 * MIB)]
+
+
+def test_an_overwrite_of_all_bytes_passes_the_block_on() -> None:
+    blocks = FreeList(5, 3, 2)
+    assert blocks.overwrite(1, 0, 9, 3) == (0, 2)
+    assert blocks.memory() == [(0, 5), (9, 3), (2, 2)]
+
+
+def test_what_an_overwrite_leaves_merges_with_free_neighbours() -> None:
+    blocks = FreeList(2, 8, 3)
+    blocks.free(0, 2)
+    assert blocks.overwrite(1, 1, 9, 5) == (NOBODY, NOBODY)
+    assert blocks.memory() == [(NOBODY, 3), (9, 5), (NOBODY, 5)]
+
+
+class FreeListMachine(RuleBasedStateMachine):
+    """After any sequence of operations the simulator and a plain list of blocks agree."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks, self.model = FreeList(), MemoryModel()
+        self.used: dict[int, int] = {}
+        self.count = 0
+
+    def _enter(self, size: int, near: tuple[int, int]) -> None:
+        assert near == self.model.neighbours(self.count)
+        self.used[self.count] = size
+        self.count += 1
+
+    @rule(size=st.integers(1, 9))
+    def alloc(self, size: int) -> None:
+        self.model.alloc(self.count, size)
+        self._enter(size, self.blocks.alloc(self.count, size))
+
+    @precondition(lambda self: self.used)
+    @rule(data=st.data())
+    def free(self, data: st.DataObject) -> None:
+        owner = data.draw(st.sampled_from(sorted(self.used)))
+        self.model.free(owner)
+        self.blocks.free(owner)
+        del self.used[owner]
+
+    @precondition(lambda self: self.used)
+    @rule(data=st.data())
+    def overwrite(self, data: st.DataObject) -> None:
+        dest = data.draw(st.sampled_from(sorted(self.used)))
+        size = data.draw(st.integers(1, self.used[dest]))
+        offset = data.draw(st.integers(0, self.used.pop(dest) - size))
+        self.model.overwrite(dest, offset, self.count, size)
+        self._enter(size, self.blocks.overwrite(dest, offset, self.count, size))
+
+    @invariant()
+    def all_is_well(self) -> None:
+        self.blocks.check()
+        assert self.blocks.memory() == [(b.owner, b.size) for b in self.model.blocks]
+
+
+TestFreeListMachine = FreeListMachine.TestCase

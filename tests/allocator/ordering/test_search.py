@@ -1,0 +1,210 @@
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allocator.breadths import breadths
+from allocator.kernels import ordering as kernels
+from allocator.ordering import result as limits
+from allocator.ordering import search
+from allocator.ordering.network import Network, network
+from allocator.ordering.parts import cut_out, new_board
+from allocator.ordering.reach import cuts, reach
+from allocator.ordering.result import Found, Limits, as_given, followed
+from allocator.ordering.search import lowest
+from allocator.ordering.walk import depth_first
+from allocator.steps import Overwrite, Program, Step
+from tests.helpers.allocator.reorderable_programs import build, dependences, orders, problem_of, programs, reordered
+from tests.helpers.graphs.random_graphs import seeded
+
+
+def _network(program: Program) -> Network:
+    return network(program, dependences(program))
+
+
+def _peak(program: Program, net: Network, order: Sequence[int]) -> int:
+    """The largest operator breadth of the program in an order of nodes, as the planner would find it."""
+    steps = net.step.tolist()
+    return int(breadths(problem_of(reordered(program, [steps[node] for node in order]))).value.max(initial=0))
+
+
+def _edges(net: Network) -> list[tuple[int, int]]:
+    return [(a, b) for a, found in enumerate(net.after.lists()) for b in found]
+
+
+def _best(program: Program, net: Network) -> int:
+    return min(_peak(program, net, order) for order in orders(len(net), _edges(net)))
+
+
+def _check(program: Program, net: Network, found: Found) -> None:
+    order = found.order.tolist()
+    place = {node: i for i, node in enumerate(order)}
+    assert sorted(order) == list(range(len(net)))
+    assert all(place[a] < place[b] for a, b in _edges(net))
+    assert found.peak == _peak(program, net, order)
+    assert found.given == _peak(program, net, range(len(net)))
+    assert found.bound <= found.peak <= found.given
+
+
+@settings(max_examples=150)
+@given(programs(most=6))
+def test_no_order_of_a_small_program_is_better(program: Program) -> None:
+    net = _network(program)
+    found = lowest(net)
+    _check(program, net, found)
+    assert found.is_proved
+    assert found.peak == _best(program, net)
+
+
+@settings(max_examples=100)
+@given(programs(most=6))
+def test_what_no_order_can_avoid_is_never_above_the_best(program: Program) -> None:
+    net = _network(program)
+    assert as_given(net).bound <= _best(program, net)
+
+
+@settings(max_examples=100)
+@given(programs(most=12), st.integers(1, 20))
+def test_a_search_that_is_cut_short_still_gives_an_order_and_a_bound(program: Program, nodes: int) -> None:
+    net = _network(program)
+    found = lowest(net, Limits(nodes=nodes))
+    _check(program, net, found)
+    assert found.bound <= lowest(net).peak <= found.peak
+
+
+@settings(max_examples=60)
+@given(programs(most=10))
+def test_depth_first_is_runnable(program: Program) -> None:
+    net = _network(program)
+    order = depth_first(net)
+    assert followed(net, order).peak == _peak(program, net, order)
+    _check_runnable(net, order)
+
+
+def _check_runnable(net: Network, order: Sequence[int]) -> None:
+    place = {node: i for i, node in enumerate(order)}
+    assert sorted(order) == list(range(len(net)))
+    assert all(place[a] < place[b] for a, b in _edges(net))
+
+
+@settings(max_examples=60)
+@given(programs(most=6))
+def test_cuts_are_where_all_orders_agree(program: Program) -> None:
+    net = _network(program)
+    fronts = [[frozenset(order[:k]) for order in orders(len(net), _edges(net))] for k in range(len(net) + 1)]
+    assert cuts(reach(net)) == tuple(k for k, found in enumerate(fronts) if len(set(found)) == 1)
+
+
+@settings(max_examples=60)
+@given(programs(most=10), st.integers(0, 10**6))
+def test_what_is_taken_back_was_never_taken(program: Program, seed: int) -> None:
+    net, rng = _network(program), np.random.default_rng(seed)
+    part = cut_out(net, 0, len(net))
+    board = new_board(part)
+    kernels.clear(part, board, net.start)
+    states = []
+    while ready := np.flatnonzero(board.node[kernels.WAITING, :-1] == 0).tolist():
+        states.append(_state(board))
+        kernels.take(part, board, int(rng.choice(ready)))
+    for count in range(len(states) - 1, -1, -1):
+        kernels.take_back(part, board, count)
+        assert _state(board) == states[count]
+
+
+def _state(board: kernels.Board) -> tuple[list[int], list[int], list[int]]:
+    return board.node[kernels.WAITING].tolist(), board.chunk[kernels.LEFT].tolist(), board.cursor[:3].tolist()
+
+
+def test_a_beam_finds_what_the_search_is_too_short_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "FIRST_LOOK", 1)
+    for seed in range(20):
+        program = build(seeded(seed), 9)
+        net = _network(program)
+        found = lowest(net, Limits(nodes=400))
+        _check(program, net, found)
+
+
+def test_where_no_time_is_left_the_given_order_stays() -> None:
+    net = _network(build(seeded(3), 12))
+    found = lowest(net, Limits(until=0.0))
+    assert found.order.tolist() == list(range(len(net)))
+    assert found.bound <= found.peak == found.given
+
+
+def test_an_empty_network_has_an_order() -> None:
+    program = Program((Step(writes=(0,)), Step(reads=(0,))), (5,))
+    found = lowest(_network(program))
+    assert (found.order.tolist(), found.peak, found.bound) == ([], 5, 5)
+
+
+def test_two_branches_that_grow_and_shrink_run_one_after_the_other() -> None:
+    """The input has 1 byte, each branch grows to 10 and ends with 1; as given, both grow at first."""
+    steps = [Step((0,), (1,)), Step((0,), (2,)), Step((1,), (3,)), Step((2,), (4,)), Step((3, 4), (5,))]
+    program = Program((Step(writes=(0,)), *steps, Step(reads=(5,))), (1, 10, 10, 1, 1, 1))
+    found = lowest(_network(program))
+    assert found.order.tolist() == [0, 2, 1, 3, 4]
+    assert (found.given, found.peak, found.bound) == (21, 12, 12)  # 10, the input and the output of the first branch
+
+
+def test_an_overwrite_counts_once_and_only_where_its_input_ends() -> None:
+    """Steps 1 and 2 read the input; only the last of them can be written over it."""
+    over, copy = Step((0,), (1,), (), (Overwrite(1, 0),)), Step((0,), (2,))
+    program = Program((Step(writes=(0,)), over, copy, Step(reads=(1, 2))), (8, 8, 2))
+    found = lowest(_network(program))
+    assert found.order.tolist() == [1, 0]
+    assert (found.given, found.peak) == (18, 10)
+
+
+@pytest.mark.slow
+def test_compiled_kernels_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    nets = [_network(build(seeded(seed), 25)) for seed in range(60)]
+    plain = [lowest(net) for net in nets]
+    monkeypatch.setattr(search, "_PLAIN", 0)
+    for net, one in zip(nets, plain, strict=True):
+        other = lowest(net)
+        assert (one.order.tolist(), one.peak, one.bound, one.tried) == (
+            *(other.order.tolist(), other.peak),
+            *(other.bound, other.tried),
+        )
+
+
+@pytest.mark.slow
+def test_no_order_of_many_small_programs_is_better() -> None:
+    for seed in range(500):
+        program = build(seeded(seed), 7, sizes=1 + seed % 30)
+        net = _network(program)
+        found = lowest(net)
+        _check(program, net, found)
+        assert found.is_proved and found.peak == _best(program, net), seed
+
+
+def _wide(branches: int) -> Program:
+    """So many branches that grow and shrink, and all of them added up."""
+    steps = [Step(writes=(0,))]
+    for i in range(branches):
+        steps += [Step((0,), (3 * i + 1,)), Step((3 * i + 1,), (3 * i + 2,)), Step((3 * i + 2,), (3 * i + 3,))]
+    last = 3 * branches + 1
+    steps.append(Step(tuple(range(3, last, 3)), (last,)))
+    sizes = [8, *(n for i in range(branches) for n in (40 + i % 7, 40 + i % 7, 8)), 8]
+    return Program((*steps, Step(reads=(last,))), tuple(sizes))
+
+
+@pytest.mark.parametrize("looks", [0, 100_000, 2_000_000])
+def test_a_wide_network_is_given_up_after_so_many_looks(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each node that is tried enables runs in all branches, so that the count of those tried says little."""
+    monkeypatch.setattr(limits, "LOOKS", looks)
+    monkeypatch.setattr(search, "LEAST_LOOKS", 0)
+    program = _wide(60)
+    net = _network(program)
+    found = lowest(net)
+    _check(program, net, found)
+    assert found.peak > found.bound
+    assert found.tried * 100 <= looks + 100 * len(net)
+
+
+def test_looks_are_no_limit_where_nodes_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LOOKS", 0)
+    monkeypatch.setattr(search, "LEAST_LOOKS", 0)
+    assert lowest(_network(_wide(60)), Limits(nodes=2_000)).tried >= 2_000

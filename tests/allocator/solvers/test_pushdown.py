@@ -1,0 +1,155 @@
+"""Push-down against a plain simulation and plain fixed-point addresses."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allocator.derive.chains import chains
+from allocator.kernels.freelist import NOBODY
+from allocator.problem import FREE, Problem
+from allocator.solvers import solve
+from allocator.solvers.base import Task, align_up
+from allocator.solvers.placing import timeline
+from allocator.solvers.pushdown import PUSHDOWN
+from tests.helpers.allocator.megengine_problems import megengine_problem
+from tests.helpers.allocator.plain_free_list import MemoryModel
+from tests.helpers.allocator.strategies import problems
+
+
+def recorded(problem: Problem) -> list[tuple[int, int]]:
+    """(below, above): what push-down must keep, when the free list runs tick by tick, frees, chunks, overwriters."""
+    order, memory = timeline.timeline(problem).ids.tolist(), MemoryModel()
+    dest = {
+        int(s): (int(d), int(at)) for s, d, at in zip(problem.src, problem.dest, problem.overwrite_offset, strict=True)
+    }
+    overwritten = {dest[c][0] for c in order if c in dest}
+    pairs: list[tuple[int, int]] = []
+    for tick in range(int(problem.end.max(initial=0)) + 1):
+        for chunk in (c for c in order if problem.end[c] == tick and c not in overwritten):
+            memory.free(chunk)
+        for chunk in (c for c in order if problem.begin[c] == tick):
+            if chunk in dest:
+                memory.overwrite(*dest[chunk], chunk, int(problem.size[chunk]))
+                continue
+            memory.alloc(chunk, int(problem.size[chunk]))
+            below, above = memory.neighbours(chunk)
+            pairs += [(b, a) for b, a in ((below, chunk), (chunk, above)) if NOBODY not in (a, b)]
+    return pairs
+
+
+def fixed_point(problem: Problem, pairs: list[tuple[int, int]]) -> list[int]:
+    """Roots move up until each chunk lies above what must be below it."""
+    found = chains(problem)
+    address = [0] * len(problem)
+    changed = True
+    while changed:
+        changed = False
+        for below, above in pairs:
+            top = address[found.root[below]] + int(found.offset[below] + problem.size[below])
+            root = int(found.root[above])
+            least = align_up(max(top - int(found.offset[above]), 0), int(problem.alignment[root]))
+            if least > address[root]:
+                address[root], changed = least, True
+    return address
+
+
+@given(problems(max_chunks=20, horizon=12))
+@settings(max_examples=200)
+def test_push_down_is_the_least_plan_that_keeps_what_the_free_list_recorded(problem: Problem) -> None:
+    address, found = fixed_point(problem, recorded(problem)), chains(problem)
+    expected = np.array(address, np.int64)[found.root] + found.offset
+    used = problem.size > 0
+    assert solve(problem, "pushdown").offset[used].tolist() == expected[used].tolist()
+
+
+@given(st.integers(0, 2**32), st.sampled_from((1, 16)))
+@settings(max_examples=10)
+def test_push_down_is_right_where_many_blocks_are_free(seed: int, alignment: int) -> None:
+    problem = megengine_problem(seed, 120, alignment)
+    address, found = fixed_point(problem, recorded(problem)), chains(problem)
+    expected = np.array(address, np.int64)[found.root] + found.offset
+    assert solve(problem, "pushdown").offset.tolist() == expected.tolist()
+
+
+def test_within_a_tick_the_longest_lived_come_first_then_the_largest_and_overwriters_last() -> None:
+    """Chunk 3 overwrites chunk 0; chunk 5 has no bytes."""
+    begin, end, size = [0, 2, 2, 2, 2, 2], [3, 9, 9, 99, 5, 5], [8, 1, 4, 8, 9, 0]
+    problem = Problem(begin, end, size, [1] * 6, [FREE] * 6, [3], [0], [0])
+    line = timeline.timeline(problem)
+    assert line.ids.tolist() == [0, 2, 1, 4, 3]
+    assert line.dest.tolist() == [NOBODY] * 4 + [0]
+    assert line.ids[line.freed].tolist() == [4, 2, 1, 3]
+
+
+def test_the_longer_lived_of_two_that_begin_together_lies_below() -> None:
+    """Chunk 1 leaves nothing between itself and the bottom, so chunk 2 goes where chunk 0 was."""
+    problem = Problem([0, 0, 1], [1, 3, 3], [4, 2, 4], [1] * 3, [FREE] * 3)
+    assert solve(problem, "pushdown").offset.tolist() == [2, 0, 2]
+
+
+def test_a_block_grows_and_pushes_up_what_lies_above() -> None:
+    """Chunk 0 leaves 4 bytes below chunk 1; chunk 2 of 6 bytes takes them and 2 more."""
+    problem = Problem([0, 1, 2], [2, 5, 5], [4, 3, 6], [1] * 3, [FREE] * 3)
+    plan = solve(problem, "pushdown")
+    assert plan.offset.tolist() == [0, 6, 0]
+    assert plan.arena_bytes == plan.lower_bound == 9
+
+
+@pytest.mark.parametrize("padding", [0, 1, 7])
+def test_a_chain_of_growing_chunks_reaches_its_bound(padding: int) -> None:
+    """MegEngine's own test (PushdownChain): sizes i + 1, lifetimes [i, i + 2)."""
+    ids = np.arange(5)
+    problem = Problem(ids, ids + 2, ids + 1 + padding, np.ones(5), np.full(5, FREE))
+    plan = solve(problem, "pushdown")
+    assert plan.arena_bytes == plan.lower_bound == 9 + 2 * padding
+
+
+def test_a_million_overwrites_in_one_chain_lie_one_inside_the_other() -> None:
+    count = 1_000_000
+    ids, ones = np.arange(count), np.ones(count - 1)
+    problem = Problem(ids, ids + 2, count - ids, np.ones(count), np.full(count, FREE), ids[1:], ids[:-1], ones)
+    assert np.array_equal(PUSHDOWN.solve(problem, Task()).offset, ids)
+
+
+def test_a_million_blocks_lie_on_each_other() -> None:
+    count = 1_000_000
+    ids = np.arange(count)
+    problem = Problem(ids, np.full(count, count), np.ones(count), np.ones(count), np.full(count, FREE))
+    assert np.array_equal(PUSHDOWN.solve(problem, Task()).offset, ids)
+
+
+def test_a_hundred_thousand_holes_of_all_sizes_are_refilled() -> None:
+    """Every second of 200,000 blocks ends in one tick; then come chunks of the same sizes, the largest first."""
+    count = 100_000
+    size = np.random.default_rng(0).permutation(count) + 1
+    walls, holes, fills = 2 * np.arange(count), 2 * np.arange(count) + 1, np.full(count, 2 * count)
+    begin, end = np.concatenate((walls, holes, fills)), np.repeat((3 * count, 2 * count, 3 * count), count)
+    sizes = np.concatenate((np.ones(count), size, size))
+    problem = Problem(begin, end, sizes, np.ones(3 * count), np.full(3 * count, FREE))
+    offset = PUSHDOWN.solve(problem, Task()).offset
+    assert np.array_equal(offset[count : 2 * count], offset[2 * count :])
+
+
+def test_small_problems_do_not_load_numba() -> None:
+    script = (
+        "import sys\n"
+        "from allocator.problem import Problem\n"
+        "from allocator.solvers import solve\n"
+        "for name in ('pushdown', 'best_fit', 'interval_move', 'strip_packing_bestfit'):\n"
+        "    solve(Problem([0, 1], [2, 3], [4, 5], [1, 1], [-1, -1]), name)\n"
+        "count = 1_000\n"
+        "chain = Problem(range(count), range(2, count + 2), [9] * count, [1] * count, [-1] * count)\n"
+        "for name in ('pushdown', 'best_fit', 'strip_packing_bestfit'):\n"
+        "    solve(chain, name)\n"
+        "assert 'numba' not in sys.modules\n"
+        "plain = [solve(chain, name).offset.tolist() for name in ('pushdown', 'best_fit', 'strip_packing_bestfit')]\n"
+        "solve(Problem(range(500), range(1, 501), [9] * 500, [1] * 500, [-1] * 500), 'interval_move')\n"
+        "assert 'numba' in sys.modules, 'kernels that are loaded serve problems of that size'\n"
+        "for name, offset in zip(('pushdown', 'best_fit', 'strip_packing_bestfit'), plain):\n"
+        "    assert solve(chain, name).offset.tolist() == offset\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

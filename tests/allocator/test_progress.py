@@ -1,0 +1,99 @@
+"""What long work tells: true numbers, to who watches, and the same plans whether anybody does or not."""
+
+from contextlib import AbstractContextManager, nullcontext
+
+import pytest
+from attrs import define, field
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+from allocator.problem import Problem
+from allocator.progress import NOT_KNOWN, Activity, aside, current, each, watched_by
+from allocator.solvers import BEST, solve
+from engine import Graph
+from tests.helpers.allocator.strategies import problems
+from tests.helpers.graphs.random_graphs import graphs
+
+
+@define(eq=False)
+class Notes:
+    """Everything that was under way, in the order in which it ended."""
+
+    open: list[Activity] = field(factory=list)
+    ended: list[Activity] = field(factory=list)
+    asides: int = 0
+
+    def begin(self, activity: Activity, /) -> None:
+        self.open.append(activity)
+
+    def end(self, activity: Activity, /) -> None:
+        assert self.open.pop() is activity
+        self.ended.append(activity)
+
+    def current(self) -> Activity:
+        return self.open[-1] if self.open else Activity("")
+
+    def aside(self) -> AbstractContextManager[None]:
+        self.asides += 1
+        return nullcontext()
+
+
+@settings(max_examples=60)
+@given(problems(), st.sampled_from((BEST, "exact", "hill_climb", "pushdown")))
+def test_who_watches_sees_the_arena_and_changes_nothing(problem: Problem, strategy: str) -> None:
+    notes, alone = Notes(), solve(problem, strategy, nodes=300)
+    with watched_by(notes):
+        watched = solve(problem, strategy, nodes=300)
+    assert watched.offset.tolist() == alone.offset.tolist()
+    (told,) = notes.ended
+    assert not notes.open
+    assert told.what == "placing"
+    assert told.bound <= watched.lower_bound
+    assert told.best == NOT_KNOWN or told.best >= watched.arena_bytes
+    assert told.item.startswith("by ")
+    if strategy == BEST and len(problem):
+        assert told.best >= watched.arena_bytes > 0 or not problem.size.any()
+
+
+@settings(max_examples=15)
+@given(graphs())
+def test_planning_tells_what_it_is_at(graph: Graph) -> None:
+    notes = Notes()
+    with watched_by(notes):
+        plan = engine.make_plan(graph, order="memory")
+    assert notes.ended[-1].what == "planning"
+    assert notes.ended[-1].item == graph.name
+    assert {"placing", "judging"} <= {activity.what for activity in notes.ended}
+    for told in (a for a in notes.ended if a.what == "ordering" and a.best != NOT_KNOWN):
+        assert told.bound <= plan.orderings[0].bound <= told.best <= plan.orderings[0].given_bytes
+
+
+def test_a_sweep_tells_number_and_name_of_each_item() -> None:
+    notes, seen = Notes(), []
+    with watched_by(notes):
+        for item in each("network", [3, 1, 2], lambda item: f"net{item}"):
+            seen.append((item, current().done, current().total, current().item))
+    assert seen == [(3, 1, 3, "net3"), (1, 2, 3, "net1"), (2, 3, 3, "net2")]
+    assert len(notes.ended) == 1
+
+
+def test_a_sweep_that_is_left_ends() -> None:
+    notes = Notes()
+    with watched_by(notes):
+        for _ in each("network", range(9)):
+            break
+        with pytest.raises(ValueError, match="stop"):
+            for _ in each("network", range(9)):
+                raise ValueError("stop")
+    assert len(notes.ended) == 2 and not notes.open
+
+
+def test_nobody_is_told_of_what_others_do() -> None:
+    notes = Notes()
+    with watched_by(notes), aside():
+        pass
+    with Activity("later"), aside():
+        current().done = 7
+        assert current().done == 0
+    assert (notes.ended, notes.asides) == ([], 1)

@@ -1,0 +1,20 @@
+"""`--order` where a command plans."""
+
+from engine.cli.main import USAGE, main
+from tests.helpers.cli.cli_checks import Capture, data, error
+
+WIRED = ("zoo:random_wired", "--shape", "x=1,3,64,64")
+
+
+def test_the_cost_of_an_order_is_told(capsys: Capture) -> None:
+    assert data(["plan", *WIRED], capsys)["orderings"] == []
+    found = data(["plan", *WIRED, "--order", "memory", "--nodes", "1000"], capsys)
+    (told,) = found["orderings"]
+    assert told["order"] in ("memory", "given")
+    assert told["bound"] <= told["chosen_bytes"] <= told["given_bytes"]
+    assert main(["plan", *WIRED, "--order", "depth_first", "--top", "0"]) == 0
+    assert "in the order 'depth_first'" in capsys.readouterr().out
+
+
+def test_an_order_that_there_is_not_is_refused(capsys: Capture) -> None:
+    assert "invalid choice: 'best'" in error(["plan", *WIRED, "--order", "best"], USAGE, capsys)

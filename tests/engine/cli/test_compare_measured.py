@@ -1,0 +1,270 @@
+"""`compare --measure`: what is predicted, what fresh processes measure, how a difference is told."""
+
+import json
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.api import compile_graph, make_plan
+from engine.cli import measurement, measuring
+from engine.cli.main import build_parser, main
+from engine.cli.measured import SMALL_BYTES, TOLERANCE, Prediction, explain, measure_plan, predict
+from engine.cli.measuring import BYTES, MODES, SECONDS, MeasureError, Task, in_process, read_task
+from engine.cli.options.inputs import random_feeds
+from engine.executor.dynamic import DynamicExecutor
+from engine.graph.graph import Graph
+from engine.onnx.load import load_onnx
+from engine.system import process_memory
+from engine.system.process_memory import PAGE
+from ops.tensor.spec import Array
+from tests.helpers.cli.cli_checks import Capture, data, error
+from tests.helpers.graphs import random_graphs
+from tests.helpers.onnx import small_models
+from tests.helpers.onnx.saved_models import save_perceptron
+
+MIB = 2**20
+LINUX = Path("/proc/self/clear_refs").exists()
+REAL_RUN = subprocess.run
+COUNTED = measurement.Watched(peak_bytes=0, sampled_bytes=0, samples=9, held_bytes=0, huge_bytes=0)
+RUN = {"seconds": 0.5, "faults": {"minor": 7, "major": 1}}
+"""A run as a child tells of it."""
+
+
+def options(*words: str) -> Namespace:
+    return build_parser().parse_args(["compare", *words])
+
+
+def counted(**changes: Any) -> dict[str, Any]:
+    """What the child that counts bytes tells."""
+    fields = {name: getattr(COUNTED, name) for name in ("peak_bytes", "sampled_bytes", "samples", "held_bytes")}
+    told = {"huge_bytes": 0, "numpy_bytes": 0, "traced_bytes": 10, "noise_bytes": 0, "digest": "same"}
+    return fields | told | changes
+
+
+def save_model(path: Path, nodes: list[Any], shape: tuple[int, ...], weights: Mapping[str, Any] | None = None) -> str:
+    onnx.save(small_models.model(nodes, [small_models.value("x", shape)], initializers=weights), path)
+    return str(path)
+
+
+def save_chain(path: Path, shape: tuple[int, ...] = (4, 1024, 1024)) -> str:
+    """x -> Tanh -> Add x -> Relu -> y: tensors of 16 MiB, of which three live at once by reference counting."""
+    nodes = [
+        small_models.node("Tanh", ["x"], ["t"]),
+        small_models.node("Add", ["t", "x"], ["a"]),
+        small_models.node("Relu", ["a"], ["y"]),
+    ]
+    return save_model(path, nodes, shape)
+
+
+@pytest.fixture
+def perceptron(tmp_path: Path) -> str:
+    return str(save_perceptron(tmp_path / "perceptron.onnx"))
+
+
+sizes = st.integers(0, 2**36)
+
+
+@given(sizes, sizes, sizes, st.integers(0, 2**24), st.sampled_from([0, 2 * MIB]))
+def test_a_reason_is_given_exactly_where_a_prediction_is_off(
+    predicted: int, peak: int, held: int, noise: int, huge: int
+) -> None:
+    told = counted(peak_bytes=peak, held_bytes=held, huge_bytes=huge)
+    reason = explain(Prediction(predicted, 0, 0), told, noise)
+    assert bool(reason) == (abs(peak - predicted) > TOLERANCE * predicted)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"peak_bytes": 104 * MIB}, ""),
+        ({"peak_bytes": 106 * MIB}, "not explained"),
+        ({"peak_bytes": 106 * MIB, "held_bytes": 6 * MIB}, "6.00 MiB of them behind the run"),
+        ({"peak_bytes": 106 * MIB, "held_bytes": 2 * MIB}, "not explained"),
+        ({"peak_bytes": 94 * MIB}, "never touched"),
+        ({"peak_bytes": 106 * MIB, "huge_bytes": 100 * MIB}, "100.00 MiB lay in huge pages"),
+        ({"peak_bytes": None, "sampled_bytes": 106 * MIB, "held_bytes": None, "huge_bytes": None}, "not explained"),
+        ({"peak_bytes": None, "sampled_bytes": None}, ""),
+    ],
+)
+def test_likely_reasons(changes: dict[str, Any], words: str) -> None:
+    reason = explain(Prediction(100 * MIB, 0, 0), counted(**changes), MIB)
+    assert words in reason and bool(words) == bool(reason)
+
+
+def test_below_the_noise_floor_a_difference_means_nothing() -> None:
+    reason = explain(Prediction(8192, 4096, 0), counted(peak_bytes=50_000), SMALL_BYTES)
+    assert "noise floor" in reason and "less than 2.50 MiB" in reason
+
+
+@settings(max_examples=20)
+@given(random_graphs.graphs())
+def test_reference_counting_is_predicted_as_the_executor_counts_it(graph: Graph) -> None:
+    dynamic = compile_graph(graph, mode="dynamic")
+    dynamic.run(random_feeds(graph, 0, {}))
+    assert isinstance(dynamic.executor, DynamicExecutor)
+    assert predict(dynamic.plan, "dynamic").numpy_bytes == dynamic.executor.peak_bytes
+    static, outputs = predict(dynamic.plan, "static"), sum(var.spec.nbytes for var in graph.outputs.values())
+    assert static.held_bytes % PAGE == 0 and 0 <= static.held_bytes - dynamic.arena_bytes < PAGE
+    assert static.held_bytes + outputs <= static.peak_bytes < static.held_bytes + outputs + PAGE * len(graph.outputs)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_census_of_arrays_finds_none_in_a_static_run_and_the_predicted_ones_in_a_dynamic_run(
+    mode: str, tmp_path: Path
+) -> None:
+    graph = load_onnx(save_chain(tmp_path / "chain.onnx", (64, 64)))
+    exe = compile_graph(graph, mode=mode)
+    traced = measurement.trace_arrays(exe, random_feeds(graph, 0, {}))
+    expected = predict(exe.plan, mode).numpy_bytes
+    assert expected <= traced.numpy_bytes <= expected + 4096 * bool(expected)  # each buffer has some bytes to align
+    assert traced.traced_bytes >= traced.numpy_bytes
+
+
+def test_a_task_survives_its_way_to_another_process() -> None:
+    words = ("m.onnx", "--shape", "x=2,3", "--constant", "k=k.npy", "--timeout", "2s", "--budget", "1MiB", "--no-pack")
+    task = Task(SECONDS, "dynamic", 7, options(*words))
+    again = read_task(json.loads(task.to_json()))
+    assert (again.what, again.mode, again.runs) == (SECONDS, "dynamic", 7)
+    assert again.arguments.file == Path("m.onnx") and again.arguments.constant == [("k", Path("k.npy"))]
+    assert {key: getattr(task.arguments, key) for key in vars(again.arguments)} == vars(again.arguments)
+    assert again.to_json() == task.to_json()
+
+
+def test_processes_take_turns_and_medians_are_of_all_of_them(perceptron: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, seconds = [], iter([4.0, 1.0, 2.0, 3.0])
+
+    def play(task: Task) -> dict[str, Any]:
+        asked.append((task.what, task.mode))
+        if task.what == BYTES:
+            return counted(peak_bytes=5 * MIB, noise_bytes=MIB)
+        return {"first": RUN, "later": [RUN | {"seconds": next(seconds)}], "digest": "same"}
+
+    monkeypatch.setattr(measuring, "in_process", play)
+    plan = make_plan(load_onnx(perceptron))
+    found = measure_plan(plan, options(perceptron), 1, 2)
+    assert asked == [(what, mode) for what in (BYTES, SECONDS, SECONDS) for mode in MODES]
+    assert (found.static.seconds, found.dynamic.seconds, found.dynamic.seconds_min) == (3.0, 2.0, 1.0)
+    assert (found.static.minor_faults, found.static.major_faults) == (7, 1)
+    assert found.noise_bytes == MIB and found.outputs_equal
+    assert "static: off by" in found.text() and "7 / 1" in found.text() and "-:" not in found.text()
+
+
+def test_what_is_unknown_is_null_and_said_so(perceptron: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    blind = counted(**dict.fromkeys(("peak_bytes", "sampled_bytes", "held_bytes", "huge_bytes", "noise_bytes")))
+    run = {"seconds": 0.5, "faults": None}
+    monkeypatch.setattr(measuring, "in_process", lambda _: blind | {"first": run, "later": [run]})
+    found = measure_plan(make_plan(load_onnx(perceptron)), options(perceptron), 1, 1)
+    told = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert told["static"]["peak_bytes"] is told["static"]["difference"] is told["dynamic"]["minor_faults"] is None
+    assert told["static"]["reason"] == "" and told["noise_bytes"] == SMALL_BYTES
+    assert "-: neither this system nor memory-profiler" in found.text()
+
+
+def test_without_proc_and_without_memory_profiler_a_run_is_still_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "memory_profiler", None)
+    monkeypatch.setattr(process_memory, "_PROC", tmp_path / "proc")
+    ran: list[int] = []
+
+    def run() -> dict[str, Array]:
+        ran.append(1)
+        return {}
+
+    found = measurement.watch(run)
+    assert ran == [1] and found == measurement.Watched(None, None, 0, None, None)
+    assert measurement.noise_bytes() is None
+
+
+@pytest.mark.skipif(not LINUX, reason="needs Linux's /proc")
+def test_without_memory_profiler_the_systems_peak_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "memory_profiler", None)
+    process_memory.give_back()
+    found = measurement.watch(lambda: {"y": np.ones(64 * MIB, np.uint8)})
+    assert found.sampled_bytes is None and found.samples == 0
+    assert found.peak_bytes is not None and 60 * MIB < found.peak_bytes < 80 * MIB
+    assert found.held_bytes is not None and found.held_bytes < 16 * MIB
+
+
+def test_equal_outputs_have_equal_digests_and_only_they() -> None:
+    zero = np.zeros(2, np.float32)
+    others = ({"z": zero}, {"y": -zero}, {"y": zero.view(np.int32)}, {"y": zero[None]})
+    assert measurement.digest({"y": zero}) == measurement.digest({"y": zero.copy()})
+    assert len({measurement.digest(outputs) for outputs in ({"y": zero}, *others)}) == 1 + len(others)
+
+
+def test_outputs_that_differ_end_with_5(perceptron: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    def play(task: Task) -> dict[str, Any]:
+        return counted(first=RUN, later=[RUN], digest=task.mode)
+
+    monkeypatch.setattr(measuring, "in_process", play)
+    assert main(["compare", perceptron, "--measure", "--json"]) == 5
+    assert json.loads(capsys.readouterr().out)["outputs_equal"] is False
+
+
+@pytest.mark.parametrize(("script", "words"), [("raise OSError('no such thing')", "OSError: no such thing"), ("", "")])
+def test_a_process_that_fails_says_why(script: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def play(_: Any, **keywords: Any) -> Any:
+        code = script or "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+        return REAL_RUN([sys.executable, "-c", code], **keywords)
+
+    monkeypatch.setattr(subprocess, "run", play)
+    with pytest.raises(MeasureError, match=words or "signal 9"):
+        in_process(Task(BYTES, "static", 1, options("m.onnx")))
+
+
+@pytest.mark.parametrize("other", [("--parallel",), ("--oracle", "onnxruntime")])
+def test_one_comparison_at_a_time(other: tuple[str, ...], perceptron: str, capsys: Capture) -> None:
+    assert f"leave out {other[0]}" in error(["compare", perceptron, "--measure", *other], 2, capsys)
+
+
+def test_a_budget_is_kept_before_any_process_is_started(
+    perceptron: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(measuring, "in_process", pytest.fail)
+    assert main(["compare", perceptron, "--measure", "--budget", "8"]) == 3
+    assert capsys.readouterr().out == ""
+
+
+def test_measured_in_fresh_processes(tmp_path: Path, capsys: Capture) -> None:
+    """Where the predictions are of tens of MiB, the static one holds. Nothing here depends on time."""
+    path = save_chain(tmp_path / "chain.onnx")
+    told = data(["compare", path, "--measure", "--pairs", "1", "--runs", "2"], capsys)
+    static, dynamic = told["static"], told["dynamic"]
+    assert told["outputs_equal"] is True and told["runs"] == 2 and told["pairs"] == 1
+    assert static["numpy_bytes"] == 0 and static["traced_bytes"] < MIB
+    assert 0 <= dynamic["numpy_bytes"] - dynamic["predicted_numpy_bytes"] < 4096
+    assert static["seconds"] > 0 and dynamic["first_seconds"] > 0
+    if not LINUX or told["page_bytes"] > 65536:
+        return
+    assert abs(static["difference"]) < TOLERANCE and static["reason"] == ""
+    assert static["held_bytes"] > 0.95 * 32 * MIB and static["minor_faults"] is not None
+    assert dynamic["peak_bytes"] > 0.95 * dynamic["predicted_bytes"]
+    assert static["samples"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LINUX, reason="needs Linux's /proc")
+def test_the_static_prediction_holds_for_large_products(tmp_path: Path) -> None:
+    """Three products of [4096, 1024 or 4096] matrices: activations of 64 MiB, BLAS with all its threads."""
+    rng = np.random.default_rng(0)
+    names = ("x", "a", "b", "y")
+    shapes = {"w0": (1024, 4096), "w1": (4096, 4096), "w2": (4096, 4096)}
+    weights = {name: rng.standard_normal(shape, np.float32) / 64 for name, shape in shapes.items()}
+    nodes = [small_models.node("MatMul", [names[i], f"w{i}"], [names[i + 1]]) for i in range(3)]
+    path = save_model(tmp_path / "products.onnx", nodes, (4096, 1024), weights)
+    predicted = predict(make_plan(load_onnx(path)), "static")
+    assert predicted.held_bytes >= 128 * MIB
+    told = in_process(Task(BYTES, "static", 1, options(path)))
+    assert abs(told["peak_bytes"] - predicted.peak_bytes) < TOLERANCE * predicted.peak_bytes
+    assert abs(told["held_bytes"] - predicted.held_bytes) < TOLERANCE * predicted.held_bytes
+    assert told["numpy_bytes"] == 0

@@ -1,0 +1,246 @@
+"""`arenaplan solve`: what it prints and writes, and how it fails."""
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from allocator.io import formats
+from allocator.io.formats import WRITERS
+from allocator.problem import NO_CAPACITY, Plan
+from allocator.solvers import STRATEGIES, solve
+from allocator.solvers.base import NO_NODES, Traits
+from engine.cli import contest
+from engine.cli.main import main
+from engine.cli.options.common import duration
+from tests.helpers.cli.cli_checks import BUFFERS, PLACED, SOLVED, Capture, data, error, save
+
+GAPS = "id,lower,upper,size,gaps\na,0,9,4,2-5\nb,2,5,4,\n"
+OVERWRITING = "2\n0 3 20\n2 5 10\n1\n1 0 6\n"
+
+
+@pytest.fixture
+def buffers(tmp_path: Path) -> str:
+    return save(tmp_path, BUFFERS)
+
+
+def test_json_tells_how_far_the_arena_is_from_the_bound(buffers: str, capsys: Capture) -> None:
+    found = data(["solve", buffers, "--strategy", "naive"], capsys)
+    assert set(found) == SOLVED
+    assert (found["arena_bytes"], found["lower_bound"], found["status"]) == (40, 30, "feasible")
+    assert found["gap"] == pytest.approx(1 / 3) and found["strategy"] == "naive"
+    found = data(["solve", buffers, "--strategy", "naive", "--capacity", "1 KiB"], capsys)
+    assert found["capacity"] == 1024 and set(found) == SOLVED | {"capacity"}
+
+
+def test_text_tells_the_same(buffers: str, capsys: Capture) -> None:
+    assert main(["solve", buffers, "--strategy", "naive", "--budget", "41"]) == 0
+    shown = capsys.readouterr().out
+    for words in ("3 buffers", "40 B", "30 B", "33.33% above", "1 bytes are left", "feasible", "naive"):
+        assert words in shown
+
+
+def test_nothing_to_place_needs_no_bytes(tmp_path: Path, capsys: Capture) -> None:
+    path = save(tmp_path, "id,lower,upper,size\n")
+    found = data(["solve", path], capsys)
+    assert (found["arena_bytes"], found["gap"], found["status"], found["offsets"]) == (0, 0, "optimal", {})
+    assert main(["solve", path, "--strategy", "all"]) == 0
+    assert "nothing to place" in capsys.readouterr().out
+    assert main(["solve", path, "--validate"]) == 0
+
+
+def test_limits_reach_the_solvers(buffers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, dict[str, Any]]] = []
+
+    def spy(problem: Any, strategy: str, seed: int, **limits: Any) -> Plan:
+        seen.append((seed, limits))
+        return solve(problem, strategy, seed)
+
+    monkeypatch.setattr(contest, "solve", spy)
+    assert main(["solve", buffers, "--seed", "7"]) == 0
+    assert main(["solve", buffers, "--capacity", "99", "--timeout", "500ms", "--nodes", "12"]) == 0
+    free = {"capacity": NO_CAPACITY, "seconds": math.inf, "nodes": NO_NODES}
+    assert seen == [(7, free), (0, {"capacity": 99, "seconds": 0.5, "nodes": 12})]
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("10s", 10), ("500ms", 0.5), ("2m", 120), ("1h", 3600), ("1.5", 1.5)])
+def test_durations(text: str, seconds: float) -> None:
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--timeout", "5x"],
+        ["--timeout", "1.s"],
+        ["--timeout", "9" * 400],
+        ["--nodes", "0"],
+        ["--capacity", "much"],
+        ["--strategy", "luck"],
+        ["--from", "poem"],
+        ["--to", "poem"],
+        ["--padding", "-1"],
+    ],
+    ids=" ".join,
+)
+def test_options_of_impossible_values_end_with_2(options: list[str], buffers: str, capsys: Capture) -> None:
+    assert options[1][:40] in error(["solve", buffers, *options], 2, capsys)
+
+
+def test_alignments_that_multiply_beyond_offsets_end_with_2(tmp_path: Path, capsys: Capture) -> None:
+    path = save(tmp_path, f"id,lower,upper,size,alignment\na,0,2,10,{2**40 + 1}\n")
+    assert "999999999 bytes" in error(["solve", path, "--alignment", "999999999"], 2, capsys)
+
+
+def test_alignments_of_file_and_option_both_hold(tmp_path: Path, capsys: Capture) -> None:
+    path = save(tmp_path, "id,lower,upper,size,alignment\na,0,2,1,6\nb,0,2,2,1\n")
+    offsets = data(["solve", path, "--alignment", "4", "--strategy", "naive"], capsys)["offsets"]
+    assert offsets == {"a": 0, "b": 4}
+    target = str(Path(path).with_name("out.csv"))
+    assert main(["solve", path, "--alignment", "4", "-o", target]) == 0
+    assert formats.read(Path(target)).problem.alignment.tolist() == [12, 4]
+
+
+def test_padding_moves_buffers_apart_and_is_not_written(buffers: str, tmp_path: Path, capsys: Capture) -> None:
+    target = tmp_path / "out.csv"
+    found = data(["solve", buffers, "--padding", "5", "-o", str(target)], capsys)
+    assert found["arena_bytes"] == 40
+    written = formats.read(target)
+    assert written.problem.size.tolist() == [10, 20, 10]
+    ends = sorted(zip(written.offset.tolist(), written.problem.size.tolist(), strict=True))
+    assert ends[0][0] + ends[0][1] + 5 <= ends[-1][0]
+
+
+def test_all_strategies_are_compared_and_the_best_is_written(buffers: str, tmp_path: Path, capsys: Capture) -> None:
+    target = tmp_path / "out.csv"
+    found = data(["solve", buffers, "--strategy", "all", "-o", str(target)], capsys)
+    rows = {row["strategy"]: row for row in found["strategies"]}
+    assert set(rows) == set(STRATEGIES)
+    assert rows["naive"]["arena_bytes"] == 40 and rows["naive"]["ratio"] == pytest.approx(4 / 3)
+    assert found["arena_bytes"] == min(row["arena_bytes"] for row in rows.values() if "arena_bytes" in row) == 30
+    assert dict(zip("abc", formats.read(target).offset.tolist(), strict=True)) == found["offsets"]
+    assert main(["solve", buffers, "--strategy", "all"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["strategy", "arena_bytes", "ratio", "seconds", "status"]
+    assert any(line.split()[:3] == ["naive", "40", "1.3333"] for line in lines)
+
+
+def test_strategies_that_are_passed_over_say_why(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Picky:
+        name = "picky"
+        traits = Traits(conflicts=False)
+
+    class Slow:
+        name = "slow"
+        traits = Traits(most_chunks=1)
+
+    strategies: dict[str, Any] = {"picky": Picky(), "slow": Slow(), "naive": STRATEGIES["naive"]}
+    monkeypatch.setattr(contest, "STRATEGIES", strategies)
+    monkeypatch.setattr("allocator.solvers.STRATEGIES", strategies)
+    path = save(tmp_path, GAPS)
+    reasons = {
+        row["strategy"]: row.get("reason") for row in data(["solve", path, "--strategy", "all"], capsys)["strategies"]
+    }
+    assert "conflicts" in reasons["picky"] and "more than 1 buffers" in reasons["slow"] and reasons["naive"] is None
+    assert main(["solve", path, "--strategy", "all"]) == 0
+    assert "cannot take conflicts" in capsys.readouterr().out
+
+
+def test_an_arena_that_cannot_fit_ends_with_3_and_says_so(buffers: str, tmp_path: Path, capsys: Capture) -> None:
+    told = error(["solve", buffers, "--capacity", "29", "-o", str(tmp_path / "o.csv")], 3, capsys)
+    for words in ("needs 30 bytes", "29 are available", "1 bytes too much", "no plan fits", "lower bound is 30"):
+        assert words in told
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_an_arena_that_might_fit_ends_with_4(buffers: str, tmp_path: Path, capsys: Capture) -> None:
+    command = ["solve", buffers, "--strategy", "naive", "-o", str(tmp_path / "o.csv"), "--capacity"]
+    told = error([*command, "35"], 4, capsys)
+    for words in ("needs 40 bytes", "35 are available", "5 bytes too much", "lower bound is 30", "none was found"):
+        assert words in told
+    assert not (tmp_path / "o.csv").exists()
+    assert main([*command, "40"]) == 0
+
+
+def test_a_pinned_buffer_above_the_capacity_ends_with_3(tmp_path: Path, capsys: Capture) -> None:
+    path = save(tmp_path, PLACED)
+    assert "lower bound is 30" in error(["solve", path, "--pinned", "--capacity", "25"], 3, capsys)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_is_solved_can_be_written_in_every_format(name: str, buffers: str, tmp_path: Path) -> None:
+    assert main(["solve", buffers, "-o", str(tmp_path / "out"), "--to", name]) == 0
+    assert (tmp_path / "out").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("b.csv", "id,lower,upper,size\na,0,2,x\n", "b.csv: line 2, column size: 'x' is no integer"),
+        ("b.csv", "id,lower,upper,size\na,0,2,-1\n", "b.csv: line 2, column size: -1 is not in"),
+        (
+            "b.csv",
+            f"id,lower,upper,size\na,0,2,{2**64}\n",
+            "b.csv: line 2, column size: 18446744073709551616 is not in",
+        ),
+        ("b.csv", "id,lower,upper,size\na,2,1,4\n", "b.csv: line 2, column upper: 1 is not in [3, "),
+        (
+            "b.csv",
+            "id,lower,upper,size,gaps\na,2,9,4,3-4@0:2\n",
+            "b.csv: line 2, column gaps: gap '3-4@0:2' has a window",
+        ),
+        ("b.csv", "id,first_op,last_op,size\na,2,1,4\n", "b.csv: line 2, column last_op: 1 is not in [2, "),
+        ("b.txt", "2\n0 2 4\n1 3 9\n1\n1 0 0\n", "b.txt: line 5, column offset: 9 bytes from 0 on do not lie within"),
+        ("b.json", "{", "b.json: line 1, column 2"),
+        ("b.plc", "x", "b.plc: has 1 bytes"),
+        ("b.bin", "x", "b.bin: tflm is a format without lifetimes"),
+    ],
+)
+def test_a_bad_file_ends_with_1_and_says_where(
+    file: str, content: str, words: str, tmp_path: Path, capsys: Capture
+) -> None:
+    assert words in error(["solve", save(tmp_path, content, file)], 1, capsys)
+
+
+def test_pinned_buffers_that_meet_are_named_by_id(tmp_path: Path, capsys: Capture) -> None:
+    path = save(tmp_path, PLACED.replace("c,2,4,10,20", "c,2,4,10,10"))
+    told = error(["solve", path, "--pinned"], 1, capsys)
+    assert "buffers.csv: pinned buffer 'b' and buffer 'c'" in told and "same bytes at the same time" in told
+    assert "buffer 'a': its pinned offset is not aligned" in error(
+        ["solve", path, "--pinned", "--alignment", "8"], 1, capsys
+    )
+
+
+def test_what_a_format_cannot_hold_is_not_written(tmp_path: Path, capsys: Capture) -> None:
+    path = save(tmp_path, OVERWRITING, "list.txt")
+    told = error(["solve", path, "-o", str(tmp_path / "o.csv")], 1, capsys)
+    assert "o.csv: MiniMalloc's CSV cannot hold overwrites" in told
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["list.txt"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_one_line(buffers: str, capsys: Capture) -> None:
+    assert "/dev/full" in error(["solve", buffers, "-o", "/dev/full"], 1, capsys)
+    command = [sys.executable, "-c", "import sys; from engine.cli.main import main; sys.exit(main())"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*command, "solve", buffers, "--json"], stdout=full, stderr=subprocess.PIPE, check=False, timeout=60
+        )
+    assert done.returncode == 1 and done.stderr.decode().startswith("arenaplan: error: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_many_buffers_pass_through_the_command(tmp_path: Path, capsys: Capture) -> None:
+    rng = np.random.default_rng(0)
+    begin = np.arange(3_000)
+    rows = zip(begin, begin + rng.integers(1, 20, 3_000), rng.integers(1, 4097, 3_000), strict=True)
+    path = save(tmp_path, "id,lower,upper,size\n" + "".join(f"b{b},{b},{e},{s}\n" for b, e, s in rows))
+    found = data(["solve", path, "--strategy", "pushdown", "-o", str(tmp_path / "o.csv")], capsys)
+    assert len(found["offsets"]) == 3_000
+    assert data(["solve", str(tmp_path / "o.csv"), "--validate"], capsys)["arena_bytes"] == found["arena_bytes"]

@@ -1,0 +1,61 @@
+"""What `arenaplan trace` writes is what FILE is called after, unless --format says it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.cli.main import main
+from engine.exporters import FORMATS, named_like
+from tests.helpers.cli.cli_checks import Capture, error
+
+MODEL = "zoo:squeezenet?image=64"
+
+
+@pytest.mark.parametrize(
+    ("file", "names"),
+    [
+        ("a.csv", ("csv",)),
+        ("a.TRACE.json", ("chrome",)),
+        ("a.speedscope.json", ("speedscope",)),
+        ("a.pftrace", ("perfetto",)),
+        ("a.pickle", ("pytorch",)),
+        ("a.massif", ("massif",)),
+        ("a.html", ("html",)),
+        ("a.svg", ("svg",)),
+        ("a.txt", ("table", "map")),
+        ("a.out", ()),
+        ("json", ()),
+    ],
+)
+def test_files_are_called_after_formats(file: str, names: tuple[str, ...]) -> None:
+    assert named_like(Path(file)) == names
+
+
+def test_every_format_is_among_those_that_its_files_are_called_after() -> None:
+    assert all(name in named_like(Path(f"trace{known.suffix}")) for name, known in FORMATS.items())
+
+
+def test_the_name_of_the_file_decides(tmp_path: Path, capsys: Capture) -> None:
+    for name in ("a.pftrace", "a.trace.json", "a.massif", "a.txt"):
+        assert main(["trace", MODEL, "-o", str(tmp_path / name)]) == 0
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert written["a.pftrace"].startswith(b"\n") and written["a.trace.json"].startswith(b'{"displayTimeUnit"')
+    assert written["a.massif"].startswith(b"desc: ") and written["a.txt"].startswith(b"squeezenet: ")
+    assert main(["trace", MODEL, "-o", str(tmp_path / "b.massif"), "--format", "csv"]) == 0
+    assert (tmp_path / "b.massif").read_text().startswith("tick,") and not capsys.readouterr().out
+
+
+def test_what_could_be_several_formats_is_asked_for(tmp_path: Path, capsys: Capture) -> None:
+    told = error(["trace", MODEL, "-o", str(tmp_path / "a.json")], 2, capsys)
+    assert "say with --format which of these it is to be: json, megengine" in told
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_library_is_told_in_a_line_and_nothing_is_written(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "perfetto.trace_builder.proto_builder", None)
+    told = error(["trace", MODEL, "-o", str(tmp_path / "a.pftrace")], 1, capsys)
+    assert "perfetto is not installed: pip install 'arenaplan[perfetto]'" in told
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,302 @@
+"""What explanations say is true: each number and each reason is found again from the calls of the plan."""
+
+import json
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import engine
+import ops
+from allocator import bounds
+from allocator.check.offsets import check
+from allocator.derive import chunks as memory
+from allocator.solvers import solve
+from engine import ExecutionPlan, Graph, Var, zoo
+from engine.explain.accesses import anatomy
+from engine.explain.advice import NODES
+from engine.explain.counterfactual import is_wished, saving, with_overwrite
+from engine.explain.names import UnknownNameError
+from engine.explain.refusals import NOT_MEASURED, Forward, forwards_of
+from engine.explain.what_if import WhatIf
+from engine.lower.steps import to_program
+from engine.passes.pipeline import optimise
+from engine.text.units import format_bytes
+from ops.registry import find
+from tests.helpers.graphs.plan_facts import holds, owner, reads
+from tests.helpers.graphs.random_graphs import graphs, seeded
+from tests.helpers.graphs.training_graphs import chain, random_training
+
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"overwrite": False},
+    {"nest": False, "padding": 32},
+    {"views": False, "alignment": 16},
+    {"reuse": False},
+    {"parallel": "exact"},
+    {"parallel": "levels"},
+    {"parallel": "colour:2"},
+    {"parallel": "edges"},
+    {"strategy": "naive"},
+    {"bound": ("x0", "y0")},
+)
+
+
+def planned(graph: Graph, options: dict[str, Any]) -> ExecutionPlan:
+    return engine.make_plan(graph, nodes=100, **options)
+
+
+def declared(plan: ExecutionPlan) -> list[Forward]:
+    found = anatomy(plan)
+    return [f for call in plan.lowered.calls for f in forwards_of(found, call)]
+
+
+@settings(max_examples=40)
+@given(graphs(), st.sampled_from(OPTIONS))
+def test_the_parts_add_up_to_the_arena_and_the_peak_is_the_reports(graph: Graph, options: dict[str, Any]) -> None:
+    plan = planned(graph, options)
+    found, report = plan.explain(), plan.report()
+    assert sum(part.bytes for part in found.parts) == found.arena_bytes == plan.arena_bytes
+    assert sum(part.tensors for part in found.parts) == len(found.alive) == len(report.peak_tensors)
+    assert sum(a.bytes + a.padding for a in found.alive) == found.peak_bytes == report.peak_bytes
+    assert (found.peak_tick, found.peak_operator) == (report.peak_tick, report.peak_operator)
+    assert [a.tensor for a in found.alive] == [t.name for t in report.peak_tensors]
+    assert str(found) and json.dumps(found.to_json())
+
+
+@settings(max_examples=40)
+@given(graphs(), st.sampled_from([o for o in OPTIONS if "parallel" not in o and "reuse" not in o]))
+def test_who_is_alive_is_there_for_the_reason_that_is_told(graph: Graph, options: dict[str, Any]) -> None:
+    plan = planned(graph, options)
+    found = plan.explain()
+    last = len(plan.lowered.stages) + 1
+    for alive in found.alive:
+        uses = sorted(set(reads(plan, owner(plan, alive.tensor))))
+        later = sorted({tick for tick, _ in uses if tick > found.peak_tick})
+        assert alive.later_readers == len(later)
+        assert [u.tick for u in alive.next] == later[:1]
+        assert alive.wait == (later[0] - found.peak_tick if later else 0)
+        assert alive.fetched == any(tick == last for tick, _ in uses)
+        assert [u.tick for u in alive.last] == [tick for tick, _ in uses][-1:]
+        is_read = any(tick == found.peak_tick for tick, _ in uses)
+        if 0 < found.peak_tick < last:
+            assert (alive.need == "read") == is_read
+            assert alive.need != "held" or (later and alive.written < found.peak_tick)
+
+
+@settings(max_examples=100)
+@given(graphs(), st.sampled_from(OPTIONS))
+def test_every_reason_why_an_overwrite_is_not_taken_is_a_fact(graph: Graph, options: dict[str, Any]) -> None:
+    plan = planned(graph, options)
+    for forward in declared(plan):
+        assert holds(plan, forward), forward
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**31))
+def test_reasons_are_facts_where_parameters_are_updated(seed: int) -> None:
+    plan = planned(random_training(seeded(seed)), {})
+    for forward in declared(plan):
+        assert holds(plan, forward), forward
+
+
+@settings(max_examples=40)
+@given(graphs(), st.sampled_from(({}, {"nest": False}, {"padding": 16})))
+def test_what_an_overwrite_would_save_is_what_a_plan_with_it_has(graph: Graph, options: dict[str, Any]) -> None:
+    plan = planned(graph, options)
+    for forward in declared(plan):
+        if is_wished(plan, forward):
+            wished = with_overwrite(plan, forward)
+            found = solve(wished, nodes=1000)
+            assert check(wished, found.offset, found.arena_bytes) is None
+            assert saving(plan, forward) == max(plan.arena_bytes - found.arena_bytes, 0)
+
+
+@settings(max_examples=40)
+@given(graphs())
+def test_a_wish_is_the_program_in_which_nobody_reads_the_bytes_later(graph: Graph) -> None:
+    """Without the later reads, what decides about overwrites takes the one that was refused."""
+    plan = planned(graph, {"alignment": 1})
+    wishes = [f for f in declared(plan) if f.reason == "later" and is_wished(plan, f)]
+    assume(wishes)
+    forward, program = wishes[0], to_program(plan.lowered, plan.ids)
+    chunk_of = plan.chunks.chunk_of
+    steps = tuple(
+        evolve(
+            step,
+            reads=tuple(v for v in step.reads if tick <= forward.tick or chunk_of[v] != forward.input_chunk),
+            overwrites=tuple(
+                o for o in step.overwrites if tick <= forward.tick or chunk_of[o.src] != forward.input_chunk
+            ),
+        )
+        for tick, step in enumerate(program.steps)
+    )
+    chunks = memory.derive(evolve(program, steps=steps))
+    pairs = set(zip(chunks.src.tolist(), chunks.dest.tolist(), strict=True))
+    before = set(zip(plan.chunks.src.tolist(), plan.chunks.dest.tolist(), strict=True))
+    assume(pairs == before | {(forward.output_chunk, forward.input_chunk)})
+    wished = with_overwrite(plan, forward)
+    assert (chunks.begin == wished.begin).all() and (chunks.end == wished.end).all()
+    assert (chunks.size == wished.size).all()
+    edges = [sorted(zip(p.src, p.dest, p.overwrite_offset, strict=True)) for p in (chunks, wished)]
+    assert edges[0] == edges[1]
+
+
+def done_again(found: WhatIf, graph: Graph, options: dict[str, Any]) -> ExecutionPlan:
+    """What somebody has who does what is advised."""
+    other = dict(found.options)
+    return engine.make_plan(optimise(graph, other.pop("optimise", 0)), **options | other)
+
+
+@settings(max_examples=40)
+@given(graphs(), st.sampled_from([o for o in OPTIONS if o.get("parallel") in (None, "exact")]))
+def test_what_is_claimed_is_what_planning_gives(graph: Graph, options: dict[str, Any]) -> None:
+    options = {**options, "nodes": NODES}
+    plan = engine.make_plan(graph, **options)
+    advised = plan.explain().advised
+    assert not advised.left_out
+    for found in advised.tried:
+        assert found.saves == plan.arena_bytes - found.arena_bytes
+        if found.saves > 0 or "budget" not in found.options:
+            assert done_again(found, graph, options).arena_bytes == found.arena_bytes
+
+
+@settings(max_examples=40)
+@given(graphs(), st.sampled_from(({}, {"nest": False, "order": "memory"}, {"overwrite": False}, {"padding": 16})))
+def test_no_change_to_the_tensors_at_the_peak_goes_below_the_other_peak(graph: Graph, options: dict[str, Any]) -> None:
+    """Not even if they had no bytes: that is what is alive in a tick without them, each byte counted once."""
+    plan = planned(graph, options)
+    found, problem = plan.explain(), plan.problem
+    gone = {a.chunk for a in found.alive}
+    under = dict(zip(problem.src.tolist(), problem.dest.tolist(), strict=True))
+
+    def alive(tick: int) -> int:
+        lives = [c for c in range(len(problem)) if c not in gone and problem.begin[c] <= tick < problem.end[c]]
+        over = {c for c in lives if under.get(c) in lives}  # in the tick in which it is written over it
+        return sum(int(problem.size[c]) for c in lives if c not in over)
+
+    most = [alive(tick) for tick in range(found.last_tick + 1)]
+    assert found.other_peak.bytes == max(most) <= plan.arena_bytes
+    assert most[found.other_peak.tick] == found.other_peak.bytes
+    assert found.other_peak.most_saved == plan.arena_bytes - found.other_peak.bytes
+
+
+@settings(max_examples=40)
+@given(graphs(), st.sampled_from(OPTIONS))
+def test_every_tensor_and_operator_has_a_story(graph: Graph, options: dict[str, Any]) -> None:
+    plan = planned(graph, options)
+    for value in plan.lowered.values:
+        told = plan.explain(tensor=value.name)
+        uses = sorted(set(reads(plan, value.owner))) if value.id in plan.ids else []
+        assert told.bytes == value.spec.nbytes and (told.chunk >= 0) == (value.id in plan.ids)
+        assert sorted({(u.tick, u.tensor) for u in told.holders}) == uses or value.id not in plan.ids
+        assert str(told) and json.dumps(told.to_json())
+    profile = bounds.profile(plan.problem)
+    for stage in plan.lowered.stages:
+        story = plan.explain(operator=stage.name)
+        assert story.tick == stage.tick and story.live_bytes == sum(profile[stage.tick : stage.tick + 1])
+        assert sum(a.bytes + a.padding for a in story.alive) == story.live_bytes
+        assert str(story) and json.dumps(story.to_json())
+    assert plan.explain(operator="feed").tick == 0
+    assert plan.explain(operator="fetch").tick == len(plan.lowered.stages) + 1
+
+
+def test_neighbours_lie_next_to_a_tensor_while_it_is_alive() -> None:
+    plan = engine.make_plan(zoo.squeezenet(image=64))
+    for value in plan.lowered.values:
+        told = plan.explain(tensor=value.name)
+        for near in told.below:
+            assert near.offset + near.bytes + near.gap == plan.plan.offset[told.chunk]
+            assert near.begin < told.end and told.begin < near.end
+        for near in told.above:
+            assert near.offset - near.gap == plan.plan.offset[told.chunk] + plan.problem.size[told.chunk]
+            assert near.begin < told.end and told.begin < near.end
+
+
+def residual() -> Graph:
+    """y = tanh(x) + x: tanh may write over x, which is read later."""
+    graph = Graph("residual")
+    x = graph.input("x", (256,))
+    graph.output(added(graph, "join", "add", added(graph, "squash", "tanh", x), x), "y")
+    return graph
+
+
+def added(graph: Graph, name: str, kind: str, *inputs: Var) -> Var:
+    """An operator and its output, both of that name."""
+    (out,) = graph.add(find(kind), inputs, name=name, output_names=[name])
+    return out
+
+
+def test_a_residual_connection_by_hand() -> None:
+    plan = engine.make_plan(residual())
+    found = plan.explain()
+    (refused,) = [f for f in found.refused if f.output == "squash"]
+    assert (refused.reason, [u.operator for u in refused.readers]) == ("later", ["join"])
+    assert refused.saves == 1024
+    text = str(found)
+    assert "residual: the arena has 2.00 KiB (2048 bytes)" in text
+    assert "squash (1.00 KiB) is not written over x: x is read later, by join (add) in tick 2" in text
+    assert "if it were not, the arena would be 1.00 KiB smaller" in text
+    assert "may write squash over x: it does not" in str(plan.explain(operator="squash"))
+
+
+def test_a_name_that_there_is_not_is_told_with_the_nearest_ones() -> None:
+    plan = engine.make_plan(residual())
+    with pytest.raises(UnknownNameError, match="has no tensor 'squish'; did you mean 'squash'"):
+        plan.explain(tensor="squish")
+    with pytest.raises(UnknownNameError, match="has no operator 'jion'; did you mean 'join'"):
+        plan.explain(operator="jion")
+
+
+HOSTILE = ('"', "<script>alert(1)</script>", "a\nb", "\ud800", "x" * 10_000, "\x1b[31m", "{}", "%s", "\u202e", " ")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_break_no_line(name: str) -> None:
+    graph = Graph(name)
+    x = graph.input(name, (4,))
+    graph.output(added(graph, name + "2", "add", added(graph, name + "1", "neg", x), x), name)
+    plan = engine.make_plan(graph)
+    for text in (str(plan.explain()), str(plan.explain(tensor=name)), str(plan.explain(operator=name + "1"))):
+        assert all(c.isprintable() or c == "\n" for c in text)
+        assert max(map(len, text.splitlines())) < 500
+        text.encode()
+    with pytest.raises(UnknownNameError) as error:
+        plan.explain(tensor=name + "?")
+    assert "\n" not in str(error.value) and len(str(error.value)) < 600
+    json.loads(json.dumps(plan.explain().to_json()))
+
+
+def test_a_graph_that_computes_nothing_has_an_arena_of_its_inputs() -> None:
+    graph = Graph("nothing")
+    graph.output(graph.input("x", (0,)), "y")
+    assert "has 0 B (0 bytes): nothing is computed that needs any" in str(engine.make_plan(graph).explain())
+    graph = Graph("through")
+    graph.output(graph.input("x", (4,)), "y")
+    assert "an input, fed before anything runs" in str(engine.make_plan(graph).explain())
+
+
+def test_a_plan_that_computes_again_says_so() -> None:
+    graph = chain(12)
+    plain = engine.make_plan(graph)
+    plan = engine.make_plan(graph, budget=plain.arena_bytes * 9 // 10)
+    assert plan.recomputed
+    text = str(plan.explain())
+    assert f"Kept within the budget: {plan.recomputed[0].told}; without it, the arena has " in text
+    assert f" has {format_bytes(plain.arena_bytes)}." in text
+    assert "Not tried: other ways to plan, as values are computed again for the budget" in text
+
+
+def test_a_network_too_large_is_not_planned_again() -> None:
+    graph = Graph("long")
+    x = graph.input("x", (4,))
+    for _ in range(2_001):
+        x = ops.neg(x)
+    graph.output(x, "y")
+    assert "Not tried: other ways to plan, as there are 2001 operators" in str(engine.make_plan(graph).explain())
+
+
+def test_what_was_not_measured_says_so() -> None:
+    assert NOT_MEASURED < 0

@@ -1,0 +1,67 @@
+"""What is claimed of all orders is held against all orders, by brute force."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+import ops
+from engine import Graph
+from tests.helpers.graphs.random_graphs import seeded
+from tests.helpers.graphs.reorderable_graphs import Recipe, recipe
+
+OPTIONS: tuple[dict[str, Any], ...] = ({}, {"nest": False}, {"padding": 16}, {"reuse": False}, {"overwrite": False})
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**31), st.sampled_from(OPTIONS))
+def test_no_order_goes_below_what_is_proved_without_a_condition(seed: int, options: dict[str, Any]) -> None:
+    made = recipe(seeded(seed))
+    plan = engine.make_plan(given_order(made), order="memory", **options)
+    (ordering,) = plan.orderings
+    if ordering.is_proved and not ordering.before:
+        peaks = (engine.make_plan(made.graph(o), **options).report().peak_bytes for o in made.orders())
+        assert plan.report().peak_bytes <= min(peaks)
+
+
+def given_order(made: Recipe) -> Graph:
+    return made.graph(range(len(made.operators)))
+
+
+BOTH = Recipe((("tanh", -1, -1), ("tanh", -1, -1), ("concat", 1, 1)), (0, 2))
+"""Where the tanh that is joined runs first, it is computed inside the concatenation, and the other over x."""
+
+
+def test_an_order_in_which_more_is_nested_is_not_denied() -> None:
+    plan = engine.make_plan(given_order(BOTH))
+    assert engine.make_plan(BOTH.graph((1, 0, 2))).arena_bytes < plan.arena_bytes
+    assert "(proved: no order has fewer bytes alive before anything is nested)" in str(plan.explain())
+    told = str(engine.make_plan(given_order(BOTH), order="memory").report())
+    assert "no order has fewer bytes alive before anything is nested: met" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "before"),
+    [
+        ({}, "anything is nested"),
+        ({"nest": False}, ""),
+        ({"views": False}, ""),
+        ({"nest": False, "padding": 8}, "anything is padded"),
+        ({"padding": 8}, "anything is nested or anything is padded"),
+        ({"nest": False, "reuse": False}, "bytes are kept to the end"),
+        ({"parallel": "exact"}, "operators run at once"),
+    ],
+)
+def test_the_condition_is_what_the_plan_may_do_beyond_the_order(options: dict[str, Any], before: str) -> None:
+    (ordering,) = engine.make_plan(given_order(BOTH), order="memory", **options).orderings
+    assert ordering.before == before
+
+
+def test_where_nothing_can_be_nested_there_is_no_condition() -> None:
+    graph = Graph("plain")
+    x = graph.input("x", (8, 4))
+    graph.output(ops.tanh(x) + ops.neg(x), "y")
+    (ordering,) = engine.make_plan(graph, order="memory").orderings
+    assert (ordering.before, ordering.claim) == ("", "no order has fewer bytes alive")

@@ -1,0 +1,113 @@
+"""What explanations say in corners: nothing given back, no arena, one of a thing, updated parameters."""
+
+import numpy as np
+import pytest
+
+import engine
+import ops
+from engine import Graph, zoo
+from tests.helpers.graphs.random_graphs import build, seeded
+from tests.helpers.graphs.training_graphs import chain
+
+
+def test_advice_that_a_strategy_cannot_follow_is_left_out() -> None:
+    """One operator after the other, a plan of this strategy is made; at once and with reuse, it cannot be."""
+    plan = engine.make_plan(zoo.lstm_classifier(), strategy="pushdown", reuse=False, parallel="exact")
+    advised = plan.explain().advised
+    (left,) = [text for text in advised.left_out if "pushdown" in text]
+    assert left.startswith("bytes given to one tensor after the other, as strategy 'pushdown' cannot plan that")
+    assert any(found.options == {"parallel": ""} for found in advised.tried), "the others are tried"
+
+
+def test_a_budget_that_another_order_meets_says_that_nothing_runs_again() -> None:
+    plan = engine.make_plan(zoo.minilm(), budget=1_400_000)
+    text = str(plan.explain())
+    assert "Kept within the budget: in another order, nothing runs again; without it, the arena has " in text
+    assert "Not tried: other ways" not in text
+
+
+def test_what_is_alive_is_no_reason_for_an_arena_ten_times_as_large() -> None:
+    text = str(engine.make_plan(zoo.lstm_classifier(), alignment=1 << 20, parallel="exact").explain())
+    assert "though no more than " in text and "may be alive at once where operators run at once" in text
+    text = str(engine.make_plan(zoo.lstm_classifier(), parallel="exact").explain())
+    assert ", because " in text and "may be alive at once where operators run at once" in text
+
+
+def test_what_workspaces_cost_is_looked_for_by_all_strategies() -> None:
+    plan = engine.make_plan(build(seeded(37)), views=False)
+    assert "the arena would be at least 88 B smaller" in str(plan.explain())
+
+
+def test_an_arena_of_no_bytes_is_one_paragraph() -> None:
+    graph = Graph("nothing")
+    graph.output(ops.relu(graph.input("x", (0,))), "y")
+    assert str(engine.make_plan(graph).explain()) == (
+        "nothing: the arena has 0 B (0 bytes): nothing is computed that needs any.\n"
+    )
+
+
+def test_an_output_that_is_a_view_names_it_once() -> None:
+    graph = Graph("parts")
+    x = graph.input("x", (4, 64))
+    for i, part in enumerate(ops.split(ops.tanh(x), 2, axis=0)):
+        graph.output(part, f"y{i}")
+    graph.output(ops.neg(x), "z")
+    text = str(engine.make_plan(graph).explain())
+    assert "an output, so it stays to the end (as split_0" in text and "reads it as" not in text
+
+
+def test_one_tensor_read_as_two_inputs_is_refused_once() -> None:
+    graph = Graph("twice")
+    x = graph.input("x", (64,))
+    graph.output(ops.max(x, x), "y")
+    graph.output(ops.tanh(x), "z")
+    plan = engine.make_plan(graph)
+    told = str(plan.explain(operator="max_0")).splitlines()
+    assert len([line for line in told if line.startswith("  may write ")]) == 1
+
+
+def test_a_part_that_is_copied_is_not_computed_in_place() -> None:
+    graph = Graph("joined")
+    x = graph.input("x", (8, 4))
+    graph.output(ops.concat((x, ops.tanh(x)), axis=0), "y")
+    plan = engine.make_plan(graph)
+    assert plan.report().savings.nested.tensors == 1 == plan.report().savings.copies.tensors
+    (joined,) = [a.joined for a in plan.explain().alive if a.joined]
+    assert joined == 1
+    assert "1 tensor is computed straight inside it" in str(plan.explain())
+    assert "   1 input is computed inside what it is joined to\n" in str(plan.report())
+    assert "   1 input is copied to where it is needed\n" in str(plan.report())
+
+
+def test_where_nothing_is_given_back_no_tick_is_the_reason() -> None:
+    graph = Graph("convolution")
+    image = graph.input("x", (1, 3, 12, 12))
+    graph.output(ops.relu(ops.conv2d(image, np.ones((4, 3, 3, 3), np.float32))), "y")
+    plan = engine.make_plan(graph, reuse=False, overwrite=False)
+    text = str(plan.explain())
+    assert "because nothing is given back: " in text and "stay from the first tick to the last." in text
+    assert "scratch space of conv_0, for tick 1 alone\n" in text
+    for wrong in ("not needed now", "read now", "read by nobody", "Without any of these"):
+        assert wrong not in text
+    assert "not needed now" not in str(plan.explain(operator="feed"))
+
+
+def test_an_updated_parameter_is_whole() -> None:
+    """What it holds after the run lies in its bytes: where the one is thought away, so is the other."""
+    graph = Graph("step")
+    w = graph.parameter(np.ones(256, np.float32), "w")
+    x = graph.input("x", (256,))
+    graph.assign(w, w - x)
+    graph.output(ops.reduce_sum(x), "y")
+    plan = engine.make_plan(graph)
+    assert not {"w", "sub_0"} <= {a.tensor for a in plan.explain().alive}
+    assert plan.explain().other_peak.bytes == 0
+    deep = engine.make_plan(chain(12)).explain()
+    assert 0 < deep.other_peak.bytes < deep.arena_bytes - sum(a.bytes for a in deep.alive if a.role == "parameter")
+
+
+@pytest.mark.parametrize(("seed", "options"), [(9, {"nest": False, "order": "memory"}), (10, {"reuse": False})])
+def test_what_lives_as_long_as_the_run_is_not_alive_without_itself(seed: int, options: dict[str, object]) -> None:
+    found = engine.make_plan(build(seeded(seed)), **options).explain()  # type: ignore[arg-type]
+    whole = sum(a.bytes for a in found.alive if (a.begin, a.end) == (0, found.last_tick + 1))
+    assert whole and found.other_peak.bytes <= found.arena_bytes - whole

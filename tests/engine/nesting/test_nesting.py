@@ -1,0 +1,264 @@
+"""Values computed inside others: the same numbers, no larger arena, and what it is for."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+import ops
+from engine import Graph, Var
+from engine.executor.poison import GUARD, PoisonExecutor
+from engine.executor.static import StaticExecutor, new_arena
+from engine.lower.calls import Join
+from engine.lower.lowering import lower
+from engine.nesting.choose import measure
+from engine.nesting.hole_filling import let_rooms
+from engine.nesting.rewrite import join
+from engine.nesting.search import MOST_RUNS, MOST_TOGETHER, find_nests
+from engine.planning.options import Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import plan_graph, plan_lowered
+from engine.report.report import report
+from engine.report.savings import Saving
+from tests.helpers.graphs.random_graphs import graphs
+from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
+
+
+def joins(plan: PlacedPlan) -> list[Join]:
+    return [s for s in plan.lowered.stages if isinstance(s, Join)]
+
+
+def check_modes(graph: Graph) -> None:
+    """All ways to run give the bits of a run without a plan."""
+    feeds = random_feeds(graph)
+    wanted = run_unplanned(graph, feeds)
+    assert_same(engine.compile(graph).run(feeds), wanted)
+    assert_same(engine.compile(graph, mode="dynamic").run(feeds), wanted)
+    assert_same(engine.compile(graph, debug="poison").run(feeds), wanted)
+    assert_same(engine.compile(graph, parallel="exact", threads=2).run(feeds), wanted)
+
+
+Choose = Callable[[int], int]
+
+
+def concat_graph(choose: Choose) -> Graph:
+    """Concatenations of what was computed: of activations, of each other, of views, twice of the same.
+
+    Of rows, or of the channels of a batch, whose images lie apart then.
+    """
+    graph, lead = Graph("concats"), ((), (1,), (3,))[choose(3)]
+    pool = [graph.input("x", (*lead, 2, 4)), graph.constant(np.ones((*lead, 1, 4), np.float32))]
+    for _ in range(2 + choose(14)):
+        pool.append(_grown(pool, len(lead), choose))
+    for i in range(1 + choose(3)):
+        graph.output(pool[-1 - choose(min(4, len(pool)))], f"y{i}")
+    return graph
+
+
+def _grown(pool: list[Var], axis: int, choose: Choose) -> Var:
+    x = pool[-1 - choose(min(4, len(pool)))]
+    kind, rows = choose(9), x.shape[axis]
+    if kind < 3 and sum(v.shape[axis] for v in pool[-3:]) < 40:
+        return ops.concat([pool[-1 - choose(min(5, len(pool)))] for _ in range(1 + choose(3))], axis=axis)
+    if kind == 3:
+        start = choose(rows)
+        return ops.slice(x, [start], [start + 1 + choose(rows - start)], [axis])
+    if kind == 4:
+        return ops.reshape(ops.reshape(x, (*x.shape[:axis], rows * 4)), x.shape)
+    if kind == 5:
+        same = [v for v in pool if v.shape == x.shape]
+        return ops.add(x, same[choose(len(same))])
+    if kind == 6 and axis:
+        return ops.conv1d(x, np.ones((1 + choose(2), rows, 1), np.float32))
+    return (ops.relu, ops.neg, ops.tanh)[choose(3)](x)
+
+
+@st.composite
+def concats(draw: st.DrawFn) -> Graph:
+    return concat_graph(lambda n: draw(st.integers(0, n - 1)))
+
+
+@settings(max_examples=60)
+@given(concats())
+def test_concatenations_run_the_same_in_no_larger_arena(graph: Graph) -> None:
+    check_modes(graph)
+    assert plan_graph(graph, Options()).arena_bytes <= plan_graph(graph, Options(nest=False)).arena_bytes
+
+
+@settings(max_examples=60)
+@given(concats(), st.booleans(), st.booleans())
+def test_all_that_can_be_nested_runs_the_same(graph: Graph, in_place: bool, with_lodgers: bool) -> None:
+    """Whatever it costs."""
+    lowered = lower(graph)
+    nesting = find_nests(lowered, lambda _: True, in_place)
+    nested = join(lowered, nesting)
+    if with_lodgers:
+        found = measure(nested, in_place, reuse=True)
+        nested = join(lowered, let_rooms(nesting, nested, found.chunks, found.problem))
+    feeds = random_feeds(graph)
+    for padding in (0, GUARD):
+        plan = plan_lowered(nested, Options(padding=padding))
+        made = PoisonExecutor(plan) if padding else StaticExecutor(plan, new_arena(plan))
+        assert_same(made.run(feeds, {}, copy=True), run_unplanned(graph, feeds))
+
+
+@settings(max_examples=25)
+@given(graphs(most=20))
+def test_random_graphs_run_the_same_in_no_larger_arena(graph: Graph) -> None:
+    check_modes(graph)
+    assert plan_graph(graph, Options()).arena_bytes <= plan_graph(graph, Options(nest=False)).arena_bytes
+
+
+@settings(max_examples=20)
+@given(graphs(most=20), st.booleans(), st.booleans())
+def test_whatever_is_switched_off(graph: Graph, overwrite: bool, reuse: bool) -> None:
+    options = Options(overwrite=overwrite, reuse=reuse)
+    plan = plan_graph(graph, options)
+    assert plan.arena_bytes <= plan_graph(graph, Options(overwrite=overwrite, reuse=reuse, nest=False)).arena_bytes
+    feeds = random_feeds(graph)
+    found = engine.compile(graph, overwrite=overwrite, reuse=reuse).run(feeds)
+    assert_same(found, run_unplanned(graph, feeds))
+
+
+def dense_block(channels: int = 4, layers: int = 3, batch: int = 1) -> Graph:
+    """What each layer adds is put behind all that it reads, as in DenseNet."""
+    graph = Graph("dense block")
+    x = ops.relu(graph.input("x", (batch, channels, 6, 6)))
+    for _ in range(layers):
+        x = ops.concat([x, ops.tanh(ops.slice(ops.neg(x), [0], [2], [1]))], axis=1)
+    graph.output(ops.neg(x), "y")
+    return graph
+
+
+def test_a_dense_block_copies_nothing() -> None:
+    """Concatenations of concatenations: all features lie in the last of them."""
+    plan = plan_graph(dense_block(), Options())
+    calls = [c.name for c in plan.lowered.calls]
+    assert not any(name.startswith("concat") for name in calls)
+    assert {plan.lowered.values[s.outputs[0]].owner for s in joins(plan)} == {joins(plan)[-1].outputs[0]}
+    assert report(plan).savings.copies == Saving(0, 0)
+    check_modes(dense_block())
+    check_modes(dense_block(batch=3))
+
+
+def test_features_that_are_joined_again_and_again_are_there_once() -> None:
+    """As in PyTorch's DenseNet: each layer joins all features anew. The earlier results are views of the last."""
+    graph = Graph("features")
+    features = [ops.relu(graph.input("x", (1, 3, 8)))]
+    for _ in range(4):
+        features.append(ops.tanh(ops.slice(ops.concat(features, axis=1), [0], [3], [1])))
+    graph.output(ops.reduce_sum(ops.concat(features, axis=1), axes=(2,)), "y")
+    plan, plain = plan_graph(graph, Options()), plan_graph(graph, Options(nest=False))
+    assert len(joins(plan)) == 5 and not [c for c in plan.lowered.calls if not c.operators]
+    assert plan.arena_bytes < plain.arena_bytes
+    check_modes(graph)
+
+
+def test_an_inception_block_needs_its_output_once() -> None:
+    """Convolution and activation of a branch both run inside what the branches are joined to."""
+    graph, rng = Graph("inception"), np.random.default_rng(0)
+    x = graph.input("x", (1, 4, 8, 8))
+    weights = [rng.normal(size=(8, 4, 1, 1)).astype(np.float32) for _ in range(3)]
+    graph.output(ops.concat([ops.relu(ops.conv2d(x, w)) for w in weights], axis=1), "y")
+    plan, plain = plan_graph(graph, Options()), plan_graph(graph, Options(nest=False))
+    assert plan.arena_bytes == x.spec.nbytes + 24 * 64 * 4 < plain.arena_bytes
+    assert report(plan).savings.nested.tensors == 3
+    assert report(plan).savings.overwrites.tensors == 3, "ReLU in place, inside of what is joined"
+    check_modes(graph)
+
+
+def test_what_is_over_in_time_lies_where_the_rest_of_a_skip_will_be() -> None:
+    """A U-Net of one level: the skip is computed at the beginning, what stands beside it at the end."""
+    graph = Graph("skip")
+    x = graph.input("x", (1, 4, 8, 8))
+    skip = ops.tanh(x)
+    deep = ops.abs(ops.tile(ops.neg(skip), (1, 2, 1, 1)))
+    up = ops.reduce_sum(ops.tile(ops.abs(deep), (1, 2, 1, 1)), axes=(1,), keepdims=True)
+    graph.output(ops.concat([skip, ops.expand(up, (1, 16, 8, 8)) * np.ones((1, 16, 1, 1), np.float32)], axis=1), "y")
+    plan, plain = plan_graph(graph, Options()), plan_graph(graph, Options(nest=False))
+    hosted = [v.name for v in plan.lowered.values if v.is_view and v.name in {"tile_0", "abs_0", "tile_1", "abs_1"}]
+    assert hosted and plan.arena_bytes < plain.arena_bytes
+    check_modes(graph)
+
+
+def test_a_residual_addition_writes_into_what_dies() -> None:
+    graph = Graph("residual")
+    x = ops.relu(graph.input("x", (64,)))
+    graph.output(ops.add(x, ops.tanh(x)), "y")
+    plan = plan_graph(graph, Options())
+    assert report(plan).savings.overwrites == Saving(2, 2 * 256) and plan.arena_bytes == 2 * 256
+
+
+def test_what_is_no_result_of_a_call_is_copied_to_its_place() -> None:
+    """Inputs, constants, what is joined twice and what lies elsewhere already."""
+    graph = Graph("parts")
+    x, c = graph.input("x", (2, 4)), graph.constant(np.ones((2, 4), np.float32))
+    y = ops.tanh(x)
+    graph.output(ops.concat([x, y, c, y], axis=0), "y")
+    plan = plan_graph(graph, Options())
+    assert [c.name for c in plan.lowered.calls] == ["tanh_0", "concat_0/part0", "concat_0/part2", "concat_0/part3"]
+    check_modes(graph)
+
+
+def test_nothing_is_read_where_an_activation_has_written_in_place() -> None:
+    """`concat_0` may lie where `neg_0` writes, but `tanh_0`, which lies in it, is read after that."""
+    graph = Graph("late reader")
+    x = graph.input("x", (2, 4))
+    y = ops.tanh(x)
+    z: Var = ops.neg(ops.concat([y, ops.relu(x)], axis=0))
+    graph.output(ops.concat([z, ops.abs(y)], axis=0), "y")
+    plan = plan_lowered(join(lower(graph), find_nests(lower(graph), lambda _: True, in_place=True)), Options())
+    assert len(joins(plan)) == 2
+    check_modes(graph)
+
+
+def test_what_costs_memory_is_not_nested() -> None:
+    """The output of the last concatenation would be there long before most of it is computed."""
+    graph = Graph("early")
+    x = graph.input("x", (16,))
+    early, wide = ops.tanh(x), ops.expand(ops.reshape(x, (16, 1)), (16, 64))
+    late = ops.relu(ops.reduce_sum(ops.neg(wide) + wide, axes=(0,)))
+    graph.output(ops.concat([early, ops.reshape(ops.expand(ops.reshape(late, (64, 1)), (64, 4)), (256,))], axis=0), "y")
+    found = [plan_graph(graph, Options(nest=nest)) for nest in (True, False)]
+    assert found[0].arena_bytes == found[1].arena_bytes and not joins(found[0])
+
+
+def test_nothing_is_nested_where_that_is_switched_off_or_calls_run_at_once() -> None:
+    for options in (Options(nest=False), Options(views=False), Options(parallel="exact")):
+        assert not joins(plan_graph(dense_block(), options))
+
+
+def narrow(rows: int) -> Graph:
+    """Two columns side by side: as many runs of bytes as there are rows."""
+    graph = Graph("narrow")
+    x = graph.input("x", (rows, 3))
+    graph.output(ops.concat([ops.tanh(x), ops.relu(x)], axis=1), "y")
+    return graph
+
+
+def test_what_falls_into_too_many_runs_of_bytes_is_copied() -> None:
+    assert joins(plan_graph(narrow(MOST_RUNS), Options()))
+    for rows in (MOST_RUNS + 1, 5000):
+        assert not joins(plan_graph(narrow(rows), Options()))
+    check_modes(narrow(5000))
+
+
+def test_a_view_of_too_many_runs_is_not_looked_for_in_what_has_holes() -> None:
+    """Every other element of a nested tensor: the tensor itself has few runs, the view of it many."""
+    graph = Graph("view")
+    y = ops.tanh(graph.input("x", (2, 12000)))
+    graph.output(ops.concat([y, ops.relu(y)], axis=1), "y")
+    graph.output(ops.exp(ops.slice(y, [0], [12000], [1], [2])), "z")
+    check_modes(graph)
+
+
+def test_all_that_is_joined_in_one_value_has_no_more_runs_than_can_be_looked_after() -> None:
+    graph = dense_block(layers=30, batch=MOST_RUNS)
+    plan = plan_graph(graph, Options())
+    values, runs = plan.lowered.values, Counter[int]()
+    for made in joins(plan):
+        runs[values[made.outputs[0]].owner] += sum(values[v].layout.runs for v in made.inputs)
+    assert MOST_TOGETHER - 2 * MOST_RUNS < max(runs.values()) <= MOST_TOGETHER

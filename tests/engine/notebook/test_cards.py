@@ -1,0 +1,141 @@
+"""Plans, reports and traces in notebooks: the numbers are the report's, and no name is more than text."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from attrs import define, evolve, field
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+import ops
+from engine import Graph, Report, Trace
+from engine.notebook import cards
+from engine.notebook.cards import card_of
+from engine.pictures.wording import printable
+from tests.helpers.graphs.random_graphs import build, graphs, seeded
+from tests.helpers.traces.hostile_names import HOSTILE, crowd
+
+TAGS = {"div", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"}
+PICTURE = {"svg", "desc", "style", "rect", "title", "path", "circle", "text"}
+EMPTY = {"rect", "path", "circle"}
+"""Tags that end themselves, as XML allows."""
+
+
+@define
+class Page(HTMLParser):
+    """What a browser makes of a card: tags with their attributes, and texts. Fails where tags do not nest."""
+
+    tags: list[tuple[str, dict[str, str]]] = field(factory=list)
+    texts: list[str] = field(factory=list)
+    within: list[str] = field(factory=list)
+
+    def __attrs_pre_init__(self) -> None:
+        super().__init__()
+
+    @classmethod
+    def of(cls, html: str) -> "Page":
+        page = cls()
+        page.feed(html)
+        page.close()
+        assert not page.within
+        return page
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+        self.within.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.within.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.within:
+            self.texts.append(data.strip())
+
+    @property
+    def sizes(self) -> list[int]:
+        """Of bars, in bytes."""
+        titles = [a["title"] for tag, a in self.tags if tag == "div" and "title" in a]
+        return [int(title.removesuffix(" B")) for title in titles]
+
+
+@settings(max_examples=25)
+@given(graphs())
+def test_bars_and_table_say_what_the_report_says(graph: Graph) -> None:
+    plan = engine.make_plan(graph)
+    found = plan.report()
+    for shown in (plan, found):
+        page = Page.of(card_of(shown))
+        assert page.sizes == [found.naive_bytes, found.dynamic_peak_bytes, found.arena_bytes, found.lower_bound]
+        assert {tag for tag, _ in page.tags} <= TAGS | PICTURE
+        for tensor in found.peak_tensors[:10]:
+            assert printable(tensor.name, 48) in page.texts
+            assert f"{tensor.bytes:,}" in page.texts
+        assert page.texts.count("lifetime") == 1
+
+
+@settings(max_examples=25)
+@given(graphs(), st.sampled_from([("static", ""), ("dynamic", ""), ("dynamic", "pytorch")]))
+def test_a_trace_tells_its_facts(graph: Graph, run: tuple[str, str]) -> None:
+    trace = engine.make_plan(graph).trace(run[0], heap=run[1])
+    page, facts = Page.of(card_of(trace)), trace.facts
+    held = [facts.footprint_bytes] if run[1] else []
+    bound = [facts.lower_bound] if run[0] == "static" else []
+    assert page.sizes == [*held, facts.arena_bytes, facts.peak_bytes, *bound]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_is_text_wherever_it_stands(name: str) -> None:
+    for shown in (_renamed(name), crowd(20, name=lambda _: name)):
+        html = card_of(shown)
+        page = Page.of(html)
+        assert {tag for tag, _ in page.tags} <= TAGS | PICTURE
+        assert not [a for _, attributes in page.tags for a in attributes if a.startswith("on") or a in ("href", "src")]
+        assert printable(name) in page.texts
+        html.encode()
+        assert len(html) < 100_000
+
+
+def _renamed(name: str) -> Report:
+    graph = Graph("net")
+    graph.output(ops.relu(graph.input("x", (4, 4))), "y")
+    found = engine.make_plan(graph).report()
+    tensors = [evolve(t, name=name, operator=name, kind=name) for t in found.peak_tensors]
+    return evolve(found, model=name, peak_operator=name, peak_kind=name, strategy=name, peak_tensors=tuple(tensors))
+
+
+def test_where_operators_run_at_once_the_peak_is_what_may_be_alive() -> None:
+    texts = " ".join(Page.of(card_of(engine.make_plan(build(seeded(3)), parallel="exact"))).texts)
+    assert "may be alive at once" in texts
+    assert "safe for operators at once by exact" in texts
+
+
+def test_a_trace_that_is_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cards, "MOST_TICKS", 5)
+    page = Page.of(card_of(crowd(10)))
+    assert "svg" not in {tag for tag, _ in page.tags}
+    assert any("too many for a picture" in text for text in page.texts)
+
+
+def test_a_picture_is_dark_where_its_notebook_is() -> None:
+    html = card_of(crowd(10))
+    assert 'body[data-jp-theme-light="false"]' in html
+    assert "prefers-color-scheme" not in html
+
+
+def test_the_text_of_a_plan_is_a_line() -> None:
+    graph = Graph("net")
+    graph.output(ops.relu(graph.input("x", (4, 4))), "y")
+    assert str(engine.make_plan(graph)) == "<plan of 'net': 1 operators, arena 64 B, optimal>"
+
+
+def test_an_empty_graph_has_a_card() -> None:
+    graph = Graph("nothing")
+    graph.output(graph.constant(np.zeros(3, np.float32)), "y")
+    assert "nothing" in Page.of(card_of(engine.make_plan(graph))).texts
+
+
+def test_a_trace_is_one_of_those_that_show_themselves() -> None:
+    assert isinstance(crowd(3), Trace)
+    assert Page.of(card_of(crowd(3))).texts

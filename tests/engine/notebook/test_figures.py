@@ -1,0 +1,93 @@
+"""The bokeh figure: its columns are the plan's, and no name is read as anything else."""
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import engine
+from engine import Graph
+from engine.notebook import figure
+from engine.pictures.wording import printable
+from engine.text.errors import EngineError, OptionError
+from engine.trace.rectangles import lives
+from tests.helpers.graphs.random_graphs import build, graphs, seeded
+from tests.helpers.traces.hostile_names import HOSTILE, crowd
+
+MODELS = pytest.importorskip("bokeh.models")
+EMBED = pytest.importorskip("bokeh.embed")
+RESOURCES = pytest.importorskip("bokeh.resources")
+
+
+def _columns(made: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """Of all rectangles, in the order of their addresses and ticks."""
+    sources = [s.data for s in made.select({"type": MODELS.ColumnDataSource}) if s.name == "chunks"]
+    if not sources:
+        return {}
+    joined = {key: np.concatenate([source[key] for source in sources]) for key in sources[0]}
+    order = np.lexsort((joined["name"], joined["bottom"], joined["begin"]))
+    return {key: column[order] for key, column in joined.items()}
+
+
+@settings(max_examples=10)
+@given(graphs())
+def test_rectangles_are_the_chunks_of_the_plan(graph: Graph) -> None:
+    plan = engine.make_plan(graph)
+    columns, chunks = _columns(figure(plan)), plan.chunks
+    if not columns:
+        assert not len(chunks.size)
+        return
+    wanted = sorted(zip(chunks.begin, chunks.end, plan.plan.offset, plan.plan.offset + plan.problem.size, strict=True))
+    keys = ("begin", "until", "bottom", "top")
+    assert sorted(zip(*(columns[key].tolist() for key in keys), strict=True)) == wanted
+    assert int(columns["top"].max()) == plan.arena_bytes
+
+
+@settings(max_examples=10)
+@given(graphs())
+def test_curves_reach_the_peak_of_the_report(graph: Graph) -> None:
+    plan = engine.make_plan(graph)
+    (source,) = (s.data for s in figure(plan).select({"type": MODELS.ColumnDataSource}) if s.name == "curves")
+    assert max(source["live"], default=0) == plan.trace().facts.peak_bytes == plan.report().peak_bytes
+    of = lives(plan.trace())
+    assert set(zip(source["time"], source["live"], strict=True)) <= set(zip(of.tick, of.live, strict=True))
+
+
+def test_the_plots_move_together_and_can_be_pointed_at() -> None:
+    made = figure(engine.make_plan(build(seeded(1))))
+    above, below = made.select({"type": MODELS.Plot})
+    assert above.x_range is below.x_range
+    assert len(list(made.select({"type": MODELS.HoverTool}))) == 2
+
+
+def test_a_run_without_addresses_has_curves_alone() -> None:
+    made = figure(engine.make_plan(build(seeded(1))).trace("dynamic"))
+    assert len(list(made.select({"type": MODELS.Plot}))) == 1
+
+
+def test_names_stay_names() -> None:
+    made = figure(crowd(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)]))
+    assert sorted(_columns(made)["name"]) == sorted(printable(name) for name in HOSTILE)
+    page = EMBED.file_html(made, RESOURCES.INLINE, title="x")
+    page.encode()
+    assert "<script>alert(1)" not in page
+    assert 'src=x onerror="' not in page
+
+
+def test_a_title_is_no_mathematics() -> None:
+    for name in ("$$x$$", "$$$$", r"\(x\)", r"\[x\]"):
+        (above, _) = figure(crowd(3, name=lambda _, name=name: name)).select({"type": MODELS.Plot})  # type: ignore[misc]
+        assert not any(mark in above.title.text for mark in ("$$", r"\(", r"\["))
+
+
+def test_what_has_no_trace_is_refused() -> None:
+    with pytest.raises(OptionError, match="int has no trace; give a plan"):
+        figure(3)  # type: ignore[arg-type]
+
+
+def test_without_bokeh_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bokeh.models", None)
+    with pytest.raises(EngineError, match=r"bokeh is not installed: pip install 'arenaplan\[bokeh\]'"):
+        figure(crowd(3))

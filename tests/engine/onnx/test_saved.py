@@ -1,0 +1,190 @@
+"""ONNX files with a plan in them: read back, run by onnxruntime, and passed by onnx's checker."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+from engine import Graph
+from engine.onnx.embedded import PREFIX
+from engine.text.errors import ModelError, OptionError, OtherPlanError, PlanRefusedError
+from tests.engine.saved.test_replay import no_solver
+from tests.helpers.graphs.layered_networks import layered_graphs
+from tests.helpers.graphs.random_graphs import seeded
+from tests.helpers.graphs.unplanned_run import random_feeds
+from tests.helpers.onnx.onnx_writer import to_onnx
+from tests.helpers.onnx.small_models import model, node, run_onnxruntime, value
+
+HOSTILE = "\"'</script><script>alert(1)</script>\n" + "y" * 10_000
+
+
+def saved(folder: Path, proto: Any, **options: Any) -> Path:
+    """The path of a new file with the model and a plan of it."""
+    onnx.save(proto, folder / "model.onnx")
+    graph = engine.load_onnx(folder / "model.onnx")
+    engine.save_plan(engine.make_plan(graph, **options), folder / "model.onnx", folder / "planned.onnx")
+    return folder / "planned.onnx"
+
+
+def small(name: str = "h", **options: Any) -> Any:
+    nodes = [node("MatMul", ["x", "w"], [name], name="first"), node("Relu", [name], ["y"])]
+    inputs, weights = [value("x", (2, 3))], {"w": np.ones((3, 4), np.float32)}
+    return model(nodes, inputs, initializers=weights, **options)
+
+
+def ours(message: Any) -> dict[str, str]:
+    return {p.key.removeprefix(PREFIX): p.value for p in message.metadata_props if p.key.startswith(PREFIX)}
+
+
+@given(layered_graphs())
+@settings(max_examples=15, deadline=None)
+def test_a_model_with_a_plan_computes_the_same_and_runs_with_it(tmp_path_factory: Any, graph: Graph) -> None:
+    plain = to_onnx(graph)
+    path = saved(tmp_path_factory.mktemp("saved"), plain)
+    planned = onnx.load(path)
+    onnx.checker.check_model(planned)
+    feeds = random_feeds(graph)
+    for one, other in zip(run_onnxruntime(planned, feeds), run_onnxruntime(plain, feeds), strict=True):
+        assert np.array_equal(one, other)
+    again, before = engine.load_onnx(path), engine.compile(engine.load_onnx(plain))
+    with no_solver():
+        exe = engine.compile(again, carried=engine.load_plan(path, required=True))
+    assert exe.plan.is_followed
+    wanted = before.run(feeds)
+    assert all(np.array_equal(array, wanted[name]) for name, array in exe.run(feeds).items())
+
+
+def test_the_same_plan_gives_the_same_bytes_and_can_be_saved_over_another(tmp_path: Path) -> None:
+    path = saved(tmp_path, small())
+    first = path.read_bytes()
+    assert saved(tmp_path, small()).read_bytes() == first
+    plan = engine.make_plan(engine.load_onnx(path), carried=engine.load_plan(path))
+    engine.save_plan(plan, path, path)
+    assert path.read_bytes() == first
+    engine.save_plan(engine.make_plan(engine.load_onnx(path), alignment=16), path, path)
+    found = ours(onnx.load(path))
+    assert '"alignment":16' in found["options"] and len(found) == 10
+
+
+def test_nothing_else_of_the_model_changes(tmp_path: Path) -> None:
+    proto = small()
+    proto.metadata_props.add(key="author", value="somebody")
+    found = onnx.load(saved(tmp_path, proto))
+    for message in (found, *found.graph.node, *found.graph.input, *found.graph.output):
+        for at in reversed(range(len(message.metadata_props))):
+            if message.metadata_props[at].key.startswith(PREFIX):
+                del message.metadata_props[at]
+    assert found == proto
+
+
+def test_viewers_are_told_of_nodes_and_values_where_the_model_has_room_for_that(tmp_path: Path) -> None:
+    proto = small()
+    assert proto.ir_version == 8
+    old = onnx.load(saved(tmp_path, proto))
+    assert not any(ours(m) for m in (*old.graph.node, *old.graph.input, *old.graph.output))
+    proto.ir_version = 10
+    found = onnx.load(saved(tmp_path, proto))
+    assert ours(found.graph.node[0])["outputs"] == '{"h":{"bytes":[0,32],"ticks":[1,3]}}'
+    assert ours(found.graph.input[0]) == {"offset": "64", "bytes": "24", "ticks": "[0, 2)"}
+    plan = engine.make_plan(engine.load_onnx(found), carried=engine.load_plan(found))
+    assert plan.is_followed and plan.arena_bytes == int(ours(found)["arena_bytes"])
+
+
+def test_hostile_names_are_read_back(tmp_path: Path) -> None:
+    proto = small(HOSTILE)
+    proto.ir_version = 10
+    path = saved(tmp_path, proto)
+    plan = engine.make_plan(engine.load_onnx(path), carried=engine.load_plan(path, required=True))
+    assert plan.is_followed and any(v.name == HOSTILE for v in plan.lowered.values)
+
+
+def test_weights_in_files_of_their_own_stay_there(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    proto, source = small(), tmp_path / "model.onnx"
+    onnx.save(proto, source, save_as_external_data=True, location="w.bin", size_threshold=0)
+    plan = engine.make_plan(engine.load_onnx(source))
+    engine.save_plan(plan, source, tmp_path / "planned.onnx")
+    assert len((tmp_path / "planned.onnx").read_bytes()) < len(source.read_bytes()) + 4_000
+    exe = engine.compile(
+        engine.load_onnx(tmp_path / "planned.onnx"), carried=engine.load_plan(tmp_path / "planned.onnx")
+    )
+    assert np.array_equal(exe(x=np.ones((2, 3), np.float32))["y"], np.full((2, 4), 3, np.float32))
+    target = tmp_path / "other" / "planned.onnx"
+    with pytest.raises(OptionError, match=r"weights lie in 'w\.bin' beside .*: save the plan there, or copy that file"):
+        engine.save_plan(plan, source, target)
+    assert list(target.parent.iterdir()) == []
+    (target.parent / "w.bin").write_bytes((tmp_path / "w.bin").read_bytes())
+    engine.save_plan(plan, source, target)
+    assert engine.load_plan(target) is not None
+
+
+def test_a_file_with_weights_is_never_written_over(tmp_path: Path) -> None:
+    proto, source = small(), tmp_path / "model.onnx"
+    onnx.save(proto, source, save_as_external_data=True, location="w.bin", size_threshold=0)
+    weights, other = tmp_path / "w.bin", tmp_path / "other"
+    plan, before = engine.make_plan(engine.load_onnx(source)), weights.read_bytes()
+    other.mkdir()
+    (other / "w.bin").write_bytes(before)
+    (tmp_path / "link.onnx").symlink_to(weights)
+    (tmp_path / "hard.onnx").hardlink_to(weights)
+    for target in (weights, other / "w.bin", tmp_path / "link.onnx", tmp_path / "hard.onnx", other / ".." / "w.bin"):
+        with pytest.raises(OptionError, match=r"the weights of .*model\.onnx lie in .*: save the plan under another"):
+            engine.save_plan(plan, source, target)
+        assert weights.read_bytes() == before == target.read_bytes()
+    engine.save_plan(plan, source, source)  # onto the model itself, which is read whole before
+    assert engine.load_plan(source, required=True) is not None and weights.read_bytes() == before
+
+
+def test_plans_go_with_their_own_models(tmp_path: Path) -> None:
+    path = saved(tmp_path, small())
+    other = Graph("other")
+    other.output(other.input("z", (3,)), "z_out")
+    with pytest.raises(OptionError, match="the plan of 'other' is none of the model in"):
+        engine.save_plan(engine.make_plan(other), path, path)
+    with pytest.raises(ModelError, match="there is no such file"):
+        engine.load_plan(tmp_path / "nothing.onnx")
+    assert engine.load_plan(tmp_path / "model.onnx") is None
+    with pytest.raises(OtherPlanError, match=r"model\.onnx carries no plan, and one is required"):
+        engine.load_plan(tmp_path / "model.onnx", required=True)
+
+
+def test_another_model_under_the_same_plan_is_planned_anew(tmp_path: Path) -> None:
+    proto = onnx.load(saved(tmp_path, small()))
+    proto.graph.node[1].op_type = "Tanh"
+    known = engine.load_plan(proto)
+    plan = engine.make_plan(engine.load_onnx(proto), carried=known)
+    assert (
+        plan.origin == "made anew: the plan in the model is for other operators: another model, or other passes over it"
+    )
+
+
+def test_a_key_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    proto = onnx.load(saved(tmp_path, small()))
+    proto.metadata_props.add(key=f"{PREFIX}offsets", value="[]")
+    with pytest.raises(
+        PlanRefusedError, match=r"the plan in the model: metadata 'pkg\.arenaplan\.offsets' is there twice"
+    ):
+        engine.load_plan(proto)
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_flipped_bytes_of_a_file_give_an_error_or_the_same_numbers(tmp_path_factory: Any, seed: int) -> None:
+    folder = tmp_path_factory.mktemp("flipped")
+    path, choose = saved(folder, small()), seeded(seed)
+    content = bytearray(path.read_bytes())
+    low = content.index(PREFIX.encode())
+    content[low + choose(len(content) - low)] ^= 1 << choose(8)
+    path.write_bytes(content)
+    feeds = {"x": np.arange(6, dtype=np.float32).reshape(2, 3)}
+    try:
+        exe = engine.compile(engine.load_onnx(path), carried=engine.load_plan(path))
+    except (ModelError, PlanRefusedError) as error:
+        assert "\n" not in str(error)
+        return
+    assert np.array_equal(exe.run(feeds)["y"], np.repeat([[3], [12]], 4, axis=1).astype(np.float32))

@@ -1,0 +1,120 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.backend.test
+import pytest
+
+from engine.api import compile_graph
+from engine.onnx.load import load_onnx
+from engine.onnx.seeded import seed_weights
+from ops.tensor.spec import Array
+from tests.helpers.onnx.small_models import model, node, run_onnxruntime, run_ours, value
+
+LIGHT = Path(onnx.backend.test.__file__).parent / "data" / "light"
+QUICK = ("squeezenet", "shufflenet")
+SLOW = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "vgg19", "zfnet512")
+
+
+def _check_light(name: str) -> None:
+    seeded = seed_weights(onnx.load(LIGHT / f"light_{name}.onnx"))
+    run = compile_graph(load_onnx(seeded)).run
+    rng = np.random.default_rng(3)
+    found: list[Array] = []
+    for _ in range(2):
+        feeds = {
+            i.name: rng.standard_normal([d.dim_value for d in i.type.tensor_type.shape.dim], np.float32)
+            for i in seeded.graph.input
+        }
+        (ours,), (theirs,) = run(feeds).values(), run_onnxruntime(seeded, feeds)
+        assert np.abs(ours - theirs).max() <= 1e-4 * np.abs(theirs).max()
+        assert ours.std() > 0.05 * np.abs(ours.mean())
+        assert np.abs(ours).max() < 0.9 * np.abs(ours).sum()
+        found.append(ours)
+    assert np.abs(found[0] - found[1]).max() > 0.02 * found[0].std()
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_light_network_with_seeded_weights_agrees_with_onnxruntime(name: str) -> None:
+    _check_light(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_a_larger_light_network_with_seeded_weights_agrees_with_onnxruntime(name: str) -> None:
+    _check_light(name)
+
+
+def _layers() -> Any:
+    """A convolution, a residual sum, a classifier; all constants alike, as in the light models."""
+    ones = {
+        "w": (4, 4, 3, 3), "s": (4,), "b": (4,), "m": (4,), "v": (4,), "scale": (4,), "fc": (5, 4), "fb": (5,),
+    }  # fmt: skip
+    nodes = [
+        node("ConstantOfShape", ["w_shape"], ["w"]),
+        node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
+        node("BatchNormalization", ["c", "s", "b", "m", "v"], ["n"]),
+        node("Unsqueeze", ["scale"], ["scale3"], axes=[1, 2]),
+        node("Mul", ["n", "scale3"], ["k"]),
+        node("Add", ["k", "x"], ["r"]),
+        node("Mul", ["r", "half"], ["h"]),
+        node("GlobalAveragePool", ["h"], ["p"]),
+        node("Flatten", ["p"], ["f"]),
+        node("Gemm", ["f", "fc", "fb"], transB=1),
+    ]
+    given: dict[str, Array] = {k: np.ones(v, np.float32) for k, v in ones.items() if k != "w"}
+    given |= {"w_shape": np.asarray(ones["w"]), "half": np.asarray(0.5, np.float32)}
+    return model(nodes, [value("x", (2, 4, 8, 8))], initializers=given, opset=9)
+
+
+def _weights(proto: Any) -> dict[str, Array]:
+    return {t.name: onnx.numpy_helper.to_array(t) for t in proto.graph.initializer}
+
+
+def test_the_model_given_is_left_alone_and_the_seed_decides() -> None:
+    proto = _layers()
+    before = proto.SerializeToString()
+    first, again, other = seed_weights(proto, 1), seed_weights(proto, 1), seed_weights(proto, 2)
+    assert proto.SerializeToString() == before
+    assert first.SerializeToString() == again.SerializeToString() != other.SerializeToString()
+
+
+def test_weights_become_initializers_and_what_made_them_is_gone() -> None:
+    seeded = seed_weights(_layers())
+    assert seeded.graph.node[0].op_type == "Conv"
+    assert {"w", "scale3"} < set(_weights(seeded))
+    assert not {"w_shape", "scale"} & set(_weights(seeded))
+    assert [i.name for i in seeded.graph.input] == ["x"]
+
+
+def test_numbers_that_are_no_weights_stay() -> None:
+    assert _weights(seed_weights(_layers()))["half"] == np.float32(0.5)
+
+
+def test_every_weight_is_random_and_of_the_right_scale() -> None:
+    weights = _weights(seed_weights(_layers()))
+    for name in ("w", "s", "b", "m", "v", "scale3", "fc", "fb"):
+        assert len(np.unique(weights[name])) == weights[name].size, name
+    assert 0.5 <= weights["s"].min() <= weights["s"].max() <= 1.5
+    assert 0.05 < weights["w"].std() < 0.5
+
+
+def test_normalized_activations_have_the_statistics_of_the_layer() -> None:
+    proto = seed_weights(_layers())
+    weights = _weights(proto)
+    proto.graph.output[0].name = "n"
+    x = np.random.default_rng(11).standard_normal((2, 4, 8, 8)).astype(np.float32)
+    (n,) = run_ours(proto, {"x": x})
+    np.testing.assert_allclose(n.std(axis=(0, 2, 3)), weights["s"], rtol=0.25)
+    np.testing.assert_allclose(n.mean(axis=(0, 2, 3)), weights["b"], atol=0.3)
+
+
+def test_a_model_of_open_dimensions_is_calibrated_for_the_shapes_given() -> None:
+    proto = model(
+        [node("Conv", ["x", "w"], ["y"])],
+        [value("x", ("n", 3, 8, 8))],
+        initializers={"w": np.ones((4, 3, 3, 3), np.float32)},
+    )
+    seeded = seed_weights(proto, shapes={"x": (2, 3, 8, 8)})
+    assert len(np.unique(_weights(seeded)["w"])) == 4 * 3 * 9

@@ -1,0 +1,142 @@
+"""Convolutions that take additions and activations: the same numbers in every mode, and fewer operators."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import engine
+import ops
+from engine import Graph
+from engine.passes import optimise, verify
+from engine.passes.fold.batch_norm import FOLD_BATCH_NORM
+from engine.passes.fuse.conv import FUSE_CONV
+from engine.system.threads import limit_threads
+from engine.zoo import NETWORKS
+from ops.convolution.packed_door import has_avx512
+from tests.engine.passes.fold.test_batch_norm import count, difference
+from tests.helpers.graphs.layered_networks import layered_graphs
+from tests.helpers.graphs.pass_checks import check_near
+from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
+
+needs_avx512 = pytest.mark.skipif(
+    not has_avx512(), reason="some convolutions are fused only where sums are in registers"
+)
+
+
+def _check_modes(graph: Graph) -> None:
+    """All ways to run give the bits of the static one; BLAS gives others on several threads."""
+    feeds = random_feeds(graph)
+    with limit_threads(1):
+        wanted = engine.compile(graph).run(feeds)
+        assert_same(engine.compile(graph, mode="dynamic").run(feeds), wanted)
+        assert_same(engine.compile(graph, debug="poison").run(feeds), wanted)
+        assert_same(engine.compile(graph, parallel="exact", threads=2).run(feeds), wanted)
+
+
+@settings(max_examples=120)
+@given(layered_graphs())
+def test_outputs_stay_what_they_are_and_twice_is_once(graph: Graph) -> None:
+    fused = FUSE_CONV(graph)
+    verify(graph, fused)
+    feeds = random_feeds(graph)
+    check_near(engine.compile(fused).run(feeds), engine.compile(graph).run(feeds))
+    assert FUSE_CONV(fused) is fused
+
+
+@settings(max_examples=60)
+@given(layered_graphs())
+def test_fused_graphs_run_in_all_modes(graph: Graph) -> None:
+    fused = optimise(graph)
+    _check_modes(fused)
+    feeds = random_feeds(graph)
+    check_near(engine.compile(fused).run(feeds), run_unplanned(graph, feeds))
+
+
+def _block(name: str = "block") -> Graph:
+    """A block of ResNet18, without its normalizations."""
+    graph, rng = Graph(name), np.random.default_rng(0)
+    x = graph.input("x", (1, 32, 14, 14))
+    w, v = (graph.constant(rng.standard_normal((32, 32, 3, 3)).astype(np.float32) / 10, n) for n in "wv")
+    y = ops.relu(ops.conv(ops.relu(x), w, graph.constant(np.ones(32, np.float32), "b"), pads=1))
+    graph.output(ops.relu(ops.conv(y, v, pads=1) + ops.relu(x)), "y")
+    return graph
+
+
+@needs_avx512
+def test_text_of_a_residual_block() -> None:
+    attrs = "strides=(1,1) pads=(1,1,1,1) dilations=(1,1) auto_pad=NOTSET group=1 kernel_shape=()"
+    relu = "activation=clip low=0.0 high=inf slope=1.0"
+    assert FUSE_CONV(_block()).text().splitlines()[1:] == [
+        "  input    %x: float32[1,32,14,14]",
+        "  constant %w: float32[32,32,3,3]",
+        "  constant %v: float32[32,32,3,3]",
+        "  constant %b: float32[32]",
+        "  constant %constant_0: float32[32]",
+        "  %relu_0: float32[1,32,14,14] = relu(%x)",
+        f"  %relu_1: float32[1,32,14,14] = fused_conv(%relu_0, %w, %b) {attrs} {relu}",
+        "  %relu_2: float32[1,32,14,14] = relu(%x)",
+        f"  %relu_3: float32[1,32,14,14] = fused_conv(%relu_1, %v, %constant_0, %relu_2) {attrs} {relu}",
+        "  output   y = %relu_3",
+    ]
+
+
+@needs_avx512
+def test_a_residual_addition_writes_into_the_operand_that_dies() -> None:
+    graph = optimise(_block())
+    assert [op.schema.name for op in graph.operators] == ["relu", "fused_conv", "fused_conv"]
+    plan = engine.make_plan(graph)
+    image, parts = 32 * 14 * 14 * 4, engine.make_plan(_block())
+    assert parts.report().arena_without_workspace == 3 * image
+    assert plan.report().arena_without_workspace == 2 * image
+    _check_modes(graph)
+
+
+@needs_avx512
+def test_the_later_of_two_convolutions_takes_the_addition() -> None:
+    graph, w = Graph("two"), np.ones((32, 32, 1, 1), np.float32)
+    x = graph.input("x", (1, 32, 8, 8))
+    first, second = ops.conv(x, w), ops.conv(x, 2 * w)
+    graph.output(first + second, "y")
+    fused = FUSE_CONV(graph)
+    assert [op.schema.name for op in fused.operators] == ["conv", "fused_conv"]
+    assert fused.operators[1].inputs[3] is fused.operators[0].outputs[0]
+
+
+def test_a_convolution_that_is_added_to_itself_is_computed_once() -> None:
+    graph, w = Graph("twice"), np.ones((32, 32, 1, 1), np.float32)
+    y = ops.conv(graph.input("x", (1, 32, 8, 8)), w)
+    graph.output(y + y, "y")
+    assert FUSE_CONV(graph) is graph
+
+
+def test_what_others_read_and_what_does_not_pay_stays() -> None:
+    graph, w = Graph("stays"), np.ones((4, 4, 3, 3), np.float32)
+    x = graph.input("x", (1, 4, 8, 8))
+    y = ops.conv(x, w, pads=1)
+    graph.output(ops.relu(y), "y")
+    graph.output(y, "z")
+    graph.output(ops.conv(x, 2 * w, pads=1) + x, "few channels")
+    graph.output(ops.relu(ops.tanh(ops.conv(x, 3 * w, pads=1))), "another in between")
+    half = graph.input("half", (1, 4, 8, 8), "float16")
+    graph.output(ops.relu(ops.conv(half, w.astype(np.float16))), "half")
+    assert FUSE_CONV(graph) is graph
+
+
+def test_a_parameter_that_is_written_over_is_read_before() -> None:
+    graph = Graph("step")
+    x, p = graph.input("x", (1, 4, 8, 8)), graph.parameter(np.ones((4, 4, 1, 1), np.float32), "p")
+    y = ops.conv(x, p)
+    graph.assign(p, p * 2)
+    graph.output(ops.relu(y), "y")
+    assert FUSE_CONV(graph) is graph
+
+
+@needs_avx512
+@pytest.mark.parametrize(("name", "fused", "rest"), [("resnet18", 17, 0), ("mobilenet_v2", 44, 1)])
+def test_networks_keep_their_outputs(name: str, fused: int, rest: int) -> None:
+    graph = NETWORKS[name](image=64)
+    found = FUSE_CONV(FOLD_BATCH_NORM(graph))
+    counted = count(found)
+    assert (counted["fused_conv"], counted["relu"] + counted["clip"] + counted["add"]) == (fused, rest)
+    feeds = random_feeds(graph)
+    assert difference(engine.compile(found).run(feeds)["y"], engine.compile(graph).run(feeds)["y"]) < 1e-5

@@ -1,0 +1,187 @@
+"""Whole plans whose calls may run at once: both judges are silent, and whatever is first, the bits are the same."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+import ops
+from engine import ExecutionPlan, Graph
+from engine.check import check_races
+from engine.executor.parallel import ParallelExecutor
+from engine.lower.schedule import BARRIER, by_data
+from engine.text.errors import BudgetError, OptionError, RaceError
+from tests.helpers.graphs.equal_size_graphs import SLOT, all_of_one_colour, dag, releaser_of_one_colour, shared_by
+from tests.helpers.graphs.race_oracle import Oracle
+from tests.helpers.graphs.random_graphs import graphs
+from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
+from tests.helpers.ops.delayed_kernels import delay
+
+POLICIES = ("exact", "colour:1", "colour:8", "levels", "edges")
+SWITCHES = st.fixed_dictionaries(
+    {}, optional={name: st.just(False) for name in ("views", "overwrite", "reuse", "pack")}
+) | st.fixed_dictionaries({"alignment": st.sampled_from([1, 16, 256]), "padding": st.sampled_from([0, 8])})
+
+
+def _bound(graph: Graph, which: int) -> tuple[str, ...]:
+    names = dict.fromkeys((*graph.inputs, *graph.outputs))
+    return tuple(n for i, n in enumerate(names) if which >> i & 1)
+
+
+def at_once(plan: ExecutionPlan) -> ExecutionPlan:
+    """The same places, but calls wait for data alone."""
+    return evolve(plan, schedule=by_data(plan.lowered, "data"))
+
+
+def is_refused(plan: ExecutionPlan) -> bool:
+    try:
+        check_races(plan)
+    except RaceError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=40)
+@given(graph=graphs(14), options=SWITCHES, which=st.integers(0, 31), seed=st.integers(0, 99))
+def test_runs_at_once_have_the_bits_of_a_run_in_sequence(
+    policy: str, graph: Graph, options: dict[str, Any], which: int, seed: int
+) -> None:
+    bound, feeds = _bound(graph, which), random_feeds(graph)
+    exe = engine.compile(graph, parallel=policy, bound=bound, threads=1 + seed % 4, **options)
+    assert not Oracle(exe.plan).races.any()
+    assert isinstance(exe.executor, ParallelExecutor) and exe.plan.schedule.policy == policy
+    wanted = engine.compile(graph, bound=bound, **options).run(feeds)
+    assert_same(wanted, run_unplanned(graph, feeds))
+    delay(exe.executor, random.Random(seed))
+    exe.executor.arena[:] = 0xA5
+    assert_same(exe.run(feeds), wanted)
+    assert_same(engine.compile(graph, parallel=policy, bound=bound, debug="poison", **options).run(feeds), wanted)
+
+
+@settings(max_examples=60)
+@given(graphs(14), st.sampled_from(POLICIES), st.booleans())
+def test_what_a_plan_says_of_itself_agrees(graph: Graph, policy: str, overwrite: bool) -> None:
+    plan = engine.make_plan(graph, parallel=policy, overwrite=overwrite)
+    assert (
+        plan.plan.lower_bound
+        <= plan.arena_bytes
+        <= engine.make_plan(graph, reuse=False, overwrite=False, nest=False).arena_bytes
+    )
+    assert sorted(t for t in plan.schedule.tick.tolist() if t != BARRIER) == [c.tick for c in plan.lowered.calls]
+    assert (BARRIER in plan.schedule.tick) <= (policy == "levels")
+    if policy == "edges":
+        assert plan.arena_bytes == engine.make_plan(graph, overwrite=overwrite, nest=False).arena_bytes
+    report = plan.report()
+    assert (report.parallel, report.arena_bytes) == (policy, plan.arena_bytes)
+    assert str(report) and plan.trace()
+
+
+@settings(max_examples=60)
+@given(graphs(14), st.sampled_from(POLICIES))
+def test_a_budget_changes_no_plan_and_what_it_says_is_proved_is_true(graph: Graph, policy: str) -> None:
+    plan = engine.make_plan(graph, parallel=policy)
+    if not plan.arena_bytes:
+        return
+    same = engine.make_plan(graph, parallel=policy, budget=plan.arena_bytes)
+    assert same.arena_bytes == plan.arena_bytes and same.plan.offset.tolist() == plan.plan.offset.tolist()
+    with pytest.raises(BudgetError) as caught:
+        engine.make_plan(graph, parallel=policy, budget=plan.arena_bytes - 1)
+    assert ("proved: no plan of these calls" in str(caught.value)) == (plan.arena_bytes == plan.plan.lower_bound)
+
+
+def _wide(branches: int) -> Graph:
+    """x -> branches of three operators each -> a sum."""
+    graph = Graph("wide")
+    x = graph.input("x", (16,))
+    graph.output(ops.sum(*(ops.tanh(ops.neg(ops.mul(x, float(i)))) for i in range(branches))), "y")
+    return graph
+
+
+def test_branches_take_bytes_of_their_own_unless_they_wait_for_each_other() -> None:
+    """In sequence: four branches, the sum, workspace (numpy). Levels: two values of each branch. Exact: x besides."""
+    graph = _wide(4)
+    found = {p: engine.make_plan(graph, overwrite=False, parallel=p, backend="numpy") for p in ("", *POLICIES)}
+    slots = {policy: plan.arena_bytes // 64 for policy, plan in found.items()}
+    assert slots["edges"] == slots[""] == 6
+    assert is_refused(at_once(found[""])) and is_refused(at_once(found["edges"]))
+    assert slots["levels"] == 8 and is_refused(at_once(found["levels"]))
+    for policy in ("exact", "colour:1", "colour:8"):
+        assert not is_refused(at_once(found[policy]))
+    assert slots["exact"] == 9 < slots["colour:8"] < slots["colour:1"]
+
+
+def _cut(plan: ExecutionPlan, edge: int) -> ExecutionPlan:
+    schedule = plan.schedule
+    cut = evolve(schedule, before=np.delete(schedule.before, edge), after=np.delete(schedule.after, edge))
+    return evolve(plan, schedule=cut)
+
+
+@settings(max_examples=30)
+@given(graphs(10), st.sampled_from(["levels", "edges"]))
+def test_a_wait_that_is_left_out_is_missed_where_bytes_are_shared(graph: Graph, policy: str) -> None:
+    plan = engine.make_plan(graph, parallel=policy, alignment=4)
+    for edge in range(len(plan.schedule.before)):
+        cut = _cut(plan, edge)
+        assert is_refused(cut) == Oracle(cut).races.any()
+
+
+def _plans(seed: int, window: int) -> dict[str, ExecutionPlan]:
+    graph = dag(seed, window)
+    return {policy: engine.make_plan(graph, parallel=policy) for policy in ("", *POLICIES)}
+
+
+def _slots(seed: int, window: int = 1000) -> dict[str, int]:
+    """Arenas of one graph in values, in which all that must hold between them holds."""
+    plans = _plans(seed, window)
+    plans["all"], plans["releaser"] = (shared_by(plans[""], r) for r in (all_of_one_colour, releaser_of_one_colour))
+    found = {policy: plan.arena_bytes // SLOT for policy, plan in plans.items()}
+    bound = {policy: plan.plan.lower_bound // SLOT for policy, plan in plans.items()}
+    assert found[""] == bound[""] == found["edges"] <= bound["exact"]
+    assert found["levels"] == bound["levels"] <= bound["exact"]
+    for policy in ("colour:1", "colour:8", "all"):
+        assert bound["exact"] <= found[policy]
+    for policy in ("exact", "colour:1", "colour:8", "all"):
+        assert not is_refused(at_once(plans[policy])), policy
+    for policy in ("", "edges"):
+        assert is_refused(at_once(plans[policy])), policy
+    found["trapped"] = is_refused(plans["releaser"])
+    return found
+
+
+def test_small_graphs_keep_the_order_of_policies() -> None:
+    for window in (11, 1000):
+        assert np.mean([_slots(seed, window)["trapped"] for seed in range(20)]) > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [11, 1000])
+def test_a_thousand_graphs_keep_the_order_of_policies(window: int) -> None:
+    """The known trap races on nearly all of them."""
+    found = [_slots(seed, window) for seed in range(1000)]
+    mean = {policy: float(np.mean([slots[policy] for slots in found])) for policy in found[0]}
+    assert mean["trapped"] > 0.99
+    assert mean[""] < mean["levels"] < mean["exact"] < mean["colour:8"] < min(mean["colour:1"], mean["all"])
+
+
+def test_wrong_names_of_policies_are_refused() -> None:
+    for name in ("colour:0", "exact ", "fast"):
+        with pytest.raises(OptionError, match=f"parallel: '{name}' is no policy"):
+            engine.make_plan(_wide(1), parallel=name)
+    for wrong in (b"exact", None, 5, ["exact"]):
+        with pytest.raises(OptionError, match=r"parallel .* is no name"):
+            engine.make_plan(_wide(1), parallel=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_where_there_is_nothing_to_place_there_is_nothing_to_do(policy: str) -> None:
+    graph = Graph("constant")
+    graph.output(graph.constant(np.arange(3, dtype=np.float32)), "y")
+    exe = engine.compile(graph, parallel=policy, threads=2)
+    assert exe.arena_bytes == 0
+    assert np.array_equal(exe.run({})["y"], [0, 1, 2])

@@ -1,0 +1,70 @@
+"""Networks whose operators may run at once: what each policy needs, that it is safe, and the same bits under stress."""
+
+import random
+
+import pytest
+from threadpoolctl import threadpool_limits
+
+import engine
+from engine.executor.parallel import ParallelExecutor
+from engine.executor.static import new_arena
+from engine.report.parallelism import parallelism
+from tests.engine.planning.test_policies import at_once, is_refused
+from tests.engine.test_onnx_networks import load
+from tests.helpers.graphs.unplanned_run import assert_same, random_feeds
+from tests.helpers.ops.delayed_kernels import delay
+
+COLOURS = ("colour:1", "colour:4", "colour:8")
+POLICIES = ("exact", *COLOURS, "levels", "edges")
+SLOW = ("inception_v1", "inception_v2", "densenet121", "resnet50")
+RUNS = 34
+"""By each policy: some 200 of each network on each number of threads."""
+
+
+def _check(name: str) -> None:
+    """`make_plan` lets both judges look."""
+    graph = load(name)
+    sequence = engine.make_plan(graph, nest=False)
+    found = {policy: engine.make_plan(graph, parallel=policy) for policy in POLICIES}
+    for policy in ("exact", *COLOURS):
+        assert not is_refused(at_once(found[policy]))
+        assert found["exact"].arena_bytes <= found[policy].arena_bytes
+    for policy in ("exact", "levels", "edges"):
+        assert found[policy].arena_bytes == found[policy].plan.lower_bound
+    assert found["edges"].arena_bytes == sequence.arena_bytes <= found["exact"].arena_bytes
+    assert found["levels"].arena_bytes <= found["exact"].arena_bytes
+    has_branches = parallelism(found["exact"]).by_count > 1
+    assert has_branches == (name != "densenet121")
+    assert is_refused(at_once(sequence)) == has_branches
+
+
+@pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])
+def test_a_network_is_safe_by_each_policy_and_exact_is_smallest(name: str) -> None:
+    _check(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_a_larger_network_is_safe_by_each_policy_and_exact_is_smallest(name: str) -> None:
+    """DenseNet, one operator after the other, has nothing that could run at once."""
+    _check(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])
+def test_a_network_keeps_its_bits_however_late_kernels_are(name: str, policy: str) -> None:
+    """With one thread for BLAS in either run: it cuts its sums by the number of its threads."""
+    graph = load(name)
+    feeds = [random_feeds(graph, seed) for seed in range(2)]
+    with threadpool_limits(1):
+        wanted = [engine.compile(graph).run(feed) for feed in feeds]
+        plan = engine.make_plan(graph, parallel=policy)
+        for threads in range(2, 9):
+            executor = ParallelExecutor(plan, new_arena(plan), threads)
+            plain, rng = tuple(executor.thunks), random.Random(threads)
+            for run in range(RUNS):
+                executor.thunks[:] = plain
+                delay(executor, rng)
+                executor.arena[:] = 0xA5
+                assert_same(executor.run(feeds[run % 2], {}, copy=True), wanted[run % 2])

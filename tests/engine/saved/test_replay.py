@@ -1,0 +1,323 @@
+"""Plans that are carried: followed without a search where they are those of the same calls, refused where damaged."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import permutations
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+import ops
+from allocator import solvers
+from allocator.check.offsets import check
+from engine import ExecutionPlan, Graph, zoo
+from engine.onnx.embedded import PREFIX, plan_of, texts_of
+from engine.planning.options import Options
+from engine.remat import planning
+from engine.saved.embedded import Carried
+from engine.saved.fingerprint import digest_of, identity_of
+from engine.saved.replay import carry, follow
+from engine.text.errors import OptionError, OtherPlanError, PlanRefusedError
+from tests.helpers.graphs.random_graphs import build, graphs, seeded
+from tests.helpers.graphs.training_graphs import chain as training_chain
+from tests.helpers.graphs.training_graphs import random_training
+from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
+
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"order": "memory", "nodes": 50},
+    {"order": "depth_first", "alignment": 16, "padding": 8},
+    {"parallel": "exact"},
+    {"parallel": "levels"},
+    {"parallel": "edges", "order": "memory", "nodes": 50},
+    {"parallel": "colour:2"},
+    {"views": False, "overwrite": False, "reuse": False, "nest": False, "pack": False},
+)
+
+
+@contextmanager
+def no_solver() -> Iterator[None]:
+    with patch.object(solvers, "solve", side_effect=AssertionError("a solver ran")):
+        yield
+
+
+def read_back(known: Carried) -> Carried:
+    return plan_of(texts_of(known), known.source, known.required)
+
+
+def chain() -> Graph:
+    graph = Graph("chain")
+    y = graph.input("x", (4, 4))
+    for _ in range(3):
+        y = ops.relu(y @ y)
+    graph.output(y, "y")
+    return graph
+
+
+def texts(graph: Graph) -> dict[str, str]:
+    return texts_of(carry(engine.make_plan(graph)))
+
+
+@given(graphs(), st.sampled_from(OPTIONS))
+@settings(max_examples=60, deadline=None)
+def test_what_was_carried_is_the_same_plan_and_no_solver_runs(graph: Graph, options: dict[str, Any]) -> None:
+    plan = engine.make_plan(graph, **options)
+    known = carry(plan)
+    assert read_back(known) == known
+    with no_solver():
+        found = engine.make_plan(graph, carried=read_back(known), **options)
+    assert found.is_followed and not plan.is_followed
+    assert np.array_equal(found.plan.offset, plan.plan.offset) and found.arena_bytes == plan.arena_bytes
+    assert identity_of(found.lowered) == identity_of(plan.lowered)
+    assert found.plan.strategy == plan.plan.strategy
+
+
+@given(st.integers(0, 2**32), st.integers(0, 2**32), st.integers(-300, 300))
+@settings(max_examples=60, deadline=None)
+def test_a_moved_chunk_is_refused_or_harmless(seed: int, which: int, by: int) -> None:
+    graph = build(seeded(seed))
+    known = carry(engine.make_plan(graph))
+    at = which % len(known.offsets)
+    name, offset = known.offsets[at]
+    moved = evolve(known, offsets=(*known.offsets[:at], (name, offset + 64 * by), *known.offsets[at + 1 :]))
+    try:
+        exe = engine.compile(graph, carried=read_back(moved))
+    except PlanRefusedError as error:
+        assert PREFIX + "offsets" in str(error) or "the plan" in str(error)
+        return
+    feeds = random_feeds(graph)
+    for name, array in run_unplanned(graph, feeds).items():
+        np.testing.assert_array_equal(exe.run(feeds)[name], array)
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_damaged_texts_are_refused_or_change_nothing(data: st.DataObject) -> None:
+    graph = chain()
+    found = texts(graph)
+    key = data.draw(st.sampled_from(sorted(found)))
+    text = found[key]
+    at = data.draw(st.integers(0, len(text)))
+    change = data.draw(st.sampled_from(("", "0", "-", "9" * 30, '"', "[", "]", "null,", "1e400", "\x00", "\ud800")))
+    found[key] = text[:at] + change + text[at + data.draw(st.integers(0, 3)) :]
+    try:
+        plan = follow(graph, plan_of(found, "it", False), Options())
+    except (PlanRefusedError, OtherPlanError) as error:
+        assert "\n" not in str(error) and len(str(error)) < 400
+        return
+    assert np.array_equal(plan.plan.offset, engine.make_plan(graph).plan.offset)
+
+
+@pytest.mark.parametrize("key", sorted(texts(chain())))
+def test_a_missing_text_is_named(key: str) -> None:
+    found = texts(chain())
+    del found[key]
+    with pytest.raises(PlanRefusedError, match=f"it: metadata {key!r} is missing"):
+        plan_of(found, "it", False)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "told"),
+    [
+        ("version", "2", "is '2'; this program reads version 1"),
+        ("version", "9" * 99, "is '99999999999999999999'; this program reads version 1"),
+        ("offsets", "[[", "is no JSON: line 1, column 3: Expecting value"),
+        ("offsets", '[["x",-64]]', "row 0: '-64' is no integer in [0, 4611686018427387904)"),
+        ("offsets", '[["x"]]', "row 0: no list of two"),
+        ("offsets", "[[3,0]]", "row 0: '3' is no text"),
+        ("offsets", '{"x":0}', "is no list"),
+        ("offsets", "[" * 100_000, "is no JSON that a plan could be in"),
+        ("arena_bytes", "true", "it: 'True' is no integer in [0, 4611686018427387904)"),
+        ("arena_bytes", "9" * 5000, "is no JSON that a plan could be in"),
+        ("options", '{"alignment":64}', "is no object of alignment, padding, views"),
+        ("order", "[1]", "'pkg.arenaplan.digest' is not that of the calls and of their order"),
+        ("strategy", "tomorrow", "metadata 'pkg.arenaplan.strategy' is 'tomorrow', which is no strategy"),
+        ("strategy", "zzz\x1b[31m" + "z" * 10_000, "metadata 'pkg.arenaplan.strategy' is 'zzz\\x1b[31mzzzz"),
+        ("strategy", "best", "metadata 'pkg.arenaplan.strategy' is 'best', which is no strategy"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(key: str, text: str, told: str) -> None:
+    with pytest.raises(PlanRefusedError) as caught:
+        plan_of(texts(chain()) | {PREFIX + key: text}, "it", False)
+    assert told in str(caught.value) and str(caught.value).isprintable() and len(str(caught.value)) < 200
+
+
+def with_offsets(known: Carried, offsets: list[int]) -> Carried:
+    named = zip((name for name, _ in known.offsets), offsets, strict=False)
+    return evolve(known, offsets=tuple(named))
+
+
+def test_judges_see_what_the_texts_cannot() -> None:
+    graph = chain()
+    known = carry(engine.make_plan(graph))
+    offsets = [at for _, at in known.offsets]
+    with pytest.raises(PlanRefusedError, match=f"has {len(offsets) - 1} offsets for {len(offsets)} chunks"):
+        follow(graph, with_offsets(known, offsets[:-1]), Options())
+    with pytest.raises(PlanRefusedError, match="is wrong \\(overlap, 'x' and "):
+        follow(graph, with_offsets(known, [0] * len(offsets)), Options())
+    with pytest.raises(PlanRefusedError, match="is wrong \\(arena too small, "):
+        follow(graph, with_offsets(known, [2**40, *offsets[1:]]), Options())
+    with pytest.raises(PlanRefusedError, match="wants an arena of 1099511627776 bytes, where "):
+        follow(graph, evolve(known, arena_bytes=2**40), Options())
+
+
+def test_a_plan_that_is_not_safe_for_threads_is_refused() -> None:
+    graph = Graph("branches")
+    x = graph.input("x", (8, 8))
+    graph.output(ops.concat([ops.exp(x @ x), ops.tanh(x @ x)], 0), "y")
+    plan = engine.make_plan(graph, parallel="exact", overwrite=False, nest=False)
+    known, told = carry(plan), []
+    for one, other in permutations(range(len(known.offsets)), 2):
+        offsets = [at for _, at in known.offsets]
+        offsets[one] = offsets[other]
+        if check(plan.problem, np.array(offsets), known.arena_bytes) is None:  # one after the other, they may share
+            try:
+                follow(graph, evolve(with_offsets(known, offsets), arena_bytes=top(plan, offsets)), plan.options)
+            except PlanRefusedError as error:
+                told.append(str(error))
+    assert told and all("the plan breaks a rule: " in text for text in told)
+
+
+def top(plan: ExecutionPlan, offsets: list[int]) -> int:
+    return int((np.array(offsets) + plan.problem.size).max())
+
+
+def test_why_a_plan_was_made_anew_is_told() -> None:
+    graph = chain()
+    known = evolve(carry(engine.make_plan(graph)), source="it")
+    wider, longer = Graph("chain"), Graph("chain")
+    wider.output(ops.relu(wider.input("x", (8, 4))), "y")
+    longer.output(ops.tanh(longer.input("x", (4, 4))), "y")
+    cases: tuple[tuple[Graph, dict[str, Any], str], ...] = (
+        (wider, {}, "it is for 'x' float32 4x4, and here is 'x' float32 8x4"),
+        (longer, {}, "it is for other operators: another model, or other passes over it"),
+        (graph, {"alignment": 32}, "it was made with alignment=64, not 32"),
+        (graph, {"strategy": "naive"}, f"it was made by strategy {known.strategy!r}, not 'naive'"),
+        (graph, {"order": "memory"}, "it was made with order='given', not 'memory'"),
+    )
+    for other, options, told in cases:
+        plan = engine.make_plan(other, carried=known, **options)
+        assert plan.origin == f"made anew: {told}" and not plan.is_followed
+        assert f"plan: made anew: {told}" in plan.report().text() and plan.report().origin == plan.origin
+        with pytest.raises(OtherPlanError, match=told[:20]):
+            engine.make_plan(other, carried=evolve(known, required=True), **options)
+
+
+def test_a_budget_below_the_plan_is_told() -> None:
+    graph = chain()
+    known = carry(engine.make_plan(graph, reuse=False))
+    found = engine.make_plan(graph, carried=evolve(known, required=False), reuse=False, budget=known.arena_bytes)
+    assert found.is_followed
+    with pytest.raises(OtherPlanError, match=f"needs {known.arena_bytes} bytes, and 64 are available"):
+        engine.make_plan(graph, carried=evolve(known, required=True), reuse=False, budget=64)
+
+
+def test_other_kernels_are_told() -> None:
+    graph = chain()
+    known = carry(engine.make_plan(graph))
+    known = evolve(known, identity=evolve(known.identity, kernels=digest_of("others")))
+    assert "other kernels" in engine.make_plan(graph, carried=known).origin
+    known = evolve(carry(engine.make_plan(graph)), memory=digest_of("others"))
+    assert "other lifetimes" in engine.make_plan(graph, carried=known).origin
+
+
+def test_long_and_odd_names_make_short_errors() -> None:
+    graph, other = Graph("g"), Graph("g")
+    graph.output(ops.relu(graph.input("\x1b[31m\n" + "x" * 10_000, (4,))), "y")
+    other.output(ops.relu(other.input("x", (4,))), "y")
+    told = engine.make_plan(other, carried=carry(engine.make_plan(graph))).origin
+    assert told.isprintable() and len(told) < 200
+
+
+def test_only_plans_are_followed() -> None:
+    with pytest.raises(OptionError, match=r"carried is what engine\.load_plan gives, not a str"):
+        engine.make_plan(chain(), carried="planned.onnx")  # type: ignore[arg-type]
+
+
+def test_a_graph_without_lengths_follows_nothing() -> None:
+    known, graph = carry(engine.make_plan(chain())), Graph("open")
+    graph.output(ops.relu(graph.input("x", (graph.dim("n"), 4))), "y")
+    with pytest.raises(OptionError, match=r"a carried plan is one of known lengths; engine\.bind gives 'open' some"):
+        engine.compile(graph, carried=known)
+
+
+@pytest.mark.parametrize("order", ["given", "memory"])
+def test_a_plan_that_computes_again_is_followed_too(order: str) -> None:
+    graph = training_chain(12)
+    most = engine.make_plan(graph).arena_bytes * 6 // 10
+    plan = engine.make_plan(graph, budget=most, order=order)
+    assert plan.recomputed and plan.options.order == order
+    known = evolve(read_back(carry(plan)), required=True)
+    with no_solver(), patch.object(planning, "cheapest", side_effect=AssertionError("a search ran")):
+        exe = engine.compile(graph, carried=known, budget=most, order=order)
+    assert exe.plan.is_followed and exe.plan.recomputed == plan.recomputed
+    assert exe.plan.lowered.graph.text() == plan.lowered.graph.text()
+    feeds = random_feeds(graph)
+    assert_same(exe.run(feeds), engine.compile(graph).run(feeds))
+    with pytest.raises(OtherPlanError, match="the plan computes values again, and recompute is off"):
+        engine.make_plan(graph, carried=known, order=order, recompute=False)
+
+
+@given(st.integers(0, 2**32), st.integers(0, 2**32))
+@settings(max_examples=30, deadline=None)
+def test_a_sequence_that_is_none_is_refused(seed: int, length: int) -> None:
+    graph = training_chain(6)
+    plan = engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 7 // 10)
+    known, rng = carry(plan), np.random.default_rng(seed)
+    ((names, plain),) = known.again
+    drawn = tuple(rng.choice(names, length % (2 * len(names))).tolist())
+    try:
+        follow(graph, evolve(known, again=((drawn, plain),)), Options())
+    except (PlanRefusedError, OtherPlanError):
+        return
+    assert drawn == names
+
+
+def test_what_reads_a_parameter_after_its_update_is_refused() -> None:
+    graph = random_training(seeded(3))
+    plan = engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 92 // 100)
+    known = carry(plan)
+    ((names, plain),) = known.again
+    late = evolve(known, again=(((*names, "matmul_1/gradient/matmul_0"), plain),), source="it")
+    with pytest.raises(PlanRefusedError, match="it cannot run: 'w0/update/sgd_step_0' updates parameter 'w0' in place"):
+        follow(graph, late, Options())
+
+
+def test_bytes_without_are_more_than_those_with_what_runs_again() -> None:
+    graph = training_chain(6)
+    known = carry(engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 7 // 10))
+    ((names, plain),) = known.again
+    assert read_back(known) == known and plain > known.arena_bytes
+    lied = evolve(known, again=((names, known.arena_bytes - 1),))
+    with pytest.raises(PlanRefusedError, match=r"metadata 'pkg\.arenaplan\.again' row 0: \d+ bytes without are fewer"):
+        read_back(lied)
+
+
+@pytest.mark.parametrize("name", ["squeezenet", "mobilenet_v2", "lstm_classifier"])
+def test_identities_are_the_same_in_two_graphs_of_one_network(name: str) -> None:
+    one, other = (identity_of(engine.make_plan(zoo.NETWORKS[name].build()).lowered) for _ in range(2))
+    assert one == other
+
+
+def test_digests_tell_attributes_apart() -> None:
+    arrays = [np.zeros(3, np.float32), np.zeros(3, np.float64), np.ones(3, np.float32), np.zeros((3, 1), np.float32)]
+    values: list[Any] = [*arrays, 1, 1.5, "1", True, None, (1, 2), ((1,), 2), {"a": 1}, np.dtype("int8"), np.float32(1)]
+    assert len({digest_of(value) for value in values}) == len(values)
+    assert digest_of((1, 2)) == digest_of([1, 2])
+
+
+def test_texts_are_plain_ascii_whatever_names_are() -> None:
+    graph = Graph("names")
+    name = '"</script><script>alert(1)</script>\n\ud800' + "x" * 10_000
+    graph.output(ops.relu(graph.input(name, (3,))), "y")
+    found = texts(graph)
+    assert all(text.isascii() for text in found.values()) and json.loads(found[PREFIX + "offsets"])[0][0] == name
+    with no_solver():
+        assert engine.make_plan(graph, carried=plan_of(found, "it", True)).is_followed

@@ -1,0 +1,126 @@
+"""Random networks whose data decide sizes, in stages: numpy's bits in every mode, and nothing alive ever moves."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+from engine import Executable
+from engine.stages.run import StagedExecutor
+from engine.stages.segments import Segments
+from engine.stages.stage import Terms
+from engine.stages.stage_runner import StageRunner
+from engine.system.arrays import address
+from ops.tensor.spec import Array
+from tests.helpers.graphs.random_graphs import seeded
+from tests.helpers.graphs.staged_networks import Net, build_net, feeds_for, nets
+
+SEEDS = st.integers(0, 10**6)
+MODES: tuple[dict[str, Any], ...] = ({}, {"mode": "dynamic"}, {"debug": "poison"}, {"budget": "1 MiB"})
+
+
+def executor(exe: Executable) -> StagedExecutor:
+    assert isinstance(exe.executor, StagedExecutor)
+    return exe.executor
+
+
+def in_segments(exe: Executable) -> Executable:
+    """The same where the system gives no addresses ahead."""
+    made = executor(exe)
+    exe_terms = Terms(made.terms.options, made.terms.capacity, in_one_block=False)
+    again = StagedExecutor(made.template, exe_terms, Segments(made.terms.options.alignment), made.cache)
+    return Executable(exe.graph, again)
+
+
+def check(exe: Executable, net: Net, seed: int) -> None:
+    feeds = feeds_for(seed)
+    made = exe.run(feeds)
+    for name, wanted in net.wanted(feeds).items():
+        assert made[name].shape == wanted.shape
+        np.testing.assert_array_equal(made[name], wanted, name)
+
+
+def check_addresses(exe: Executable) -> None:
+    """What a stage takes over is where the stage before left it, which the judge was told too."""
+    left: dict[str, Array] = {}
+    runners = {entry.stage: runner for entry, runner in executor(exe)._runners.items()}
+    for stage in exe.stages:
+        runner = runners[stage]
+        assert isinstance(runner, StageRunner)
+        for name in left.keys() & stage.plan.lowered.inputs.keys():
+            here = runner.array(stage.plan.lowered.inputs[name])
+            assert address(here) == address(left[name]) or not here.size
+            assert here.shape == left[name].shape and here.dtype == left[name].dtype
+        assert stage.number == 1 or set(stage.plan.lowered.inputs) <= left.keys()
+        left = {name: runner.array(value) for name, value in stage.plan.lowered.outputs.items()}
+
+
+@settings(max_examples=40, deadline=None)
+@given(nets(), st.lists(SEEDS, min_size=1, max_size=3))
+def test_outputs_are_numpys_and_nothing_alive_moves(net: Net, seeds: list[int]) -> None:
+    for exe in (engine.compile(net.graph), in_segments(engine.compile(net.graph))):
+        for seed in seeds:
+            check(exe, net, seed)
+            check_addresses(exe)
+
+
+@settings(max_examples=15, deadline=None)
+@given(nets(5), SEEDS, st.sampled_from(MODES[1:]))
+def test_every_mode_gives_numpys_bits(net: Net, seed: int, mode: dict[str, Any]) -> None:
+    exe = engine.compile(net.graph, **mode)
+    for number in (seed, seed + 1):
+        check(exe, net, number)
+
+
+@settings(max_examples=15, deadline=None)
+@given(nets(), SEEDS)
+def test_the_same_data_need_no_plan_again(net: Net, seed: int) -> None:
+    exe = engine.compile(net.graph)
+    check(exe, net, seed)
+    made, stages = exe.story().cache, exe.stages
+    check(exe, net, seed)
+    again = exe.story().cache
+    assert exe.stages == stages and again.misses == made.misses
+    assert again.hits == made.hits + len(stages)
+
+
+@settings(max_examples=10, deadline=None)
+@given(nets(), st.lists(SEEDS, min_size=2, max_size=4))
+def test_few_plans_are_kept_and_outputs_stay_right(net: Net, seeds: list[int]) -> None:
+    """Stages are thrown out of the cache while others of the same run stay there."""
+    exe = engine.compile(net.graph, cache=2)
+    for seed in (*seeds, *seeds):
+        check(exe, net, seed)
+        assert exe.story().cache.plans <= 2
+
+
+@settings(max_examples=15, deadline=None)
+@given(nets(), SEEDS)
+def test_outputs_may_stay_in_the_arena_until_the_next_run(net: Net, seed: int) -> None:
+    exe, feeds = engine.compile(net.graph), feeds_for(seed)
+    wanted = net.wanted(feeds)
+    for name, array in exe.run(feeds, copy=False).items():
+        np.testing.assert_array_equal(array, wanted[name])
+    feeds = feeds_for(seed + 1)
+    given_out = {n: np.empty_like(a) for n, a in net.wanted(feeds).items()}
+    made = exe.run(feeds, out=given_out)
+    for name, wanted_array in net.wanted(feeds).items():
+        assert made[name] is given_out[name]
+        np.testing.assert_array_equal(made[name], wanted_array)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["reserved", "segments", "dynamic", "poison", "budget"])
+def test_hundreds_of_networks(kind: str) -> None:
+    mode = {"dynamic": MODES[1], "poison": MODES[2], "budget": MODES[3]}.get(kind, {})
+    for seed in range(60 if kind == "poison" else 400):
+        net = build_net(seeded(seed), 12)
+        exe = engine.compile(net.graph, **mode)
+        exe = in_segments(exe) if kind == "segments" else exe
+        for number in range(3):
+            check(exe, net, 3 * seed + number)
+            if kind in ("reserved", "segments"):
+                check_addresses(exe)

@@ -1,0 +1,39 @@
+"""Buffers on a page: what they need and when is what the problem says."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allocator import solvers
+from allocator.io.instance import Instance
+from allocator.problem import Problem
+from engine.trace.trace import NOTHING
+from engine.viewer.buffers import buffer_lives
+from tests.helpers.allocator.strategies import problems
+
+
+def _alive(problem: Problem, tick: int) -> int:
+    """Bytes of those that are alive in a tick; of an overwriter and what it overwrites, the overwriter's."""
+    until = problem.end.copy()
+    until[problem.dest] = problem.begin[problem.src]
+    return int(problem.size[(problem.begin <= tick) & (tick < until)].sum())
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(), st.sampled_from(("greedy_by_size", "naive")))
+def test_lives_are_those_of_the_problem(problem: Problem, strategy: str) -> None:
+    plan = solvers.solve(problem, strategy)
+    names = [f"buffer {i}" for i in range(len(problem))]
+    found = buffer_lives("some.csv", Instance(problem, names), plan)
+    assert found.name == tuple(names)
+    assert found.facts.arena_bytes == plan.arena_bytes and found.facts.lower_bound == plan.lower_bound
+    assert np.array_equal(found.begin, problem.begin) and np.array_equal(found.end, problem.end)
+    assert np.array_equal(found.offset[problem.size > 0], plan.offset[problem.size > 0])
+    assert dict(enumerate(found.overwrites.tolist())) == dict.fromkeys(range(len(problem)), NOTHING) | dict(
+        zip(problem.src.tolist(), problem.dest.tolist(), strict=True)
+    )
+    for tick, live in zip(found.tick.tolist(), found.live.tolist(), strict=True):
+        assert live == _alive(problem, tick)
+    ticks = range(int(problem.end.max(initial=0)) + 1)
+    assert found.facts.peak_bytes == max((_alive(problem, tick) for tick in ticks), default=0)
+    assert _alive(problem, found.facts.peak_tick) == found.facts.peak_bytes

@@ -1,0 +1,71 @@
+"""What the page is given: all of a plan, by the bytes that its script reads."""
+
+import gzip
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+from engine.graph.graph import Graph
+from engine.trace.rectangles import Lives, lives
+from engine.viewer.payload import pack
+from tests.helpers.graphs.random_graphs import graphs
+from tests.helpers.traces.hostile_names import HOSTILE, crowd
+
+
+def _unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    raw = gzip.decompress(payload)
+    length = int.from_bytes(raw[:4], "little")
+    header = json.loads(raw[4 : 4 + length])
+    base = -(-(4 + length) // 8) * 8
+    columns = {}
+    for name, (kind, at, count) in header["columns"].items():
+        assert (base + at) % 8 == 0
+        columns[name] = np.frombuffer(raw, f"<{kind}", count, base + at)
+    return header, columns
+
+
+def _check(found: Lives, title: str) -> None:
+    header, columns = _unpack(pack(found, title))
+    assert header["title"] == title
+    assert header["count"] == len(found)
+    assert header["facts"]["arena_bytes"] == found.facts.arena_bytes
+    for name in ("begin", "end", "offset", "size", "padding", "overwrites", "stage", "thread", "born", "died"):
+        assert np.array_equal(columns[name], getattr(found, name))
+    for name in ("name", "operator", "schema", "shape", "dtype", "role"):
+        assert tuple(header["strings"][i] for i in columns[name]) == getattr(found, name)
+    assert np.array_equal(columns["curve_live"], found.live)
+    assert np.array_equal(columns["curve_tick"], found.tick)
+    assert columns["view_chunk"].tolist() == [v.life for v in found.views]
+    assert columns["op_tick"].tolist() == [o.tick for o in found.operators]
+
+
+@settings(max_examples=30, deadline=None)
+@given(graphs(), st.sampled_from((("static", ""), ("dynamic", ""), ("dynamic", "first_fit"))))
+def test_all_columns_come_back(graph: Graph, mode: tuple[str, str]) -> None:
+    name, heap = mode
+    _check(lives(engine.make_plan(graph).trace(name, heap=heap)), "a plan")
+
+
+def test_names_that_hold_anything_come_back() -> None:
+    _check(lives(crowd(2 * len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)])), "\udfff</script>")
+
+
+def test_sizes_beyond_32_bits_come_back() -> None:
+    huge = lives(crowd(20))
+    _check(evolve(huge, size=huge.size * 2**22, offset=huge.offset * 2**22), "huge")
+
+
+def test_the_same_plan_gives_the_same_bytes() -> None:
+    assert pack(lives(crowd(50)), "x") == pack(lives(crowd(50)), "x")
+
+
+@pytest.mark.slow
+def test_100_000_tensors_take_few_bytes() -> None:
+    """A page of so many stays below 4 MB, which base64 makes of this."""
+    assert len(pack(lives(crowd(100_000)), "x")) < 3_000_000

@@ -1,0 +1,104 @@
+"""Networks of the zoo that are trained: what is trainable, a loss that falls, and the same bits in every mode."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine.graph.graph import Graph
+from engine.zoo import IMAGE_NETWORKS, NETWORKS, encoder, random_wired, unet
+from engine.zoo.bert import BertSize, Text, bert
+from engine.zoo.encoder import EncoderSize
+from ops.tensor.spec import Array
+from tests.engine.zoo.test_image_networks import COUNTED, IMAGES, PUBLISHED
+from tests.helpers.graphs.unplanned_run import assert_same
+
+TRAINABLE = {name: counts[0] for name, counts in PUBLISHED.items()} | COUNTED
+RATE = 1e-4
+
+
+def feeds_of(graph: Graph) -> dict[str, Array]:
+    """Numbers, and labels, tokens, masks and types that are 0 or 1."""
+    rng = np.random.default_rng(0)
+    drawn = {n: rng.standard_normal(v.shape, dtype=np.float32) for n, v in graph.inputs.items()}
+    return {n: a if graph.inputs[n].dtype.kind == "f" else (a > 0).astype(np.int64) for n, a in drawn.items()}
+
+
+def check_training(graph: Graph) -> None:
+    """Three steps on one batch, in one arena and with reference counting."""
+    before = sum(known.trainable for known in graph.parameters.values())
+    step = engine.train_step(graph, graph.outputs["loss"], engine.SGD(RATE))
+    assert len(step.gradients) == before
+    planned, counted = engine.compile(graph), engine.compile(graph, mode="dynamic")
+    feeds, losses = feeds_of(graph), []
+    for _ in range(3):
+        found = planned.run(feeds)
+        assert_same(counted.run(feeds), found)
+        losses.append(float(found["loss"]))
+    assert np.isfinite(losses).all() and losses[1] < losses[0]
+    assert_same(counted.parameters, planned.parameters)
+
+
+@pytest.mark.usefixtures("without_numbers")
+@pytest.mark.parametrize("name", IMAGE_NETWORKS)
+def test_what_is_trained_are_the_published_parameters(name: str) -> None:
+    graph = IMAGE_NETWORKS[name](2, IMAGES[name] if name not in ("alexnet", "vgg16", "vgg19") else 224, training=True)
+    assert list(graph.inputs) == ["x", "label"] and list(graph.outputs) == ["loss"]
+    assert graph.inputs["label"].dtype == np.int64 and graph.outputs["loss"].shape == ()
+    held = graph.parameters.items()
+    assert sum(var.spec.size for var, known in held if known.trainable) == TRAINABLE[name]
+    assert {var for var, known in held if not known.trainable} == set(graph.updates)
+    assert all(var.name.split("/")[-1].startswith("running_") for var in graph.updates)
+
+
+def test_weights_have_the_names_of_their_operators() -> None:
+    graph = IMAGE_NETWORKS["squeezenet"](1, 32, training=True)
+    convolutions = [op for op in graph.operators if op.schema.name == "conv"]
+    assert [[v.name for v in op.inputs[1:]] for op in convolutions] == [
+        [f"{op.name}/weight", f"{op.name}/bias"] for op in convolutions
+    ]
+
+
+def test_what_is_drawn_for_training_is_what_is_drawn_without() -> None:
+    trained, plain = (IMAGE_NETWORKS["resnet18"](2, 32, 3, training=t) for t in (True, False))
+    arrays = {var.name: array for var, array in plain.constants.items()}
+    assert all(arrays[var.name] is known.initial for var, known in trained.parameters.items())
+
+
+@pytest.mark.parametrize("name", ["resnet18", "squeezenet"])
+def test_image_networks_learn_a_batch(name: str) -> None:
+    check_training(IMAGE_NETWORKS[name](2, 64, training=True))
+
+
+def test_a_small_random_wired_network_learns_a_batch() -> None:
+    check_training(random_wired(8, 32, training=True, nodes=5))
+
+
+def test_a_small_unet_learns_a_batch() -> None:
+    check_training(unet(2, 16, training=True, width=4, depth=2))
+
+
+def test_encoders_learn_a_batch() -> None:
+    check_training(encoder(EncoderSize(2, 24, 3, 7, 4), training=True))
+    check_training(bert(BertSize(2, 24, 3, vocabulary=9, positions=8), "bert", Text(4, 7), training=True))
+
+
+def test_a_batch_that_is_a_name_is_trained_as_one_that_is_a_number() -> None:
+    numbers, names = unet(4, 16, training=True, width=4, depth=1), unet("batch", 16, training=True, width=4, depth=1)
+    feeds, steps = feeds_of(numbers), []
+    for graph in (numbers, engine.bind(names, {"batch": 4})):
+        engine.train_step(graph, graph.outputs["loss"], engine.SGD(RATE))
+        steps.append(engine.compile(graph))
+    one, other = steps
+    assert np.allclose(one.run(feeds)["loss"], other.run(feeds)["loss"], rtol=1e-6)
+    assert one.parameters.keys() == other.parameters.keys()
+    assert all(np.allclose(array, other.parameters[name], rtol=1e-6) for name, array in one.parameters.items())
+
+
+def test_networks_that_cannot_be_trained_have_no_option_for_it() -> None:
+    assert {n for n, net in NETWORKS.items() if "training" not in net.options} == {"gpt2", "lstm_classifier"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in IMAGE_NETWORKS if n not in ("resnet18", "squeezenet")])
+def test_all_image_networks_learn_a_batch(name: str) -> None:
+    check_training(IMAGE_NETWORKS[name](4, 128, training=True))

@@ -1,0 +1,36 @@
+"""Pages that show plans, opened in a browser."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from engine import Trace
+from engine.exporters import html
+from engine.trace.rectangles import lives
+from engine.viewer.page import write_page
+from engine.viewer.payload import pack
+from tests.helpers.browser.browser_session import Session
+
+Page = Any
+
+
+@contextmanager
+def opened(browser: Session, folder: Path, *traces: Trace, **how: Any) -> Iterator[Page]:
+    """The page of a trace, or of two, as soon as it is ready; `how` is what `Session.visit` takes."""
+    file = folder / "view.html"
+    with file.open("wb") as out:
+        if len(traces) == 1:
+            html.write(traces[0], out)
+        else:
+            write_page("two", [pack(lives(t), f"plan {i}") for i, t in enumerate(traces)], out)
+    with browser.visit(file, **how) as page:
+        page.wait_for_selector("body[data-ready]")
+        assert page.get_attribute("body", "data-ready") == "true", page.inner_text("#failure")
+        yield page
+
+
+def state(page: Page) -> dict[str, Any]:
+    """What the page tells scripts of itself."""
+    found: dict[str, Any] = page.evaluate("arenaplan.state()")
+    return found

@@ -1,0 +1,31 @@
+"""What every pass must keep."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from engine import Graph
+from engine.passes import verify
+from engine.passes.base import Pass
+from ops.tensor.spec import Array
+from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
+
+
+def check_exact(graph: Graph, passes: Sequence[Pass]) -> None:
+    """Each pass leaves every bit of the outputs, and has nothing to do a second time."""
+    feeds = random_feeds(graph)
+    wanted: dict[str, Array] = run_unplanned(graph, feeds)
+    for each in passes:
+        once = each(graph)
+        verify(graph, once)
+        assert_same(run_unplanned(once, feeds), wanted)
+        assert each(once) is once, each.name
+
+
+def check_near(found: Mapping[str, Array], wanted: Mapping[str, Array], tolerance: float = 1e-3) -> None:
+    """Relative to each number, or to the largest of an output; all are finite, or anything would be near enough."""
+    assert list(found) == list(wanted)
+    for name, array in wanted.items():
+        assert np.isfinite(array).all(), name
+        largest = float(np.abs(array).max(initial=1e-9))
+        np.testing.assert_allclose(found[name], array, rtol=tolerance, atol=tolerance * largest, err_msg=name)

@@ -1,0 +1,59 @@
+"""Quantised networks as exporters write them (QDQ), made of float32 graphs by onnxruntime's static quantisation."""
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnxruntime.quantization import (
+    CalibrationDataReader,
+    QuantFormat,
+    QuantType,
+    quantize_static,
+)
+
+from engine import Graph
+from engine.passes.fold.batch_norm import FOLD_BATCH_NORM
+from ops.tensor.spec import Array
+from tests.helpers.graphs.unplanned_run import random_feeds
+from tests.helpers.onnx.onnx_writer import to_onnx
+
+
+class _Feeds(CalibrationDataReader):  # type: ignore[misc]
+    """A few seeded feeds, from whose ranges scales and zero points are taken."""
+
+    def __init__(self, graph: Graph, count: int) -> None:
+        self._feeds: Iterator[Mapping[str, Array]] = (random_feeds(graph, seed) for seed in range(count))
+
+    def get_next(self) -> Mapping[str, Array] | None:
+        """The next feed, or None behind the last one."""
+        return next(self._feeds, None)
+
+
+def quantised_model(graph: Graph, folder: Path, kind: str = "uint8", *, per_channel: bool = True) -> Path:
+    """The path of a QDQ model with activations of `kind` and weights of int8; normalizations are folded first."""
+    source, target = folder / "float.onnx", folder / f"{kind}.onnx"
+    onnx.save(to_onnx(FOLD_BATCH_NORM(graph)), source)
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            quantize_static(
+                source,
+                target,
+                _Feeds(graph, 3),
+                quant_format=QuantFormat.QDQ,
+                per_channel=per_channel,
+                activation_type=QuantType.QUInt8 if kind == "uint8" else QuantType.QInt8,
+                weight_type=QuantType.QInt8,
+            )
+    finally:
+        logging.disable(logging.NOTSET)
+    return target
+
+
+def seeded(shape: tuple[int, ...], seed: int, scale: float = 1.0) -> Array:
+    """Normal numbers."""
+    return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(np.float32)

@@ -1,0 +1,93 @@
+"""What every gradient rule must keep: central differences, one wanted alone as all together, every mode to the bit."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import engine
+from engine import Graph, Var
+from ops.tensor.spec import Array
+from tests.helpers.graphs.unplanned_run import assert_same, run_unplanned
+
+Build = Callable[..., Any]
+"""From vars to a var, or to a tuple of which the first is differentiated."""
+
+
+def floats(seed: int, *shapes: tuple[int, ...], dtype: str = "float64") -> list[Array]:
+    """Normal numbers."""
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+
+
+def distinct(seed: int, shape: tuple[int, ...], dtype: str = "float64") -> Array:
+    """Numbers that are all at least 0.01 from each other, and from 0, so that no maximum changes in a small step."""
+    rng = np.random.default_rng(seed)
+    size = int(np.prod(shape))
+    return ((rng.permutation(size) - size // 2 + 0.5) / 50).reshape(shape).astype(dtype)
+
+
+def _graph(build: Build, arrays: Sequence[Array]) -> tuple[Graph, list[Var], Var]:
+    graph = Graph()
+    inputs = [graph.input(f"x{i}", a.shape, a.dtype) for i, a in enumerate(arrays)]
+    made = build(*inputs)
+    return graph, inputs, made[0] if isinstance(made, tuple) else made
+
+
+def feeds_of(arrays: Sequence[Array]) -> dict[str, Array]:
+    """Arrays under the names of inputs."""
+    return {f"x{i}": a for i, a in enumerate(arrays)}
+
+
+def _output(build: Build, arrays: Sequence[Array]) -> Array:
+    graph, _, y = _graph(build, arrays)
+    graph.output(y, "y")
+    return run_unplanned(graph, feeds_of(arrays))["y"]
+
+
+def backward(build: Build, arrays: Sequence[Array], wanted: Sequence[int]) -> tuple[Graph, dict[str, Array]]:
+    """A graph whose outputs are the gradients d0, d1 ... of the inputs that are wanted, and what to feed it.
+
+    The seed is an operator's output, so that what reads it may overwrite it.
+    """
+    graph, inputs, y = _graph(build, arrays)
+    given = graph.input("dy", y.shape, y.dtype)
+    found = engine.gradients(y, [inputs[i] for i in wanted], seed=-given)
+    for i, gradient in zip(wanted, found, strict=True):
+        graph.output(gradient, f"d{i}")
+    rng = np.random.default_rng(5)
+    return graph, {**feeds_of(arrays), "dy": rng.standard_normal(y.shape).astype(y.dtype)}
+
+
+def float_positions(arrays: Sequence[Array]) -> list[int]:
+    """Which arrays hold floats."""
+    return [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
+
+
+def check_modes(build: Build, arrays: Sequence[Array]) -> dict[str, Array]:
+    """All gradients at once, to the bit the same in each way to run and where each is wanted alone; returns them."""
+    everything = float_positions(arrays)
+    graph, feeds = backward(build, arrays, everything)
+    wanted = run_unplanned(graph, feeds)
+    assert_same(engine.compile(graph).run(feeds), wanted)
+    assert_same(engine.compile(graph, mode="dynamic").run(feeds), wanted)
+    assert_same(engine.compile(graph, debug="poison").run(feeds), wanted)
+    for i in everything if len(everything) > 1 else ():
+        alone, _ = backward(build, arrays, [i])
+        assert_same(engine.compile(alone).run(feeds), {f"d{i}": wanted[f"d{i}"]})
+    return wanted
+
+
+def check_gradients(build: Build, arrays: Sequence[Array], step: float = 1e-5, rtol: float = 1e-6) -> None:
+    """`check_modes`, and each gradient against central differences along two random directions; arrays of float64."""
+    found = check_modes(build, arrays)
+    _, feeds = backward(build, arrays, float_positions(arrays))
+    rng = np.random.default_rng(7)
+    for i in float_positions(arrays):
+        for _ in range(2):
+            along = rng.standard_normal(arrays[i].shape)
+            ends = [[a + way * along if j == i else a for j, a in enumerate(arrays)] for way in (step, -step)]
+            high, low = (_output(build, e) for e in ends)
+            wanted = float(np.sum((high - low) / (2 * step) * -feeds["dy"]))
+            got, scale = float(np.sum(found[f"d{i}"] * along)), float(np.sum(np.abs(found[f"d{i}"] * along)))
+            assert abs(got - wanted) <= rtol * max(scale, 1.0), f"input {i}: {got}, but differences say {wanted}"

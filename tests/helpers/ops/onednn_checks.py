@@ -1,0 +1,85 @@
+"""What oneDNN's kernels beside compiled ones must keep, on any threads and wherever arrays lie."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+
+from ops.schema.backends import NUMPY, ONEDNN
+from ops.schema.schema import Binding, Kernel, OpSchema, Signature
+from ops.tensor.spec import Array, spec_of
+from tests.helpers.ops.kernel_checks import bind, garbage, run, same
+
+
+def anywhere(array: Array, elements: int) -> Array:
+    """A copy that begins so many elements behind a line of the cache."""
+    room = np.empty(array.nbytes + 128, np.uint8)
+    start = -room.ctypes.data % 64 + elements * array.itemsize
+    placed = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    placed[...] = array
+    return placed
+
+
+def library_kernel(schema: OpSchema) -> Kernel:
+    """The one that is tested."""
+    (found,) = (k for k in schema.kernels if k.backend == ONEDNN)
+    return found
+
+
+def reference(schema: OpSchema, signature: Signature, arrays: Sequence[Array]) -> Array:
+    """What plain numpy gives."""
+    return run(schema.kernel(signature, (NUMPY,)), signature, arrays)[0]
+
+
+def check(  # noqa: PLR0917 - what is varied
+    schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any], place: int = 0, threads: int = 1, rtol: float = 0
+) -> bool:
+    """Against numpy, twice, then with every strange number; whether the library took it."""
+    kernel = library_kernel(schema)
+    signature = evolve(schema.sign([spec_of(a) for a in arrays], attrs), threads=threads)
+    if not kernel.supports(signature):
+        return False
+    given = [anywhere(a, place) for a in arrays]
+    y = anywhere(garbage(signature.y), place)
+    thunk = bind(kernel, signature, given, [y])
+    _compare(schema, signature, given, y, thunk, rtol)
+    first = y.tobytes()
+    kept, flat = given[0].copy(), given[0].reshape(-1)
+    for number in (np.nan, np.inf, -np.inf, 3e38, -3e38, -0.0):
+        flat[:: max(1, flat.size // 3)] = number
+        _compare(schema, signature, given, y, thunk, rtol)
+    given[0].fill(-np.inf)
+    _compare(schema, signature, given, y, thunk, rtol)
+    given[0][...] = kept
+    y.fill(np.nan)
+    thunk()
+    assert y.tobytes() == first
+    return True
+
+
+def _compare(  # noqa: PLR0917 - one call and its answer
+    schema: OpSchema, signature: Signature, given: Sequence[Array], y: Array, thunk: Any, rtol: float
+) -> None:
+    wanted = reference(schema, signature, given)
+    finite = np.abs(wanted[np.isfinite(wanted)])
+    with np.errstate(all="ignore"):
+        thunk()
+    same(y, wanted, rtol=rtol, atol=rtol * float(finite.max(initial=0)))
+
+
+def check_overwrites(schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any]) -> None:
+    """Over the first input it gives the same bits, of any numbers."""
+    signature, kernel = schema.sign([spec_of(a) for a in arrays], attrs), library_kernel(schema)
+    wanted = run(kernel, signature, arrays)[0]
+    shared = arrays[0].copy()
+    workspace = np.full(kernel.workspace(signature), 0xA5, np.uint8)
+    call = Binding(signature, (shared, *arrays[1:]), (shared,), workspace)
+    with np.errstate(all="ignore"):
+        kernel.bind(call)()
+    assert shared.tobytes() == wanted.tobytes()
+
+
+def numbers(seed: int, *shape: int) -> Array:
+    """Seeded."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)

@@ -1,0 +1,117 @@
+"""The channels-last transposed convolution against the channels-first one."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from ops.convolution.nhwc_transpose import NHWC_CONV_TRANSPOSE
+from ops.convolution.transpose import CONV_TRANSPOSE
+from ops.convolution.transpose_gemm import COLUMNS
+from ops.schema.schema import Signature
+from ops.tensor.errors import OpError, ShapeError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, TensorSpec, spec_of
+from tests.helpers.ops.kernel_checks import (
+    MOST_SCRATCH,
+    bind,
+    garbage,
+    kernels,
+    run,
+    same,
+    scratch_bytes,
+    strided_copies,
+)
+
+Case = tuple[list[Array], dict[str, Any]]
+
+
+def _random(seed: int, *shapes: tuple[int, ...], dtype: str = "float32") -> list[Array]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(s).astype(dtype) for s in shapes]
+
+
+def _reference(arrays: list[Array], attrs: dict[str, Any]) -> Array:
+    first = [np.ascontiguousarray(np.moveaxis(arrays[0], -1, 1)), *arrays[1:]]
+    (y,) = run(COLUMNS, CONV_TRANSPOSE.sign([spec_of(a) for a in first], attrs), first)
+    return np.moveaxis(y, 1, -1)
+
+
+def _sign(arrays: list[Array], attrs: dict[str, Any], constant: bool = True) -> Signature:
+    constants = frozenset({1, 2} & set(range(len(arrays)))) if constant else frozenset()
+    return NHWC_CONV_TRANSPOSE.sign([spec_of(a) for a in arrays], attrs, constants)
+
+
+@st.composite
+def _cases(draw: Any) -> Case:
+    """One to three dimensions, groups, steps, pads, and what is left over at the end."""
+    ndim, group = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 2, 3]))
+    several = st.lists(st.integers(1, 3 if ndim < 3 else 2), min_size=ndim, max_size=ndim)
+    channels, out = (group * draw(st.integers(1, 4)) for _ in range(2))
+    strides = draw(several)
+    attrs = {
+        "strides": tuple(strides),
+        "dilations": tuple(draw(st.lists(st.integers(1, 2), min_size=ndim, max_size=ndim))),
+        "pads": tuple(draw(st.lists(st.integers(0, 1), min_size=2 * ndim, max_size=2 * ndim))),
+        "output_padding": tuple(draw(st.integers(0, s - 1)) for s in strides),
+        "group": group,
+    }
+    sizes = [draw(st.integers(1, 7 if ndim < 3 else 3)) for _ in range(ndim)]
+    shapes = [(draw(st.integers(0, 2)), *sizes, channels), (channels, out // group, *draw(several)), (out,)]
+    arrays = _random(
+        draw(st.integers(0, 99)),
+        *shapes[: draw(st.integers(2, 3))],
+        dtype=draw(st.sampled_from(["float32", "float64"])),
+    )
+    return arrays, attrs
+
+
+@settings(max_examples=120)
+@given(_cases(), st.booleans())
+def test_every_kernel_gives_what_the_channels_first_one_gives(case: Case, constant: bool) -> None:
+    arrays, attrs = case
+    try:
+        signature = _sign(arrays, attrs, constant)
+    except ShapeError:
+        assume(False)
+        return
+    wanted = _reference(arrays, attrs)
+    atol = 1e-4 * float(np.abs(wanted).max(initial=1))
+    for kernel in kernels(NHWC_CONV_TRANSPOSE, signature):
+        same(run(kernel, signature, arrays)[0], wanted, rtol=1e-4, atol=atol)
+        for x in strided_copies(arrays[0]):
+            same(run(kernel, signature, [x, *arrays[1:]])[0], wanted, rtol=1e-4, atol=atol)
+
+
+def test_it_allocates_nothing_and_lies_in_a_wider_tensor() -> None:
+    arrays = _random(0, (1, 28, 28, 48), (32, 24, 2, 2), (24,))
+    arrays[0] = arrays[0][..., 8:40]
+    attrs = {"strides": (2, 2)}
+    signature, wanted = _sign(arrays, attrs), _reference(arrays, attrs)
+    for kernel in kernels(NHWC_CONV_TRANSPOSE, signature):
+        wide = garbage(TensorSpec((1, 56, 56, 40), arrays[0].dtype))
+        before, y = wide[..., :16].copy(), wide[..., 16:]
+        if not kernel.writes(Layout.of(y)):
+            y = garbage(signature.y)
+        assert scratch_bytes(bind(kernel, signature, arrays, [y])) <= MOST_SCRATCH
+        same(y, wanted, rtol=1e-4, atol=1e-4)
+        assert wide[..., :16].tobytes() == before.tobytes()
+
+
+def test_nan_stays_where_it_is_read() -> None:
+    arrays = _random(1, (1, 3, 3, 2), (2, 2, 2, 2))
+    arrays[0][0, 1, 1] = np.nan, np.inf
+    signature, wanted = _sign(arrays, {}), _reference(arrays, {})
+    for kernel in kernels(NHWC_CONV_TRANSPOSE, signature):
+        same(run(kernel, signature, arrays)[0], wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_what_does_not_fit_is_one_clear_error() -> None:
+    x, w = (TensorSpec(s, np.dtype("float32")) for s in ((1, 9, 9, 8), (8, 4, 3, 3)))
+    assert NHWC_CONV_TRANSPOSE.sign([x, w], {}).y == TensorSpec((1, 11, 11, 4), np.dtype("float32"))
+    with pytest.raises(ShapeError, match="do not fit"):
+        NHWC_CONV_TRANSPOSE.sign([x.with_shape((1, 8, 9, 9)), w], {})
+    with pytest.raises(OpError, match="float16"):
+        NHWC_CONV_TRANSPOSE.sign([s.with_dtype("float16") for s in (x, w)], {})

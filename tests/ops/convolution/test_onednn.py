@@ -1,0 +1,186 @@
+"""oneDNN's channels-last convolution against the one in plain numpy."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.convolution import onednn
+from ops.convolution.nhwc import NHWC_CONV
+from ops.convolution.onednn import CONVOLUTION
+from ops.onednn.library import objection
+from ops.schema.backends import NUMPY
+from ops.schema.schema import Signature
+from ops.tensor.spec import Array, TensorSpec, spec_of
+from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
+
+pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
+Case = tuple[list[Array], dict[str, Any]]
+IS_THIN = onednn._is_thin
+ACTIVATIONS: list[dict[str, Any]] = [
+    {},
+    {"activation": "clip", "low": 0.0},
+    {"activation": "clip", "low": -0.5, "high": 0.75},
+    {"activation": "leaky_relu", "slope": 0.1},
+    {"activation": "leaky_relu", "slope": 1.5},
+    {"activation": "leaky_relu", "slope": 0.0},
+]
+
+
+@pytest.fixture(autouse=True)
+def _all_sizes() -> Iterator[None]:
+    """Few pixels are computed though compiled kernels are faster."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(onednn, "_is_thin", lambda _: False)
+        yield
+
+
+def _random(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(s).astype(np.float32) for s in shapes]
+
+
+def sign(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> Signature:
+    """Weights and bias are constants."""
+    constants = frozenset({1, 2} & set(range(len(arrays))))
+    return evolve(NHWC_CONV.sign([spec_of(a) for a in arrays], attrs, constants), threads=threads)
+
+
+def reference(arrays: list[Array], attrs: dict[str, Any]) -> Array:
+    """What a kernel in plain numpy gives."""
+    signature = NHWC_CONV.sign([spec_of(a) for a in arrays], attrs)
+    return run(NHWC_CONV.kernel(signature, (NUMPY,)), signature, arrays)[0]
+
+
+def anywhere(array: Array, elements: int) -> Array:
+    """A copy that begins so many elements behind a line of the cache."""
+    room = np.empty(array.nbytes + 128, np.uint8)
+    start = -room.ctypes.data % 64 + elements * array.itemsize
+    placed = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    placed[...] = array
+    return placed
+
+
+@st.composite
+def convolutions(draw: Any) -> Case:
+    """One to three dimensions, groups, depthwise, windows in the padding, single pixels, several images."""
+    ndim, group = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 1, 2, 8]))
+    channels, out = (group * draw(st.integers(1, n)) for n in (40 // group, 40 // group))
+    kernel, strides, dilations = (
+        tuple(draw(st.lists(st.integers(1, most), min_size=ndim, max_size=ndim))) for most in (3, 2, 2)
+    )
+    pads = tuple(draw(st.lists(st.integers(0, 2), min_size=2 * ndim, max_size=2 * ndim)))
+    attrs = {"strides": strides, "dilations": dilations, "pads": pads, "group": group}
+    sizes = [draw(st.integers(d * (k - 1) + 1, d * (k - 1) + 6)) for d, k in zip(dilations, kernel, strict=True)]
+    shapes = [(draw(st.integers(1, 2)), *sizes, channels), (out, channels // group, *kernel), (out,)]
+    arrays = _random(draw(st.integers(0, 99)), *shapes[: draw(st.integers(2, 3))])
+    attrs |= draw(st.sampled_from(ACTIVATIONS))
+    if len(arrays) > 2 and draw(st.booleans()):
+        arrays += _random(7, sign(arrays, attrs).y.shape)
+    return arrays, attrs
+
+
+@settings(max_examples=60, deadline=None)
+@given(convolutions(), st.integers(0, 15), st.integers(1, 3))
+def test_it_gives_what_numpy_gives_wherever_arrays_lie_on_any_number_of_threads(
+    case: Case, place: int, threads: int
+) -> None:
+    arrays, attrs = case
+    signature, wanted = sign(arrays, attrs, threads), reference(arrays, attrs)
+    if not CONVOLUTION.supports(signature):
+        return
+    atol = 1e-5 * float(np.abs(wanted).max(initial=1))
+    y = anywhere(garbage(signature.y), place)
+    thunk = bind(CONVOLUTION, signature, [anywhere(a, place) for a in arrays], [y])
+    thunk()
+    same(y, wanted, rtol=1e-4, atol=atol)
+    before = y.tobytes()
+    if len(arrays) > 3:
+        shared = anywhere(arrays[3], place)
+        bind(CONVOLUTION, signature, [*arrays[:3], shared], [shared])()
+        assert shared.tobytes() == before
+    y.fill(np.nan)
+    thunk()
+    assert y.tobytes() == before
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(ACTIVATIONS), st.sampled_from([(1, 1), (1, 3), (16, 3)]), st.integers(1, 2), st.data())
+def test_nan_and_infinities_come_out_as_in_numpy(
+    finish: dict[str, Any], form: tuple[int, int], threads: int, data: st.DataObject
+) -> None:
+    group, width = form
+    arrays = _random(3, (1, 6, 6, 16), (16, 16 // group, width, width), (16,))
+    arrays[1] = np.abs(arrays[1]) + 1
+    places = data.draw(st.lists(st.integers(0, arrays[0].size - 1), max_size=3))
+    for place, number in zip(places, (np.nan, np.inf, -np.inf), strict=False):
+        arrays[0].reshape(-1)[place] = number
+    attrs = finish | {"group": group, "pads": (width // 2,) * 4}
+    signature = sign(arrays, attrs, threads)
+    if CONVOLUTION.supports(signature):
+        same(run(CONVOLUTION, signature, arrays)[0], reference(arrays, attrs), rtol=1e-4, atol=1e-3)
+
+
+def test_a_nan_in_one_run_is_none_in_the_next() -> None:
+    x, w = _random(5, (1, 9, 9, 32), (32, 32, 3, 3))
+    attrs = {"activation": "clip", "low": 0.0}
+    signature = sign([x, w], attrs)
+    y, (wanted,) = garbage(signature.y), run(CONVOLUTION, signature, [x, w])
+    thunk = bind(CONVOLUTION, signature, [x, w], [y])
+    x[0, 4, 4, 4] = np.nan
+    thunk()
+    assert np.isnan(y).sum() == 9 * 32
+    x[...] = _random(5, x.shape)[0]
+    thunk()
+    assert y.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("shapes", "attrs"),
+    [
+        ([(1, 28, 28, 64), (64, 64, 3, 3), (64,)], {"pads": (1, 1, 1, 1), "activation": "clip", "low": 0.0}),
+        ([(1, 28, 28, 64), (128, 64, 1, 1), (128,), (1, 28, 28, 128)], {}),
+        ([(1, 28, 28, 96), (96, 1, 3, 3), (96,)], {"pads": (1, 1, 1, 1), "group": 96}),
+    ],
+)
+def test_layers_of_networks_take_nothing_but_the_scratchpad(
+    shapes: list[tuple[int, ...]], attrs: dict[str, Any]
+) -> None:
+    arrays = _random(1, *shapes)
+    signature = sign(arrays, attrs)
+    assert CONVOLUTION.supports(signature)
+    y = garbage(signature.y)
+    assert scratch_bytes(bind(CONVOLUTION, signature, arrays, [y])) <= MOST_SCRATCH
+    same(y, reference(arrays, attrs), rtol=1e-4, atol=1e-3)
+    assert CONVOLUTION.workspace(signature) < signature.y.nbytes // 4
+
+
+def test_what_it_does_not_do_is_left_to_others() -> None:
+    x, w = (TensorSpec(s, np.dtype("float32")) for s in ((1, 9, 9, 16), (32, 16, 3, 3)))
+    constant = frozenset({1})
+    assert CONVOLUTION.supports(NHWC_CONV.sign([x, w], {}, constant))
+    assert not CONVOLUTION.supports(NHWC_CONV.sign([x, w], {}))
+    assert not CONVOLUTION.supports(NHWC_CONV.sign([x.with_shape((0, 9, 9, 16)), w], {}, constant))
+    doubles = [s.with_dtype("float64") for s in (x, w)]
+    assert not CONVOLUTION.supports(NHWC_CONV.sign(doubles, {}, constant))
+
+
+@pytest.mark.parametrize(
+    ("x", "weights", "group", "thin"),
+    [
+        ((1, 7, 7, 160), (960, 160, 1, 1), 1, True),
+        ((1, 14, 14, 960), (128, 960, 1, 1), 1, True),
+        ((1, 14, 14, 96), (576, 96, 1, 1), 1, False),
+        ((1, 7, 7, 512), (512, 512, 3, 3), 1, False),
+        ((1, 7, 7, 960), (960, 1, 1, 1), 960, False),
+    ],
+)
+def test_many_weights_for_few_pixels_are_left_to_compiled_kernels(
+    x: tuple[int, ...], weights: tuple[int, ...], group: int, thin: bool
+) -> None:
+    specs = [TensorSpec(s, np.dtype("float32")) for s in (x, weights)]
+    assert IS_THIN(NHWC_CONV.sign(specs, {"group": group}, frozenset({1}))) == thin

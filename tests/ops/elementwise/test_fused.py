@@ -1,0 +1,184 @@
+"""Chains as one loop: the bits of the steps one after the other, whatever the blocks, places and overwrites."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.elementwise import fused
+from ops.elementwise.fused import FUSED_ELEMENTWISE
+from ops.elementwise.program import Step, rooms, signatures
+from ops.registry import REGISTRY, find
+from ops.schema.backends import NUMPY
+from ops.schema.schema import OpSchema, any_strides, evaluate, no_contiguity
+from ops.tensor.errors import ArityError, AttributeValueError, SchemaError, ShapeError
+from ops.tensor.spec import Array, TensorSpec, spec_of
+from tests.helpers.ops.elementwise_programs import Case, bits, programs, seeded_program
+from tests.helpers.ops.kernel_checks import (
+    MOST_SCRATCH,
+    bind,
+    check_overwrites,
+    garbage,
+    run,
+    same,
+    scratch_bytes,
+    strided_copies,
+)
+
+_NUMPY = FUSED_ELEMENTWISE.kernels[-1]
+"""The reference. What the compiled kernel does is tested in test_ops_vector_elementwise.py."""
+
+
+@pytest.fixture(
+    params=[1, 200, 2 << 20], ids=["blocks of few", "blocks of some", "one block"], autouse=True, scope="module"
+)
+def block_bytes(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fused, "CACHED_BYTES", request.param)
+        yield
+
+
+def _check(case: Case) -> None:
+    kernel, wanted = _NUMPY, case.wanted
+    for apart in (False, True):
+        signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in case.arrays], {"program": case.program, "apart": apart})
+        assert (signature.y.shape, signature.y.dtype) == (wanted.shape, wanted.dtype)
+        (got,) = run(kernel, signature, case.arrays)
+        assert bits(got) == bits(wanted)
+
+
+@settings(max_examples=60)
+@given(programs())
+def test_any_chain_has_the_bits_of_its_steps(case: Case) -> None:
+    _check(case)
+    with np.errstate(all="ignore"):
+        for apart in (False, True):
+            check_overwrites(FUSED_ELEMENTWISE, case.arrays, program=case.program, apart=apart)
+
+
+@settings(max_examples=30)
+@given(programs(4))
+def test_inputs_may_lie_anyhow(case: Case) -> None:
+    signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in case.arrays], {"program": case.program})
+    kernel = _NUMPY
+    for stored in zip(*(strided_copies(a) for a in case.arrays), strict=True):
+        same(run(kernel, signature, stored)[0], case.wanted, rtol=1e-6)
+
+
+@settings(max_examples=30)
+@given(programs(), st.integers(0, 31))
+def test_constants_may_be_packed(case: Case, which: int) -> None:
+    constants = frozenset(i for i in range(len(case.arrays)) if which >> i & 1)
+    signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in case.arrays], {"program": case.program}, constants)
+    kernel = _NUMPY
+    same(run(kernel, signature, case.arrays)[0], case.wanted, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_six_hundred_seeded_chains() -> None:
+    for seed in range(600):
+        _check(seeded_program(seed))
+
+
+def _step(name: str, *operands: int, **attrs: Any) -> Step:
+    schema = find(name)
+    return Step(schema, {a.name: a.read(attrs.get(a.name, a.default)) for a in schema.attributes}, operands)
+
+
+def _random(*shapes: tuple[int, ...]) -> list[Array]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(s).astype(np.float32) for s in shapes]
+
+
+def test_squares_of_a_constant_exponent_are_squares() -> None:
+    """What a step packs reaches it: the shortcut has other bits than a power."""
+    x = _random((1000,))[0]
+    program, two = (_step("pow", 0, 1), _step("neg", 2)), np.asarray(2, np.float32)
+    signature = FUSED_ELEMENTWISE.sign([spec_of(x), spec_of(two)], {"program": program}, frozenset({1}))
+    kernel = _NUMPY
+    assert run(kernel, signature, [x, two])[0].tobytes() == (-np.square(x)).tobytes()
+    assert [len(a) for a in map(np.atleast_1d, kernel.pack(signature, {1: two}))] == [2, 1]
+
+
+def test_large_tensors_need_no_more_than_a_block() -> None:
+    arrays = _random((64, 100, 100), (64, 1, 1), (64, 100, 100))
+    program = (_step("mul", 0, 1), _step("add", 3, 2), _step("swish", 4), _step("sub", 5, 0))
+    signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in arrays], {"program": program})
+    kernel = _NUMPY
+    assert kernel.workspace(signature) <= 1 << 20
+    y = garbage(signature.y)
+    if fused.CACHED_BYTES > 200:  # with tiny blocks there are too many to bind
+        assert scratch_bytes(bind(kernel, signature, arrays, [y])) <= MOST_SCRATCH
+        assert y.tobytes() == Case(program, arrays).wanted.tobytes()
+    assert FUSED_ELEMENTWISE.cost(signature).bytes == sum(a.nbytes for a in (*arrays, y))
+
+
+def _forwards(specs: list[TensorSpec], *program: Step, apart: bool) -> set[int]:
+    signature = FUSED_ELEMENTWISE.sign(specs, {"program": program, "apart": apart})
+    found = FUSED_ELEMENTWISE.forwards(signature)
+    assert all((o.output, o.offset) == (0, 0) for o in found)
+    return {o.input for o in found}
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_an_output_goes_over_what_its_first_writer_may_overwrite_or_nobody_reads_any_more(apart: bool) -> None:
+    specs = [TensorSpec((8, 8), np.dtype(d)) for d in ("bool", "float32", "float32", "float32")]
+    chosen = _step("neg", 3), _step("where", 0, 1, 4)
+    assert _forwards(specs, *chosen, apart=apart) == ({1, 2, 3} if apart else {2, 3})
+    floats = [specs[1]] * 2
+    assert _forwards(floats, _step("less", 0, 1), _step("where", 2, 0, 0), apart=apart) == {0, 1}
+    assert _forwards(floats, _step("neg", 0), _step("add", 2, 1), apart=apart) == ({0, 1} if apart else {0})
+
+
+def test_a_chain_needs_no_room_unless_it_shall() -> None:
+    specs, program = [TensorSpec((8, 8), np.dtype("float32"))] * 2, (_step("neg", 0), _step("add", 2, 1))
+    kernel = _NUMPY
+    assert kernel.workspace(FUSED_ELEMENTWISE.sign(specs, {"program": program})) == 0
+    assert kernel.workspace(FUSED_ELEMENTWISE.sign(specs, {"program": program, "apart": True})) > 0
+
+
+def test_a_chain_has_one_room_and_a_fork_two() -> None:
+    spec = TensorSpec((8,), np.dtype("float32"))
+    chain = (_step("abs", 0), _step("sqrt", 1), _step("neg", 2), _step("exp", 3))
+    assert rooms(chain, signatures(chain, (spec,)), 1) == (0, 0, 0)
+    fork = (_step("abs", 0), _step("sqrt", 1), _step("neg", 1), _step("add", 2, 3))
+    assert rooms(fork, signatures(fork, (spec,)), 1) == (0, 1, 0)
+
+
+def test_a_program_reads_as_text() -> None:
+    assert str(_step("leaky_relu", 3, alpha=0.5)) == "leaky_relu($3 alpha=0.5)"
+    assert str(_step("add", 0, 1)) == "add($0,$1)"
+
+
+def test_what_is_no_chain_is_one_clear_error() -> None:
+    x, row = TensorSpec((3, 4), np.dtype("float32")), TensorSpec((4,), np.dtype("float32"))
+    with pytest.raises(AttributeValueError, match="one step or more"):
+        FUSED_ELEMENTWISE.sign([x], {"program": ()})
+    with pytest.raises(ArityError, match="reads a value that is not there yet"):
+        FUSED_ELEMENTWISE.sign([x], {"program": (_step("neg", 1),)})
+    with pytest.raises(ShapeError, match=r"neg\(\$1\) has shape \(4,\), and the output \(3, 4\)"):
+        FUSED_ELEMENTWISE.sign([x, row], {"program": (_step("neg", 1), _step("add", 0, 2))})
+    with pytest.raises(SchemaError, match="split has 2 outputs"):
+        FUSED_ELEMENTWISE.sign([x], {"program": (_step("split", 0, sizes=(1, 2), axis=0),)})
+    assert evaluate(FUSED_ELEMENTWISE, np.ones(3, np.float32), program=(_step("neg", 0),))[0].tolist() == [-1, -1, -1]
+
+
+_CODES = {"look_up", "quantised_add"}
+"""Compiled, they want neighbours side by side; steps of a chain are numpy's kernels."""
+ELEMENTWISE = [schema for schema in REGISTRY.values() if schema.elementwise]
+
+
+@pytest.mark.parametrize("schema", ELEMENTWISE, ids=lambda schema: schema.name)
+def test_kernels_of_elementwise_operators_read_any_part_of_their_inputs(schema: OpSchema) -> None:
+    for kernel in schema.kernels:
+        if kernel.backend == NUMPY or schema.name not in _CODES:
+            assert (kernel.contiguous, kernel.reads) == (no_contiguity, any_strides)
+
+
+def test_elementwise_is_said_of_all_that_are() -> None:
+    names = {schema.name for schema in ELEMENTWISE}
+    assert names >= {"add", "relu", "clip", "where", "cast", "pow", "gelu", "sum", "less", "is_inf", "prelu", "not"}
+    assert names.isdisjoint({"softmax", "layer_norm", "concat", "transpose", "reduce_sum", "batch_norm", "identity"})

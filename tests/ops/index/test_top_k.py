@@ -1,0 +1,65 @@
+"""The best k of many, against a stable sort."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.index.top_k import TOP_K
+from ops.schema.schema import evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
+from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_results
+from tests.helpers.ops.seeds import SEEDS
+
+
+def sorted_out(x: Array, k: int, axis: int, largest: bool) -> list[Array]:
+    """A stable sort, best first."""
+    keys = x.astype(np.float64) * (-1 if largest else 1)
+    order = np.argsort(keys, axis, kind="stable").take(np.arange(k), axis)
+    return [np.take_along_axis(x, order, axis), order]
+
+
+@given(
+    st.lists(st.integers(0, 5), min_size=1, max_size=3).map(tuple),
+    st.sampled_from(["float32", "float16", "int64", "uint8"]),
+    st.booleans(),
+    st.data(),
+    SEEDS,
+)
+def test_the_best_come_first_and_of_equals_the_first(
+    shape: tuple[int, ...], dtype: str, largest: bool, data: st.DataObject, seed: int
+) -> None:
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    k = data.draw(st.integers(0, shape[axis]))
+    x = np.random.default_rng(seed).integers(0, 4, shape).astype(dtype)
+    check_kernels(TOP_K, [x], sorted_out(x, k, axis, largest), k=k, axis=axis, largest=largest)
+
+
+@pytest.mark.parametrize("k", [1, 5, 100, 999, 1000])
+@pytest.mark.parametrize("largest", [True, False])
+def test_long_rows_are_sorted_out(k: int, largest: bool) -> None:
+    x = np.random.default_rng(0).integers(0, 300, (3, 1000)).astype(np.float32)
+    check_results(TOP_K, [x], sorted_out(x, k, 1, largest), k=k, largest=largest)
+
+
+def test_nothing_is_allocated() -> None:
+    x = np.random.default_rng(0).random((200, 300), np.float32)
+    check_no_allocation(TOP_K, [x], k=100)
+    check_no_allocation(TOP_K, [x.T.astype(np.float16)], k=100, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("x", "attrs", "message"),
+    [
+        (np.zeros(3), {"k": 4}, "k = 4 of the 3 elements along axis 0"),
+        (np.zeros(3), {"k": -1}, "k = -1"),
+        (np.zeros(3), {"k": 1, "axis": 1}, "axis 1 does not exist"),
+        (np.zeros(3, bool), {"k": 1}, "takes numbers"),
+    ],
+)
+def test_what_does_not_fit_is_refused(x: Array, attrs: dict[str, Any], message: str) -> None:
+    with pytest.raises(OpError, match=message):
+        evaluate(TOP_K, x, **attrs)

@@ -1,0 +1,187 @@
+"""Compiled calls as data: words, steps, programs, and threads that do them in parts."""
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.executor.team import ALONE, Team, team
+from engine.system.threads import cpus
+from ops.common.thunks import in_turn, nothing
+from ops.native.barrier import CLOSED, JOINED, OVER, new_state
+from ops.native.call import FOREIGN, Native, Step, as_words, joined, table_of
+from ops.native.door import address, run_part
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
+
+STEPS = "tests.helpers.ops.native_steps"
+
+
+def _scale(x: Array, y: Array, factor: float) -> Native:
+    words = (x.ctypes.data, y.ctypes.data, x.size, factor)
+    return Native((Step(address(STEPS, "scale"), words),), (x, y))
+
+
+def _chain(length: int, count: int) -> tuple[Array, Native]:
+    rooms = np.zeros((2, count), np.int64)
+    function = address(STEPS, "prefix")
+    steps = [Step(function, (rooms[i % 2].ctypes.data, rooms[1 - i % 2].ctypes.data, count)) for i in range(length)]
+    return rooms, Native(tuple(steps), (rooms,))
+
+
+@given(st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(width=64)), max_size=8))
+def test_words_keep_integers_and_the_bits_of_floats(numbers: list[int | float]) -> None:
+    words = as_words(numbers)
+    for word, number in zip(words, numbers, strict=True):
+        if isinstance(number, float):
+            assert word.tobytes() == np.float64(number).tobytes()
+        else:
+            assert int(word) == number
+
+
+def test_a_native_call_runs_as_a_thunk() -> None:
+    x, y = np.arange(5, dtype=np.float32), np.full(5, np.nan, np.float32)
+    _scale(x, y, 2.5)()
+    np.testing.assert_array_equal(y, x * np.float32(2.5))
+
+
+def test_native_calls_in_turn_are_one() -> None:
+    x = np.ones(3, np.float32)
+    made = in_turn(_scale(x, x, 2.0), _scale(x, x, 3.0))
+    assert isinstance(made, Native)
+    assert len(made.steps) == 2
+    made()
+    np.testing.assert_array_equal(x, np.full(3, 6, np.float32))
+    assert not isinstance(in_turn(_scale(x, x, 2.0), nothing), Native)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 5), st.integers(0, 30), st.integers(0, 200), st.booleans())
+def test_nobody_begins_a_step_before_all_ended_the_last(threads: int, length: int, count: int, busy: bool) -> None:
+    rooms, native = _chain(length, count)
+    helpers = [threading.Thread(target=time.sleep, args=(0.001,)) for _ in range(3 * busy)]
+    for helper in helpers:
+        helper.start()
+    assert team(threads).run(native.table, False) == (-1, 0)
+    np.testing.assert_array_equal(rooms[length % 2], np.full(count, length))
+    for helper in helpers:
+        helper.join()
+
+
+def test_a_team_serves_again_and_again() -> None:
+    found = Team(3)
+    rooms, native = _chain(7, 1000)
+    for _ in range(300):
+        rooms.fill(0)
+        found.run(native.table, False)
+        assert (rooms[1] == 7).all()
+
+
+def test_parts_are_numbered_without_gaps() -> None:
+    places = np.zeros(64, np.int64)
+    Team(4).run(Native((Step(address(STEPS, "tell"), (places.ctypes.data,)),), (places,)).table, False)
+    parts = int(places[0])
+    assert 1 <= parts <= 4
+    assert places.tolist() == [parts] * parts + [0] * (64 - parts)
+
+
+def test_who_comes_too_late_does_nothing() -> None:
+    rooms, native = _chain(3, 10)
+    state = new_state()
+    state[JOINED // 8] = CLOSED
+    run_part()(native.table, state, 0)
+    assert not rooms.any()
+
+
+def test_who_waits_leaves_when_all_is_over() -> None:
+    rooms, native = _chain(3, 10)
+    state = new_state()
+    waiting = threading.Thread(target=run_part(), args=(native.table, state, 0))
+    waiting.start()
+    state[OVER // 8] = 1
+    waiting.join(20)
+    assert not waiting.is_alive()
+    assert not rooms.any()
+
+
+def test_an_empty_program_ends() -> None:
+    empty = table_of(())
+    assert ALONE.run(empty, False) == Team(2).run(empty, False) == (-1, 0)
+
+
+def test_a_foreign_call_that_fails_stops_the_rest_and_is_told() -> None:
+    x, y = np.ones(3, np.float32), np.zeros(3, np.float32)
+    absolute = _function_of_c("labs")
+    good, bad = Step(absolute, (0, 0, 0, 0), FOREIGN), Step(absolute, (-7, 0, 0, 0), FOREIGN)
+    Native((good,))()
+    failing = joined((Native((good, bad)), _scale(x, y, 1.0)))
+    with pytest.raises(OpError, match="returned status 7"):
+        failing()
+    assert not y.any()
+
+
+def _function_of_c(name: str) -> int:
+    function = getattr(ctypes.CDLL(None), name)
+    found = ctypes.cast(function, ctypes.c_void_p).value
+    assert found is not None
+    return found
+
+
+def test_after_an_interrupt_helpers_are_called_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Team(3)
+    rooms, native = _chain(5, 100)
+    plain = found._helpers.submit
+
+    def interrupted(job: Callable[[int], None], thread: int) -> None:
+        if thread == 2:
+            raise KeyboardInterrupt
+        plain(job, thread)
+
+    monkeypatch.setattr(found._helpers, "submit", interrupted)
+    for _ in range(10):
+        with pytest.raises(KeyboardInterrupt):
+            found.run(native.table, False)
+    monkeypatch.undo()
+    for _ in range(20):
+        rooms.fill(0)
+        assert found.run(native.table, False) == (-1, 0)
+        assert (rooms[1] == 5).all()
+    until = time.monotonic() + 60
+    while any(turn.awaited for turn in found._turns) and time.monotonic() < until:
+        time.sleep(0.001)
+    assert not any(turn.awaited for turn in found._turns)
+
+
+def test_callers_at_once_take_turns() -> None:
+    found = Team(2)
+    rooms = [_chain(9, 500) for _ in range(4)]
+
+    def work(number: int) -> None:
+        for _ in range(50):
+            rooms[number][0].fill(0)
+            assert found.run(rooms[number][1].table, False) == (-1, 0)
+            assert (rooms[number][0][1] == 9).all()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+
+
+def test_where_all_turns_are_taken_one_thread_does_it() -> None:
+    found = Team(3)
+    for turn in found._turns:
+        turn.awaited = [1]
+    rooms, native = _chain(5, 100)
+    assert found.run(native.table, False) == (-1, 0)
+    assert (rooms[1] == 5).all()
+
+
+def test_no_more_threads_than_processors() -> None:
+    assert team(1) is team(0) is ALONE
+    many = team(1000)
+    assert many is ALONE or (isinstance(many, Team) and many.threads <= cpus())

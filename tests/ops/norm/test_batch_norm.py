@@ -1,0 +1,53 @@
+"""Batch normalization in one pass: right, in place or not, for any length of a row."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.norm.batch_norm import BATCH_NORM, FUSED
+from ops.schema.backends import NUMPY
+from ops.schema.schema import Signature
+from ops.tensor.spec import Array, spec_of
+from tests.helpers.ops.kernel_checks import check_no_allocation, check_overwrites, check_strides, run, same
+
+
+def _operands(seed: int, shape: tuple[int, ...], dtype: str) -> list[Array]:
+    rng = np.random.default_rng(seed)
+    x, scale, bias, mean = (rng.standard_normal(s).astype(dtype) for s in (shape, *[shape[1:2]] * 3))
+    return [x, scale, bias, mean, rng.uniform(0.1, 2, shape[1:2]).astype(dtype)]
+
+
+def _wanted(arrays: list[Array], epsilon: float) -> Array:
+    """The definition, in float64."""
+    x, *numbers = (a.astype("float64") for a in arrays)
+    scale, bias, mean, var = (n.reshape((-1,) + (1,) * (x.ndim - 2)) for n in numbers)
+    found: Array = (x - mean) / np.sqrt(var + epsilon) * scale + bias
+    return found.astype(arrays[0].dtype)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2), st.integers(0, 5), st.integers(0, 70), st.booleans(), st.sampled_from(["float32", "float64"]))
+def test_one_pass_gives_the_definition(batch: int, channels: int, length: int, fixed: bool, dtype: str) -> None:
+    arrays = _operands(length, (batch, channels, length), dtype)
+    plain = BATCH_NORM.sign([spec_of(a) for a in arrays], {"epsilon": 1e-3})
+    constants = frozenset({1, 2, 3, 4}) if fixed else frozenset[int]()
+    signature = Signature(plain.inputs, plain.outputs, plain.attrs, constants)
+    assert BATCH_NORM.kernel(signature, (NUMPY,)) is FUSED
+    close = 1e-5 if dtype == "float32" else 1e-13
+    for kernel in (FUSED, BATCH_NORM.kernel(signature)):
+        (got,) = run(kernel, signature, arrays)
+        same(got, _wanted(arrays, 1e-3), rtol=close, atol=close)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 67), (2, 3, 9, 11), (1, 2, 3, 4, 5)])
+def test_a_run_in_place_gives_the_same_bits_and_any_strides_are_read(shape: tuple[int, ...], dtype: str) -> None:
+    arrays = _operands(1, shape, dtype)
+    assert check_overwrites(BATCH_NORM, arrays) == 1
+    check_strides(BATCH_NORM, arrays)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_nothing_is_allocated_while_it_runs(dtype: str) -> None:
+    check_no_allocation(BATCH_NORM, _operands(2, (2, 16, 64, 65), dtype))

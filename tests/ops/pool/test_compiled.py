@@ -1,0 +1,154 @@
+"""Compiled pooling of (N, C, spatial...) against the kernels in plain numpy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.pool.compiled import AVERAGE_ALL, AVERAGE_PLANES, MAX_ALL, MAX_PLANES
+from ops.pool.global_pooling import GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL
+from ops.pool.pool import AVERAGE_POOL, MAX_POOL
+from ops.schema.schema import Kernel, OpSchema
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array, TensorSpec, spec_of
+from tests.helpers.ops.compiled_kernel_checks import placed, run_native
+from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes, sign
+
+Case = tuple[Array, dict[str, Any]]
+POOLS: dict[str, tuple[OpSchema, Kernel]] = {"max": (MAX_POOL, MAX_PLANES), "average": (AVERAGE_POOL, AVERAGE_PLANES)}
+ALL: dict[str, tuple[OpSchema, Kernel]] = {
+    "max": (GLOBAL_MAX_POOL, MAX_ALL),
+    "average": (GLOBAL_AVERAGE_POOL, AVERAGE_ALL),
+}
+
+
+def special(draw: Any, x: Array) -> Array:
+    """The data, perhaps with NaN or infinities in it."""
+    if draw(st.booleans()):
+        x[np.random.default_rng(1).random(x.shape) < 0.1] = draw(st.sampled_from([np.nan, np.inf, -np.inf]))
+    return x
+
+
+@st.composite
+def pools(draw: Any) -> Case:
+    """One to three dimensions, paddings wider than windows, windows that leave the tensor, empty batches."""
+    ndim = draw(st.integers(1, 3))
+    several = st.lists(st.integers(1, 3), min_size=ndim, max_size=ndim).map(tuple)
+    attrs: dict[str, Any] = {"kernel_shape": draw(several), "strides": draw(several), "dilations": draw(several)}
+    attrs |= {"ceil_mode": draw(st.booleans())}
+    attrs["pads"] = tuple(draw(st.lists(st.integers(0, 3), min_size=2 * ndim, max_size=2 * ndim)))
+    pads = zip(attrs["pads"][:ndim], attrs["pads"][ndim:], strict=True)
+    least = [d * (k - 1) + 1 for d, k in zip(attrs["dilations"], attrs["kernel_shape"], strict=True)]
+    most = [7] * (ndim - 1) + [70 if ndim < 3 else 7]
+    sizes = [draw(st.integers(max(1, n - sum(p)), m)) for n, p, m in zip(least, pads, most, strict=True)]
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    shape = (draw(st.integers(0, 2)), draw(st.integers(0, 3)), *sizes)
+    return special(draw, rng.standard_normal(shape).astype(np.float32)), attrs
+
+
+def plain(schema: OpSchema, x: Array, attrs: dict[str, Any]) -> Array:
+    """What numpy gives."""
+    signature = schema.sign([spec_of(x)], attrs)
+    (y,) = run(schema.kernel(signature, ("numpy",)), signature, [x])
+    return y
+
+
+def check_pool(name: str, case: Case, parts: int, apart: bool, **more: bool) -> None:
+    """Results of one case; images may lie apart."""
+    schema, native = POOLS[name]
+    x, attrs = case
+    wide = placed(np.concatenate([x, x], 1))[:, : x.shape[1]] if apart else placed(x)
+    signature = schema.sign([spec_of(x)], attrs | more)
+    (got,) = run_native(native, signature, [wide], parts)
+    same(got, plain(schema, x, attrs | more), *((1e-5, 1e-6) if name == "average" else ()))
+
+
+@settings(max_examples=30, deadline=None)
+@given(pools(), st.integers(1, 3), st.booleans())
+def test_maxima_are_those_of_numpy(case: Case, parts: int, apart: bool) -> None:
+    check_pool("max", case, parts, apart)
+
+
+@settings(max_examples=30, deadline=None)
+@given(pools(), st.integers(1, 3), st.booleans(), st.booleans())
+def test_means_are_those_of_numpy(case: Case, parts: int, apart: bool, padded: bool) -> None:
+    check_pool("average", case, parts, apart, count_include_pad=padded)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POOLS)
+@settings(max_examples=500, deadline=None)
+@given(case=pools(), parts=st.integers(1, 5), apart=st.booleans())
+def test_many_shapes(name: str, case: Case, parts: int, apart: bool) -> None:
+    check_pool(name, case, parts, apart)
+
+
+@st.composite
+def planes(draw: Any) -> Array:
+    shape = (draw(st.integers(0, 2)), draw(st.integers(0, 5)), draw(st.integers(1, 30)), draw(st.integers(1, 20)))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    return special(draw, rng.standard_normal(shape).astype(np.float32))
+
+
+@pytest.mark.parametrize("name", ALL)
+@settings(max_examples=30, deadline=None)
+@given(x=planes(), parts=st.integers(1, 3))
+def test_global_pools_are_those_of_numpy(name: str, x: Array, parts: int) -> None:
+    schema, native = ALL[name]
+    (got,) = run_native(native, sign(schema, [x], {}), [placed(x)], parts)
+    same(got, plain(schema, x, {}), *((1e-5, 1e-6) if name == "average" else ()))
+
+
+@pytest.mark.parametrize("sign_of_nan", [1.0, -1.0])
+def test_any_nan_is_the_largest_of_all(sign_of_nan: float) -> None:
+    x = np.full((1, 1, 3, 3), np.inf, np.float32)
+    x[0, 0, 1, 1] = np.copysign(np.float32(np.nan), np.float32(sign_of_nan))
+    (got,) = run_native(MAX_ALL, sign(GLOBAL_MAX_POOL, [x], {}), [x], 1)
+    assert np.isnan(got).all()
+
+
+def test_a_long_row_of_large_numbers_has_an_accurate_mean() -> None:
+    x = np.random.default_rng(0).uniform(1e4, 2e4, (1, 1, 500, 500)).astype(np.float32)
+    (got,) = run_native(AVERAGE_ALL, sign(GLOBAL_AVERAGE_POOL, [x], {}), [x], 1)
+    np.testing.assert_allclose(got.item(), x.astype(np.float64).mean(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_nothing_is_allocated_while_it_runs(name: str) -> None:
+    schema, native = POOLS[name]
+    x = np.ones((1, 64, 40, 40), np.float32)
+    signature = sign(schema, [x], {"kernel_shape": (3, 3)})
+    assert scratch_bytes(bind(native, signature, [x], [garbage(signature.y)])) <= MOST_SCRATCH
+
+
+FAR = 2**32
+
+
+@pytest.mark.parametrize("schema", [MAX_POOL, AVERAGE_POOL])
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {"kernel_shape": (1, 2), "dilations": (1, FAR), "pads": (0, 0, 0, FAR)},
+        {"kernel_shape": (1, 2), "dilations": (1, FAR), "pads": (0, FAR, 0, 0)},
+        {"kernel_shape": (1, 4), "dilations": (1, FAR // 4), "pads": (0, FAR // 2 - 1, 0, FAR // 2 - 1)},
+        {"kernel_shape": (2, 2), "strides": (FAR, FAR)},
+        {"kernel_shape": (FAR, FAR), "auto_pad": "SAME_UPPER"},
+    ],
+)
+def test_places_that_overflow_are_refused(schema: OpSchema, attrs: dict[str, Any]) -> None:
+    with pytest.raises(OpError, match=r"(most that it may hold is|at most) 2147483647"):
+        schema.sign([TensorSpec((1, 1, 5, 5), np.dtype("float32"))], attrs)
+
+
+@pytest.mark.parametrize(("schema", "native"), [(MAX_POOL, MAX_PLANES), (AVERAGE_POOL, AVERAGE_PLANES)])
+def test_columns_beyond_32_bits_are_left_to_numpy(schema: OpSchema, native: Kernel) -> None:
+    far = FAR // 2 - 8
+    attrs: dict[str, Any] = {"kernel_shape": (1, 2), "dilations": (1, far), "strides": (1, far)}
+    attrs["pads"] = (0, far, 0, far)
+    x = np.arange(25, dtype=np.float32).reshape(1, 1, 5, 5)
+    signature = schema.sign([spec_of(x)], attrs)
+    assert not native.supports(signature)
+    assert native.supports(schema.sign([spec_of(x)], {"kernel_shape": (1, 2)}))
+    assert run(schema.kernel(signature), signature, [x])[0].shape == signature.y.shape

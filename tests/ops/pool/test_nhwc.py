@@ -1,0 +1,120 @@
+"""Channels-last pooling and local response normalization against the channels-first operators."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.norm.lrn import LRN
+from ops.norm.nhwc_lrn import NHWC_LRN
+from ops.pool.nhwc import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
+from ops.pool.pool import AVERAGE_POOL, MAX_POOL
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import DtypeError
+from ops.tensor.spec import Array, TensorSpec
+from tests.helpers.ops.kernel_checks import (
+    MOST_SCRATCH,
+    bind,
+    check_overwrites,
+    check_strides,
+    garbage,
+    kernels,
+    run,
+    same,
+    scratch_bytes,
+    sign,
+)
+
+PAIRS = {NHWC_MAX_POOL: MAX_POOL, NHWC_AVERAGE_POOL: AVERAGE_POOL, NHWC_LRN: LRN}
+
+
+def reference(schema: OpSchema, x: Array, attrs: dict[str, Any]) -> Array:
+    """What the channels-first operator gives."""
+    (y,) = evaluate(PAIRS[schema], np.ascontiguousarray(np.moveaxis(x, -1, 1)), **attrs)
+    return np.moveaxis(y, 1, -1)
+
+
+def data(seed: int, *shape: int, dtype: str = "float32", spoilt: bool = False) -> Array:
+    """Numbers, some of them NaN or infinite."""
+    x = np.random.default_rng(seed).standard_normal(shape) * 4
+    if spoilt:
+        flat = x.reshape(-1)
+        flat[::17], flat[5::23], flat[7::29] = np.nan, np.inf, -np.inf
+    return x.astype(dtype)
+
+
+@st.composite
+def pools(draw: Any) -> tuple[OpSchema, Array, dict[str, Any]]:
+    """Windows in one to three dimensions."""
+    schema, ndim = draw(st.sampled_from([NHWC_MAX_POOL, NHWC_AVERAGE_POOL])), draw(st.integers(1, 3))
+    several = st.lists(st.integers(1, 3), min_size=ndim, max_size=ndim)
+    kernel, dilations = draw(several), draw(st.lists(st.integers(1, 2), min_size=ndim, max_size=ndim))
+    least = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
+    sizes = [draw(st.integers(n, n + (9 if ndim < 3 else 2))) for n in least]
+    attrs = {
+        "kernel_shape": tuple(kernel),
+        "dilations": tuple(dilations),
+        "strides": tuple(draw(several)),
+        "pads": tuple(draw(st.lists(st.integers(0, 2), min_size=2 * ndim, max_size=2 * ndim))),
+        "ceil_mode": draw(st.booleans()),
+    }
+    dtypes = ["float32", "float64"]
+    if schema is NHWC_AVERAGE_POOL:
+        attrs["count_include_pad"] = draw(st.booleans())
+    else:
+        dtypes += ["float16", "int8", "uint8"]
+    dtype = draw(st.sampled_from(dtypes))
+    shape = (draw(st.integers(0, 2)), *sizes, draw(st.integers(0, 5)))
+    return schema, data(draw(st.integers(0, 99)), *shape, dtype=dtype, spoilt=dtype.startswith("f")), attrs
+
+
+@settings(max_examples=100)
+@given(pools())
+def test_every_kernel_gives_what_the_channels_first_one_gives(case: tuple[OpSchema, Array, dict[str, Any]]) -> None:
+    schema, x, attrs = case
+    with np.errstate(all="ignore"):
+        wanted = reference(schema, x, attrs)
+    signature = sign(schema, [x], attrs)
+    for kernel in kernels(schema, signature):
+        same(run(kernel, signature, [x])[0], wanted, rtol=1e-5, atol=1e-5)
+    check_strides(schema, [x], rtol=1e-5, atol=1e-5, **attrs)
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 9), st.integers(1, 7), st.integers(0, 3), st.integers(0, 99))
+def test_normalization_across_the_last_axis(channels: int, size: int, batch: int, seed: int) -> None:
+    x, attrs = data(seed, batch, 3, 2, channels), {"size": size, "alpha": 0.1, "beta": 0.7, "bias": 1.5}
+    wanted = reference(NHWC_LRN, x, attrs)
+    signature = sign(NHWC_LRN, [x], attrs)
+    for kernel in kernels(NHWC_LRN, signature):
+        same(run(kernel, signature, [x])[0], wanted, rtol=1e-5, atol=1e-6)
+    check_strides(NHWC_LRN, [x], rtol=1e-5, atol=1e-6, **attrs)
+    assert check_overwrites(NHWC_LRN, [x], **attrs) == 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "attrs"),
+    [
+        (NHWC_MAX_POOL, {"kernel_shape": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)}),
+        (NHWC_AVERAGE_POOL, {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)}),
+        (NHWC_LRN, {"size": 5}),
+    ],
+)
+def test_layers_of_networks_allocate_nothing_and_lie_in_a_wider_tensor(schema: OpSchema, attrs: dict[str, Any]) -> None:
+    x = data(1, 1, 57, 57, 80)[..., 8:72]
+    signature, wanted = sign(schema, [x], attrs), reference(schema, x, attrs)
+    for kernel in kernels(schema, signature):
+        wide = garbage(TensorSpec((*signature.y.shape[:-1], 96), x.dtype))
+        before, y = wide[..., :16].copy(), wide[..., 16:80]
+        assert scratch_bytes(bind(kernel, signature, [x], [y])) <= MOST_SCRATCH
+        same(y, wanted, rtol=1e-5, atol=1e-6)
+        assert wide[..., :16].tobytes() == before.tobytes()
+
+
+def test_types_that_are_not_taken() -> None:
+    with pytest.raises(DtypeError, match="float16"):
+        NHWC_AVERAGE_POOL.sign([TensorSpec((1, 4, 4, 2), np.dtype("float16"))], {"kernel_shape": (2, 2)})
+    with pytest.raises(DtypeError, match="int32"):
+        NHWC_MAX_POOL.sign([TensorSpec((1, 4, 4, 2), np.dtype("int32"))], {"kernel_shape": (2, 2)})

@@ -1,0 +1,100 @@
+"""oneDNN's channels-last pooling against the one in plain numpy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.onednn.library import objection
+from ops.pool.nhwc import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
+from ops.pool.onednn import AVERAGE_POOL, MAX_POOL
+from ops.schema.schema import Binding, Kernel, OpSchema
+from ops.tensor.spec import Array, TensorSpec, spec_of
+from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, same, scratch_bytes
+from tests.helpers.ops.onednn_checks import check, numbers, reference
+
+pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
+BOTH = pytest.mark.parametrize(
+    ("schema", "kernel"), [(NHWC_MAX_POOL, MAX_POOL), (NHWC_AVERAGE_POOL, AVERAGE_POOL)], ids=["max", "average"]
+)
+RTOL = 1e-6
+
+
+@st.composite
+def pools(draw: Any) -> tuple[Array, dict[str, Any]]:
+    """One to three dimensions, windows in the padding, behind it, and none at all."""
+    ndim = draw(st.integers(1, 3))
+
+    def some(low: int, high: int, count: int = ndim) -> tuple[int, ...]:
+        return tuple(draw(st.lists(st.integers(low, high), min_size=count, max_size=count)))
+
+    kernel = some(1, 4)
+    attrs = {
+        "kernel_shape": kernel,
+        "strides": some(1, 3),
+        "pads": tuple(min(p, k) for p, k in zip(some(0, 3, 2 * ndim), kernel * 2, strict=True)),
+        "dilations": draw(st.sampled_from([(), (), (), some(1, 2)])),
+        "ceil_mode": draw(st.booleans()),
+    }
+    sizes = [draw(st.integers(7, 24 if ndim < 3 else 9)) for _ in range(ndim)]
+    return numbers(1, draw(st.integers(1, 2)), *sizes, draw(st.sampled_from([1, 3, 16, 17, 40, 64]))), attrs
+
+
+@settings(max_examples=50, deadline=None)
+@given(pools(), st.sampled_from(["max", "inside", "all"]), st.integers(0, 15), st.integers(1, 3))
+def test_it_gives_what_numpy_gives(case: tuple[Array, dict[str, Any]], kind: str, place: int, threads: int) -> None:
+    x, attrs = case
+    if kind == "max":
+        check(NHWC_MAX_POOL, [x], attrs, place, threads)
+    else:
+        check(NHWC_AVERAGE_POOL, [x], attrs | {"count_include_pad": kind == "all"}, place, threads, RTOL)
+
+
+@pytest.mark.slow
+@settings(max_examples=1500, deadline=None)
+@given(pools(), st.sampled_from(["max", "inside", "all"]), st.integers(0, 15), st.integers(1, 3))
+def test_it_gives_what_numpy_gives_for_many_more(
+    case: tuple[Array, dict[str, Any]], kind: str, place: int, threads: int
+) -> None:
+    x, attrs = case
+    if kind == "max":
+        check(NHWC_MAX_POOL, [x], attrs, place, threads)
+    else:
+        check(NHWC_AVERAGE_POOL, [x], attrs | {"count_include_pad": kind == "all"}, place, threads, RTOL)
+
+
+@BOTH
+def test_pools_of_networks_are_the_librarys_and_take_no_memory(schema: OpSchema, kernel: Kernel) -> None:
+    x, attrs = numbers(2, 1, 56, 56, 64), {"kernel_shape": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)}
+    assert check(schema, [x], attrs, rtol=RTOL)
+    signature = schema.sign([spec_of(x)], attrs)
+    assert scratch_bytes(bind(kernel, signature, [x], [garbage(signature.y)])) <= MOST_SCRATCH
+
+
+@BOTH
+def test_pixels_inside_a_wider_tensor_are_read_and_written(schema: OpSchema, kernel: Kernel) -> None:
+    wide, attrs = numbers(3, 1, 20, 20, 48), {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)}
+    x = wide[..., 8:40]
+    signature = schema.sign([spec_of(x)], attrs)
+    around = np.zeros((1, 20, 20, 40), np.float32)
+    kernel.bind(Binding(signature, (x,), (around[..., 4:36],), np.empty(kernel.workspace(signature), np.uint8)))()
+    same(around[..., 4:36], reference(schema, signature, [x.copy()]), rtol=RTOL, atol=RTOL)
+    assert not around[..., :4].any()
+    assert not around[..., 36:].any()
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {"kernel_shape": (2, 2), "dilations": (2, 2)},
+        {"kernel_shape": (3, 3), "pads": (3, 3, 0, 0)},
+        {"kernel_shape": (3, 3), "strides": (2, 2), "ceil_mode": True, "count_include_pad": True},
+    ],
+)
+def test_windows_that_it_sees_otherwise_are_left_to_others(attrs: dict[str, Any]) -> None:
+    x = TensorSpec((1, 24, 24, 32), np.dtype("float32"))
+    assert not AVERAGE_POOL.supports(NHWC_AVERAGE_POOL.sign([x], attrs))
+    assert AVERAGE_POOL.supports(NHWC_AVERAGE_POOL.sign([x], {"kernel_shape": (3, 3)}))
+    assert not AVERAGE_POOL.supports(NHWC_AVERAGE_POOL.sign([x.with_shape((0, 9, 9, 16))], {"kernel_shape": (3, 3)}))

@@ -1,0 +1,174 @@
+"""oneDNN's products of matrices against those in plain numpy."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.onednn.library import objection
+from ops.products import onednn, onednn_strided
+from ops.products.fused import FUSED_MATMUL
+from ops.products.gemm import GEMM
+from ops.products.matmul import MATMUL
+from ops.products.onednn import PACKED
+from ops.products.onednn_strided import LYING
+from ops.schema.backends import NUMPY
+from ops.schema.schema import Kernel, OpSchema, Signature
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, TensorSpec, spec_of
+from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
+
+pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
+SLOWER = {module: module._slower for module in (onednn, onednn_strided)}
+ACTIVATIONS: list[dict[str, Any]] = [
+    {},
+    {"activation": "clip", "low": 0.0},
+    {"activation": "clip", "low": -1.0, "high": 2.0},
+    {"activation": "leaky_relu", "slope": 0.2},
+    {"activation": "leaky_relu", "slope": 0.0},
+    {"activation": "gelu_erf"},
+    {"activation": "gelu_tanh"},
+    {"activation": "silu"},
+]
+
+
+@pytest.fixture(autouse=True)
+def _all_sizes() -> Iterator[None]:
+    """Products are computed though compiled kernels are faster."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (onednn, onednn_strided):
+            patch.setattr(module, "_slower", lambda _: False)
+        yield
+
+
+def _random(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(s).astype(np.float32) for s in shapes]
+
+
+def check(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any], constants: set[int], threads: int = 1) -> int:
+    """Both kernels, as far as they take it, against numpy's; how many took it."""
+    signature = evolve(schema.sign([spec_of(a) for a in arrays], attrs, frozenset(constants)), threads=threads)
+    plain = schema.sign([spec_of(a) for a in arrays], attrs)
+    (wanted,) = run(schema.kernel(plain, (NUMPY,)), plain, arrays)
+    found = [k for k in (PACKED, LYING) if k.supports(signature)]
+    atol = 1e-5 * float(np.abs(wanted[np.isfinite(wanted)]).max(initial=1))
+    for kernel in found:
+        (got,) = run(kernel, signature, arrays)
+        same(got, wanted, rtol=1e-4, atol=atol)
+        for way in schema.overwrites(signature):
+            same(_over(kernel, signature, arrays, way.input), got)
+    return len(found)
+
+
+def _over(kernel: Kernel, signature: Signature, arrays: list[Array], position: int) -> Array:
+    """y written over an input."""
+    shared = arrays[position].copy()
+    bind(kernel, signature, [shared if i == position else a for i, a in enumerate(arrays)], [shared])()
+    return shared
+
+
+def _lying(draw: Any, array: Array) -> Array:
+    """The same elements in one of some orders of memory."""
+    orders = [array, array.swapaxes(-1, -2).copy().swapaxes(-1, -2), array[..., ::-1].copy()[..., ::-1]]
+    if array.ndim > 2:
+        orders.append(array.swapaxes(-2, -3).copy().swapaxes(-2, -3))
+    return draw(st.sampled_from(orders))  # type: ignore[no-any-return]
+
+
+@st.composite
+def products(draw: Any) -> tuple[list[Array], dict[str, Any], set[int]]:
+    """Batches that are broadcast, single rows, scale, bias, addition; b constant or not, exchanged or not."""
+    rows, depth, width = (draw(st.integers(1, 40)) for _ in range(3))
+    batch = tuple(draw(st.lists(st.integers(1, 3), max_size=3)))
+    ones = tuple(draw(st.sampled_from([1, n])) for n in batch)
+    exchanged = draw(st.booleans())
+    b = (width, depth) if exchanged else (depth, width)
+    lead = draw(st.sampled_from([(), ones, batch]))
+    a, w, bias = _random(draw(st.integers(0, 99)), (*batch, rows, depth), (*lead, *b), (width,))
+    arrays = [_lying(draw, a), _lying(draw, w), bias][: draw(st.integers(2, 3))]
+    attrs = {"transpose_b": exchanged, "alpha": draw(st.sampled_from([1.0, 0.5]))} | draw(st.sampled_from(ACTIVATIONS))
+    if len(arrays) > 2 and draw(st.booleans()):
+        (y,) = FUSED_MATMUL.sign([spec_of(v) for v in arrays], attrs).outputs
+        arrays += _random(5, draw(st.sampled_from([y.shape, y.shape[-1:], (1, *y.shape[1:])])))
+    return arrays, attrs, draw(st.sampled_from([set(), {1}, {1, 2}])) & set(range(len(arrays)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(products(), st.integers(1, 3))
+def test_fused_products_are_those_of_numpy(case: tuple[list[Array], dict[str, Any], set[int]], threads: int) -> None:
+    check(FUSED_MATMUL, *case, threads)
+
+
+@settings(max_examples=20, deadline=None)
+@given(products())
+def test_products_are_those_of_numpy(case: tuple[list[Array], dict[str, Any], set[int]]) -> None:
+    arrays, attrs, constants = case
+    b = arrays[1].swapaxes(-1, -2) if attrs["transpose_b"] else arrays[1]
+    check(MATMUL, [arrays[0], b], {}, constants & {1})
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.tuples(*(st.integers(1, 40) for _ in range(3))), st.booleans(), st.sampled_from([1.0, 0.25]), st.data())
+def test_gemm_is_that_of_numpy(sizes: tuple[int, int, int], exchanged: bool, alpha: float, data: st.DataObject) -> None:
+    rows, depth, width = sizes
+    a, b, c = _random(1, (rows, depth), (width, depth) if exchanged else (depth, width), (rows, width))
+    arrays = [a, b, *data.draw(st.sampled_from([[], [c[0]], [c]]))]
+    constants = data.draw(st.sampled_from([set(), {1}]))
+    check(GEMM, arrays, {"trans_b": exchanged, "alpha": alpha}, constants)
+
+
+@pytest.mark.parametrize("finish", ACTIVATIONS)
+@pytest.mark.parametrize("constants", [set(), {1}])
+def test_nan_and_infinities_come_out_as_in_numpy(finish: dict[str, Any], constants: set[int]) -> None:
+    a, b = _random(2, (7, 20), (20, 33))
+    a[1], b[1] = 0, np.abs(b[1]) + 1
+    a[2, 1], a[4, 1], a[6, 1] = np.nan, np.inf, -np.inf
+    with np.errstate(all="ignore"):
+        taken = check(FUSED_MATMUL, [a, b, b[0].copy()], finish, constants)
+    assert taken == (0 if finish.get("slope") == 0 else len(constants) + 1)
+
+
+@pytest.mark.parametrize("constants", [set(), {1}])
+def test_products_take_nothing_but_the_scratchpad(constants: set[int]) -> None:
+    arrays = _random(3, (2, 128, 64), (64, 256), (256,), (2, 128, 256))
+    attrs = {"alpha": 0.5, "activation": "gelu_erf"}
+    signature = FUSED_MATMUL.sign([spec_of(a) for a in arrays], attrs, frozenset(constants))
+    for kernel in (k for k in (PACKED, LYING) if k.supports(signature)):
+        assert scratch_bytes(bind(kernel, signature, arrays, [garbage(signature.y)])) <= MOST_SCRATCH
+
+
+def test_heads_side_by_side_are_read_where_they_lie() -> None:
+    q, k = (a.transpose(0, 2, 1, 3) for a in _random(4, (1, 16, 3, 8), (1, 16, 3, 8)))
+    signature = MATMUL.sign([spec_of(q), spec_of(k.swapaxes(-1, -2))], {})
+    assert LYING.takes(signature, 0, Layout.of(q))
+    assert LYING.takes(signature, 1, Layout.of(k.swapaxes(-1, -2)))
+    assert not LYING.takes(signature, 0, Layout.of(q[..., ::-1]))
+    assert check(MATMUL, [q, k.swapaxes(-1, -2)], {}, set()) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "depth", "width", "attrs", "taken"),
+    [
+        (128, 384, 1536, {}, False),
+        (128, 384, 1536, {"activation": "gelu_erf"}, False),
+        (128, 384, 1536, {"activation": "gelu_tanh"}, True),
+        (1, 1280, 1000, {}, False),
+        (1, 4096, 4096, {}, True),
+        (512, 3072, 768, {}, True),
+    ],
+)
+def test_what_compiled_kernels_compute_faster_is_left_to_them(
+    rows: int, depth: int, width: int, attrs: dict[str, Any], taken: bool
+) -> None:
+    specs = [TensorSpec(shape, np.dtype("float32")) for shape in ((rows, depth), (depth, width), (width,))]
+    signature = FUSED_MATMUL.sign(specs, attrs, frozenset({1, 2}))
+    with pytest.MonkeyPatch.context() as patch:
+        for module, slower in SLOWER.items():
+            patch.setattr(module, "_slower", slower)
+        assert PACKED.supports(signature) == taken
+        assert not LYING.supports(signature)

@@ -1,0 +1,213 @@
+"""Quantising and back, against the formulas of ONNX written element by element, and against onnxruntime."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.quantised.dynamic import DYNAMIC_QUANTIZE_LINEAR
+from ops.quantised.linear import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
+from ops.schema.schema import OpSchema, evaluate
+from ops.tensor.errors import OpError
+from ops.tensor.spec import Array
+from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
+from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_results
+
+CODES = ["uint8", "int8", "uint16", "int16"]
+
+
+def spread(parameter: Array, shape: tuple[int, ...], axis: int, block: int) -> Array:
+    """The parameter of each element."""
+    if block:
+        return np.repeat(parameter, block, axis)[tuple(slice(0, n) for n in shape)]
+    if parameter.ndim == 0:
+        return np.broadcast_to(parameter, shape)
+    places = np.indices(shape)[axis]
+    return np.asarray(parameter[places])
+
+
+def quantised(x: Array, scale: Array, zero: Array) -> Array:
+    """The formula, one number after the other; Python rounds halves to even."""
+    ends, found = np.iinfo(zero.dtype), np.empty(x.shape, zero.dtype)
+    for i in np.ndindex(x.shape):
+        code = round(float(np.divide(x[i].astype(scale.dtype), scale[i]))) + int(zero[i])
+        found[i] = min(max(code, ends.min), ends.max)
+    return found
+
+
+def dequantised(x: Array, scale: Array, zero: Array) -> Array:
+    exact = x.astype(np.int64) - zero.astype(np.int64)
+    return (exact.astype(np.float32) * scale.astype(np.float32)).astype(scale.dtype)
+
+
+@st.composite
+def grains(draw: Any) -> tuple[tuple[int, ...], tuple[int, ...], dict[str, int]]:
+    """The shape of a tensor, that of its scale, and the attributes that say so."""
+    shape = tuple(draw(st.lists(st.integers(0, 5), min_size=1, max_size=4)))
+    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    kind = draw(st.sampled_from(["tensor", "axis", "blocks"]))
+    if kind == "tensor":
+        return shape, (), {"axis": axis, "block_size": 0}
+    if kind == "axis":
+        return shape, (shape[axis],), {"axis": axis, "block_size": 0}
+    block = draw(st.integers(1, 6))
+    blocked = list(shape)
+    blocked[axis] = math.ceil(shape[axis] / block)
+    return shape, tuple(blocked), {"axis": axis, "block_size": block}
+
+
+def codes(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
+    ends = np.iinfo(dtype)
+    return rng.integers(ends.min, ends.max + 1, shape).astype(dtype)
+
+
+@settings(max_examples=120)
+@given(
+    grains(),
+    st.tuples(
+        st.sampled_from(CODES),
+        st.sampled_from(["float32", "float16", "int32"]),
+        st.sampled_from(["float32", "float16"]),
+    ),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_numbers_are_divided_rounded_to_even_shifted_and_cut_off(
+    grain: tuple[Any, Any, dict[str, int]], dtypes: tuple[str, str, str], with_zero: bool, seed: int
+) -> None:
+    (shape, of_scale, attrs), (code, dtype, scaled) = grain, dtypes
+    rng = np.random.default_rng(seed)
+    scale = (rng.integers(1, 9, of_scale) / 4).astype(scaled)
+    x = (rng.integers(-300, 300, shape) / (1 if dtype == "int32" else 4)).astype(dtype)
+    zero = codes(rng, of_scale, code) if with_zero else np.zeros(of_scale, code)
+    full = (spread(a, shape, attrs["axis"], attrs["block_size"]) for a in (scale, zero))
+    operands = [x, scale, zero] if with_zero else [x, scale]
+    check_kernels(QUANTIZE_LINEAR, operands, [quantised(x, *full)], **attrs, to=code)
+
+
+@settings(max_examples=120)
+@given(
+    grains(),
+    st.sampled_from([*CODES, "int32"]),
+    st.sampled_from(["float32", "float16"]),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_codes_become_numbers_again(
+    grain: tuple[Any, Any, dict[str, int]], code: str, scaled: str, with_zero: bool, seed: int
+) -> None:
+    shape, of_scale, attrs = grain
+    rng = np.random.default_rng(seed)
+    x, scale = codes(rng, shape, code), rng.uniform(1e-4, 2e-4, of_scale).astype(scaled)
+    zero = codes(rng, of_scale, code) if with_zero else np.zeros(of_scale, code)
+    full = (spread(a, shape, attrs["axis"], attrs["block_size"]) for a in (scale, zero))
+    with np.errstate(over="ignore"):
+        wanted = dequantised(x, *full)
+    check_kernels(DEQUANTIZE_LINEAR, [x, scale, zero] if with_zero else [x, scale], [wanted], **attrs)
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=3).map(tuple), st.integers(0, 99), st.integers(-3, 3))
+def test_the_range_of_the_numbers_gives_their_scale(shape: tuple[int, ...], seed: int, shift: int) -> None:
+    x = (np.random.default_rng(seed).standard_normal(shape) + shift).astype(np.float32)
+    if x.size == 0:
+        wanted: Any = [np.empty(shape, np.uint8), np.ones((), np.float32), np.zeros((), np.uint8)]
+    else:
+        wanted = onnxruntime_node("DynamicQuantizeLinear", [x], 3, opset=11)
+    check_kernels(DYNAMIC_QUANTIZE_LINEAR, [x], wanted)
+
+
+@pytest.mark.parametrize(
+    "x", [[0.0, 0.0], [math.nan, 0.5], [math.inf, 1.0], [1e-30, 0.0], [-3.0, -1.0], [3.0e38, -3.0e38]]
+)
+def test_odd_ranges_give_what_onnxruntime_gives(x: list[float]) -> None:
+    array = np.asarray(x, np.float32)
+    check_results(DYNAMIC_QUANTIZE_LINEAR, [array], onnxruntime_node("DynamicQuantizeLinear", [array], 3, opset=11))
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_halves_infinities_and_nan(code: str) -> None:
+    x = np.asarray([0.5, 1.5, 2.5, -0.5, -1.5, math.inf, -math.inf, math.nan, 3e38, -1e30], np.float32)
+    one, zero = np.ones((), np.float32), np.asarray(7, code)
+    ends = np.iinfo(code)
+    least, most = ends.min, ends.max
+    wanted = np.asarray([7, 9, 9, 7, 5, most, least, least, most, least], code)
+    check_results(QUANTIZE_LINEAR, [x, one, zero], [wanted])
+    check_results(QUANTIZE_LINEAR, [x, one, zero], onnxruntime_node("QuantizeLinear", [x, one, zero], opset=21))
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_large_tensors_give_what_onnxruntime_gives(code: str, axis: int) -> None:
+    rng = np.random.default_rng(axis)
+    x = rng.standard_normal((20, 30, 70)).astype(np.float32)
+    scale = rng.uniform(0.001, 0.1, (x.shape[axis],)).astype(np.float32)
+    zero = codes(rng, scale.shape, code)
+    (y,) = onnxruntime_node("QuantizeLinear", [x, scale, zero], opset=21, axis=axis)
+    check_results(QUANTIZE_LINEAR, [x, scale, zero], [y], axis=axis)
+    back = onnxruntime_node("DequantizeLinear", [y, scale, zero], opset=21, axis=axis)
+    check_results(DEQUANTIZE_LINEAR, [y, scale, zero], back, axis=axis)
+
+
+def test_the_attribute_may_say_in_which_type_is_divided() -> None:
+    x, scale = np.asarray([1.001, 300.3], np.float32), np.asarray(0.1, np.float32)
+    wanted = np.rint(x.astype(np.float16) / scale.astype(np.float16)).astype(np.int16)
+    check_results(QUANTIZE_LINEAR, [x, scale], [wanted], to="int16", precision="float16")
+
+
+def test_a_single_scale_and_zero_point_may_differ_in_dimensions() -> None:
+    x, scale, zero = np.asarray([1, 2], np.float32), np.asarray([0.5], np.float32), np.asarray(3, np.uint8)
+    check_results(QUANTIZE_LINEAR, [x, scale, zero], [np.asarray([5, 7], np.uint8)])
+    check_results(DEQUANTIZE_LINEAR, [np.asarray([5, 7], np.uint8), scale, zero], [x])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("of_scale", [(), (64,), (13, 64)])
+def test_nothing_is_allocated(dtype: str, of_scale: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    x, scale = rng.standard_normal((99, 64, 64)).astype(dtype), rng.uniform(0.01, 0.1, of_scale).astype(dtype)
+    attrs = {"axis": 1, "block_size": 0}
+    if len(of_scale) == 2:
+        x, scale, attrs = x[:, :, 0].copy().repeat(20, 1), rng.uniform(0.01, 0.1, (13, 1280)).astype(dtype), {}
+        attrs = {"axis": 0, "block_size": 8}
+    zero = codes(rng, scale.shape, "int8")
+    check_no_allocation(QUANTIZE_LINEAR, [x, scale, zero], **attrs)
+    y = evaluate(QUANTIZE_LINEAR, x, scale, zero, **attrs)[0]
+    check_no_allocation(DEQUANTIZE_LINEAR, [y, scale, zero], **attrs)
+    check_no_allocation(DEQUANTIZE_LINEAR, [y.astype("int32"), scale], **attrs)
+    check_no_allocation(DYNAMIC_QUANTIZE_LINEAR, [x.astype("float32")])
+
+
+ONE = np.ones((), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("schema", "operands", "attrs", "message"),
+    [
+        (QUANTIZE_LINEAR, [np.ones(3), ONE], {}, "takes float32, float16 or int32, not float64"),
+        (QUANTIZE_LINEAR, [np.ones(3, "f4"), ONE.astype("f8")], {}, "a scale must be float32 or float16"),
+        (QUANTIZE_LINEAR, [np.ones((3, 4), "f4"), np.ones(3, "f4")], {}, r"scale of shape \(3,\) along axis 1"),
+        (QUANTIZE_LINEAR, [np.ones(3, "f4"), ONE, np.zeros(2, "u1")], {}, "zero point of shape"),
+        (QUANTIZE_LINEAR, [np.ones(3, "f4"), ONE, np.zeros((), "i4")], {}, "a zero point must be one of"),
+        (QUANTIZE_LINEAR, [np.ones(3, "f4"), ONE, np.zeros((), "i1")], {"to": "uint8"}, "8 or 16 bits"),
+        (
+            QUANTIZE_LINEAR,
+            [np.ones(3, "f4"), ONE],
+            {"precision": "float64"},
+            "divides in float32 or float16, not float64",
+        ),
+        (QUANTIZE_LINEAR, [np.ones(3, "f4"), np.ones(1, "f4")], {"axis": 0, "block_size": 2}, r"\(2,\) is wanted"),
+        (QUANTIZE_LINEAR, [np.ones(3, "f4"), ONE], {"block_size": -1}, "block_size is -1"),
+        (DEQUANTIZE_LINEAR, [np.ones(3, "f4"), ONE], {}, "takes integers of 8 or 16 bits"),
+        (DEQUANTIZE_LINEAR, [np.ones(3, "u1"), ONE, np.zeros((), "i1")], {}, "the zero point is int8"),
+        (DEQUANTIZE_LINEAR, [np.ones(3, "u1"), ONE], {"to": "float64"}, "dequantises to float32"),
+        (DYNAMIC_QUANTIZE_LINEAR, [np.ones(3, "f2")], {}, "takes float32, not float16"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    schema: OpSchema, operands: list[Array], attrs: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(OpError, match=message):
+        evaluate(schema, *operands, **attrs)

@@ -1,0 +1,124 @@
+"""Kernels that let their constants go when they are packed: right on every layout that they read, without these."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ops.half.ops import Inner
+from ops.onednn.library import objection
+from ops.registry import REGISTRY, find
+from ops.schema.backends import NUMPY, ONEDNN
+from ops.schema.schema import Kernel, OpSchema, Signature, no_replacement
+from ops.tensor.layout import Layout
+from ops.tensor.spec import Array, spec_of
+from tests.helpers.ops.compiled_kernel_checks import placed
+from tests.helpers.ops.kernel_checks import run, strided_copies
+
+ROOM = {"pads": (1, 1, 1, 1)}
+HALF = np.dtype("float16")
+Shapes = tuple[tuple[int, ...], ...]
+FLOATS: dict[str, list[tuple[Shapes, dict[str, Any]]]] = {
+    "conv": [(((2, 16, 9, 11), (32, 16, 3, 3), (32,)), ROOM)],
+    "fused_conv": [(((2, 16, 9, 11), (32, 16, 3, 3), (32,)), {**ROOM, "activation": "clip", "low": 0.0})],
+    "conv_transpose": [(((1, 16, 7, 9), (16, 16, 3, 3), (16,)), ROOM)],
+    "nhwc_conv_transpose": [(((1, 7, 9, 16), (16, 16, 3, 3), (16,)), ROOM)],
+    "nhwc_conv": [
+        (((2, 8, 9, 16), (48, 16, 3, 3), (48,)), ROOM),
+        (((2, 8, 9, 16), (48, 16, 1, 1), (48,), (2, 8, 9, 48)), {}),
+        (((2, 8, 9, 48), (48, 1, 3, 3), (48,)), {**ROOM, "group": 48}),
+        (((2, 20, 21, 3), (48, 3, 3, 3), (48,)), ROOM),
+    ],
+    "matmul": [(((40, 64), (64, 48)), {}), (((2, 3, 5, 8), (8, 7)), {})],
+    "gemm": [(((40, 64), (64, 48), (48,)), {}), (((40, 64), (48, 64), (40, 48)), {"trans_b": True, "alpha": 0.5})],
+    "fused_matmul": [
+        (((40, 64), (64, 48), (48,), (40, 48)), {"activation": "silu"}),
+        (((2, 3, 5, 8), (7, 8), (7,)), {"transpose_b": True, "alpha": 0.5}),
+    ],
+}
+CODES: dict[str, list[tuple[Shapes, str, dict[str, Any]]]] = {
+    "matmul_integer": [(((40, 64), (64, 48), (), (48,)), "BBBB", {})],
+    "nhwc_quantised_conv": [
+        (((2, 8, 9, 16), (48, 16, 3, 3), (48,), (48,)), "Bbfi", {**ROOM, "x_zero": 3, "to": "float32"}),
+        (((2, 8, 9, 48), (48, 1, 3, 3), (48,), (48,)), "Bbfi", {**ROOM, "x_zero": 3, "to": "float32", "group": 48}),
+    ],
+}
+_INNER = find("fused_matmul")
+HALVES = [((40, 64), (64, 48), (48,)), ((2, 3, 5, 8), (8, 7))]
+
+
+def _numbers(seed: int, shape: tuple[int, ...], code: str) -> Array:
+    rng = np.random.default_rng(seed)
+    dtype = np.dtype(code)
+    if dtype.kind == "f":
+        return rng.standard_normal(shape).astype(dtype)
+    return rng.integers(0, 100, shape).astype(dtype)
+
+
+def _cases() -> Iterator[Any]:
+    """(operator, its inputs, its attributes)."""
+    for name, floats in FLOATS.items():
+        for i, (shapes, attrs) in enumerate(floats):
+            yield pytest.param(find(name), [_numbers(i, s, "f") for i, s in enumerate(shapes)], attrs, id=f"{name}-{i}")
+    for name, codes in CODES.items():
+        for i, (shapes, types, attrs) in enumerate(codes):
+            arrays = [_numbers(i, s, t) for i, (s, t) in enumerate(zip(shapes, types, strict=True))]
+            yield pytest.param(find(name), arrays, attrs, id=f"{name}-{i}")
+    for i, shapes in enumerate(HALVES):
+        arrays = [_numbers(i, s, "e") for i, s in enumerate(shapes)]
+        attrs = {"operator": Inner(_INNER, {"alpha": 0.5}), "to": HALF}
+        yield pytest.param(find("in_single"), arrays, attrs, id=f"in_single-{i}")
+
+
+CASES = list(_cases())
+
+
+def _signed(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any]) -> Signature:
+    """With constant weights and biases; what has the shape of y is no constant."""
+    specs = [spec_of(a) for a in arrays]
+    y = schema.sign(specs, attrs).y
+    return schema.sign(specs, attrs, frozenset(i for i, s in enumerate(specs) if i and s.shape != y.shape))
+
+
+def _replacing(schema: OpSchema, signature: Signature) -> list[Kernel]:
+    found = [k for k in schema.kernels if k.backend != ONEDNN or not objection()]
+    return [k for k in found if k.replaces is not no_replacement and k.supports(signature)]
+
+
+def _stored(array: Array) -> Iterator[Array]:
+    """The same elements however they may lie."""
+    yield array
+    yield from strided_copies(array)
+    if array.ndim:
+        yield placed(array, 3)
+    for first in range(array.ndim - 1):  # two axes turned, as a transpose leaves them
+        for second in range(first + 1, array.ndim):
+            yield np.ascontiguousarray(array.swapaxes(first, second)).swapaxes(first, second)
+
+
+def _turned(signature: Signature, arrays: list[Array]) -> Iterator[list[Array]]:
+    """One input after the other that is no constant, stored in every way."""
+    for i, array in enumerate(arrays):
+        if i not in signature.constants:
+            yield from ([*arrays[:i], stored, *arrays[i + 1 :]] for stored in _stored(array))
+
+
+@pytest.mark.parametrize(("schema", "arrays", "attrs"), CASES)
+def test_what_is_replaced_is_never_read(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any]) -> None:
+    signature = _signed(schema, arrays, attrs)
+    plain = schema.sign(signature.inputs, attrs)
+    (wanted,) = run(schema.kernel(plain, (NUMPY,)), plain, arrays)
+    tolerance = 2e-3 if wanted.dtype == HALF else 1e-4
+    for kernel in _replacing(schema, signature):
+        for stored in _turned(signature, arrays):
+            (got,) = run(kernel, signature, stored)
+            lies = [Layout.of(a).strides for a in stored]
+            np.testing.assert_allclose(got, wanted, tolerance, 20 * tolerance, err_msg=f"{kernel.name} on {lies}")
+
+
+def test_every_such_kernel_is_among_the_cases() -> None:
+    """But for those of the library, which take what they compute faster: test_ops_onednn_*.py."""
+    seen = {id(k) for p in CASES for k in _replacing(p.values[0], _signed(*p.values))}
+    known = [(s.name, k) for s in REGISTRY.values() for k in s.kernels if k.replaces is not no_replacement]
+    assert [f"{name}: {k.name}" for name, k in known if k.backend != ONEDNN and id(k) not in seen] == []
