@@ -44,7 +44,7 @@ def test_the_bound_is_not_below_the_largest_number_of_live_bytes(problem: Proble
     assert peak_tick(problem) == (int(np.argmax(live)) if any(live) else 0)
 
 
-def test_the_bound_of_the_paper_is_met() -> None:
+def test_lower_bound_of_the_paper_example_is_met() -> None:
     assert lower_bound(paper_example()) == 124
     assert naive_bytes(paper_example()) == 234
     assert peak_tick(paper_example()) == 5
@@ -62,19 +62,19 @@ def test_overwriters_may_share_a_cell_of_the_alignment() -> None:
     assert lower_bound(problem) == minimal_peak(problem) == 4
 
 
-def test_what_is_aligned_wastes_bytes_that_others_are_too_large_for() -> None:
+def test_aligned_chunks_waste_bytes_that_others_are_too_large_for() -> None:
     """13 bytes are alive. Chunks 0 and 1 begin 8 bytes apart, and chunk 2 of 8 bytes keeps them 16 bytes apart."""
     small = free([0, 0, 0], [1, 1, 1], [2, 3, 8], [8, 8, 1])
     assert lower_bound(small) == minimal_peak(small) == 8 + 8 + 2
 
 
-def test_what_is_aligned_less_fills_cells_of_its_own() -> None:
+def test_less_aligned_chunks_fill_cells_of_their_own() -> None:
     """27 bytes are alive. The bound that counts in cells of 8 bytes must not count all of chunk 2."""
     problem = free([0, 0, 0, 0], [1, 1, 1, 1], [2, 8, 9, 8], [8, 8, 1, 8])
     assert lower_bound(problem) == minimal_peak(problem) == 27
 
 
-def test_a_small_crowd_is_stacked_in_all_orders() -> None:
+def test_a_small_clique_is_stacked_in_all_orders() -> None:
     """14 bytes are alive. Of the 5 bytes between chunks 0 and 1 either of the others takes 4, so one byte is lost."""
     small = free([0] * 4, [1] * 4, [3, 3, 4, 4], [8, 8, 1, 1])
     assert lower_bound(small) == minimal_peak(small) == 8 + 3 + 4
@@ -146,7 +146,7 @@ def test_reference_counting_needs_no_less_than_the_bound_of_a_plan(program: Prog
     assert refcount_peak(program) == lower_bound(to_problem(derive(program, overwrite=False), alignment=1))
 
 
-def test_nothing_needs_nothing() -> None:
+def test_lower_bound_of_no_chunks_is_zero() -> None:
     empty = Problem([], [], [], [], [])
     assert (lower_bound(empty), naive_bytes(empty), peak_tick(empty), len(profile(empty))) == (0, 0, 0, 0)
     assert refcount_peak(Program((), ())) == 0

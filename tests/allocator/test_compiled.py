@@ -43,19 +43,21 @@ def test_a_kernel_is_compiled_once_and_kept_on_disk(forgotten: Path) -> None:
     assert compiled.is_loaded() and list(forgotten.rglob("*.nbc"))
 
 
-def test_a_folder_that_cannot_be_made_only_costs_time(forgotten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_cache_folder_that_cannot_be_made_only_costs_time(
+    forgotten: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(import_module("numba").config, "CACHE_DIR", "/proc/none")
     assert maximums(compiled.compiled(find_maximums)) == [9, 7]
     assert not list(forgotten.rglob("*"))
 
 
-def test_no_folder_at_all_only_costs_time(forgotten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_kernel_cache_folder_only_costs_time(forgotten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("numba.core.caching").CacheImpl, "_locator_classes", [])
     assert maximums(compiled.compiled(find_maximums)) == [9, 7]
     assert not list(forgotten.rglob("*"))
 
 
-def test_a_full_disk_only_costs_time(forgotten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_under_the_kernel_cache_only_costs_time(forgotten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -65,7 +67,7 @@ def test_a_full_disk_only_costs_time(forgotten: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
-def test_a_cache_that_was_cut_short_only_costs_time(forgotten: Path, ending: str) -> None:
+def test_a_truncated_kernel_cache_only_costs_time(forgotten: Path, ending: str) -> None:
     maximums(compiled.compiled(find_maximums))
     for known in (compiled._twin, compiled._module):
         known.cache_clear()

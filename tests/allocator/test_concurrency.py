@@ -135,7 +135,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 @pytest.mark.usefixtures("way")
-def test_compiled_kernels_tell_the_same_as_plain_ones() -> None:
+def test_compiled_concurrency_kernels_equal_plain_ones() -> None:
     for seed in range(20):
         found = random_dependences(seed, 5 * seed)
         order, rng = closure(found), np.random.default_rng(seed)
@@ -159,7 +159,7 @@ def test_a_step_waits_for_earlier_ones_only(before: list[int], after: list[int])
         Dependences(3, before, after)
 
 
-def test_half_a_dependence_is_none() -> None:
+def test_dependences_with_half_a_pair_are_refused() -> None:
     with pytest.raises(ProblemError, match="differ in length"):
         Dependences(3, [0, 1], [1])
 

@@ -41,7 +41,7 @@ class Notes:
 
 @settings(max_examples=60)
 @given(problems(), st.sampled_from((BEST, "exact", "hill_climb", "pushdown")))
-def test_who_watches_sees_the_arena_and_changes_nothing(problem: Problem, strategy: str) -> None:
+def test_progress_shows_the_arena_and_changes_no_plan(problem: Problem, strategy: str) -> None:
     notes, alone = Notes(), solve(problem, strategy, nodes=300)
     with watched_by(notes):
         watched = solve(problem, strategy, nodes=300)
@@ -58,7 +58,7 @@ def test_who_watches_sees_the_arena_and_changes_nothing(problem: Problem, strate
 
 @settings(max_examples=15)
 @given(graphs())
-def test_planning_tells_what_it_is_at(graph: Graph) -> None:
+def test_planning_progress_names_its_phase(graph: Graph) -> None:
     notes = Notes()
     with watched_by(notes):
         plan = engine.make_plan(graph, order="memory")
@@ -89,7 +89,7 @@ def test_a_sweep_that_is_left_ends() -> None:
     assert len(notes.ended) == 2 and not notes.open
 
 
-def test_nobody_is_told_of_what_others_do() -> None:
+def test_progress_of_other_threads_is_not_told() -> None:
     notes = Notes()
     with watched_by(notes), aside():
         pass

@@ -71,7 +71,7 @@ def test_conflicts_that_lifetimes_would_make_change_no_object(name: str, problem
 @pytest.mark.parametrize("name", NAMES)
 @given(problem=problems(max_chunks=14), data=st.data())
 @quickly
-def test_ids_decide_nothing(name: str, problem: Problem, data: st.DataObject) -> None:
+def test_shared_objects_do_not_depend_on_chunk_ids(name: str, problem: Problem, data: st.DataObject) -> None:
     other = relabelled(problem, data.draw(st.permutations(range(len(problem)))))
     assert sorted(assign(other, name).size.tolist()) == sorted(assign(problem, name).size.tolist())
     assert solve(other, name).arena_bytes == solve(problem, name).arena_bytes
@@ -116,7 +116,7 @@ BY_THE_BOOK: dict[str, Reading] = {
 @pytest.mark.parametrize("name", BY_THE_BOOK)
 @given(problem=problems(max_chunks=25, horizon=20, max_size=6))
 @settings(max_examples=80)
-def test_objects_are_those_of_the_book(name: str, problem: Problem) -> None:
+def test_shared_objects_equal_the_plain_model(name: str, problem: Problem) -> None:
     made = assign(problem, name)
     known = {t.chunks: (t.begin, t.end, t.size, t.alignment) for t in model.tenants_of(problem)}
     ours = [[life for chunks, life in known.items() if made.object_of[chunks[0]] == k] for k in range(len(made.size))]
@@ -126,7 +126,7 @@ def test_objects_are_those_of_the_book(name: str, problem: Problem) -> None:
 
 @given(problems(max_chunks=14))
 @quickly
-def test_positional_maximums_are_those_of_the_book(problem: Problem) -> None:
+def test_positional_maximums_equal_the_plain_model(problem: Problem) -> None:
     maximums = positional_maximums(units(problem)).tolist()
     assert maximums == model.positional_maximums(model.tenants_of(problem))
 
@@ -180,7 +180,7 @@ def test_known_totals_of_networks_are_met_in_mib(network: str, bound: float, tot
     assert assign(problem).total_bytes / 2**20 == pytest.approx(min(totals.values()), abs=0.0005)
 
 
-def test_the_bound_of_the_paper_is_met() -> None:
+def test_shared_objects_meet_the_bound_of_the_paper() -> None:
     """64 + 36 + 16 + 8 and 40 are alive in different ticks; the second largest is 40 in tick 7."""
     assert positional_maximums(units(paper_example())).tolist() == [64, 40, 16, 8]
     totals = {name: assign(paper_example(), name).total_bytes for name in NAMES}
@@ -197,14 +197,14 @@ def test_the_bound_of_the_paper_is_met() -> None:
 
 
 @pytest.mark.parametrize("name", TIMELESS)
-def test_who_conflicts_with_most_bytes_comes_first_where_nothing_else_tells_chunks_apart(name: str) -> None:
+def test_shared_objects_break_ties_by_most_conflicting_bytes(name: str) -> None:
     """Conflicts a-b, b-c and c-d. Had a and d an object together before b and c have one, three would be needed."""
     for a, b, c, d in permutations(range(4)):
         path = chunks(*[(0, 1, 8)] * 4, conflicts=Conflicts([a, b, c], [b, c, d]))
         assert len(assign(path, name).size) == 2
 
 
-def test_in_order_takes_what_is_nearest_in_size_even_if_it_has_to_grow() -> None:
+def test_shared_objects_in_order_takes_the_object_nearest_in_size_even_if_it_grows() -> None:
     """Objects of 10 and 4 bytes are free. 6 bytes are nearer to 4; 7 bytes are as near to both and nothing grows."""
     assert held(assign(chunks((0, 1, 10), (0, 1, 4), (1, 2, 6)), "shared_in_order")) == [[0], [1, 2]]
     made = assign(chunks((0, 1, 10), (0, 1, 4), (1, 2, 7)), "shared_in_order")
@@ -240,7 +240,7 @@ def test_by_size_improved_takes_the_oldest_of_objects_that_would_be_idle_for_as_
     assert held(assign(problem, "shared_by_size_improved")) == [[0, 2, 4], [1], [3]]
 
 
-def test_flow_pays_for_growth_and_not_for_what_lies_idle() -> None:
+def test_shared_objects_flow_pays_for_growth_and_not_for_idle_bytes() -> None:
     """After 2 and 9 bytes come 10 and 1: 9 should grow to 10, and 1 go into 2."""
     made = assign(chunks((0, 1, 2), (0, 1, 9), (1, 2, 10), (1, 2, 1)), "shared_min_cost_flow")
     assert sorted(held(made)) == [[0, 3], [1, 2]]
@@ -295,13 +295,13 @@ def test_the_flow_refuses_more_than_it_has_memory_for() -> None:
     assert assign(problem).total_bytes == 1
 
 
-def test_best_has_a_strategy_for_any_number_of_chunks() -> None:
+def test_shared_objects_best_has_a_strategy_for_any_number_of_chunks() -> None:
     ticks, ones = np.arange(100_001), np.ones(100_001)
     made = assign(Problem(ticks, ticks + 1, ones, ones, np.full(100_001, FREE)))
     assert (made.strategy, made.total_bytes) == ("shared_by_breadth", 1)
 
 
-def test_wrong_objects_never_leave_the_door(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_assign_never_returns_wrong_shared_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     def one_for_all(found: Tenants) -> Column:
         return np.zeros(len(found), np.int64)
 

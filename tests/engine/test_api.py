@@ -29,7 +29,7 @@ def _feed(width: int = 64) -> dict[str, np.ndarray[Any, Any]]:
     return {"x": np.random.default_rng(0).normal(size=(4, width)).astype(np.float32)}
 
 
-def test_keywords_and_feeds_are_the_same() -> None:
+def test_run_takes_feeds_or_keywords() -> None:
     exe = engine.compile(_net())
     np.testing.assert_array_equal(exe(**_feed())["y"], exe.run(_feed())["y"])
 
@@ -75,7 +75,7 @@ def test_a_wrong_feed_is_one_clear_error(feeds: dict[str, Any], message: str) ->
         engine.compile(_net()).run(feeds)
 
 
-def test_out_must_fit() -> None:
+def test_run_refuses_out_arrays_that_do_not_fit() -> None:
     exe = engine.compile(_net())
     frozen = np.zeros((4, 64), np.float32)
     frozen.flags.writeable = False
@@ -111,7 +111,7 @@ def test_feeds_may_have_dlpack_or_array() -> None:
         np.testing.assert_array_equal(exe.run({"x": given})["y"], exe.run({"x": x})["y"])
 
 
-def test_wrong_options_are_named() -> None:
+def test_compile_names_wrong_options() -> None:
     with pytest.raises(OptionError, match="no power of two"):
         engine.compile(_net(), alignment=48)
     with pytest.raises(OptionError, match="mode 'fast' is unknown"):
@@ -363,7 +363,7 @@ def test_a_broadcast_over_a_reshaped_input_allocates_nothing_in_place() -> None:
     assert peak < 16 * 1024 and out["y"].shape == (1, 256, 512)
 
 
-def test_operators_on_nothing_give_nothing() -> None:
+def test_operators_on_empty_tensors_give_empty_tensors() -> None:
     graph = Graph()
     graph.output(ops.softmax(graph.input("x", (2, 0))), "s")
     graph.output(ops.log_softmax(graph.input("z", (2, 0, 3)), axis=1), "l")
@@ -372,7 +372,7 @@ def test_operators_on_nothing_give_nothing() -> None:
     assert [found[n].shape for n in "slc"] == [(2, 0), (2, 0, 3), (2, 4, 4, 4)] and not found["c"].any()
 
 
-def test_feeds_and_outs_are_dicts() -> None:
+def test_run_refuses_feeds_and_outs_that_are_no_dicts() -> None:
     exe = engine.compile(_net())
     with pytest.raises(FeedError, match="inputs are given as a dict"):
         exe.run([1])  # type: ignore[arg-type]

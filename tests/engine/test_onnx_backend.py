@@ -49,13 +49,13 @@ def test_an_input_with_an_initializer_is_not_asked_for() -> None:
     assert y.tolist() == [2, 3]
 
 
-def test_too_few_inputs_are_refused_by_name() -> None:
+def test_the_onnx_backend_names_missing_inputs() -> None:
     proto = model([node("Add", ["a", "b"])], [value("a", (2,)), value("b", (2,))])
     with pytest.raises(FeedError, match=r"2 inputs are wanted \(a, b\), not 1"):
         Backend.prepare(proto).run([np.zeros(2, np.float32)])
 
 
-def test_only_the_cpu_is_there() -> None:
+def test_the_onnx_backend_supports_the_cpu_alone() -> None:
     assert Backend.supports_device("CPU")
     assert not Backend.supports_device("CUDA")
     with pytest.raises(FeedError, match="CUDA"):

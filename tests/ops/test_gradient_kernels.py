@@ -79,7 +79,7 @@ SLOPES: list[tuple[OpSchema, dict[str, Any], Formula]] = [
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", range(len(SLOPES)))
-def test_slopes_follow_their_formulas(case: int, dtype: str) -> None:
+def test_activation_gradients_follow_their_formulas(case: int, dtype: str) -> None:
     schema, attrs, formula = SLOPES[case]
     dy, x = DY.astype(dtype), X.astype(dtype)
     eps = float(np.finfo(dtype).eps)
@@ -92,21 +92,23 @@ def test_slopes_follow_their_formulas(case: int, dtype: str) -> None:
     st.sampled_from([RELU_GRADIENT, LEAKY_RELU_GRADIENT, SHRINK_GRADIENT]),
     st.lists(st.floats(width=32), min_size=1, max_size=8),
 )
-def test_what_flows_through_is_not_touched(schema: OpSchema, values: list[float]) -> None:
+def test_activation_gradients_pass_the_gradient_on_unchanged(schema: OpSchema, values: list[float]) -> None:
     dy = np.array(values, np.float32)
     (through,) = evaluate(schema, dy, np.ones_like(dy))
     assert through.tobytes() == dy.tobytes()
 
 
 @given(st.sampled_from([RELU_GRADIENT, SHRINK_GRADIENT]), st.lists(st.floats(width=32), min_size=1, max_size=8))
-def test_what_does_not_flow_is_zero_even_where_it_is_infinite(schema: OpSchema, values: list[float]) -> None:
+def test_activation_gradients_are_zero_where_closed_even_for_infinite_gradients(
+    schema: OpSchema, values: list[float]
+) -> None:
     dy = np.array(values, np.float32)
     (stopped,) = evaluate(schema, dy, np.zeros_like(dy))
     assert not stopped.any()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_slopes_with_more_inputs(dtype: str) -> None:
+def test_activation_gradients_with_more_inputs_follow_their_formulas(dtype: str) -> None:
     dy, x, slope = DY.astype(dtype), X.astype(dtype), np.array([0.5, 0.25, 2, 1, -1, 0], dtype)
     check_kernels(PRELU_GRADIENT, [dy, x, slope], [np.where(x > 0, dy, dy * slope)])
     lo, hi = np.array(-1, dtype), np.array([3.5], dtype)
@@ -117,7 +119,7 @@ def test_slopes_with_more_inputs(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_softmax(axis: int, dtype: str) -> None:
+def test_softmax_gradients_follow_their_formulas(axis: int, dtype: str) -> None:
     dy = np.stack([DY, 2 * DY - 1]).astype(dtype)
     logits = np.stack([X, X[::-1]])
     y = np.exp(logits) / np.exp(logits).sum(axis, keepdims=True)
@@ -155,12 +157,12 @@ def test_a_sum_of_many_halves_is_rounded_once() -> None:
     assert found.tolist() == [[2500.0]]
 
 
-def test_an_index_outside_is_an_error() -> None:
+def test_gather_gradient_refuses_an_index_outside_its_axis() -> None:
     with pytest.raises(IndexRangeError):
         evaluate(GATHER_GRADIENT, np.ones((1, 2)), np.array([3]), shape=(3, 2))
 
 
-def test_slices_and_resizes_back() -> None:
+def test_slice_and_resize_gradients_are_the_way_back() -> None:
     dy = DY[:, :3].copy()
     wanted = np.zeros((2, 7))
     wanted[::-1, 1:7:2] = dy
@@ -182,7 +184,9 @@ def test_slices_and_resizes_back() -> None:
         (RESIZE_GRADIENT, [(2, 3)], {"shape": (2, 4), "sizes": (2, 4)}),
     ],
 )
-def test_what_does_not_fit_is_refused(schema: OpSchema, shapes: list[Any], attrs: dict[str, Any]) -> None:
+def test_gradient_kernels_refuse_operands_that_do_not_fit(
+    schema: OpSchema, shapes: list[Any], attrs: dict[str, Any]
+) -> None:
     with pytest.raises(OpError):
         evaluate(schema, *(np.ones(s) for s in shapes), **attrs)
 
@@ -196,7 +200,7 @@ def test_what_does_not_fit_is_refused(schema: OpSchema, shapes: list[Any], attrs
         (GATHER_ND_GRADIENT, (2, 3), {"shape": (5, 4)}),
     ],
 )
-def test_rows_that_were_not_gathered_so_are_refused(
+def test_gather_gradient_refuses_rows_of_another_shape(
     schema: OpSchema, shape: tuple[int, ...], attrs: dict[str, Any]
 ) -> None:
     with pytest.raises(OpError):
@@ -230,7 +234,7 @@ _ALL = [
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("schema", _ALL, ids=lambda s: s.name)
-def test_nothing_is_allocated(schema: OpSchema, dtype: str) -> None:
+def test_gradient_kernels_allocate_nothing(schema: OpSchema, dtype: str) -> None:
     arrays, attrs = _inputs(schema, dtype)
     check_no_allocation(schema, arrays, **attrs)
 

@@ -49,13 +49,13 @@ def cases(draw: st.DrawFn) -> Case:
 
 @settings(max_examples=80, deadline=None)
 @given(cases())
-def test_rules_agree_with_central_differences(case: Case) -> None:
+def test_gradient_rules_agree_with_central_differences(case: Case) -> None:
     check_gradients(case.build, *case.arrays)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 6000, 1000))
-def test_many_rules_agree_with_central_differences(start: int) -> None:
+def test_gradient_rules_agree_with_central_differences_in_many_cases(start: int) -> None:
     for seed in range(start, start + 1000):
         case = FAMILIES[seed % len(FAMILIES)](seeded(seed))
         try:
@@ -68,12 +68,12 @@ def _is_elsewhere(name: str) -> bool:
     return any(part in name for part in _OTHER_TESTS)
 
 
-def test_who_has_no_rule_is_known() -> None:
+def test_operators_without_a_gradient_rule_are_known() -> None:
     missing = {name for name, schema in REGISTRY.items() if schema.gradient is no_gradient}
     assert {name for name in missing if not _is_elsewhere(name)} == _WITHOUT_RULE
 
 
-def test_every_rule_is_tried() -> None:
+def test_every_gradient_rule_is_tried() -> None:
     tried: set[str] = set()
     for seed in range(80 * len(FAMILIES)):
         case = FAMILIES[seed % len(FAMILIES)](seeded(seed))
@@ -101,7 +101,7 @@ def _twice(function: Callable[..., Any]) -> Callable[..., Var]:
         *(lambda x: ops.pow(x, 3.0), lambda x: x[1:3], lambda x: ops.resize(x, (3, 5), mode="linear")),
     ],
 )
-def test_second_derivatives(function: Callable[[Var], Var]) -> None:
+def test_second_derivatives_agree_with_central_differences(function: Callable[[Var], Var]) -> None:
     check_gradients(_twice(function), np.array([[0.3, 1.2, 0.7, 0.9], [0.45, 1.6, 0.2, 1.1]]))
 
 

@@ -61,7 +61,9 @@ def labels(seed: int, shape: tuple[int, ...], classes: int, ignored: int = 0) ->
     st.sampled_from([0.0, 0.2]),
     st.sampled_from([0, 3]),
 )
-def test_cross_entropy(shape: tuple[int, ...], reduction: str, smoothing: float, ignored: int) -> None:
+def test_cross_entropy_gradient_agrees_with_central_differences(
+    shape: tuple[int, ...], reduction: str, smoothing: float, ignored: int
+) -> None:
     known = labels(2, (shape[0], *shape[2:]), shape[1], ignored)
     known.reshape(-1)[-1] = 0
 
@@ -96,7 +98,9 @@ def conv_cases() -> st.SearchStrategy[tuple[Any, ...]]:
 
 @FEW
 @given(conv_cases(), st.integers(1, 2), st.integers(1, 2), st.booleans())
-def test_convolution(case: tuple[Any, ...], channels: int, filters: int, biased: bool) -> None:
+def test_convolution_gradient_agrees_with_central_differences(
+    case: tuple[Any, ...], channels: int, filters: int, biased: bool
+) -> None:
     sizes, kernel, strides, pads, dilations, group = case
     shapes = [(2, group * channels, *sizes), (group * filters, channels, *kernel), (group * filters,)]
     more = {"strides": strides, "pads": pads, "dilations": dilations, "group": group}
@@ -105,7 +109,9 @@ def test_convolution(case: tuple[Any, ...], channels: int, filters: int, biased:
 
 @FEW
 @given(conv_cases(), st.integers(1, 2), st.integers(0, 1), st.booleans())
-def test_transposed_convolution(case: tuple[Any, ...], filters: int, more: int, biased: bool) -> None:
+def test_transposed_convolution_gradient_agrees_with_central_differences(
+    case: tuple[Any, ...], filters: int, more: int, biased: bool
+) -> None:
     sizes, kernel, strides, pads, dilations, group = case
     pads = tuple(min(p, 1) for p in pads)
     shapes = [(2, group, *sizes), (group, filters, *kernel), (group * filters,)]
@@ -121,7 +127,7 @@ def test_an_output_that_no_window_reaches_gives_no_further_pixels() -> None:
 
 @FEW
 @given(st.tuples(st.integers(2, 4), SIDES, SIDES, SIDES) | st.tuples(st.integers(2, 5), SIDES))
-def test_batch_norm_of_the_batch(shape: tuple[int, ...]) -> None:
+def test_batch_norm_training_gradient_agrees_with_central_differences(shape: tuple[int, ...]) -> None:
     def build(x: Any, scale: Any, bias: Any) -> Any:
         y, mean, variance = ops.batch_norm_training(x, scale, bias, epsilon=0.1)
         return y * 2.0, mean, variance
@@ -154,27 +160,29 @@ def pools(n: int) -> st.SearchStrategy[dict[str, Any]]:
 
 @FEW
 @given(st.integers(1, 3).flatmap(pools), st.integers(5, 7))
-def test_maximum_pooling(attrs: dict[str, Any], size: int) -> None:
+def test_maximum_pooling_gradient_agrees_with_central_differences(attrs: dict[str, Any], size: int) -> None:
     shape = (2, 2, *range(size, size + len(attrs["kernel_shape"])))
     check_gradients(lambda x: ops.max_pool(x, **attrs), [distinct(1, shape)])
 
 
 @FEW
 @given(st.integers(1, 3).flatmap(pools), st.integers(5, 7), st.booleans())
-def test_average_pooling(attrs: dict[str, Any], size: int, outer: bool) -> None:
+def test_average_pooling_gradient_agrees_with_central_differences(
+    attrs: dict[str, Any], size: int, outer: bool
+) -> None:
     shape = (2, 2, *range(size, size + len(attrs["kernel_shape"])))
     check_gradients(lambda x: ops.average_pool(x, **attrs, count_include_pad=outer), [distinct(2, shape)])
 
 
 @FEW
 @given(st.integers(1, 2).flatmap(pools), st.integers(1, 4))
-def test_lp_pooling(attrs: dict[str, Any], p: int) -> None:
+def test_lp_pooling_gradient_agrees_with_central_differences(attrs: dict[str, Any], p: int) -> None:
     shape = (2, 2, *(6 for _ in attrs["kernel_shape"]))
     check_gradients(lambda x: ops.lp_pool(x, **attrs, p=p), [distinct(3, shape)], rtol=1e-5)
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4])
-def test_global_pooling(p: int) -> None:
+def test_global_pooling_gradient_agrees_with_central_differences(p: int) -> None:
     x = distinct(4, (2, 3, 4, 3))
     check_gradients(lambda x: ops.global_lp_pool(x, p), [x], rtol=1e-5)
     check_gradients(ops.global_average_pool, [x])
@@ -230,7 +238,7 @@ def windows_without_kernel(attrs: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("number", range(len(small_calls())))
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_any_strides_are_read_and_overwrites_give_the_same_bits(number: int, dtype: str) -> None:
+def test_layer_gradients_take_any_strides_and_overwrites(number: int, dtype: str) -> None:
     schema, arrays, attrs = small_calls()[number]
     wide = [a.astype(dtype) if a.dtype.kind == "f" else a for a in map(np.asarray, arrays)]
     if dtype == "float16" and schema in ONLY_WIDE:
@@ -271,14 +279,16 @@ def large_calls() -> list[Any]:
 
 
 @pytest.mark.parametrize("number", range(len(large_calls())))
-def test_nothing_is_allocated_while_it_runs(number: int) -> None:
+def test_layer_gradients_allocate_nothing(number: int) -> None:
     schema, arrays, attrs = large_calls()[number]
     check_no_allocation(schema, [np.array(a, order="C") for a in arrays], **attrs)
 
 
 @FEW
 @given(st.lists(SIDES, min_size=1, max_size=3), st.integers(0, 2), st.integers(0, 3), st.booleans())
-def test_layer_and_rms_norm(shape: list[int], axis: int, cut: int, biased: bool) -> None:
+def test_layer_and_rms_norm_gradients_agree_with_central_differences(
+    shape: list[int], axis: int, cut: int, biased: bool
+) -> None:
     shape[-1] += 1
     axis = axis % len(shape)
     tail = tuple(shape[axis:])
@@ -290,7 +300,9 @@ def test_layer_and_rms_norm(shape: list[int], axis: int, cut: int, biased: bool)
 
 @FEW
 @given(SIDES, st.integers(1, 3), SIDES, st.lists(SIDES, min_size=1, max_size=3))
-def test_group_and_instance_norm(batch: int, groups: int, each: int, sizes: list[int]) -> None:
+def test_group_and_instance_norm_gradients_agree_with_central_differences(
+    batch: int, groups: int, each: int, sizes: list[int]
+) -> None:
     channels = groups * each
     arrays = floats(8, (batch, channels, *sizes), (channels,), (channels,))
     check_gradients(partial(ops.group_norm, num_groups=groups, epsilon=0.1), arrays, rtol=1e-5)
@@ -299,13 +311,15 @@ def test_group_and_instance_norm(batch: int, groups: int, each: int, sizes: list
 
 @FEW
 @given(st.tuples(SIDES, st.integers(1, 7), SIDES, SIDES), st.integers(1, 6), st.sampled_from([0.5, 0.75, 1.0]))
-def test_local_response_normalization(shape: tuple[int, ...], size: int, beta: float) -> None:
+def test_local_response_normalization_gradient_agrees_with_central_differences(
+    shape: tuple[int, ...], size: int, beta: float
+) -> None:
     check_gradients(lambda x: ops.lrn(x, size, alpha=0.5, beta=beta, bias=1.5), floats(9, shape), rtol=1e-5)
 
 
 @FEW
 @given(st.tuples(SIDES, SIDES, SIDES) | st.tuples(SIDES, SIDES))
-def test_batch_norm_with_given_statistics(shape: tuple[int, ...]) -> None:
+def test_batch_norm_gradient_with_given_statistics_agrees_with_central_differences(shape: tuple[int, ...]) -> None:
     x, scale, bias, mean, variance = floats(10, shape, *[shape[1:2]] * 4)
     check_gradients(ops.batch_norm, [x, scale, bias, mean, np.abs(variance) + 0.5])
 
@@ -352,7 +366,7 @@ HALVES: list[Any] = [
 
 
 @pytest.mark.parametrize("number", range(len(HALVES)))
-def test_half_precision_is_single_precision_rounded(number: int) -> None:
+def test_layer_gradients_in_half_precision_are_single_precision_rounded(number: int) -> None:
     build, shapes = HALVES[number]
     halves = floats(13, *shapes, dtype="float16")
     found = check_modes(build, halves)
@@ -370,7 +384,7 @@ OVER_DY: list[Any] = [
 
 
 @pytest.mark.parametrize("number", range(len(OVER_DY)))
-def test_the_gradient_by_x_takes_the_bytes_of_the_gradient_that_comes(number: int) -> None:
+def test_the_gradient_by_x_overwrites_the_incoming_gradient(number: int) -> None:
     build, shapes, name = OVER_DY[number]
     arrays = floats(14, *shapes)
     graph, _ = backward(build, arrays, float_positions(arrays))

@@ -42,7 +42,9 @@ def singles(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
     st.tuples(st.integers(1, 2), st.integers(0, 2), st.integers(1, 2)),
     st.sampled_from([(1, 3, 4), (2, 1, 3), (4, 1, 1), (3, 1, 2)]),
 )
-def test_convolution(sizes: tuple[int, ...], k: int, steps: tuple[int, int, int], groups: tuple[int, int, int]) -> None:
+def test_convolution_gradient_equals_torch(
+    sizes: tuple[int, ...], k: int, steps: tuple[int, int, int], groups: tuple[int, int, int]
+) -> None:
     stride, pad, dilation = steps
     group, channels, filters = groups
     name = "conv" + _SPATIAL[len(sizes)]
@@ -65,7 +67,7 @@ def test_convolution(sizes: tuple[int, ...], k: int, steps: tuple[int, int, int]
 
 @pytest.mark.parametrize("shape", [(4, 64, 14, 14), (6, 96, 7, 7), (2, 32, 40, 41)])
 @pytest.mark.parametrize(("k", "stride"), [(1, 1), (1, 2), (3, 1), (3, 2), (5, 1)])
-def test_convolutions_that_are_cut_into_blocks(shape: tuple[int, ...], k: int, stride: int) -> None:
+def test_convolution_gradient_in_blocks_equals_torch(shape: tuple[int, ...], k: int, stride: int) -> None:
     arrays = singles(3, shape, (48, shape[1], k, k))
     check(
         lambda x, w: ops.conv2d(x, w, strides=stride, pads=k // 2),
@@ -76,7 +78,7 @@ def test_convolutions_that_are_cut_into_blocks(shape: tuple[int, ...], k: int, s
 
 @pytest.mark.parametrize("ceil", [False, True])
 @pytest.mark.parametrize(("k", "stride", "pad"), [(2, 2, 0), (3, 2, 1), (3, 1, 1), (5, 3, 2)])
-def test_pooling(k: int, stride: int, pad: int, ceil: bool) -> None:
+def test_pooling_gradient_equals_torch(k: int, stride: int, pad: int, ceil: bool) -> None:
     arrays = singles(4, (2, 3, 11, 14))
     check(
         lambda x: ops.max_pool(x, k, stride, pad, ceil_mode=ceil),
@@ -91,19 +93,19 @@ def test_pooling(k: int, stride: int, pad: int, ceil: bool) -> None:
         )
 
 
-def test_global_pooling() -> None:
+def test_global_pooling_gradient_equals_torch() -> None:
     arrays = singles(5, (2, 3, 5, 4))
     check(ops.global_average_pool, lambda x: functional.adaptive_avg_pool2d(x, 1), arrays)
     check(ops.global_max_pool, lambda x: functional.adaptive_max_pool2d(x, 1), arrays)
 
 
-def test_normalization_of_rows() -> None:
+def test_row_normalization_gradient_equals_torch() -> None:
     x, scale, bias = singles(6, (6, 50, 37), (37,), (37,))
     check(ops.layer_norm, lambda x, s, b: functional.layer_norm(x, (37,), s, b), [x, scale, bias])
     check(ops.rms_norm, lambda x, s: functional.rms_norm(x, (37,), s, 1e-5), [x, scale])
 
 
-def test_normalization_of_channels() -> None:
+def test_channel_normalization_gradient_equals_torch() -> None:
     x, scale, bias = singles(7, (4, 6, 9, 8), (6,), (6,))
     check(
         lambda x, s, b: ops.group_norm(x, s, b, 3), lambda x, s, b: functional.group_norm(x, 3, s, b), [x, scale, bias]
@@ -113,7 +115,7 @@ def test_normalization_of_channels() -> None:
 
 
 @pytest.mark.parametrize("shape", [(4, 6, 9, 8), (32, 5), (7, 300, 3, 3)])
-def test_batch_norm(shape: tuple[int, ...]) -> None:
+def test_batch_norm_gradient_equals_torch(shape: tuple[int, ...]) -> None:
     arrays = singles(8, shape, shape[1:2], shape[1:2])
     check(ops.batch_norm_training, lambda x, s, b: functional.batch_norm(x, None, None, s, b, True), arrays)
 
@@ -140,7 +142,7 @@ def test_running_statistics_move_as_those_of_torch() -> None:
 
 @pytest.mark.parametrize("shape", [(7, 5), (3, 4, 6, 5), (2, 300, 12, 12), (3, 70000)])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_cross_entropy(shape: tuple[int, ...], reduction: str) -> None:
+def test_cross_entropy_gradient_equals_torch(shape: tuple[int, ...], reduction: str) -> None:
     (logits,) = singles(9, shape)
     known = np.random.default_rng(9).integers(0, shape[1], (shape[0], *shape[2:]))
     known.reshape(-1)[::3] = -100
@@ -151,7 +153,7 @@ def test_cross_entropy(shape: tuple[int, ...], reduction: str) -> None:
     )
 
 
-def test_mean_of_squares() -> None:
+def test_mean_squared_error_gradient_equals_torch() -> None:
     arrays = singles(10, (4, 6), (4, 6))
     check(ops.mse_loss, functional.mse_loss, arrays)
 

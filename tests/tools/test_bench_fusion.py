@@ -8,7 +8,7 @@ import pytest
 from tools import bench_fusion
 
 
-def test_it_tells_counts_bytes_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_fusion_tells_counts_bytes_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "fusion.json"
     options = ["--networks", "resnet18", "--image", "32", "--runs", "1", "-o", str(output)]
     assert bench_fusion.main(options) == 0

@@ -6,14 +6,14 @@ from engine import make_plan
 from tools.bench_graphs import measure, network, phases, show
 
 
-def test_each_phase_can_be_run_alone() -> None:
+def test_bench_graphs_runs_each_phase_alone() -> None:
     plan = make_plan(network("encoder"))
     again = phases(plan)
     assert again["place"]() == plan.places
     again["judge"]()
 
 
-def test_a_row_has_a_time_for_each_phase_and_a_line_in_the_table() -> None:
+def test_bench_graphs_has_a_time_for_each_phase_and_a_line_in_the_table() -> None:
     row = measure("encoder", runs=1)
     assert row.operators == len(network("encoder").operators)
     assert all(v > 0 for v in list(asdict(row).values())[1:])

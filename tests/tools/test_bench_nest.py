@@ -9,7 +9,7 @@ from tools import bench_nest
 from tools.benchmark_tables import TABLES
 
 
-def test_it_tells_arenas_with_and_without_each_trick(
+def test_bench_nest_tells_arenas_with_and_without_each_trick(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "nest.json"

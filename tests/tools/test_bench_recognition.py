@@ -8,7 +8,7 @@ import pytest
 from tools import bench_recognition
 
 
-def test_it_tells_counts_bytes_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_recognition_tells_counts_bytes_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "recognition.json"
     assert bench_recognition.main(["--rows", "2", "--columns", "5", "--runs", "1", "-o", str(output)]) == 0
     rows = json.loads(output.read_text())["rows"]

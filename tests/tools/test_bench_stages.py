@@ -12,7 +12,7 @@ def small() -> Graph:
     return encoder(EncoderSize(layers=1, width=24, heads=3, batch="batch", sequence="sequence"))
 
 
-def test_a_row_has_a_time_for_each_phase_and_a_line_in_the_table() -> None:
+def test_bench_stages_has_a_time_for_each_phase_and_a_line_in_the_table() -> None:
     row = measure(Bench("small", small, ({"batch": 2, "sequence": 3}, {"batch": 1, "sequence": 5})), runs=2)
     assert row.operators == len(small().operators)
     assert min(row.bind, row.plan) > 0

@@ -5,7 +5,7 @@ from tools.bench_viewer import measure, show
 from tools.crowd import crowd
 
 
-def test_a_page_is_measured(browser: Session) -> None:
+def test_bench_viewer_measures_a_page(browser: Session) -> None:
     row = measure(browser.browser, 300, runs=1)
     assert row.tensors == 300
     assert min(row.megabytes, row.load, row.draw, row.zoom) > 0

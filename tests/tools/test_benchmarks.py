@@ -51,7 +51,7 @@ def test_seconds_have_no_exponent(value: float, text: str) -> None:
     assert seconds(value) == text
 
 
-def test_only_what_stands_between_the_marks_is_replaced() -> None:
+def test_benchmark_tables_replace_only_text_between_their_marks() -> None:
     page = "a\n<!-- speed -->\nold\n<!-- end of speed -->\nb\n"
     assert replaced(page, "speed", "new") == page.replace("old", "new")
     with pytest.raises(SystemExit, match="no section 'proofs'"):

@@ -99,7 +99,7 @@ def test_networks_and_batches_become_a_table_json_and_a_chart(tmp_path: Path, ca
     assert sorted(p.name for p in tmp_path.iterdir()) == ["chart.png", "rows.json"]
 
 
-def test_without_models_all_of_the_zoo_is_meant() -> None:
+def test_compare_plans_takes_all_of_the_zoo_by_default() -> None:
     assert [str(m) for m in compare_plans.MODELS] == ["zoo:vgg16", "zoo:resnet50", "zoo:mobilenet_v2"]
 
 
@@ -118,7 +118,7 @@ def test_bars_are_as_long_as_their_bytes_or_cut_and_carry_the_number(sizes: list
 
 
 @pytest.mark.parametrize("batches", [(1,), (1, 128), (1, 2, 4)])
-def test_nothing_that_is_written_on_a_chart_overlaps(batches: tuple[int, ...]) -> None:
+def test_texts_on_a_compare_plans_chart_do_not_overlap(batches: tuple[int, ...]) -> None:
     mib = 2**20
     rows = [
         made_up(model, batch, *(size * mib * batch for size in sizes))
@@ -134,7 +134,7 @@ def test_nothing_that_is_written_on_a_chart_overlaps(batches: tuple[int, ...]) -
     assert [(i, j) for i, a in enumerate(boxes) for j, b in enumerate(boxes[:i]) if a.overlaps(b)] == []
 
 
-def test_without_matplotlib_one_line_says_what_to_install(
+def test_compare_plans_without_matplotlib_says_what_to_install(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
@@ -196,7 +196,7 @@ def test_a_file_without_inputs_has_no_batch(tmp_path: Path) -> None:
         (["zoo:mobilenet_v2", *SMALL, "--batch", "1", "--json", "/nowhere/x.json"], 1, "no such folder"),
     ],
 )
-def test_what_goes_wrong_is_one_line_and_an_exit_code(
+def test_compare_plans_tells_errors_in_one_line_and_an_exit_code(
     words: list[str], code: int, message: str, capsys: Capture
 ) -> None:
     assert compare_plans.main(words) == code

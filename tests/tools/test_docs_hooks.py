@@ -95,7 +95,7 @@ def test_each_format_of_traces_has_its_lines_in_the_help_text() -> None:
 @pytest.mark.parametrize(
     "fault", ["[x](nowhere.md)", "[x](faq.md#nowhere)", "::: engine.nowhere", "[x][engine.nowhere]"]
 )
-def test_what_leads_nowhere_is_an_error(tmp_path: Path, fault: str) -> None:
+def test_dead_links_of_the_site_are_an_error(tmp_path: Path, fault: str) -> None:
     for part in ROOT.iterdir():
         if part.name not in (".git", "docs", "out"):
             (tmp_path / part.name).symlink_to(part)
@@ -121,7 +121,7 @@ def test_a_page_needs_no_network_says_nothing_and_is_no_wider_than_its_window(
 
 
 @pytest.mark.slow
-def test_the_search_works_from_disk(site: Path, browser: Session) -> None:
+def test_the_search_of_the_site_works_from_disk(site: Path, browser: Session) -> None:
     with browser.visit(site / "index.html", allowed=(site.as_uri(), "about:")) as page:
         page.click(".md-search__input")
         page.locator(".md-search__input").press_sequentially("pushdown")

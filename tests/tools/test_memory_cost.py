@@ -23,7 +23,7 @@ SMALL = ["--shape", "x=1,3,32,32", "--batch", "2"]
 
 @settings(max_examples=25, deadline=None)
 @given(graphs(most=8))
-def test_no_trick_costs_memory_and_both_save_most(graph: Graph) -> None:
+def test_no_trick_of_memory_cost_costs_memory_and_both_save_most(graph: Graph) -> None:
     cost = memory_cost(graph, "g", 1, FORWARD).internal_bytes
     loss = 64 * (len(graph.vars) + 2)  # of alignment, where chunks of other sizes lie beside each other
     assert list(cost) == list(TRICKS)
@@ -31,7 +31,7 @@ def test_no_trick_costs_memory_and_both_save_most(graph: Graph) -> None:
     assert min(cost[IN_PLACE], cost[SHARING]) + loss >= cost[BOTH] >= 0
 
 
-def test_what_is_counted_of_a_graph_that_one_can_do_in_the_head() -> None:
+def test_memory_cost_counts_a_small_graph_as_by_hand() -> None:
     graph = Graph("four")
     x = graph.input("x", (16,))
     graph.output(ops.exp(ops.exp(ops.exp(ops.exp(x)))), "y")
@@ -90,7 +90,7 @@ def test_a_file_and_a_network_without_a_loss_are_run_forward_alone(tmp_path: Pat
         (["resnet18", "--batch", "0"], "no integer from 1 on"),
     ],
 )
-def test_what_there_is_not_is_one_clear_error(words: list[str], message: str, capsys: Capture) -> None:
+def test_memory_cost_tells_unknown_networks_in_one_clear_error(words: list[str], message: str, capsys: Capture) -> None:
     assert tool.main(words) != 0
     assert message in capsys.readouterr().err
 

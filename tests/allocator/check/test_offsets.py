@@ -34,7 +34,7 @@ def pair(end: int = 5) -> Problem:
 
 
 @given(st.data())
-def test_any_plan_is_judged_as_by_brute_force(data: st.DataObject) -> None:
+def test_check_judges_any_plan_as_brute_force_does(data: st.DataObject) -> None:
     problem = data.draw(SMALL)
     offset = data.draw(offsets(problem, 10))
     arena = data.draw(st.integers(4, 16))
@@ -42,7 +42,7 @@ def test_any_plan_is_judged_as_by_brute_force(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_a_nearly_right_plan_is_judged_as_by_brute_force(data: st.DataObject) -> None:
+def test_check_judges_a_nearly_right_plan_as_brute_force_does(data: st.DataObject) -> None:
     problem = data.draw(SMALL)
     assume(len(problem))
     plan = solve(problem, data.draw(st.sampled_from(sorted(STRATEGIES))))

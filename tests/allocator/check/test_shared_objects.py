@@ -35,7 +35,7 @@ def are_right(problem: Problem, object_of: list[int], size: list[int]) -> bool:
 
 @given(problems(max_chunks=6, conflicts=True), st.data())
 @settings(max_examples=300)
-def test_the_judge_finds_a_fault_where_there_is_one(problem: Problem, data: st.DataObject) -> None:
+def test_check_objects_finds_a_fault_where_there_is_one(problem: Problem, data: st.DataObject) -> None:
     object_of = data.draw(st.lists(st.integers(-1, 3), min_size=len(problem), max_size=len(problem)))
     size = data.draw(st.lists(st.integers(6, 9), min_size=3, max_size=4))
     fault = check_objects(problem, column(object_of), column(size))
@@ -52,7 +52,9 @@ def test_the_judge_finds_a_fault_where_there_is_one(problem: Problem, data: st.D
         ([1, 0, 1], [8, 8], ObjectFaultKind.CONFLICT, (0, 2)),
     ],
 )
-def test_each_fault_is_named(object_of: list[int], size: list[int], kind: str, named: tuple[int, ...]) -> None:
+def test_check_objects_names_each_fault(
+    object_of: list[int], size: list[int], kind: str, named: tuple[int, ...]
+) -> None:
     """Chunk 2 begins in the last tick of chunk 0, and where chunk 1 has ended."""
     problem = chunks((0, 3, 8), (0, 2, 4), (2, 5, 2))
     fault = check_objects(problem, column(object_of), column(size))

@@ -47,7 +47,7 @@ def test_the_heaviest_clique_comes_first(graph: Weighted, most: int) -> None:
 
 
 @given(graphs(), st.data())
-def test_on_parts_and_with_few_steps_what_is_found_are_cliques(graph: Weighted, data: st.DataObject) -> None:
+def test_max_weight_search_cut_short_still_finds_cliques(graph: Weighted, data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cliques, "_MOST_CHUNKS", data.draw(st.integers(1, 4)))
         patch.setattr(cliques, "_STEPS", data.draw(st.integers(0, 10)))
@@ -57,7 +57,7 @@ def test_on_parts_and_with_few_steps_what_is_found_are_cliques(graph: Weighted, 
     assert all(graph.weight[c].sum() <= graph.heaviest() for c in found)
 
 
-def test_what_is_heavy_alone_leads_astray() -> None:
+def test_max_weight_clique_need_not_hold_the_heaviest_chunk() -> None:
     """Chunks 0, 1 and 2 conflict: 12 bytes. Each conflicts with one of 5 bytes too, which comes first: 9 bytes."""
     graph = Weighted(column([4, 4, 4, 5, 5, 5]), ((0, 1), (0, 2), (1, 2), (0, 3), (1, 4), (2, 5)))
     assert [c.tolist() for c in heavy_cliques(graph.conflicts(), graph.weight)] == [[0, 1, 2]]
@@ -75,5 +75,5 @@ def test_a_clique_among_thousands_of_chunks() -> None:
     assert [c.tolist() for c in found] == [sorted(hidden.tolist())]
 
 
-def test_without_weight_there_is_no_clique() -> None:
+def test_max_weight_search_finds_no_clique_without_weight() -> None:
     assert heavy_cliques(Conflicts([0], [1]), column([0, 0])) == []

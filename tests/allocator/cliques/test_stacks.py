@@ -19,13 +19,13 @@ def alone(crowd: Crowd) -> Freedom:
 
 @given(crowds())
 @settings(max_examples=60)
-def test_the_best_of_all_orders_is_found(crowd: Crowd) -> None:
+def test_stacking_bound_is_that_of_the_best_order(crowd: Crowd) -> None:
     low = evolve(crowd, head=crowd.shift)
     assert bytes_in_stacks(low, alone(low), 0) == stacked(low)
 
 
 @given(crowds(), st.integers(0, 60))
-def test_what_is_proved_already_is_kept(crowd: Crowd, proved: int) -> None:
+def test_stacking_bound_keeps_the_bound_it_is_given(crowd: Crowd, proved: int) -> None:
     low = evolve(crowd, head=crowd.shift)
     assert bytes_in_stacks(low, alone(low), proved) == max(bytes_in_stacks(low, alone(low), 0), proved)
 

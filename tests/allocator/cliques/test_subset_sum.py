@@ -24,7 +24,7 @@ def test_the_smallest_sum_is_the_smallest_that_is_enough(some: list[int], data: 
 
 
 @given(weights, st.integers(0, 100), st.data())
-def test_with_too_much_work_the_answers_are_loose_and_never_wrong(
+def test_subset_sums_with_too_much_work_are_loose_and_never_wrong(
     some: list[int], work: int, data: st.DataObject
 ) -> None:
     room = data.draw(st.integers(0, sum(some)))
@@ -32,5 +32,5 @@ def test_with_too_much_work_the_answers_are_loose_and_never_wrong(
     assert room <= smallest_sum(some, room, work) <= min(t for t in totals(some) if t >= room)
 
 
-def test_many_equal_weights_are_few_steps() -> None:
+def test_subset_sums_of_many_equal_weights_take_few_steps() -> None:
     assert largest_sum([3 << 20] * 100_000 + [5 << 20], 7 << 20) == 6 << 20

@@ -140,7 +140,7 @@ def test_one_overwriter_takes_the_tightest_of_two_inputs() -> None:
     assert pairs(derive(Program((Step(writes=(0, 1)), step), (8, 6, 6)))) == [(2, 1, 0)]
 
 
-def test_an_overwriter_that_does_not_fit_is_not_taken() -> None:
+def test_an_overwriter_that_does_not_fit_its_chunk_is_not_taken() -> None:
     assert pairs(derive(Program((FEED, unary(1, 0, 1)), (8, 8)))) == []
     assert pairs(derive(Program((FEED, unary(1, 0)), (8, 9)))) == []
 
@@ -165,7 +165,7 @@ def test_padding_and_alignment_are_for_roots_with_bytes() -> None:
     assert made.pinned.tolist() == [FREE, 128, FREE]
 
 
-def test_what_cannot_be_padded_or_pinned_is_refused() -> None:
+def test_chunks_that_cannot_be_padded_or_pinned_are_refused() -> None:
     chunks = derive(Program((FEED, unary(1, 0)), (8, 4)))
     with pytest.raises(ProblemError, match="padding of -1 bytes"):
         to_problem(chunks, padding=-1)

@@ -41,6 +41,6 @@ FEED = Step(writes=(0,))
         ((FEED,), (-4,), "negative size: -4 bytes"),
     ],
 )
-def test_a_malformed_program_is_refused(steps: tuple[Step, ...], sizes: tuple[int, ...], message: str) -> None:
+def test_lifetimes_refuse_a_malformed_program(steps: tuple[Step, ...], sizes: tuple[int, ...], message: str) -> None:
     with pytest.raises(ProblemError, match=message):
         lifetimes(Program(steps, sizes))

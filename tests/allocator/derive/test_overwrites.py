@@ -44,7 +44,7 @@ FACTS: dict[Refusal, Callable[[Program, Judged], bool]] = {
 
 
 @given(programs(max_steps=10))
-def test_every_refusal_states_a_fact_and_what_is_not_refused_is_taken(program: Program) -> None:
+def test_every_overwrite_refusal_states_a_fact_and_all_others_are_taken(program: Program) -> None:
     chunks = derive(program)
     taken = set(zip(chunks.src.tolist(), chunks.dest.tolist(), chunks.overwrite_offset.tolist(), strict=True))
     judged = judge(program)
@@ -62,7 +62,9 @@ def test_every_refusal_states_a_fact_and_what_is_not_refused_is_taken(program: P
 
 
 @given(programs(), st.data())
-def test_what_is_protected_or_unsafe_is_told_apart_from_what_is_needed(program: Program, data: st.DataObject) -> None:
+def test_overwrite_refusals_tell_protected_unsafe_and_needed_values_apart(
+    program: Program, data: st.DataObject
+) -> None:
     values = st.lists(st.integers(0, len(program.sizes) - 1), max_size=2)
     protected, banned = data.draw(values), data.draw(st.sets(st.integers(0, len(program.steps)), max_size=3))
     plain = judge(program)
@@ -101,6 +103,6 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("refusal", EXAMPLES)
-def test_each_reason_has_an_example(refusal: Refusal) -> None:
+def test_each_overwrite_refusal_has_an_example(refusal: Refusal) -> None:
     steps, sizes = EXAMPLES[refusal]
     assert refusal in [j.refusal for j in judge(Program(steps, sizes))]

@@ -127,7 +127,7 @@ def test_buddies_are_those_of_a_plain_list(events: Events, block: int, growth: i
 
 @given(streams(st.one_of(SMALL, EDGES)), st.sampled_from(sorted(HEAPS)))
 @settings(max_examples=60)
-def test_nothing_needs_less_than_reference_counting(events: Events, name: str) -> None:
+def test_no_heap_reserves_less_than_reference_counting(events: Events, name: str) -> None:
     got, least = simulate(name, events), simulate("refcount", events)
     assert got.peak_reserved >= got.peak_used >= got.peak_requested == least.peak_reserved == least.peak_requested
     assert (got.timeline.reserved >= got.timeline.live).all()
@@ -152,9 +152,7 @@ def test_stacks_do_not_fragment_a_heap_that_grows(sizes: list[int], data: st.Dat
 
 @given(streams(st.one_of(SMALL, BFC_SIZES)), st.sampled_from(("refcount", "first_fit", "best_fit", "buddy")), st.data())
 @settings(max_examples=100)
-def test_what_gives_nothing_back_fails_where_it_would_grow_too_large(
-    events: Events, name: str, data: st.DataObject
-) -> None:
+def test_a_heap_that_returns_no_memory_fails_at_its_capacity(events: Events, name: str, data: st.DataObject) -> None:
     heap = evolve(Buddy(), growth=256) if name == "buddy" else HEAPS[name]
     free = simulate(heap, events).timeline
     capacity = data.draw(st.integers(0, 1 + int(free.reserved.max(initial=0))))
@@ -413,7 +411,7 @@ def test_reference_counting_reserves_what_is_live() -> None:
 
 
 @pytest.mark.parametrize("name", HEAPS)
-def test_what_has_no_bytes_takes_no_place(name: str) -> None:
+def test_heaps_give_no_place_to_chunks_without_bytes(name: str) -> None:
     got = simulate(name, of("a", "-a", size={"a": 0}))
     assert got.peak_reserved == got.overhead == 0
     assert places(got) == [(NOWHERE, NOWHERE)]
@@ -435,7 +433,7 @@ def test_what_has_no_bytes_takes_no_place(name: str) -> None:
         (([0, 0, 0], [0, 0, 0], [1, -1, -1], [1]), "freed twice"),
     ],
 )
-def test_events_that_make_no_sense_are_refused(columns: tuple[list[int], ...], message: str) -> None:
+def test_heap_events_that_make_no_sense_are_refused(columns: tuple[list[int], ...], message: str) -> None:
     with pytest.raises(ProblemError, match=message):
         Events(*columns)
 
@@ -449,12 +447,12 @@ def test_events_that_make_no_sense_are_refused(columns: tuple[list[int], ...], m
         (lambda: evolve(BFC_ONNXRUNTIME, region=0), "bfc_onnxruntime needs a region"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(make: Callable[[], Heap], message: str) -> None:
+def test_heap_options_that_make_no_sense_are_refused(make: Callable[[], Heap], message: str) -> None:
     with pytest.raises(ProblemError, match=message):
         make()
 
 
-def test_an_unknown_heap_is_refused() -> None:
+def test_simulate_refuses_an_unknown_heap() -> None:
     with pytest.raises(UnknownHeapError, match="no heap 'jemalloc'; there are refcount, first_fit"):
         simulate("jemalloc", of("a", size={"a": 1}))
 
@@ -471,7 +469,7 @@ def test_an_unknown_heap_is_refused() -> None:
         ({"taken": [64, 0]}, "too small"),
     ],
 )
-def test_the_judge_refuses_a_wrong_run(change: dict[str, Any], fault: str) -> None:
+def test_the_heap_judge_refuses_a_wrong_run(change: dict[str, Any], fault: str) -> None:
     events = of("a", "b", size={"a": 64, "b": 64})
     got = simulate("first_fit", events)
     judge(events, got, 64, is_one=True)

@@ -96,7 +96,7 @@ def test_buffers_that_a_plan_leaves_out_lie_nowhere_and_strangers_are_refused(tm
         formats.read_offsets(tmp_path / "q.csv", PLACED)
 
 
-def test_what_a_format_cannot_hold_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_problems_a_format_cannot_hold_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     nowhere = evolve(PLACED, offset=[FREE, FREE])
     with pytest.raises(UnsupportedProblemError, match=r"p\.h: a C header holds offsets, but buffer 'a' has none"):
         formats.write(tmp_path / "p.h", nowhere)
@@ -106,7 +106,7 @@ def test_what_a_format_cannot_hold_is_refused_before_anything_is_written(tmp_pat
 @pytest.mark.parametrize("name", READERS)
 @given(data=st.data())
 @settings(max_examples=60)
-def test_whatever_a_file_holds_is_read_or_refused(name: str, data: st.DataObject) -> None:
+def test_files_of_any_bytes_are_read_or_refused(name: str, data: st.DataObject) -> None:
     content = bytearray(WRITERS[name](PLACED))
     for _ in range(data.draw(st.integers(1, 4))):
         begin = data.draw(st.integers(0, len(content)))

@@ -53,7 +53,7 @@ def test_gaps_that_touch_or_overlap_count_as_one() -> None:
     assert len(conflicts_of(column([0, 2]), column([9, 7]), column([1, 1]), Gaps([0, 0], [2, 3], [4, 6]))) == 1
 
 
-def test_more_pairs_than_memory_can_bear_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gaps_with_more_conflicts_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gaps, "MOST_PAIRS", 5)
     few, many = column([1] * 3), column([1] * 4)
     assert len(conflicts_of(few - 1, few, few, Gaps())) == 3

@@ -23,7 +23,7 @@ OVERWRITING = Problem([0, 1], [2, 3], [8, 8], [1, 1], [-1, -1], [1], [0], [0])
 
 @given(problems().map(plain), st.sampled_from(Kind))
 @settings(max_examples=60)
-def test_what_is_written_is_read_back(problem: Problem, kind: Kind) -> None:
+def test_idealloc_csv_is_read_back(problem: Problem, kind: Kind) -> None:
     found = idealloc_csv.parse(idealloc_csv.render(named(problem), kind), kind).problem
     assert np.array_equal(found.begin, problem.begin * TICKS[kind])
     assert np.array_equal(found.end, problem.end * TICKS[kind])
@@ -32,7 +32,7 @@ def test_what_is_written_is_read_back(problem: Problem, kind: Kind) -> None:
 
 @given(problems(), st.data())
 @settings(max_examples=60)
-def test_records_are_read_back(problem: Problem, data: st.DataObject) -> None:
+def test_idealloc_plc_is_read_back(problem: Problem, data: st.DataObject) -> None:
     free = evolve(problem, src=(), dest=(), overwrite_offset=())
     offset = data.draw(st.lists(st.integers(0, 2**40), min_size=len(free), max_size=len(free)))
     wanted = evolve(named(free), offset=offset)
@@ -42,7 +42,7 @@ def test_records_are_read_back(problem: Problem, data: st.DataObject) -> None:
         assert np.array_equal(getattr(found.problem, name), getattr(free, name) * times)
 
 
-def test_one_lifetime_in_three_ways() -> None:
+def test_idealloc_csv_writes_one_lifetime_in_three_ways() -> None:
     instance = Instance(Problem([3], [5], [8], [1], [-1]), ("42",))
     texts = {kind: idealloc_csv.render(instance, kind).decode().splitlines()[1] for kind in Kind}
     assert texts == {Kind.OPEN: "42,6,10,8", Kind.HALF_OPEN: "42,3,5,8", Kind.INCLUSIVE: "42,3,4,8"}
@@ -53,11 +53,11 @@ def test_open_lifetimes_meet_where_each_begins_before_the_other_ends() -> None:
     assert (problem.begin.tolist(), problem.end.tolist()) == ([0, 1, 2], [2, 3, 4])
 
 
-def test_the_header_does_not_matter() -> None:
+def test_idealloc_csv_is_read_whatever_its_header() -> None:
     assert idealloc_csv.parse(b"a,b,c,d\n0,0,2,4\n", Kind.HALF_OPEN).ids == ("0",)
 
 
-def test_a_record_to_the_byte() -> None:
+def test_an_idealloc_plc_record_to_the_byte() -> None:
     instance = Instance(Problem([1], [3], [100], [64], [-1]), ("7",), [128])
     assert idealloc_plc.render(instance) == struct.pack(">8Q", 7, 2, 6, 100, 0, 128, 64, 100)
 
@@ -87,7 +87,7 @@ def test_ids_are_numbers_of_32_bits_or_positions(ids: tuple[str, ...], numbers: 
         (Kind.INCLUSIVE, "0,3,4,x", "line 2, column size: 'x' is no integer"),
     ],
 )
-def test_a_bad_table_is_refused_by_line_and_column(kind: Kind, text: str, message: str) -> None:
+def test_a_bad_idealloc_csv_is_refused_by_line_and_column(kind: Kind, text: str, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         idealloc_csv.parse(f"id,lower,upper,size\n{text}\n".encode(), kind)
 
@@ -101,12 +101,12 @@ def test_a_bad_table_is_refused_by_line_and_column(kind: Kind, text: str, messag
         (struct.pack(">8Q", 0, 4, 6, 2**64 - 1, 0, 0, 0, 1), "record 0, field size: 18446744073709551615 is not below"),
     ],
 )
-def test_bad_records_are_refused_by_field(content: bytes, message: str) -> None:
+def test_a_bad_idealloc_plc_is_refused_by_field(content: bytes, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         idealloc_plc.parse(content)
 
 
-def test_what_the_formats_cannot_hold_is_refused() -> None:
+def test_idealloc_refuses_problems_it_cannot_hold() -> None:
     for render in (lambda i: idealloc_csv.render(i, Kind.HALF_OPEN), idealloc_plc.render):
         with pytest.raises(UnsupportedProblemError, match="overwrites"):
             render(named(OVERWRITING))

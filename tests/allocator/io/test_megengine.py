@@ -50,7 +50,7 @@ def test_a_record_of_a_plan_is_read_back_and_right(problem: Problem) -> None:
     assert check(found.problem, found.offset, plan.arena_bytes) is None
 
 
-def test_the_example_is_read_and_written_to_the_letter() -> None:
+def test_megengine_example_is_read_and_written_to_the_letter() -> None:
     found = megengine_intervals.parse(INTERVALS.encode())
     assert shape(found.problem) == ([0, 2, 4], [3, 5, 6], [20, 10, 4], [(1, 0, 6), (2, 1, 0)])
     assert megengine_intervals.render(found).decode() == INTERVALS
@@ -67,7 +67,7 @@ def test_the_example_is_read_and_written_to_the_letter() -> None:
         ("4 0 0", []),  # begins later than in the last tick of what it would overwrite
     ],
 )
-def test_specs_that_count(specs: str, taken: list[tuple[int, int, int]]) -> None:
+def test_megengine_interval_specs_that_count(specs: str, taken: list[tuple[int, int, int]]) -> None:
     lines = f"5\n0 3 16\n2 4 4\n2 4 8\n1 3 16\n3 5 4\n{len(specs.splitlines())}\n{specs}\n"
     assert shape(megengine_intervals.parse(lines.encode()).problem)[3] == taken
 
@@ -170,12 +170,12 @@ def test_overwrites_out_of_time_are_named_by_id() -> None:
         (b"\xff", "no UTF-8 text"),
     ],
 )
-def test_what_is_no_json_is_refused(text: bytes, message: str) -> None:
+def test_a_megengine_record_that_is_no_json_is_refused(text: bytes, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         megengine_record.parse(text)
 
 
-def test_what_the_formats_cannot_hold_is_refused() -> None:
+def test_megengine_refuses_problems_it_cannot_hold() -> None:
     aligned = Problem([0], [1], [4], [64], [-1])
     with pytest.raises(UnsupportedProblemError, match="interval list cannot hold alignments"):
         megengine_intervals.render(named(aligned))

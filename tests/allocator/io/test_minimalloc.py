@@ -26,7 +26,7 @@ def columns(instance: Instance) -> list[list[int]]:
 
 @given(gapped(), st.data())
 @settings(max_examples=60)
-def test_what_is_written_is_read_back(instance: Instance, data: st.DataObject) -> None:
+def test_minimalloc_csv_is_read_back(instance: Instance, data: st.DataObject) -> None:
     numbers = st.lists(st.integers(-1, 9), min_size=len(instance.ids), max_size=len(instance.ids))
     wanted = evolve(instance, offset=data.draw(numbers), hint=data.draw(numbers))
     found = parse(render(wanted))
@@ -34,7 +34,7 @@ def test_what_is_written_is_read_back(instance: Instance, data: st.DataObject) -
     assert columns(found) == columns(wanted)
 
 
-def test_the_example_is_read_and_written_to_the_letter(tmp_path: Path) -> None:
+def test_minimalloc_example_is_read_and_written_to_the_letter(tmp_path: Path) -> None:
     found = parse(EXAMPLE)
     assert found.offset.tolist() == [0, 4096]
     write(tmp_path / "out.csv", found.problem, found.ids, found.offset)
@@ -114,7 +114,7 @@ def test_the_table_ends_at_the_first_empty_line() -> None:
         ("id,lower,upper,size,gaps\na,2,9,4,5-5\n", "line 2, column gaps: gap '5-5' is empty or leaves"),
     ],
 )
-def test_a_bad_file_is_refused_by_line_and_column(text: str, message: str) -> None:
+def test_a_bad_minimalloc_csv_is_refused_by_line_and_column(text: str, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         parse(text)
 
@@ -155,13 +155,13 @@ def test_overwrites_and_conflicts_without_gaps_cannot_be_written() -> None:
         render(Instance(parse(GAPS).problem, "abcd"))
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_minimalloc_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"id,\xff")
     with pytest.raises(FormatError, match="no UTF-8 text"):
         read(tmp_path / "x.csv")
 
 
-def test_many_rows_are_read_by_column() -> None:
+def test_many_minimalloc_rows_are_read_by_column() -> None:
     count = 20_000
     rows = "".join(f"b{i},{i},{i + 100},{i % 4096}\n" for i in range(count))
     problem = parse(f"id,lower,upper,size\n{rows}").problem

@@ -27,7 +27,7 @@ def test_offsets_are_read_back_from_the_metadata_buffer(instance: Instance, data
     assert tflm.parse_metadata(tflm.render_metadata(evolve(instance, offset=offset))).tolist() == offset
 
 
-def test_the_metadata_buffer_to_the_byte() -> None:
+def test_the_tflm_metadata_buffer_to_the_byte() -> None:
     assert tflm.render_metadata(PLACED) == struct.pack("<5i", 0, 1, 2, 0, 64)
 
 
@@ -58,13 +58,13 @@ def test_offsets_beyond_32_bits_and_buffers_that_lie_nowhere_are_refused() -> No
             render(evolve(PLACED, offset=[0, FREE]))
 
 
-def test_the_struct_lists_the_offsets() -> None:
+def test_the_c_struct_lists_the_offsets() -> None:
     text = tflm.render_struct(PLACED).decode()
     assert ".buffer_count = 2," in text and "[0] = { .offset = 0 }," in text and "[1] = { .offset = 64 }," in text
     assert text.startswith("// 84 bytes of arena.")
 
 
-def test_the_header_to_the_letter() -> None:
+def test_the_c_header_to_the_letter() -> None:
     assert c_header.render(PLACED).decode() == (
         "#ifndef ARENA_PLAN_H\n#define ARENA_PLAN_H\n\n#define ARENA_BYTES 84u\n#define ARENA_ALIGNMENT 64u\n\n"
         "#define ARENA_OFFSET_conv_1 0u /* conv/1 */\n#define ARENA_OFFSET_x 64u\n\n#endif\n"
@@ -73,7 +73,7 @@ def test_the_header_to_the_letter() -> None:
 
 @given(st.lists(st.text("ab_./é1", max_size=4), unique=True, max_size=12))
 @settings(max_examples=100)
-def test_identifiers_are_right_and_different(ids: list[str]) -> None:
+def test_c_identifiers_are_valid_and_different(ids: list[str]) -> None:
     found = c_header.identifiers(ids)
     assert len(set(found)) == len(ids)
     for name, given_ in zip(found, ids, strict=True):
@@ -90,7 +90,7 @@ def test_identifiers_are_right_and_different(ids: list[str]) -> None:
         (("1",), ["1"]),
     ],
 )
-def test_ids_that_would_clash_get_a_number(ids: tuple[str, ...], names: list[str]) -> None:
+def test_c_identifiers_that_would_clash_get_a_number(ids: tuple[str, ...], names: list[str]) -> None:
     assert c_header.identifiers(ids) == names
 
 

@@ -153,7 +153,7 @@ def test_an_overwrite_of_all_bytes_passes_the_block_on() -> None:
     assert blocks.memory() == [(0, 5), (9, 3), (2, 2)]
 
 
-def test_what_an_overwrite_leaves_merges_with_free_neighbours() -> None:
+def test_bytes_that_an_overwrite_leaves_merge_with_free_neighbours() -> None:
     blocks = FreeList(2, 8, 3)
     blocks.free(0, 2)
     assert blocks.overwrite(1, 1, 9, 5) == (NOBODY, NOBODY)

@@ -60,7 +60,7 @@ def test_no_order_of_a_small_program_is_better(program: Program) -> None:
 
 @settings(max_examples=100)
 @given(programs(most=6))
-def test_what_no_order_can_avoid_is_never_above_the_best(program: Program) -> None:
+def test_the_bound_of_all_orders_is_never_above_the_best_order(program: Program) -> None:
     net = _network(program)
     assert as_given(net).bound <= _best(program, net)
 
@@ -76,7 +76,7 @@ def test_a_search_that_is_cut_short_still_gives_an_order_and_a_bound(program: Pr
 
 @settings(max_examples=60)
 @given(programs(most=10))
-def test_depth_first_is_runnable(program: Program) -> None:
+def test_depth_first_order_is_runnable(program: Program) -> None:
     net = _network(program)
     order = depth_first(net)
     assert followed(net, order).peak == _peak(program, net, order)
@@ -91,7 +91,7 @@ def _check_runnable(net: Network, order: Sequence[int]) -> None:
 
 @settings(max_examples=60)
 @given(programs(most=6))
-def test_cuts_are_where_all_orders_agree(program: Program) -> None:
+def test_order_cuts_are_where_all_orders_agree(program: Program) -> None:
     net = _network(program)
     fronts = [[frozenset(order[:k]) for order in orders(len(net), _edges(net))] for k in range(len(net) + 1)]
     assert cuts(reach(net)) == tuple(k for k, found in enumerate(fronts) if len(set(found)) == 1)
@@ -99,7 +99,7 @@ def test_cuts_are_where_all_orders_agree(program: Program) -> None:
 
 @settings(max_examples=60)
 @given(programs(most=10), st.integers(0, 10**6))
-def test_what_is_taken_back_was_never_taken(program: Program, seed: int) -> None:
+def test_a_step_taken_back_from_an_order_leaves_no_trace(program: Program, seed: int) -> None:
     net, rng = _network(program), np.random.default_rng(seed)
     part = cut_out(net, 0, len(net))
     board = new_board(part)
@@ -126,7 +126,7 @@ def test_a_beam_finds_what_the_search_is_too_short_for(monkeypatch: pytest.Monke
         _check(program, net, found)
 
 
-def test_where_no_time_is_left_the_given_order_stays() -> None:
+def test_order_search_without_time_keeps_the_given_order() -> None:
     net = _network(build(seeded(3), 12))
     found = lowest(net, Limits(until=0.0))
     assert found.order.tolist() == list(range(len(net)))
@@ -158,7 +158,7 @@ def test_an_overwrite_counts_once_and_only_where_its_input_ends() -> None:
 
 
 @pytest.mark.slow
-def test_compiled_kernels_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_order_search_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     nets = [_network(build(seeded(seed), 25)) for seed in range(60)]
     plain = [lowest(net) for net in nets]
     monkeypatch.setattr(search, "_PLAIN", 0)
@@ -204,7 +204,7 @@ def test_a_wide_network_is_given_up_after_so_many_looks(looks: int, monkeypatch:
     assert found.tried * 100 <= looks + 100 * len(net)
 
 
-def test_looks_are_no_limit_where_nodes_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_order_search_with_nodes_ignores_its_default_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LOOKS", 0)
     monkeypatch.setattr(search, "LEAST_LOOKS", 0)
     assert lowest(_network(_wide(60)), Limits(nodes=2_000)).tried >= 2_000

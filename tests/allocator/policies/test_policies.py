@@ -83,7 +83,7 @@ CHOICES: dict[str, Any] = {"views": st.booleans(), "overwrite": st.booleans()}
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=150)
 @given(program=programs(max_steps=10), layout=LAYOUTS, **CHOICES)
-def test_no_two_steps_race_and_all_that_is_read_is_there(
+def test_policies_let_no_two_steps_race_and_lose_no_data(
     name: str, program: Program, layout: tuple[int, int], views: bool, overwrite: bool
 ) -> None:
     found = run(name, program, views=views, overwrite=overwrite, layout=layout)
@@ -163,7 +163,7 @@ def test_edges_need_no_more_bytes_than_the_sequence_and_wait_for_no_more_than_by
 
 
 @given(programs(max_steps=10), st.sampled_from(["colour:1", "colour:3", "levels"]))
-def test_what_is_safe_without_waiting_is_never_smaller_than_the_exact_bound(program: Program, name: str) -> None:
+def test_policies_without_waits_never_need_less_than_the_exact_bound(program: Program, name: str) -> None:
     exact_one, other = (run(n, program, overwrite=False) for n in ("exact", name))
     if name == "levels":
         assert other.plan.lower_bound <= run("exact", other.program, overwrite=False).plan.arena_bytes
@@ -221,7 +221,7 @@ def test_a_colour_shares_along_its_path() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_at_all_is_placed_in_no_bytes(name: str) -> None:
+def test_policies_place_no_chunks_in_no_bytes(name: str) -> None:
     assert run(name, Program((Step(), Step()), ())).plan.arena_bytes == 0
     assert run(name, Program((Step(writes=(0,)), Step()), (0,))).plan.arena_bytes == 0
 
@@ -237,7 +237,7 @@ def test_steps_that_wait_for_nothing_share_nothing_without_waiting(name: str) ->
     assert (waits.before.tolist(), waits.after.tolist()) == (([0], [1]) if name == "edges" else ([], []))
 
 
-def test_policies_have_names() -> None:
+def test_policies_are_found_by_name() -> None:
     assert [check_policy(name)[0] for name in POLICIES] == ["exact", "colour", "levels", "edges"]
     assert check_policy("colour:12") == ("colour", 12)
     nothing = Dependences(2, [0], [1])

@@ -111,7 +111,7 @@ def test_walks_and_what_is_kept_can_run_and_need_what_the_planner_says(
 
 @settings(max_examples=60, deadline=None)
 @given(works(), st.integers(0, 100))
-def test_the_search_is_deterministic_and_keeps_within_a_budget_or_says_how_far_it_got(
+def test_recompute_search_is_deterministic_and_keeps_a_budget_or_says_how_far_it_got(
     given_work: tuple[Work, Program], percent: int
 ) -> None:
     work, _ = given_work
@@ -125,7 +125,7 @@ def test_the_search_is_deterministic_and_keeps_within_a_budget_or_says_how_far_i
 
 
 @given(works())
-def test_nothing_runs_again_where_the_budget_holds_anyway(given_work: tuple[Work, Program]) -> None:
+def test_recompute_runs_nothing_again_where_the_budget_holds_anyway(given_work: tuple[Work, Program]) -> None:
     work, _ = given_work
     plain = measured(work, range(len(work)))
     assert cheapest(work, plain.peak).cost == 0
@@ -150,13 +150,13 @@ def test_segments_alone_need_bytes_as_the_square_root_and_run_no_step_thrice() -
     assert all(extra_cost(work, s) <= 10 * 100 and max(map(s.count, set(s))) <= 2 for s in sequences)
 
 
-def test_what_nobody_reads_until_it_runs_again_is_left_out() -> None:
+def test_recompute_leaves_out_values_nobody_reads_until_they_run_again() -> None:
     program = Program((Step(writes=(0,)), Step((0,), (1,)), Step((0,), (2,)), Step(reads=(1, 2))), [64] * 3)
     work = work_of(program, [0, 1, 1, 0], ())
     assert without_useless(work, [0, 1, 2, 1, 3]) == [0, 2, 1, 3]
 
 
-def test_what_reads_a_parameter_runs_again_only_in_front_of_its_update() -> None:
+def test_recompute_runs_readers_of_a_parameter_only_before_its_update() -> None:
     """Step 1 computes from the parameter 0; step 3 writes over it; step 4 reads what step 1 wrote."""
     update = Step((0, 2), (3,), overwrites=(Overwrite(3, 0, required=True),))
     steps = (Step(writes=(0,)), Step((0,), (1,)), Step((1,), (2,)), update, Step((1, 3), (4,)), Step(reads=(3, 4)))

@@ -161,7 +161,7 @@ def test_a_search_cut_into_slices_is_the_same_search() -> None:
 
 @given(problems(max_chunks=20, max_size=30, pins=True, conflicts=True), st.integers(0, 60), st.integers(0, 3))
 @quickly
-def test_same_seed_and_nodes_same_plan(problem: Problem, nodes: int, seed: int) -> None:
+def test_exact_search_is_deterministic_for_a_seed_and_nodes(problem: Problem, nodes: int, seed: int) -> None:
     task = Task(seed=seed, nodes=nodes)
     first, second = EXACT.solve(problem, task), EXACT.solve(problem, task)
     assert np.array_equal(first.offset, second.offset)
@@ -169,13 +169,13 @@ def test_same_seed_and_nodes_same_plan(problem: Problem, nodes: int, seed: int) 
 
 
 @pytest.mark.parametrize("task", [Task(nodes=0), Task(seconds=0), Task(nodes=1), Task(seconds=1e-6)])
-def test_with_no_time_or_nodes_there_is_a_plan_at_once(task: Task) -> None:
+def test_exact_search_without_time_or_nodes_still_gives_a_plan(task: Task) -> None:
     problem = random_problem(np.random.default_rng(9), 40, HARD)
     answer = EXACT.solve(problem, task)
     assert check(problem, answer.offset, arena_bytes(problem, answer.offset)) is None
 
 
-def test_what_comes_late_lies_in_the_notches_above_and_below() -> None:
+def test_late_chunks_lie_in_notches_of_profiles() -> None:
     """Chunks 2 and 3 fit below and above chunk 1 into what chunk 0 has left; as rectangles they do not."""
     plan = solve(notched(), "exact")
     assert plan.offset.tolist() == [0, 4, 0, 6]

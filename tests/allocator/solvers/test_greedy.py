@@ -55,7 +55,7 @@ def test_in_order_the_largest_goes_first_among_those_that_begin_at_once() -> Non
     assert in_order(plain([1, 0, 1], [2, 2, 2], [4, 1, 5])).tolist() == [1, 2, 0]
 
 
-def test_the_example_of_the_paper_step_by_step() -> None:
+def test_greedy_by_breadth_places_the_paper_example_step_by_step() -> None:
     """By size: 64 and, beside it, 40; 36 on 64; 32 and 28 side by side; 16 where 64 is not; 10 on 40; 8 on 16.
 
     In order: 28 on 32, 36 on 28, then 16 and 8 into the place of 32, so that 64 finds 36 bytes of room and goes on top.
@@ -75,7 +75,7 @@ def crowd(lasting: int, passing: int) -> Problem:
     return Problem(begin, end, size, np.ones(lasting + passing), np.full(lasting + passing, FREE))
 
 
-def test_a_few_that_live_for_ever_are_not_met_one_by_one() -> None:
+def test_greedy_with_covers_places_long_lived_chunks_as_the_sweep_does() -> None:
     problem = crowd(2_500, 3_000)
     assert suitable_search(problem, 0) == Covers.of
     order = by_size(problem)
@@ -84,7 +84,7 @@ def test_a_few_that_live_for_ever_are_not_met_one_by_one() -> None:
     assert np.array_equal(place_in_order(problem, order), expected)
 
 
-def test_the_search_suits_the_problem() -> None:
+def test_greedy_picks_the_conflict_search_by_the_problem() -> None:
     assert suitable_search(crowd(10, 10), MOST_PAIRS) == Neighbours.of
     assert suitable_search(crowd(10, 10), 0) == Sweep.of
     stack = plain([0] * 3_000, [9] * 3_000, [1] * 3_000)

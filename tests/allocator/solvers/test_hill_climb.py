@@ -33,7 +33,7 @@ def arena(problem: Problem, answer: Answer) -> int:
 
 @given(EVERYTHING, st.integers(2, 60), st.integers(0, 5))
 @settings(max_examples=100)
-def test_it_is_right_and_never_worse_than_what_it_starts_from(problem: Problem, nodes: int, seed: int) -> None:
+def test_hill_climb_is_right_and_never_worse_than_its_start(problem: Problem, nodes: int, seed: int) -> None:
     found = HILL_CLIMB.solve(problem, Task(seed, nodes=nodes)).offset
     assert is_right(problem, found.tolist(), arena_bytes(problem, found))
     greedy = [arena_bytes(problem, g.solve(problem, Task()).offset) for g in (GREEDY_BY_SIZE, GREEDY_BY_BREADTH)]
@@ -42,7 +42,7 @@ def test_it_is_right_and_never_worse_than_what_it_starts_from(problem: Problem, 
 
 @given(EVERYTHING, st.integers(0, 5))
 @settings(max_examples=30)
-def test_same_seed_same_plan_and_more_nodes_are_no_worse(problem: Problem, seed: int) -> None:
+def test_hill_climb_is_deterministic_and_no_worse_with_more_nodes(problem: Problem, seed: int) -> None:
     task, longer = Task(seed, nodes=20), Task(seed, nodes=60)
     first, second = HILL_CLIMB.solve(problem, task), HILL_CLIMB.solve(problem, task)
     assert np.array_equal(first.offset, second.offset)
@@ -51,7 +51,7 @@ def test_same_seed_same_plan_and_more_nodes_are_no_worse(problem: Problem, seed:
 
 @given(EVERYTHING, st.data())
 @settings(max_examples=60)
-def test_the_numbers_of_chunks_do_not_matter(problem: Problem, data: st.DataObject) -> None:
+def test_hill_climb_does_not_depend_on_chunk_numbers(problem: Problem, data: st.DataObject) -> None:
     other = relabelled(problem, data.draw(st.permutations(range(len(problem)))))
     task = Task(nodes=40)
     assert arena(other, HILL_CLIMB.solve(other, task)) == arena(problem, HILL_CLIMB.solve(problem, task))
@@ -59,13 +59,13 @@ def test_the_numbers_of_chunks_do_not_matter(problem: Problem, data: st.DataObje
 
 @given(EVERYTHING, st.sampled_from((0, 1)))
 @settings(max_examples=30)
-def test_without_time_it_is_greedy_by_size(problem: Problem, nodes: int) -> None:
+def test_hill_climb_without_time_is_greedy_by_size(problem: Problem, nodes: int) -> None:
     greedy = GREEDY_BY_SIZE.solve(problem, Task()).offset
     assert np.array_equal(HILL_CLIMB.solve(problem, Task(seconds=0)).offset, greedy)
     assert np.array_equal(HILL_CLIMB.solve(problem, Task(nodes=nodes)).offset, greedy)
 
 
-def test_a_goal_stops_it_and_is_reached_where_greedy_errs() -> None:
+def test_hill_climb_stops_at_its_goal_and_reaches_it_where_greedy_errs() -> None:
     problem = random_problem(4, 25)
     greedy = min(solve(problem, name).arena_bytes for name in ("greedy_by_size", "greedy_by_breadth"))
     best = arena(problem, HILL_CLIMB.solve(problem, Task()))
@@ -73,7 +73,7 @@ def test_a_goal_stops_it_and_is_reached_where_greedy_errs() -> None:
     assert best <= arena(problem, HILL_CLIMB.solve(problem, Task(goal=greedy - 1))) < greedy
 
 
-def test_what_sticks_out_moves_before_what_is_in_its_way() -> None:
+def test_hill_climb_moves_the_topmost_chunk_before_those_below_it() -> None:
     """By size, chunk 1 comes last: chunk 0 has bytes [0, 3) in tick 2, chunk 3 has [2, 4) in tick 1, so it lies at 4.
 
     Placed first, at 0, it leaves [2, 5) to chunk 0 and [2, 4) to chunk 3. No greedy order has it before both.
@@ -83,7 +83,7 @@ def test_what_sticks_out_moves_before_what_is_in_its_way() -> None:
     assert HILL_CLIMB.solve(problem, Task(goal=5)).offset.tolist() == [2, 0, 0, 2]
 
 
-def test_nothing_is_left_to_do_where_only_pinned_chunks_are_in_the_way() -> None:
+def test_hill_climb_ends_where_only_pinned_chunks_are_in_the_way() -> None:
     """Chunk 1 fits nowhere below chunk 0: a climb of a billion orders would change nothing, and ends."""
     problem = Problem([0, 0], [1, 1], [4, 4], [1, 1], [2, FREE])
     assert HILL_CLIMB.solve(problem, Task(nodes=10**9)).offset.tolist() == [2, 6]
@@ -157,7 +157,7 @@ def test_lives_and_lists_compiled_and_plain_are_one(move: Move) -> None:
     assert all(f == found[0] for f in found)
 
 
-def test_many_draws_make_short_moves() -> None:
+def test_hill_climb_makes_short_moves_mostly() -> None:
     order, zeros = np.arange(100), np.zeros(100, np.int64)
 
     def mean(draws: int) -> float:

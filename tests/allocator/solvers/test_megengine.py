@@ -33,7 +33,7 @@ def own_test(
 
 @pytest.mark.parametrize("name", ALL)
 @paddings_and_alignments
-def test_alloc_reaches_its_bound(name: str, padding: int, alignment: int) -> None:
+def test_megengine_alloc_reaches_its_bound(name: str, padding: int, alignment: int) -> None:
     problem = own_test([(0, 1, 1), (0, 1, 1), (1, 2, 2)], [], padding, alignment)
     plan = solve(problem, name)
     expected = max(align_up(2 + padding, alignment), 2 * align_up(1 + padding, alignment))
@@ -43,7 +43,7 @@ def test_alloc_reaches_its_bound(name: str, padding: int, alignment: int) -> Non
 
 @pytest.mark.parametrize("name", ALL)
 @paddings_and_alignments
-def test_overwrite_reaches_its_bound(name: str, padding: int, alignment: int) -> None:
+def test_megengine_overwrite_reaches_its_bound(name: str, padding: int, alignment: int) -> None:
     problem = own_test([(0, 2, 3), (1, 3, 1), (2, 4, 1)], [(1, 0, 1), (2, 1, 0)], padding, alignment)
     plan = solve(problem, name)
     assert plan.offset.tolist() == [0, 1, 1]
@@ -52,7 +52,7 @@ def test_overwrite_reaches_its_bound(name: str, padding: int, alignment: int) ->
 
 @pytest.mark.parametrize("name", ALL)
 @paddings_and_alignments
-def test_overwrite_same_end_reaches_its_bound(name: str, padding: int, alignment: int) -> None:
+def test_megengine_overwrite_same_end_reaches_its_bound(name: str, padding: int, alignment: int) -> None:
     problem = own_test([(1, 2, 1), (0, 2, 1)], [(0, 1, 0)], padding, alignment)
     plan = solve(problem, name)
     assert plan.arena_bytes == plan.lower_bound == 1 + padding
@@ -62,7 +62,7 @@ def test_overwrite_same_end_reaches_its_bound(name: str, padding: int, alignment
 @pytest.mark.parametrize("alignment", [1, 256])
 @pytest.mark.parametrize("padding", [1, 32])
 @pytest.mark.parametrize("count", [10, 300, 1000])
-def test_random_problems_in_its_manner_pass_the_judge(name: str, alignment: int, padding: int, count: int) -> None:
+def test_megengine_strategies_plan_random_problems_rightly(name: str, alignment: int, padding: int, count: int) -> None:
     problem = megengine_problem(count, count, alignment, padding)
     plan = solve(problem, name)
     assert check(problem, plan.offset, plan.arena_bytes) is None
@@ -72,7 +72,9 @@ def test_random_problems_in_its_manner_pass_the_judge(name: str, alignment: int,
 @pytest.mark.parametrize("name", ALL)
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 60), alignment=st.sampled_from((1, 8)))
 @settings(max_examples=25)
-def test_compiled_and_plain_give_the_same_plan(name: str, seed: int, count: int, alignment: int) -> None:
+def test_megengine_strategies_compiled_and_plain_give_the_same_plan(
+    name: str, seed: int, count: int, alignment: int
+) -> None:
     problem = megengine_problem(seed, count, alignment)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mode, "SMALL", count + 1)
@@ -85,7 +87,7 @@ def test_compiled_and_plain_give_the_same_plan(name: str, seed: int, count: int,
 @pytest.mark.parametrize("name", ALL)
 @given(problem=problems(max_chunks=20, max_size=4, horizon=6), data=st.data())
 @settings(max_examples=60)
-def test_other_ids_make_no_other_arena(name: str, problem: Problem, data: st.DataObject) -> None:
+def test_megengine_strategies_do_not_depend_on_chunk_ids(name: str, problem: Problem, data: st.DataObject) -> None:
     new_id = np.array(data.draw(st.permutations(range(len(problem)))), np.int64)
     arenas = [solve(p, name).arena_bytes for p in (problem, relabelled(problem, new_id))]
     assert arenas[0] == arenas[1]
@@ -93,7 +95,7 @@ def test_other_ids_make_no_other_arena(name: str, problem: Problem, data: st.Dat
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("empty", [Problem([], [], [], [], []), Problem([1], [2], [0], [4], [FREE])])
-def test_nothing_to_place_needs_nothing(name: str, empty: Problem) -> None:
+def test_megengine_strategies_place_no_chunks_in_no_bytes(name: str, empty: Problem) -> None:
     assert solve(empty, name).arena_bytes == 0
 
 

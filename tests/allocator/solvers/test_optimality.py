@@ -44,14 +44,14 @@ def instances(kind: str, repeats: int, seed: int) -> tuple[tuple[Problem, Optimu
 
 @given(tiny)
 @quickly
-def test_the_model_finds_what_brute_force_finds(problem: Problem) -> None:
+def test_the_constraint_solver_finds_what_brute_force_finds(problem: Problem) -> None:
     found = optimum(problem)
     assert found.lower_bound == found.arena_bytes == minimal_peak(problem)
     assert is_right(problem, found.offset, found.arena_bytes)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_bound_is_not_above_what_the_model_finds(kind: str) -> None:
+def test_the_lower_bound_is_not_above_the_constraint_solvers_optimum(kind: str) -> None:
     for problem, found in instances(kind, 3, 1):
         assert check(problem, np.array(found.offset), found.arena_bytes) is None
         assert lower_bound(problem) <= found.arena_bytes
@@ -59,7 +59,7 @@ def test_the_bound_is_not_above_what_the_model_finds(kind: str) -> None:
 
 @pytest.mark.parametrize("name", STRATEGIES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_strategy_is_below_what_the_model_proves(kind: str, name: str) -> None:
+def test_no_strategy_is_below_the_constraint_solvers_bound(kind: str, name: str) -> None:
     for problem, found in instances(kind, 3, 1):
         if can_take(STRATEGIES[name], problem):
             plan = solve(problem, name, nodes=10_000)
@@ -97,7 +97,7 @@ def _compare(name: str, kind: str, repeats: int, seed: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", PROVING)
-def test_an_exact_strategy_finds_what_the_model_finds(name: str, kind: str) -> None:
+def test_an_exact_strategy_finds_the_constraint_solvers_optimum(name: str, kind: str) -> None:
     _compare(name, kind, 3, 1)
 
 
@@ -105,5 +105,5 @@ def test_an_exact_strategy_finds_what_the_model_finds(name: str, kind: str) -> N
 @pytest.mark.parametrize("seed", range(2, 5))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", PROVING)
-def test_an_exact_strategy_finds_what_the_model_finds_often(name: str, kind: str, seed: int) -> None:
+def test_an_exact_strategy_finds_the_constraint_solvers_optimum_often(name: str, kind: str, seed: int) -> None:
     _compare(name, kind, 6, seed)

@@ -73,7 +73,7 @@ def test_every_arena_lies_between_the_bound_and_the_aligned_sum(name: str, data:
 @pytest.mark.parametrize("name", EVERY)
 @given(data=st.data())
 @settings(max_examples=20)
-def test_same_problem_same_plan(name: str, data: st.DataObject) -> None:
+def test_strategies_are_deterministic(name: str, data: st.DataObject) -> None:
     problem = data.draw(suitable(name, max_chunks=30))
     first, second = solve(problem, name, seed=3), solve(problem, name, seed=3)
     assert np.array_equal(first.offset, second.offset)
@@ -82,7 +82,7 @@ def test_same_problem_same_plan(name: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", EVERY)
 @given(data=st.data())
 @quickly
-def test_the_numbers_of_chunks_do_not_matter(name: str, data: st.DataObject) -> None:
+def test_strategies_do_not_depend_on_chunk_numbers(name: str, data: st.DataObject) -> None:
     problem = data.draw(suitable(name))
     other = relabelled(problem, data.draw(st.permutations(range(len(problem)))))
     assert solve(other, name).arena_bytes == solve(problem, name).arena_bytes
@@ -130,7 +130,7 @@ def test_programs_of_every_kind_can_be_planned(program: Program, overwrite: bool
     assert plan.lower_bound <= plan.arena_bytes <= naive_bytes(problem) + 16 * len(problem)
 
 
-def test_the_example_of_the_paper_is_planned() -> None:
+def test_strategies_plan_the_example_of_the_paper() -> None:
     arenas = {name: solve(paper_example(), name).arena_bytes for name in NAMES}
     assert arenas == {
         "pushdown": 128,
@@ -160,7 +160,7 @@ def test_pinned_offsets_leave_push_down_out_of_best() -> None:
         solve(Problem([0], [1], [8], [1], [16]), "pushdown")
 
 
-def test_pinned_chunks_that_meet_are_named() -> None:
+def test_solve_names_pinned_chunks_that_overlap() -> None:
     meeting = Problem([0, 0, 0], [1, 1, 1], [4, 8, 8], [1] * 3, [FREE, 0, 4])
     with pytest.raises(ProblemError, match=r"chunk 1 and chunk 2 \(or what overwrites them\) need the same bytes"):
         solve(meeting)
@@ -171,7 +171,7 @@ def test_a_pinned_root_takes_its_overwriters_along() -> None:
     assert solve(problem, "greedy_by_size").offset.tolist() == [10, 13, 0]
 
 
-def test_an_unknown_strategy_is_refused_with_the_known_ones() -> None:
+def test_solve_refuses_an_unknown_strategy_and_lists_the_known_ones() -> None:
     with pytest.raises(UnknownStrategyError, match="no strategy 'magic'; there are best, pushdown, best_fit"):
         solve(paper_example(), "magic")
 
@@ -185,7 +185,7 @@ class _Careless:
         return Answer(np.zeros(len(problem), np.int64))
 
 
-def test_a_wrong_plan_never_leaves_the_door(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solve_never_returns_a_wrong_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solvers, "STRATEGIES", {"careless": _Careless()})
     with pytest.raises(PlanError, match="careless made a wrong plan \\(overlap\\): chunk 0 has bytes"):
         solve(paper_example(), "careless")

@@ -56,7 +56,7 @@ def as_units(problem: Problem) -> tuple[list[int], ...]:
 
 @given(problems(max_chunks=20, horizon=12))
 @settings(max_examples=150)
-def test_it_is_the_strategy_word_by_word(problem: Problem) -> None:
+def test_strip_packing_equals_a_plain_skyline(problem: Problem) -> None:
     begin, end, size, alignment = as_units(problem)
     expected = packed(begin, end, size, alignment)
     found = solve(problem, "strip_packing_bestfit").offset.tolist()
@@ -67,7 +67,7 @@ def test_it_is_the_strategy_word_by_word(problem: Problem) -> None:
 
 @given(st.integers(0, 2**32), st.sampled_from((1, 16)))
 @settings(max_examples=10)
-def test_it_is_the_strategy_on_larger_problems_too(seed: int, alignment: int) -> None:
+def test_strip_packing_equals_a_plain_skyline_on_larger_problems(seed: int, alignment: int) -> None:
     problem = megengine_problem(seed, 120, alignment)
     begin, end, size, alignments = as_units(problem)
     expected = packed(begin, end, size, alignments)
@@ -75,7 +75,7 @@ def test_it_is_the_strategy_on_larger_problems_too(seed: int, alignment: int) ->
     assert found.arena_bytes == top(size, expected)
 
 
-def test_the_example_of_the_paper_by_hand() -> None:
+def test_strip_packing_places_the_paper_example_as_by_hand() -> None:
     """Ticks are half-open here. Chunks 1 and 2 live longest (4), and 2 is larger: bytes 0 to 36 of ticks 2 to 6.
 
     Left of it chunk 0 fits, right of it chunk 6, and chunk 7 on top of that. Nothing fits into tick 6 alone: it is
@@ -88,7 +88,7 @@ def test_the_example_of_the_paper_by_hand() -> None:
     assert plan.arena_bytes == 138
 
 
-def test_of_equally_long_lives_the_largest_is_placed_first() -> None:
+def test_strip_packing_places_the_largest_of_equal_lifetimes_first() -> None:
     problem = Problem([0, 0, 0], [3, 3, 4], [2, 5, 1], [1] * 3, [FREE] * 3)
     assert solve(problem, "strip_packing_bestfit").offset.tolist() == [6, 1, 0]
 

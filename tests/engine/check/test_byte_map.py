@@ -12,7 +12,7 @@ _spans = st.tuples(st.integers(0, _SIZE), st.integers(0, _SIZE), st.integers(0, 
 
 
 @given(st.lists(_spans, max_size=12))
-def test_it_holds_what_a_list_of_bytes_holds(spans: list[tuple[int, int, int]]) -> None:
+def test_byte_map_equals_a_list_of_bytes(spans: list[tuple[int, int, int]]) -> None:
     held, wanted = ByteMap(-1), [-1] * _SIZE
     for low, high, value in spans:
         pieces = held.pieces(low, high)
@@ -27,7 +27,7 @@ def test_it_holds_what_a_list_of_bytes_holds(spans: list[tuple[int, int, int]]) 
 
 
 @given(st.lists(_spans, max_size=12), st.sets(st.integers(0, _SIZE)), st.integers(0, 1))
-def test_runs_are_walked_as_if_one_by_one(spans: list[tuple[int, int, int]], ends: set[int], every: int) -> None:
+def test_byte_map_walks_runs_as_bytes_one_by_one(spans: list[tuple[int, int, int]], ends: set[int], every: int) -> None:
     held = ByteMap(-1)
     for low, high, value in spans:
         held.write(low, high, value)

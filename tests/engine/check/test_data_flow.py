@@ -169,17 +169,17 @@ def _refused(fault: Fault, graph: Graph) -> bool:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_planted_fault_is_refused_and_what_passes_runs_right(name: str) -> None:
+def test_check_data_flow_refuses_planted_faults_and_what_passes_runs_right(name: str) -> None:
     refused = sum(_refused(FAULTS[name], build(seeded(seed), 14)) for seed in range(120))
     assert refused >= 4
 
 
-def test_no_sound_plan_is_refused() -> None:
+def test_check_data_flow_refuses_no_sound_plan() -> None:
     for seed in range(120):
         check_data_flow(_plan(build(seeded(seed), 14)))
 
 
-def test_the_message_names_call_tensor_and_what_the_bytes_hold() -> None:
+def test_data_flow_errors_name_call_tensor_and_what_the_bytes_hold() -> None:
     graph = Graph()
     x = graph.input("x", (8,))
     y = ops.neg(x)

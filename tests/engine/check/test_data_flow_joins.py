@@ -78,7 +78,7 @@ FAULTS: tuple[tuple[Change, str], ...] = (
 
 
 @pytest.mark.parametrize(("change", "message"), FAULTS)
-def test_the_judge_refuses_what_is_not_joined_rightly(change: Change, message: str) -> None:
+def test_the_data_flow_judge_refuses_wrong_joins(change: Change, message: str) -> None:
     graph = Graph("joined")
     x = graph.input("x", (4, 16))
     first = ops.tanh(x)

@@ -21,7 +21,7 @@ def _bytes(found: list[Piece]) -> dict[int, int]:
 
 
 @given(pieces(), st.integers(-2, 32), st.integers(1, 34))
-def test_what_is_cut_has_the_bytes_of_the_range_and_no_others(given: list[Piece], low: int, length: int) -> None:
+def test_a_cut_piece_has_the_bytes_of_its_range_and_no_others(given: list[Piece], low: int, length: int) -> None:
     before, found = list(given), cut(given, low, low + length)
     assert given == before
     assert _bytes(found) == {b: n for b, n in _bytes(given).items() if low <= b < low + length}
@@ -29,7 +29,7 @@ def test_what_is_cut_has_the_bytes_of_the_range_and_no_others(given: list[Piece]
 
 
 @given(pieces(), st.sets(st.integers(-2, 34)), st.integers(0, 1))
-def test_runs_are_cut_one_after_the_other(given: list[Piece], ends: set[int], every: int) -> None:
+def test_cut_all_cuts_runs_one_after_the_other(given: list[Piece], ends: set[int], every: int) -> None:
     runs = list(pairwise(sorted(ends)))[:: 1 + every]
     found = cut_all(given, runs)
     assert found == [piece for low, high in runs for piece in cut(given, low, high)]

@@ -98,7 +98,7 @@ def test_a_sequential_plan_under_data_edges_is_refused_where_two_accesses_are_un
 
 @settings(max_examples=250)
 @given(graphs(12), st.data(), _KINDS)
-def test_under_any_edges_and_barriers_it_refuses_what_all_pairs_refuse(
+def test_check_races_refuses_what_all_pairs_of_accesses_refuse(
     graph: Graph, data: st.DataObject, options: dict[str, bool]
 ) -> None:
     def choose(n: int) -> int:
@@ -126,14 +126,14 @@ def _is_refused_rightly(plan: ExecutionPlan) -> bool:
     return refused
 
 
-def test_both_verdicts_are_common_among_random_plans() -> None:
+def test_random_plans_both_pass_and_fail_check_races() -> None:
     found = np.array([_verdicts(seed) for seed in range(200)]).mean(axis=0)
     assert (found >= 0.15).all() and (found <= 0.85).all(), found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
-def test_it_agrees_with_all_pairs_on_many_plans(part: int) -> None:
+def test_check_races_agrees_with_all_pairs_on_many_plans(part: int) -> None:
     for seed in range(part * 2000, part * 2000 + 2000):
         _verdicts(seed)
 
@@ -151,7 +151,7 @@ def _rearranged(plan: ExecutionPlan, choose: Choose) -> ExecutionPlan:
     return evolve(plan, lowered=evolve(plan.lowered, stages=stages))
 
 
-def test_what_it_lets_pass_gives_the_same_bits_in_any_order_that_the_schedule_allows() -> None:
+def test_plans_that_pass_check_races_give_the_same_bits_in_any_allowed_order() -> None:
     moved = 0
     for seed in range(150):
         graph, choose = _sources(seed)
@@ -247,7 +247,7 @@ def test_bytes_are_not_free_when_the_releasing_and_the_taking_call_have_one_colo
     check_races(waits)
 
 
-def test_who_reads_through_a_view_is_a_reader_of_the_bytes() -> None:
+def test_check_races_counts_readers_through_views() -> None:
     trapped, waits = _two_readers(lambda v: ops.slice(v, [2], [4], [0], [1]))
     with pytest.raises(RaceError, match=r"relu_0 reads 'slice_0' .* both touch bytes \[96, 128\) of the arena"):
         check_races(trapped)
@@ -300,7 +300,7 @@ _BROKEN: dict[str, tuple[_Broken, str]] = {
 
 
 @pytest.mark.parametrize("name", _BROKEN)
-def test_a_schedule_that_is_none_is_refused(name: str) -> None:
+def test_check_races_refuses_an_invalid_schedule(name: str) -> None:
     plan, (broken, message) = _chain(4), _BROKEN[name]
     with pytest.raises(ScheduleError, match=message):
         check_races(evolve(plan, schedule=broken(plan.schedule)))

@@ -95,7 +95,7 @@ def test_a_reason_is_given_exactly_where_a_prediction_is_off(
         ({"peak_bytes": None, "sampled_bytes": None}, ""),
     ],
 )
-def test_likely_reasons(changes: dict[str, Any], words: str) -> None:
+def test_likely_reasons_of_a_prediction_that_is_off(changes: dict[str, Any], words: str) -> None:
     reason = explain(Prediction(100 * MIB, 0, 0), counted(**changes), MIB)
     assert words in reason and bool(words) == bool(reason)
 
@@ -129,7 +129,7 @@ def test_a_census_of_arrays_finds_none_in_a_static_run_and_the_predicted_ones_in
     assert traced.traced_bytes >= traced.numpy_bytes
 
 
-def test_a_task_survives_its_way_to_another_process() -> None:
+def test_a_measuring_task_survives_its_way_to_another_process() -> None:
     words = ("m.onnx", "--shape", "x=2,3", "--constant", "k=k.npy", "--timeout", "2s", "--budget", "1MiB", "--no-pack")
     task = Task(SECONDS, "dynamic", 7, options(*words))
     again = read_task(json.loads(task.to_json()))
@@ -158,7 +158,7 @@ def test_processes_take_turns_and_medians_are_of_all_of_them(perceptron: str, mo
     assert "static: off by" in found.text() and "7 / 1" in found.text() and "-:" not in found.text()
 
 
-def test_what_is_unknown_is_null_and_said_so(perceptron: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_measurements_are_null_and_said_so(perceptron: str, monkeypatch: pytest.MonkeyPatch) -> None:
     blind = counted(**dict.fromkeys(("peak_bytes", "sampled_bytes", "held_bytes", "huge_bytes", "noise_bytes")))
     run = {"seconds": 0.5, "faults": None}
     monkeypatch.setattr(measuring, "in_process", lambda _: blind | {"first": run, "later": [run]})
@@ -202,7 +202,9 @@ def test_equal_outputs_have_equal_digests_and_only_they() -> None:
     assert len({measurement.digest(outputs) for outputs in ({"y": zero}, *others)}) == 1 + len(others)
 
 
-def test_outputs_that_differ_end_with_5(perceptron: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_compare_measure_ends_with_5_where_outputs_differ(
+    perceptron: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     def play(task: Task) -> dict[str, Any]:
         return counted(first=RUN, later=[RUN], digest=task.mode)
 
@@ -212,7 +214,7 @@ def test_outputs_that_differ_end_with_5(perceptron: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("script", "words"), [("raise OSError('no such thing')", "OSError: no such thing"), ("", "")])
-def test_a_process_that_fails_says_why(script: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measuring_process_that_fails_says_why(script: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def play(_: Any, **keywords: Any) -> Any:
         code = script or "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
         return REAL_RUN([sys.executable, "-c", code], **keywords)
@@ -223,7 +225,7 @@ def test_a_process_that_fails_says_why(script: str, words: str, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("other", [("--parallel",), ("--oracle", "onnxruntime")])
-def test_one_comparison_at_a_time(other: tuple[str, ...], perceptron: str, capsys: Capture) -> None:
+def test_compare_measure_refuses_a_second_comparison(other: tuple[str, ...], perceptron: str, capsys: Capture) -> None:
     assert f"leave out {other[0]}" in error(["compare", perceptron, "--measure", *other], 2, capsys)
 
 
@@ -235,7 +237,7 @@ def test_a_budget_is_kept_before_any_process_is_started(
     assert capsys.readouterr().out == ""
 
 
-def test_measured_in_fresh_processes(tmp_path: Path, capsys: Capture) -> None:
+def test_compare_measures_in_fresh_processes(tmp_path: Path, capsys: Capture) -> None:
     """Where the predictions are of tens of MiB, the static one holds. Nothing here depends on time."""
     path = save_chain(tmp_path / "chain.onnx")
     told = data(["compare", path, "--measure", "--pairs", "1", "--runs", "2"], capsys)

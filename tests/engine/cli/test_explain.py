@@ -38,7 +38,7 @@ def in_file(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> str:
     return "model.onnx"
 
 
-def test_text_and_data_say_what_python_says(capsys: Capture) -> None:
+def test_explain_text_and_json_equal_the_python_explanation(capsys: Capture) -> None:
     plan = engine.make_plan(zoo.squeezenet(image=64))
     assert said(SMALL, capsys) == str(plan.explain())
     found = data(SMALL, capsys)
@@ -51,7 +51,7 @@ def test_text_and_data_say_what_python_says(capsys: Capture) -> None:
     assert data([*SMALL, "--tensor", tensor], capsys)["is_at_peak"]
 
 
-def test_top_shortens_the_list(capsys: Capture) -> None:
+def test_explain_top_shortens_the_list(capsys: Capture) -> None:
     text = said([*SMALL, "--top", "1"], capsys)
     assert "smaller ones (--top 3 shows all)" in text
 
@@ -65,17 +65,15 @@ def test_top_shortens_the_list(capsys: Capture) -> None:
         ("--tensor", "a\nb", "squeezenet has no tensor 'a\\nb'"),
     ],
 )
-def test_an_unknown_name_is_one_line_with_the_nearest_ones(
-    option: str, name: str, wanted: str, capsys: Capture
-) -> None:
+def test_explain_names_the_nearest_of_an_unknown_name(option: str, name: str, wanted: str, capsys: Capture) -> None:
     assert wanted in error([*SMALL, option, name], USAGE, capsys)
 
 
-def test_a_tensor_or_an_operator_not_both(capsys: Capture) -> None:
+def test_explain_takes_a_tensor_or_an_operator_not_both(capsys: Capture) -> None:
     assert "not allowed with" in error([*SMALL, "--tensor", "x", "--operator", "conv_0"], USAGE, capsys)
 
 
-def test_a_length_is_halved(capsys: Capture) -> None:
+def test_explain_tries_half_of_a_length(capsys: Capture) -> None:
     found = data([*SMALL, "--dim", "batch=6"], capsys)
     (half,) = [w for w in found["advised"]["tried"] if w["how"] == "--dim batch=3"]
     assert half["arena_bytes"] == data(["plan", *SMALL[1:], "--dim", "batch=3"], capsys)["arena_bytes"]
@@ -124,7 +122,9 @@ def test_a_training_step_tells_of_parameters(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize("name", ['"', "<script>alert(1)</script>", "a\nb", "\ud800", "x" * 10_000, "\x1b[31m"])
-def test_names_of_any_kind_stay_on_their_line(name: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_explain_keeps_names_of_any_kind_on_their_line(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     model = in_file(monkeypatch, renamed(name))
     for option in ((), ("--tensor", name), ("--operator", name)):
         text = said(["explain", model, *option], capsys)
@@ -132,7 +132,7 @@ def test_names_of_any_kind_stay_on_their_line(name: str, monkeypatch: pytest.Mon
         assert data(["explain", model, *option], capsys)
 
 
-def test_a_graph_without_bytes(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_explain_a_graph_without_bytes(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     graph = Graph("nothing")
     graph.output(ops.neg(graph.input("x", (0, 3))), "y")
     model = in_file(monkeypatch, graph)

@@ -57,14 +57,14 @@ def test_switches_of_the_planner_cost_memory(model: str, capsys: Capture) -> Non
     assert data(["plan", model, "--padding", "4096"], capsys)["arena_bytes"] > least + 4096
 
 
-def test_overwrites_can_be_switched_off(model: str, capsys: Capture) -> None:
+def test_plan_can_switch_overwrites_off(model: str, capsys: Capture) -> None:
     kinds = [{e["kind"] for e in data(["trace", model, *more], capsys)["events"]} for more in ([], ["--no-overwrite"])]
     always = {"grow", "begin", "alloc", "peak", "end", "free"}
     assert [found - {"view"} for found in kinds] == [always | {"overwrite"}, always]
 
 
 @pytest.mark.parametrize("alignment", ["1", "256"])
-def test_alignment_holds_for_every_chunk(model: str, alignment: str, capsys: Capture) -> None:
+def test_plan_alignment_holds_for_every_chunk(model: str, alignment: str, capsys: Capture) -> None:
     found = data(["plan", model, "--alignment", alignment, "--no-overwrite"], capsys)
     assert found["alignment"] == int(alignment)
     assert all(t["offset"] % int(alignment) == 0 for t in found["peak_tensors"])
@@ -103,7 +103,7 @@ def test_a_refusal_by_a_judge_ends_with_5(model: str, capsys: Capture, monkeypat
     assert "peak" in error(["compare", model, "--runs", "1"], 5, capsys)
 
 
-def test_same_compares_every_bit() -> None:
+def test_compare_same_compares_every_bit() -> None:
     zero = np.zeros(2, np.float32)
     assert comparison.equal_outputs({"y": zero}, {"y": zero.copy()})
     assert not comparison.equal_outputs({"y": zero}, {"y": -zero})
@@ -112,13 +112,13 @@ def test_same_compares_every_bit() -> None:
 
 
 @pytest.mark.parametrize("mode", run.MODES)
-def test_all_modes_print_the_same_outputs(model: str, mode: str, capsys: Capture) -> None:
+def test_run_prints_the_same_outputs_in_all_modes(model: str, mode: str, capsys: Capture) -> None:
     found = data(["run", model, "--mode", mode], capsys)
     assert found["mode"] == mode and found[f"{mode}_seconds"] > 0
     assert found["outputs"] == data(["run", model], capsys)["outputs"]
 
 
-def test_the_seed_decides_inputs_and_weights(model: str, capsys: Capture) -> None:
+def test_run_seed_decides_inputs_and_weights(model: str, capsys: Capture) -> None:
     zero, again, one = (data(["run", model, "--seed", s], capsys)["outputs"] for s in "001")
     assert zero == again != one
     assert data(["run", model, "--weights", "random"], capsys)["outputs"] != zero
@@ -181,7 +181,7 @@ def test_solve_places_buffers_and_writes_them(buffers: str, tmp_path: Path, caps
     [["plan"], ["run"], ["compare"], ["compare", "--measure"], ["compare", "--parallel"], ["heaps"], ["trace"]],
     ids=" ".join,
 )
-def test_no_command_computes_again_what_it_is_told_not_to(
+def test_no_command_recomputes_where_recomputing_is_switched_off(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     """With the least budget below the arena, which a few more operators would meet."""
@@ -208,7 +208,7 @@ def test_a_plan_over_budget_ends_with_3_and_names_tensors(model: str, capsys: Ca
 
 
 @pytest.mark.parametrize("command", ["plan", "run", "compare", "trace"])
-def test_limits_reach_the_planner(model: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_limits_reach_the_planner(model: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[float, int]] = []
 
     def spy(problem: Problem, options: Options, budget: int) -> Plan:
@@ -259,7 +259,7 @@ def test_a_policy_is_planned_and_run(model: str, policy: str, capsys: Capture) -
     assert data(["run", model, "--seed", "3", "--parallel", policy, "--mode", "poison"], capsys)["outputs"] == plain
 
 
-def test_an_unknown_policy_is_refused(model: str, capsys: Capture) -> None:
+def test_plan_refuses_an_unknown_policy(model: str, capsys: Capture) -> None:
     for name in ("colour", "colour:0", "exact:2", "fast"):
         assert "is no policy" in error(["plan", model, "--parallel", name], 2, capsys)
 

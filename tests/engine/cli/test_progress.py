@@ -73,7 +73,7 @@ class Watched:
         return self.terminal.screen.text
 
 
-def test_nothing_is_drawn_in_the_first_second_and_nothing_is_left_behind() -> None:
+def test_the_progress_line_is_not_drawn_in_the_first_second_and_leaves_nothing_behind() -> None:
     watched = Watched()
     with watched_by(watched.line):
         with Activity("placing", "by exact", best=3 * 2**20, bound=2**20, limit=20.0) as seen:
@@ -93,7 +93,7 @@ def test_a_sweep_says_which_of_how_many_and_what_goes_on_inside() -> None:
     assert found == ["1 min 05 s | network 1 of 2, vgg16: planning", "1 min 05 s | network 2 of 2, unet: planning"]
 
 
-def test_the_line_goes_with_an_error_whatever_was_going_on() -> None:
+def test_the_progress_line_goes_with_an_error() -> None:
     watched = Watched()
     with pytest.raises(AllocatorError), watched_by(watched.line), Activity("outer"):
         for _ in each("of", [1, 2]):
@@ -103,7 +103,7 @@ def test_the_line_goes_with_an_error_whatever_was_going_on() -> None:
     assert watched.terminal.screen.text == ""
 
 
-def test_what_is_written_aside_stands_on_a_line_of_its_own() -> None:
+def test_text_written_beside_the_progress_line_has_a_line_of_its_own() -> None:
     watched = Watched()
     with watched_by(watched.line), Activity("measuring"):
         watched.seen_at(1.0)
@@ -113,7 +113,7 @@ def test_what_is_written_aside_stands_on_a_line_of_its_own() -> None:
     assert watched.terminal.screen.text == "a row\n"
 
 
-def test_the_same_text_is_not_written_twice() -> None:
+def test_the_progress_line_writes_the_same_text_once() -> None:
     watched = Watched()
     with watched_by(watched.line), Activity("reading"):
         watched.seen_at(1.0)
@@ -122,7 +122,7 @@ def test_the_same_text_is_not_written_twice() -> None:
         assert watched.terminal.getvalue() == before
 
 
-def test_what_a_terminal_shows_of_ctrl_c_goes_with_the_line() -> None:
+def test_the_ctrl_c_of_a_terminal_goes_with_the_progress_line() -> None:
     watched = Watched()
     with pytest.raises(KeyboardInterrupt), watched_by(watched.line), Activity("x" * 100):
         assert len(watched.seen_at(1.0)) == 59
@@ -131,7 +131,7 @@ def test_what_a_terminal_shows_of_ctrl_c_goes_with_the_line() -> None:
     assert watched.terminal.screen.text == ""
 
 
-def test_who_nobody_watches_tells_nobody() -> None:
+def test_progress_without_a_watcher_is_not_told() -> None:
     watched = Watched()
     with watched_by(watched.line):
         pass
@@ -142,7 +142,7 @@ def test_who_nobody_watches_tells_nobody() -> None:
 
 @settings(max_examples=50)
 @given(TEXTS, TEXTS, st.integers(13, 200), st.floats(1, 1e6))
-def test_no_name_breaks_the_line(what: str, item: str, width: int, now: float) -> None:
+def test_no_name_breaks_the_progress_line(what: str, item: str, width: int, now: float) -> None:
     terminal = Terminal()
     line = Line(terminal, Clock(), lambda: width)
     with watched_by(line), Activity("planning", what), Activity("placing", item, 1, 2, "steps", 5, 4, 3.0):
@@ -156,7 +156,7 @@ def test_no_name_breaks_the_line(what: str, item: str, width: int, now: float) -
 
 @settings(max_examples=50)
 @given(TEXTS, st.integers(4, 80))
-def test_a_text_is_cut_to_the_columns_that_there_are(text: str, width: int) -> None:
+def test_the_progress_text_is_cut_to_the_columns_of_the_terminal(text: str, width: int) -> None:
     shown = cut(printable(text), width)
     assert visible_width(shown) <= width
     assert shown == printable(text) or shown.endswith("...")
@@ -177,7 +177,7 @@ def test_a_terminal_that_cannot_show_a_name_shows_a_mark() -> None:
         assert stream.buffer.getvalue() == b"\r2 s | planning Gr??e"
 
 
-def test_a_terminal_that_is_gone_stops_no_work() -> None:
+def test_a_closed_terminal_under_the_progress_line_stops_no_work() -> None:
     watched = Watched()
     with watched_by(watched.line), Activity("planning"):
         watched.terminal.close()
@@ -189,13 +189,13 @@ def test_a_terminal_that_is_gone_stops_no_work() -> None:
 @pytest.mark.parametrize(
     ("environment", "is_shown"), [({}, True), ({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False)]
 )
-def test_a_dumb_terminal_shows_nothing(environment: dict[str, str], is_shown: bool) -> None:
+def test_the_progress_line_is_not_shown_on_a_dumb_terminal(environment: dict[str, str], is_shown: bool) -> None:
     assert can_show(Terminal(), environment) is is_shown
     assert not can_show(io.StringIO(), environment)
     assert not can_show(None, environment)
 
 
-def test_colour_is_left_out_where_that_is_asked_for() -> None:
+def test_the_progress_line_has_no_colour_with_no_color() -> None:
     assert not new_line(Terminal(), {"NO_COLOR": "1"}).is_coloured
     assert new_line(Terminal(), {"NO_COLOR": ""}).is_coloured is (sys.platform != "win32")
     line = Line(Terminal(), Clock(), is_coloured=True)
@@ -205,7 +205,7 @@ def test_colour_is_left_out_where_that_is_asked_for() -> None:
         assert line.stream.getvalue() == "\r\x1b[2m1 s | planning\x1b[0m"  # type: ignore[attr-defined]
 
 
-def test_the_thread_looks_and_ends() -> None:
+def test_the_progress_thread_looks_and_ends() -> None:
     looked: list[str] = []
 
     @define(eq=False)
@@ -237,7 +237,7 @@ def test_every_command_can_be_quiet(module: Any, capsys: pytest.CaptureFixture[s
 
 
 @needs_terminal
-def test_a_terminal_sees_the_line_and_then_the_report_alone() -> None:
+def test_a_terminal_sees_the_progress_line_and_then_the_report_alone() -> None:
     done = in_terminal("-c", IMPATIENT, *PLAN)
     assert "planning mobilenet_v2" in done.written
     screen = Screen.of(done.written).text
@@ -247,7 +247,7 @@ def test_a_terminal_sees_the_line_and_then_the_report_alone() -> None:
 
 
 @needs_terminal
-def test_an_error_stands_alone() -> None:
+def test_an_error_on_a_terminal_stands_without_the_progress_line() -> None:
     done = in_terminal("-c", IMPATIENT, *PLAN, "--budget", "1kB")
     assert Screen.of(done.written).text.startswith("arenaplan: error: the plan needs ")
     assert done.code == NO_FIT
@@ -255,13 +255,13 @@ def test_an_error_stands_alone() -> None:
 
 @needs_terminal
 @pytest.mark.parametrize(("more", "environment"), [(["-q"], {}), ([], {"TERM": "dumb"})])
-def test_a_terminal_that_asks_for_nothing_sees_nothing(more: list[str], environment: dict[str, str]) -> None:
+def test_a_quiet_or_dumb_terminal_sees_no_progress_line(more: list[str], environment: dict[str, str]) -> None:
     done = in_terminal("-c", IMPATIENT, *PLAN, *more, **environment)
     assert done.written == Screen.of(done.written).text.replace("\n", "\r\n")
     assert done.code == 0
 
 
-def test_a_pipe_sees_nothing() -> None:
+def test_a_pipe_sees_no_progress_line() -> None:
     done = subprocess.run([sys.executable, "-c", IMPATIENT, *PLAN], capture_output=True, check=True, cwd=ROOT)
     assert b"\r" not in done.stdout + done.stderr
     assert b"planning" not in done.stderr

@@ -28,7 +28,7 @@ def buffers(tmp_path: Path) -> str:
     return save(tmp_path, BUFFERS)
 
 
-def test_json_tells_how_far_the_arena_is_from_the_bound(buffers: str, capsys: Capture) -> None:
+def test_solve_json_tells_how_far_the_arena_is_from_the_bound(buffers: str, capsys: Capture) -> None:
     found = data(["solve", buffers, "--strategy", "naive"], capsys)
     assert set(found) == SOLVED
     assert (found["arena_bytes"], found["lower_bound"], found["status"]) == (40, 30, "feasible")
@@ -37,14 +37,14 @@ def test_json_tells_how_far_the_arena_is_from_the_bound(buffers: str, capsys: Ca
     assert found["capacity"] == 1024 and set(found) == SOLVED | {"capacity"}
 
 
-def test_text_tells_the_same(buffers: str, capsys: Capture) -> None:
+def test_solve_text_tells_what_json_tells(buffers: str, capsys: Capture) -> None:
     assert main(["solve", buffers, "--strategy", "naive", "--budget", "41"]) == 0
     shown = capsys.readouterr().out
     for words in ("3 buffers", "40 B", "30 B", "33.33% above", "1 bytes are left", "feasible", "naive"):
         assert words in shown
 
 
-def test_nothing_to_place_needs_no_bytes(tmp_path: Path, capsys: Capture) -> None:
+def test_solve_places_no_buffers_in_no_bytes(tmp_path: Path, capsys: Capture) -> None:
     path = save(tmp_path, "id,lower,upper,size\n")
     found = data(["solve", path], capsys)
     assert (found["arena_bytes"], found["gap"], found["status"], found["offsets"]) == (0, 0, "optimal", {})
@@ -53,7 +53,7 @@ def test_nothing_to_place_needs_no_bytes(tmp_path: Path, capsys: Capture) -> Non
     assert main(["solve", path, "--validate"]) == 0
 
 
-def test_limits_reach_the_solvers(buffers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solve_limits_reach_the_solvers(buffers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, dict[str, Any]]] = []
 
     def spy(problem: Any, strategy: str, seed: int, **limits: Any) -> Plan:
@@ -68,7 +68,7 @@ def test_limits_reach_the_solvers(buffers: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("10s", 10), ("500ms", 0.5), ("2m", 120), ("1h", 3600), ("1.5", 1.5)])
-def test_durations(text: str, seconds: float) -> None:
+def test_durations_of_solve_are_parsed(text: str, seconds: float) -> None:
     assert duration(text) == seconds
 
 
@@ -174,7 +174,7 @@ def test_a_pinned_buffer_above_the_capacity_ends_with_3(tmp_path: Path, capsys: 
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_what_is_solved_can_be_written_in_every_format(name: str, buffers: str, tmp_path: Path) -> None:
+def test_solve_writes_plans_in_every_format(name: str, buffers: str, tmp_path: Path) -> None:
     assert main(["solve", buffers, "-o", str(tmp_path / "out"), "--to", name]) == 0
     assert (tmp_path / "out").stat().st_size > 0
 
@@ -202,7 +202,7 @@ def test_what_is_solved_can_be_written_in_every_format(name: str, buffers: str, 
         ("b.bin", "x", "b.bin: tflm is a format without lifetimes"),
     ],
 )
-def test_a_bad_file_ends_with_1_and_says_where(
+def test_solve_of_a_bad_file_ends_with_1_and_says_where(
     file: str, content: str, words: str, tmp_path: Path, capsys: Capture
 ) -> None:
     assert words in error(["solve", save(tmp_path, content, file)], 1, capsys)
@@ -217,7 +217,7 @@ def test_pinned_buffers_that_meet_are_named_by_id(tmp_path: Path, capsys: Captur
     )
 
 
-def test_what_a_format_cannot_hold_is_not_written(tmp_path: Path, capsys: Capture) -> None:
+def test_solve_does_not_write_what_a_format_cannot_hold(tmp_path: Path, capsys: Capture) -> None:
     path = save(tmp_path, OVERWRITING, "list.txt")
     told = error(["solve", path, "-o", str(tmp_path / "o.csv")], 1, capsys)
     assert "o.csv: MiniMalloc's CSV cannot hold overwrites" in told
@@ -225,7 +225,7 @@ def test_what_a_format_cannot_hold_is_not_written(tmp_path: Path, capsys: Captur
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_disk_is_one_line(buffers: str, capsys: Capture) -> None:
+def test_solve_tells_a_full_disk_in_one_line(buffers: str, capsys: Capture) -> None:
     assert "/dev/full" in error(["solve", buffers, "-o", "/dev/full"], 1, capsys)
     command = [sys.executable, "-c", "import sys; from engine.cli.main import main; sys.exit(main())"]
     with Path("/dev/full").open("w") as full:
@@ -236,7 +236,7 @@ def test_a_full_disk_is_one_line(buffers: str, capsys: Capture) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_many_buffers_pass_through_the_command(tmp_path: Path, capsys: Capture) -> None:
+def test_solve_takes_many_buffers(tmp_path: Path, capsys: Capture) -> None:
     rng = np.random.default_rng(0)
     begin = np.arange(3_000)
     rows = zip(begin, begin + rng.integers(1, 20, 3_000), rng.integers(1, 4097, 3_000), strict=True)

@@ -34,7 +34,7 @@ def test_a_saved_trace_is_told_as_the_model_was(name: str, saved: Path, capsys: 
     assert told[0] == told[1] != ""
 
 
-def test_what_was_saved_as_csv_keeps_its_events(saved: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_trace_saved_as_csv_keeps_its_events(saved: Path, tmp_path: Path, capsys: Capture) -> None:
     csv = tmp_path / "events.csv"
     assert main(["trace", str(saved), "--format", "csv", "-o", str(csv)]) == 0
     assert main(["trace", str(csv), "--format", "csv"]) == 0
@@ -67,7 +67,7 @@ def test_a_default_that_is_given_is_no_change(saved: Path) -> None:
     assert main(["trace", str(saved), "--mode", "static", "--strategy", "best", "--quiet"]) == 0
 
 
-def test_a_damaged_file_leaves_nothing_behind(saved: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_trace_of_a_damaged_file_leaves_nothing_behind(saved: Path, tmp_path: Path, capsys: Capture) -> None:
     (cut := tmp_path / "cut.json").write_bytes(saved.read_bytes()[:5_000])
     for name in ("table", "map", "csv", "json", "chrome", "svg"):
         told = error(["trace", str(cut), "--format", name, "-o", str(tmp_path / "out")], ERROR, capsys)
@@ -75,20 +75,20 @@ def test_a_damaged_file_leaves_nothing_behind(saved: Path, tmp_path: Path, capsy
     assert [p.name for p in tmp_path.iterdir()] == ["cut.json"]
 
 
-def test_what_is_no_trace_is_refused(tmp_path: Path, capsys: Capture) -> None:
+def test_trace_refuses_a_file_that_is_no_trace(tmp_path: Path, capsys: Capture) -> None:
     (path := tmp_path / "buffers.csv").write_text("id,lower,upper,size\na,0,2,10\n")
     assert f"{path}:1: tick: this column is missing" in error(["trace", str(path)], ERROR, capsys)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("name", ["table", "map", "json", "csv"])
-def test_a_full_disk_is_told(name: str, saved: Path, capsys: Capture) -> None:
+def test_trace_tells_a_full_disk(name: str, saved: Path, capsys: Capture) -> None:
     told = error(["trace", str(saved), "--format", name, "-o", "/dev/full"], ERROR, capsys)
     assert "/dev/full" in told
 
 
 @pytest.mark.parametrize("name", ["table", "json"])
-def test_a_reader_that_goes_is_no_traceback(name: str, saved: Path) -> None:
+def test_trace_to_a_reader_that_goes_is_no_traceback(name: str, saved: Path) -> None:
     command = [sys.executable, "-c", PROGRAM, "trace", str(saved), "--format", name]
     reading, writing = os.pipe()
     os.close(reading)
@@ -107,7 +107,7 @@ def test_a_terminal_is_filled_but_not_exceeded(name: str, saved: Path) -> None:
 
 
 @needs_terminal
-def test_colour_is_shown_where_it_is_wanted(saved: Path) -> None:
+def test_trace_shows_colour_where_it_is_wanted(saved: Path) -> None:
     done = in_terminal("-c", PROGRAM, "trace", str(saved), "--format", "map", NO_COLOR="")
     assert done.code == 0 and "\x1b[38;5;16;48;5;" in done.written
     assert "\x1b" not in in_terminal("-c", PROGRAM, "trace", str(saved), TERM="dumb", NO_COLOR="").written
@@ -115,6 +115,6 @@ def test_colour_is_shown_where_it_is_wanted(saved: Path) -> None:
 
 @needs_terminal
 @pytest.mark.parametrize("name", sorted(name for name, known in FORMATS.items() if not known.is_text))
-def test_what_is_not_for_people_is_kept_from_terminals(name: str, saved: Path) -> None:
+def test_binary_traces_are_kept_from_terminals(name: str, saved: Path) -> None:
     done = in_terminal("-c", PROGRAM, "trace", str(saved), "--format", name)
     assert done.code == USAGE and f"--format {name} is not for terminals" in done.written

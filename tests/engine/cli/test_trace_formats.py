@@ -28,15 +28,15 @@ MODEL = "zoo:squeezenet?image=64"
         ("json", ()),
     ],
 )
-def test_files_are_called_after_formats(file: str, names: tuple[str, ...]) -> None:
+def test_trace_files_are_called_after_formats(file: str, names: tuple[str, ...]) -> None:
     assert named_like(Path(file)) == names
 
 
-def test_every_format_is_among_those_that_its_files_are_called_after() -> None:
+def test_every_trace_format_is_among_those_of_its_file_suffix() -> None:
     assert all(name in named_like(Path(f"trace{known.suffix}")) for name, known in FORMATS.items())
 
 
-def test_the_name_of_the_file_decides(tmp_path: Path, capsys: Capture) -> None:
+def test_the_name_of_a_trace_file_decides_its_format(tmp_path: Path, capsys: Capture) -> None:
     for name in ("a.pftrace", "a.trace.json", "a.massif", "a.txt"):
         assert main(["trace", MODEL, "-o", str(tmp_path / name)]) == 0
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -46,13 +46,13 @@ def test_the_name_of_the_file_decides(tmp_path: Path, capsys: Capture) -> None:
     assert (tmp_path / "b.massif").read_text().startswith("tick,") and not capsys.readouterr().out
 
 
-def test_what_could_be_several_formats_is_asked_for(tmp_path: Path, capsys: Capture) -> None:
+def test_a_trace_file_name_of_several_formats_asks_for_format(tmp_path: Path, capsys: Capture) -> None:
     told = error(["trace", MODEL, "-o", str(tmp_path / "a.json")], 2, capsys)
     assert "say with --format which of these it is to be: json, megengine" in told
     assert not list(tmp_path.iterdir())
 
 
-def test_a_missing_library_is_told_in_a_line_and_nothing_is_written(
+def test_trace_tells_a_missing_library_in_a_line_and_writes_nothing(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "perfetto.trace_builder.proto_builder", None)

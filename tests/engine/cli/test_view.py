@@ -32,7 +32,7 @@ def _shown(arguments: list[str], tmp_path: Path, capsys: Capture) -> list[dict[s
     return _headers(page)
 
 
-def test_a_model(tmp_path: Path, capsys: Capture) -> None:
+def test_view_shows_a_model(tmp_path: Path, capsys: Capture) -> None:
     (found,) = _shown([MODEL], tmp_path, capsys)
     assert found["facts"]["model"] == "squeezenet" and found["facts"]["mode"] == "static"
 
@@ -48,20 +48,22 @@ def test_a_model(tmp_path: Path, capsys: Capture) -> None:
         ("parallel=exact", {"mode": "static", "policy": "exact"}, "exact"),
     ],
 )
-def test_a_model_beside_itself(change: str, facts: dict[str, str], told: str, tmp_path: Path, capsys: Capture) -> None:
+def test_view_shows_a_model_beside_itself(
+    change: str, facts: dict[str, str], told: str, tmp_path: Path, capsys: Capture
+) -> None:
     first, second = _shown([MODEL, "--beside", change], tmp_path, capsys)
     assert {key: second["facts"][key] for key in facts} == facts
     assert second["title"].endswith(told)
     assert first["title"] != second["title"]
 
 
-def test_two_models(tmp_path: Path, capsys: Capture) -> None:
+def test_view_shows_two_models(tmp_path: Path, capsys: Capture) -> None:
     found = _shown([MODEL, "zoo:squeezenet?image=64"], tmp_path, capsys)
     assert found[0]["facts"]["arena_bytes"] > found[1]["facts"]["arena_bytes"]
 
 
 @pytest.mark.parametrize("suffix", ["json", "csv"])
-def test_a_saved_trace(suffix: str, tmp_path: Path, capsys: Capture) -> None:
+def test_view_shows_a_saved_trace(suffix: str, tmp_path: Path, capsys: Capture) -> None:
     saved = tmp_path / f"saved.{suffix}"
     assert main(["trace", MODEL, "--format", suffix, "-o", str(saved)]) == 0
     first, second = _shown([MODEL, str(saved)], tmp_path, capsys)
@@ -71,20 +73,20 @@ def test_a_saved_trace(suffix: str, tmp_path: Path, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize("change", ["dynamic", "strategy=naive", "strategy=best", "order=given"])
-def test_a_saved_trace_is_beside_another_file(change: str, tmp_path: Path, capsys: Capture) -> None:
+def test_view_shows_a_saved_trace_beside_another_file(change: str, tmp_path: Path, capsys: Capture) -> None:
     saved = str(tmp_path / "saved.json")
     assert main(["trace", MODEL, "--json", "-o", saved]) == 0
     said = error(["view", saved, "--beside", change], 2, capsys)
     assert "saved.json is a saved trace, of one plan: name another file beside it, and leave out --beside" in said
 
 
-def test_buffers_are_placed(tmp_path: Path, capsys: Capture) -> None:
+def test_view_places_buffers(tmp_path: Path, capsys: Capture) -> None:
     first, second = _shown([save(tmp_path, BUFFERS), "--beside", "strategy=naive"], tmp_path, capsys)
     assert (first["facts"]["arena_bytes"], second["facts"]["arena_bytes"]) == (30, 40)
     assert first["facts"]["model"] == "buffers.csv"
 
 
-def test_buffers_that_have_places_keep_them(tmp_path: Path, capsys: Capture) -> None:
+def test_view_keeps_the_offsets_of_placed_buffers(tmp_path: Path, capsys: Capture) -> None:
     file = save(tmp_path, PLACED)
     (found,) = _shown([file], tmp_path, capsys)
     assert found["facts"]["strategy"] == "given" and found["facts"]["arena_bytes"] == 30
@@ -130,7 +132,7 @@ def test_without_a_file_the_page_goes_to_stdout(capsysbinary: pytest.CaptureFixt
         ([MODEL, "-o", "nowhere/view.html"], 1, "there is no such folder"),
     ],
 )
-def test_faults_are_said_in_a_line(arguments: list[str], code: int, said: str, capsys: Capture) -> None:
+def test_view_tells_faults_in_a_line(arguments: list[str], code: int, said: str, capsys: Capture) -> None:
     assert said in error(["view", *arguments], code, capsys)
 
 

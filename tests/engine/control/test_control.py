@@ -28,12 +28,12 @@ TENSOR = 64 * 64 * 4
 
 @settings(max_examples=40, deadline=None)
 @given(control_graphs())
-def test_every_way_to_run_gives_what_plain_python_gives(graph: Graph) -> None:
+def test_control_flow_graphs_equal_plain_python_in_every_mode(graph: Graph) -> None:
     _check(graph)
 
 
 @pytest.mark.slow
-def test_a_thousand_seeded_graphs() -> None:
+def test_a_thousand_control_flow_graphs_equal_plain_python() -> None:
     for seed in range(1000):
         _check(build_control(seeded(seed), 3))
 
@@ -50,7 +50,7 @@ def _check(graph: Graph) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(control_graphs())
-def test_bodies_run_under_poison_too(graph: Graph) -> None:
+def test_control_flow_bodies_run_under_poison_too(graph: Graph) -> None:
     for body in _bodies(graph):
         feeds = random_feeds(body.graph)
         assert_same(engine.compile(body.graph, debug="poison").run(feeds), run_model(body.graph, feeds))
@@ -105,7 +105,7 @@ def test_a_loop_may_begin_in_the_bytes_that_it_ends_in() -> None:
     assert looped(7) > 2.9
 
 
-def test_rows_that_are_made_lie_where_rows_were_read() -> None:
+def test_scan_writes_rows_where_rows_were_read() -> None:
     def scanned(reverse: bool) -> float:
         def build(x: Var, _: Var) -> Var:
             _, ys = engine.scan(lambda s, row: (s, ops.relu(row)), (), ops.neg(x), reverse=reverse)
@@ -149,7 +149,7 @@ def test_a_captured_weight_is_a_constant_of_the_body_and_is_packed_once() -> Non
     assert exe.packed_bytes == exe.plan.constants_bytes == w.nbytes
 
 
-def test_a_run_takes_no_memory() -> None:
+def test_control_flow_runs_allocate_nothing() -> None:
     def turn(_: Var, h: Var) -> Var:
         small = ops.less(ops.reduce_max(h, axes=[0, 1], keepdims=False), 2.0)
         made: Var = engine.cond(small, ops.relu, ops.neg, h)
@@ -254,7 +254,7 @@ def test_a_greedy_decoder_ends_when_it_likes_and_its_rows_are_cut_in_a_stage_of_
     assert len(lengths) > 2
 
 
-def test_what_a_body_finds_around_it_is_captured_through_all_levels() -> None:
+def test_bodies_capture_outer_vars_through_all_levels() -> None:
     def build(x: Var, c: Var) -> Any:
         return engine.fori_loop(3, lambda _, h: engine.cond(c, lambda: h + x, lambda: h - x), x * 1.0)
 
@@ -263,7 +263,7 @@ def test_what_a_body_finds_around_it_is_captured_through_all_levels() -> None:
         assert (exe(x=np.ones((64, 64), np.float32), c=np.asarray(c))["y"] == wanted).all()
 
 
-def test_what_is_made_of_outer_vars_alone_is_computed_once_outside() -> None:
+def test_values_of_outer_vars_alone_are_computed_once_outside_a_body() -> None:
     graph = _net(lambda x, _: engine.fori_loop(5, lambda _, h: h + ops.relu(x), x))
     assert [op.schema.name for op in graph.operators] == ["relu", "loop"]
 
@@ -279,7 +279,7 @@ def test_a_kernel_that_fails_in_a_body_is_named_with_the_loop_around_it() -> Non
     assert exe.run(feeds)["y"] == 3
 
 
-def test_functions_that_make_no_sense_are_refused() -> None:
+def test_body_functions_that_make_no_sense_are_refused() -> None:
     kept: list[Var] = []
 
     def leak(_: Var, h: Var) -> Var:

@@ -100,7 +100,7 @@ def _meet(together: threading.Barrier) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(_dags(), st.integers(1, 8), st.randoms(use_true_random=False))
-def test_each_node_runs_once_and_after_all_that_it_waits_for(
+def test_dispatch_runs_each_node_once_and_after_its_predecessors(
     dag: tuple[list[int], Edges], threads: int, rng: random.Random
 ) -> None:
     costs, edges = dag
@@ -130,7 +130,7 @@ def test_after_a_failure_nothing_new_starts_and_nothing_runs_on(
 
 
 @given(_dags())
-def test_alone_the_most_urgent_of_those_that_are_ready_comes_first(dag: tuple[list[int], Edges]) -> None:
+def test_dispatch_on_one_thread_runs_the_most_urgent_ready_node_first(dag: tuple[list[int], Edges]) -> None:
     costs, edges = dag
     ways = [max(_lengths(node, costs, edges)) for node in range(len(costs))]
     done: list[int] = []
@@ -158,7 +158,7 @@ def test_the_caller_does_everything_where_no_helper_comes() -> None:
     assert ran == list(range(9))
 
 
-def test_a_helper_that_comes_late_does_nothing() -> None:
+def test_a_dispatch_helper_that_comes_late_does_nothing() -> None:
     late, ran = list[tuple[Callable[[int], None], int]](), list[int]()
     agenda = _agenda([1] * 5, [])
     run = Dispatch(agenda, [partial(ran.append, n) for n in agenda.nodes], 3, lambda *job: late.append(job))
@@ -168,7 +168,7 @@ def test_a_helper_that_comes_late_does_nothing() -> None:
     assert len(late) == 2 and ran == list(range(5))
 
 
-def test_a_chain_asks_for_no_help() -> None:
+def test_dispatch_of_a_chain_asks_for_no_helper() -> None:
     agenda = _agenda([1] * 50, [(i, i + 1) for i in range(49)])
     Dispatch(agenda, [lambda: None] * 50, 8, _must_not_be_called).run()
 
@@ -177,7 +177,7 @@ def _must_not_be_called(_: Callable[[int], None], __: int) -> None:
     pytest.fail("a helper was asked for")
 
 
-def test_threads_wake_each_other_until_all_are_at_work() -> None:
+def test_dispatch_wakes_helpers_until_all_are_at_work() -> None:
     """Eight calls that wait for each other end only if eight threads run them at once."""
     together = threading.Barrier(8)
     with _helpers(7) as pool:
@@ -185,7 +185,7 @@ def test_threads_wake_each_other_until_all_are_at_work() -> None:
             Dispatch(_agenda([1] * 8, []), [lambda: together.wait(60)] * 8, 8, pool.submit).run()
 
 
-def test_edges_must_go_forward() -> None:
+def test_agenda_edges_must_go_forward() -> None:
     for edges in ([(0, 1), (1, 0)], [(1, 1)], [(0, 2)], [(-1, 1)]):
         with pytest.raises(JudgeError, match="does not go forward"):
             _agenda([1, 1], edges)
@@ -213,7 +213,7 @@ def _python_handles_interrupts() -> Iterator[None]:
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals to a thread")
 @pytest.mark.parametrize("signals", [1, 3])
-def test_an_interrupt_while_the_caller_waits_lets_helpers_finish_first(signals: int) -> None:
+def test_dispatch_lets_helpers_finish_after_an_interrupt_of_the_caller(signals: int) -> None:
     inside, left = threading.Event(), list[str]()
     agenda = _agenda([1, 1, 1], [(0, 2), (1, 2)])
     thunks: list[Thunk] = [partial(inside.wait, 60), partial(_interrupt, signals, inside, left), _too_much]
@@ -238,7 +238,7 @@ def _interrupted(run: Dispatch) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
-def test_interrupts_at_any_moment_leave_nobody_asleep_and_nothing_running() -> None:
+def test_dispatch_interrupted_at_any_moment_leaves_no_thread_asleep_or_running() -> None:
     rng, before = random.Random(0), signal.signal(signal.SIGALRM, _raise)
     gc.disable()  # an interrupt inside a callback of the collection would be lost
     try:
@@ -265,7 +265,7 @@ def _raise(_: int, __: object) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", range(2, 9))
-def test_many_random_agendas(threads: int) -> None:
+def test_dispatch_runs_many_random_agendas(threads: int) -> None:
     rng = random.Random(threads)
     with _helpers(threads - 1) as pool:
         for _ in range(1000):

@@ -37,7 +37,7 @@ def test_dynamic_and_poison_mode_equal_an_unplanned_run(graph: Graph) -> None:
 
 @settings(max_examples=60)
 @given(graphs(), st.integers(0, 7))
-def test_bound_arrays_are_read_and_written_where_they_are(graph: Graph, which: int) -> None:
+def test_executors_read_and_write_bound_arrays_in_place(graph: Graph, which: int) -> None:
     bound = tuple(n for i, n in enumerate([*graph.inputs, *graph.outputs]) if which >> i & 1)
     feeds = random_feeds(graph)
     wanted = run_unplanned(graph, feeds)
@@ -51,7 +51,7 @@ def test_bound_arrays_are_read_and_written_where_they_are(graph: Graph, which: i
 
 @settings(max_examples=60)
 @given(graphs())
-def test_a_second_run_does_not_remember_the_first(graph: Graph) -> None:
+def test_a_second_static_run_does_not_depend_on_the_first(graph: Graph) -> None:
     exe = engine.compile(graph)
     exe.run(random_feeds(graph, seed=1))
     feeds = random_feeds(graph, seed=2)
@@ -68,7 +68,7 @@ def test_the_dynamic_run_peaks_where_the_report_says(graph: Graph) -> None:
 
 
 @pytest.mark.slow
-def test_five_thousand_seeded_graphs() -> None:
+def test_five_thousand_graphs_agree_in_all_modes() -> None:
     for seed in range(5000):
         graph = build(seeded(seed), 30)
         feeds = random_feeds(graph)

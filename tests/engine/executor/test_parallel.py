@@ -93,7 +93,7 @@ def test_outputs_have_the_bits_of_an_unplanned_run_and_calls_keep_the_schedule(
 
 @settings(max_examples=20, deadline=None)
 @given(graphs(), THREADS, st.integers(0, 7))
-def test_bound_arrays_are_read_and_written_where_they_are(graph: Graph, threads: int, which: int) -> None:
+def test_parallel_executor_reads_and_writes_bound_arrays_in_place(graph: Graph, threads: int, which: int) -> None:
     bound = tuple(n for i, n in enumerate([*graph.inputs, *graph.outputs]) if which >> i & 1)
     executor = _executor(_plan(graph, bound=bound), threads)
     for seed in range(3):
@@ -186,7 +186,7 @@ def test_a_failure_names_the_first_operator_and_the_executor_goes_on() -> None:
 
 
 @pytest.mark.parametrize("thread", ["caller", "helper"])
-def test_what_is_no_exception_is_raised_as_it_is_after_the_others_are_done(thread: str) -> None:
+def test_parallel_executor_raises_base_exceptions_after_other_calls_are_done(thread: str) -> None:
     begun, calls = threading.Event(), _Calls({})
     executor = _executor(_plan(calls.graph("a", "b", "c")), 2)
     a_slow_one = partial(_slow, begun)
@@ -229,7 +229,7 @@ def test_threads_are_made_at_first_use_and_end_with_the_executor() -> None:
         gc.enable()
 
 
-def test_a_run_allocates_no_arrays() -> None:
+def test_parallel_executor_runs_allocate_no_arrays() -> None:
     graph = _wide(width=256)
     executor, feeds = _executor(_plan(graph), 3), random_feeds(graph)
     out = executor.run(feeds, {}, True)
@@ -255,7 +255,7 @@ def test_one_thread_runs_the_nodes_in_their_order_on_the_callers_thread() -> Non
     assert {t.thread for t in watch.timings()} == {0} and _helpers() <= others
 
 
-def test_an_empty_graph_runs() -> None:
+def test_parallel_executor_runs_an_empty_graph() -> None:
     graph = Graph()
     graph.output(graph.input("x", (3,)), "y")
     x = np.ones(3, np.float32)
@@ -288,7 +288,7 @@ def test_wrong_schedules_and_options_are_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", range(2, 9))
-def test_two_hundred_runs_with_delays(threads: int) -> None:
+def test_parallel_executor_gives_the_same_bits_with_delayed_kernels(threads: int) -> None:
     for seed in range(10):
         graph = build(seeded(1000 * threads + seed), 30)
         executor, feeds = _executor(_plan(graph), threads), random_feeds(graph)

@@ -55,7 +55,7 @@ def declared(plan: ExecutionPlan) -> list[Forward]:
 
 @settings(max_examples=40)
 @given(graphs(), st.sampled_from(OPTIONS))
-def test_the_parts_add_up_to_the_arena_and_the_peak_is_the_reports(graph: Graph, options: dict[str, Any]) -> None:
+def test_explained_parts_add_up_to_the_arena(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)
     found, report = plan.explain(), plan.report()
     assert sum(part.bytes for part in found.parts) == found.arena_bytes == plan.arena_bytes
@@ -68,7 +68,7 @@ def test_the_parts_add_up_to_the_arena_and_the_peak_is_the_reports(graph: Graph,
 
 @settings(max_examples=40)
 @given(graphs(), st.sampled_from([o for o in OPTIONS if "parallel" not in o and "reuse" not in o]))
-def test_who_is_alive_is_there_for_the_reason_that_is_told(graph: Graph, options: dict[str, Any]) -> None:
+def test_explain_gives_true_reasons_for_live_tensors(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)
     found = plan.explain()
     last = len(plan.lowered.stages) + 1
@@ -96,7 +96,7 @@ def test_every_reason_why_an_overwrite_is_not_taken_is_a_fact(graph: Graph, opti
 
 @settings(max_examples=30)
 @given(st.integers(0, 2**31))
-def test_reasons_are_facts_where_parameters_are_updated(seed: int) -> None:
+def test_overwrite_refusals_are_facts_where_parameters_are_updated(seed: int) -> None:
     plan = planned(random_training(seeded(seed)), {})
     for forward in declared(plan):
         assert holds(plan, forward), forward
@@ -104,7 +104,7 @@ def test_reasons_are_facts_where_parameters_are_updated(seed: int) -> None:
 
 @settings(max_examples=40)
 @given(graphs(), st.sampled_from(({}, {"nest": False}, {"padding": 16})))
-def test_what_an_overwrite_would_save_is_what_a_plan_with_it_has(graph: Graph, options: dict[str, Any]) -> None:
+def test_explained_overwrite_savings_equal_a_plan_with_the_overwrite(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)
     for forward in declared(plan):
         if is_wished(plan, forward):
@@ -116,7 +116,7 @@ def test_what_an_overwrite_would_save_is_what_a_plan_with_it_has(graph: Graph, o
 
 @settings(max_examples=40)
 @given(graphs())
-def test_a_wish_is_the_program_in_which_nobody_reads_the_bytes_later(graph: Graph) -> None:
+def test_a_counterfactual_program_has_no_later_readers(graph: Graph) -> None:
     """Without the later reads, what decides about overwrites takes the one that was refused."""
     plan = planned(graph, {"alignment": 1})
     wishes = [f for f in declared(plan) if f.reason == "later" and is_wished(plan, f)]
@@ -152,7 +152,7 @@ def done_again(found: WhatIf, graph: Graph, options: dict[str, Any]) -> Executio
 
 @settings(max_examples=40)
 @given(graphs(), st.sampled_from([o for o in OPTIONS if o.get("parallel") in (None, "exact")]))
-def test_what_is_claimed_is_what_planning_gives(graph: Graph, options: dict[str, Any]) -> None:
+def test_explained_alternatives_equal_their_plans(graph: Graph, options: dict[str, Any]) -> None:
     options = {**options, "nodes": NODES}
     plan = engine.make_plan(graph, **options)
     advised = plan.explain().advised
@@ -254,7 +254,7 @@ HOSTILE = ('"', "<script>alert(1)</script>", "a\nb", "\ud800", "x" * 10_000, "\x
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_names_break_no_line(name: str) -> None:
+def test_explanations_keep_names_on_their_line(name: str) -> None:
     graph = Graph(name)
     x = graph.input(name, (4,))
     graph.output(added(graph, name + "2", "add", added(graph, name + "1", "neg", x), x), name)
@@ -298,5 +298,5 @@ def test_a_network_too_large_is_not_planned_again() -> None:
     assert "Not tried: other ways to plan, as there are 2001 operators" in str(engine.make_plan(graph).explain())
 
 
-def test_what_was_not_measured_says_so() -> None:
+def test_explanations_say_what_was_not_measured() -> None:
     assert NOT_MEASURED < 0

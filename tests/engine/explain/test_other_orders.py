@@ -17,7 +17,7 @@ OPTIONS: tuple[dict[str, Any], ...] = ({}, {"nest": False}, {"padding": 16}, {"r
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**31), st.sampled_from(OPTIONS))
-def test_no_order_goes_below_what_is_proved_without_a_condition(seed: int, options: dict[str, Any]) -> None:
+def test_no_order_goes_below_an_unconditional_claim(seed: int, options: dict[str, Any]) -> None:
     made = recipe(seeded(seed))
     plan = engine.make_plan(given_order(made), order="memory", **options)
     (ordering,) = plan.orderings
@@ -54,12 +54,12 @@ def test_an_order_in_which_more_is_nested_is_not_denied() -> None:
         ({"parallel": "exact"}, "operators run at once"),
     ],
 )
-def test_the_condition_is_what_the_plan_may_do_beyond_the_order(options: dict[str, Any], before: str) -> None:
+def test_a_claim_of_all_orders_names_its_condition(options: dict[str, Any], before: str) -> None:
     (ordering,) = engine.make_plan(given_order(BOTH), order="memory", **options).orderings
     assert ordering.before == before
 
 
-def test_where_nothing_can_be_nested_there_is_no_condition() -> None:
+def test_a_claim_of_all_orders_is_unconditional_where_nothing_can_be_nested() -> None:
     graph = Graph("plain")
     x = graph.input("x", (8, 4))
     graph.output(ops.tanh(x) + ops.neg(x), "y")

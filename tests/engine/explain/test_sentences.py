@@ -26,14 +26,14 @@ def test_a_budget_that_another_order_meets_says_that_nothing_runs_again() -> Non
     assert "Not tried: other ways" not in text
 
 
-def test_what_is_alive_is_no_reason_for_an_arena_ten_times_as_large() -> None:
+def test_explain_does_not_blame_live_tensors_for_a_much_larger_arena() -> None:
     text = str(engine.make_plan(zoo.lstm_classifier(), alignment=1 << 20, parallel="exact").explain())
     assert "though no more than " in text and "may be alive at once where operators run at once" in text
     text = str(engine.make_plan(zoo.lstm_classifier(), parallel="exact").explain())
     assert ", because " in text and "may be alive at once where operators run at once" in text
 
 
-def test_what_workspaces_cost_is_looked_for_by_all_strategies() -> None:
+def test_explain_tries_all_strategies_for_the_cost_of_workspaces() -> None:
     plan = engine.make_plan(build(seeded(37)), views=False)
     assert "the arena would be at least 88 B smaller" in str(plan.explain())
 
@@ -107,7 +107,7 @@ def test_an_updated_parameter_is_whole() -> None:
 
 
 @pytest.mark.parametrize(("seed", "options"), [(9, {"nest": False, "order": "memory"}), (10, {"reuse": False})])
-def test_what_lives_as_long_as_the_run_is_not_alive_without_itself(seed: int, options: dict[str, object]) -> None:
+def test_the_explained_other_peak_leaves_out_tensors_of_the_whole_run(seed: int, options: dict[str, object]) -> None:
     found = engine.make_plan(build(seeded(seed)), **options).explain()  # type: ignore[arg-type]
     whole = sum(a.bytes for a in found.alive if (a.begin, a.end) == (0, found.last_tick + 1))
     assert whole and found.other_peak.bytes <= found.arena_bytes - whole

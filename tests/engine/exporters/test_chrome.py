@@ -22,7 +22,7 @@ def _shown(trace: Trace) -> list[dict[str, Any]]:
 
 @settings(max_examples=40, deadline=None)
 @given(tales())
-def test_each_tensor_opens_and_closes_once_with_all_that_is_known_of_it(trace: Trace) -> None:
+def test_chrome_opens_and_closes_each_tensor_once(trace: Trace) -> None:
     open_spans: dict[int, dict[str, Any]] = {}
     begun = list[dict[str, Any]]()
     for event in _shown(trace):
@@ -40,7 +40,7 @@ def test_each_tensor_opens_and_closes_once_with_all_that_is_known_of_it(trace: T
 
 @settings(max_examples=40, deadline=None)
 @given(tales())
-def test_operators_of_a_thread_never_overlap(trace: Trace) -> None:
+def test_chrome_operators_of_a_thread_never_overlap(trace: Trace) -> None:
     """By less than the error of times that are written as microseconds."""
     slices = [e for e in _shown(trace) if e["ph"] == "X"]
     until: dict[int, float] = defaultdict(float)
@@ -52,7 +52,7 @@ def test_operators_of_a_thread_never_overlap(trace: Trace) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(tales())
-def test_counters_tell_all_bytes_and_an_instant_the_peak(trace: Trace) -> None:
+def test_chrome_counters_tell_all_bytes_and_an_instant_the_peak(trace: Trace) -> None:
     shown = _shown(trace)
     counted = {name: [e["args"]["bytes"] for e in shown if e["ph"] == "C" and e["name"] == name] for name in _COUNTERS}
     for name, value in _COUNTERS.items():
@@ -74,11 +74,11 @@ def _changes(values: list[int]) -> list[int]:
     return [v for i, v in enumerate(values) if i == 0 or v != values[i - 1]]
 
 
-def test_a_trace_of_nothing_has_no_events_but_the_name() -> None:
+def test_chrome_of_an_empty_trace_has_its_name_alone() -> None:
     assert [e["ph"] for e in _shown(EMPTY)] == ["M"]
 
 
-def test_threads_have_names_and_views_are_marks() -> None:
+def test_chrome_names_threads_and_marks_views() -> None:
     trace = engine.make_plan(build(seeded(3), 20), parallel="exact").trace(threads=2)
     shown = _shown(trace)
     names = {e["tid"]: e["args"]["name"] for e in shown if e["name"] == "thread_name"}
@@ -87,7 +87,7 @@ def test_threads_have_names_and_views_are_marks() -> None:
     assert views == [f"view {e.tensor}" for e in trace if e.kind == VIEW] != []
 
 
-def test_what_is_alive_in_the_end_is_closed_when_the_operator_ends() -> None:
+def test_chrome_closes_live_tensors_when_the_last_operator_ends() -> None:
     trace = cut(engine.make_plan(zoo.squeezenet()).trace(), 100)
     *_, last = trace
     ends = [e["ts"] for e in _shown(trace) if e["ph"] == "e"]

@@ -22,20 +22,20 @@ VALIDATOR = Draft202012Validator(SCHEMA)
 SMALL: dict[str, Any] = json.loads(exported("json", engine.make_plan(build(seeded(3), 6)).trace()))
 
 
-def test_the_schema_is_one() -> None:
+def test_the_trace_schema_is_a_valid_json_schema() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["properties"]["version"] == {"const": VERSION}
 
 
 @pytest.mark.parametrize(("told", "of"), [(SCHEMA["$defs"]["event"], Event), (SCHEMA["properties"]["facts"], Facts)])
-def test_every_field_is_described(told: dict[str, Any], of: type) -> None:
+def test_every_field_of_the_trace_schema_is_described(told: dict[str, Any], of: type) -> None:
     assert list(told["properties"]) == told["required"] == [f.name for f in fields(of)]
     assert all(known["description"] for known in told["properties"].values())
 
 
 @settings(max_examples=30, deadline=None)
 @given(traces())
-def test_what_is_written_keeps_to_the_schema(trace: Trace) -> None:
+def test_json_traces_keep_to_the_schema(trace: Trace) -> None:
     VALIDATOR.validate(json.loads(exported("json", trace)))
 
 
@@ -51,7 +51,7 @@ def test_the_schema_refuses_what_the_reader_refuses(field: str, value: object, t
         tuple(engine.read_trace(path))
 
 
-def test_an_event_is_a_line() -> None:
+def test_json_traces_have_an_event_a_line() -> None:
     lines = exported("json", engine.make_plan(build(seeded(3), 6)).trace()).decode().splitlines()
     assert [json.loads(line.removesuffix(",")) for line in lines[1:-1]] == SMALL["events"]
     assert lines[-1] == "]}"

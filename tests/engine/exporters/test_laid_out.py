@@ -46,12 +46,12 @@ def test_a_chunk_lies_at_the_lowest_free_bytes_that_are_enough(steps: list[tuple
     assert len(found.offset) == came and found.bytes == top
 
 
-def test_what_is_overwritten_makes_room_and_what_is_not_there_can_go() -> None:
+def test_first_fit_layout_reuses_overwritten_bytes() -> None:
     found = laid_out(_trace(_event(ALLOC, 1, 8), _event(FREE, 2), _event(OVERWRITE, 3, 8, over=1), _event(ALLOC, 4, 8)))
     assert found.offset.tolist() == [0, 0, 8] and found.bytes == 16
 
 
-def test_many_gaps_are_no_trouble() -> None:
+def test_first_fit_layout_of_many_gaps_is_quick() -> None:
     """A search of all of them for each chunk would look at a billion."""
     small = [_event(ALLOC, i, 1) for i in range(60_000)]
     gaps = [_event(FREE, i) for i in range(0, 60_000, 2)]

@@ -44,7 +44,7 @@ def _snapshot(lines: list[str]) -> Snapshot:
 
 @settings(max_examples=40, deadline=None)
 @given(tales())
-def test_the_peak_is_among_few_snapshots_in_order(trace: Trace) -> None:
+def test_massif_has_the_peak_among_few_snapshots_in_order(trace: Trace) -> None:
     found = _snapshots(written("massif", trace))
     assert len(found) <= SNAPSHOTS + 3
     assert [s.time for s in found] == sorted(s.time for s in found)
@@ -84,7 +84,7 @@ def _printed(trace: Trace, folder: Path) -> str:
     return done.stdout
 
 
-def test_a_run_without_bytes_says_so() -> None:
+def test_massif_says_that_a_run_has_no_bytes() -> None:
     graph = Graph("nothing")
     graph.output(ops.relu(graph.input("x", (0, 3))), "y")
     for trace in (engine.make_plan(graph).trace(), EMPTY):

@@ -45,7 +45,7 @@ def rows(plan: Any, offset: Any) -> list[tuple[int, ...]]:
 
 @given(graphs(), st.booleans(), st.sampled_from((0, 16)))
 @settings(max_examples=60, deadline=None)
-def test_a_plan_is_read_back(graph: Graph, overwrite: bool, padding: int) -> None:
+def test_a_megengine_export_is_read_back(graph: Graph, overwrite: bool, padding: int) -> None:
     plan = engine.make_plan(graph, overwrite=overwrite, padding=padding)
     text = written("megengine", plan.trace())
     found = megengine_record.parse(text.encode())
@@ -96,7 +96,7 @@ def test_the_analyser_finds_the_peak_of_the_report() -> None:
     assert (peak, weights, max(alive)) == (report.arena_bytes, report.constants_bytes, report.peak_bytes)
 
 
-def test_what_is_no_plan_is_refused() -> None:
+def test_megengine_export_refuses_a_trace_without_a_plan() -> None:
     with pytest.raises(OptionError, match="holds one static plan"):
         exported("megengine", engine.make_plan(hostile()).trace("dynamic"))
 

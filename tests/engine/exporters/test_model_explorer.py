@@ -30,7 +30,7 @@ def numbers(measure: str, plan: engine.ExecutionPlan) -> dict[str, int]:
 
 @given(graphs())
 @settings(max_examples=30, deadline=None)
-def test_the_largest_number_is_the_peak(graph: Graph) -> None:
+def test_model_explorer_shows_the_peak_as_the_largest_number(graph: Graph) -> None:
     plan = engine.make_plan(graph)
     alive, report = numbers("alive", plan), plan.report()
     at_ends = {0, len(plan.lowered.stages) + 1}
@@ -101,7 +101,7 @@ def test_a_node_called_like_a_step_of_another_is_no_part_of_it() -> None:
 
 
 @pytest.mark.parametrize("mode", ["static", "dynamic"])
-def test_any_name_is_told(mode: str) -> None:
+def test_model_explorer_takes_any_node_name(mode: str) -> None:
     graph = Graph("g")
     x = graph.input("x", (3,))
     for name in ("results/x", '"</script><script>alert(1)</script>\n', "\ud800", "y" * 10_000):

@@ -173,7 +173,7 @@ def test_a_run_has_no_more_alive_than_any_may_have(
         assert told <= trace.facts.possible_peak_bytes == report.peak_bytes
 
 
-def test_what_another_run_may_have_alive_is_told(plans_at_once: tuple[ExecutionPlan, ...]) -> None:
+def test_exporters_tell_bytes_other_runs_may_have_alive(plans_at_once: tuple[ExecutionPlan, ...]) -> None:
     for trace in (plan.trace(threads=2) for plan in plans_at_once):
         most = trace.facts.possible_peak_bytes
         assert json.loads(exported("chrome", trace))["otherData"]["possible_peak_bytes"] == str(most)
@@ -196,6 +196,6 @@ def test_a_picture_says_the_peak_in_words(plan: ExecutionPlan) -> None:
     assert told in re.findall("<desc>(.*)</desc>", exported("svg", plan.trace()).decode())[0]
 
 
-def test_every_format_is_read() -> None:
+def test_the_peak_test_reads_every_format() -> None:
     others = {name for name in FORMATS if name.startswith("model-explorer-")}  # tell other measures than what is alive
     assert READERS.keys() | UNREAD | {"svg"} | others == FORMATS.keys()

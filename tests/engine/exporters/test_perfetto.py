@@ -73,7 +73,7 @@ def test_each_tensor_is_a_slice_with_notes_in_as_few_lanes_as_can_be(trace: Trac
 
 @settings(max_examples=40, deadline=None)
 @given(tales())
-def test_counters_tell_all_bytes(trace: Trace) -> None:
+def test_perfetto_counters_tell_all_bytes(trace: Trace) -> None:
     tracks, events = _packets(trace)
     counted = defaultdict[str, list[int]](list)
     for packet in events:
@@ -95,12 +95,12 @@ def test_each_thread_has_a_track_and_each_stage_a_mark() -> None:
     assert [t.counter.unit for t in tracks.values() if t.HasField("counter")] == [perfetto._BYTES] * 3
 
 
-def test_a_trace_of_nothing_has_tracks_and_no_events() -> None:
+def test_perfetto_of_an_empty_trace_has_tracks_and_no_events() -> None:
     tracks, events = _packets(EMPTY)
     assert tracks and not events
 
 
-def test_an_operator_that_ends_when_the_next_begins_ends_first() -> None:
+def test_perfetto_ends_an_operator_before_the_next_begins() -> None:
     """Ticks order what happens at one time, whichever operator ran first."""
     begin, end = (e for e in engine.make_plan(build(seeded(1), 1)).trace(threads=1) if e.kind in {BEGIN, END})
     first, second = evolve(begin, tick=7, seconds=0.0), evolve(begin, tick=3, seconds=1.0)
@@ -110,7 +110,7 @@ def test_an_operator_that_ends_when_the_next_begins_ends_first() -> None:
     ]  # fmt: skip
 
 
-def test_without_the_library_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_perfetto_export_says_how_to_install_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "perfetto.trace_builder.proto_builder", None)
     out = io.BytesIO()
     with pytest.raises(EngineError, match=r"pip install 'arenaplan\[perfetto\]'"):

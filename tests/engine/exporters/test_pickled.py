@@ -17,7 +17,7 @@ _VALUES = st.recursive(
 
 
 @given(_VALUES, st.lists(st.lists(_VALUES, max_size=4), max_size=3))
-def test_what_is_put_in_comes_out(value: object, lists: list[list[object]]) -> None:
+def test_a_pickled_dict_is_read_back(value: object, lists: list[list[object]]) -> None:
     out = io.BytesIO()
     dump = PickledDict(out)
     dump.put_lists("lists", lists)
@@ -27,7 +27,7 @@ def test_what_is_put_in_comes_out(value: object, lists: list[list[object]]) -> N
 
 
 @pytest.mark.parametrize("count", [0, 1, 999, 1000, 1001, 2000, 2500])
-def test_long_lists_are_whole(count: int) -> None:
+def test_a_pickled_dict_keeps_long_lists_whole(count: int) -> None:
     out = io.BytesIO()
     dump = PickledDict(out)
     dump.put_lists("lists", [({"a": i} for i in range(count)), range(3)])

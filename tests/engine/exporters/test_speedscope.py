@@ -58,7 +58,7 @@ def test_operators_of_a_thread_open_and_close_in_turn(trace: Trace) -> None:
         assert len(events) == 2 * sum(e.kind == BEGIN and e.thread == number for e in trace)
 
 
-def test_a_trace_of_nothing_has_one_empty_profile() -> None:
+def test_speedscope_of_an_empty_trace_has_one_empty_profile() -> None:
     file = _read(EMPTY)
     assert [p["name"] for p in file["profiles"]] == ["nothing is ever alive"]
     assert file["shared"] == {"frames": []}

@@ -30,7 +30,7 @@ class Sink(io.RawIOBase):
         return len(content)
 
 
-def test_all_events_would_be_more() -> None:
+def test_a_list_of_all_trace_events_takes_more_memory() -> None:
     trace = columns(EVENTS)
     tracemalloc.start()
     try:
@@ -41,7 +41,7 @@ def test_all_events_would_be_more() -> None:
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_writing_keeps_no_events(name: str) -> None:
+def test_writing_a_trace_keeps_no_events(name: str) -> None:
     trace = columns(EVENTS)
     exported(name, columns(8))  # libraries are loaded now
     tracemalloc.start()
@@ -53,7 +53,7 @@ def test_writing_keeps_no_events(name: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json"])
-def test_reading_keeps_no_events(suffix: str, tmp_path: Path) -> None:
+def test_reading_a_trace_keeps_no_events(suffix: str, tmp_path: Path) -> None:
     (path := tmp_path / f"t.{suffix}").write_bytes(exported(suffix, columns(EVENTS)))
     tracemalloc.start()
     try:
@@ -65,6 +65,6 @@ def test_reading_keeps_no_events(suffix: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
-def test_a_million_events_take_less_than_fifty_megabytes(name: str) -> None:
+def test_a_trace_of_a_million_events_takes_less_than_fifty_megabytes(name: str) -> None:
     """Beyond the columns that they are made of."""
     assert measure_afresh(name, 1_000_000).growth_bytes < 50e6

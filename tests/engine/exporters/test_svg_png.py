@@ -57,7 +57,7 @@ def test_each_chunk_is_a_box_as_high_as_its_bytes_at_its_address(graph: Graph) -
 
 @settings(max_examples=30)
 @given(graphs(), st.sampled_from([("static", ""), ("dynamic", ""), ("dynamic", "pytorch")]), st.booleans())
-def test_words_and_numbers_are_those_of_the_trace(graph: Graph, run: tuple[str, str], compact: bool) -> None:
+def test_pictures_have_the_words_and_numbers_of_the_trace(graph: Graph, run: tuple[str, str], compact: bool) -> None:
     trace = engine.make_plan(graph).trace(run[0], heap=run[1])
     text = svg.svg(lives(trace), Look(compact=compact))
     assert text == svg.svg(lives(trace), Look(compact=compact))
@@ -107,11 +107,11 @@ def test_a_picture_of_very_many_tensors_is_small_and_says_what_it_merged(count: 
     assert any(f"{count - alone:,} of {count:,} tensors are smaller than a pixel" in line for line in _texts(text))
 
 
-def test_few_tensors_are_drawn_one_by_one_however_small() -> None:
+def test_pictures_draw_few_tensors_one_by_one_however_small() -> None:
     assert len(_boxes(svg.svg(lives(crowd(2_999))))) == 2_999
 
 
-def test_what_overwrites_is_marked_and_hides_what_it_takes() -> None:
+def test_pictures_mark_overwriters_which_hide_what_they_take() -> None:
     of = _small()
     text = svg.svg(of)
     assert of.overwrites.tolist() == [-1, 0, 1]
@@ -121,7 +121,7 @@ def test_what_overwrites_is_marked_and_hides_what_it_takes() -> None:
     assert [title[-1] for _, title in _boxes(text)][1:] == ["takes the bytes of x", "takes the bytes of tanh_0"]
 
 
-def test_where_stages_begin_is_marked_in_both_plots() -> None:
+def test_pictures_mark_the_beginning_of_stages_in_both_plots() -> None:
     exe = engine.compile(staged_graph([0, 1]))
     exe.run({"x": rows(9, 2)})
     of = lives(exe.trace())
@@ -160,7 +160,7 @@ def test_exporters_write_what_the_functions_give() -> None:
     assert exported("png", trace) == png.png(lives(trace))
 
 
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_without_matplotlib_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise ImportError(name)
 

@@ -48,7 +48,7 @@ def test_every_trace_is_drawn_within_the_screen(trace: Trace, name: str, screen:
 @pytest.mark.parametrize("name", ["table", "map"])
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("screen", SCREENS)
-def test_names_move_no_cursor(hostile: str, name: str, screen: Screen) -> None:
+def test_names_in_text_traces_move_no_cursor(hostile: str, name: str, screen: Screen) -> None:
     trace = Trace(
         evolve(SMALL.facts, model=hostile, peak_operator=hostile),
         lambda: (evolve(e, tensor=hostile if e.tensor else "", operator=hostile) for e in SMALL),
@@ -86,7 +86,7 @@ def test_columns_of_a_terminal_are_short_and_grouped() -> None:
 
 @settings(max_examples=40)
 @given(traces(), st.integers(1, 90), st.integers(1, 30))
-def test_a_cell_shows_what_lies_at_its_middle_when_most_is_alive(trace: Trace, columns: int, rows: int) -> None:
+def test_a_map_cell_shows_the_tensor_at_its_middle_when_most_is_alive(trace: Trace, columns: int, rows: int) -> None:
     of = lives(trace)
     grid = raster(of, columns, rows)
     assert grid.cells.shape == (rows, columns)
@@ -108,7 +108,7 @@ def test_a_map_of_very_many_chunks_is_no_larger() -> None:
     assert len(drawn("map", engine.make_plan(graph, strategy="pushdown").trace(), Screen(80)).splitlines()) < 40
 
 
-def test_nothing_is_drawn_of_nothing() -> None:
+def test_the_map_of_an_empty_trace_draws_nothing() -> None:
     nothing = Trace(Facts(model="nothing", mode="static"), lambda: iter(()))
     for name in ("table", "map"):
         assert "nothing is ever alive" in drawn(name, nothing)
@@ -129,7 +129,7 @@ def test_colour_is_for_terminals_that_want_it(environment: dict[str, str], has_c
 
 
 @given(st.text(max_size=30), st.integers(0, 40))
-def test_what_is_shortened_keeps_both_ends(text: str, width: int) -> None:
+def test_shortened_names_keep_both_ends(text: str, width: int) -> None:
     shown = shortened(printed(text), width, "...")
     assert visible_width(shown) <= width and shown.isprintable()
     if visible_width(printed(text)) <= width:

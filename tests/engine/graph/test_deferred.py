@@ -29,7 +29,7 @@ def counted(made: list[int]) -> Deferred:
     return Deferred(SPEC, make)
 
 
-def test_an_array_is_made_once_as_long_as_somebody_has_it() -> None:
+def test_a_deferred_constant_is_made_once_while_it_is_held() -> None:
     made: list[int] = []
     constants = Constants({"a": counted(made)})
     assert constants.spec("a") == SPEC and "a" in constants and len(constants) == 1 and not made
@@ -40,13 +40,13 @@ def test_an_array_is_made_once_as_long_as_somebody_has_it() -> None:
     assert constants["a"].tolist() == [1, 2, 3]
 
 
-def test_what_kernels_can_read_is_left_where_it_is() -> None:
+def test_aligned_constants_are_left_where_they_are() -> None:
     array = np.arange(4, dtype=np.float32)
     assert aligned(array) is array
 
 
 @pytest.mark.parametrize("count", [5, 40_000])
-def test_what_lies_askew_is_copied(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_misaligned_constants_are_copied(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deferred, "_PIECE", 1000)
     room = np.zeros(4 * count + 1, np.uint8)
     askew = room[1:].view(np.float32)

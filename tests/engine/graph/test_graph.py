@@ -25,7 +25,7 @@ def test_text_shows_each_operator_on_a_line() -> None:
     )
 
 
-def test_two_tensors_of_one_name_are_refused() -> None:
+def test_graph_refuses_two_tensors_of_one_name() -> None:
     graph = Graph("g")
     graph.input("x", (2,))
     with pytest.raises(GraphError, match="two tensors named 'x'"):
@@ -49,7 +49,7 @@ def test_a_var_of_another_graph_is_refused() -> None:
         Graph("three").output(x)
 
 
-def test_shapes_that_do_not_fit_name_the_operator_and_the_shapes() -> None:
+def test_graph_names_operator_and_shapes_that_do_not_fit() -> None:
     graph = Graph()
     with pytest.raises(ShapeError, match=r"matmul\(float32\[2,3\], float32\[2,3\]\)"):
         ops.matmul(graph.input("a", (2, 3)), graph.input("b", (2, 3)))

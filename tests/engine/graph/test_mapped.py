@@ -27,14 +27,14 @@ def test_an_array_knows_the_file_that_it_is_a_part_of(numbers: Path) -> None:
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 1 << 20), (1, 5000), (PAGE // 4 - 1, 2), (77, 100_000)])
-def test_what_was_released_reads_the_same(numbers: Path, first: int, count: int) -> None:
+def test_released_mapped_arrays_read_the_same(numbers: Path, first: int, count: int) -> None:
     array = np.frombuffer(map_file(numbers), np.float32)[first : first + count]
     release(array)
     assert array.tolist() == list(range(first, first + count))
 
 
 @pytest.mark.parametrize("give_back", [release, lambda array: release_files([array, array[5:]])])
-def test_release_gives_pages_back(numbers: Path, give_back: Callable[[Array], None]) -> None:
+def test_releasing_mapped_arrays_gives_pages_back(numbers: Path, give_back: Callable[[Array], None]) -> None:
     array = np.frombuffer(map_file(numbers), np.float32)
     array.sum()
     before = resident_bytes()
@@ -45,7 +45,7 @@ def test_release_gives_pages_back(numbers: Path, give_back: Callable[[Array], No
     assert after is not None and before - after > array.nbytes // 2
 
 
-def test_other_arrays_are_left_alone() -> None:
+def test_release_leaves_arrays_that_are_not_mapped_alone() -> None:
     array = np.arange(10_000)
     release(array)
     assert array.sum() == 9999 * 5000

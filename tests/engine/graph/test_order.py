@@ -33,7 +33,7 @@ def acyclic(draw: st.DrawFn) -> Waits:
 
 
 @given(acyclic())
-def test_everything_comes_after_all_that_it_waits_for(graph: Waits) -> None:
+def test_stable_order_puts_nodes_after_their_predecessors(graph: Waits) -> None:
     order = stable_order(graph, _names(len(graph)))
     place = {item: i for i, item in enumerate(order)}
     assert sorted(order) == list(range(len(graph)))
@@ -41,7 +41,7 @@ def test_everything_comes_after_all_that_it_waits_for(graph: Waits) -> None:
 
 
 @given(st.integers(0, 8), st.data())
-def test_what_is_in_order_already_stays_as_it_is(count: int, data: st.DataObject) -> None:
+def test_stable_order_keeps_nodes_that_are_in_order(count: int, data: st.DataObject) -> None:
     graph = [data.draw(st.lists(st.integers(0, i - 1), max_size=3)) if i else [] for i in range(count)]
     assert stable_order(graph, _names(count)) == tuple(range(count))
 

@@ -50,7 +50,7 @@ def test_samples_that_a_table_has_no_row_for_are_given_up_and_no_others(rows: in
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
-def test_where_a_kernel_takes_fewer_than_two_samples_all_stay_and_it_is_refused(rows: int) -> None:
+def test_symbols_are_refused_where_a_kernel_takes_fewer_than_two_samples(rows: int) -> None:
     n = Graph().dim("n")
     before = list(n.table.alive)
     with pytest.raises(OpError, match="no choice of lengths for the names fits"):
@@ -92,7 +92,7 @@ def test_elements_are_told_by_what_they_are_computed_from() -> None:
     assert [str(e) for e in made("mul", array(n, 3), np.asarray(2)).elements()] == ["n*2", "6"]
 
 
-def test_telling_an_element_decides_nothing() -> None:
+def test_printing_a_symbolic_element_decides_nothing() -> None:
     n = Graph().dim("n")
     found = made("min", array(n, shape=()), TEN)
     before = list(n.table.alive), dict(n.table.guards)

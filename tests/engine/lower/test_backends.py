@@ -70,7 +70,7 @@ def test_an_unknown_back_end_is_refused() -> None:
         engine.compile(_network(), backend="cuda")
 
 
-def test_the_report_says_what_computes() -> None:
+def test_the_report_names_the_back_ends_that_compute() -> None:
     plain = engine.make_plan(_network(), backend="numpy").report()
     assert {k.backend for k in plain.kernels} == {NUMPY}
     assert [(s.backend, s.work) for s in plain.backends] == [(NUMPY, 1.0)]
@@ -83,14 +83,14 @@ def test_the_report_says_what_computes() -> None:
 
 @pytest.mark.parametrize("mode", ["static", "dynamic"])
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
-def test_threads_change_no_bit(backend: str, mode: str) -> None:
+def test_thread_counts_change_no_bit(backend: str, mode: str) -> None:
     graph = engine.optimise(_network(96))
     exes = [engine.compile(graph, backend=backend, mode=mode, threads=t) for t in (1, 2, 3, 5)]
     one, *others = [exe.run(_feeds())["y"].tobytes() for exe in exes]
     assert all(other == one for other in others)
 
 
-def test_back_ends_agree() -> None:
+def test_back_ends_compute_the_same_numbers() -> None:
     wanted = engine.compile(_network(), backend="numpy").run(_feeds())["y"]
     for level in (0, 1, 2, 3):
         for backend in backends.CHOICES:
@@ -116,7 +116,7 @@ def test_threads_hold_for_blas_where_numpy_computes(monkeypatch: Patch, caplog: 
 
 
 @pytest.mark.parametrize("debug", ["", "poison"])
-def test_columns_meet_weights_that_are_packed(debug: str) -> None:
+def test_matmul_of_a_transposed_activation_and_packed_weights(debug: str) -> None:
     graph = engine.Graph("turned")
     rng = np.random.default_rng(0)
     x, w = (rng.standard_normal(s, np.float32) for s in ((40, 64), (40, 48)))

@@ -60,7 +60,7 @@ def test_the_memory_order_is_never_worse_than_the_given_one(graph: Graph, overwr
 
 @settings(max_examples=40)
 @given(graphs(), OTHERS, st.booleans())
-def test_what_an_order_costs_is_what_the_planner_finds(graph: Graph, order: str, overwrite: bool) -> None:
+def test_the_cost_of_an_operator_order_equals_the_planners(graph: Graph, order: str, overwrite: bool) -> None:
     """With an alignment of 1 the bound of a plan is the most bytes alive at once."""
     options = Options(overwrite=overwrite, nest=False, alignment=1)
     plan = plan_graph(graph, Options(overwrite=overwrite, nest=False, alignment=1, order=order))
@@ -72,7 +72,7 @@ def test_what_an_order_costs_is_what_the_planner_finds(graph: Graph, order: str,
 
 @settings(max_examples=20)
 @given(graphs())
-def test_the_same_graph_gets_the_same_order(graph: Graph) -> None:
+def test_operator_orders_are_deterministic(graph: Graph) -> None:
     one, other = (arrange(lower(graph), MEMORY) for _ in range(2))
     assert [s.name for s in one.lowered.stages] == [s.name for s in other.lowered.stages]
     assert one.ordering == other.ordering
@@ -113,7 +113,7 @@ def test_a_parameter_is_updated_after_all_that_read_it() -> None:
     assert found[0] == found[1] == found[2]
 
 
-def test_an_order_that_there_is_not_is_refused() -> None:
+def test_compile_refuses_an_unknown_order() -> None:
     with pytest.raises(OptionError, match="one of: given, depth_first, memory"):
         engine.compile(_branches(), order="best")
 

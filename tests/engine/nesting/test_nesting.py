@@ -83,14 +83,14 @@ def concats(draw: st.DrawFn) -> Graph:
 
 @settings(max_examples=60)
 @given(concats())
-def test_concatenations_run_the_same_in_no_larger_arena(graph: Graph) -> None:
+def test_nested_concatenations_run_the_same_in_no_larger_arena(graph: Graph) -> None:
     check_modes(graph)
     assert plan_graph(graph, Options()).arena_bytes <= plan_graph(graph, Options(nest=False)).arena_bytes
 
 
 @settings(max_examples=60)
 @given(concats(), st.booleans(), st.booleans())
-def test_all_that_can_be_nested_runs_the_same(graph: Graph, in_place: bool, with_lodgers: bool) -> None:
+def test_nesting_all_candidates_runs_the_same(graph: Graph, in_place: bool, with_lodgers: bool) -> None:
     """Whatever it costs."""
     lowered = lower(graph)
     nesting = find_nests(lowered, lambda _: True, in_place)
@@ -107,14 +107,14 @@ def test_all_that_can_be_nested_runs_the_same(graph: Graph, in_place: bool, with
 
 @settings(max_examples=25)
 @given(graphs(most=20))
-def test_random_graphs_run_the_same_in_no_larger_arena(graph: Graph) -> None:
+def test_nested_random_graphs_run_the_same_in_no_larger_arena(graph: Graph) -> None:
     check_modes(graph)
     assert plan_graph(graph, Options()).arena_bytes <= plan_graph(graph, Options(nest=False)).arena_bytes
 
 
 @settings(max_examples=20)
 @given(graphs(most=20), st.booleans(), st.booleans())
-def test_whatever_is_switched_off(graph: Graph, overwrite: bool, reuse: bool) -> None:
+def test_nested_graphs_run_the_same_whatever_option_is_off(graph: Graph, overwrite: bool, reuse: bool) -> None:
     options = Options(overwrite=overwrite, reuse=reuse)
     plan = plan_graph(graph, options)
     assert plan.arena_bytes <= plan_graph(graph, Options(overwrite=overwrite, reuse=reuse, nest=False)).arena_bytes
@@ -170,7 +170,7 @@ def test_an_inception_block_needs_its_output_once() -> None:
     check_modes(graph)
 
 
-def test_what_is_over_in_time_lies_where_the_rest_of_a_skip_will_be() -> None:
+def test_short_lived_values_fill_holes_of_a_skip_concatenation() -> None:
     """A U-Net of one level: the skip is computed at the beginning, what stands beside it at the end."""
     graph = Graph("skip")
     x = graph.input("x", (1, 4, 8, 8))
@@ -192,7 +192,7 @@ def test_a_residual_addition_writes_into_what_dies() -> None:
     assert report(plan).savings.overwrites == Saving(2, 2 * 256) and plan.arena_bytes == 2 * 256
 
 
-def test_what_is_no_result_of_a_call_is_copied_to_its_place() -> None:
+def test_graph_inputs_are_copied_into_a_joined_value() -> None:
     """Inputs, constants, what is joined twice and what lies elsewhere already."""
     graph = Graph("parts")
     x, c = graph.input("x", (2, 4)), graph.constant(np.ones((2, 4), np.float32))
@@ -203,7 +203,7 @@ def test_what_is_no_result_of_a_call_is_copied_to_its_place() -> None:
     check_modes(graph)
 
 
-def test_nothing_is_read_where_an_activation_has_written_in_place() -> None:
+def test_nesting_respects_activations_in_place() -> None:
     """`concat_0` may lie where `neg_0` writes, but `tanh_0`, which lies in it, is read after that."""
     graph = Graph("late reader")
     x = graph.input("x", (2, 4))
@@ -215,7 +215,7 @@ def test_nothing_is_read_where_an_activation_has_written_in_place() -> None:
     check_modes(graph)
 
 
-def test_what_costs_memory_is_not_nested() -> None:
+def test_nesting_that_costs_memory_is_left_out() -> None:
     """The output of the last concatenation would be there long before most of it is computed."""
     graph = Graph("early")
     x = graph.input("x", (16,))
@@ -226,7 +226,7 @@ def test_what_costs_memory_is_not_nested() -> None:
     assert found[0].arena_bytes == found[1].arena_bytes and not joins(found[0])
 
 
-def test_nothing_is_nested_where_that_is_switched_off_or_calls_run_at_once() -> None:
+def test_nesting_is_off_on_demand_and_where_calls_run_at_once() -> None:
     for options in (Options(nest=False), Options(views=False), Options(parallel="exact")):
         assert not joins(plan_graph(dense_block(), options))
 
@@ -239,7 +239,7 @@ def narrow(rows: int) -> Graph:
     return graph
 
 
-def test_what_falls_into_too_many_runs_of_bytes_is_copied() -> None:
+def test_values_of_too_many_byte_runs_are_copied_not_nested() -> None:
     assert joins(plan_graph(narrow(MOST_RUNS), Options()))
     for rows in (MOST_RUNS + 1, 5000):
         assert not joins(plan_graph(narrow(rows), Options()))
@@ -255,7 +255,7 @@ def test_a_view_of_too_many_runs_is_not_looked_for_in_what_has_holes() -> None:
     check_modes(graph)
 
 
-def test_all_that_is_joined_in_one_value_has_no_more_runs_than_can_be_looked_after() -> None:
+def test_joined_values_have_bounded_byte_runs() -> None:
     graph = dense_block(layers=30, batch=MOST_RUNS)
     plan = plan_graph(graph, Options())
     values, runs = plan.lowered.values, Counter[int]()

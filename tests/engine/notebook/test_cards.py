@@ -62,7 +62,7 @@ class Page(HTMLParser):
 
 @settings(max_examples=25)
 @given(graphs())
-def test_bars_and_table_say_what_the_report_says(graph: Graph) -> None:
+def test_notebook_bars_and_table_equal_the_report(graph: Graph) -> None:
     plan = engine.make_plan(graph)
     found = plan.report()
     for shown in (plan, found):
@@ -77,7 +77,7 @@ def test_bars_and_table_say_what_the_report_says(graph: Graph) -> None:
 
 @settings(max_examples=25)
 @given(graphs(), st.sampled_from([("static", ""), ("dynamic", ""), ("dynamic", "pytorch")]))
-def test_a_trace_tells_its_facts(graph: Graph, run: tuple[str, str]) -> None:
+def test_a_notebook_card_of_a_trace_tells_its_run(graph: Graph, run: tuple[str, str]) -> None:
     trace = engine.make_plan(graph).trace(run[0], heap=run[1])
     page, facts = Page.of(card_of(trace)), trace.facts
     held = [facts.footprint_bytes] if run[1] else []
@@ -86,7 +86,7 @@ def test_a_trace_tells_its_facts(graph: Graph, run: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_name_is_text_wherever_it_stands(name: str) -> None:
+def test_notebook_cards_show_names_as_text(name: str) -> None:
     for shown in (_renamed(name), crowd(20, name=lambda _: name)):
         html = card_of(shown)
         page = Page.of(html)
@@ -118,7 +118,7 @@ def test_a_trace_that_is_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     assert any("too many for a picture" in text for text in page.texts)
 
 
-def test_a_picture_is_dark_where_its_notebook_is() -> None:
+def test_a_notebook_picture_is_dark_where_its_notebook_is() -> None:
     html = card_of(crowd(10))
     assert 'body[data-jp-theme-light="false"]' in html
     assert "prefers-color-scheme" not in html

@@ -33,7 +33,7 @@ def _columns(made: Any) -> dict[str, np.ndarray[Any, Any]]:
 
 @settings(max_examples=10)
 @given(graphs())
-def test_rectangles_are_the_chunks_of_the_plan(graph: Graph) -> None:
+def test_bokeh_rectangles_are_the_chunks_of_the_plan(graph: Graph) -> None:
     plan = engine.make_plan(graph)
     columns, chunks = _columns(figure(plan)), plan.chunks
     if not columns:
@@ -67,7 +67,7 @@ def test_a_run_without_addresses_has_curves_alone() -> None:
     assert len(list(made.select({"type": MODELS.Plot}))) == 1
 
 
-def test_names_stay_names() -> None:
+def test_bokeh_figures_show_names_as_text() -> None:
     made = figure(crowd(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)]))
     assert sorted(_columns(made)["name"]) == sorted(printable(name) for name in HOSTILE)
     page = EMBED.file_html(made, RESOURCES.INLINE, title="x")
@@ -82,12 +82,12 @@ def test_a_title_is_no_mathematics() -> None:
         assert not any(mark in above.title.text for mark in ("$$", r"\(", r"\["))
 
 
-def test_what_has_no_trace_is_refused() -> None:
+def test_bokeh_figures_refuse_what_has_no_trace() -> None:
     with pytest.raises(OptionError, match="int has no trace; give a plan"):
         figure(3)  # type: ignore[arg-type]
 
 
-def test_without_bokeh_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_without_bokeh_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bokeh.models", None)
     with pytest.raises(EngineError, match=r"bokeh is not installed: pip install 'arenaplan\[bokeh\]'"):
         figure(crowd(3))

@@ -186,7 +186,7 @@ def _check(case: Case, exe: engine.Executable, feeds: Feeds) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_operator_whose_size_data_decide(name: str) -> None:
+def test_onnx_operators_of_data_decided_sizes_equal_onnxruntime(name: str) -> None:
     case = CASES[name]
     exe = engine.compile(engine.load_onnx(case.proto))
     rng = np.random.default_rng(0)
@@ -198,7 +198,7 @@ def test_an_operator_whose_size_data_decide(name: str) -> None:
 @pytest.mark.parametrize("options", [{"mode": mode} for mode in MODES] + [{"debug": "poison"}])
 @settings(max_examples=15, deadline=None)
 @given(st.sampled_from(list(CASES)), st.integers(0, 2**32))
-def test_every_way_to_run_gives_the_same(options: dict[str, Any], name: str, seed: int) -> None:
+def test_onnx_models_with_data_decided_sizes_agree_in_every_mode(options: dict[str, Any], name: str, seed: int) -> None:
     case = CASES[name]
     exe = engine.compile(engine.load_onnx(case.proto), **options)
     rng = np.random.default_rng(seed)
@@ -209,7 +209,7 @@ def test_every_way_to_run_gives_the_same(options: dict[str, Any], name: str, see
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(list(CASES)), st.integers(0, 2**32))
-def test_any_data_decide(name: str, seed: int) -> None:
+def test_onnx_sizes_decided_by_any_data(name: str, seed: int) -> None:
     case = CASES[name]
     exe = engine.compile(engine.load_onnx(case.proto))
     rng = np.random.default_rng(seed)
@@ -247,7 +247,7 @@ def test_a_detector_ends_in_stages() -> None:
         assert len(exe.stages) == 2
 
 
-def test_what_was_fixed_leaves_one_plan() -> None:
+def test_onnx_sizes_fixed_by_constants_leave_one_plan() -> None:
     proto = CASES["Reshape"].proto
     graph = engine.load_onnx(proto, shapes={"x": (3, 4)}, constants={"s": [2, 6]}, stages=False)
     assert graph.outputs["y"].shape == (2, 6)
@@ -263,7 +263,7 @@ def test_what_was_fixed_leaves_one_plan() -> None:
         (node("Reshape", ["x", "s"]), {"s": [("k",), INT]}, "how many dimensions there are"),
     ],
 )
-def test_what_would_change_the_number_of_dimensions_is_refused(made: Any, inputs: Any, message: str) -> None:
+def test_onnx_data_that_would_change_the_rank_is_refused(made: Any, inputs: Any, message: str) -> None:
     with pytest.raises(ConstantNeededError if "decides" in message else EngineError, match=message):
         engine.load_onnx(_case([made], {"x": ("n", 4), **inputs}, _rows(4), 0).proto)
 

@@ -73,7 +73,7 @@ def test_damaged_bytes_give_a_graph_or_an_error_of_ours(damage: list[tuple[int, 
         assert str(error)
 
 
-def test_something_else_than_a_model_is_refused() -> None:
+def test_load_onnx_refuses_something_else_than_a_model() -> None:
     with pytest.raises(ModelError, match="not dict"):
         load_onnx({})
 

@@ -45,7 +45,7 @@ def test_nodes_in_any_order_are_sorted() -> None:
     np.testing.assert_array_equal(y, -np.maximum(X, 0))
 
 
-def test_a_cycle_is_named_by_its_nodes() -> None:
+def test_load_onnx_names_the_nodes_of_a_cycle() -> None:
     nodes = [
         node("Add", ["x", "b"], ["a"], name="one"),
         node("Neg", ["a"], ["b"], name="two"),
@@ -76,7 +76,7 @@ def test_an_output_that_nothing_makes_is_named() -> None:
         ([node("Relu", ["x"], ["w"])], "tensor 'w' is made twice"),
     ],
 )
-def test_two_tensors_of_one_name_are_refused(nodes: list[Any], message: str) -> None:
+def test_load_onnx_refuses_two_tensors_of_one_name(nodes: list[Any], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         load_onnx(model(nodes, [value("x", (2,))], initializers={"w": np.ones(2, np.float32)}))
 
@@ -214,7 +214,7 @@ def test_operators_that_onnx_defines_by_others_are_read_that_way() -> None:
         ),
     ],
 )
-def test_training_is_refused(bad: Any, inputs: list[str], message: str) -> None:
+def test_load_onnx_refuses_training_models(bad: Any, inputs: list[str], message: str) -> None:
     known = {"x": value("x", (2, 3)), "c": value("c", (3,))}
     given = {"t": np.asarray(True)} if "t" in inputs else {}
     with pytest.raises(UnsupportedError, match=message):

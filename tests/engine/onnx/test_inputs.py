@@ -42,7 +42,7 @@ def test_a_name_may_be_given_in_place_of_a_number() -> None:
         load_onnx(proto, shapes={"a": ("rows", "m")})
 
 
-def test_a_given_shape_closes_them() -> None:
+def test_a_given_shape_closes_open_dimensions() -> None:
     proto = model([node("Relu", ["x"])], [value("x", ("batch", 3))])
     assert load_onnx(proto, shapes={"x": (5, 3)}).outputs["y"].shape == (5, 3)
 
@@ -58,7 +58,7 @@ def test_a_name_of_a_dimension_holds_for_all_inputs() -> None:
     ("shape", "message"),
     [((2,), "has 2 dimensions"), ((2, 4), "axis 1 is 3, not 4"), ((-1, 3), "negative"), ((2**61, 3), "64 bits")],
 )
-def test_a_shape_that_does_not_fit_is_refused(shape: tuple[int, ...], message: str) -> None:
+def test_load_onnx_refuses_an_input_shape_that_does_not_fit(shape: tuple[int, ...], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         load_onnx(model([node("Relu", ["x"])], [value("x", ("n", 3))]), shapes={"x": shape})
 

@@ -74,7 +74,7 @@ EXE_CONVOLUTIONS = engine.compile(engine.load_onnx(CONVOLUTIONS))
 
 @FEW
 @given(batch=LENGTHS, h=st.integers(3, 20), w=st.integers(3, 20))
-def test_convolutions_of_any_size(batch: int, h: int, w: int) -> None:
+def test_onnx_convolutions_of_open_dimensions(batch: int, h: int, w: int) -> None:
     _check(CONVOLUTIONS, EXE_CONVOLUTIONS, {"x": _random((batch, 3, h, w))})
 
 
@@ -130,7 +130,7 @@ EXE_ATTENTION = engine.compile(engine.load_onnx(ATTENTION))
 
 @FEW
 @given(batch=LENGTHS, seq=LENGTHS)
-def test_attention_with_a_mask_of_any_length(batch: int, seq: int) -> None:
+def test_onnx_attention_with_a_mask_of_open_length(batch: int, seq: int) -> None:
     _check(ATTENTION, EXE_ATTENTION, {"x": _random((batch, seq, 8))})
 
 
@@ -144,7 +144,7 @@ def test_shapes_that_are_calculated_leave_no_operator() -> None:
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from([1, 2, 3]), st.sampled_from([1, 2, 5]), LENGTHS, LENGTHS)
-def test_attention_of_any_kind(heads: int, size: int, batch: int, seq: int) -> None:
+def test_onnx_attention_of_open_lengths(heads: int, size: int, batch: int, seq: int) -> None:
     proto = _attention(heads, size)
     _check(proto, engine.compile(engine.load_onnx(proto)), {"x": _random((batch, seq, heads * size))})
 
@@ -244,7 +244,7 @@ def test_lengths_that_a_decision_rules_out_are_refused_with_the_decision() -> No
         exe.run({"x": _random((5, 2))})
 
 
-def test_an_uneven_split_of_an_open_length() -> None:
+def test_onnx_split_of_an_open_length_into_uneven_parts() -> None:
     proto = model([node("Split", ["x"], ["a", "b", "c"], axis=0, num_outputs=3)], [value("x", ("n", 2))], list("abc"),
                   opset=18)  # fmt: skip
     exe = engine.compile(engine.load_onnx(proto))
@@ -252,7 +252,7 @@ def test_an_uneven_split_of_an_open_length() -> None:
         _check(proto, exe, {"x": _random((n, 2))})
 
 
-def test_what_needs_numbers_says_so() -> None:
+def test_onnx_operators_that_need_known_lengths_say_so() -> None:
     sizes = {"z": _ints(1, 1, 4, 4)}
     keep = node("Resize", ["x", "", "", "z"], keep_aspect_ratio_policy="not_larger")
     with pytest.raises(UnsupportedError, match=r"need lengths that are known; give shapes="):

@@ -71,7 +71,7 @@ def test_the_same_plan_gives_the_same_bytes_and_can_be_saved_over_another(tmp_pa
     assert '"alignment":16' in found["options"] and len(found) == 10
 
 
-def test_nothing_else_of_the_model_changes(tmp_path: Path) -> None:
+def test_saving_a_plan_changes_nothing_else_of_an_onnx_model(tmp_path: Path) -> None:
     proto = small()
     proto.metadata_props.add(key="author", value="somebody")
     found = onnx.load(saved(tmp_path, proto))
@@ -95,7 +95,7 @@ def test_viewers_are_told_of_nodes_and_values_where_the_model_has_room_for_that(
     assert plan.is_followed and plan.arena_bytes == int(ours(found)["arena_bytes"])
 
 
-def test_hostile_names_are_read_back(tmp_path: Path) -> None:
+def test_hostile_names_of_a_saved_onnx_plan_are_read_back(tmp_path: Path) -> None:
     proto = small(HOSTILE)
     proto.ir_version = 10
     path = saved(tmp_path, proto)
@@ -140,7 +140,7 @@ def test_a_file_with_weights_is_never_written_over(tmp_path: Path) -> None:
     assert engine.load_plan(source, required=True) is not None and weights.read_bytes() == before
 
 
-def test_plans_go_with_their_own_models(tmp_path: Path) -> None:
+def test_saved_plans_go_with_their_own_onnx_models(tmp_path: Path) -> None:
     path = saved(tmp_path, small())
     other = Graph("other")
     other.output(other.input("z", (3,)), "z_out")

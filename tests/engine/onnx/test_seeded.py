@@ -80,7 +80,7 @@ def test_the_model_given_is_left_alone_and_the_seed_decides() -> None:
     assert first.SerializeToString() == again.SerializeToString() != other.SerializeToString()
 
 
-def test_weights_become_initializers_and_what_made_them_is_gone() -> None:
+def test_seeded_weights_become_initializers_and_their_nodes_are_gone() -> None:
     seeded = seed_weights(_layers())
     assert seeded.graph.node[0].op_type == "Conv"
     assert {"w", "scale3"} < set(_weights(seeded))
@@ -88,7 +88,7 @@ def test_weights_become_initializers_and_what_made_them_is_gone() -> None:
     assert [i.name for i in seeded.graph.input] == ["x"]
 
 
-def test_numbers_that_are_no_weights_stay() -> None:
+def test_seed_weights_leaves_numbers_that_are_no_weights() -> None:
     assert _weights(seed_weights(_layers()))["half"] == np.float32(0.5)
 
 

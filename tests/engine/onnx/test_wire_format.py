@@ -31,7 +31,7 @@ def model_of(arrays: list[Any]) -> Any:
 
 @settings(max_examples=50)
 @given(SIZES, st.sampled_from(["float32", "int64", "uint8"]))
-def test_what_is_cut_can_be_put_back(sizes: list[int], dtype: str) -> None:
+def test_weights_cut_from_an_onnx_file_can_be_put_back(sizes: list[int], dtype: str) -> None:
     model = model_of([np.arange(n).astype(dtype) for n in sizes])
     data = model.SerializeToString()
     left = onnx.ModelProto.FromString(cut_weights(memoryview(data)))
@@ -50,13 +50,13 @@ def test_what_is_cut_can_be_put_back(sizes: list[int], dtype: str) -> None:
 
 @settings(max_examples=100)
 @given(st.binary(max_size=200))
-def test_any_bytes_are_left_for_protobuf_to_refuse(data: bytes) -> None:
+def test_cut_weights_leaves_invalid_bytes_for_protobuf_to_refuse(data: bytes) -> None:
     assert isinstance(cut_weights(memoryview(data)), bytes)
 
 
 @settings(max_examples=60)
 @given(st.data())
-def test_what_was_cut_short_is_left_as_it_is(data: st.DataObject) -> None:
+def test_cut_weights_leaves_a_truncated_file_as_it_is(data: st.DataObject) -> None:
     whole = model_of([np.arange(2000.0), np.arange(10.0)]).SerializeToString()
     short = whole[: data.draw(st.integers(0, len(whole) - 1))]
     found = cut_weights(memoryview(short))

@@ -53,7 +53,7 @@ graph chain
     assert rewrite(found, _drop_double_negation) is found
 
 
-def test_what_takes_a_place_takes_the_name_and_what_is_new_gets_one() -> None:
+def test_a_replacement_takes_the_name_and_new_operators_get_one() -> None:
     graph = Graph("names")
     x = graph.input("x", (2,))
     (y,) = graph.add(RELU, [x], name="first", output_names=["y"])
@@ -101,7 +101,7 @@ def test_operators_stand_behind_what_they_read() -> None:
     assert [op.schema.name for op in found.operators] == ["tanh", "neg", "add"]
 
 
-def test_what_is_needed_for_nothing_else_goes_and_what_is_read_or_fetched_stays() -> None:
+def test_an_edit_removes_unread_operators_and_keeps_fetched_ones() -> None:
     graph = Graph()
     x = graph.input("x", (3,))
     kept, gone = ops.relu(x), ops.tanh(x + np.ones(3, np.float32))
@@ -117,7 +117,7 @@ def test_what_is_needed_for_nothing_else_goes_and_what_is_read_or_fetched_stays(
     assert found.outputs["kept"] is found.outputs["total"]
 
 
-def test_readers_are_known() -> None:
+def test_an_edit_knows_readers() -> None:
     graph = Graph()
     x = graph.input("x", (3,))
     one, two = ops.relu(x), ops.neg(x)
@@ -134,7 +134,7 @@ def test_readers_are_known() -> None:
     assert edit.writer(edit.inputs[0]) is None
 
 
-def test_numbers_of_constants() -> None:
+def test_an_edit_reads_numbers_of_constants() -> None:
     graph = Graph()
     arrays: dict[str, Array] = {
         "same": np.full((2, 2), 3.0, np.float32),
@@ -155,7 +155,7 @@ def test_a_replacement_must_be_alike() -> None:
         edit.replace(first.outputs[0], ops.reshape(first.inputs[0], (3, 2)))
 
 
-def test_state_is_carried_over() -> None:
+def test_an_edit_carries_parameters_over() -> None:
     graph = Graph()
     x = graph.input("x", (3,))
     p = graph.parameter(np.ones(3, np.float32), "p")
@@ -173,7 +173,7 @@ def test_state_is_carried_over() -> None:
         assert_same(after.run(feeds), before.run(feeds))
 
 
-def test_what_reads_a_parameter_stays_in_front_of_what_writes_over_it() -> None:
+def test_an_edit_keeps_readers_of_a_parameter_before_its_update() -> None:
     graph = Graph()
     x = graph.input("x", (3,))
     p = graph.parameter(np.ones(3, np.float32), "p")
@@ -223,13 +223,13 @@ def test_constants_are_shared_and_new_ones_take_a_name_that_is_free() -> None:
     assert [v.name for v in edit.graph().constants] == ["w", "w_0"]
 
 
-def test_what_is_no_graph_is_told() -> None:
+def test_optimise_refuses_what_is_no_graph() -> None:
     for level in (0, 2):
         with pytest.raises(GraphError, match="3 is no graph"):
             engine.optimise(3, level)  # type: ignore[arg-type] # what a user may do
 
 
-def test_every_level_is_known() -> None:
+def test_optimise_knows_every_level() -> None:
     with pytest.raises(OptionError, match="4 is no level"):
         engine.optimise(_chain(), 4)
     for level in (True, 1.0, "2"):

@@ -42,7 +42,7 @@ def test_a_larger_network_agrees_with_onnxruntime_behind_all_passes(name: str) -
     _check(name)
 
 
-def test_each_pass_is_told() -> None:
+def test_compare_passes_tells_each_pass() -> None:
     graph = engine.load_onnx(seed_weights(onnx.load(LIGHT / "light_squeezenet.onnx")))
     feeds = {n: np.ones(v.shape, v.dtype) for n, v in graph.inputs.items()}
     found = compare_passes(graph, feeds, 2, runs=1, options=PlanOptions())

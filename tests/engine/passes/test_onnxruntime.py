@@ -26,7 +26,7 @@ def test_random_layers_agree_with_onnxruntime_behind_all_passes(graph: Graph) ->
         np.testing.assert_allclose(found[name], array, rtol=1e-3, atol=atol)
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_graphs_written_as_onnx_are_read_again() -> None:
     graph = mobilenet_v2(2, 40)
     again = engine.load_onnx(to_onnx(graph))
     for one, other in ((graph, again), (engine.optimise(graph), engine.optimise(again))):
@@ -38,7 +38,7 @@ def test_what_is_written_is_read_again() -> None:
     assert np.array_equal(found, wanted)
 
 
-def test_a_parameter_is_handed_from_run_to_run() -> None:
+def test_the_onnx_writer_hands_a_parameter_from_run_to_run() -> None:
     graph = Graph("counter")
     held = graph.parameter(np.zeros(3, np.float32), "held")
     graph.output(graph.assign(held, held + graph.input("x", (3,))), "y")
@@ -49,7 +49,7 @@ def test_a_parameter_is_handed_from_run_to_run() -> None:
     assert np.array_equal(session.parameters["held"], [3, 6, 3])
 
 
-def test_an_operator_that_is_not_written_is_refused() -> None:
+def test_the_onnx_writer_refuses_unknown_operators() -> None:
     graph = Graph("fused")
     graph.output(ops.cum_sum(graph.input("x", (3,)), 0), "y")
     with pytest.raises(KeyError, match="cum_sum"):

@@ -44,7 +44,7 @@ def _feeds(graph: Graph) -> dict[str, Array]:
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 @pytest.mark.parametrize("level", [0, 2, 3])
-def test_outputs_are_near_and_the_arena_is_smaller(dtype: str, backend: str, level: int) -> None:
+def test_half_storage_keeps_outputs_near_and_the_arena_smaller(dtype: str, backend: str, level: int) -> None:
     graph = engine.optimise(_small(), level)
     stored = engine.store_as(graph, dtype)
     wanted = engine.compile(graph, backend="numpy").run(_feeds(graph))["y"]
@@ -58,7 +58,7 @@ def test_outputs_are_near_and_the_arena_is_smaller(dtype: str, backend: str, lev
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_every_way_to_run_gives_the_same_bits(dtype: str) -> None:
+def test_half_storage_gives_the_same_bits_in_every_mode(dtype: str) -> None:
     graph = engine.store_as(engine.optimise(_small(), 3), dtype)
     feeds = _feeds(graph)
     wanted = engine.compile(graph, threads=1).run(feeds)["y"].tobytes()
@@ -73,14 +73,14 @@ def test_float16_needs_about_half_of_the_bytes() -> None:
     assert half.arena_bytes < 0.62 * plain.arena_bytes
 
 
-def test_small_networks_need_less_as_well() -> None:
+def test_half_storage_saves_bytes_in_small_networks() -> None:
     for graph in (zoo.mobilenet_v2(image=64), zoo.minilm(sequence=32), zoo.squeezenet(image=67)):
         better = engine.optimise(graph, 3)
         plain, half = (engine.make_plan(g).arena_bytes for g in (better, engine.store_as(better, "float16")))
         assert half < plain, graph.name
 
 
-def test_what_lies_backwards_is_stored_too() -> None:
+def test_half_storage_takes_tensors_with_negative_strides() -> None:
     graph = engine.Graph("backwards")
     x = graph.input("x", (1, 4, 32))
     graph.output(ops.relu(ops.slice(ops.sigmoid(x), (31,), (-33,), (2,), (-1,))), "y")
@@ -90,7 +90,7 @@ def test_what_lies_backwards_is_stored_too() -> None:
     np.testing.assert_allclose(found, wanted, rtol=2e-3)
 
 
-def test_what_is_stored_can_be_stored_again() -> None:
+def test_half_storage_is_idempotent() -> None:
     graph = _small()
     once = engine.store_as(graph, "float16")
     twice = engine.store_as(once, "bfloat16")
@@ -98,7 +98,7 @@ def test_what_is_stored_can_be_stored_again() -> None:
     np.testing.assert_allclose(found, wanted, rtol=0.1, atol=0.01)
 
 
-def test_a_constant_beyond_the_range_is_infinite() -> None:
+def test_half_storage_makes_constants_beyond_the_range_infinite() -> None:
     graph = engine.Graph("mask")
     x = graph.input("x", (80, 80))
     mask = graph.constant(np.triu(np.full((80, 80), np.finfo(np.float32).min), 1), "mask")
@@ -127,7 +127,7 @@ def test_bounds_of_bfloat16_and_lengths_that_are_open() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(TYPES))
-def test_random_graphs_run_as_well(seed: int, dtype: str) -> None:
+def test_half_storage_runs_random_graphs(seed: int, dtype: str) -> None:
     graph = build(seeded(seed), 12)
     stored = engine.store_as(graph, dtype)
     assert {n: v.spec for n, v in stored.outputs.items()} == {n: v.spec for n, v in graph.outputs.items()}
@@ -173,7 +173,7 @@ def test_a_model_of_bfloat16_is_read_and_run(tmp_path: Path) -> None:
         assert main(command) == 0
 
 
-def test_what_cannot_be_stored_is_refused() -> None:
+def test_half_storage_refuses_graphs_it_cannot_store() -> None:
     graph = _small()
     with pytest.raises(OptionError, match="tensors cannot be stored as 'int8'; one of: bfloat16, float16"):
         engine.store_as(graph, "int8")
@@ -185,7 +185,7 @@ def test_what_cannot_be_stored_is_refused() -> None:
         engine.store_as(symbolic, "float16")
 
 
-def test_the_command_stores(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_command_stores_halves(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "zoo:squeezenet", "--store", "float16", "--optimise", "3"]) == 0
     assert "computed by numba" in capsys.readouterr().out
     assert {np.dtype(t) for t in TYPES} == HALVES

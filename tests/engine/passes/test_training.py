@@ -42,7 +42,7 @@ def _losses(graph: Graph) -> list[dict[str, Array]]:
 
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
-def test_level_1_learns_the_same_bits(optimiser: str) -> None:
+def test_training_behind_level_1_learns_the_same_bits(optimiser: str) -> None:
     graph = _perceptron(OPTIMISERS[optimiser])
     found = engine.optimise(graph, 1)
     assert len(found.operators) < len(graph.operators)
@@ -51,14 +51,14 @@ def test_level_1_learns_the_same_bits(optimiser: str) -> None:
 
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
-def test_level_2_learns_almost_the_same(optimiser: str) -> None:
+def test_training_behind_level_2_learns_almost_the_same(optimiser: str) -> None:
     graph = _perceptron(OPTIMISERS[optimiser])
     before, after = _losses(graph), _losses(engine.optimise(graph, 2))
     np.testing.assert_allclose([r["loss"] for r in after], [r["loss"] for r in before], rtol=1e-4)
     assert after[-1]["loss"] < after[0]["loss"]
 
 
-def test_each_pass_carries_state_over() -> None:
+def test_each_pass_carries_parameters_over() -> None:
     graph = _perceptron(OPTIMISERS["adam"])
     for each in (*CLEANUP, *RECOGNITION):
         found = each(graph)
@@ -67,6 +67,6 @@ def test_each_pass_carries_state_over() -> None:
         assert {p.name: v.spec for p, v in found.updates.items()} == {p.name: v.spec for p, v in graph.updates.items()}
 
 
-def test_what_the_backward_pass_reads_stays_in_pieces() -> None:
+def test_passes_keep_values_that_the_backward_pass_reads() -> None:
     names = [op.schema.name for op in engine.optimise(_perceptron(OPTIMISERS["sgd"]), 2).operators]
     assert "gelu" not in names and "layer_norm" not in names

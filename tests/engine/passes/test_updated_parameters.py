@@ -113,13 +113,13 @@ def _is_runnable(graph: Graph) -> bool:
 
 @settings(max_examples=80)
 @given(_graphs(), st.sampled_from((1, 2)))
-def test_every_run_gives_what_it_gave(graph: Graph, level: int) -> None:
+def test_passes_keep_every_run_of_updated_parameters(graph: Graph, level: int) -> None:
     assume(_is_runnable(graph))
     _check(graph, level)
 
 
 @pytest.mark.slow
-def test_many_graphs_give_what_they_gave() -> None:
+def test_passes_keep_many_graphs_with_updated_parameters() -> None:
     found = [graph for graph in map(_seeded, range(800)) if _is_runnable(graph)]
     assert len(found) > 200
     for graph in found:
@@ -166,7 +166,7 @@ def test_parameters_that_change_places_and_one_that_keeps_its_value(level: int) 
 
 
 @pytest.mark.parametrize("kind", ["scale", "bias", "softmax"])
-def test_pieces_on_both_sides_of_the_update(kind: str) -> None:
+def test_formula_pieces_on_both_sides_of_an_update_stay_apart(kind: str) -> None:
     graph, p, _, x = _state()
     old, power = _normalised(p), ops.exp(ops.transpose(p))
     total = ops.reduce_sum(power, (-1,))
@@ -175,7 +175,7 @@ def test_pieces_on_both_sides_of_the_update(kind: str) -> None:
     _check(graph, 2)
 
 
-def test_scale_and_shift_on_both_sides_of_the_update() -> None:
+def test_scale_and_shift_on_both_sides_of_an_update_stay_apart() -> None:
     """TensorFlow's way: the bias is what the parameter holds afterwards."""
     graph, p, _, x = _state()
     mean = ops.reduce_mean(p, (-1,))

@@ -152,7 +152,7 @@ def test_a_graph_is_a_replacement_for_one_that_is_built_alike() -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: str(fault.__name__).strip("_"))
-def test_a_fault_is_told(fault: Fault) -> None:
+def test_verify_refuses_each_fault(fault: Fault) -> None:
     before, broken = _graph(), _graph()
     for var, parameter in before.parameters.items():  # the very arrays, as in a graph that a pass wrote
         broken._parameters[broken.vars[var.name]] = parameter
@@ -191,7 +191,7 @@ class _Faulty:
 
 @settings(max_examples=10)
 @given(graphs(4))
-def test_what_a_pass_gives_is_verified(graph: Graph) -> None:
+def test_the_graph_of_a_pass_is_verified(graph: Graph) -> None:
     with pytest.raises(PassError):
         list(in_turn(graph, [_Faulty()]))
 

@@ -19,7 +19,7 @@ _spans = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9), st.integers(1
 
 
 @given(_spans, st.integers(1, 60))
-def test_the_skyline_is_the_highest_of_what_meets_a_column(spans: list[tuple[int, int, int]], pixels: int) -> None:
+def test_the_skyline_is_the_highest_curve_value_of_a_column(spans: list[tuple[int, int, int]], pixels: int) -> None:
     begin, length, top = (np.array([s[i] for s in spans], dtype=int) for i in range(3))
     edges = column_edges(40, pixels, False)
     found = skyline(edges, begin, begin + length, top)

@@ -80,12 +80,12 @@ def test_the_message_says_whether_a_smaller_plan_may_exist() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(graphs())
-def test_same_nodes_same_plan(graph: Graph) -> None:
+def test_planning_is_deterministic_for_a_number_of_nodes(graph: Graph) -> None:
     one, other = (engine.make_plan(graph, nodes=NODES, strategy="exact", seed=3).plan for _ in range(2))
     assert one.offset.tolist() == other.offset.tolist()
 
 
-def test_limits_reach_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planner_limits_reach_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, Any]] = []
 
     def recorded(problem: Problem, strategy: str, seed: int, **limits: Any) -> Any:
@@ -124,7 +124,7 @@ def test_durations_are_read() -> None:
     assert list(read.values()) == [0.5, 10, 120, 3600, 0, 1.5, 3]
 
 
-def test_a_part_of_which_reductions_leave_nothing_needs_no_search() -> None:
+def test_a_part_that_reductions_solve_needs_no_search() -> None:
     """Each of its chunks finds a place in any plan of 260 bytes, chains of overwrites among them."""
     chunks = [
         *((0, 2, 64), (1, 32, 1), (3, 9, 64), (4, 5, 64), (5, 7, 64), (6, 17, 1), (7, 8, 64), (8, 29, 1)),
@@ -141,6 +141,6 @@ def test_a_part_of_which_reductions_leave_nothing_needs_no_search() -> None:
 
 @pytest.mark.parametrize("name", ["views", "overwrite", "reuse", "pack", "nest"])
 @pytest.mark.parametrize("value", ["no", None, 1])
-def test_a_switch_is_on_or_off(name: str, value: object) -> None:
+def test_a_plan_option_switch_is_on_or_off(name: str, value: object) -> None:
     with pytest.raises(OptionError, match=f"{name} .* is neither True nor False"):
         Options(**{name: value})  # type: ignore[arg-type]

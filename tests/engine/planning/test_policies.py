@@ -49,7 +49,7 @@ def is_refused(plan: ExecutionPlan) -> bool:
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=40)
 @given(graph=graphs(14), options=SWITCHES, which=st.integers(0, 31), seed=st.integers(0, 99))
-def test_runs_at_once_have_the_bits_of_a_run_in_sequence(
+def test_concurrent_runs_have_the_bits_of_a_run_in_sequence(
     policy: str, graph: Graph, options: dict[str, Any], which: int, seed: int
 ) -> None:
     bound, feeds = _bound(graph, which), random_feeds(graph)
@@ -66,7 +66,7 @@ def test_runs_at_once_have_the_bits_of_a_run_in_sequence(
 
 @settings(max_examples=60)
 @given(graphs(14), st.sampled_from(POLICIES), st.booleans())
-def test_what_a_plan_says_of_itself_agrees(graph: Graph, policy: str, overwrite: bool) -> None:
+def test_a_concurrent_plan_agrees_with_its_own_report(graph: Graph, policy: str, overwrite: bool) -> None:
     plan = engine.make_plan(graph, parallel=policy, overwrite=overwrite)
     assert (
         plan.plan.lower_bound
@@ -169,7 +169,7 @@ def test_a_thousand_graphs_keep_the_order_of_policies(window: int) -> None:
     assert mean[""] < mean["levels"] < mean["exact"] < mean["colour:8"] < min(mean["colour:1"], mean["all"])
 
 
-def test_wrong_names_of_policies_are_refused() -> None:
+def test_compile_refuses_unknown_policies() -> None:
     for name in ("colour:0", "exact ", "fast"):
         with pytest.raises(OptionError, match=f"parallel: '{name}' is no policy"):
             engine.make_plan(_wide(1), parallel=name)
@@ -179,7 +179,7 @@ def test_wrong_names_of_policies_are_refused() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_where_there_is_nothing_to_place_there_is_nothing_to_do(policy: str) -> None:
+def test_policies_plan_an_empty_graph(policy: str) -> None:
     graph = Graph("constant")
     graph.output(graph.constant(np.arange(3, dtype=np.float32)), "y")
     exe = engine.compile(graph, parallel=policy, threads=2)

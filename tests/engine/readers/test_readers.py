@@ -81,7 +81,7 @@ def test_csv_tells_an_arena_by_its_events(trace: Trace) -> None:
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("name", NAMES)
-def test_names_may_be_anything(name: str, suffix: str, tmp_path: Path) -> None:
+def test_saved_traces_take_any_name(name: str, suffix: str, tmp_path: Path) -> None:
     trace = _renamed(SMALL, name)
     found = read_trace(save_trace(trace, tmp_path / f"trace.{suffix}"))
     assert tuple(found) == tuple(trace)
@@ -110,7 +110,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(data: st.DataObject, suff
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
-def test_any_file_is_read_or_refused(content: bytes) -> None:
+def test_any_trace_file_is_read_or_refused(content: bytes) -> None:
     with TemporaryDirectory() as folder:
         (path := Path(folder) / "trace.json").write_bytes(content)
         _read_or_refuse(path)
@@ -219,13 +219,13 @@ def test_the_last_tick_and_second_that_are_read_are_written_in_all_formats(name:
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_json_that_lies_is_refused(lie: str, tmp_path: Path) -> None:
+def test_read_trace_refuses_json_that_contradicts_itself(lie: str, tmp_path: Path) -> None:
     trace, told = LIES[lie]
     _is_refused(save_trace(trace, tmp_path / "t.json"), told)
 
 
 @pytest.mark.parametrize("lie", sorted(LIES.keys() - {"text", "facts", "mode", "alignment"}))
-def test_csv_that_lies_is_refused(lie: str, tmp_path: Path) -> None:
+def test_read_trace_refuses_csv_that_contradicts_itself(lie: str, tmp_path: Path) -> None:
     trace, told = LIES[lie]
     _is_refused(save_trace(trace, tmp_path / "t.csv"), told)
 
@@ -248,7 +248,7 @@ BROKEN_JSON = {
 
 
 @pytest.mark.parametrize("case", BROKEN_JSON)
-def test_what_is_no_json_trace_is_refused(case: str, tmp_path: Path) -> None:
+def test_read_trace_refuses_a_file_that_is_no_json_trace(case: str, tmp_path: Path) -> None:
     text, told = BROKEN_JSON[case]
     (path := tmp_path / "t.json").write_bytes(text.encode(errors="surrogateescape"))
     _is_refused(path, told)
@@ -273,7 +273,7 @@ def test_what_is_no_json_trace_is_refused(case: str, tmp_path: Path) -> None:
         (lambda lines: [*lines[:2], b"9" * 20_000_000], ":2: a line is too long"),
     ],
 )
-def test_what_is_no_csv_trace_is_refused(
+def test_read_trace_refuses_a_file_that_is_no_csv_trace(
     change: Callable[[list[bytes]], list[bytes]], told: str, tmp_path: Path
 ) -> None:
     (path := tmp_path / "t.csv").write_bytes(b"\n".join(change(exported("csv", SMALL).splitlines())))
@@ -303,7 +303,7 @@ def test_numbers_of_json_are_numbers(value: str, told: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("block", [1, 2, 7, 100])
-def test_blocks_may_end_anywhere(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_trace_takes_blocks_that_end_anywhere(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scanner, "_BLOCK", block)
     trace = _renamed(SMALL, '\\ " \u2028 \U0001f642 \n')
     assert tuple(read_trace(save_trace(trace, tmp_path / "t.json"))) == tuple(trace)
@@ -349,6 +349,6 @@ def test_saved_traces_are_known_by_their_beginning(tmp_path: Path) -> None:
     assert not is_saved_trace(tmp_path) and not is_saved_trace(Path("zoo:vgg16"))
 
 
-def test_what_cannot_be_read_twice_is_refused(tmp_path: Path) -> None:
+def test_read_trace_refuses_files_that_cannot_be_read_twice(tmp_path: Path) -> None:
     with pytest.raises(TraceFormatError, match="no regular file"):
         read_trace(tmp_path)

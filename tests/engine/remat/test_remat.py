@@ -57,14 +57,14 @@ def _smallest_budget(graph: Graph, budget: int) -> int:
 
 @settings(max_examples=10, deadline=None)
 @given(trained(), st.integers(20, 99))
-def test_what_runs_again_gives_the_same_bits_in_every_mode(graph: Graph, percent: int) -> None:
+def test_recomputed_values_have_the_same_bits_in_every_mode(graph: Graph, percent: int) -> None:
     _check_modes(graph, percent)
 
 
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(trained(most=30), st.integers(10, 99))
-def test_what_runs_again_gives_the_same_bits_in_large_networks(graph: Graph, percent: int) -> None:
+def test_recomputed_values_have_the_same_bits_in_large_networks(graph: Graph, percent: int) -> None:
     _check_modes(graph, percent)
 
 
@@ -80,7 +80,7 @@ def _check_modes(graph: Graph, percent: int) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(trained())
-def test_where_the_budget_holds_nothing_runs_again(graph: Graph) -> None:
+def test_remat_recomputes_nothing_where_the_budget_holds(graph: Graph) -> None:
     plain = make_plan(graph, nodes=NODES)
     plan = make_plan(graph, budget=plain.arena_bytes, nodes=NODES)
     assert not plan.recomputed and plan.lowered.graph is graph
@@ -89,7 +89,7 @@ def test_where_the_budget_holds_nothing_runs_again(graph: Graph) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(graphs(most=20), st.integers(30, 99), st.sampled_from(["given", "memory"]), st.booleans())
-def test_any_graph_gives_the_same_bits(graph: Graph, percent: int, order: str, overwrite: bool) -> None:
+def test_remat_gives_the_same_bits_on_any_graph(graph: Graph, percent: int, order: str, overwrite: bool) -> None:
     options: dict[str, Any] = {"order": order, "overwrite": overwrite, "nodes": NODES}
     budget = make_plan(graph, **options).arena_bytes * percent // 100
     with suppress(BudgetError):
@@ -99,7 +99,7 @@ def test_any_graph_gives_the_same_bits(graph: Graph, percent: int, order: str, o
         assert_same(exe.run(feeds), run_unplanned(graph, feeds))
 
 
-def test_plans_are_deterministic() -> None:
+def test_remat_plans_are_deterministic() -> None:
     texts = set()
     for _ in range(2):
         graph = chain(12)
@@ -108,7 +108,7 @@ def test_plans_are_deterministic() -> None:
     assert len(texts) == 1
 
 
-def test_a_chain_in_half_the_bytes() -> None:
+def test_remat_runs_a_chain_in_half_the_bytes() -> None:
     graph = chain(12)
     plain = make_plan(graph)
     exe = engine.compile(graph, budget=plain.arena_bytes // 2)
@@ -125,7 +125,7 @@ def test_a_chain_in_half_the_bytes() -> None:
     assert caught.value.least == caught.value.required == plain.arena_bytes
 
 
-def test_what_cannot_be_reached_says_how_far_recomputing_gets() -> None:
+def test_remat_says_how_far_it_gets_where_a_budget_cannot_be_met() -> None:
     graph = chain(12)
     with pytest.raises(BudgetError, match="The least that was found has") as caught:
         make_plan(graph, budget="200 KiB")
@@ -178,7 +178,7 @@ def _run_again(reads: str) -> tuple[Graph, Graph]:
     return before, after
 
 
-def test_the_judge_sees_what_is_computed_again_of_something_else() -> None:
+def test_the_remat_judge_finds_recomputation_of_something_else() -> None:
     check_again(*_run_again("tanh_0"))
     with pytest.raises(PassError, match="output 'z' is computed in another way"):
         check_again(*_run_again("x"))
@@ -186,7 +186,7 @@ def test_the_judge_sees_what_is_computed_again_of_something_else() -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(trained(), st.data())
-def test_the_judge_sees_a_changed_input_anywhere(graph: Graph, data: st.DataObject) -> None:
+def test_the_remat_judge_finds_a_changed_input_anywhere(graph: Graph, data: st.DataObject) -> None:
     """One operator reads an input, a constant or a parameter of the same spec in place of what it read."""
     right = write_again(lower(graph), range(len(lower(graph).stages) + 2))
     check_again(graph, right)

@@ -17,7 +17,7 @@ def _weights(*shape: int) -> Array:
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
 
 
-def test_a_copy_in_another_order_is_a_conversion_and_is_told() -> None:
+def test_a_copy_in_another_axis_order_is_a_reported_layout_copy() -> None:
     graph = Graph("turned")
     y = ops.relu(graph.input("x", (1, 4, 6, 8)))
     graph.output(ops.reshape(ops.transpose(y, (0, 2, 3, 1)), (6, 32)), "y")
@@ -29,7 +29,7 @@ def test_a_copy_in_another_order_is_a_conversion_and_is_told() -> None:
     assert found.to_json()["conversions"][0]["bytes"] == 768
 
 
-def test_what_is_read_as_it_lies_is_none() -> None:
+def test_a_transpose_read_in_place_is_no_layout_copy() -> None:
     graph = Graph("read")
     x = graph.input("x", (4, 6))
     graph.output(ops.transpose(ops.relu(ops.transpose(x, (1, 0)) + 1.0), (1, 0)), "y")
@@ -37,14 +37,14 @@ def test_what_is_read_as_it_lies_is_none() -> None:
     assert _report(graph).conversions == ()
 
 
-def test_a_channel_shuffle_is_none() -> None:
+def test_a_channel_shuffle_is_no_layout_copy() -> None:
     graph = Graph("shuffled")
     apart = ops.reshape(ops.relu(graph.input("x", (2, 6, 4, 4))), (2, 3, 2, 4, 4))
     graph.output(ops.reshape(ops.transpose(apart, (0, 2, 1, 3, 4)), (2, 6, 4, 4)), "y")
     assert _report(graph).conversions == ()
 
 
-def test_axes_of_one_element_have_no_order() -> None:
+def test_layout_copies_ignore_axes_of_one_element() -> None:
     graph = Graph("thin")
     x = graph.input("x", (1, 1, 6, 8))
     graph.output(ops.reshape(ops.transpose(x, (0, 2, 3, 1)), (6, 8)), "y")

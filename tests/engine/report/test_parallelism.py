@@ -26,14 +26,14 @@ def _timings(plan: ExecutionPlan, seconds: float) -> list[Timing]:
     return [Timing(c.tick, 0, c.tick * seconds, (c.tick + 1) * seconds) for c in plan.lowered.calls]
 
 
-def test_five_calls_on_a_path_of_four() -> None:
+def test_parallelism_of_five_calls_on_a_critical_path_of_four() -> None:
     found = parallelism(engine.make_plan(_diamond(), parallel="exact"))
     assert (found.calls, found.critical_calls) == (5, 4)
     assert found.by_count == 5 / 4
     assert found.critical_cost < found.cost
 
 
-def test_a_sequence_has_nothing_at_once() -> None:
+def test_parallelism_of_a_sequence_is_one() -> None:
     found = parallelism(engine.make_plan(_diamond()))
     assert (found.by_count, found.by_cost) == (1, 1)
 

@@ -67,7 +67,7 @@ def test_the_text_is_readable_and_names_the_peak() -> None:
     )
 
 
-def test_a_gap_is_told_as_what_it_is() -> None:
+def test_the_report_tells_a_gap_as_what_it_is() -> None:
     graph, ones = Graph("gap"), np.ones((16, 16), np.float32)
     graph.output(graph.input("x", (16, 16)) @ ones @ ones, "y")
     found = engine.make_plan(graph, strategy="naive").report()
@@ -107,17 +107,17 @@ def test_a_report_searches_less_than_a_plan_does(monkeypatch: pytest.MonkeyPatch
         ("0.3 kB", 300),
     ],
 )
-def test_sizes_are_read(text: int | str, size: int) -> None:
+def test_byte_sizes_are_parsed(text: int | str, size: int) -> None:
     assert parse_bytes(text) == size
 
 
-def test_sizes_are_written_with_a_unit() -> None:
+def test_byte_sizes_are_written_with_a_unit() -> None:
     assert [format_bytes(n) for n in (0, 1023, 1024, 3 << 19)] == ["0 B", "1023 B", "1.00 KiB", "1.50 MiB"]
 
 
 @settings(max_examples=40, deadline=None)
 @given(graphs(), st.sampled_from(POLICIES))
-def test_what_may_be_alive_at_once_lies_apart_and_explains_the_arena(graph: Graph, policy: str) -> None:
+def test_the_report_of_concurrent_calls_explains_the_arena(graph: Graph, policy: str) -> None:
     plan = engine.make_plan(graph, parallel=policy)
     found = plan.report()
     spans = sorted((t.offset, t.offset + t.bytes) for t in found.peak_tensors)

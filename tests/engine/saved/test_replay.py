@@ -67,7 +67,7 @@ def texts(graph: Graph) -> dict[str, str]:
 
 @given(graphs(), st.sampled_from(OPTIONS))
 @settings(max_examples=60, deadline=None)
-def test_what_was_carried_is_the_same_plan_and_no_solver_runs(graph: Graph, options: dict[str, Any]) -> None:
+def test_replay_gives_the_saved_plan_without_a_solver(graph: Graph, options: dict[str, Any]) -> None:
     plan = engine.make_plan(graph, **options)
     known = carry(plan)
     assert read_back(known) == known
@@ -81,7 +81,7 @@ def test_what_was_carried_is_the_same_plan_and_no_solver_runs(graph: Graph, opti
 
 @given(st.integers(0, 2**32), st.integers(0, 2**32), st.integers(-300, 300))
 @settings(max_examples=60, deadline=None)
-def test_a_moved_chunk_is_refused_or_harmless(seed: int, which: int, by: int) -> None:
+def test_replay_refuses_a_moved_chunk_or_it_is_harmless(seed: int, which: int, by: int) -> None:
     graph = build(seeded(seed))
     known = carry(engine.make_plan(graph))
     at = which % len(known.offsets)
@@ -143,7 +143,7 @@ def test_a_missing_text_is_named(key: str) -> None:
         ("strategy", "best", "metadata 'pkg.arenaplan.strategy' is 'best', which is no strategy"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(key: str, text: str, told: str) -> None:
+def test_replay_tells_the_place_of_a_fault(key: str, text: str, told: str) -> None:
     with pytest.raises(PlanRefusedError) as caught:
         plan_of(texts(chain()) | {PREFIX + key: text}, "it", False)
     assert told in str(caught.value) and str(caught.value).isprintable() and len(str(caught.value)) < 200
@@ -154,7 +154,7 @@ def with_offsets(known: Carried, offsets: list[int]) -> Carried:
     return evolve(known, offsets=tuple(named))
 
 
-def test_judges_see_what_the_texts_cannot() -> None:
+def test_replay_refuses_wrong_offsets_and_arena_sizes() -> None:
     graph = chain()
     known = carry(engine.make_plan(graph))
     offsets = [at for _, at in known.offsets]
@@ -189,7 +189,7 @@ def top(plan: ExecutionPlan, offsets: list[int]) -> int:
     return int((np.array(offsets) + plan.problem.size).max())
 
 
-def test_why_a_plan_was_made_anew_is_told() -> None:
+def test_replay_tells_why_a_plan_was_made_anew() -> None:
     graph = chain()
     known = evolve(carry(engine.make_plan(graph)), source="it")
     wider, longer = Graph("chain"), Graph("chain")
@@ -236,7 +236,7 @@ def test_long_and_odd_names_make_short_errors() -> None:
     assert told.isprintable() and len(told) < 200
 
 
-def test_only_plans_are_followed() -> None:
+def test_replay_refuses_what_is_no_plan() -> None:
     with pytest.raises(OptionError, match=r"carried is what engine\.load_plan gives, not a str"):
         engine.make_plan(chain(), carried="planned.onnx")  # type: ignore[arg-type]
 
@@ -267,7 +267,7 @@ def test_a_plan_that_computes_again_is_followed_too(order: str) -> None:
 
 @given(st.integers(0, 2**32), st.integers(0, 2**32))
 @settings(max_examples=30, deadline=None)
-def test_a_sequence_that_is_none_is_refused(seed: int, length: int) -> None:
+def test_replay_refuses_a_sequence_that_is_none(seed: int, length: int) -> None:
     graph = training_chain(6)
     plan = engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 7 // 10)
     known, rng = carry(plan), np.random.default_rng(seed)
@@ -280,7 +280,7 @@ def test_a_sequence_that_is_none_is_refused(seed: int, length: int) -> None:
     assert drawn == names
 
 
-def test_what_reads_a_parameter_after_its_update_is_refused() -> None:
+def test_replay_refuses_a_read_of_a_parameter_after_its_update() -> None:
     graph = random_training(seeded(3))
     plan = engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 92 // 100)
     known = carry(plan)
@@ -313,7 +313,7 @@ def test_digests_tell_attributes_apart() -> None:
     assert digest_of((1, 2)) == digest_of([1, 2])
 
 
-def test_texts_are_plain_ascii_whatever_names_are() -> None:
+def test_saved_plan_texts_are_ascii_whatever_names_are() -> None:
     graph = Graph("names")
     name = '"</script><script>alert(1)</script>\n\ud800' + "x" * 10_000
     graph.output(ops.relu(graph.input(name, (3,))), "y")

@@ -57,7 +57,7 @@ def test_a_bound_graph_is_the_one_that_is_built_with_numbers(seed: int, bindings
 
 
 @pytest.mark.slow
-def test_thousands_of_bindings() -> None:
+def test_thousands_of_bindings_equal_graphs_built_with_numbers() -> None:
     for seed in range(1000):
         graph, rng = symbolic(seeded(seed)), np.random.default_rng(seed)
         exe = engine.compile(graph)
@@ -117,7 +117,7 @@ def test_the_plan_that_was_not_used_for_longest_goes_first() -> None:
     assert seen[-1] == CacheStatistics(size=2, plans=2, hits=2, misses=4)
 
 
-def test_runners_go_with_their_plans() -> None:
+def test_cached_stage_runners_go_with_their_plans() -> None:
     exe = engine.compile(net(), cache=3)
     for length in range(1, 12):
         exe.run(rows(length))
@@ -263,7 +263,7 @@ def test_options_that_need_numbers_are_refused() -> None:
         engine.make_plan(net())
 
 
-def test_nothing_is_told_before_the_first_run() -> None:
+def test_reports_of_open_lengths_are_refused_before_the_first_run() -> None:
     exe = engine.compile(net())
     assert exe.stages == () and exe.arena_bytes == 0
     with pytest.raises(EngineError, match="nothing has run yet"):

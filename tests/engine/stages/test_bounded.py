@@ -71,7 +71,9 @@ def test_every_smaller_shape_runs_in_the_arena_of_the_greatest(graph: Graph, bou
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.lists(st.tuples(*[st.integers(1, 6)] * 4), min_size=1, max_size=3))
-def test_random_graphs_are_right_whether_they_fit_or_not(seed: int, chosen: list[tuple[int, ...]]) -> None:
+def test_bounded_plans_of_random_graphs_are_right_whether_lengths_fit_or_not(
+    seed: int, chosen: list[tuple[int, ...]]
+) -> None:
     graph = symbolic(seeded(seed), 6)
     try:
         exe = engine.compile(graph, bounds={n: (1, 6) for n in NAMES})
@@ -119,7 +121,7 @@ def test_lengths_out_of_bounds_are_refused_and_the_next_run_is_right() -> None:
     assert exe.run(feeds(graph, {"batch": 2, "side": 8}))["y"].shape == (2, 10)
 
 
-def test_what_a_bounded_plan_costs() -> None:
+def test_the_costs_of_a_bounded_plan() -> None:
     exe = engine.compile(images(), bounds={"batch": (1, 4), "side": (8, 8)})
     costs = exe.bound_costs()
     assert [dict(c.lengths) for c in costs] == [{"batch": b, "side": 8} for b in (1, 2, 4)]

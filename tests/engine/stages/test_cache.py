@@ -74,7 +74,7 @@ def kept(cache: PlanCache) -> set[tuple[Hashable, ...]]:
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(1, 8), RUNS)
-def test_it_keeps_what_the_plain_one_keeps(size: int, runs: list[tuple[Run, bool]]) -> None:
+def test_the_plan_cache_keeps_what_a_plain_one_keeps(size: int, runs: list[tuple[Run, bool]]) -> None:
     cache, plain, asked = PlanCache(size), Plain(size), 0
     for number, (keys, fails) in enumerate(runs):
         found = run(cache, keys, fails=fails)
@@ -95,7 +95,7 @@ def test_a_run_of_more_stages_than_are_kept_finds_its_first_ones(size: int, leng
     assert alike == [i < size for i in range(length)]
 
 
-def test_what_many_runs_begin_with_stays() -> None:
+def test_the_plan_cache_keeps_stages_that_many_runs_begin_with() -> None:
     cache = PlanCache(3)
     for last in range(10):
         run(cache, (7, last))
@@ -120,7 +120,7 @@ def test_a_stage_that_cannot_be_takes_no_place() -> None:
     assert kept(cache) == {(1,), (1, 2)} and cache.statistics == CacheStatistics(2, 2, 0, 2)
 
 
-def test_what_went_is_gone_and_a_long_run_goes_at_once() -> None:
+def test_the_plan_cache_drops_a_long_run_at_once() -> None:
     cache = PlanCache(50_000)
     entries = run(cache, tuple(range(50_000)))
     last = weakref.ref(entries.pop())

@@ -51,7 +51,7 @@ def growing() -> Graph:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 5), st.integers(0, 9), MODES)
-def test_a_loop_whose_rows_grow(n: int, most: int, mode: dict[str, Any]) -> None:
+def test_a_staged_loop_whose_rows_grow_equals_numpy(n: int, most: int, mode: dict[str, Any]) -> None:
     exe, x = engine.compile(growing(), **mode), rows(n)
     wanted = x
     while len(wanted) < most:
@@ -81,7 +81,9 @@ def test_turns_that_are_counted_beforehand_need_no_cut() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 5), st.booleans(), st.booleans(), MODES)
-def test_branches_of_unlike_shapes_one_in_the_other(n: int, one: bool, other: bool, mode: dict[str, Any]) -> None:
+def test_nested_staged_branches_of_unlike_shapes_equal_numpy(
+    n: int, one: bool, other: bool, mode: dict[str, Any]
+) -> None:
     graph = Graph("branches")
     x = graph.input("x", ("n", 3))
     c, d = (graph.input(name, (), "bool") for name in "cd")
@@ -103,7 +105,7 @@ def test_branches_of_unlike_shapes_one_in_the_other(n: int, one: bool, other: bo
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 4), st.integers(0, 3), st.integers(0, 3), MODES)
-def test_a_loop_in_a_loop(n: int, outer: int, inner: int, mode: dict[str, Any]) -> None:
+def test_staged_loops_inside_loops_equal_numpy(n: int, outer: int, inner: int, mode: dict[str, Any]) -> None:
     graph = Graph("nested")
     x, i, j = graph.input("x", ("n", 3)), graph.input("i", (), "int64"), graph.input("j", (), "int64")
 
@@ -123,7 +125,7 @@ def test_a_loop_in_a_loop(n: int, outer: int, inner: int, mode: dict[str, Any]) 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 6), st.integers(0, 5), MODES)
-def test_data_decide_sizes_in_a_body(n: int, turns: int, mode: dict[str, Any]) -> None:
+def test_staged_bodies_with_data_decided_sizes_equal_numpy(n: int, turns: int, mode: dict[str, Any]) -> None:
     """Each turn throws out the rows whose first element is not positive, and takes one from the others."""
     graph = Graph("sieve")
     x, k = graph.input("x", ("n", 3)), graph.input("k", (), "int64")
@@ -165,7 +167,7 @@ def test_rows_of_a_loop_that_carries_other_lengths(n: int, most: int) -> None:
     assert made["count"] == most
 
 
-def test_what_is_made_of_dimensions_of_a_body_alone_belongs_to_the_body() -> None:
+def test_values_of_body_dimensions_alone_belong_to_the_body() -> None:
     graph = Graph("filled")
     x, one = graph.input("x", ("n", 3)), graph.constant(np.ones((1, 3), np.int64))
 

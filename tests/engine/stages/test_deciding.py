@@ -75,7 +75,9 @@ def test_plans_are_made_for_the_elements_that_are_read(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.lists(st.integers(-6, 5), max_size=4), st.data())
-def test_keys_are_alike_where_these_elements_are(numbers: list[int], indices: list[int], data: st.DataObject) -> None:
+def test_deciding_keys_are_alike_where_their_elements_are(
+    numbers: list[int], indices: list[int], data: st.DataObject
+) -> None:
     other = data.draw(st.lists(st.integers(0, 3), min_size=len(numbers), max_size=len(numbers)))
     inside = [i for i in indices if -len(numbers) <= i < len(numbers)]
     one, two = ({"k": np.array(n)} for n in (numbers, other))
@@ -84,7 +86,7 @@ def test_keys_are_alike_where_these_elements_are(numbers: list[int], indices: li
     assert (deciding_key(one, {}) == deciding_key(two, {})) == (numbers == other)
 
 
-def test_one_of_two_elements() -> None:
+def test_only_the_element_of_two_that_is_read_decides() -> None:
     graph = Graph("first")
     k = graph.input("k", (2,), "int64")
     n: Any = graph.data_dim(k, 0)
@@ -97,7 +99,7 @@ def test_one_of_two_elements() -> None:
     assert dict(deciding_elements(graph)) == {"k": (0,)}
 
 
-def test_a_guard_reads_too() -> None:
+def test_guards_read_deciding_elements() -> None:
     graph = Graph("guarded")
     k = graph.input("k", (3,), "int64")
     low: Any = graph.data_dim(k, 2)
@@ -110,7 +112,7 @@ def test_a_guard_reads_too() -> None:
 
 
 @pytest.mark.parametrize("are_lengths", [False, True])
-def test_who_reads_what_is_made_of_elements_reads_these(are_lengths: bool) -> None:
+def test_readers_of_derived_elements_read_the_deciding_elements(are_lengths: bool) -> None:
     graph = Graph("derived")
     k = graph.input("k", (3,), "int64")
     pair = of_dims([graph.data_dim(k, i) for i in (0, 2)], (2,), np.dtype(np.int64), graph.samples)
@@ -130,7 +132,7 @@ def test_who_reads_what_is_made_of_elements_reads_these(are_lengths: bool) -> No
     assert exe.story().cache.misses == 1
 
 
-def test_bodies_are_searched() -> None:
+def test_deciding_elements_are_found_in_bodies() -> None:
     graph = Graph("growing")
     x, k = graph.input("x", ("n",), "int64"), graph.input("k", (2,), "int64")
 
@@ -162,7 +164,7 @@ def shrinking(goes_on: bool) -> Executable:
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-def test_what_tells_how_often_a_loop_runs_decides(goes_on: bool) -> None:
+def test_the_turn_count_of_a_loop_is_a_deciding_element(goes_on: bool) -> None:
     exe = shrinking(goes_on)
     x: Array = np.arange(9, 0, -1).astype(np.float32)
     for turns in (2, 4, 2, 1):

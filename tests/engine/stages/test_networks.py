@@ -26,7 +26,7 @@ def found(count: int, seed: int) -> dict[str, Array]:
     ("count", "least", "sure"),
     [(500, 0.3, 0.6), (500, 0.7, 0.8), (4000, 0.3, 0.6), (4000, 0.5, 0.99), (4000, 0.9, 0.9), (700, 1.0, 1.0)],
 )
-def test_the_tail_of_a_detector(count: int, least: float, sure: float) -> None:
+def test_the_staged_tail_of_a_detector_equals_one_of_known_sizes(count: int, least: float, sure: float) -> None:
     exe, feeds = engine.compile(tail()), found(count, count) | thresholds(least, sure)
     made = exe.run(feeds)
     assert_same(made, engine.compile(tail(), mode="dynamic").run(feeds))
@@ -39,14 +39,14 @@ def test_the_tail_of_a_detector(count: int, least: float, sure: float) -> None:
 
 
 @pytest.mark.parametrize(("side", "least", "sure"), [(64, 0.5, 0.9), (96, 0.9, 0.99), (128, 0.6, 0.8), (128, 1.0, 1.0)])
-def test_a_detector(side: int, least: float, sure: float) -> None:
+def test_a_staged_detector_equals_one_of_known_sizes(side: int, least: float, sure: float) -> None:
     image = np.random.default_rng(side).standard_normal((1, 3, side, side)).astype(np.float32)
     feeds, exe = {"image": image} | thresholds(least, sure), engine.compile(detector("side"))
     assert_same(exe.run(feeds), engine.compile(detector(side)).run(feeds))
     assert exe.story().loss <= MOST_LOSS
 
 
-def test_a_greedy_decoder() -> None:
+def test_a_staged_greedy_decoder() -> None:
     """Attention over all tokens so far, logits of 5,000 words; the token that is likeliest goes behind the others."""
     decoder, lengths = Decoder.drawn(), set[int]()
     exe = engine.compile(decoder.graph())

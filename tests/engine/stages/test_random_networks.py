@@ -60,7 +60,7 @@ def check_addresses(exe: Executable) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(nets(), st.lists(SEEDS, min_size=1, max_size=3))
-def test_outputs_are_numpys_and_nothing_alive_moves(net: Net, seeds: list[int]) -> None:
+def test_staged_networks_equal_numpy_and_move_no_live_tensor(net: Net, seeds: list[int]) -> None:
     for exe in (engine.compile(net.graph), in_segments(engine.compile(net.graph))):
         for seed in seeds:
             check(exe, net, seed)
@@ -69,7 +69,7 @@ def test_outputs_are_numpys_and_nothing_alive_moves(net: Net, seeds: list[int]) 
 
 @settings(max_examples=15, deadline=None)
 @given(nets(5), SEEDS, st.sampled_from(MODES[1:]))
-def test_every_mode_gives_numpys_bits(net: Net, seed: int, mode: dict[str, Any]) -> None:
+def test_staged_networks_equal_numpy_in_every_mode(net: Net, seed: int, mode: dict[str, Any]) -> None:
     exe = engine.compile(net.graph, **mode)
     for number in (seed, seed + 1):
         check(exe, net, number)
@@ -77,7 +77,7 @@ def test_every_mode_gives_numpys_bits(net: Net, seed: int, mode: dict[str, Any])
 
 @settings(max_examples=15, deadline=None)
 @given(nets(), SEEDS)
-def test_the_same_data_need_no_plan_again(net: Net, seed: int) -> None:
+def test_staged_runs_of_the_same_data_need_no_plan_again(net: Net, seed: int) -> None:
     exe = engine.compile(net.graph)
     check(exe, net, seed)
     made, stages = exe.story().cache, exe.stages
@@ -114,7 +114,7 @@ def test_outputs_may_stay_in_the_arena_until_the_next_run(net: Net, seed: int) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["reserved", "segments", "dynamic", "poison", "budget"])
-def test_hundreds_of_networks(kind: str) -> None:
+def test_hundreds_of_staged_networks_equal_numpy(kind: str) -> None:
     mode = {"dynamic": MODES[1], "poison": MODES[2], "budget": MODES[3]}.get(kind, {})
     for seed in range(60 if kind == "poison" else 400):
         net = build_net(seeded(seed), 12)

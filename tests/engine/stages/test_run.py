@@ -92,7 +92,7 @@ def test_views_and_early_outputs_stay_alive_over_several_cuts() -> None:
     assert len(exe.stages) == 3
 
 
-def test_nothing_found_is_a_size_too() -> None:
+def test_a_data_decided_size_may_be_zero() -> None:
     def build(graph: Graph, x: Var) -> None:
         some = positive(x)
         graph.output(ops.softmax(some @ rows(4, 3)), "y")
@@ -106,7 +106,7 @@ def test_nothing_found_is_a_size_too() -> None:
         assert exe.story().stages
 
 
-def test_what_decides_may_be_an_output_and_an_input() -> None:
+def test_a_deciding_tensor_may_be_an_output_and_an_input() -> None:
     graph = Graph("both")
     x, k = graph.input("x", ("n", 4)), graph.input("k", (), "int64")
     number = ops.count_nonzero(x)
@@ -231,12 +231,12 @@ def with_place(plan: PlacedPlan, value: int, **changes: Any) -> PlacedPlan:
     return evolve(plan, places=tuple(places))
 
 
-def test_what_was_handed_over_rightly_passes() -> None:
+def test_check_handover_passes_a_right_handover() -> None:
     one, other, _ = two_plans()
     check_handover(one, other)
 
 
-def test_a_tensor_that_was_moved_is_found() -> None:
+def test_check_handover_finds_a_tensor_that_was_moved() -> None:
     one, other, name = two_plans()
     value = other.lowered.inputs[name]
     layout = other.places[value].layout
@@ -247,7 +247,7 @@ def test_a_tensor_that_was_moved_is_found() -> None:
         check_handover(with_place(one, one.lowered.outputs[name], layout=moved), other)
 
 
-def test_a_tensor_with_other_strides_or_in_other_storage_is_found() -> None:
+def test_check_handover_finds_a_tensor_with_other_strides_or_storage() -> None:
     one, other, name = two_plans()
     value = other.lowered.inputs[name]
     layout = other.places[value].layout
@@ -257,7 +257,7 @@ def test_a_tensor_with_other_strides_or_in_other_storage_is_found() -> None:
             check_handover(one, with_place(other, value, **changes))
 
 
-def test_a_tensor_that_was_not_left_is_found() -> None:
+def test_check_handover_finds_a_tensor_that_was_not_left() -> None:
     one, other, name = two_plans()
     left = {n: v for n, v in one.lowered.outputs.items() if n != name}
     with pytest.raises(HandoverError, match=f"tensor '{name}' is taken to be alive, but the stage before did not"):
@@ -265,7 +265,7 @@ def test_a_tensor_that_was_not_left_is_found() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"dtype": np.dtype("int32")}, {"shape": (4, 3)}])
-def test_a_tensor_that_is_taken_for_something_else_is_found(changes: dict[str, Any]) -> None:
+def test_check_handover_finds_a_tensor_taken_for_something_else(changes: dict[str, Any]) -> None:
     one, other, name = two_plans()
     values = list(other.lowered.values)
     value = other.lowered.inputs[name]
@@ -286,7 +286,7 @@ def test_a_number_that_is_made_of_what_data_decide_may_be_an_output() -> None:
         assert made["both"] == 2 * np.count_nonzero(x_fed) + len(x_fed) and made["length"] == 3 * len(x_fed)
 
 
-def test_what_was_decided_about_data_is_watched_when_they_are_there() -> None:
+def test_decisions_about_data_are_checked_when_the_data_are_there() -> None:
     def build(graph: Graph, x: Var) -> None:
         some = positive(x)
         graph.output((some if some.shape[0] > 2 else some * 2.0) + 1.0, "y")
@@ -298,7 +298,7 @@ def test_what_was_decided_about_data_is_watched_when_they_are_there() -> None:
     assert exe.run({"x": signs(1, 2, 3, -1)})["y"].shape == (3, 4)
 
 
-def test_threads_take_turns() -> None:
+def test_threads_take_turns_in_a_staged_run() -> None:
     def build(graph: Graph, x: Var) -> None:
         some = positive(x)
         graph.output(some, "y")

@@ -31,7 +31,7 @@ def piece(memory: Memory, low: int, count: int, step: int = 1) -> Array:
     st.lists(st.integers(2, 60).map(lambda n: n * SEAM), min_size=1, max_size=5),
     st.sampled_from((1, 2, -1, -3)),
 )
-def test_what_was_written_stays_while_it_grows(memory: Memory, steps: list[int], stride: int) -> None:
+def test_segments_keep_their_bytes_while_they_grow(memory: Memory, steps: list[int], stride: int) -> None:
     """Memories are used again and again, as by runs of other lengths."""
     top, kept = 0, []
     for i, step in enumerate(steps):

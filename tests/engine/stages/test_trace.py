@@ -97,7 +97,7 @@ def test_timed_stages_tell_of_the_same_chunks_in_order_of_time(cuts: list[int], 
     assert told == Counter((e.kind, e.tensor, e.bytes, e.offset) for e in planned if e.kind in kinds)
 
 
-def test_what_is_alive_across_a_cut_comes_once_and_goes_once() -> None:
+def test_tensors_alive_across_a_stage_are_traced_once() -> None:
     exe = ran((0, 1), (True, False))
     events = tuple(trace_stages(exe.stages))
     second, third = (stage.plan.lowered.inputs for stage in exe.stages[1:])
@@ -129,12 +129,12 @@ def test_one_stage_tells_what_its_plan_tells() -> None:
     assert events == list(exe.plan.trace()) and mark.bytes == exe.plan.arena_bytes
 
 
-def test_an_unknown_mode_is_refused() -> None:
+def test_trace_stages_refuses_an_unknown_mode() -> None:
     with pytest.raises(OptionError, match="'fast' is unknown"):
         trace_stages(ran((0,)).stages, "fast")
 
 
-def test_every_format_takes_the_marks() -> None:
+def test_every_trace_format_takes_stage_marks() -> None:
     trace = trace_stages(ran((0, 1)).stages)
     assert [e["kind"] for e in json.loads(written("json", trace))["events"]] == [e.kind for e in trace]
     shown = json.loads(written("chrome", trace))["traceEvents"]
@@ -167,7 +167,7 @@ def test_segments_are_told_by_address_and_seams_are_no_part_of_the_arena(monkeyp
     assert marks[-1] == exe.story().arena_bytes < max(e.offset + e.bytes for e in events if e.chunk != NOTHING)
 
 
-def test_what_lies_fixed_is_told_without_its_padding() -> None:
+def test_fixed_tensors_are_traced_without_padding() -> None:
     events = [e for e in ran((0,), (), 3, padding=200).trace() if e.kind != STAGE]
     assert {e.bytes for e in events if e.tensor == "count_nonzero_0"} == {8}
     assert min(e.bytes for e in events if e.tensor == "nonzero_0/workspace") > 200

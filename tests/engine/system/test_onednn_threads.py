@@ -49,7 +49,7 @@ def _network(channels: int = 33, length: int | str = 30) -> Graph:
     return graph
 
 
-def test_a_graph_with_open_lengths_keeps_its_number(counts: set[int]) -> None:
+def test_a_graph_with_open_lengths_keeps_its_onednn_threads(counts: set[int]) -> None:
     graph = Graph("products")
     w = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)
     x = graph.input("x", ("n", 256))
@@ -65,7 +65,9 @@ def test_a_graph_with_open_lengths_keeps_its_number(counts: set[int]) -> None:
     ("options", "wanted"),
     [({"threads": 3}, 3), ({"threads": 9}, 4), ({}, 4), ({"threads": 4, "parallel": "levels"}, 1)],
 )
-def test_never_more_threads_than_were_asked_for(options: dict[str, Any], wanted: int, counts: set[int]) -> None:
+def test_onednn_kernels_use_no_more_threads_than_asked_for(
+    options: dict[str, Any], wanted: int, counts: set[int]
+) -> None:
     engine.compile(engine.optimise(_network(), 3), backend=ONEDNN, **options)
     assert counts == {wanted}
 
@@ -96,7 +98,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
-def test_a_forked_process_runs_what_its_parent_ran() -> None:
+def test_a_forked_process_runs_onednn_kernels_of_its_parent() -> None:
     """In a process of its own, in a session of its own: one that waits for ever ends with its children."""
     started = subprocess.Popen([sys.executable, "-W", "ignore", "-c", _FORKS], start_new_session=True)
     try:
@@ -107,7 +109,7 @@ def test_a_forked_process_runs_what_its_parent_ran() -> None:
         started.wait()
 
 
-def test_what_is_compiled_at_once_is_right() -> None:
+def test_onednn_plans_compiled_concurrently_are_right() -> None:
     graphs = [engine.optimise(_network(16 + n), 3) for n in (0, 17, 32)]
     feeds = [{"x": np.random.default_rng(9).standard_normal(g.inputs["x"].shape).astype(np.float32)} for g in graphs]
     wanted = [engine.compile(g, backend="numpy").run(f)["y"] for g, f in zip(graphs, feeds, strict=True)]

@@ -48,7 +48,7 @@ def test_pages_that_nobody_touched_are_not_resident() -> None:
     assert array.nbytes == 64 * MIB
 
 
-def test_without_proc_what_is_not_known_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_memory_is_none_without_proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_memory, "_PROC", tmp_path / "proc")
     assert process_memory.resident_bytes() is None and process_memory.huge_bytes() is None
     assert not process_memory.reset_peak()

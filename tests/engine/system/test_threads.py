@@ -20,7 +20,7 @@ def _now() -> list[int]:
     return [library["num_threads"] for library in libraries]
 
 
-def test_the_least_limit_counts_and_the_last_restores() -> None:
+def test_the_least_blas_limit_counts_and_the_last_restores() -> None:
     with limit_threads(4):
         before = _now()
         one, three = BlasLimit(1), BlasLimit(3)
@@ -36,7 +36,7 @@ def test_the_least_limit_counts_and_the_last_restores() -> None:
         assert _now() == before
 
 
-def test_limits_are_set_and_restored_from_any_thread() -> None:
+def test_blas_limits_are_set_and_restored_from_any_thread() -> None:
     with limit_threads(4), ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
         before, limits = _now(), (BlasLimit(3), BlasLimit(1))
         first.submit(limits[0].hold).result()
@@ -58,7 +58,7 @@ def test_a_limit_leaves_control_of_blas_to_others() -> None:
     assert _now() == before
 
 
-def test_a_limit_never_raises_the_number() -> None:
+def test_a_blas_limit_never_raises_the_number_of_threads() -> None:
     with limit_threads(1):
         limit = BlasLimit(8)
         limit.hold()
@@ -76,5 +76,5 @@ def test_without_threadpoolctl_more_threads_than_one_are_refused(monkeypatch: py
         ParallelExecutor(plan, new_arena(plan), 2)
 
 
-def test_there_is_a_processor() -> None:
+def test_cpus_is_at_least_one() -> None:
     assert cpus() >= 1

@@ -14,7 +14,7 @@ from tests.helpers.graphs.random_graphs import graphs
 
 @given(graphs(), st.sampled_from(["static", "dynamic"]), st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_what_comes_is_of_what_runs_or_of_what_joins_it(graph: Graph, mode: str, timed: bool) -> None:
+def test_planned_traces_name_the_operator_that_makes_each_tensor(graph: Graph, mode: str, timed: bool) -> None:
     plan = engine.make_plan(graph)
     joins = {plan.lowered.values[v].name: s.name for s in plan.lowered.stages if isinstance(s, Join) for v in s.outputs}
     runs = {0: "feed"}

@@ -27,7 +27,7 @@ def _timed(graph: Graph, mode: str = "static", parallel: str = "", threads: int 
 
 @settings(max_examples=40, deadline=None)
 @given(graphs(), st.sampled_from(KINDS))
-def test_all_that_begins_ends_and_all_that_is_allocated_is_freed(graph: Graph, kind: tuple[str, str, int]) -> None:
+def test_timed_traces_end_all_operators_and_free_all_chunks(graph: Graph, kind: tuple[str, str, int]) -> None:
     check_balanced(tuple(_timed(graph, *kind)))
 
 
@@ -111,6 +111,6 @@ def test_a_table_shows_times_only_where_there_are_some() -> None:
     assert "thread" not in written("table", engine.make_plan(graph).trace())
 
 
-def test_an_unknown_mode_is_refused() -> None:
+def test_trace_refuses_an_unknown_mode() -> None:
     with pytest.raises(OptionError, match="'fast' is unknown"):
         engine.make_plan(build(seeded(4), 5)).trace("fast", threads=1)

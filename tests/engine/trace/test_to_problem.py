@@ -44,7 +44,7 @@ def test_a_saved_trace_has_the_problem_and_the_plan(graph: Graph, policy: str, t
         assert (found.lower_bound, found.strategy) == (plan.plan.lower_bound, plan.plan.strategy)
 
 
-def test_the_judge_sees_what_a_trace_hides() -> None:
+def test_check_refuses_the_plan_of_a_trace_whose_chunks_overlap() -> None:
     """All that is said of each chunk is right, but two lie in the same bytes."""
     trace = engine.make_plan(build(seeded(3), 9), overwrite=False).trace()
     problem, plan = problem_of(Trace(trace.facts, lambda: (_at_zero(e) for e in trace)))

@@ -26,7 +26,7 @@ from tests.helpers.traces.exported_files import written
 
 @settings(max_examples=60)
 @given(graphs(), st.sampled_from([0, 5]))
-def test_what_is_allocated_is_freed_and_live_bytes_peak_where_the_report_says(graph: Graph, padding: int) -> None:
+def test_traced_live_bytes_peak_where_the_report_says(graph: Graph, padding: int) -> None:
     plan = engine.make_plan(graph, padding=padding)
     for mode, peak in (("static", plan.report().peak_bytes), ("dynamic", plan.report().dynamic_peak_bytes)):
         trace = plan.trace(mode)
@@ -154,12 +154,12 @@ def test_a_dynamic_trace_overwrites_nothing() -> None:
         ({"mode": "dynamic", "heap": 3}, "heap 3 is no name"),
     ],
 )
-def test_what_does_not_go_together_is_refused(options: dict[str, Any], told: str) -> None:
+def test_trace_refuses_options_that_do_not_go_together(options: dict[str, Any], told: str) -> None:
     with pytest.raises(OptionError, match=told):
         engine.make_plan(build(seeded(4), 5)).trace(**options)
 
 
-def test_an_unknown_heap_is_refused() -> None:
+def test_trace_refuses_an_unknown_heap() -> None:
     with pytest.raises(UnknownHeapError, match="no heap 'pile'"):
         engine.make_plan(build(seeded(4), 5)).trace("dynamic", heap="pile")
 

@@ -32,7 +32,7 @@ def test_a_value_with_several_users_has_its_gradients_added_in_the_backward_part
     assert kinds == ["mul", "add", "reduce_sum"]
 
 
-def test_only_what_is_wanted_is_computed() -> None:
+def test_autodiff_computes_only_the_wanted_gradients() -> None:
     graph = Graph()
     x, y = graph.input("x", (), "float64"), graph.input("y", (), "float64")
     loss = (x * y) * x
@@ -45,7 +45,7 @@ def test_only_what_is_wanted_is_computed() -> None:
     assert len(both.operators) > len(graph.operators)
 
 
-def test_broadcasting_is_summed_over() -> None:
+def test_gradients_of_broadcast_operands_are_summed() -> None:
     graph = Graph()
     x, row = graph.input("x", (2, 3), "float64"), graph.input("row", (1, 3), "float64")
     loss = ops.reduce_sum(x * row, None, keepdims=False)
@@ -66,7 +66,7 @@ def test_the_gradient_of_a_loss_by_itself_is_one() -> None:
     assert _gradient(graph, x, x, x=[5.0]) == [1.0]
 
 
-def test_a_seed_stands_for_what_comes_behind() -> None:
+def test_a_gradient_seed_stands_for_what_follows_the_output() -> None:
     graph = Graph()
     x, seed = graph.input("x", (2,), "float64"), graph.input("seed", (2,), "float64")
     (found,) = engine.gradients(x * x, [x], seed=seed)
@@ -75,7 +75,7 @@ def test_a_seed_stands_for_what_comes_behind() -> None:
     assert run_unplanned(graph, feeds)["dx"].tolist() == [20.0, 400.0]
 
 
-def test_what_is_constant_almost_everywhere_sends_no_gradient_on() -> None:
+def test_piecewise_constant_operators_send_no_gradient_on() -> None:
     graph = Graph()
     x = graph.input("x", (2,), "float64")
     loss = ops.reduce_sum(ops.floor(x), None, keepdims=False)
@@ -112,7 +112,7 @@ def test_a_random_polynomial_has_the_gradient_of_central_differences(data: st.Da
         np.testing.assert_allclose(got[i], slope, rtol=1e-5, atol=1e-6)
 
 
-def test_wrong_requests_are_refused() -> None:
+def test_autodiff_refuses_wrong_requests() -> None:
     graph, other = Graph("g"), Graph("h")
     x, y = graph.input("x", (2,)), graph.input("y", ())
     n, z = graph.input("n", (), "int64"), other.input("z", ())

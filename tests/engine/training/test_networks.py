@@ -98,7 +98,7 @@ def test_static_dynamic_and_parallel_training_are_equal_to_the_bit() -> None:
     assert all(found == held["static"] for found in held.values())
 
 
-def test_a_step_of_training_allocates_no_array() -> None:
+def test_a_training_step_of_a_network_allocates_no_array() -> None:
     learned, _ = digits()
     exe = engine.compile(trainer(64))
     feeds, out = next(learned.batches(64, 0)), {"loss": np.empty((), np.float32)}

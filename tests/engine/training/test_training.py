@@ -92,7 +92,7 @@ def test_parameters_can_be_loaded_between_runs() -> None:
             exe.load({"count": np.float64(1)})
 
 
-def test_what_is_read_of_a_parameter_is_a_copy() -> None:
+def test_reading_a_parameter_gives_a_copy() -> None:
     exe = engine.compile(_counter())
     exe.parameters["count"][...] = 7
     assert exe.parameters["count"] == 0
@@ -196,7 +196,7 @@ def test_two_parameters_change_places() -> None:
         assert (exe.parameters["one"].tolist(), exe.parameters["two"].tolist()) == ([1.0] * 3, [0.0] * 3)
 
 
-def test_what_cannot_be_assigned_is_refused() -> None:
+def test_assign_refuses_values_that_do_not_fit_a_parameter() -> None:
     graph = Graph("g")
     weight, x = graph.parameter(np.zeros(3), "weight"), graph.input("x", (2,), "float64")
     with pytest.raises(GraphError, match=r"'weight' is float64\[3\]"):
@@ -258,7 +258,7 @@ def test_steps_are_equal_to_the_bit_in_every_mode(width: int, optimiser: SGD | A
     assert all(h == held["static"] for h in held.values())
 
 
-def test_a_step_allocates_no_array() -> None:
+def test_a_training_step_allocates_no_array() -> None:
     exe, feeds = engine.compile(_mlp(0, 64, Adam())), _feeds(64)
     out = {"loss": np.empty(())}
     assert scratch_bytes(lambda: exe.run(feeds, out=out)) < 64 * 64 * 8
@@ -318,7 +318,7 @@ def test_a_failed_training_step_leaves_the_graph_as_it_was() -> None:
     assert idle not in graph.updates
 
 
-def test_names_that_are_taken_are_left_alone() -> None:
+def test_training_leaves_names_that_are_taken_alone() -> None:
     graph = Graph()
     step, x = graph.parameter(np.zeros((), np.int64), "step"), graph.input("learning_rate", ())
     weight = graph.parameter(np.float32(1), "weight")

@@ -21,7 +21,7 @@ def _alive(problem: Problem, tick: int) -> int:
 
 @settings(max_examples=60, deadline=None)
 @given(problems(), st.sampled_from(("greedy_by_size", "naive")))
-def test_lives_are_those_of_the_problem(problem: Problem, strategy: str) -> None:
+def test_buffer_rectangles_are_the_lifetimes_of_the_problem(problem: Problem, strategy: str) -> None:
     plan = solvers.solve(problem, strategy)
     names = [f"buffer {i}" for i in range(len(problem))]
     found = buffer_lives("some.csv", Instance(problem, names), plan)

@@ -152,7 +152,7 @@ def test_the_search_finds_what_the_expression_matches(shown: Open, plan: Executi
         assert page.inner_text("#search-count") == ""
 
 
-def test_wheel_keys_and_box_zoom(shown: Open, plan: ExecutionPlan) -> None:
+def test_the_viewer_zooms_by_wheel_keys_and_box(shown: Open, plan: ExecutionPlan) -> None:
     with shown(plan.trace()) as page:
         home = state(page)["home"]
         x, y = _centre(page, 3)
@@ -246,7 +246,7 @@ def test_themes_follow_the_system_until_somebody_chooses(shown: Open, plan: Exec
         assert state(page)["theme"] == "dark"
 
 
-def test_what_is_seen_is_saved_as_svg_and_png(shown: Open, plan: ExecutionPlan, tmp_path: Path) -> None:
+def test_the_viewer_saves_what_is_seen_as_svg_and_png(shown: Open, plan: ExecutionPlan, tmp_path: Path) -> None:
     with shown(plan.trace()) as page:
         for suffix in ("svg", "png"):
             with page.expect_download() as waiting:
@@ -261,7 +261,7 @@ def test_what_is_seen_is_saved_as_svg_and_png(shown: Open, plan: ExecutionPlan, 
     assert int.from_bytes(png[16:20]) > 1000
 
 
-def test_it_prints_on_white(shown: Open, plan: ExecutionPlan) -> None:
+def test_the_viewer_prints_on_white(shown: Open, plan: ExecutionPlan) -> None:
     with shown(plan.trace(), color_scheme="dark") as page:
         paper = page.pdf(format="A4", landscape=True)
         assert paper.startswith(b"%PDF")
@@ -273,7 +273,7 @@ def test_it_prints_on_white(shown: Open, plan: ExecutionPlan) -> None:
         assert state(page)["theme"] == "dark"
 
 
-def test_names_that_hold_anything_run_nothing(shown: Open) -> None:
+def test_names_that_hold_anything_run_nothing_in_the_viewer(shown: Open) -> None:
     trace = crowd(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)])
     with shown(trace, trace) as page:
         title = page.title()
@@ -313,7 +313,7 @@ def test_a_run_with_times_has_an_axis_of_seconds_and_threads(shown: Open) -> Non
         assert state(page)["home"]["t1"] == plan.trace().facts.ticks
 
 
-def test_nothing_is_shown_of_nothing(shown: Open) -> None:
+def test_the_viewer_of_an_empty_plan_shows_nothing(shown: Open) -> None:
     graph = Graph("nothing")
     graph.output(graph.input("x", (0,)), "y")
     for trace in (engine.make_plan(graph).trace(), Trace(Facts("empty", "static"), lambda: iter(()))):
@@ -325,7 +325,7 @@ def test_nothing_is_shown_of_nothing(shown: Open) -> None:
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 700), (640, 480)])
-def test_nothing_is_cut_off_in_a_small_window(shown: Open, plan: ExecutionPlan, size: tuple[int, int]) -> None:
+def test_the_viewer_cuts_nothing_off_in_a_small_window(shown: Open, plan: ExecutionPlan, size: tuple[int, int]) -> None:
     with shown(plan.trace(), viewport={"width": size[0], "height": size[1]}) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
         for name in ("#plot", "#curves", "#search", "#theme"):
@@ -335,7 +335,7 @@ def test_nothing_is_cut_off_in_a_small_window(shown: Open, plan: ExecutionPlan, 
             assert box["x"] + box["width"] <= size[0]
 
 
-def test_help_opens_and_closes(shown: Open, plan: ExecutionPlan) -> None:
+def test_the_help_of_the_viewer_opens_and_closes(shown: Open, plan: ExecutionPlan) -> None:
     with shown(plan.trace()) as page:
         page.keyboard.press("?")
         assert page.is_visible("#help")
@@ -344,7 +344,7 @@ def test_help_opens_and_closes(shown: Open, plan: ExecutionPlan) -> None:
 
 
 @pytest.mark.slow
-def test_100_000_tensors_are_shown(shown: Open) -> None:
+def test_the_viewer_shows_100_000_tensors(shown: Open) -> None:
     with shown(crowd(100_000)) as page:
         assert state(page)["plans"][0]["chunks"] == 100_000
         page.mouse.move(700, 400)

@@ -47,7 +47,7 @@ def _page(trace: Trace) -> tuple[str, _Parsed]:
     return text, _Parsed(text)
 
 
-def test_it_has_its_parts_in_it_and_asks_for_nothing() -> None:
+def test_the_viewer_page_has_its_parts_in_it_and_asks_for_nothing() -> None:
     text, page = _page(crowd(30))
     assert not re.search(r"\{\{\w+\}\}", text)
     for tag, attributes in page.elements:
@@ -57,7 +57,7 @@ def test_it_has_its_parts_in_it_and_asks_for_nothing() -> None:
         assert "style" not in attributes
 
 
-def test_its_policy_allows_its_own_script_and_style_alone() -> None:
+def test_the_policy_of_the_viewer_page_allows_its_own_script_and_style_alone() -> None:
     _, page = _page(crowd(30))
     policy = next(str(a["content"]) for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy")
     assert policy.startswith("default-src 'none'; ")
@@ -68,14 +68,14 @@ def test_its_policy_allows_its_own_script_and_style_alone() -> None:
     assert "unsafe" not in policy and "http" not in policy
 
 
-def test_its_script_can_be_held_by_a_script_element() -> None:
+def test_the_script_of_the_viewer_page_fits_a_script_element() -> None:
     for name, source in modules().items():
         assert not re.search(r"</script|<!--", source, re.IGNORECASE), name
         assert "innerHTML" not in source and "eval(" not in source
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_name_means_nothing(name: str) -> None:
+def test_names_on_the_viewer_page_are_text(name: str) -> None:
     plain = [tag for tag, _ in _page(crowd(5))[1].elements]
     _, page = _page(Trace(Facts(model=name, mode="static"), lambda: iter(crowd(5, name=lambda _: name))))
     assert [tag for tag, _ in page.elements] == plain

@@ -47,12 +47,12 @@ def _check(found: Lives, title: str) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(graphs(), st.sampled_from((("static", ""), ("dynamic", ""), ("dynamic", "first_fit"))))
-def test_all_columns_come_back(graph: Graph, mode: tuple[str, str]) -> None:
+def test_all_columns_of_a_viewer_payload_come_back(graph: Graph, mode: tuple[str, str]) -> None:
     name, heap = mode
     _check(lives(engine.make_plan(graph).trace(name, heap=heap)), "a plan")
 
 
-def test_names_that_hold_anything_come_back() -> None:
+def test_names_that_hold_anything_come_back_from_a_viewer_payload() -> None:
     _check(lives(crowd(2 * len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)])), "\udfff</script>")
 
 
@@ -61,11 +61,11 @@ def test_sizes_beyond_32_bits_come_back() -> None:
     _check(evolve(huge, size=huge.size * 2**22, offset=huge.offset * 2**22), "huge")
 
 
-def test_the_same_plan_gives_the_same_bytes() -> None:
+def test_the_viewer_payload_is_deterministic() -> None:
     assert pack(lives(crowd(50)), "x") == pack(lives(crowd(50)), "x")
 
 
 @pytest.mark.slow
-def test_100_000_tensors_take_few_bytes() -> None:
+def test_a_viewer_payload_of_100_000_tensors_takes_few_bytes() -> None:
     """A page of so many stays below 4 MB, which base64 makes of this."""
     assert len(pack(lives(crowd(100_000)), "x")) < 3_000_000

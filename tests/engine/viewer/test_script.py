@@ -62,7 +62,7 @@ def test_each_module_of_the_page_is_in_its_script() -> None:
         ({"main": "export default 1;\n"}, "main.js: export default 1; is no plain import or export"),
     ],
 )
-def test_what_is_not_understood_is_refused(sources: dict[str, str], said: str) -> None:
+def test_flatten_refuses_imports_it_does_not_understand(sources: dict[str, str], said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         flatten(sources)
 

@@ -70,7 +70,7 @@ def test_parameters_multiplications_and_layers_are_those_of_the_papers(name: str
 
 @pytest.mark.usefixtures("without_numbers")
 @pytest.mark.parametrize("name", COUNTED)
-def test_parameters_of_the_others_are_as_many_as_elsewhere(name: str) -> None:
+def test_parameter_counts_of_other_image_networks_equal_known_ones(name: str) -> None:
     assert parameters(IMAGE_NETWORKS[name]()) == COUNTED[name]
 
 
@@ -143,15 +143,13 @@ def test_a_batch_is_its_images_one_by_one(batch: int, image: int, seed: int) -> 
 
 @settings(max_examples=50)
 @given(st.integers(0, 99), st.lists(st.integers(0, 9), max_size=3), st.floats(0.01, 9), st.floats(-9, 9))
-def test_weights_have_the_scale_and_the_mean_that_are_asked_for(
-    seed: int, dims: list[int], scale: float, mean: float
-) -> None:
+def test_zoo_weights_have_the_scale_and_mean_asked_for(seed: int, dims: list[int], scale: float, mean: float) -> None:
     array = drawn(seed, 0, tuple(dims), scale, mean)
     assert array.shape == tuple(dims) and array.dtype == np.float32 and not array.flags.writeable
     assert (np.abs(array - mean) <= np.sqrt(3) * scale + 1e-5 * (1 + abs(mean))).all()
 
 
-def test_many_weights_have_the_deviation_that_is_asked_for() -> None:
+def test_zoo_weights_have_the_deviation_asked_for() -> None:
     array = drawn(7, 0, (100_000,), 0.3, 2.0)
     assert abs(array.std() - 0.3) < 0.003 and abs(array.mean() - 2) < 0.003
 

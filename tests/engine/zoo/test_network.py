@@ -19,7 +19,7 @@ def toy(batch: Batch = 1, size: Annotated[int, Least(3)] = 5, *, width: Size = 2
 
 
 @given(st.integers(-9, 9), st.integers(-9, 9), st.integers(-9, 9))
-def test_what_is_built_has_options_that_are_large_enough(batch: int, size: int, width: int) -> None:
+def test_zoo_networks_are_built_with_options_that_are_large_enough(batch: int, size: int, width: int) -> None:
     if batch >= 0 and size >= 3 and width >= 1:
         assert toy(batch, size=size, width=width).name == f"{batch} {size} {width} False"
     else:
@@ -76,6 +76,6 @@ def test_no_option_that_counts_something_takes_a_truth(name: str) -> None:
         (lambda: resnet18(image="many"), "image is an integer from 1 on, not 'many'"),  # type: ignore[arg-type]
     ],
 )
-def test_python_gets_the_same_errors(build: Callable[[], Graph], message: str) -> None:
+def test_zoo_builders_raise_the_same_errors_in_python(build: Callable[[], Graph], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         build()

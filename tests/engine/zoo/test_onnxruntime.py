@@ -82,7 +82,7 @@ def check(graph: Graph, runs: Iterable[Feeds]) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_small_networks_agree_with_onnxruntime(name: str) -> None:
+def test_small_zoo_networks_agree_with_onnxruntime(name: str) -> None:
     graph = SMALL[name]()
     check(graph, FEEDS[name](graph))
 
@@ -97,6 +97,6 @@ def test_a_decoder_that_has_not_read_the_beginning_is_noticed() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
-def test_networks_agree_with_onnxruntime(name: str) -> None:
+def test_zoo_networks_agree_with_onnxruntime(name: str) -> None:
     graph = NETWORKS[name](batch=2, **OPTIONS[name])
     check(graph, FEEDS[name](graph))

@@ -150,7 +150,7 @@ def test_an_lstm_classifier_is_what_numpy_computes(lengths: list[int], seed: int
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEXT_NETWORKS)
-def test_networks_of_full_size_run_as_planned(name: str) -> None:
+def test_text_networks_of_full_size_run_as_planned(name: str) -> None:
     graph = TEXT_NETWORKS[name]()
     feeds = {n: np.ones(v.shape, v.dtype) for n, v in graph.inputs.items()}
     assert 0.01 < in_all_modes(graph, feeds)["y"].std() < 50

@@ -47,11 +47,11 @@ def check(name: str, image: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2"])
-def test_small_networks_with_the_same_weights_compute_the_same(name: str) -> None:
+def test_small_zoo_networks_equal_pytorch(name: str) -> None:
     check(name, 32)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
-def test_networks_with_the_same_weights_compute_the_same(name: str) -> None:
+def test_zoo_networks_equal_pytorch(name: str) -> None:
     check(name, 96)

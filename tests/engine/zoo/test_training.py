@@ -40,7 +40,7 @@ def check_training(graph: Graph) -> None:
 
 @pytest.mark.usefixtures("without_numbers")
 @pytest.mark.parametrize("name", IMAGE_NETWORKS)
-def test_what_is_trained_are_the_published_parameters(name: str) -> None:
+def test_trainable_zoo_parameters_are_the_published_ones(name: str) -> None:
     graph = IMAGE_NETWORKS[name](2, IMAGES[name] if name not in ("alexnet", "vgg16", "vgg19") else 224, training=True)
     assert list(graph.inputs) == ["x", "label"] and list(graph.outputs) == ["loss"]
     assert graph.inputs["label"].dtype == np.int64 and graph.outputs["loss"].shape == ()
@@ -58,7 +58,7 @@ def test_weights_have_the_names_of_their_operators() -> None:
     ]
 
 
-def test_what_is_drawn_for_training_is_what_is_drawn_without() -> None:
+def test_zoo_weights_drawn_for_training_are_those_drawn_without() -> None:
     trained, plain = (IMAGE_NETWORKS["resnet18"](2, 32, 3, training=t) for t in (True, False))
     arrays = {var.name: array for var, array in plain.constants.items()}
     assert all(arrays[var.name] is known.initial for var, known in trained.parameters.items())

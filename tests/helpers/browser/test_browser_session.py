@@ -21,13 +21,13 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_a_page_may_not_do_fails(browser: Session, tmp_path: Path, fault: str) -> None:
+def test_a_browser_session_fails_on_what_a_page_may_not_do(browser: Session, tmp_path: Path, fault: str) -> None:
     (tmp_path / "page.html").write_text(f"<!doctype html><title>t</title>{FAULTS[fault]}", "utf-8")
     with pytest.raises(AssertionError, match=fault), browser.visit(tmp_path / "page.html") as page:
         page.wait_for_load_state("networkidle")
 
 
-def test_a_quiet_page_passes(browser: Session, tmp_path: Path) -> None:
+def test_a_browser_session_passes_a_quiet_page(browser: Session, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<!doctype html><title>t</title><p>quiet", "utf-8")
     with browser.visit(tmp_path / "page.html") as page:
         assert page.inner_text("p") == "quiet"

@@ -113,7 +113,7 @@ def test_images_that_lie_apart_are_read_and_written(
 
 
 @pytest.mark.parametrize(("schema", "arrays", "attrs"), CASES, ids=NAMES)
-def test_what_has_holes_is_written_over_element_by_element(
+def test_batches_with_holes_are_overwritten_element_by_element(
     schema: OpSchema, arrays: tuple[Array, ...], attrs: dict[str, Any]
 ) -> None:
     """Where an overwrite of a dense input is declared, and the kernel writes such layouts."""
@@ -156,6 +156,6 @@ def test_dense_images_are_told_from_others() -> None:
     assert not dense_images(x.slice(0, 0, 1).expand((4, 6, 2)))
 
 
-def test_what_is_evaluated_alone_reads_images_apart_too() -> None:
+def test_evaluate_reads_images_that_lie_apart() -> None:
     (found,) = evaluate(CONV, apart(X), POINT)
     assert found.tobytes() == evaluate(CONV, X, POINT)[0].tobytes()

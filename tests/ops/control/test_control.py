@@ -198,7 +198,7 @@ def _branches(then: Sequence[TensorSpec] = (PAIR,)) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
-def test_the_condition_chooses_the_body_and_both_share_a_workspace(shape: tuple[int, ...]) -> None:
+def test_branch_runs_the_chosen_body_and_both_share_a_workspace(shape: tuple[int, ...]) -> None:
     for condition, wanted in ((True, A + B), (False, A - B)):
         check_kernels(IF, [np.full(shape, condition), A, B], [wanted], **_branches())
     signature = sign(IF, [np.asarray(True), A, B], _branches())
@@ -222,7 +222,7 @@ def test_branches_that_make_no_sense_are_refused() -> None:
         IF.sign((FLAG,), {"then_body": silent, "else_body": silent})
 
 
-def test_running_takes_no_memory() -> None:
+def test_control_operators_allocate_nothing() -> None:
     big, row = TensorSpec((8, 1 << 14), np.dtype("float32")), TensorSpec((1 << 14,), np.dtype("float32"))
     x, flat = np.ones(big.shape, np.float32), np.ones(row.shape, np.float32)
     still = _Still((COUNTER, big), (big, row))

@@ -123,7 +123,7 @@ SMALL: list[tuple[OpSchema, list[tuple[int, ...]], dict[str, Any]]] = [
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize(("schema", "shapes", "attrs"), SMALL)
-def test_inputs_may_be_stored_anyhow_in_any_float_type(
+def test_conv_takes_any_strides_and_float_type(
     schema: OpSchema, shapes: list[tuple[int, ...]], attrs: dict[str, Any], dtype: str
 ) -> None:
     arrays = _random(2, *shapes, dtype=dtype)
@@ -136,7 +136,7 @@ def test_inputs_may_be_stored_anyhow_in_any_float_type(
 
 
 @pytest.mark.parametrize(("schema", "shapes", "attrs"), SMALL)
-def test_packed_constants_change_no_result_and_need_no_more_workspace(
+def test_conv_with_packed_constants_equals_conv_without(
     schema: OpSchema, shapes: list[tuple[int, ...]], attrs: dict[str, Any]
 ) -> None:
     arrays = _random(3, *shapes, dtype="float16")
@@ -149,7 +149,7 @@ def test_packed_constants_change_no_result_and_need_no_more_workspace(
 
 
 @pytest.mark.parametrize("group", [1, 4])
-def test_windows_may_lie_wholly_in_the_padding(group: int) -> None:
+def test_conv_windows_may_lie_wholly_in_the_padding(group: int) -> None:
     arrays = _random(6, (1, 4, 2, 1), (4, 4 // group, 2, 5))
     attrs: dict[str, Any] = {"pads": (3, 0, 2, 12), "group": group}
     check_results(CONV, arrays, onnxruntime_node("Conv", arrays, **attrs), rtol=1e-5, atol=1e-5, **attrs)
@@ -161,7 +161,7 @@ def test_a_large_vgg_layer_needs_little_workspace() -> None:
     assert CONV.kernel(signature).workspace(signature) < 1.5 * 2**20
 
 
-def test_empty_batches_and_empty_outputs_work() -> None:
+def test_conv_of_empty_batches_and_outputs() -> None:
     for schema, shapes in ((CONV, [(0, 2, 4, 4), (3, 2, 3, 3)]), (CONV_TRANSPOSE, [(0, 2, 4, 4), (2, 3, 3, 3)])):
         signature = schema.sign([TensorSpec(s, np.dtype("float32")) for s in shapes], {})
         for kernel in kernels(schema, signature):
@@ -170,7 +170,7 @@ def test_empty_batches_and_empty_outputs_work() -> None:
             assert y.size == 0
 
 
-def test_results_do_not_depend_on_where_memory_lies() -> None:
+def test_conv_results_do_not_depend_on_where_memory_lies() -> None:
     arrays = _random(5, (1, 8, 30, 31), (8, 8, 3, 3), (8,))
     signature = CONV.sign([spec_of(a) for a in arrays], {"pads": (1, 1, 1, 1)})
     kernel = CONV.kernel(signature)
@@ -184,7 +184,7 @@ def test_results_do_not_depend_on_where_memory_lies() -> None:
     assert found[0] == found[1] == found[2]
 
 
-def test_misfits_are_refused_with_their_numbers() -> None:
+def test_conv_refuses_shapes_that_do_not_fit_with_their_numbers() -> None:
     x, w = TensorSpec((1, 4, 5, 5), np.dtype("float32")), TensorSpec((4, 3, 3, 3), np.dtype("float32"))
     with pytest.raises(ShapeError, match="do not fit 4 channels"):
         CONV.sign((x, w), {})

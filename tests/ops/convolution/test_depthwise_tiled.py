@@ -68,20 +68,20 @@ def check_depthwise(case: Case, parts: int, extra: int) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(depthwise(), st.integers(1, 3), st.sampled_from([0, 0, 1, 16]))
-def test_it_gives_what_numpy_gives(case: Case, parts: int, extra: int) -> None:
+def test_tiled_depthwise_conv_equals_numpy(case: Case, parts: int, extra: int) -> None:
     check_depthwise(case, parts, extra)
 
 
 @pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(depthwise(300), st.integers(1, 5), st.integers(0, 20))
-def test_it_gives_what_numpy_gives_in_many_shapes(case: Case, parts: int, extra: int) -> None:
+def test_tiled_depthwise_conv_equals_numpy_in_many_shapes(case: Case, parts: int, extra: int) -> None:
     check_depthwise(case, parts, extra)
 
 
 @settings(max_examples=20, deadline=None)
 @given(depthwise(40), st.integers(0, 99))
-def test_nan_and_infinities_go_where_numpy_lets_them_go(case: Case, seed: int) -> None:
+def test_tiled_depthwise_conv_spreads_nan_and_infinities_as_numpy(case: Case, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for special in (np.nan, np.inf, -np.inf):
         flat = case[0][0].reshape(-1)
@@ -104,23 +104,23 @@ def _mobile(channels: int, size: int, stride: int, kernel: int = 3) -> Case:
     "case",
     [_mobile(96, 28, 2), _mobile(528, 14, 1), _mobile(100, 30, 1, 5), _mobile(24, 7, 2, 5), _mobile(40, 23, 2, 5)],
 )
-def test_layers_of_networks(case: Case) -> None:
+def test_tiled_depthwise_conv_of_network_layers_equals_numpy(case: Case) -> None:
     check_depthwise(case, 2, 0)
 
 
-def test_any_number_of_parts_gives_the_same_bits() -> None:
+def test_tiled_depthwise_conv_is_the_same_in_any_number_of_parts() -> None:
     case = _mobile(300, 15, 1)
     results = [run_native(DEPTHWISE_NATIVE, _sign(case), case[0], n)[0].tobytes() for n in (1, 2, 3, 7)]
     assert len(set(results)) == 1
 
 
-def test_nothing_is_allocated_while_it_runs() -> None:
+def test_tiled_depthwise_conv_allocates_nothing() -> None:
     case = _mobile(96, 40, 1)
     signature = _sign(case)
     thunk = bind(DEPTHWISE_NATIVE, signature, case[0], [garbage(signature.y)])
     assert scratch_bytes(thunk) <= MOST_SCRATCH
 
 
-def test_weights_that_are_no_constant_are_left_to_numpy() -> None:
+def test_tiled_depthwise_conv_leaves_weights_that_are_no_constant_to_numpy() -> None:
     signature = NHWC_CONV.sign([spec_of(a) for a in _mobile(8, 5, 1)[0]], _mobile(8, 5, 1)[1])
     assert NHWC_CONV.kernel(signature) is DEPTHWISE

@@ -89,7 +89,7 @@ def fused(draw: Any) -> Case:
 
 @settings(max_examples=80)
 @given(fused())
-def test_every_kernel_gives_what_its_parts_give(case: Case) -> None:
+def test_fused_conv_kernels_equal_their_parts(case: Case) -> None:
     arrays, attrs, finish = case
     signature, wanted = _sign(arrays, attrs | finish), _parts(*case)
     for kernel in kernels(FUSED_CONV, signature):
@@ -110,7 +110,7 @@ LAYERS: list[tuple[list[tuple[int, ...]], dict[str, Any]]] = [
 
 @pytest.mark.parametrize("finish", ACTIVATIONS[1:4])
 @pytest.mark.parametrize(("shapes", "attrs"), LAYERS)
-def test_layers_of_networks_allocate_nothing(
+def test_fused_conv_of_network_layers_allocates_nothing(
     shapes: list[tuple[int, ...]], attrs: dict[str, Any], finish: dict[str, Any]
 ) -> None:
     arrays = _random(1, *shapes)
@@ -122,7 +122,7 @@ def test_layers_of_networks_allocate_nothing(
 
 
 @pytest.mark.parametrize("finish", ACTIVATIONS)
-def test_nan_stays_nan_and_infinities_are_held(finish: dict[str, Any]) -> None:
+def test_fused_conv_keeps_nan_and_clips_infinities(finish: dict[str, Any]) -> None:
     arrays = _random(2, (1, 4, 1, 15), (32, 4, 1, 1), (32,), (1, 32, 1, 15))
     arrays[3][0, :, 0, :3] = np.nan, np.inf, -np.inf
     signature, wanted = _sign(arrays, finish), _parts(arrays, {}, finish)
@@ -141,7 +141,7 @@ def _chosen(x: tuple[int, ...], w: tuple[int, ...], constants: frozenset[int], *
 
 
 @needs_avx512
-def test_the_kernel_is_that_of_the_convolution_alone() -> None:
+def test_fused_conv_uses_the_kernel_of_the_convolution_alone() -> None:
     packed, constant = ((1, 8, 9, 9), (32, 8, 3, 3)), frozenset({1})
     assert _chosen(*packed, constant) is FUSED_PACKED
     assert _chosen(*packed, frozenset()) is FUSED_COLUMNS
@@ -161,7 +161,7 @@ def test_fusing_does_not_pay_where_sums_would_go_through_room_of_their_own() -> 
     assert not pays(_sign(few[:3], {"activation": "leaky_relu", "slope": 0.1}))
 
 
-def test_what_does_not_fit_is_one_clear_error() -> None:
+def test_fused_conv_refuses_operands_that_do_not_fit() -> None:
     x, w, b = (TensorSpec(s, np.dtype("float32")) for s in ((1, 8, 9, 9), (4, 8, 3, 3), (4,)))
     with pytest.raises(ShapeError, match=r"what is added is float32\[1,8,9,9\], but the convolution is"):
         FUSED_CONV.sign([x, w, b, x], {})

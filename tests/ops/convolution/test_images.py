@@ -18,7 +18,7 @@ from tests.ops.test_layer_gradients import conv_cases
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(2, 7), st.integers(1, 3), st.integers(1, 3), conv_cases(), st.integers(1, 400))
-def test_groups_of_images_give_what_single_ones_give(
+def test_conv_of_grouped_images_equals_conv_of_single_images(
     batch: int, channels: int, filters: int, case: tuple[Any, ...], together: int
 ) -> None:
     sizes, kernel, strides, pads, dilations, group = case
@@ -39,6 +39,6 @@ def test_images_that_are_large_or_alone_are_not_put_side_by_side() -> None:
         assert (CONV.kernel(signature) is IMAGES) == taken
 
 
-def test_nothing_is_allocated_while_it_runs() -> None:
+def test_conv_of_grouped_images_allocates_nothing() -> None:
     arrays = floats(2, (40, 16, 8, 8), (16, 16, 3, 3), (16,), dtype="float32")
     check_no_allocation(CONV, arrays, pads=(1, 1, 1, 1))

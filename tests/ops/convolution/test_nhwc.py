@@ -107,7 +107,7 @@ def over_residual(kernel: Kernel, signature: Signature, arrays: list[Array]) -> 
 
 @settings(max_examples=120)
 @given(convolutions(), st.booleans())
-def test_every_kernel_gives_what_the_channels_first_one_gives(case: Case, constant: bool) -> None:
+def test_nhwc_conv_kernels_equal_channels_first(case: Case, constant: bool) -> None:
     arrays, attrs, finish = case
     signature, wanted = sign(arrays, attrs | finish, constant), reference(arrays, attrs | finish)
     atol = 1e-4 * float(np.abs(wanted).max(initial=1))
@@ -120,7 +120,7 @@ def test_every_kernel_gives_what_the_channels_first_one_gives(case: Case, consta
 
 @settings(max_examples=40)
 @given(convolutions())
-def test_pixels_may_lie_in_wider_tensors_and_anywhere(case: Case) -> None:
+def test_nhwc_conv_takes_pixels_inside_wider_tensors(case: Case) -> None:
     arrays, attrs, finish = case
     signature = sign(arrays, attrs | finish)
     for kernel in kernels(NHWC_CONV, signature):
@@ -151,7 +151,7 @@ LAYERS: list[tuple[list[tuple[int, ...]], dict[str, Any]]] = [
 
 @pytest.mark.parametrize("finish", ACTIVATIONS[1:4])
 @pytest.mark.parametrize(("shapes", "attrs"), LAYERS)
-def test_layers_of_networks_allocate_nothing(
+def test_nhwc_conv_of_network_layers_allocates_nothing(
     shapes: list[tuple[int, ...]], attrs: dict[str, Any], finish: dict[str, Any]
 ) -> None:
     arrays = _random(1, *shapes)
@@ -164,7 +164,7 @@ def test_layers_of_networks_allocate_nothing(
 
 @pytest.mark.parametrize("finish", ACTIVATIONS)
 @pytest.mark.parametrize("group", [1, 4])
-def test_nan_stays_nan_and_infinities_are_held(finish: dict[str, Any], group: int) -> None:
+def test_nhwc_conv_keeps_nan_and_clips_infinities(finish: dict[str, Any], group: int) -> None:
     arrays = _random(2, (1, 1, 15, 4), (32, 4 // group, 1, 1), (32,), (1, 1, 15, 32))
     arrays[3][0, 0, :3] = np.array([[np.nan], [np.inf], [-np.inf]])
     arrays[0][0, 0, 4:6] = np.array([[np.nan], [np.inf]])
@@ -185,7 +185,7 @@ def test_the_pixels_of_a_part_of_the_channels_are_dense() -> None:
         assert not dense_pixels(Layout.of(other))
 
 
-def test_what_does_not_fit_is_one_clear_error() -> None:
+def test_nhwc_conv_refuses_operands_that_do_not_fit() -> None:
     x, w, b = (TensorSpec(s, np.dtype("float32")) for s in ((1, 9, 9, 8), (4, 8, 3, 3), (4,)))
     assert NHWC_CONV.sign([x, w, b], {}).y == TensorSpec((1, 7, 7, 4), np.dtype("float32"))
     with pytest.raises(ShapeError, match=r"what is added is float32\[1,9,9,8\], but the convolution is"):

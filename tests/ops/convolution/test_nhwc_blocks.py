@@ -34,7 +34,7 @@ cases = st.builds(
 
 @settings(max_examples=100, deadline=None)
 @given(cases, st.integers(0, 5000))
-def test_blocks_are_all_outputs_with_the_inputs_that_they_read(found: ConvCase, most: int) -> None:
+def test_convolution_blocks_are_all_outputs_with_the_inputs_they_read(found: ConvCase, most: int) -> None:
     w = found.windows
     times = np.zeros((found.batch, w.outputs[0]), np.int64)
     lines = np.arange(w.sizes[0])
@@ -62,7 +62,7 @@ def test_copies_have_as_many_bytes_as_given_or_are_of_one_line(found: ConvCase, 
 
 
 @pytest.mark.parametrize(("size", "window", "stride"), [(224, 7, 2), (224, 3, 1), (2000, 3, 2)])
-def test_an_image_needs_little_room(size: int, window: int, stride: int) -> None:
+def test_convolution_blocks_of_an_image_need_little_workspace(size: int, window: int, stride: int) -> None:
     x, w = TensorSpec((1, size, size, 3), FLOAT), TensorSpec((64, 3, window, window), FLOAT)
     signature = NHWC_CONV.sign([x, w], {"strides": (stride, stride)}, frozenset({1}))
     assert NHWC_CONV.kernel(signature) is ROWS

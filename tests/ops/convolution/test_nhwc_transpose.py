@@ -70,7 +70,7 @@ def _cases(draw: Any) -> Case:
 
 @settings(max_examples=120)
 @given(_cases(), st.booleans())
-def test_every_kernel_gives_what_the_channels_first_one_gives(case: Case, constant: bool) -> None:
+def test_nhwc_conv_transpose_kernels_equal_channels_first(case: Case, constant: bool) -> None:
     arrays, attrs = case
     try:
         signature = _sign(arrays, attrs, constant)
@@ -85,7 +85,7 @@ def test_every_kernel_gives_what_the_channels_first_one_gives(case: Case, consta
             same(run(kernel, signature, [x, *arrays[1:]])[0], wanted, rtol=1e-4, atol=atol)
 
 
-def test_it_allocates_nothing_and_lies_in_a_wider_tensor() -> None:
+def test_nhwc_conv_transpose_allocates_nothing_inside_a_wider_tensor() -> None:
     arrays = _random(0, (1, 28, 28, 48), (32, 24, 2, 2), (24,))
     arrays[0] = arrays[0][..., 8:40]
     attrs = {"strides": (2, 2)}
@@ -100,7 +100,7 @@ def test_it_allocates_nothing_and_lies_in_a_wider_tensor() -> None:
         assert wide[..., :16].tobytes() == before.tobytes()
 
 
-def test_nan_stays_where_it_is_read() -> None:
+def test_nhwc_conv_transpose_keeps_nan_where_it_is_read() -> None:
     arrays = _random(1, (1, 3, 3, 2), (2, 2, 2, 2))
     arrays[0][0, 1, 1] = np.nan, np.inf
     signature, wanted = _sign(arrays, {}), _reference(arrays, {})
@@ -108,7 +108,7 @@ def test_nan_stays_where_it_is_read() -> None:
         same(run(kernel, signature, arrays)[0], wanted, rtol=1e-4, atol=1e-4)
 
 
-def test_what_does_not_fit_is_one_clear_error() -> None:
+def test_nhwc_conv_transpose_refuses_operands_that_do_not_fit() -> None:
     x, w = (TensorSpec(s, np.dtype("float32")) for s in ((1, 9, 9, 8), (8, 4, 3, 3)))
     assert NHWC_CONV_TRANSPOSE.sign([x, w], {}).y == TensorSpec((1, 11, 11, 4), np.dtype("float32"))
     with pytest.raises(ShapeError, match="do not fit"):

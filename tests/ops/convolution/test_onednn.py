@@ -86,9 +86,7 @@ def convolutions(draw: Any) -> Case:
 
 @settings(max_examples=60, deadline=None)
 @given(convolutions(), st.integers(0, 15), st.integers(1, 3))
-def test_it_gives_what_numpy_gives_wherever_arrays_lie_on_any_number_of_threads(
-    case: Case, place: int, threads: int
-) -> None:
+def test_onednn_conv_equals_numpy_in_any_place_on_any_threads(case: Case, place: int, threads: int) -> None:
     arrays, attrs = case
     signature, wanted = sign(arrays, attrs, threads), reference(arrays, attrs)
     if not CONVOLUTION.supports(signature):
@@ -110,7 +108,7 @@ def test_it_gives_what_numpy_gives_wherever_arrays_lie_on_any_number_of_threads(
 
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from(ACTIVATIONS), st.sampled_from([(1, 1), (1, 3), (16, 3)]), st.integers(1, 2), st.data())
-def test_nan_and_infinities_come_out_as_in_numpy(
+def test_onednn_conv_spreads_nan_and_infinities_as_numpy(
     finish: dict[str, Any], form: tuple[int, int], threads: int, data: st.DataObject
 ) -> None:
     group, width = form
@@ -125,7 +123,7 @@ def test_nan_and_infinities_come_out_as_in_numpy(
         same(run(CONVOLUTION, signature, arrays)[0], reference(arrays, attrs), rtol=1e-4, atol=1e-3)
 
 
-def test_a_nan_in_one_run_is_none_in_the_next() -> None:
+def test_onednn_conv_carries_no_nan_to_the_next_run() -> None:
     x, w = _random(5, (1, 9, 9, 32), (32, 32, 3, 3))
     attrs = {"activation": "clip", "low": 0.0}
     signature = sign([x, w], attrs)
@@ -147,7 +145,7 @@ def test_a_nan_in_one_run_is_none_in_the_next() -> None:
         ([(1, 28, 28, 96), (96, 1, 3, 3), (96,)], {"pads": (1, 1, 1, 1), "group": 96}),
     ],
 )
-def test_layers_of_networks_take_nothing_but_the_scratchpad(
+def test_onednn_conv_of_network_layers_takes_the_scratchpad_alone(
     shapes: list[tuple[int, ...]], attrs: dict[str, Any]
 ) -> None:
     arrays = _random(1, *shapes)
@@ -159,7 +157,7 @@ def test_layers_of_networks_take_nothing_but_the_scratchpad(
     assert CONVOLUTION.workspace(signature) < signature.y.nbytes // 4
 
 
-def test_what_it_does_not_do_is_left_to_others() -> None:
+def test_onednn_conv_leaves_unsupported_cases_to_other_kernels() -> None:
     x, w = (TensorSpec(s, np.dtype("float32")) for s in ((1, 9, 9, 16), (32, 16, 3, 3)))
     constant = frozenset({1})
     assert CONVOLUTION.supports(NHWC_CONV.sign([x, w], {}, constant))
@@ -179,7 +177,7 @@ def test_what_it_does_not_do_is_left_to_others() -> None:
         ((1, 7, 7, 960), (960, 1, 1, 1), 960, False),
     ],
 )
-def test_many_weights_for_few_pixels_are_left_to_compiled_kernels(
+def test_onednn_conv_leaves_many_weights_for_few_pixels_to_compiled_kernels(
     x: tuple[int, ...], weights: tuple[int, ...], group: int, thin: bool
 ) -> None:
     specs = [TensorSpec(s, np.dtype("float32")) for s in (x, weights)]

@@ -68,30 +68,30 @@ def deconvolutions(draw: Any) -> Case:
 
 @settings(max_examples=60, deadline=None)
 @given(deconvolutions(), st.integers(1, 3))
-def test_it_gives_what_numpy_gives(case: Case, threads: int) -> None:
+def test_onednn_conv_transpose_equals_numpy(case: Case, threads: int) -> None:
     check(*case, threads)
 
 
 @pytest.mark.slow
 @settings(max_examples=1500, deadline=None)
 @given(deconvolutions(), st.integers(1, 3))
-def test_it_gives_what_numpy_gives_for_many_more(case: Case, threads: int) -> None:
+def test_onednn_conv_transpose_equals_numpy_in_many_cases(case: Case, threads: int) -> None:
     check(*case, threads)
 
 
-def test_a_bias_is_added_once_where_the_library_adds_it_several_times() -> None:
+def test_onednn_conv_transpose_adds_its_bias_once() -> None:
     arrays = _random(0, (1, 21, 16, 16), (21, 21, 32, 32), (21,))
     assert check(arrays, {"strides": (16, 16), "pads": (8, 8, 8, 8)})
 
 
-def test_nan_and_infinities_spread_as_in_numpy() -> None:
+def test_onednn_conv_transpose_spreads_nan_and_infinities_as_numpy() -> None:
     arrays = _random(1, (1, 16, 6, 6), (16, 24, 4, 4), (24,))
     arrays[1] = np.abs(arrays[1])
     arrays[0][0, 0, 0, 0], arrays[0][0, 3, 2, 2], arrays[0][0, 5, 4, 4] = np.nan, np.inf, -np.inf
     assert check(arrays, {"strides": (2, 2), "pads": (1, 1, 1, 1)})
 
 
-def test_it_takes_nothing_but_its_workspace() -> None:
+def test_onednn_conv_transpose_takes_its_workspace_alone() -> None:
     arrays = _random(2, (1, 64, 28, 28), (64, 32, 4, 4), (32,))
     signature = sign(arrays, {"strides": (2, 2), "pads": (1, 1, 1, 1)})
     y = garbage(signature.y)

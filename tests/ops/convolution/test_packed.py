@@ -59,7 +59,7 @@ def convolutions(draw: Any) -> tuple[list[Array], dict[str, Any]]:
 @needs_avx512
 @settings(max_examples=120)
 @given(convolutions())
-def test_any_shape_gives_what_onnxruntime_gives(case: tuple[list[Array], dict[str, Any]]) -> None:
+def test_packed_conv_equals_onnxruntime_in_any_shape(case: tuple[list[Array], dict[str, Any]]) -> None:
     arrays, attrs = case
     _check(arrays, **attrs)
 
@@ -77,7 +77,9 @@ LARGE: list[tuple[list[tuple[int, ...]], dict[str, Any]]] = [
 
 @needs_avx512
 @pytest.mark.parametrize(("shapes", "attrs"), LARGE)
-def test_layers_of_networks_are_right_in_bounded_room(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> None:
+def test_packed_conv_of_network_layers_is_right_in_bounded_workspace(
+    shapes: list[tuple[int, ...]], attrs: dict[str, Any]
+) -> None:
     arrays = _random(1, *shapes)
     _check(arrays, **attrs)
     assert PACKED.supports(_sign(arrays, **attrs))
@@ -94,14 +96,14 @@ def test_pointwise_windows_agree_with_a_plain_product() -> None:
 
 
 @needs_avx512
-def test_windows_may_lie_wholly_in_the_padding() -> None:
+def test_packed_conv_windows_may_lie_wholly_in_the_padding() -> None:
     arrays = _random(3, (1, 4, 2, 1), (16, 4, 2, 5))
     _check(arrays, pads=(3, 0, 2, 12), strides=(1, 1))
     _check(arrays, pads=(3, 7, 2, 12), strides=(2, 3))
 
 
 @needs_avx512
-def test_nothing_is_allocated_while_it_runs() -> None:
+def test_packed_conv_allocates_nothing() -> None:
     arrays = _random(4, (1, 32, 64, 64), (64, 32, 3, 3), (64,))
     signature = _sign(arrays, pads=(1, 1, 1, 1), strides=(2, 1))
     assert scratch_bytes(bind(PACKED, signature, arrays, [garbage(signature.y)])) <= MOST_SCRATCH
@@ -128,7 +130,7 @@ def _moved(array: Array, shift: int) -> Array:
 
 
 @needs_avx512
-def test_results_do_not_depend_on_where_memory_lies() -> None:
+def test_packed_conv_does_not_depend_on_where_memory_lies() -> None:
     arrays = _random(6, (1, 8, 30, 31), (40, 8, 3, 3), (40,))
     signature = _sign(arrays, pads=(1, 1, 1, 1))
     found = set()
@@ -142,7 +144,7 @@ def test_results_do_not_depend_on_where_memory_lies() -> None:
 
 
 @needs_avx512
-def test_bytes_around_the_output_stay_as_they_are() -> None:
+def test_packed_conv_leaves_bytes_around_the_output() -> None:
     arrays = _random(7, (1, 5, 9, 9), (37, 5, 2, 2))
     signature = _sign(arrays)
     around = np.full(signature.y.size + 64, 7, FLOAT)
@@ -159,7 +161,7 @@ def _chosen(x: tuple[int, ...], w: tuple[int, ...], dtype: str = "float32", **at
 
 
 @needs_avx512
-def test_it_is_chosen_where_its_conditions_hold_and_nowhere_else() -> None:
+def test_packed_conv_is_chosen_only_where_its_conditions_hold() -> None:
     assert _chosen((1, 8, 9, 9), (32, 8, 3, 3)) is PACKED
     assert _chosen((1, 8, 9), (16, 8, 3)) is PACKED
     assert _chosen((1, 8, 9, 9), (50, 8, 1, 1)) is PACKED

@@ -90,14 +90,14 @@ def check_all(kernels: tuple[Kernel, ...], case: Case, parts: int, extra: int) -
 
 @settings(max_examples=80, deadline=None)
 @given(kernels, convolutions(), st.integers(1, 3), st.sampled_from([0, 0, 1, 16]))
-def test_it_gives_what_numpy_gives(kernels: tuple[Kernel, ...], case: Case, parts: int, extra: int) -> None:
+def test_tiled_conv_equals_numpy(kernels: tuple[Kernel, ...], case: Case, parts: int, extra: int) -> None:
     check_all(kernels, case, parts, extra)
 
 
 @pytest.mark.slow
 @settings(max_examples=800, deadline=None)
 @given(kernels, convolutions(150), st.integers(1, 7), st.integers(0, 20))
-def test_it_gives_what_numpy_gives_in_many_shapes(
+def test_tiled_conv_equals_numpy_in_many_shapes(
     kernels: tuple[Kernel, ...], case: Case, parts: int, extra: int
 ) -> None:
     check_all(kernels, case, parts, extra)
@@ -105,7 +105,7 @@ def test_it_gives_what_numpy_gives_in_many_shapes(
 
 @settings(max_examples=40, deadline=None)
 @given(kernels, convolutions(), st.integers(0, 99))
-def test_nan_and_infinities_go_where_numpy_lets_them_go(kernels: tuple[Kernel, ...], case: Case, seed: int) -> None:
+def test_tiled_conv_spreads_nan_and_infinities_as_numpy(kernels: tuple[Kernel, ...], case: Case, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for array in (case[0][0], case[0][-1]):
         for special in (np.nan, np.inf, -np.inf):
@@ -139,12 +139,12 @@ LAYERS = {
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_layers_of_networks(name: str) -> None:
+def test_tiled_conv_of_network_layers_equals_numpy(name: str) -> None:
     check_all((ROWS, TILED), LAYERS[name], 2, 0)
 
 
 @pytest.mark.parametrize("channels", [2, 3])
-def test_few_channels_may_lie_in_any_way(channels: int) -> None:
+def test_tiled_conv_takes_few_channels_of_any_strides(channels: int) -> None:
     (x, *rest), attrs = layer(channels, 9, 20, 3)
     signature = sign(([x, *rest], attrs))
     wanted = run_native(ROWS, signature, [x, *rest], 1)[0].tobytes()
@@ -152,13 +152,13 @@ def test_few_channels_may_lie_in_any_way(channels: int) -> None:
         assert run_native(ROWS, signature, [stored, *rest], 2)[0].tobytes() == wanted
 
 
-def test_any_number_of_parts_gives_the_same_bits() -> None:
+def test_tiled_conv_is_the_same_in_any_number_of_parts() -> None:
     case = layer(64, 9, 100, 3)
     results = [run_native(TILED, sign(case), case[0], n)[0].tobytes() for n in (1, 2, 3, 4, 7)]
     assert len(set(results)) == 1
 
 
-def test_an_image_does_not_depend_on_its_batch() -> None:
+def test_tiled_conv_of_an_image_does_not_depend_on_its_batch() -> None:
     (x, w, b), attrs = layer(20, 9, 40, 3)
     both = np.concatenate([x, x[:, ::-1]])
     (all_of_it,) = run(TILED, sign(([both, w, b], attrs)), [both, w, b])
@@ -166,13 +166,13 @@ def test_an_image_does_not_depend_on_its_batch() -> None:
     assert all_of_it[1:].tobytes() == alone.tobytes()
 
 
-def test_nothing_is_allocated_while_it_runs() -> None:
+def test_tiled_conv_allocates_nothing() -> None:
     for kernel, case in ((TILED, layer(96, 40, 64, 3)), (ROWS, layer(3, 120, 64, 3))):
         thunk = bind(kernel, sign(case), case[0], [garbage(sign(case).y)])
         assert scratch_bytes(thunk) <= MOST_SCRATCH
 
 
-def test_weights_that_are_no_constant_are_left_to_numpy() -> None:
+def test_tiled_conv_leaves_weights_that_are_no_constant_to_numpy() -> None:
     arrays, attrs = layer(8, 5, 8)
     assert NHWC_CONV.kernel(sign((arrays, attrs))) is TILED
     assert NHWC_CONV.kernel(sign(layer(8, 5, 8, 3))) is ROWS

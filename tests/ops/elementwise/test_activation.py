@@ -49,7 +49,7 @@ CASES: list[tuple[OpSchema, dict[str, Any], Callable[[Array], Array]]] = [
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", range(len(CASES)))
-def test_activations_follow_their_formulas(case: int, dtype: str) -> None:
+def test_piecewise_linear_activations_follow_their_formulas(case: int, dtype: str) -> None:
     schema, attrs, formula = CASES[case]
     x = X.astype(dtype)
     eps = float(np.finfo(dtype).eps)
@@ -96,11 +96,11 @@ def test_clip_holds_x_between_its_bounds(dtype: str) -> None:
         check_kernels(CLIP, [x, *bounds], [wanted])
 
 
-def test_the_upper_bound_wins_where_bounds_cross() -> None:
+def test_clip_takes_the_upper_bound_where_bounds_cross() -> None:
     check_results(CLIP, [np.array([0.0, 9.0]), np.array(5.0), np.array(2.0)], [np.array([2.0, 2.0])])
 
 
-def test_a_bound_of_many_numbers_is_refused() -> None:
+def test_clip_refuses_a_bound_of_many_numbers() -> None:
     with pytest.raises(ShapeError, match="scalar"):
         evaluate(CLIP, np.zeros(3), np.zeros(3), np.zeros(()))
 
@@ -111,7 +111,7 @@ def test_clip_overwrites_no_scalar_because_it_might_be_a_bound() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_nothing_is_allocated_while_a_kernel_runs(dtype: str) -> None:
+def test_activation_kernels_allocate_nothing(dtype: str) -> None:
     x = np.random.default_rng(0).standard_normal((400, 300)).astype(dtype)
     for schema in (RELU, TANH, LEAKY_RELU, HARD_SIGMOID, HARD_SWISH, SOFTSIGN, THRESHOLDED_RELU, SHRINK):
         check_no_allocation(schema, [x])

@@ -47,7 +47,7 @@ def test_arithmetic_broadcasts(left: tuple[int, ...], right: tuple[int, ...], dt
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_floats_are_divided(dtype: str) -> None:
+def test_division_of_floats(dtype: str) -> None:
     a, b = ramp((3, 4), dtype), ramp((4,), dtype)
     check_kernels(DIV, [a, b], [elementwise(lambda x, y: x / y, a, b)])
 
@@ -104,7 +104,7 @@ def test_bitwise_operators_work_on_each_bit(dtype: str) -> None:
     check_kernels(BITWISE_XOR, [a, b], [elementwise(lambda x, y: x ^ y, a, b)])
 
 
-def test_only_inputs_that_are_like_the_output_are_overwritten() -> None:
+def test_arithmetic_overwrites_only_inputs_that_are_like_the_output() -> None:
     wide, row = np.ones((3, 4), np.float32), np.ones((1, 4), np.float32)
     assert check_overwrites(ADD, [wide, row]) == 1
     assert check_overwrites(ADD, [row, wide]) == 1
@@ -112,7 +112,7 @@ def test_only_inputs_that_are_like_the_output_are_overwritten() -> None:
     assert check_overwrites(ADD, [row, np.ones((3, 1), np.float32)]) == 0
 
 
-def test_operands_that_do_not_fit_are_refused() -> None:
+def test_arithmetic_refuses_operands_that_do_not_fit() -> None:
     with pytest.raises(ShapeError, match=r"add.*\(2,\), \(3,\)"):
         evaluate(ADD, np.zeros(2), np.zeros(3))
     with pytest.raises(DtypeError, match="float64, int64"):
@@ -123,7 +123,7 @@ def test_operands_that_do_not_fit_are_refused() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint32"])
 @pytest.mark.parametrize("schema", OPS, ids=lambda s: s.name)
-def test_nothing_is_allocated_while_a_kernel_runs(schema: OpSchema, dtype: str) -> None:
+def test_arithmetic_kernels_allocate_nothing(schema: OpSchema, dtype: str) -> None:
     attrs: dict[str, Any] = {"direction": "LEFT"} if schema is BIT_SHIFT else {}
     takes_ints_only = schema in (BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR)
     if takes_ints_only:

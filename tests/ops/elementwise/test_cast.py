@@ -19,12 +19,12 @@ def test_small_numbers_survive_every_cast(source: str, to: str) -> None:
     check_kernels(CAST, [x.astype(source)], [x.astype(to)], to=to)
 
 
-def test_floats_are_truncated_toward_zero() -> None:
+def test_cast_truncates_floats_toward_zero() -> None:
     x = np.array([-1.9, -0.5, 0.5, 1.9], np.float32)
     check_kernels(CAST, [x], [np.array([-1, 0, 0, 1], np.int32)], to="int32")
 
 
-def test_everything_but_zero_is_true() -> None:
+def test_cast_to_bool_makes_everything_but_zero_true() -> None:
     x = np.array([0.0, -0.0, 0.1, np.nan, np.inf], np.float32)
     check_kernels(CAST, [x], [np.array([False, False, True, True, True])], to="bool")
     check_kernels(CAST, [np.array([0, 2, 256])], [np.array([False, True, True])], to="bool")
@@ -59,18 +59,18 @@ def test_a_cast_to_the_same_dtype_is_a_view() -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (0, 3)])
-def test_scalars_and_empty_tensors_are_tensors(shape: tuple[int, ...]) -> None:
+def test_cast_takes_scalars_and_empty_tensors(shape: tuple[int, ...]) -> None:
     same(evaluate(CAST, np.full(shape, 2.5), to="int8")[0], np.full(shape, 2, np.int8))
     check_overwrites(CAST, [np.full(shape, 2.5)], to="int8")
 
 
 @pytest.mark.parametrize("to", ["float16", "float64", "int32", "bool"])
-def test_nothing_is_allocated_while_the_kernel_runs(to: str) -> None:
+def test_cast_allocates_nothing(to: str) -> None:
     x = np.random.default_rng(0).standard_normal((300, 200)).astype(np.float32)
     check_no_allocation(CAST, [x], to=to)
     check_no_allocation(CAST, [x.T], to=to)
 
 
-def test_a_dtype_that_no_tensor_has_is_refused() -> None:
+def test_cast_refuses_a_dtype_that_no_tensor_has() -> None:
     with pytest.raises(AttributeValueError, match="complex64"):
         evaluate(CAST, np.zeros(2), to="complex64")

@@ -55,14 +55,14 @@ def test_comparisons_of_nothing_are_nothing() -> None:
 
 
 @pytest.mark.parametrize("schema", OPS, ids=lambda s: s.name)
-def test_nothing_is_allocated_while_a_kernel_runs(schema: OpSchema) -> None:
+def test_comparison_kernels_allocate_nothing(schema: OpSchema) -> None:
     kind = "bool" if schema in (AND, OR, XOR) else "float32"
     x = np.random.default_rng(0).integers(0, 2, (600, 400)).astype(kind)
     for operands in ([x, x], [x, x[:1]], [x[:, ::-1], x]):
         check_no_allocation(schema, operands)
 
 
-def test_operands_of_two_dtypes_are_refused() -> None:
+def test_comparison_refuses_operands_of_two_dtypes() -> None:
     with pytest.raises(DtypeError, match="int8, float64"):
         evaluate(LESS, np.zeros(2, np.int8), np.zeros(2))
     with pytest.raises(DtypeError, match=r"and.*int8"):

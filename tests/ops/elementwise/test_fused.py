@@ -52,7 +52,7 @@ def _check(case: Case) -> None:
 
 @settings(max_examples=60)
 @given(programs())
-def test_any_chain_has_the_bits_of_its_steps(case: Case) -> None:
+def test_fused_elementwise_has_the_bits_of_its_steps(case: Case) -> None:
     _check(case)
     with np.errstate(all="ignore"):
         for apart in (False, True):
@@ -61,7 +61,7 @@ def test_any_chain_has_the_bits_of_its_steps(case: Case) -> None:
 
 @settings(max_examples=30)
 @given(programs(4))
-def test_inputs_may_lie_anyhow(case: Case) -> None:
+def test_fused_elementwise_takes_inputs_of_any_strides(case: Case) -> None:
     signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in case.arrays], {"program": case.program})
     kernel = _NUMPY
     for stored in zip(*(strided_copies(a) for a in case.arrays), strict=True):
@@ -70,7 +70,7 @@ def test_inputs_may_lie_anyhow(case: Case) -> None:
 
 @settings(max_examples=30)
 @given(programs(), st.integers(0, 31))
-def test_constants_may_be_packed(case: Case, which: int) -> None:
+def test_fused_elementwise_takes_packed_constants(case: Case, which: int) -> None:
     constants = frozenset(i for i in range(len(case.arrays)) if which >> i & 1)
     signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in case.arrays], {"program": case.program}, constants)
     kernel = _NUMPY
@@ -78,7 +78,7 @@ def test_constants_may_be_packed(case: Case, which: int) -> None:
 
 
 @pytest.mark.slow
-def test_six_hundred_seeded_chains() -> None:
+def test_six_hundred_elementwise_chains_have_the_bits_of_their_steps() -> None:
     for seed in range(600):
         _check(seeded_program(seed))
 
@@ -103,7 +103,7 @@ def test_squares_of_a_constant_exponent_are_squares() -> None:
     assert [len(a) for a in map(np.atleast_1d, kernel.pack(signature, {1: two}))] == [2, 1]
 
 
-def test_large_tensors_need_no_more_than_a_block() -> None:
+def test_fused_elementwise_of_large_tensors_needs_a_block_at_most() -> None:
     arrays = _random((64, 100, 100), (64, 1, 1), (64, 100, 100))
     program = (_step("mul", 0, 1), _step("add", 3, 2), _step("swish", 4), _step("sub", 5, 0))
     signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in arrays], {"program": program})
@@ -148,12 +148,12 @@ def test_a_chain_has_one_room_and_a_fork_two() -> None:
     assert rooms(fork, signatures(fork, (spec,)), 1) == (0, 1, 0)
 
 
-def test_a_program_reads_as_text() -> None:
+def test_an_elementwise_program_reads_as_text() -> None:
     assert str(_step("leaky_relu", 3, alpha=0.5)) == "leaky_relu($3 alpha=0.5)"
     assert str(_step("add", 0, 1)) == "add($0,$1)"
 
 
-def test_what_is_no_chain_is_one_clear_error() -> None:
+def test_fused_elementwise_refuses_programs_that_are_no_chain() -> None:
     x, row = TensorSpec((3, 4), np.dtype("float32")), TensorSpec((4,), np.dtype("float32"))
     with pytest.raises(AttributeValueError, match="one step or more"):
         FUSED_ELEMENTWISE.sign([x], {"program": ()})
@@ -178,7 +178,7 @@ def test_kernels_of_elementwise_operators_read_any_part_of_their_inputs(schema: 
             assert (kernel.contiguous, kernel.reads) == (no_contiguity, any_strides)
 
 
-def test_elementwise_is_said_of_all_that_are() -> None:
+def test_elementwise_operators_declare_that_they_are() -> None:
     names = {schema.name for schema in ELEMENTWISE}
     assert names >= {"add", "relu", "clip", "where", "cast", "pow", "gelu", "sum", "less", "is_inf", "prelu", "not"}
     assert names.isdisjoint({"softmax", "layer_norm", "concat", "transpose", "reduce_sum", "batch_norm", "identity"})

@@ -44,7 +44,7 @@ def test_integers_to_negative_powers_are_truncated() -> None:
         (np.array([[1.5, 2.0]], np.float16), np.array([2.0], np.float32), np.array([[2.25, 4.0]], np.float16)),
     ],
 )
-def test_the_result_has_the_dtype_of_the_base(base: Array, exponent: Array, wanted: Array) -> None:
+def test_power_has_the_dtype_of_the_base(base: Array, exponent: Array, wanted: Array) -> None:
     check_kernels(POW, [base, exponent], [wanted])
 
 
@@ -60,13 +60,13 @@ def test_a_constant_exponent_gives_the_same_as_an_unknown_one(exponent: float) -
 
 
 @pytest.mark.parametrize("shape", [(), (0, 3)])
-def test_scalars_and_empty_tensors_are_tensors(shape: tuple[int, ...]) -> None:
+def test_power_takes_scalars_and_empty_tensors(shape: tuple[int, ...]) -> None:
     for left, right in ((np.float32, np.float32), (np.int32, np.int32), (np.float32, np.int32)):
         (y,) = evaluate(POW, np.full(shape, 3, left), np.full(shape, 2, right))
         same(y, np.full(shape, 9, left))
 
 
-def test_many_blocks_equal_one_formula() -> None:
+def test_power_of_many_blocks_equals_one_formula() -> None:
     base = np.random.default_rng(0).integers(-3, 4, (50, 1000)).astype(np.int64)
     exponent = np.arange(1000) % 5
     (y,) = evaluate(POW, base, exponent)
@@ -74,7 +74,7 @@ def test_many_blocks_equal_one_formula() -> None:
 
 
 @pytest.mark.parametrize(("left", "right"), [("float32", "float32"), ("int32", "int32"), ("float32", "int64")])
-def test_nothing_is_allocated_while_a_kernel_runs(left: str, right: str) -> None:
+def test_power_allocates_nothing(left: str, right: str) -> None:
     base = np.random.default_rng(0).integers(1, 4, (300, 200)).astype(left)
     check_no_allocation(POW, [base, np.array(2, right)])
     check_no_allocation(POW, [base.T, base.T.astype(right)])

@@ -49,7 +49,7 @@ CASES: list[tuple[OpSchema, dict[str, Any], Callable[[float], float]]] = [
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("case", range(len(CASES)))
-def test_activations_follow_their_formulas(case: int, dtype: str) -> None:
+def test_smooth_activations_follow_their_formulas(case: int, dtype: str) -> None:
     schema, attrs, formula = CASES[case]
     x = X.astype(dtype)
     wanted = np.vectorize(formula)(x.astype(np.float64)).astype(dtype)
@@ -67,7 +67,7 @@ def test_the_sigmoid_of_every_number_lies_between_0_and_1(x: Array) -> None:
 
 
 @pytest.mark.parametrize("schema", OPS, ids=lambda s: s.name)
-def test_far_from_zero_nothing_overflows(schema: OpSchema) -> None:
+def test_smooth_activations_do_not_overflow_far_from_zero(schema: OpSchema) -> None:
     with np.errstate(all="ignore"):
         (y,) = evaluate(schema, np.array([-1e4, 1e4], np.float32))
     assert np.isfinite(y).all()
@@ -82,7 +82,7 @@ def test_the_workspace_of_a_large_tensor_is_one_block(schema: OpSchema) -> None:
 
 
 @pytest.mark.parametrize("schema", OPS, ids=lambda s: s.name)
-def test_many_blocks_equal_small_ones(schema: OpSchema) -> None:
+def test_smooth_activations_of_many_blocks_equal_small_ones(schema: OpSchema) -> None:
     x = np.random.default_rng(1).standard_normal((37, 2011)).astype(np.float32)
     (whole,) = evaluate(schema, x)
     (strided,) = evaluate(schema, np.array(x.T, order="C").T)
@@ -93,7 +93,7 @@ def test_many_blocks_equal_small_ones(schema: OpSchema) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("schema", OPS, ids=lambda s: s.name)
-def test_nothing_is_allocated_while_a_kernel_runs(schema: OpSchema, dtype: str) -> None:
+def test_smooth_activations_allocate_nothing(schema: OpSchema, dtype: str) -> None:
     x = np.random.default_rng(0).standard_normal((400, 300)).astype(dtype)
     check_no_allocation(schema, [x])
     check_no_allocation(schema, [x.T])

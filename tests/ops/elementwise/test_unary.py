@@ -43,7 +43,7 @@ def in_domain(function: Callable[[float], float], values: list[float]) -> list[t
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_agree_with_the_math_module(name: str, dtype: str) -> None:
+def test_unary_functions_agree_with_the_math_module(name: str, dtype: str) -> None:
     values = [v for v in SPECIAL if math.isfinite(v)] + [0.25, 0.9, 1.75, 4.0]
     points = in_domain(FUNCTIONS[name], [float(np.dtype(dtype).type(v)) for v in values])
     assert len(points) > 3
@@ -101,7 +101,7 @@ def test_erf_keeps_nan_and_saturates() -> None:
 
 
 @pytest.mark.parametrize("schema", OPS, ids=lambda s: s.name)
-def test_nothing_is_allocated_while_a_kernel_runs(schema: OpSchema) -> None:
+def test_unary_kernels_allocate_nothing(schema: OpSchema) -> None:
     big: Any = np.random.default_rng(0).uniform(0.1, 0.9, (300, 200))
     kinds = {"not": "bool", "bitwise_not": "int64"}
     x = (big * 7).astype(kinds.get(schema.name, "float32"))
@@ -112,14 +112,14 @@ def test_nothing_is_allocated_while_a_kernel_runs(schema: OpSchema) -> None:
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2)])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_scalars_and_empty_tensors_are_tensors(name: str, shape: tuple[int, ...]) -> None:
+def test_unary_functions_take_scalars_and_empty_tensors(name: str, shape: tuple[int, ...]) -> None:
     for dtype in (np.float16, np.float32):
         (y,) = evaluate(BY_NAME[name], np.full(shape, 1.0 if name == "acosh" else 0.5, dtype))
         assert y.shape == shape
         assert np.isfinite(y).all()
 
 
-def test_a_dtype_without_meaning_is_refused() -> None:
+def test_unary_functions_refuse_a_dtype_without_meaning() -> None:
     with pytest.raises(DtypeError, match=r"exp.*not int32"):
         evaluate(BY_NAME["exp"], np.zeros(2, np.int32))
     with pytest.raises(DtypeError, match=r"neg.*not uint8"):

@@ -21,7 +21,7 @@ def column(arrays: list[Array]) -> Array:
 
 
 @given(shapes=st.lists(st.sampled_from(SHAPES), min_size=1, max_size=5), dtype=st.sampled_from(["float16", "float32"]))
-def test_any_number_of_inputs_is_folded(shapes: list[tuple[int, ...]], dtype: str) -> None:
+def test_variadic_operators_fold_any_number_of_inputs(shapes: list[tuple[int, ...]], dtype: str) -> None:
     rng = np.random.default_rng(len(shapes))
     arrays: list[Array] = [np.asarray(rng.integers(-8, 9, s)).astype(dtype) for s in shapes]
     full = column(arrays)
@@ -32,7 +32,7 @@ def test_any_number_of_inputs_is_folded(shapes: list[tuple[int, ...]], dtype: st
     check_kernels(MAX, arrays, [full.max(0).astype(dtype)])
 
 
-def test_integers_are_folded_in_their_own_dtype() -> None:
+def test_variadic_operators_fold_integers_in_their_own_dtype() -> None:
     arrays = [np.array([[100, -100]], np.int8), np.array([[27, 5]], np.int8), np.array([[0, 1]], np.int8)]
     check_kernels(SUM, arrays, [reduce(np.add, arrays)])
     check_kernels(MAX, arrays, [np.array([[100, 5]], np.int8)])
@@ -40,7 +40,7 @@ def test_integers_are_folded_in_their_own_dtype() -> None:
         evaluate(MEAN, *arrays)
 
 
-def test_nan_wins_over_every_number() -> None:
+def test_variadic_max_and_min_keep_nan() -> None:
     a, b = np.array([np.nan, 1.0]), np.array([1.0, np.nan])
     for schema in (MIN, MAX):
         for arrays in ([a, b], [a, b, np.zeros(2)]):
@@ -59,14 +59,14 @@ def test_an_input_that_is_given_twice_may_be_overwritten(schema: OpSchema) -> No
     same(shared, wanted)
 
 
-def test_no_input_is_too_few() -> None:
+def test_variadic_operators_refuse_no_input() -> None:
     with pytest.raises(ArityError):
         evaluate(SUM)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize("schema", OPS, ids=lambda s: s.name)
-def test_nothing_is_allocated_while_a_kernel_runs(schema: OpSchema, count: int) -> None:
+def test_variadic_kernels_allocate_nothing(schema: OpSchema, count: int) -> None:
     x = np.random.default_rng(0).standard_normal((300, 200)).astype(np.float32)
     check_no_allocation(schema, [x] * count)
     check_no_allocation(schema, [x, x[:1], x[:, :1], x[0]][:count])

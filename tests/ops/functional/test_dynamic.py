@@ -43,7 +43,7 @@ FOUND = _found()
 
 @FEW
 @given(ROWS, st.integers(0, 2**32))
-def test_what_is_found_is_what_numpy_finds(rows: int, seed: int) -> None:
+def test_functions_of_data_decided_sizes_equal_numpy(rows: int, seed: int) -> None:
     x = _numbers(rows, seed)
     got = FOUND.run({"x": x})
     chosen = x[:, 0] > 0
@@ -88,7 +88,7 @@ def test_lengths_may_be_vars(rows: int, part: int, few: int, seed: int) -> None:
     np.testing.assert_array_equal(got["grown"], np.broadcast_to(x, (few, *x.shape)))
 
 
-def test_boxes_that_overlap_a_better_one_are_left_out() -> None:
+def test_non_max_suppression_function_leaves_out_overlapping_boxes() -> None:
     graph = engine.Graph()
     boxes, scores = graph.input("boxes", (1, "n", 4)), graph.input("scores", (1, 2, "n"))
     most = graph.input("most", (1,), "int64")
@@ -104,7 +104,7 @@ def test_boxes_that_overlap_a_better_one_are_left_out() -> None:
     assert none["y"].shape == (0, 3)
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_functions_of_data_decided_sizes_refuse_nonsense() -> None:
     graph = engine.Graph()
     x = graph.input("x", (2, 3))
     with pytest.raises(ArityError, match="must be a var"):

@@ -19,7 +19,7 @@ KEYS = st.lists(SLICES | st.integers(-4, 4) | st.none() | st.just(...), max_size
 
 @settings(max_examples=150, deadline=None)
 @given(KEYS, st.integers(0, 7), st.integers(0, 7))
-def test_brackets_are_those_of_numpy_or_an_error(key: Any, n: int, m: int) -> None:
+def test_brackets_on_open_lengths_equal_numpy_or_are_an_error(key: Any, n: int, m: int) -> None:
     graph = Graph("brackets")
     x = graph.input("x", ("n", 3, "m"))
     array = np.arange(n * 3 * m, dtype=np.float32).reshape(n, 3, m)

@@ -67,7 +67,7 @@ def keys(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[Key, ...]:
 
 
 @given(st.lists(st.integers(0, 4), max_size=3).map(tuple), st.data())
-def test_brackets_mean_what_they_mean_to_numpy(shape: tuple[int, ...], data: st.DataObject) -> None:
+def test_indexing_brackets_equal_numpy(shape: tuple[int, ...], data: st.DataObject) -> None:
     x = value(*shape)
     key = data.draw(keys(shape))
     try:
@@ -151,7 +151,7 @@ X = value(2, 1, 3)
         ),
     ],
 )
-def test_functions_do_what_numpy_does(made: Callable[[], Value], wanted: Any) -> None:
+def test_movement_functions_equal_numpy(made: Callable[[], Value], wanted: Any) -> None:
     same(made(), wanted)
 
 
@@ -180,7 +180,7 @@ def test_split_takes_lengths_or_a_number_of_parts() -> None:
         lambda: movement.pad(X, [1], axes=[0]),
     ],
 )
-def test_what_does_not_fit_is_refused(wrong: Callable[[], object]) -> None:
+def test_movement_functions_refuse_operands_that_do_not_fit(wrong: Callable[[], object]) -> None:
     with pytest.raises(ShapeError):
         wrong()
 

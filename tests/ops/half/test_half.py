@@ -57,7 +57,7 @@ def _every_float(dtype: np.dtype[Any]) -> Array:
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-def test_every_number_of_16_bits_comes_and_goes(dtype: np.dtype[Any]) -> None:
+def test_every_16_bit_number_is_converted_and_back(dtype: np.dtype[Any]) -> None:
     numbers = _every_float(dtype)
     wide = np.empty(numbers.shape, np.float32)
     native_copy(numbers, wide)()
@@ -71,7 +71,7 @@ def test_every_number_of_16_bits_comes_and_goes(dtype: np.dtype[Any]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(Seeds, st.sampled_from(TYPES), st.lists(st.integers(0, 5), max_size=5), st.booleans())
-def test_rounding_is_numpys_whatever_lies_where(seed: int, dtype: np.dtype[Any], shape: list[int], wide: bool) -> None:
+def test_half_rounding_equals_numpy_in_any_place(seed: int, dtype: np.dtype[Any], shape: list[int], wide: bool) -> None:
     rng = np.random.default_rng(seed)
     bits = rng.integers(0, 2**32, shape, np.uint32).view(np.float32)
     numbers = np.where(rng.random(shape) < 0.3, rng.choice(EDGES, shape), bits).astype(np.float32)
@@ -126,7 +126,7 @@ def _case(seed: int) -> tuple[OpSchema, list[tuple[int, ...]], dict[str, Any]]:
 
 @settings(max_examples=120, deadline=None)
 @given(Seeds, st.sampled_from(TYPES), st.integers(1, 400), st.booleans())
-def test_stripes_give_what_the_whole_gives(seed: int, dtype: np.dtype[Any], most: int, fixed: bool) -> None:
+def test_half_operators_in_tiles_equal_the_whole(seed: int, dtype: np.dtype[Any], most: int, fixed: bool) -> None:
     schema, shapes, attrs = _case(seed)
     rng = np.random.default_rng(seed + 1)
     arrays = [np.abs(rng.standard_normal(s)).astype(dtype) for s in shapes]
@@ -146,7 +146,7 @@ def test_stripes_give_what_the_whole_gives(seed: int, dtype: np.dtype[Any], most
         single.MOST = kept
 
 
-def test_rooms_are_small_beside_the_tensors() -> None:
+def test_half_workspaces_are_small_beside_the_tensors() -> None:
     half = np.dtype("float16")
     specs = [TensorSpec((1, 64, 112, 112), half), TensorSpec((64, 64, 3, 3), half), TensorSpec((64,), half)]
     inner = Inner(NHWC_CONV, {"pads": (1, 1, 1, 1)})
@@ -159,7 +159,7 @@ def test_rooms_are_small_beside_the_tensors() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from((-3, -2, -1, 1, 2))), max_size=4), st.sampled_from(TYPES))
-def test_what_lies_backwards_is_read_as_it_lies(axes: list[tuple[int, int]], dtype: np.dtype[Any]) -> None:
+def test_half_operators_read_negative_strides(axes: list[tuple[int, int]], dtype: np.dtype[Any]) -> None:
     count = int(np.prod([3 * n + 2 for n, _ in axes], dtype=int))
     source = (np.arange(count) % 2039).astype(dtype)  # a prime, below what float16 rounds
     room = source.reshape([3 * n + 2 for n, _ in axes])
@@ -180,7 +180,7 @@ def test_what_lies_backwards_is_read_as_it_lies(axes: list[tuple[int, int]], dty
     assert guarded.tobytes() == wanted.tobytes()
 
 
-def test_a_tensor_without_axes_stays_one() -> None:
+def test_half_operators_keep_scalars() -> None:
     arrays = [np.array(1.5, BFLOAT16), np.array(2.0, BFLOAT16)]
     signature = IN_SINGLE.sign(
         [TensorSpec((), BFLOAT16)] * 2, {"operator": Inner(ADD, {}), "to": BFLOAT16}, frozenset({1})
@@ -199,7 +199,7 @@ def test_stripes_cover_the_output_once() -> None:
             assert (count == 1).all()
 
 
-def test_what_is_no_storage_is_refused() -> None:
+def test_in_single_refuses_other_storage_types() -> None:
     x = TensorSpec((2,), BFLOAT16)
     with pytest.raises(AttributeValueError, match="stores in float16 or bfloat16, not in float32"):
         IN_SINGLE.sign([x, x], {"operator": Inner(ADD, {}), "to": np.dtype("float32")})

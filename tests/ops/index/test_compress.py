@@ -30,7 +30,7 @@ def cases(draw: st.DrawFn) -> tuple[Array, Array, int | None]:
 
 
 @given(cases())
-def test_slices_are_chosen_as_numpy_does(case: tuple[Array, Array, int | None]) -> None:
+def test_compress_equals_numpy(case: tuple[Array, Array, int | None]) -> None:
     x, condition, axis = case
     wanted = np.compress(condition, x, axis)
     check_kernels(COMPRESS, [x, condition], [wanted], axis=axis, count=int(condition.sum()))
@@ -38,24 +38,24 @@ def test_slices_are_chosen_as_numpy_does(case: tuple[Array, Array, int | None]) 
 
 @settings(max_examples=50)
 @given(cases().filter(lambda case: case[0].size > 0))
-def test_slices_are_chosen_as_onnxruntime_does(case: tuple[Array, Array, int | None]) -> None:
+def test_compress_equals_onnxruntime(case: tuple[Array, Array, int | None]) -> None:
     x, condition, axis = case
     (wanted,) = onnxruntime_node("Compress", [x, condition], **({} if axis is None else {"axis": axis}))
     check_results(COMPRESS, [x, condition], [wanted], axis=axis, count=int(condition.sum()))
 
 
-def test_a_scalar_is_one_element() -> None:
+def test_compress_takes_a_scalar_as_one_element() -> None:
     (y,) = evaluate(COMPRESS, np.array(7), np.array([True]), count=1)
     assert y.tolist() == [7]
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_another_number_than_was_said_is_refused(count: int) -> None:
+def test_compress_refuses_another_count_than_was_given(count: int) -> None:
     with pytest.raises(CountError, match=f"2 elements are there, and {count} were said to be"):
         evaluate(COMPRESS, np.arange(3), np.array([True, False, True]), count=count)
 
 
-def test_nothing_is_allocated() -> None:
+def test_compress_allocates_nothing() -> None:
     random = np.random.default_rng(0)
     x, condition = random.random((300, 300), np.float32), random.random(300) < 0.5
     for axis in (0, 1):
@@ -76,6 +76,6 @@ def test_nothing_is_allocated() -> None:
         (np.zeros(2, bool), {"count": 0, "axis": 2}, "axis 2 does not exist"),
     ],
 )
-def test_what_does_not_fit_is_refused(condition: Array, attrs: dict[str, Any], message: str) -> None:
+def test_compress_refuses_operands_that_do_not_fit(condition: Array, attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(OpError, match=message):
         evaluate(COMPRESS, np.zeros((2, 3)), condition, **attrs)

@@ -36,7 +36,7 @@ def test_gather_picks_slices(
     check_kernels(GATHER, [x, indices], [wanted], axis=axis)
 
 
-def test_one_index_takes_an_axis_away() -> None:
+def test_gather_with_one_index_takes_an_axis_away() -> None:
     check_results(GATHER, [numbered((2, 3)), np.array(-1)], [np.array([2, 5], np.float32)], axis=1)
     check_results(GATHER, [numbered((3,)), np.array(1)], [np.array(1, np.float32)])
 
@@ -88,13 +88,13 @@ def _nd(x: Array, at: Array) -> tuple[Array, ...]:
 
 @pytest.mark.parametrize("gather", [_gather, _elements, _nd])
 @pytest.mark.parametrize("wrong", [3, -4, 10**12, -(2**63)])
-def test_an_index_outside_its_axis_is_refused(gather: Callable[[Array, Array], object], wrong: int) -> None:
+def test_gather_refuses_an_index_outside_its_axis(gather: Callable[[Array, Array], object], wrong: int) -> None:
     with pytest.raises(IndexRangeError, match=rf"index {wrong} is outside \[-3, 3\)"):
         gather(numbered((3, 2)), np.array([0, wrong, 1]))
 
 
 @pytest.mark.parametrize("gather", [_gather, _elements, _nd])
-def test_nothing_can_be_picked_from_an_empty_axis(gather: Callable[[Array, Array], tuple[Array, ...]]) -> None:
+def test_gather_picks_nothing_from_an_empty_axis(gather: Callable[[Array, Array], tuple[Array, ...]]) -> None:
     with pytest.raises(IndexRangeError):
         gather(numbered((0, 2)), np.array([0]))
     (nothing,) = gather(numbered((0, 2)), np.zeros(0, np.int64))
@@ -113,7 +113,7 @@ def test_nothing_can_be_picked_from_an_empty_axis(gather: Callable[[Array, Array
         (GATHER_ND, (200, 200, 5), (200, 300, 1), {"batch_dims": 1}),
     ],
 )
-def test_nothing_is_allocated(
+def test_gather_allocates_nothing(
     schema: OpSchema, data: tuple[int, ...], places: tuple[int, ...], attrs: dict[str, Any], ints: str
 ) -> None:
     indices = np.random.default_rng(0).integers(-100, 100, places).astype(ints)
@@ -131,7 +131,7 @@ def test_nothing_is_allocated(
         (GATHER_ND, [(2, 3), ()], {}, "do not share 0 batch"),
     ],
 )
-def test_shapes_that_do_not_fit_are_refused(
+def test_gather_refuses_shapes_that_do_not_fit(
     schema: OpSchema, shapes: list[tuple[int, ...]], attrs: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ShapeError, match=message):
@@ -139,7 +139,7 @@ def test_shapes_that_do_not_fit_are_refused(
 
 
 @pytest.mark.parametrize("schema", [GATHER, GATHER_ELEMENTS, GATHER_ND])
-def test_indices_are_int32_or_int64(schema: OpSchema) -> None:
+def test_gather_indices_are_int32_or_int64(schema: OpSchema) -> None:
     with pytest.raises(DtypeError, match="int32 or int64, not float64"):
         evaluate(schema, np.zeros((2, 2)), np.zeros((1, 1)))
     assert issubclass(IndexRangeError, OpError)

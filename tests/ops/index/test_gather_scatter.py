@@ -79,7 +79,7 @@ def shapes(draw: Any, least: int = 1) -> tuple[int, ...]:
 
 @settings(max_examples=120, deadline=None)
 @given(DTYPES, INTS, PARTS, st.data())
-def test_slices_are_gathered_however_all_lies(dtype: str, ints: str, parts: int, data: st.DataObject) -> None:
+def test_compiled_gather_takes_any_strides(dtype: str, ints: str, parts: int, data: st.DataObject) -> None:
     shape, where = shapes(data.draw), shapes(data.draw, 0)
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     indices = places(data.draw, where, shape[axis], ints)
@@ -88,7 +88,9 @@ def test_slices_are_gathered_however_all_lies(dtype: str, ints: str, parts: int,
 
 @settings(max_examples=120, deadline=None)
 @given(DTYPES, NUMBERS, INTS, PARTS, st.data())
-def test_elements_are_gathered_and_scattered(dtype: str, kind: str, ints: str, parts: int, data: st.DataObject) -> None:
+def test_compiled_gather_and_scatter_elements_equal_numpy(
+    dtype: str, kind: str, ints: str, parts: int, data: st.DataObject
+) -> None:
     shape = shapes(data.draw)
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     where = [data.draw(st.integers(0, n)) for n in shape]
@@ -103,7 +105,9 @@ def test_elements_are_gathered_and_scattered(dtype: str, kind: str, ints: str, p
 
 @settings(max_examples=120, deadline=None)
 @given(DTYPES, NUMBERS, INTS, PARTS, st.data())
-def test_tuples_name_slices(dtype: str, kind: str, ints: str, parts: int, data: st.DataObject) -> None:
+def test_compiled_gather_nd_and_scatter_nd_equal_numpy(
+    dtype: str, kind: str, ints: str, parts: int, data: st.DataObject
+) -> None:
     shape, lead = shapes(data.draw), shapes(data.draw, 0)
     batch = data.draw(st.integers(0, len(shape) - 1))
     depth = data.draw(st.integers(0, len(shape) - batch))
@@ -121,7 +125,7 @@ def test_tuples_name_slices(dtype: str, kind: str, ints: str, parts: int, data: 
 
 @pytest.mark.parametrize("width", [1, 15, 16, 17, 100])
 @pytest.mark.parametrize("reduction", ["none", "add"])
-def test_places_that_are_named_often_are_written_in_turn_by_any_threads(width: int, reduction: str) -> None:
+def test_compiled_scatter_writes_repeated_indices_in_turn_on_any_threads(width: int, reduction: str) -> None:
     rng = np.random.default_rng(0)
     data, updates = (rng.standard_normal(s).astype(np.float32) for s in ((7, width), (300, width)))
     operands: list[Array] = [data, rng.integers(-7, 7, (300, 1)), updates]
@@ -132,7 +136,7 @@ def test_places_that_are_named_often_are_written_in_turn_by_any_threads(width: i
         assert run_native(native, signature, operands, parts)[0].tobytes() == wanted.tobytes()
 
 
-def test_data_may_be_written_over() -> None:
+def test_compiled_scatter_may_overwrite_its_data() -> None:
     data, updates = placed(np.arange(12, dtype=np.float32).reshape(4, 3)), np.full((1, 3), 9, np.float32)
     operands = [data, np.array([[-1]]), updates]
     (y,) = run_native(SCATTER_ND.kernels[0], sign(SCATTER_ND, operands, {}), operands, 2, over=0)

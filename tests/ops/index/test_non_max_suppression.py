@@ -64,7 +64,7 @@ def rows_of(scores: Array, attrs: dict[str, Any]) -> int:
 
 @settings(max_examples=200)
 @given(cases())
-def test_boxes_are_chosen_as_onnxruntime_does(case: Case) -> None:
+def test_non_max_suppression_equals_onnxruntime(case: Case) -> None:
     boxes, scores, attrs = case
     check_results(NON_MAX_SUPPRESSION, [boxes, scores], oracle(*case, rows_of(scores, attrs)), **attrs)
 
@@ -72,14 +72,14 @@ def test_boxes_are_chosen_as_onnxruntime_does(case: Case) -> None:
 @pytest.mark.slow
 @settings(max_examples=5000)
 @given(cases())
-def test_thousands_of_boxes_are_chosen_as_onnxruntime_does(case: Case) -> None:
+def test_non_max_suppression_equals_onnxruntime_in_thousands_of_cases(case: Case) -> None:
     boxes, scores, attrs = case
     check_results(NON_MAX_SUPPRESSION, [boxes, scores], oracle(*case, rows_of(scores, attrs)), **attrs)
 
 
 @settings(max_examples=30)
 @given(cases())
-def test_thresholds_may_be_inputs_and_rows_may_be_bounded(case: Case) -> None:
+def test_non_max_suppression_takes_thresholds_as_inputs_and_bounded_rows(case: Case) -> None:
     boxes, scores, attrs = case
     number, threshold = np.array([attrs["max_output"]]), np.array(attrs["iou_threshold"], np.float32)
     least = np.array(attrs["score_threshold"] or 0, np.float32)
@@ -95,7 +95,7 @@ def test_thresholds_may_be_inputs_and_rows_may_be_bounded(case: Case) -> None:
             evaluate(NON_MAX_SUPPRESSION, *given, center_point_box=centre, most=most - 1)
 
 
-def test_rows_for_which_there_is_no_room_are_not_written() -> None:
+def test_non_max_suppression_writes_no_rows_beyond_its_output() -> None:
     boxes, scores = np.eye(9, 4, dtype=np.float32)[None], np.random.default_rng(0).random((1, 2, 9), np.float32)
     signature = sign(NON_MAX_SUPPRESSION, [boxes, scores], {"max_output": 9, "most": 2})
     (kernel,) = kernels(NON_MAX_SUPPRESSION, signature)
@@ -114,7 +114,7 @@ def test_a_box_that_overlaps_exactly_as_much_as_is_allowed_stays() -> None:
     assert (rows[:2].tolist(), int(number)) == ([[0, 0, 2], [0, 0, 0]], 2)
 
 
-def test_nan_is_no_score_and_no_boxes_are_no_trouble() -> None:
+def test_non_max_suppression_takes_nan_scores_and_no_boxes() -> None:
     scores = np.array([[[np.nan, -np.inf, 1]]], np.float32)
     rows, number = evaluate(NON_MAX_SUPPRESSION, np.eye(3, 4, dtype=np.float32)[None], scores, max_output=3)
     assert (rows[:2, 2].tolist(), int(number)) == ([2, 1], 2)
@@ -122,7 +122,7 @@ def test_nan_is_no_score_and_no_boxes_are_no_trouble() -> None:
     assert (rows.shape, int(number)) == ((0, 3), 0)
 
 
-def test_nothing_is_allocated() -> None:
+def test_non_max_suppression_allocates_nothing() -> None:
     random = np.random.default_rng(0)
     boxes, scores = random.random((2, 4000, 4), np.float32), random.random((2, 5, 4000), np.float32)
     check_no_allocation(NON_MAX_SUPPRESSION, [boxes, scores], max_output=50, iou_threshold=0.5, score_threshold=0.3)
@@ -145,12 +145,14 @@ BOXES, SCORES = np.zeros((2, 5, 4), np.float32), np.zeros((2, 3, 5), np.float32)
         ([BOXES, SCORES], {"most": -1}, "negative"),
     ],
 )
-def test_what_does_not_fit_is_refused(operands: list[Array], attrs: dict[str, Any], message: str) -> None:
+def test_non_max_suppression_refuses_operands_that_do_not_fit(
+    operands: list[Array], attrs: dict[str, Any], message: str
+) -> None:
     with pytest.raises(OpError, match=message):
         evaluate(NON_MAX_SUPPRESSION, *operands, **attrs)
 
 
 @pytest.mark.parametrize("threshold", [-0.5, 1.5, np.nan])
-def test_a_threshold_that_is_none_is_refused_when_it_runs(threshold: float) -> None:
+def test_non_max_suppression_refuses_a_nan_threshold_when_it_runs(threshold: float) -> None:
     with pytest.raises(DataError, match="between 0 and 1"):
         evaluate(NON_MAX_SUPPRESSION, BOXES, SCORES, np.array(1), np.array(threshold, np.float32))

@@ -28,7 +28,7 @@ def holey(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
 
 
 @given(SHAPES, DTYPES, SEEDS)
-def test_they_are_counted_and_found_as_numpy_does(shape: tuple[int, ...], dtype: str, seed: int) -> None:
+def test_nonzero_and_count_nonzero_equal_numpy(shape: tuple[int, ...], dtype: str, seed: int) -> None:
     x = holey(shape, dtype, seed)
     places = np.array(np.nonzero(np.atleast_1d(x)), np.int64)
     check_kernels(COUNT_NONZERO, [x], [np.array(np.count_nonzero(x))])
@@ -36,13 +36,13 @@ def test_they_are_counted_and_found_as_numpy_does(shape: tuple[int, ...], dtype:
 
 
 @given(SHAPES.filter(all), st.sampled_from(["bool", "int32", "int64", "float32", "uint8"]), SEEDS)
-def test_they_are_found_as_onnxruntime_does(shape: tuple[int, ...], dtype: str, seed: int) -> None:
+def test_nonzero_equals_onnxruntime(shape: tuple[int, ...], dtype: str, seed: int) -> None:
     x = holey(shape, dtype, seed)
     (wanted,) = onnxruntime_node("NonZero", [x])
     check_results(NONZERO, [x], [wanted], count=int(np.count_nonzero(x)))
 
 
-def test_nan_is_something_and_minus_zero_is_not() -> None:
+def test_nonzero_counts_nan_and_not_minus_zero() -> None:
     x = np.array([np.nan, -0.0, 0.0, np.inf, 5e-324])
     check_results(COUNT_NONZERO, [x], [np.array(3)])
     (places,) = evaluate(NONZERO, x, count=3)
@@ -50,7 +50,7 @@ def test_nan_is_something_and_minus_zero_is_not() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, CACHE_BYTES), (CACHE_BYTES // 8, 3, 9), (7, 2 * CACHE_BYTES // 3)])
-def test_tensors_of_several_pieces(shape: tuple[int, ...]) -> None:
+def test_nonzero_of_tensors_in_several_pieces(shape: tuple[int, ...]) -> None:
     x = (np.random.default_rng(0).random(shape) < 0.01).astype(np.float32)
     check_results(COUNT_NONZERO, [x], [np.array(np.count_nonzero(x))])
     check_results(NONZERO, [x], [np.array(np.nonzero(x))], count=int(np.count_nonzero(x)))
@@ -58,7 +58,7 @@ def test_tensors_of_several_pieces(shape: tuple[int, ...]) -> None:
 
 
 @given(st.integers(0, 20), DTYPES)
-def test_another_number_than_was_said_is_refused(count: int, dtype: str) -> None:
+def test_nonzero_refuses_another_count_than_was_given(count: int, dtype: str) -> None:
     x = np.resize(np.array([1, 0, 1], dtype), (4, 5))
     if count == 13:
         evaluate(NONZERO, x, count=count)
@@ -67,7 +67,7 @@ def test_another_number_than_was_said_is_refused(count: int, dtype: str) -> None
         evaluate(NONZERO, x, count=count)
 
 
-def test_places_for_which_there_is_no_room_are_not_written() -> None:
+def test_nonzero_writes_no_indices_beyond_its_output() -> None:
     x, room = np.ones(9), np.full((1, 9), -7)
     signature = sign(NONZERO, [x], {"count": 4})
     (kernel,) = kernels(NONZERO, signature)
@@ -77,26 +77,26 @@ def test_places_for_which_there_is_no_room_are_not_written() -> None:
 
 
 @pytest.mark.parametrize("count", [-1, 5])
-def test_a_number_that_no_data_have_is_refused_at_once(count: int) -> None:
+def test_nonzero_refuses_an_impossible_count_at_once(count: int) -> None:
     with pytest.raises(OpError, match=rf"nonzero.*count {count} of 4 elements"):
         evaluate(NONZERO, np.zeros((2, 2)), count=count)
 
 
-def test_nothing_is_allocated() -> None:
+def test_nonzero_allocates_nothing() -> None:
     x = holey((400, 500), "float32", 0)
     for array in (x, x.T, x != 0, x.T != 0):
         check_no_allocation(COUNT_NONZERO, [array])
         check_no_allocation(NONZERO, [array], count=int(np.count_nonzero(x)))
 
 
-def test_a_graph_counts() -> None:
+def test_count_nonzero_in_a_graph() -> None:
     graph = Graph()
     x = graph.input("x", (2, 3))
     graph.output(ops.count_nonzero(x), "count")
     assert compile_graph(graph).run({"x": np.eye(2, 3, dtype=np.float32)})["count"] == 2
 
 
-def test_a_graph_that_was_told_another_number_names_the_operator() -> None:
+def test_nonzero_in_a_graph_with_another_count_names_the_operator() -> None:
     graph = Graph()
     (places,) = graph.add(NONZERO, [graph.input("x", (2, 3))], {"count": 3})
     graph.output(places, "places")

@@ -76,7 +76,7 @@ def test_scatter_nd_writes_slices(
     check_kernels(SCATTER_ND, [x, indices, updates], [wanted], reduction=reduction)
 
 
-def test_data_may_be_overwritten() -> None:
+def test_scatter_may_overwrite_its_data() -> None:
     x, at = np.zeros((4, 3), np.float32), np.zeros((2, 3), np.int64)
     assert check_overwrites(SCATTER_ELEMENTS, [x, at, np.ones((2, 3), np.float32)]) == 1
     assert check_overwrites(SCATTER_ELEMENTS, [x, np.zeros((4, 3), np.int64), x + 1]) == 1
@@ -85,7 +85,7 @@ def test_data_may_be_overwritten() -> None:
 
 @pytest.mark.parametrize("reduction", sorted(COMBINE))
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_nothing_is_allocated(reduction: str, dtype: str) -> None:
+def test_scatter_allocates_nothing(reduction: str, dtype: str) -> None:
     random = np.random.default_rng(0)
     x, at = small(random, (300, 300), dtype), random.integers(-200, 200, (100, 300))
     check_no_allocation(SCATTER_ELEMENTS, [x, at, small(random, (100, 300), dtype)], axis=1, reduction=reduction)
@@ -94,7 +94,7 @@ def test_nothing_is_allocated(reduction: str, dtype: str) -> None:
     check_no_allocation(SCATTER_ND, [x, pairs[:, :1], small(random, (9000, 300), dtype)], reduction=reduction)
 
 
-def test_an_index_outside_its_axis_is_refused_before_anything_is_written() -> None:
+def test_scatter_refuses_an_index_outside_its_axis_before_anything_is_written() -> None:
     x, ones = np.zeros((3, 2), np.float32), np.ones((1, 2), np.float32)
     with pytest.raises(IndexRangeError, match=r"index 3 is outside \[-3, 3\)"):
         evaluate(SCATTER_ELEMENTS, x, np.array([[0, 3]]), ones)
@@ -119,7 +119,7 @@ def test_an_index_outside_its_axis_is_refused_before_anything_is_written() -> No
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_scatter_refuses_operands_that_do_not_fit(
     schema: OpSchema, operands: list[Array], attrs: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(OpError, match=message):

@@ -29,7 +29,7 @@ def sorted_out(x: Array, k: int, axis: int, largest: bool) -> list[Array]:
     st.data(),
     SEEDS,
 )
-def test_the_best_come_first_and_of_equals_the_first(
+def test_top_k_equals_a_stable_sort(
     shape: tuple[int, ...], dtype: str, largest: bool, data: st.DataObject, seed: int
 ) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
@@ -40,12 +40,12 @@ def test_the_best_come_first_and_of_equals_the_first(
 
 @pytest.mark.parametrize("k", [1, 5, 100, 999, 1000])
 @pytest.mark.parametrize("largest", [True, False])
-def test_long_rows_are_sorted_out(k: int, largest: bool) -> None:
+def test_top_k_of_long_rows_equals_a_stable_sort(k: int, largest: bool) -> None:
     x = np.random.default_rng(0).integers(0, 300, (3, 1000)).astype(np.float32)
     check_results(TOP_K, [x], sorted_out(x, k, 1, largest), k=k, largest=largest)
 
 
-def test_nothing_is_allocated() -> None:
+def test_top_k_allocates_nothing() -> None:
     x = np.random.default_rng(0).random((200, 300), np.float32)
     check_no_allocation(TOP_K, [x], k=100)
     check_no_allocation(TOP_K, [x.T.astype(np.float16)], k=100, axis=0)
@@ -60,6 +60,6 @@ def test_nothing_is_allocated() -> None:
         (np.zeros(3, bool), {"k": 1}, "takes numbers"),
     ],
 )
-def test_what_does_not_fit_is_refused(x: Array, attrs: dict[str, Any], message: str) -> None:
+def test_top_k_refuses_operands_that_do_not_fit(x: Array, attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(OpError, match=message):
         evaluate(TOP_K, x, **attrs)

@@ -52,14 +52,14 @@ def distinct(x: Array, axis: int | None, in_order: bool) -> list[Array]:
 
 
 @given(tensors(), st.booleans())
-def test_the_distinct_are_those_of_a_dictionary(case: tuple[Array, int | None], in_order: bool) -> None:
+def test_unique_equals_a_dictionary(case: tuple[Array, int | None], in_order: bool) -> None:
     x, axis = case
     check_kernels(UNIQUE, [x], distinct(x, axis, in_order), axis=axis, sorted=in_order)
 
 
 @settings(max_examples=50)
 @given(tensors(), st.booleans(), SEEDS)
-def test_nan_equals_nan_and_comes_last(case: tuple[Array, int | None], in_order: bool, seed: int) -> None:
+def test_unique_takes_nan_as_equal_and_last(case: tuple[Array, int | None], in_order: bool, seed: int) -> None:
     x, axis = case
     holes = np.where(np.random.default_rng(seed).random(x.shape) < 0.4, np.nan, x).astype(np.float32)
     check_results(UNIQUE, [holes], distinct(holes, axis, in_order), axis=axis, sorted=in_order)
@@ -67,7 +67,7 @@ def test_nan_equals_nan_and_comes_last(case: tuple[Array, int | None], in_order:
 
 @settings(max_examples=60)
 @given(tensors(st.sampled_from(["int8", "int64", "float32", "float64"])), st.booleans())
-def test_the_distinct_are_those_of_onnxruntime(case: tuple[Array, int | None], in_order: bool) -> None:
+def test_unique_equals_onnxruntime(case: tuple[Array, int | None], in_order: bool) -> None:
     x, axis = case
     given_axis = {} if axis is None else {"axis": axis}
     values, first, inverse, counts = onnxruntime_node("Unique", [x], 4, sorted=int(in_order), **given_axis)
@@ -78,7 +78,7 @@ def test_the_distinct_are_those_of_onnxruntime(case: tuple[Array, int | None], i
 
 @pytest.mark.parametrize("size", [15, 16, 17, 33, 1000, 4097])
 @pytest.mark.parametrize("dtype", ["float16", "int64"])
-def test_long_tensors_are_sorted_as_numpy_does(size: int, dtype: str) -> None:
+def test_unique_of_long_tensors_equals_numpy(size: int, dtype: str) -> None:
     x = np.random.default_rng(0).integers(0, size // 2, size).astype(dtype)
     values, first, inverse, counts, number = evaluate(UNIQUE, x)
     found = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
@@ -87,25 +87,25 @@ def test_long_tensors_are_sorted_as_numpy_does(size: int, dtype: str) -> None:
     same(inverse, found[2])
 
 
-def test_the_first_of_equals_is_given() -> None:
+def test_unique_gives_the_first_of_equals() -> None:
     values, *_ = evaluate(UNIQUE, np.array([-0.0, 0.0, 1.0]))
     assert np.signbit(values).tolist() == [True, False, False]
 
 
-def test_rows_without_elements_are_all_equal_and_nothing_has_no_distinct() -> None:
+def test_unique_of_empty_rows_and_of_no_elements() -> None:
     _, first, inverse, counts, number = evaluate(UNIQUE, np.zeros((3, 0)), axis=0)
     assert (first.tolist(), inverse.tolist(), counts.tolist(), int(number)) == ([0] * 3, [0] * 3, [3, 0, 0], 1)
     assert [output.size for output in evaluate(UNIQUE, np.zeros((0, 2)), axis=0)] == [0, 0, 0, 0, 1]
     assert evaluate(UNIQUE, np.zeros((0, 2)))[-1] == 0
 
 
-def test_nothing_is_allocated() -> None:
+def test_unique_allocates_nothing() -> None:
     x = np.random.default_rng(0).integers(0, 9, (400, 300))
     check_no_allocation(UNIQUE, [x])
     for axis in (0, 1):
         check_no_allocation(UNIQUE, [x.astype(np.float16)], axis=axis, sorted=False)
 
 
-def test_an_axis_that_is_not_there_is_refused() -> None:
+def test_unique_refuses_an_axis_that_does_not_exist() -> None:
     with pytest.raises(OpError, match="axis 2 does not exist"):
         evaluate(UNIQUE, np.zeros((2, 2)), axis=2)

@@ -31,12 +31,12 @@ def both(operands: list[Array], wanted: Array, rtol: float = 0.0) -> None:
 
 
 @given(ENDS, ENDS, STEPS, st.sampled_from(["int8", "int16", "int64", "float16", "float32", "float64"]))
-def test_whole_numbers_are_those_of_range(start: int, limit: int, delta: int, dtype: str) -> None:
+def test_arange_of_integers_equals_range(start: int, limit: int, delta: int, dtype: str) -> None:
     both(bounds(dtype, start, limit, delta), np.array(range(start, limit, delta)).astype(dtype))
 
 
 @given(EIGHTHS, EIGHTHS, EIGHTHS.filter(bool), st.sampled_from(["float16", "float32", "float64"]))
-def test_fractions_follow_the_formula(start: float, limit: float, delta: float, dtype: str) -> None:
+def test_arange_of_fractions_follows_the_formula(start: float, limit: float, delta: float, dtype: str) -> None:
     count = max(math.ceil((limit - start) / delta), 0)
     both(bounds(dtype, start, limit, delta), np.array([start + i * delta for i in range(count)]).astype(dtype))
 
@@ -49,7 +49,7 @@ def test_fractions_follow_the_formula(start: float, limit: float, delta: float, 
     st.sampled_from([1, -1]),
     st.sampled_from(["int16", "int32", "int64", "float32", "float64"]),
 )
-def test_they_are_those_of_onnxruntime(start: float, limit: float, delta: float, sign: int, dtype: str) -> None:
+def test_arange_equals_onnxruntime(start: float, limit: float, delta: float, sign: int, dtype: str) -> None:
     """It adds up where ONNX multiplies, so that floats drift apart a little."""
     operands = bounds(dtype, start, limit, sign * (delta if dtype.startswith("float") else math.ceil(delta)))
     (wanted,) = onnxruntime_node("Range", operands)
@@ -65,12 +65,12 @@ def test_the_ends_of_single_floats_are_not_rounded_to_single_again(start: float,
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float32", "float64"])
-def test_long_ranges_do_not_drift(dtype: str) -> None:
+def test_long_arange_does_not_drift(dtype: str) -> None:
     wanted = np.arange(20_000) * 3 - 7
     both(bounds(dtype, -7, 59_993, 3), wanted.astype(dtype))
 
 
-def test_the_ends_of_integers_are_no_trouble() -> None:
+def test_arange_works_at_the_ends_of_integer_types() -> None:
     low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
     both(bounds("int64", high - 2, high, 1), np.array([high - 2, high - 1]))
     both(bounds("int64", low, high, 2**62), np.array([low, low + 2**62, 0, 2**62]))
@@ -90,7 +90,7 @@ def test_the_ends_of_integers_are_no_trouble() -> None:
         ("uint64", (0, 2**64 - 1, 1)),
     ],
 )
-def test_what_is_no_range_is_refused_when_it_runs(dtype: str, numbers: tuple[float, ...]) -> None:
+def test_arange_refuses_values_that_are_no_range_when_it_runs(dtype: str, numbers: tuple[float, ...]) -> None:
     operands = bounds(dtype, *numbers)
     with np.errstate(all="ignore"):
         with pytest.raises(DataError, match="in steps of"):
@@ -99,12 +99,12 @@ def test_what_is_no_range_is_refused_when_it_runs(dtype: str, numbers: tuple[flo
             evaluate(ARANGE, *operands, count=3)
 
 
-def test_another_number_than_was_said_is_refused() -> None:
+def test_arange_refuses_another_count_than_was_given() -> None:
     with pytest.raises(CountError, match="3 elements are there, and 4 were said to be"):
         evaluate(ARANGE, *bounds("int64", 0, 3, 1), count=4)
 
 
-def test_nothing_is_allocated() -> None:
+def test_arange_allocates_nothing() -> None:
     check_no_allocation(ARANGE, bounds("float32", 0, 1e5, 1), count=100_000)
     check_no_allocation(ARANGE, bounds("int64", 0, 10**5, 1), count=100_000)
 
@@ -118,6 +118,6 @@ def test_nothing_is_allocated() -> None:
         ([np.array(0), np.array(1), np.array(1)], {"count": -1}, "count -1"),
     ],
 )
-def test_what_does_not_fit_is_refused(operands: list[Array], attrs: dict[str, Any], message: str) -> None:
+def test_arange_refuses_operands_that_do_not_fit(operands: list[Array], attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(OpError, match=message):
         evaluate(ARANGE, *operands, **attrs)

@@ -42,11 +42,11 @@ def test_tile_repeats_each_axis(shape: tuple[int, ...], dtype: str, data: st.Dat
     check_kernels(TILE, [x], [np.tile(x, repeats)], repeats=repeats)
 
 
-def test_a_number_repeated_along_no_axis_is_itself() -> None:
+def test_tile_of_a_scalar_is_itself() -> None:
     check_results(TILE, [np.array(3.0)], [np.array(3.0)], repeats=())
 
 
-def test_nothing_is_allocated() -> None:
+def test_concat_and_tile_allocate_nothing() -> None:
     x = numbered((200, 300))
     check_no_allocation(CONCAT, [x, x[:, ::-1], numbered((300, 200)).T], axis=1)
     check_no_allocation(TILE, [x], repeats=(2, 3))
@@ -65,7 +65,7 @@ def test_nothing_is_allocated() -> None:
         (TILE, [np.zeros((2,))], {"repeats": (-1,)}, "negative"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_concat_and_tile_refuse_operands_that_do_not_fit(
     schema: OpSchema, operands: list[Array], attrs: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(OpError, match=message):

@@ -59,20 +59,20 @@ def check_moves(pairs: list[tuple[Array, Array]], parts: int) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(moves(), min_size=0, max_size=3), st.integers(1, 4))
-def test_it_writes_what_numpy_writes(pairs: list[tuple[Array, Array]], parts: int) -> None:
+def test_compiled_copies_equal_numpy(pairs: list[tuple[Array, Array]], parts: int) -> None:
     check_moves(pairs, parts)
 
 
 @pytest.mark.slow
 @settings(max_examples=3000, deadline=None)
 @given(st.lists(moves(90), min_size=1, max_size=2), st.integers(1, 5))
-def test_it_writes_what_numpy_writes_in_many_shapes(pairs: list[tuple[Array, Array]], parts: int) -> None:
+def test_compiled_copies_equal_numpy_in_many_shapes(pairs: list[tuple[Array, Array]], parts: int) -> None:
     check_moves(pairs, parts)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("parts", [1, 2])
-def test_rows_become_columns(dtype: str, parts: int) -> None:
+def test_compiled_copies_transpose_matrices(dtype: str, parts: int) -> None:
     x = np.random.default_rng(0).integers(0, 100, (2, 37, 5, 19)).astype(dtype)
     for order in ((0, 2, 3, 1), (0, 3, 1, 2), (3, 2, 1, 0)):
         source = x.transpose(order)
@@ -81,19 +81,19 @@ def test_rows_become_columns(dtype: str, parts: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("groups", [1, 2, 3, 4, 5, 16])
-def test_channels_are_shuffled(groups: int, dtype: str) -> None:
+def test_compiled_copies_shuffle_channels(groups: int, dtype: str) -> None:
     x = np.random.default_rng(0).integers(0, 100, (3, 2, groups, 37)).astype(dtype)
     for source in (x.transpose(0, 1, 3, 2), x.reshape(3, 2, 37, groups).transpose(0, 1, 3, 2)):
         check_moves([(source, np.zeros(source.shape, dtype))], 2)
 
 
 @pytest.mark.parametrize("length", [32767, 32768, 100_001])
-def test_a_long_run_is_cut(length: int) -> None:
+def test_compiled_copies_cut_a_long_run_into_parts(length: int) -> None:
     source = np.random.default_rng(0).integers(0, 100, length).astype(np.uint8)
     check_moves([(source, np.zeros(length + 3, np.uint8)[2:-1])], 3)
 
 
-def test_payloads_of_nan_stay() -> None:
+def test_compiled_copies_keep_payloads_of_nan() -> None:
     source = np.array([[0x7FC01234, 0x7F812345, 0xFFC00001]], np.uint32).view(np.float32)
     target = np.zeros((3, 1), np.float32)
     move_all([(source.T, target)])()

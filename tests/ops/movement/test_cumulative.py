@@ -19,7 +19,7 @@ SHAPES = st.lists(st.integers(0, 4), min_size=1, max_size=3).map(tuple)
 
 
 @given(SHAPES, st.sampled_from(["int8", "int64", "float16", "float32"]), st.booleans(), st.booleans(), st.data())
-def test_each_element_is_the_sum_of_those_before_it(
+def test_cum_sum_equals_plain_sums(
     shape: tuple[int, ...], dtype: str, exclusive: bool, reverse: bool, data: st.DataObject
 ) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
@@ -31,13 +31,15 @@ def test_each_element_is_the_sum_of_those_before_it(
     check_kernels(CUM_SUM, [x], [wanted], axis=axis, exclusive=exclusive, reverse=reverse)
 
 
-def test_small_integers_wrap_round() -> None:
+def test_cum_sum_of_small_integers_wraps_round() -> None:
     (y,) = evaluate(CUM_SUM, np.array([100, 100], np.int8), axis=0)
     assert y.tolist() == [100, -56]
 
 
 @given(st.integers(0, 4), st.integers(0, 5), st.booleans(), SEEDS)
-def test_sequences_turn_round_up_to_their_length(batch: int, steps: int, batch_first: bool, seed: int) -> None:
+def test_reverse_sequence_turns_sequences_up_to_their_length(
+    batch: int, steps: int, batch_first: bool, seed: int
+) -> None:
     random = np.random.default_rng(seed)
     x, lengths = random.random((batch, steps, 2), np.float32), random.integers(0, steps + 1, batch)
     wanted = x.copy()
@@ -50,12 +52,12 @@ def test_sequences_turn_round_up_to_their_length(batch: int, steps: int, batch_f
         check_kernels(REVERSE_SEQUENCE, [turned, lengths], [wanted.transpose(1, 0, 2)])
 
 
-def test_a_sequence_longer_than_its_axis_is_refused() -> None:
+def test_reverse_sequence_refuses_a_length_beyond_its_axis() -> None:
     with pytest.raises(IndexRangeError, match="length 4 in 3 steps"):
         evaluate(REVERSE_SEQUENCE, np.zeros((3, 1)), np.array([4]))
 
 
-def test_nothing_is_allocated() -> None:
+def test_cum_sum_and_reverse_sequence_allocate_nothing() -> None:
     random = np.random.default_rng(0)
     x = random.random((200, 300), np.float32)
     for axis in (0, 1):
@@ -75,7 +77,7 @@ def test_nothing_is_allocated() -> None:
         (REVERSE_SEQUENCE, [np.zeros((3, 2)), np.zeros(3, int)], {}, r"must be int64\[2\]"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_cum_sum_and_reverse_sequence_refuse_operands_that_do_not_fit(
     schema: OpSchema, operands: list[Array], attrs: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(OpError, match=message):

@@ -24,20 +24,20 @@ SIZES = st.integers(0, 5)
     st.sampled_from(["bool", "float16", "float32", "int64"]),
     SEEDS,
 )
-def test_triangles_are_those_of_numpy(shape: tuple[int, int], k: int, upper: bool, dtype: str, seed: int) -> None:
+def test_trilu_equals_numpy(shape: tuple[int, int], k: int, upper: bool, dtype: str, seed: int) -> None:
     x = np.random.default_rng(seed).integers(1, 9, (2, *shape)).astype(dtype)
     wanted = np.triu(x, k) if upper else np.tril(x, k)
     check_kernels(TRILU, [x], [wanted], upper=upper, k=k)
 
 
-def test_what_is_outside_a_triangle_is_zero_even_where_it_was_nan() -> None:
+def test_trilu_writes_zero_outside_the_triangle_even_over_nan() -> None:
     (y,) = evaluate(TRILU, np.full((2, 2), np.nan))
     assert y[1, 0] == 0
     assert np.isnan(y[0, 1])
 
 
 @given(SIZES, SIZES, st.integers(-6, 6), st.sampled_from(["float32", "int8", "bool", None]))
-def test_identity_matrices_are_those_of_numpy(m: int, n: int, k: int, dtype: str | None) -> None:
+def test_eye_like_equals_numpy(m: int, n: int, k: int, dtype: str | None) -> None:
     wanted = np.eye(m, n, k, dtype or np.float64) if m and n else np.zeros((m, n), dtype or np.float64)
     check_kernels(EYE_LIKE, [np.full((m, n), 7.0)], [wanted], k=k, dtype=dtype)
 
@@ -75,7 +75,7 @@ def test_hardmax_marks_the_first_greatest(shape: tuple[int, ...], data: st.DataO
     check_kernels(HARDMAX, [x], [wanted], axis=axis)
 
 
-def test_nothing_is_allocated() -> None:
+def test_trilu_eye_like_hardmax_and_one_hot_allocate_nothing() -> None:
     random = np.random.default_rng(0)
     x = random.random((300, 200), np.float32)
     check_no_allocation(TRILU, [x.T], k=3)
@@ -100,7 +100,7 @@ def test_nothing_is_allocated() -> None:
         (HARDMAX, [np.zeros((3, 0))], {}, "no element to choose"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_trilu_eye_like_hardmax_and_one_hot_refuse_operands_that_do_not_fit(
     schema: OpSchema, operands: list[Array], attrs: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(OpError, match=message):

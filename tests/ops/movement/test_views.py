@@ -50,7 +50,7 @@ def test_transpose_reverses_axes_where_nothing_is_said() -> None:
 
 
 @pytest.mark.parametrize("schema", [TRANSPOSE, IDENTITY, COPY])
-def test_a_number_is_a_tensor_too(schema: OpSchema) -> None:
+def test_views_take_scalars(schema: OpSchema) -> None:
     check_results(schema, [np.array(3.0)], [np.array(3.0)])
     check_overwrites(schema, [np.array(3.0)])
 
@@ -125,14 +125,14 @@ def test_reshape_of_strides_that_cannot_say_it_is_no_view() -> None:
         ((-1, 2), (0, 2), False, (0, 2)),
     ],
 )
-def test_shapes_are_resolved(
+def test_reshape_resolves_shapes(
     shape: tuple[int, ...], source: tuple[int, ...], zero_copies: bool, wanted: tuple[int, ...]
 ) -> None:
     assert resolve_shape(shape, source, zero_copies) == wanted
 
 
 @pytest.mark.parametrize("shape", [(-1, -1), (-2, 6), (5, -1), (0, -1)])
-def test_shapes_that_mean_nothing_are_refused(shape: tuple[int, ...]) -> None:
+def test_reshape_refuses_shapes_that_mean_nothing(shape: tuple[int, ...]) -> None:
     with pytest.raises(ShapeError):
         resolve_shape(shape, (3, 4), False)
     with pytest.raises(ShapeError, match="does not have"):
@@ -152,12 +152,12 @@ def test_shapes_that_mean_nothing_are_refused(shape: tuple[int, ...]) -> None:
         (SLICE, {"starts": [0], "ends": [1], "axes": [2]}, "axis 2 does not exist"),
     ],
 )
-def test_what_does_not_fit_is_refused(schema: OpSchema, attrs: dict[str, Any], message: str) -> None:
+def test_views_refuse_operands_that_do_not_fit(schema: OpSchema, attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(OpError, match=message):
         evaluate(schema, numbered((2, 3)), **attrs)
 
 
-def test_a_step_of_nothing_is_refused() -> None:
+def test_slice_refuses_a_step_of_zero() -> None:
     with pytest.raises(AttributeValueError, match="step along axis 0 is 0"):
         evaluate(SLICE, numbered((2, 3)), starts=[0], ends=[1], steps=[0])
 
@@ -185,6 +185,6 @@ def test_dense_parts_may_stay_where_they_lie() -> None:
         (COPY, {}),
     ],
 )
-def test_copying_allocates_nothing(schema: OpSchema, attrs: dict[str, Any]) -> None:
+def test_copies_allocate_nothing(schema: OpSchema, attrs: dict[str, Any]) -> None:
     check_no_allocation(schema, [numbered((200, 300))], **attrs)
     check_no_allocation(schema, [numbered((300, 200)).T], **attrs)

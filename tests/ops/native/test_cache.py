@@ -75,7 +75,7 @@ def test_real_modules_are_found() -> None:
     assert {"convert_code.py", "convert_words.py", "words.py"} <= names
 
 
-def test_where_nothing_can_be_kept_a_line_says_so(
+def test_the_code_cache_says_in_a_line_that_nothing_can_be_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     blocked = tmp_path / "file"
@@ -96,7 +96,7 @@ def test_code_that_is_not_kept_computes() -> None:
     assert made(table_of(())) == (-1, 0)
 
 
-def test_doubts_of_numba_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_of_numba_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     def doubtful(*_: object, **__: object) -> Callable[[object], str]:
         warnings.warn(numba.errors.NumbaIRAssumptionWarning("a variable is not in scope"), stacklevel=1)
         return lambda _: "compiled"

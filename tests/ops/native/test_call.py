@@ -36,7 +36,7 @@ def _chain(length: int, count: int) -> tuple[Array, Native]:
 
 
 @given(st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(width=64)), max_size=8))
-def test_words_keep_integers_and_the_bits_of_floats(numbers: list[int | float]) -> None:
+def test_native_arguments_keep_integers_and_the_bits_of_floats(numbers: list[int | float]) -> None:
     words = as_words(numbers)
     for word, number in zip(words, numbers, strict=True):
         if isinstance(number, float):
@@ -63,7 +63,9 @@ def test_native_calls_in_turn_are_one() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 5), st.integers(0, 30), st.integers(0, 200), st.booleans())
-def test_nobody_begins_a_step_before_all_ended_the_last(threads: int, length: int, count: int, busy: bool) -> None:
+def test_native_steps_begin_after_all_parts_of_the_last_ended(
+    threads: int, length: int, count: int, busy: bool
+) -> None:
     rooms, native = _chain(length, count)
     helpers = [threading.Thread(target=time.sleep, args=(0.001,)) for _ in range(3 * busy)]
     for helper in helpers:
@@ -91,7 +93,7 @@ def test_parts_are_numbered_without_gaps() -> None:
     assert places.tolist() == [parts] * parts + [0] * (64 - parts)
 
 
-def test_who_comes_too_late_does_nothing() -> None:
+def test_a_helper_too_late_for_a_native_program_does_nothing() -> None:
     rooms, native = _chain(3, 10)
     state = new_state()
     state[JOINED // 8] = CLOSED
@@ -99,7 +101,7 @@ def test_who_comes_too_late_does_nothing() -> None:
     assert not rooms.any()
 
 
-def test_who_waits_leaves_when_all_is_over() -> None:
+def test_a_helper_waiting_at_the_barrier_leaves_when_the_program_is_over() -> None:
     rooms, native = _chain(3, 10)
     state = new_state()
     waiting = threading.Thread(target=run_part(), args=(native.table, state, 0))
@@ -110,7 +112,7 @@ def test_who_waits_leaves_when_all_is_over() -> None:
     assert not rooms.any()
 
 
-def test_an_empty_program_ends() -> None:
+def test_an_empty_native_program_ends() -> None:
     empty = table_of(())
     assert ALONE.run(empty, False) == Team(2).run(empty, False) == (-1, 0)
 
@@ -158,7 +160,7 @@ def test_after_an_interrupt_helpers_are_called_anew(monkeypatch: pytest.MonkeyPa
     assert not any(turn.awaited for turn in found._turns)
 
 
-def test_callers_at_once_take_turns() -> None:
+def test_concurrent_callers_of_a_team_take_turns() -> None:
     found = Team(2)
     rooms = [_chain(9, 500) for _ in range(4)]
 
@@ -172,7 +174,7 @@ def test_callers_at_once_take_turns() -> None:
         list(pool.map(work, range(4)))
 
 
-def test_where_all_turns_are_taken_one_thread_does_it() -> None:
+def test_a_native_program_runs_on_one_thread_where_the_team_is_busy() -> None:
     found = Team(3)
     for turn in found._turns:
         turn.awaited = [1]
@@ -181,7 +183,7 @@ def test_where_all_turns_are_taken_one_thread_does_it() -> None:
     assert (rooms[1] == 5).all()
 
 
-def test_no_more_threads_than_processors() -> None:
+def test_a_team_has_no_more_threads_than_processors() -> None:
     assert team(1) is team(0) is ALONE
     many = team(1000)
     assert many is ALONE or (isinstance(many, Team) and many.threads <= cpus())

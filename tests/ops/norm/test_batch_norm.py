@@ -28,7 +28,9 @@ def _wanted(arrays: list[Array], epsilon: float) -> Array:
 
 @settings(max_examples=60)
 @given(st.integers(0, 2), st.integers(0, 5), st.integers(0, 70), st.booleans(), st.sampled_from(["float32", "float64"]))
-def test_one_pass_gives_the_definition(batch: int, channels: int, length: int, fixed: bool, dtype: str) -> None:
+def test_batch_norm_in_one_pass_follows_its_definition(
+    batch: int, channels: int, length: int, fixed: bool, dtype: str
+) -> None:
     arrays = _operands(length, (batch, channels, length), dtype)
     plain = BATCH_NORM.sign([spec_of(a) for a in arrays], {"epsilon": 1e-3})
     constants = frozenset({1, 2, 3, 4}) if fixed else frozenset[int]()
@@ -42,12 +44,12 @@ def test_one_pass_gives_the_definition(batch: int, channels: int, length: int, f
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 67), (2, 3, 9, 11), (1, 2, 3, 4, 5)])
-def test_a_run_in_place_gives_the_same_bits_and_any_strides_are_read(shape: tuple[int, ...], dtype: str) -> None:
+def test_batch_norm_in_place_and_of_any_strides_gives_the_same_bits(shape: tuple[int, ...], dtype: str) -> None:
     arrays = _operands(1, shape, dtype)
     assert check_overwrites(BATCH_NORM, arrays) == 1
     check_strides(BATCH_NORM, arrays)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_nothing_is_allocated_while_it_runs(dtype: str) -> None:
+def test_batch_norm_allocates_nothing(dtype: str) -> None:
     check_no_allocation(BATCH_NORM, _operands(2, (2, 16, 64, 65), dtype))

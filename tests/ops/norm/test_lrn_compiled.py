@@ -31,31 +31,31 @@ def check_lrn(x: Array, size: int, beta: float, parts: int, extra: int) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(SHAPES, st.integers(1, 9), st.sampled_from([0.75, 0.5, 1.0, 0.6]), st.integers(1, 3), st.sampled_from([0, 3]))
-def test_it_gives_what_numpy_gives(shape: tuple[int, ...], size: int, beta: float, parts: int, extra: int) -> None:
+def test_compiled_lrn_equals_numpy(shape: tuple[int, ...], size: int, beta: float, parts: int, extra: int) -> None:
     check_lrn(np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32), size, beta, parts, extra)
 
 
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("beta", [0.75, 0.5, 1.0, 0.6])
-def test_nan_and_infinities(special: float, beta: float) -> None:
+def test_compiled_lrn_spreads_nan_and_infinities_as_numpy(special: float, beta: float) -> None:
     x = np.random.default_rng(0).standard_normal((1, 3, 3, 20)).astype(np.float32)
     x[0, 1, 1, [0, 7]] = special
     check_lrn(x, 5, beta, 1, 0)
 
 
-def test_nothing_is_allocated_while_it_runs() -> None:
+def test_compiled_lrn_allocates_nothing() -> None:
     x = np.ones((1, 40, 40, 64), np.float32)
     signature = sign(NHWC_LRN, [x], {"size": 5})
     assert scratch_bytes(bind(LRN_NATIVE, signature, [x], [garbage(signature.y)])) <= MOST_SCRATCH
 
 
-def test_pixels_that_are_too_long_for_the_stack_are_left_to_numpy() -> None:
+def test_compiled_lrn_leaves_pixels_too_long_for_the_stack_to_numpy() -> None:
     for channels, kernel in ((MOST_CHANNELS, LRN_NATIVE), (MOST_CHANNELS + 1, LRN_PIECES)):
         assert NHWC_LRN.kernel(sign(NHWC_LRN, [np.ones((1, 1, channels), np.float32)], {"size": 5})) is kernel
 
 
 @pytest.mark.parametrize("size", [2**40, 2**40 + 1, 2**64])
-def test_more_neighbours_than_there_are_channels_cost_nothing(size: int) -> None:
+def test_compiled_lrn_takes_more_neighbours_than_channels(size: int) -> None:
     x = np.random.default_rng(0).standard_normal((1, 2, 2, 9)).astype(np.float32)
     signature = sign(NHWC_LRN, [x], {"size": size, "alpha": float(size), "beta": 0.75, "bias": 1.5})
     wanted = x / (1.5 + (x**2).sum(-1, keepdims=True)) ** 0.75

@@ -77,7 +77,7 @@ def _data(seed: int, dtype: str, *shapes: tuple[int, ...]) -> list[Array]:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("schema", "shapes", "attrs", "formula"), CASES)
-def test_results_are_those_of_the_formula(
+def test_norms_follow_their_formulas(
     schema: OpSchema, shapes: list[tuple[int, ...]], attrs: dict[str, Any], formula: Callable[..., Array], dtype: str
 ) -> None:
     arrays = _data(1, dtype, (2, 6, 4, 5), *shapes)
@@ -90,7 +90,7 @@ def test_results_are_those_of_the_formula(
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("schema", "shapes", "attrs", "formula"), CASES)
-def test_large_data_goes_piece_by_piece_and_allocates_nothing(
+def test_norms_of_large_data_go_piece_by_piece_and_allocate_nothing(
     schema: OpSchema, shapes: list[tuple[int, ...]], attrs: dict[str, Any], formula: Callable[..., Array], dtype: str
 ) -> None:
     pixels = (420, 430)
@@ -138,14 +138,14 @@ def test_batch_norm_takes_parameters_of_another_float_type_and_data_without_pixe
 
 
 @pytest.mark.parametrize(("schema", "shapes", "attrs", "formula"), CASES)
-def test_empty_batches_work(
+def test_norms_of_empty_batches(
     schema: OpSchema, shapes: list[tuple[int, ...]], attrs: dict[str, Any], formula: Callable[..., Array]
 ) -> None:
     arrays = _data(7, "float32", (0, 6, 4, 5), *shapes)
     check_results(schema, arrays, [formula(*arrays)] if schema is BATCH_NORM else [arrays[0]], **attrs)
 
 
-def test_misfits_are_refused_with_their_numbers() -> None:
+def test_norms_refuse_shapes_that_do_not_fit_with_their_numbers() -> None:
     x, c = TensorSpec((2, 6, 4, 5), np.dtype("float32")), TensorSpec((6,), np.dtype("float32"))
     with pytest.raises(AttributeValueError, match="num_groups is 4"):
         GROUP_NORM.sign((x, c, c), {"num_groups": 4})

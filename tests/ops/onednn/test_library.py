@@ -51,7 +51,7 @@ class FakeFfi:
         ),
     ],
 )
-def test_a_library_that_cannot_be_used_is_named(ffi: FakeFfi, said: str) -> None:
+def test_an_onednn_library_that_cannot_be_used_is_named(ffi: FakeFfi, said: str) -> None:
     with pytest.raises(LibraryError, match=said):
         open_library([Path("lib/libdnnl.so.3")], lambda: ffi)
 
@@ -74,7 +74,7 @@ def test_without_the_library_other_backends_compute_and_one_line_says_so(
     assert "not 3.x, in this very test" in caplog.text
 
 
-def test_what_the_library_returns_is_an_error() -> None:
+def test_error_codes_of_onednn_are_raised() -> None:
     check(0, "execute")
     with pytest.raises(RefusedError, match="no implementation: convolution"):
         check(3, "convolution")
@@ -83,7 +83,7 @@ def test_what_the_library_returns_is_an_error() -> None:
 
 
 @THERE
-def test_the_library_is_that_of_the_wheel() -> None:
+def test_the_onednn_library_is_that_of_the_wheel() -> None:
     assert any(p.name == "libdnnl.so.3" and p.is_file() for p in files(DISTRIBUTION))
     assert backends_of(ONEDNN) == backends_of("auto") == EVERY
 
@@ -101,7 +101,7 @@ def _bound(channels: int) -> None:
 
 
 @THERE
-def test_a_workspace_that_is_too_small_is_refused() -> None:
+def test_onednn_refuses_a_workspace_that_is_too_small() -> None:
     rng = np.random.default_rng(0)
     inputs = tuple(rng.standard_normal(s).astype(np.float32) for s in ((1, 30, 30, 33), (65, 33, 3, 3), (65,)))
     known = NHWC_CONV.sign([TensorSpec(a.shape, a.dtype) for a in inputs], {}, frozenset({1, 2}))
@@ -115,7 +115,7 @@ def test_a_workspace_that_is_too_small_is_refused() -> None:
 
 
 @THERE
-def test_what_is_made_is_destroyed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_onednn_objects_are_destroyed(monkeypatch: pytest.MonkeyPatch) -> None:
     made = {"alive": 0}
     ffi = door.library().ffi
 

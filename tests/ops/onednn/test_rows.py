@@ -31,14 +31,14 @@ def _wide(x: Array) -> Array:
 
 @settings(max_examples=15, deadline=None)
 @given(st.sampled_from([GELU, SOFTPLUS]), st.integers(1500, 5000), PLACES, THREADS)
-def test_functions_give_what_numpy_gives(schema: OpSchema, size: int, place: int, threads: int) -> None:
+def test_onednn_elementwise_functions_equal_numpy(schema: OpSchema, size: int, place: int, threads: int) -> None:
     for x in (numbers(1, size), 8 * numbers(2, size), _wide(numbers(3, size))):
         assert check(schema, [x], {}, place, threads, 2e-6) == (size >= 2048)
 
 
 @pytest.mark.parametrize("schema", [GELU, SOFTPLUS])
 @pytest.mark.parametrize("number", [1.0, np.nan, np.inf])
-def test_functions_overwrite_their_argument(schema: OpSchema, number: float) -> None:
+def test_onednn_elementwise_functions_overwrite_their_argument(schema: OpSchema, number: float) -> None:
     x = numbers(4, 3, 1000)
     x[1, 1] = number
     check_overwrites(schema, [x], {})
@@ -46,7 +46,9 @@ def test_functions_overwrite_their_argument(schema: OpSchema, number: float) -> 
 
 @pytest.mark.parametrize("schema", [GELU, SOFTPLUS])
 @pytest.mark.parametrize(("read", "written"), [(1, 2), (3, 1), (2, 5)])
-def test_strided_functions_are_left_to_compiled_code(schema: OpSchema, read: int, written: int) -> None:
+def test_onednn_leaves_strided_elementwise_functions_to_compiled_code(
+    schema: OpSchema, read: int, written: int
+) -> None:
     x = numbers(5, 3000 * read)[::read]
     x[7:9] = np.nan, -np.inf
     signature = schema.sign([spec_of(x)], {})
@@ -58,14 +60,14 @@ def test_strided_functions_are_left_to_compiled_code(schema: OpSchema, read: int
     assert made[0].tobytes() == made[1].tobytes()
 
 
-def test_gelu_by_tanh_is_left_to_compiled_code() -> None:
+def test_onednn_leaves_gelu_by_tanh_to_compiled_code() -> None:
     signature = GELU.sign([spec_of(numbers(0, 4096))], {"approximate": "tanh"})
     assert not library_kernel(GELU).supports(signature)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 300), st.integers(10, 200), st.integers(2, 3), PLACES, THREADS)
-def test_layer_norm_gives_what_numpy_gives(rows: int, width: int, inputs: int, place: int, threads: int) -> None:
+def test_onednn_layer_norm_equals_numpy(rows: int, width: int, inputs: int, place: int, threads: int) -> None:
     arrays = [numbers(5, rows, width), numbers(6, width), numbers(7, width)][:inputs]
     taken = check(LAYER_NORM, arrays, {}, place, threads, 1e-5)
     assert taken == (16 <= width <= 192 and rows * width >= 2048)
@@ -73,7 +75,7 @@ def test_layer_norm_gives_what_numpy_gives(rows: int, width: int, inputs: int, p
         check_overwrites(LAYER_NORM, arrays, {})
 
 
-def test_layer_norm_of_several_axes_and_any_numbers() -> None:
+def test_onednn_layer_norm_of_several_axes_and_any_numbers() -> None:
     arrays = [numbers(5, 2, 40, 4, 16), numbers(6, 4, 16), numbers(7, 4, 16)]
     assert check(LAYER_NORM, arrays, {"axis": -2, "epsilon": 1e-3}, rtol=1e-5)
     for number in (np.nan, np.inf):
@@ -92,7 +94,7 @@ def test_layer_norm_of_several_axes_and_any_numbers() -> None:
     PLACES,
     THREADS,
 )
-def test_reductions_give_what_numpy_gives(
+def test_onednn_reductions_equal_numpy(
     schema: OpSchema, shape: list[int], keep: bool, place: int, threads: int
 ) -> None:
     attrs: dict[str, Any] = {"axes": (-1, -2), "keepdims": keep}
@@ -104,7 +106,7 @@ def test_reductions_give_what_numpy_gives(
 
 
 @pytest.mark.parametrize(("schema", "count"), [(GELU, 1), (SOFTPLUS, 1), (LAYER_NORM, 3), (REDUCE_MAX, 1)])
-def test_none_takes_memory(schema: OpSchema, count: int) -> None:
+def test_onednn_row_kernels_allocate_nothing(schema: OpSchema, count: int) -> None:
     arrays = [numbers(1, 1000, 128), numbers(2, 128), numbers(3, 128)][:count]
     signature = schema.sign([spec_of(a) for a in arrays], {"axes": (1,)} if schema is REDUCE_MAX else {})
     kernel = library_kernel(schema)

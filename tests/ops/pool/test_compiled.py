@@ -67,13 +67,13 @@ def check_pool(name: str, case: Case, parts: int, apart: bool, **more: bool) -> 
 
 @settings(max_examples=30, deadline=None)
 @given(pools(), st.integers(1, 3), st.booleans())
-def test_maxima_are_those_of_numpy(case: Case, parts: int, apart: bool) -> None:
+def test_compiled_max_pool_equals_numpy(case: Case, parts: int, apart: bool) -> None:
     check_pool("max", case, parts, apart)
 
 
 @settings(max_examples=30, deadline=None)
 @given(pools(), st.integers(1, 3), st.booleans(), st.booleans())
-def test_means_are_those_of_numpy(case: Case, parts: int, apart: bool, padded: bool) -> None:
+def test_compiled_average_pool_equals_numpy(case: Case, parts: int, apart: bool, padded: bool) -> None:
     check_pool("average", case, parts, apart, count_include_pad=padded)
 
 
@@ -81,7 +81,7 @@ def test_means_are_those_of_numpy(case: Case, parts: int, apart: bool, padded: b
 @pytest.mark.parametrize("name", POOLS)
 @settings(max_examples=500, deadline=None)
 @given(case=pools(), parts=st.integers(1, 5), apart=st.booleans())
-def test_many_shapes(name: str, case: Case, parts: int, apart: bool) -> None:
+def test_compiled_pool_equals_numpy_in_many_shapes(name: str, case: Case, parts: int, apart: bool) -> None:
     check_pool(name, case, parts, apart)
 
 
@@ -95,28 +95,28 @@ def planes(draw: Any) -> Array:
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=30, deadline=None)
 @given(x=planes(), parts=st.integers(1, 3))
-def test_global_pools_are_those_of_numpy(name: str, x: Array, parts: int) -> None:
+def test_compiled_global_pools_equal_numpy(name: str, x: Array, parts: int) -> None:
     schema, native = ALL[name]
     (got,) = run_native(native, sign(schema, [x], {}), [placed(x)], parts)
     same(got, plain(schema, x, {}), *((1e-5, 1e-6) if name == "average" else ()))
 
 
 @pytest.mark.parametrize("sign_of_nan", [1.0, -1.0])
-def test_any_nan_is_the_largest_of_all(sign_of_nan: float) -> None:
+def test_compiled_max_pool_takes_nan_as_the_largest(sign_of_nan: float) -> None:
     x = np.full((1, 1, 3, 3), np.inf, np.float32)
     x[0, 0, 1, 1] = np.copysign(np.float32(np.nan), np.float32(sign_of_nan))
     (got,) = run_native(MAX_ALL, sign(GLOBAL_MAX_POOL, [x], {}), [x], 1)
     assert np.isnan(got).all()
 
 
-def test_a_long_row_of_large_numbers_has_an_accurate_mean() -> None:
+def test_compiled_average_pool_of_large_numbers_is_accurate() -> None:
     x = np.random.default_rng(0).uniform(1e4, 2e4, (1, 1, 500, 500)).astype(np.float32)
     (got,) = run_native(AVERAGE_ALL, sign(GLOBAL_AVERAGE_POOL, [x], {}), [x], 1)
     np.testing.assert_allclose(got.item(), x.astype(np.float64).mean(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_nothing_is_allocated_while_it_runs(name: str) -> None:
+def test_compiled_pool_allocates_nothing(name: str) -> None:
     schema, native = POOLS[name]
     x = np.ones((1, 64, 40, 40), np.float32)
     signature = sign(schema, [x], {"kernel_shape": (3, 3)})
@@ -137,13 +137,13 @@ FAR = 2**32
         {"kernel_shape": (FAR, FAR), "auto_pad": "SAME_UPPER"},
     ],
 )
-def test_places_that_overflow_are_refused(schema: OpSchema, attrs: dict[str, Any]) -> None:
+def test_compiled_pool_refuses_indices_that_overflow(schema: OpSchema, attrs: dict[str, Any]) -> None:
     with pytest.raises(OpError, match=r"(most that it may hold is|at most) 2147483647"):
         schema.sign([TensorSpec((1, 1, 5, 5), np.dtype("float32"))], attrs)
 
 
 @pytest.mark.parametrize(("schema", "native"), [(MAX_POOL, MAX_PLANES), (AVERAGE_POOL, AVERAGE_PLANES)])
-def test_columns_beyond_32_bits_are_left_to_numpy(schema: OpSchema, native: Kernel) -> None:
+def test_compiled_pool_leaves_columns_beyond_32_bits_to_numpy(schema: OpSchema, native: Kernel) -> None:
     far = FAR // 2 - 8
     attrs: dict[str, Any] = {"kernel_shape": (1, 2), "dilations": (1, far), "strides": (1, far)}
     attrs["pads"] = (0, far, 0, far)

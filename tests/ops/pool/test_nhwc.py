@@ -72,7 +72,7 @@ def pools(draw: Any) -> tuple[OpSchema, Array, dict[str, Any]]:
 
 @settings(max_examples=100)
 @given(pools())
-def test_every_kernel_gives_what_the_channels_first_one_gives(case: tuple[OpSchema, Array, dict[str, Any]]) -> None:
+def test_nhwc_pool_kernels_equal_channels_first(case: tuple[OpSchema, Array, dict[str, Any]]) -> None:
     schema, x, attrs = case
     with np.errstate(all="ignore"):
         wanted = reference(schema, x, attrs)
@@ -84,7 +84,7 @@ def test_every_kernel_gives_what_the_channels_first_one_gives(case: tuple[OpSche
 
 @settings(max_examples=50)
 @given(st.integers(1, 9), st.integers(1, 7), st.integers(0, 3), st.integers(0, 99))
-def test_normalization_across_the_last_axis(channels: int, size: int, batch: int, seed: int) -> None:
+def test_nhwc_lrn_equals_channels_first(channels: int, size: int, batch: int, seed: int) -> None:
     x, attrs = data(seed, batch, 3, 2, channels), {"size": size, "alpha": 0.1, "beta": 0.7, "bias": 1.5}
     wanted = reference(NHWC_LRN, x, attrs)
     signature = sign(NHWC_LRN, [x], attrs)
@@ -102,7 +102,9 @@ def test_normalization_across_the_last_axis(channels: int, size: int, batch: int
         (NHWC_LRN, {"size": 5}),
     ],
 )
-def test_layers_of_networks_allocate_nothing_and_lie_in_a_wider_tensor(schema: OpSchema, attrs: dict[str, Any]) -> None:
+def test_nhwc_pool_of_network_layers_allocates_nothing_inside_a_wider_tensor(
+    schema: OpSchema, attrs: dict[str, Any]
+) -> None:
     x = data(1, 1, 57, 57, 80)[..., 8:72]
     signature, wanted = sign(schema, [x], attrs), reference(schema, x, attrs)
     for kernel in kernels(schema, signature):
@@ -113,7 +115,7 @@ def test_layers_of_networks_allocate_nothing_and_lie_in_a_wider_tensor(schema: O
         assert wide[..., :16].tobytes() == before.tobytes()
 
 
-def test_types_that_are_not_taken() -> None:
+def test_nhwc_pool_and_lrn_refuse_other_types() -> None:
     with pytest.raises(DtypeError, match="float16"):
         NHWC_AVERAGE_POOL.sign([TensorSpec((1, 4, 4, 2), np.dtype("float16"))], {"kernel_shape": (2, 2)})
     with pytest.raises(DtypeError, match="int32"):

@@ -51,13 +51,13 @@ def check_pool(name: str, case: Case, parts: int, extra: int, **more: bool) -> N
 
 @settings(max_examples=30, deadline=None)
 @given(pools(), st.integers(1, 3), st.sampled_from([0, 0, 1, 16]))
-def test_maxima_are_those_of_numpy(case: Case, parts: int, extra: int) -> None:
+def test_compiled_nhwc_max_pool_equals_numpy(case: Case, parts: int, extra: int) -> None:
     check_pool("max", case, parts, extra)
 
 
 @settings(max_examples=30, deadline=None)
 @given(pools(), st.integers(1, 3), st.sampled_from([0, 0, 1, 16]), st.booleans())
-def test_means_are_those_of_numpy(case: Case, parts: int, extra: int, padded: bool) -> None:
+def test_compiled_nhwc_average_pool_equals_numpy(case: Case, parts: int, extra: int, padded: bool) -> None:
     check_pool("average", case, parts, extra, count_include_pad=padded)
 
 
@@ -65,7 +65,7 @@ def test_means_are_those_of_numpy(case: Case, parts: int, extra: int, padded: bo
 @pytest.mark.parametrize("name", POOLS)
 @settings(max_examples=400, deadline=None)
 @given(case=pools(150), parts=st.integers(1, 5), extra=st.integers(0, 20))
-def test_many_shapes(name: str, case: Case, parts: int, extra: int) -> None:
+def test_compiled_nhwc_pool_equals_numpy_in_many_shapes(name: str, case: Case, parts: int, extra: int) -> None:
     check_pool(name, case, parts, extra)
 
 
@@ -76,7 +76,7 @@ def test_the_pool_behind_the_first_layer_of_a_network(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_nothing_is_allocated_while_it_runs(name: str) -> None:
+def test_compiled_nhwc_pool_allocates_nothing(name: str) -> None:
     schema, native, _ = POOLS[name]
     x = np.ones((1, 40, 40, 64), np.float32)
     signature = sign(schema, [x], {"kernel_shape": (3, 3)})
@@ -84,7 +84,7 @@ def test_nothing_is_allocated_while_it_runs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_float32_is_compiled_and_float64_is_not(name: str) -> None:
+def test_compiled_nhwc_pool_takes_float32_and_no_float64(name: str) -> None:
     schema, native, plain = POOLS[name]
     for dtype, kernel in (("float32", native), ("float64", plain)):
         assert schema.kernel(sign(schema, [np.ones((1, 4, 4, 3), dtype)], {"kernel_shape": (2, 2)})) is kernel

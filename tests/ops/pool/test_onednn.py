@@ -44,7 +44,7 @@ def pools(draw: Any) -> tuple[Array, dict[str, Any]]:
 
 @settings(max_examples=50, deadline=None)
 @given(pools(), st.sampled_from(["max", "inside", "all"]), st.integers(0, 15), st.integers(1, 3))
-def test_it_gives_what_numpy_gives(case: tuple[Array, dict[str, Any]], kind: str, place: int, threads: int) -> None:
+def test_onednn_pool_equals_numpy(case: tuple[Array, dict[str, Any]], kind: str, place: int, threads: int) -> None:
     x, attrs = case
     if kind == "max":
         check(NHWC_MAX_POOL, [x], attrs, place, threads)
@@ -55,7 +55,7 @@ def test_it_gives_what_numpy_gives(case: tuple[Array, dict[str, Any]], kind: str
 @pytest.mark.slow
 @settings(max_examples=1500, deadline=None)
 @given(pools(), st.sampled_from(["max", "inside", "all"]), st.integers(0, 15), st.integers(1, 3))
-def test_it_gives_what_numpy_gives_for_many_more(
+def test_onednn_pool_equals_numpy_in_many_cases(
     case: tuple[Array, dict[str, Any]], kind: str, place: int, threads: int
 ) -> None:
     x, attrs = case
@@ -66,7 +66,7 @@ def test_it_gives_what_numpy_gives_for_many_more(
 
 
 @BOTH
-def test_pools_of_networks_are_the_librarys_and_take_no_memory(schema: OpSchema, kernel: Kernel) -> None:
+def test_onednn_pool_takes_pools_of_networks_and_allocates_nothing(schema: OpSchema, kernel: Kernel) -> None:
     x, attrs = numbers(2, 1, 56, 56, 64), {"kernel_shape": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)}
     assert check(schema, [x], attrs, rtol=RTOL)
     signature = schema.sign([spec_of(x)], attrs)
@@ -74,7 +74,7 @@ def test_pools_of_networks_are_the_librarys_and_take_no_memory(schema: OpSchema,
 
 
 @BOTH
-def test_pixels_inside_a_wider_tensor_are_read_and_written(schema: OpSchema, kernel: Kernel) -> None:
+def test_onednn_pool_takes_pixels_inside_a_wider_tensor(schema: OpSchema, kernel: Kernel) -> None:
     wide, attrs = numbers(3, 1, 20, 20, 48), {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)}
     x = wide[..., 8:40]
     signature = schema.sign([spec_of(x)], attrs)
@@ -93,7 +93,7 @@ def test_pixels_inside_a_wider_tensor_are_read_and_written(schema: OpSchema, ker
         {"kernel_shape": (3, 3), "strides": (2, 2), "ceil_mode": True, "count_include_pad": True},
     ],
 )
-def test_windows_that_it_sees_otherwise_are_left_to_others(attrs: dict[str, Any]) -> None:
+def test_onednn_pool_leaves_unsupported_windows_to_other_kernels(attrs: dict[str, Any]) -> None:
     x = TensorSpec((1, 24, 24, 32), np.dtype("float32"))
     assert not AVERAGE_POOL.supports(NHWC_AVERAGE_POOL.sign([x], attrs))
     assert AVERAGE_POOL.supports(NHWC_AVERAGE_POOL.sign([x], {"kernel_shape": (3, 3)}))

@@ -76,7 +76,7 @@ def test_max_pool_and_its_indices_are_those_of_onnxruntime(
 
 @settings(max_examples=60)
 @given(pooled(), st.integers(0, 1), st.booleans())
-def test_average_pool_gives_what_onnxruntime_gives(
+def test_average_pool_equals_onnxruntime(
     case: tuple[Array, dict[str, Any]], count_include_pad: int, dilated: bool
 ) -> None:
     x, attrs = case
@@ -89,7 +89,7 @@ def test_average_pool_gives_what_onnxruntime_gives(
 
 @settings(max_examples=30)
 @given(pooled(), st.integers(1, 3))
-def test_lp_pool_gives_what_onnxruntime_gives(case: tuple[Array, dict[str, Any]], p: int) -> None:
+def test_lp_pool_equals_onnxruntime(case: tuple[Array, dict[str, Any]], p: int) -> None:
     x, attrs = case
     wanted = onnxruntime_node("LpPool", [x], opset=18, **attrs, p=p)
     check_results(LP_POOL, [x], wanted, rtol=1e-4, atol=1e-5, **attrs, p=p)
@@ -156,7 +156,7 @@ def test_large_average_pools_need_little_workspace() -> None:
         assert schema.kernel(signature).workspace(signature) <= 256 << 10
 
 
-def test_misfits_are_refused_with_their_numbers() -> None:
+def test_pool_refuses_shapes_that_do_not_fit_with_their_numbers() -> None:
     x = TensorSpec((1, 3, 4, 4), np.dtype("float32"))
     with pytest.raises(ShapeError, match="window of 5 does not fit"):
         MAX_POOL.sign((x,), {"kernel_shape": (5, 5)})
@@ -171,7 +171,7 @@ def test_misfits_are_refused_with_their_numbers() -> None:
 
 
 @pytest.mark.parametrize("schema", [AVERAGE_POOL, MAX_POOL, LP_POOL, NHWC_AVERAGE_POOL, NHWC_MAX_POOL])
-def test_windows_that_all_begin_in_the_padding_leave_nothing(schema: OpSchema) -> None:
+def test_pool_windows_that_all_begin_in_the_padding_leave_an_empty_output(schema: OpSchema) -> None:
     shape = (1, 0, 17, 5) if schema in (NHWC_AVERAGE_POOL, NHWC_MAX_POOL) else (1, 5, 0, 17)
     attrs = {"kernel_shape": (1, 2), "pads": (0, 0, 1, 0), "strides": (2, 1), "ceil_mode": True}
     x = np.ones(shape, np.float32)

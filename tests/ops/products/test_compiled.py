@@ -38,7 +38,7 @@ def _near(arrays: list[Array], attrs: dict[str, Any], constants: frozenset[int],
 
 @settings(max_examples=60)
 @given(cases(), st.integers(1, 15), st.integers(0, 3), st.booleans())
-def test_parts_and_places_change_no_bit(case: Case, first: int, extra: int, packs: bool) -> None:
+def test_compiled_matmul_is_the_same_in_any_parts_and_places(case: Case, first: int, extra: int, packs: bool) -> None:
     arrays, attrs = case
     if arrays[0].dtype != np.float32 or not parts(*case).size:
         return
@@ -48,13 +48,13 @@ def test_parts_and_places_change_no_bit(case: Case, first: int, extra: int, pack
 
 @settings(max_examples=15)
 @given(st.integers(1, 40), st.integers(500, 2100), st.integers(1, 70), st.booleans(), st.sampled_from(ACTIVATIONS))
-def test_long_rows_are_summed_up_in_chunks(m: int, k: int, n: int, turned: bool, finish: dict[str, Any]) -> None:
+def test_compiled_matmul_sums_long_rows_in_chunks(m: int, k: int, n: int, turned: bool, finish: dict[str, Any]) -> None:
     arrays = random(m * k + n, (m, k), (n, k) if turned else (k, n), (n,), (m, n))
     for constants in (frozenset[int](), frozenset({1})):
         _near(arrays, {"transpose_b": turned, "alpha": 0.5, **finish}, constants, 0)
 
 
-def test_many_rows_meet_panels_block_by_block() -> None:
+def test_compiled_matmul_of_many_rows_meets_panels_block_by_block() -> None:
     arrays = random(0, (700, 1100), (1100, 50), (50,), (700, 50))
     for constants in (frozenset[int](), frozenset({1})):
         _near(arrays, {"activation": "silu"}, constants, 1)
@@ -73,7 +73,7 @@ def test_heads_are_read_where_they_lie(rows: int) -> None:
 
 @pytest.mark.parametrize("rows", [1, 20])
 @pytest.mark.parametrize("finish", ACTIVATIONS)
-def test_nothing_of_what_is_added_is_read_after_it_is_written_over(rows: int, finish: dict[str, Any]) -> None:
+def test_compiled_matmul_reads_its_addend_before_it_overwrites_it(rows: int, finish: dict[str, Any]) -> None:
     arrays = random(4, (rows, 1500), (1500, 37), (37,), (rows, 37))
     signature = signed(arrays, finish, frozenset({1}))
     for kernel in _compiled(FUSED_MATMUL, signature):
@@ -96,7 +96,7 @@ def test_gemm_adds_a_row_or_a_matrix(m: int, k: int, n: int, added: int, turned:
         same(np.array(run(kernel, signature, arrays)[0]), wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_which_gemms_are_left_to_blas() -> None:
+def test_gemms_that_compiled_matmul_leaves_to_blas() -> None:
     a, b, column = random(0, (3, 4), (4, 5), (3, 1))
     for arrays, attrs in (([a.T, b], {"trans_a": True}), ([a, b, column], {}), ([a, b, b[0]], {"beta": 0.5})):
         assert not _compiled(GEMM, GEMM.sign([spec_of(v) for v in arrays], attrs))
@@ -105,14 +105,14 @@ def test_which_gemms_are_left_to_blas() -> None:
 
 
 @pytest.mark.parametrize(("left", "right"), [((6,), (6,)), ((6,), (6, 9)), ((9, 6), (6,)), ((2, 9, 6), (6,))])
-def test_vectors_are_rows_or_columns(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+def test_compiled_matmul_takes_vectors_as_rows_or_columns(left: tuple[int, ...], right: tuple[int, ...]) -> None:
     arrays = random(1, left, right)
     signature = MATMUL.sign([spec_of(v) for v in arrays], {})
     (kernel,) = _compiled(MATMUL, signature)
     same(np.array(run(kernel, signature, arrays)[0]), np.asarray(np.matmul(*arrays)), rtol=1e-5, atol=1e-5)
 
 
-def test_rows_and_columns_that_are_near() -> None:
+def test_compiled_matmul_knows_near_rows_and_columns() -> None:
     dense = np.zeros((3, 4, 5), np.float32)
     turned = dense.transpose(0, 2, 1)
     assert has_near_rows(Layout.of(dense)) and not has_near_columns(Layout.of(dense))
@@ -141,7 +141,7 @@ def test_smooth_activations_from_end_to_end(activation: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [s for s in SHAPES if s is not tile_shape()])
-def test_tiles_for_other_processors_give_the_same(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_matmul_tiles_for_other_processors_give_the_same(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ops.products.compiled.tile_shape", lambda: shape)
     for rows, turned in ((1, False), (3, True), (33, False), (33, True)):
         arrays = random(rows, (rows, 600), (41, 600) if turned else (600, 41), (41,), (rows, 41))
@@ -158,7 +158,7 @@ def test_addresses_of_a_batch_are_those_of_its_matrices() -> None:
     assert _table(found).tolist() == rows
 
 
-def test_many_small_matrices_are_bound_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_matmul_binds_many_small_matrices_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = random(0, (3000, 4, 4), (3000, 4, 4))
     signature = MATMUL.sign([spec_of(a), spec_of(b)], {})
     (kernel,) = _compiled(MATMUL, signature)

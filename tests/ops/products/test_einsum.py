@@ -72,7 +72,7 @@ def equations(draw: Any) -> Case:
 
 @settings(max_examples=300, deadline=None)
 @given(equations())
-def test_any_equation_is_the_sum_of_its_products(
+def test_einsum_of_any_equation_is_the_sum_of_its_products(
     case: tuple[str, list[list[str]], list[str], list[Array], Any],
 ) -> None:
     text, terms, result, arrays, sizes = case
@@ -99,7 +99,7 @@ def test_any_equation_is_the_sum_of_its_products(
     ],
 )
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
-def test_large_equations_are_right_and_allocate_nothing(text: str, shapes: list[tuple[int, ...]], dtype: str) -> None:
+def test_large_einsum_is_right_and_allocates_nothing(text: str, shapes: list[tuple[int, ...]], dtype: str) -> None:
     rng = np.random.default_rng(0)
     arrays = [rng.integers(-2, 3, s).astype(dtype) for s in shapes]
     wanted = np.einsum(text, *(a.astype(np.float64) for a in arrays)).astype(dtype)
@@ -110,7 +110,7 @@ def test_large_equations_are_right_and_allocate_nothing(text: str, shapes: list[
         check_no_allocation(EINSUM, arrays, equation=text)
 
 
-def test_matrix_products_need_no_workspace() -> None:
+def test_einsum_matrix_products_need_no_workspace() -> None:
     for text in ("bij,bjk->bik", "bij,bkj->bik", "bji,bjk->bik", "bij,bkj->bki", "bhij,bjhd->bihd", "ij,ij->"):
         left, right = text.split("->", maxsplit=1)[0].split(",")
         arrays = [np.ones([5] * len(t), np.float32) for t in (left, right)]
@@ -125,7 +125,7 @@ def test_a_chain_begins_where_the_product_is_smallest() -> None:
     assert EINSUM.cost(signature).flops == 2 * 1000 * 100 * 2 * 2
 
 
-def test_all_modes_agree() -> None:
+def test_einsum_agrees_in_all_modes() -> None:
     graph = engine.Graph("einsum")
     q, k, v = (graph.input(n, (2, 6, 3, 4)) for n in "qkv")
     scores = ops.einsum("bihd,bjhd->bhij", q, k)
@@ -153,11 +153,11 @@ def test_all_modes_agree() -> None:
         ("i->i->i", [(2,)], "terms of letters"),
     ],
 )
-def test_what_does_not_fit_is_refused(text: str, shapes: list[tuple[int, ...]], message: str) -> None:
+def test_einsum_refuses_operands_that_do_not_fit(text: str, shapes: list[tuple[int, ...]], message: str) -> None:
     with pytest.raises(OpError, match=message):
         evaluate(EINSUM, *(np.ones(s, np.float32) for s in shapes), equation=text)
 
 
-def test_operands_of_two_types_are_refused() -> None:
+def test_einsum_refuses_operands_of_two_types() -> None:
     with pytest.raises(OpError, match="one element type, not float32, float64"):
         evaluate(EINSUM, np.ones(3, np.float32), np.ones(3), equation="i,i")

@@ -111,13 +111,13 @@ def check(arrays: list[Array], attrs: dict[str, Any], constants: frozenset[int] 
 
 @settings(max_examples=150)
 @given(cases(), st.sampled_from([frozenset[int](), frozenset({1, 2})]))
-def test_every_kernel_gives_what_its_parts_give(case: Case, constants: frozenset[int]) -> None:
+def test_fused_matmul_kernels_equal_their_parts(case: Case, constants: frozenset[int]) -> None:
     check(*case, constants)
 
 
 @settings(max_examples=40)
 @given(cases())
-def test_however_inputs_lie_results_are_the_same(case: Case) -> None:
+def test_fused_matmul_does_not_depend_on_input_strides(case: Case) -> None:
     arrays, attrs = case
     signature = signed(arrays, attrs)
     for kernel in kernels(FUSED_MATMUL, signature):
@@ -127,7 +127,7 @@ def test_however_inputs_lie_results_are_the_same(case: Case) -> None:
 
 
 @pytest.mark.parametrize("finish", ACTIVATIONS)
-def test_products_of_an_encoder_allocate_nothing(finish: dict[str, Any]) -> None:
+def test_fused_matmul_of_an_encoder_allocates_nothing(finish: dict[str, Any]) -> None:
     for shapes in (
         [(1, 128, 384), (384, 1536), (1536,)],
         [(1, 128, 1536), (1536, 384), (384,), (1, 128, 384)],
@@ -143,7 +143,7 @@ def test_products_of_an_encoder_allocate_nothing(finish: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("finish", ACTIVATIONS)
-def test_nan_stays_nan_and_infinities_are_as_in_the_parts(finish: dict[str, Any]) -> None:
+def test_fused_matmul_keeps_nan_and_infinities_of_its_parts(finish: dict[str, Any]) -> None:
     for rows in (1, 20):
         arrays = random(2, (rows, 5), (5, 37), (37,), (rows, 37))
         arrays[3][0, ::7], arrays[3][0, 1::7], arrays[3][0, 2::7] = np.nan, np.inf, -np.inf
@@ -154,7 +154,7 @@ def test_nan_stays_nan_and_infinities_are_as_in_the_parts(finish: dict[str, Any]
             check(arrays, finish)
 
 
-def test_what_does_not_fit_is_one_clear_error() -> None:
+def test_fused_matmul_refuses_operands_that_do_not_fit() -> None:
     a, b, c = (TensorSpec(s, np.dtype("float32")) for s in ((2, 5, 3), (3, 4), (4,)))
     with pytest.raises(ShapeError, match=r"what is added is float32\[2,5,1\], but the product is float32\[2,5,4\]"):
         FUSED_MATMUL.sign([a, b, c, a.with_shape((2, 5, 1))], {})
@@ -170,7 +170,7 @@ def test_what_does_not_fit_is_one_clear_error() -> None:
         FUSED_MATMUL.sign([s.with_dtype("float16") for s in (a, b)], {})
 
 
-def test_only_a_tensor_of_the_output_is_written_over() -> None:
+def test_fused_matmul_overwrites_only_a_tensor_like_its_output() -> None:
     arrays = random(0, (2, 5, 3), (3, 4), (4,), (2, 5, 4))
     assert [w.input for w in FUSED_MATMUL.forwards(signed(arrays, {}))] == [3]
     assert not FUSED_MATMUL.forwards(signed([*arrays[:3], arrays[3][:1]], {}))

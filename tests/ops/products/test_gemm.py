@@ -40,9 +40,7 @@ def formula(operands: list[Array], *, alpha: float, beta: float, trans_a: bool, 
         }
     ),
 )
-def test_every_combination_follows_the_formula(
-    sizes: tuple[int, int, int], dtype: str, c: str, attrs: dict[str, Any]
-) -> None:
+def test_gemm_follows_its_formula(sizes: tuple[int, int, int], dtype: str, c: str, attrs: dict[str, Any]) -> None:
     m, k, n = sizes
     if dtype not in TOLERANCE:
         attrs = {**attrs, "alpha": 2.0}
@@ -68,7 +66,7 @@ def test_a_product_longer_than_a_block_gets_all_of_c(shape: tuple[int, ...], bet
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
 @pytest.mark.parametrize("shape", [(512,), (64, 1), (64, 512)])
 @pytest.mark.parametrize("beta", [1, 2])
-def test_nothing_is_allocated(dtype: str, shape: tuple[int, ...], beta: float) -> None:
+def test_gemm_allocates_nothing(dtype: str, shape: tuple[int, ...], beta: float) -> None:
     operands = [drawn((64, 256), dtype, 1), drawn((512, 256), dtype, 2), drawn(shape, dtype, 3)]
     check_no_allocation(GEMM, operands, alpha=3, beta=beta, trans_b=True)
 
@@ -83,12 +81,12 @@ def test_nothing_is_allocated(dtype: str, shape: tuple[int, ...], beta: float) -
         ([(1, 3), (3, 4), (2, 4)], "does not broadcast to"),
     ],
 )
-def test_shapes_that_do_not_fit_are_refused(shapes: list[tuple[int, ...]], message: str) -> None:
+def test_gemm_refuses_shapes_that_do_not_fit(shapes: list[tuple[int, ...]], message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         evaluate(GEMM, *(np.ones(s) for s in shapes))
 
 
-def test_element_types_that_do_not_fit_are_refused() -> None:
+def test_gemm_refuses_element_types_that_do_not_fit() -> None:
     ones: list[Array] = [np.ones((2, 2), "float32"), np.ones((2, 2), "float32"), np.ones(2)]
     with pytest.raises(DtypeError, match="c is float64"):
         evaluate(GEMM, *ones)
@@ -96,7 +94,7 @@ def test_element_types_that_do_not_fit_are_refused() -> None:
         evaluate(GEMM, ones[0], ones[2].reshape(2, 1))
 
 
-def test_integers_take_whole_factors_only() -> None:
+def test_gemm_of_integers_takes_whole_factors_only() -> None:
     ones = np.ones((2, 2), "int32")
     with pytest.raises(AttributeValueError, match="must be whole"):
         evaluate(GEMM, ones, ones, alpha=0.5)

@@ -39,7 +39,7 @@ SIZES = st.integers(0, 4)
 
 
 @given(SIZES, SIZES, SIZES, st.sampled_from(["float16", "float32", "float64", "int8", "uint32", "int64"]))
-def test_matrices_multiply(m: int, k: int, n: int, dtype: str) -> None:
+def test_matmul_of_matrices(m: int, k: int, n: int, dtype: str) -> None:
     a, b = drawn((m, k), dtype, 1), drawn((k, n), dtype, 2)
     check_kernels(MATMUL, [a, b], [product(a, b)], rtol=TOLERANCE.get(dtype, 0))
 
@@ -68,7 +68,7 @@ def test_batches_broadcast_and_vectors_are_rows_or_columns(
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "uint8"])
-def test_products_of_heads_and_transposes_allocate_nothing(dtype: str) -> None:
+def test_matmul_of_heads_and_transposes_allocates_nothing(dtype: str) -> None:
     heads = drawn((2, 128, 12, 64), dtype).transpose(0, 2, 1, 3)
     keys = drawn((2, 128, 12, 64), dtype).transpose(0, 2, 3, 1)
     check_no_allocation(MATMUL, [heads, keys])
@@ -77,7 +77,7 @@ def test_products_of_heads_and_transposes_allocate_nothing(dtype: str) -> None:
     check_no_allocation(MATMUL, [drawn((1024,), dtype), drawn((1024, 512), dtype)])
 
 
-def test_operands_that_do_not_fit_are_refused() -> None:
+def test_matmul_refuses_operands_that_do_not_fit() -> None:
     with pytest.raises(ShapeError, match=r"3 columns of \(2, 3\) against 2 rows"):
         evaluate(MATMUL, np.ones((2, 3)), np.ones((2, 3)))
     with pytest.raises(ShapeError, match="vectors and matrices"):
@@ -90,6 +90,6 @@ def test_operands_that_do_not_fit_are_refused() -> None:
         evaluate(MATMUL, np.ones((2, 2), bool), np.ones((2, 2), bool))
 
 
-def test_the_cost_counts_multiplications_and_additions() -> None:
+def test_the_cost_of_matmul_counts_multiplications_and_additions() -> None:
     signature = sign(MATMUL, [np.ones((5, 2, 3)), np.ones((3, 4))], {})
     assert MATMUL.cost(signature).flops == 2 * 5 * 2 * 3 * 4

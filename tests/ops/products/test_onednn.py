@@ -100,13 +100,13 @@ def products(draw: Any) -> tuple[list[Array], dict[str, Any], set[int]]:
 
 @settings(max_examples=60, deadline=None)
 @given(products(), st.integers(1, 3))
-def test_fused_products_are_those_of_numpy(case: tuple[list[Array], dict[str, Any], set[int]], threads: int) -> None:
+def test_onednn_fused_matmul_equals_numpy(case: tuple[list[Array], dict[str, Any], set[int]], threads: int) -> None:
     check(FUSED_MATMUL, *case, threads)
 
 
 @settings(max_examples=20, deadline=None)
 @given(products())
-def test_products_are_those_of_numpy(case: tuple[list[Array], dict[str, Any], set[int]]) -> None:
+def test_onednn_matmul_equals_numpy(case: tuple[list[Array], dict[str, Any], set[int]]) -> None:
     arrays, attrs, constants = case
     b = arrays[1].swapaxes(-1, -2) if attrs["transpose_b"] else arrays[1]
     check(MATMUL, [arrays[0], b], {}, constants & {1})
@@ -114,7 +114,9 @@ def test_products_are_those_of_numpy(case: tuple[list[Array], dict[str, Any], se
 
 @settings(max_examples=20, deadline=None)
 @given(st.tuples(*(st.integers(1, 40) for _ in range(3))), st.booleans(), st.sampled_from([1.0, 0.25]), st.data())
-def test_gemm_is_that_of_numpy(sizes: tuple[int, int, int], exchanged: bool, alpha: float, data: st.DataObject) -> None:
+def test_onednn_gemm_equals_numpy(
+    sizes: tuple[int, int, int], exchanged: bool, alpha: float, data: st.DataObject
+) -> None:
     rows, depth, width = sizes
     a, b, c = _random(1, (rows, depth), (width, depth) if exchanged else (depth, width), (rows, width))
     arrays = [a, b, *data.draw(st.sampled_from([[], [c[0]], [c]]))]
@@ -124,7 +126,7 @@ def test_gemm_is_that_of_numpy(sizes: tuple[int, int, int], exchanged: bool, alp
 
 @pytest.mark.parametrize("finish", ACTIVATIONS)
 @pytest.mark.parametrize("constants", [set(), {1}])
-def test_nan_and_infinities_come_out_as_in_numpy(finish: dict[str, Any], constants: set[int]) -> None:
+def test_onednn_matmul_spreads_nan_and_infinities_as_numpy(finish: dict[str, Any], constants: set[int]) -> None:
     a, b = _random(2, (7, 20), (20, 33))
     a[1], b[1] = 0, np.abs(b[1]) + 1
     a[2, 1], a[4, 1], a[6, 1] = np.nan, np.inf, -np.inf
@@ -134,7 +136,7 @@ def test_nan_and_infinities_come_out_as_in_numpy(finish: dict[str, Any], constan
 
 
 @pytest.mark.parametrize("constants", [set(), {1}])
-def test_products_take_nothing_but_the_scratchpad(constants: set[int]) -> None:
+def test_onednn_matmul_takes_the_scratchpad_alone(constants: set[int]) -> None:
     arrays = _random(3, (2, 128, 64), (64, 256), (256,), (2, 128, 256))
     attrs = {"alpha": 0.5, "activation": "gelu_erf"}
     signature = FUSED_MATMUL.sign([spec_of(a) for a in arrays], attrs, frozenset(constants))
@@ -142,7 +144,7 @@ def test_products_take_nothing_but_the_scratchpad(constants: set[int]) -> None:
         assert scratch_bytes(bind(kernel, signature, arrays, [garbage(signature.y)])) <= MOST_SCRATCH
 
 
-def test_heads_side_by_side_are_read_where_they_lie() -> None:
+def test_onednn_matmul_reads_heads_side_by_side_in_place() -> None:
     q, k = (a.transpose(0, 2, 1, 3) for a in _random(4, (1, 16, 3, 8), (1, 16, 3, 8)))
     signature = MATMUL.sign([spec_of(q), spec_of(k.swapaxes(-1, -2))], {})
     assert LYING.takes(signature, 0, Layout.of(q))
@@ -162,7 +164,7 @@ def test_heads_side_by_side_are_read_where_they_lie() -> None:
         (512, 3072, 768, {}, True),
     ],
 )
-def test_what_compiled_kernels_compute_faster_is_left_to_them(
+def test_onednn_matmul_leaves_faster_cases_to_compiled_kernels(
     rows: int, depth: int, width: int, attrs: dict[str, Any], taken: bool
 ) -> None:
     specs = [TensorSpec(shape, np.dtype("float32")) for shape in ((rows, depth), (depth, width), (width,))]

@@ -106,7 +106,7 @@ LARGE: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("of_x", "of_w", "attrs"), LARGE)
 @pytest.mark.parametrize("right", ["uint8", "int8"])
-def test_large_convolutions_give_what_onnxruntime_gives_and_allocate_nothing(
+def test_large_quantised_conv_equals_onnxruntime_and_allocates_nothing(
     of_x: tuple[int, ...], of_w: tuple[int, ...], attrs: dict[str, Any], right: str
 ) -> None:
     rng = np.random.default_rng(1)
@@ -128,7 +128,7 @@ def test_large_convolutions_give_what_onnxruntime_gives_and_allocate_nothing(
     check_no_allocation(QLINEAR_CONV, operands, **attrs)
 
 
-def test_the_largest_sums_stay_exact() -> None:
+def test_quantised_conv_of_the_largest_sums_stays_exact() -> None:
     x, w = np.full((1, 90, 20, 20), 255, np.uint8), np.full((3, 90, 3, 3), 255, np.uint8)
     w[1, ::2] = 254
     wide, one = [a.astype(np.float64) for a in (x, w)], np.zeros((), np.uint8)
@@ -136,7 +136,7 @@ def test_the_largest_sums_stay_exact() -> None:
     check_results(CONV_INTEGER, [x, w, one, one], [wanted.astype(np.int32)])
 
 
-def test_a_large_layer_needs_little_workspace() -> None:
+def test_quantised_conv_of_a_large_layer_needs_little_workspace() -> None:
     byte, one = np.dtype("uint8"), TensorSpec((), np.dtype("uint8"))
     x, w = TensorSpec((1, 512, 28, 28), byte), TensorSpec((512, 512, 3, 3), byte)
     signature = CONV_INTEGER.sign((x, w, one, one), {"pads": (1, 1, 1, 1)})
@@ -165,6 +165,6 @@ LINEAR = [IMAGE, ONE, ZERO, WEIGHTS, ONE, ZERO, ONE, ZERO]
         (QLINEAR_CONV, [IMAGE, ONE.astype("f8"), *LINEAR[2:]], "a scale must be"),
     ],
 )
-def test_what_does_not_fit_is_refused(schema: OpSchema, operands: list[Array], message: str) -> None:
+def test_quantised_conv_refuses_operands_that_do_not_fit(schema: OpSchema, operands: list[Array], message: str) -> None:
     with pytest.raises(OpError, match=message):
         evaluate(schema, *operands)

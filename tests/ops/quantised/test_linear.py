@@ -75,7 +75,7 @@ def codes(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array
     st.booleans(),
     st.integers(0, 99),
 )
-def test_numbers_are_divided_rounded_to_even_shifted_and_cut_off(
+def test_quantize_linear_follows_its_formula(
     grain: tuple[Any, Any, dict[str, int]], dtypes: tuple[str, str, str], with_zero: bool, seed: int
 ) -> None:
     (shape, of_scale, attrs), (code, dtype, scaled) = grain, dtypes
@@ -96,7 +96,7 @@ def test_numbers_are_divided_rounded_to_even_shifted_and_cut_off(
     st.booleans(),
     st.integers(0, 99),
 )
-def test_codes_become_numbers_again(
+def test_dequantize_linear_follows_its_formula(
     grain: tuple[Any, Any, dict[str, int]], code: str, scaled: str, with_zero: bool, seed: int
 ) -> None:
     shape, of_scale, attrs = grain
@@ -110,7 +110,7 @@ def test_codes_become_numbers_again(
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=3).map(tuple), st.integers(0, 99), st.integers(-3, 3))
-def test_the_range_of_the_numbers_gives_their_scale(shape: tuple[int, ...], seed: int, shift: int) -> None:
+def test_dynamic_quantize_takes_its_scale_from_the_range(shape: tuple[int, ...], seed: int, shift: int) -> None:
     x = (np.random.default_rng(seed).standard_normal(shape) + shift).astype(np.float32)
     if x.size == 0:
         wanted: Any = [np.empty(shape, np.uint8), np.ones((), np.float32), np.zeros((), np.uint8)]
@@ -122,13 +122,13 @@ def test_the_range_of_the_numbers_gives_their_scale(shape: tuple[int, ...], seed
 @pytest.mark.parametrize(
     "x", [[0.0, 0.0], [math.nan, 0.5], [math.inf, 1.0], [1e-30, 0.0], [-3.0, -1.0], [3.0e38, -3.0e38]]
 )
-def test_odd_ranges_give_what_onnxruntime_gives(x: list[float]) -> None:
+def test_dynamic_quantize_of_odd_ranges_equals_onnxruntime(x: list[float]) -> None:
     array = np.asarray(x, np.float32)
     check_results(DYNAMIC_QUANTIZE_LINEAR, [array], onnxruntime_node("DynamicQuantizeLinear", [array], 3, opset=11))
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_halves_infinities_and_nan(code: str) -> None:
+def test_quantize_linear_of_float16_infinities_and_nan(code: str) -> None:
     x = np.asarray([0.5, 1.5, 2.5, -0.5, -1.5, math.inf, -math.inf, math.nan, 3e38, -1e30], np.float32)
     one, zero = np.ones((), np.float32), np.asarray(7, code)
     ends = np.iinfo(code)
@@ -140,7 +140,7 @@ def test_halves_infinities_and_nan(code: str) -> None:
 
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_large_tensors_give_what_onnxruntime_gives(code: str, axis: int) -> None:
+def test_quantize_linear_of_large_tensors_equals_onnxruntime(code: str, axis: int) -> None:
     rng = np.random.default_rng(axis)
     x = rng.standard_normal((20, 30, 70)).astype(np.float32)
     scale = rng.uniform(0.001, 0.1, (x.shape[axis],)).astype(np.float32)
@@ -151,7 +151,7 @@ def test_large_tensors_give_what_onnxruntime_gives(code: str, axis: int) -> None
     check_results(DEQUANTIZE_LINEAR, [y, scale, zero], back, axis=axis)
 
 
-def test_the_attribute_may_say_in_which_type_is_divided() -> None:
+def test_quantize_linear_divides_in_the_type_of_its_attribute() -> None:
     x, scale = np.asarray([1.001, 300.3], np.float32), np.asarray(0.1, np.float32)
     wanted = np.rint(x.astype(np.float16) / scale.astype(np.float16)).astype(np.int16)
     check_results(QUANTIZE_LINEAR, [x, scale], [wanted], to="int16", precision="float16")
@@ -165,7 +165,7 @@ def test_a_single_scale_and_zero_point_may_differ_in_dimensions() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("of_scale", [(), (64,), (13, 64)])
-def test_nothing_is_allocated(dtype: str, of_scale: tuple[int, ...]) -> None:
+def test_quantize_linear_allocates_nothing(dtype: str, of_scale: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     x, scale = rng.standard_normal((99, 64, 64)).astype(dtype), rng.uniform(0.01, 0.1, of_scale).astype(dtype)
     attrs = {"axis": 1, "block_size": 0}
@@ -206,7 +206,7 @@ ONE = np.ones((), np.float32)
         (DYNAMIC_QUANTIZE_LINEAR, [np.ones(3, "f2")], {}, "takes float32, not float16"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_quantize_linear_refuses_operands_that_do_not_fit(
     schema: OpSchema, operands: list[Array], attrs: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(OpError, match=message):

@@ -29,7 +29,7 @@ SHAPES = st.lists(st.integers(0, 20), min_size=2, max_size=4).map(tuple)
 
 @settings(max_examples=80, deadline=None)
 @given(SHAPES, st.sampled_from(["uint8", "int8"]), st.booleans(), st.integers(1, 3), st.integers(0, 9))
-def test_codes_are_those_of_numpy(shape: Any, to: str, with_zero: bool, parts: int, extra: int) -> None:
+def test_compiled_quantize_linear_equals_numpy(shape: Any, to: str, with_zero: bool, parts: int, extra: int) -> None:
     rng = np.random.default_rng(sum(shape) + extra)
     x = (rng.standard_normal(shape) * 100).astype(np.float32)
     x[rng.random(shape) < 0.1] = rng.choice(np.array([np.nan, np.inf, -np.inf, 0.5, 1.5], np.float32))
@@ -40,14 +40,16 @@ def test_codes_are_those_of_numpy(shape: Any, to: str, with_zero: bool, parts: i
 
 @settings(max_examples=60, deadline=None)
 @given(SHAPES, st.sampled_from(["uint8", "int8"]), st.booleans(), st.integers(1, 3), st.integers(0, 9))
-def test_real_numbers_are_those_of_numpy(shape: Any, dtype: str, with_zero: bool, parts: int, extra: int) -> None:
+def test_compiled_dequantize_linear_equals_numpy(
+    shape: Any, dtype: str, with_zero: bool, parts: int, extra: int
+) -> None:
     rng = np.random.default_rng(sum(shape) + extra)
     x, scale = rng.integers(-128, 256, shape).astype(dtype), np.asarray(rng.random(1), np.float32)
     zero = [rng.integers(-100, 100, 1).astype(dtype)] if with_zero else []
     check(DEQUANTIZE_LINEAR, [x, scale, *zero], parts, extra)
 
 
-def test_takes_no_memory() -> None:
+def test_compiled_quantize_linear_allocates_nothing() -> None:
     x = np.zeros((300, 300), np.float32)
     signature = QUANTIZE_LINEAR.sign([spec_of(x), spec_of(np.ones(1, np.float32))], {})
     thunk = bind(LINEAR, signature, [x, np.ones(1, np.float32)], [garbage(signature.y)])

@@ -105,7 +105,7 @@ def test_sums_beyond_32_bits_wrap_as_int32_does() -> None:
 
 @pytest.mark.parametrize(("left", "right"), [("uint8", "int8"), ("uint8", "uint8"), ("int8", "int8")])
 @pytest.mark.parametrize("by_column", [False, True])
-def test_large_products_give_what_onnxruntime_gives(left: str, right: str, by_column: bool) -> None:
+def test_large_quantised_matmul_equals_onnxruntime(left: str, right: str, by_column: bool) -> None:
     rng = np.random.default_rng(3)
     a, b = codes(rng, (2, 70, 600), left), codes(rng, (600, 90), right)
     shape: Shape = (90,) if by_column else ()
@@ -119,7 +119,7 @@ def test_large_products_give_what_onnxruntime_gives(left: str, right: str, by_co
     check_results(QLINEAR_MATMUL, operands, onnxruntime_node("QLinearMatMul", operands))
 
 
-def test_nothing_is_allocated() -> None:
+def test_quantised_matmul_allocates_nothing() -> None:
     rng = np.random.default_rng(0)
     a, b = codes(rng, (2, 300, 600), "uint8"), codes(rng, (600, 700), "int8")
     a_zero, b_zero = codes(rng, (2, 300, 1), "uint8"), codes(rng, (700,), "int8")
@@ -148,6 +148,8 @@ BYTES = np.ones((2, 3), np.uint8)
         (QLINEAR_MATMUL, [BYTES, ONE, ZERO, BYTES.T, ONE.astype("f8"), ZERO, ONE, ZERO], "a scale must be"),
     ],
 )
-def test_what_does_not_fit_is_refused(schema: OpSchema, operands: list[Array], message: str) -> None:
+def test_quantised_matmul_refuses_operands_that_do_not_fit(
+    schema: OpSchema, operands: list[Array], message: str
+) -> None:
     with pytest.raises(OpError, match=message):
         evaluate(schema, *operands)

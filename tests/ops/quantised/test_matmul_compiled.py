@@ -17,7 +17,7 @@ TYPES = st.sampled_from(["uint8", "int8"])
 
 @settings(max_examples=80, deadline=None)
 @given(st.data(), TYPES, TYPES, st.integers(0, 2), st.integers(1, 3))
-def test_products_are_exact(data: Any, left: str, right: str, zeros: int, parts: int) -> None:
+def test_compiled_quantised_matmul_is_exact(data: Any, left: str, right: str, zeros: int, parts: int) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     lead = data.draw(st.sampled_from([(), (1,), (3,), (2, 5), (29,)]))
     depth, columns = data.draw(st.sampled_from([1, 3, 4, 8, 21, 64])), data.draw(st.sampled_from([1, 5, 16, 33, 70]))

@@ -26,12 +26,12 @@ def check(case: Case, dtype: str, parts: int, extra: int) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(pools(), st.sampled_from(["uint8", "int8"]), st.integers(1, 3), st.sampled_from([0, 0, 1, 16]))
-def test_maxima_are_those_of_numpy(case: Case, dtype: str, parts: int, extra: int) -> None:
+def test_quantised_max_pool_equals_numpy(case: Case, dtype: str, parts: int, extra: int) -> None:
     check(case, dtype, parts, extra)
 
 
 @pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(pools(150), st.sampled_from(["uint8", "int8"]), st.integers(1, 5), st.integers(0, 20))
-def test_many_shapes(case: Case, dtype: str, parts: int, extra: int) -> None:
+def test_quantised_max_pool_equals_numpy_in_many_shapes(case: Case, dtype: str, parts: int, extra: int) -> None:
     check(case, dtype, parts, extra)

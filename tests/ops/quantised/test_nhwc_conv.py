@@ -149,20 +149,20 @@ def check(case: Case) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(cases())
-def test_all_kernels_give_what_integers_give(case: Case) -> None:
+def test_nhwc_quantised_conv_kernels_equal_integer_sums(case: Case) -> None:
     check(case)
 
 
 @settings(max_examples=30, deadline=None)
 @given(cases(deep=True))
-def test_deep_ones_do_too(case: Case) -> None:
+def test_nhwc_quantised_conv_of_many_channels_equals_integer_sums(case: Case) -> None:
     check(case)
 
 
 @pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(st.one_of(cases(), cases(deep=True)))
-def test_many_do(case: Case) -> None:
+def test_nhwc_quantised_conv_equals_integer_sums_in_many_cases(case: Case) -> None:
     check(case)
 
 
@@ -188,24 +188,24 @@ def check_parts(kernel: Kernel, case: Case, answer: Array, parts: int, extra: in
 
 @settings(max_examples=60, deadline=None)
 @given(st.one_of(depthwise(), cases(deep=True)), st.integers(0, 5), st.integers(1, 3))
-def test_wide_pixels_odd_addresses_and_parts(case: Case, extra: int, parts: int) -> None:
+def test_nhwc_quantised_conv_takes_wide_pixels_odd_addresses_and_parts(case: Case, extra: int, parts: int) -> None:
     check_native(case, parts, extra)
 
 
 @pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(st.one_of(cases(), cases(deep=True), depthwise()), st.integers(0, 20), st.integers(1, 5))
-def test_many_parts(case: Case, extra: int, parts: int) -> None:
+def test_nhwc_quantised_conv_is_the_same_in_many_parts(case: Case, extra: int, parts: int) -> None:
     check_native(case, parts, extra)
 
 
 @settings(max_examples=15, deadline=None)
 @given(cases())
-def test_what_is_added_may_be_written_over(case: Case) -> None:
+def test_nhwc_quantised_conv_may_overwrite_its_residual(case: Case) -> None:
     check_overwrites(NHWC_QUANTISED_CONV, case.arrays, **case.attrs)
 
 
-def test_as_in_onnx() -> None:
+def test_nhwc_quantised_conv_equals_qlinear_conv() -> None:
     rng = np.random.default_rng(3)
     x, w = codes(rng, (1, 6, 6, 4), "uint8"), codes(rng, (5, 4, 3, 3), "int8")
     x_scale, y_scale = np.float32(0.02), np.float32(0.5)
@@ -220,7 +220,7 @@ def test_as_in_onnx() -> None:
     check_results(NHWC_QUANTISED_CONV, [x, w, factor, bias], [np.moveaxis(y, 1, -1)], **attrs)
 
 
-def test_takes_no_memory() -> None:
+def test_nhwc_quantised_conv_allocates_nothing() -> None:
     rng = np.random.default_rng(0)
     x, w = codes(rng, (1, 64, 64, 32), "uint8"), codes(rng, (32, 32, 3, 3), "int8")
     case = case_of(rng, x, w, {"pads": (1, 1, 1, 1), "group": 1}, "uint8", residual=True)
@@ -240,7 +240,7 @@ def test_takes_no_memory() -> None:
         {"x": np.zeros((4, 3), np.uint8)},
     ],
 )
-def test_refuses(wrong: Attrs) -> None:
+def test_nhwc_quantised_conv_refuses_operands_that_do_not_fit(wrong: Attrs) -> None:
     x, w = wrong.pop("x", np.zeros((1, 4, 4, 3), np.uint8)), wrong.pop("w", np.zeros((2, 3, 1, 1), np.int8))
     arrays = [x, w, np.ones(2, np.float32), wrong.pop("bias", np.zeros(2, np.int32))]
     if wrong.pop("residual", False):

@@ -48,7 +48,7 @@ def grid(rng: np.random.Generator, to: str) -> dict[str, Any]:
 
 @settings(max_examples=80, deadline=None)
 @given(SHAPES, st.lists(st.booleans(), min_size=4, max_size=4), TYPES, TYPES, TYPES, st.integers(0, 99))
-def test_sums(shape: Any, thin: list[bool], left: str, right: str, to: str, seed: int) -> None:  # noqa: PLR0917
+def test_quantised_sum_equals_numpy(shape: Any, thin: list[bool], left: str, right: str, to: str, seed: int) -> None:  # noqa: PLR0917
     rng = np.random.default_rng(seed)
     other = tuple(1 if t else n for n, t in zip(shape, thin, strict=False))
     a, b = codes(rng, shape, left), codes(rng, other, right)
@@ -64,7 +64,7 @@ def test_sums(shape: Any, thin: list[bool], left: str, right: str, to: str, seed
 
 @settings(max_examples=60, deadline=None)
 @given(SHAPES.filter(len), TYPES, TYPES, st.integers(0, 99))
-def test_means(shape: Any, dtype: str, to: str, seed: int) -> None:
+def test_quantised_mean_equals_numpy(shape: Any, dtype: str, to: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = codes(rng, shape, dtype)
     axes = tuple(int(a) for a in np.flatnonzero(rng.random(len(shape)) < 0.5)) or (0,)
@@ -76,7 +76,7 @@ def test_means(shape: Any, dtype: str, to: str, seed: int) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(SHAPES, TYPES, TYPES, st.integers(0, 99))
-def test_tables(shape: Any, dtype: str, to: str, seed: int) -> None:
+def test_quantised_table_equals_numpy(shape: Any, dtype: str, to: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, table = codes(rng, shape, dtype), codes(rng, (256,), to)
     wanted = np.asarray(table[x.view(np.uint8)])
@@ -84,7 +84,7 @@ def test_tables(shape: Any, dtype: str, to: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1,), (), (2, 3)])
-def test_tables_as_steps_of_a_chain(shape: tuple[int, ...]) -> None:
+def test_quantised_tables_are_steps_of_an_elementwise_chain(shape: tuple[int, ...]) -> None:
     table = tuple(range(255, -1, -1))
     steps = tuple(Step(LOOK_UP, {"table": table, "to": np.dtype("uint8")}, (i,)) for i in range(2))
     x = np.full(shape, 7, np.uint8)
@@ -93,7 +93,7 @@ def test_tables_as_steps_of_a_chain(shape: tuple[int, ...]) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(SHAPES.filter(lambda s: len(s) > 1), st.integers(0, 9), st.integers(1, 3), st.integers(0, 99))
-def test_tables_of_wide_pixels(shape: Any, extra: int, parts: int, seed: int) -> None:
+def test_quantised_tables_of_wide_pixels_equal_numpy(shape: Any, extra: int, parts: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, table = codes(rng, shape, "uint8"), codes(rng, (256,), "int8")
     signature = LOOK_UP.sign([spec_of(x)], {"table": table.tolist(), "to": "int8"})
@@ -103,7 +103,7 @@ def test_tables_of_wide_pixels(shape: Any, extra: int, parts: int, seed: int) ->
 
 @settings(max_examples=30, deadline=None)
 @given(SHAPES.filter(lambda s: len(s) > 1), st.integers(0, 9), st.integers(1, 3), TYPES, st.integers(0, 99))
-def test_sums_of_wide_pixels(shape: Any, extra: int, parts: int, right: str, seed: int) -> None:
+def test_quantised_sums_of_wide_pixels_equal_numpy(shape: Any, extra: int, parts: int, right: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     arrays = [codes(rng, shape, "uint8"), codes(rng, shape, right)]
     attrs = {"a_zero": 3, "a_factor": 0.75, "b_zero": -5, "b_factor": 1.25, **grid(rng, "uint8")}
@@ -118,11 +118,11 @@ def test_sums_of_wide_pixels(shape: Any, extra: int, parts: int, right: str, see
         np.testing.assert_array_equal(over, wanted)
 
 
-def test_order_of_a_table() -> None:
+def test_quantised_values_of_a_table_are_in_order_of_their_bytes() -> None:
     assert every_code(np.dtype("int8"))[[0, 127, 128, 255]].tolist() == [0, 127, -128, -1]
 
 
-def test_nothing_is_allocated() -> None:
+def test_quantised_sums_and_tables_allocate_nothing() -> None:
     rng = np.random.default_rng(0)
     a, b = (codes(rng, (1, 64, 64, 40), "uint8") for _ in range(2))
     check_no_allocation(QUANTISED_ADD, [a, b], a_factor=0.5, b_factor=0.5)
@@ -142,6 +142,6 @@ def test_nothing_is_allocated() -> None:
         (QUANTISED_MEAN, {"axes": (0,), "factor": 1.0, "low": 9, "high": 8}),
     ],
 )
-def test_refused(schema: Any, wrong: dict[str, Any]) -> None:
+def test_quantised_sums_and_tables_refuse_operands_that_do_not_fit(schema: Any, wrong: dict[str, Any]) -> None:
     with pytest.raises(OpError):
         evaluate(schema, np.zeros(3, np.uint8), **wrong)

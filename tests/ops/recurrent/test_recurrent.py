@@ -95,7 +95,7 @@ def layers(draw: Any) -> tuple[str, Case, list[Array], str]:
 
 @settings(max_examples=200, deadline=None)
 @given(layers(), st.booleans())
-def test_layers_follow_their_equations(layer: tuple[str, Case, list[Array], str], with_y: bool) -> None:
+def test_recurrent_layers_follow_their_equations(layer: tuple[str, Case, list[Array], str], with_y: bool) -> None:
     kind, (arrays, attrs), wanted, dtype = layer
     expected = [a.astype(dtype) for a in (wanted if with_y else wanted[1:])]
     close = CLOSE[dtype]
@@ -116,7 +116,7 @@ def test_layers_follow_their_equations(layer: tuple[str, Case, list[Array], str]
         ("lstm", [], {}),
     ],
 )
-def test_large_layers_give_what_onnxruntime_gives_and_allocate_nothing(
+def test_large_recurrent_layers_equal_onnxruntime_and_allocate_nothing(
     direction: str, kind: str, named: list[str], attrs: dict[str, Any]
 ) -> None:
     directions = 2 if direction == "bidirectional" else 1
@@ -137,7 +137,7 @@ def test_large_layers_give_what_onnxruntime_gives_and_allocate_nothing(
 @pytest.mark.parametrize(
     "name", ["LeakyRelu", "ThresholdedRelu", "Elu", "Affine", "ScaledTanh", "HardSigmoid", "Softplus"]
 )
-def test_activations_give_what_onnxruntime_gives(name: str) -> None:
+def test_recurrent_activations_equal_onnxruntime(name: str) -> None:
     every = operands("rnn", 2, (4, 3, 2, 5), 1, "float32")
     arrays, attrs = [every[n] for n in ("x", "w", "r")], {"activations": [name]}
     more = {"activation_alpha": [0.7], "activation_beta": [0.3]}
@@ -157,7 +157,7 @@ def test_the_workspace_does_not_grow_with_the_length_of_the_sequences() -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 99), st.sampled_from(list(SCHEMAS)), st.booleans())
-def test_a_network_of_layers_agrees_in_all_modes(seed: int, kind: str, lengths: bool) -> None:
+def test_a_network_of_recurrent_layers_agrees_in_all_modes(seed: int, kind: str, lengths: bool) -> None:
     every = operands(kind, seed, (5, 3, 4, 6), 2, "float32")
     graph = engine.Graph("layers")
     x: Var = graph.input("x", (5, 3, 4))
@@ -203,7 +203,7 @@ X, W, R = np.ones((2, 3, 4), "f4"), np.ones((1, 5, 4), "f4"), np.ones((1, 5, 5),
         (RNN, [X, W, R], {"activations": ["Tanh", "Tanh"]}, "2 activations where 1 are wanted"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_recurrent_layers_refuse_operands_that_do_not_fit(
     schema: OpSchema, arrays: list[Array], attrs: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(OpError, match=message):

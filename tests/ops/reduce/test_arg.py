@@ -36,7 +36,7 @@ def reference(x: Array, axis: int, schema: OpSchema, last: bool) -> Array:
     last=st.booleans(),
     data=st.data(),
 )
-def test_the_first_or_the_last_extreme_of_each_row_is_found(
+def test_argmax_finds_the_first_or_last_extreme_of_each_row(
     x: Array, dtype: str, schema: OpSchema, last: bool, data: st.DataObject
 ) -> None:
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
@@ -49,7 +49,7 @@ def test_the_first_or_the_last_extreme_of_each_row_is_found(
 
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_many_blocks_equal_one_search(axis: int, last: bool) -> None:
+def test_argmax_of_many_blocks_equals_one_search(axis: int, last: bool) -> None:
     x = np.random.default_rng(0).integers(0, 9, (30, 41, 50)).astype(np.float32)
     wanted = reference(x, axis, ARG_MAX, last)
     check_results(ARG_MAX, [x], [wanted], axis=axis, keepdims=False, select_last_index=last)
@@ -63,7 +63,7 @@ def test_a_row_longer_than_a_block_is_searched_at_once() -> None:
     check_results(ARG_MAX, [x.T], [wanted[1]], axis=0, keepdims=False)
 
 
-def test_the_workspace_is_a_block() -> None:
+def test_the_workspace_of_argmax_is_a_block() -> None:
     for axis, most in ((0, BLOCK_BYTES), (1, 0)):
         signature = ARG_MAX.sign([TensorSpec((1000, 1000), np.dtype("float32"))], {"axis": axis})
         assert ARG_MAX.kernel(signature, (NUMPY,)).workspace(signature) <= most
@@ -71,7 +71,7 @@ def test_the_workspace_is_a_block() -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("last", [False, True])
-def test_nothing_is_allocated_while_a_kernel_runs(axis: int, last: bool) -> None:
+def test_argmax_kernels_allocate_nothing(axis: int, last: bool) -> None:
     x = np.random.default_rng(0).standard_normal((30, 40, 50)).astype(np.float32)
     for schema in (ARG_MAX, ARG_MIN):
         check_no_allocation(schema, [x], axis=axis, select_last_index=last)
@@ -85,7 +85,7 @@ def test_an_empty_axis_has_no_extreme_but_an_empty_tensor_may_have_none_to_find(
     same(evaluate(ARG_MAX, np.zeros((2, 0)), axis=0)[0], np.zeros((1, 0), np.int64))
 
 
-def test_bools_and_missing_axes_are_refused() -> None:
+def test_argmax_refuses_bools_and_missing_axes() -> None:
     with pytest.raises(DtypeError):
         evaluate(ARG_MAX, np.array([True]))
     with pytest.raises(ShapeError, match="axis 1"):
@@ -101,7 +101,7 @@ def test_bools_and_missing_axes_are_refused() -> None:
     parts=st.integers(1, 3),
     data=st.data(),
 )
-def test_compiled_searches_find_what_numpy_finds(  # noqa: PLR0917 - drawn
+def test_compiled_argmax_equals_numpy(  # noqa: PLR0917 - drawn
     shape: tuple[int, ...], schema: OpSchema, last: bool, special: list[float], parts: int, data: st.DataObject
 ) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))

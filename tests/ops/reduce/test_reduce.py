@@ -56,7 +56,7 @@ def reference(x: Array, axes: tuple[int, ...] | None, formula: Callable[[Row], f
 @by_name
 @pytest.mark.parametrize("keepdims", [True, False])
 @pytest.mark.parametrize("axes", AXES)
-def test_each_group_is_reduced_by_its_formula(
+def test_reductions_follow_their_formulas(
     schema: OpSchema, formula: Callable[[Row], float], axes: tuple[int, ...] | None, keepdims: bool
 ) -> None:
     x = np.random.default_rng(0).uniform(0.5, 1.5, (2, 3, 4))
@@ -67,7 +67,7 @@ def test_each_group_is_reduced_by_its_formula(
 
 
 @by_name
-def test_integers_give_integers_truncated_toward_zero(schema: OpSchema, formula: Callable[[Row], float]) -> None:
+def test_reductions_of_integers_are_truncated_toward_zero(schema: OpSchema, formula: Callable[[Row], float]) -> None:
     x = np.array([[1, 2, 3, 5], [4, 4, 1, 1]])
     for dtype in (np.int32, np.int64, np.uint32):
         wanted = np.trunc(reference(x, (1,), formula, True)).astype(dtype)
@@ -105,7 +105,7 @@ EMPTY: list[tuple[OpSchema, str, float]] = [
 
 
 @pytest.mark.parametrize(("schema", "dtype", "wanted"), EMPTY, ids=lambda v: getattr(v, "name", str(v)))
-def test_nothing_reduces_to_the_neutral_element(schema: OpSchema, dtype: str, wanted: float) -> None:
+def test_reductions_of_no_elements_give_the_neutral_element(schema: OpSchema, dtype: str, wanted: float) -> None:
     check_results(schema, [np.zeros((2, 0, 3), dtype)], [np.full((2, 1, 3), wanted, dtype)], axes=(1,))
     check_results(schema, [np.zeros((2, 0, 3), dtype)], [np.zeros((0, 3), dtype)], axes=(0,), keepdims=False)
 
@@ -125,7 +125,7 @@ def test_log_sum_exp_neither_overflows_nor_loses_infinity(dtype: type[np.floatin
     )
 
 
-def test_float16_is_summed_up_without_overflow_on_the_way() -> None:
+def test_sums_of_float16_do_not_overflow_on_the_way() -> None:
     x = np.full(300, 300, np.float16)
     assert float(evaluate(REDUCE_MEAN, x)[0][0]) == 300
     assert float(evaluate(REDUCE_L2, x)[0][0]) == pytest.approx(300 * math.sqrt(300), rel=1e-3)
@@ -137,7 +137,7 @@ def test_float16_is_summed_up_without_overflow_on_the_way() -> None:
     bits=st.integers(0, 15),
     schema=st.sampled_from([REDUCE_L1, REDUCE_SUM_SQUARE, REDUCE_LOG_SUM_EXP]),
 )
-def test_many_blocks_equal_one_formula(shape: tuple[int, ...], bits: int, schema: OpSchema) -> None:
+def test_reductions_of_many_blocks_equal_one_formula(shape: tuple[int, ...], bits: int, schema: OpSchema) -> None:
     x = np.random.default_rng(bits).standard_normal(shape)
     axes = tuple(i for i in range(len(shape)) if bits >> i & 1)
     total: Any = {
@@ -157,14 +157,14 @@ def test_the_workspace_is_a_block_beside_the_output(schema: OpSchema) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
 @pytest.mark.parametrize("schema", OPS, ids=lambda s: s.name)
-def test_nothing_is_allocated_while_a_kernel_runs(schema: OpSchema, dtype: str) -> None:
+def test_reductions_allocate_nothing(schema: OpSchema, dtype: str) -> None:
     x = np.random.default_rng(0).uniform(1, 2, (6, 10, 40, 30)).astype(dtype)
     for axes in (None, (0,), (2, 3), (0, 2)):
         check_no_allocation(schema, [x], axes=axes)
         check_no_allocation(schema, [x.transpose(0, 2, 3, 1)], axes=axes, keepdims=False)
 
 
-def test_axes_that_do_not_exist_are_refused() -> None:
+def test_reductions_refuse_axes_that_do_not_exist() -> None:
     with pytest.raises(ShapeError, match="axis 2"):
         evaluate(REDUCE_SUM, np.zeros((2, 2)), axes=(2,))
     with pytest.raises(ShapeError, match="twice"):

@@ -26,7 +26,7 @@ Reader = Callable[[object], object]
         (optional(integers), (1,), (1,)),
     ],
 )
-def test_values_take_their_final_form(reader: Reader, given: object, wanted: object) -> None:
+def test_attribute_values_take_their_final_form(reader: Reader, given: object, wanted: object) -> None:
     read = Attribute("a", reader).read(given)
     assert read == wanted
     assert type(read) is type(wanted)
@@ -45,6 +45,6 @@ def test_values_take_their_final_form(reader: Reader, given: object, wanted: obj
         (one_of("edge", "wrap"), "corner"),
     ],
 )
-def test_other_values_are_refused_by_name(reader: Reader, given: object) -> None:
+def test_wrong_attribute_values_are_refused_by_name(reader: Reader, given: object) -> None:
     with pytest.raises(AttributeValueError, match="attribute 'a' cannot be"):
         Attribute("a", reader).read(given)

@@ -99,7 +99,7 @@ def test_elementwise_kernels_write_strided_outputs_as_dense_ones(schema: OpSchem
 
 
 @pytest.mark.parametrize("schema", [NEG, IS_NAN, IS_INF], ids=lambda s: s.name)
-def test_what_numpy_computes_wrongly_is_written_densely(schema: OpSchema) -> None:
+def test_operators_that_numpy_computes_wrongly_on_strides_are_written_densely(schema: OpSchema) -> None:
     for kernel in (k for k in schema.kernels if k.backend == NUMPY):
         assert not kernel.writes(Layout.of(np.zeros((4, 2), np.float32)[:, :1]))
 

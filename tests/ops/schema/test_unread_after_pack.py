@@ -105,7 +105,9 @@ def _turned(signature: Signature, arrays: list[Array]) -> Iterator[list[Array]]:
 
 
 @pytest.mark.parametrize(("schema", "arrays", "attrs"), CASES)
-def test_what_is_replaced_is_never_read(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any]) -> None:
+def test_constants_dropped_after_packing_are_never_read(
+    schema: OpSchema, arrays: list[Array], attrs: dict[str, Any]
+) -> None:
     signature = _signed(schema, arrays, attrs)
     plain = schema.sign(signature.inputs, attrs)
     (wanted,) = run(schema.kernel(plain, (NUMPY,)), plain, arrays)
@@ -117,7 +119,7 @@ def test_what_is_replaced_is_never_read(schema: OpSchema, arrays: list[Array], a
             np.testing.assert_allclose(got, wanted, tolerance, 20 * tolerance, err_msg=f"{kernel.name} on {lies}")
 
 
-def test_every_such_kernel_is_among_the_cases() -> None:
+def test_every_kernel_that_drops_constants_is_among_the_cases() -> None:
     """But for those of the library, which take what they compute faster: test_ops_onednn_*.py."""
     seen = {id(k) for p in CASES for k in _replacing(p.values[0], _signed(*p.values))}
     known = [(s.name, k) for s in REGISTRY.values() for k in s.kernels if k.replaces is not no_replacement]

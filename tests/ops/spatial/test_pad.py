@@ -31,7 +31,7 @@ def padded(x: Array, pads: list[int], mode: str, value: Array | None = None) -> 
 
 
 @given(SHAPES, DTYPES, st.sampled_from(MODES), st.data())
-def test_borders_are_those_of_numpy(shape: tuple[int, ...], dtype: str, mode: str, data: st.DataObject) -> None:
+def test_pad_equals_numpy(shape: tuple[int, ...], dtype: str, mode: str, data: st.DataObject) -> None:
     x = numbered(shape, dtype)
     pads = [data.draw(st.integers(-((n - 1) // 2), 6)) for n in shape * 2]
     check_kernels(PAD, [x], [padded(x, pads, mode)], pads=pads, mode=mode)
@@ -47,7 +47,7 @@ def test_a_constant_border_takes_the_value_of_the_second_input(
     check_results(PAD, [x, value.reshape(1)], [padded(x, pads, "constant", value)], pads=pads)
 
 
-def test_all_may_be_cut_away_or_be_border() -> None:
+def test_pad_may_cut_all_away_or_write_border_alone() -> None:
     x = numbered((2, 3))
     check_results(PAD, [x], [np.zeros((0, 3), np.float32)], pads=[-2, 0, 0, 0])
     check_results(PAD, [x], [np.zeros((2, 2), np.float32)], pads=[0, -4, 0, 3])
@@ -55,12 +55,12 @@ def test_all_may_be_cut_away_or_be_border() -> None:
     check_results(PAD, [np.array(5.0)], [np.array(5.0)], pads=[])
 
 
-def test_cutting_goes_before_reflecting() -> None:
+def test_pad_cuts_before_it_reflects() -> None:
     check_results(PAD, [numbered((4,))], [np.array([2, 3, 4, 3, 2], np.float32)], pads=[-1, 2], mode="reflect")
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_nothing_is_allocated(mode: str) -> None:
+def test_pad_allocates_nothing(mode: str) -> None:
     check_no_allocation(PAD, [numbered((2, 3, 150, 100))], pads=[0, 0, 3, 3, 0, 0, 3, 3], mode=mode)
     check_strides(PAD, [numbered((2, 3, 5, 4))], pads=[0, 0, 3, 3, 0, 0, 3, 3], mode=mode)
 
@@ -76,6 +76,6 @@ def test_nothing_is_allocated(mode: str) -> None:
         ([np.zeros((2,))], {"pads": [1, 1], "mode": "corner"}, "constant, reflect, edge, wrap"),
     ],
 )
-def test_what_does_not_fit_is_refused(operands: list[Array], attrs: dict[str, Any], message: str) -> None:
+def test_pad_refuses_operands_that_do_not_fit(operands: list[Array], attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(OpError, match=message):
         evaluate(PAD, *operands, **attrs)

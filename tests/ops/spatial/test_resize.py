@@ -46,7 +46,7 @@ def _on_a_border(x: Array, attrs: dict[str, Any]) -> bool:
 
 @settings(max_examples=150)
 @given(resized())
-def test_resize_gives_what_onnxruntime_gives(case: tuple[Array, dict[str, Any]]) -> None:
+def test_resize_equals_onnxruntime(case: tuple[Array, dict[str, Any]]) -> None:
     x, attrs = case
     if _on_a_border(x, attrs):
         attrs["mode"] = "linear"
@@ -55,7 +55,7 @@ def test_resize_gives_what_onnxruntime_gives(case: tuple[Array, dict[str, Any]])
 
 @settings(max_examples=30)
 @given(st.sampled_from(["linear", "cubic"]), st.integers(2, 9), st.integers(2, 9), st.booleans())
-def test_antialiased_resize_gives_what_onnxruntime_gives(mode: str, height: int, width: int, exclude: bool) -> None:
+def test_antialiased_resize_equals_onnxruntime(mode: str, height: int, width: int, exclude: bool) -> None:
     x = _data(height, (1, 2, 8, 9))
     attrs: dict[str, Any] = {"sizes": (1, 2, height, width), "mode": mode, "antialias": 1}
     attrs["exclude_outside"] = 1  # without it onnxruntime and the definition differ at the borders
@@ -86,14 +86,14 @@ def test_interpolation_in_other_types_agrees_with_float32(dtype: str, mode: str)
     check_results(RESIZE, [x], [wide.astype(dtype)], atol=close, sizes=(1, 2, 8, 4), mode=mode)
 
 
-def test_three_axes_with_two_in_front_and_none_behind() -> None:
+def test_resize_of_three_trailing_axes() -> None:
     x = _data(3, (2, 3, 4, 5, 6))
     attrs: dict[str, Any] = {"sizes": (2, 3, 6, 3, 9), "mode": "linear"}
     check_results(RESIZE, [x], [onnxruntime_resize(x, **attrs)], rtol=1e-4, atol=1e-4, **attrs)
     check_strides(RESIZE, [x], **attrs)
 
 
-def test_what_lies_outside_the_crop_is_extrapolated() -> None:
+def test_resize_extrapolates_outside_the_crop() -> None:
     x = np.arange(4, dtype="float32").reshape((1, 1, 4))
     attrs: dict[str, Any] = {"coordinate_transformation_mode": "tf_crop_and_resize", "mode": "linear"}
     roi = (0, 0, -1 / 3, 1, 1, 4 / 3)
@@ -102,7 +102,7 @@ def test_what_lies_outside_the_crop_is_extrapolated() -> None:
 
 
 @pytest.mark.parametrize("attrs", [{"mode": "linear"}, {"mode": "cubic"}, {"mode": "linear", "antialias": True}, {}])
-def test_large_images_need_little_workspace_and_allocate_nothing(attrs: dict[str, Any]) -> None:
+def test_resize_of_large_images_needs_little_workspace_and_allocates_nothing(attrs: dict[str, Any]) -> None:
     x = _data(4, (1, 24, 160, 160))
     attrs = {**attrs, "sizes": (1, 24, 200, 130)}
     check_no_allocation(RESIZE, [x], most=128 << 10, **attrs)
@@ -110,14 +110,14 @@ def test_large_images_need_little_workspace_and_allocate_nothing(attrs: dict[str
     assert RESIZE.kernel(signature).workspace(signature) < x.nbytes / 8
 
 
-def test_nothing_changes_where_sizes_do_not() -> None:
+def test_resize_to_the_same_size_changes_nothing() -> None:
     x = _data(5, (2, 3, 4, 5))
     check_results(RESIZE, [x], [x], sizes=x.shape, mode="cubic")
     check_results(RESIZE, [x[:0]], [x[:0]], sizes=(0, 3, 4, 5), mode="linear")
     check_strides(RESIZE, [x], sizes=x.shape, mode="linear")
 
 
-def test_misfits_are_refused_with_their_numbers() -> None:
+def test_resize_refuses_shapes_that_do_not_fit_with_their_numbers() -> None:
     x = TensorSpec((1, 2, 4, 4), np.dtype("float32"))
     with pytest.raises(AttributeValueError, match="one size for each dimension"):
         RESIZE.sign((x,), {"sizes": (4, 4)})

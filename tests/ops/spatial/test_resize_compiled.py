@@ -51,31 +51,31 @@ def check_resize(case: Case, parts: int, extra: int) -> bool:
 
 @settings(max_examples=80, deadline=None)
 @given(resizes(), st.integers(1, 3), st.sampled_from([0, 0, 3]))
-def test_it_gives_what_numpy_gives(case: Case, parts: int, extra: int) -> None:
+def test_compiled_resize_equals_numpy(case: Case, parts: int, extra: int) -> None:
     check_resize(case, parts, extra)
 
 
 @pytest.mark.slow
 @settings(max_examples=1500, deadline=None)
 @given(resizes(), st.integers(1, 5), st.integers(0, 5))
-def test_it_gives_what_numpy_gives_in_many_shapes(case: Case, parts: int, extra: int) -> None:
+def test_compiled_resize_equals_numpy_in_many_shapes(case: Case, parts: int, extra: int) -> None:
     check_resize(case, parts, extra)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("sizes", [(1, 20, 14, 32), (1, 7, 13, 32), (1, 10, 10, 32)])
-def test_channels_last(mode: str, sizes: tuple[int, ...]) -> None:
+def test_compiled_resize_of_channels_last_images(mode: str, sizes: tuple[int, ...]) -> None:
     x = np.random.default_rng(0).standard_normal((1, 10, 9, 32)).astype(np.float32)
     assert check_resize((x, {"sizes": sizes, "mode": mode}), 2, 16)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
-def test_channels_first(mode: str) -> None:
+def test_compiled_resize_of_channels_first_images(mode: str) -> None:
     x = np.random.default_rng(0).standard_normal((2, 5, 10, 9)).astype(np.float32)
     assert check_resize((x, {"sizes": (2, 5, 17, 31), "mode": mode}), 2, 0)
 
 
-def test_nothing_is_allocated_while_it_runs() -> None:
+def test_compiled_resize_allocates_nothing() -> None:
     x = np.ones((1, 30, 30, 64), np.float32)
     signature = sign(RESIZE, [x], {"sizes": (1, 45, 50, 64), "mode": "linear"})
     assert RESIZE.kernel(signature) is RESIZE_NATIVE

@@ -48,7 +48,7 @@ def test_a_dimension_that_is_taken_out_is_one() -> None:
     assert same_lengths(caught.value.attempt) == {"m": 1}
 
 
-def test_all_that_stands_in_one_place_is_equal_where_it_is_much() -> None:
+def test_lengths_of_one_place_are_taken_as_equal_where_they_are_many() -> None:
     assert _equations(ADD, tuple("abc"), tuple("def")) == {"d": "a", "e": "b", "f": "c"}
     assert _equations(CONCAT, tuple("abc"), tuple("def"), tuple("ghi"), axis=0) == {
         **{"d": "a", "e": "b", "f": "c"},
@@ -56,14 +56,14 @@ def test_all_that_stands_in_one_place_is_equal_where_it_is_much() -> None:
     }
 
 
-def test_nothing_is_found_where_nothing_helps() -> None:
+def test_no_equal_lengths_are_found_where_none_help() -> None:
     assert not _equations(ADD, ("a", 3), ("a", 2))
     assert not _equations(find("reshape"), ("a", "b"), shape=(5, 7))
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from([1, 2, 3, 5, "a", "b", "c", "d"]), min_size=1, max_size=4), st.data())
-def test_what_is_found_lets_the_operator_be(one: list[int | str], data: st.DataObject) -> None:
+def test_found_equal_lengths_make_the_operator_valid(one: list[int | str], data: st.DataObject) -> None:
     other = [data.draw(st.sampled_from([n, 1, f"{n}x" if isinstance(n, str) else "z"])) for n in one]
     graph = engine.Graph()
     try:
@@ -77,7 +77,7 @@ def test_what_is_found_lets_the_operator_be(one: list[int | str], data: st.DataO
         assert y.ndim == len(one)
 
 
-def test_a_refusal_tells_what_was_tried() -> None:
+def test_a_refusal_of_open_lengths_tells_what_was_tried() -> None:
     graph = engine.Graph()
     with pytest.raises(ShapeError, match=r"no choice of lengths for the names fits; tried: add\(float32\[192,3\]"):
         ops.add(graph.input("x", ("n", 3)), graph.input("z", ("n", 2)))

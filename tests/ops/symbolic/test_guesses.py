@@ -28,21 +28,21 @@ def test_numbers_get_smaller_and_are_round_at_first() -> None:
 
 
 @given(LENGTHS, st.integers(1, 5))
-def test_parts_add_up(whole: int, count: int) -> None:
+def test_guessed_parts_add_up(whole: int, count: int) -> None:
     for shares in zip(*parts(whole, count), strict=True):
         assert sum(shares) == whole
         assert min(shares) >= 0
 
 
 @given(SHAPES, st.integers(0, 4))
-def test_factors_have_as_many_elements(shape: list[int | str], count: int) -> None:
+def test_guessed_factors_have_as_many_elements(shape: list[int | str], count: int) -> None:
     dims = [NAME if d == "n" else int(d) for d in shape]
     for j, lengths in enumerate(zip(*factors(dims, count), strict=True)):
         wanted = prod(d if isinstance(d, int) else d.samples[j] for d in dims)
         assert prod(lengths) == wanted or not count
 
 
-def test_factors_leave_room_for_what_is_known() -> None:
+def test_guessed_factors_leave_room_for_known_lengths() -> None:
     (rows,) = factors((6, 4), 1, (8,))
     assert set(rows) == {3}
     (rows,) = factors((NAME, 4), 1, (NAME, 2))
@@ -50,7 +50,7 @@ def test_factors_leave_room_for_what_is_known() -> None:
 
 
 @given(st.integers(0, 4), st.integers(4, 6))
-def test_choices_differ(count: int, of: int) -> None:
+def test_guessed_choices_differ(count: int, of: int) -> None:
     found = choices(count, of)
     for row in zip(*found, strict=True):
         assert len(set(row)) == count
@@ -58,7 +58,7 @@ def test_choices_differ(count: int, of: int) -> None:
 
 
 @given(st.integers(0, 30))
-def test_small_numbers_vary(turn: int) -> None:
+def test_guessed_small_numbers_vary(turn: int) -> None:
     assert set(small_numbers(turn)) == {0, 1, 2, 3}
     assert len(set(repeats(turn))) > 2
     assert repeats(turn)[-1] == 1

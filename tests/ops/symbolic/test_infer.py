@@ -99,7 +99,7 @@ def test_broadcasting_with_a_dimension_leaves_those_in_which_it_is_possible() ->
         shape_of("add", table, (a, 3), (b, 3))
 
 
-def test_what_fits_no_sample_is_refused_with_what_was_tried() -> None:
+def test_symbolic_shapes_that_fit_no_sample_are_refused_with_what_was_tried() -> None:
     a, *_ = names(table := Samples()).values()
     with pytest.raises(ShapeError, match=r"matmul\(float32\[a,4\], float32\[5,6\]\): no choice"):
         shape_of("matmul", table, (a, 4), (5, 6))
@@ -124,7 +124,7 @@ def test_an_operator_waits_for_numbers_where_a_spec_or_an_attribute_has_none() -
 
 @settings(max_examples=80, deadline=None)
 @given(st.integers(0, 6), st.integers(1, 4), st.integers(1, 3), st.integers(0, 2), st.integers(1, 2))
-def test_what_is_drafted_is_what_is_signed_in_each_sample(j: int, kernel: int, stride: int, pad: int, dil: int) -> None:
+def test_drafted_signatures_equal_those_of_each_sample(j: int, kernel: int, stride: int, pad: int, dil: int) -> None:
     a, b, _ = names(table := Samples()).values()
     pads = (min(pad, kernel - 1),) * 4
     attrs = {"kernel_shape": (kernel,) * 2, "strides": (stride,) * 2, "dilations": (dil,) * 2, "pads": pads}

@@ -75,7 +75,7 @@ def of_dims(tree: Tree, dims: Mapping[str, Dim]) -> Dim:
 
 @settings(max_examples=200, deadline=None)
 @given(TREES, NUMBERS)
-def test_arithmetic_is_that_of_ints(tree: Tree, numbers: dict[str, int]) -> None:
+def test_dimension_arithmetic_is_that_of_ints(tree: Tree, numbers: dict[str, int]) -> None:
     dim, wanted = of_dims(tree, names(Samples())), in_ints(tree, numbers)
     if wanted == "none":
         with pytest.raises(ShapeError, match="by nought"):
@@ -94,7 +94,7 @@ def test_the_text_has_the_brackets_that_it_needs(tree: Tree, numbers: dict[str, 
 
 @settings(max_examples=100, deadline=None)
 @given(TREES)
-def test_every_sample_is_what_ints_give_in_it(tree: Tree) -> None:
+def test_dimension_samples_equal_int_arithmetic(tree: Tree) -> None:
     dims = names(Samples())
     dim = of_dims(tree, dims)
     for j in range(SAMPLES):
@@ -143,7 +143,7 @@ def test_a_decision_is_right_or_an_error(decisions: Any, numbers: dict[str, int]
 
 @settings(max_examples=100, deadline=None)
 @given(DECISIONS)
-def test_what_was_decided_holds_in_the_samples_that_are_left(decisions: Any) -> None:
+def test_dimension_decisions_hold_in_the_samples_that_are_left(decisions: Any) -> None:
     table = Samples()
     dims = names(table)
     try:
@@ -206,7 +206,7 @@ def test_a_difference_may_be_negative_and_is_watched() -> None:
     assert len(table.guards) == 1
 
 
-def test_what_changes_nothing_makes_no_dimension() -> None:
+def test_neutral_arithmetic_makes_no_new_dimension() -> None:
     a, *_ = names(Samples()).values()
     for same in (a + 0, 0 + a, a - 0, a * 1, 1 * a, a // 1):
         assert same is a

@@ -98,7 +98,7 @@ def _words(layout: Layout) -> tuple[int, ...]:
 
 
 @given(views())
-def test_dense_is_what_numpy_calls_c_contiguous(drawn: tuple[Array, Array, Layout]) -> None:
+def test_a_dense_layout_is_c_contiguous_in_numpy(drawn: tuple[Array, Array, Layout]) -> None:
     _, view, layout = drawn
     assert layout.is_dense == view.flags.c_contiguous
 

@@ -47,7 +47,7 @@ def test_more_bytes_than_64_bits_can_say_are_refused() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "U3", "object", "no such type", ">f4"])
-def test_other_element_types_are_refused(dtype: str) -> None:
+def test_spec_refuses_other_element_types(dtype: str) -> None:
     with pytest.raises(DtypeError):
         as_dtype(dtype)
 
@@ -79,7 +79,7 @@ def test_axes_count_from_either_end() -> None:
 
 
 @pytest.mark.parametrize(("axis", "ndim"), [(3, 3), (-4, 3), (0, 0)])
-def test_axes_that_do_not_exist_are_refused(axis: int, ndim: int) -> None:
+def test_spec_refuses_axes_that_do_not_exist(axis: int, ndim: int) -> None:
     with pytest.raises(ShapeError, match=f"axis {axis} does not exist"):
         normalize_axis(axis, ndim)
 

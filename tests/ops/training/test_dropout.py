@@ -96,7 +96,7 @@ def test_a_step_that_is_counted_gives_another_mask_in_each_run() -> None:
         np.testing.assert_array_equal(seen[-1], counted.run({"x": ones})["y"])
 
 
-def test_kernels_keep_what_all_kernels_keep() -> None:
+def test_dropout_kernels_keep_the_kernel_contract() -> None:
     (x,) = floats(1, (7, 5, 61), dtype="float32")
     check_strides(DROPOUT, [x, np.array(3)])
     assert check_overwrites(DROPOUT, [x, np.array(3)]) == 1
@@ -109,6 +109,6 @@ def test_a_rate_or_seed_that_cannot_be_is_refused(attrs: dict[str, Any], text: s
         dropped(np.ones(3), 0, **attrs)
 
 
-def test_half_precision_is_refused() -> None:
+def test_dropout_refuses_half_precision() -> None:
     with pytest.raises(DtypeError, match="float32 or float64"):
         dropped(np.ones(3, np.float16), 0)

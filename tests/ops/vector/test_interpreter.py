@@ -97,7 +97,7 @@ def _sign(arrays: list[Array], program: tuple[Step, ...]) -> Signature:
 
 @settings(max_examples=150)
 @given(_chains(), st.sampled_from([1, 2, 3]), st.data())
-def test_chains_give_what_their_steps_give(
+def test_interpreted_chains_equal_their_steps(
     case: tuple[list[Array], tuple[Step, ...]], parts: int, data: st.DataObject
 ) -> None:
     arrays, program = case
@@ -136,7 +136,7 @@ def _operands(schema: OpSchema, rng: np.random.Generator) -> list[Array]:
 
 
 @pytest.mark.parametrize("schema", _said(), ids=lambda s: s.name)
-def test_each_operator_gives_what_numpy_gives(schema: OpSchema) -> None:
+def test_interpreted_operators_equal_numpy(schema: OpSchema) -> None:
     """Within few units in the last place, also at the edges of float32."""
     arrays = _operands(schema, np.random.default_rng(1))
     signature = schema.sign([spec_of(a) for a in arrays], {})
@@ -149,7 +149,7 @@ def test_each_operator_gives_what_numpy_gives(schema: OpSchema) -> None:
 
 
 @pytest.mark.parametrize(("name", "few"), [("exp", 2), ("log", 2), ("tanh", 3), ("erf", 6), ("sigmoid", 3)])
-def test_functions_are_within_few_units_of_the_last_place(name: str, few: int) -> None:
+def test_interpreted_functions_are_within_few_units_of_the_last_place(name: str, few: int) -> None:
     rng = np.random.default_rng(0)
     x = np.concatenate([10.0 ** rng.uniform(-40, 38, 20_000), rng.uniform(0, 100, 40_000)]).astype(np.float32)
     arrays = [x if name == "log" else np.concatenate([x, -x])]
@@ -177,7 +177,7 @@ def test_powers_with_a_known_exponent_are_instructions_or_numpys(exponent: float
         np.testing.assert_allclose(run(kernel, signature, [x, e])[0], sign * x**e, rtol=3e-7)
 
 
-def test_a_program_of_what_is_no_instruction_is_numpys() -> None:
+def test_programs_without_instructions_are_left_to_numpy() -> None:
     x = np.ones((3, 4), np.float32)
     for name in ("sin", "mod"):
         program = (_step("neg", 0), _step(name, *range(1, 1 + find(name).arity[0])))
@@ -196,7 +196,7 @@ def test_a_program_of_many_values_has_small_blocks() -> None:
     assert bits(run(_VECTOR, _sign([x], program), [x])[0]) == bits(_wanted([x], program))
 
 
-def test_a_run_takes_no_memory() -> None:
+def test_the_elementwise_interpreter_allocates_nothing() -> None:
     arrays = [_numbers(np.random.default_rng(0), s) for s in ((64, 30, 30, 16), (16,))]
     signature = _sign(arrays, (_step("mul", 0, 1), _step("gelu", 2)))
     assert _VECTOR.workspace(signature) == 0
@@ -211,14 +211,14 @@ def test_loops_are_joined_where_all_arrays_step_over_the_inner_one() -> None:
     assert collapse((), [(), ()]).shape == (1, 1)
 
 
-def test_a_script_of_too_many_instructions_does_not_fit() -> None:
+def test_an_interpreted_program_of_too_many_instructions_does_not_fit() -> None:
     script = Script(1)
     for _ in range(40):
         script.say("neg", 0)
     assert not fits(script)
 
 
-def test_an_empty_output_needs_no_call() -> None:
+def test_an_interpreted_program_with_an_empty_output_needs_no_call() -> None:
     kernel: Kernel = find("exp").kernel(find("exp").sign([spec_of(np.ones((0, 3), np.float32))], {}))
     x = np.ones((0, 3), np.float32)
     kernel.bind(Binding(find("exp").sign([spec_of(x)], {}), (x,), (x.copy(),), np.empty(0, np.uint8)))()

@@ -59,7 +59,7 @@ def _wide(x: Array, extra: int) -> Layout:
 
 @settings(max_examples=60)
 @given(st.data(), st.sampled_from(_SHAPES[1:]), _PARTS, st.integers(0, 99), st.sampled_from([0, 3]))
-def test_softmax_is_numpys(data: st.DataObject, shape: Shape, parts: int, seed: int, extra: int) -> None:
+def test_compiled_softmax_equals_numpy(data: st.DataObject, shape: Shape, parts: int, seed: int, extra: int) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     x = _numbers(seed, shape, data.draw(st.sampled_from([0.0, 0.02])))
     for schema in (SOFTMAX, LOG_SOFTMAX):
@@ -72,7 +72,7 @@ def test_softmax_may_lie_over_its_input(schema: OpSchema, axis: int) -> None:
     assert check_overwrites(schema, [_numbers(0, (5, 17, 40))], axis=axis) == 1
 
 
-def test_what_is_far_below_the_largest_has_no_share() -> None:
+def test_compiled_softmax_is_zero_far_below_the_largest() -> None:
     x = np.array([[0, -1e9, -np.inf, -200], [-np.inf] * 4, [np.inf, 0, 0, 0]], np.float32)
     signature = SOFTMAX.sign([spec_of(x)], {})
     (y,) = run(SOFTMAX.kernel(signature, (NUMBA,)), signature, [x])
@@ -82,7 +82,7 @@ def test_what_is_far_below_the_largest_has_no_share() -> None:
 
 @settings(max_examples=40)
 @given(st.data(), st.sampled_from(_SHAPES[1:]), _PARTS, st.integers(0, 99), st.booleans())
-def test_layer_and_rms_norm_are_numpys(
+def test_compiled_layer_and_rms_norm_equal_numpy(
     data: st.DataObject, shape: Shape, parts: int, seed: int, with_stats: bool
 ) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
@@ -95,7 +95,7 @@ def test_layer_and_rms_norm_are_numpys(
 
 @settings(max_examples=30)
 @given(st.sampled_from([(1, 4, 9), (2, 6, 5, 4), (3, 2, 1), (1, 8, 40, 30)]), _PARTS, st.integers(0, 99))
-def test_instance_and_group_norm_are_numpys(shape: Shape, parts: int, seed: int) -> None:
+def test_compiled_instance_and_group_norm_equal_numpy(shape: Shape, parts: int, seed: int) -> None:
     arrays = [_numbers(seed, shape), _numbers(seed + 1, shape[1:2]), _numbers(seed + 2, shape[1:2])]
     _check(INSTANCE_NORM, arrays, parts, rtol=1e-4)
     _check(GROUP_NORM, arrays, parts, rtol=1e-4, num_groups=2)
@@ -110,7 +110,7 @@ def test_norms_may_lie_over_their_input() -> None:
 
 @settings(max_examples=80)
 @given(st.data(), st.sampled_from(_SHAPES), st.sampled_from(REDUCTIONS), _PARTS, st.integers(0, 99))
-def test_reductions_are_numpys(data: st.DataObject, shape: Shape, name: str, parts: int, seed: int) -> None:
+def test_compiled_reductions_equal_numpy(data: st.DataObject, shape: Shape, name: str, parts: int, seed: int) -> None:
     axes = data.draw(st.sets(st.integers(0, len(shape) - 1))) if shape else ()
     x = _numbers(seed, shape, data.draw(st.sampled_from([0.0, 0.02])))
     extra = data.draw(st.sampled_from([0, 3]))
@@ -119,7 +119,7 @@ def test_reductions_are_numpys(data: st.DataObject, shape: Shape, name: str, par
 
 
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
-def test_sums_of_many_numbers_lose_little(axes: tuple[int, ...]) -> None:
+def test_compiled_sums_of_many_numbers_lose_little(axes: tuple[int, ...]) -> None:
     x = np.full((3000, 1000), 0.1, np.float32)
     schema = find("reduce_mean")
     signature = schema.sign([spec_of(x)], {"axes": axes})
@@ -128,7 +128,7 @@ def test_sums_of_many_numbers_lose_little(axes: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_nothing_is_left_to_numpy(name: str) -> None:
+def test_compiled_row_kernels_leave_no_case_to_numpy(name: str) -> None:
     schema = find(f"reduce_{name}")
     signature = schema.sign([spec_of(np.ones((3, 0), np.float32))], {"axes": (1,)})
     assert schema.kernel(signature).backend == NUMPY
@@ -146,7 +146,7 @@ def test_batch_norm_with_known_statistics_is_a_program() -> None:
         np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-6)
 
 
-def test_which_layouts_have_neighbours() -> None:
+def test_layouts_whose_rows_have_neighbours() -> None:
     x = np.empty((4, 6, 1), np.float32)
     assert neighbours(Layout.of(x))
     assert neighbours(Layout.of(x[:, :3]))
@@ -164,7 +164,7 @@ def _signed(name: str, *arrays: Array, **attrs: Any) -> tuple[OpSchema, Signatur
     ("name", "more", "attrs"),
     [("softmax", 0, {"axis": 1}), ("softmax", 0, {}), ("layer_norm", 2, {}), ("reduce_mean", 0, {"axes": (1,)})],
 )
-def test_a_run_takes_no_memory(name: str, more: int, attrs: dict[str, Any]) -> None:
+def test_compiled_row_kernels_allocate_nothing(name: str, more: int, attrs: dict[str, Any]) -> None:
     arrays = [_numbers(0, (64, 30, 64)), *[_numbers(1, (64,))] * more]
     schema, signature = _signed(name, *arrays, **attrs)
     kernel = schema.kernel(signature)

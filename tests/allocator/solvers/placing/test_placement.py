@@ -107,7 +107,7 @@ def crowds(draw: st.DrawFn) -> tuple[Problem, list[int]]:
 
 @given(crowds() | ordered(max_chunks=40))
 @settings(max_examples=60)
-def test_all_searches_place_alike_compiled_and_plain(drawn: tuple[Problem, list[int]]) -> None:
+def test_conflict_searches_place_alike_compiled_and_plain(drawn: tuple[Problem, list[int]]) -> None:
     wanted = offsets_of(*drawn, True, Neighbours.of)
     for search in searches_for(drawn[0]):
         assert np.array_equal(offsets_of(*drawn, True, search), wanted)
@@ -116,7 +116,7 @@ def test_all_searches_place_alike_compiled_and_plain(drawn: tuple[Problem, list[
 
 @given(ordered(max_chunks=20), st.booleans(), st.data())
 @settings(max_examples=60)
-def test_the_rest_of_an_order_is_placed_as_if_all_were(
+def test_placing_the_rest_of_an_order_equals_placing_all_of_it(
     drawn: tuple[Problem, list[int]], is_plain: bool, data: st.DataObject
 ) -> None:
     search = data.draw(st.sampled_from(searches_for(drawn[0])))
@@ -143,7 +143,7 @@ def last_of(sizes: list[int], alignments: list[int], pinned: list[int], search: 
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_the_gap_that_leaves_least_over_is_taken_and_of_equals_the_lowest(search: SearchMaker) -> None:
+def test_placement_takes_the_tightest_gap_and_of_equals_the_lowest(search: SearchMaker) -> None:
     """Gaps [0, 4), [8, 11), [15, 18) and [22, 25)."""
     pinned = [4, 11, 18, 25, FREE]
     assert last_of([4, 4, 4, 4, 3], [1] * 5, pinned, search) == 8
@@ -152,7 +152,7 @@ def test_the_gap_that_leaves_least_over_is_taken_and_of_equals_the_lowest(search
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_what_alignment_costs_does_not_count_as_room_in_a_gap(search: SearchMaker) -> None:
+def test_alignment_padding_does_not_count_as_room_in_a_gap(search: SearchMaker) -> None:
     """Gap [3, 8) has five bytes, but a chunk at a multiple of 4 finds four there, and eight in gap [12, 20)."""
     assert last_of([3, 4, 4, 4], [1, 4, 4, 4], [0, 8, 20, FREE], search) == 4
     assert last_of([3, 4, 4, 5], [1, 4, 4, 4], [0, 8, 20, FREE], search) == 12

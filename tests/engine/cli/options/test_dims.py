@@ -218,7 +218,7 @@ def test_heaps_serve_what_all_stages_ask_for(sieve: str, capsys: Capture) -> Non
 
 
 @pytest.mark.parametrize("option", ["--parallel", "--measure"])
-def test_what_needs_all_sizes_refuses_a_network_whose_data_decide_them(
+def test_commands_that_need_all_sizes_refuse_a_network_whose_data_decide_them(
     option: str, sieve: str, capsys: Capture
 ) -> None:
     told = error(["compare", sieve, "--dim", "n=9", option], ERROR, capsys)
@@ -243,7 +243,7 @@ def test_shapes_take_names_where_the_zoo_has_a_batch(capsys: Capture) -> None:
     assert "square images" in error(["plan", "zoo:vgg16", "--shape", "x=1,3,h,h"], ERROR, capsys)
 
 
-def test_the_story_is_plain_data(sieve: str, capsys: Capture) -> None:
+def test_the_stage_cost_report_is_plain_json(sieve: str, capsys: Capture) -> None:
     story = data(["run", sieve, "--dim", "n=0"], capsys)["story"]
     assert json.loads(json.dumps(story)) == story
     assert WIDTH * 4 >= 0 == story["lengths"]["n"]

@@ -42,7 +42,7 @@ def test_a_trace_tells_of_the_plan_in_the_file(planned: str, capsys: Capture) ->
     assert "was made with order='memory', not 'given'" in capsys.readouterr().err
 
 
-def test_what_does_not_fit_is_planned_anew_and_told(planned: str, capsys: Capture) -> None:
+def test_a_saved_plan_that_does_not_fit_is_planned_anew_and_told(planned: str, capsys: Capture) -> None:
     assert main(["run", planned, "--dim", "n=9", "--order", "memory"]) == 0
     told = capsys.readouterr().err
     assert told == (
@@ -53,7 +53,7 @@ def test_what_does_not_fit_is_planned_anew_and_told(planned: str, capsys: Captur
     assert message == f"arenaplan: error: the plan in {planned} was made with order='memory', not 'given'"
 
 
-def test_a_damaged_plan_is_refused_with_exit_code_5(planned: str, capsys: Capture) -> None:
+def test_a_damaged_saved_plan_is_refused_with_exit_code_5(planned: str, capsys: Capture) -> None:
     proto = onnx.load(planned)
     offsets = next(p for p in proto.metadata_props if p.key == f"{PREFIX}offsets")
     names = [name for name, _ in json.loads(offsets.value)]
@@ -70,7 +70,7 @@ def test_a_damaged_plan_is_refused_with_exit_code_5(planned: str, capsys: Captur
     assert main([*asked, "--plan-from-file", "never"]) == 0
 
 
-def test_what_cannot_carry_a_plan_is_told(planned: str, tmp_path: Path, capsys: Capture) -> None:
+def test_save_plan_names_formats_that_cannot_hold_a_plan(planned: str, tmp_path: Path, capsys: Capture) -> None:
     zoo = ["plan", "zoo:lstm_classifier"]
     told = error([*zoo, "--save-plan", str(tmp_path / "new.onnx")], 2, capsys)
     assert "zoo:lstm_classifier is no file" in told
@@ -85,7 +85,7 @@ def test_what_cannot_carry_a_plan_is_told(planned: str, tmp_path: Path, capsys: 
     assert "leave out --bounds" in error(bounds, 2, capsys)
 
 
-def test_stages_have_no_one_plan(planned: str, tmp_path: Path, capsys: Capture) -> None:
+def test_save_plan_refuses_a_graph_that_runs_in_stages(planned: str, tmp_path: Path, capsys: Capture) -> None:
     nodes = [node("NonZero", ["x"], ["n"]), node("Cast", ["n"], ["y"], to=1)]
     path = str(tmp_path / "model.onnx")
     onnx.save(model(nodes, [value("x", (3, 3))]), path)

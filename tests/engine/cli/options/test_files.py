@@ -28,14 +28,14 @@ def test_a_file_is_replaced_whole_and_a_pipe_is_written_to(tmp_path: Path) -> No
     assert not Path(os.devnull).is_file()
 
 
-def test_only_plain_arrays_are_read(tmp_path: Path) -> None:
+def test_array_files_with_pickled_objects_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     np.save(path, np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(FeedError, match=r"x\.npy"):
         read_array(path)
 
 
-def test_differences_are_relative_to_the_largest_value() -> None:
+def test_output_differences_are_relative_to_the_largest_value() -> None:
     a = np.array([1.0, np.nan, np.inf, 10.0])
     assert largest_difference({"y": a}, {"y": a.copy()}) == 0
     assert largest_difference({"y": a}, {"y": a + np.array([0, 0, 0, -2])}) == 2 / 8

@@ -6,7 +6,7 @@ from tests.helpers.cli.cli_checks import Capture, data, error
 WIRED = ("zoo:random_wired", "--shape", "x=1,3,64,64")
 
 
-def test_the_cost_of_an_order_is_told(capsys: Capture) -> None:
+def test_plan_tells_the_cost_of_an_order(capsys: Capture) -> None:
     assert data(["plan", *WIRED], capsys)["orderings"] == []
     found = data(["plan", *WIRED, "--order", "memory", "--nodes", "1000"], capsys)
     (told,) = found["orderings"]
@@ -16,5 +16,5 @@ def test_the_cost_of_an_order_is_told(capsys: Capture) -> None:
     assert "in the order 'depth_first'" in capsys.readouterr().out
 
 
-def test_an_order_that_there_is_not_is_refused(capsys: Capture) -> None:
+def test_plan_refuses_an_unknown_order(capsys: Capture) -> None:
     assert "invalid choice: 'best'" in error(["plan", *WIRED, "--order", "best"], USAGE, capsys)

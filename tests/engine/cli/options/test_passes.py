@@ -67,7 +67,7 @@ def test_compare_runs_what_the_passes_left(model: str, capsys: Capture) -> None:
     assert found["outputs_equal"] and found["oracle_difference"] < 1e-5
 
 
-def test_a_table_of_passes(model: str, capsys: Capture) -> None:
+def test_compare_passes_prints_a_table(model: str, capsys: Capture) -> None:
     assert main(["compare", model, "--dim", "n=3", "--passes", "--runs", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("wasteful: passes of level 3")
@@ -75,7 +75,7 @@ def test_a_table_of_passes(model: str, capsys: Capture) -> None:
     assert "5 -> 3" in lines[3]
 
 
-def test_passes_as_data(model: str, capsys: Capture) -> None:
+def test_compare_passes_as_json(model: str, capsys: Capture) -> None:
     found = data(["compare", model, "--dim", "n=3", "--passes", "--optimise", "1", "--runs", "1"], capsys)
     assert set(found) == {"model", "level", "runs", "rows", "outputs_equal"}
     assert found["level"] == 1 and found["outputs_equal"]
@@ -91,13 +91,15 @@ def test_a_network_of_the_zoo_has_passes_too(capsys: Capture) -> None:
     assert found["operators"] < data(["plan", "zoo:mobilenet_v1", "--shape", "x=1,3,32,32"], capsys)["operators"]
 
 
-def test_outputs_that_move_too_far_end_with_5(model: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compare_passes_ends_with_5_where_outputs_move_too_far(
+    model: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(passes, "TOLERANCE", -1.0)
     assert main(["compare", model, "--dim", "n=3", "--passes", "--runs", "1"]) == 5
     assert "DIFFER" in capsys.readouterr().out
 
 
-def test_faults_of_options(model: str, capsys: Capture, tmp_path: Path) -> None:
+def test_optimise_options_that_do_not_fit_are_refused(model: str, capsys: Capture, tmp_path: Path) -> None:
     assert "leave out" in error(["compare", model, "--dim", "n=3", "--passes", "--measure"], 2, capsys)
     assert "leave out one of them" in error(["plan", model, "--bounds", "n=1:4", "--optimise", "1"], 2, capsys)
     nothing = ["compare", model, "--dim", "n=3", "--passes", "--optimise", "0"]
@@ -107,7 +109,7 @@ def test_faults_of_options(model: str, capsys: Capture, tmp_path: Path) -> None:
     assert "data decide" in error(["compare", staged, "--dim", "n=3", "--passes"], 1, capsys)
 
 
-def test_level_1_must_keep_every_bit() -> None:
+def test_compare_passes_level_1_must_keep_every_bit() -> None:
     graph = engine.Graph("g")
     graph.output(graph.input("x", (2,)) + 1.0, "y")
     found = passes.compare_passes(graph, {"x": np.ones(2, np.float32)}, 1, runs=1, options=PlanOptions())

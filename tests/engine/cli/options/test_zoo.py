@@ -20,7 +20,7 @@ def test_a_network_of_the_zoo_is_planned_at_the_shape_that_is_asked_for(capsys: 
 
 
 @pytest.mark.parametrize("query", ["batch=2&image=32", "image=32,batch=2", "image=32&batch=n"])
-def test_options_stand_behind_the_name(query: str, capsys: Capture) -> None:
+def test_zoo_options_follow_the_network_name(query: str, capsys: Capture) -> None:
     wanted = engine.make_plan(mobilenet_v2(2, 32)).report().to_json()
     words = ["--dim", "n=2"] if "n" in query.split("=") else []
     assert data(["plan", f"zoo:mobilenet_v2?{query}", *words], capsys) == json.loads(json.dumps(wanted))
@@ -117,11 +117,11 @@ def test_an_array_tells_the_shape_and_the_seed_decides_the_weights(tmp_path: Pat
         (["zoo:vgg16?image=64", "--shape", "x=1,3,32,32"], "says that image is 64, and a shape that it is 32"),
     ],
 )
-def test_what_there_is_not_is_one_clear_error(words: list[str], message: str, capsys: Capture) -> None:
+def test_zoo_options_that_do_not_exist_are_one_clear_error(words: list[str], message: str, capsys: Capture) -> None:
     assert message in error(["plan", *words], ERROR, capsys)
 
 
-def test_a_constant_is_refused(tmp_path: Path, capsys: Capture) -> None:
+def test_zoo_networks_refuse_constant(tmp_path: Path, capsys: Capture) -> None:
     np.save(f"{tmp_path}/x.npy", np.zeros(3))
     assert "--constant" in error(["plan", "zoo:vgg16", "--constant", f"x={tmp_path}/x.npy"], ERROR, capsys)
 

@@ -340,7 +340,7 @@ def test_a_loop_of_constants_is_a_constant() -> None:
     _same(proto, {"x": X}, schemas=["reshape"])
 
 
-def test_bodies_that_make_no_sense_are_refused() -> None:
+def test_onnx_bodies_that_make_no_sense_are_refused() -> None:
     inputs, given = [value("x", (2, 3))], {"M": np.asarray(3), "go": TRUE}
     wrong = [
         (
@@ -394,7 +394,7 @@ def test_a_scan_reads_and_writes_along_any_axis_either_way(ways: Any, axes: Any)
     ],
 )
 @pytest.mark.parametrize("rows_in", [4, "n"])
-def test_a_scan_says_that_a_loop_can_what_it_cannot(step: Any, rows: Any, told: str, rows_in: Any) -> None:
+def test_onnx_scan_points_to_loop_for_what_it_cannot(step: Any, rows: Any, told: str, rows_in: Any) -> None:
     body = _graph([step, rows], [_out("h2"), _out("r")], [value("h", (3,)), value("row", (3,))])
     scan = node("Scan", ["h0", "x"], ["y", "r"], num_scan_inputs=1, body=body)
     with pytest.raises(UnsupportedError, match=f"{told}.*; a Scan is planned beforehand, and cannot do that; a Loop"):

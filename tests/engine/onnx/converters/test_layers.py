@@ -83,7 +83,7 @@ SCALES = {"s": np.asarray(0.03, "f4"), "z": np.asarray(7, np.uint8), "t": np.asa
         (node("Einsum", ["x", "x"], equation=" bij , bkj -> b i k "), REALS, {}, ["y"]),
     ],
 )
-def test_a_node_gives_what_onnxruntime_gives(
+def test_an_onnx_layer_node_equals_onnxruntime(
     made: Any, x: Array, constants: dict[str, Array], outputs: list[str]
 ) -> None:
     used = {k: v for k, v in constants.items() if k in made.input}
@@ -93,7 +93,7 @@ def test_a_node_gives_what_onnxruntime_gives(
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_a_state_alone_needs_no_room_for_all_of_them() -> None:
+def test_an_onnx_lstm_without_y_has_no_output_for_all_states() -> None:
     proto = model(
         [node("LSTM", ["x", "w", "r"], ["", "h1"], hidden_size=6)],
         [value("x", REALS.shape)],
@@ -104,7 +104,7 @@ def test_a_state_alone_needs_no_room_for_all_of_them() -> None:
     assert [v.shape for v in operator.outputs] == [(1, 3, 6), (1, 3, 6)]
 
 
-def test_what_contradicts_the_weights_is_refused() -> None:
+def test_onnx_layer_attributes_that_contradict_weights_are_refused() -> None:
     x = [value("x", REALS.shape)]
     proto = model([node("LSTM", ["x", "w", "r"], hidden_size=5)], x, ["y"], {k: RECURRENT[k] for k in "wr"})
     with pytest.raises(ModelError, match="hidden_size is 5, and R has 6"):

@@ -24,13 +24,13 @@ from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_un
 
 @settings(max_examples=60)
 @given(graphs(16))
-def test_outputs_keep_their_bits_and_twice_is_once(graph: Graph) -> None:
+def test_cleanup_keeps_all_bits_and_is_idempotent(graph: Graph) -> None:
     check_exact(graph, CLEANUP)
 
 
 @settings(max_examples=25)
 @given(control_graphs())
-def test_outputs_of_control_flow_keep_their_bits(graph: Graph) -> None:
+def test_cleanup_keeps_the_bits_of_control_flow(graph: Graph) -> None:
     check_exact(graph, CLEANUP)
 
 
@@ -44,7 +44,7 @@ def test_level_1_keeps_all_bits_of_planned_runs_too_and_adds_no_operator(graph: 
 
 
 @pytest.mark.slow
-def test_many_graphs_keep_their_bits() -> None:
+def test_cleanup_keeps_the_bits_of_many_graphs() -> None:
     for seed in range(1500):
         graph = build(seeded(seed), 24)
         check_exact(graph, CLEANUP)
@@ -88,7 +88,7 @@ graph no_ops
     )
 
 
-def test_what_moves_elements_is_no_no_op() -> None:
+def test_cleanup_keeps_operators_that_move_elements() -> None:
     graph = Graph()
     x = graph.input("x", (2, 2))
     for i, var in enumerate((ops.transpose(x), x[::-1], ops.reshape(x, (4,)), ops.split(x, [1, 1])[0])):
@@ -122,7 +122,7 @@ def test_an_axis_of_length_1_may_be_transposed_for_nothing() -> None:
         (lambda x: x * np.ones((2, 3), np.float32), "float32", 0),
     ],
 )
-def test_numbers_that_change_nothing(function: object, dtype: str, kept: int) -> None:
+def test_operators_with_neutral_numbers_vanish(function: object, dtype: str, kept: int) -> None:
     graph = Graph()
     x = graph.input("x", (2, 3), dtype)
     y = function(x)  # type: ignore[operator] # mypy knows no lambdas of vars
@@ -174,7 +174,7 @@ graph constants
     assert all(op.signature.constants for op in found.operators)
 
 
-def test_a_constant_does_not_grow_much() -> None:
+def test_constant_folding_does_not_grow_constants_much() -> None:
     graph = Graph()
     x = graph.input("x", (1000, 1000))
     row = graph.constant(np.ones((1, 1000), np.float32))
@@ -183,7 +183,7 @@ def test_a_constant_does_not_grow_much() -> None:
     assert len(optimise(graph, 1).operators) == 2
 
 
-def test_what_fails_on_constants_fails_when_it_runs() -> None:
+def test_constant_folding_leaves_operators_that_fail_to_the_run() -> None:
     graph = Graph()
     table, beyond = graph.constant(np.ones(3, np.float32)), graph.constant(np.asarray([7]))
     graph.output(ops.gather(table, beyond), "y")
@@ -347,7 +347,7 @@ def _doubled(x: Var) -> Var:
     return x + x
 
 
-def test_bodies_stay_as_they_are() -> None:
+def test_cleanup_leaves_bodies_as_they_are() -> None:
     graph = Graph()
     x = graph.input("x", (2,))
     graph.output(engine.fori_loop(3, lambda _, c: ops.identity(_doubled(c)), ops.identity(x)), "y")

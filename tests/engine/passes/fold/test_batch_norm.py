@@ -49,7 +49,7 @@ def _check(graph: Graph) -> Graph:
 
 @settings(max_examples=120)
 @given(layered_graphs())
-def test_outputs_stay_what_they_are_and_twice_is_once(graph: Graph) -> None:
+def test_fold_batch_norm_keeps_outputs_and_is_idempotent(graph: Graph) -> None:
     folded = _check(graph)
     assert FOLD_BATCH_NORM(folded) is folded
     assert len(folded.operators) <= len(graph.operators)
@@ -61,7 +61,7 @@ def _norm(channels: int) -> list[Array]:
     return [scale, bias, mean, rng.uniform(0.5, 2, channels).astype(np.float32)]
 
 
-def test_text_before_and_after() -> None:
+def test_fold_batch_norm_text_before_and_after() -> None:
     graph = Graph("small")
     x = graph.input("x", (3, 8))
     w, extra = graph.constant(np.ones((8, 4), np.float32), "w"), graph.constant(np.arange(4, dtype=np.float32), "extra")
@@ -138,7 +138,7 @@ def test_a_constant_that_stands_first_is_folded_where_order_does_not_matter(
     assert len(_check(graph).operators) == 1 + left
 
 
-def test_what_somebody_else_reads_stays() -> None:
+def test_fold_batch_norm_keeps_values_that_others_read() -> None:
     graph = Graph("shared")
     x = graph.input("x", (1, 3, 8, 8))
     y = ops.conv(x, np.ones((4, 3, 3, 3), np.float32))

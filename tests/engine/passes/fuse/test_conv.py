@@ -35,7 +35,7 @@ def _check_modes(graph: Graph) -> None:
 
 @settings(max_examples=120)
 @given(layered_graphs())
-def test_outputs_stay_what_they_are_and_twice_is_once(graph: Graph) -> None:
+def test_fuse_conv_keeps_outputs_and_is_idempotent(graph: Graph) -> None:
     fused = FUSE_CONV(graph)
     verify(graph, fused)
     feeds = random_feeds(graph)
@@ -45,7 +45,7 @@ def test_outputs_stay_what_they_are_and_twice_is_once(graph: Graph) -> None:
 
 @settings(max_examples=60)
 @given(layered_graphs())
-def test_fused_graphs_run_in_all_modes(graph: Graph) -> None:
+def test_fused_conv_graphs_run_in_all_modes(graph: Graph) -> None:
     fused = optimise(graph)
     _check_modes(fused)
     feeds = random_feeds(graph)
@@ -63,7 +63,7 @@ def _block(name: str = "block") -> Graph:
 
 
 @needs_avx512
-def test_text_of_a_residual_block() -> None:
+def test_fuse_conv_text_of_a_residual_block() -> None:
     attrs = "strides=(1,1) pads=(1,1,1,1) dilations=(1,1) auto_pad=NOTSET group=1 kernel_shape=()"
     relu = "activation=clip low=0.0 high=inf slope=1.0"
     assert FUSE_CONV(_block()).text().splitlines()[1:] == [
@@ -109,7 +109,7 @@ def test_a_convolution_that_is_added_to_itself_is_computed_once() -> None:
     assert FUSE_CONV(graph) is graph
 
 
-def test_what_others_read_and_what_does_not_pay_stays() -> None:
+def test_fuse_conv_keeps_values_that_others_read_or_that_do_not_pay() -> None:
     graph, w = Graph("stays"), np.ones((4, 4, 3, 3), np.float32)
     x = graph.input("x", (1, 4, 8, 8))
     y = ops.conv(x, w, pads=1)
@@ -122,7 +122,7 @@ def test_what_others_read_and_what_does_not_pay_stays() -> None:
     assert FUSE_CONV(graph) is graph
 
 
-def test_a_parameter_that_is_written_over_is_read_before() -> None:
+def test_fuse_conv_reads_a_parameter_before_its_update() -> None:
     graph = Graph("step")
     x, p = graph.input("x", (1, 4, 8, 8)), graph.parameter(np.ones((4, 4, 1, 1), np.float32), "p")
     y = ops.conv(x, p)
@@ -133,7 +133,7 @@ def test_a_parameter_that_is_written_over_is_read_before() -> None:
 
 @needs_avx512
 @pytest.mark.parametrize(("name", "fused", "rest"), [("resnet18", 17, 0), ("mobilenet_v2", 44, 1)])
-def test_networks_keep_their_outputs(name: str, fused: int, rest: int) -> None:
+def test_fuse_conv_keeps_outputs_of_networks(name: str, fused: int, rest: int) -> None:
     graph = NETWORKS[name](image=64)
     found = FUSE_CONV(FOLD_BATCH_NORM(graph))
     counted = count(found)

@@ -16,7 +16,7 @@ from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_un
 
 @settings(max_examples=100)
 @given(graphs(20))
-def test_bits_stay_what_they_are_and_twice_is_once(graph: Graph) -> None:
+def test_fuse_elementwise_keeps_all_bits_and_is_idempotent(graph: Graph) -> None:
     fused = FUSE_ELEMENTWISE(graph)
     verify(graph, fused)
     feeds = random_feeds(graph)
@@ -38,7 +38,7 @@ def test_fused_chains_run_in_all_modes(graph: Graph) -> None:
         assert_same(engine.compile(fused, parallel="exact", threads=2).run(feeds), wanted)
 
 
-def test_text_of_a_fork_that_joins() -> None:
+def test_fuse_elementwise_text_of_a_fork_that_joins() -> None:
     """What has two users inside is computed once; a scalar and a row are broadcast."""
     graph = Graph("fork")
     x, row = graph.input("x", (3, 4)), graph.input("row", (4,))
@@ -52,7 +52,7 @@ def test_text_of_a_fork_that_joins() -> None:
     ]
 
 
-def test_what_is_fetched_or_has_another_shape_ends_a_chain() -> None:
+def test_fetched_values_and_other_shapes_end_an_elementwise_chain() -> None:
     graph = Graph("ends")
     x, row = graph.input("x", (3, 4)), graph.input("row", (4,))
     y = ops.exp(x)
@@ -76,7 +76,7 @@ def test_a_sum_that_would_keep_two_tensors_for_one_is_not_moved() -> None:
     assert after <= before
 
 
-def test_a_parameter_that_is_written_over_is_read_before() -> None:
+def test_fuse_elementwise_reads_a_parameter_before_its_update() -> None:
     graph = Graph("step")
     p, q = (graph.parameter(np.ones(4, np.float32), n) for n in "pq")
     held = ops.neg(p)
@@ -102,7 +102,7 @@ def test_an_update_is_one_loop_that_writes_over_its_parameter() -> None:
         assert_same(other.run(feeds), one.run(feeds))
 
 
-def test_what_lies_between_needs_a_block_and_no_chunk() -> None:
+def test_values_inside_an_elementwise_chain_need_a_block_and_no_chunk() -> None:
     graph = Graph("large")
     x = graph.input("x", (64, 128, 128))
     graph.output(ops.sigmoid(x) * ops.tanh(x) + x, "y")

@@ -80,7 +80,7 @@ def _graphs(draw: st.DrawFn) -> Graph:
 
 @settings(max_examples=120)
 @given(st.one_of(_graphs(), layered_graphs()))
-def test_outputs_stay_what_they_are_and_twice_is_once(graph: Graph) -> None:
+def test_fuse_matmul_keeps_outputs_and_is_idempotent(graph: Graph) -> None:
     fused = FUSE_MATMUL(graph)
     verify(graph, fused)
     feeds = random_feeds(graph)
@@ -90,7 +90,7 @@ def test_outputs_stay_what_they_are_and_twice_is_once(graph: Graph) -> None:
 
 @settings(max_examples=40)
 @given(_graphs())
-def test_fused_graphs_run_in_all_modes(graph: Graph) -> None:
+def test_fused_matmul_graphs_run_in_all_modes(graph: Graph) -> None:
     fused = optimise(graph)
     feeds = random_feeds(graph)
     with limit_threads(1):
@@ -101,7 +101,7 @@ def test_fused_graphs_run_in_all_modes(graph: Graph) -> None:
     check_near(wanted, run_unplanned(graph, feeds))
 
 
-def test_text_of_a_feed_forward_layer() -> None:
+def test_fuse_matmul_text_of_a_feed_forward_layer() -> None:
     graph = Graph("layer")
     x = graph.input("x", (1, 4, 8))
     wide, narrow = graph.constant(_weights(0, 8, 16), "wide"), graph.constant(_weights(1, 16, 8), "narrow")
@@ -153,7 +153,7 @@ def test_the_later_of_two_products_takes_the_addition() -> None:
     assert fused.operators[1].inputs[3] is fused.operators[0].outputs[0]
 
 
-def test_what_others_read_and_what_does_not_fit_stays() -> None:
+def test_fuse_matmul_keeps_values_that_others_read_or_that_do_not_fit() -> None:
     graph, w = Graph("stays"), _weights(0, 4, 4)
     x = graph.input("x", (3, 4))
     y = x @ w
@@ -171,7 +171,7 @@ def test_what_others_read_and_what_does_not_fit_stays() -> None:
     assert FUSE_MATMUL(graph) is graph
 
 
-def test_a_parameter_that_is_written_over_is_read_before() -> None:
+def test_fuse_matmul_reads_a_parameter_before_its_update() -> None:
     graph = Graph("step")
     x, p = graph.input("x", (3, 4)), graph.parameter(_weights(0, 4, 4), "p")
     y = x @ p

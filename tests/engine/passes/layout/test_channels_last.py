@@ -25,7 +25,7 @@ def _names(graph: Graph) -> list[str]:
 
 @settings(max_examples=60)
 @given(image_nets())
-def test_a_random_network_computes_the_same(graph: Graph) -> None:
+def test_channels_last_networks_compute_the_same(graph: Graph) -> None:
     feeds = random_feeds(graph)
     wanted = run_unplanned(graph, feeds)
     turned = CHANNELS_LAST(graph)
@@ -36,7 +36,7 @@ def test_a_random_network_computes_the_same(graph: Graph) -> None:
 
 @settings(max_examples=30)
 @given(image_nets())
-def test_a_random_network_behind_all_passes_in_one_arena(graph: Graph) -> None:
+def test_channels_last_networks_run_behind_all_passes_in_one_arena(graph: Graph) -> None:
     feeds = random_feeds(graph)
     wanted = run_unplanned(graph, feeds)
     for begun in (graph, engine.optimise(graph, level=2)):
@@ -55,7 +55,7 @@ def _small() -> Graph:
     return graph
 
 
-def test_only_the_input_is_turned() -> None:
+def test_channels_last_turns_the_input_alone() -> None:
     found = engine.optimise(_small(), level=3)
     assert _names(found) == [
         "transpose",
@@ -71,7 +71,7 @@ def test_only_the_input_is_turned() -> None:
     assert engine.optimise(found, level=3) is found
 
 
-def test_one_convolution_alone_stays_as_it_is() -> None:
+def test_channels_last_leaves_one_convolution_alone() -> None:
     graph = Graph("one")
     graph.output(ops.conv(graph.input("x", (1, 8, 9, 9)), _weights(8, 8, 3, 3), pads=1), "y")
     assert CHANNELS_LAST(graph) is graph
@@ -95,7 +95,7 @@ def test_a_channel_shuffle_moves_the_last_axes_only() -> None:
     assert [op.attrs["perm"] for op in found.operators if op.schema.name == "transpose"][1:] == [(0, 1, 2, 4, 3)]
 
 
-def test_names_are_still_those_of_the_user() -> None:
+def test_channels_last_keeps_the_names_of_the_user() -> None:
     graph = Graph("named")
     w = _weights(16, 16, 3, 3)
     x = graph.input("x", (1, 16, 9, 9))
@@ -106,7 +106,7 @@ def test_names_are_still_those_of_the_user() -> None:
     assert names <= set(CHANNELS_LAST(graph).vars)
 
 
-def test_float16_is_left_alone() -> None:
+def test_channels_last_leaves_float16_alone() -> None:
     graph = Graph("half")
     w = _weights(8, 8, 3, 3).astype(np.float16)
     x = ops.conv(ops.conv(graph.input("x", (1, 8, 16, 16), np.float16), w), w)
@@ -117,6 +117,6 @@ def test_float16_is_left_alone() -> None:
 @pytest.mark.slow
 @settings(max_examples=600)
 @given(image_nets(24))
-def test_a_large_random_network_computes_the_same(graph: Graph) -> None:
+def test_large_channels_last_networks_compute_the_same(graph: Graph) -> None:
     feeds = random_feeds(graph)
     check_near(engine.compile(engine.optimise(graph, level=3)).run(feeds), run_unplanned(graph, feeds))

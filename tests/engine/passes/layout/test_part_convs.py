@@ -26,7 +26,7 @@ def _weights(*shape: int) -> Array:
 
 @settings(max_examples=25)
 @given(image_nets())
-def test_a_random_network_computes_the_same(graph: Graph) -> None:
+def test_part_convs_networks_compute_the_same(graph: Graph) -> None:
     feeds = random_feeds(graph)
     turned = FUSE_CONV(CHANNELS_LAST(graph))
     parted = EVERY(turned)
@@ -68,7 +68,7 @@ def test_each_input_has_its_convolution_and_the_last_one_finishes(added: bool, b
     check_near(engine.compile(found).run(feeds), run_unplanned(graph, feeds))
 
 
-def test_the_first_runs_before_the_last_input_is_computed() -> None:
+def test_the_first_part_conv_runs_before_the_last_input_is_computed() -> None:
     names = _names(engine.optimise(_joined(65), level=3))
     assert [name for name in names if name != "transpose"] == [
         *("nhwc_conv", "nhwc_max_pool", "nhwc_conv"),
@@ -76,11 +76,11 @@ def test_the_first_runs_before_the_last_input_is_computed() -> None:
     ]
 
 
-def test_what_can_be_nested_stays_joined() -> None:
+def test_part_convs_leaves_concatenations_that_can_be_nested() -> None:
     assert "concat" in _names(engine.optimise(_joined(64), level=3))
 
 
-def test_more_outputs_than_inputs_stay_joined() -> None:
+def test_part_convs_leaves_more_outputs_than_inputs_joined() -> None:
     assert "concat" in _names(engine.optimise(_joined(65, other=20), level=3))
 
 

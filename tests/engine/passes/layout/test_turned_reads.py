@@ -13,7 +13,7 @@ from engine.passes.layout.turned_reads import TurnedReads
 
 
 @given(st.data())
-def test_counts_are_those_of_the_definition(data: st.DataObject) -> None:
+def test_turned_reads_counts_equal_their_definition(data: st.DataObject) -> None:
     graph = Graph("joins")
     vars = [graph.input(f"x{i}", (1, 2, 3, 3)) for i in range(3)]
     joined = st.lists(st.sampled_from(vars), min_size=1, max_size=4)
@@ -66,7 +66,7 @@ def _islands(number: int) -> Graph:
 
 
 @pytest.mark.parametrize("graph", [_dense(12), _dense(24), _star(200), _islands(200)])
-def test_each_reading_is_looked_at_a_few_times_only(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turned_reads_looks_at_each_reading_a_few_times_only(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = 0
     readers, operator = Edit.readers, Edit.operator
 

@@ -157,7 +157,7 @@ def check_quantum(graph: Graph, after: Graph, most: float = 1.0) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(quantised_graphs())
-def test_codes_differ_by_one_at_most(graph: Graph) -> None:
+def test_quantised_values_differ_by_one_at_most(graph: Graph) -> None:
     after = QUANTISE(graph)
     verify(graph, after)
     fused = names(graph)["add"] and names(graph)["conv"]
@@ -167,7 +167,7 @@ def test_codes_differ_by_one_at_most(graph: Graph) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(quantised_graphs())
-def test_optimised_they_run_in_every_mode(graph: Graph) -> None:
+def test_quantised_networks_run_in_every_mode(graph: Graph) -> None:
     after, feeds = optimise(graph), random_feeds(graph)
     wanted = engine.compile(after).run(feeds)
     assert_same(engine.compile(after, debug="poison").run(feeds), wanted)
@@ -241,7 +241,7 @@ def test_networks_within_a_quantum_of_onnxruntime(make: Callable[[], Graph], kin
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["uint8", "int8"])
 @pytest.mark.parametrize("network", ["resnet18", "mobilenet_v2", "squeezenet"])
-def test_whole_networks(network: str, kind: str, tmp_path: Path) -> None:
+def test_whole_quantised_networks_are_within_a_quantum(network: str, kind: str, tmp_path: Path) -> None:
     check_onnxruntime(quantised_model(NETWORKS[network](), tmp_path, kind), share=0.4)
 
 
@@ -290,7 +290,7 @@ def _gemm_with(bias: Array, columns: int = 4, *, dequantised: bool = False) -> G
 @pytest.mark.parametrize("dequantised", [False, True])
 @pytest.mark.parametrize("columns", [4, 16, 1])
 @pytest.mark.parametrize("shape", [(4, 1), (4, 4), (1, 4), (4,), (1, 1), (1,), ()])
-def test_a_bias_of_any_shape(shape: tuple[int, ...], columns: int, dequantised: bool) -> None:
+def test_quantise_takes_a_bias_of_any_shape(shape: tuple[int, ...], columns: int, dequantised: bool) -> None:
     if shape and shape[-1] not in (1, columns):
         shape = (*shape[:-1], columns)
     graph = _gemm_with(seeded(shape, 3, 0.5), columns, dequantised=dequantised)
@@ -347,7 +347,7 @@ def _two_tables(shape: tuple[int, ...], kind: str = "uint8", *, fetched: bool = 
 
 @pytest.mark.parametrize("kind", ["uint8", "int8"])
 @pytest.mark.parametrize("shape", [(1, 1), (), (3, 5), (2, 9000)])
-def test_tables_in_a_row_are_one(shape: tuple[int, ...], kind: str) -> None:
+def test_consecutive_lookup_tables_are_one(shape: tuple[int, ...], kind: str) -> None:
     graph = _two_tables(shape, kind)
     after, feeds = optimise(graph), random_feeds(graph)
     assert names(after) == {"quantize_linear": 1, "look_up": 1, "dequantize_linear": 1}
@@ -356,7 +356,7 @@ def test_tables_in_a_row_are_one(shape: tuple[int, ...], kind: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5)])
-def test_codes_that_are_wanted_stay_between_tables(shape: tuple[int, ...]) -> None:
+def test_quantised_values_that_are_fetched_stay_between_tables(shape: tuple[int, ...]) -> None:
     graph = _two_tables(shape, fetched=True)
     after, feeds = optimise(graph), random_feeds(graph)
     assert names(after)["look_up"] == 2

@@ -68,7 +68,7 @@ def test_a_formula_is_one_operator(name: str, formula: Formula, schema: str) -> 
 
 @settings(max_examples=40)
 @given(formula_graphs())
-def test_what_is_recognised_computes_the_same(graph: Graph) -> None:
+def test_recognised_formulas_compute_the_same(graph: Graph) -> None:
     found = optimise(graph, 2)
     verify(graph, found)
     close(graph, found, 1e-4)
@@ -78,7 +78,7 @@ def test_what_is_recognised_computes_the_same(graph: Graph) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_recognised_computes_the_same_in_many_graphs() -> None:
+def test_recognised_formulas_compute_the_same_in_many_graphs() -> None:
     for seed in range(600):
         graph = build_formulas(seeded(seed))
         found = optimise(graph, 2)
@@ -232,7 +232,7 @@ def test_a_formula_with_another_number_is_left_alone(formula: Formula) -> None:
         lambda x: x / ops.sqrt(ops.reduce_mean(ops.pow(x + 1.0, 2.0), (-1,)) + 1e-5),
     ],
 )
-def test_what_is_almost_a_normalisation_is_left_alone(formula: Formula) -> None:
+def test_near_misses_of_a_normalisation_are_not_recognised(formula: Formula) -> None:
     _unlike(formula, LAYER_NORMS)
 
 
@@ -245,7 +245,7 @@ def test_what_is_almost_a_normalisation_is_left_alone(formula: Formula) -> None:
         lambda x: x - ops.reduce_log_sum_exp(x + 1.0, (-1,)),
     ],
 )
-def test_what_is_almost_a_softmax_is_left_alone(formula: Formula) -> None:
+def test_near_misses_of_a_softmax_are_not_recognised(formula: Formula) -> None:
     _unlike(formula, SOFTMAXES)
 
 

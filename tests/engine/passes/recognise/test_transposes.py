@@ -65,12 +65,12 @@ def _check(graph: Graph) -> None:
 
 @settings(max_examples=100)
 @given(transposed_graphs())
-def test_bits_stay_and_transposes_grow_fewer(graph: Graph) -> None:
+def test_transposes_pass_keeps_bits_and_leaves_fewer_transposes(graph: Graph) -> None:
     _check(graph)
 
 
 @pytest.mark.slow
-def test_bits_stay_in_many_graphs() -> None:
+def test_transposes_pass_keeps_bits_in_many_graphs() -> None:
     for seed in range(3000):
         _check(build(seeded(seed)))
 
@@ -119,13 +119,13 @@ graph residual
         lambda x: ops.transpose(ops.reduce_sum(ops.transpose(x, (2, 1, 0)), (1,)), (2, 1, 0)),
     ],
 )
-def test_where_none_would_vanish_nothing_changes(function: Callable[[Var], Var]) -> None:
+def test_transposes_pass_changes_nothing_where_none_would_vanish(function: Callable[[Var], Var]) -> None:
     graph = Graph()
     graph.output(function(graph.input("x", (2, 3, 4))), "y")
     assert TRANSPOSES(graph) is graph
 
 
-def test_what_is_fetched_in_between_pays_for_its_order() -> None:
+def test_transposes_pass_counts_the_order_of_fetched_values() -> None:
     graph = Graph()
     x = graph.input("x", (2, 3, 4))
     between = ops.relu(ops.transpose(x, (2, 1, 0)))
@@ -144,7 +144,7 @@ def test_a_region_that_reads_a_transpose_of_itself_stays() -> None:
     assert TRANSPOSES(graph) is graph
 
 
-def test_what_nobody_needs_is_no_reason_to_turn() -> None:
+def test_transposes_pass_ignores_unread_operators() -> None:
     graph = Graph()
     x = ops.transpose(graph.input("x", (2, 3)))
     ops.transpose(ops.relu(x))
@@ -154,7 +154,7 @@ def test_what_nobody_needs_is_no_reason_to_turn() -> None:
     assert TRANSPOSES(found) is found
 
 
-def test_what_writes_over_a_parameter_stays() -> None:
+def test_transposes_pass_leaves_parameter_updates() -> None:
     graph = Graph()
     p = graph.parameter(np.ones((2, 3), np.float32), "p")
     x = ops.transpose(graph.input("x", (3, 2)))
