@@ -35,22 +35,22 @@ from attrs import asdict
 import engine
 from allocator.io.files import write_whole
 from allocator.progress import each
-from engine.backends import CHOICES
-from engine.cli.common import positive
-from engine.cli.feeds import random_feeds
-from engine.cli.models import light_model
+from engine.cli.options.common import positive
+from engine.cli.options.inputs import random_feeds
+from engine.cli.options.models import light_model
+from engine.cli.options.zoo import PREFIX, zoo_graph
 from engine.cli.progress import add_quiet, progress_shown
-from engine.cli.zoo import PREFIX, zoo_graph
-from engine.graph import Graph
-from engine.importers.onnx_file import read_model
-from engine.importers.onnx_weights import seed_weights
+from engine.execution_plan import ExecutionPlan
+from engine.graph.graph import Graph
+from engine.lower.backends import CHOICES
+from engine.onnx.file import read_model
+from engine.onnx.seeded import seed_weights
 from engine.passes.pipeline import LEVELS
-from engine.plan import ExecutionPlan
-from engine.plurals import counted
-from engine.tables import in_columns
-from engine.threads import cpus
+from engine.system.threads import cpus
+from engine.text.plurals import counted
+from engine.text.tables import in_columns
 from engine.zoo import NETWORKS
-from ops.spec import Array
+from ops.tensor.spec import Array
 
 ROOT = Path(__file__).resolve().parents[1]
 LIGHT = "light:"
