@@ -97,7 +97,7 @@ class _Judge:
         """The inputs lie where the operator wants them in its output, are all there, and are all of it."""
         (operator,), (value,), contents = stage.operators, stage.outputs, self.contents
         span = contents.inside(stage.name, value)
-        wanted = operator.schema.holds(self.plan.places[value].layout, operator.signature)
+        wanted = operator.schema.input_places(self.plan.places[value].layout, operator.signature)
         for var, part, layout in zip(operator.inputs, stage.inputs, wanted, strict=True):
             contents.read(stage.name, part)
             contents.means(stage.name, part, var.name)
@@ -134,7 +134,7 @@ class _Judge:
             for var, value in zip(operator.inputs, stage.inputs, strict=True):
                 self.contents.means(stage.name, value, var.name)
         for position, value in enumerate(stage.inputs):
-            if not stage.kernel.takes(stage.signature, position, self.plan.places[value].layout):
+            if not stage.kernel.accepts(stage.signature, position, self.plan.places[value].layout):
                 raise DataFlowError(f"{stage.name}: its kernel cannot read {self.contents.name(value)} where it lies")
         self._computes(stage)
         self._write(stage)

@@ -160,4 +160,4 @@ def arena_ids(lowered: Lowered) -> dict[int, int]:
 
 def replaced(call: Call) -> frozenset[int]:
     """The positions of inputs whose data the kernel never reads: it reads what it packed of them."""
-    return call.signature.constants.intersection(call.kernel.replaces(call.signature))
+    return call.signature.constants.intersection(call.kernel.unread_after_pack(call.signature))

@@ -156,7 +156,7 @@ class _Lowering:
         kernel = self._kernel(operator, signature)
         copied, name = self.copied, operator.name
         operands = tuple(
-            v if kernel.takes(signature, i, self.values[v].layout) and (name, i) not in copied else self._dense(v)
+            v if kernel.accepts(signature, i, self.values[v].layout) and (name, i) not in copied else self._dense(v)
             for i, v in enumerate(inputs)
         )
         outputs = tuple(self._output(v) for v in operator.outputs)

@@ -13,7 +13,7 @@ def wanted_places(graph: Graph) -> dict[Var, list[Layout]]:
     """The places of inputs inside the dense outputs of those that hold them, where these places are not dense."""
     found: dict[Var, list[Layout]] = {}
     for operator in graph.operators:
-        places = operator.schema.holds(Layout.dense(operator.signature.y), operator.signature)
+        places = operator.schema.input_places(Layout.dense(operator.signature.y), operator.signature)
         for var, place in zip(operator.inputs, places, strict=True):
             if place is not None and not place.is_dense:
                 found.setdefault(var, []).append(place)

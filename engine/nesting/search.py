@@ -1,6 +1,6 @@
 """Where values may be computed inside others: the inputs of a concatenation straight inside its output.
 
-An operator says by `holds` where its inputs may lie inside its output; where all of them do, nothing is left to run.
+An operator says by `input_places` where inputs may lie inside its output; where all of them do, nothing is left to run.
 Memory-efficient DenseNets share their features in this way (Pleiss et al., "Memory-Efficient Implementation of
 DenseNets", 2017). Concatenations are looked at from the last to the first, so that one inside another knows where it
 lies, and one whose inputs lie side by side in a later one already is a view of that. What an operator may write over
@@ -77,7 +77,7 @@ def may_nest(lowered: Lowered) -> bool:
     def holds(call: Call) -> bool:
         if len(call.outputs) != 1 or len(call.operators) != 1 or not is_own(values[call.outputs[0]]):
             return False
-        places = call.operators[0].schema.holds(values[call.outputs[0]].layout, call.signature)
+        places = call.operators[0].schema.input_places(values[call.outputs[0]].layout, call.signature)
         return None not in places and any(is_own(values[values[v].owner]) for v in call.inputs[: len(places)])
 
     return any(map(holds, lowered.calls))
@@ -126,7 +126,7 @@ class _Search:
         if y.storage is not Storage.ARENA or y.id in self.uses.kept or not y.spec.nbytes:
             return
         here = self.nests.get(y.id) or self._around(call, y) or Nest(y.id, y.layout)
-        places = operator.schema.holds(here.layout, call.signature)
+        places = operator.schema.input_places(here.layout, call.signature)
         known = tuple(evolve(here, layout=place) for place in places if place is not None)
         if len(known) < len(places) or not known or not self._are_few(here.root, known):
             return
@@ -154,7 +154,7 @@ class _Search:
         first = found[0].layout
         until = min(nest.until for nest in found if nest)
         guess = Nest(found[0].root, Layout(first.offset, y.spec.shape, first.strides, first.itemsize), until)
-        places = call.operators[0].schema.holds(guess.layout, call.signature)
+        places = call.operators[0].schema.input_places(guess.layout, call.signature)
         for nest, place in zip(found, places, strict=True):
             if nest is None or place is None or nest.root != guess.root or not same_place(nest.layout, place):
                 return None
@@ -217,7 +217,7 @@ class _Search:
     def _is_taken(self, value: int, layout: Layout) -> bool:
         if layout.runs > MOST_RUNS:
             return False
-        if not all(call.kernel.takes(call.signature, i, layout) for call, i in self.uses.readers.get(value, ())):
+        if not all(call.kernel.accepts(call.signature, i, layout) for call, i in self.uses.readers.get(value, ())):
             return False
         return all(self._shows(alias, layout) for alias in self.uses.views.get(value, ()))
 

@@ -65,7 +65,7 @@ class _Storage:
         singles = any(v.dtype == _SINGLE for v in operator.inputs + operator.outputs)
         if not singles or bodies(operator.schema, operator.attrs) or operator.schema is IN_SINGLE:
             self._keep(operator)
-        elif operator.schema.moves:
+        elif operator.schema.bit_copies:
             self._move(operator)
         elif len(operator.outputs) == 1:
             self._compute(operator)

@@ -39,7 +39,7 @@ class Option:
     default: Default
     least: int = 0
 
-    def takes(self, value: Default) -> bool:
+    def accepts(self, value: Default) -> bool:
         """Whether it can be that."""
         if isinstance(value, bool):
             return bool in self.types
@@ -84,7 +84,7 @@ def checked(build: Callable[P, Graph]) -> Callable[P, Graph]:
     @wraps(build)
     def check(*arguments: P.args, **named: P.kwargs) -> Graph:
         for name, value in signature.bind(*arguments, **named).arguments.items():
-            if not options[name].takes(value):
+            if not options[name].accepts(value):
                 raise OptionError(f"{build.__name__}: {name} is {options[name].wanted}, not {value!r}")
         return build(*arguments, **named)
 

@@ -186,7 +186,7 @@ POINTWISE = Kernel(
     contiguous=dense_operands,
     reads=dense_pixels,
     pack=pack_filters,
-    replaces=first_weights,
+    unread_after_pack=first_weights,
     supports=_is_pointwise,
     writes=dense_pixels,
 )
@@ -197,7 +197,7 @@ COLUMNS = Kernel(
     _workspace,
     contiguous=dense_operands,
     pack=pack_filters,
-    replaces=first_weights,
+    unread_after_pack=first_weights,
     writes=dense_pixels,
 )
 """Any convolution; x may lie in any way, channels first too."""

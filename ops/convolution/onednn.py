@@ -144,7 +144,7 @@ CONVOLUTION = Kernel(
     _workspace,
     contiguous=all_contiguous,
     pack=_pack,
-    replaces=first_weights,
+    unread_after_pack=first_weights,
     supports=_supports,
     backend=ONEDNN,
 )

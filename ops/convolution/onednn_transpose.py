@@ -122,7 +122,7 @@ class _Layout:
             self.workspace,
             contiguous=all_contiguous,
             pack=self.pack,
-            replaces=first_weights,
+            unread_after_pack=first_weights,
             supports=self.supports,
             backend=ONEDNN,
         )

@@ -164,7 +164,7 @@ def tiled(shape: Callable[[], TileShape]) -> Kernel:
         contiguous=dense_operands,
         reads=dense_pixels,
         pack=pack_panels(shape),
-        replaces=first_weights,
+        unread_after_pack=first_weights,
         supports=lambda signature: supports_tiles(signature, shape()),
         writes=dense_pixels,
         backend=NUMBA,

@@ -150,7 +150,7 @@ def _places(index: Index) -> Any:
 
 def _readable(part: Part, position: int, array: Array) -> Array:
     """A part of a constant as the kernel reads it: once, when it is bound, it may be copied."""
-    reads = part.kernel.takes(part.signature, position, Layout.of(array))
+    reads = part.kernel.accepts(part.signature, position, Layout.of(array))
     return array if reads else np.array(array, order="C")
 
 
@@ -163,7 +163,7 @@ def _pack(backends: Sequence[str], signature: Signature, constants: Mapping[int,
     first, *_ = _parts(signature, backends)
     whole = {i: np.asarray(a, wide(signature.inputs[i]).dtype, order="C") for i, a in sorted(constants.items())}
     packed = first.kernel.pack(first.signature, whole)
-    dropped = first.kernel.replaces(first.signature)
+    dropped = first.kernel.unread_after_pack(first.signature)
     return (*packed, *(_nothing(a) if i in dropped else a for i, a in whole.items()))
 
 
@@ -188,7 +188,7 @@ def _kernel(backend: str, backends: Sequence[str], copy: Copy) -> Kernel:
         partial(_bind, backends, copy),
         partial(_workspace, backends),
         pack=partial(_pack, backends),
-        replaces=_all_constants,
+        unread_after_pack=_all_constants,
         supports=partial(_supports, backend, backends),
         writes=any_strides,
         backend=backend,

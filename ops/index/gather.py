@@ -121,7 +121,7 @@ GATHER = OpSchema(
     gradient=_gather_gradient,
     attributes=(_AXIS,),
     cost=copy_cost,
-    moves=True,
+    bit_copies=True,
 )
 GATHER_ELEMENTS = OpSchema(
     name="gather_elements",
@@ -132,7 +132,7 @@ GATHER_ELEMENTS = OpSchema(
     gradient=_elements_gradient,
     attributes=(_AXIS,),
     cost=copy_cost,
-    moves=True,
+    bit_copies=True,
 )
 GATHER_ND = OpSchema(
     name="gather_nd",
@@ -143,6 +143,6 @@ GATHER_ND = OpSchema(
     gradient=_nd_gradient,
     attributes=(Attribute("batch_dims", integer, 0),),
     cost=copy_cost,
-    moves=True,
+    bit_copies=True,
 )
 OPS = (GATHER, GATHER_ELEMENTS, GATHER_ND)

@@ -36,7 +36,7 @@ def _moves(call: Binding) -> Iterator[Move]:
         yield x, call.y[(*ahead, slice(start, start + length))]
 
 
-def _holds(layout: Layout, signature: Signature) -> tuple[Layout | None, ...]:
+def _input_places(layout: Layout, signature: Signature) -> tuple[Layout | None, ...]:
     axis = normalize_axis(signature.attrs["axis"], signature.y.ndim)
     lengths = [spec.shape[axis] for spec in signature.inputs]
     starts = accumulate(lengths[:-1], initial=0)
@@ -59,7 +59,7 @@ CONCAT = OpSchema(
     attributes=(Attribute("axis", integer),),
     cost=copy_cost,
     gradient=_gradient,
-    holds=_holds,
-    moves=True,
+    input_places=_input_places,
+    bit_copies=True,
 )
 OPS = (CONCAT,)

@@ -24,6 +24,6 @@ COPY = OpSchema(
     infer=_infer,
     kernels=movement(_moves, writes=any_strides),
     gradient=_gradient,
-    moves=True,
+    bit_copies=True,
 )
 OPS = (COPY,)

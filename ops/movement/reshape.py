@@ -58,6 +58,6 @@ RESHAPE = OpSchema(
     overwrites=overwrites_in_place(_views),
     gradient=_gradient,
     cost=copy_cost,
-    moves=True,
+    bit_copies=True,
 )
 OPS = (RESHAPE,)

@@ -114,7 +114,7 @@ SLICE = OpSchema(
     overwrites=overwrites_in_place(_views),
     cost=copy_cost,
     gradient=_gradient,
-    moves=True,
+    bit_copies=True,
 )
 SLICE_GRADIENT = OpSchema(
     name="slice_gradient",

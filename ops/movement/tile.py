@@ -39,6 +39,6 @@ TILE = OpSchema(
     attributes=(Attribute("repeats", integers),),
     cost=copy_cost,
     gradient=_gradient,
-    moves=True,
+    bit_copies=True,
 )
 OPS = (TILE,)

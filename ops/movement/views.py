@@ -110,7 +110,7 @@ IDENTITY = OpSchema(
     overwrites=overwrites_in_place(_identity_views),
     gradient=_same_gradient,
     cost=copy_cost,
-    moves=True,
+    bit_copies=True,
 )
 TRANSPOSE = OpSchema(
     name="transpose",
@@ -122,7 +122,7 @@ TRANSPOSE = OpSchema(
     overwrites=overwrites_in_place(_transpose_views),
     gradient=_transpose_gradient,
     cost=copy_cost,
-    moves=True,
+    bit_copies=True,
 )
 EXPAND = OpSchema(
     name="expand",
@@ -134,7 +134,7 @@ EXPAND = OpSchema(
     overwrites=overwrites_in_place(_expand_views),
     gradient=_same_gradient,
     cost=copy_cost,
-    moves=True,
+    bit_copies=True,
 )
 SPLIT = OpSchema(
     name="split",
@@ -146,6 +146,6 @@ SPLIT = OpSchema(
     overwrites=overwrites_in_place(_split_views),
     gradient=_split_gradient,
     cost=copy_cost,
-    moves=True,
+    bit_copies=True,
 )
 OPS = (IDENTITY, TRANSPOSE, EXPAND, SPLIT)

@@ -103,7 +103,7 @@ def _kernels(
     reads: Callable[[Layout], bool] = has_near_rows,
 ) -> tuple[Kernel, ...]:
     where: Any = {"writes": has_near_rows, "backend": NUMBA}
-    weights: Any = {"pack": form.pack, "replaces": first_weights, "reads": has_near_rows}  # b is gone: no BLAS
+    weights: Any = {"pack": form.pack, "unread_after_pack": first_weights, "reads": has_near_rows}  # b is gone: no BLAS
     packed = Kernel("tiles, packed", form.bind, supports=packs, **weights, **where)
     return packed, Kernel("tiles", form.bind, supports=supports, reads=reads, **where)
 

@@ -86,7 +86,7 @@ PACKED = Kernel(
     _packed_workspace,
     contiguous=all_contiguous,
     pack=_pack,
-    replaces=first_weights,
+    unread_after_pack=first_weights,
     supports=_supports_packed,
     backend=ONEDNN,
 )

@@ -62,6 +62,6 @@ DEPTHWISE = Kernel(
     supports=_supports,
     writes=dense_pixels,
     backend=NUMBA,
-    replaces=dense_parameters,
+    unread_after_pack=dense_parameters,
 )
 """One output for each channel; constant weights, factors and biases, one to three spatial dimensions, AVX-512."""

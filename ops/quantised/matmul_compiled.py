@@ -90,6 +90,6 @@ TILED = Kernel(
     pack=_pack,
     supports=_supports,
     backend=NUMBA,
-    replaces=first_weights,
+    unread_after_pack=first_weights,
 )
 """A constant matrix, and one zero point for all of the first factor; AVX-512 with VNNI."""

@@ -156,7 +156,7 @@ def no_contiguity(_: Signature) -> tuple[int, ...]:
     return ()
 
 
-def no_replacement(_: Signature) -> tuple[int, ...]:
+def every_input_read(_: Signature) -> tuple[int, ...]:
     """For kernels that read all of their inputs."""
     return ()
 
@@ -189,8 +189,8 @@ class Kernel:
     the thunk that does the work; the thunk allocates no array. `workspace` says the bytes that it needs besides.
     `contiguous` names the inputs that must be dense; `reads` refuses layouts of any input that the kernel would have to
     copy; both are then given dense copies. `pack` turns constant inputs into arrays that the binding carries.
-    `replaces` names those of them whose data are never read but by `pack`: the engine may drop them, and `bind` is then
-    given arrays of their shape that hold nothing.
+    `unread_after_pack` has the positions of constant inputs that only `pack` reads: the engine may drop their data, and
+    `bind` then gets arrays of their shape without data.
     `writes` tells into which layouts, besides dense ones, the kernel can write its outputs; where an overwrite with no
     offset is declared, also over an input of that layout and type.
     """
@@ -204,9 +204,9 @@ class Kernel:
     supports: Callable[[Signature], bool] = always
     writes: Callable[[Layout], bool] = dense_only
     backend: str = NUMPY
-    replaces: Callable[[Signature], tuple[int, ...]] = no_replacement
+    unread_after_pack: Callable[[Signature], tuple[int, ...]] = every_input_read
 
-    def takes(self, signature: Signature, position: int, layout: Layout) -> bool:
+    def accepts(self, signature: Signature, position: int, layout: Layout) -> bool:
         """Whether the kernel reads that input where it lies; if not, it is given a dense copy."""
         return layout.is_dense or (position not in self.contiguous(signature) and self.reads(layout))
 
@@ -237,12 +237,13 @@ class OpSchema:
 
     `views` gives the layout of each output as a view of input 0, given the layout of that input, or None for an output
     that needs bytes of its own (READ_ONLY forwards). `overwrites` lists which outputs may take which input's bytes.
-    `gradient` writes the backward pass of one use, in operators. `holds` is for operators that only put their inputs
-    together: given the layout of output 0, where each input lies in it; where all of them do, nothing is left to run.
+    `gradient` writes the backward pass of one use, in operators. `input_places` is for operators that only put their
+    inputs together: it maps the layout of output 0 to the layout of each input inside it, or None. Where every input
+    has such a layout and lies there, nothing is left to run.
     `elementwise` says that each element of the one output depends on the elements of the inputs at its place alone,
     inputs being broadcast to it; then kernels run on any part of it, and take an input of one element with no axes.
-    `moves` says that elements of input 0 (and others of its type) go to other places, and their bits are never looked
-    at. `stripes` cuts a call into calls of parts of its tensors, each with no more than so many elements, where it can.
+    `bit_copies` says that elements of input 0 (and of others of its type) are copied bit by bit, whatever their value
+    is. `stripes` cuts a call into calls of parts of its tensors, each with at most so many elements, where it can.
     """
 
     name: str
@@ -255,9 +256,9 @@ class OpSchema:
     cost: Callable[[Signature], Cost] = elementwise_cost
     summary: str = field(default="", kw_only=True)
     gradient: GradientRule = field(default=no_gradient, kw_only=True)
-    holds: Callable[[Layout, Signature], tuple[Layout | None, ...]] = field(default=no_places, kw_only=True)
+    input_places: Callable[[Layout, Signature], tuple[Layout | None, ...]] = field(default=no_places, kw_only=True)
     elementwise: bool = field(default=False, kw_only=True)
-    moves: bool = field(default=False, kw_only=True)
+    bit_copies: bool = field(default=False, kw_only=True)
     stripes: Callable[[Signature, int], Stripes] = field(default=one_stripe, kw_only=True)
 
     def sign(self, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int] = frozenset()) -> Signature:
@@ -331,7 +332,7 @@ def evaluate(schema: OpSchema, *arrays: Array, **attrs: Any) -> tuple[Array, ...
     signature = schema.sign([TensorSpec(a.shape, a.dtype) for a in inputs], attrs)
     kernel = schema.kernel(signature)
     operands = tuple(
-        a if kernel.takes(signature, i, Layout.of(a)) else np.ascontiguousarray(a) for i, a in enumerate(inputs)
+        a if kernel.accepts(signature, i, Layout.of(a)) else np.ascontiguousarray(a) for i, a in enumerate(inputs)
     )
     outputs = tuple(np.empty(s.shape, s.dtype) for s in signature.outputs)
     workspace = np.empty(kernel.workspace(signature), np.uint8)

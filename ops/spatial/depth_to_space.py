@@ -64,7 +64,7 @@ DEPTH_TO_SPACE = OpSchema(
     kernels=movement(_space_moves, "copy"),
     attributes=_ATTRIBUTES,
     gradient=_back_to_depth,
-    moves=True,
+    bit_copies=True,
 )
 SPACE_TO_DEPTH = OpSchema(
     name="space_to_depth",
@@ -73,6 +73,6 @@ SPACE_TO_DEPTH = OpSchema(
     kernels=movement(_depth_moves, "copy"),
     attributes=_ATTRIBUTES,
     gradient=_back_to_space,
-    moves=True,
+    bit_copies=True,
 )
 OPS = (DEPTH_TO_SPACE, SPACE_TO_DEPTH)

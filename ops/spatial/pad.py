@@ -171,6 +171,6 @@ PAD = OpSchema(
     ),
     cost=copy_cost,
     gradient=_gradient,
-    moves=True,
+    bit_copies=True,
 )
 OPS = (PAD,)

@@ -132,7 +132,7 @@ def _value(name: str, option: Option, text: str) -> Default:
         if text.lower() in _TRUTHS:
             return _TRUTHS[text.lower()]
     elif text.isdecimal() and len(text) <= _DIGITS:
-        if option.takes(int(text)):
+        if option.accepts(int(text)):
             return int(text)
     elif str in option.types and text.isidentifier() and text.lower() not in _NO_NAMES:
         return text

@@ -22,7 +22,7 @@ def _same(operator: Operator) -> list[tuple[Var, Var]]:
     views = operator.schema.views(Layout.dense(x.spec), signature)
     found = [(v, x) for v, layout in zip(operator.outputs, views, strict=True) if _covers(layout, v, x)]
     if not found:
-        holds = operator.schema.holds(Layout.dense(y.spec), signature)
+        holds = operator.schema.input_places(Layout.dense(y.spec), signature)
         found = [(y, v) for v, layout in zip(operator.inputs, holds, strict=True) if _covers(layout, y, v)][:1]
     return found
 

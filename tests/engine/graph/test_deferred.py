@@ -85,7 +85,7 @@ def test_a_constant_that_every_reader_packs_is_dropped_and_not_counted() -> None
     x, w = graph.input("x", (1, 40, 8, 8)), np.ones((48, 40, 3, 3), np.float32)
     graph.output(ops.conv2d(x, graph.constant(w), pads=(1, 1, 1, 1)), "y")
     plan = engine.make_plan(engine.optimise(graph, 3), backend="numba")
-    call = next(c for c in plan.lowered.calls if c.kernel.replaces is first_weights)
+    call = next(c for c in plan.lowered.calls if c.kernel.unread_after_pack is first_weights)
     entries = {v: Deferred(spec_of(a), a.copy) for v, a in plan.lowered.constants.items()}
     lowered = evolve(plan.lowered, constants=entries)
     packed = pack_constants(lowered)

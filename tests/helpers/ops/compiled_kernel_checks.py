@@ -53,7 +53,7 @@ def run_native(
     workspace = garbage(TensorSpec((kernel.workspace(signature),), np.dtype("uint8")))
     packed = kernel.pack(signature, {i: inputs[i] for i in signature.constants})
     for i, a in enumerate(inputs):
-        assert kernel.takes(signature, i, Layout.of(a)), f"{kernel.name} does not read input {i}"
+        assert kernel.accepts(signature, i, Layout.of(a)), f"{kernel.name} does not read input {i}"
     operands = without_replaced(kernel, signature, inputs)
     thunk = kernel.bind(Binding(signature, operands, tuple(outputs), workspace, packed))
     assert isinstance(thunk, Native)

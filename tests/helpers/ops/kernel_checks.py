@@ -36,7 +36,7 @@ def kernels(schema: OpSchema, signature: Signature) -> list[Kernel]:
 def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
     """The bound kernel, with a workspace full of garbage; inputs that must be dense are copied."""
     operands = tuple(
-        a if kernel.takes(signature, i, Layout.of(a)) else np.array(a, order="C") for i, a in enumerate(inputs)
+        a if kernel.accepts(signature, i, Layout.of(a)) else np.array(a, order="C") for i, a in enumerate(inputs)
     )
     workspace = np.full(kernel.workspace(signature), _GARBAGE, np.uint8)
     packed = kernel.pack(signature, {i: operands[i] for i in signature.constants})
@@ -46,7 +46,7 @@ def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs:
 
 def without_replaced(kernel: Kernel, signature: Signature, inputs: Sequence[Array]) -> tuple[Array, ...]:
     """The inputs, but for those whose data the kernel has packed: these hold NaN, or garbage."""
-    dropped = signature.constants.intersection(kernel.replaces(signature))
+    dropped = signature.constants.intersection(kernel.unread_after_pack(signature))
     return tuple(_gone(s) if i in dropped else a for i, (s, a) in enumerate(zip(signature.inputs, inputs, strict=True)))
 
 

@@ -126,7 +126,7 @@ def test_batches_with_holes_are_overwritten_element_by_element(
 
 def _check_over(kernel: Kernel, signature: Signature, arrays: Sequence[Array], position: int) -> None:
     wanted, over = run(kernel, signature, arrays), apart(arrays[position])
-    if not kernel.writes(Layout.of(over)) or not kernel.takes(signature, position, Layout.of(over)):
+    if not kernel.writes(Layout.of(over)) or not kernel.accepts(signature, position, Layout.of(over)):
         return
     inputs = tuple(over if i == position else a for i, a in enumerate(arrays))
     outputs = (over, *(garbage(s) for s in signature.outputs[1:]))

@@ -66,7 +66,7 @@ def test_heads_are_read_where_they_lie(rows: int) -> None:
     attrs: dict[str, Any] = {"transpose_b": True, "alpha": 0.25}
     signature = signed([q, k], attrs)
     for kernel in _compiled(FUSED_MATMUL, signature):
-        assert all(kernel.takes(signature, i, Layout.of(v)) for i, v in enumerate((q, k)))
+        assert all(kernel.accepts(signature, i, Layout.of(v)) for i, v in enumerate((q, k)))
         (got,) = run_native(kernel, signature, [q, k], 2)
         same(np.array(got), parts([q, k], attrs), rtol=1e-4, atol=1e-4)
 

@@ -147,9 +147,9 @@ def test_onednn_matmul_takes_the_scratchpad_alone(constants: set[int]) -> None:
 def test_onednn_matmul_reads_heads_side_by_side_in_place() -> None:
     q, k = (a.transpose(0, 2, 1, 3) for a in _random(4, (1, 16, 3, 8), (1, 16, 3, 8)))
     signature = MATMUL.sign([spec_of(q), spec_of(k.swapaxes(-1, -2))], {})
-    assert LYING.takes(signature, 0, Layout.of(q))
-    assert LYING.takes(signature, 1, Layout.of(k.swapaxes(-1, -2)))
-    assert not LYING.takes(signature, 0, Layout.of(q[..., ::-1]))
+    assert LYING.accepts(signature, 0, Layout.of(q))
+    assert LYING.accepts(signature, 1, Layout.of(k.swapaxes(-1, -2)))
+    assert not LYING.accepts(signature, 0, Layout.of(q[..., ::-1]))
     assert check(MATMUL, [q, k.swapaxes(-1, -2)], {}, set()) == 1
 
 

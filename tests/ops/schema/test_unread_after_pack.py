@@ -10,7 +10,7 @@ from ops.half.ops import Inner
 from ops.onednn.library import objection
 from ops.registry import REGISTRY, find
 from ops.schema.backends import NUMPY, ONEDNN
-from ops.schema.schema import Kernel, OpSchema, Signature, no_replacement
+from ops.schema.schema import Kernel, OpSchema, Signature, every_input_read
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, spec_of
 from tests.helpers.ops.compiled_kernel_checks import placed
@@ -83,7 +83,7 @@ def _signed(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any]) -> Sig
 
 def _replacing(schema: OpSchema, signature: Signature) -> list[Kernel]:
     found = [k for k in schema.kernels if k.backend != ONEDNN or not objection()]
-    return [k for k in found if k.replaces is not no_replacement and k.supports(signature)]
+    return [k for k in found if k.unread_after_pack is not every_input_read and k.supports(signature)]
 
 
 def _stored(array: Array) -> Iterator[Array]:
@@ -122,5 +122,5 @@ def test_constants_dropped_after_packing_are_never_read(
 def test_every_kernel_that_drops_constants_is_among_the_cases() -> None:
     """But for those of the library, which take what they compute faster: test_ops_onednn_*.py."""
     seen = {id(k) for p in CASES for k in _replacing(p.values[0], _signed(*p.values))}
-    known = [(s.name, k) for s in REGISTRY.values() for k in s.kernels if k.replaces is not no_replacement]
+    known = [(s.name, k) for s in REGISTRY.values() for k in s.kernels if k.unread_after_pack is not every_input_read]
     assert [f"{name}: {k.name}" for name, k in known if k.backend != ONEDNN and id(k) not in seen] == []

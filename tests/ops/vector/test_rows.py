@@ -43,7 +43,7 @@ def _check(schema: OpSchema, arrays: list[Array], parts: int, extra: int = 0, rt
     kernel = schema.kernel(signature, (NUMBA,))
     assert kernel.backend == NUMBA
     wanted = run(schema.kernel(signature, (NUMPY,)), signature, arrays)
-    laid = [_laid(arrays[0], extra if kernel.takes(signature, 0, _wide(arrays[0], extra)) else 0), *arrays[1:]]
+    laid = [_laid(arrays[0], extra if kernel.accepts(signature, 0, _wide(arrays[0], extra)) else 0), *arrays[1:]]
     if all(y.shape for y in signature.outputs) and arrays[0].ndim:
         between = extra if extra and kernel.writes(_wide(np.empty(signature.y.shape, np.float32), extra)) else 0
         found = run_native(kernel, signature, laid, parts, between)
