@@ -26,7 +26,7 @@ from engine.saved.embedded import Carried
 from engine.saved.replay import followed_or
 from engine.stages.bounded import BoundCosts, BoundedPlanner, bound_costs
 from engine.stages.compiling import check_outputs, parse_budget, staged
-from engine.stages.cost_report import Story, story
+from engine.stages.cost_report import StageReport, stage_report
 from engine.stages.run import StagedExecutor
 from engine.stages.stage import Stage, first_stage
 from engine.stages.trace import trace_stages
@@ -117,7 +117,7 @@ class Executable:
             raise EngineError(f"{self.graph.name!r} was compiled without bounds")
         return bound_costs(self.graph, planner)
 
-    def story(self) -> Story:
+    def story(self) -> StageReport:
         """What the stages of the last run cost beside a plan that knew all sizes, and how the cache of plans did.
 
         Raises EngineError for a graph of known sizes, where nothing has run yet, or the last run did not end.
@@ -125,7 +125,7 @@ class Executable:
         if not isinstance(self.executor, StagedExecutor):
             raise EngineError(f"there is no story of {self.graph.name!r}: all its sizes are known")
         self._whole_run("story")
-        return story(self.executor)
+        return stage_report(self.executor)
 
     def run(
         self, feeds: Mapping[str, Any], *, out: Mapping[str, Array] | None = None, copy: bool = True

@@ -8,7 +8,7 @@ from attrs import frozen
 from engine.api import PlanOptions, compile_graph
 from engine.cli.comparison import Runs, equal_outputs, interleaved
 from engine.graph.graph import Graph
-from engine.stages.cost_report import Story
+from engine.stages.cost_report import StageReport
 from ops.tensor.spec import Array
 
 
@@ -19,7 +19,7 @@ class StagedComparison:
     `dynamic_peak_bytes` is what reference counting would have needed over all stages, without fragmentation.
     """
 
-    story: Story
+    story: StageReport
     runs: Runs
     dynamic_peak_bytes: int
 

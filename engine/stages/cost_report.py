@@ -1,4 +1,4 @@
-"""What a run in stages cost: each stage, all together, and beside a plan that knew all sizes from the start."""
+"""The report of a run in stages: each stage, all stages together, and one plan that knew all sizes from the start."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ from engine.text.units import format_bytes
 
 
 @frozen(eq=False)
-class StageStory:
-    """One stage. Sizes in bytes: what was alive before it, the arena that it ended with, and its lower bound.
+class StageCosts:
+    """One stage of a run. Sizes in bytes: tensors alive before it, the arena after it, and its lower bound.
 
-    No plan of this stage that leaves alone what is alive has an arena below the bound. `decides` are the tensors whose
-    data fixed the sizes of the next stage.
+    No plan of this stage that keeps the tensors that are alive has an arena below the bound. `decides` names the
+    tensors whose data fix the sizes of the next stage.
     """
 
     number: int
@@ -34,15 +34,15 @@ class StageStory:
 
 
 @frozen(eq=False)
-class Story:
-    """`arena_bytes`: what the stages needed in the end; `known_bytes`: the arena of one plan that knew all sizes.
+class StageReport:
+    """A run in stages. `arena_bytes`: the arena of all stages; `known_bytes`: that of one plan that knew all sizes.
 
-    `loss` is the first over the second less 1. `cache` tells of the plans that are kept.
+    `loss` is the first divided by the second, less 1. `cache` has the numbers of the plans that are kept.
     """
 
     model: str
     lengths: dict[str, int]
-    stages: tuple[StageStory, ...]
+    stages: tuple[StageCosts, ...]
     arena_bytes: int
     known_bytes: int
     known_bound: int
@@ -50,16 +50,16 @@ class Story:
     cache: CacheStatistics
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data with stable keys."""
+        """Returns plain data with stable keys."""
         return asdict(self)
 
     def text(self) -> str:
-        """A page for people."""
-        told = ", ".join(f"{n}={v}" for n, v in self.lengths.items())
+        """Returns a page for people."""
+        lengths = ", ".join(f"{n}={v}" for n, v in self.lengths.items())
         rows = [_HEAD, *(_row(s) for s in self.stages)]
         cache = self.cache
         lines = [
-            f"{self.model}{' with ' + told if told else ''}: {len(self.stages)} stage(s)",
+            f"{self.model}{' with ' + lengths if lengths else ''}: {len(self.stages)} stage(s)",
             *in_columns(rows),
             f"arena {format_bytes(self.arena_bytes)}; one plan that knew all sizes: {format_bytes(self.known_bytes)} "
             f"({self.loss:+.1%}; its lower bound: {format_bytes(self.known_bound)})",
@@ -74,30 +74,30 @@ class Story:
 _HEAD = ("stage", "operators", "from", "to", "alive before", "arena", "lower bound", "decides next sizes")
 
 
-def story(executor: StagedExecutor) -> Story:
-    """The story of the last run."""
+def stage_report(executor: StagedExecutor) -> StageReport:
+    """Returns the report of the last run."""
     stages = executor.stages
     template, start = executor.template, stages[0].before
     whole = draft_whole(template, start, template.graph.name, executor.history)
-    known = plan_graph(whole, executor.terms.options)
+    whole_plan = plan_graph(whole, executor.terms.options)
     arena = max(s.arena_bytes for s in stages)
-    return Story(
+    return StageReport(
         model=executor.template.graph.name,
         lengths=dict(start.facts.lengths),
-        stages=tuple(map(_told, stages)),
+        stages=tuple(map(_costs, stages)),
         arena_bytes=arena,
-        known_bytes=known.arena_bytes,
-        known_bound=known.plan.lower_bound,
-        loss=arena / known.arena_bytes - 1 if known.arena_bytes else 0.0,
+        known_bytes=whole_plan.arena_bytes,
+        known_bound=whole_plan.plan.lower_bound,
+        loss=arena / whole_plan.arena_bytes - 1 if whole_plan.arena_bytes else 0.0,
         cache=executor.cache.statistics,
     )
 
 
-def _told(stage: Stage) -> StageStory:
+def _costs(stage: Stage) -> StageCosts:
     lowered = stage.plan.lowered
     operators = lowered.graph.operators
     alive = sum(lowered.values[v].spec.nbytes for v in lowered.inputs.values())
-    return StageStory(
+    return StageCosts(
         number=stage.number,
         operators=len(operators),
         first=operators[0].name if operators else "",
@@ -110,7 +110,7 @@ def _told(stage: Stage) -> StageStory:
     )
 
 
-def _row(stage: StageStory) -> tuple[str, ...]:
+def _row(stage: StageCosts) -> tuple[str, ...]:
     sizes = (stage.alive_bytes, stage.arena_bytes, stage.lower_bound)
     decides = ", ".join(stage.decides)
     return str(stage.number), str(stage.operators), stage.first, stage.last, *map(format_bytes, sizes), decides
