@@ -13,7 +13,7 @@ from engine.executor.parallel import ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.static import StaticExecutor, new_arena
 from engine.executor.team import team
-from engine.explain.advice import Advice
+from engine.explain.advice import AlternativeSearch
 from engine.graph.deferred import sources
 from engine.graph.graph import Graph
 from engine.graph.mapped import check_files
@@ -288,7 +288,7 @@ def make_plan(
 
     with Activity("planning", graph.name):
         made = followed_or(graph, carried, known, most, make, recompute=recompute) if carried is not None else make()
-    return execution_plan(made, Advice(graph, known))
+    return execution_plan(made, AlternativeSearch(graph, known))
 
 
 def _within(graph: Graph, known: Options, budget: int, recompute: bool) -> PlacedPlan:

@@ -8,7 +8,7 @@ from engine.explain.explanation import Explanation
 from engine.explain.operators import OperatorStory, explain_operator
 from engine.explain.tensor import explain_tensor
 from engine.explain.tensor_story import TensorStory
-from engine.explain.what_if import Advisor, no_advice
+from engine.explain.what_if import FindAlternatives, no_alternatives
 from engine.explain.whole import explain
 from engine.planning.placed import PlacedPlan
 from engine.report.report import Report, report
@@ -20,10 +20,10 @@ from engine.trace.trace import Trace
 class ExecutionPlan(PlacedPlan):
     """Everything that an executor needs but the arrays; see `PlacedPlan` for the fields.
 
-    `advisor` knows other ways to plan the same network.
+    `find_alternatives` plans the same network in other ways.
     """
 
-    advisor: Advisor = no_advice
+    find_alternatives: FindAlternatives = no_alternatives
 
     def report(self) -> Report:
         """What the plan costs, and what is alive at its peak."""
@@ -53,7 +53,7 @@ class ExecutionPlan(PlacedPlan):
         """
         if tensor:
             return explain_tensor(self, tensor)
-        return explain_operator(self, operator) if operator else explain(self, self.advisor)
+        return explain_operator(self, operator) if operator else explain(self, self.find_alternatives)
 
     def __repr__(self) -> str:
         """One line: all that is in a plan is more than a screen, or a notebook, should hold."""
@@ -61,8 +61,10 @@ class ExecutionPlan(PlacedPlan):
         return f"<plan of {self.lowered.graph.name!r}: {operators} operators, arena {arena} B, {self.plan.status}>"
 
 
-def execution_plan(placed: PlacedPlan, advisor: Advisor = no_advice) -> ExecutionPlan:
+def execution_plan(placed: PlacedPlan, find_alternatives: FindAlternatives = no_alternatives) -> ExecutionPlan:
     """Returns the placed plan with its report, its trace and its explanation; the same object where it has them."""
     if isinstance(placed, ExecutionPlan):
         return placed
-    return ExecutionPlan(**{field.name: getattr(placed, field.name) for field in fields(PlacedPlan)}, advisor=advisor)
+    return ExecutionPlan(
+        **{field.name: getattr(placed, field.name) for field in fields(PlacedPlan)}, find_alternatives=find_alternatives
+    )

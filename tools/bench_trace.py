@@ -27,9 +27,9 @@ from engine.cli.progress import add_quiet, progress_shown
 from engine.exporters import FORMATS
 from engine.system import process_memory
 from engine.text.tables import in_columns
-from engine.trace.build import tell
-from engine.trace.event_table import CODE, Script, Subject, rows_of
-from engine.trace.trace import ALLOC, BEGIN, END, FREE, GROW, Facts
+from engine.trace.build import build_trace
+from engine.trace.event_table import CODE, EventTable, TensorLabel, rows_of
+from engine.trace.trace import ALLOC, BEGIN, END, FREE, GROW, RunInfo
 
 NONE, READ = "none", "read "
 FORMATS_TIMED = (NONE, "table", "csv", "json", "massif", "perfetto", "pytorch", "chrome", f"{READ}csv", f"{READ}json")
@@ -62,7 +62,7 @@ def columns(events: int) -> Trace:
     chunk = np.arange(count)
     size = 64 + chunk * 7919 % (_SLOT - 64)
     end = np.minimum(chunk + 1 + chunk * 31 % (_LIVE - 1), count)
-    of_chunks = {"chunk": chunk, "subject": chunk + 1, "bytes": size}
+    of_chunks = {"chunk": chunk, "label": chunk + 1, "bytes": size}
     parts = [
         rows_of(1, kind=CODE[GROW], bytes=_LIVE * _SLOT),
         *(rows_of(count, kind=CODE[kind], tick=chunk) for kind in (BEGIN, END)),
@@ -73,10 +73,13 @@ def columns(events: int) -> Trace:
     rows["operator"] = rows["tick"]
     rank = np.array([_IN_TICK.index(kind) if kind in _IN_TICK else 0 for kind in CODE])
     operators = tuple((f"layer_{i}/conv", "conv") for i in range(count + 1))
-    subjects = (Subject(), *(Subject(f"layer_{i}/output", "1x64x8x8", "float32", "activation") for i in range(count)))
+    labels = (
+        TensorLabel(),
+        *(TensorLabel(f"layer_{i}/output", "1x64x8x8", "float32", "activation") for i in range(count)),
+    )
     order = np.lexsort((rank[rows["kind"]], rows["tick"]))
-    script = Script(rows[order], operators, subjects, chunk % _LIVE * _SLOT, np.zeros(count))
-    return tell(script, Facts(model="columns", mode="static", arena_bytes=_LIVE * _SLOT, ticks=count))
+    table = EventTable(rows[order], operators, labels, chunk % _LIVE * _SLOT, np.zeros(count))
+    return build_trace(table, RunInfo(model="columns", mode="static", arena_bytes=_LIVE * _SLOT, ticks=count))
 
 
 def measure(name: str, events: int) -> Row:

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
-from engine.trace.trace import ALLOC, BEGIN, END, FREE, GROW, NOT_RUN, NOTHING, NOWHERE, PEAK, Event, Facts, Trace
+from engine.trace.trace import ALLOC, BEGIN, END, FREE, GROW, NOT_RUN, NOTHING, NOWHERE, PEAK, Event, RunInfo, Trace
 
 KINDS = ("conv", "relu", "matmul", "add", "concat", "softmax", "layer_norm", "gather", "mul", "pool", "gelu")
 
@@ -20,7 +20,7 @@ def crowd(count: int, seed: int = 0, name: Callable[[int], str] = "tensor_{}".fo
     peak = max(events, key=lambda e: e.live_bytes)
     arena = max(offset + size for _, _, offset, size in chunks)
     told = [t for e in events for t in ((e, _peak(e)) if e is peak else (e,))]
-    facts = Facts(
+    facts = RunInfo(
         model=name(0),
         mode="static",
         strategy="slots",

@@ -20,15 +20,15 @@ from allocator.problem import Plan, Problem
 from engine.api import Executable
 from engine.execution_plan import ExecutionPlan
 from engine.exporters.svg import svg
-from engine.pictures.look import Look
-from engine.trace.rectangles import lives
-from engine.trace.trace import ALLOC, FREE, GROW, NOT_RUN, NOTHING, PEAK, Event, Facts, Trace
+from engine.pictures.options import PictureOptions
+from engine.trace.rectangles import rectangles_of
+from engine.trace.trace import ALLOC, FREE, GROW, NOT_RUN, NOTHING, PEAK, Event, RunInfo, Trace
 from tools.docs_pages import ROOT, courses, run_commands, run_page
 
 DRAWN = ROOT / "docs" / "images" / "drawn"
 FRONT, IN_TEXT = (
-    Look(width=820, height=300, caption=False),
-    Look(width=760, height=250, curves=False, legend=False, caption=False),
+    PictureOptions(width=820, height=300, caption=False),
+    PictureOptions(width=760, height=250, curves=False, legend=False, caption=False),
 )
 """On the first page of the site; beside the text of others."""
 _SHOWN = re.compile(r"!\[[^\]]*\]\((?:\.\./)?images/drawn/(\w+)\.svg\)")
@@ -50,7 +50,7 @@ def _of_course(pages: Sequence[Path]) -> Iterator[tuple[Path, str]]:
                 pass
             look = FRONT if page == ROOT / "docs/index.md" else IN_TEXT
             for name in _SHOWN.findall(text):
-                yield DRAWN / f"{name}.svg", _written(text, name) or svg(lives(trace_of(names[name])), look)
+                yield DRAWN / f"{name}.svg", _written(text, name) or svg(rectangles_of(trace_of(names[name])), look)
 
 
 def _written(text: str, name: str) -> str:
@@ -74,7 +74,7 @@ def trace_of(shown: Any) -> Trace:
 def trace_of_solution(problem: Problem, plan: Plan) -> Trace:
     """Buffers that are nobody's tensors, as a trace."""
     live, peak = profile(problem), peak_tick(problem)
-    facts = Facts(
+    facts = RunInfo(
         "buffers", "static", strategy=plan.strategy, status=plan.status, arena_bytes=plan.arena_bytes,
         lower_bound=plan.lower_bound, footprint_bytes=plan.arena_bytes, peak_bytes=int(live[peak]),
         peak_tick=peak, peak_operator=f"operator {peak}", possible_peak_bytes=int(live[peak]), ticks=len(live),

@@ -48,4 +48,4 @@ def _story(plan: ExecutionPlan, arguments: Namespace) -> Story:
         return explain_tensor(plan, arguments.tensor)
     if arguments.operator is not None:
         return explain_operator(plan, arguments.operator)
-    return explain(plan, with_smaller(plan.advisor, arguments))
+    return explain(plan, with_smaller(plan.find_alternatives, arguments))

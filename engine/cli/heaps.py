@@ -18,7 +18,7 @@ from engine.cli.options.compile import compile_subject
 from engine.cli.options.models import load_graph, load_subject
 from engine.graph.graph import Graph
 from engine.text.tables import in_columns
-from engine.trace.buffers import tenants
+from engine.trace.buffers import buffers_of
 from engine.trace.trace import ALLOC as COMES
 from engine.trace.trace import FREE as GOES
 from engine.trace.trace import Event
@@ -64,7 +64,7 @@ class _Asked:
 
 def _asked(graph: Graph, arguments: Namespace) -> _Asked:
     plan = make_plan(graph, budget=arguments.budget, recompute=not arguments.no_recompute, **plan_options(arguments))
-    events = of_chunks(tenants(plan, "dynamic").chunks)
+    events = of_chunks(buffers_of(plan, "dynamic").chunks)
     return _Asked(graph.name, plan.arena_bytes, plan.plan.lower_bound, events)
 
 

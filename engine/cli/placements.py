@@ -14,7 +14,7 @@ from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
 from engine.text.tables import in_columns
 from engine.text.units import format_bytes
-from engine.trace.buffers import tenants
+from engine.trace.buffers import buffers_of
 
 HEAPS = ("pytorch", "bfc_tensorflow", "bfc_onnxruntime")
 """Dynamic allocators whose reserved bytes are told."""
@@ -91,7 +91,7 @@ def table(rows: Sequence[Placements]) -> str:
 
 
 def _reserved(plan: ExecutionPlan) -> dict[str, int]:
-    events = of_chunks(tenants(plan, "dynamic").chunks)
+    events = of_chunks(buffers_of(plan, "dynamic").chunks)
     return {name: simulate(name, events).peak_reserved for name in each("heap", tuple(HEAPS))}
 
 

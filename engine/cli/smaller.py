@@ -9,7 +9,7 @@ from allocator.progress import each
 from engine.cli.options.common import plan_options
 from engine.cli.options.models import load_graph
 from engine.explain.advice import NODES, what_if
-from engine.explain.what_if import Advised, Advisor, WhatIf
+from engine.explain.what_if import Alternative, Alternatives, FindAlternatives
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
@@ -17,17 +17,19 @@ from engine.text.errors import EngineError
 from ops.tensor.errors import OpError
 
 
-def with_smaller(advisor: Advisor, arguments: Namespace) -> Advisor:
-    """The same advice, and each length that --dim gives halved; nothing where no other way is tried."""
+def with_smaller(find: FindAlternatives, arguments: Namespace) -> FindAlternatives:
+    """Returns a search that also halves each length that --dim gives; it adds nothing where no other way is tried."""
 
-    def advise(plan: PlacedPlan) -> Advised:
-        found = advisor(plan)
-        return evolve(found, tried=(*found.tried, *_halved(plan, arguments))) if found.tried else found
+    def search(plan: PlacedPlan) -> Alternatives:
+        alternatives = find(plan)
+        if not alternatives.tried:
+            return alternatives
+        return evolve(alternatives, tried=(*alternatives.tried, *_halved(plan, arguments)))
 
-    return advise
+    return search
 
 
-def _halved(plan: PlacedPlan, arguments: Namespace) -> Iterator[WhatIf]:
+def _halved(plan: PlacedPlan, arguments: Namespace) -> Iterator[Alternative]:
     """Lengths that the graph does not allow are left out."""
     given = Options(**plan_options(arguments))
     options, lengths = evolve(given, nodes=min(given.nodes, NODES)), dict(arguments.dim)

@@ -16,8 +16,8 @@ from engine.cli.validation import validated
 from engine.exporters.html import titled
 from engine.readers import is_saved_trace
 from engine.text.errors import OptionError
-from engine.trace.rectangles import Lives, lives
-from engine.viewer.buffers import buffer_lives
+from engine.trace.rectangles import Rectangles, rectangles_of
+from engine.viewer.buffers import buffer_rectangles
 from engine.viewer.payload import pack
 
 _BUFFERS = frozenset((".csv", ".txt", ".json", ".plc"))
@@ -41,17 +41,17 @@ def viewed(arguments: Namespace) -> View:
     return View(title, pack(found, title))
 
 
-def _found(arguments: Namespace) -> Lives:
+def _found(arguments: Namespace) -> Rectangles:
     file = arguments.file
     is_saved = is_saved_trace(file)
     if is_saved and arguments.beside is not None:
         raise OptionError(f"{file} is a saved trace, of one plan: name another file beside it, and leave out --beside")
     if not is_saved and not is_zoo(file) and file.suffix.lower() in _BUFFERS:
         return _buffers(arguments)
-    return lives(traced(arguments))
+    return rectangles_of(traced(arguments))
 
 
-def _buffers(arguments: Namespace) -> Lives:
+def _buffers(arguments: Namespace) -> Rectangles:
     if arguments.mode != "static":
         raise OptionError(f"{arguments.file} holds buffers, of which there is no dynamic run to show")
     why = f"{arguments.file} holds buffers, which are only placed"
@@ -59,7 +59,7 @@ def _buffers(arguments: Namespace) -> Lives:
     instance = formats.read(arguments.file)
     is_kept = arguments.strategy == solvers.BEST and not arguments.anew and _is_placed(instance)
     plan = _as_placed(instance, arguments) if is_kept else _placed(instance, arguments)
-    return buffer_lives(arguments.file.name, instance, plan)
+    return buffer_rectangles(arguments.file.name, instance, plan)
 
 
 def _is_placed(instance: Instance) -> bool:

@@ -39,7 +39,7 @@ class Use:
 
 
 @frozen(eq=False)
-class Anatomy:
+class Accesses:
     """A plan with its steps. Numbers of values are the allocator's; `reads` has the ticks in which each is read.
 
     `members` are the values of each chunk; `judged` the verdicts on overwrites by tick, and `taken` those that the plan
@@ -103,7 +103,7 @@ class Anatomy:
         return tuple(self.use(tick, v) for tick, v in found)
 
 
-def anatomy(plan: PlacedPlan) -> Anatomy:
+def accesses_of(plan: PlacedPlan) -> Accesses:
     """Looks at each step of a plan once."""
     program = plan.program
     reads: list[list[int]] = [[] for _ in program.sizes]
@@ -119,7 +119,7 @@ def anatomy(plan: PlacedPlan) -> Anatomy:
     columns = (plan.chunks.src.tolist(), plan.chunks.dest.tolist(), plan.chunks.overwrite_offset.tolist())
     taken = frozenset(zip(*columns, strict=True))
     of_value, of_chunk = tuple(map(tuple, reads)), tuple(map(tuple, members))
-    return Anatomy(plan, program, values, of_value, of_chunk, judged, taken, plan.lowered.writers)
+    return Accesses(plan, program, values, of_value, of_chunk, judged, taken, plan.lowered.writers)
 
 
 def _permit(plan: PlacedPlan, program: Program) -> Permit:

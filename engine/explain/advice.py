@@ -10,7 +10,7 @@ from allocator.errors import UnsupportedProblemError
 from allocator.progress import each
 from allocator.solvers import BEST
 from engine.explain.names import quoted
-from engine.explain.what_if import Advised, WhatIf
+from engine.explain.what_if import Alternative, Alternatives
 from engine.graph.graph import Graph
 from engine.lower.calls import Storage
 from engine.lower.order import MEMORY
@@ -33,48 +33,52 @@ BUDGET = 90
 
 
 @frozen(eq=False)
-class Advice:
+class AlternativeSearch:
     """Knows what a plan was made from."""
 
     graph: Graph
     options: Options
 
-    def __call__(self, plan: PlacedPlan) -> Advised:
+    def __call__(self, plan: PlacedPlan) -> Alternatives:
         """Tries everything that there is, with the other options as they were."""
         if any(again.operators for again in plan.recomputed):
-            return Advised((), ("other ways to plan, as values are computed again for the budget: leave that out",))
+            return Alternatives(
+                (), ("other ways to plan, as values are computed again for the budget: leave that out",)
+            )
         count = len(self.graph.operators)
         if count > MOST_OPERATORS:
-            return Advised((), (f"other ways to plan, as there are {count} operators, more than {MOST_OPERATORS}",))
+            return Alternatives(
+                (), (f"other ways to plan, as there are {count} operators, more than {MOST_OPERATORS}",)
+            )
         left = [f"recomputing, as there are {count} operators, more than {MOST_AGAIN}"] if count > MOST_AGAIN else []
-        tried = list[WhatIf]()
+        tried = list[Alternative]()
         for name in each("trying", tuple(_TRIALS)):
             try:
                 tried += _TRIALS[name](self, plan)
             except UnsupportedProblemError:
                 left.append(f"{name}, as strategy {self.options.strategy!r} cannot plan that (--strategy {BEST} can)")
-        return Advised(tuple(tried), tuple(left))
+        return Alternatives(tuple(tried), tuple(left))
 
     @property
     def quick(self) -> Options:
         """The same options with a search that ends soon."""
         return evolve(self.options, nodes=min(self.options.nodes, NODES))
 
-    def planned(self, plan: PlacedPlan, what: str, how: str, *, note: str = "", **changes: Any) -> WhatIf:
+    def planned(self, plan: PlacedPlan, what: str, how: str, *, note: str = "", **changes: Any) -> Alternative:
         """The graph with other options."""
         made = plan_graph(self.graph, evolve(self.quick, **changes))
         return what_if(plan, made, what, how, note=note, **changes)
 
 
-def what_if(plan: PlacedPlan, made: PlacedPlan, what: str, how: str, *, note: str = "", **changes: Any) -> WhatIf:
+def what_if(plan: PlacedPlan, made: PlacedPlan, what: str, how: str, *, note: str = "", **changes: Any) -> Alternative:
     """Another plan beside one."""
-    return WhatIf(what, how, changes, made.arena_bytes, plan.arena_bytes - made.arena_bytes, note)
+    return Alternative(what, how, changes, made.arena_bytes, plan.arena_bytes - made.arena_bytes, note)
 
 
-Trial = Callable[[Advice, PlacedPlan], Iterator[WhatIf]]
+Trial = Callable[[AlternativeSearch, PlacedPlan], Iterator[Alternative]]
 
 
-def _order(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+def _order(advice: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
     if advice.options.order == MEMORY:
         return
     made = plan_graph(advice.graph, evolve(advice.quick, order=MEMORY))
@@ -84,7 +88,7 @@ def _order(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
     yield what_if(plan, made, "another order of the operators", "--order memory", note=note, order=MEMORY)
 
 
-def _switch(name: str, advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+def _switch(name: str, advice: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
     """What was switched off, switched on again."""
     default, what, flag = _SWITCHES[name]
     if getattr(advice.options, name) != default:
@@ -102,12 +106,12 @@ _SWITCHES: Mapping[str, tuple[Any, str, str]] = {
 """By option: what is best for memory, what that is, and the flag that says otherwise."""
 
 
-def _strategy(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+def _strategy(advice: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
     if advice.options.strategy != BEST and plan.arena_bytes > plan.plan.lower_bound:
         yield advice.planned(plan, "the best of all strategies", "--strategy best", strategy=BEST)
 
 
-def _passes(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+def _passes(advice: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
     """Level 2 only where it is another graph than level 1."""
     before = advice.graph
     for level, note in ((1, "every bit of the outputs stays"), (2, "last bits of the outputs may change")):
@@ -118,7 +122,7 @@ def _passes(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
         before = after
 
 
-def _again(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+def _again(advice: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
     """The price of a smaller budget; nothing where recomputing is no way, or something is computed again already."""
     options, aim = advice.quick, plan.arena_bytes * BUDGET // 100
     if options.parallel or not options.reuse or len(advice.graph.operators) > MOST_AGAIN or not aim:
@@ -129,13 +133,13 @@ def _again(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
     yield what_if(plan, made, what, f"--budget {budget}", note=note, budget=budget)
 
 
-def _alignment(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+def _alignment(advice: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
     if advice.options.alignment > 1 and plan.arena_bytes:
         what = "tensors aligned to their elements alone"
         yield advice.planned(plan, what, "--alignment 1", note="kernels may be slower", alignment=1)
 
 
-def _bound(advice: Advice, plan: PlacedPlan) -> Iterator[WhatIf]:
+def _bound(advice: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
     """Inputs and outputs that are alive at the peak, in arrays of the caller's: from Python only."""
     names = _ends_at_peak(plan)
     if not names or advice.options.bound:

@@ -2,7 +2,7 @@
 
 from attrs import frozen
 
-from engine.explain.accesses import Anatomy, Use
+from engine.explain.accesses import Accesses, Use
 from engine.lower.calls import Role, Value
 
 FED, WRITTEN, READ, SCRATCH, HELD = "fed", "written", "read", "workspace", "held"
@@ -11,7 +11,7 @@ reads it, computes in it; or it only waits there for an operator that comes late
 
 
 @frozen(eq=False)
-class Alive:
+class AliveTensor:
     """A chunk that is alive at the peak, by the tensor that it was made for. Sizes in bytes, without padding.
 
     It is first written in tick `written`, by `operator`, and read last by `last`. `need` says what the operator at the
@@ -44,7 +44,7 @@ class Alive:
     joined: int
 
 
-def alive_at(found: Anatomy, chunk: int, tick: int) -> Alive:
+def alive_at(found: Accesses, chunk: int, tick: int) -> AliveTensor:
     """Of a chunk that is alive in a tick."""
     plan, owner, uses = found.plan, found.owner(chunk), found.uses(chunk)
     written, later = found.written(chunk), tuple(u for u in uses if u.tick > tick)
@@ -52,7 +52,7 @@ def alive_at(found: Anatomy, chunk: int, tick: int) -> Alive:
     members = [found.values[v] for v in found.members[chunk]]
     kept = {then: first for first, then in plan.lowered.parameters.items()}
     parameter = "".join(plan.lowered.values[kept[v.id]].name for v in members if v.id in kept)
-    return Alive(
+    return AliveTensor(
         tensor=owner.name,
         operator=plan.lowered.tick_name(written),
         kind=plan.lowered.tick_kind(written),
@@ -78,13 +78,13 @@ def alive_at(found: Anatomy, chunk: int, tick: int) -> Alive:
     )
 
 
-def _is_computed(found: Anatomy, value: Value) -> bool:
+def _is_computed(found: Accesses, value: Value) -> bool:
     """Whether an operator writes a tensor where it lies; the parts that are copied there are none of these."""
     written = found.stage(found.writers.get(value.id, 0))
     return value.role is not Role.WORKSPACE and any(stage.operators for stage in written)
 
 
-def _need(found: Anatomy, chunk: int, tick: int) -> str:
+def _need(found: Accesses, chunk: int, tick: int) -> str:
     """What happens to a chunk in a tick."""
     owner, step = found.owner(chunk), found.program.steps[tick]
     chunk_of = found.plan.chunks.chunk_of

@@ -29,11 +29,12 @@ def measured(plan: PlacedPlan, forwards: Sequence[Forward]) -> tuple[Forward, ..
     """With the bytes that each of the largest would save, largest first."""
     ordered = sorted(forwards, key=lambda f: (-f.output_bytes, f.tick, f.input))
     return tuple(
-        evolve(f, saves=saving(plan, f)) if i < MOST and is_wished(plan, f) else f for i, f in enumerate(ordered)
+        evolve(f, saves=saving(plan, f)) if i < MOST and is_counterfactual(plan, f) else f
+        for i, f in enumerate(ordered)
     )
 
 
-def is_wished(plan: PlacedPlan, forward: Forward) -> bool:
+def is_counterfactual(plan: PlacedPlan, forward: Forward) -> bool:
     """Whether the problem with that overwrite is one: chunks that have no other, calls one after the other."""
     problem, src, dest = plan.problem, forward.output_chunk, forward.input_chunk
     if forward.reason not in _WISHED or plan.schedule.policy or len(problem) > MOST_CHUNKS:

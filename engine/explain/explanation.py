@@ -6,13 +6,13 @@ from typing import Any
 from attrs import asdict, frozen
 
 from allocator.problem import Status
-from engine.explain.alive import Alive
+from engine.explain.alive import AliveTensor
 from engine.explain.names import shown
 from engine.explain.other_peak import OtherPeak
-from engine.explain.parts import Part
+from engine.explain.parts import ArenaPart
 from engine.explain.refusals import Forward
 from engine.explain.sentences import operator, saved, shape, why_alive, why_not
-from engine.explain.what_if import Advised, WhatIf
+from engine.explain.what_if import Alternative, Alternatives
 from engine.planning.recomputed import Recomputed
 from engine.text.plurals import counted
 from engine.text.tables import in_columns
@@ -51,12 +51,12 @@ class Explanation:
     peak_kind: str
     peak_bytes: int
     arena_without_workspace: int
-    parts: tuple[Part, ...]
-    alive: tuple[Alive, ...]
+    parts: tuple[ArenaPart, ...]
+    alive: tuple[AliveTensor, ...]
     other_peak: OtherPeak
     refused: tuple[Forward, ...]
     recomputed: tuple[Recomputed, ...]
-    advised: Advised
+    advised: Alternatives
 
     def to_json(self) -> dict[str, Any]:
         """Plain data with stable keys."""
@@ -116,7 +116,7 @@ def _made_of(found: Explanation) -> list[str]:
     return ["What it is made of then:", *(f"  {line}" for line in in_columns(rows, {0, 1}))]
 
 
-def _part_row(part: Part) -> tuple[str, str, str]:
+def _part_row(part: ArenaPart) -> tuple[str, str, str]:
     names = {"padding": "padding behind tensors", "alignment": "lost to alignment", "fragmentation": "other holes"}
     what = names.get(part.what, f"{part.what}: {counted(part.tensors, 'tensor')}")
     return format_bytes(part.bytes), f"{part.share:.1%}", what
@@ -163,7 +163,7 @@ def _lower(found: Explanation) -> list[str]:
     return [*lines, *_scratch(found), *_overwrites(found)]
 
 
-def _useless(tried: WhatIf) -> str:
+def _useless(tried: Alternative) -> str:
     """With the proof, if there is one."""
     return f"{tried.what} ({tried.note})" if tried.note.startswith("proved") else tried.what
 

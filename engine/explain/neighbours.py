@@ -3,7 +3,7 @@
 import numpy as np
 from attrs import frozen
 
-from engine.explain.accesses import Anatomy
+from engine.explain.accesses import Accesses
 from engine.explain.names import shown
 from engine.text.units import format_bytes
 
@@ -25,7 +25,7 @@ class Neighbour:
         return f"{shown(self.tensor)} ({format_bytes(self.bytes)} from byte {self.offset}{apart})"
 
 
-def neighbours(found: Anatomy, chunk: int) -> tuple[tuple[Neighbour, ...], tuple[Neighbour, ...]]:
+def neighbours(found: Accesses, chunk: int) -> tuple[tuple[Neighbour, ...], tuple[Neighbour, ...]]:
     """(below, above): the nearest of all that are alive with it, none where there is nobody between it and an end.
 
     What it overwrites or is overwritten by lies in its bytes and is no neighbour.
@@ -43,7 +43,7 @@ def neighbours(found: Anatomy, chunk: int) -> tuple[tuple[Neighbour, ...], tuple
     )
 
 
-def _neighbour(found: Anatomy, chunk: int, gap: int) -> Neighbour:
+def _neighbour(found: Accesses, chunk: int, gap: int) -> Neighbour:
     problem = found.plan.problem
     return Neighbour(
         found.name(chunk),

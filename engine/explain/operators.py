@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from attrs import asdict, frozen
 
-from engine.explain.accesses import Anatomy, anatomy
-from engine.explain.alive import HELD, Alive, alive_at
+from engine.explain.accesses import Accesses, accesses_of
+from engine.explain.alive import HELD, AliveTensor, alive_at
 from engine.explain.names import check_name, shown
 from engine.explain.refusals import Forward, forwards_of
 from engine.explain.sentences import operator, shape, why_alive, why_not
@@ -22,7 +22,7 @@ CALL, ALIAS, JOIN, HAND_OVER = "call", "alias", "join", "hand over"
 
 
 @frozen(eq=False)
-class Operand:
+class OperandTensor:
     """A tensor that an operator reads or writes; `storage` says whose bytes it has."""
 
     tensor: str
@@ -48,8 +48,8 @@ class OperatorStory:
     backend: str
     tick: int
     last_tick: int
-    inputs: tuple[Operand, ...]
-    outputs: tuple[Operand, ...]
+    inputs: tuple[OperandTensor, ...]
+    outputs: tuple[OperandTensor, ...]
     workspace_bytes: int
     live_bytes: int
     peak_bytes: int
@@ -58,7 +58,7 @@ class OperatorStory:
     arena_bytes: int
     parallel: str
     reuse: bool
-    alive: tuple[Alive, ...]
+    alive: tuple[AliveTensor, ...]
     forwards: tuple[Forward, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def explain_operator(plan: PlacedPlan, name: str) -> OperatorStory:
     last = len(lowered.stages) + 1
     known = {FETCH: last, FEED: 0} | {s.name: s.tick for s in reversed(lowered.stages)}
     check_name("operator", name, known, lowered.graph.name)
-    found, tick = anatomy(plan), known[name]
+    found, tick = accesses_of(plan), known[name]
     at_peak, tensors = peak_of(plan)
     chunks = _alive(found, tick)
     stages = found.stage(tick)
@@ -108,7 +108,7 @@ def explain_operator(plan: PlacedPlan, name: str) -> OperatorStory:
     )
 
 
-def _alive(found: Anatomy, tick: int) -> list[int]:
+def _alive(found: Accesses, tick: int) -> list[int]:
     """As at the peak: what is overwritten in the tick counts, and its overwriter does not yet. The largest first."""
     problem = found.plan.problem
     lives = (problem.begin <= tick) & (tick < problem.end) & (problem.size > 0)
@@ -117,13 +117,13 @@ def _alive(found: Anatomy, tick: int) -> list[int]:
     return sorted(chunks, key=lambda c: (-int(problem.size[c]), int(found.plan.plan.offset[c])))
 
 
-def _form(found: Anatomy, tick: int, stages: Sequence[object]) -> str:
+def _form(found: Accesses, tick: int, stages: Sequence[object]) -> str:
     if not stages:
         return (HAND_OVER if found.plan.lowered.hands_over else FETCH) if tick else FEED
     return CALL if isinstance(stages[0], Call) else ALIAS if isinstance(stages[0], Alias) else JOIN
 
 
-def _ends(found: Anatomy, tick: int) -> tuple[list[int], list[int]]:
+def _ends(found: Accesses, tick: int) -> tuple[list[int], list[int]]:
     """What the fetch reads, and what the feed writes."""
     if found.stage(tick):
         return [], []
@@ -131,10 +131,11 @@ def _ends(found: Anatomy, tick: int) -> tuple[list[int], list[int]]:
     return [found.values[v].id for v in step.reads], [found.values[v].id for v in step.writes]
 
 
-def _operands(plan: PlacedPlan, ids: Sequence[int]) -> tuple[Operand, ...]:
+def _operands(plan: PlacedPlan, ids: Sequence[int]) -> tuple[OperandTensor, ...]:
     values = [plan.lowered.values[v] for v in ids]
     return tuple(
-        Operand(v.name, v.spec.shape, v.spec.dtype.name, v.spec.nbytes, v.role.value, v.storage.value) for v in values
+        OperandTensor(v.name, v.spec.shape, v.spec.dtype.name, v.spec.nbytes, v.role.value, v.storage.value)
+        for v in values
     )
 
 
@@ -161,7 +162,7 @@ def _lines(told: OperatorStory, most: int) -> Iterator[str]:
     yield from _waiting(told, most)
 
 
-def _operand(each: Operand) -> str:
+def _operand(each: OperandTensor) -> str:
     whose = {Storage.CONSTANT.value: ", a constant", Storage.CALLER.value: ", the caller's array"}.get(each.storage, "")
     return f"{shown(each.tensor)}, {shape(each.shape, each.dtype)}, {format_bytes(each.bytes)}{whose}"
 

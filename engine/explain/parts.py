@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from engine.explain.alive import Alive
+from engine.explain.alive import AliveTensor
 from engine.report.report import Report
 
 PADDING, ALIGNMENT, HOLES = "padding", "alignment", "fragmentation"
 
 
 @frozen
-class Part:
+class ArenaPart:
     """`what` is the role of tensors, or what else takes bytes; of how many tensors, and the share of the arena."""
 
     what: str
@@ -20,7 +20,7 @@ class Part:
     share: float
 
 
-def parts(report: Report, alive: Iterable[Alive]) -> tuple[Part, ...]:
+def parts(report: Report, alive: Iterable[AliveTensor]) -> tuple[ArenaPart, ...]:
     """They add up to the arena: roles, the largest first, then padding, what alignment costs, and other holes."""
     roles, count, padding = dict[str, int](), dict[str, int](), 0
     for each in alive:
@@ -28,7 +28,7 @@ def parts(report: Report, alive: Iterable[Alive]) -> tuple[Part, ...]:
         count[each.role] = count.get(each.role, 0) + 1
         padding += each.padding
     whole = max(report.arena_bytes, 1)
-    made = [Part(role, size, count[role], size / whole) for role, size in roles.items()]
+    made = [ArenaPart(role, size, count[role], size / whole) for role, size in roles.items()]
     made.sort(key=lambda part: (-part.bytes, part.what))
     idle = ((PADDING, padding), (ALIGNMENT, report.alignment_loss), (HOLES, report.fragmentation))
-    return (*made, *(Part(what, size, 0, size / whole) for what, size in idle))
+    return (*made, *(ArenaPart(what, size, 0, size / whole) for what, size in idle))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from attrs import evolve, frozen
 
 from allocator.derive.overwrites import Judged, Refusal
-from engine.explain.accesses import Anatomy, Use
+from engine.explain.accesses import Accesses, Use
 from engine.lower.calls import Call, Value
 from engine.lower.overwrite_rules import Objection, objection, parameter_objection
 from engine.planning.placed import PlacedPlan
@@ -56,7 +56,7 @@ class Forward:
         return self.reason == TAKEN
 
 
-def forwards_of(found: Anatomy, call: Call) -> tuple[Forward, ...]:
+def forwards_of(found: Accesses, call: Call) -> tuple[Forward, ...]:
     """All that the operator of a call declares, in its order; once where it reads one tensor as two inputs."""
     if not call.operators:
         return ()
@@ -67,7 +67,7 @@ def forwards_of(found: Anatomy, call: Call) -> tuple[Forward, ...]:
     return tuple(_forward(found, call, each, declared, judged) for each in declared if each in once.values())
 
 
-def forwards_into(found: Anatomy, chunks: tuple[int, ...]) -> Iterator[Forward]:
+def forwards_into(found: Accesses, chunks: tuple[int, ...]) -> Iterator[Forward]:
     """All that are declared for outputs that have these chunks."""
     wanted = set(chunks)
     for call in found.plan.lowered.calls:
@@ -77,7 +77,7 @@ def forwards_into(found: Anatomy, chunks: tuple[int, ...]) -> Iterator[Forward]:
 
 
 def _forward(
-    found: Anatomy,
+    found: Accesses,
     call: Call,
     each: Overwrite,
     declared: tuple[Overwrite, ...],
@@ -114,12 +114,12 @@ def _in_place(plan: PlacedPlan, output: int, taken: int, offset: int) -> bool:
     return one.is_view and one.owner == other.owner and starts and one.spec.nbytes > 0
 
 
-def _around(found: Anatomy, output: Value) -> str:
+def _around(found: Accesses, output: Value) -> str:
     """The tensor in which an output is computed, if there is one."""
     return found.plan.lowered.values[output.owner].name if output.is_view else ""
 
 
-def _by_bytes(found: Anatomy, call: Call, each: Overwrite, declared: tuple[Overwrite, ...]) -> Objection:
+def _by_bytes(found: Accesses, call: Call, each: Overwrite, declared: tuple[Overwrite, ...]) -> Objection:
     lowered = found.plan.lowered
     out, taken = call.outputs[each.output], call.inputs[each.input]
     if lowered.values[out].is_view:
@@ -128,7 +128,7 @@ def _by_bytes(found: Anatomy, call: Call, each: Overwrite, declared: tuple[Overw
     return against or parameter_objection(each, taken, out, lowered.parameters)
 
 
-def _by_lifetime(found: Anatomy, blank: Forward, judged: Judged) -> Forward:
+def _by_lifetime(found: Accesses, blank: Forward, judged: Judged) -> Forward:
     candidate, reason = judged.candidate, judged.refusal
     if (candidate.src, candidate.dest, candidate.offset) in found.taken:
         return evolve(blank, reason=TAKEN)
@@ -138,7 +138,7 @@ def _by_lifetime(found: Anatomy, blank: Forward, judged: Judged) -> Forward:
     return evolve(told, readers=_readers(found, told, judged), other=_other(found, judged))
 
 
-def _readers(found: Anatomy, told: Forward, judged: Judged) -> tuple[Use, ...]:
+def _readers(found: Accesses, told: Forward, judged: Judged) -> tuple[Use, ...]:
     """Who is in the way: those that read later, or the same operator by another name."""
     uses = found.uses(judged.candidate.dest)
     if judged.refusal is Refusal.LATER:
@@ -148,7 +148,7 @@ def _readers(found: Anatomy, told: Forward, judged: Judged) -> tuple[Use, ...]:
     return ()
 
 
-def _other(found: Anatomy, judged: Judged) -> str:
+def _other(found: Accesses, judged: Judged) -> str:
     """The tensor that was preferred: another one to be written over, or to write."""
     chunks = {Refusal.ELSEWHERE: found.giver(judged.candidate.src), Refusal.GIVEN: found.taker(judged.candidate.dest)}
     return "".join(found.name(c) for c in chunks.get(judged.refusal, ()))

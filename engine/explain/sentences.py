@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from allocator.derive.overwrites import Refusal
 from engine.explain.accesses import Use
-from engine.explain.alive import FED, HELD, READ, SCRATCH, Alive
+from engine.explain.alive import FED, HELD, READ, SCRATCH, AliveTensor
 from engine.explain.names import shown
 from engine.explain.refusals import NOT_MEASURED, OFF, TAKEN, Forward
 from engine.lower.calls import Role
@@ -39,7 +39,7 @@ def readers(uses: Sequence[Use]) -> str:
     return named if len(found) <= _MOST_NAMED else f"{named} and {len(found) - _MOST_NAMED} more"
 
 
-def why_alive(alive: Alive, tick: int, at_once: bool) -> str:
+def why_alive(alive: AliveTensor, tick: int, at_once: bool) -> str:
     """Why a tensor is there at the peak. Where operators run at once, or nothing is given back, no tick is the reason:
     there is only a first and a last one (`at_once`).
     """
@@ -50,7 +50,7 @@ def why_alive(alive: Alive, tick: int, at_once: bool) -> str:
     return "; ".join(told)
 
 
-def _origin(alive: Alive, tick: int, at_once: bool) -> str:
+def _origin(alive: AliveTensor, tick: int, at_once: bool) -> str:
     if alive.role == Role.INPUT.value and not alive.written:
         return "an input, fed before anything runs"
     if alive.role == Role.PARAMETER.value and not alive.written:
@@ -66,7 +66,7 @@ def _origin(alive: Alive, tick: int, at_once: bool) -> str:
     return f"written by {by} in tick {alive.written}"
 
 
-def _at_once(alive: Alive) -> list[str]:
+def _at_once(alive: AliveTensor) -> list[str]:
     if alive.fetched:
         return [_stays(alive)]
     if alive.role == Role.WORKSPACE.value:
@@ -74,7 +74,7 @@ def _at_once(alive: Alive) -> list[str]:
     return [f"read last by {readers(alive.last)}"] if alive.last else ["read by nobody"]
 
 
-def _now_and_later(alive: Alive, tick: int) -> list[str]:
+def _now_and_later(alive: AliveTensor, tick: int) -> list[str]:
     told = ["read now"] if alive.need == READ else []
     if alive.need == HELD:
         told.append("not needed now")
@@ -89,7 +89,7 @@ def _now_and_later(alive: Alive, tick: int) -> list[str]:
     return told if alive.need == SCRATCH or alive.last else [*told, "read by nobody"]
 
 
-def _held_for(alive: Alive) -> str:
+def _held_for(alive: AliveTensor) -> str:
     first, last = alive.next[0], alive.last[0]
     text = f"{operator(first.operator, first.kind)} ({ticks(alive.wait)} later)"
     if last.tick != first.tick:
@@ -99,19 +99,19 @@ def _held_for(alive: Alive) -> str:
     return text + _by_view(alive)
 
 
-def _by_view(alive: Alive) -> str:
+def _by_view(alive: AliveTensor) -> str:
     name = alive.last[0].tensor
     return "" if name == alive.tensor else f" (which reads it as {shown(name)})"
 
 
-def _held_before(alive: Alive) -> str:
+def _held_before(alive: AliveTensor) -> str:
     first = alive.next[0]
     if alive.later_readers < 2:
         return ""
     return f"held for {operator(first.operator, first.kind)} ({ticks(alive.wait)} later) and on to the end: "
 
 
-def _stays(alive: Alive) -> str:
+def _stays(alive: AliveTensor) -> str:
     if alive.parameter:
         return "it stays from run to run"
     what = "needed by later stages" if alive.last[0].is_handed else "an output"

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from engine.explain.accesses import Anatomy, Use, anatomy
+from engine.explain.accesses import Accesses, Use, accesses_of
 from engine.explain.names import check_name
 from engine.explain.neighbours import neighbours
 from engine.explain.refusals import Forward, forwards_of
@@ -18,13 +18,13 @@ def explain_tensor(plan: PlacedPlan, name: str) -> TensorStory:
     lowered = plan.lowered
     known = {v.name: v for v in reversed(lowered.values)}
     check_name("tensor", name, known, lowered.graph.name)
-    value, found = known[name], anatomy(plan)
+    value, found = known[name], accesses_of(plan)
     if value.storage is not Storage.ARENA:
         return _outside(found, value)
     return _inside(found, value)
 
 
-def _inside(found: Anatomy, value: Value) -> TensorStory:
+def _inside(found: Accesses, value: Value) -> TensorStory:
     plan, chunk = found.plan, found.plan.chunk_of(value.id)
     number, owner = plan.ids[value.id], found.owner(chunk)
     low, high = plan.places[value.id].layout.extent
@@ -61,7 +61,7 @@ def _inside(found: Anatomy, value: Value) -> TensorStory:
     )
 
 
-def _heir(found: Anatomy, chunk: int, at_peak: Collection[int]) -> str:
+def _heir(found: Accesses, chunk: int, at_peak: Collection[int]) -> str:
     """The member of a chain of overwrites that is alive at the peak, where the chunk itself is not."""
     if chunk in at_peak:
         return ""
@@ -74,13 +74,13 @@ def _heir(found: Anatomy, chunk: int, at_peak: Collection[int]) -> str:
     return "".join(found.name(c) for c in chain if c in at_peak)
 
 
-def _forwards(found: Anatomy, stage: Stage, output: str) -> Iterator[Forward]:
+def _forwards(found: Accesses, stage: Stage, output: str) -> Iterator[Forward]:
     """What the operator that writes a tensor may have written it over."""
     calls = (call for call in found.plan.lowered.calls if call.tick == stage.tick)
     yield from (f for call in calls for f in forwards_of(found, call) if f.output == output)
 
 
-def _plain(found: Anatomy, value: Value) -> dict[str, Any]:
+def _plain(found: Accesses, value: Value) -> dict[str, Any]:
     """What there is to tell of any tensor."""
     return {
         "model": found.plan.lowered.graph.name,
@@ -94,7 +94,7 @@ def _plain(found: Anatomy, value: Value) -> dict[str, Any]:
     }
 
 
-def _outside(found: Anatomy, value: Value) -> TensorStory:
+def _outside(found: Accesses, value: Value) -> TensorStory:
     """A constant, or what lies in an array of the caller's."""
     plan = found.plan
     written = found.writers.get(value.id, 0)

@@ -9,7 +9,7 @@ from engine.planning.placed import PlacedPlan
 
 
 @frozen(eq=False)
-class WhatIf:
+class Alternative:
     """`what` is done otherwise, on the command line by `how`; the arena then has `arena_bytes`, `saves` fewer than now.
 
     Less than 0: more bytes are needed. `note` is what it costs or proves. `options` are those of `engine.make_plan`
@@ -25,17 +25,17 @@ class WhatIf:
 
 
 @frozen(eq=False)
-class Advised:
+class Alternatives:
     """What was tried, in the order of `what`; `left_out` says what was not, and why."""
 
-    tried: tuple[WhatIf, ...] = ()
+    tried: tuple[Alternative, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
-Advisor = Callable[[PlacedPlan], Advised]
+FindAlternatives = Callable[[PlacedPlan], Alternatives]
 """Plans the same network in other ways."""
 
 
-def no_advice(_: PlacedPlan) -> Advised:
+def no_alternatives(_: PlacedPlan) -> Alternatives:
     """Of a stage, of a plan for many lengths, of a body of control flow."""
-    return Advised((), ("other ways to plan, which takes a whole network whose sizes are known",))
+    return Alternatives((), ("other ways to plan, which takes a whole network whose sizes are known",))

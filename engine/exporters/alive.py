@@ -6,7 +6,7 @@ from engine.trace.trace import ALLOC, FREE, OVERWRITE, PEAK, Event, Trace
 
 
 @define(eq=False)
-class Alive:
+class LiveChunks:
     """The event that brought each chunk, by chunk, and how many of the bytes of all are padding."""
 
     born: dict[int, Event] = field(factory=dict)
@@ -29,7 +29,7 @@ class Alive:
 
 def alive_at_peak(trace: Trace) -> tuple[Event, ...]:
     """The events that brought the chunks that are alive when most is, in order; none where nothing ever is."""
-    alive = Alive()
+    alive = LiveChunks()
     for event in trace:
         if event.kind == PEAK:
             return tuple(alive.born.values())

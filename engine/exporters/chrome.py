@@ -17,7 +17,7 @@ from attrs import define, field
 from engine.exporters.moments import nanoseconds
 from engine.exporters.texts import to_unicode
 from engine.exporters.turns import in_turns
-from engine.trace.trace import OVERWRITE, PEAK, STAGE, VIEW, Event, Facts, Trace
+from engine.trace.trace import OVERWRITE, PEAK, STAGE, VIEW, Event, RunInfo, Trace
 
 _PROCESS = {"pid": 1}
 _MAIN = 1
@@ -39,7 +39,7 @@ def _line(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _about(facts: Facts) -> Mapping[str, Any]:
+def _about(facts: RunInfo) -> Mapping[str, Any]:
     """Perfetto shows these under "Overview", as texts."""
     sizes = ("arena_bytes", "lower_bound", "peak_bytes", "possible_peak_bytes", "footprint_bytes")
     return {

@@ -14,7 +14,7 @@ from engine.exporters.words import foot, head, sized
 from engine.pictures.raster import IDLE, Raster, raster, spans
 from engine.text.screen import BOLD, DIM, FILE, Screen, padded, printed, shortened, visible_width
 from engine.text.units import format_bytes
-from engine.trace.rectangles import Lives, lives
+from engine.trace.rectangles import Rectangles, rectangles_of
 from engine.trace.trace import Trace
 
 USUAL_WIDTH = 80
@@ -37,7 +37,7 @@ def write(trace: Trace, out: BinaryIO) -> None:
 
 def show(trace: Trace, out: BinaryIO, screen: Screen) -> None:
     """As wide as the terminal; every chunk that is seen in it is kept in memory."""
-    found = lives(trace)
+    found = rectangles_of(trace)
     width = max((screen.width or USUAL_WIDTH) - _MARGIN - 1, 8)
     grid = raster(found, width, max(min(width // 4, 32), 6))
     picture = _Picture(found, grid, screen)
@@ -60,7 +60,7 @@ class _Paint:
 class _Picture:
     """All lines of the picture."""
 
-    lives: Lives
+    rectangles: Rectangles
     raster: Raster
     screen: Screen
 
@@ -71,8 +71,8 @@ class _Picture:
         yield from self._axis()
         yield from self._curve()
         yield ""
-        yield from map(self._bold, foot(self.lives.facts))
-        if self.lives.has_places and self.lives.facts.peak_bytes:
+        yield from map(self._bold, foot(self.rectangles.facts))
+        if self.rectangles.has_places and self.rectangles.facts.peak_bytes:
             yield from self._legend(paints)
 
     def _bold(self, text: str) -> str:
@@ -80,11 +80,11 @@ class _Picture:
 
     def _rows(self, paints: Mapping[int, _Paint]) -> Iterator[str]:
         cells = self.raster.cells
-        names = _names(self.lives, cells)
-        high = max(self.lives.facts.footprint_bytes, 1)
+        names = _names(self.rectangles, cells)
+        high = max(self.rectangles.facts.footprint_bytes, 1)
         for row in range(len(cells) - 1, -1, -1):
             mark = format_bytes(high) if row == len(cells) - 1 else "0" if row == 0 else ""
-            if self.lives.has_places:
+            if self.rectangles.has_places:
                 drawn = self._places(cells[row].tolist(), names.get(row, {}), paints)
             else:
                 drawn = self._levels(row * self.raster.row_bytes)
@@ -96,9 +96,9 @@ class _Picture:
 
     def _places(self, row: list[int], names: Mapping[int, str], paints: Mapping[int, _Paint]) -> str:
         """The cells of a row, with names over letters; neighbours of one life in one go."""
-        letters = [paints[life].letter if life != IDLE else "." for life in row]
+        letters = [paints[chunk].letter if chunk != IDLE else "." for chunk in row]
         if self.screen.has_colour:
-            letters = [" " if life != IDLE else self._idle for life in row]
+            letters = [" " if chunk != IDLE else self._idle for chunk in row]
         for at, name in names.items():
             letters[at : at + len(name)] = name
         return "".join(self._painted("".join(letters[i:j]), row[i], paints) for i, j in _runs(row))
@@ -107,10 +107,10 @@ class _Picture:
     def _idle(self) -> str:
         return "·" if self.screen.has_blocks else "."
 
-    def _painted(self, text: str, life: int, paints: Mapping[int, _Paint]) -> str:
-        if life == IDLE:
+    def _painted(self, text: str, chunk: int, paints: Mapping[int, _Paint]) -> str:
+        if chunk == IDLE:
             return self.screen.styled(text, DIM)
-        return self.screen.styled(text, f"38;5;16;48;5;{paints[life].colour}")
+        return self.screen.styled(text, f"38;5;16;48;5;{paints[chunk].colour}")
 
     def _levels(self, low: float) -> str:
         """Where no addresses are known: a column as high as what is alive."""
@@ -123,10 +123,10 @@ class _Picture:
         columns, peak = len(self.raster.moments), self.raster.peak
         line = "─" if self.screen.has_blocks else "-"
         yield self._margin("", "└" if self.screen.has_blocks else "+") + self.screen.styled(line * columns, DIM)
-        end = float(spans(self.lives)[1].max(initial=0))
-        unit, last = ("ms", f"{1e3 * end:.3f}") if self.lives.facts.is_timed else ("tick", f"{end:.0f}")
+        end = float(spans(self.rectangles)[1].max(initial=0))
+        unit, last = ("ms", f"{1e3 * end:.3f}") if self.rectangles.facts.is_timed else ("tick", f"{end:.0f}")
         yield self.screen.styled(f"{unit:>{_MARGIN - 2}}  0{last:>{max(columns - 1, len(last) + 1)}}", DIM)
-        if self.lives.facts.peak_bytes:
+        if self.rectangles.facts.peak_bytes:
             yield " " * (_MARGIN + peak) + self.screen.styled("^", "1;33")
 
     def _curve(self) -> Iterator[str]:
@@ -137,28 +137,28 @@ class _Picture:
 
     def _legend(self, paints: Mapping[int, _Paint]) -> Iterator[str]:
         """The chunks that are alive at the peak, the largest first."""
-        start, stop = spans(self.lives)
-        moment, size = self.raster.moments[self.raster.peak], self.lives.size
+        start, stop = spans(self.rectangles)
+        moment, size = self.raster.moments[self.raster.peak], self.rectangles.size
         alive = np.flatnonzero((start <= moment) & (moment < stop) & (size > 0))
         alive = alive[np.argsort(-size[alive], kind="stable")].tolist()
         shown = alive[:_LISTED]
         if not shown:  # all at one time, as in a run that takes none
             return
-        told = [f"{sized(int(size[life]))} at {self.lives.offset[life]:,}" for life in shown]
+        told = [f"{sized(int(size[chunk]))} at {self.rectangles.offset[chunk]:,}" for chunk in shown]
         room = (self.screen.width or USUAL_WIDTH) - _INDENT - max(map(len, told)) - 3
-        names = [shortened(printed(self.lives.name[life]), max(room, 8), "...") for life in shown]
+        names = [shortened(printed(self.rectangles.name[chunk]), max(room, 8), "...") for chunk in shown]
         wide = max(map(visible_width, names))
-        for life, name, size_told in zip(shown, names, told, strict=True):
-            yield f"  {self._sign(life, paints)} {padded(name, wide)}  {self.screen.styled(size_told, DIM)}"
+        for chunk, name, size_told in zip(shown, names, told, strict=True):
+            yield f"  {self._sign(chunk, paints)} {padded(name, wide)}  {self.screen.styled(size_told, DIM)}"
         if len(alive) > _LISTED:
             rest = sum(size[alive[_LISTED:]].tolist())
             yield f"    and {len(alive) - _LISTED:,} more with {format_bytes(rest)}"
 
-    def _sign(self, life: int, paints: Mapping[int, _Paint]) -> str:
+    def _sign(self, chunk: int, paints: Mapping[int, _Paint]) -> str:
         """What a chunk looks like in the picture; a blank if it is too small to be seen."""
-        if life not in paints:
+        if chunk not in paints:
             return " "
-        return self._painted(" " if self.screen.has_colour else paints[life].letter, life, paints)
+        return self._painted(" " if self.screen.has_colour else paints[chunk].letter, chunk, paints)
 
 
 def _runs(row: list[int]) -> Iterator[tuple[int, int]]:
@@ -174,10 +174,10 @@ def _paints(of: Raster) -> dict[int, _Paint]:
     """Letters and colours in turn, in the order of lives, but for those of neighbours."""
     near = _neighbours(of)
     paints: dict[int, _Paint] = {}
-    for number, life in enumerate(sorted(near)):
-        taken = [paints[other] for other in near[life] if other in paints]
+    for number, chunk in enumerate(sorted(near)):
+        taken = [paints[other] for other in near[chunk] if other in paints]
         letter = _free(_LETTERS, number, {p.letter for p in taken})
-        paints[life] = _Paint(letter, _free(_COLOURS, number, {p.colour for p in taken}))
+        paints[chunk] = _Paint(letter, _free(_COLOURS, number, {p.colour for p in taken}))
     return paints
 
 
@@ -188,7 +188,7 @@ def _free(choices: Sequence[T], first: int, taken: set[T]) -> T:
 
 
 def _neighbours(of: Raster) -> dict[int, set[int]]:
-    near: dict[int, set[int]] = {life: set() for life in np.unique(of.cells).tolist() if life != IDLE}
+    near: dict[int, set[int]] = {chunk: set() for chunk in np.unique(of.cells).tolist() if chunk != IDLE}
     for one, other in ((of.cells[:, :-1], of.cells[:, 1:]), (of.cells[:-1], of.cells[1:])):
         apart = (one != other) & (one != IDLE) & (other != IDLE)
         for a, b in set(zip(one[apart].tolist(), other[apart].tolist(), strict=True)):
@@ -197,7 +197,7 @@ def _neighbours(of: Raster) -> dict[int, set[int]]:
     return near
 
 
-def _names(of: Lives, cells: "np.ndarray[tuple[int, int], np.dtype[np.int64]]") -> dict[int, dict[int, str]]:
+def _names(of: Rectangles, cells: "np.ndarray[tuple[int, int], np.dtype[np.int64]]") -> dict[int, dict[int, str]]:
     """By row and column: each name once, in the middle of the rows of its life, if it fits in there."""
     names: dict[int, dict[int, str]] = {}
     rows: dict[int, list[tuple[int, int, int]]] = {}
@@ -205,9 +205,9 @@ def _names(of: Lives, cells: "np.ndarray[tuple[int, int], np.dtype[np.int64]]") 
         for start, stop in _runs(row):
             if row[start] != IDLE and stop - start >= _SHORTEST_NAME:
                 rows.setdefault(row[start], []).append((number, start, stop))
-    for life, found in rows.items():
+    for chunk, found in rows.items():
         number, start, stop = found[len(found) // 2]
-        name = printed(of.name[life])
+        name = printed(of.name[chunk])
         room = stop - start - 2 * (len(name) < stop - start - 1)
         if name.isascii() and len(name) <= room and visible_width(name) >= 1:
             shown = f" {name} " if len(name) + 2 <= stop - start else name

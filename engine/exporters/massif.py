@@ -13,10 +13,10 @@ from typing import BinaryIO
 
 from attrs import define, field, frozen
 
-from engine.exporters.alive import Alive
+from engine.exporters.alive import LiveChunks
 from engine.exporters.moments import TICK, nanoseconds
 from engine.exporters.texts import to_line
-from engine.trace.trace import ALLOC, FREE, OVERWRITE, PEAK, Event, Facts, Trace
+from engine.trace.trace import ALLOC, FREE, OVERWRITE, PEAK, Event, RunInfo, Trace
 
 SNAPSHOTS = 200
 """That are told at most, beside the first one and the peak; the graph of ms_print has 72 columns."""
@@ -33,7 +33,7 @@ def write(trace: Trace, out: BinaryIO) -> None:
         out.write(f"{_RULE}snapshot={number}\n{_RULE}{snapshot.text(trace.facts)}".encode())
 
 
-def _head(facts: Facts) -> str:
+def _head(facts: RunInfo) -> str:
     sizes = {"arena": facts.arena_bytes, "lower bound": facts.lower_bound, "footprint": facts.footprint_bytes}
     if facts.policy:
         sizes["possible peak of any run"] = facts.possible_peak_bytes
@@ -55,7 +55,7 @@ class _Snapshot:
     alive: tuple[Event, ...] = ()
     at: str = ""
 
-    def text(self, facts: Facts) -> str:
+    def text(self, facts: RunInfo) -> str:
         """Its lines."""
         time = f"{self.nanoseconds / 1e6:.3f}" if facts.is_timed else str(self.nanoseconds // TICK)
         sizes = f"mem_heap_B={self.live - self.padding}\nmem_heap_extra_B={self.padding}\nmem_stacks_B=0\n"
@@ -82,7 +82,7 @@ class _Sampler:
     length: int
     seen: int = 0
     kept: list[_Snapshot] = field(factory=list)
-    alive: Alive = field(factory=Alive)
+    alive: LiveChunks = field(factory=LiveChunks)
 
     def meet(self, event: Event) -> Iterator[_Snapshot]:
         """What an event completes."""

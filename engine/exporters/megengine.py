@@ -11,7 +11,7 @@ from allocator.io.instance import Instance, named_problem
 from allocator.io.megengine_record import render
 from allocator.problem import FREE
 from engine.text.errors import OptionError
-from engine.trace.rectangles import Lives, lives
+from engine.trace.rectangles import Rectangles, rectangles_of
 from engine.trace.trace import NOTHING, Trace
 
 _TAKEN = frozenset(("-1",))
@@ -24,10 +24,10 @@ def write(trace: Trace, out: BinaryIO) -> None:
     if facts.mode != "static" or facts.stages != 1:
         raise OptionError("StaticMemoryInfo.json holds one static plan: no dynamic run, and none of several stages")
     names = {event.tick: event.operator for event in trace if event.tick < facts.ticks}
-    out.write(render(instance_of(lives(trace)), names, facts.constants_bytes))
+    out.write(render(instance_of(rectangles_of(trace)), names, facts.constants_bytes))
 
 
-def instance_of(found: Lives) -> Instance:
+def instance_of(found: Rectangles) -> Instance:
     """The chunks as buffers with names. Raises ProblemError."""
     ids, count = _unique(found.name), len(found)
     pairs = [(src, dest) for src, dest in enumerate(found.overwrites.tolist()) if dest != NOTHING]

@@ -20,7 +20,7 @@ from engine.exporters.moments import nanoseconds
 from engine.exporters.texts import to_unicode
 from engine.exporters.turns import in_turns
 from engine.text.errors import EngineError
-from engine.trace.trace import BEGIN, FREE, OVERWRITE, Event, Facts, Trace
+from engine.trace.trace import BEGIN, FREE, OVERWRITE, Event, RunInfo, Trace
 
 _SEQUENCE = 1
 _BYTES = 3
@@ -54,7 +54,7 @@ class _Tracks:
     """The lane of each tensor that is alive, by chunk, and what was told of."""
 
     builder: Any
-    facts: Facts
+    facts: RunInfo
     lane: dict[int, int] = field(factory=dict)
     free_lanes: list[int] = field(factory=list)
     lanes: int = 0

@@ -6,10 +6,10 @@ from typing import Any, BinaryIO
 
 from engine.pictures.arena import draw
 from engine.pictures.figures import new_figure, new_rectangles, new_rounded, to_png
-from engine.pictures.look import PAGE, Look
+from engine.pictures.options import PAGE, PictureOptions
 from engine.pictures.paints import PAINTS
-from engine.pictures.shapes import Area, Box, Boxes, Dot, Line, Shape, Text
-from engine.trace.rectangles import Lives, lives
+from engine.pictures.shapes import Circle, Polygon, Polyline, Rect, RectGroup, Shape, TextLabel
+from engine.trace.rectangles import Rectangles, rectangles_of
 from engine.trace.trace import Trace
 
 _DENSITY = 2
@@ -31,12 +31,12 @@ _ANCHORS: Mapping[tuple[str, bool], Mapping[str, Any]] = {
 
 def write(trace: Trace, out: BinaryIO) -> None:
     """Of a whole trace. Raises EngineError where matplotlib is not installed."""
-    out.write(png(lives(trace)))
+    out.write(png(rectangles_of(trace)))
 
 
-def png(of: Lives, look: Look = PAGE, *, dark: bool = False) -> bytes:
+def png(of: Rectangles, options: PictureOptions = PAGE, *, dark: bool = False) -> bytes:
     """The picture as a file, twice as many dots wide as it has pixels. Raises EngineError."""
-    drawing = draw(of, look)
+    drawing = draw(of, options)
     figure = new_figure(drawing.width / _INCH, drawing.height / _INCH, layout="none")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, drawing.width), ylim=(drawing.height, 0))
@@ -52,34 +52,34 @@ def png(of: Lives, look: Look = PAGE, *, dark: bool = False) -> bytes:
 def _add(axes: Any, shape: Shape, dark: bool) -> Any:
     colour = _colour(shape.paint, dark)
     match shape:
-        case Box():
+        case Rect():
             return axes.add_patch(_box(shape, color=colour, linewidth=0))
-        case Boxes():
+        case RectGroup():
             return axes.add_patch(new_rectangles(shape.boxes, color=colour, linewidth=0))
-        case Area():
+        case Polygon():
             return axes.fill(*zip(*shape.points, strict=True), color=colour, linewidth=0)[0]
-        case Line():
+        case Polyline():
             return _line(axes, shape, colour)
-        case Dot():
+        case Circle():
             size = 2 * shape.radius * _POINT
             return axes.plot(shape.x, shape.y, "o", color=colour, markersize=size, markeredgewidth=0)[0]
-        case Text():
+        case TextLabel():
             return _text(axes, shape, colour)
 
 
-def _box(box: Box, **style: Any) -> Any:
+def _box(box: Rect, **style: Any) -> Any:
     outline = (box.x, box.y, box.width, box.height)
     return new_rounded(outline, box.radius, **style) if box.radius else new_rectangles([outline], **style)
 
 
-def _line(axes: Any, line: Line, colour: str) -> Any:
+def _line(axes: Any, line: Polyline, colour: str) -> Any:
     stroke = line.dash / line.width
     x, y = zip(*line.points, strict=True)
     style = (0, (stroke, stroke)) if stroke else "solid"
     return axes.plot(x, y, color=colour, linewidth=line.width * _POINT, linestyle=style)[0]
 
 
-def _text(axes: Any, text: Text, colour: str) -> Any:
+def _text(axes: Any, text: TextLabel, colour: str) -> Any:
     """Names are no formulas, whatever dollars they have."""
     made = axes.text(
         text.x,

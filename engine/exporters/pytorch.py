@@ -16,12 +16,12 @@ from typing import Any, BinaryIO
 
 from attrs import define, field, frozen
 
-from engine.exporters.alive import Alive
+from engine.exporters.alive import LiveChunks
 from engine.exporters.laid_out import LaidOut, laid_out
 from engine.exporters.moments import nanoseconds
 from engine.exporters.pickled import PickledDict
 from engine.exporters.texts import to_unicode
-from engine.trace.trace import ARRIVALS, FREE, GROW, NOWHERE, OVERWRITE, Event, Facts, Trace
+from engine.trace.trace import ARRIVALS, FREE, GROW, NOWHERE, OVERWRITE, Event, RunInfo, Trace
 
 BASE = 0x7F0000000000
 """Address of the first byte."""
@@ -76,11 +76,11 @@ def _ground(trace: Trace) -> _Ground:
 class _Memory:
     """The memory while a trace is told, and how many chunks came; `parts` are its segments: address and bytes."""
 
-    facts: Facts
+    facts: RunInfo
     ground: _Ground
     arrived: int = 0
     address: dict[int, int] = field(factory=dict)
-    alive: Alive = field(factory=Alive)
+    alive: LiveChunks = field(factory=LiveChunks)
     parts: list[tuple[int, int]] = field(factory=list)
     top: int = 0
 

@@ -18,7 +18,7 @@ from engine.exporters.alive import alive_at_peak
 from engine.exporters.moments import nanoseconds
 from engine.exporters.texts import to_unicode
 from engine.exporters.turns import in_turns
-from engine.trace.trace import BEGIN, END, Event, Facts, Trace
+from engine.trace.trace import BEGIN, END, Event, RunInfo, Trace
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
@@ -35,7 +35,7 @@ def write(trace: Trace, out: BinaryIO) -> None:
     out.write(b'\n], "shared": ' + _text({"frames": frames.shown()}) + b"}\n")
 
 
-def _name(facts: Facts) -> str:
+def _name(facts: RunInfo) -> str:
     name = f"arenaplan {facts.model}".rstrip()
     if facts.possible_peak_bytes > facts.peak_bytes:
         name += f" (another run may have {facts.possible_peak_bytes:,} bytes alive)"

@@ -5,10 +5,10 @@ from html import escape
 from typing import BinaryIO
 
 from engine.pictures.arena import draw
-from engine.pictures.look import PAGE, Look
+from engine.pictures.options import PAGE, PictureOptions
 from engine.pictures.paints import PAINTS
-from engine.pictures.shapes import Area, Box, Boxes, Dot, Drawing, Line, Shape, Text
-from engine.trace.rectangles import Lives, lives
+from engine.pictures.shapes import Circle, Drawing, Polygon, Polyline, Rect, RectGroup, Shape, TextLabel
+from engine.trace.rectangles import Rectangles, rectangles_of
 from engine.trace.trace import Trace
 
 _FONT = "Helvetica Neue,Helvetica,Arial,Liberation Sans,sans-serif"
@@ -18,15 +18,15 @@ _STEM = "arenaplan-picture"
 
 def write(trace: Trace, out: BinaryIO) -> None:
     """Of a whole trace."""
-    out.write(svg(lives(trace)).encode())
+    out.write(svg(rectangles_of(trace)).encode())
 
 
-def svg(of: Lives, look: Look = PAGE, dark: str = "") -> str:
+def svg(of: Rectangles, options: PictureOptions = PAGE, dark: str = "") -> str:
     """The picture as one element, for a file of its own or a place in a page. The same lives give the same text.
 
     `dark` is a CSS selector of pages that are dark, where that is not for the reader's system to say.
     """
-    return to_svg(draw(of, look), dark)
+    return to_svg(draw(of, options), dark)
 
 
 def to_svg(drawing: Drawing, dark: str = "") -> str:
@@ -56,23 +56,23 @@ def _rules(drawing: Drawing, dark: str) -> str:
 
 def _element(shape: Shape) -> str:
     match shape:
-        case Box():
+        case Rect():
             return _box(shape)
-        case Boxes():
+        case RectGroup():
             return _path(_fill(shape.paint), "".join(map(_rectangle, shape.boxes)))
-        case Area():
+        case Polygon():
             return _path(_fill(shape.paint), f"{_outline(shape.points)}z")
-        case Line():
+        case Polyline():
             dash = f' stroke-dasharray="{_number(shape.dash)}"' if shape.dash else ""
             stroke = f'{_stroke(shape.paint)} fill="none" stroke-width="{_number(shape.width)}"{dash}'
             return _path(stroke, _outline(shape.points))
-        case Dot():
+        case Circle():
             return f"<circle {_fill(shape.paint)} {_numbers(cx=shape.x, cy=shape.y, r=shape.radius)}/>"
-        case Text():
+        case TextLabel():
             return _text(shape)
 
 
-def _box(box: Box) -> str:
+def _box(box: Rect) -> str:
     place = _numbers(x=box.x, y=box.y, width=box.width, height=box.height)
     corners = f" {_numbers(rx=box.radius)}" if box.radius else ""
     rect = f"<rect {_fill(box.paint)} {place}{corners}"
@@ -88,7 +88,7 @@ def _rectangle(box: tuple[float, float, float, float]) -> str:
     return f"M{x} {y}h{width}v{height}h-{width}z"
 
 
-def _text(text: Text) -> str:
+def _text(text: TextLabel) -> str:
     """What is to be clipped stands in an element with a view of its own: an id for a clip path might not be unique."""
     left, top, width, height = text.clip or (0.0, 0.0, 0.0, 0.0)
     x, y = _number(text.x - left), _number(text.y - top)

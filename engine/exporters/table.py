@@ -26,7 +26,7 @@ from engine.trace.trace import (
     STAGE,
     VIEW,
     Event,
-    Facts,
+    RunInfo,
     Trace,
 )
 
@@ -74,7 +74,7 @@ class _Row:
 class _Teller:
     """Events to rows. It keeps the names of what is alive, and when what runs began."""
 
-    facts: Facts
+    facts: RunInfo
     has_groups: bool
     names: dict[int, str] = field(factory=dict)
     begun: dict[int, float] = field(factory=dict)
@@ -154,7 +154,7 @@ class _Teller:
 class _Sheet:
     """Columns of a trace on a screen."""
 
-    facts: Facts
+    facts: RunInfo
     screen: Screen
     names: tuple[str, ...]
     widths: tuple[int, ...]

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 from engine.text.screen import printed
 from engine.text.units import format_bytes
-from engine.trace.trace import ESTIMATED, Facts
+from engine.trace.trace import ESTIMATED, RunInfo
 
 
-def head(facts: Facts) -> Iterator[str]:
+def head(facts: RunInfo) -> Iterator[str]:
     """What runs, and in how much memory."""
     yield f"{printed(facts.model) or 'a model'}: {_run(facts)}"
     yield f"{_memory(facts)}, {_bound(facts)}" if facts.mode == "static" else _memory(facts)
 
 
-def foot(facts: Facts) -> Iterator[str]:
+def foot(facts: RunInfo) -> Iterator[str]:
     """When most is alive."""
     if facts.peak_bytes:
         at = f"in tick {facts.peak_tick}" + (f", {printed(facts.peak_operator)}" if facts.peak_operator else "")
@@ -28,7 +28,7 @@ def sized(size: int) -> str:
     return readable if size < 1024 else f"{readable} ({size:,} bytes)"
 
 
-def _run(facts: Facts) -> str:
+def _run(facts: RunInfo) -> str:
     parts = [f"{facts.mode} run of {facts.ticks} ticks"]
     if facts.stages > 1:
         parts.append(f"in {facts.stages} stages")
@@ -41,7 +41,7 @@ def _run(facts: Facts) -> str:
     return ", ".join(parts)
 
 
-def _memory(facts: Facts) -> str:
+def _memory(facts: RunInfo) -> str:
     if facts.mode == "static":
         return f"one arena of {sized(facts.arena_bytes)}"
     if facts.heap:
@@ -49,7 +49,7 @@ def _memory(facts: Facts) -> str:
     return "memory at no known addresses"
 
 
-def _bound(facts: Facts) -> str:
+def _bound(facts: RunInfo) -> str:
     if facts.arena_bytes == facts.lower_bound:
         return "and no plan needs less"
     return f"and no plan needs less than {sized(facts.lower_bound)}"

@@ -3,12 +3,12 @@
 from engine.execution_plan import ExecutionPlan
 from engine.exporters.svg import svg
 from engine.notebook.html import Bar, bars, card, folded, note, scrolled, table
-from engine.pictures.look import Look
+from engine.pictures.options import PictureOptions
 from engine.report.peak import PeakTensor
 from engine.report.report import Report
 from engine.text.units import format_bytes
-from engine.trace.rectangles import lives
-from engine.trace.trace import Facts, Trace
+from engine.trace.rectangles import rectangles_of
+from engine.trace.trace import RunInfo, Trace
 
 ARENA, BOUND, DYNAMIC, NAIVE, PEAK = "#4C86C6", "#3E9B73", "#C98B3A", "#9AA3AD", "#C8574A"
 MOST_TICKS = 20_000
@@ -16,7 +16,7 @@ MOST_TICKS = 20_000
 _TENSORS = 10
 _HEAD = ("tensor", "operator", "shape", "bytes", "share", "lifetime", "offset")
 _RIGHT = frozenset((3, 4, 6))
-_LOOK = Look(title=False)
+_OPTIONS = PictureOptions(title=False)
 _DARK = (
     ':is(body[data-jp-theme-light="false"],body[data-vscode-theme-kind="vscode-dark"],'
     'body[data-vscode-theme-kind="vscode-high-contrast"],html[theme="dark"])'
@@ -73,7 +73,7 @@ def _row(tensor: PeakTensor) -> tuple[str, ...]:
     return (tensor.name, f"{tensor.operator} {tensor.kind}".rstrip(), shape, *numbers)
 
 
-def _about(facts: Facts) -> str:
+def _about(facts: RunInfo) -> str:
     mode = "a run in one arena" if facts.mode == "static" else "a run with reference counting"
     heap = f" on the heap {facts.heap}" if facts.heap else ""
     policy = f", safe for operators at once by {facts.policy}" if facts.policy else ""
@@ -81,7 +81,7 @@ def _about(facts: Facts) -> str:
     return f"trace of {mode}{heap}{policy}, {facts.ticks:,} ticks{times}"
 
 
-def _sizes(facts: Facts) -> str:
+def _sizes(facts: RunInfo) -> str:
     held = Bar("held", facts.footprint_bytes, DYNAMIC, "by the heap, at most")
     arena = Bar("arena", facts.arena_bytes, ARENA, "" if facts.mode == "static" else "of a plan")
     peak = Bar("peak", facts.peak_bytes, PEAK, f"alive at once, in tick {facts.peak_tick} ({facts.peak_operator})")
@@ -92,4 +92,4 @@ def _sizes(facts: Facts) -> str:
 def _picture(trace: Trace) -> str:
     if trace.facts.ticks > MOST_TICKS:
         return note(f"{trace.facts.ticks:,} ticks are too many for a picture here; arenaplan view makes a page of them")
-    return scrolled(svg(lives(trace), _LOOK, _DARK))
+    return scrolled(svg(rectangles_of(trace), _OPTIONS, _DARK))

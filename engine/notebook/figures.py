@@ -6,11 +6,11 @@ import numpy as np
 
 from engine.notebook.bokeh import bokeh
 from engine.pictures.paints import KINDS, OTHER, PAINTS
-from engine.pictures.subject import Subject, subject_of
+from engine.pictures.plot_data import PlotData, plot_data_of
 from engine.pictures.wording import printable
 from engine.text.errors import OptionError
 from engine.text.units import format_bytes
-from engine.trace.rectangles import lives
+from engine.trace.rectangles import rectangles_of
 from engine.trace.trace import NOTHING, Trace
 
 WIDTH, MAP_HEIGHT, CURVES_HEIGHT = 900, 380, 190
@@ -35,38 +35,38 @@ _MOMENT = (
 
 
 @runtime_checkable
-class Traced(Protocol):
+class HasTrace(Protocol):
     """A plan, or what has one."""
 
     def trace(self) -> Trace:
         """Of its static run."""
 
 
-def figure(shown: Traced | Trace, width: int = WIDTH) -> Any:
+def figure(shown: HasTrace | Trace, width: int = WIDTH) -> Any:
     """A bokeh layout of a plan or a trace, for `bokeh.io.show`: `width` in pixels.
 
     Rectangles are chunks, coloured by the kind of operator that made them; below is what is alive, what the memory
     has, the lower bound and the peak. Of a trace without addresses there are only the curves. Raises EngineError where
     bokeh is not installed, OptionError.
     """
-    if not isinstance(shown, Traced | Trace):
+    if not isinstance(shown, HasTrace | Trace):
         raise OptionError(f"{type(shown).__name__} has no trace; give a plan, or what `plan.trace()` returns")
     if not isinstance(width, int) or width < _LEAST_WIDTH:
         raise OptionError(f"a width of {width!r} is no integer from {_LEAST_WIDTH} on; it counts pixels")
-    subject = subject_of(lives(shown if isinstance(shown, Trace) else shown.trace()))
-    below = _curves(subject, width)
-    if not subject.has_addresses:
+    data = plot_data_of(rectangles_of(shown if isinstance(shown, Trace) else shown.trace()))
+    below = _curves(data, width)
+    if not data.has_addresses:
         return bokeh("layouts").column(below)
-    above = _map(subject, width)
+    above = _map(data, width)
     below.x_range = above.x_range
     return bokeh("layouts").gridplot([[above], [below]], merge_tools=True, toolbar_location="right")
 
 
-def _map(subject: Subject, width: int) -> Any:
+def _map(data: PlotData, width: int) -> Any:
     models = bokeh("models")
-    made = _empty(subject, width, MAP_HEIGHT)
-    made.title = models.Title(text=_plain(subject.facts.model))
-    columns = _rectangles(subject)
+    made = _empty(data, width, MAP_HEIGHT)
+    made.title = models.Title(text=_plain(data.facts.model))
+    columns = _rectangles(data)
     kinds = list(dict.fromkeys(columns["group"]))
     for kind in kinds:
         chosen = np.flatnonzero(columns["group"] == kind)
@@ -77,24 +77,24 @@ def _map(subject: Subject, width: int) -> Any:
     made.add_tools(models.HoverTool(tooltips=list(_CHUNK), point_policy="follow_mouse"))
     made.legend.update(click_policy="hide", label_text_font_size="9pt", spacing=0, padding=4)
     made.add_layout(made.legend[0], "right")
-    made.add_layout(models.Span(location=subject.facts.arena_bytes, dimension="width", line_dash="dotted"))
+    made.add_layout(models.Span(location=data.facts.arena_bytes, dimension="width", line_dash="dotted"))
     return made
 
 
-def _rectangles(subject: Subject) -> dict[str, Any]:
+def _rectangles(data: PlotData) -> dict[str, Any]:
     """A row a chunk; `left` to `right` in ticks or seconds, `bottom` to `top` in bytes."""
-    of, shown = subject.lives, range(len(subject.lives))
+    of, shown = data.rectangles, range(len(data.rectangles))
     colours = [PAINTS[paint].light for paint in KINDS]
-    rest = len(subject.kinds) > len(colours)
-    groups = [k if not rest or i < len(colours) else "others" for i, k in enumerate(subject.kinds)]
-    paints = [colours[i] if i < len(colours) else PAINTS[OTHER].light for i in range(len(subject.kinds))]
+    rest = len(data.kinds) > len(colours)
+    groups = [k if not rest or i < len(colours) else "others" for i, k in enumerate(data.kinds)]
+    paints = [colours[i] if i < len(colours) else PAINTS[OTHER].light for i in range(len(data.kinds))]
     told = [" ".join(filter(None, (of.shape[i], of.dtype[i], of.role[i]))) for i in shown]
     taken = [printable(of.name[o]) if o != NOTHING else "-" for o in of.overwrites.tolist()]
     return {
-        "left": subject.begin,
-        "right": subject.end,
-        "bottom": subject.low,
-        "top": subject.high,
+        "left": data.begin,
+        "right": data.end,
+        "bottom": data.low,
+        "top": data.high,
         "begin": of.begin,
         "until": of.end,
         "size": of.size,
@@ -103,8 +103,8 @@ def _rectangles(subject: Subject) -> dict[str, Any]:
         "operator": _texts(printable(f"{o} {s}".rstrip()) for o, s in zip(of.operator, of.schema, strict=True)),
         "what": _texts(map(printable, told)),
         "overwrites": _texts(taken),
-        "group": _texts(printable(groups[k]) for k in subject.kind.tolist()),
-        "colour": _texts(paints[k] for k in subject.kind.tolist()),
+        "group": _texts(printable(groups[k]) for k in data.kind.tolist()),
+        "colour": _texts(paints[k] for k in data.kind.tolist()),
     }
 
 
@@ -112,21 +112,21 @@ def _texts(told: Any) -> Any:
     return np.array(list(told), dtype=object)
 
 
-def _curves(subject: Subject, width: int) -> Any:
+def _curves(data: PlotData, width: int) -> Any:
     models = bokeh("models")
-    made = _empty(subject, width, CURVES_HEIGHT)
-    made.xaxis.axis_label = "seconds" if subject.timed else "tick"
-    source = models.ColumnDataSource(_moments(subject), name="curves")
+    made = _empty(data, width, CURVES_HEIGHT)
+    made.xaxis.axis_label = "seconds" if data.timed else "tick"
+    source = models.ColumnDataSource(_moments(data), name="curves")
     live, held, bound = (PAINTS[name].light for name in ("live_line", "footprint", "bound"))
     made.varea_step(x="time", y1=0, y2="live", source=source, step_mode="after", fill_color=live, fill_alpha=0.25)
     step = {"x": "time", "source": source, "mode": "after"}
     made.step(y="live", line_color=live, line_width=1.5, legend_label="alive", **step)
     made.step(y="footprint", line_color=held, legend_label="held", **step)
-    if subject.bound:
+    if data.bound:
         row = {"line_color": bound, "line_dash": "dashed", "legend_label": "lower bound"}
-        made.line([0, subject.last], [subject.bound] * 2, **row)
-    _mark_peak(made, subject)
-    edges = {"left": "time", "right": "until", "bottom": 0, "top": subject.ceiling * 1.03}
+        made.line([0, data.last], [data.bound] * 2, **row)
+    _mark_peak(made, data)
+    edges = {"left": "time", "right": "until", "bottom": 0, "top": data.ceiling * 1.03}
     moments = made.quad(
         source=source, fill_alpha=0.0, line_alpha=0.0, hover_fill_alpha=0.12, hover_fill_color=live, **edges
     )
@@ -136,27 +136,27 @@ def _curves(subject: Subject, width: int) -> Any:
     return made
 
 
-def _moments(subject: Subject) -> dict[str, Any]:
+def _moments(data: PlotData) -> dict[str, Any]:
     """A row for each time between two changes. What is freed just before something is allocated makes no dent."""
-    times, live = subject.times, subject.live
-    until, then = np.append(times[1:], subject.last)[: len(times)], np.append(live[1:], 0)[: len(times)]
+    times, live = data.times, data.live
+    until, then = np.append(times[1:], data.last)[: len(times)], np.append(live[1:], 0)[: len(times)]
     kept = (until > times) | (live >= then)
-    columns = {"time": times, "until": until, "live": live, "footprint": subject.footprint}
+    columns = {"time": times, "until": until, "live": live, "footprint": data.footprint}
     return {name: column[kept] for name, column in columns.items()}
 
 
-def _mark_peak(made: Any, subject: Subject) -> None:
-    peak = int(np.argmax(subject.live)) if len(subject.live) else NOTHING
+def _mark_peak(made: Any, data: PlotData) -> None:
+    peak = int(np.argmax(data.live)) if len(data.live) else NOTHING
     if peak != NOTHING:
-        at = [float(subject.times[peak])], [int(subject.live[peak])]
+        at = [float(data.times[peak])], [int(data.live[peak])]
         made.scatter(*at, size=7, color=PAINTS["peak"].light, legend_label="peak", name="peak")
 
 
-def _empty(subject: Subject, width: int, height: int) -> Any:
+def _empty(data: PlotData, width: int, height: int) -> Any:
     models = bokeh("models")
     made = bokeh("plotting").figure(width=width, height=height, tools=_TOOLS, active_drag="box_zoom")
-    made.x_range = models.Range1d(0, subject.last, bounds=(0, subject.last))
-    made.y_range = models.Range1d(0, subject.ceiling * 1.03, bounds=(0, subject.ceiling * 1.03))
+    made.x_range = models.Range1d(0, data.last, bounds=(0, data.last))
+    made.y_range = models.Range1d(0, data.ceiling * 1.03, bounds=(0, data.ceiling * 1.03))
     units = {"mantissas": [1, 2, 4, 8, 16, 32, 64, 128, 256, 512], "base": 1024}
     made.yaxis.ticker = models.AdaptiveTicker(
         **units, min_interval=1, num_minor_ticks=0, desired_num_ticks=max(height // 60, 2)

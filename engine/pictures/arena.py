@@ -15,50 +15,50 @@ from engine.pictures.frame import (
     stage_lines,
     time_axis,
 )
-from engine.pictures.look import Look
-from engine.pictures.shapes import Box, Drawing, Shape
-from engine.pictures.subject import Subject, subject_of
-from engine.trace.rectangles import Lives
+from engine.pictures.options import PictureOptions
+from engine.pictures.plot_data import PlotData, plot_data_of
+from engine.pictures.shapes import Drawing, Rect, Shape
+from engine.trace.rectangles import Rectangles
 
 
-def draw(lives: Lives, look: Look) -> Drawing:
+def draw(rectangles: Rectangles, options: PictureOptions) -> Drawing:
     """A map of time and addresses over the curves of what is alive; of a run without addresses only the curves."""
-    subject = subject_of(lives)
-    shapes, bottom, merged = _plots(subject, look)
-    if not look.compact:
-        if look.title:
-            shapes += draw_title(subject, look)
-        if look.legend and subject.has_addresses:
-            legend, bottom = draw_legend(subject, look, bottom)
+    data = plot_data_of(rectangles)
+    shapes, bottom, merged = _plots(data, options)
+    if not options.compact:
+        if options.title:
+            shapes += draw_title(data, options)
+        if options.legend and data.has_addresses:
+            legend, bottom = draw_legend(data, options, bottom)
             shapes += legend
-        if look.caption:
-            caption, bottom = draw_caption(subject, look, merged, bottom)
+        if options.caption:
+            caption, bottom = draw_caption(data, options, merged, bottom)
             shapes += caption
-    height = bottom + (4 if look.compact else CARD_MARGIN)
-    card = Box(0.5, 0.5, look.width - 1, height - 1, "card", radius=0 if look.compact else 8)
-    return Drawing(look.width, height, (card, *shapes), headline(subject), summary(subject))
+    height = bottom + (4 if options.compact else CARD_MARGIN)
+    card = Rect(0.5, 0.5, options.width - 1, height - 1, "card", radius=0 if options.compact else 8)
+    return Drawing(options.width, height, (card, *shapes), headline(data), summary(data))
 
 
-def _plots(subject: Subject, look: Look) -> tuple[list[Shape], float, int]:
+def _plots(data: PlotData, options: PictureOptions) -> tuple[list[Shape], float, int]:
     """The plots, the y below them, and how many chunks were too small to be drawn one by one."""
     shapes, merged = list[Shape](), 0
-    top, below, height = plot_tops(look, subject.has_addresses)
+    top, below, height = plot_tops(options, data.has_addresses)
     bottom = top
-    if subject.has_addresses:
-        area = panel(look, top, look.height, subject.last, subject.ceiling)
-        shapes += [backdrop(area), *([] if look.compact else byte_axis(area, 6))]
-        found, merged = draw_chunks(subject, area)
-        shapes += [*found, *stage_lines(area, subject.stage_starts)]
+    if data.has_addresses:
+        area = panel(options, top, options.height, data.last, data.ceiling)
+        shapes += [backdrop(area), *([] if options.compact else byte_axis(area, 6))]
+        found, merged = draw_chunks(data, area)
+        shapes += [*found, *stage_lines(area, data.stage_starts)]
         bottom = area.bottom
     if height:
-        area = panel(look, below, height, subject.last, subject.ceiling * 1.12)
-        shapes += [backdrop(area), *([] if look.compact else byte_axis(area, 3 if subject.has_addresses else 6))]
-        shapes += [*draw_curves(subject, area), *stage_lines(area, subject.stage_starts)]
-        if not look.compact:
-            shapes += name_peak(subject, area, area.top - 5 if subject.has_addresses else area.top + 14)
+        area = panel(options, below, height, data.last, data.ceiling * 1.12)
+        shapes += [backdrop(area), *([] if options.compact else byte_axis(area, 3 if data.has_addresses else 6))]
+        shapes += [*draw_curves(data, area), *stage_lines(area, data.stage_starts)]
+        if not options.compact:
+            shapes += name_peak(data, area, area.top - 5 if data.has_addresses else area.top + 14)
         bottom = area.bottom
-    if not look.compact:
-        names = [] if subject.timed else list(operator_names(area, subject.operators))
-        shapes += [*time_axis(area, subject.timed), *names]
+    if not options.compact:
+        names = [] if data.timed else list(operator_names(area, data.operators))
+        shapes += [*time_axis(area, data.timed), *names]
         bottom += AXIS_ROOM + (NAMES_ROOM if names else 0.0)
     return shapes, bottom, merged

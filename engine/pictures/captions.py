@@ -7,10 +7,10 @@ import numpy as np
 
 from engine.pictures.chunks import WEDGE, paint_of, wedge
 from engine.pictures.frame import LARGE, NORMAL, SMALL
-from engine.pictures.look import Look
+from engine.pictures.options import PictureOptions
 from engine.pictures.paints import KINDS
-from engine.pictures.shapes import Box, Line, Shape, Text
-from engine.pictures.subject import Subject
+from engine.pictures.plot_data import PlotData
+from engine.pictures.shapes import Polyline, Rect, Shape, TextLabel
 from engine.pictures.wording import fitted, printable, text_width, wrapped
 from engine.text.units import format_bytes
 from engine.trace.trace import NOTHING
@@ -20,21 +20,21 @@ Mark = Callable[[float, float], Shape]
 """From where a text begins, its baseline: what stands before it."""
 
 
-def headline(subject: Subject) -> str:
+def headline(data: PlotData) -> str:
     """Whose run, and what it takes."""
-    facts, model = subject.facts, printable(subject.facts.model, 60) or "a graph"
+    facts, model = data.facts, printable(data.facts.model, 60) or "a graph"
     if facts.mode == "static":
         return f"{model}: an arena of {format_bytes(facts.arena_bytes)}"
-    held = int(subject.footprint.max(initial=0))
-    if subject.facts.heap:
+    held = int(data.footprint.max(initial=0))
+    if data.facts.heap:
         return f"{model} on the heap {printable(facts.heap, 30)}: {format_bytes(held)} held"
     return f"{model} without a plan: {format_bytes(facts.peak_bytes)} alive"
 
 
-def details(subject: Subject) -> list[str]:
+def details(data: PlotData) -> list[str]:
     """How good that is; what matters most comes last."""
-    facts = subject.facts
-    parts = [_count(len(subject.begin), "tensor"), _count(facts.ticks, "tick")]
+    facts = data.facts
+    parts = [_count(len(data.begin), "tensor"), _count(facts.ticks, "tick")]
     if facts.stages > 1:
         parts.append(f"{facts.stages} stages")
     if facts.policy:
@@ -43,88 +43,87 @@ def details(subject: Subject) -> list[str]:
         parts.append(f"strategy {printable(facts.strategy, 30)}")
     if facts.mode != "static" and facts.arena_bytes:
         parts.append(f"a plan needs {format_bytes(facts.arena_bytes)}")
-    if subject.bound:
-        parts.append(f"lower bound {format_bytes(subject.bound)}{_excess(subject)}")
+    if data.bound:
+        parts.append(f"lower bound {format_bytes(data.bound)}{_excess(data)}")
     return parts
 
 
-def summary(subject: Subject) -> str:
+def summary(data: PlotData) -> str:
     """Sentences for a screen reader."""
-    facts = subject.facts
+    facts = data.facts
     where = f" at {printable(facts.peak_operator, 60)}, tick {facts.peak_tick}" if facts.peak_operator else ""
     return (
-        f"{headline(subject)}. {', '.join(details(subject))}."
-        f" At the peak{where}, {format_bytes(facts.peak_bytes)} are alive."
+        f"{headline(data)}. {', '.join(details(data))}. At the peak{where}, {format_bytes(facts.peak_bytes)} are alive."
     )
 
 
-def draw_title(subject: Subject, look: Look) -> list[Shape]:
+def draw_title(data: PlotData, options: PictureOptions) -> list[Shape]:
     """Two lines at the top."""
-    room, parts = look.width - 2 * _MARGIN, details(subject)
+    room, parts = options.width - 2 * _MARGIN, details(data)
     while len(parts) > 1 and text_width(" · ".join(parts), NORMAL) > room:
         del parts[0]
     return [
-        Text(_MARGIN, 28, fitted(headline(subject), LARGE, room), LARGE, "ink", bold=True),
-        Text(_MARGIN, 47, fitted(" · ".join(parts), NORMAL, room), NORMAL, "quiet"),
+        TextLabel(_MARGIN, 28, fitted(headline(data), LARGE, room), LARGE, "ink", bold=True),
+        TextLabel(_MARGIN, 47, fitted(" · ".join(parts), NORMAL, room), NORMAL, "quiet"),
     ]
 
 
-def draw_legend(subject: Subject, look: Look, top: float) -> tuple[list[Shape], float]:
+def draw_legend(data: PlotData, options: PictureOptions, top: float) -> tuple[list[Shape], float]:
     """Kinds of operators with their colours, in as many rows as they need, then what else there is; the y below."""
     shapes, x, y = list[Shape](), _MARGIN, top + NORMAL
-    for text, mark in _entries(subject, look):
+    for text, mark in _entries(data, options):
         width = _SWATCH + 6 + text_width(text, SMALL) + 16
-        if x + width > look.width and x > _MARGIN:
+        if x + width > options.width and x > _MARGIN:
             x, y = _MARGIN, y + _ROW
-        shapes += [mark(x, y), Text(x + _SWATCH + 6, y, text, SMALL, "ink")]
+        shapes += [mark(x, y), TextLabel(x + _SWATCH + 6, y, text, SMALL, "ink")]
         x += width
     return shapes, y + 10
 
 
-def _entries(subject: Subject, look: Look) -> Iterator[tuple[str, Mark]]:
-    count = np.bincount(subject.kind, minlength=len(subject.kinds)).tolist()
-    for i, name in enumerate(subject.kinds[: len(KINDS)]):
+def _entries(data: PlotData, options: PictureOptions) -> Iterator[tuple[str, Mark]]:
+    count = np.bincount(data.kind, minlength=len(data.kinds)).tolist()
+    for i, name in enumerate(data.kinds[: len(KINDS)]):
         yield f"{printable(name, 24)} {count[i]:,}", partial(_swatch, paint=paint_of(i))
-    if others := subject.kinds[len(KINDS) :]:
+    if others := data.kinds[len(KINDS) :]:
         yield (
             f"{_count(len(others), 'other')} {sum(count[len(KINDS) :]):,}",
             partial(_swatch, paint=paint_of(len(KINDS))),
         )
     yield "free, below bytes in use", partial(_swatch, paint="gap")
-    if (subject.lives.overwrites != NOTHING).any():
+    if (data.rectangles.overwrites != NOTHING).any():
         yield "overwrites another", lambda x, y: wedge(x + _SWATCH - WEDGE, y - WEDGE, "ink")
-    if subject.stage_starts:
+    if data.stage_starts:
         yield "a stage begins", partial(_stroke, paint="quiet", dash=5.0)
-    if look.curves:
+    if options.curves:
         yield "alive", partial(_stroke, paint="live_line")
         yield "held", partial(_stroke, paint="footprint")
-    if look.curves and subject.bound:
+    if options.curves and data.bound:
         yield "lower bound", partial(_stroke, paint="bound", dash=5.0)
 
 
 def _swatch(x: float, y: float, paint: str) -> Shape:
-    return Box(x, y - _SWATCH + 1.5, _SWATCH, _SWATCH, paint, radius=2)
+    return Rect(x, y - _SWATCH + 1.5, _SWATCH, _SWATCH, paint, radius=2)
 
 
 def _stroke(x: float, y: float, paint: str, dash: float = 0.0) -> Shape:
-    return Line(((x - 2, y - 4), (x + _SWATCH + 2, y - 4)), paint, 1.6, dash)
+    return Polyline(((x - 2, y - 4), (x + _SWATCH + 2, y - 4)), paint, 1.6, dash)
 
 
-def draw_caption(subject: Subject, look: Look, merged: int, top: float) -> tuple[list[Shape], float]:
+def draw_caption(data: PlotData, options: PictureOptions, merged: int, top: float) -> tuple[list[Shape], float]:
     """How to read it, and what could not be drawn one by one; the y below."""
     lines = ["Each box is a tensor: as wide as it lives, as high as its bytes, at its address."]
-    if not subject.has_addresses:
+    if not data.has_addresses:
         lines = ["This run has no addresses: only what is alive can be drawn."]
     if merged:
-        lines.append(f"{merged:,} of {len(subject.begin):,} tensors are smaller than a pixel and drawn together.")
+        lines.append(f"{merged:,} of {len(data.begin):,} tensors are smaller than a pixel and drawn together.")
     y = top + SMALL
-    lines = wrapped(" ".join(lines), SMALL, look.width - 2 * _MARGIN)
-    shapes = [Text(_MARGIN, y + 16 * i, line, SMALL, "quiet") for i, line in enumerate(lines)]
+    lines = wrapped(" ".join(lines), SMALL, options.width - 2 * _MARGIN)
+    shapes = [TextLabel(_MARGIN, y + 16 * i, line, SMALL, "quiet") for i, line in enumerate(lines)]
     return list(shapes), y + 16 * (len(lines) - 1)
 
 
-def _excess(subject: Subject) -> str:
-    facts = subject.facts
+def _excess(data: PlotData) -> str:
+    facts = data.facts
     if not facts.arena_bytes:
         return ""
     if facts.arena_bytes == facts.lower_bound:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
 
-from engine.pictures.look import Look
+from engine.pictures.options import PictureOptions
 from engine.pictures.scales import Scale, byte_values, tick_values, time_values
-from engine.pictures.shapes import Box, Line, Shape, Text
+from engine.pictures.shapes import Polyline, Rect, Shape, TextLabel
 from engine.pictures.wording import fitted, printable
 
 SMALL, NORMAL, LARGE = 11.0, 12.5, 17.0
@@ -45,33 +45,33 @@ class Panel:
         return tuple((self.across.at(time), self.up.at(size)) for time, size in corners)
 
 
-def panel(look: Look, top: float, height: float, last: float, most: float) -> Panel:
+def panel(options: PictureOptions, top: float, height: float, last: float, most: float) -> Panel:
     """Room for a plot of `last` ticks or seconds and `most` bytes."""
-    left, right = (4.0, 4.0) if look.compact else (_LEFT, _RIGHT)
-    width = look.width - left - right
+    left, right = (4.0, 4.0) if options.compact else (_LEFT, _RIGHT)
+    width = options.width - left - right
     return Panel(left, top, width, height, Scale(last, left, left + width), Scale(most, top + height, top))
 
 
-def plot_tops(look: Look, has_map: bool) -> tuple[float, float, float]:
+def plot_tops(options: PictureOptions, has_map: bool) -> tuple[float, float, float]:
     """The y of the map and of the curves, and the height of the curves (0: there are none)."""
-    top = 4.0 if look.compact else _TITLE if look.title else 16.0
+    top = 4.0 if options.compact else _TITLE if options.title else 16.0
     if not has_map:
-        return top, top, float(look.height)
-    curves = _CURVES if look.curves and not look.compact else 0.0
-    return top, top + look.height + _GAP, curves
+        return top, top, float(options.height)
+    curves = _CURVES if options.curves and not options.compact else 0.0
+    return top, top + options.height + _GAP, curves
 
 
 def backdrop(area: Panel) -> Shape:
     """The ground of a plot."""
-    return Box(area.left, area.top, area.width, area.height, "plot")
+    return Rect(area.left, area.top, area.width, area.height, "plot")
 
 
 def byte_axis(area: Panel, most: int) -> Iterator[Shape]:
     """Lines across, with sizes at the left."""
     for value, label in byte_values(area.up.last, most):
         y = area.up.at(value)
-        yield Line(((area.left, y), (area.right, y)), "grid")
-        yield Text(area.left - 8, y + 4, label, SMALL, "quiet", "end")
+        yield Polyline(((area.left, y), (area.right, y)), "grid")
+        yield TextLabel(area.left - 8, y + 4, label, SMALL, "quiet", "end")
 
 
 def time_axis(area: Panel, timed: bool) -> Iterator[Shape]:
@@ -79,16 +79,16 @@ def time_axis(area: Panel, timed: bool) -> Iterator[Shape]:
     values = (time_values if timed else tick_values)(area.across.last, max(2, int(area.width // 80)))
     for value, label in values:
         x = area.across.at(value)
-        yield Line(((x, area.bottom), (x, area.bottom + 4)), "quiet")
-        yield Text(x, area.bottom + 17, label, SMALL, "quiet", "middle")
-    yield Text(area.left - 14, area.bottom + 17, "time" if timed else "tick", SMALL, "quiet", "end")
+        yield Polyline(((x, area.bottom), (x, area.bottom + 4)), "quiet")
+        yield TextLabel(x, area.bottom + 17, label, SMALL, "quiet", "middle")
+    yield TextLabel(area.left - 14, area.bottom + 17, "time" if timed else "tick", SMALL, "quiet", "end")
 
 
 def stage_lines(area: Panel, starts: Iterable[float]) -> Iterator[Shape]:
     """Where a run learns sizes that it did not know, and goes on with another plan."""
     for start in starts:
         x = area.across.at(start)
-        yield Line(((x, area.top), (x, area.bottom)), "quiet", 1, 5)
+        yield Polyline(((x, area.top), (x, area.bottom)), "quiet", 1, 5)
 
 
 def operator_names(area: Panel, operators: Iterable[tuple[int, str]]) -> Iterator[Shape]:
@@ -97,4 +97,4 @@ def operator_names(area: Panel, operators: Iterable[tuple[int, str]]) -> Iterato
     for tick, name in operators:
         label = fitted(printable(name), SMALL, room) if room > _NAME else ""
         if label:
-            yield Text(area.across.at(tick + 0.5), area.bottom + 32, label, SMALL, "quiet", "middle")
+            yield TextLabel(area.across.at(tick + 0.5), area.bottom + 32, label, SMALL, "quiet", "middle")

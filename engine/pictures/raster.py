@@ -5,7 +5,7 @@ import numpy.typing as npt
 from attrs import field, frozen
 
 from allocator.problem import Column, column
-from engine.trace.rectangles import Lives
+from engine.trace.rectangles import Rectangles
 from engine.trace.trace import NOTHING
 
 IDLE = -1
@@ -33,7 +33,7 @@ class Raster:
         return int(self.live.argmax())
 
 
-def raster(of: Lives, columns: int, rows: int) -> Raster:
+def raster(of: Rectangles, columns: int, rows: int) -> Raster:
     """The lives of a run in so many columns and rows.
 
     A cell shows what lies at its middle.
@@ -49,7 +49,7 @@ def raster(of: Lives, columns: int, rows: int) -> Raster:
     return Raster(cells, moments, live, high / rows)
 
 
-def spans(of: Lives) -> tuple[Times, Times]:
+def spans(of: Rectangles) -> tuple[Times, Times]:
     """From when to when each life has its bytes to itself: one that is overwritten ends where the other begins."""
     timed = of.facts.is_timed
     start = np.array(of.born if timed else of.begin, np.float64)
@@ -59,7 +59,7 @@ def spans(of: Lives) -> tuple[Times, Times]:
     return start, stop
 
 
-def _edges(of: Lives, stop: Times, columns: int) -> Times:
+def _edges(of: Rectangles, stop: Times, columns: int) -> Times:
     """Where columns begin, and the end."""
     end = float(max(stop.max(initial=0), 0))
     return np.linspace(0, end if of.facts.is_timed else max(end, 1.0), columns + 1)
@@ -82,7 +82,7 @@ def _moments(start: Times, stop: Times, size: Column, edges: Times) -> tuple[Tim
     return candidates[first], column(live[first])
 
 
-def _column(of: Lives, alive: Column, middle: Times) -> Column:
+def _column(of: Rectangles, alive: Column, middle: Times) -> Column:
     """What lies at these addresses. Lives of one moment lie apart."""
     if not len(alive):
         return column(np.full(len(middle), IDLE))

@@ -6,7 +6,7 @@ Points = tuple[tuple[float, float], ...]
 
 
 @frozen
-class Box:
+class Rect:
     """A rectangle; `title` is shown where the mouse rests on it."""
 
     x: float
@@ -19,7 +19,7 @@ class Box:
 
 
 @frozen
-class Boxes:
+class RectGroup:
     """Many small rectangles (x, y, width, height) of one paint."""
 
     boxes: tuple[tuple[float, float, float, float], ...]
@@ -27,7 +27,7 @@ class Boxes:
 
 
 @frozen
-class Area:
+class Polygon:
     """A filled outline."""
 
     points: Points
@@ -35,7 +35,7 @@ class Area:
 
 
 @frozen
-class Line:
+class Polyline:
     """A stroke through points; `dash` is the length of strokes and gaps, 0 for none."""
 
     points: Points
@@ -45,7 +45,7 @@ class Line:
 
 
 @frozen
-class Text:
+class TextLabel:
     """One line; `anchor` is start | middle | end, `y` its baseline, `size` the height of its font.
 
     A `turned` one runs upwards. `clip` is the box (x, y, width, height) beyond which it is not drawn, if any.
@@ -63,7 +63,7 @@ class Text:
 
 
 @frozen
-class Dot:
+class Circle:
     """A filled circle."""
 
     x: float
@@ -72,7 +72,7 @@ class Dot:
     paint: str
 
 
-Shape = Box | Boxes | Area | Line | Text | Dot
+Shape = Rect | RectGroup | Polygon | Polyline | TextLabel | Circle
 
 
 @frozen(eq=False)

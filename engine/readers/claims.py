@@ -2,22 +2,22 @@
 
 from collections.abc import Iterator
 
-from engine.readers.facts import Seen
-from engine.readers.place import Place, shown
+from engine.readers.facts import Totals
+from engine.readers.place import Location, shown
 from engine.readers.values import MOST_THREADS, MOST_TICKS
-from engine.trace.trace import Facts
+from engine.trace.trace import RunInfo
 
 _Fault = tuple[str, str]
 """The name of a fact, and what is wrong with it."""
 
 
-def check_alone(facts: Facts, place: Place) -> None:
+def check_alone(facts: RunInfo, place: Location) -> None:
     """Before any event is read. Raises TraceFormatError."""
     for name, what in _odd(facts):
         raise place.wrong(what, f"facts.{name}")
 
 
-def check_facts(facts: Facts, seen: Seen, place: Place) -> None:
+def check_facts(facts: RunInfo, seen: Totals, place: Location) -> None:
     """At the end of the events. Raises TraceFormatError.
 
     How many ticks there are is not known for sure: nothing is allocated or freed while views are made of constants.
@@ -26,7 +26,7 @@ def check_facts(facts: Facts, seen: Seen, place: Place) -> None:
         raise place.wrong(what, f"facts.{name}")
 
 
-def _odd(facts: Facts) -> Iterator[_Fault]:
+def _odd(facts: RunInfo) -> Iterator[_Fault]:
     if facts.alignment & (facts.alignment - 1):
         yield "alignment", f"{facts.alignment} is no power of two"
     if facts.lower_bound > facts.arena_bytes:
@@ -42,7 +42,7 @@ def _odd(facts: Facts) -> Iterator[_Fault]:
             yield name, f"{getattr(facts, name)}, where {most} is the most"
 
 
-def _unequal(facts: Facts, seen: Seen) -> Iterator[_Fault]:
+def _unequal(facts: RunInfo, seen: Totals) -> Iterator[_Fault]:
     most, tick, operator = seen.peak
     told = {"peak_bytes": most, "peak_tick": tick, "peak_operator": operator}
     told |= {"footprint_bytes": seen.footprint, "stages": seen.stages}
@@ -51,13 +51,13 @@ def _unequal(facts: Facts, seen: Seen) -> Iterator[_Fault]:
             yield name, f"{shown(getattr(facts, name))}, but the events tell {shown(found)}"
 
 
-def _too_small(facts: Facts, seen: Seen) -> Iterator[_Fault]:
+def _too_small(facts: RunInfo, seen: Totals) -> Iterator[_Fault]:
     for name in ("ticks", "threads"):
         if getattr(facts, name) < getattr(seen, name):
             yield name, f"{getattr(facts, name)}, but the events tell of {getattr(seen, name)}"
 
 
-def _of_another_kind(facts: Facts, seen: Seen) -> Iterator[_Fault]:
+def _of_another_kind(facts: RunInfo, seen: Totals) -> Iterator[_Fault]:
     if not seen.is_empty and facts.is_timed != seen.is_timed:
         yield "clock", f"{facts.clock!r}, but the events have {'times' if seen.is_timed else 'no times'}"
     if seen.has_places and facts.mode == "dynamic" and not facts.heap:

@@ -7,9 +7,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TextIO
 
-from engine.readers.facts import facts_of
+from engine.readers.facts import info_of
 from engine.readers.ledger import Ledger
-from engine.readers.place import Place, shown
+from engine.readers.place import Location, shown
 from engine.readers.values import TYPES, check_names, event_of
 from engine.trace.trace import Event, Trace
 
@@ -24,7 +24,7 @@ def read(path: Path) -> Trace:
 
     Raises TraceFormatError.
     """
-    return Trace(facts_of(_events(path), path.stem), lambda: _events(path))
+    return Trace(info_of(_events(path), path.stem), lambda: _events(path))
 
 
 def header(text: str) -> list[str]:
@@ -36,7 +36,7 @@ def header(text: str) -> list[str]:
 
 
 def _events(path: Path) -> Iterator[Event]:
-    place = Place(path)
+    place = Location(path)
     ledger = Ledger(place)
     with path.open(encoding="utf-8-sig", newline="\n") as file, _placed(place):
         rows = csv.reader(_lines(file, place), strict=True)
@@ -53,7 +53,7 @@ def _events(path: Path) -> Iterator[Event]:
         ledger.close()
 
 
-def _event(row: list[str], width: int, pick: Callable[[list[str]], tuple[str, ...]], place: Place) -> Event:
+def _event(row: list[str], width: int, pick: Callable[[list[str]], tuple[str, ...]], place: Location) -> Event:
     if len(row) != width:
         raise place.wrong(f"{len(row)} columns where there should be {width}")
     picked = pick(row)
@@ -63,7 +63,7 @@ def _event(row: list[str], width: int, pick: Callable[[list[str]], tuple[str, ..
     return event_of(values, place)
 
 
-def _number(text: str, kind: type, at: int, place: Place) -> int | float:
+def _number(text: str, kind: type, at: int, place: Location) -> int | float:
     """Of what Python takes for numbers, without Unicode digits, blanks and underscores."""
     digits = text.removeprefix("-")
     if kind is int and digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS:
@@ -76,7 +76,7 @@ def _number(text: str, kind: type, at: int, place: Place) -> int | float:
     raise place.wrong(f"{shown(text)} is not a {'whole number' if kind is int else 'number'}", tuple(TYPES)[at])
 
 
-def _lines(file: TextIO, place: Place) -> Iterator[str]:
+def _lines(file: TextIO, place: Location) -> Iterator[str]:
     while line := file.readline(_MOST_CHARACTERS):
         if len(line) == _MOST_CHARACTERS:
             raise place.wrong("a line is too long", "")
@@ -84,7 +84,7 @@ def _lines(file: TextIO, place: Place) -> Iterator[str]:
 
 
 @contextmanager
-def _placed(place: Place) -> Iterator[None]:
+def _placed(place: Location) -> Iterator[None]:
     try:
         yield
     except csv.Error as error:

@@ -16,7 +16,7 @@ from engine.trace.trace import (
     STAGE,
     UNTIMED,
     Event,
-    Facts,
+    RunInfo,
 )
 
 UNNAMED = "unnamed"
@@ -26,16 +26,16 @@ _ENDS = (FREE, SHRINK)
 """What a tick may begin with, to clear away what the one before left: behind the last one there is no other."""
 
 
-def facts_of(events: Iterable[Event], model: str) -> Facts:
+def info_of(events: Iterable[Event], model: str) -> RunInfo:
     """What is not told stays empty: the strategy, the alignment, constants. Goes through all events."""
-    seen = Seen()
+    seen = Totals()
     for event in events:
         seen.enter(event)
     return seen.facts(model)
 
 
 @define(eq=False)
-class Seen:
+class Totals:
     """What was told so far. Sizes in bytes; `ticks` are those in which something happens that is no end."""
 
     is_empty: bool = True
@@ -76,14 +76,14 @@ class Seen:
             self.threads = event.thread + 1
         self.is_timed = event.seconds != NOT_RUN
 
-    def facts(self, model: str) -> Facts:
+    def facts(self, model: str) -> RunInfo:
         """An arena is there before all that lies in it, and ends where the last chunk does; heaps grow, and round up.
 
         A lower bound is what is alive at once. Whether times were measured is not told; so much is not claimed.
         """
         is_static = self.has_grown and self.is_one and self.highest == self.footprint
         most, tick, operator = self.peak
-        return Facts(
+        return RunInfo(
             model=model,
             mode="static" if is_static else "dynamic",
             heap=UNNAMED if self.has_places and not is_static else "",

@@ -11,15 +11,15 @@ from typing import Any
 from attrs import fields
 
 from engine.readers.claims import check_alone, check_facts
-from engine.readers.facts import Seen
+from engine.readers.facts import Totals
 from engine.readers.ledger import Ledger
-from engine.readers.place import Place, shown
+from engine.readers.place import Location, shown
 from engine.readers.scanner import Scanner
 from engine.readers.values import TYPES, check_names, check_range, check_type, event_of
-from engine.trace.trace import CLOCKS, VERSION, Event, Facts, Trace
+from engine.trace.trace import CLOCKS, VERSION, Event, RunInfo, Trace
 
 _values_of = itemgetter(*TYPES)
-_FACTS = {f.name: f.type for f in fields(Facts) if f.type}
+_FACTS = {f.name: f.type for f in fields(RunInfo) if f.type}
 _AT_LEAST_ONE = ("alignment", "stages", "threads")
 _CHOICES = {"mode": ("static", "dynamic"), "clock": CLOCKS}
 
@@ -27,15 +27,15 @@ _CHOICES = {"mode": ("static", "dynamic"), "clock": CLOCKS}
 def read(path: Path) -> Trace:
     """What holds of the whole trace is read now, the events each time they are asked for. Raises TraceFormatError."""
     with path.open(encoding="utf-8-sig", newline="\n") as file:
-        facts, _ = _facts(Scanner(file, Place(path)))
+        facts, _ = _facts(Scanner(file, Location(path)))
     return Trace(facts, lambda: _events(path))
 
 
 def _events(path: Path) -> Iterator[Event]:
     with path.open(encoding="utf-8-sig", newline="\n") as file:
-        scanner = Scanner(file, Place(path))
+        scanner = Scanner(file, Location(path))
         facts, claimed = _facts(scanner)
-        ledger, seen = Ledger(scanner.place), Seen()
+        ledger, seen = Ledger(scanner.place), Totals()
         scanner.take("[")
         while scanner.next() != "]":
             event = _event(scanner)
@@ -67,7 +67,7 @@ def _event(scanner: Scanner) -> Event:
     return event_of(_values_of(found), scanner.place)
 
 
-def _facts(scanner: Scanner) -> tuple[Facts, Place]:
+def _facts(scanner: Scanner) -> tuple[RunInfo, Location]:
     """What comes before the events, and where it ends."""
     if scanner.next() != "{":
         raise scanner.place.wrong("this is no saved trace: it does not begin with an object")
@@ -76,7 +76,7 @@ def _facts(scanner: Scanner) -> tuple[Facts, Place]:
     scanner.take(",")
     _take_key(scanner, "facts")
     found = _object(scanner, "the facts")
-    facts, place = _facts_of(found, scanner.place), Place(scanner.place.path, scanner.place.line)
+    facts, place = _facts_of(found, scanner.place), Location(scanner.place.path, scanner.place.line)
     scanner.take(",")
     _take_key(scanner, "events")
     return facts, place
@@ -104,7 +104,7 @@ def _object(scanner: Scanner, what: str) -> dict[str, Any]:
     return found
 
 
-def _facts_of(found: dict[str, Any], place: Place) -> Facts:
+def _facts_of(found: dict[str, Any], place: Location) -> RunInfo:
     check_names(list(found), tuple(_FACTS), place, "fact")
     for name, wanted in _FACTS.items():
         field = f"facts.{name}"
@@ -113,6 +113,6 @@ def _facts_of(found: dict[str, Any], place: Place) -> Facts:
             check_range(found[name], int(name in _AT_LEAST_ONE), field, place)
         if name in _CHOICES and found[name] not in _CHOICES[name]:
             raise place.wrong(f"{shown(found[name])} is none of: {', '.join(map(repr, _CHOICES[name]))}", field)
-    facts = Facts(**found)
+    facts = RunInfo(**found)
     check_alone(facts, place)
     return facts

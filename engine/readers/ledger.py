@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import define, field
 
-from engine.readers.place import Place
+from engine.readers.place import Location
 from engine.trace.trace import (
     ALLOC,
     BEGIN,
@@ -27,7 +27,7 @@ from engine.trace.trace import (
 class Ledger:
     """Events are entered one by one; one that cannot be raises TraceFormatError. Sizes in bytes."""
 
-    place: Place
+    place: Location
     alive: dict[int, Event] = field(factory=dict)
     begun: set[int] = field(factory=set)
     live: int = 0

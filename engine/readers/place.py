@@ -8,7 +8,7 @@ from engine.text.errors import TraceFormatError
 
 
 @define(eq=False)
-class Place:
+class Location:
     """A line of a file, from 1 on; it goes along with who reads."""
 
     path: Path

@@ -6,7 +6,7 @@ from typing import Any, TextIO
 
 from attrs import define, field
 
-from engine.readers.place import Place, shown
+from engine.readers.place import Location, shown
 
 _BLOCK = 1 << 18
 MOST_CHARACTERS = 1 << 24
@@ -37,7 +37,7 @@ class Scanner:
     """Goes through a text from its beginning; `place` tells the line. Raises TraceFormatError."""
 
     file: TextIO
-    place: Place
+    place: Location
     _text: str = ""
     _at: int = field(default=0, init=False)
     _is_all: bool = field(default=False, init=False)
@@ -103,5 +103,5 @@ class Scanner:
             line = self.place.line + self._text.count("\n", self._at, error.pos)
             is_cut = self._is_all and error.pos >= len(self._text.rstrip())
             what = "the file ends in the middle of a value" if is_cut else f"{error.msg} (no JSON)"
-            return Place(self.place.path, line).wrong(what)
+            return Location(self.place.path, line).wrong(what)
         return self.place.wrong("nested too deeply" if isinstance(error, RecursionError) else str(error))

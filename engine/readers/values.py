@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import fields
 
-from engine.readers.place import Place, shown
+from engine.readers.place import Location, shown
 from engine.trace.trace import KINDS, NOT_RUN, Event
 
 TYPES: Mapping[str, type] = {f.name: f.type for f in fields(Event) if f.type}
@@ -24,7 +24,7 @@ _WHOLE = tuple((name, _NAMES.index(name), least, _BELOW.get(name, MOST)) for nam
 _WORDS = {int: "a whole number", float: "a number", str: "a text"}
 
 
-def check_names(found: Sequence[str], wanted: Sequence[str], place: Place, what: str) -> None:
+def check_names(found: Sequence[str], wanted: Sequence[str], place: Location, what: str) -> None:
     """Raises TraceFormatError for a name that is missing, unknown or given twice."""
     for name in wanted:
         if name not in found:
@@ -36,7 +36,7 @@ def check_names(found: Sequence[str], wanted: Sequence[str], place: Place, what:
             raise place.wrong(f"this {what} is there twice", name)
 
 
-def event_of(values: Sequence[object], place: Place) -> Event:
+def event_of(values: Sequence[object], place: Location) -> Event:
     """The event with these values, in the order of its fields. Raises TraceFormatError."""
     if type(values[_SECONDS]) is int:
         values = [*values[:_SECONDS], float_of(values[_SECONDS], "seconds", place), *values[_SECONDS + 1 :]]
@@ -51,19 +51,19 @@ def event_of(values: Sequence[object], place: Place) -> Event:
     return made
 
 
-def check_type(value: object, wanted: type, field: str, place: Place) -> None:
+def check_type(value: object, wanted: type, field: str, place: Location) -> None:
     """Raises TraceFormatError."""
     if type(value) is not wanted:
         raise place.wrong(f"{shown(value)} is not {_WORDS[wanted]}", field)
 
 
-def check_range(value: object, least: int, field: str, place: Place, below: int = MOST) -> None:
+def check_range(value: object, least: int, field: str, place: Location, below: int = MOST) -> None:
     """Of a whole number. Raises TraceFormatError."""
     if not least <= value < below:  # type: ignore[operator]
         raise place.wrong(f"{shown(value)} is not from {least} to {below - 1}", field)
 
 
-def check_seconds(value: object, place: Place) -> None:
+def check_seconds(value: object, place: Location) -> None:
     """From 0 on, or NOT_RUN. Raises TraceFormatError."""
     assert isinstance(value, float)
     if not (0 <= value <= MOST_SECONDS or value == NOT_RUN):
@@ -71,13 +71,13 @@ def check_seconds(value: object, place: Place) -> None:
         raise place.wrong(f"{value!r} is {what}", "seconds")
 
 
-def float_of(value: object, field: str, place: Place) -> float:
+def float_of(value: object, field: str, place: Location) -> float:
     """Of an integer: programs that write JSON anew may drop a point and zero."""
     assert isinstance(value, int)
     check_range(value, -1, field, place)
     return float(value)
 
 
-def _of_a_wrong_type(values: Sequence[object], place: Place) -> Exception:
+def _of_a_wrong_type(values: Sequence[object], place: Location) -> Exception:
     name, value = next((n, v) for (n, wanted), v in zip(TYPES.items(), values, strict=True) if type(v) is not wanted)
     return place.wrong(f"{shown(value)} is not {_WORDS[TYPES[name]]}", name)

@@ -12,7 +12,7 @@ from engine.text.tables import in_columns
 
 
 @frozen
-class Computed:
+class KernelUse:
     """Who computes one call. `workspace_bytes`: what its kernel needs besides its inputs and outputs."""
 
     operator: str
@@ -23,7 +23,7 @@ class Computed:
 
 
 @frozen
-class Share:
+class BackendShare:
     """What one back-end does of a run: calls, and its part of the estimated work (operations and bytes)."""
 
     backend: str
@@ -31,17 +31,17 @@ class Share:
     work: float
 
 
-def computed(plan: PlacedPlan) -> tuple[Computed, ...]:
+def kernel_uses(plan: PlacedPlan) -> tuple[KernelUse, ...]:
     """Who computes each call, in their order."""
     return tuple(_of_call(plan, call) for call in plan.lowered.calls)
 
 
-def _of_call(plan: PlacedPlan, call: Call) -> Computed:
+def _of_call(plan: PlacedPlan, call: Call) -> KernelUse:
     workspace = sum(plan.lowered.values[v].spec.nbytes for v in call.workspace)
-    return Computed(call.name, plan.lowered.tick_kind(call.tick), call.kernel.backend, call.kernel.name, workspace)
+    return KernelUse(call.name, plan.lowered.tick_kind(call.tick), call.kernel.backend, call.kernel.name, workspace)
 
 
-def shares(plan: PlacedPlan) -> tuple[Share, ...]:
+def backend_shares(plan: PlacedPlan) -> tuple[BackendShare, ...]:
     """What each back-end does, the one with most work first."""
     calls: dict[str, int] = {}
     work: dict[str, int] = {}
@@ -50,15 +50,17 @@ def shares(plan: PlacedPlan) -> tuple[Share, ...]:
         calls[name] = calls.get(name, 0) + 1
         work[name] = work.get(name, 0) + call_cost(call)
     total = max(sum(work.values()), 1)
-    return tuple(Share(name, calls[name], work[name] / total) for name in sorted(work, key=lambda n: (-work[n], n)))
+    return tuple(
+        BackendShare(name, calls[name], work[name] / total) for name in sorted(work, key=lambda n: (-work[n], n))
+    )
 
 
-def told_shares(found: Sequence[Share]) -> str:
+def shares_text(found: Sequence[BackendShare]) -> str:
     """The same in a line."""
     return ", ".join(f"{s.backend} ({counted(s.calls, 'call')}, {s.work:.1%} of the work)" for s in found)
 
 
-def kernel_table(found: Sequence[Computed]) -> str:
+def kernel_table(found: Sequence[KernelUse]) -> str:
     """A line for each call, for people."""
     rows = [("operator", "kind", "backend", "kernel", "workspace")]
     rows += [(c.operator, c.kind, c.backend, c.kernel, str(c.workspace_bytes)) for c in found]

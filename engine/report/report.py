@@ -15,7 +15,7 @@ from engine.lower.costs import graph_cost
 from engine.lower.order import Ordering
 from engine.planning.placed import PlacedPlan
 from engine.planning.recomputed import Recomputed
-from engine.report.kernels import Computed, Share, computed, shares, told_shares
+from engine.report.kernels import BackendShare, KernelUse, backend_shares, kernel_uses, shares_text
 from engine.report.layout_copies import Conversion, conversions
 from engine.report.parallelism import parallelism
 from engine.report.peak import PeakTensor, peak_of
@@ -78,8 +78,8 @@ class Report:
     savings: Savings
     conversions: tuple[Conversion, ...]
     recomputed: tuple[Recomputed, ...]
-    backends: tuple[Share, ...]
-    kernels: tuple[Computed, ...]
+    backends: tuple[BackendShare, ...]
+    kernels: tuple[KernelUse, ...]
     origin: str
 
     def to_json(self) -> dict[str, Any]:
@@ -135,8 +135,8 @@ def report(plan: PlacedPlan) -> Report:
         savings=savings(plan),
         conversions=conversions(plan),
         recomputed=plan.recomputed,
-        backends=shares(plan),
-        kernels=computed(plan),
+        backends=backend_shares(plan),
+        kernels=kernel_uses(plan),
         origin=plan.origin,
     )
 
@@ -240,7 +240,7 @@ def _totals(found: Report) -> list[str]:
             f"{found.parallelism_by_cost:.2f} by cost"
         )
     if found.backends:
-        head += f"\n  computed by {told_shares(found.backends)}"
+        head += f"\n  computed by {shares_text(found.backends)}"
     if found.origin:
         head += f"\n  plan: {found.origin}"
     return [head] + [f"  {name:<18}{size:>14} B {format_bytes(size):>12}   {why}" for name, size, why in rows]

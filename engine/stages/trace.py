@@ -11,12 +11,12 @@ from allocator.problem import Column, Plan, column
 from engine.planning.reserved import SEAM
 from engine.stages.stage import Stage
 from engine.system.timing import Timing
-from engine.trace.buffers import Tenants, tenants
-from engine.trace.build import IN_TICKS, check, check_timings, facts_of, tell
-from engine.trace.event_table import CODE, Rows, Script, Subject, rows_of
-from engine.trace.planned import planned_script
-from engine.trace.timed import timed_script
-from engine.trace.trace import ALLOC, FREE, GROW, MEASURED, NOT_RUN, NOTHING, OVERWRITE, STAGE, UNTIMED, Facts, Trace
+from engine.trace.buffers import Buffers, buffers_of
+from engine.trace.build import IN_TICKS, build_trace, check, check_timings, run_info
+from engine.trace.event_table import CODE, EventTable, Rows, TensorLabel, rows_of
+from engine.trace.planned import planned_events
+from engine.trace.timed import timed_events
+from engine.trace.trace import ALLOC, FREE, GROW, MEASURED, NOT_RUN, NOTHING, OVERWRITE, STAGE, UNTIMED, RunInfo, Trace
 
 
 def trace_stages(
@@ -33,11 +33,11 @@ def trace_stages(
     tale, begin = _Tale(mode), 0.0 if timings else NOT_RUN
     for stage, after in _in_pairs(stages):
         ran = [evolve(t, tick=t.tick - tale.tick) for t in timings if 0 <= t.tick - tale.tick < _ticks(stage)]
-        script = timed_script(stage.plan, ran, mode) if timings else planned_script(stage.plan, mode)
-        tale.tell(stage, after, script, begin)
+        table = timed_events(stage.plan, ran, mode) if timings else planned_events(stage.plan, mode)
+        tale.tell(stage, after, table, begin)
         begin = max((t.end for t in ran), default=begin)
     facts = evolve(_facts(stages, mode), heap=heap, ticks=tale.tick, clock=MEASURED if timings else UNTIMED)
-    return tell(tale.finished(), facts)
+    return build_trace(tale.finished(), facts)
 
 
 def _calls(stages: Sequence[Stage]) -> list[int]:
@@ -48,9 +48,9 @@ def _calls(stages: Sequence[Stage]) -> list[int]:
     ]
 
 
-def _facts(stages: Sequence[Stage], mode: str) -> Facts:
+def _facts(stages: Sequence[Stage], mode: str) -> RunInfo:
     plans = [stage.plan for stage in stages]
-    first = facts_of(plans[0], mode)
+    first = run_info(plans[0], mode)
     arena = max(stage.arena_bytes for stage in stages)
     bound = max(s.plan.plan.lower_bound - SEAM * len(s.after.seams) for s in stages)
     return evolve(
@@ -77,7 +77,7 @@ class _Tale:
     tick: int = 0
     parts: list[Rows] = field(factory=list)
     operators: list[tuple[str, str]] = field(factory=list)
-    subjects: list[Subject] = field(factory=list)
+    labels: list[TensorLabel] = field(factory=list)
     sizes: list[int] = field(factory=list)
     places: list[int] = field(factory=list)
     paddings: list[int] = field(factory=list)
@@ -85,30 +85,30 @@ class _Tale:
     decided: tuple[str, ...] = ()
     arena_bytes: int = 0
 
-    def tell(self, stage: Stage, after: Sequence[str], script: Script, begin: float) -> None:
+    def tell(self, stage: Stage, after: Sequence[str], table: EventTable, begin: float) -> None:
         """Adds a stage, which began after so many seconds, and `after` which some tensors are still alive."""
-        found, lowered = tenants(stage.plan, self.mode), stage.plan.lowered
+        found, lowered = buffers_of(stage.plan, self.mode), stage.plan.lowered
         taken = _chunks(stage, found, {name: lowered.inputs[name] for name in self.handed})
         left = _chunks(stage, found, {name: lowered.outputs[name] for name in after})
         numbers = self._numbers(found, {chunk: self.handed[name] for name, chunk in taken.items()})
-        rows = _own(script.rows, list(taken.values()), list(left.values()))
+        rows = _own(table.rows, list(taken.values()), list(left.values()))
         for name in ("chunk", "overwrites"):
             rows[name] = np.append(numbers, NOTHING)[rows[name]]
         rows["tick"] += self.tick
         rows["seconds"] = np.maximum(rows["seconds"], begin)  # nothing happens before its stage begins
-        self._add([*self._marks(stage, begin), rows], stage.number, script)
+        self._add([*self._marks(stage, begin), rows], stage.number, table)
         self.handed = {name: int(numbers[chunk]) for name, chunk in left.items()}
         self.tick, self.decided = self.tick + _ticks(stage), tuple(stage.reads.values())
 
-    def finished(self) -> Script:
+    def finished(self) -> EventTable:
         """All stages, with the bytes that chunks have in the end."""
         rows = np.concatenate(self.parts) if self.parts else rows_of(0)
         sized = np.isin(rows["kind"], [CODE[ALLOC], CODE[OVERWRITE], CODE[FREE]])
         rows["bytes"][sized] = np.array(self.sizes, np.int64)[rows["chunk"][sized]]
-        tables = tuple(self.operators), tuple(self.subjects)
-        return Script(rows, *tables, self.places, self.paddings, floats=self.mode == "dynamic")
+        tables = tuple(self.operators), tuple(self.labels)
+        return EventTable(rows, *tables, self.places, self.paddings, floats=self.mode == "dynamic")
 
-    def _numbers(self, found: Tenants, known: Mapping[int, int]) -> Column:
+    def _numbers(self, found: Buffers, known: Mapping[int, int]) -> Column:
         """The number of each chunk of a stage; `known` were there before."""
         numbers, columns = list[int](), (found.chunks.size, found.offset, found.padding)
         for chunk, told in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
@@ -125,28 +125,28 @@ class _Tale:
         before = self.arena_bytes
         if self.mode == "static":
             self.arena_bytes = max(before, stage.arena_bytes)
-        yield rows_of(1, kind=CODE[STAGE], operator=_THE_STAGE, subject=_DECIDED, bytes=self.arena_bytes, **when)
+        yield rows_of(1, kind=CODE[STAGE], operator=_THE_STAGE, label=_DECIDED, bytes=self.arena_bytes, **when)
         if self.arena_bytes > before:
             yield rows_of(1, kind=CODE[GROW], bytes=self.arena_bytes - before, **when)
 
-    def _add(self, parts: Sequence[Rows], number: int, script: Script) -> None:
-        """Rows of a stage, whose operators and subjects come behind what says that it begins."""
-        operators = [(f"{STAGE} {number}", ""), *script.operators]
-        subjects = [*script.subjects, Subject(", ".join(self.decided))]
+    def _add(self, parts: Sequence[Rows], number: int, table: EventTable) -> None:
+        """Rows of a stage, whose operators and labels come behind what says that it begins."""
+        operators = [(f"{STAGE} {number}", ""), *table.operators]
+        labels = [*table.labels, TensorLabel(", ".join(self.decided))]
         rows = np.concatenate(parts)
         rows["stage"] = number
         rows["operator"] += len(self.operators) + 1
-        rows["subject"][rows["subject"] == _DECIDED] = len(subjects) - 1
-        rows["subject"] += len(self.subjects)
+        rows["label"][rows["label"] == _DECIDED] = len(labels) - 1
+        rows["label"] += len(self.labels)
         self.parts.append(rows)
         self.operators += operators
-        self.subjects += subjects
+        self.labels += labels
 
 
 _THE_STAGE = -1
 """The operator of what happens between two stages."""
 _DECIDED = -1
-"""The subject that says what decided the sizes of a stage."""
+"""The label that says what decided the sizes of a stage."""
 
 
 def _own(rows: Rows, inherited: Sequence[int], kept: Sequence[int]) -> Rows:
@@ -169,6 +169,6 @@ def _in_pairs(stages: Sequence[Stage]) -> Iterator[tuple[Stage, tuple[str, ...]]
         yield stage, tuple(after.plan.lowered.inputs) if after else ()
 
 
-def _chunks(stage: Stage, found: Tenants, values: Mapping[str, int]) -> dict[str, int]:
+def _chunks(stage: Stage, found: Buffers, values: Mapping[str, int]) -> dict[str, int]:
     """The chunks of some tensors."""
     return {name: int(found.chunks.chunk_of[stage.plan.ids[value]]) for name, value in values.items()}

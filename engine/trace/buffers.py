@@ -14,7 +14,7 @@ from engine.trace.trace import NOWHERE
 
 
 @frozen(eq=False)
-class Tenants:
+class Buffers:
     """Chunk c lies at `offset[c]`, with `padding[c]` of its bytes behind what is stored; `owners` have the bytes."""
 
     plan: PlacedPlan
@@ -25,16 +25,16 @@ class Tenants:
     owners: Mapping[int, Value]
 
 
-def tenants(plan: PlacedPlan, mode: str) -> Tenants:
+def buffers_of(plan: PlacedPlan, mode: str) -> Buffers:
     """Those of the plan's arena ("static"), or of reference counting. Raises OptionError for a mode that is unknown."""
     if mode == "static":
         size = plan.problem.size
-        return _tenants(plan, mode, evolve(plan.chunks, size=size), plan.plan.offset, size - plan.chunks.size)
+        return _buffers(plan, mode, evolve(plan.chunks, size=size), plan.plan.offset, size - plan.chunks.size)
     if mode == "dynamic":
         chunks = memory.derive(plan.program, overwrite=False, reuse=True)
-        return _tenants(plan, mode, chunks, np.full(len(chunks), NOWHERE), np.zeros(len(chunks), np.int64))
+        return _buffers(plan, mode, chunks, np.full(len(chunks), NOWHERE), np.zeros(len(chunks), np.int64))
     raise OptionError(f"mode {mode!r} is unknown; one of: static, dynamic")
 
 
-def _tenants(plan: PlacedPlan, mode: str, chunks: memory.Chunks, offset: Column, padding: Column) -> Tenants:
-    return Tenants(plan, mode, chunks, offset, padding, plan.owners(chunks))
+def _buffers(plan: PlacedPlan, mode: str, chunks: memory.Chunks, offset: Column, padding: Column) -> Buffers:
+    return Buffers(plan, mode, chunks, offset, padding, plan.owners(chunks))

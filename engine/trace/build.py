@@ -11,11 +11,11 @@ from engine.report.peak import peak_of
 from engine.system.threads import check_threads
 from engine.system.timing import Timing
 from engine.text.errors import OptionError
-from engine.trace.event_table import NO_PEAK, Script
-from engine.trace.heaped import heaped_script
-from engine.trace.planned import planned_script
-from engine.trace.timed import timed_script
-from engine.trace.trace import ESTIMATED, MEASURED, UNTIMED, Facts, Trace
+from engine.trace.event_table import NO_PEAK, EventTable
+from engine.trace.heaped import events_on_heap
+from engine.trace.planned import planned_events
+from engine.trace.timed import timed_events
+from engine.trace.trace import ESTIMATED, MEASURED, UNTIMED, RunInfo, Trace
 
 IN_TICKS = 0
 """Of threads: no times are estimated."""
@@ -35,9 +35,9 @@ def trace(
     clock = MEASURED if timings else ESTIMATED if threads else UNTIMED
     if clock == ESTIMATED:
         timings = estimated_timings(plan, threads)
-    script = timed_script(plan, timings, mode) if clock else planned_script(plan, mode)
+    table = timed_events(plan, timings, mode) if clock else planned_events(plan, mode)
     many = max((t.thread + 1 for t in timings), default=1)
-    return tell(script, evolve(facts_of(plan, mode), heap=heap, clock=clock, threads=many))
+    return build_trace(table, evolve(run_info(plan, mode), heap=heap, clock=clock, threads=many))
 
 
 def check(mode: str, heap: str, threads: int, policy: str) -> None:
@@ -59,10 +59,10 @@ def check_timings(timings: Sequence[Timing], ticks: Sequence[int]) -> None:
         raise OptionError(f"these are timings of another run: {len(timings)} calls, where the plan has {len(ticks)}")
 
 
-def facts_of(plan: PlacedPlan, mode: str) -> Facts:
+def run_info(plan: PlacedPlan, mode: str) -> RunInfo:
     """What the plan alone tells."""
     possible = sum(t.bytes for t in peak_of(plan)[1]) if plan.schedule.policy and mode == "static" else 0
-    return Facts(
+    return RunInfo(
         model=plan.lowered.graph.name,
         mode=mode,
         policy=plan.schedule.policy,
@@ -77,15 +77,15 @@ def facts_of(plan: PlacedPlan, mode: str) -> Facts:
     )
 
 
-def tell(script: Script, facts: Facts) -> Trace:
+def build_trace(table: EventTable, facts: RunInfo) -> Trace:
     """The trace of a script; `facts` get what the script tells, its peak and its footprint."""
     if facts.heap:
-        script = heaped_script(script, facts.heap)
-    live = script.live()
-    peak, footprint = int(live.max(initial=0)), int(script.footprint(live).max(initial=0))
+        table = events_on_heap(table, facts.heap)
+    live = table.live()
+    peak, footprint = int(live.max(initial=0)), int(table.footprint(live).max(initial=0))
     known = evolve(facts, footprint_bytes=footprint, possible_peak_bytes=max(facts.possible_peak_bytes, peak))
     at = int(live.argmax()) if peak else NO_PEAK
     if peak:
-        name, _ = script.operators[script.rows["operator"][at]]
-        known = evolve(known, peak_bytes=peak, peak_tick=int(script.rows["tick"][at]), peak_operator=name)
-    return Trace(known, partial(script.tell, at))
+        name, _ = table.operators[table.rows["operator"][at]]
+        known = evolve(known, peak_bytes=peak, peak_tick=int(table.rows["tick"][at]), peak_operator=name)
+    return Trace(known, partial(table.events, at))

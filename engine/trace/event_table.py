@@ -27,16 +27,16 @@ from engine.trace.trace import (
 CODE = {kind: code for code, kind in enumerate(KINDS)}
 """Of a kind of event."""
 ROW = np.dtype(
-    [(name, np.int64) for name in ("kind", "tick", "operator", "subject", "chunk", "inside", "bytes", "overwrites")]
+    [(name, np.int64) for name in ("kind", "tick", "operator", "label", "chunk", "inside", "bytes", "overwrites")]
     + [("stage", np.int64), ("seconds", np.float64), ("thread", np.int64)]
 )
-"""An event without what follows from others: `kind` is a code; `operator` and `subject` count in the tables of a
+"""An event without what follows from others: `kind` is a code; `operator` and `label` count in the tables of a
 `Script`, and `inside` is where a view begins in its chunk."""
 Rows = npt.NDArray[np.void]
-NOBODY = 0
-"""The subject of what is about no tensor."""
+NO_TENSOR = 0
+"""The label of what is about no tensor."""
 _EMPTY: dict[str, Any] = {
-    "subject": NOBODY, "chunk": NOTHING, "overwrites": NOTHING, "stage": 1, "seconds": NOT_RUN, "thread": NOT_RUN,
+    "label": NO_TENSOR, "chunk": NOTHING, "overwrites": NOTHING, "stage": 1, "seconds": NOT_RUN, "thread": NOT_RUN,
 }  # fmt: skip
 _COMES = frozenset(CODE[kind] for kind in ARRIVALS)
 NO_PEAK = -1
@@ -46,7 +46,7 @@ _BLOCK = 4096
 
 
 @frozen(eq=False)
-class Subject:
+class TensorLabel:
     """A tensor that events are about. `maker` is an operator and its schema, where that is not what writes it."""
 
     name: str = ""
@@ -61,9 +61,9 @@ def ranks(order: Sequence[str]) -> Column:
     return column([order.index(kind) if kind in order else 0 for kind in KINDS])
 
 
-def subject_of(value: Value, maker: tuple[str, str] | tuple[()] = ()) -> Subject:
+def label_of(value: Value, maker: tuple[str, str] | tuple[()] = ()) -> TensorLabel:
     """A value, for people."""
-    return Subject(value.name, "x".join(map(str, value.spec.shape)), value.spec.dtype.name, value.role.value, maker)
+    return TensorLabel(value.name, "x".join(map(str, value.spec.shape)), value.spec.dtype.name, value.role.value, maker)
 
 
 def rows_of(count: int, **columns: npt.ArrayLike) -> Rows:
@@ -75,7 +75,7 @@ def rows_of(count: int, **columns: npt.ArrayLike) -> Rows:
 
 
 @frozen(eq=False)
-class Script:
+class EventTable:
     """A whole run, in order. Chunk c has `padding[c]` bytes of padding and lies at `place[c]`, or NOWHERE.
 
     `operators` are their names, with those of the schemas. `floats` says that there is no memory but what is alive.
@@ -83,7 +83,7 @@ class Script:
 
     rows: Rows
     operators: tuple[tuple[str, str], ...]
-    subjects: tuple[Subject, ...]
+    labels: tuple[TensorLabel, ...]
     place: Column = field(converter=column)
     padding: Column = field(converter=column)
     floats: bool = False
@@ -96,7 +96,7 @@ class Script:
         """Bytes that the memory behind it has after each row."""
         return live if self.floats else column(np.cumsum(_footprint_change(self.rows)))
 
-    def tell(self, peak: int) -> Iterator[Event]:
+    def events(self, peak: int) -> Iterator[Event]:
         """The events, with the one that tells the peak behind row `peak`, or without one where that is NO_PEAK.
 
         Beside the columns there are only a block of them, and the sizes of chunks.
@@ -142,7 +142,7 @@ def _footprint_change(rows: Rows) -> Column:
     return change
 
 
-def _events(script: Script, rows: Rows, known: tuple[Column, Column], live: Column, held: Column) -> Iterator[Event]:
+def _events(table: EventTable, rows: Rows, known: tuple[Column, Column], live: Column, held: Column) -> Iterator[Event]:
     """`known` are places and paddings by chunk, with those of NOTHING."""
     kind, place = rows["kind"], known[0][rows["chunk"]]
     offset = np.where(place == NOWHERE, NOWHERE, place + rows["inside"]).tolist()
@@ -152,7 +152,7 @@ def _events(script: Script, rows: Rows, known: tuple[Column, Column], live: Colu
         code,
         tick,
         operator,
-        subject,
+        label,
         chunk,
         _,
         size,
@@ -161,8 +161,8 @@ def _events(script: Script, rows: Rows, known: tuple[Column, Column], live: Colu
         seconds,
         thread,
     ), at, pad, alive, footprint in more:
-        s = script.subjects[subject]
-        name, schema = s.maker if s.maker and code in _COMES else script.operators[operator]
+        s = table.labels[label]
+        name, schema = s.maker if s.maker and code in _COMES else table.operators[operator]
         yield Event(
             tick, KINDS[code], name, schema, s.name, s.shape, s.dtype, s.role, chunk, at, size, pad, over, alive,
             footprint, stage, seconds, thread,

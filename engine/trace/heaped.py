@@ -7,26 +7,26 @@ from allocator.heaps import simulate
 from allocator.heaps.events import ALLOC, FREE, Events
 from allocator.problem import Column
 from engine.trace import trace
-from engine.trace.event_table import CODE, Rows, Script, rows_of
+from engine.trace.event_table import CODE, EventTable, Rows, rows_of
 
 
-def heaped_script(script: Script, heap: str) -> Script:
+def events_on_heap(table: EventTable, heap: str) -> EventTable:
     """The same run on a heap by the name that `allocator.heaps` knows. Raises UnknownHeapError."""
-    asks = np.isin(script.rows["kind"], [CODE[trace.ALLOC], CODE[trace.FREE]])
-    root = _roots(script)
-    found = simulate(heap, _events(script.rows[asks], root))
+    asks = np.isin(table.rows["kind"], [CODE[trace.ALLOC], CODE[trace.FREE]])
+    root = _roots(table)
+    found = simulate(heap, _events(table.rows[asks], root))
     if found.peak_requested and (found.offset == trace.NOWHERE).all():
-        return script  # of a heap that knows no addresses nothing more can be told
-    reserved = np.zeros(len(script.rows), np.int64)
+        return table  # of a heap that knows no addresses nothing more can be told
+    reserved = np.zeros(len(table.rows), np.int64)
     reserved[asks] = np.diff(found.timeline.reserved, prepend=0)
-    rows = _with_changes(script.rows, reserved)
-    return evolve(script, rows=rows, place=found.offset[root], floats=False)
+    rows = _with_changes(table.rows, reserved)
+    return evolve(table, rows=rows, place=found.offset[root], floats=False)
 
 
-def _roots(script: Script) -> Column:
+def _roots(table: EventTable) -> Column:
     """The chunk with whose bytes each chunk began: an update of a parameter is written over it, in all of its bytes."""
-    root = np.arange(len(script.place))
-    updates = script.rows[script.rows["kind"] == CODE[trace.OVERWRITE]]
+    root = np.arange(len(table.place))
+    updates = table.rows[table.rows["kind"] == CODE[trace.OVERWRITE]]
     for chunk, taken in zip(updates["chunk"].tolist(), updates["overwrites"].tolist(), strict=True):
         root[chunk] = root[taken]
     return root

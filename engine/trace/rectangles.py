@@ -7,7 +7,7 @@ import numpy.typing as npt
 from attrs import define, field, frozen
 
 from allocator.problem import Column, column
-from engine.trace.trace import NOTHING, NOWHERE, Event, Facts, Trace
+from engine.trace.trace import NOTHING, NOWHERE, Event, RunInfo, Trace
 
 Seconds = npt.NDArray[np.float64]
 
@@ -20,12 +20,12 @@ def seconds(values: Any) -> Seconds:
 
 
 @frozen
-class View:
+class TensorView:
     """A tensor that lies in bytes of the life `life`, from `offset` of the memory on, first seen in `tick`."""
 
     name: str
     operator: str
-    life: int
+    rectangle: int
     offset: int
     bytes: int
     shape: str
@@ -34,7 +34,7 @@ class View:
 
 
 @frozen
-class Ran:
+class OperatorRun:
     """An operator: its tick and, where the run has times, from when to when it ran and on which thread."""
 
     name: str
@@ -47,7 +47,7 @@ class Ran:
 
 
 @frozen(eq=False)
-class Lives:
+class Rectangles:
     """Row i of each column speaks of a chunk. Sizes and offsets in bytes; see `Event` for names.
 
     It lives in the ticks [begin, end), and from `born` to `died` in seconds (-1 where the run has no times). `size`
@@ -57,7 +57,7 @@ class Lives:
     `tick`, `time`, `live` and `footprint` are the curves: after each change, in order.
     """
 
-    facts: Facts
+    facts: RunInfo
     begin: Column = field(converter=column)
     end: Column = field(converter=column)
     born: Seconds = field(converter=seconds)
@@ -74,8 +74,8 @@ class Lives:
     shape: tuple[str, ...]
     dtype: tuple[str, ...]
     role: tuple[str, ...]
-    views: tuple[View, ...]
-    operators: tuple[Ran, ...]
+    views: tuple[TensorView, ...]
+    operators: tuple[OperatorRun, ...]
     stages: tuple[Event, ...]
     tick: Column = field(converter=column)
     time: Seconds = field(converter=seconds)
@@ -93,7 +93,7 @@ class Lives:
         return bool(self.facts.heap) and bool((self.offset[self.size > 0] != NOWHERE).all())
 
 
-def lives(trace: Trace) -> Lives:
+def rectangles_of(trace: Trace) -> Rectangles:
     """Those of a trace, in the order in which they begin. What is not freed lives to the end."""
     book = _Book()
     for event in trace:
@@ -108,9 +108,9 @@ class _Book:
     born: list[Event] = field(factory=list)
     died: dict[int, tuple[int, float]] = field(factory=dict)
     row: dict[int, int] = field(factory=dict)
-    views: list[View] = field(factory=list)
+    views: list[TensorView] = field(factory=list)
     begun: dict[int, Event] = field(factory=dict)
-    operators: list[Ran] = field(factory=list)
+    operators: list[OperatorRun] = field(factory=list)
     stages: list[Event] = field(factory=list)
     curve: list[tuple[int, float, int, int]] = field(factory=list)
     overwritten: list[int] = field(factory=list)
@@ -125,7 +125,7 @@ class _Book:
                 self._leave(event.chunk, event.tick, event.seconds)
             case "view" if event.chunk in self.row:
                 about = event.offset, event.bytes, event.shape, event.dtype, event.tick
-                self.views.append(View(event.tensor, event.operator, self.row[event.chunk], *about))
+                self.views.append(TensorView(event.tensor, event.operator, self.row[event.chunk], *about))
             case "stage":
                 self.stages.append(event)
             case "begin":
@@ -133,7 +133,7 @@ class _Book:
             case "end":
                 began = self.begun.pop(event.tick)
                 when = event.tick, began.seconds, event.seconds, event.thread, event.stage
-                self.operators.append(Ran(event.operator, event.schema, *when))
+                self.operators.append(OperatorRun(event.operator, event.schema, *when))
         self._mark(event)
 
     def _arrive(self, event: Event) -> None:
@@ -153,10 +153,10 @@ class _Book:
             self.curve.append(point)
         self.last = max(self.last[0], event.tick + 1), max(self.last[1], event.seconds)
 
-    def closed(self, facts: Facts) -> Lives:
+    def closed(self, facts: RunInfo) -> Rectangles:
         """What was met. What was not freed lives to the end."""
         born, ends = self.born, [self.died.get(i, self.last) for i in range(len(self.born))]
-        return Lives(
+        return Rectangles(
             facts=facts,
             begin=[e.tick for e in born],
             end=[tick for tick, _ in ends],

@@ -9,9 +9,9 @@ from allocator.derive.users import Users, users
 from allocator.problem import Column
 from engine.planning.placed import PlacedPlan
 from engine.system.timing import Timing
-from engine.trace.buffers import tenants
-from engine.trace.event_table import Script, ranks
-from engine.trace.planned import script_of, unordered_rows
+from engine.trace.buffers import buffers_of
+from engine.trace.event_table import EventTable, ranks
+from engine.trace.planned import table_of, unordered_rows
 from engine.trace.trace import ALLOC, BEGIN, END, FREE, GROW, KINDS, OVERWRITE, VIEW
 
 _RANKS = ranks((GROW, BEGIN, ALLOC, OVERWRITE, VIEW, END, FREE))
@@ -20,12 +20,12 @@ Moments = Mapping[int, Timing]
 """Calls by tick."""
 
 
-def timed_script(plan: PlacedPlan, timings: Sequence[Timing], mode: str) -> Script:
+def timed_events(plan: PlacedPlan, timings: Sequence[Timing], mode: str) -> EventTable:
     """A chunk is allocated when the call that writes it begins, and freed when the last call that uses it ends.
 
     A view is there when what it looks at is written; outputs live to the end of the run. Raises OptionError.
     """
-    found = tenants(plan, mode)
+    found = buffers_of(plan, mode)
     rows = unordered_rows(found)
     moments, used = _moments(timings, len(plan.lowered.stages) + 1), users(plan.program)
     columns = zip(*(rows[name].tolist() for name in ("kind", "tick", "chunk")), strict=True)
@@ -33,8 +33,8 @@ def timed_script(plan: PlacedPlan, timings: Sequence[Timing], mode: str) -> Scri
     rows["seconds"], rows["thread"] = [m.begin for m in told], [m.thread for m in told]
     place = {t.tick: i for i, t in enumerate(timings, 1)} | {0: 0, len(plan.lowered.stages) + 1: len(timings) + 1}
     turn = np.array([place[m.tick] for m in told], np.int64)  # a clock may be too coarse to tell two calls apart
-    order = np.lexsort((rows["subject"], _RANKS[rows["kind"]], turn, rows["seconds"]))
-    return script_of(found, rows[order])
+    order = np.lexsort((rows["label"], _RANKS[rows["kind"]], turn, rows["seconds"]))
+    return table_of(found, rows[order])
 
 
 def _moments(timings: Sequence[Timing], fetch: int) -> Moments:

@@ -61,7 +61,7 @@ CLOCKS = (UNTIMED, ESTIMATED, MEASURED)
 
 
 @frozen
-class Facts:
+class RunInfo:
     """What holds of a whole trace. Sizes in bytes.
 
     `mode` is "static" (one arena, of `arena_bytes`) or "dynamic" (reference counting, on a model of the heap `heap` if
@@ -101,8 +101,8 @@ class Facts:
 class Trace:
     """A run told as events, in order. Each iteration makes them anew, one by one, so that any number fits in memory."""
 
-    facts: Facts
-    _tell: Callable[[], Iterator[Event]] = field(repr=False)
+    facts: RunInfo
+    _events: Callable[[], Iterator[Event]] = field(repr=False)
 
     def __iter__(self) -> Iterator[Event]:
-        return self._tell()
+        return self._events()

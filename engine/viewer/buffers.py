@@ -5,18 +5,18 @@ from attrs import evolve
 
 from allocator.io.instance import Instance
 from allocator.problem import Column, Plan, Problem
-from engine.trace.rectangles import Lives
-from engine.trace.trace import NOT_RUN, NOTHING, Facts
+from engine.trace.rectangles import Rectangles
+from engine.trace.trace import NOT_RUN, NOTHING, RunInfo
 
 
-def buffer_lives(name: str, instance: Instance, plan: Plan) -> Lives:
+def buffer_rectangles(name: str, instance: Instance, plan: Plan) -> Rectangles:
     """The buffers of `instance`, which the page calls `name`, where `plan` puts them."""
     problem, many = instance.problem, len(instance.problem)
     overwrites = np.full(many, NOTHING)
     overwrites[problem.src] = problem.dest
     ticks, live = _curve(problem)
     nothing, untold = np.zeros(many, np.int64), ("",) * many
-    return Lives(
+    return Rectangles(
         facts=_facts(name, problem, plan, ticks, live),
         begin=problem.begin,
         end=problem.end,
@@ -54,8 +54,8 @@ def _curve(problem: Problem) -> tuple[Column, Column]:
     return ticks, np.cumsum(change)
 
 
-def _facts(name: str, problem: Problem, plan: Plan, ticks: Column, live: Column) -> Facts:
-    facts = Facts(
+def _facts(name: str, problem: Problem, plan: Plan, ticks: Column, live: Column) -> RunInfo:
+    facts = RunInfo(
         model=name,
         mode="static",
         strategy=plan.strategy,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import asdict, define, field
 
-from engine.trace.rectangles import Lives
+from engine.trace.rectangles import Rectangles
 
 VERSION = 1
 _NUMBERS = ("begin", "end", "offset", "size", "padding", "overwrites", "stage", "thread", "born", "died")
@@ -20,19 +20,19 @@ _ALIGNMENT = 8
 Numbers = npt.NDArray[Any]
 
 
-def pack(lives: Lives, title: str) -> bytes:
+def pack(rectangles: Rectangles, title: str) -> bytes:
     """A gzip file: the length of a JSON header (4 bytes), the header, and columns from the next multiple of 8 on.
 
     Everything is little-endian. The header says of each column its type ("i4" or "f8"), where it begins and how many
     numbers it has. A column of texts holds places in the list `strings`.
     """
     table = _Strings()
-    places, body = _layout(_columns(lives, table))
+    places, body = _layout(_columns(rectangles, table))
     header = {
         "version": VERSION,
         "title": title,
-        "facts": asdict(lives.facts) | {"timed": lives.facts.is_timed},
-        "count": len(lives),
+        "facts": asdict(rectangles.facts) | {"timed": rectangles.facts.is_timed},
+        "count": len(rectangles),
         "columns": places,
         "strings": list(table.place),
     }
@@ -51,27 +51,27 @@ class _Strings:
         return np.array([self.place.setdefault(text, len(self.place)) for text in texts], np.int32)
 
 
-def _columns(lives: Lives, table: _Strings) -> dict[str, Numbers]:
+def _columns(rectangles: Rectangles, table: _Strings) -> dict[str, Numbers]:
     """By the names that engine/viewer/js knows."""
-    made: dict[str, Any] = {name: getattr(lives, name) for name in _NUMBERS}
-    made |= {name: table.column(getattr(lives, name)) for name in _TEXTS}
+    made: dict[str, Any] = {name: getattr(rectangles, name) for name in _NUMBERS}
+    made |= {name: table.column(getattr(rectangles, name)) for name in _TEXTS}
     made |= {
-        "view_chunk": [v.life for v in lives.views],
-        "view_name": table.column(v.name for v in lives.views),
-        "view_tick": [v.tick for v in lives.views],
-        "view_bytes": [v.bytes for v in lives.views],
-        "op_tick": [o.tick for o in lives.operators],
-        "op_name": table.column(o.name for o in lives.operators),
-        "op_schema": table.column(o.schema for o in lives.operators),
-        "op_begin": [o.begin for o in lives.operators],
-        "op_end": [o.end for o in lives.operators],
-        "op_thread": [o.thread for o in lives.operators],
-        "stage_tick": [s.tick for s in lives.stages],
-        "stage_seconds": [s.seconds for s in lives.stages],
-        "curve_tick": lives.tick,
-        "curve_seconds": lives.time,
-        "curve_live": lives.live,
-        "curve_footprint": lives.footprint,
+        "view_chunk": [v.rectangle for v in rectangles.views],
+        "view_name": table.column(v.name for v in rectangles.views),
+        "view_tick": [v.tick for v in rectangles.views],
+        "view_bytes": [v.bytes for v in rectangles.views],
+        "op_tick": [o.tick for o in rectangles.operators],
+        "op_name": table.column(o.name for o in rectangles.operators),
+        "op_schema": table.column(o.schema for o in rectangles.operators),
+        "op_begin": [o.begin for o in rectangles.operators],
+        "op_end": [o.end for o in rectangles.operators],
+        "op_thread": [o.thread for o in rectangles.operators],
+        "stage_tick": [s.tick for s in rectangles.stages],
+        "stage_seconds": [s.seconds for s in rectangles.stages],
+        "curve_tick": rectangles.tick,
+        "curve_seconds": rectangles.time,
+        "curve_live": rectangles.live,
+        "curve_footprint": rectangles.footprint,
     }
     return {name: _narrow(np.asarray(values)) for name, values in made.items()}
 

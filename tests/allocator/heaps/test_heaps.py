@@ -24,7 +24,7 @@ from allocator.heaps.simulated import NEVER, NOWHERE, Simulated
 from allocator.kernels import mode
 from allocator.problem import NO_CAPACITY, Problem
 from engine import Graph
-from engine.trace.buffers import tenants
+from engine.trace.buffers import buffers_of
 from engine.trace.trace import ARRIVALS
 from tests.helpers.allocator.plain_heaps import (
     KIB,
@@ -240,7 +240,7 @@ def test_a_compiled_heap_is_a_plain_one(name: str, monkeypatch: pytest.MonkeyPat
 @settings(max_examples=25, deadline=None)
 def test_the_events_of_a_graph_are_those_of_its_dynamic_trace(graph: Graph) -> None:
     plan = engine.make_plan(graph)
-    events = of_chunks(tenants(plan, "dynamic").chunks)
+    events = of_chunks(buffers_of(plan, "dynamic").chunks)
     told = [
         (e.tick, e.chunk, FREE if e.kind == "free" else ALLOC, e.bytes)
         for e in plan.trace("dynamic")

@@ -15,12 +15,12 @@ from allocator.check.offsets import check
 from allocator.derive import chunks as memory
 from allocator.solvers import solve
 from engine import ExecutionPlan, Graph, Var, zoo
-from engine.explain.accesses import anatomy
+from engine.explain.accesses import accesses_of
 from engine.explain.advice import NODES
-from engine.explain.counterfactual import is_wished, saving, with_overwrite
+from engine.explain.counterfactual import is_counterfactual, saving, with_overwrite
 from engine.explain.names import UnknownNameError
 from engine.explain.refusals import NOT_MEASURED, Forward, forwards_of
-from engine.explain.what_if import WhatIf
+from engine.explain.what_if import Alternative
 from engine.lower.steps import to_program
 from engine.passes.pipeline import optimise
 from engine.text.units import format_bytes
@@ -49,7 +49,7 @@ def planned(graph: Graph, options: dict[str, Any]) -> ExecutionPlan:
 
 
 def declared(plan: ExecutionPlan) -> list[Forward]:
-    found = anatomy(plan)
+    found = accesses_of(plan)
     return [f for call in plan.lowered.calls for f in forwards_of(found, call)]
 
 
@@ -107,7 +107,7 @@ def test_overwrite_refusals_are_facts_where_parameters_are_updated(seed: int) ->
 def test_explained_overwrite_savings_equal_a_plan_with_the_overwrite(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)
     for forward in declared(plan):
-        if is_wished(plan, forward):
+        if is_counterfactual(plan, forward):
             wished = with_overwrite(plan, forward)
             found = solve(wished, nodes=1000)
             assert check(wished, found.offset, found.arena_bytes) is None
@@ -119,7 +119,7 @@ def test_explained_overwrite_savings_equal_a_plan_with_the_overwrite(graph: Grap
 def test_a_counterfactual_program_has_no_later_readers(graph: Graph) -> None:
     """Without the later reads, what decides about overwrites takes the one that was refused."""
     plan = planned(graph, {"alignment": 1})
-    wishes = [f for f in declared(plan) if f.reason == "later" and is_wished(plan, f)]
+    wishes = [f for f in declared(plan) if f.reason == "later" and is_counterfactual(plan, f)]
     assume(wishes)
     forward, program = wishes[0], to_program(plan.lowered, plan.ids)
     chunk_of = plan.chunks.chunk_of
@@ -144,7 +144,7 @@ def test_a_counterfactual_program_has_no_later_readers(graph: Graph) -> None:
     assert edges[0] == edges[1]
 
 
-def done_again(found: WhatIf, graph: Graph, options: dict[str, Any]) -> ExecutionPlan:
+def done_again(found: Alternative, graph: Graph, options: dict[str, Any]) -> ExecutionPlan:
     """What somebody has who does what is advised."""
     other = dict(found.options)
     return engine.make_plan(optimise(graph, other.pop("optimise", 0)), **options | other)

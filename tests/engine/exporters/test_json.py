@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 import engine
 from engine import Event, Trace
-from engine.trace.trace import VERSION, Facts
+from engine.trace.trace import VERSION, RunInfo
 from tests.helpers.graphs.random_graphs import build, seeded
 from tests.helpers.paths import ROOT
 from tests.helpers.traces.exported_files import exported
@@ -27,7 +27,7 @@ def test_the_trace_schema_is_a_valid_json_schema() -> None:
     assert SCHEMA["properties"]["version"] == {"const": VERSION}
 
 
-@pytest.mark.parametrize(("told", "of"), [(SCHEMA["$defs"]["event"], Event), (SCHEMA["properties"]["facts"], Facts)])
+@pytest.mark.parametrize(("told", "of"), [(SCHEMA["$defs"]["event"], Event), (SCHEMA["properties"]["facts"], RunInfo)])
 def test_every_field_of_the_trace_schema_is_described(told: dict[str, Any], of: type) -> None:
     assert list(told["properties"]) == told["required"] == [f.name for f in fields(of)]
     assert all(known["description"] for known in told["properties"].values())

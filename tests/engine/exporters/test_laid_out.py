@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine import Event, Trace
 from engine.exporters.laid_out import laid_out
-from engine.trace.trace import ALLOC, FREE, NOTHING, NOWHERE, OVERWRITE, Facts
+from engine.trace.trace import ALLOC, FREE, NOTHING, NOWHERE, OVERWRITE, RunInfo
 
 _STEPS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 9)), max_size=60)
 
@@ -17,7 +17,7 @@ def _event(kind: str, chunk: int, size: int = 0, over: int = NOTHING) -> Event:
 
 
 def _trace(*events: Event) -> Trace:
-    return Trace(Facts("", "dynamic"), lambda: iter(events))
+    return Trace(RunInfo("", "dynamic"), lambda: iter(events))
 
 
 def _events(steps: list[tuple[int, int]]) -> Iterator[Event]:

@@ -13,12 +13,12 @@ import ops
 from engine.exporters import png, svg
 from engine.graph.graph import Graph
 from engine.pictures import figures
-from engine.pictures.look import Look
-from engine.pictures.subject import NAMELESS
+from engine.pictures.options import PictureOptions
+from engine.pictures.plot_data import NAMELESS
 from engine.pictures.wording import printable
 from engine.text.errors import EngineError
 from engine.text.units import format_bytes
-from engine.trace.rectangles import Lives, lives
+from engine.trace.rectangles import Rectangles, rectangles_of
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
 from tests.helpers.graphs.staged_graphs import rows, staged_graph
 from tests.helpers.traces.exported_files import exported, written
@@ -42,7 +42,7 @@ def _texts(text: str) -> list[str]:
 @settings(max_examples=40)
 @given(graphs())
 def test_each_chunk_is_a_box_as_high_as_its_bytes_at_its_address(graph: Graph) -> None:
-    of = lives(engine.make_plan(graph).trace())
+    of = rectangles_of(engine.make_plan(graph).trace())
     boxes = _boxes(svg.svg(of))
     assert Counter(title[0] for _, title in boxes) == Counter(map(printable, of.name))
     ground = next(e for e in ET.fromstring(svg.svg(of)).iter(f"{SVG}rect") if e.get("class") == "f-plot")
@@ -59,13 +59,13 @@ def test_each_chunk_is_a_box_as_high_as_its_bytes_at_its_address(graph: Graph) -
 @given(graphs(), st.sampled_from([("static", ""), ("dynamic", ""), ("dynamic", "pytorch")]), st.booleans())
 def test_pictures_have_the_words_and_numbers_of_the_trace(graph: Graph, run: tuple[str, str], compact: bool) -> None:
     trace = engine.make_plan(graph).trace(run[0], heap=run[1])
-    text = svg.svg(lives(trace), Look(compact=compact))
-    assert text == svg.svg(lives(trace), Look(compact=compact))
+    text = svg.svg(rectangles_of(trace), PictureOptions(compact=compact))
+    assert text == svg.svg(rectangles_of(trace), PictureOptions(compact=compact))
     root, facts = ET.fromstring(text), trace.facts
     assert root.get("role") == "img"
     assert f"{format_bytes(facts.peak_bytes)} are alive" in (root.findtext(f"{SVG}desc") or "")
     assert any(f"peak {format_bytes(facts.peak_bytes)}" in line for line in _texts(text)) != compact
-    assert bool(_boxes(text)) == (len(lives(trace)) > 0 and run != ("dynamic", ""))
+    assert bool(_boxes(text)) == (len(rectangles_of(trace)) > 0 and run != ("dynamic", ""))
 
 
 @settings(max_examples=40)
@@ -73,8 +73,8 @@ def test_pictures_have_the_words_and_numbers_of_the_trace(graph: Graph, run: tup
 def test_pictures_of_any_size_and_parts_stay_within_their_frame(
     graph: Graph, width: int, height: int, parts: tuple[bool, bool, bool, bool, bool]
 ) -> None:
-    look = Look(width, height, *parts)
-    root = ET.fromstring(svg.svg(lives(engine.make_plan(graph).trace()), look))
+    look = PictureOptions(width, height, *parts)
+    root = ET.fromstring(svg.svg(rectangles_of(engine.make_plan(graph).trace()), look))
     assert root.attrib["width"] == str(width)
     for rect in root.iter(f"{SVG}rect"):
         x, y, wide, high = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
@@ -85,11 +85,11 @@ def test_pictures_of_any_size_and_parts_stay_within_their_frame(
 
 def test_a_picture_too_small_to_see_is_refused() -> None:
     with pytest.raises(ValueError, match="width"):
-        Look(width=50)
+        PictureOptions(width=50)
 
 
 def test_names_that_hold_anything_break_no_picture() -> None:
-    of = lives(crowd(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)]))
+    of = rectangles_of(crowd(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)]))
     text = svg.svg(of)
     tags = {element.tag.removeprefix(SVG) for element in ET.fromstring(text).iter()}
     assert tags <= {"svg", "desc", "style", "rect", "title", "path", "circle", "text"}
@@ -100,7 +100,7 @@ def test_names_that_hold_anything_break_no_picture() -> None:
 
 @pytest.mark.parametrize("count", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_a_picture_of_very_many_tensors_is_small_and_says_what_it_merged(count: int) -> None:
-    text = svg.svg(lives(crowd(count)))
+    text = svg.svg(rectangles_of(crowd(count)))
     assert len(text.encode()) < LARGEST
     alone = len(_boxes(text))
     assert 0 < alone <= 3_000
@@ -108,7 +108,7 @@ def test_a_picture_of_very_many_tensors_is_small_and_says_what_it_merged(count: 
 
 
 def test_pictures_draw_few_tensors_one_by_one_however_small() -> None:
-    assert len(_boxes(svg.svg(lives(crowd(2_999))))) == 2_999
+    assert len(_boxes(svg.svg(rectangles_of(crowd(2_999))))) == 2_999
 
 
 def test_pictures_mark_overwriters_which_hide_what_they_take() -> None:
@@ -124,7 +124,7 @@ def test_pictures_mark_overwriters_which_hide_what_they_take() -> None:
 def test_pictures_mark_the_beginning_of_stages_in_both_plots() -> None:
     exe = engine.compile(staged_graph([0, 1]))
     exe.run({"x": rows(9, 2)})
-    of = lives(exe.trace())
+    of = rectangles_of(exe.trace())
     text = svg.svg(of)
     lines = [
         p for p in ET.fromstring(text).iter(f"{SVG}path") if p.get("class") == "s-quiet" and p.get("stroke-dasharray")
@@ -136,10 +136,10 @@ def test_pictures_mark_the_beginning_of_stages_in_both_plots() -> None:
 
 def test_a_picture_without_a_legend_is_lower_and_a_compact_one_has_no_words_beside_boxes() -> None:
     of = _small()
-    whole, plain = ET.fromstring(svg.svg(of)), ET.fromstring(svg.svg(of, Look(legend=False, width=500)))
+    whole, plain = ET.fromstring(svg.svg(of)), ET.fromstring(svg.svg(of, PictureOptions(legend=False, width=500)))
     assert float(plain.attrib["height"]) < float(whole.attrib["height"])
     assert plain.attrib["width"] == "500"
-    assert set(_texts(svg.svg(of, Look(compact=True)))) <= {
+    assert set(_texts(svg.svg(of, PictureOptions(compact=True)))) <= {
         *of.name,
         *(format_bytes(size) for size in of.size.tolist()),
     }
@@ -156,8 +156,8 @@ def test_a_png_has_two_dots_a_pixel_and_is_dark_on_demand() -> None:
 
 def test_exporters_write_what_the_functions_give() -> None:
     trace = engine.make_plan(build(seeded(7))).trace()
-    assert written("svg", trace) == svg.svg(lives(trace))
-    assert exported("png", trace) == png.png(lives(trace))
+    assert written("svg", trace) == svg.svg(rectangles_of(trace))
+    assert exported("png", trace) == png.png(rectangles_of(trace))
 
 
 def test_pictures_without_matplotlib_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,8 +169,8 @@ def test_pictures_without_matplotlib_say_what_to_install(monkeypatch: pytest.Mon
         png.png(_small())
 
 
-def _small() -> Lives:
+def _small() -> Rectangles:
     graph = Graph()
     x = graph.input("x", (64, 64))
     graph.output(ops.relu(ops.tanh(x)), "y")
-    return lives(engine.make_plan(graph).trace())
+    return rectangles_of(engine.make_plan(graph).trace())

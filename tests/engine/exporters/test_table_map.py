@@ -16,8 +16,8 @@ from engine.exporters import FORMATS
 from engine.pictures.raster import IDLE, raster
 from engine.text.screen import FILE, Screen, printed, screen_of, shortened, visible_width
 from engine.text.units import format_bytes
-from engine.trace.rectangles import lives
-from engine.trace.trace import NOTHING, Facts
+from engine.trace.rectangles import rectangles_of
+from engine.trace.trace import NOTHING, RunInfo
 from tests.helpers.graphs.random_graphs import build, seeded
 from tests.helpers.traces.saved_traces import traces
 
@@ -87,7 +87,7 @@ def test_columns_of_a_terminal_are_short_and_grouped() -> None:
 @settings(max_examples=40)
 @given(traces(), st.integers(1, 90), st.integers(1, 30))
 def test_a_map_cell_shows_the_tensor_at_its_middle_when_most_is_alive(trace: Trace, columns: int, rows: int) -> None:
-    of = lives(trace)
+    of = rectangles_of(trace)
     grid = raster(of, columns, rows)
     assert grid.cells.shape == (rows, columns)
     most = int(grid.live.max())
@@ -109,7 +109,7 @@ def test_a_map_of_very_many_chunks_is_no_larger() -> None:
 
 
 def test_the_map_of_an_empty_trace_draws_nothing() -> None:
-    nothing = Trace(Facts(model="nothing", mode="static"), lambda: iter(()))
+    nothing = Trace(RunInfo(model="nothing", mode="static"), lambda: iter(()))
     for name in ("table", "map"):
         assert "nothing is ever alive" in drawn(name, nothing)
 

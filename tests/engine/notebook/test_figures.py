@@ -12,7 +12,7 @@ from engine import Graph
 from engine.notebook import figure
 from engine.pictures.wording import printable
 from engine.text.errors import EngineError, OptionError
-from engine.trace.rectangles import lives
+from engine.trace.rectangles import rectangles_of
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
 from tests.helpers.traces.hostile_names import HOSTILE, crowd
 
@@ -51,7 +51,7 @@ def test_curves_reach_the_peak_of_the_report(graph: Graph) -> None:
     plan = engine.make_plan(graph)
     (source,) = (s.data for s in figure(plan).select({"type": MODELS.ColumnDataSource}) if s.name == "curves")
     assert max(source["live"], default=0) == plan.trace().facts.peak_bytes == plan.report().peak_bytes
-    of = lives(plan.trace())
+    of = rectangles_of(plan.trace())
     assert set(zip(source["time"], source["live"], strict=True)) <= set(zip(of.tick, of.live, strict=True))
 
 

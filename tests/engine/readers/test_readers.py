@@ -17,7 +17,7 @@ from engine.exporters import FORMATS
 from engine.readers import is_saved_trace, scanner
 from engine.readers.values import MOST_SECONDS, MOST_THREADS, MOST_TICKS
 from engine.text.errors import TraceFormatError
-from engine.trace.trace import Facts
+from engine.trace.trace import RunInfo
 from tests.engine.stages.test_trace import CUTS, MODES, ran
 from tests.helpers.graphs.random_graphs import build, seeded
 from tests.helpers.graphs.staged_graphs import rows
@@ -332,7 +332,7 @@ def test_a_csv_with_a_quoted_header_is_known(tmp_path: Path) -> None:
 
 
 def test_a_trace_without_events_is_one(tmp_path: Path) -> None:
-    nothing = Trace(Facts(model="nothing", mode="static"), lambda: iter(()))
+    nothing = Trace(RunInfo(model="nothing", mode="static"), lambda: iter(()))
     for suffix in SUFFIXES:
         assert tuple(read_trace(save_trace(nothing, tmp_path / f"t.{suffix}"))) == ()
 

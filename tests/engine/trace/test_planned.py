@@ -7,7 +7,7 @@ import engine
 import ops
 from engine import Graph
 from engine.lower.calls import Join
-from engine.trace.rectangles import lives
+from engine.trace.rectangles import rectangles_of
 from engine.trace.trace import ARRIVALS, BEGIN
 from tests.helpers.graphs.random_graphs import graphs
 
@@ -32,7 +32,7 @@ def test_a_concatenation_in_place_is_called_so_everywhere() -> None:
     plan = engine.make_plan(graph)
     peak = {t.name: (t.operator, t.kind, t.begin) for t in plan.report().peak_tensors}
     assert peak["concat_0"] == ("concat_0", "concat", 1)
-    found = lives(plan.trace())
+    found = rectangles_of(plan.trace())
     told = {name: (found.operator[i], found.schema[i], int(found.begin[i])) for i, name in enumerate(found.name)}
     assert peak.items() <= told.items()
     assert plan.trace().facts.peak_operator == plan.report().peak_operator == "relu_0"

@@ -16,8 +16,8 @@ from allocator.heaps import HEAPS, simulate
 from allocator.heaps.events import Events, of_chunks
 from engine import Event, Graph
 from engine.text.errors import OptionError
-from engine.trace.buffers import tenants
-from engine.trace.rectangles import lives
+from engine.trace.buffers import buffers_of
+from engine.trace.rectangles import rectangles_of
 from engine.trace.trace import ALLOC, ARRIVALS, BEGIN, END, FREE, GROW, NOTHING, NOWHERE, OVERWRITE, PEAK, VIEW
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
 from tests.helpers.graphs.training_graphs import random_training
@@ -80,13 +80,13 @@ def test_on_a_heap_chunks_lie_apart_and_the_footprint_is_what_it_reserves(graph:
 
 
 def test_a_heap_that_knows_no_addresses_tells_of_none() -> None:
-    found = lives(engine.make_plan(build(seeded(4), 20)).trace("dynamic", heap="refcount"))
+    found = rectangles_of(engine.make_plan(build(seeded(4), 20)).trace("dynamic", heap="refcount"))
     assert not found.has_places and (found.footprint == found.live).all()
 
 
 def of_problem_of(plan: engine.ExecutionPlan) -> Events:
     """What reference counting asks a heap for."""
-    return of_chunks(tenants(plan, "dynamic").chunks)
+    return of_chunks(buffers_of(plan, "dynamic").chunks)
 
 
 @settings(max_examples=30)
@@ -121,7 +121,7 @@ def test_each_call_begins_and_ends_around_what_it_writes(graph: Graph) -> None:
 @given(graphs())
 def test_lives_are_the_chunks_of_the_plan(graph: Graph) -> None:
     plan = engine.make_plan(graph)
-    found = lives(plan.trace())
+    found = rectangles_of(plan.trace())
     chunks = plan.chunks
     told = zip(found.begin, found.end, found.offset, found.size, strict=True)
     meant = zip(chunks.begin, chunks.end, plan.plan.offset, plan.problem.size, strict=True)

@@ -8,7 +8,7 @@ from allocator import solvers
 from allocator.io.instance import Instance
 from allocator.problem import Problem
 from engine.trace.trace import NOTHING
-from engine.viewer.buffers import buffer_lives
+from engine.viewer.buffers import buffer_rectangles
 from tests.helpers.allocator.strategies import problems
 
 
@@ -24,7 +24,7 @@ def _alive(problem: Problem, tick: int) -> int:
 def test_buffer_rectangles_are_the_lifetimes_of_the_problem(problem: Problem, strategy: str) -> None:
     plan = solvers.solve(problem, strategy)
     names = [f"buffer {i}" for i in range(len(problem))]
-    found = buffer_lives("some.csv", Instance(problem, names), plan)
+    found = buffer_rectangles("some.csv", Instance(problem, names), plan)
     assert found.name == tuple(names)
     assert found.facts.arena_bytes == plan.arena_bytes and found.facts.lower_bound == plan.lower_bound
     assert np.array_equal(found.begin, problem.begin) and np.array_equal(found.end, problem.end)

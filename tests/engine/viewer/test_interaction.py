@@ -14,8 +14,8 @@ import engine
 from engine import Trace, zoo
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
-from engine.trace.rectangles import Lives, lives
-from engine.trace.trace import Facts
+from engine.trace.rectangles import Rectangles, rectangles_of
+from engine.trace.trace import RunInfo
 from tests.helpers.browser.browser_session import Session
 from tests.helpers.browser.viewer_pages import Page, opened, state
 from tests.helpers.traces.hostile_names import HOSTILE, crowd
@@ -30,8 +30,8 @@ def plan() -> ExecutionPlan:
 
 
 @pytest.fixture(scope="module")
-def of(plan: ExecutionPlan) -> Lives:
-    return lives(plan.trace())
+def of(plan: ExecutionPlan) -> Rectangles:
+    return rectangles_of(plan.trace())
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_the_figures_are_those_of_the_report(shown: Open, plan: ExecutionPlan) -
         facts = told["facts"]
         assert (facts["peak_bytes"], facts["peak_tick"]) == (report.peak_bytes, report.peak_tick)
         assert (facts["arena_bytes"], facts["lower_bound"]) == (report.arena_bytes, report.lower_bound)
-        assert told["chunks"] == len(lives(plan.trace()))
+        assert told["chunks"] == len(rectangles_of(plan.trace()))
         assert page.inner_text("#model") == plan.trace().facts.model
 
 
@@ -99,7 +99,9 @@ def test_a_screen_reader_gets_the_table_and_the_totals(shown: Open, plan: Execut
     assert 'img "Tensors as rectangles' in pictures
 
 
-def test_the_mouse_shows_what_it_rests_on_and_a_click_keeps_it(shown: Open, plan: ExecutionPlan, of: Lives) -> None:
+def test_the_mouse_shows_what_it_rests_on_and_a_click_keeps_it(
+    shown: Open, plan: ExecutionPlan, of: Rectangles
+) -> None:
     large = sorted(range(len(of)), key=lambda i: -int(of.size[i]) * int(of.end[i] - of.begin[i]))[:6]
     with shown(plan.trace()) as page:
         for chunk in large:
@@ -122,7 +124,7 @@ def test_the_mouse_shows_what_it_rests_on_and_a_click_keeps_it(shown: Open, plan
         assert state(page)["selected"] is None
 
 
-def test_each_rectangle_stands_where_its_bytes_are(shown: Open, plan: ExecutionPlan, of: Lives) -> None:
+def test_each_rectangle_stands_where_its_bytes_are(shown: Open, plan: ExecutionPlan, of: Rectangles) -> None:
     with shown(plan.trace()) as page:
         rects = page.evaluate("n => Array.from({length: n}, (_, i) => arenaplan.rectAt(i).toJSON())", len(of))
     high = (rects[0]["bottom"] - rects[0]["top"]) / of.size[0]
@@ -132,7 +134,7 @@ def test_each_rectangle_stands_where_its_bytes_are(shown: Open, plan: ExecutionP
         assert rect["height"] == pytest.approx(high * of.size[i], abs=0.1)
 
 
-def test_the_search_finds_what_the_expression_matches(shown: Open, plan: ExecutionPlan, of: Lives) -> None:
+def test_the_search_finds_what_the_expression_matches(shown: Open, plan: ExecutionPlan, of: Rectangles) -> None:
     with shown(plan.trace()) as page:
         for expression in ("relu", "^conv_1", "space$", "conv_[13]$", "nowhere"):
             page.fill("#search", expression)
@@ -197,7 +199,7 @@ def test_p_goes_to_the_peak_and_a_click_in_the_curves_lists_its_tick(shown: Open
         assert state(page)["tick"] == report.peak_tick
 
 
-def test_colours_change_and_the_legend_shows_one_alone(shown: Open, plan: ExecutionPlan, of: Lives) -> None:
+def test_colours_change_and_the_legend_shows_one_alone(shown: Open, plan: ExecutionPlan, of: Rectangles) -> None:
     with shown(plan.trace()) as page:
         modes = page.locator("#colour option").evaluate_all("options => options.map(o => o.value)")
         assert {"schema", "size"} <= set(modes)
@@ -316,7 +318,7 @@ def test_a_run_with_times_has_an_axis_of_seconds_and_threads(shown: Open) -> Non
 def test_the_viewer_of_an_empty_plan_shows_nothing(shown: Open) -> None:
     graph = Graph("nothing")
     graph.output(graph.input("x", (0,)), "y")
-    for trace in (engine.make_plan(graph).trace(), Trace(Facts("empty", "static"), lambda: iter(()))):
+    for trace in (engine.make_plan(graph).trace(), Trace(RunInfo("empty", "static"), lambda: iter(()))):
         with shown(trace) as page:
             for key in ("p", "+", "0", "]", "n", "Escape"):
                 page.keyboard.press(key)

@@ -12,8 +12,8 @@ import pytest
 
 from engine.exporters import html
 from engine.pictures.paints import KINDS, OTHER, PAINTS
-from engine.trace.rectangles import lives
-from engine.trace.trace import Facts, Trace
+from engine.trace.rectangles import rectangles_of
+from engine.trace.trace import RunInfo, Trace
 from engine.viewer.page import modules, read, write_page
 from engine.viewer.payload import pack
 from tests.helpers.traces.hostile_names import HOSTILE, crowd
@@ -77,7 +77,7 @@ def test_the_script_of_the_viewer_page_fits_a_script_element() -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_on_the_viewer_page_are_text(name: str) -> None:
     plain = [tag for tag, _ in _page(crowd(5))[1].elements]
-    _, page = _page(Trace(Facts(model=name, mode="static"), lambda: iter(crowd(5, name=lambda _: name))))
+    _, page = _page(Trace(RunInfo(model=name, mode="static"), lambda: iter(crowd(5, name=lambda _: name))))
     assert [tag for tag, _ in page.elements] == plain
 
 
@@ -88,7 +88,7 @@ def test_the_title_is_the_model_and_how_it_was_planned() -> None:
 
 def test_two_plans_are_two_payloads() -> None:
     out = io.BytesIO()
-    given = [pack(lives(crowd(count)), f"plan {count}") for count in (3, 300)]
+    given = [pack(rectangles_of(crowd(count)), f"plan {count}") for count in (3, 300)]
     write_page("two", given, out)
     found = _Parsed(out.getvalue().decode()).text("script.payload")
     assert [base64.b64decode(text) for text in found] == given

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import engine
 from engine.graph.graph import Graph
-from engine.trace.rectangles import Lives, lives
+from engine.trace.rectangles import Rectangles, rectangles_of
 from engine.viewer.payload import pack
 from tests.helpers.graphs.random_graphs import graphs
 from tests.helpers.traces.hostile_names import HOSTILE, crowd
@@ -30,7 +30,7 @@ def _unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     return header, columns
 
 
-def _check(found: Lives, title: str) -> None:
+def _check(found: Rectangles, title: str) -> None:
     header, columns = _unpack(pack(found, title))
     assert header["title"] == title
     assert header["count"] == len(found)
@@ -41,7 +41,7 @@ def _check(found: Lives, title: str) -> None:
         assert tuple(header["strings"][i] for i in columns[name]) == getattr(found, name)
     assert np.array_equal(columns["curve_live"], found.live)
     assert np.array_equal(columns["curve_tick"], found.tick)
-    assert columns["view_chunk"].tolist() == [v.life for v in found.views]
+    assert columns["view_chunk"].tolist() == [v.rectangle for v in found.views]
     assert columns["op_tick"].tolist() == [o.tick for o in found.operators]
 
 
@@ -49,23 +49,23 @@ def _check(found: Lives, title: str) -> None:
 @given(graphs(), st.sampled_from((("static", ""), ("dynamic", ""), ("dynamic", "first_fit"))))
 def test_all_columns_of_a_viewer_payload_come_back(graph: Graph, mode: tuple[str, str]) -> None:
     name, heap = mode
-    _check(lives(engine.make_plan(graph).trace(name, heap=heap)), "a plan")
+    _check(rectangles_of(engine.make_plan(graph).trace(name, heap=heap)), "a plan")
 
 
 def test_names_that_hold_anything_come_back_from_a_viewer_payload() -> None:
-    _check(lives(crowd(2 * len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)])), "\udfff</script>")
+    _check(rectangles_of(crowd(2 * len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)])), "\udfff</script>")
 
 
 def test_sizes_beyond_32_bits_come_back() -> None:
-    huge = lives(crowd(20))
+    huge = rectangles_of(crowd(20))
     _check(evolve(huge, size=huge.size * 2**22, offset=huge.offset * 2**22), "huge")
 
 
 def test_the_viewer_payload_is_deterministic() -> None:
-    assert pack(lives(crowd(50)), "x") == pack(lives(crowd(50)), "x")
+    assert pack(rectangles_of(crowd(50)), "x") == pack(rectangles_of(crowd(50)), "x")
 
 
 @pytest.mark.slow
 def test_a_viewer_payload_of_100_000_tensors_takes_few_bytes() -> None:
     """A page of so many stays below 4 MB, which base64 makes of this."""
-    assert len(pack(lives(crowd(100_000)), "x")) < 3_000_000
+    assert len(pack(rectangles_of(crowd(100_000)), "x")) < 3_000_000

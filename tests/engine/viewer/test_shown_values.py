@@ -11,8 +11,8 @@ from engine import Trace, zoo
 from engine.execution_plan import ExecutionPlan
 from engine.exporters import html
 from engine.text.units import format_bytes
-from engine.trace.rectangles import Lives, lives
-from engine.trace.trace import Facts
+from engine.trace.rectangles import Rectangles, rectangles_of
+from engine.trace.trace import RunInfo
 from tests.helpers.browser.browser_session import Session
 from tests.helpers.browser.viewer_pages import Page, opened, state
 from tests.helpers.traces.sample_traces import staged
@@ -40,7 +40,7 @@ def parallel() -> Trace:
     return engine.make_plan(zoo.squeezenet(), parallel="exact").trace(threads=2)
 
 
-def _peak_seconds(of: Lives) -> float:
+def _peak_seconds(of: Rectangles) -> float:
     return float(of.time[of.live.argmax()])
 
 
@@ -86,7 +86,7 @@ def test_the_caption_and_the_shares_are_those_of_the_report(
 
 def test_the_curves_are_what_is_alive_and_what_is_held(browser: Session, tmp_path: Path, plan: ExecutionPlan) -> None:
     trace = plan.trace("dynamic", heap="pytorch")
-    of = lives(trace)
+    of = rectangles_of(trace)
     assert of.footprint.max() > of.live.max()
     with opened(browser, tmp_path, trace, color_scheme="light") as page:
         near = state(page)["home"]["b1"] / 2_000
@@ -99,7 +99,7 @@ def test_the_peak_is_marked_where_it_is_in_seconds(
     which: str, browser: Session, tmp_path: Path, timed: Trace, parallel: Trace
 ) -> None:
     trace = timed if which == "late" else parallel
-    of = lives(trace)
+    of = rectangles_of(trace)
     with opened(browser, tmp_path, trace) as page:
         assert state(page)["axis"] == "seconds"
         [dot] = _saved(page).iter(f"{SVG}circle")
@@ -112,7 +112,7 @@ def test_the_peak_is_marked_where_it_is_in_seconds(
 
 
 def test_a_click_in_the_curves_lists_the_tick_of_that_second(browser: Session, tmp_path: Path, parallel: Trace) -> None:
-    operators = lives(parallel).operators
+    operators = rectangles_of(parallel).operators
     longest = max(operators[len(operators) // 2 :], key=lambda ran: ran.end - ran.begin)
     time = (longest.begin + longest.end) / 2
     last = max((ran for ran in operators if ran.begin <= time), key=lambda ran: ran.begin)
@@ -134,7 +134,7 @@ def test_a_run_without_a_plan_claims_no_bound(browser: Session, tmp_path: Path) 
 
 
 def test_the_span_of_a_tensor_names_operators_that_there_are(browser: Session, tmp_path: Path, timed: Trace) -> None:
-    of = lives(timed)
+    of = rectangles_of(timed)
     ran = {o.tick: o.name for o in of.operators}
     open_ended = [i for i in range(len(of)) if of.begin[i] in ran and of.end[i] - 1 not in ran]
     assert open_ended
@@ -150,7 +150,7 @@ def test_two_models_are_both_named_and_counted(browser: Session, tmp_path: Path,
         assert page.inner_text("#model") == f"squeezenet beside {other.facts.model}"
         tallies = [text.split(" | ") for text in page.locator("#legend .tally").all_inner_texts()]
     for k, trace in enumerate((plan.trace(), other)):
-        assert sum(int(tally[k].replace(",", "")) for tally in tallies) == len(lives(trace))
+        assert sum(int(tally[k].replace(",", "")) for tally in tallies) == len(rectangles_of(trace))
 
 
 def test_a_plan_that_is_too_small_to_be_seen_is_told(browser: Session, tmp_path: Path, plan: ExecutionPlan) -> None:
@@ -161,7 +161,7 @@ def test_a_plan_that_is_too_small_to_be_seen_is_told(browser: Session, tmp_path:
 
 
 def test_an_empty_plan_says_so_in_a_sentence(browser: Session, tmp_path: Path) -> None:
-    with opened(browser, tmp_path, Trace(Facts("empty", "static"), lambda: iter(()))) as page:
+    with opened(browser, tmp_path, Trace(RunInfo("empty", "static"), lambda: iter(()))) as page:
         assert page.inner_text("#note") == "This plan has no tensors."
         assert not page.is_visible("#peak-table")
         saved = _saved(page)
@@ -186,7 +186,7 @@ def test_keys_list_other_ticks_and_zoom_in_time_alone(browser: Session, tmp_path
 
 def test_ticks_without_end_keep_labels_that_can_be_read(browser: Session, tmp_path: Path) -> None:
     far = 10**11
-    trace = Trace(Facts("far", "static", ticks=far, arena_bytes=8), lambda: iter(()))
+    trace = Trace(RunInfo("far", "static", ticks=far, arena_bytes=8), lambda: iter(()))
     with opened(browser, tmp_path, trace) as page:
         texts = [text.text or "" for text in _saved(page).iter(f"{SVG}text")]
     assert not any("…" in text for text in texts)

@@ -11,7 +11,7 @@ import engine
 from engine import Trace, zoo
 from engine.execution_plan import ExecutionPlan
 from engine.exporters import html
-from engine.trace.rectangles import lives
+from engine.trace.rectangles import rectangles_of
 from tests.helpers.browser.browser_session import Session
 
 Page = Any
@@ -39,7 +39,7 @@ def _box(page: Page, of: str) -> dict[str, float]:
 
 def test_a_click_on_an_operator_lists_its_tick(browser: Session, tmp_path: Path, plan: ExecutionPlan) -> None:
     trace = plan.trace()
-    ran = lives(trace).operators[5]
+    ran = rectangles_of(trace).operators[5]
     with _page(browser, tmp_path, trace) as page:
         home = page.evaluate("arenaplan.state().home")
         box = _box(page, "#lanes")
@@ -55,7 +55,7 @@ def test_threads_have_lanes_of_their_own(browser: Session, tmp_path: Path, plan:
     with _page(browser, tmp_path, plan.trace()) as page:
         one = _box(page, "#lanes")["height"]
     trace = plan.trace(threads=2)
-    assert {ran.thread for ran in lives(trace).operators} == {0, 1}
+    assert {ran.thread for ran in rectangles_of(trace).operators} == {0, 1}
     with _page(browser, tmp_path, trace) as page:
         two = _box(page, "#lanes")["height"]
         page.select_option("#axis", "ticks")

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine import Trace
 from engine.exporters import html
-from engine.trace.rectangles import lives
+from engine.trace.rectangles import rectangles_of
 from engine.viewer.page import write_page
 from engine.viewer.payload import pack
 from tests.helpers.browser.browser_session import Session
@@ -23,7 +23,7 @@ def opened(browser: Session, folder: Path, *traces: Trace, **how: Any) -> Iterat
         if len(traces) == 1:
             html.write(traces[0], out)
         else:
-            write_page("two", [pack(lives(t), f"plan {i}") for i, t in enumerate(traces)], out)
+            write_page("two", [pack(rectangles_of(t), f"plan {i}") for i, t in enumerate(traces)], out)
     with browser.visit(file, **how) as page:
         page.wait_for_selector("body[data-ready]")
         assert page.get_attribute("body", "data-ready") == "true", page.inner_text("#failure")

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Event, Trace
-from engine.trace.trace import ARRIVALS, Facts
+from engine.trace.trace import ARRIVALS, RunInfo
 from tests.helpers.graphs.staged_graphs import WIDTH, rows, staged_graph
 from tests.helpers.traces.hostile_names import HOSTILE
 from tests.helpers.traces.saved_traces import traces
 
-EMPTY = Trace(Facts("", "static"), lambda: iter(()))
+EMPTY = Trace(RunInfo("", "static"), lambda: iter(()))
 """Of a run in which nothing happened."""
 
 

@@ -8,8 +8,8 @@ from attrs import frozen
 from engine.pictures.columns import ranked
 from engine.pictures.wording import printable
 from engine.text.units import format_bytes
-from engine.trace.rectangles import Lives
-from engine.trace.trace import NOTHING, Facts
+from engine.trace.rectangles import Rectangles
+from engine.trace.trace import NOTHING, RunInfo
 from ops.tensor.spec import Array
 
 _NO_KIND = "other"
@@ -18,14 +18,14 @@ _MOST_STAGES = 100
 
 
 @frozen(eq=False)
-class Subject:
+class PlotData:
     """`begin` and `end` of chunks, `times` of the curves and `last` are ticks, or seconds if `timed`; the rest bytes.
 
     `kinds` are what made chunks, those with most bytes first; `kind` is a chunk's place among them.
     """
 
-    lives: Lives
-    facts: Facts
+    rectangles: Rectangles
+    facts: RunInfo
     timed: bool
     last: float
     begin: Array
@@ -41,7 +41,7 @@ class Subject:
     @property
     def has_addresses(self) -> bool:
         """Whether anything lies anywhere."""
-        return self.lives.has_places and len(self.low) > 0
+        return self.rectangles.has_places and len(self.low) > 0
 
     @property
     def bound(self) -> int:
@@ -51,12 +51,12 @@ class Subject:
     @property
     def operators(self) -> Iterator[tuple[int, str]]:
         """By tick."""
-        return ((ran.tick, ran.name) for ran in self.lives.operators)
+        return ((ran.tick, ran.name) for ran in self.rectangles.operators)
 
     @property
     def stage_starts(self) -> tuple[float, ...]:
         """Of all stages but the first, if they are not too many to be told apart."""
-        starts = tuple(stage.seconds if self.timed else float(stage.tick) for stage in self.lives.stages[1:])
+        starts = tuple(stage.seconds if self.timed else float(stage.tick) for stage in self.rectangles.stages[1:])
         return starts if len(starts) <= _MOST_STAGES else ()
 
     @property
@@ -67,55 +67,60 @@ class Subject:
 
     def title(self, chunk: int) -> str:
         """Lines about a chunk."""
-        lives = self.lives
-        what = " ".join(filter(None, (lives.schema[chunk], lives.shape[chunk], lives.dtype[chunk], lives.role[chunk])))
-        place = f" at {self.low[chunk]:,}" if lives.has_places else ""
-        size, padding = int(lives.size[chunk]), int(lives.padding[chunk])
+        rectangles = self.rectangles
+        what = " ".join(
+            filter(
+                None,
+                (rectangles.schema[chunk], rectangles.shape[chunk], rectangles.dtype[chunk], rectangles.role[chunk]),
+            )
+        )
+        place = f" at {self.low[chunk]:,}" if rectangles.has_places else ""
+        size, padding = int(rectangles.size[chunk]), int(rectangles.padding[chunk])
         loss = f", {padding} B of them padding" if padding else ""
         lines = [
-            printable(lives.name[chunk]) or NAMELESS,
+            printable(rectangles.name[chunk]) or NAMELESS,
             printable(what),
             f"{format_bytes(size)}{place}{loss}",
-            f"ticks {lives.begin[chunk]} to {lives.end[chunk]}",
+            f"ticks {rectangles.begin[chunk]} to {rectangles.end[chunk]}",
         ]
-        if lives.overwrites[chunk] != NOTHING:
-            lines.append(f"takes the bytes of {printable(lives.name[lives.overwrites[chunk]])}")
+        if rectangles.overwrites[chunk] != NOTHING:
+            lines.append(f"takes the bytes of {printable(rectangles.name[rectangles.overwrites[chunk]])}")
         return "\n".join(filter(None, lines))
 
 
-def subject_of(lives: Lives) -> Subject:
+def plot_data_of(rectangles: Rectangles) -> PlotData:
     """On an axis of seconds if the run was timed."""
-    facts, timed = lives.facts, lives.facts.is_timed
-    begin, end = (lives.born, lives.died) if timed else (lives.begin, _shown_until(lives))
-    times = lives.time if timed else lives.tick
-    schema = tuple(s or r or _NO_KIND for s, r in zip(lives.schema, lives.role, strict=True))
-    kinds = ranked(schema, lives.size)
+    facts, timed = rectangles.facts, rectangles.facts.is_timed
+    begin, end = (rectangles.born, rectangles.died) if timed else (rectangles.begin, _shown_until(rectangles))
+    times = rectangles.time if timed else rectangles.tick
+    schema = tuple(s or r or _NO_KIND for s, r in zip(rectangles.schema, rectangles.role, strict=True))
+    kinds = ranked(schema, rectangles.size)
     place = {name: i for i, name in enumerate(kinds)}
-    settled = _settled(times, lives.live)
-    return Subject(
-        lives=lives,
+    settled = _settled(times, rectangles.live)
+    return PlotData(
+        rectangles=rectangles,
         facts=facts,
         timed=timed,
         last=float(max(0 if timed else facts.ticks, end.max(initial=0), times.max(initial=0))) or 1.0,
         begin=begin.astype(float),
         end=end.astype(float),
-        low=lives.offset,
-        high=lives.offset + lives.size,
+        low=rectangles.offset,
+        high=rectangles.offset + rectangles.size,
         kinds=tuple(kinds),
         kind=np.array([place[name] for name in schema], dtype=int),
         times=times[settled],
-        live=lives.live[settled],
-        footprint=lives.footprint[settled],
+        live=rectangles.live[settled],
+        footprint=rectangles.footprint[settled],
     )
 
 
-def _shown_until(lives: Lives) -> Array:
+def _shown_until(rectangles: Rectangles) -> Array:
     """In the tick of an overwrite both are alive; where it covers all of the other, only itself can be seen."""
-    heirs = np.flatnonzero(lives.overwrites != NOTHING)
-    heads, top = lives.overwrites[heirs], lives.offset + lives.size
-    hidden = (lives.offset[heirs] <= lives.offset[heads]) & (top[heirs] >= top[heads])
-    until = lives.end.copy()
-    until[heads[hidden]] = lives.begin[heirs[hidden]]
+    heirs = np.flatnonzero(rectangles.overwrites != NOTHING)
+    heads, top = rectangles.overwrites[heirs], rectangles.offset + rectangles.size
+    hidden = (rectangles.offset[heirs] <= rectangles.offset[heads]) & (top[heirs] >= top[heads])
+    until = rectangles.end.copy()
+    until[heads[hidden]] = rectangles.begin[heirs[hidden]]
     return until
 
 

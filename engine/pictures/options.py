@@ -5,7 +5,7 @@ from attrs.validators import ge
 
 
 @frozen
-class Look:
+class PictureOptions:
     """Width in pixels, and the height of the map of the arena; what else there is to see.
 
     `curves` below the map, a `title` above it, a `legend` and a `caption` at the bottom. `compact` leaves out all four
@@ -21,5 +21,5 @@ class Look:
     compact: bool = False
 
 
-PAGE = Look()
+PAGE = PictureOptions()
 """For a page of text."""
