@@ -17,8 +17,10 @@ COMPILED, FOREIGN, CHECK = 0, 1, 2
 one of our own that is called like it, and tells whether the others may go on."""
 
 
-def as_words(numbers: Iterable[Word]) -> Array:
-    """Numbers in 64 bits each: integers as they are, floats as the bits of doubles."""
+def as_words(numbers: Array | Iterable[Word]) -> Array:
+    """Returns numbers in 64 bits each: integers as they are, floats as the bits of doubles; an array is returned."""
+    if isinstance(numbers, np.ndarray):
+        return numbers
     return np.array([_bits(n) if isinstance(n, float) else int(n) for n in numbers], np.int64)
 
 

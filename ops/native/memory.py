@@ -105,6 +105,18 @@ def signed_octets(address: int, count: int) -> Any:
 
 
 @jitable
+def record_at(address: int, layout: Any) -> Any:
+    """Returns the record of `ops.native.records` at an address: its fields by name, each read when it is used."""
+    return carray(pointer(address), (1,), layout)[0]
+
+
+@jitable
+def records_at(address: int, count: int, layout: Any) -> Any:
+    """Returns `count` records one behind the other."""
+    return carray(pointer(address), (count,), layout)
+
+
+@jitable
 def share(total: int, part: int, parts: int) -> tuple[int, int]:
     """The numbers [first, last) below `total` that are this part's."""
     return total * part // parts, total * (part + 1) // parts

@@ -4,7 +4,8 @@ import numpy as np
 
 from ops.native.call import Native, Step
 from ops.native.door import address
-from ops.norm.lrn_kinds import MOST_CHANNELS
+from ops.native.records import pack_args
+from ops.norm.args import LRN, MOST_CHANNELS
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk
 from ops.windows.pixels import dense_pixels, pitch
@@ -17,10 +18,20 @@ def _supports(signature: Signature) -> bool:
 def _bind(call: Binding) -> Thunk:
     x, y, attrs = call.x, call.y, call.attrs
     channels, size = x.shape[-1], attrs["size"]
-    pitches, near = (4 * pitch(x), 4 * pitch(y)), min(size, 2 * channels + 1)  # that is all there is
-    shape = x.ctypes.data, y.ctypes.data, x.size // max(channels, 1), channels, *pitches, near
-    numbers = map(float, (attrs["alpha"] / size, attrs["bias"], attrs["beta"]))
-    return Native((Step(address("ops.norm.lrn_code", "normalise"), (*shape, *numbers)),), (x, y))
+    args = pack_args(
+        LRN,
+        x=x.ctypes.data,
+        y=y.ctypes.data,
+        pixels=x.size // max(channels, 1),
+        channels=channels,
+        x_pitch=4 * pitch(x),
+        y_pitch=4 * pitch(y),
+        size=min(size, 2 * channels + 1),  # a larger window reads no channel more
+        factor=attrs["alpha"] / size,
+        bias=attrs["bias"],
+        beta=attrs["beta"],
+    )
+    return Native((Step(address("ops.norm.lrn_code", "normalise"), args),), (x, y))
 
 
 LRN_NATIVE = Kernel("native", _bind, reads=dense_pixels, supports=_supports, writes=dense_pixels, backend=NUMBA)
