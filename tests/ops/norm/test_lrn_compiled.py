@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.norm.lrn_compiled import LRN_NATIVE
 from ops.norm.args import MOST_CHANNELS
+from ops.norm.lrn_compiled import LRN_NATIVE
 from ops.norm.nhwc_lrn import LRN_PIECES, NHWC_LRN
 from ops.tensor.spec import Array
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
