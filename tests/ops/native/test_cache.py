@@ -71,8 +71,8 @@ def test_checkouts_of_one_state_have_one_folder(files: dict[str, Path], tmp_path
 
 
 def test_real_modules_are_found() -> None:
-    names = {path.name for path in cache.sources("ops.half.convert_code")}
-    assert {"convert_code.py", "convert_words.py", "words.py"} <= names
+    names = {path.name for path in cache.sources("ops.norm.lrn_code")}
+    assert {"lrn_code.py", "args.py", "records.py", "memory.py"} <= names
 
 
 def test_the_code_cache_says_in_a_line_that_nothing_can_be_kept(

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 _SHOW = """
-import ops.compiled_gemm as gemm, ops.nhwc.quantised_native as codes, ops.stored.convert as convert
-from ops.native.tiles import tile_shape
+import ops.convolution.packed_door as gemm, ops.quantised.nhwc_tiled as codes, ops.half.convert as convert
+from ops.native.emit.tile_shapes import tile_shape
 print(tile_shape().name, gemm.has_avx512(), codes.has_vnni(), convert.has_half())
 """
 
