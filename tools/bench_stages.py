@@ -23,7 +23,7 @@ from allocator.io.files import write_whole
 from allocator.progress import each
 from engine import Executable, Graph, zoo
 from engine.cli.progress import add_quiet, progress_shown
-from engine.graph.bindings import Facts
+from engine.graph.bindings import Bindings
 from engine.stages.bind import input_shapes
 from engine.stages.cache import PlanCache
 from engine.stages.run import StagedExecutor
@@ -139,8 +139,8 @@ def staged_executor(exe: Executable) -> StagedExecutor:
     return exe.executor
 
 
-def _facts(graph: Graph, lengths: Lengths) -> Facts:
-    return Facts(lengths, input_shapes(graph, lengths))
+def _facts(graph: Graph, lengths: Lengths) -> Bindings:
+    return Bindings(lengths, input_shapes(graph, lengths))
 
 
 def bound_rows(bench: Bench) -> list[Cost]:

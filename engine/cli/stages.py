@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.api import compile_graph
 from engine.cli.options.common import plan_options
-from engine.graph.bindings import Facts
+from engine.graph.bindings import Bindings
 from engine.graph.graph import Graph
 from engine.stages.bind import input_shapes
 from engine.stages.run import StagedExecutor
@@ -18,7 +18,7 @@ def plan_first(graph: Graph, lengths: Mapping[str, int], arguments: Namespace) -
     executor = compile_graph(graph, budget=arguments.budget, **plan_options(arguments)).executor
     if not isinstance(executor, StagedExecutor):
         raise TypeError("a graph of known sizes has no stages")
-    return first_stage(executor.template, Facts(lengths, input_shapes(graph, lengths)), executor.terms)
+    return first_stage(executor.template, Bindings(lengths, input_shapes(graph, lengths)), executor.terms)
 
 
 def stage_data(stage: Stage) -> dict[str, Any]:

@@ -5,18 +5,26 @@ from functools import cached_property, partial
 
 from attrs import Factory, field, frozen
 
-from engine.executor.binding import Packed, Packs, bind_call, pack_constants, place_array, run_inside, shared_packs
+from engine.executor.binding import (
+    PackCache,
+    Packed,
+    bind_call,
+    pack_constants,
+    place_array,
+    run_inside,
+    shared_pack_cache,
+)
 from engine.executor.programs import join_calls
 from engine.executor.team import ALONE
-from engine.graph.bindings import Facts
+from engine.graph.bindings import Bindings
 from engine.graph.deferred import Entry
 from engine.graph.graph import Graph
 from engine.lower.costs import graph_cost
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
-from engine.stages.partial_graph import draft_stage
-from engine.stages.progress import at_the_start
+from engine.stages.partial_graph import stage_graph
+from engine.stages.state import initial_state
 from engine.stages.task import Template
 from engine.stages.template import template
 from ops.schema.schema import Cost, Specs, Thunk
@@ -25,8 +33,8 @@ from ops.tensor.dims import Dim, Parametric, dims_in, value_of
 from ops.tensor.spec import Array
 
 
-def _own_packs(body: "PlannedBody") -> Packs:
-    return shared_packs(body.graph.constants.entries.values())
+def _own_packs(body: "PlannedBody") -> PackCache:
+    return shared_pack_cache(body.graph.constants.entries.values())
 
 
 @frozen(eq=False, slots=False)
@@ -39,7 +47,7 @@ class PlannedBody(Parametric):
     """
 
     graph: Graph
-    packs: Packs = field(default=Factory(_own_packs, takes_self=True), repr=False)
+    packs: PackCache = field(default=Factory(_own_packs, takes_self=True), repr=False)
 
     @cached_property
     def template(self) -> Template:
@@ -68,8 +76,8 @@ class PlannedBody(Parametric):
             return self
         inputs = self.graph.inputs.items()
         shapes = {self.graph.key(n): tuple(value_of(d, number) for d in v.shape) for n, v in inputs}
-        start = at_the_start(self.template, Facts({}, shapes, outside=number))
-        return PlannedBody(draft_stage(self.template, start, self.graph.name).graph, self.packs)
+        start = initial_state(self.template, Bindings({}, shapes, outside=number))
+        return PlannedBody(stage_graph(self.template, start, self.graph.name).graph, self.packs)
 
     @cached_property
     def plan(self) -> PlacedPlan:

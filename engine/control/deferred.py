@@ -84,7 +84,7 @@ class Growth:
     lengths: dict[Hashable, tuple[int, ...]] = field(factory=dict)
 
     def of(self, tensor: int) -> dict[int, tuple[int, ...]]:
-        """Made-up lengths for the axes of a tensor that change."""
+        """SignedOperator-up lengths for the axes of a tensor that change."""
         return {axis: self.lengths[c] for (i, axis), c in self.classes.items() if i == tensor}
 
     def learn(self, before: Sequence[TensorSpec], after: Sequence[TensorSpec], table: Samples) -> bool:

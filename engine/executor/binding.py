@@ -61,7 +61,7 @@ class Packed:
 
 
 @define(eq=False)
-class Packs:
+class PackCache:
     """What was packed already, for plans of one graph with other lengths.
 
     What a kernel packs depends on the constants, on element types and on attributes, never on other lengths.
@@ -86,14 +86,14 @@ class Packs:
         return sum(a.nbytes for arrays in self.made.values() for a in arrays)
 
 
-def shared_packs(constants: Iterable[Entry]) -> Packs:
+def shared_pack_cache(constants: Iterable[Entry]) -> PackCache:
     """For plans that read the same constants; these must live as long."""
-    return Packs(frozenset(id(a) for a in constants))
+    return PackCache(frozenset(id(a) for a in constants))
 
 
-def pack_constants(lowered: Lowered, packs: Packs | None = None) -> Packed:
+def pack_constants(lowered: Lowered, packs: PackCache | None = None) -> Packed:
     """Lets every kernel pack the inputs that are constants, and drops what nobody reads besides."""
-    packs, made, entries = packs or Packs(), {}, lowered.constants.entries
+    packs, made, entries = packs or PackCache(), {}, lowered.constants.entries
     release_files(e for e in entries.values() if not isinstance(e, Deferred))
     for call in lowered.calls:
         constants = {i: entries[v] for i, v in enumerate(call.inputs) if i in call.signature.constants}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
-from engine.executor.binding import NO_BYTES, Packed, Packs, bind_call, kernel_state, pack_constants, run_call
+from engine.executor.binding import NO_BYTES, PackCache, Packed, bind_call, kernel_state, pack_constants, run_call
 from engine.executor.feeds import check_apart, deliver, initial_values, load_parameters, read_feeds, read_outs
 from engine.executor.programs import as_program
 from engine.executor.team import ALONE, Runner
@@ -27,7 +27,7 @@ from ops.tensor.spec import Array
 class DynamicExecutor:
     """Holds no memory between runs. `peak_bytes` is the peak of the last run: what was allocated at once, in bytes."""
 
-    def __init__(self, plan: PlacedPlan, packs: Packs | None = None, runner: Runner = ALONE) -> None:
+    def __init__(self, plan: PlacedPlan, packs: PackCache | None = None, runner: Runner = ALONE) -> None:
         self.plan = plan
         self._runner = runner
         self.peak_bytes = 0

@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from allocator.derive.overwrites import Judged, Refusal
 from engine.explain.accesses import Accesses, Use
 from engine.lower.calls import Call, Value
-from engine.lower.overwrite_rules import Objection, objection, parameter_objection
+from engine.lower.overwrite_rules import OverwriteRule, broken_parameter_rule, broken_rule
 from engine.planning.placed import PlacedPlan
 from ops.schema.schema import Overwrite
 
@@ -26,11 +26,11 @@ _CHOICES = (Refusal.NONE, Refusal.ELSEWHERE, Refusal.GIVEN)
 class Forward:
     """An overwrite that an operator declares, and what came of it: `output` might lie in the bytes of `input`.
 
-    `reason` is TAKEN, OFF or a value of Refusal or Objection. `readers` are those that read the bytes later ("later"),
-    or in the same operator by another name ("beside"). `other` is the input that the output is written over instead
-    ("elsewhere"), the output that takes the bytes ("given"), or the tensor in which the output is computed ("nested").
-    `output_bytes` and `input_bytes` are sizes; `offset`
-    is declared, `chunk_offset` counts from the first byte of the chunk of the input.
+    `reason` is TAKEN, OFF or a value of Refusal or OverwriteRule. `readers` are those that read the bytes later
+    ("later"), or in the same operator by another name ("beside"). `other` is the input that the output is written over
+    instead ("elsewhere"), the output that takes the bytes ("given"), or the tensor in which the output is computed
+    ("nested"). `output_bytes` and `input_bytes` are sizes; `offset` is declared, `chunk_offset` counts from the first
+    byte of the chunk of the input.
     """
 
     operator: str
@@ -94,7 +94,7 @@ def _forward(
         offset=each.offset,
         output_bytes=out.spec.nbytes,
         input_bytes=taken.spec.nbytes,
-        reason=Objection.NONE,
+        reason=OverwriteRule.NONE,
         readers=(),
         other="",
         output_chunk=plan.chunk_of(out.id) if out.id in plan.ids else -1,
@@ -119,13 +119,13 @@ def _around(found: Accesses, output: Value) -> str:
     return found.plan.lowered.values[output.owner].name if output.is_view else ""
 
 
-def _by_bytes(found: Accesses, call: Call, each: Overwrite, declared: tuple[Overwrite, ...]) -> Objection:
+def _by_bytes(found: Accesses, call: Call, each: Overwrite, declared: tuple[Overwrite, ...]) -> OverwriteRule:
     lowered = found.plan.lowered
     out, taken = call.outputs[each.output], call.inputs[each.input]
     if lowered.values[out].is_view:
-        return Objection.NESTED
-    against = objection(each, declared, call.inputs, call.outputs, lowered.values)
-    return against or parameter_objection(each, taken, out, lowered.parameters)
+        return OverwriteRule.NESTED
+    against = broken_rule(each, declared, call.inputs, call.outputs, lowered.values)
+    return against or broken_parameter_rule(each, taken, out, lowered.parameters)
 
 
 def _by_lifetime(found: Accesses, blank: Forward, judged: Judged) -> Forward:

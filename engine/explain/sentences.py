@@ -8,7 +8,7 @@ from engine.explain.alive import FED, HELD, READ, SCRATCH, AliveTensor
 from engine.explain.names import shown
 from engine.explain.refusals import NOT_MEASURED, OFF, TAKEN, Forward
 from engine.lower.calls import Role
-from engine.lower.overwrite_rules import Objection
+from engine.lower.overwrite_rules import OverwriteRule
 from engine.text.plurals import agreed, counted
 from engine.text.units import format_bytes
 
@@ -151,12 +151,12 @@ _KNOWN = {
     Refusal.UNSAFE.value: "operators run at once, and others may still use {input} then",
     Refusal.ELSEWHERE.value: "{output} is written over {other} instead",
     Refusal.GIVEN.value: "{other} is written over {input} instead",
-    Objection.MISALIGNED.value: "{input} does not begin where an element of {output} may",
-    Objection.CONSTANT.value: "{input} is a constant, which stays as it is",
-    Objection.CALLERS.value: "one of the two is an array of the caller's",
-    Objection.STRIDED.value: "{input} is a view with holes, or in another order than its bytes",
-    Objection.PARAMETER.value: "{output} is the next value of a parameter, and goes there",
-    Objection.NESTED.value: "{output} is computed inside {other}",
+    OverwriteRule.MISALIGNED.value: "{input} does not begin where an element of {output} may",
+    OverwriteRule.CONSTANT.value: "{input} is a constant, which stays as it is",
+    OverwriteRule.CALLERS.value: "one of the two is an array of the caller's",
+    OverwriteRule.STRIDED.value: "{input} is a view with holes, or in another order than its bytes",
+    OverwriteRule.PARAMETER.value: "{output} is the next value of a parameter, and goes there",
+    OverwriteRule.NESTED.value: "{output} is computed inside {other}",
 }
 
 

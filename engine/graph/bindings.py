@@ -23,7 +23,7 @@ def _element(var: str, array: Array, index: int) -> int:
 
 
 @define(eq=False)
-class Facts:
+class Bindings:
     """`lengths` by the name of a symbol, `shapes` and `data` by the key of a var."""
 
     lengths: Mapping[str, int]
@@ -70,10 +70,10 @@ class Facts:
                 del known[key]
         self._arrays.clear()
 
-    def after(self, data: Mapping[str, Array]) -> "Facts":
+    def after(self, data: Mapping[str, Array]) -> "Bindings":
         """The same facts and some more data; these here stay as they are, whatever becomes of those."""
         arrays = dict(self._arrays), dict(self._kept)
-        return Facts(self.lengths, dict(self.shapes), {**self.data, **data}, self.outside, *arrays)
+        return Bindings(self.lengths, dict(self.shapes), {**self.data, **data}, self.outside, *arrays)
 
     def _computed(self, derived: Derived) -> Array:
         if not isinstance(derived.source, Recipe):

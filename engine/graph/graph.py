@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from types import MappingProxyType
 from typing import Any
 
@@ -324,8 +325,17 @@ class Graph:
         self._outputs[name] = var
         return var
 
+    def with_outputs(self, names: Sequence[str]) -> "Graph":
+        """Returns a graph of the same vars and operators, whose outputs are the vars of these names, and no others.
+
+        It is for reading: its vars belong to this graph, so that nothing can be added to it.
+        """
+        other = copy(self)
+        other._outputs = {name: self._vars[name] for name in names}
+        return other
+
     def extent(self) -> tuple[int, ...]:
-        """How far it has grown, for `cut`."""
+        """Returns how far the graph has grown, for `cut`."""
         return tuple(map(len, (self._operators, *self._tables)))
 
     def cut(self, extent: tuple[int, ...]) -> None:

@@ -12,8 +12,8 @@ from engine.graph.mapped import release
 from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.lower.calls import Alias, Call, Lowered, Role, Stage, Storage, Value
-from engine.lower.output_layouts import wanted_places, writing_kernel
-from engine.lower.overwrite_rules import objection
+from engine.lower.output_layouts import output_layouts, writing_kernel
+from engine.lower.overwrite_rules import broken_rule
 from engine.lower.updates import check_updates
 from engine.system.arrays import view_array
 from ops.movement.copy import COPY
@@ -24,7 +24,7 @@ from ops.tensor.spec import Array, TensorSpec
 
 
 @frozen(eq=False)
-class Pattern:
+class LoweringChoices:
     """What was chosen for a graph, so that the same is chosen for other lengths of its dimensions, by operator name.
 
     `aliases` are views; `copies` are the positions of inputs that were given dense; `workspaces` are not empty.
@@ -36,10 +36,10 @@ class Pattern:
     workspaces: frozenset[str]
 
 
-def pattern_of(lowered: Lowered) -> Pattern:
+def lowering_choices(lowered: Lowered) -> LoweringChoices:
     """What was chosen."""
     copied = {v.id for v in lowered.values if v.role is Role.COPY or (v.id in lowered.constants and v.name != v.source)}
-    return Pattern(
+    return LoweringChoices(
         frozenset(s.name for s in lowered.stages if isinstance(s, Alias)),
         frozenset((c.name, i) for c in lowered.calls for i, v in enumerate(c.inputs) if c.operators and v in copied),
         {c.name: c.kernel.name for c in lowered.calls if c.operators},
@@ -54,7 +54,7 @@ def lower(
     pack: bool = True,
     bound: Collection[str] = (),
     backends: Sequence[str] = PLAIN,
-    like: tuple[Pattern, ...] = (),
+    like: tuple[LoweringChoices, ...] = (),
     threads: int = 1,
 ) -> Lowered:
     """Lowers a graph whose operators stand in a runnable order.
@@ -76,7 +76,7 @@ class _Lowering:
     pack: bool
     bound: frozenset[str]
     backends: tuple[str, ...]
-    like: tuple[Pattern, ...]
+    like: tuple[LoweringChoices, ...]
     copied: frozenset[tuple[str, int]]
     roomy: frozenset[str]
     threads: int
@@ -91,7 +91,7 @@ class _Lowering:
 
     def run(self) -> Lowered:
         self.updated = {value: parameter for parameter, value in self.graph.updates.items()}
-        self.wanted = wanted_places(self.graph)
+        self.wanted = output_layouts(self.graph)
         self._sources()
         self._choose_bound_outputs()
         for operator in self.graph.operators:
@@ -162,7 +162,7 @@ class _Lowering:
         outputs = tuple(self._output(v) for v in operator.outputs)
         workspace = self._workspace(operator.name, kernel.workspace(signature))
         declared = operator.schema.forwards(signature)
-        allowed = tuple(o for o in declared if not objection(o, declared, operands, outputs, self.values))
+        allowed = tuple(o for o in declared if not broken_rule(o, declared, operands, outputs, self.values))
         allowed = tuple(o for o in allowed if self._keeps_parameter(o, operator))
         call = Call(self._tick(), operator.name, (operator,), kernel, signature, operands, outputs, workspace, allowed)
         self.stages.append(call)

@@ -9,7 +9,7 @@ from ops.schema.schema import Kernel, OpSchema, Signature
 from ops.tensor.layout import Layout
 
 
-def wanted_places(graph: Graph) -> dict[Var, list[Layout]]:
+def output_layouts(graph: Graph) -> dict[Var, list[Layout]]:
     """The places of inputs inside the dense outputs of those that hold them, where these places are not dense."""
     found: dict[Var, list[Layout]] = {}
     for operator in graph.operators:

@@ -7,7 +7,7 @@ from engine.lower.calls import Storage, Value
 from ops.schema.schema import Overwrite
 
 
-class Objection(StrEnum):
+class OverwriteRule(StrEnum):
     """The first of these that holds."""
 
     NONE = ""
@@ -28,13 +28,13 @@ class Objection(StrEnum):
     """The output has a place inside another tensor."""
 
 
-def objection(
+def broken_rule(
     forward: Overwrite,
     declared: Collection[Overwrite],
     inputs: Sequence[int],
     outputs: Sequence[int],
     values: Sequence[Value],
-) -> Objection:
+) -> OverwriteRule:
     """Of the bytes: whether they are the arena's and dense, and each position that reads the value may be overwritten.
 
     `inputs` and `outputs` are the values (by id) of the operator that declares the forwards.
@@ -42,19 +42,19 @@ def objection(
     taken, taker = values[inputs[forward.input]], values[outputs[forward.output]]
     readers = (i for i, v in enumerate(inputs) if v == taken.id and i != forward.input)
     if any(Overwrite(forward.output, i, forward.offset) not in declared for i in readers):
-        return Objection.BESIDE
+        return OverwriteRule.BESIDE
     if (taken.layout.offset + forward.offset) % taker.layout.itemsize:
-        return Objection.MISALIGNED
+        return OverwriteRule.MISALIGNED
     if taken.storage is not Storage.ARENA:
-        return Objection.CONSTANT if taken.storage is Storage.CONSTANT else Objection.CALLERS
+        return OverwriteRule.CONSTANT if taken.storage is Storage.CONSTANT else OverwriteRule.CALLERS
     if taker.storage is not Storage.ARENA:
-        return Objection.CALLERS
-    return Objection.NONE if taken.layout.is_dense else Objection.STRIDED
+        return OverwriteRule.CALLERS
+    return OverwriteRule.NONE if taken.layout.is_dense else OverwriteRule.STRIDED
 
 
-def parameter_objection(forward: Overwrite, taken: int, taker: int, parameters: Mapping[int, int]) -> Objection:
+def broken_parameter_rule(forward: Overwrite, taken: int, taker: int, parameters: Mapping[int, int]) -> OverwriteRule:
     """Of an update: whether it is written over that very parameter. `parameters` maps each to what it then holds."""
     updated = [parameter for parameter, value in parameters.items() if value == taker and parameter != taker]
     if not updated or (updated[0] == taken and not forward.offset):
-        return Objection.NONE
-    return Objection.PARAMETER
+        return OverwriteRule.NONE
+    return OverwriteRule.PARAMETER

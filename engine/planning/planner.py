@@ -28,7 +28,7 @@ from engine.nesting.choose import choose_nesting
 from engine.nesting.search import may_nest
 from engine.planning.options import Options
 from engine.planning.placed import Place, PlacedPlan
-from engine.planning.reserved import ANYWHERE, Room, solve_between, with_pins
+from engine.planning.reserved import NOTHING_RESERVED, Reserved, solve_with_boundaries, with_pins
 from engine.text.errors import OptionError
 from ops.schema.workspace import STEP
 from ops.tensor.layout import Layout
@@ -112,16 +112,18 @@ def _at_levels(lowered: Lowered, options: Options) -> Lowered:
     return in_levels(lowered) if options.parallel == policies.LEVELS else lowered
 
 
-def plan_lowered(lowered: Lowered, options: Options, budget: int = NO_CAPACITY, room: Room = ANYWHERE) -> PlacedPlan:
-    """Plans what a graph was lowered to. Where part of the room is taken, calls run one after the other."""
+def plan_lowered(
+    lowered: Lowered, options: Options, budget: int = NO_CAPACITY, reserved: Reserved = NOTHING_RESERVED
+) -> PlacedPlan:
+    """Plans what a graph was lowered to. Where part of the reserved is taken, calls run one after the other."""
     ids = arena_ids(lowered)
     if options.parallel:
         return _judged(lowered, ids, options, _at_once(lowered, ids, options, _placing(options, budget)))
 
     def search(problem: Problem) -> Plan:
-        return solve_between(problem, room.seams, lambda p: solve_problem(p, options, budget))
+        return solve_with_boundaries(problem, reserved.boundaries, lambda p: solve_problem(p, options, budget))
 
-    return _judged(lowered, ids, options, _in_sequence(lowered, ids, options, search, room))
+    return _judged(lowered, ids, options, _in_sequence(lowered, ids, options, search, reserved))
 
 
 def place_lowered(lowered: Lowered, options: Options, known: Callable[[Problem], Plan]) -> PlacedPlan:
@@ -132,7 +134,7 @@ def place_lowered(lowered: Lowered, options: Options, known: Callable[[Problem],
     ids = arena_ids(lowered)
     if options.parallel:
         return _judged(lowered, ids, options, _at_once(lowered, ids, options, lambda _, problem, __: known(problem)))
-    return _judged(lowered, ids, options, _in_sequence(lowered, ids, options, known, ANYWHERE))
+    return _judged(lowered, ids, options, _in_sequence(lowered, ids, options, known, NOTHING_RESERVED))
 
 
 def _judged(lowered: Lowered, ids: Mapping[int, int], options: Options, arranged: "_Arranged") -> PlacedPlan:
@@ -169,13 +171,13 @@ class _Arranged:
 
 
 def _in_sequence(
-    lowered: Lowered, ids: Mapping[int, int], options: Options, find: Callable[[Problem], Plan], room: Room
+    lowered: Lowered, ids: Mapping[int, int], options: Options, find: Callable[[Problem], Plan], reserved: Reserved
 ) -> _Arranged:
     """Chunks for one call after the other."""
     program = to_program(lowered, ids)
     chunks = memory.derive(program, overwrite=options.overwrite, reuse=options.reuse)
     problem = _problem(chunks, lowered, ids, options)
-    problem = with_pins(problem, lambda value: int(chunks.chunk_of[ids[value]]), chunks.size, room)
+    problem = with_pins(problem, lambda value: int(chunks.chunk_of[ids[value]]), chunks.size, reserved)
     return _Arranged(program, chunks, problem, find(problem), in_sequence(lowered))
 
 

@@ -1,4 +1,4 @@
-"""What of the arena's addresses is taken before a plan is made: values that lie fixed, and seams between segments."""
+"""Addresses of the arena that are taken before planning begins: pinned values, and boundaries between segments."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,45 +10,48 @@ from allocator.bounds import lower_bound
 from allocator.problem import Column, Plan, Problem
 from allocator.solvers.base import arena_bytes
 
-SEAM = 64
-"""Bytes of address that nothing may take between two segments, so that no chunk lies across."""
+BOUNDARY_BYTES = 64
+"""Bytes of address between two segments that no chunk may take, so that no chunk lies in two segments."""
 
 
 @frozen(eq=False)
-class Room:
-    """`pinned` has the offsets of values (by id) that lie fixed from the first tick on; `seams` begin at an address."""
+class Reserved:
+    """Reserved addresses. `pinned` maps a value's id to its fixed offset; each of `boundaries` is a first address."""
 
     pinned: Mapping[int, int] = field(factory=dict)
-    seams: tuple[int, ...] = ()
+    boundaries: tuple[int, ...] = ()
 
 
-ANYWHERE = Room()
+NOTHING_RESERVED = Reserved()
 
 
-def with_pins(problem: Problem, chunk_of: Callable[[int], int], sizes: Column, room: Room) -> Problem:
-    """The problem in which the pinned values lie where they lie, with the bytes that they have and no padding."""
-    if not room.pinned:
+def with_pins(problem: Problem, chunk_of: Callable[[int], int], sizes: Column, reserved: Reserved) -> Problem:
+    """Returns the problem with the offsets of the pinned values fixed; they have their own bytes and no padding."""
+    if not reserved.pinned:
         return problem
     pinned, alignment, size = problem.pinned.copy(), problem.alignment.copy(), problem.size.copy()
-    for value, offset in room.pinned.items():
+    for value, offset in reserved.pinned.items():
         chunk = chunk_of(value)
         pinned[chunk], alignment[chunk], size[chunk] = offset, 1, sizes[chunk]
     return evolve(problem, pinned=pinned, alignment=alignment, size=size)
 
 
-def solve_between(problem: Problem, seams: tuple[int, ...], solve: Callable[[Problem], Plan]) -> Plan:
-    """A plan in which no chunk lies across a seam: seams are chunks that live from the first tick to the last."""
-    if not seams or not len(problem):
+def solve_with_boundaries(problem: Problem, boundaries: tuple[int, ...], solve: Callable[[Problem], Plan]) -> Plan:
+    """Solves a problem so that no chunk lies across a boundary.
+
+    The boundaries become pinned chunks that live from the first tick to the last; the plan is returned without them.
+    """
+    if not boundaries or not len(problem):
         return solve(problem)
-    count, horizon = len(seams), int(problem.end.max())
-    more: dict[str, Any] = {
+    count, horizon = len(boundaries), int(problem.end.max())
+    added: dict[str, Any] = {
         "begin": np.zeros(count, np.int64),
         "end": np.full(count, horizon),
-        "size": np.full(count, SEAM),
+        "size": np.full(count, BOUNDARY_BYTES),
         "alignment": np.ones(count, np.int64),
-        "pinned": np.array(seams),
+        "pinned": np.array(boundaries),
     }
-    columns: dict[str, Any] = {name: np.concatenate((getattr(problem, name), rows)) for name, rows in more.items()}
+    columns: dict[str, Any] = {name: np.concatenate((getattr(problem, name), rows)) for name, rows in added.items()}
     plan = solve(evolve(problem, **columns))
     offset = plan.offset[: len(problem)]
     return evolve(plan, offset=offset, arena_bytes=arena_bytes(problem, offset), lower_bound=lower_bound(problem))

@@ -1,4 +1,4 @@
-"""What a stage leaves behind lies low and close together where that costs nothing: later stages find more room."""
+"""Tensors that stay alive after a stage lie low and close together, so that later stages have larger free ranges."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,36 +6,37 @@ from engine.lower.calls import Lowered
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_lowered
-from engine.planning.reserved import SEAM, Room
+from engine.planning.reserved import BOUNDARY_BYTES, Reserved
 
-CRUMBS = 64
-"""Of survivors, what has less than this part of all their bytes is a crumb, and lies lowest.
+SMALL_PARTS = 64
+"""A tensor with less than this part of all bytes that stay alive counts as small, and lies lowest.
 
-Between large ones it would keep what they leave from becoming one hole.
+Between large tensors it would split the free range that they leave. The number trades the arena of the next stages
+against that of this one; tools/bench_stages.py shows both.
 """
 
 
-def plan_with_survivors(
-    lowered: Lowered, options: Options, capacity: int, room: Room, survivors: Mapping[int, int]
+def plan_compacted(
+    lowered: Lowered, options: Options, capacity: int, reserved: Reserved, last_use: Mapping[int, int]
 ) -> PlacedPlan:
-    """The plan of a stage, in which the `survivors` (values) end as low as they can without a larger arena.
+    """Plans a stage so that the values that stay alive lie as low as they can without a larger arena.
 
-    They come with the time when they will be needed last: the first to go lie on top, so that what they leave becomes
-    one hole with what is free above them. Where that takes a larger arena, the largest ones lie lowest.
+    `last_use` maps each such value to the task that uses it last. The first to die lie on top, so that their bytes
+    become one hole with the free range above. Where that takes a larger arena, the largest values lie lowest.
     """
-    plan = plan_lowered(lowered, options, capacity, room)
-    movable = [v for v in survivors if v not in room.pinned and _is_alone(plan, v)]
+    plan = plan_lowered(lowered, options, capacity, reserved)
+    movable = [v for v in last_use if v not in reserved.pinned and _is_alone(plan, v)]
     if not movable:
         return plan
     sizes = {v: int(plan.problem.size[plan.chunk_of(v)]) for v in movable}
-    crumb = sum(sizes.values()) // CRUMBS
-    by_size = sorted(movable, key=lambda v: (sizes[v] > crumb, -sizes[v], v))
-    by_life = sorted(by_size, key=lambda v: (sizes[v] > crumb, -survivors[v]))
-    for order in dict.fromkeys((tuple(by_life), tuple(by_size))):
-        pins = _stacked(plan, order, room)
+    small = sum(sizes.values()) // SMALL_PARTS
+    by_size = sorted(movable, key=lambda v: (sizes[v] > small, -sizes[v], v))
+    by_last_use = sorted(by_size, key=lambda v: (sizes[v] > small, -last_use[v]))
+    for order in dict.fromkeys((tuple(by_last_use), tuple(by_size))):
+        pins = _stacked(plan, order, reserved)
         if all(_span(plan, v)[0] == at for v, at in pins.items()):
             return plan
-        lower = plan_lowered(lowered, options, capacity, Room({**room.pinned, **pins}, room.seams))
+        lower = plan_lowered(lowered, options, capacity, Reserved({**reserved.pinned, **pins}, reserved.boundaries))
         if lower.arena_bytes <= plan.arena_bytes:
             return lower
     return plan
@@ -49,14 +50,14 @@ def _is_alone(plan: PlacedPlan, value: int) -> bool:
     return chunk not in plan.problem.src and chunk not in plan.problem.dest and plan.problem.size[chunk] > 0
 
 
-def _stacked(plan: PlacedPlan, values: Sequence[int], room: Room) -> dict[int, int]:
-    """Each at the lowest address at which it meets nothing that lies fixed, one after the other."""
+def _stacked(plan: PlacedPlan, values: Sequence[int], reserved: Reserved) -> dict[int, int]:
+    """Returns an offset for each value, one after the other: the lowest at which it overlaps no fixed range."""
     horizon = int(plan.problem.end.max())
-    fixed = [(*_span(plan, v), 0, _last(plan, v, horizon)) for v in room.pinned]
-    fixed += [(seam, seam + SEAM, 0, horizon) for seam in room.seams]
+    fixed = [(*_span(plan, v), 0, _free_at(plan, v, horizon)) for v in reserved.pinned]
+    fixed += [(boundary, boundary + BOUNDARY_BYTES, 0, horizon) for boundary in reserved.boundaries]
     pins: dict[int, int] = {}
     for value in values:
-        size, (begin, end) = int(plan.problem.size[plan.chunk_of(value)]), _life(plan, value)
+        size, (begin, end) = int(plan.problem.size[plan.chunk_of(value)]), _lifetime(plan, value)
         at = 0
         for low, high, first, last in sorted(fixed):
             if first < end and begin < last and low < at + size and at < high:
@@ -66,9 +67,9 @@ def _stacked(plan: PlacedPlan, values: Sequence[int], room: Room) -> dict[int, i
     return pins
 
 
-def _last(plan: PlacedPlan, value: int, horizon: int) -> int:
-    """When the bytes of a value are free: what overwrites it may live to the end."""
-    return horizon if plan.chunk_of(value) in plan.problem.dest else _life(plan, value)[1]
+def _free_at(plan: PlacedPlan, value: int, horizon: int) -> int:
+    """Returns the tick at which the bytes of a value are free: a chunk that overwrites it may live to the end."""
+    return horizon if plan.chunk_of(value) in plan.problem.dest else _lifetime(plan, value)[1]
 
 
 def _span(plan: PlacedPlan, value: int) -> tuple[int, int]:
@@ -77,6 +78,6 @@ def _span(plan: PlacedPlan, value: int) -> tuple[int, int]:
     return low, low + int(plan.problem.size[chunk])
 
 
-def _life(plan: PlacedPlan, value: int) -> tuple[int, int]:
+def _lifetime(plan: PlacedPlan, value: int) -> tuple[int, int]:
     chunk = plan.chunk_of(value)
     return int(plan.problem.begin[chunk]), int(plan.problem.end[chunk])

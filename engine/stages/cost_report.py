@@ -5,9 +5,9 @@ from typing import Any
 from attrs import asdict, frozen
 
 from engine.planning.planner import plan_graph
-from engine.planning.reserved import SEAM
+from engine.planning.reserved import BOUNDARY_BYTES
 from engine.stages.cache import CacheStatistics
-from engine.stages.partial_graph import draft_whole
+from engine.stages.partial_graph import whole_graph
 from engine.stages.run import StagedExecutor
 from engine.stages.stage import Stage
 from engine.text.tables import in_columns
@@ -78,12 +78,12 @@ def stage_report(executor: StagedExecutor) -> StageReport:
     """Returns the report of the last run."""
     stages = executor.stages
     template, start = executor.template, stages[0].before
-    whole = draft_whole(template, start, template.graph.name, executor.history)
+    whole = whole_graph(template, start, template.graph.name, executor.history)
     whole_plan = plan_graph(whole, executor.terms.options)
     arena = max(s.arena_bytes for s in stages)
     return StageReport(
         model=executor.template.graph.name,
-        lengths=dict(start.facts.lengths),
+        lengths=dict(start.bindings.lengths),
         stages=tuple(map(_costs, stages)),
         arena_bytes=arena,
         known_bytes=whole_plan.arena_bytes,
@@ -104,7 +104,7 @@ def _costs(stage: Stage) -> StageCosts:
         last=operators[-1].name if operators else "",
         alive_bytes=alive,
         arena_bytes=stage.arena_bytes,
-        lower_bound=stage.plan.plan.lower_bound - SEAM * len(stage.after.seams),
+        lower_bound=stage.plan.plan.lower_bound - BOUNDARY_BYTES * len(stage.after.boundaries),
         strategy=stage.plan.plan.strategy,
         decides=tuple(stage.reads.values()),
     )

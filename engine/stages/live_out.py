@@ -1,4 +1,4 @@
-"""What later stages need of this one: tensors with bytes of their own, how to look at them, and data."""
+"""The tensors that live out of a stage: those that later stages use, how to view them, and the data that they need."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -7,57 +7,58 @@ from attrs import frozen
 from engine.graph.graph import Graph
 from engine.graph.var import Var
 from engine.lower.calls import Lowered, Storage
-from engine.stages.partial_graph import Draft
-from engine.stages.progress import Made, Progress
-from engine.stages.task import Late, Task, data_outside
+from engine.stages.partial_graph import PartialGraph
+from engine.stages.state import RunState, SignedOperator
+from engine.stages.task import DeferredControl, Task, data_outside
 from engine.text.errors import GraphError
 from ops.schema.schema import no_views
 
 
 @frozen(eq=False)
-class Heirs:
-    """`vars` stay alive, each until the task of the rest with that number has run; what is an output, to the end.
+class LiveOut:
+    """The tensors that live out of a stage. `vars` maps each to the number of the last task that uses it.
 
-    `views` make what later stages read of them. `reads` are the data that are wanted, by key.
+    Outputs of the network have the number behind the last task. `views` has the operators that make the views that
+    later stages read. `reads` are the vars whose data later stages need, by key.
     """
 
     vars: Mapping[Var, int]
-    views: Mapping[Var, Made]
+    views: Mapping[Var, SignedOperator]
     reads: Mapping[str, Var]
 
 
-def heirs(graph: Graph, draft: Draft, lowered: Lowered, progress: Progress) -> Heirs:
-    """Finds what the rest of a graph needs; nothing where the stage is the last."""
-    if not draft.rest:
-        return Heirs({}, {}, {})
-    wanted = {key for task in draft.rest for key in data_outside(task)} - draft.facts.data.keys()
-    reads = {key: draft.keyed[key] for key in sorted(wanted) if draft.keyed.get(key) in draft.vars}
-    unknown = sorted(draft.rest[0].data - draft.facts.data.keys() - reads.keys())
+def live_out(graph: Graph, part: PartialGraph, lowered: Lowered, state: RunState) -> LiveOut:
+    """Finds the tensors that the rest of a graph uses; none where the stage is the last. Raises GraphError."""
+    if not part.rest:
+        return LiveOut({}, {}, {})
+    missing_data = {key for task in part.rest for key in data_outside(task)} - part.bindings.data.keys()
+    reads = {key: part.keyed[key] for key in sorted(missing_data) if part.keyed.get(key) in part.vars}
+    unknown = sorted(part.rest[0].data - part.bindings.data.keys() - reads.keys())
     if unknown:
         raise GraphError(f"sizes depend on the data of {unknown[0]!r}, which nothing computes before they are needed")
-    known = progress.alive.keys() | progress.views.keys() | draft.made.keys()
-    needed = dict.fromkeys(reads.values(), 0) | _lasts(draft.rest, graph.outputs.values())
-    own = {v.name for v in lowered.values if not v.is_view and v.storage is Storage.ARENA}
-    makers = {**progress.views, **draft.made}
-    held: dict[Var, int] = {}
-    views: dict[Var, Made] = {}
-    for var in sorted(needed.keys() & known, key=lambda v: v.name):
+    computed = state.alive.keys() | state.views.keys() | part.makers.keys()
+    needed = dict.fromkeys(reads.values(), 0) | _last_uses(part.rest, graph.outputs.values())
+    owners = {v.name for v in lowered.values if not v.is_view and v.storage is Storage.ARENA}
+    makers = {**state.views, **part.makers}
+    last_use: dict[Var, int] = {}
+    views: dict[Var, SignedOperator] = {}
+    for var in sorted(needed.keys() & computed, key=lambda v: v.name):
         source = var
-        while source.name not in own and source in makers:  # what has no bytes looks at its maker's first input
+        while source.name not in owners and source in makers:  # a view: its bytes are those of its maker's first input
             views[source] = makers[source]
             source = makers[source].inputs[0]
-        if source.name in own:
-            held[source] = max(held.get(source, 0), needed[var])
-    return Heirs(held, views, reads)
+        if source.name in owners:
+            last_use[source] = max(last_use.get(source, 0), needed[var])
+    return LiveOut(last_use, views, reads)
 
 
-def _lasts(rest: Sequence[Task | Late], outputs: Iterable[Var]) -> dict[Var, int]:
-    """The number of the task that needs a var last, itself or as a view; that of no task for outputs."""
+def _last_uses(rest: Sequence[Task | DeferredControl], outputs: Iterable[Var]) -> dict[Var, int]:
+    """Returns the number of the last task that uses each var, itself or as a view; outputs have the next number."""
     lasts = dict.fromkeys(outputs, len(rest))
     for number, task in reversed(list(enumerate(rest))):
         for var in task.inputs:
             lasts.setdefault(var, number)
         if isinstance(task, Task) and task.operator.schema.views is not no_views:
-            seen = (lasts.get(v, number) for v in task.operator.outputs)
-            lasts[task.inputs[0]] = max(lasts[task.inputs[0]], *seen)
+            of_views = (lasts.get(v, number) for v in task.operator.outputs)
+            lasts[task.inputs[0]] = max(lasts[task.inputs[0]], *of_views)
     return lasts

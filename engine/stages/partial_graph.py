@@ -1,16 +1,16 @@
-"""The graph of one stage: everything from here on whose sizes are known, with numbers in place of dimensions."""
+"""The graph of one stage: all following operators whose sizes are known, with numbers in place of dimensions."""
 
 from collections import deque
 from collections.abc import Iterable, Mapping
 
 from attrs import define, field, frozen
 
-from engine.graph.bindings import Facts
+from engine.graph.bindings import Bindings
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
-from engine.stages.progress import Made, Progress
-from engine.stages.task import Late, Task, Template
+from engine.stages.state import RunState, SignedOperator
+from engine.stages.task import Task, Tasks, Template
 from ops.schema.schema import Signature, Specs
 from ops.tensor.dims import Dim, Guard
 from ops.tensor.errors import ShapeError
@@ -18,43 +18,44 @@ from ops.tensor.spec import Array, Shape, TensorSpec
 
 
 @frozen(eq=False)
-class Draft:
-    """A stage before it is lowered. `vars` has the stage's var for those of the template, `made` who makes them.
+class PartialGraph:
+    """A stage before it is lowered. `vars` maps vars of the template to those of the stage.
 
-    `rest` is what was not taken into it; `keyed` are the vars that facts know by a key.
+    `makers` maps vars of the template to the operators that compute them; `rest` has the tasks that are left; `keyed`
+    maps the keys of `bindings` to vars.
     """
 
     graph: Graph
     vars: Mapping[Var, Var]
-    made: Mapping[Var, Made]
-    rest: tuple[Task | Late, ...]
+    makers: Mapping[Var, SignedOperator]
+    rest: Tasks
     keyed: Mapping[str, Var]
-    facts: Facts
+    bindings: Bindings
 
 
-def draft_stage(template: Template, progress: Progress, name: str) -> Draft:
-    """The graph of the next stage; only the last has outputs. What is alive is its inputs, as are the feeds at first.
+def stage_graph(template: Template, state: RunState, name: str) -> PartialGraph:
+    """Writes the graph of the next stage; its inputs are the live tensors. Only the last stage has outputs.
 
-    Raises ShapeError where the numbers do not fit, or do not keep a guard.
+    Raises ShapeError where the numbers do not fit, or break a guard.
     """
-    return _draft(template, progress, name, ())
+    return _write(template, state, name, ())
 
 
-def draft_whole(template: Template, start: Progress, name: str, history: Iterable[Mapping[str, Array]]) -> Graph:
-    """The graph of a whole run, as if all that was read on the way had been known; `history` has it cut by cut."""
-    return _draft(template, start, name, history).graph
+def whole_graph(template: Template, start: RunState, name: str, history: Iterable[Mapping[str, Array]]) -> Graph:
+    """Writes the graph of a whole run as one stage; `history` has the data that were read after each stage."""
+    return _write(template, start, name, history).graph
 
 
-def _draft(template: Template, progress: Progress, name: str, history: Iterable[Mapping[str, Array]]) -> Draft:
-    writer = _Writer(template, progress, Graph(name), progress.facts.after({}), dict(progress.keyed))
+def _write(template: Template, state: RunState, name: str, history: Iterable[Mapping[str, Array]]) -> PartialGraph:
+    writer = _Writer(template, state, Graph(name), state.bindings.after({}), dict(state.keyed))
     writer.sources()
-    tasks, coming = deque(progress.tasks), iter(history)
+    tasks, later_data = deque(state.tasks), iter(history)
     while tasks:
-        if not writer.facts.decide(tasks[0].data):
-            data = next(coming, {})
+        if not writer.bindings.decide(tasks[0].data):
+            data = next(later_data, {})
             if not data:
                 break
-            writer.facts.data.update(data)
+            writer.bindings.data.update(data)
             continue
         task = tasks.popleft()
         writer.check(task.guards)
@@ -64,36 +65,36 @@ def _draft(template: Template, progress: Progress, name: str, history: Iterable[
             tasks.extendleft(reversed(task.expand(writer)))
     if not tasks:
         writer.finish()
-    return Draft(writer.graph, writer.vars, writer.made, tuple(tasks), writer.keyed, writer.facts)
+    return PartialGraph(writer.graph, writer.vars, writer.makers, tuple(tasks), writer.keyed, writer.bindings)
 
 
 @define(eq=False)
 class _Writer:
     template: Template
-    progress: Progress
+    state: RunState
     graph: Graph
-    facts: Facts
+    bindings: Bindings
     keyed: dict[str, Var]
     vars: dict[Var, Var] = field(factory=dict)
-    made: dict[Var, Made] = field(factory=dict)
+    makers: dict[Var, SignedOperator] = field(factory=dict)
 
     def sources(self) -> None:
-        for var, held in self.progress.alive.items():
-            self.vars[var] = self.graph.input(var.name, held.shape, var.dtype)
+        for var, tensor in self.state.alive.items():
+            self.vars[var] = self.graph.input(var.name, tensor.shape, var.dtype)
 
     def task(self, task: Task) -> None:
         operator = task.operator
         signature = operator.signature
         if not task.is_fixed:
             signature = self._signed(task, tuple(self.var(v).spec for v in operator.inputs))
-        self._add(Made(operator.name, operator.schema, operator.inputs, operator.outputs, signature))
+        self._add(SignedOperator(operator.name, operator.schema, operator.inputs, operator.outputs, signature))
         for key, var in zip(task.keys, operator.outputs, strict=True):
-            self.facts.shapes[key] = self.vars[var].spec.shape
+            self.bindings.shapes[key] = self.vars[var].spec.shape
             self.keyed[key] = var
 
     def check(self, guards: Iterable[Guard]) -> None:
         for guard in guards:
-            guard.check(self.facts.number)
+            guard.check(self.bindings.number)
 
     def finish(self) -> None:
         for name, var in self.template.graph.outputs.items():
@@ -102,14 +103,14 @@ class _Writer:
             self.graph.assign(self.var(parameter), self.var(value))
 
     def shape(self, var: Var) -> Shape:
-        """The shape of a var that is known."""
+        """Returns the shape of a var of the template."""
         return self.var(var).spec.shape
 
     def var(self, var: Var) -> Var:
-        """The var of the stage that stands for one of the template."""
+        """Returns the var of the stage for one of the template."""
         if var not in self.vars:
-            if var in self.progress.views:
-                self._add(self.progress.views[var])
+            if var in self.state.views:
+                self._add(self.state.views[var])
             else:
                 self.vars[var] = self._constant(var)
         return self.vars[var]
@@ -121,20 +122,20 @@ class _Writer:
         if var in graph.constants:
             return self.graph.add_constant(name, var.spec, graph.constants.entries[var])
         if var in graph.parameters:
-            known = graph.parameters[var]
-            return self.graph.parameter(known.initial, name, trainable=known.trainable)
-        return self.graph.constant(self.facts.array(graph.derived[var]), name)
+            parameter = graph.parameters[var]
+            return self.graph.parameter(parameter.initial, name, trainable=parameter.trainable)
+        return self.graph.constant(self.bindings.array(graph.derived[var]), name)
 
-    def _add(self, made: Made) -> None:
-        inputs, names = [self.var(v) for v in made.inputs], [v.name for v in made.outputs]
-        outputs = self.graph.add_signed(made.schema, inputs, made.signature, made.name, names)
-        self.vars.update(zip(made.outputs, outputs, strict=True))
-        self.made.update(dict.fromkeys(made.outputs, made))
+    def _add(self, operator: SignedOperator) -> None:
+        inputs, names = [self.var(v) for v in operator.inputs], [v.name for v in operator.outputs]
+        outputs = self.graph.add_signed(operator.schema, inputs, operator.signature, operator.name, names)
+        self.vars.update(zip(operator.outputs, outputs, strict=True))
+        self.makers.update(dict.fromkeys(operator.outputs, operator))
 
     def _signed(self, task: Task, inputs: Specs) -> Signature:
         operator, schema, constants = task.operator, task.operator.schema, task.operator.signature.constants
         if task.has_dims:
-            attrs = {n: self.facts.value(v) for n, v in operator.attrs.items()}
+            attrs = {n: self.bindings.value(v) for n, v in operator.attrs.items()}
             signature = schema.sign(inputs, attrs, constants)
         else:
             signature = schema.infer_again(inputs, operator.attrs, constants)
@@ -143,11 +144,11 @@ class _Writer:
         return signature
 
 
-def _check_claim(operator: Operator, claimed: TensorSpec, found: TensorSpec) -> None:
-    """A number that stands in a shape before shapes are bound is the true one: others may have relied on it."""
-    for axis, (said, length) in enumerate(zip(claimed.shape, found.shape, strict=True)):
-        if not isinstance(said, Dim) and said != length:
+def _check_claim(operator: Operator, claimed: TensorSpec, inferred: TensorSpec) -> None:
+    """Checks that a length that was a number when the graph was built is unchanged: other operators rely on it."""
+    for axis, (claim, length) in enumerate(zip(claimed.shape, inferred.shape, strict=True)):
+        if not isinstance(claim, Dim) and claim != length:
             raise ShapeError(
-                f"{operator}: axis {axis} of its output {found} is {length} with these lengths, and was {said} with "
-                f"all that were tried when the graph was built; build it with these lengths as numbers"
+                f"{operator}: axis {axis} of its output {inferred} is {length} with these lengths, and was {claim} "
+                f"with all that were tried when the graph was built; build it with these lengths as numbers"
             )

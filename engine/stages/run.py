@@ -1,4 +1,4 @@
-"""Runs a network whose sizes are known only when it is fed, or only while it runs: stage after stage, in one arena."""
+"""Runs a network whose sizes are known when it is fed or while it runs: stage after stage, in one arena."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -9,14 +9,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from attrs import define
 
-from engine.executor.binding import NO_BYTES, shared_packs
+from engine.executor.binding import NO_BYTES, shared_pack_cache
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_array, check_apart, check_names, deliver, read_outs
 from engine.executor.poison import PoisonExecutor
 from engine.executor.team import team
-from engine.graph.bindings import Facts
+from engine.graph.bindings import Bindings
 from engine.stages.bind import input_shapes, lengths_of
-from engine.stages.cache import Entry, PlanCache
+from engine.stages.cache import CachedStage, PlanCache
 from engine.stages.deciding import deciding_elements, deciding_key
 from engine.stages.segments import Memory
 from engine.stages.stage import Stage, Terms, first_stage, next_stage
@@ -29,26 +29,26 @@ from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 
 Outputs = dict[str, Array]
-Planner = Callable[[Template, Facts, Terms], Stage]
-"""Plans the first stage, from the lengths that are fed."""
+Planner = Callable[[Template, Bindings, Terms], Stage]
+"""Plans the first stage from the lengths of the inputs."""
 NOT_RUN = "nothing has run yet"
 NOT_ENDED = "the last run did not end"
 
 
-class Runner(Protocol):
-    """Runs one stage on what is alive, by the names of the tensors, and gives what it leaves."""
+class RunsStage(Protocol):
+    """Runs one stage on the live tensors, by name, and returns the tensors that live out of it."""
 
-    def run(self, given: Mapping[str, Array], around: Arounds, /) -> Outputs:
-        """One run."""
+    def run(self, inputs: Mapping[str, Array], around: Arounds, /) -> Outputs:
+        """Runs it once."""
 
 
 class StagedExecutor:
-    """Holds an arena that grows, plans by what they were made for, the stages of the last run and the data between.
+    """Runs a graph stage by stage, in an arena that grows, with a cache of plans.
 
-    Of a run that ends with an error, these are the stages that had run; `lack` says what is missing of a whole run.
-    `mode` is "static" (all stages in that arena), "dynamic" (reference counting) or "poison" (each stage watched in an
-    arena of its own). One run at a time: a second thread waits until the first is through. An error leaves it as usable
-    as before.
+    It keeps the stages of the last run and the data between them.
+    After a run that ended with an error, `stages` has those that had run; `lack` says what a whole run misses.
+    `mode` is "static" (all stages in that arena), "dynamic" (reference counting) or "poison" (each stage watched in a
+    separate arena). One run at a time: a second thread waits for the first. An error leaves the executor usable.
     """
 
     def __init__(
@@ -72,24 +72,27 @@ class StagedExecutor:
         self.history: tuple[Mapping[str, Array], ...] = ()
         self.lack = NOT_RUN
         self.plan_first = plan_first
-        self._packs = shared_packs(template.graph.constants.entries.values())
+        self._packs = shared_pack_cache(template.graph.constants.entries.values())
         self._elements = deciding_elements(template.graph)
         self._fed = sorted(template.data & template.graph.inputs.keys())
-        self._runners: WeakKeyDictionary[Entry, Runner] = WeakKeyDictionary()  # a runner goes with its plan
-        self._bound_at = self.memory.moves
+        self._runners: WeakKeyDictionary[CachedStage, RunsStage] = WeakKeyDictionary()  # dropped with its plan
+        self._bound_at = self.memory.relocations
         self._lock = threading.Lock()
 
     @property
     def packed_bytes(self) -> int:
-        """Bytes of what kernels made of constants so far."""
+        """Bytes of the packed constants so far."""
         return self._packs.nbytes
 
     def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> Outputs:
-        """One run: plans what was not planned yet, and calls kernels. Raises FeedError, BudgetError, KernelError."""
+        """Runs once: plans stages that are not in the cache, and calls kernels.
+
+        Raises FeedError, BudgetError, KernelError.
+        """
         return self._run(feeds, out, copy, ())
 
     def run_timed(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool, watch: Stopwatch) -> Outputs:
-        """One run that takes the time of each call; ticks go on from stage to stage."""
+        """Runs once and measures each call; ticks go on from stage to stage."""
         return self._run(feeds, out, copy, (watch.around,))
 
     def _run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool, around: Arounds) -> Outputs:
@@ -99,12 +102,12 @@ class StagedExecutor:
         arrays = {name: as_array(feeds[name], var.spec) for name, var in graph.inputs.items()}
         lengths = lengths_of(graph, arrays)
         with self._lock:
-            arrays = {n: a.copy() if self.memory.holds(a) else a for n, a in arrays.items()}
+            arrays = {n: a.copy() if self.memory.contains(a) else a for n, a in arrays.items()}
             left = self._stages(lengths, arrays, out, around)
             return {name: deliver(left[name], out.get(name), copy) for name in graph.outputs}
 
     def _stages(self, lengths: Mapping[str, int], left: Outputs, out: Mapping[str, Array], around: Arounds) -> Outputs:
-        """Runs all stages; `left` are the feeds at first, then what a stage leaves. Gives the outputs."""
+        """Runs all stages; `left` has the feeds first, then the live tensors of each stage. Returns the outputs."""
         self.stages, self.history, self.lack, ticks = (), (), NOT_ENDED, 0
         data = {n: left[n].copy() for n in self._fed}
         key = tuple(lengths.items()), deciding_key(data, self._elements)
@@ -112,7 +115,7 @@ class StagedExecutor:
         entry = self.cache.get(key, partial(self._first, lengths, data))
         while True:
             stage = entry.stage
-            self._make_room(stage)
+            self._grow_arena(stage)
             self._check_out(stage, out)
             left = self._runner(entry).run(left, tuple(partial(_shifted, a, ticks) for a in around))
             self.stages, ticks = (*self.stages, stage), ticks + len(stage.plan.lowered.stages) + 2
@@ -124,22 +127,22 @@ class StagedExecutor:
             entry = self.cache.get(deciding_key(data, self._elements), partial(self._next, stage, data))
 
     def _first(self, lengths: Mapping[str, int], data: Mapping[str, Array]) -> Stage:
-        facts = Facts(lengths, input_shapes(self.template.graph, lengths), dict(data))
+        bindings = Bindings(lengths, input_shapes(self.template.graph, lengths), dict(data))
         try:
-            return self.plan_first(self.template, facts, self.terms)
+            return self.plan_first(self.template, bindings, self.terms)
         except OpError as error:
-            told = ", ".join(f"{n}={v}" for n, v in lengths.items())
-            raise FeedError(f"inputs with {told or 'these data'} do not fit: {error}") from error
+            bound = ", ".join(f"{n}={v}" for n, v in lengths.items())
+            raise FeedError(f"inputs with {bound or 'these data'} do not fit: {error}") from error
 
     def _next(self, stage: Stage, data: Mapping[str, Array]) -> Stage:
         try:
             return next_stage(self.template, stage, data, self.terms)
         except OpError as error:
-            told = ", ".join(f"{n}={_shown(a)}" for n, a in data.items())
-            raise KernelError(f"stage {stage.number + 1} cannot be with {told}: {error}") from error
+            read = ", ".join(f"{n}={_shown(a)}" for n, a in data.items())
+            raise KernelError(f"stage {stage.number + 1} cannot run with {read}: {error}") from error
 
-    def _make_room(self, stage: Stage) -> None:
-        """Bytes for all addresses of the stage; runners are made anew where addresses got other bytes."""
+    def _grow_arena(self, stage: Stage) -> None:
+        """Allocates all addresses of the stage; drops the runners where addresses got other bytes."""
         if self.mode != "static":
             return
         try:
@@ -149,46 +152,46 @@ class StagedExecutor:
                 self.memory.grow(stage.before.top, stage.after.top)
         except MemoryError as error:
             raise _no_arena(stage.after.top) from error
-        if self._bound_at != self.memory.moves:
+        if self._bound_at != self.memory.relocations:
             self._runners.clear()
-            self._bound_at = self.memory.moves
+            self._bound_at = self.memory.relocations
 
-    def _runner(self, entry: Entry) -> Runner:
+    def _runner(self, entry: CachedStage) -> RunsStage:
         if entry not in self._runners:
             self._runners[entry] = self._new_runner(entry.stage)
         return self._runners[entry]
 
-    def _new_runner(self, stage: Stage) -> Runner:
+    def _new_runner(self, stage: Stage) -> RunsStage:
         if self.mode == "dynamic":
-            return _Apart(DynamicExecutor(stage.plan, self._packs, self._team))
+            return _SeparateRunner(DynamicExecutor(stage.plan, self._packs, self._team))
         if self.mode == "poison":
             try:
-                return _Apart(PoisonExecutor(stage.plan))
+                return _SeparateRunner(PoisonExecutor(stage.plan))
             except MemoryError as error:
                 raise _no_arena(stage.plan.arena_bytes) from error
         return StageRunner(stage, self.memory, self._packs, self._team)
 
     def _check_out(self, stage: Stage, out: Mapping[str, Array]) -> None:
-        """The caller's arrays, as soon as their shapes are known."""
+        """Checks the caller's arrays, as soon as their shapes are known. Raises FeedError."""
         if not stage.is_last:
             return
         values = stage.plan.lowered.values
         read_outs(out, {n: values[v].spec for n, v in stage.plan.lowered.outputs.items()})
         check_apart({}, {}, out, NO_BYTES)
-        lies_in = next((n for n, a in out.items() if self.memory.holds(a)), "")
+        lies_in = next((n for n, a in out.items() if self.memory.contains(a)), "")
         if lies_in:
-            raise FeedError(f"out={lies_in!r} lies in the arena of this executable; give an array of your own")
+            raise FeedError(f"out={lies_in!r} lies in the arena of this executable; give another array")
 
 
-class _Apart:
-    """A stage in memory of its own."""
+class _SeparateRunner:
+    """Runs a stage in separate memory."""
 
     def __init__(self, executor: DynamicExecutor | PoisonExecutor) -> None:
         self._executor = executor
 
-    def run(self, given: Mapping[str, Array], around: Arounds) -> Outputs:
-        """One run."""
-        feeds = {n: given[n] for n in self._executor.plan.lowered.inputs}
+    def run(self, inputs: Mapping[str, Array], around: Arounds) -> Outputs:
+        """Runs it once."""
+        feeds = {n: inputs[n] for n in self._executor.plan.lowered.inputs}
         if around:
             return self._executor.run_timed(feeds, {}, True, _Clocks(arounds=around))
         return self._executor.run(feeds, {}, True)
@@ -196,12 +199,12 @@ class _Apart:
 
 @define(eq=False)
 class _Clocks(Stopwatch):
-    """Puts the clocks of a whole run around the calls of one stage."""
+    """The clocks of a whole run, for the calls of one stage."""
 
     arounds: Arounds = ()
 
     def around(self, tick: int, thunk: Thunk) -> Thunk:
-        """The same thunk, timed by all of them."""
+        """Returns the thunk, timed by all clocks."""
         for wrap in self.arounds:
             thunk = wrap(tick, thunk)
         return thunk

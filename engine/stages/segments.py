@@ -1,6 +1,6 @@
-"""The bytes of an arena that grows while something in it is alive, which therefore never moves.
+"""The memory of an arena that grows while tensors in it are alive, so that they must not move.
 
-Where the system gives addresses for as much as the machine has (mmap: pages come as they are touched), they are
+Where the system gives addresses for all memory of the machine (mmap: pages come when they are touched), they are
 reserved once, and the arena grows in place. Elsewhere it grows by segments.
 """
 
@@ -11,68 +11,68 @@ from typing import Any, Protocol
 import numpy as np
 from attrs import define, field, frozen
 
-from engine.planning.reserved import SEAM
+from engine.planning.reserved import BOUNDARY_BYTES
 from engine.system.arrays import address, aligned_empty, view_array
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array
 
 
 class Memory(Protocol):
-    """Bytes for the addresses [0, top). `moves` counts how often addresses got other bytes."""
+    """Bytes for the addresses [0, top)."""
 
     @property
-    def moves(self) -> int:
-        """Views are right as long as this stays."""
+    def relocations(self) -> int:
+        """How often addresses got other bytes; views are valid as long as this number stays."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes that are held."""
+        """Bytes that are allocated."""
 
     def start(self, top: int) -> None:
-        """Nothing is alive: addresses up to `top` get bytes. Raises MemoryError."""
+        """Allocates addresses up to `top` while nothing is alive. Raises MemoryError."""
 
     def grow(self, old_top: int, top: int) -> None:
-        """Addresses up to `top` get bytes; what lies below `old_top` stays. Raises MemoryError."""
+        """Allocates addresses up to `top`; bytes below `old_top` stay where they are. Raises MemoryError."""
 
     def view(self, layout: Layout, dtype: np.dtype[Any]) -> Array:
-        """The tensor at a place."""
+        """Returns the tensor of that layout."""
 
-    def holds(self, array: Array) -> bool:
-        """Whether an array lies in it."""
+    def contains(self, array: Array) -> bool:
+        """Returns whether an array lies in this memory."""
 
 
 def machine_bytes() -> int:
-    """The memory of this machine; 0 where that cannot be told."""
+    """Returns the bytes of memory of this machine; 0 where the system does not say."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return 0
 
 
-def new_memory(capacity: int, alignment: int) -> "Reserved | Segments":
-    """Memory that may grow to `capacity` bytes, and to what the machine has; a capacity of 0 is as much as that."""
-    rounded = -(-capacity // SEAM) * SEAM  # as tops are, which a plan within the capacity may reach
-    ahead = alignment if alignment > mmap.PAGESIZE else 0  # room for a first address that is so aligned
+def new_memory(capacity: int, alignment: int) -> "ReservedMemory | Segments":
+    """Returns memory that may grow to `capacity` bytes and to the memory of the machine; 0 sets no capacity."""
+    rounded = -(-capacity // BOUNDARY_BYTES) * BOUNDARY_BYTES  # tops are rounded in this way too
+    ahead = alignment if alignment > mmap.PAGESIZE else 0  # so that the first address can be aligned
     limits = [n for n in (rounded and rounded + ahead, machine_bytes()) if n]
     nbytes = min(limits, default=0)
     if hasattr(mmap, "MAP_PRIVATE") and nbytes > ahead:
-        unbacked = getattr(mmap, "MAP_NORESERVE", 0)  # Python tells it from 3.13 on
+        unbacked = getattr(mmap, "MAP_NORESERVE", 0)  # Python has it since 3.13
         try:
             pages = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | unbacked)
-            found = np.frombuffer(pages, np.uint8)
-            return Reserved(found[-address(found) % alignment :])
+            reserved = np.frombuffer(pages, np.uint8)
+            return ReservedMemory(reserved[-address(reserved) % alignment :])
         except (OSError, OverflowError, ValueError):
-            pass  # more than the system gives; segments then
+            pass  # more than the system gives: segments are used instead
     return Segments(alignment, nbytes if capacity else 0)
 
 
 @define(eq=False)
-class Reserved:
-    """One block that never moves; `top` is as far as it was needed."""
+class ReservedMemory:
+    """One block that never moves; `top` is the greatest address that was needed so far."""
 
     bytes: Array
     top: int = 0
-    moves: int = 0
+    relocations: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -80,26 +80,28 @@ class Reserved:
         return self.top
 
     def start(self, top: int) -> None:
-        """As of any memory."""
+        """Allocates addresses up to `top`."""
         self.grow(0, top)
 
     def grow(self, _: int, top: int) -> None:
-        """As of any memory."""
+        """Allocates addresses up to `top`. Raises MemoryError."""
         if top > len(self.bytes):
             raise MemoryError
         self.top = max(self.top, top)
 
     def view(self, layout: Layout, dtype: np.dtype[Any]) -> Array:
-        """As of any memory."""
+        """Returns the tensor of that layout."""
         return view_array(self.bytes, layout, dtype)
 
-    def holds(self, array: Array) -> bool:
-        """As of any memory."""
+    def contains(self, array: Array) -> bool:
+        """Returns whether an array lies in this memory."""
         return np.may_share_memory(array, self.bytes)
 
 
 @frozen(eq=False)
 class _Segment:
+    """Bytes for the addresses [low, high)."""
+
     low: int
     high: int
     bytes: Array
@@ -107,12 +109,12 @@ class _Segment:
 
 @define(eq=False)
 class Segments:
-    """A block of `least` bytes or more, and one more each time that it grows; all become one when nothing is alive."""
+    """A block of at least `least` bytes, and one more for each growth; `start` makes them one block again."""
 
     alignment: int
     least: int = 0
     segments: list[_Segment] = field(factory=list)
-    moves: int = 0
+    relocations: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -120,20 +122,20 @@ class Segments:
         return sum(s.bytes.nbytes for s in self.segments)
 
     def start(self, top: int) -> None:
-        """All becomes one block, of what was needed at most so far and of `top` bytes at least."""
+        """Replaces all segments by one block, as large as was needed so far and at least `top` bytes."""
         needed = max(top, self.least, *(s.high for s in self.segments))
         if len(self.segments) != 1 or self.segments[0].high < needed:
             self.segments.clear()
             self.segments.append(self._segment(0, needed))
-            self.moves += 1
+            self.relocations += 1
 
     def grow(self, old_top: int, top: int) -> None:
-        """A segment above the seam, if that is needed."""
+        """Adds a segment above the boundary where one is needed."""
         if self.segments[-1].high < top:
-            self.segments.append(self._segment(old_top + SEAM, top))
+            self.segments.append(self._segment(old_top + BOUNDARY_BYTES, top))
 
     def view(self, layout: Layout, dtype: np.dtype[Any]) -> Array:
-        """As of any memory."""
+        """Returns the tensor of that layout."""
         low, high = layout.extent
         if low == high:
             return np.empty(layout.shape, dtype)
@@ -142,12 +144,12 @@ class Segments:
                 return view_array(segment.bytes, layout.starting_at(low - segment.low), dtype)
         raise IndexError(f"no segment has the bytes [{low}, {high})")
 
-    def holds(self, array: Array) -> bool:
-        """As of any memory."""
+    def contains(self, array: Array) -> bool:
+        """Returns whether an array lies in this memory."""
         return any(np.may_share_memory(array, s.bytes) for s in self.segments)
 
     def _segment(self, low: int, high: int) -> _Segment:
-        """Bytes whose addresses are multiples of the alignment where those in the arena are."""
-        alignment = max(self.alignment, SEAM)
+        """Allocates a segment whose machine addresses are aligned where its arena addresses are."""
+        alignment = max(self.alignment, BOUNDARY_BYTES)
         ahead = low % alignment
         return _Segment(low, high, aligned_empty(ahead + high - low, alignment)[ahead:])

@@ -4,25 +4,25 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from engine.executor.binding import Packs, bind_call, pack_constants, run_in_turn
+from engine.executor.binding import PackCache, bind_call, pack_constants, run_in_turn
 from engine.executor.programs import as_program, join_calls
 from engine.executor.team import Runner
 from engine.lower.calls import Storage
-from engine.stages.progress import NOWHERE
 from engine.stages.segments import Memory
 from engine.stages.stage import Stage
+from engine.stages.state import NOWHERE
 from engine.system.arrays import view_array
 from ops.schema.schema import Thunk
 from ops.tensor.spec import Array
 
 Arounds = tuple[Callable[[int, Thunk], Thunk], ...]
-"""Nothing, or what puts a clock around the call of a tick."""
+"""Functions that put a clock around the call of a tick; often none."""
 
 
 class StageRunner:
-    """Thunks of a stage. They stay right as long as the arena does not move."""
+    """The thunks of a stage. They are valid as long as the arena is not relocated."""
 
-    def __init__(self, stage: Stage, memory: Memory, packs: Packs, runner: Runner) -> None:
+    def __init__(self, stage: Stage, memory: Memory, packs: PackCache, runner: Runner) -> None:
         self.stage = stage
         self._runner = runner
         self._memory = memory
@@ -31,22 +31,22 @@ class StageRunner:
         self.calls = lowered.calls
         self.thunks = [bind_call(call, packed, self.array) for call in self.calls]
         self._joined = join_calls(self.calls, self.thunks, runner)
-        fed = [var.name for var, held in stage.before.alive.items() if held.offset == NOWHERE]
+        fed = [var.name for var, tensor in stage.before.alive.items() if tensor.offset == NOWHERE]
         self._fed = {name: self.array(lowered.inputs[name]) for name in fed}
         self._left = {n: self.array(v) for n, v in lowered.outputs.items()}
 
     def array(self, value: int) -> Array:
-        """The array of a value."""
+        """Returns the array of a value."""
         place, lowered = self.stage.plan.places[value], self.stage.plan.lowered
         dtype = lowered.values[value].spec.dtype
         if place.storage is Storage.CONSTANT:
             return view_array(lowered.constants[place.owner], place.layout, dtype)
         return self._memory.view(place.layout, dtype)
 
-    def run(self, given: Mapping[str, Array], around: Arounds) -> dict[str, Array]:
-        """Copies what is fed into the arena, calls the kernels, and gives the outputs of the stage, in the arena."""
+    def run(self, inputs: Mapping[str, Array], around: Arounds) -> dict[str, Array]:
+        """Copies the feeds into the arena, calls the kernels, and returns the outputs as views of the arena."""
         for name, array in self._fed.items():
-            np.copyto(array, given[name])
+            np.copyto(array, inputs[name])
         if not around:
             run_in_turn(*self._joined)
         else:

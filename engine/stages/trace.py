@@ -8,7 +8,7 @@ import numpy as np
 from attrs import define, evolve, field
 
 from allocator.problem import Column, Plan, column
-from engine.planning.reserved import SEAM
+from engine.planning.reserved import BOUNDARY_BYTES
 from engine.stages.stage import Stage
 from engine.system.timing import Timing
 from engine.trace.buffers import Buffers, buffers_of
@@ -52,7 +52,7 @@ def _facts(stages: Sequence[Stage], mode: str) -> RunInfo:
     plans = [stage.plan for stage in stages]
     first = run_info(plans[0], mode)
     arena = max(stage.arena_bytes for stage in stages)
-    bound = max(s.plan.plan.lower_bound - SEAM * len(s.after.seams) for s in stages)
+    bound = max(s.plan.plan.lower_bound - BOUNDARY_BYTES * len(s.after.boundaries) for s in stages)
     return evolve(
         first,
         model=first.model.rpartition(":")[0],  # a stage is called by its number

@@ -5,7 +5,7 @@ import pytest
 
 from engine import Graph
 from engine.lower.lowering import lower
-from engine.lower.output_layouts import wanted_places, writing_kernel
+from engine.lower.output_layouts import output_layouts, writing_kernel
 from ops.common.thunks import nothing
 from ops.movement.concat import CONCAT
 from ops.schema.backends import NUMBA, NUMPY, ONEDNN
@@ -55,7 +55,7 @@ def test_parts_of_concatenations_choose_by_where_they_will_lie() -> None:
     one, two, alone = (graph.add(schema, [x], {})[0] for _ in range(3))
     graph.output(graph.add(CONCAT, [one, two], {"axis": -1})[0], "y")
     graph.output(alone, "z")
-    places = wanted_places(graph)
+    places = output_layouts(graph)
     assert list(places) == [one, two]
     assert [p.offset for v in (one, two) for p in places[v]] == [0, 32]
     calls = [c for c in lower(graph, backends=(ONEDNN, NUMBA, NUMPY)).calls if c.kernel in schema.kernels]

@@ -142,9 +142,9 @@ def test_outputs_are_copies_unless_told() -> None:
     assert isinstance(exe.executor, StagedExecutor)
     one = exe.run(rows(3))["y"]
     kept = one.copy()
-    assert not exe.executor.memory.holds(one)
+    assert not exe.executor.memory.contains(one)
     lent = exe.run(rows(3), copy=False)["y"]
-    assert exe.executor.memory.holds(lent)
+    assert exe.executor.memory.contains(lent)
     exe.run(rows(5))
     assert one.tobytes() == kept.tobytes()
 

@@ -64,7 +64,7 @@ def test_every_smaller_shape_runs_in_the_arena_of_the_greatest(graph: Graph, bou
             np.testing.assert_allclose(made[name], array, rtol=2e-6, atol=2e-6)
         assert exe.plan.arena_bytes == arena == exe.arena_bytes
     assert planner(exe).replanned == []
-    assert isinstance(exe.executor, StagedExecutor) and exe.executor.memory.moves == 0
+    assert isinstance(exe.executor, StagedExecutor) and exe.executor.memory.relocations == 0
     greatest = feeds(graph, {n: high for n, (_, high) in bounds.items()})
     assert_same(exe.run(greatest), exact.run(greatest))
 

@@ -10,7 +10,7 @@ from attrs import define, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.stages.cache import CacheStatistics, Entry, PlanCache
+from engine.stages.cache import CachedStage, CacheStatistics, PlanCache
 
 Run = tuple[int, ...]
 RUNS = st.lists(st.tuples(st.lists(st.integers(0, 2), min_size=1, max_size=6).map(tuple), st.booleans()), max_size=30)
@@ -51,7 +51,7 @@ def stage() -> Any:
     return object()
 
 
-def run(cache: PlanCache, keys: Run, *, fails: bool = False) -> list[Entry]:
+def run(cache: PlanCache, keys: Run, *, fails: bool = False) -> list[CachedStage]:
     """Looks for the stages of a run; the last may fail, if it is not there."""
     cache.start()
     found = [cache.get(key, stage) for key in (keys[:-1] if fails else keys)]
@@ -64,11 +64,11 @@ def run(cache: PlanCache, keys: Run, *, fails: bool = False) -> list[Entry]:
 def kept(cache: PlanCache) -> set[tuple[Hashable, ...]]:
     """All that hangs in the tree."""
     found: set[tuple[Hashable, ...]] = set()
-    left: list[tuple[tuple[Hashable, ...], Entry]] = [((k,), e) for k, e in cache._first.items()]
+    left: list[tuple[tuple[Hashable, ...], CachedStage]] = [((k,), e) for k, e in cache._first.items()]
     while left:
         path, entry = left.pop()
         found.add(path)
-        left += [((*path, k), e) for k, e in entry.behind.items()]
+        left += [((*path, k), e) for k, e in entry.followers.items()]
     return found
 
 

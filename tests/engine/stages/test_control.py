@@ -12,7 +12,7 @@ import ops
 from engine import Executable, Graph, Var
 from engine.planning.options import Options
 from engine.planning.planner import plan_graph
-from engine.stages.partial_graph import draft_whole
+from engine.stages.partial_graph import whole_graph
 from engine.stages.run import StagedExecutor
 from engine.text.errors import BudgetError
 from ops.tensor.spec import Array
@@ -29,7 +29,7 @@ def known_bytes(exe: Executable) -> int:
     """The arena of one plan of the whole run, in which all that was read had been known."""
     executor = exe.executor
     assert isinstance(executor, StagedExecutor)
-    whole = draft_whole(executor.template, exe.stages[0].before, "whole", executor.history)
+    whole = whole_graph(executor.template, exe.stages[0].before, "whole", executor.history)
     return plan_graph(whole, Options()).arena_bytes
 
 

@@ -15,7 +15,7 @@ from engine.check import check_handover
 from engine.lower.calls import Storage
 from engine.planning.placed import PlacedPlan
 from engine.stages.run import StagedExecutor
-from engine.stages.segments import Reserved, Segments
+from engine.stages.segments import ReservedMemory, Segments
 from engine.stages.stage import next_stage
 from engine.text.errors import BudgetError, EngineError, FeedError, HandoverError, KernelError
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
@@ -143,7 +143,7 @@ def test_a_shape_that_is_computed_element_by_element() -> None:
     for rows_wanted, columns in ((2, 3), (3, 2), (6, 1)):
         made = exe.run({"x": np.ones(6, np.float32), "shape": np.array([2 * rows_wanted, 2 * columns])})
         assert made["y"].shape == (rows_wanted, columns)
-    with pytest.raises(KernelError, match="stage 2 cannot be with"):
+    with pytest.raises(KernelError, match="stage 2 cannot run with"):
         exe.run({"x": np.ones(6, np.float32), "shape": np.array([8, 8])})
     assert exe.run({"x": np.ones(4, np.float32), "shape": np.array([4, 4])})["y"].shape == (2, 2)
 
@@ -174,7 +174,7 @@ def test_a_budget_that_is_just_enough_is_enough() -> None:
     needed = max(stage.plan.arena_bytes for stage in exe.stages)
     fitting, made = ran(large, signs(1, 2, -1), budget=needed)
     np.testing.assert_array_equal(made["y"], wanted["y"])
-    assert isinstance(fitting.executor, StagedExecutor) and isinstance(fitting.executor.memory, Reserved)
+    assert isinstance(fitting.executor, StagedExecutor) and isinstance(fitting.executor.memory, ReservedMemory)
     with pytest.raises(BudgetError):
         ran(large, signs(1, 2, -1), budget=needed - 1)
 
@@ -293,7 +293,7 @@ def test_decisions_about_data_are_checked_when_the_data_are_there() -> None:
 
     exe, made = ran(build, signs(1, 2, 3, -1))
     np.testing.assert_array_equal(made["y"], signs(1, 2, 3, -1)[:3] + 1)
-    with pytest.raises(KernelError, match="stage 2 cannot be with count_nonzero_0=2: the graph was built for not"):
+    with pytest.raises(KernelError, match="stage 2 cannot run with count_nonzero_0=2: the graph was built for not"):
         exe.run({"x": signs(1, 2, -1)})
     assert exe.run({"x": signs(1, 2, 3, -1)})["y"].shape == (3, 4)
 
@@ -340,4 +340,4 @@ def test_runs_in_segments_use_those_that_there_are() -> None:
     again = StagedExecutor(made.template, evolve(made.terms, in_one_block=False), memory, made.cache)
     for x in (signs(1, -1), signs(*range(1, 9)), signs(1, -1)):
         (lent,) = again.run({"x": x}, {}, False).values()
-        assert memory.holds(lent) and len(lent) == (x[:, 0] > 0).sum()
+        assert memory.contains(lent) and len(lent) == (x[:, 0] > 0).sum()

@@ -120,7 +120,7 @@ def test_a_run_that_fails_between_two_stages_is_told_of_no_more() -> None:
     for _ in range(2):
         exe.run(RIGHT)
         assert len(exe.stages) == 2 and exe.story().stages and exe.trace()
-        with pytest.raises(KernelError, match="stage 2 cannot be with"):
+        with pytest.raises(KernelError, match="stage 2 cannot run with"):
             exe.run(RIGHT | {"shape": np.array([8, 8])})
         assert [s.number for s in exe.stages] == [1]
         check_not_told(exe)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph
-from engine.planning.reserved import SEAM
-from engine.stages.segments import Memory, Reserved, Segments, machine_bytes, new_memory
+from engine.planning.reserved import BOUNDARY_BYTES
+from engine.stages.segments import Memory, ReservedMemory, Segments, machine_bytes, new_memory
 from engine.system.arrays import address
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec
@@ -28,7 +28,7 @@ def piece(memory: Memory, low: int, count: int, step: int = 1) -> Array:
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([Segments(64), Segments(4096), Segments(64, 1000), new_memory(0, 64)]),
-    st.lists(st.integers(2, 60).map(lambda n: n * SEAM), min_size=1, max_size=5),
+    st.lists(st.integers(2, 60).map(lambda n: n * BOUNDARY_BYTES), min_size=1, max_size=5),
     st.sampled_from((1, 2, -1, -3)),
 )
 def test_segments_keep_their_bytes_while_they_grow(memory: Memory, steps: list[int], stride: int) -> None:
@@ -40,15 +40,15 @@ def test_segments_keep_their_bytes_while_they_grow(memory: Memory, steps: list[i
             memory.start(top)
         else:
             memory.grow(old, top)
-        low = old + SEAM if i else 0  # a seam is nobody's
+        low = old + BOUNDARY_BYTES if i else 0  # a boundary is nobody's
         count = (top - low - 1) // abs(stride) + 1
         array = piece(memory, low, count, stride)
         array[:] = i + 1
-        kept.append((low, count, i + 1, array, memory.moves))
+        kept.append((low, count, i + 1, array, memory.relocations))
         for at, length, number, held, moves in kept:
             again = piece(memory, at, length, stride)
-            assert address(again) == address(held) and moves == memory.moves
-            assert (again == number).all() and memory.holds(again)
+            assert address(again) == address(held) and moves == memory.relocations
+            assert (again == number).all() and memory.contains(again)
 
 
 @pytest.mark.parametrize("alignment", [64, 256, 8192])
@@ -59,7 +59,7 @@ def test_addresses_are_as_aligned_as_offsets_in_every_segment(alignment: int) ->
     memory.grow(640 + 4 * alignment, 640 + 9 * alignment)
     for low in range(0, 640 + 8 * alignment, alignment):
         if low in (640, 640 + 4 * alignment):
-            continue  # a seam
+            continue  # a boundary
         array = memory.view(Layout.dense(TensorSpec((64,), BYTE), low), BYTE)
         assert address(array) % alignment == 0
 
@@ -68,21 +68,21 @@ def test_segments_become_one_when_nothing_is_alive() -> None:
     memory = Segments(64)
     memory.start(128)
     memory.grow(128, 512)
-    assert len(memory.segments) == 2 and memory.moves == 1
+    assert len(memory.segments) == 2 and memory.relocations == 1
     memory.start(64)
-    assert [(s.low, s.high) for s in memory.segments] == [(0, 512)] and memory.moves == 2
+    assert [(s.low, s.high) for s in memory.segments] == [(0, 512)] and memory.relocations == 2
     memory.start(512)
     memory.grow(64, 512)
-    assert memory.moves == 2 and len(memory.segments) == 1
+    assert memory.relocations == 2 and len(memory.segments) == 1
 
 
 def test_a_reserved_block_has_pages_for_what_was_needed_and_refuses_more() -> None:
     memory = new_memory(4096, 64)
-    assert isinstance(memory, Reserved) and memory.nbytes == 0
+    assert isinstance(memory, ReservedMemory) and memory.nbytes == 0
     memory.start(100)
     memory.grow(100, 300)
     memory.start(50)
-    assert memory.nbytes == 300 and memory.moves == 0
+    assert memory.nbytes == 300 and memory.relocations == 0
     with pytest.raises(MemoryError):
         memory.grow(300, 4097)
     assert memory.nbytes == 300
@@ -90,24 +90,24 @@ def test_a_reserved_block_has_pages_for_what_was_needed_and_refuses_more() -> No
 
 def test_memory_is_reserved_where_the_system_gives_addresses() -> None:
     assert machine_bytes() > 2**20
-    assert isinstance(new_memory(0, 64), Reserved)
+    assert isinstance(new_memory(0, 64), ReservedMemory)
     for alignment in (64, mmap.PAGESIZE, 2**20):
         memory = new_memory(0, alignment)
-        assert isinstance(memory, Reserved) and address(memory.bytes) % alignment == 0
-    assert not new_memory(2**20, 64).holds(np.empty(8))
+        assert isinstance(memory, ReservedMemory) and address(memory.bytes) % alignment == 0
+    assert not new_memory(2**20, 64).contains(np.empty(8))
 
 
 @pytest.mark.parametrize("alignment", [64, 2**20])
 def test_of_a_capacity_no_more_is_reserved_than_the_machine_has(alignment: int) -> None:
     memory = new_memory(2**62, alignment)
-    assert isinstance(memory, Reserved) and len(memory.bytes) <= machine_bytes()
-    exact = new_memory(5 * SEAM - 1, alignment)
-    assert isinstance(exact, Reserved) and len(exact.bytes) >= 5 * SEAM
+    assert isinstance(memory, ReservedMemory) and len(memory.bytes) <= machine_bytes()
+    exact = new_memory(5 * BOUNDARY_BYTES - 1, alignment)
+    assert isinstance(exact, ReservedMemory) and len(exact.bytes) >= 5 * BOUNDARY_BYTES
     for held in (memory, exact):
-        held.start(5 * SEAM)
-        piece(held, 0, 5 * SEAM)[:] = 1
+        held.start(5 * BOUNDARY_BYTES)
+        piece(held, 0, 5 * BOUNDARY_BYTES)[:] = 1
         with pytest.raises(MemoryError):
-            held.grow(5 * SEAM, 2**61)
+            held.grow(5 * BOUNDARY_BYTES, 2**61)
 
 
 def test_where_the_system_gives_no_addresses_there_are_segments(monkeypatch: pytest.MonkeyPatch) -> None:

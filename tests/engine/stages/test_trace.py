@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Event, Executable
-from engine.planning.reserved import SEAM
+from engine.planning.reserved import BOUNDARY_BYTES
 from engine.stages.segments import Segments
 from engine.stages.trace import trace_stages
 from engine.text.errors import EngineError, OptionError
@@ -117,7 +117,7 @@ def test_each_stage_begins_with_a_mark_that_tells_the_arena_and_what_decided_it(
     assert [m.tensor for m in marks] == ["", "count_nonzero_0", "count_nonzero_1"]
     assert [m.bytes for m in marks] == sorted(m.bytes for m in marks)
     assert marks[-1].bytes == exe.story().arena_bytes
-    assert marks[-1].bytes == max(s.plan.arena_bytes - SEAM * len(s.after.seams) for s in exe.stages)
+    assert marks[-1].bytes == max(s.plan.arena_bytes - BOUNDARY_BYTES * len(s.after.boundaries) for s in exe.stages)
     assert {m.chunk for m in marks} == {NOTHING} and {(m.seconds, m.thread) for m in marks} == {(NOT_RUN, NOT_RUN)}
 
 
@@ -162,7 +162,7 @@ def test_segments_are_told_by_address_and_seams_are_no_part_of_the_arena(monkeyp
     events = tuple(exe.trace())
     check_balanced(events)
     check_apart(events)
-    assert exe.stages[-1].after.seams
+    assert exe.stages[-1].after.boundaries
     marks = [e.bytes for e in events if e.kind == STAGE]
     assert marks[-1] == exe.story().arena_bytes < max(e.offset + e.bytes for e in events if e.chunk != NOTHING)
 
