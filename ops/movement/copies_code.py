@@ -3,10 +3,10 @@
 from numba.extending import register_jitable
 
 from ops.movement.copies_emit import (
-    braid_2,
-    braid_3,
-    braid_4,
     copy_bytes,
+    interleave_2,
+    interleave_3,
+    interleave_4,
     load_1,
     load_2,
     load_4,
@@ -15,7 +15,7 @@ from ops.movement.copies_emit import (
     store_2,
     store_4,
     store_8,
-    turn,
+    transpose_16,
 )
 from ops.movement.kinds import BLOCK, HEAD, RUNS, TURNED
 from ops.native.memory import share, word
@@ -59,14 +59,14 @@ def _fill_row(item: int, source: int, target: int, count: int) -> None:
 
 
 @register_jitable
-def _braid(length: int, source: int, source_hop: int, target: int) -> bool:
-    """Whether 16 columns of so few rows, which follow each other without gaps in the target, could be braided."""
+def _interleave(length: int, source: int, source_hop: int, target: int) -> bool:
+    """Whether 16 columns of so few rows, which follow each other without gaps in the target, were interleaved."""
     if length == 2:
-        braid_2((source, source_hop, target))
+        interleave_2((source, source_hop, target))
     elif length == 3:
-        braid_3((source, source_hop, target))
+        interleave_3((source, source_hop, target))
     elif length == 4:
-        braid_4((source, source_hop, target))
+        interleave_4((source, source_hop, target))
     return 2 <= length <= 4
 
 
@@ -75,12 +75,12 @@ def _copy_turned(move: int, source: int, target: int, rows: int) -> None:
     """A block of rows, which lie side by side in the source, against all of the inner dimension, as they do here."""
     item, length, source_hop, target_hop = word(move, 2), word(move, 5), word(move, 6), word(move, 10)
     first = 0
-    if item == 4 and rows == BLOCK and target_hop == 4 * length and _braid(length, source, source_hop, target):
+    if item == 4 and rows == BLOCK and target_hop == 4 * length and _interleave(length, source, source_hop, target):
         return
     if item == 4 and rows == BLOCK:
         first = length - length % BLOCK
         for i in range(0, first, BLOCK):
-            turn((source + i * source_hop, source_hop, target + 4 * i, target_hop))
+            transpose_16((source + i * source_hop, source_hop, target + 4 * i, target_hop))
     if length - first >= rows:
         for j in range(rows):
             _copy_row(

@@ -1,4 +1,4 @@
-"""What compiled functions read their words with, and what threads wait for each other with.
+"""What compiled functions read their arguments with, and what threads wait for each other with.
 
 Imports numba: only modules of compiled code import this one. An address is an int64, in bytes.
 """
@@ -13,21 +13,14 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import carray, types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic, register_jitable
 
+from ops.native.emit import builder as llvm
+from ops.native.emit.builder import WORD
+
 Decorator = Callable[[Callable[..., Any]], Any]
 jitable: Decorator = register_jitable
 """For functions that compiled functions of this and other modules call."""
 _intrinsic: Decorator = intrinsic
-_WORD = ir.IntType(64)
 _PAUSES = {"x86_64": "llvm.x86.sse2.pause", "AMD64": "llvm.x86.sse2.pause"}
-
-
-def _function(builder: Any, name: str, kind: Any) -> Any:
-    known = builder.module.globals.get(name)
-    return ir.Function(builder.module, kind, name) if known is None else known
-
-
-def _pointer(builder: Any, address: Any, kind: Any = _WORD) -> Any:
-    return builder.inttoptr(address, kind.as_pointer())
 
 
 @_intrinsic
@@ -35,8 +28,8 @@ def word(_: Any, words: Any, index: Any) -> Any:
     """Word `index` of those at the address `words`."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
-        place = builder.add(values[0], builder.mul(values[1], ir.Constant(_WORD, 8)))
-        return builder.load(_pointer(builder, place), typ=_WORD)
+        place = llvm.advance(builder, values[0], values[1], 8)
+        return builder.load(llvm.pointer(builder, place, WORD), typ=WORD)
 
     return types.int64(types.int64, types.int64), generate
 
@@ -46,8 +39,8 @@ def real(_: Any, words: Any, index: Any) -> Any:
     """The same word, which is a float, as a double."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
-        place = builder.add(values[0], builder.mul(values[1], ir.Constant(_WORD, 8)))
-        return builder.load(_pointer(builder, place, ir.DoubleType()), typ=ir.DoubleType())
+        place = llvm.advance(builder, values[0], values[1], 8)
+        return builder.load(llvm.pointer(builder, place, llvm.DOUBLE), typ=llvm.DOUBLE)
 
     return types.float64(types.int64, types.int64), generate
 
@@ -57,7 +50,7 @@ def pointer(_: Any, address: Any) -> Any:
     """An address as a pointer to nothing in particular, as `numba.carray` wants it."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
-        return builder.inttoptr(values[0], ir.IntType(8).as_pointer())
+        return llvm.pointer(builder, values[0], llvm.BYTE)
 
     return types.voidptr(types.int64), generate
 
@@ -127,9 +120,9 @@ def call_compiled(_: Any, address: Any, words: Any, part: Any, parts: Any) -> An
     """Calls a `void(words, part, parts)` at an address."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
-        kind = ir.FunctionType(ir.VoidType(), [_WORD] * 3)
-        builder.call(_pointer(builder, values[0], kind), values[1:])
-        return ir.Constant(_WORD, 0)
+        kind = ir.FunctionType(llvm.VOID, [WORD] * 3)
+        builder.call(llvm.pointer(builder, values[0], kind), values[1:])
+        return llvm.word(0)
 
     return types.int64(*[types.int64] * 4), generate
 
@@ -139,9 +132,9 @@ def call_foreign(_: Any, address: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
     """What an `int32(a, b, c, d)` at an address returns."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
-        kind = ir.FunctionType(ir.IntType(32), [_WORD] * 4)
-        status = builder.call(_pointer(builder, values[0], kind), values[1:])
-        return builder.sext(status, _WORD)
+        kind = ir.FunctionType(llvm.INT, [WORD] * 4)
+        status = builder.call(llvm.pointer(builder, values[0], kind), values[1:])
+        return builder.sext(status, WORD)
 
     return types.int64(*[types.int64] * 5), generate
 
@@ -151,11 +144,11 @@ def fork(_: Any, library: Any, function: Any, data: Any, threads: Any) -> Any:
     """Calls `void(data)` on so many threads of OpenMP; `library` is the address of its GOMP_parallel."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
-        threads = builder.trunc(values[3], ir.IntType(32))
-        kind = ir.FunctionType(ir.VoidType(), [_WORD, _WORD, ir.IntType(32), ir.IntType(32)])
-        flags = ir.Constant(ir.IntType(32), 0)
-        builder.call(_pointer(builder, values[0], kind), [values[1], values[2], threads, flags])
-        return ir.Constant(_WORD, 0)
+        threads = builder.trunc(values[3], llvm.INT)
+        kind = ir.FunctionType(llvm.VOID, [WORD, WORD, llvm.INT, llvm.INT])
+        flags = ir.Constant(llvm.INT, 0)
+        builder.call(llvm.pointer(builder, values[0], kind), [values[1], values[2], threads, flags])
+        return llvm.word(0)
 
     return types.int64(*[types.int64] * 4), generate
 
@@ -165,8 +158,8 @@ def ask(_: Any, function: Any) -> Any:
     """What an `int32()` at an address returns."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
-        found = builder.call(_pointer(builder, values[0], ir.FunctionType(ir.IntType(32), [])), [])
-        return builder.sext(found, _WORD)
+        found = builder.call(llvm.pointer(builder, values[0], ir.FunctionType(llvm.INT, [])), [])
+        return builder.sext(found, WORD)
 
     return types.int64(types.int64), generate
 
@@ -176,7 +169,7 @@ def add_at(_: Any, address: Any, number: Any) -> Any:
     """Adds to the word at an address at once, whoever else does; what was there before."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
-        return builder.atomic_rmw("add", _pointer(builder, values[0]), values[1], "seq_cst")
+        return builder.atomic_rmw("add", llvm.pointer(builder, values[0], WORD), values[1], "seq_cst")
 
     return types.int64(types.int64, types.int64), generate
 
@@ -186,7 +179,7 @@ def look_at(_: Any, address: Any) -> Any:
     """The word at an address; all that its writer wrote before it is seen, too."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
-        return builder.load_atomic(_pointer(builder, values[0]), "seq_cst", 8, typ=_WORD)
+        return builder.load_atomic(llvm.pointer(builder, values[0], WORD), "seq_cst", 8, typ=WORD)
 
     return types.int64(types.int64), generate
 
@@ -196,8 +189,8 @@ def put_at(_: Any, address: Any, number: Any) -> Any:
     """Writes the word at an address, after all that was written before."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
-        builder.store_atomic(values[1], _pointer(builder, values[0]), "seq_cst", 8)
-        return ir.Constant(_WORD, 0)
+        builder.store_atomic(values[1], llvm.pointer(builder, values[0], WORD), "seq_cst", 8)
+        return llvm.word(0)
 
     return types.int64(types.int64, types.int64), generate
 
@@ -209,8 +202,8 @@ def pause(_: Any) -> Any:
 
     def generate(__: Any, builder: Any, ___: Any, ____: Any) -> Any:
         if name:
-            builder.call(_function(builder, name, ir.FunctionType(ir.VoidType(), [])), [])
-        return ir.Constant(_WORD, 0)
+            builder.call(llvm.function(builder, name, ir.FunctionType(llvm.VOID, [])), [])
+        return llvm.word(0)
 
     return types.int64(), generate
 
@@ -221,7 +214,7 @@ def step_aside(_: Any) -> Any:
 
     def generate(__: Any, builder: Any, ___: Any, ____: Any) -> Any:
         if os.name == "posix":
-            builder.call(_function(builder, "sched_yield", ir.FunctionType(ir.IntType(32), [])), [])
-        return ir.Constant(_WORD, 0)
+            builder.call(llvm.function(builder, "sched_yield", ir.FunctionType(llvm.INT, [])), [])
+        return llvm.word(0)
 
     return types.int64(), generate

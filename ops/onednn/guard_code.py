@@ -6,14 +6,14 @@ Imports numba: `ops.native.door` loads it, on first use. What is done instead is
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
+from ops.native.emit.builder import INT, INTS, WORD, Value, advance, call, constant, splat_int
 from ops.native.memory import Decorator, call_compiled, call_foreign, look_at, put_at, share, word
 from ops.onednn.args import ARGUMENTS, OTHERWISE, PRIMITIVE, SET_THREADS, STRANGE, THREADS
 from ops.onednn.execute_code import invalid, run
-from ops.vector.lanes import INT, INTS, LANES, WORD, Carried, Ints, Lanes, Truth, Value, call, each_vector, load, splat
+from ops.vector.lanes import Carried, Ints, Lanes, Truth, each_vector, load
 
 _intrinsic: Decorator = intrinsic
 _MAGNITUDE = 0x7FFFFFFF
@@ -22,7 +22,7 @@ _LARGE = (127 + 30) << 23
 
 
 def _is_large(builder: Value, bits: Ints, _: Value) -> Truth:
-    limit = ir.Constant(INTS, [_LARGE] * LANES)
+    limit = constant(INTS, _LARGE)
     return Truth(builder, builder.icmp_signed(">", (bits & _MAGNITUDE).value, limit))
 
 
@@ -37,14 +37,14 @@ def _any(condition: Callable[[Value, Ints, Value], Truth]) -> Any:
     def found(_: Any, address: Any, count: Any, number: Any) -> Any:
         def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
             address, count, number = values
-            wanted = splat(builder, builder.trunc(number, INT), INTS)
+            wanted = splat_int(builder, number)
 
             def look(at: Value, lanes: Lanes, carried: Carried) -> Carried:
-                bits = load(builder, builder.add(address, builder.mul(at, ir.Constant(WORD, 4))), lanes).bits()
+                bits = load(builder, advance(builder, address, at, 4), lanes).bits()
                 seen = builder.sext(condition(builder, bits, wanted).value, INTS)
                 return [builder.or_(carried[0], seen)]
 
-            (seen,) = each_vector(builder, count, [ir.Constant(INTS, [0] * LANES)], look)
+            (seen,) = each_vector(builder, count, [constant(INTS, 0)], look)
             return builder.zext(call(builder, "llvm.vector.reduce.or.v16i32", INT, (seen,)), WORD)
 
         return types.int64(types.int64, types.int64, types.int64), generate

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
+from ops.native.intrinsics import intrinsic_of_two
 from ops.native.memory import floats, ints, share, word
 from ops.pool.kinds import AVERAGE_PADDED, LARGEST
 from ops.windows import planes_emit as vectors
-from ops.windows.emit import intrinsic_of
 
-_maxima_near, _maxima_halved, _maxima_far = (intrinsic_of(vectors.maxima(n)) for n in (1, 2, 0))
-_means_near, _means_halved, _means_far = (intrinsic_of(vectors.means(n)) for n in (1, 2, 0))
+_maxima_near, _maxima_halved, _maxima_far = (intrinsic_of_two(vectors.maxima(n)) for n in (1, 2, 0))
+_means_near, _means_halved, _means_far = (intrinsic_of_two(vectors.means(n)) for n in (1, 2, 0))
 _NAN = np.int32(0x7FFFFFFF)
 
 

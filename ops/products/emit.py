@@ -9,23 +9,25 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir  # type: ignore[import-untyped]
 
-from ops.vector import math as functions
-from ops.vector.lanes import (
+from ops.native.emit.builder import (
+    BITS,
     FLOAT,
     FLOATS,
     INT,
     LANES,
-    WORD,
-    Carried,
-    Floats,
-    Lanes,
     Value,
-    each_vector,
+    advance,
+    constant,
+    counting,
     first_lanes,
-    load,
+    shuffled,
     splat,
-    store,
+    splat_float,
+    transpose,
+    word,
 )
+from ops.vector import math as functions
+from ops.vector.lanes import Carried, Floats, Lanes, each_vector, load, store
 
 Words = Sequence[Value]
 _SLOPE = math.sqrt(2 / math.pi)
@@ -40,17 +42,13 @@ DOTS, STREAMS = 4, 8
 """Rows of weights that one pass multiplies by a vector, and rows that one pass adds up."""
 
 
-def _word(number: int) -> Value:
-    return ir.Constant(WORD, number)
-
-
 def _after(builder: Value, address: Value, number: Value) -> Value:
     """The address of that float."""
-    return builder.add(address, builder.mul(number, _word(4)))
+    return advance(builder, address, number, 4)
 
 
 def _splat(builder: Value, double: Value) -> Floats:
-    return Floats(builder, splat(builder, builder.fptrunc(double, FLOAT)))
+    return Floats(builder, splat_float(builder, double))
 
 
 def gelu_erf(x: Floats) -> Floats:
@@ -116,7 +114,7 @@ def pack_rows(builder: Value, words: Words, numbers: Words) -> None:
     b, pitch, depth, channels, panel, width = words
     factor = _splat(builder, numbers[0])
 
-    def row(k: Value) -> None:
+    with counting(builder, depth) as k:
         source, target = builder.add(b, builder.mul(k, pitch)), builder.add(panel, builder.mul(k, width))
 
         def body(number: Value, lanes: Lanes, carried: Carried) -> Carried:
@@ -125,8 +123,6 @@ def pack_rows(builder: Value, words: Words, numbers: Words) -> None:
             return carried
 
         each_vector(builder, channels, [], body)
-
-    _each(builder, depth, 1, row)
 
 
 def pack_columns(builder: Value, words: Words, numbers: Words) -> None:
@@ -138,53 +134,24 @@ def pack_columns(builder: Value, words: Words, numbers: Words) -> None:
         left = first_lanes(builder, _least(builder, builder.sub(depth, k)))
         rows = []
         for i in range(LANES):
-            n = builder.add(first, _word(i))
+            n = builder.add(first, word(i))
             lanes = builder.select(builder.icmp_signed("<", n, channels), left, _none())
             rows.append(load(builder, _after(builder, builder.add(b, builder.mul(n, pitch)), k), lanes).value)
         target = _after(builder, builder.add(panel, builder.mul(k, width)), first)
-        for i, value in enumerate(_transposed(builder, rows)):
-            place = builder.add(target, builder.mul(width, _word(i)))
+        for i, value in enumerate(transpose(builder, rows)):
+            place = builder.add(target, builder.mul(width, word(i)))
             store(builder, place, None, Floats(builder, value) * factor)
 
-    def group(first: Value) -> None:
-        _each(builder, depth, LANES, lambda k: square(first, k))
-
-    _each(builder, channels, LANES, group)
-
-
-def _each(builder: Value, last: Value, step: int, body: Callable[[Value], None]) -> None:
-    """The loop `for i in range(0, last, step)`."""
-    before, check = builder.block, builder.append_basic_block("check")
-    inside, behind = builder.append_basic_block("inside"), builder.append_basic_block("behind")
-    builder.branch(check)
-    builder.position_at_end(check)
-    number = builder.phi(WORD)
-    builder.cbranch(builder.icmp_signed("<", number, last), inside, behind)
-    builder.position_at_end(inside)
-    body(number)
-    number.add_incoming(_word(0), before)
-    number.add_incoming(builder.add(number, _word(step)), builder.block)
-    builder.branch(check)
-    builder.position_at_end(behind)
+    with counting(builder, channels, LANES) as first, counting(builder, depth, LANES) as k:
+        square(first, k)
 
 
 def _least(builder: Value, count: Value) -> Value:
-    return builder.select(builder.icmp_signed("<", count, _word(LANES)), count, _word(LANES))
+    return builder.select(builder.icmp_signed("<", count, word(LANES)), count, word(LANES))
 
 
 def _none() -> Value:
-    return ir.Constant(ir.VectorType(ir.IntType(1), LANES), [0] * LANES)
-
-
-def _transposed(builder: Value, rows: Sequence[Value]) -> list[Value]:
-    """Rows and lanes of 16 vectors exchanged: four perfect shuffles turn the bits of (row, lane) half around."""
-    half, kind = LANES // 2, ir.VectorType(INT, LANES)
-    orders = [ir.Constant(kind, [s + i // 2 + LANES * (i % 2) for i in range(LANES)]) for s in (0, half)]
-    found = list(rows)
-    for _ in range(4):
-        pairs = zip(found[:half], found[half:], strict=True)
-        found = [builder.shuffle_vector(a, b, order) for a, b in pairs for order in orders]
-    return found
+    return constant(BITS, 0)
 
 
 def _element(builder: Value, address: Value) -> Value:
@@ -197,7 +164,7 @@ def streams(rows: int) -> Callable[..., None]:
     def emit(builder: Value, words: Words, numbers: Words) -> None:
         a, b, pitch, y, count = words
         factor = builder.fptrunc(numbers[0], FLOAT)
-        scalars = [_element(builder, builder.add(a, _word(4 * i))) for i in range(rows)]
+        scalars = [_element(builder, builder.add(a, word(4 * i))) for i in range(rows)]
         factors = [Floats(builder, splat(builder, builder.fmul(s, factor))) for s in scalars]
         places = [b]
         for _ in range(rows - 1):
@@ -230,9 +197,9 @@ def dots(columns: int) -> Callable[..., None]:
             rights = [load(builder, _after(builder, p, number), lanes) for p in places]
             return [r.times(left, Floats(builder, s)).value for r, s in zip(rights, sums, strict=True)]
 
-        zeros = ir.Constant(FLOATS, [0.0] * LANES)
+        zeros = constant(FLOATS, 0.0)
         for i, total in enumerate(each_vector(builder, depth, [zeros] * columns, body)):
-            pointer = builder.inttoptr(builder.add(y, _word(4 * i)), FLOAT.as_pointer())
+            pointer = builder.inttoptr(builder.add(y, word(4 * i)), FLOAT.as_pointer())
             before = builder.load(pointer, align=4, typ=FLOAT)
             found = builder.fadd(before, builder.fmul(factor, _sum(builder, total)))
             builder.store(found, pointer, align=4)
@@ -245,7 +212,6 @@ def _sum(builder: Value, vector: Value) -> Value:
     lanes = LANES
     while lanes > 1:
         lanes //= 2
-        kind = ir.VectorType(INT, lanes)
-        low, high = (ir.Constant(kind, [s + i for i in range(lanes)]) for s in (0, lanes))
+        low, high = (shuffled(range(start, start + lanes)) for start in (0, lanes))
         vector = builder.fadd(*(builder.shuffle_vector(vector, vector, order) for order in (low, high)))
     return builder.extract_element(vector, ir.Constant(INT, 0))

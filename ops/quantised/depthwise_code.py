@@ -9,55 +9,65 @@ from functools import partial
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 
-from ops.native.emit.byte_tile import LANES, ROWS, call, finish_added, finish_codes, finish_floats, loop, pointer, splat
+from ops.native.emit.builder import (
+    BYTE,
+    BYTES,
+    INTS,
+    LANES,
+    WORD,
+    Value,
+    advance,
+    call,
+    first_lanes,
+    load,
+    loop,
+    pointer,
+    splat,
+    store,
+)
+from ops.native.emit.byte_tile import ROWS, finish_added, finish_codes, finish_floats
+from ops.native.intrinsics import intrinsic_of
 from ops.native.memory import real, share, word
 from ops.quantised import nhwc_args as at
 from ops.quantised.nhwc_indirect_code import ceil, fill, outputs, pixels_of, runs_of, stack
 
-Value = Any
-_WORD, _INDEX, _BYTE = ir.IntType(64), ir.IntType(32), ir.IntType(8)
-_SUMS, _CODES, _HALVES = (ir.VectorType(ir.IntType(n), count) for n, count in ((32, 16), (8, 16), (16, 32)))
+_HALVES = ir.VectorType(ir.IntType(16), 2 * LANES)
 _table, _places, _sums = stack(at.TABLE), stack(64), stack(8)
 
 
-def _emit(b: Value, words: Sequence[Value]) -> None:
-    table, runs, column, weights, pitch, start, target, lanes, flip = words
-    inside = b.icmp_signed("<", ir.Constant(_SUMS, list(range(LANES))), splat(b, b.trunc(lanes, _INDEX)))
-    turned, align = splat(b, b.trunc(flip, _BYTE)), ir.Constant(_INDEX, 1)
-    full = b.icmp_signed(">=", lanes, ir.Constant(_WORD, LANES))
+def _emit(  # noqa: PLR0917 - the words of a call
+    b: Value,
+    table: Value,
+    runs: Value,
+    column: Value,
+    weights: Value,
+    pitch: Value,
+    start: Value,
+    target: Value,
+    lanes: Value,
+    flip: Value,
+) -> None:
+    mask, flipped = first_lanes(b, lanes), splat(b, b.trunc(flip, BYTE))
+    full = b.icmp_signed(">=", lanes, ir.Constant(WORD, LANES))
 
     def tap(number: Value, sums: list[Value], *, whole: bool) -> Sequence[Value]:
-        place = b.load(pointer(b, b.add(table, b.mul(number, ir.Constant(_WORD, 8 * ROWS))), 0, _WORD))
-        source = pointer(b, b.add(place, column), 0, _CODES)
-        if whole:
-            codes = b.load(source, align=1)
-        else:
-            none = ir.Constant(_CODES, [0] * LANES)
-            codes = call(b, "llvm.masked.load.v16i8.p0", _CODES, [source, align, inside, none])
-        wide = b.bitcast(b.zext(b.xor(codes, turned), _SUMS), _HALVES)
-        factor = b.load(pointer(b, b.add(weights, b.mul(number, pitch)), 0, _HALVES), align=4)
-        return [b.add(sums[0], call(b, "llvm.x86.avx512.pmaddw.d.512", _SUMS, [wide, factor]))]
+        place = b.load(pointer(b, advance(b, table, number, 8 * ROWS), WORD))
+        codes = load(b, b.add(place, column), BYTES, None if whole else mask)
+        wide = b.bitcast(b.zext(b.xor(codes, flipped), INTS), _HALVES)
+        factor = b.load(pointer(b, advance(b, weights, number, pitch), _HALVES), align=4)
+        return [b.add(sums[0], call(b, "llvm.x86.avx512.pmaddw.d.512", INTS, [wide, factor]))]
 
-    first = b.load(pointer(b, start, 0, _SUMS), align=4)
+    first = load(b, start, INTS)
     with b.if_else(full) as (then, other):
         for branch, whole in ((then, True), (other, False)):
             with branch:
                 (total,) = loop(b, runs, [first], partial(tap, whole=whole))
-                b.store(total, pointer(b, target, 0, _SUMS), align=4)
+                store(b, target, total)
 
 
-def _sum_type(_: Any, words: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        _emit(builder, [builder.extract_value(values[0], i) for i in range(len(signature.args[0]))])
-        return context.get_dummy_value()
-
-    return types.void(words), generate
-
-
-_sum: Any = intrinsic(_sum_type)
+_sum = intrinsic_of(_emit)
 
 
 @register_jitable

@@ -1,67 +1,38 @@
 """Maximum pooling of channels-last bytes, compiled. Imports numba: loaded by ops.native.door."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 
-from ops.native.emit.byte_tile import loop
+from ops.native.emit.builder import BYTE, WORD, Value, advance, constant, load, loop, splat, store
+from ops.native.intrinsics import intrinsic_of
 from ops.native.memory import share, word
 
-Value = Any
 X, X_PITCH, Y, Y_PITCH, IMAGES, CHANNELS, FLIP = range(7)
 SIZES, OUTPUTS, KERNEL, STRIDES, DILATIONS, BEGINS = range(7, 25, 3)
 LANES = 64
-_WORD, _BYTE = ir.IntType(64), ir.IntType(8)
-_BYTES, _BITS = ir.VectorType(_BYTE, LANES), ir.VectorType(ir.IntType(1), LANES)
+_BYTES = ir.VectorType(BYTE, LANES)
 
 
-def _splat(b: Value, byte: Value) -> Value:
-    one = b.insert_element(ir.Constant(_BYTES, ir.Undefined), byte, ir.Constant(ir.IntType(32), 0))
-    order = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return b.shuffle_vector(one, ir.Constant(_BYTES, ir.Undefined), order)
-
-
-def _call(b: Value, name: str, result: Value, arguments: Sequence[Value]) -> Value:
-    known = b.module.globals.get(name)
-    if known is None:
-        known = ir.Function(b.module, ir.FunctionType(result, [a.type for a in arguments]), name)
-    return b.call(known, arguments)
-
-
-def _emit(b: Value, words: Sequence[Value]) -> None:
+def _emit(b: Value, *words: Value) -> None:
     source, target, lanes, flip, counts, hops = *words[:4], words[4:7], words[7:]
-    numbers = ir.Constant(_BYTES, list(range(LANES)))
-    whole = b.select(b.icmp_signed("<", lanes, ir.Constant(_WORD, LANES)), lanes, ir.Constant(_WORD, LANES))
-    inside = b.icmp_unsigned("<", numbers, _splat(b, b.trunc(whole, _BYTE)))
-    zeros, align = ir.Constant(_BYTES, [0] * LANES), ir.Constant(ir.IntType(32), 1)
-    turned = _splat(b, b.trunc(flip, _BYTE))
+    whole = b.select(b.icmp_signed("<", lanes, ir.Constant(WORD, LANES)), lanes, ir.Constant(WORD, LANES))
+    mask = b.icmp_unsigned("<", ir.Constant(_BYTES, list(range(LANES))), splat(b, b.trunc(whole, BYTE), LANES))
+    flipped = splat(b, b.trunc(flip, BYTE), LANES)
 
-    def walk(axis: int, place: Value, held: list[Value]) -> Sequence[Value]:
+    def walk(axis: int, place: Value, largest: list[Value]) -> Sequence[Value]:
         if axis == 3:
-            pointer = b.inttoptr(place, _BYTES.as_pointer())
-            found = _call(b, "llvm.masked.load.v64i8.p0", _BYTES, [pointer, align, inside, zeros])
-            found = b.xor(found, turned)
-            return [b.select(b.icmp_unsigned(">", found, held[0]), found, held[0])]
-        step = lambda number, inner: walk(axis + 1, b.add(place, b.mul(number, hops[axis])), inner)  # noqa: E731
-        return loop(b, counts[axis], held, step)
+            codes = b.xor(load(b, place, _BYTES, mask), flipped)
+            return [b.select(b.icmp_unsigned(">", codes, largest[0]), codes, largest[0])]
+        step = lambda number, inner: walk(axis + 1, advance(b, place, number, hops[axis]), inner)  # noqa: E731
+        return loop(b, counts[axis], largest, step)
 
-    (largest,) = walk(0, source, [zeros])
-    arguments = [b.xor(largest, turned), b.inttoptr(target, _BYTES.as_pointer()), align, inside]
-    _call(b, "llvm.masked.store.v64i8.p0", ir.VoidType(), arguments)
+    (largest,) = walk(0, source, [constant(_BYTES, 0)])
+    store(b, target, b.xor(largest, flipped), mask)
 
 
-def _window_type(_: Any, words: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        _emit(builder, [builder.extract_value(values[0], i) for i in range(len(signature.args[0]))])
-        return context.get_dummy_value()
-
-    return types.void(words), generate
-
-
-_window: Any = intrinsic(_window_type)
+_window = intrinsic_of(_emit)
 
 
 @register_jitable

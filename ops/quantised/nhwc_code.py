@@ -5,8 +5,8 @@ The sums of a tile go through a small room on the stack.
 
 from numba.extending import register_jitable
 
+from ops.native.emit.builder import LANES
 from ops.native.emit.byte_tile import (
-    LANES,
     ROWS,
     WIDTH,
     finish_added,

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ops.native.intrinsics import stack
 from ops.native.memory import floats, ints, jitable, longs, share, word
-from ops.vector.opcode_code import stack
 from ops.vector.row_code import row_max, row_min
 
 _WIDE = 256

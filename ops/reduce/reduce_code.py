@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ops.native.intrinsics import stack
 from ops.native.memory import floats, jitable, longs, share, word
 from ops.reduce.kinds import ABS, AS_IS, DIVIDED, MAX, MIN, ROOT, SQUARE
-from ops.vector.opcode_code import stack
 from ops.vector.row_code import (
     CHUNK,
     max_16,

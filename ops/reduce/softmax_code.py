@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ops.native.intrinsics import stack
 from ops.native.memory import floats, jitable, longs, share, word
-from ops.vector.opcode_code import stack
 from ops.vector.row_code import (
     CHUNK,
     largest_16,

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ops.native.intrinsics import stack
 from ops.native.memory import floats, jitable, longs, octets, real, share, word
 from ops.vector.geometry import HEAD, INSTRUCTION, RECORD, ROOM_BYTES, VALUES
-from ops.vector.opcode_code import fill, give, give_truths, obey, stack, take, take_truths
+from ops.vector.opcode_code import fill, give, give_truths, obey, take, take_truths
 
 _room, _tables = stack(ROOM_BYTES), stack(4 * 8 * VALUES)
 _PLACE, _SOURCE, _ROWS, _WIDTH = range(4)

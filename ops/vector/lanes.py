@@ -1,35 +1,17 @@
 """Sixteen float32 at a time as values of Python, of which LLVM makes code: what vector code is written with.
 
+A lane is one of the 16 places of a vector: each holds an element, and all are computed at once.
+
 LLVM cuts them where a processor has narrower registers. Imports llvmlite: modules of compiled code alone import this
 one.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from llvmlite import ir  # type: ignore[import-untyped]
 
-Value = Any
-LANES = 16
-WORD, INT, BYTE, FLOAT = ir.IntType(64), ir.IntType(32), ir.IntType(8), ir.FloatType()
-FLOATS, INTS, BYTES, BITS = (ir.VectorType(kind, LANES) for kind in (FLOAT, INT, BYTE, ir.IntType(1)))
-_ONE_BY_ONE = ir.Constant(INT, 4), ir.Constant(INT, 1)
-"""Alignments: a float lies anywhere at a multiple of 4, a byte anywhere."""
-
-
-def call(builder: Value, name: str, result: Value, arguments: Sequence[Value]) -> Value:
-    """A call of the intrinsic of LLVM that has this name."""
-    known = builder.module.globals.get(name)
-    if known is None:
-        known = ir.Function(builder.module, ir.FunctionType(result, [a.type for a in arguments]), name)
-    return builder.call(known, arguments)
-
-
-def splat(builder: Value, scalar: Value, kind: Value = FLOATS) -> Value:
-    """A vector of one number."""
-    empty = ir.Constant(kind, ir.Undefined)
-    one = builder.insert_element(empty, scalar, ir.Constant(INT, 0))
-    return builder.shuffle_vector(one, empty, ir.Constant(INTS, [0] * LANES))
+from ops.native.emit import builder as llvm
+from ops.native.emit.builder import BYTES, FLOATS, INTS, LANES, Value, constant, first_lanes, loop, word
 
 
 class Truth:
@@ -49,7 +31,7 @@ class Truth:
 
     def choose(self, yes: "Floats | float", no: "Floats | float") -> "Floats":
         """`yes` where it holds, else `no`."""
-        a, b = (v.value if isinstance(v, Floats) else ir.Constant(FLOATS, [v] * LANES) for v in (yes, no))
+        a, b = (v.value if isinstance(v, Floats) else constant(FLOATS, v) for v in (yes, no))
         return Floats(self.builder, self.builder.select(self.value, a, b))
 
 
@@ -60,7 +42,7 @@ class Ints:
         self.builder, self.value = builder, value
 
     def _with(self, number: int) -> Value:
-        return ir.Constant(INTS, [number] * LANES)
+        return constant(INTS, number)
 
     def __add__(self, other: "Ints | int") -> "Ints":
         right = other.value if isinstance(other, Ints) else self._with(other)
@@ -98,7 +80,7 @@ class Floats:
         self.builder, self.value = builder, value
 
     def _of(self, other: "Floats | float") -> Value:
-        return other.value if isinstance(other, Floats) else ir.Constant(FLOATS, [float(other)] * LANES)
+        return other.value if isinstance(other, Floats) else constant(FLOATS, float(other))
 
     def __add__(self, other: "Floats | float") -> "Floats":
         return Floats(self.builder, self.builder.fadd(self.value, self._of(other)))
@@ -151,12 +133,11 @@ class Floats:
 
     def times(self, factor: "Floats | float", term: "Floats | float") -> "Floats":
         """self * factor + term, in one instruction where there is one."""
-        arguments = (self.value, self._of(factor), self._of(term))
-        return Floats(self.builder, call(self.builder, "llvm.fmuladd.v16f32", FLOATS, arguments))
+        return Floats(self.builder, llvm.fused(self.builder, self.value, self._of(factor), self._of(term)))
 
     def apply(self, name: str) -> "Floats":
         """An intrinsic of LLVM of one vector: sqrt, fabs, floor, ceil, rint."""
-        return Floats(self.builder, call(self.builder, f"llvm.{name}.v16f32", FLOATS, (self.value,)))
+        return Floats(self.builder, llvm.call(self.builder, f"llvm.{name}.v16f32", FLOATS, (self.value,)))
 
     def at_least(self, least: "Floats | float") -> "Floats":
         """The larger of both; NaN in self stays, NaN in `least` does not count."""
@@ -184,103 +165,53 @@ def either(where: Truth, careful: Callable[[], Floats], plain: Callable[[], Floa
         with usual:
             fast = plain().value
             from_usual = builder.block
-    found = builder.phi(FLOATS)
-    found.add_incoming(slow, from_rare)
-    found.add_incoming(fast, from_usual)
-    return Floats(builder, found)
+    return Floats(builder, llvm.merge(builder, (slow, fast), (from_rare, from_usual)))
 
 
 Lanes = Value
-"""Which lanes count: a vector of bits, or None for all."""
+"""Which lanes count: a mask, or None for all."""
 
 
 def load(builder: Value, address: Value, lanes: Lanes) -> Floats:
-    """16 floats from an address; those that do not count are 0 and are not read."""
-    pointer = builder.inttoptr(address, FLOATS.as_pointer())
-    if lanes is None:
-        return Floats(builder, builder.load(pointer, align=4, typ=FLOATS))
-    zeros = ir.Constant(FLOATS, [0.0] * LANES)
-    found = call(builder, "llvm.masked.load.v16f32.p0", FLOATS, (pointer, _ONE_BY_ONE[0], lanes, zeros))
-    return Floats(builder, found)
+    """Returns 16 floats from an address; those that do not count are 0 and are not read."""
+    return Floats(builder, llvm.load(builder, address, FLOATS, lanes))
 
 
 def store(builder: Value, address: Value, lanes: Lanes, floats: Floats) -> None:
     """Writes those that count."""
-    pointer = builder.inttoptr(address, FLOATS.as_pointer())
-    if lanes is None:
-        builder.store(floats.value, pointer, align=4)
-        return
-    arguments = (floats.value, pointer, _ONE_BY_ONE[0], lanes)
-    call(builder, "llvm.masked.store.v16f32.p0", ir.VoidType(), arguments)
+    llvm.store(builder, address, floats.value, lanes)
 
 
 def load_truth(builder: Value, address: Value, lanes: Lanes) -> Floats:
-    """1 or 0 of 16 bytes that are not 0, or are."""
-    pointer, zeros = builder.inttoptr(address, BYTES.as_pointer()), ir.Constant(BYTES, [0] * LANES)
-    if lanes is None:
-        found = builder.load(pointer, align=1, typ=BYTES)
-    else:
-        found = call(builder, "llvm.masked.load.v16i8.p0", BYTES, (pointer, _ONE_BY_ONE[1], lanes, zeros))
-    return Truth(builder, builder.icmp_unsigned("!=", found, zeros)).choose(1.0, 0.0)
+    """Returns 1 for each of 16 bytes that is not 0, else 0."""
+    truths = llvm.load(builder, address, BYTES, lanes)
+    return Truth(builder, builder.icmp_unsigned("!=", truths, constant(BYTES, 0))).choose(1.0, 0.0)
 
 
 def store_truth(builder: Value, address: Value, lanes: Lanes, floats: Floats) -> None:
-    """Writes a byte for each: 0 of 0, else 1."""
-    pointer = builder.inttoptr(address, BYTES.as_pointer())
-    found = builder.zext(floats.differs(0.0).value, BYTES)
-    if lanes is None:
-        builder.store(found, pointer, align=1)
-        return
-    call(builder, "llvm.masked.store.v16i8.p0", ir.VoidType(), (found, pointer, _ONE_BY_ONE[1], lanes))
-
-
-def first_lanes(builder: Value, count: Value) -> Lanes:
-    """The first `count` (a word, at most 16) lanes."""
-    numbers = ir.Constant(INTS, list(range(LANES)))
-    return builder.icmp_unsigned("<", numbers, splat(builder, builder.trunc(count, INT), INTS))
+    """Writes a byte for each: 0 for 0, else 1."""
+    llvm.store(builder, address, builder.zext(floats.differs(0.0).value, BYTES), lanes)
 
 
 Carried = list[Value]
 Body = Callable[[Value, Lanes, Carried], Carried]
-"""Code for the 16 elements from a number on (a word): f(number, lanes, carried values) -> what they are behind it."""
-
-
-def _counted(builder: Value, last: Value, started: Carried, body: Callable[[Value, Carried], Carried]) -> Carried:
-    """The loop `for i in range(0, last, 16)` with values that go from one turn to the next."""
-    before, check = builder.block, builder.append_basic_block("check")
-    inside, behind = builder.append_basic_block("inside"), builder.append_basic_block("behind")
-    builder.branch(check)
-    builder.position_at_end(check)
-    number, carried = builder.phi(WORD), [builder.phi(v.type) for v in started]
-    builder.cbranch(builder.icmp_signed("<", number, last), inside, behind)
-    builder.position_at_end(inside)
-    ended = body(number, carried)
-    following = builder.add(number, ir.Constant(WORD, LANES))
-    for phi, begin, end in zip((number, *carried), (ir.Constant(WORD, 0), *started), (following, *ended), strict=True):
-        phi.add_incoming(begin, before)
-        phi.add_incoming(end, builder.block)
-    builder.branch(check)
-    builder.position_at_end(behind)
-    return carried
+"""Code for the 16 elements from a number on (a word): f(number, lanes, carried values) -> the values after them."""
 
 
 def each_vector(builder: Value, count: Value, started: Carried, body: Body) -> Carried:
-    """Code for `count` elements, 16 at a time, and then for those that are left."""
-    full = builder.and_(count, ir.Constant(WORD, -LANES))
-    zero = ir.Constant(WORD, 0)
-    carried = _counted(builder, full, started, lambda i, c: body(i, None, c))
+    """Writes code for `count` elements, 16 at a time, and then for those that are left; returns the carried values.
+
+    count = 37:   0 ... 15 | 16 ... 31 | 32 ... 36
+                  body(0)    body(16)    body(32) with a mask of 5 lanes
+    """
+    full = builder.and_(count, word(-LANES))
+    carried = loop(builder, full, started, lambda i, c: body(i, None, c), stride=LANES)
     left = builder.sub(count, full)
     before, rest, behind = builder.block, builder.append_basic_block("rest"), builder.append_basic_block("done")
-    builder.cbranch(builder.icmp_signed(">", left, zero), rest, behind)
+    builder.cbranch(builder.icmp_signed(">", left, word(0)), rest, behind)
     builder.position_at_end(rest)
     ended = body(full, first_lanes(builder, left), carried)
     inside = builder.block
     builder.branch(behind)
     builder.position_at_end(behind)
-    joined = []
-    for whole, end in zip(carried, ended, strict=True):
-        phi = builder.phi(whole.type)
-        phi.add_incoming(whole, before)
-        phi.add_incoming(end, inside)
-        joined.append(phi)
-    return joined
+    return [llvm.merge(builder, pair, (before, inside)) for pair in zip(carried, ended, strict=True)]

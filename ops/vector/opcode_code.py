@@ -8,27 +8,22 @@ no arithmetic.
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
+from ops.native.emit.builder import INT, Value, advance, splat, splat_float, switch, word
 from ops.native.memory import Decorator
 from ops.vector.lanes import (
-    BYTE,
-    FLOAT,
-    INT,
-    WORD,
     Carried,
     Floats,
     Lanes,
     Truth,
-    Value,
     each_vector,
     load,
     load_truth,
-    splat,
     store,
     store_truth,
 )
@@ -137,12 +132,15 @@ def _loop(builder: Value, name: str, places: dict[str, Value], count: Value, num
     meaning = _MEANINGS[name]
     named = inspect.signature(meaning).parameters
     operands = [n if n in "abcpq" else "a" for n in named]
-    known = {k: Floats(builder, splat(builder, builder.fptrunc(v, FLOAT))) for k, v in numbers.items() if k in operands}
+    constants = {k: Floats(builder, splat_float(builder, v)) for k, v in numbers.items() if k in operands}
 
     def body(number: Value, lanes: Lanes, _: Carried) -> Carried:
-        offset = builder.mul(number, ir.Constant(WORD, 4))
-        read = {k: load(builder, builder.add(places[k], offset), lanes) for k in operands if k not in known}
-        store(builder, builder.add(places["y"], offset), lanes, meaning(*({**known, **read}[k] for k in operands)))
+        offset = builder.mul(number, word(4))
+        values = dict(constants)
+        for operand in operands:
+            if operand not in constants:
+                values[operand] = load(builder, builder.add(places[operand], offset), lanes)
+        store(builder, builder.add(places["y"], offset), lanes, meaning(*(values[o] for o in operands)))
         return []
 
     each_vector(builder, count, [], body)
@@ -154,16 +152,10 @@ def obey(_: Any, opcode: Any, y: Any, a: Any, b: Any, c: Any, count: Any, p: Any
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
         opcode, y, a, b, c, count, p, q = values
-        behind = builder.append_basic_block("behind")
-        chosen = builder.switch(builder.trunc(opcode, INT), behind)
-        for number, name in enumerate(OPCODES):
-            block = builder.append_basic_block(name)
-            chosen.add_case(ir.Constant(INT, number), block)
-            builder.position_at_end(block)
-            _loop(builder, name, {"y": y, "a": a, "b": b, "c": c}, count, {"p": p, "q": q})
-            builder.branch(behind)
-        builder.position_at_end(behind)
-        return ir.Constant(WORD, 0)
+        places, numbers = {"y": y, "a": a, "b": b, "c": c}, {"p": p, "q": q}
+        cases = {i: partial(_loop, builder, name, places, count, numbers) for i, name in enumerate(OPCODES)}
+        switch(builder, builder.trunc(opcode, INT), cases)
+        return word(0)
 
     words, reals = [types.int64] * 6, [types.float64] * 2
     return types.int64(*words, *reals), generate
@@ -176,13 +168,12 @@ def _copier(read: Callable[..., Floats], size: int, write: Callable[..., None], 
         source, target, count = values
 
         def body(number: Value, lanes: Lanes, ___: Carried) -> Carried:
-            found = read(builder, builder.add(source, builder.mul(number, ir.Constant(WORD, size))), lanes)
-            place = builder.add(target, builder.mul(number, ir.Constant(WORD, out)))
-            write(builder, place, None if whole else lanes, found)
+            values = read(builder, advance(builder, source, number, size), lanes)
+            write(builder, advance(builder, target, number, out), None if whole else lanes, values)
             return []
 
         each_vector(builder, count, [], body)
-        return ir.Constant(WORD, 0)
+        return word(0)
 
     return generate
 
@@ -223,26 +214,10 @@ def fill(_: Any, number: Any, target: Any, count: Any) -> Any:
         floats = Floats(builder, splat(builder, number))
 
         def body(index: Value, _: Lanes, ____: Carried) -> Carried:
-            store(builder, builder.add(target, builder.mul(index, ir.Constant(WORD, 4))), None, floats)
+            store(builder, advance(builder, target, index, 4), None, floats)
             return []
 
         each_vector(builder, count, [], body)
-        return ir.Constant(WORD, 0)
+        return word(0)
 
     return types.int64(types.float32, types.int64, types.int64), generate
-
-
-def stack(size: int) -> Any:
-    """A compiled function that gives the address of so many bytes of its caller's stack, at a multiple of 64."""
-
-    @_intrinsic
-    def room(_: Any) -> Any:
-        def generate(__: Any, builder: Any, ___: Any, ____: Any) -> Any:
-            with builder.goto_entry_block():
-                found = builder.alloca(ir.ArrayType(BYTE, size))
-                found.align = 64
-            return builder.ptrtoint(found, WORD)
-
-        return types.int64(), generate
-
-    return room

@@ -11,21 +11,9 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
+from ops.native.emit.builder import FLOATS, INT, LANES, WORD, Value, advance, constant, shuffled, splat, word
 from ops.native.memory import Decorator
-from ops.vector.lanes import (
-    FLOATS,
-    INTS,
-    LANES,
-    WORD,
-    Carried,
-    Floats,
-    Lanes,
-    Value,
-    each_vector,
-    load,
-    splat,
-    store,
-)
+from ops.vector.lanes import Carried, Floats, Lanes, each_vector, load, store
 from ops.vector.math import exp_below, log, maximum, minimum
 
 CHUNK = 1024
@@ -52,17 +40,17 @@ def _joined(builder: Value, sums: Carried, join: Join) -> Value:
     for other in sums[1:]:
         total = join(total, Floats(builder, other))
     for half in (8, 4, 2, 1):
-        order = ir.Constant(INTS, [(i + half) % LANES for i in range(LANES)])
+        order = shuffled((i + half) % LANES for i in range(LANES))
         total = join(total, Floats(builder, builder.shuffle_vector(total.value, total.value, order)))
-    return builder.extract_element(total.value, ir.Constant(ir.IntType(32), 0))
+    return builder.extract_element(total.value, ir.Constant(INT, 0))
 
 
 def _at(builder: Value, address: Value, number: Value) -> Value:
-    return builder.add(address, builder.mul(number, ir.Constant(WORD, 4)))
+    return advance(builder, address, number, 4)
 
 
 def _started(identity: float) -> Carried:
-    return [ir.Constant(FLOATS, [identity] * LANES)] * _SIDE_BY_SIDE
+    return [constant(FLOATS, identity)] * _SIDE_BY_SIDE
 
 
 def _counted(builder: Value, lanes: Lanes, found: Floats, sums: Carried) -> Carried:
@@ -97,7 +85,7 @@ def _halves(builder: Value, a: Floats, b: Floats, half: int) -> tuple[Floats, Fl
     halves = []
     for shift in (0, half):
         order = [o + i + shift for s in starts for o in (0, LANES) for i in range(s, s + half)]
-        halves.append(Floats(builder, builder.shuffle_vector(a.value, b.value, ir.Constant(INTS, order))))
+        halves.append(Floats(builder, builder.shuffle_vector(a.value, b.value, shuffled(order))))
     return halves[0], halves[1]
 
 
@@ -117,7 +105,7 @@ def _folding_rows(fold: Callable[[Floats, Floats], Floats], join: Join, identity
         def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
             addresses, count, target = values
             places = builder.inttoptr(addresses, WORD.as_pointer())
-            rows = [builder.load(builder.gep(places, [ir.Constant(WORD, i)], source_etype=WORD)) for i in range(LANES)]
+            rows = [builder.load(builder.gep(places, [word(i)], source_etype=WORD)) for i in range(LANES)]
 
             def body(index: Value, lanes: Lanes, sums: Carried) -> Carried:
                 found = []
@@ -126,10 +114,10 @@ def _folding_rows(fold: Callable[[Floats, Floats], Floats], join: Join, identity
                     found.append(value if lanes is None else builder.select(lanes, value, total))
                 return found
 
-            started = [ir.Constant(FLOATS, [identity] * LANES)] * LANES
+            started = [constant(FLOATS, identity)] * LANES
             total = _joined_rows(builder, each_vector(builder, count, started, body), join)
             store(builder, target, None, Floats(builder, total))
-            return ir.Constant(WORD, 0)
+            return word(0)
 
         return types.int64(types.int64, types.int64, types.int64), generate
 
@@ -170,7 +158,7 @@ def _summing(*, writes: bool) -> Any:
 
             a, b, c, d = (Floats(builder, v) for v in each_vector(builder, count, _started(0.0), body))
             store(builder, place, None, a + b + (c + d))
-            return ir.Constant(WORD, 0)
+            return word(0)
 
         words = [types.int64] * 3
         return types.int64(*words, types.float32, types.int64), generate
@@ -196,7 +184,7 @@ def _mapping(function: Callable[..., Floats], arrays: int, numbers: int) -> Any:
             return []
 
         each_vector(builder, count, [], body)
-        return ir.Constant(WORD, 0)
+        return word(0)
 
     return _TYPED[arrays + numbers - 1](types.int64(*words, *reals), generate)
 

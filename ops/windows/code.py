@@ -6,9 +6,9 @@ pixels share the loads of the weights; the pixels beside them go one by one.
 
 from numba.extending import register_jitable
 
+from ops.native.intrinsics import intrinsic_of_two
 from ops.native.memory import real, share, word
 from ops.windows import emit as vectors
-from ops.windows.emit import intrinsic_of
 from ops.windows.kinds import AVERAGE_PADDED, DEPTHWISE, LARGEST, SPREAD
 
 Clip = tuple[int, int, int, int]
@@ -18,7 +18,7 @@ _CHUNK = 16
 
 ANY, THREE, FIVE, THREE_APART, FIVE_APART = range(5)
 """Windows along a row: of any taps, of three or five side by side; windows side by side, or every second one."""
-_window = intrinsic_of(
+_window = intrinsic_of_two(
     vectors.one_of(
         *(vectors.products(n, full) for n in (1, 4) for full in (True, False)),
         vectors.products(8, full=False),

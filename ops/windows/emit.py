@@ -1,51 +1,94 @@
 """LLVM code for sliding windows over channels-last pixels: 16 channels of some output pixels, their sums in registers.
 
-Imports numba: compiled modules alone load it. Vectors are 16 floats on every processor; LLVM cuts them into what
-there is. Addresses and hops are words of 64 bits, in bytes.
+    channels 16 b ... 16 b + 15 of a row of x     p0  p1  p2  p3  p4  p5  p6  p7 ...     one vector each
+    taps along the row, weights of a tap          w0  w1  w2
+    sums of 4 pixels, stride 1                    s0 = p0 w0 + p1 w1 + p2 w2
+                                                  s1 =         p1 w0 + p2 w1 + p3 w2
+                                                  ...
+
+Where the number of taps is a constant (`Row`), all pixels of a row are loaded once and the taps are written out; else
+the taps are a loop. Imports llvmlite: only modules of compiled code load it. Vectors are 16 floats on every processor;
+LLVM cuts them into what there is. Addresses and hops are words of 64 bits, in bytes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.extending import intrinsic
 
-Value = Any
+from ops.native.emit.builder import (
+    FLOATS,
+    LANES,
+    WORD,
+    Value,
+    advance,
+    constant,
+    counting,
+    first_lanes,
+    fused,
+    gather,
+    load,
+    numbers,
+    splat,
+    splat_float,
+    splat_int,
+    store,
+    switch,
+    variables,
+    word,
+)
+
 Join = Callable[[Value, Value, Sequence[Value]], Value]
-LANES, FLOAT_BYTES = 16, 4
-WORD, INDEX, FLOAT = ir.IntType(64), ir.IntType(32), ir.FloatType()
-VECTOR, MASK = ir.VectorType(FLOAT, LANES), ir.VectorType(ir.IntType(1), LANES)
-ZEROS = ir.Constant(VECTOR, [0.0] * LANES)
-LEAST = ir.Constant(VECTOR, [float("-inf")] * LANES)
-_ALIGNMENT = ir.Constant(INDEX, 4)
+"""f(sum, element of x, numbers of its tap along depth, height and width) -> sum."""
+ZEROS, LEAST = constant(FLOATS, 0.0), constant(FLOATS, float("-inf"))
 
 
 class Window(NamedTuple):
-    """The words of every tile.
+    """The words of a tile: `emitter` is the number of the one that runs.
 
-    x and y are the addresses of the first tap of the first pixel and of that pixel's output; `lanes` are the channels
-    to write; taps and hops are counts and bytes from tap to tap along depth, height and width; then the bytes from one
-    pixel's first tap to the next one's, and from output to output.
+    x and y: the addresses of the first tap of the first pixel, and of that pixel's output. lanes: the channels to
+    write. taps and hops: counts, and bytes from tap to tap. x_hop, y_hop: bytes from the first tap of a pixel to that
+    of the next one, and from output to output.
+
+    Depthwise convolution alone reads the others. weights: the address of those of the first tap, with their own hops.
+    bias, added: addresses; added is 0 for nothing; added_hop: bytes from pixel to pixel. first, many: the number of the
+    first output, and how many outputs read one channel; where that is not 1, x is the address of channel 0.
     """
 
+    emitter: Value
     x: Value
     y: Value
     lanes: Value
-    taps: tuple[Value, Value, Value]
-    hops: tuple[Value, Value, Value]
+    taps_z: Value
+    taps_y: Value
+    taps_x: Value
+    hop_z: Value
+    hop_y: Value
+    hop_x: Value
     x_hop: Value
     y_hop: Value
+    weights: Value
+    weights_hop_z: Value
+    weights_hop_y: Value
+    weights_hop_x: Value
+    bias: Value
+    added: Value
+    added_hop: Value
+    first: Value
+    many: Value
 
-    @classmethod
-    def of(cls, words: Sequence[Value]) -> "Window":
-        """Out of eleven words in this order."""
-        x, y, lanes, *rest = words
-        return cls(x, y, lanes, tuple(rest[:3]), tuple(rest[3:6]), rest[6], rest[7])
+
+class Finish(NamedTuple):
+    """The numbers of a tile: the activation of a convolution, and by how many elements a mean is divided."""
+
+    low: Value
+    high: Value
+    slope: Value
+    count: Value
 
 
-WINDOW_WORDS = 11
+Emitter = Callable[[Value, Window, Finish], None]
 
 
 class Row(NamedTuple):
@@ -55,148 +98,63 @@ class Row(NamedTuple):
     stride: int
 
 
-def intrinsic_of(emit: Callable[..., None]) -> Any:
-    """A function for compiled code, of a tuple of words and one of floats, that becomes the LLVM code of `emit`."""
+def one_of(*emitters: Emitter) -> Callable[[Value, Sequence[Value], Sequence[Value]], None]:
+    """Returns the emitter of all of them; `Window.emitter` says by number which one is run."""
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        words, numbers = (
-            [builder.extract_value(v, i) for i in range(len(t))] for t, v in zip(signature.args, values, strict=True)
-        )
-        emit(builder, words, numbers)
-        return context.get_dummy_value()
-
-    def typed(_: Any, words: Any, numbers: Any) -> Any:
-        return types.void(words, numbers), generate
-
-    return intrinsic(typed)
-
-
-def one_of(*emitters: Callable[..., None]) -> Callable[..., None]:
-    """The emitter of all of them; the first word says by number which one is run."""
-
-    def emit(builder: Value, words: Sequence[Value], numbers: Sequence[Value]) -> None:
-        after = builder.append_basic_block("chosen")
-        switch = builder.switch(words[0], after)
-        for i, each in enumerate(emitters):
-            block = builder.append_basic_block("choice")
-            switch.add_case(number(i), block)
-            builder.position_at_end(block)
-            each(builder, words[1:], numbers)
-            builder.branch(after)
-        builder.position_at_end(after)
+    def emit(builder: Value, words: Sequence[Value], finish: Sequence[Value]) -> None:
+        window = Window(*words)
+        cases = {i: partial(each, builder, window, Finish(*finish)) for i, each in enumerate(emitters)}
+        switch(builder, window.emitter, cases)
 
     return emit
 
 
-def call(builder: Value, name: str, result: Value, arguments: Sequence[Value]) -> Value:
-    """A call of the intrinsic of LLVM that has this name."""
-    known = builder.module.globals.get(name)
-    if known is None:
-        known = ir.Function(builder.module, ir.FunctionType(result, [a.type for a in arguments]), name)
-    return builder.call(known, arguments)
-
-
-def number(value: int) -> Value:
-    """A word."""
-    return ir.Constant(WORD, value)
-
-
 def address_of(builder: Value, start: Value, hop: Value, times: int) -> Value:
-    """`times` hops behind the start."""
-    return builder.add(start, builder.mul(hop, number(times))) if times else start
-
-
-def splat(builder: Value, scalar: Value) -> Value:
-    """A vector of one number."""
-    kind = ir.VectorType(scalar.type, LANES)
-    one = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(INDEX, 0))
-    return builder.shuffle_vector(
-        one, ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(INDEX, LANES), [0] * LANES)
-    )
+    """Returns the address `times` hops behind the start."""
+    return advance(builder, start, hop, times) if times else start
 
 
 class Lanes:
     """Loads and stores of the channels of a block: all 16, or the first ones of them."""
 
     def __init__(self, builder: Value, count: Value, full: bool) -> None:
-        self.builder, self.full = builder, full
-        if not full:
-            numbers = ir.Constant(ir.VectorType(INDEX, LANES), list(range(LANES)))
-            self.mask = builder.icmp_signed("<", numbers, splat(builder, builder.trunc(count, INDEX)))
+        self.builder, self.mask = builder, None if full else first_lanes(builder, count)
 
     def load(self, address: Value) -> Value:
-        """Zeros where there is no channel."""
-        pointer = self.builder.inttoptr(address, VECTOR.as_pointer())
-        if self.full:
-            return self.builder.load(pointer, align=4, typ=VECTOR)
-        arguments = [pointer, _ALIGNMENT, self.mask, ZEROS]
-        return call(self.builder, "llvm.masked.load.v16f32.p0", VECTOR, arguments)
+        """Returns zeros where there is no channel."""
+        return load(self.builder, address, FLOATS, self.mask)
 
     def pixel(self, address: Value) -> Value:
-        """What the outputs of a block read of a pixel."""
+        """Returns what the outputs of a block read of a pixel."""
         return self.load(address)
 
     def store(self, address: Value, value: Value) -> None:
-        """Nothing where there is no channel."""
-        pointer = self.builder.inttoptr(address, VECTOR.as_pointer())
-        if self.full:
-            self.builder.store(value, pointer, align=4)
-        else:
-            arguments = [value, pointer, _ALIGNMENT, self.mask]
-            call(self.builder, "llvm.masked.store.v16f32.p0", ir.VoidType(), arguments)
+        """Writes nothing where there is no channel."""
+        store(self.builder, address, value, self.mask)
 
 
 class Spread(Lanes):
     """Lanes where `many` outputs read each channel of a pixel, and the first lane is output `first`."""
 
-    def __init__(self, builder: Value, count: Value, first: Value, many: Value) -> None:
-        super().__init__(builder, count, full=False)
-        numbers = ir.Constant(ir.VectorType(INDEX, LANES), list(range(LANES)))
-        outputs = builder.add(numbers, splat(builder, builder.trunc(first, INDEX)))
-        channels = builder.udiv(outputs, splat(builder, builder.trunc(many, INDEX)))
+    def __init__(self, builder: Value, window: Window) -> None:
+        super().__init__(builder, window.lanes, full=False)
+        outputs = builder.add(numbers(), splat_int(builder, window.first))
+        channels = builder.udiv(outputs, splat_int(builder, window.many))
         wide = builder.zext(channels, ir.VectorType(WORD, LANES))
-        self.bytes = builder.mul(wide, ir.Constant(wide.type, [FLOAT_BYTES] * LANES))
+        self.offsets = builder.mul(wide, constant(wide.type, 4))
 
     def pixel(self, address: Value) -> Value:
-        """Gathered, as the address is that of the pixel's first channel."""
-        places = self.builder.add(splat(self.builder, address), self.bytes)
-        pointers = self.builder.inttoptr(places, ir.VectorType(FLOAT.as_pointer(), LANES))
-        arguments = [pointers, _ALIGNMENT, self.mask, ZEROS]
-        return call(self.builder, "llvm.masked.gather.v16f32.v16p0", VECTOR, arguments)
-
-
-@contextmanager
-def loop(builder: Value, count: Value) -> Iterator[Value]:
-    """Code for each index below the count."""
-    before, head = builder.block, builder.append_basic_block("head")
-    body, after = builder.append_basic_block("body"), builder.append_basic_block("after")
-    builder.branch(head)
-    builder.position_at_end(head)
-    index = builder.phi(WORD)
-    index.add_incoming(number(0), before)
-    builder.cbranch(builder.icmp_signed("<", index, count), body, after)
-    builder.position_at_end(body)
-    yield index
-    index.add_incoming(builder.add(index, number(1)), builder.block)
-    builder.branch(head)
-    builder.position_at_end(after)
-
-
-def rooms_of(builder: Value, starts: Sequence[Value]) -> list[Value]:
-    """Variables that LLVM keeps in registers."""
-    with builder.goto_entry_block():
-        rooms = [builder.alloca(VECTOR) for _ in starts]
-    for room, start in zip(rooms, starts, strict=True):
-        builder.store(start, room)
-    return rooms
+        """Returns the channels that the lanes read, where the address is that of the pixel's first channel."""
+        assert self.mask is not None
+        return gather(self.builder, self.builder.add(splat(self.builder, address), self.offsets), self.mask, ZEROS)
 
 
 def _join_pixels(
-    builder: Value, rooms: Sequence[Value], pixels: Sequence[Value], tap: Sequence[Value], join: Join
+    builder: Value, sums: Sequence[Value], pixels: Sequence[Value], tap: Sequence[Value], join: Join
 ) -> None:
-    """One tap of each pixel."""
-    for room, pixel in zip(rooms, pixels, strict=False):
-        builder.store(join(builder.load(room, typ=VECTOR), pixel, tap), room)
+    """Joins one tap of each pixel to its sum."""
+    for place, pixel in zip(sums, pixels, strict=False):
+        builder.store(join(builder.load(place, typ=FLOATS), pixel, tap), place)
 
 
 def _join(  # noqa: PLR0917 - what all kinds of windows share
@@ -207,100 +165,95 @@ def _join(  # noqa: PLR0917 - what all kinds of windows share
     lanes: Lanes,
     row_of: Row | None = None,
 ) -> list[Value]:
-    """What `join(sum, x, (z, y, x tap))` makes of the starts, one a pixel, over all taps.
+    """Returns what `join(sum, x, tap)` makes of the starts, one for each pixel, over all taps.
 
-    Taps along a row of known length are written out, each element of it is read once.
+    Taps along a row of a constant length are written out, and each element of the row is read once.
     """
-    rooms = rooms_of(builder, starts)
-    with loop(builder, window.taps[0]) as z:
-        plane = builder.add(window.x, builder.mul(window.hops[0], z))
-        with loop(builder, window.taps[1]) as y:
-            row = builder.add(plane, builder.mul(window.hops[1], y))
+    sums = variables(builder, starts)
+    with counting(builder, window.taps_z) as z:
+        plane = advance(builder, window.x, window.hop_z, z)
+        with counting(builder, window.taps_y) as y:
+            row = advance(builder, plane, window.hop_y, y)
             if row_of is None:
-                with loop(builder, window.taps[2]) as x:
-                    place = builder.add(row, builder.mul(window.hops[2], x))
-                    pixels = [lanes.pixel(address_of(builder, place, window.x_hop, p)) for p in range(len(rooms))]
-                    _join_pixels(builder, rooms, pixels, (z, y, x), join)
+                with counting(builder, window.taps_x) as x:
+                    place = advance(builder, row, window.hop_x, x)
+                    pixels = [lanes.pixel(address_of(builder, place, window.x_hop, p)) for p in range(len(sums))]
+                    _join_pixels(builder, sums, pixels, (z, y, x), join)
             else:
-                columns = (len(rooms) - 1) * row_of.stride + row_of.taps
-                read = [lanes.pixel(address_of(builder, row, window.hops[2], c)) for c in range(columns)]
+                columns = (len(sums) - 1) * row_of.stride + row_of.taps
+                pixels = [lanes.pixel(address_of(builder, row, window.hop_x, c)) for c in range(columns)]
                 for tap in range(row_of.taps):
-                    _join_pixels(builder, rooms, read[tap :: row_of.stride], (z, y, number(tap)), join)
-    return [builder.load(room, typ=VECTOR) for room in rooms]
+                    _join_pixels(builder, sums, pixels[tap :: row_of.stride], (z, y, word(tap)), join)
+    return [builder.load(place, typ=FLOATS) for place in sums]
 
 
-def maxima(pixels: int, full: bool, row_of: Row | None = None) -> Callable[..., None]:
-    """The emitter of the maxima of windows; NaN where one is in the window, -infinity of an empty one."""
+def maxima(pixels: int, full: bool, row_of: Row | None = None) -> Emitter:
+    """Returns the emitter of the maxima of windows; NaN where one is in the window, -infinity of an empty one."""
 
-    def emit(builder: Value, words: Sequence[Value], _: Sequence[Value]) -> None:
-        window = Window.of(words[:WINDOW_WORDS])
+    def emit(builder: Value, window: Window, _: Finish) -> None:
         lanes = Lanes(builder, window.lanes, full)
 
-        def join(found: Value, pixel: Value, _: Sequence[Value]) -> Value:
-            better = builder.fcmp_ordered(">", pixel, found)
-            nan = builder.fcmp_unordered("uno", pixel, pixel)
-            return builder.select(builder.or_(better, nan), pixel, found)
+        def join(largest: Value, pixel: Value, _: Sequence[Value]) -> Value:
+            return larger_or_nan(builder, largest, pixel)
 
-        for p, found in enumerate(_join(builder, window, [LEAST] * pixels, join, lanes, row_of)):
-            lanes.store(address_of(builder, window.y, window.y_hop, p), found)
+        for p, largest in enumerate(_join(builder, window, [LEAST] * pixels, join, lanes, row_of)):
+            lanes.store(address_of(builder, window.y, window.y_hop, p), largest)
 
     return emit
 
 
-def means(pixels: int, full: bool) -> Callable[..., None]:
-    """The emitter of the sums of windows, each divided by the last of four numbers."""
+def larger_or_nan(builder: Value, largest: Value, element: Value) -> Value:
+    """Returns the element where it is larger, or NaN."""
+    better = builder.fcmp_ordered(">", element, largest)
+    return builder.select(builder.or_(better, builder.fcmp_unordered("uno", element, element)), element, largest)
 
-    def emit(builder: Value, words: Sequence[Value], numbers: Sequence[Value]) -> None:
-        window = Window.of(words[:WINDOW_WORDS])
+
+def means(pixels: int, full: bool) -> Emitter:
+    """Returns the emitter of the sums of windows, each divided by the count of the finish."""
+
+    def emit(builder: Value, window: Window, finish: Finish) -> None:
         lanes = Lanes(builder, window.lanes, full)
 
-        def join(found: Value, pixel: Value, _: Sequence[Value]) -> Value:
-            return builder.fadd(found, pixel)
+        def join(total: Value, pixel: Value, _: Sequence[Value]) -> Value:
+            return builder.fadd(total, pixel)
 
-        count = splat(builder, builder.fptrunc(numbers[3], FLOAT))
-        for p, found in enumerate(_join(builder, window, [ZEROS] * pixels, join, lanes)):
-            lanes.store(address_of(builder, window.y, window.y_hop, p), builder.fdiv(found, count))
+        count = splat_float(builder, finish.count)
+        for p, total in enumerate(_join(builder, window, [ZEROS] * pixels, join, lanes)):
+            lanes.store(address_of(builder, window.y, window.y_hop, p), builder.fdiv(total, count))
 
     return emit
 
 
-def products(pixels: int, full: bool, spread: bool = False, row_of: Row | None = None) -> Callable[..., None]:
-    """The emitter of depthwise convolution. Seven words more, and three numbers.
+def products(pixels: int, full: bool, spread: bool = False, row_of: Row | None = None) -> Emitter:
+    """Returns the emitter of depthwise convolution; `spread`: several outputs read one channel.
 
-    The address of the weights of the first tap, the bytes from tap to tap along depth, height and width, the address of
-    the bias, that of what is added (0 for nothing) and the bytes from pixel to pixel of it; where it is `spread`, also
-    the number of the first output and how many outputs read one channel, and x is not that of the block, but of
-    channel 0. The numbers are low, high and slope: what is below 0 is multiplied by the slope, then all is held between
-    the bounds; NaN stays NaN.
+    In the end what is below 0 is multiplied by the slope, then all is held between the bounds; NaN stays NaN.
     """
 
-    def emit(builder: Value, words: Sequence[Value], numbers: Sequence[Value]) -> None:
-        window = Window.of(words[:WINDOW_WORDS])
-        weights, *hops, bias, added, added_hop = words[WINDOW_WORDS : WINDOW_WORDS + 7]
-        first, many = words[WINDOW_WORDS + 7 :]
-        lanes = Spread(builder, window.lanes, first, many) if spread else Lanes(builder, window.lanes, full)
+    def emit(builder: Value, window: Window, finish: Finish) -> None:
+        lanes = Spread(builder, window) if spread else Lanes(builder, window.lanes, full)
+        hops = window.weights_hop_z, window.weights_hop_y, window.weights_hop_x
 
-        def join(found: Value, pixel: Value, tap: Sequence[Value]) -> Value:
+        def join(total: Value, pixel: Value, tap: Sequence[Value]) -> Value:
             steps = [builder.mul(hop, t) for hop, t in zip(hops, tap, strict=True)]
-            place = builder.add(builder.add(weights, steps[0]), builder.add(steps[1], steps[2]))
-            return call(builder, "llvm.fmuladd.v16f32", VECTOR, [pixel, lanes.load(place), found])
+            place = builder.add(builder.add(window.weights, steps[0]), builder.add(steps[1], steps[2]))
+            return fused(builder, pixel, lanes.load(place), total)
 
-        sums = _join(builder, window, [lanes.load(bias)] * pixels, join, lanes, row_of)
-        rooms = rooms_of(builder, sums)
-        with builder.if_then(builder.icmp_signed("!=", added, number(0))):
-            for p, room in enumerate(rooms):
-                other = lanes.load(address_of(builder, added, added_hop, p))
-                builder.store(builder.fadd(builder.load(room, typ=VECTOR), other), room)
-        limits = [splat(builder, builder.fptrunc(n, FLOAT)) for n in numbers[:3]]
-        for p, room in enumerate(rooms):
-            held = hold(builder, builder.load(room, typ=VECTOR), limits)
-            lanes.store(address_of(builder, window.y, window.y_hop, p), held)
+        sums = variables(builder, _join(builder, window, [lanes.load(window.bias)] * pixels, join, lanes, row_of))
+        with builder.if_then(builder.icmp_signed("!=", window.added, word(0))):
+            for p, place in enumerate(sums):
+                other = lanes.load(address_of(builder, window.added, window.added_hop, p))
+                builder.store(builder.fadd(builder.load(place, typ=FLOATS), other), place)
+        limits = [splat_float(builder, n) for n in (finish.low, finish.high, finish.slope)]
+        for p, place in enumerate(sums):
+            value = activated(builder, builder.load(place, typ=FLOATS), limits)
+            lanes.store(address_of(builder, window.y, window.y_hop, p), value)
 
     return emit
 
 
-def hold(builder: Value, value: Value, limits: Sequence[Value]) -> Value:
-    """The activation of low, high and slope, each a vector."""
+def activated(builder: Value, value: Value, limits: Sequence[Value]) -> Value:
+    """Returns the value after the activation of low, high and slope, each a vector."""
     low, high, slope = limits
     value = builder.select(builder.fcmp_ordered("<", value, ZEROS), builder.fmul(value, slope), value)
     value = builder.select(builder.fcmp_ordered("<", value, low), low, value)

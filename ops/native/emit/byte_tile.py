@@ -1,260 +1,238 @@
-"""LLVM code for the tile that products of codes are made of: rows of uint8 times a panel of int8, in int32.
+"""LLVM code for the tile that products of quantised values are made of: rows of uint8 times a panel of int8, in int32.
 
-As `vector_tile`, with four codes where that has one float32: `products` leaves the sums of a tile in memory, `finish`
-makes one vector of results of them. Written for AVX-512 with VNNI, whose one instruction multiplies four pairs of bytes
-in each of 16 lanes and adds them up; sums wrap around, nothing saturates in between. Imports llvmlite: only modules of
-compiled code load it.
+As `vector_tile`, with four values where that has one float32: `products` leaves the sums of a tile in memory, `finish`
+makes one vector of results of them. Written for AVX-512 with VNNI, whose one instruction (vpdpbusd) multiplies four
+pairs of bytes in each of 16 lanes and adds them up; sums wrap around, nothing saturates in between.
+
+    four inputs of a row, in every lane      x0 x1 x2 x3 | x0 x1 x2 x3 | x0 x1 x2 x3 | ...
+    weights, a line of the panel             a0 a1 a2 a3 | b0 b1 b2 b3 | c0 c1 c2 c3 | ...     outputs a, b, c ...
+    sums, int32                            += x . a      | x . b       | x . c       | ...
+
+    registers:  14 rows x 2 vectors of sums, 2 vectors of weights, 1 of inputs: 31 of 32
+
+Imports llvmlite: only modules of compiled code load it.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from llvmlite import binding, ir  # type: ignore[import-untyped]
-from numba import types
-from numba.extending import intrinsic
 
-Value = Any
-ROWS, LANES, WIDTH = 14, 16, 2
-"""Pixels of a tile; int32 of a vector; vectors of outputs."""
-_WORD, _INDEX, _BIT, _BYTE = ir.IntType(64), ir.IntType(32), ir.IntType(1), ir.IntType(8)
-_SUMS, _REALS = ir.VectorType(_INDEX, LANES), ir.VectorType(ir.FloatType(), LANES)
-_LANES, _CODES = ir.VectorType(_BIT, LANES), ir.VectorType(_BYTE, LANES)
-_QUADS = ir.VectorType(_BYTE, 4 * LANES)
+from ops.native.emit.builder import (
+    BYTE,
+    BYTES,
+    FLOATS,
+    INT,
+    INTS,
+    LANES,
+    WORD,
+    Value,
+    advance,
+    call,
+    constant,
+    define,
+    first_lanes,
+    load,
+    loop,
+    pointer,
+    prefetch,
+    splat,
+    splat_float,
+    splat_int,
+    store,
+    switch,
+    word,
+)
+from ops.native.intrinsics import intrinsic_of, intrinsic_of_two
+
+ROWS, WIDTH = 14, 2
+"""Pixels of a tile; vectors of outputs."""
+_QUADS = ir.VectorType(BYTE, 4 * LANES)
 _LINE = 4 * LANES * WIDTH
 """Bytes of weights of a step: four inputs of 32 outputs."""
-_UNROLLED, _AHEAD = 4, 24
-_TYPED = binding.llvm_version_info[0] >= 22
+_UNROLLED = 4
+"""Steps of one turn of the inner loop: more of them make the code longer, and save little of its counting."""
+_AHEAD = 24
+"""Steps that weights are prefetched ahead of their use: fewer may come too late, more may be evicted before it."""
+_HAS_TYPED_BYTES = binding.llvm_version_info[0] >= 22
 """Since then LLVM's instruction takes bytes as bytes."""
 
 
-def _word(number: int) -> Value:
-    return ir.Constant(_WORD, number)
+class TileArgs(NamedTuple):
+    """The words of `products`.
+
+    rows: the address of runs x ROWS addresses of runs of 4 * depth uint8, of which the first `height` of each run are
+    read. panel: address of (runs, depth, 32, 4) int8. start: address of (32,) int32, what sums begin with. sums:
+    address of (height, 32) int32, the result. Where `narrow` is 1 instead of 0, only the first 16 of 32 are computed.
+    """
+
+    height: Value
+    narrow: Value
+    rows: Value
+    runs: Value
+    depth: Value
+    panel: Value
+    start: Value
+    sums: Value
 
 
-def pointer(b: Value, address: Value, offset: int, kind: Value) -> Value:
-    """The pointer to what lies so many bytes behind an address."""
-    return b.inttoptr(b.add(address, _word(offset)) if offset else address, kind.as_pointer())
+class ResultArgs(NamedTuple):
+    """The words of `finish`: addresses of 16 sums, of their factors, of the results and of quantised values to add.
+
+    The first `lanes` results are written. `flip` are the bits that are inverted in what is added: 128 for int8, whose
+    zero point is then 128 more; 0 for uint8.
+    """
+
+    sums: Value
+    factor: Value
+    target: Value
+    lanes: Value
+    added: Value
+    flip: Value
 
 
-def call(b: Value, name: str, result: Value, arguments: Sequence[Value]) -> Value:
-    """A call of the intrinsic of LLVM that has this name."""
-    known = b.module.globals.get(name)
-    if known is None:
-        known = ir.Function(b.module, ir.FunctionType(result, [a.type for a in arguments]), name)
-    return b.call(known, arguments)
+class Scales(NamedTuple):
+    """The numbers of `finish`, doubles: zero point and bounds of the results; then, where something is added:
+
+    zero point and factor of the convolution's own quantised values, and of those that are added.
+    """
+
+    zero: Value
+    low: Value
+    high: Value
+    own_zero: Value
+    own_factor: Value
+    added_zero: Value
+    added_factor: Value
 
 
-def splat(b: Value, scalar: Value) -> Value:
-    """The scalar in each of 16 lanes."""
-    kind = ir.VectorType(scalar.type, LANES)
-    one = b.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(_INDEX, 0))
-    return b.shuffle_vector(one, ir.Constant(kind, ir.Undefined), ir.Constant(_SUMS, [0] * LANES))
-
-
-def loop(
-    b: Value, count: Value, carried: Sequence[Value], step: Callable[[Value, list[Value]], Sequence[Value]]
-) -> list[Value]:
-    """The values after `count` (maybe 0) steps: each is given its number and the values before it."""
-    before, head, body, after = b.block, *(b.append_basic_block(n) for n in ("head", "body", "after"))
-    b.branch(head)
-    b.position_at_end(head)
-    number, found = b.phi(_WORD), [b.phi(c.type) for c in carried]
-    b.cbranch(b.icmp_signed("<", number, count), body, after)
-    b.position_at_end(body)
-    results = step(number, found)
-    pairs = zip((number, *found), (_word(0), *carried), (b.add(number, _word(1)), *results), strict=True)
-    for phi, first, following in pairs:
-        phi.add_incoming(first, before)
-        phi.add_incoming(following, b.block)
-    b.branch(head)
-    b.position_at_end(after)
-    return found
-
-
-def _step(b: Value, places: Sequence[Value], line: Value, i: int, sums: Sequence[Value]) -> list[Value]:
-    """The sums after four more inputs, number i behind the places and the line."""
-    vectors = len(sums) // len(places)
+def _step(b: Value, rows: Sequence[Value], line: Value, i: int, sums: Sequence[Value]) -> list[Value]:
+    """Returns the sums after four more inputs, number i behind the pointers to rows and to a line of weights."""
+    vectors = len(sums) // len(rows)
     for v in range(WIDTH):
-        hints = [ir.Constant(_INDEX, n) for n in (0, 3, 1)]
-        far = b.gep(line, [_word(_LINE * (i + _AHEAD) + 64 * v)])
-        call(b, "llvm.prefetch.p0", ir.VoidType(), [far, *hints])
-    kind = _QUADS if _TYPED else _SUMS
-    weights = []
-    for v in range(vectors):
-        place = b.bitcast(b.gep(line, [_word(_LINE * i + 64 * v)]), kind.as_pointer())
-        weights.append(b.load(place, align=4))
-    found = []
-    for row, place in enumerate(places):
-        four = b.load(b.bitcast(b.gep(place, [_word(4 * i)]), _INDEX.as_pointer()), align=1)
-        pixel = splat(b, four)
-        pixel = b.bitcast(pixel, kind) if _TYPED else pixel
+        prefetch(b, b.gep(line, [word(_LINE * (i + _AHEAD) + 64 * v)]))
+    kind = _QUADS if _HAS_TYPED_BYTES else INTS
+    places = [b.bitcast(b.gep(line, [word(_LINE * i + 64 * v)]), kind.as_pointer()) for v in range(vectors)]
+    weights = [b.load(place, align=4) for place in places]
+    results = []
+    for number, row in enumerate(rows):
+        inputs = splat(b, b.load(b.bitcast(b.gep(row, [word(4 * i)]), INT.as_pointer()), align=1))
+        inputs = b.bitcast(inputs, kind) if _HAS_TYPED_BYTES else inputs
         for v, weight in enumerate(weights):
-            name = "llvm.x86.avx512.vpdpbusd.512"
-            found.append(call(b, name, _SUMS, [sums[row * vectors + v], pixel, weight]))
-    return found
+            arguments = [sums[number * vectors + v], inputs, weight]
+            results.append(call(b, "llvm.x86.avx512.vpdpbusd.512", INTS, arguments))
+    return results
 
 
-def _emit(b: Value, rows: int, vectors: int, words: Sequence[Value]) -> None:
-    """The sums of a tile of so many rows and vectors."""
-    table, runs, depth, panel, start, target = words
-    first = [b.load(pointer(b, start, 64 * v, _SUMS), align=4) for v in range(vectors)]
-    whole, rest = b.udiv(depth, _word(_UNROLLED)), b.urem(depth, _word(_UNROLLED))
+def _emit(b: Value, rows: int, vectors: int, args: TileArgs) -> None:
+    """Writes the code of a tile of so many rows and vectors."""
+    first = [load(b, b.add(args.start, word(64 * v)), INTS) for v in range(vectors)]
+    turns, rest = b.udiv(args.depth, word(_UNROLLED)), b.urem(args.depth, word(_UNROLLED))
 
     def run(number: Value, sums: list[Value]) -> Sequence[Value]:
-        place = b.add(table, b.mul(number, _word(8 * ROWS)))
-        starts = [b.load(pointer(b, place, 8 * i, _WORD)) for i in range(rows)]
-        bases = [b.inttoptr(s, _BYTE.as_pointer()) for s in starts]
-        line = pointer(b, b.add(panel, b.mul(number, b.mul(depth, _word(_LINE)))), 0, _BYTE)
+        addresses = advance(b, args.rows, number, 8 * ROWS)
+        starts = [b.load(pointer(b, addresses, WORD, 8 * i)) for i in range(rows)]
+        bases = [b.inttoptr(s, BYTE.as_pointer()) for s in starts]
+        line = pointer(b, b.add(args.panel, b.mul(number, b.mul(args.depth, word(_LINE)))), BYTE)
 
         def turn(number: Value, sums: list[Value]) -> Sequence[Value]:
-            here = [b.gep(p, [b.mul(number, _word(4 * _UNROLLED))]) for p in bases]
-            there = b.gep(line, [b.mul(number, _word(_LINE * _UNROLLED))])
+            here = [b.gep(base, [b.mul(number, word(4 * _UNROLLED))]) for base in bases]
+            there = b.gep(line, [b.mul(number, word(_LINE * _UNROLLED))])
             for i in range(_UNROLLED):
                 sums = _step(b, here, there, i, sums)
             return sums
 
         def single(number: Value, sums: list[Value]) -> Sequence[Value]:
-            k = b.add(number, b.mul(whole, _word(_UNROLLED)))
-            here = [b.gep(p, [b.mul(k, _word(4))]) for p in bases]
-            return _step(b, here, b.gep(line, [b.mul(k, _word(_LINE))]), 0, sums)
+            k = b.add(number, b.mul(turns, word(_UNROLLED)))
+            here = [b.gep(base, [b.mul(k, word(4))]) for base in bases]
+            return _step(b, here, b.gep(line, [b.mul(k, word(_LINE))]), 0, sums)
 
-        return loop(b, rest, loop(b, whole, sums, turn), single)
+        return loop(b, rest, loop(b, turns, sums, turn), single)
 
-    for i, total in enumerate(loop(b, runs, first * rows, run)):
+    for i, total in enumerate(loop(b, args.runs, first * rows, run)):
         row, v = divmod(i, vectors)
-        b.store(total, pointer(b, target, _LINE * row + 64 * v, _SUMS), align=4)
+        store(b, b.add(args.sums, word(_LINE * row + 64 * v)), total)
 
 
-def _function(module: Value, rows: int, vectors: int) -> Value:
-    """The function of a tile of so many rows and vectors; written once a module."""
-    name = f"arenaplan_codes_{rows}_{vectors}"
-    known = module.globals.get(name)
-    if known is not None:
-        return known
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [_WORD] * 6), name)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    _emit(builder, rows, vectors, function.args)
-    builder.ret_void()
-    return function
+def _products(b: Value, *words: Value) -> None:
+    """Calls the function of a tile of that height and width, which is written once a module."""
+    height, narrow, *rest = words
+
+    def tile(rows: int, vectors: int) -> None:
+        def emit(own: Value, inner: Sequence[Value]) -> None:
+            _emit(own, rows, vectors, TileArgs(word(rows), word(int(vectors == 1)), *inner))
+
+        b.call(define(b.module, f"arenaplan_codes_{rows}_{vectors}", len(rest), emit), rest)
+
+    sizes = [(rows, vectors) for rows in range(1, ROWS + 1) for vectors in (WIDTH, 1)]
+    cases = {2 * rows + int(vectors == 1): partial(tile, rows, vectors) for rows, vectors in sizes}
+    switch(b, b.add(b.mul(height, word(2)), narrow), cases)
 
 
-def _products_type(_: Any, words: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        height, narrow, *rest = (builder.extract_value(values[0], i) for i in range(len(signature.args[0])))
-        after = builder.append_basic_block("after")
-        switch = builder.switch(builder.add(builder.mul(height, _word(2)), narrow), after)
-        for rows in range(1, ROWS + 1):
-            for vectors in (WIDTH, 1):
-                block = builder.append_basic_block("tile")
-                switch.add_case(_word(2 * rows + int(vectors == 1)), block)
-                with builder.goto_block(block):
-                    builder.call(_function(builder.module, rows, vectors), rest)
-                    builder.branch(after)
-        builder.position_at_end(after)
-        return context.get_dummy_value()
-
-    return types.void(words), generate
-
-
-products: Any = intrinsic(_products_type)
-"""products((height, narrow, rows, runs, depth, panel, start, sums)): sums (height, 32) of a tile, all int32.
-
-`rows`: runs x ROWS addresses of runs of 4 * depth uint8, the first `height` of each are read; `panel` (runs, depth, 32,
-4) int8; `start` (32,) int32; where `narrow` is 1, instead of 0, only the first 16 of 32 are computed.
-"""
+products = intrinsic_of(_products)
+"""products(TileArgs(...)): the sums of a tile."""
 
 
 class _Finish:
-    """Writes the code of the way from 16 sums to results."""
+    """Writes the code from 16 sums to results."""
 
-    def __init__(self, builder: Value, numbers: Sequence[Value], lanes: Value) -> None:
-        self.b = builder
-        self.zero, self.low, self.high, self.own_zero, self.own_factor, self.more_zero, self.more_factor = (
-            splat(builder, builder.fptrunc(n, ir.FloatType())) for n in numbers
-        )
-        numbering = ir.Constant(_SUMS, list(range(LANES)))
-        self.lanes = builder.icmp_signed("<", numbering, splat(builder, builder.trunc(lanes, _INDEX)))
+    def __init__(self, b: Value, scales: Scales, lanes: Value) -> None:
+        self.b = b
+        self.scales = Scales(*(splat_float(b, number) for number in scales))
+        self.mask = first_lanes(b, lanes)
 
     def rounded(self, real: Value, zero: Value, low: Value, high: Value) -> Value:
-        """round(real) + zero between bounds; NaN becomes the lower one."""
+        """Returns round(real) + zero between bounds; NaN becomes the lower one."""
         b = self.b
-        moved = b.fadd(call(b, "llvm.roundeven.v16f32", _REALS, [real]), zero)
+        moved = b.fadd(call(b, "llvm.roundeven.v16f32", FLOATS, [real]), zero)
         raised = b.select(b.fcmp_ordered(">", moved, low), moved, low)
         return b.select(b.fcmp_ordered("<", raised, high), raised, high)
 
-    def added(self, real: Value, codes: Value, flip: Value) -> Value:
-        """What the convolution gives in codes of its own, and those at an address, in steps of y."""
-        b = self.b
-        least, most = (ir.Constant(_REALS, [n] * LANES) for n in (0.0, 255.0))
-        own = b.fsub(self.rounded(real, self.own_zero, least, most), self.own_zero)
-        arguments = [
-            pointer(b, codes, 0, _CODES),
-            ir.Constant(_INDEX, 1),
-            self.lanes,
-            ir.Constant(_CODES, [0] * LANES),
-        ]
-        found = call(b, "llvm.masked.load.v16i8.p0", _CODES, arguments)
-        wide = b.xor(b.zext(found, _SUMS), splat(b, b.trunc(flip, _INDEX)))
-        more = b.fsub(b.sitofp(wide, _REALS), self.more_zero)
-        return b.fadd(b.fmul(own, self.own_factor), b.fmul(more, self.more_factor))
+    def added(self, real: Value, address: Value, flip: Value) -> Value:
+        """Returns the sum, in steps of y, of the convolution's own quantised values and of those at an address."""
+        b, scales = self.b, self.scales
+        own = b.fsub(
+            self.rounded(real, scales.own_zero, constant(FLOATS, 0.0), constant(FLOATS, 255.0)), scales.own_zero
+        )
+        wide = b.xor(b.zext(load(b, address, BYTES, self.mask), INTS), splat_int(b, flip))
+        more = b.fsub(b.sitofp(wide, FLOATS), scales.added_zero)
+        return b.fadd(b.fmul(own, scales.own_factor), b.fmul(more, scales.added_factor))
 
     def real(self, sums: Value, factor: Value) -> Value:
-        """The sums at an address times the factors at another."""
-        b = self.b
-        found = b.load(pointer(b, sums, 0, _SUMS), align=4)
-        return b.fmul(b.sitofp(found, _REALS), b.load(pointer(b, factor, 0, _REALS), align=4))
+        """Returns the sums at an address times the factors at another."""
+        return self.b.fmul(self.b.sitofp(load(self.b, sums, INTS), FLOATS), load(self.b, factor, FLOATS))
 
     def codes(self, real: Value, target: Value) -> None:
         """Writes them as bytes."""
-        b = self.b
-        whole = b.trunc(b.fptosi(self.rounded(real, self.zero, self.low, self.high), _SUMS), _CODES)
-        arguments = [whole, pointer(b, target, 0, _CODES), ir.Constant(_INDEX, 1), self.lanes]
-        call(b, "llvm.masked.store.v16i8.p0", ir.VoidType(), arguments)
+        whole = self.b.fptosi(self.rounded(real, self.scales.zero, self.scales.low, self.scales.high), INTS)
+        store(self.b, target, self.b.trunc(whole, BYTES), self.mask)
 
     def integers(self, sums: Value, target: Value) -> None:
         """Writes the sums at an address as they are."""
-        b = self.b
-        found = b.load(pointer(b, sums, 0, _SUMS), align=4)
-        arguments = [found, pointer(b, target, 0, _SUMS), ir.Constant(_INDEX, 4), self.lanes]
-        call(b, "llvm.masked.store.v16i32.p0", ir.VoidType(), arguments)
+        store(self.b, target, load(self.b, sums, INTS), self.mask)
 
     def floats(self, real: Value, target: Value) -> None:
         """Writes them as float32 between bounds; NaN stays NaN."""
-        b = self.b
-        raised = b.select(b.fcmp_ordered("<", real, self.low), self.low, real)
-        held = b.select(b.fcmp_ordered(">", raised, self.high), self.high, raised)
-        arguments = [held, pointer(b, target, 0, _REALS), ir.Constant(_INDEX, 4), self.lanes]
-        call(b, "llvm.masked.store.v16f32.p0", ir.VoidType(), arguments)
+        b, (_, low, high, *_) = self.b, self.scales
+        raised = b.select(b.fcmp_ordered("<", real, low), low, real)
+        store(b, target, b.select(b.fcmp_ordered(">", raised, high), high, raised), self.mask)
 
 
-def _finish_type(kind: str) -> Any:
-    def typed(_: Any, words: Any, numbers: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            given, reals = (
-                [builder.extract_value(v, i) for i in range(len(t))]
-                for t, v in zip(signature.args, values, strict=True)
-            )
-            sums, factor, target, lanes, codes, flip = given
-            finish = _Finish(builder, reals, lanes)
-            if kind == "sums":
-                finish.integers(sums, target)
-                return context.get_dummy_value()
-            real = finish.real(sums, factor)
-            if kind == "added":
-                real = finish.added(real, codes, flip)
-            (finish.floats if kind == "floats" else finish.codes)(real, target)
-            return context.get_dummy_value()
+def _finish(kind: str) -> Any:
+    def emit(b: Value, words: Sequence[Value], numbers: Sequence[Value]) -> None:
+        args = ResultArgs(*words)
+        finish = _Finish(b, Scales(*numbers), args.lanes)
+        if kind == "sums":
+            finish.integers(args.sums, args.target)
+            return
+        real = finish.real(args.sums, args.factor)
+        if kind == "added":
+            real = finish.added(real, args.added, args.flip)
+        (finish.floats if kind == "floats" else finish.codes)(real, args.target)
 
-        return types.void(words, numbers), generate
-
-    return intrinsic(typed)
+    return intrinsic_of_two(emit)
 
 
-finish_codes, finish_added, finish_floats, finish_sums = map(_finish_type, ("codes", "added", "floats", "sums"))
-"""f((sums, factor, target, lanes, codes, flip), (zero, low, high, own_zero, own_factor, more_zero, more_factor)).
-
-Writes the first `lanes` of 16 results to `target`; the numbers are doubles. `codes` is where the codes to be added lie,
-with the bits `flip` (128 for int8, whose zero is then counted up by as many) turned around.
-"""
+finish_codes, finish_added, finish_floats, finish_sums = map(_finish, ("codes", "added", "floats", "sums"))
+"""f(ResultArgs(...), Scales(...)): writes the first lanes of 16 results as bytes, float32 or sums."""
