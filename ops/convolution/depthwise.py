@@ -14,17 +14,17 @@ from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
 _SUMS = 1024
-"""Elements that are summed at a time, so that they stay in the first-level cache."""
+"""Elements that are summed at a time: 4 KiB of sums and a few rows of pixels fit into a first-level cache."""
 
 
 def supports_depthwise(signature: Signature) -> bool:
-    """As many groups as channels, one or two spatial dimensions, float32 or float64."""
+    """Tells whether there are as many groups as channels, one or two spatial dimensions, and float32 or float64."""
     case, dtype = case_of(signature), signature.x.dtype
     return case.group == case.channels and case.windows.ndim <= 2 and compute_dtype(dtype) == dtype
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """One channel with its padding, and sums of some rows of it."""
+    """Returns one channel with its padding, and sums of some of its rows."""
     w = case_of(signature).windows
     reach = planar(tuple(w.reach(a, n) for a, n in enumerate(w.outputs)), 1)
     rows = max(1, min(planar(w.outputs, 1)[0], _SUMS // reach[1])) if planar(w.strides, 1)[0] == 1 else 1
@@ -32,12 +32,12 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def depthwise_workspace(signature: Signature) -> int:
-    """Bytes."""
+    """Returns the bytes of scratch arrays."""
     return dense_bytes(*_temporaries(signature))
 
 
 def bind_depthwise(call: Binding, limits: tuple[float, float] = (-math.inf, math.inf)) -> Thunk:
-    """Results are held between the limits."""
+    """Returns the call; results are clipped to the limits (low, high)."""
     case = case_of(call.signature)
     w = case.windows
     x = call.x.reshape((case.batch, case.channels, *planar(w.sizes, 1)))

@@ -25,26 +25,26 @@ def _supports(signature: Signature) -> bool:
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-    """Weights as (taps, outputs), and zeros where there is no bias."""
+    """Returns the weights as (taps, outputs), and zeros in place of a missing bias."""
     case = case_of(signature)
     weights = np.ascontiguousarray(constants[1].reshape((case.out_channels, case.taps)).T)
     return weights, np.zeros(case.out_channels if len(signature.inputs) < 3 else 0, weights.dtype)
 
 
 def _finish(attrs: Attrs) -> Finish:
-    found = limits(attrs)
-    if len(found) == 1:
-        return Finish(slope=found[0])
-    return Finish(*found)
+    bounds = limits(attrs)
+    if len(bounds) == 1:
+        return Finish(slope=bounds[0])
+    return Finish(*bounds)
 
 
 def _bind(call: Binding) -> Thunk:
     weights, zeros = call.packed
     bias, residual = operands(call)
     case = case_of(call.signature)
-    given = (weights, zeros if bias is None else bias, *(() if residual is None else (residual,)))
+    extra = (weights, zeros if bias is None else bias, *(() if residual is None else (residual,)))
     kind = DEPTHWISE if case.out_channels == case.channels else SPREAD
-    return windows_call(kind, case.windows, call.x, call.y, operands=given, finish=_finish(call.attrs))
+    return windows_call(kind, case.windows, call.x, call.y, operands=extra, finish=_finish(call.attrs))
 
 
 DEPTHWISE_NATIVE = Kernel(

@@ -1,6 +1,6 @@
-"""Convolution, bias, addition of a tensor and activation as one operator: what passes make of these four.
+"""Convolution, bias, addition of a tensor and activation as one operator. Passes fuse these four.
 
-The output may be written over the tensor that is added: a residual addition takes the bytes of the operand that dies.
+The output may overwrite the tensor that is added: a residual addition is computed in place.
 """
 
 import math
@@ -16,18 +16,18 @@ from ops.common.thunks import in_turn
 from ops.common.tiling import conv_stripes
 from ops.common.windows import WINDOW_ATTRIBUTES
 from ops.convolution.depthwise import bind_depthwise, depthwise_workspace, supports_depthwise
-from ops.convolution.gemm import COLUMNS, POINTWISE, columns, first, gather, matrix, spans
+from ops.convolution.gemm import COLUMNS, POINTWISE, columns, gather, matrix, spans
 from ops.convolution.packed import PACKED, bind_packed
 from ops.convolution.shapes import ConvCase, case_of, conv_cost, infer_conv
 from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, all_contiguous
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 
 RESIDUAL = 3
-"""Position of what is added."""
+"""Position of the tensor that is added."""
 _HALF = np.dtype("float16")
 
 
@@ -37,22 +37,22 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
         raise DtypeError("takes float32 or float64, not float16")
     for residual in inputs[RESIDUAL:]:
         if residual != y:
-            raise ShapeError(f"what is added is {residual}, but the convolution is {y}")
+            raise ShapeError(f"the tensor to add is {residual}, but the convolution is {y}")
     require_finish(attrs)
     return (y,)
 
 
-def _sums_elsewhere(signature: Signature) -> bool:
-    """Whether the sums need room of their own until y may be written."""
+def _needs_sums(signature: Signature) -> bool:
+    """Tells whether sums need a scratch array until y may be written."""
     return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Columns, padded pixels (none where there is no padding), sums of a block."""
+    """Returns columns, padded pixels (none where there is no padding), and sums of a block."""
     case, dtype = case_of(signature), signature.x.dtype
-    found = columns(case, dtype)
-    pixels = max((math.prod(b.shape) for b in found), default=0)
-    padded = max((math.prod(spans(case.windows, b)) for b in found), default=0) if case.windows.padded else 0
+    cut = columns(case, dtype)
+    pixels = max((math.prod(b.shape) for b in cut), default=0)
+    padded = max((math.prod(spans(case.windows, b)) for b in cut), default=0) if case.windows.padded else 0
     sizes = case.channels * case.taps * pixels, case.channels * padded, case.out_channels * pixels
     return tuple(TensorSpec((s,), dtype) for s in sizes)
 
@@ -63,26 +63,26 @@ def _workspace(signature: Signature) -> int:
 
 def _bind(call: Binding) -> Thunk:
     case = case_of(call.signature)
-    rooms = carve(call.workspace, *_temporaries(call.signature))
+    scratch = carve(call.workspace, *_temporaries(call.signature))
     steps: list[Thunk] = []
     for number in range(case.batch):
-        steps += _image(call, case, number, rooms)
+        steps += _image(call, case, number, scratch)
     return in_turn(*steps)
 
 
-def _image(call: Binding, case: ConvCase, number: int, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
-    """Steps for one image: block after block, each finished while it is in the cache."""
-    column, pixels, room = rooms
+def _image(call: Binding, case: ConvCase, number: int, scratch: tuple[Array, ...]) -> Iterator[Thunk]:
+    """Yields the steps of one image. Each block is finished while it is in the cache."""
+    column, pixels, buffer = scratch
     weights, shape = call.inputs[1].reshape(case.filters), matrix(case, case.pixels)
     bias = call.inputs[2].reshape((*shape[:-1], 1)) if len(call.inputs) > 2 else None
     image, y = call.x[number], call.y[number].reshape(shape)
     rest = call.inputs[RESIDUAL][number].reshape(shape) if len(call.inputs) > RESIDUAL else None
     depth = (*case.filters[:-2], case.filters[-1])
     for box in columns(case, y.dtype):
-        block = first(column, (case.channels, *case.windows.kernel, *box.shape))
+        block = prefix(column, (case.channels, *case.windows.kernel, *box.shape))
         yield from gather(image, block, pixels, case.windows, box)
         out = y[..., box.flat]
-        sums = first(room, out.shape)
+        sums = prefix(buffer, out.shape)
         yield partial(np.matmul, weights, block.reshape((*depth, math.prod(box.shape))), sums)
         yield from finish(sums, out, bias, None if rest is None else rest[..., box.flat], call.attrs)
 
@@ -91,14 +91,14 @@ def _dense(signature: Signature) -> tuple[int, ...]:
     return tuple(range(1, len(signature.inputs)))
 
 
-def _held_afterwards(base: Kernel) -> Kernel:
-    """The kernel of a convolution, then one pass over y."""
+def _clipped_afterwards(base: Kernel) -> Kernel:
+    """Returns the kernel of a convolution, followed by one pass over y that clips."""
 
     def bind(call: Binding) -> Thunk:
         return in_turn(base.bind(call), *hold(call.y, call.attrs))
 
     def supports(signature: Signature) -> bool:
-        return not _sums_elsewhere(signature) and base.supports(signature)
+        return not _needs_sums(signature) and base.supports(signature)
 
     return evolve(base, bind=bind, supports=supports)
 
@@ -108,8 +108,8 @@ def _bind_packed(call: Binding) -> Thunk:
 
 
 def _supports_depthwise(signature: Signature) -> bool:
-    held = len(signature.inputs) <= RESIDUAL and signature.attrs["activation"] != LEAK
-    return held and supports_depthwise(signature)
+    clips = len(signature.inputs) <= RESIDUAL and signature.attrs["activation"] != LEAK
+    return clips and supports_depthwise(signature)
 
 
 def _bind_depthwise(call: Binding) -> Thunk:
@@ -133,7 +133,7 @@ FUSED_PACKED = Kernel(
     writes=PACKED.writes,
     backend=NUMBA,
 )
-"""Finished in registers."""
+"""Adds and activates while the sums are in registers."""
 FUSED_DEPTHWISE = Kernel(
     "depthwise",
     _bind_depthwise,
@@ -143,9 +143,9 @@ FUSED_DEPTHWISE = Kernel(
     writes=dense_images,
     backend=NUMBA,
 )
-FUSED_POINTWISE, FUSED_COLUMNS = (_held_afterwards(kernel) for kernel in (POINTWISE, COLUMNS))
+FUSED_POINTWISE, FUSED_COLUMNS = (_clipped_afterwards(kernel) for kernel in (POINTWISE, COLUMNS))
 FUSED_BLOCKS = Kernel("blocks", _bind, _workspace, contiguous=_dense)
-"""Any fused convolution, block by block; slower than its parts, as sums go through room of their own."""
+"""Any fused convolution, block by block. Slower than separate operators, as sums go through a scratch array."""
 FUSED_CONV = OpSchema(
     name="fused_conv",
     summary="The activation of (convolution + bias + a tensor of the output's shape); inputs x, w, bias, that tensor.",

@@ -1,7 +1,7 @@
-"""Convolution as matrix products: as it is for 1x1 windows, else block by block through columns (im2col).
+"""Convolution as matrix products: directly for 1x1 windows, else block by block through columns (im2col).
 
-Chellapilla, Puri, Simard, "High Performance Convolutional Neural Networks for Document Processing" (2006). The columns
-of one block, and a zero-padded copy of the pixels that it reads, are all the workspace there is.
+Chellapilla, Puri, Simard, "High Performance Convolutional Neural Networks for Document Processing" (2006). The
+workspace holds the columns of one block, and a zero-padded copy of the pixels that it reads.
 """
 
 import math
@@ -17,13 +17,13 @@ from ops.common.thunks import in_turn
 from ops.common.windows import Windows, window_view
 from ops.convolution.shapes import ConvCase, case_of
 from ops.schema.schema import Binding, Kernel, Signature, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.spec import Array, Shape, TensorSpec, compute_dtype
 
 COLUMN_BYTES = 1 << 20
-"""Most bytes of one block of columns, where a block of one pixel is not larger already."""
+"""Most bytes of one block of columns; a block has at least one pixel. Trades workspace and cache misses for calls."""
 _ONE_BLOCK = 2 << 20
-"""Columns of up to so many bytes are one block: BLAS packs the weights anew for each."""
+"""Columns of up to this many bytes are one block, because BLAS packs the weights again for each block."""
 
 
 def _plain(signature: Signature) -> bool:
@@ -31,23 +31,23 @@ def _plain(signature: Signature) -> bool:
 
 
 def columns(case: ConvCase, dtype: np.dtype[Any]) -> list[Box]:
-    """The blocks of output pixels whose columns are multiplied at once."""
+    """Returns the blocks of output pixels whose columns are multiplied at once."""
     column = case.channels * case.taps * dtype.itemsize
     most = _ONE_BLOCK if column * case.pixels <= _ONE_BLOCK else COLUMN_BYTES
     return boxes(case.windows.outputs, most // max(column, 1))
 
 
 def spans(w: Windows, box: Box) -> Shape:
-    """Elements along each dimension that the windows of a box reach over."""
+    """Returns the elements that the windows of a box reach over, along each dimension."""
     return tuple(w.reach(a, n) for a, n in enumerate(box.shape))
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Columns, padded pixels, then (for float16) products, weights and bias in float32; empty where not needed."""
+    """Returns columns, padded pixels, and (for float16) products, weights, bias in float32; empty where not needed."""
     case, dtype = case_of(signature), compute_dtype(signature.x.dtype)
-    found = columns(case, dtype)
-    pixels = max((math.prod(b.shape) for b in found), default=0)
-    padded = max((math.prod(spans(case.windows, b)) for b in found), default=0) if case.windows.padded else 0
+    cut = columns(case, dtype)
+    pixels = max((math.prod(b.shape) for b in cut), default=0)
+    padded = max((math.prod(spans(case.windows, b)) for b in cut), default=0) if case.windows.padded else 0
     sizes = [case.channels * case.taps * pixels, case.channels * padded, 0, 0, 0]
     if not _plain(signature):
         sizes[2] = case.out_channels * pixels
@@ -62,13 +62,8 @@ def _workspace(signature: Signature) -> int:
     return dense_bytes(*_temporaries(signature))
 
 
-def first(array: Array, shape: Shape) -> Array:
-    """The first elements of a room, in that shape."""
-    return array[: math.prod(shape)].reshape(shape)
-
-
 def clip(w: Windows, box: Box) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Pixels of the tensor that the box reads, and where they stand in its padded copy."""
+    """Returns the pixels of the tensor that the box reads, and their places in its padded copy."""
     source, target = [], []
     for axis, (first, span) in enumerate(zip(box.firsts, spans(w, box), strict=True)):
         start = first * w.strides[axis] - w.begins[axis]
@@ -79,11 +74,11 @@ def clip(w: Windows, box: Box) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
 
 
 def gather(image: Array, column: Array, pixels: Array, w: Windows, box: Box) -> Iterator[Thunk]:
-    """Steps that write the columns of a box: (C, kernel..., box...)."""
+    """Yields the steps that write the columns of a box: (C, kernel..., box...)."""
     source, target = clip(w, box)
     part = image[:, *source]
     if w.padded:
-        padded = first(pixels, (len(image), *spans(w, box)))
+        padded = prefix(pixels, (len(image), *spans(w, box)))
         if part.shape != padded.shape:
             yield partial(padded.fill, 0)
         yield partial(np.copyto, padded[:, *target], part)
@@ -92,8 +87,8 @@ def gather(image: Array, column: Array, pixels: Array, w: Windows, box: Box) -> 
 
 
 def _multiply(weights: Array, column: Array, product: Array, y: Array, bias: Array | None) -> Iterator[Thunk]:
-    """Steps that write a block of outputs: weights @ column + bias, through `product` where y has another type."""
-    out = y if product.size == 0 else first(product, y.shape)
+    """Yields the steps that write a block: weights @ column + bias, through `product` where y has another type."""
+    out = y if product.size == 0 else prefix(product, y.shape)
     yield partial(np.matmul, weights, column, out)
     if bias is not None:
         yield partial(np.add, out, bias, out)
@@ -102,24 +97,24 @@ def _multiply(weights: Array, column: Array, product: Array, y: Array, bias: Arr
 
 
 def matrix(case: ConvCase, pixels: int) -> Shape:
-    """Shape of so many output pixels of all channels, as the weights see them."""
+    """Returns the shape of this many output pixels of all channels, as a matrix for each group."""
     return (*case.filters[:-1], pixels)
 
 
 def _operands(call: Binding, scratch: tuple[Array, ...], case: ConvCase) -> tuple[list[Thunk], Array, Array | None]:
-    """Weights and bias as matrices of the type that is computed in, and the steps that convert them."""
+    """Returns the steps that convert weights and bias to the type of the computation, and both as matrices."""
     constants = sorted(p for p in (1, 2) if p in call.signature.constants) if call.packed else []
     steps: list[Thunk] = []
-    found: list[Array] = []
+    matrices: list[Array] = []
     for position in range(1, len(call.inputs)):
-        given, room = call.inputs[position], scratch[position - 1]
+        operand, buffer = call.inputs[position], scratch[position - 1]
         if position in constants:
-            given = call.packed[constants.index(position)]
-        elif room.size:
-            steps.append(partial(np.copyto, room.reshape(given.shape), given))
-            given = room
-        found.append(given.reshape(case.filters if position == 1 else (*case.filters[:-1], 1)))
-    return steps, found[0], found[1] if len(found) > 1 else None
+            operand = call.packed[constants.index(position)]
+        elif buffer.size:
+            steps.append(partial(np.copyto, buffer.reshape(operand.shape), operand))
+            operand = buffer
+        matrices.append(operand.reshape(case.filters if position == 1 else (*case.filters[:-1], 1)))
+    return steps, matrices[0], matrices[1] if len(matrices) > 1 else None
 
 
 def _bind(call: Binding) -> Thunk:
@@ -129,7 +124,7 @@ def _bind(call: Binding) -> Thunk:
     for image, y in zip(call.x, call.y, strict=True):
         rows = y.reshape(matrix(case, case.pixels))
         for box in columns(case, column.dtype):
-            block = first(column, (case.channels, *w.kernel, *box.shape))
+            block = prefix(column, (case.channels, *w.kernel, *box.shape))
             flat = block.reshape((*case.filters[:-2], case.filters[-1], math.prod(box.shape)))
             steps += gather(image, block, pixels, w, box)
             steps += _multiply(weights, flat, product, rows[..., box.flat], bias)

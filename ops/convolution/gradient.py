@@ -13,24 +13,24 @@ from ops.schema.schema import OpSchema
 
 
 def window_attributes(w: Windows) -> dict[str, Any]:
-    """The attributes of an operator with these windows; pads are told in numbers."""
+    """Returns the attributes of an operator with these windows; pads are numbers."""
     return {"strides": w.strides, "pads": w.begins + w.ends, "dilations": w.dilations}
 
 
 def terms_of(b: Backward, data: Callable[[], Tensor], weights: Callable[[], Tensor]) -> Terms:
-    """These two gradients, and that of the bias where there is one: the sum of dy over all but the channels."""
+    """Returns these two gradients, and that of the bias if there is one: the sum of dy over all but the channels."""
     axes = [i for i in range(b.x.ndim) if i != 1]
     makers = (data, weights, lambda: b.sum(b.dy, axes, keepdims=False))
     return b.terms(*makers[: len(b.inputs)])
 
 
 def weight_gradient(b: Backward, x: Tensor, dy: Tensor, w: Windows, group: int) -> Tensor:
-    """Of the weights whose `windows` lie over x, one for each pixel of dy."""
+    """Returns the gradient of the weights. The windows lie over x, one for each pixel of dy."""
     return b.apply1(CONV_WEIGHT_GRADIENT, x, dy, **window_attributes(w), group=group, kernel_shape=w.kernel)
 
 
 def conv_gradient(b: Backward) -> Terms:
-    """The rule of convolution: dx is the transposed convolution of dy with the same weights."""
+    """Returns the gradients of a convolution: dx is the transposed convolution of dy with the same weights."""
     case = case_of(b.signature)
     w = case.windows
     rest = tuple(n + begin + end - w.reach(a, o) for a, (n, begin, end, o) in enumerate(zip(*_lengths(w), strict=True)))

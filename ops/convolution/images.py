@@ -1,6 +1,6 @@
-"""Convolution of many small images: their columns (im2col) stand side by side, so that one product serves several.
+"""Convolution of many small images: columns (im2col) of several images are multiplied at once.
 
-One image of few pixels would use a large matrix of weights for a product that is little more than a vector.
+A product for one image of few pixels would read all weights, and multiply them by little more than a vector.
 """
 
 from functools import partial
@@ -9,30 +9,31 @@ import numpy as np
 
 from ops.common.boxes import Box, pieces
 from ops.common.thunks import in_turn
-from ops.convolution.gemm import first, gather, matrix, spans
+from ops.convolution.gemm import gather, matrix, spans
 from ops.convolution.shapes import ConvCase, case_of
 from ops.schema.schema import Binding, Kernel, Signature, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
 COLUMN_BYTES = 2 << 20
-"""Most bytes of the columns of several images."""
+"""Most bytes of the columns of several images: workspace, which is traded for larger products."""
 _SMALL = 64
-"""Most pixels of an image, as measured: of larger ones each has work enough for a product of its own."""
-_BESIDE = 1024
-"""Most pixels of several images together."""
+"""Most pixels of an image: a larger one has enough work for a product of its own. Trades the copy of products, which
+lie channel by channel, against products of few columns; no benchmark covers it."""
+_BATCHED_PIXELS = 1024
+"""Most pixels of several images together: products with more columns are not faster, and take more workspace."""
 
 
 def _whole(case: ConvCase) -> Box:
-    """All pixels of one image."""
+    """Returns the box of all pixels of one image."""
     outputs = case.windows.outputs
     return Box((0,) * len(outputs), outputs, 0)
 
 
 def _images(case: ConvCase, itemsize: int) -> int:
-    """How many images are multiplied at once."""
+    """Returns how many images are multiplied at once."""
     column = case.channels * case.taps * case.pixels * itemsize
-    return max(1, min(case.batch, _BESIDE // max(case.pixels, 1), COLUMN_BYTES // max(column, 1)))
+    return max(1, min(case.batch, _BATCHED_PIXELS // max(case.pixels, 1), COLUMN_BYTES // max(column, 1)))
 
 
 def _supports(signature: Signature) -> bool:
@@ -41,7 +42,7 @@ def _supports(signature: Signature) -> bool:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Columns of some images, one padded image, and products."""
+    """Returns columns of some images, one padded image, and products."""
     case = case_of(signature)
     pixels = _images(case, signature.x.dtype.itemsize) * case.pixels
     padded = (case.channels, *spans(case.windows, _whole(case))) if case.windows.padded else (0,)
@@ -53,15 +54,15 @@ def _workspace(signature: Signature) -> int:
     return dense_bytes(*_temporaries(signature))
 
 
-def _group(call: Binding, case: ConvCase, images: range, rooms: tuple[Array, ...]) -> list[Thunk]:
-    """Steps for a few images."""
-    w, (column, padded, product) = case.windows, rooms
-    block = first(column, (case.channels, *w.kernel, len(images), *w.outputs))
+def _group(call: Binding, case: ConvCase, images: range, scratch: tuple[Array, ...]) -> list[Thunk]:
+    """Returns the steps of a few images."""
+    w, (column, padded, product) = case.windows, scratch
+    block = prefix(column, (case.channels, *w.kernel, len(images), *w.outputs))
     steps: list[Thunk] = []
     for image, side in zip(images, np.moveaxis(block, 1 + w.ndim, 0), strict=True):
         steps += gather(call.x[image], side, padded.reshape(-1), w, _whole(case))
     count = len(images) * case.pixels
-    out = first(product, (case.out_channels, count))
+    out = prefix(product, (case.out_channels, count))
     weights, flat = call.inputs[1].reshape(case.filters), block.reshape((*case.filters[:-2], case.filters[-1], count))
     steps.append(partial(np.matmul, weights, flat, out.reshape(matrix(case, count))))
     if len(call.inputs) > 2:
@@ -72,10 +73,10 @@ def _group(call: Binding, case: ConvCase, images: range, rooms: tuple[Array, ...
 
 
 def _bind(call: Binding) -> Thunk:
-    case, rooms = case_of(call.signature), carve(call.workspace, *_temporaries(call.signature))
+    case, scratch = case_of(call.signature), carve(call.workspace, *_temporaries(call.signature))
     steps: list[Thunk] = []
     for a, b in pieces(case.batch, _images(case, call.x.dtype.itemsize)):
-        steps += _group(call, case, range(a, b), rooms)
+        steps += _group(call, case, range(a, b), scratch)
     return in_turn(*steps)
 
 

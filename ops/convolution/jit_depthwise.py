@@ -27,8 +27,8 @@ def depthwise(dtype: np.dtype[Any]) -> Compiled:
     element, types = numba.from_dtype(dtype), numba.types
     tuples: Any = types.UniTuple
     read = (types.Array(element, n, "C", readonly=True) for n in (4, 2, 1))
-    written, rooms = types.Array(element, 4, "C"), tuples(types.Array(element, 2, "C"), 2)
-    signature = numba.void(*read, written, rooms, tuples(numba.intp, 8), tuples(element, 2))
+    written, scratch = types.Array(element, 4, "C"), tuples(types.Array(element, 2, "C"), 2)
+    signature = numba.void(*read, written, scratch, tuples(numba.intp, 8), tuples(element, 2))
     # "contract" lets a multiplication and an addition become one instruction; nothing is reordered.
     compile_it = numba.njit(signature, nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
     compiled: Compiled = compile_it(_depthwise)
@@ -36,11 +36,11 @@ def depthwise(dtype: np.dtype[Any]) -> Compiled:
 
 
 def _depthwise(  # noqa: PLR0917 - arrays that differ in type cannot share a tuple
-    x: Array, w: Array, bias: Array, y: Array, rooms: Pair, geometry: Geometry, limits: tuple[Any, Any]
+    x: Array, w: Array, bias: Array, y: Array, scratch: Pair, geometry: Geometry, limits: tuple[Any, Any]
 ) -> None:
     # Rows that follow each other in `padded` are summed as one long row: short rows would fill no vector register.
     sh, sw, dh, dw, ph, pw, kh, kw = geometry
-    (padded, sums), (low, high) = rooms, limits
+    (padded, sums), (low, high) = scratch, limits
     outputs, rows, reach = y.shape[1], y.shape[2], (y.shape[3] - 1) * sw + 1
     height, width = max(0, min(x.shape[2], padded.shape[0] - ph)), max(0, min(x.shape[3], padded.shape[1] - pw))
     pitch, flat, total = padded.shape[1], padded.reshape(padded.size), sums.reshape(sums.size)

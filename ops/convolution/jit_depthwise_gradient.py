@@ -22,8 +22,8 @@ def _compile(function: Compiled, dtype: np.dtype[Any], reads: tuple[int, ...], w
     element, types = numba.from_dtype(dtype), numba.types
     tuples: Any = types.UniTuple
     read = (types.Array(element, n, "C", readonly=True) for n in reads)
-    rooms = tuples(types.Array(element, 2, "C"), 2)
-    signature = numba.void(*read, types.Array(element, writes, "C"), rooms, tuples(numba.intp, 8))
+    scratch = tuples(types.Array(element, 2, "C"), 2)
+    signature = numba.void(*read, types.Array(element, writes, "C"), scratch, tuples(numba.intp, 8))
     # "reassoc" lets the sum of a row have lanes; the order is the same in every run.
     fast = {"contract", "reassoc"}
     compiled: Compiled = numba.njit(signature, nogil=True, cache=True, fastmath=fast, error_model="numpy")(function)
@@ -48,10 +48,10 @@ def depthwise_weights(dtype: np.dtype[Any]) -> Compiled:
 
 
 def _depthwise_data(  # noqa: PLR0917 - arrays that differ in type cannot share a tuple
-    dy: Array, w: Array, bias: Array, dx: Array, rooms: Pair, geometry: Geometry
+    dy: Array, w: Array, bias: Array, dx: Array, scratch: Pair, geometry: Geometry
 ) -> None:
     sh, sw, dh, dw, ph, pw, _, kw = geometry
-    padded, apart = rooms
+    padded, apart = scratch
     pitch, flat, grads = padded.shape[1], padded.reshape(padded.size), apart.reshape(apart.size)
     multiplier, span = dy.shape[1] // max(dx.shape[1], 1), (dy.shape[3] - 1) * sw + 1
     runs, length = (1, (dy.shape[2] - 1) * pitch + span) if sh == 1 else (dy.shape[2], span)
@@ -70,9 +70,9 @@ def _depthwise_data(  # noqa: PLR0917 - arrays that differ in type cannot share 
         dx[n, c] = padded[ph : ph + dx.shape[2], pw : pw + dx.shape[3]]
 
 
-def _depthwise_weights(x: Array, dy: Array, weights: Array, rooms: Pair, geometry: Geometry) -> None:
+def _depthwise_weights(x: Array, dy: Array, weights: Array, scratch: Pair, geometry: Geometry) -> None:
     sh, sw, dh, dw, ph, pw, _, kw = geometry
-    padded, apart = rooms
+    padded, apart = scratch
     pitch, flat, grads = padded.shape[1], padded.reshape(padded.size), apart.reshape(apart.size)
     multiplier, span = dy.shape[1] // max(x.shape[1], 1), (dy.shape[3] - 1) * sw + 1
     runs, length = (1, (dy.shape[2] - 1) * pitch + span) if sh == 1 else (dy.shape[2], span)

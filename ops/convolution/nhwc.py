@@ -1,6 +1,6 @@
 """Convolution, bias, addition of a tensor and activation on channels-last tensors, as one operator.
 
-The output may be written over the tensor that is added: a residual addition takes the bytes of the operand that dies.
+The output may overwrite the tensor that is added: a residual addition is computed in place.
 """
 
 from ops.common.epilogue import FINISH_ATTRIBUTES

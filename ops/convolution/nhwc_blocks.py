@@ -12,7 +12,7 @@ from ops.tensor.spec import Shape
 
 @frozen
 class Block:
-    """Images, and lines of their outputs along the first spatial dimension; `inputs`: the lines of x that they read.
+    """Images, lines of their outputs along the first spatial dimension, and the lines of x that these read (`inputs`).
 
     `case` is the convolution of these alone.
     """
@@ -24,7 +24,7 @@ class Block:
 
 
 def _cut(w: Windows, top: int, bottom: int) -> tuple[slice, Windows]:
-    """Lines of x for the outputs [top, bottom), and the windows over them."""
+    """Returns the lines of x that the outputs [top, bottom) read, and the windows over them."""
     start = top * w.strides[0] - w.begins[0]
     low = min(max(start, 0), w.sizes[0])
     high = max(min(start + w.reach(0, bottom - top), w.sizes[0]), low)
@@ -37,27 +37,27 @@ def _cut(w: Windows, top: int, bottom: int) -> tuple[slice, Windows]:
 
 @frozen(eq=False)
 class Blocks:
-    """The blocks of a convolution, such that padded copies of float32 have `most` bytes, or are of a single line."""
+    """The blocks of a convolution: a padded float32 copy of each has at most `most` bytes, or is a single line."""
 
     case: ConvCase
     most: int
 
     @property
     def line(self) -> int:
-        """Bytes of one line of the copy."""
+        """Returns the bytes of one line of the copy."""
         w = self.case.windows
         return 4 * self.case.channels * math.prod(w.reach(axis, w.outputs[axis]) for axis in range(1, w.ndim))
 
     @property
     def lines(self) -> int:
-        """Outputs of a block along the first spatial dimension: all blocks have about as many."""
+        """Returns the outputs of a block along the first spatial dimension; all blocks have about as many."""
         w = self.case.windows
         fit = (self.most // max(self.line, 1) - w.extent(0)) // w.strides[0] + 1
         return -(-w.outputs[0] // -(-w.outputs[0] // max(fit, 1)))
 
     @property
     def images(self) -> int:
-        """Images of a block: one, or as many whole ones as have room."""
+        """Returns the images of a block: one, or as many whole ones as fit."""
         w = self.case.windows
         if self.lines < w.outputs[0]:
             return 1
@@ -65,7 +65,7 @@ class Blocks:
 
     @property
     def padded(self) -> Shape:
-        """The shape of a copy: as far as windows reach, no further."""
+        """Returns the shape of a copy: as far as windows reach, no further."""
         w = self.case.windows
         inner = (w.reach(axis, w.outputs[axis]) for axis in range(1, w.ndim))
         return self.images, w.reach(0, self.lines), *inner, self.case.channels

@@ -8,28 +8,28 @@ import numpy as np
 
 from ops.common.boxes import CACHE_BYTES, Box, boxes
 from ops.common.thunks import in_turn
-from ops.convolution.gemm import first, spans
+from ops.convolution.gemm import spans
 from ops.convolution.nhwc_gemm import finish_sums, in_groups, inside, padded_part, taps_of
-from ops.convolution.nhwc_shapes import as_filters, case_of, dense_operands, operands, padded_size, sums_elsewhere
+from ops.convolution.nhwc_shapes import as_filters, case_of, dense_operands, needs_sums, operands, padded_size
 from ops.convolution.shapes import ConvCase
 from ops.schema.schema import Binding, Kernel, Signature, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels
 
 
 def _boxes(case: ConvCase, itemsize: int) -> list[Box]:
-    """Output pixels whose sums stay in the cache."""
+    """Returns boxes of output pixels whose sums stay in the cache."""
     return boxes(case.windows.outputs, CACHE_BYTES // 4 // max(case.out_channels * itemsize, 1))
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Products of one tap, padded pixels, sums of a box."""
+    """Returns products of one tap, padded pixels, and sums of a box."""
     case, dtype = case_of(signature), signature.x.dtype
-    found = _boxes(case, dtype.itemsize)
-    size = case.out_channels * max((math.prod(b.shape) for b in found), default=0)
-    padded = max((padded_size(case, spans(case.windows, b)) for b in found), default=0)
-    sizes = size if case.taps > 1 else 0, padded, size if sums_elsewhere(signature) else 0
+    cut = _boxes(case, dtype.itemsize)
+    size = case.out_channels * max((math.prod(b.shape) for b in cut), default=0)
+    padded = max((padded_size(case, spans(case.windows, b)) for b in cut), default=0)
+    sizes = size if case.taps > 1 else 0, padded, size if needs_sums(signature) else 0
     return tuple(TensorSpec((n,), dtype) for n in sizes)
 
 
@@ -37,19 +37,19 @@ def _workspace(signature: Signature) -> int:
     return dense_bytes(*_temporaries(signature))
 
 
-def _box(call: Binding, case: ConvCase, number: int, box: Box, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
-    """Steps for one box of one image."""
-    products, pixels, room = rooms
+def _box(call: Binding, case: ConvCase, number: int, box: Box, scratch: tuple[Array, ...]) -> Iterator[Thunk]:
+    """Yields the steps of one box of one image."""
+    products, pixels, buffer = scratch
     part, steps = padded_part(call.x[number], pixels, case.windows, box)
     yield from steps
     lead = (slice(None),) * case.windows.ndim
     taps = in_groups(taps_of(part, case.windows, box), case.channels)
     weights = as_filters(call.inputs[1], case)[:, :, 0]
     out, residual = call.y[number][inside(box)], operands(call)[1]
-    sums = first(room, out.shape) if room.size else out
+    sums = prefix(buffer, out.shape) if buffer.size else out
     split = in_groups(sums, case.channels)
     for tap, place in enumerate(np.ndindex(*case.windows.kernel)):
-        target = first(products, split.shape) if tap else split
+        target = prefix(products, split.shape) if tap else split
         yield partial(np.multiply, taps[*lead, *place], weights[:, tap], target)
         if tap:
             yield partial(np.add, split, target, split)
@@ -57,11 +57,11 @@ def _box(call: Binding, case: ConvCase, number: int, box: Box, rooms: tuple[Arra
 
 
 def _bind(call: Binding) -> Thunk:
-    case, rooms = case_of(call.signature), carve(call.workspace, *_temporaries(call.signature))
+    case, scratch = case_of(call.signature), carve(call.workspace, *_temporaries(call.signature))
     steps: list[Thunk] = []
     for number in range(case.batch):
         for box in _boxes(case, call.x.itemsize):
-            steps += _box(call, case, number, box, rooms)
+            steps += _box(call, case, number, box, scratch)
     return in_turn(*steps)
 
 

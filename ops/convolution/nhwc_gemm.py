@@ -1,7 +1,7 @@
-"""Channels-last convolution as matrix products: pixels times weights, as they lie or through columns (im2col).
+"""Channels-last convolution as matrix products: pixels times weights, in place or through columns (im2col).
 
 Chellapilla, Puri, Simard, "High Performance Convolutional Neural Networks for Document Processing" (2006). A column
-here is a row: the taps of one output pixel, each with its channels side by side.
+of the paper is a row here: the taps of one output pixel, each with its channels side by side.
 """
 
 import math
@@ -15,41 +15,42 @@ from ops.common.boxes import Box, pieces
 from ops.common.epilogue import finish, hold
 from ops.common.thunks import in_turn
 from ops.common.windows import Windows, window_view
-from ops.convolution.gemm import clip, columns, first, spans
+from ops.convolution.gemm import clip, columns, spans
 from ops.convolution.nhwc_shapes import (
     as_filters,
     case_of,
     dense_operands,
     filters,
+    needs_sums,
     operands,
     pack_filters,
     padded_size,
-    sums_elsewhere,
 )
 from ops.convolution.shapes import ConvCase
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels, rows
 
 _PIECE_BYTES = 1 << 20
-"""Most bytes of y between a product and its finish, where they are not of few pixels."""
+"""Most bytes of y between a product and its activation, unless it has _FEW pixels or less: they stay in a second-level
+cache."""
 _FEW = 256
-"""Least pixels of a product: BLAS packs the weights anew for each."""
+"""Least pixels of a product, because BLAS packs the weights again for each product."""
 
 
 def _weights(signature: Signature, case: ConvCase) -> int:
-    """Elements of the weights as matrices, where nobody packed them."""
+    """Returns the elements of the weights as matrices; 0 if they are packed in advance."""
     return 0 if 1 in signature.constants else math.prod(filters(case))
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Columns, padded pixels, sums of a block, weights."""
+    """Returns columns, padded pixels, sums of a block, and weights."""
     case, dtype = case_of(signature), signature.x.dtype
-    found = columns(case, dtype)
-    pixels = max((math.prod(b.shape) for b in found), default=0)
-    padded = max((padded_size(case, spans(case.windows, b)) for b in found), default=0)
-    sums = case.out_channels * pixels if sums_elsewhere(signature) else 0
+    cut = columns(case, dtype)
+    pixels = max((math.prod(b.shape) for b in cut), default=0)
+    padded = max((padded_size(case, spans(case.windows, b)) for b in cut), default=0)
+    sums = case.out_channels * pixels if needs_sums(signature) else 0
     sizes = case.channels * case.taps * pixels, padded, sums, _weights(signature, case)
     return tuple(TensorSpec((s,), dtype) for s in sizes)
 
@@ -58,54 +59,54 @@ def _workspace(signature: Signature) -> int:
     return dense_bytes(*_temporaries(signature))
 
 
-def padded_part(image: Array, room: Array, w: Windows, box: Box) -> tuple[Array, list[Thunk]]:
-    """The pixels (spatial..., C) that the windows of a box read, and the steps that copy them if some are padding."""
+def padded_part(image: Array, buffer: Array, w: Windows, box: Box) -> tuple[Array, list[Thunk]]:
+    """Returns the pixels (spatial..., C) that the windows of a box read, and the steps that copy them if padded."""
     source, target = clip(w, box)
     part = image[source]
     if not w.padded:
         return part, []
-    padded = first(room, (*spans(w, box), image.shape[-1]))
+    padded = prefix(buffer, (*spans(w, box), image.shape[-1]))
     steps: list[Thunk] = [] if part.shape == padded.shape else [partial(padded.fill, 0)]
     return padded, [*steps, partial(np.copyto, padded[target], part)]
 
 
 def taps_of(part: Array, w: Windows, box: Box) -> Array:
-    """The view (box..., kernel..., C) of the pixels that its windows read."""
+    """Returns the view (box..., kernel..., C) of the pixels that the windows of a box read."""
     view = window_view(np.moveaxis(part, -1, 0), w, box.shape)
     order = (*range(1 + w.ndim, 1 + 2 * w.ndim), *range(1, 1 + w.ndim), 0)
     return view.transpose(order)
 
 
 def in_groups(array: Array, group: int) -> Array:
-    """The view (..., group, C / group) of (..., C)."""
+    """Returns the view (..., group, C / group) of (..., C)."""
     step, channels = array.strides[-1], array.shape[-1] // group
     shape, strides = (*array.shape[:-1], group, channels), (*array.strides[:-1], channels * step, step)
     return as_strided(array, shape, strides) if array.size else np.empty(shape, array.dtype)
 
 
-def gather_rows(image: Array, column: Array, room: Array, case: ConvCase, box: Box) -> tuple[Array, list[Thunk]]:
-    """The columns (group, pixels, taps * channels of it) of a box, and the steps that write them."""
+def gather_rows(image: Array, column: Array, buffer: Array, case: ConvCase, box: Box) -> tuple[Array, list[Thunk]]:
+    """Returns the columns (group, pixels, taps * channels of it) of a box, and the steps that write them."""
     w, group, channels = case.windows, case.group, case.channels // case.group
-    part, steps = padded_part(image, room, w, box)
-    block = first(column, (group, *box.shape, *w.kernel, channels))
+    part, steps = padded_part(image, buffer, w, box)
+    block = prefix(column, (group, *box.shape, *w.kernel, channels))
     taps = taps_of(part, w, box)
     steps.append(partial(np.copyto, np.moveaxis(block, 0, -2), in_groups(taps, group)))
     return block.reshape((group, math.prod(box.shape), case.taps * channels)), steps
 
 
-def product(matrix: Array, weights: Array, out: Array, room: Array) -> tuple[Array, Thunk]:
-    """Sums of some pixels, and the step that computes them: in `room` if there is any, else in `out`.
+def product(matrix: Array, weights: Array, out: Array, buffer: Array) -> tuple[Array, Thunk]:
+    """Returns sums of some pixels, and the step that computes them: in `buffer` unless it is empty, else in `out`.
 
-    The matrix is (group, pixels, depth), the weights (group, depth, outputs of it), what is summed (pixels, outputs).
+    The matrix is (group, pixels, depth), the weights (group, depth, outputs of it), the sums (pixels, outputs).
     """
-    sums = first(room, out.shape) if room.size else out
+    sums = prefix(buffer, out.shape) if buffer.size else out
     return sums, partial(np.matmul, matrix, weights, in_groups(sums, len(weights)).transpose(1, 0, 2))
 
 
 def finish_sums(call: Binding, sums: Array, out: Array, rest: Array | None) -> Iterator[Thunk]:
-    """Steps that make y of sums: `out` is the part of y, `rest` that of what is added, in any shape."""
+    """Yields the steps from sums to y: `out` is the part of y, `rest` that of the tensor to add, in any shape."""
     bias = operands(call)[0]
-    if sums_elsewhere(call.signature):
+    if needs_sums(call.signature):
         shape = out.shape if rest is None else rest.shape
         yield from finish(sums.reshape(shape), out.reshape(shape), bias, rest, call.attrs)
         return
@@ -115,13 +116,13 @@ def finish_sums(call: Binding, sums: Array, out: Array, rest: Array | None) -> I
 
 
 def inside(box: Box) -> tuple[slice, ...]:
-    """Where the box lies, along each spatial dimension."""
+    """Returns the ranges of the box along each spatial dimension."""
     return tuple(slice(a, b) for a, b in zip(box.firsts, box.lasts, strict=True))
 
 
 def _bind(call: Binding) -> Thunk:
     case = case_of(call.signature)
-    column, pixels, room, spread = carve(call.workspace, *_temporaries(call.signature))
+    column, pixels, buffer, spread = carve(call.workspace, *_temporaries(call.signature))
     steps, weights = _as_matrices(call, case, spread)
     flat, residual = rows(call.y), operands(call)[1]
     for number, image in enumerate(call.x):
@@ -129,33 +130,33 @@ def _bind(call: Binding) -> Thunk:
             matrix, copies = gather_rows(image, column, pixels, case, box)
             start = number * case.pixels + box.start
             out = flat[start : start + matrix.shape[1]]
-            sums, multiply = product(matrix, weights, out, room)
+            sums, multiply = product(matrix, weights, out, buffer)
             rest = None if residual is None else residual[number][inside(box)]
             steps += [*copies, multiply, *finish_sums(call, sums, out, rest)]
     return in_turn(*steps)
 
 
-def _as_matrices(call: Binding, case: ConvCase, room: Array) -> tuple[list[Thunk], Array]:
-    """The weights as matrices, and the steps that write them where nobody packed them."""
+def _as_matrices(call: Binding, case: ConvCase, buffer: Array) -> tuple[list[Thunk], Array]:
+    """Returns the steps that write the weights as matrices, unless they are packed, and these matrices."""
     if call.packed:
         return [], call.packed[0]
     spread = as_filters(call.inputs[1], case)
-    if not room.size:  # constant, but given as it is
+    if not buffer.size:  # constant, but not packed
         return [], np.ascontiguousarray(spread).reshape(filters(case))
-    return [partial(np.copyto, room.reshape(spread.shape), spread)], room.reshape(filters(case))
+    return [partial(np.copyto, buffer.reshape(spread.shape), spread)], buffer.reshape(filters(case))
 
 
 def _pieces(signature: Signature) -> list[tuple[int, int]]:
-    """The pixels of y that are finished while they are in the cache."""
+    """Returns ranges of pixels of y that are finished while they are in the cache."""
     pixel = max(signature.y.shape[-1] * signature.y.dtype.itemsize, 1)
     return pieces(math.prod(signature.y.shape[:-1]), max(_FEW, _PIECE_BYTES // pixel))
 
 
 def _pointwise_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Sums of some pixels, weights."""
+    """Returns sums of some pixels, and weights."""
     most = max((b - a for a, b in _pieces(signature)), default=0)
     case = case_of(signature)
-    sums = case.out_channels * most if sums_elsewhere(signature) else 0
+    sums = case.out_channels * most if needs_sums(signature) else 0
     return tuple(TensorSpec((n,), signature.x.dtype) for n in (sums, _weights(signature, case)))
 
 
@@ -165,12 +166,12 @@ def _pointwise_workspace(signature: Signature) -> int:
 
 def _bind_pointwise(call: Binding) -> Thunk:
     case = case_of(call.signature)
-    room, spread = carve(call.workspace, *_pointwise_temporaries(call.signature))
+    buffer, spread = carve(call.workspace, *_pointwise_temporaries(call.signature))
     steps, weights = _as_matrices(call, case, spread)
     x, y, residual = rows(call.x), rows(call.y), operands(call)[1]
     rest = None if residual is None else rows(residual)
     for a, b in _pieces(call.signature):
-        sums, multiply = product(in_groups(x[a:b], case.group).transpose(1, 0, 2), weights, y[a:b], room)
+        sums, multiply = product(in_groups(x[a:b], case.group).transpose(1, 0, 2), weights, y[a:b], buffer)
         steps += [multiply, *finish_sums(call, sums, y[a:b], None if rest is None else rest[a:b])]
     return in_turn(*steps)
 
@@ -190,7 +191,7 @@ POINTWISE = Kernel(
     supports=_is_pointwise,
     writes=dense_pixels,
 )
-"""Windows of one pixel in steps of one: products of what is there."""
+"""Windows of one pixel in steps of one: matrix products in place."""
 COLUMNS = Kernel(
     "columns",
     _bind,
@@ -200,4 +201,4 @@ COLUMNS = Kernel(
     unread_after_pack=first_weights,
     writes=dense_pixels,
 )
-"""Any convolution; x may lie in any way, channels first too."""
+"""Any convolution. x may have any strides, channels first too."""

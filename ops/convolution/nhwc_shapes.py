@@ -1,4 +1,4 @@
-"""What kernels of channels-last convolutions share: inference, the reading of shapes, packed weights."""
+"""Parts that kernels of channels-last convolutions share: inference, shapes, packed weights."""
 
 import math
 from collections.abc import Mapping
@@ -13,65 +13,65 @@ from ops.tensor.spec import Array, Shape
 from ops.windows.pixels import channels_first, channels_last
 
 BIAS, RESIDUAL = 2, 3
-"""Positions of the inputs that may be left out."""
+"""Positions of the optional inputs."""
 
 
 def infer_nhwc_conv(inputs: Specs, attrs: Attrs) -> Specs:
-    """(N, outputs..., O)."""
+    """Returns y, (N, outputs..., O)."""
     x, *rest = inputs
     if x.dtype == np.dtype("float16"):
         raise DtypeError("takes float32 or float64, not float16")
     if x.ndim < 3:
         raise ShapeError(f"data {x.shape} must have 2 + spatial dimensions, at least 3")
-    (found,) = infer_conv((channels_first(x), *rest[: RESIDUAL - 1]), attrs)
-    y = channels_last(found)
+    (planes,) = infer_conv((channels_first(x), *rest[: RESIDUAL - 1]), attrs)
+    y = channels_last(planes)
     for residual in inputs[RESIDUAL:]:
         if residual != y:
-            raise ShapeError(f"what is added is {residual}, but the convolution is {y}")
+            raise ShapeError(f"the tensor to add is {residual}, but the convolution is {y}")
     require_finish(attrs)
     return (y,)
 
 
 def case_of(signature: Signature) -> ConvCase:
-    """The numbers of a signature that was inferred."""
+    """Returns the numbers of an inferred signature."""
     return conv_case(channels_first(signature.x), signature.inputs[1], signature.attrs)
 
 
 def nhwc_conv_cost(signature: Signature) -> Cost:
-    """Two operations a tap."""
+    """Returns two operations for each tap."""
     case = case_of(signature)
     touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
     return Cost(2 * signature.y.size * case.taps * (case.channels // case.group), touched)
 
 
 def overwrites_residual(signature: Signature) -> tuple[Overwrite, ...]:
-    """y may be written over what is added."""
+    """Returns that y may overwrite the tensor that is added."""
     return tuple(Overwrite(0, i) for i in range(RESIDUAL, len(signature.inputs)))
 
 
-def sums_elsewhere(signature: Signature) -> bool:
-    """Whether sums of a numpy kernel need room of their own until y may be written."""
+def needs_sums(signature: Signature) -> bool:
+    """Tells whether sums of a numpy kernel need a scratch array until y may be written."""
     return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
 
 
 def dense_operands(signature: Signature) -> tuple[int, ...]:
-    """Weights and bias must be dense."""
+    """Returns the positions of weights and bias, which must be dense."""
     return tuple(range(1, min(len(signature.inputs), RESIDUAL)))
 
 
 def filters(case: ConvCase) -> Shape:
-    """Shape of the weights as matrices, one a group: taps * channels of the group, outputs of the group."""
+    """Returns the shape of the weights as matrices: group, taps * channels of the group, outputs of the group."""
     return case.group, case.taps * (case.channels // case.group), case.out_channels // case.group
 
 
 def as_filters(w: Array, case: ConvCase) -> Array:
-    """The view (group, taps, channels of it, outputs of it) of the weights (O, C / group, kernel...)."""
+    """Returns the view (group, taps, channels of it, outputs of it) of the weights (O, C / group, kernel...)."""
     group, channels = case.group, case.channels // case.group
     return w.reshape((group, case.out_channels // group, channels, case.taps)).transpose(0, 3, 2, 1)
 
 
 def pack_filters(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-    """The weights as matrices, where they are constant."""
+    """Returns the weights as matrices, if they are constant."""
     if 1 not in constants:
         return ()
     case = case_of(signature)
@@ -79,11 +79,11 @@ def pack_filters(signature: Signature, constants: Mapping[int, Array]) -> tuple[
 
 
 def operands(call: Binding) -> tuple[Array | None, Array | None]:
-    """Bias (O,) and what is added, where they are there."""
-    given = call.inputs
-    return given[BIAS] if len(given) > BIAS else None, given[RESIDUAL] if len(given) > RESIDUAL else None
+    """Returns the bias (O,) and the tensor to add, each None if it is missing."""
+    inputs = call.inputs
+    return inputs[BIAS] if len(inputs) > BIAS else None, inputs[RESIDUAL] if len(inputs) > RESIDUAL else None
 
 
 def padded_size(case: ConvCase, spans: Shape) -> int:
-    """Elements of a padded copy of so many pixels along each dimension; none where nothing is padded."""
+    """Returns the elements of a padded copy of this many pixels along each dimension; 0 without padding."""
     return case.channels * math.prod(spans) if case.windows.padded else 0

@@ -1,6 +1,6 @@
 """Transposed convolution of channels-last tensors (ONNX ConvTranspose-22).
 
-The kernel of numpy multiplies a block of pixels by all taps at once, and adds each tap where it belongs in y.
+The kernel of numpy multiplies a block of pixels by all taps at once, and adds the products of each tap to y.
 """
 
 import math
@@ -13,13 +13,13 @@ import numpy as np
 from ops.common.boxes import Box, boxes
 from ops.common.thunks import in_turn
 from ops.common.windows import tap_range
-from ops.convolution.gemm import COLUMN_BYTES, first
+from ops.convolution.gemm import COLUMN_BYTES
 from ops.convolution.nhwc_gemm import in_groups
 from ops.convolution.onednn_transpose import NHWC_DECONVOLUTION
 from ops.convolution.transpose_gemm import TRANSPOSE_ATTRIBUTES, infer_transpose
 from ops.convolution.transpose_shapes import TransposeCase, transpose_case
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, Shape, TensorSpec
 from ops.windows.pixels import channels_first, channels_last, dense_pixels, rows
@@ -38,24 +38,24 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def case_of(signature: Signature) -> TransposeCase:
-    """The numbers of a signature that was inferred."""
+    """Returns the numbers of an inferred signature."""
     return transpose_case(channels_first(signature.x), signature.inputs[1], signature.attrs)
 
 
 def _cost(signature: Signature) -> Cost:
-    """Two operations a tap."""
+    """Returns two operations for each tap."""
     case = case_of(signature)
     touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
     return Cost(2 * signature.x.size * case.taps * (case.out_channels // case.group), touched)
 
 
 def _shape(case: TransposeCase) -> Shape:
-    """Of the weights as matrices: group, channels of it, taps, outputs of it."""
+    """Returns the shape of the weights as matrices: group, channels of it, taps, outputs of it."""
     return case.group, case.channels // case.group, case.taps, case.out_channels // case.group
 
 
 def _spread(w: Array, case: TransposeCase) -> Array:
-    """The view of that shape of the weights (C, O / group, kernel...)."""
+    """Returns the view of that shape of the weights (C, O / group, kernel...)."""
     group, channels, taps, outputs = _shape(case)
     return w.reshape((group, channels, outputs, taps)).swapaxes(2, 3)
 
@@ -84,7 +84,7 @@ def _workspace(signature: Signature) -> int:
 
 
 def _scatter(products: Array, y: Array, case: TransposeCase, box: Box) -> Iterator[Thunk]:
-    """Steps that add the products (group, box..., kernel..., outputs of it) of one image where they belong in it."""
+    """Yields the steps that add the products (group, box..., kernel..., outputs of it) to one image."""
     w = case.windows
     for taps in product(*map(range, w.kernel)):
         ranges = [tap_range(w, a, t, box.firsts[a], box.lasts[a]) for a, t in enumerate(taps)]
@@ -95,8 +95,8 @@ def _scatter(products: Array, y: Array, case: TransposeCase, box: Box) -> Iterat
             yield partial(np.add, target, np.moveaxis(part, 0, -2), target)
 
 
-def _image(call: Binding, case: TransposeCase, number: int, weights: Array, room: Array) -> Iterator[Thunk]:
-    """Steps for one image: the bias, then box after box."""
+def _image(call: Binding, case: TransposeCase, number: int, weights: Array, buffer: Array) -> Iterator[Thunk]:
+    """Yields the steps of one image: the bias, then box after box."""
     y, pixels = call.y[number], math.prod(case.windows.outputs)
     bias = call.inputs[_BIAS] if len(call.inputs) > _BIAS else np.zeros((), y.dtype)
     yield partial(np.copyto, y, bias)
@@ -104,7 +104,7 @@ def _image(call: Binding, case: TransposeCase, number: int, weights: Array, room
     x = rows(call.x)[number * pixels : (number + 1) * pixels]
     for box in _boxes(case, y.itemsize):
         part = in_groups(x[box.flat], case.group).transpose(1, 0, 2)
-        products = first(room, (case.group, part.shape[1], matrices.shape[2]))
+        products = prefix(buffer, (case.group, part.shape[1], matrices.shape[2]))
         yield partial(np.matmul, part, matrices, products)
         apart = products.reshape((case.group, *box.shape, *case.windows.kernel, weights.shape[3]))
         yield from _scatter(apart, y, case, box)
@@ -112,7 +112,7 @@ def _image(call: Binding, case: TransposeCase, number: int, weights: Array, room
 
 def _bind(call: Binding) -> Thunk:
     case = case_of(call.signature)
-    room, loose = carve(call.workspace, *_temporaries(call.signature))
+    buffer, loose = carve(call.workspace, *_temporaries(call.signature))
     steps: list[Thunk] = []
     if call.packed:
         weights = call.packed[0]
@@ -122,7 +122,7 @@ def _bind(call: Binding) -> Thunk:
     else:
         weights = np.ascontiguousarray(_spread(call.inputs[1], case))
     for number in range(len(call.x)):
-        steps += _image(call, case, number, weights, room)
+        steps += _image(call, case, number, weights, buffer)
     return in_turn(*steps)
 
 

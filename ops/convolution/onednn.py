@@ -1,4 +1,4 @@
-"""Channels-last convolution of constant weights, dense and in groups, with all that follows on its sums."""
+"""Channels-last convolution of constant weights by oneDNN, with groups, addition of a tensor and activation."""
 
 import math
 from collections.abc import Mapping
@@ -21,12 +21,16 @@ from ops.tensor.spec import Array, Shape
 
 _FLOAT = np.dtype("float32")
 _FEW_CHANNELS = 4
+"""Input channels up to which our kernel `rows` is taken: it reads images channels first, without a reorder."""
 _FEW_PIXELS, _SOME_PIXELS, _MANY_CHANNELS = 64, 256, 480
+"""Pointwise convolutions of at most 64 pixels, or of at most 256 pixels and at least 480 channels, are left to our own
+tiles: few pixels are multiplied by weights that come from main memory. tools/bench_kernels.py times both back-ends on
+the layers of its networks (--operators nhwc_conv); these bounds trade those few layers against all others."""
 
 
 @frozen
 class Convolution:
-    """A convolution, or what it is the gradient of, in the library's numbers: weights (group, O, C, kernel...)."""
+    """A convolution, or a transposed one, in the library's numbers: weights (group, O, C, kernel...)."""
 
     x: Tensor
     weights: Shape
@@ -40,7 +44,7 @@ class Convolution:
     transposed: bool = False
 
     def describe(self, at: Library, attributes: Any) -> Any:
-        """See `Case`."""
+        """Returns the description of the primitive; see `Case`."""
         kind = "deconvolution" if self.transposed else "convolution"
         bias = dense(self.y.shape[1:2]).descriptor(at) if self.bias else at.ffi.NULL
         return at.new(
@@ -62,14 +66,14 @@ class Convolution:
 
 
 def _weights(case: ConvCase) -> Shape:
-    """Of the weights (O, C / group, kernel...), the groups apart where there are any."""
+    """Returns the shape of the weights (O, C / group, kernel...), with a dimension for groups if there are several."""
     group, kernel = case.group, case.windows.kernel
     shape = case.out_channels // group, case.channels // group, *kernel
     return (group, *shape) if group > 1 else shape
 
 
 def _convolution(signature: Signature) -> Convolution:
-    """What is added lies under y."""
+    """Returns the convolution; a tensor that is added lies in y."""
     case, w = case_of(signature), case_of(signature).windows
     y = channels_last(signature.y.shape, signature.y.shape[-1])
     added = (Sum(),) if len(signature.inputs) > RESIDUAL else ()
@@ -96,16 +100,17 @@ def _supports(signature: Signature) -> bool:
 
 
 def _slower(signature: Signature) -> bool:
-    """Whether our own kernels win, as measured: they read images of few channels as these lie in a file, they apply
-    bounds, which NaN passes, to sums with something added while they are in registers, and they read weights that
-    come from main memory, those of few single pixels, faster.
+    """Tells whether our own kernels are faster (tools/bench_kernels.py --operators nhwc_conv).
+
+    They read images of few channels without a reorder. They clip sums with an added tensor in registers, and NaN
+    passes. They read weights from main memory faster, where few pixels are multiplied by them.
     """
     added = len(signature.inputs) > RESIDUAL and loses_nan(_convolution(signature))
     return added or signature.x.shape[-1] <= _FEW_CHANNELS or _is_thin(signature)
 
 
 def _is_thin(signature: Signature) -> bool:
-    """Whether there are few pixels for the weights of a convolution of single pixels, which is not depthwise."""
+    """Tells whether it is a pointwise convolution, not depthwise, of few pixels."""
     case, pixels = case_of(signature), math.prod(signature.y.shape[:-1])
     if math.prod(case.windows.kernel) > 1 or case.channels == case.group:
         return False
@@ -120,8 +125,8 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     if 1 not in constants:
         return ()
     primitive, shape = _primitives(signature)[0], _weights(case_of(signature))
-    given = dense(shape).descriptor(primitive.at)
-    return (reordered(np.ascontiguousarray(constants[1]), given, primitive.weights, primitive.threads),)
+    layout = dense(shape).descriptor(primitive.at)
+    return (reordered(np.ascontiguousarray(constants[1]), layout, primitive.weights, primitive.threads),)
 
 
 def _bind(call_: Binding) -> Thunk:

@@ -1,4 +1,4 @@
-"""Transposed convolution of constant weights. The library's fast code wants channels last: x and y are reordered."""
+"""Transposed convolution of constant weights by oneDNN. Its fast code needs channels last: x and y are reordered."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,50 +24,51 @@ from ops.windows.pixels import channels_last as channels_last_spec
 
 _FLOAT = np.dtype("float32")
 _FAST = "brg_conv"
-"""The library's other ways are slower than one product of matrices and its columns."""
+"""Prefix of the library's fast implementations. The others are not taken: they compute each output from its taps, while
+our columns are one matrix product."""
 BIAS = 2
 
 
 @frozen
 class Reorder:
-    """The same elements in another layout."""
+    """A copy into another layout."""
 
     source: Tensor
     target: Tensor
     posts: tuple[Post, ...] = ()
 
     def describe(self, at: Library, attributes: Any) -> Any:
-        """See `Case`."""
-        given = self.source.descriptor(at), at.engine, self.target.descriptor(at), at.engine
-        return at.new("primitive_desc", "reorder_primitive_desc_create", *given, attributes)
+        """Returns the description of the primitive; see `Case`."""
+        sides = self.source.descriptor(at), at.engine, self.target.descriptor(at), at.engine
+        return at.new("primitive_desc", "reorder_primitive_desc_create", *sides, attributes)
 
 
 @frozen(eq=False)
 class _Layout:
-    """Whether tensors of the operator have their channels last, as the library's fast code wants them."""
+    """The kernel of one layout: `last` says whether tensors of the operator have their channels last."""
 
     last: bool
 
     def pair(self, signature: Signature) -> tuple[TensorSpec, TensorSpec]:
-        """x and y with channels last."""
+        """Returns x and y with channels last."""
         both = signature.x, signature.y
         return both if self.last else (channels_last_spec(both[0]), channels_last_spec(both[1]))
 
     def case(self, signature: Signature) -> TransposeCase:
-        """In numbers."""
+        """Returns the numbers of a signature."""
         return transpose_case(channels_first(self.pair(signature)[0]), signature.inputs[1], signature.attrs)
 
     def deconvolution(self, signature: Signature) -> Convolution:
-        """As the library is told of it; the bias is not its own."""
+        """Returns the library's operation; the bias is added in a step of its own."""
         case, (x, y) = self.case(signature), self.pair(signature)
         w, weights = case.windows, _weights(case)
         shape = weights.shape if case.group > 1 else weights.shape[1:]
         ends, bias = _ends(case), False  # version 3.2 adds it several times to windows of 32 x 32 at strides of 16
-        given, made = channels_last(x.shape, x.shape[-1]), channels_last(y.shape, y.shape[-1])
-        return Convolution(given, shape, made, w.strides, w.dilations, w.begins, ends, bias, (), transposed=True)
+        inputs, outputs = channels_last(x.shape, x.shape[-1]), channels_last(y.shape, y.shape[-1])
+        return Convolution(inputs, shape, outputs, w.strides, w.dilations, w.begins, ends, bias, (), transposed=True)
 
     def supports(self, signature: Signature) -> bool:
-        """Whether the library is faster; few products an element do not pay for it."""
+        """Tells whether the library is taken: it has fast code, and there is more than one product for each element."""
         plain = signature.x.dtype == _FLOAT and 1 in signature.constants and signature.x.size and signature.y.size
         if not plain:
             return False
@@ -75,30 +76,30 @@ class _Layout:
         products = case.channels // case.group * (case.out_channels // case.group)
         if products == 1 or min(*_ends(case), *case.windows.begins) < 0:
             return False
-        found = packing(self.deconvolution(signature), signature.threads)
-        return bool(found) and found[0].implementation.startswith(_FAST)
+        usable = packing(self.deconvolution(signature), signature.threads)
+        return bool(usable) and usable[0].implementation.startswith(_FAST)
 
     def copies(self, signature: Signature) -> tuple[TensorSpec, ...]:
-        """The scratchpad; behind it x and y with channels last, where they are not."""
+        """Returns the scratchpad, then copies of x and y with channels last, if they are needed."""
         (primitive,) = packing(self.deconvolution(signature), signature.threads)
         scratchpad = TensorSpec((primitive.scratchpad,), np.dtype(np.uint8))
         return (scratchpad,) if self.last else (scratchpad, *self.pair(signature))
 
     def workspace(self, signature: Signature) -> int:
-        """Bytes of all of these."""
+        """Returns the bytes of all these."""
         return dense_bytes(*self.copies(signature))
 
     def pack(self, signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-        """The weights as the library likes them."""
+        """Returns the weights in the library's layout."""
         if 1 not in constants:
             return ()
         (primitive,), lies = packing(self.deconvolution(signature), signature.threads), _weights(self.case(signature))
         grouped = lies if lies.shape[0] > 1 else Tensor(lies.shape[1:], lies.strides[1:])
-        source, given = np.ascontiguousarray(constants[1]), grouped.descriptor(primitive.at)
-        return (reordered(source, given, primitive.weights, primitive.threads),)
+        source, layout = np.ascontiguousarray(constants[1]), grouped.descriptor(primitive.at)
+        return (reordered(source, layout, primitive.weights, primitive.threads),)
 
     def bind(self, call_: Binding) -> Thunk:
-        """The primitive, then the bias; between copies where channels are not last."""
+        """Returns the primitive, then the bias; copies surround them where channels are not last."""
         case, threads = self.deconvolution(call_.signature), call_.signature.threads
         (primitive,) = packing(case, threads)
         scratchpad, *copies = carve(call_.workspace, *self.copies(call_.signature))
@@ -115,7 +116,7 @@ class _Layout:
         return joined((before, *steps, _reorder((y, case.y), (call_.y, dense(call_.y.shape)), threads)))
 
     def kernel(self) -> Kernel:
-        """All of this as a kernel."""
+        """Returns the kernel."""
         return Kernel(
             "onednn",
             self.bind,
@@ -129,7 +130,7 @@ class _Layout:
 
 
 def _weights(case: TransposeCase) -> Tensor:
-    """(group, O / group, C / group, kernel...) as the weights (C, O / group, kernel...) lie."""
+    """Returns the layout of (group, O / group, C / group, kernel...) in the weights (C, O / group, kernel...)."""
     taps, inner, outer = case.taps, case.channels // case.group, case.out_channels // case.group
     kernel = dense(case.windows.kernel)
     shape: Shape = (case.group, outer, inner, *kernel.shape)
@@ -137,24 +138,24 @@ def _weights(case: TransposeCase) -> Tensor:
 
 
 def _ends(case: TransposeCase) -> Shape:
-    """Pads behind y that follow from all other numbers; negative where y reaches further than the windows."""
+    """Returns the pads behind y that follow from all other numbers; negative where y reaches beyond the windows."""
     w = case.windows
     return tuple(w.reach(a, w.outputs[a]) - w.begins[a] - w.sizes[a] for a in range(w.ndim))
 
 
 def _add(bias: Array, y: Array) -> Native:
-    """To each of the rows that y is."""
+    """Returns the call that adds the bias to each row of y."""
     words = address(bias), address(y), bias.size, y.size // bias.size
     return Native((Step(compiled("ops.onednn.execute_code", "add_rows"), words),), (bias, y))
 
 
-def _reorder(lies: tuple[Array, Tensor], wanted_: tuple[Array, Tensor], threads: int) -> Native:
-    (source, given), (target, wanted) = lies, wanted_
-    case = Reorder(given, wanted)
+def _reorder(before: tuple[Array, Tensor], after: tuple[Array, Tensor], threads: int) -> Native:
+    (source, old), (target, new) = before, after
+    case = Reorder(old, new)
     (primitive,) = primitives(case, threads)
-    operands = (Operand(c.SOURCE, given.descriptor(primitive.at), source),)
+    operands = (Operand(c.SOURCE, old.descriptor(primitive.at), source),)
     empty = source.reshape(-1)[:0]
-    return call(case, (*operands, Operand(c.TARGET, wanted.descriptor(primitive.at), target)), empty, threads)
+    return call(case, (*operands, Operand(c.TARGET, new.descriptor(primitive.at), target)), empty, threads)
 
 
 DECONVOLUTION, NHWC_DECONVOLUTION = _Layout(last=False).kernel(), _Layout(last=True).kernel()

@@ -45,7 +45,7 @@ def _supports(signature: Signature) -> bool:
     return plain and fits and _pays(case) and signature.y.size > 0 and has_avx512()
 
 
-def _room(signature: Signature) -> TensorSpec:
+def _scratch_spec(signature: Signature) -> TensorSpec:
     """The inputs of a block of tiles: (tiles, taps * channels, 14)."""
     case = case_of(signature)
     tiles, tile = -(-case.pixels // PIXELS), _depth(case) * PIXELS * _FLOAT.itemsize
@@ -55,15 +55,15 @@ def _room(signature: Signature) -> TensorSpec:
 
 
 def _workspace(signature: Signature) -> int:
-    return dense_bytes(_room(signature))
+    return dense_bytes(_scratch_spec(signature))
 
 
 def _aligned(shape: Shape) -> Array:
     """Zeros that begin at a line of the cache."""
     spec = TensorSpec(shape, _FLOAT)
-    room = np.zeros(spec.nbytes + _LINE, np.uint8)
-    start = -room.ctypes.data % _LINE
-    return room[start : start + spec.nbytes].view(_FLOAT).reshape(shape)
+    buffer = np.zeros(spec.nbytes + _LINE, np.uint8)
+    start = -buffer.ctypes.data % _LINE
+    return buffer[start : start + spec.nbytes].view(_FLOAT).reshape(shape)
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
@@ -92,12 +92,12 @@ def bind_packed(call: Binding, limits: tuple[float, ...] = ()) -> Thunk:
     x = call.x.reshape((case.batch, case.channels, *inner))
     y = call.y.reshape((case.batch, case.out_channels, *outer))
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, _FLOAT)
-    (room,) = carve(call.workspace, _room(call.signature))
+    (buffer,) = carve(call.workspace, _scratch_spec(call.signature))
     adds = len(call.inputs) > 3
     function = convolve(len(limits), adds=adds)
 
     def bind(x: Array, y: Array, added: Array) -> Thunk:
-        return partial(function, x, call.packed[0], bias, y, room, case.geometry, added, limits, adds or None)
+        return partial(function, x, call.packed[0], bias, y, buffer, case.geometry, added, limits, adds or None)
 
     return by_image(bind, x, y, call.inputs[3].reshape(y.shape) if adds else y)
 

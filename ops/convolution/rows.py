@@ -27,7 +27,7 @@ MOST_BYTES = 160 << 10
 """Of a copy, so that it is read where it was written, in a cache."""
 
 
-def _room(signature: Signature, most: int) -> TensorSpec:
+def _scratch_spec(signature: Signature, most: int) -> TensorSpec:
     return TensorSpec(Blocks(case_of(signature), most).padded, signature.x.dtype)
 
 
@@ -66,11 +66,11 @@ def _source(padded: Array, case: ConvCase) -> Source:
     return Source(padded, hops, case.channels * w.kernel[-1], along)
 
 
-def _steps(call: Binding, blocks: Blocks, room: Array, shape: TileShape) -> Iterator[Step]:
+def _steps(call: Binding, blocks: Blocks, buffer: Array, shape: TileShape) -> Iterator[Step]:
     """Copy and product of each block in turn: all threads fill the room, then all read it."""
     for block in blocks:
         case = block.case
-        padded = room[: case.batch, : case.windows.reach(0, case.windows.outputs[0])]
+        padded = buffer[: case.batch, : case.windows.reach(0, case.windows.outputs[0])]
         y = call.y[block.images, block.outputs]
         yield _copy(call.x[block.images, block.inputs], case, padded)
         yield convolve(evolve(call, outputs=(y,)), case, _source(padded, case), shape)
@@ -80,14 +80,14 @@ def by_rows(shape: Callable[[], TileShape], most: int = MOST_BYTES) -> Kernel:
     """The kernel by tiles of a shape; `most` bytes are copied at a time, unless one line of outputs needs more."""
 
     def bind(call: Binding) -> Thunk:
-        (room,) = carve(call.workspace, _room(call.signature, most))
-        steps = tuple(_steps(call, Blocks(case_of(call.signature), most), room, shape()))
-        return Native(steps, (*call.inputs, *call.outputs, *call.packed, room))
+        (buffer,) = carve(call.workspace, _scratch_spec(call.signature, most))
+        steps = tuple(_steps(call, Blocks(case_of(call.signature), most), buffer, shape()))
+        return Native(steps, (*call.inputs, *call.outputs, *call.packed, buffer))
 
     return Kernel(
         "rows",
         bind,
-        lambda signature: dense_bytes(_room(signature, most)),
+        lambda signature: dense_bytes(_scratch_spec(signature, most)),
         contiguous=_dense,
         reads=any_strides,
         pack=pack_panels(shape),

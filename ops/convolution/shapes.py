@@ -1,4 +1,4 @@
-"""What convolutions share: the reading of their shapes, and the element type that they compute in."""
+"""Shapes of convolutions: inference, checks, and the numbers that kernels need."""
 
 import math
 
@@ -11,7 +11,7 @@ from ops.tensor.spec import FLOATS, Shape, TensorSpec
 
 
 def planar(values: Shape, default: int) -> Shape:
-    """One entry for each of two dimensions; a single one is that of the last."""
+    """Returns one entry for each of two dimensions; a single entry is that of the last dimension."""
     return values if len(values) == 2 else (default, *values)
 
 
@@ -27,17 +27,17 @@ class ConvCase:
 
     @property
     def taps(self) -> int:
-        """Elements of one window."""
+        """Returns the elements of one window."""
         return math.prod(self.windows.kernel)
 
     @property
     def pixels(self) -> int:
-        """Outputs of one channel."""
+        """Returns the outputs of one channel."""
         return math.prod(self.windows.outputs)
 
     @property
     def filters(self) -> Shape:
-        """Shape of the weights as one matrix (a group)."""
+        """Returns the shape of the weights as one matrix (one for each group)."""
         depth = self.channels // self.group * self.taps
         if self.group == 1:
             return self.out_channels, depth
@@ -45,13 +45,13 @@ class ConvCase:
 
     @property
     def geometry(self) -> Shape:
-        """Strides, dilations, begin pads and kernel, two of each; for one or two spatial dimensions."""
+        """Returns strides, dilations, begin pads and kernel, two of each; for one or two spatial dimensions."""
         w = self.windows
         return *planar(w.strides, 1), *planar(w.dilations, 1), *planar(w.begins, 0), *planar(w.kernel, 1)
 
 
 def check_operands(inputs: Specs, out_channels: int) -> None:
-    """Raises for element types that differ or are no floats, and for a bias that is not one number a channel."""
+    """Raises DtypeError for element types that differ or are no floats, ShapeError for a bias that is not (O,)."""
     x = inputs[0]
     if x.dtype not in FLOATS or any(s.dtype != x.dtype for s in inputs):
         shown = ", ".join(s.dtype.name for s in inputs)
@@ -61,12 +61,12 @@ def check_operands(inputs: Specs, out_channels: int) -> None:
 
 
 def conv_case(x: TensorSpec, w: TensorSpec, attrs: Attrs) -> ConvCase:
-    """Raises ShapeError or AttributeValueError where weights, groups and data do not fit."""
+    """Returns the numbers. Raises ShapeError or AttributeValueError where weights, groups and data do not fit."""
     group = attrs["group"]
     if x.ndim < 3 or w.ndim != x.ndim:
         raise ShapeError(f"data {x.shape} and weights {w.shape} must both have 2 + spatial dimensions, at least 3")
     if group < 1:
-        raise AttributeValueError(f"group is {group}; at least 1 is wanted")
+        raise AttributeValueError(f"group is {group}; it must be at least 1")
     if w.shape[1] * group != x.shape[1] or w.shape[0] % group:
         raise ShapeError(f"weights {w.shape} in {group} groups do not fit {x.shape[1]} channels")
     kernel = w.shape[2:]
@@ -78,7 +78,7 @@ def conv_case(x: TensorSpec, w: TensorSpec, attrs: Attrs) -> ConvCase:
 
 
 def infer_conv(inputs: Specs, attrs: Attrs) -> Specs:
-    """(N, O, outputs...)."""
+    """Returns y, (N, O, outputs...)."""
     x, w = inputs[:2]
     case = conv_case(x, w, attrs)
     check_operands(inputs, case.out_channels)
@@ -86,12 +86,12 @@ def infer_conv(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def case_of(signature: Signature) -> ConvCase:
-    """The numbers of a signature that was inferred."""
+    """Returns the numbers of an inferred signature."""
     return conv_case(signature.inputs[0], signature.inputs[1], signature.attrs)
 
 
 def conv_cost(signature: Signature) -> Cost:
-    """Two operations a tap."""
+    """Returns two operations for each tap."""
     case = case_of(signature)
     touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
     return Cost(2 * signature.y.size * case.taps * (case.channels // case.group), touched)

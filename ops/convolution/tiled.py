@@ -36,9 +36,9 @@ _KINDS = {CLIPPED: tile_shapes.CLIP, LEAKING: tile_shapes.LEAK}
 def aligned(shape: Shape) -> Array:
     """An array of float32 zeros that starts with a cache line."""
     size = math.prod(shape)
-    room = np.zeros(4 * size + ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % ALIGNMENT
-    return room[start : start + 4 * size].view(_FLOAT).reshape(shape)
+    buffer = np.zeros(4 * size + ALIGNMENT, np.uint8)
+    start = -buffer.ctypes.data % ALIGNMENT
+    return buffer[start : start + 4 * size].view(_FLOAT).reshape(shape)
 
 
 def finish_words(attrs: Attrs) -> tuple[Word, ...]:

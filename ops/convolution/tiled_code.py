@@ -30,8 +30,8 @@ def _stack_type(_: Any) -> Any:
     def generate(__: Any, builder: Any, ___: Any, ____: Any) -> Any:
         kind = ir.ArrayType(ir.IntType(64), _ROOM)
         with builder.goto_entry_block():
-            room = builder.alloca(kind)
-        return builder.ptrtoint(room, ir.IntType(64))
+            buffer = builder.alloca(kind)
+        return builder.ptrtoint(buffer, ir.IntType(64))
 
     return types.int64(), generate
 
@@ -110,16 +110,16 @@ def _pixels(words: int) -> int:
 
 
 @register_jitable
-def _fill(words: int, room: int, tiles: Span, group: int) -> None:
+def _fill(words: int, buffer: int, tiles: Span, group: int) -> None:
     """The table of a block of tiles, and the first pixel of each: all tiles have as many pixels, or one less."""
     size, pixels = word(words, at.TABLE_ROWS) * _runs(words), _pixels(words)
-    places, firsts = longs(room + 8 * _PLACES, 4 * at.MOST_ROWS), longs(room + 8 * _FIRSTS, at.MOST_TILES + 1)
+    places, firsts = longs(buffer + 8 * _PLACES, 4 * at.MOST_ROWS), longs(buffer + 8 * _FIRSTS, at.MOST_TILES + 1)
     total = _ceil(pixels, word(words, at.TILE_ROWS))
     for i in range(tiles[1] - tiles[0]):
         first, last = share(pixels, tiles[0] + i, total)
         firsts[i], firsts[i + 1] = first, last
         _place(words, places, (first, last), group)
-        _point(words, longs(room + 8 * size * i, size), places, last - first)
+        _point(words, longs(buffer + 8 * size * i, size), places, last - first)
 
 
 @register_jitable
@@ -129,7 +129,7 @@ def _runs(words: int) -> int:
 
 
 @register_jitable
-def _multiply_panel(words: int, room: int, tiles: int, panel: int, tag: Any) -> None:
+def _multiply_panel(words: int, buffer: int, tiles: int, panel: int, tag: Any) -> None:
     """One panel with all tiles of a block, chunk after chunk of its runs; what is not yet whole waits in y."""
     runs, depth, width = _runs(words), word(words, at.DEPTH), word(words, at.PANEL)
     step, size = word(words, at.TABLE_ROWS), word(words, at.CHUNK_RUNS)
@@ -140,7 +140,7 @@ def _multiply_panel(words: int, room: int, tiles: int, panel: int, tag: Any) -> 
     weights = word(words, at.PANELS) + 4 * panel * runs * depth * width
     start_y = word(words, at.Y) + column
     pitch, added, added_pitch = word(words, at.Y_PITCH), word(words, at.ADDED), word(words, at.ADDED_PITCH)
-    firsts = longs(room + 8 * _FIRSTS, at.MOST_TILES + 1)
+    firsts = longs(buffer + 8 * _FIRSTS, at.MOST_TILES + 1)
     for run in range(0, runs, size):
         count = min(size, runs - run)
         finish = words + 8 * (at.FINISH if run + count == runs else at.IDLE)
@@ -149,7 +149,7 @@ def _multiply_panel(words: int, room: int, tiles: int, panel: int, tag: Any) -> 
             y = start_y + first * pitch
             start, start_pitch = (y, pitch) if run else (word(words, at.BIAS) + column, 0)
             more = added + first * added_pitch + column if added and not run else 0
-            rows = room + 8 * step * (runs * tile + run)
+            rows = buffer + 8 * step * (runs * tile + run)
             place = weights + 4 * run * depth * width
             factors = rows, last - first, count, depth, place, start, start_pitch
             multiply(tag, (*factors, more, added_pitch, y, pitch, channels, finish))
@@ -157,7 +157,7 @@ def _multiply_panel(words: int, room: int, tiles: int, panel: int, tag: Any) -> 
 
 @register_jitable
 def _convolve(words: int, part: int, parts: int, tag: Any) -> None:
-    room, most = _stack(), word(words, at.BLOCK_TILES)
+    buffer, most = _stack(), word(words, at.BLOCK_TILES)
     per_group = _ceil(word(words, at.CHANNELS), word(words, at.PANEL))
     tiles = _ceil(_pixels(words), word(words, at.TILE_ROWS))
     rows, panels = _split(tiles, word(words, at.GROUPS) * per_group, part, parts)
@@ -167,9 +167,9 @@ def _convolve(words: int, part: int, parts: int, tag: Any) -> None:
         end = min((group + 1) * per_group, panels[1])
         for first in range(rows[0], rows[1], most):
             block = first, min(first + most, rows[1])
-            _fill(words, room, block, group)
+            _fill(words, buffer, block, group)
             for number in range(panel, end):
-                _multiply_panel(words, room, block[1] - first, number, tag)
+                _multiply_panel(words, buffer, block[1] - first, number, tag)
         panel = end
 
 

@@ -10,7 +10,7 @@ from ops.schema.schema import OpSchema
 
 
 def _gradient(b: Backward) -> Terms:
-    """The windows lie over y, so dy is to the gradients what x is to those of a convolution."""
+    """Returns the gradients. The windows lie over y, so dy takes the place that x has in those of a convolution."""
     w = b.inputs[1]
     case = transpose_case(b.x.spec, w.spec, b.attrs)
 

@@ -1,6 +1,6 @@
-"""How transposed convolutions are computed: through blocks of columns, or as one matrix product for 1x1 windows.
+"""Transposed convolution through blocks of columns, or as one matrix product for 1x1 windows.
 
-They are the gradient of a convolution by its input, so two operators have these kernels.
+It is also the gradient of a convolution by its input, so two operators have these kernels.
 """
 
 import math
@@ -15,7 +15,7 @@ from ops.common.batches import dense_images
 from ops.common.boxes import Box, boxes
 from ops.common.thunks import in_turn
 from ops.common.windows import WINDOW_ATTRIBUTES, tap_range
-from ops.convolution.depthwise_gradient import bind_depthwise_data, is_depthwise, room_bytes
+from ops.convolution.depthwise_gradient import bind_depthwise_data, is_depthwise, scratch_bytes
 from ops.convolution.gemm import COLUMN_BYTES
 from ops.convolution.shapes import check_operands
 from ops.convolution.transpose_shapes import TransposeCase, transpose_case
@@ -26,12 +26,12 @@ from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
 Index = tuple[Any, ...]
-BESIDE = 1024
-"""Most pixels of several images that are multiplied at once."""
+BATCHED_PIXELS = 1024
+"""Most pixels of several images that are multiplied at once: products with more columns are not faster."""
 
 
 def infer_transpose(inputs: Specs, attrs: Attrs) -> Specs:
-    """(N, O, outputs...)."""
+    """Returns y, (N, O, outputs...)."""
     x, w = inputs[:2]
     case = transpose_case(x, w, attrs)
     check_operands(inputs, case.out_channels)
@@ -43,14 +43,14 @@ def _case(signature: Signature) -> TransposeCase:
 
 
 def _blocks(signature: Signature, case: TransposeCase) -> list[Box]:
-    """Boxes of (images, pixels...): parts of one image, or several small ones, so that products are not too small."""
+    """Returns boxes of (images, pixels...): parts of one image, or several small images."""
     column = case.out_channels * case.taps * compute_dtype(signature.x.dtype).itemsize
-    most = min(COLUMN_BYTES // max(column, 1), max(math.prod(case.windows.outputs), BESIDE))
+    most = min(COLUMN_BYTES // max(column, 1), max(math.prod(case.windows.outputs), BATCHED_PIXELS))
     return boxes((signature.x.shape[0], *case.windows.outputs), max(most, 1))
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Products of one block; pixels of several images side by side; for float16 also images of y and the weights."""
+    """Returns products of one block, pixels of several images; for float16 also images of y, and the weights."""
     case, dtype = _case(signature), compute_dtype(signature.x.dtype)
     cut, half = _blocks(signature, case), dtype != signature.x.dtype
     pixels = max((math.prod(b.shape) for b in cut), default=0)
@@ -66,7 +66,7 @@ def _workspace(signature: Signature) -> int:
 
 
 def _scatter(block: Array, y: Array, case: TransposeCase, box: Box) -> Iterator[Thunk]:
-    """Steps that add the products (O, kernel..., images, pixels...) where they belong in y (images, O, spatial...)."""
+    """Yields the steps that add the products (O, kernel..., images, pixels...) to y (images, O, spatial...)."""
     w = case.windows
     apart = np.moveaxis(block, 1 + w.ndim, 0)
     for taps in product(*map(range, w.kernel)):
@@ -77,27 +77,27 @@ def _scatter(block: Array, y: Array, case: TransposeCase, box: Box) -> Iterator[
             yield partial(np.add, y[inside], apart[pixels], y[inside])
 
 
-def _pixels(x: Array, box: Box, room: Array) -> tuple[list[Thunk], Array]:
-    """x (images, group, C / group, pixels) of a box as (group, C / group, pixels), and steps that place it so."""
+def _pixels(x: Array, box: Box, buffer: Array) -> tuple[list[Thunk], Array]:
+    """Returns the steps that copy x (images, group, C / group, pixels) of a box, and it as a matrix for each group."""
     images, size = x[box.firsts[0] : box.lasts[0]], math.prod(box.shape[1:])
     start = box.start - box.firsts[0] * x.shape[3]
     part = images[..., start : start + size]
-    if len(part) == 1 and room.dtype == x.dtype:
+    if len(part) == 1 and buffer.dtype == x.dtype:
         return [], part[0]
-    beside = room[: part.size].reshape((*x.shape[1:3], len(part), size))
+    beside = buffer[: part.size].reshape((*x.shape[1:3], len(part), size))
     return [partial(np.copyto, beside, np.moveaxis(part, 0, 2))], beside.reshape((*x.shape[1:3], len(part) * size))
 
 
 def _begin(call: Binding, total: Array, case: TransposeCase) -> Thunk:
-    """Writes what products are added to: zeros, or the bias."""
+    """Returns the step that writes the first values of the sums: zeros, or the bias."""
     if len(call.inputs) < 3:
         return partial(total.fill, 0)
     return partial(np.copyto, total, call.inputs[2].reshape((-1,) + (1,) * case.windows.ndim))
 
 
-def _images(call: Binding, case: TransposeCase, cut: Sequence[Box], rooms: Sequence[Array]) -> Iterator[Thunk]:
-    """Steps for the boxes of the same images."""
-    products, pixels, out, weights = rooms
+def _images(call: Binding, case: TransposeCase, cut: Sequence[Box], scratch: Sequence[Array]) -> Iterator[Thunk]:
+    """Yields the steps of the boxes of the same images."""
+    products, pixels, out, weights = scratch
     y = call.y[cut[0].firsts[0] : cut[0].lasts[0]]
     total = out[: y.size].reshape(y.shape) if out.size else y
     x = call.x.reshape((len(call.x), case.group, case.channels // case.group, math.prod(case.windows.outputs)))
@@ -115,16 +115,16 @@ def _images(call: Binding, case: TransposeCase, cut: Sequence[Box], rooms: Seque
 
 def _bind(call: Binding) -> Thunk:
     case = _case(call.signature)
-    *rooms, room = carve(call.workspace, *_temporaries(call.signature))
+    *scratch, buffer = carve(call.workspace, *_temporaries(call.signature))
     weights, cut = call.inputs[1], _blocks(call.signature, case)
     steps: list[Thunk] = [] if cut else [_begin(call, call.y, case)]
     if call.packed:
         weights = call.packed[0]
-    elif room.size:
-        steps.append(partial(np.copyto, room.reshape(weights.shape), weights))
-        weights = room
+    elif buffer.size:
+        steps.append(partial(np.copyto, buffer.reshape(weights.shape), weights))
+        weights = buffer
     for _, same in groupby(cut, lambda box: box.firsts[0]):
-        steps += _images(call, case, list(same), (*rooms, weights))
+        steps += _images(call, case, list(same), (*scratch, weights))
     return in_turn(*steps)
 
 
@@ -134,7 +134,7 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
 
 
 def transpose_cost(signature: Signature) -> Cost:
-    """Two operations a tap."""
+    """Returns two operations for each tap."""
     case = _case(signature)
     touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
     return Cost(2 * signature.x.size * case.taps * (case.out_channels // case.group), touched)
@@ -194,7 +194,7 @@ def _bind_depthwise(call: Binding) -> Thunk:
 
 
 def _depthwise_workspace(signature: Signature) -> int:
-    return room_bytes(signature.x, _case(signature).windows)
+    return scratch_bytes(signature.x, _case(signature).windows)
 
 
 DEPTHWISE = Kernel(

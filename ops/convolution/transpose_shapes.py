@@ -12,7 +12,7 @@ from ops.tensor.spec import Shape, TensorSpec
 
 @frozen(eq=False)
 class TransposeCase:
-    """A transposed convolution in numbers. Its `windows` lie over the output; there is one for each input pixel."""
+    """A transposed convolution in numbers. Its `windows` lie over the output, one for each input pixel."""
 
     channels: int
     out_channels: int
@@ -21,12 +21,12 @@ class TransposeCase:
 
     @property
     def taps(self) -> int:
-        """Elements of one window."""
+        """Returns the elements of one window."""
         return math.prod(self.windows.kernel)
 
 
 def transpose_case(x: TensorSpec, w: TensorSpec, attrs: Attrs) -> TransposeCase:
-    """Raises ShapeError or AttributeValueError where weights, groups and data do not fit."""
+    """Returns the numbers. Raises ShapeError or AttributeValueError where weights, groups and data do not fit."""
     group, kernel = attrs["group"], w.shape[2:]
     if x.ndim < 3 or w.ndim != x.ndim:
         raise ShapeError(f"data {x.shape} and weights {w.shape} must both have 2 + spatial dimensions, at least 3")
@@ -53,7 +53,7 @@ def _windows(pixels: Shape, kernel: Shape, attrs: Attrs) -> Windows:
 
 
 def _pads(attrs: Attrs, pixels: Shape, strides: Shape, reach: Shape) -> tuple[Shape, Shape, Shape]:
-    """Pads at begin and end, and output sizes, of windows that together reach so far."""
+    """Returns pads at begin and end, and output sizes; all windows together span `reach` elements."""
     n, auto = len(pixels), attrs["auto_pad"]
     pads = filled("pads", attrs["pads"], 2 * n, 0, 0)
     sizes = filled("output_shape", attrs["output_shape"][-n:], n, 0, 0)

@@ -1,7 +1,7 @@
 """The gradient of a convolution by its weights: dy times the transposed columns (im2col) of x, block by block.
 
-A block is a few rows of one image, or several small images: the fewer blocks, the less often the products are added.
-Products that must be added to others are made a few output channels at a time, so that they stay in the cache.
+A block is a few rows of one image, or several small images: with fewer blocks, products are added less often.
+Products that are added to others are computed for a few output channels at a time, so that they stay in the cache.
 """
 
 import math
@@ -15,45 +15,45 @@ from ops.common.batches import dense_images
 from ops.common.boxes import Box, boxes, pieces
 from ops.common.thunks import in_turn
 from ops.common.windows import windows
-from ops.convolution.depthwise_gradient import bind_depthwise_weights, is_depthwise, room_bytes
-from ops.convolution.gemm import first, gather, spans
+from ops.convolution.depthwise_gradient import bind_depthwise_weights, is_depthwise, scratch_bytes
+from ops.convolution.gemm import gather, spans
 from ops.convolution.shapes import ConvCase, check_operands
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, Signature, Specs, Thunk, all_contiguous
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
 COLUMN_BYTES = 2 << 20
-"""Most bytes of one block of columns, where a block of one pixel is not larger already."""
-BESIDE = 1024
-"""Most pixels of several images that are put side by side: products of so many are added seldom enough."""
+"""Most bytes of one block of columns; a block has at least one pixel. Workspace is traded for fewer additions."""
+BATCHED_PIXELS = 1024
+"""Most pixels of several images in one block: the products of this many take much longer than their addition."""
 PRODUCT_BYTES = 1 << 20
-"""Most bytes of products that are still to be added, where those of one output channel are not larger already."""
+"""Most bytes of products before they are added (at least those of one output channel): they stay in a cache."""
 
 
 def _case(inputs: Specs, attrs: Attrs) -> ConvCase:
-    """Raises ShapeError or AttributeValueError where x, dy, groups and windows do not fit."""
+    """Returns the numbers. Raises ShapeError or AttributeValueError where x, dy, groups and windows do not fit."""
     (x, dy), group = inputs, attrs["group"]
     if x.ndim < 3 or dy.ndim != x.ndim or x.shape[0] != dy.shape[0]:
         raise ShapeError(f"data {x.shape} and gradient {dy.shape} must both be (N, channels, spatial...)")
     if group < 1 or x.shape[1] % group or dy.shape[1] % group:
         raise AttributeValueError(f"group is {group}, which does not divide {x.shape[1]} and {dy.shape[1]} channels")
-    found = windows(x.shape[2:], attrs["kernel_shape"], attrs)
-    if any(n > most for n, most in zip(dy.shape[2:], found.outputs, strict=True)):
+    over_x = windows(x.shape[2:], attrs["kernel_shape"], attrs)
+    if any(n > most for n, most in zip(dy.shape[2:], over_x.outputs, strict=True)):
         raise ShapeError(f"gradient {dy.shape} has more pixels than windows that fit into data {x.shape}")
-    return ConvCase(x.shape[0], x.shape[1], dy.shape[1], group, evolve(found, outputs=dy.shape[2:]))
+    return ConvCase(x.shape[0], x.shape[1], dy.shape[1], group, evolve(over_x, outputs=dy.shape[2:]))
 
 
 def infer_weight_gradient(inputs: Specs, attrs: Attrs) -> Specs:
-    """(O, C / group, kernel...)."""
+    """Returns dw, (O, C / group, kernel...)."""
     check_operands(inputs, 0)
     case = _case(inputs, attrs)
     return (inputs[0].with_shape((case.out_channels, case.channels // case.group, *case.windows.kernel)),)
 
 
 def weight_gradient_cost(signature: Signature) -> Cost:
-    """Two operations for each weight and pixel."""
+    """Returns two operations for each weight and pixel."""
     case = _case(signature.inputs, signature.attrs)
     touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
     return Cost(2 * signature.y.size * case.batch * case.pixels, touched)
@@ -61,7 +61,7 @@ def weight_gradient_cost(signature: Signature) -> Cost:
 
 @frozen(eq=False)
 class _Blocks:
-    """How the work of a case is cut: boxes of (images, pixels...), and ranges of the output channels of a group."""
+    """The blocks of a case: boxes of (images, pixels...), and ranges of the output channels of a group."""
 
     case: ConvCase
     boxes: list[Box]
@@ -69,16 +69,16 @@ class _Blocks:
 
     @classmethod
     def of(cls, signature: Signature) -> "_Blocks":
-        """The blocks of a signature."""
+        """Returns the blocks of a signature."""
         case, itemsize = _case(signature.inputs, signature.attrs), compute_dtype(signature.x.dtype).itemsize
         column = max(case.channels * case.taps * itemsize, 1)
-        most = min(COLUMN_BYTES // column, max(case.pixels, BESIDE))
+        most = min(COLUMN_BYTES // column, max(case.pixels, BATCHED_PIXELS))
         cut = boxes((case.batch, *case.windows.outputs), max(most, 1))
         each = case.out_channels // case.group
         return cls(case, cut, pieces(each, max(PRODUCT_BYTES // column, 1)) if len(cut) > 1 else [(0, each)])
 
     def temporaries(self, signature: Signature) -> tuple[TensorSpec, ...]:
-        """Columns, padded pixels of one image, dy of several images side by side, products, and sums (for float16)."""
+        """Returns columns, padded pixels of one image, dy of several images, products, and (for float16) sums."""
         case, dtype = self.case, compute_dtype(signature.x.dtype)
         half, w = dtype != signature.x.dtype, case.windows
         pixels = max((math.prod(b.shape) for b in self.boxes), default=0)
@@ -86,18 +86,18 @@ class _Blocks:
         beside = max((math.prod(b.shape) for b in self.boxes if half or b.shape[0] > 1), default=0)
         rows = max((b - a for a, b in self.channels), default=0) if len(self.boxes) > 1 else 0
         depth = case.channels * case.taps
-        as_it_is = w.pointwise and not half and not beside
-        sizes = (0 if as_it_is else depth * pixels, case.channels * padded, case.out_channels * beside, rows * depth)
+        in_place = w.pointwise and not half and not beside
+        sizes = (0 if in_place else depth * pixels, case.channels * padded, case.out_channels * beside, rows * depth)
         return tuple(TensorSpec((n,), dtype) for n in (*sizes, signature.y.size if half else 0))
 
 
 def _inner(box: Box) -> Box:
-    """The pixels of a box of images and pixels."""
+    """Returns the pixels of a box of images and pixels."""
     return Box(box.firsts[1:], box.lasts[1:], 0)
 
 
 def _flat(case: ConvCase, box: Box) -> slice:
-    """The pixels of a box, in an image seen as one dimension."""
+    """Returns the pixels of a box as a range of a flat image."""
     start = box.start - box.firsts[0] * case.pixels
     return slice(start, start + math.prod(box.shape[1:]))
 
@@ -106,15 +106,15 @@ def _workspace(signature: Signature) -> int:
     return dense_bytes(*_Blocks.of(signature).temporaries(signature))
 
 
-def _columns(call: Binding, case: ConvCase, box: Box, rooms: tuple[Array, ...]) -> tuple[list[Thunk], Array]:
-    """Columns of a box as (group, C / group * taps, pixels), and the steps that write them."""
-    room, padded = rooms
+def _columns(call: Binding, case: ConvCase, box: Box, scratch: tuple[Array, ...]) -> tuple[list[Thunk], Array]:
+    """Returns the steps that write the columns of a box, and these as (group, C / group * taps, pixels)."""
+    buffer, padded = scratch
     shape = (case.group, case.channels // case.group * case.taps, math.prod(box.shape))
     images = range(box.firsts[0], box.lasts[0])
-    if not room.size:
+    if not buffer.size:
         flat = call.x[images[0]].reshape((*shape[:2], case.pixels))
         return [], flat[..., _flat(case, box)]
-    block = first(room, (case.channels, *case.windows.kernel, *box.shape))
+    block = prefix(buffer, (case.channels, *case.windows.kernel, *box.shape))
     sides = np.moveaxis(block, 1 + case.windows.ndim, 0)
     steps: list[Thunk] = []
     for place, image in enumerate(images):
@@ -122,23 +122,23 @@ def _columns(call: Binding, case: ConvCase, box: Box, rooms: tuple[Array, ...]) 
     return steps, block.reshape(shape)
 
 
-def _grads(call: Binding, case: ConvCase, box: Box, room: Array) -> tuple[list[Thunk], Array]:
-    """dy of a box as (group, O / group, pixels), and the steps that write it; it is read where it lies if it may be."""
+def _grads(call: Binding, case: ConvCase, box: Box, buffer: Array) -> tuple[list[Thunk], Array]:
+    """Returns the steps that copy dy of a box (none if it is read in place), and it as (group, O / group, pixels)."""
     dy = call.inputs[1].reshape((case.batch, case.out_channels, case.pixels))
     shape = (case.group, case.out_channels // case.group, math.prod(box.shape))
     part = dy[box.firsts[0] : box.lasts[0], :, _flat(case, box)]
-    if len(part) == 1 and room.dtype == dy.dtype:
+    if len(part) == 1 and buffer.dtype == dy.dtype:
         return [], part[0].reshape(shape)
-    beside = first(room, (case.out_channels, len(part), part.shape[2]))
+    beside = prefix(buffer, (case.out_channels, len(part), part.shape[2]))
     return [partial(np.copyto, beside, part.swapaxes(0, 1))], beside.reshape(shape)
 
 
-def _products(grads: Array, column: Array, sums: Array, room: Array, cut: list[tuple[int, int]]) -> Iterator[Thunk]:
-    """Steps that add the products of a block to the sums (group, O / group, depth)."""
+def _products(grads: Array, column: Array, sums: Array, buffer: Array, cut: list[tuple[int, int]]) -> Iterator[Thunk]:
+    """Yields the steps that add the products of a block to the sums (group, O / group, depth)."""
     turned = column.swapaxes(1, 2)
     for a, b in cut:
         out = sums[:, a:b]
-        product = first(room, out.shape)
+        product = prefix(buffer, out.shape)
         yield partial(np.matmul, grads[:, a:b], turned, product)
         yield partial(np.add, out, product, out)
 
@@ -146,12 +146,12 @@ def _products(grads: Array, column: Array, sums: Array, room: Array, cut: list[t
 def _bind(call: Binding) -> Thunk:
     blocks = _Blocks.of(call.signature)
     case = blocks.case
-    room, padded, beside, product, total = carve(call.workspace, *blocks.temporaries(call.signature))
+    buffer, padded, beside, product, total = carve(call.workspace, *blocks.temporaries(call.signature))
     shape = (case.group, case.out_channels // case.group, case.channels // case.group * case.taps)
     sums = (total if total.size else call.y).reshape(shape)
     steps: list[Thunk] = [] if blocks.boxes else [partial(sums.fill, 0)]
     for number, box in enumerate(blocks.boxes):
-        gathering, column = _columns(call, case, box, (room, padded))
+        gathering, column = _columns(call, case, box, (buffer, padded))
         placing, grads = _grads(call, case, box, beside)
         steps += gathering + placing
         if number:
@@ -177,7 +177,7 @@ def _bind_depthwise(call: Binding) -> Thunk:
 
 
 def _depthwise_workspace(signature: Signature) -> int:
-    return room_bytes(signature.x, _case(signature.inputs, signature.attrs).windows)
+    return scratch_bytes(signature.x, _case(signature.inputs, signature.attrs).windows)
 
 
 DEPTHWISE = Kernel(

@@ -110,7 +110,7 @@ def _cut(spec: TensorSpec, index: tuple[slice, ...]) -> TensorSpec:
     return spec.with_shape((*lengths, *spec.shape[len(lengths) :]))
 
 
-def _rooms(part: Part) -> tuple[TensorSpec, ...]:
+def _scratch_specs(part: Part) -> tuple[TensorSpec, ...]:
     """Room for each input that changes, for the output, and for the kernel."""
     changing = tuple(s for i, s in enumerate(part.signature.inputs) if i not in part.signature.constants)
     workspace = TensorSpec((part.kernel.workspace(part.signature),), np.dtype("uint8"))
@@ -126,7 +126,7 @@ def _bind(backends: Sequence[str], copy: Copy, call: Binding) -> Thunk:
 
 def _steps(part: Part, copy: Copy, call: Binding) -> list[Thunk]:
     """Widen, compute, round."""
-    *rooms, y, workspace = carve(call.workspace, *_rooms(part))
+    *scratch, y, workspace = carve(call.workspace, *_scratch_specs(part))
     fixed = sorted(part.signature.constants)
     constants = dict(zip(fixed, call.packed[len(call.packed) - len(fixed) :], strict=True))
     steps: list[Thunk] = []
@@ -135,7 +135,7 @@ def _steps(part: Part, copy: Copy, call: Binding) -> list[Thunk]:
         if position in constants:
             inputs.append(_readable(part, position, constants[position][_places(index)]))
         else:
-            inputs.append(rooms.pop(0))
+            inputs.append(scratch.pop(0))
             steps.append(copy(call.inputs[position][_places(index)], inputs[-1]))
     packed = call.packed[: len(call.packed) - len(fixed)]
     steps.append(part.kernel.bind(Binding(part.signature, tuple(inputs), (y,), workspace, packed)))
@@ -155,7 +155,7 @@ def _readable(part: Part, position: int, array: Array) -> Array:
 
 
 def _workspace(backends: Sequence[str], signature: Signature) -> int:
-    return max((dense_bytes(*_rooms(part)) for part in _parts(signature, backends)), default=0)
+    return max((dense_bytes(*_scratch_specs(part)) for part in _parts(signature, backends)), default=0)
 
 
 def _pack(backends: Sequence[str], signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:

@@ -168,6 +168,6 @@ def reordered(source: Array, lies: Any, wanted: Any, threads: int) -> Array:
 
 def _lines(size: int) -> Array:
     """Zeros that begin at a line of the cache."""
-    room = np.zeros(size + LINE, np.uint8)
-    start = -address(room) % LINE
-    return room[start : start + size]
+    buffer = np.zeros(size + LINE, np.uint8)
+    start = -address(buffer) % LINE
+    return buffer[start : start + size]

@@ -46,9 +46,9 @@ def _stack(nbytes: int) -> Any:
 
     def generate(_: Any, builder: Any, __: Any, ___: Any) -> Any:
         with builder.goto_entry_block():
-            room = builder.alloca(ir.ArrayType(ir.IntType(8), nbytes))
-            room.align = 64
-        return builder.ptrtoint(room, ir.IntType(64))
+            buffer = builder.alloca(ir.ArrayType(ir.IntType(8), nbytes))
+            buffer.align = 64
+        return builder.ptrtoint(buffer, ir.IntType(64))
 
     def typed(_: Any) -> Any:
         return numba.int64(), generate
@@ -63,7 +63,7 @@ _clip, _slope = _intrinsic(vectors.clip), _intrinsic(vectors.slope)
 _pack_rows, _pack_columns = _intrinsic(vectors.pack_rows), _intrinsic(vectors.pack_columns)
 _streams_8, _streams_1 = (_intrinsic(vectors.streams(n)) for n in (vectors.STREAMS, 1))
 _dots_4, _dots_1 = (_intrinsic(vectors.dots(n)) for n in (vectors.DOTS, 1))
-_row_table, _panel_room = _stack(8 * _MOST_ROWS), _stack(_PANEL_BYTES)
+_row_table, _panel_buffer = _stack(8 * _MOST_ROWS), _stack(_PANEL_BYTES)
 
 
 @register_jitable
@@ -80,19 +80,19 @@ def _smooth(kind: int, y: int, pitch: int, rows: int, count: int) -> None:
 
 
 @register_jitable
-def _panel(words: int, b: int, place: Place, width: int, room: int) -> int:
+def _panel(words: int, b: int, place: Place, width: int, buffer: int) -> int:
     """The address of a panel, which is packed into the room unless it is packed already."""
     column, k, steps = place
     kind, pitch = word(words, at.B_KIND), word(words, at.B_PITCH)
     if kind == at.PACKED:
         return int(b + 4 * (column * word(words, at.DEPTH) + k * width))
-    shape = (steps, min(width, word(words, at.COLUMNS) - column), room, 4 * width)
+    shape = (steps, min(width, word(words, at.COLUMNS) - column), buffer, 4 * width)
     factor = (real(words, at.FACTOR),)
     if kind == at.BY_ROWS:
         _pack_rows((b + k * pitch + 4 * column, pitch, *shape), factor)
     else:
         _pack_columns((b + column * pitch + 4 * k, pitch, *shape), factor)
-    return room
+    return buffer
 
 
 @register_jitable
@@ -129,7 +129,7 @@ def _multiply(tag: Any, shape: tuple[int, int], words: int, part: int, parts: in
     tiles, panels = (word(words, at.ROWS) + most - 1) // most, (word(words, at.COLUMNS) + width - 1) // width
     block, depth, chunk = word(words, at.BLOCK_TILES), word(words, at.DEPTH), word(words, at.CHUNK)
     unit, last = share(word(words, at.COUNT) * tiles * panels, part, parts)
-    room = _panel_room()
+    buffer = _panel_buffer()
     while unit < last:
         product = word(words, at.TABLE) + 32 * (unit // (tiles * panels))
         inside = unit % (tiles * panels)
@@ -141,7 +141,7 @@ def _multiply(tag: Any, shape: tuple[int, int], words: int, part: int, parts: in
         k = 0
         while k == 0 or k < depth:
             place = (column, k, min(chunk, depth - k))
-            panel = _panel(words, word(product, 1), place, width, room)
+            panel = _panel(words, word(product, 1), place, width, buffer)
             _tiles(tag, words, product, panel, place, (tile, end, tiles), width)
             k += chunk
         unit += end - tile

@@ -84,9 +84,9 @@ def packed_panels(b: Array, factor: float) -> Array:
 
 
 def _aligned(shape: Shape) -> Array:
-    room = np.zeros(math.prod(shape) + ALIGNMENT // 4, np.float32)
-    start = -room.ctypes.data % ALIGNMENT // 4
-    return room[start : start + math.prod(shape)].reshape(shape)
+    buffer = np.zeros(math.prod(shape) + ALIGNMENT // 4, np.float32)
+    start = -buffer.ctypes.data % ALIGNMENT // 4
+    return buffer[start : start + math.prod(shape)].reshape(shape)
 
 
 def multiply(case: Multiplication) -> Thunk:

@@ -31,18 +31,18 @@ def _waits(signature: Signature) -> bool:
     return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
 
 
-def _room(signature: Signature) -> TensorSpec:
+def _scratch_spec(signature: Signature) -> TensorSpec:
     """The sums of a block of rows."""
     width, rows = signature.y.shape[-1], math.prod(signature.y.shape[:-1])
     most = max(1, _ROOM_BYTES // max(1, width * signature.y.dtype.itemsize))
     return signature.y.with_shape((min(rows, most), width))
 
 
-def _rooms(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
+def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
     """Sums that wait (none where they need not), and what the activation needs, in bytes."""
-    room = _room(signature)
-    smooth = _smooth_workspace(room, signature.attrs["activation"])
-    return room if _waits(signature) else room.with_shape((0,)), TensorSpec((smooth,), np.dtype(np.uint8))
+    buffer = _scratch_spec(signature)
+    smooth = _smooth_workspace(buffer, signature.attrs["activation"])
+    return buffer if _waits(signature) else buffer.with_shape((0,)), TensorSpec((smooth,), np.dtype(np.uint8))
 
 
 def _smooth_workspace(block: TensorSpec, activation: str) -> int:
@@ -54,22 +54,22 @@ def _smooth_workspace(block: TensorSpec, activation: str) -> int:
 
 
 def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_rooms(signature))
+    return dense_bytes(*_scratch_specs(signature))
 
 
 def _bind(call: Binding) -> Thunk:
-    room, rest = carve(call.workspace, *_rooms(call.signature))
+    buffer, rest = carve(call.workspace, *_scratch_specs(call.signature))
     steps: list[Thunk] = []
     whole = not _waits(call.signature)
     b = call.inputs[1].swapaxes(-1, -2) if call.attrs["transpose_b"] else call.inputs[1]
     if whole:
         steps.append(partial(np.matmul, call.x, b, out=call.y))
     for product in products(call.x, b, call.y, call.inputs[RESIDUAL:]):
-        for rows in _row_blocks(len(product.y), _room(call.signature).shape[0]):
+        for rows in _row_blocks(len(product.y), _scratch_spec(call.signature).shape[0]):
             if whole:
                 steps += _finished(call, product, rows, product.y[rows], rest)
                 continue
-            sums = room[: len(product.y[rows])]
+            sums = buffer[: len(product.y[rows])]
             steps.append(partial(np.matmul, product.a[rows], product.b, out=sums))
             steps += _finished(call, product, rows, sums, rest)
     return in_turn(*steps)

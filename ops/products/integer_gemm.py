@@ -33,7 +33,7 @@ def accumulate(a: Array, b: Array, y: Array, product: Array, addend: Array, *, f
         yield partial(np.add, y, addend, y)
 
 
-def centred(source: Array, zero: Array, room: Array) -> Iterator[Thunk]:
+def centred(source: Array, zero: Array, buffer: Array) -> Iterator[Thunk]:
     """room = source - zero in float32; `zero` is of float32 and broadcasts."""
-    yield partial(np.copyto, room, source)
-    yield partial(np.subtract, room, zero, room)
+    yield partial(np.copyto, buffer, source)
+    yield partial(np.subtract, buffer, zero, buffer)

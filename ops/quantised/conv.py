@@ -10,10 +10,10 @@ from ops.common.thunks import in_turn
 from ops.common.windows import WINDOW_ATTRIBUTES
 from ops.convolution.shapes import ConvCase, conv_case
 from ops.quantised.conv_blocks import INT32, Blocks, Work, by_output
-from ops.quantised.params import BYTES, SINGLE, check_scale, code_type, fitted, to_codes
+from ops.quantised.params import BYTES, SINGLE, check_scale, code_type, to_codes
 from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 
@@ -56,7 +56,7 @@ def _integer_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Zero points, then the rooms of a block."""
     none = TensorSpec((), SINGLE)
     zeros = tuple(TensorSpec((s.size,), SINGLE) for s in (*signature.inputs[2:], none, none)[:2])
-    return *zeros, *_integer_blocks(signature).room_specs(with_sums=False)
+    return *zeros, *_integer_blocks(signature).scratch_specs(with_sums=False)
 
 
 def _integer_workspace(signature: Signature) -> int:
@@ -65,10 +65,10 @@ def _integer_workspace(signature: Signature) -> int:
 
 def _conv_integer(call: Binding) -> Thunk:
     blocks = _integer_blocks(call.signature)
-    x_zero, w_zero, *rooms = carve(call.workspace, *_integer_temporaries(call.signature))
+    x_zero, w_zero, *scratch = carve(call.workspace, *_integer_temporaries(call.signature))
     steps: list[Thunk] = [partial(x_zero.fill, 0), partial(w_zero.fill, 0)]
-    steps += [partial(np.copyto, room, zero) for room, zero in zip((x_zero, w_zero), call.inputs[2:], strict=False)]
-    work = Work.of(blocks, (call.x, call.inputs[1]), (x_zero, w_zero), rooms)
+    steps += [partial(np.copyto, buffer, zero) for buffer, zero in zip((x_zero, w_zero), call.inputs[2:], strict=False)]
+    work = Work.of(blocks, (call.x, call.inputs[1]), (x_zero, w_zero), scratch)
     for image, y in zip(call.x, _by_group(blocks, call.y), strict=True):
         for groups, box in blocks.sums():
             steps += work.sums(image, groups, box, y[groups, :, box.flat])
@@ -97,8 +97,8 @@ def _linear_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Six parameters, the factor from sums to outputs, then the rooms of a block."""
     _, x_scale, x_zero, _, w_scale, w_zero, y_scale, y_zero, *_ = signature.inputs
     parameters = (x_scale, x_zero, w_scale, w_zero, y_scale, y_zero, w_scale)
-    rooms = _linear_blocks(signature).room_specs(with_sums=True)
-    return *(TensorSpec((p.size,), SINGLE) for p in parameters), *rooms
+    scratch = _linear_blocks(signature).scratch_specs(with_sums=True)
+    return *(TensorSpec((p.size,), SINGLE) for p in parameters), *scratch
 
 
 def _linear_workspace(signature: Signature) -> int:
@@ -107,7 +107,7 @@ def _linear_workspace(signature: Signature) -> int:
 
 def _qlinear_conv(call: Binding) -> Thunk:
     blocks = _linear_blocks(call.signature)
-    *numbers, factor, weights, pixels, columns, real_room, sums_room, addend = carve(
+    *numbers, factor, weights, pixels, columns, real_buffer, sums_buffer, addend = carve(
         call.workspace, *_linear_temporaries(call.signature)
     )
     x_scale, x_zero, w_scale, w_zero, y_scale, y_zero = numbers
@@ -115,13 +115,13 @@ def _qlinear_conv(call: Binding) -> Thunk:
         partial(np.copyto, n, call.inputs[i]) for n, i in zip(numbers, (1, 2, 4, 5, 6, 7), strict=True)
     ]
     steps += (partial(np.multiply, w_scale, x_scale, factor), partial(np.divide, factor, y_scale, factor))
-    rooms = (weights, pixels, columns, real_room, sums_room, addend)
-    work = Work.of(blocks, (call.x, call.inputs[3]), (x_zero, w_zero), rooms)
+    scratch = (weights, pixels, columns, real_buffer, sums_buffer, addend)
+    work = Work.of(blocks, (call.x, call.inputs[3]), (x_zero, w_zero), scratch)
     factors = by_output(blocks, factor)[..., 0]
     for image, y in zip(call.x, _by_group(blocks, call.y), strict=True):
         for groups, box in blocks.sums():
             part = y[groups, :, box.flat]
-            sums, real = (fitted(r, part.shape) for r in (sums_room, real_room))
+            sums, real = (prefix(r, part.shape) for r in (sums_buffer, real_buffer))
             steps += work.sums(image, groups, box, sums)
             for bias in call.inputs[8:]:
                 steps.append(partial(np.add, sums, by_output(blocks, bias)[groups, ..., 0], sums))

@@ -16,8 +16,9 @@ from ops.common.windows import window_view
 from ops.convolution.gemm import clip, spans
 from ops.convolution.shapes import ConvCase
 from ops.products.integer_gemm import EXACT_DEPTH, accumulate, centred
-from ops.quantised.params import SINGLE, fitted
+from ops.quantised.params import SINGLE
 from ops.schema.schema import Thunk
+from ops.schema.workspace import prefix
 from ops.tensor.spec import Array, TensorSpec
 
 _ELEMENTS = 1 << 18
@@ -67,7 +68,7 @@ class Blocks:
             for box in self.boxes():
                 yield slice(first, last), box
 
-    def room_specs(self, *, with_sums: bool) -> tuple[TensorSpec, ...]:
+    def scratch_specs(self, *, with_sums: bool) -> tuple[TensorSpec, ...]:
         """Weights, pixels, columns and products in float32, sums and addends in int32; empty where not needed."""
         found, w = self.boxes(), self.case.windows
         pixels = max((math.prod(b.shape) for b in found), default=0)
@@ -88,21 +89,21 @@ class Work:
     weights: Array
     x_zero: Array
     w_zero: Array
-    rooms: Sequence[Array]
+    scratch: Sequence[Array]
 
     @classmethod
-    def of(cls, blocks: Blocks, factors: Pair, zeros: Pair, rooms: Sequence[Array]) -> "Work":
+    def of(cls, blocks: Blocks, factors: Pair, zeros: Pair, scratch: Sequence[Array]) -> "Work":
         """Takes zero points in float32 and arrays as `room_specs` has them."""
         x, w = factors
         weights = w.reshape(blocks.case.group, blocks.outputs, blocks.depth, blocks.case.taps)
-        return cls(blocks, x, weights, zeros[0].reshape(()), by_output(blocks, zeros[1]), rooms)
+        return cls(blocks, x, weights, zeros[0].reshape(()), by_output(blocks, zeros[1]), scratch)
 
     def columns(self, image: Array, channels: slice, box: Box) -> tuple[list[Thunk], Array]:
         """The columns of a box, (channels * taps, pixels), and the steps that write them."""
         case, w = self.blocks.case, self.blocks.case.windows
         source, target = clip(w, box)
         part = image[channels]
-        padded = fitted(self.rooms[1], (len(part), *spans(w, box)))
+        padded = prefix(self.scratch[1], (len(part), *spans(w, box)))
         inside = padded[:, *target]
         steps: list[Thunk] = [partial(padded.fill, 0)] if inside.shape != padded.shape else []
         if inside.size:
@@ -110,20 +111,20 @@ class Work:
         rows = (len(part) * case.taps, math.prod(box.shape))
         if case.taps == 1 and padded.shape[1:] == box.shape:
             return steps, padded.reshape(rows)
-        column = fitted(self.rooms[2], (len(part), *w.kernel, *box.shape))
+        column = prefix(self.scratch[2], (len(part), *w.kernel, *box.shape))
         steps.append(partial(np.copyto, column, window_view(padded, w, box.shape)))
         return steps, column.reshape(rows)
 
     def filters(self, groups: slice, depth: slice) -> tuple[list[Thunk], Array]:
         """Weights as (groups, outputs, depth * taps), and the steps that write them."""
         part = self.weights[groups, :, depth]
-        room = fitted(self.rooms[0], part.shape)
-        return list(centred(part, self.w_zero[groups], room)), room.reshape(*part.shape[:2], -1)
+        buffer = prefix(self.scratch[0], part.shape)
+        return list(centred(part, self.w_zero[groups], buffer)), buffer.reshape(*part.shape[:2], -1)
 
     def sums(self, image: Array, groups: slice, box: Box, y: Array) -> Iterator[Thunk]:
         """y (groups, outputs, pixels) = sums of products in int32."""
-        blocks, product = self.blocks, fitted(self.rooms[3], y.shape)
-        addend = fitted(self.rooms[5], y.shape) if self.rooms[5].size else self.rooms[5]
+        blocks, product = self.blocks, prefix(self.scratch[3], y.shape)
+        addend = prefix(self.scratch[5], y.shape) if self.scratch[5].size else self.scratch[5]
         for start, stop in pieces(blocks.depth, blocks.channels):
             first, last = groups.start * blocks.depth + start, (groups.stop - 1) * blocks.depth + stop
             steps, column = self.columns(image, slice(first, last), box)

@@ -6,9 +6,9 @@ import numpy as np
 
 from ops.common.thunks import in_turn
 from ops.quantised.linear import quantising_cost
-from ops.quantised.params import PIECE, SINGLE, Grain, ends, fitted, pieces, to_codes
+from ops.quantised.params import PIECE, SINGLE, Grain, ends, pieces, to_codes
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import DtypeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, Array, TensorSpec
@@ -46,10 +46,10 @@ def _range(x: Array, low: Array, high: Array) -> Thunk:
 
 def _dynamic(call: Binding) -> Thunk:
     x, (y, scale, zero_point) = call.x, call.outputs
-    room, least, most, low, high, zero, flat_range = carve(call.workspace, *_dynamic_temporaries(call.signature))
+    buffer, least, most, low, high, zero, flat_range = carve(call.workspace, *_dynamic_temporaries(call.signature))
     quantise: list[Thunk] = [partial(b.fill, n) for b, n in zip((least, most), ends(y.dtype), strict=True)]
     for source, target in pieces(*Grain(-1).cut(x, y)[0]):
-        real = fitted(room, source.shape)
+        real = prefix(buffer, source.shape)
         quantise += (partial(np.divide, source, scale, real), *to_codes(real, zero, target, (least, most)))
     return in_turn(
         _range(x, low, high) if x.size else in_turn(partial(low.fill, 0), partial(high.fill, 0)),

@@ -15,13 +15,12 @@ from ops.quantised.params import (
     check_scale,
     code_type,
     ends,
-    fitted,
     pieces,
     to_codes,
 )
 from ops.schema.attributes import Attribute, element_type, integer, optional
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 
@@ -69,9 +68,9 @@ def _quantize_workspace(signature: Signature) -> int:
     return dense_bytes(*_quantize_temporaries(signature))
 
 
-def _zero(call: Binding, room: Array) -> Thunk:
+def _zero(call: Binding, buffer: Array) -> Thunk:
     """Writes the zero point, or zeros where there is none."""
-    return partial(np.copyto, room, call.inputs[2]) if len(call.inputs) > 2 else partial(room.fill, 0)
+    return partial(np.copyto, buffer, call.inputs[2]) if len(call.inputs) > 2 else partial(buffer.fill, 0)
 
 
 def _quantize(call: Binding) -> Thunk:
@@ -82,7 +81,7 @@ def _quantize(call: Binding) -> Thunk:
     parts = zip(grain.cut(call.x, call.y), grain.spread(scale, ndim), grain.spread(zero, ndim), strict=True)
     for whole, *more in parts:
         for x, y, factor, shift in pieces(*whole, *more):
-            real, quotient = fitted(single, x.shape), fitted(other if other.size else single, x.shape)
+            real, quotient = prefix(single, x.shape), prefix(other if other.size else single, x.shape)
             if x.dtype != quotient.dtype:
                 steps.append(partial(np.copyto, quotient, x, casting="unsafe"))
             steps.append(partial(np.divide, x if x.dtype == quotient.dtype else quotient, factor, quotient))
@@ -115,9 +114,9 @@ def _differences(signature: Signature) -> TensorSpec:
 
 def _dequantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Differences, products, scale and zero point."""
-    room, scale = _differences(signature), signature.inputs[1]
-    zero = signature.inputs[-1].with_dtype(room.dtype)
-    return room, room.with_dtype(SINGLE), scale.with_dtype(SINGLE), zero
+    buffer, scale = _differences(signature), signature.inputs[1]
+    zero = signature.inputs[-1].with_dtype(buffer.dtype)
+    return buffer, buffer.with_dtype(SINGLE), scale.with_dtype(SINGLE), zero
 
 
 def _dequantize_workspace(signature: Signature) -> int:
@@ -131,8 +130,8 @@ def _dequantize(call: Binding) -> Thunk:
     parts = zip(grain.cut(call.x, call.y), grain.spread(scale, ndim), grain.spread(zero, ndim), strict=True)
     for whole, *more in parts:
         for x, y, factor, shift in pieces(*whole, *more):
-            real = y if y.dtype == SINGLE else fitted(single, x.shape)
-            difference = real if exact.dtype == SINGLE else fitted(exact, x.shape)
+            real = y if y.dtype == SINGLE else prefix(single, x.shape)
+            difference = real if exact.dtype == SINGLE else prefix(exact, x.shape)
             steps.append(partial(np.copyto, difference, x))
             steps.append(partial(np.subtract, difference, shift, difference))
             if difference is not real:

@@ -6,10 +6,10 @@ import numpy as np
 
 from ops.common.thunks import in_turn
 from ops.quantised.matmul_compiled import TILED
-from ops.quantised.params import BYTES, SINGLE, check_scale, code_type, fitted, to_codes
-from ops.quantised.product import INT32, Product, Tiles, room_specs
+from ops.quantised.params import BYTES, SINGLE, check_scale, code_type, to_codes
+from ops.quantised.product import INT32, Product, Tiles, scratch_specs
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import DtypeError
 from ops.tensor.spec import Array, TensorSpec, broadcast_shapes
 
@@ -31,7 +31,7 @@ def _zero_specs(case: Product, inputs: Specs) -> tuple[TensorSpec, TensorSpec]:
 
 def _integer_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     case = Product.of(*signature.inputs[:2])
-    return *_zero_specs(case, signature.inputs), *room_specs(case, with_sums=False)
+    return *_zero_specs(case, signature.inputs), *scratch_specs(case, with_sums=False)
 
 
 def _integer_workspace(signature: Signature) -> int:
@@ -50,8 +50,8 @@ def _matrices(y: Array, case: Product) -> Array:
 def _matmul_integer(call: Binding) -> Thunk:
     a, b, *given = call.inputs
     case = Product.of(*call.signature.inputs[:2])
-    a_zero, b_zero, *rooms = carve(call.workspace, *_integer_temporaries(call.signature))
-    tiles, zeros, y = Tiles.of(case, (a, b), (a_zero, b_zero), rooms), (a_zero, b_zero), _matrices(call.y, case)
+    a_zero, b_zero, *scratch = carve(call.workspace, *_integer_temporaries(call.signature))
+    tiles, zeros, y = Tiles.of(case, (a, b), (a_zero, b_zero), scratch), (a_zero, b_zero), _matrices(call.y, case)
     steps = _loads(tuple(given), zeros[: len(given)]) + [partial(z.fill, 0) for z in zeros[len(given) :]]
     for index in case.tiles():
         steps += tiles.sums(index, y[index])
@@ -80,7 +80,7 @@ def _linear_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     rows, columns = (*left, y_scale, y_zero), (b_scale, b_zero)
     scales = [case.by_row(s) for s in rows] + [case.by_column(s) for s in columns]
     factor = TensorSpec(broadcast_shapes(scales[0].shape, scales[2].shape, scales[4].shape), SINGLE)
-    return *scales, factor, *room_specs(case, with_sums=True)
+    return *scales, factor, *scratch_specs(case, with_sums=True)
 
 
 def _linear_workspace(signature: Signature) -> int:
@@ -89,15 +89,15 @@ def _linear_workspace(signature: Signature) -> int:
 
 def _qlinear_matmul(call: Binding) -> Thunk:
     case = Product.of(call.signature.inputs[0], call.signature.inputs[3])
-    *scales, factor, left, right, product, addend, room = carve(call.workspace, *_linear_temporaries(call.signature))
+    *scales, factor, left, right, product, addend, buffer = carve(call.workspace, *_linear_temporaries(call.signature))
     a_scale, a_zero, y_scale, y_zero, b_scale, b_zero = scales
     steps = _loads(tuple(call.inputs[i] for i in (1, 2, 6, 7, 4, 5)), tuple(scales))
     steps += (partial(np.multiply, a_scale, b_scale, factor), partial(np.divide, factor, y_scale, factor))
-    factors, rooms = (call.inputs[0], call.inputs[3]), (left, right, product, addend)
-    tiles, y = Tiles.of(case, factors, (a_zero, b_zero), rooms), _matrices(call.y, case)
+    factors, scratch = (call.inputs[0], call.inputs[3]), (left, right, product, addend)
+    tiles, y = Tiles.of(case, factors, (a_zero, b_zero), scratch), _matrices(call.y, case)
     slopes, shifts = (np.broadcast_to(p, y.shape) for p in (factor, y_zero))
     for index in case.tiles():
-        sums, real = (fitted(r, y[index].shape) for r in (room, product))
+        sums, real = (prefix(r, y[index].shape) for r in (buffer, product))
         steps += tiles.sums(index, sums)
         steps.append(partial(np.copyto, real, sums, casting="same_kind"))
         steps.append(partial(np.multiply, real, slopes[index], real))

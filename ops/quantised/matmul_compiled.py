@@ -12,7 +12,7 @@ from ops.native.call import Native, Step
 from ops.native.door import address
 from ops.quantised.nhwc_conv import NHWC_QUANTISED_CONV
 from ops.quantised.nhwc_source import SHIFT, source_of
-from ops.quantised.nhwc_tiled import by_panel, convolve_step, copying, has_vnni, pack_panels, room_of
+from ops.quantised.nhwc_tiled import by_panel, convolve_step, copy_spec, copying, has_vnni, pack_panels
 from ops.quantised.params import BYTES, SINGLE
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
@@ -39,14 +39,14 @@ def _supports(signature: Signature) -> bool:
     return known and plain and all(z.size == 1 for z in zeros[:1]) and has_vnni()
 
 
-def _rooms(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
+def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
     """A copy of the first factor, where it needs one, and what sums begin with."""
     outputs = signature.inputs[B].shape[1]
-    return room_of(_as_conv(signature)), TensorSpec((outputs + -outputs % 32,), _INT32)
+    return copy_spec(_as_conv(signature)), TensorSpec((outputs + -outputs % 32,), _INT32)
 
 
 def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_rooms(signature))
+    return dense_bytes(*_scratch_specs(signature))
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
@@ -65,21 +65,21 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
 
 def _bind(call: Binding) -> Thunk:
     conv, (panels, sums, factors, zeros, *spread) = _as_conv(call.signature), call.packed
-    room, starts = carve(call.workspace, *_rooms(call.signature))
+    buffer, starts = carve(call.workspace, *_scratch_specs(call.signature))
     a, y = call.x.reshape(conv.x.shape), call.y.reshape(conv.y.shape)
-    inner = Binding(conv, (a,), (y,), room, (panels, starts, factors, zeros))
+    inner = Binding(conv, (a,), (y,), buffer, (panels, starts, factors, zeros))
     signed = int(a.dtype == _INT8)
     zero = np.asarray(call.inputs[A_ZERO]) if len(call.inputs) > A_ZERO else None
     place = 0 if zero is None else zero.ctypes.data
     words = place, signed, sums.ctypes.data, starts.ctypes.data, starts.size
     steps = [Step(address(_MODULE, "begin", ()), words)]
     if source_of(conv).copied:
-        steps.append(copying(inner, source_of(conv), room))
-    steps.append(convolve_step(inner, room, raw=True))
+        steps.append(copying(inner, source_of(conv), buffer))
+    steps.append(convolve_step(inner, buffer, raw=True))
     for zeros_of in spread:
         more = a.ctypes.data, a.shape[-1], y.ctypes.data, y.shape[-1], a.shape[1], zeros_of.ctypes.data
         steps.append(Step(address(_MODULE, "correct", ()), (place, signed, *more)))
-    return Native(tuple(steps), (a, y, zero, *call.packed, call.workspace, starts, room))
+    return Native(tuple(steps), (a, y, zero, *call.packed, call.workspace, starts, buffer))
 
 
 TILED = Kernel(

@@ -26,11 +26,11 @@ from ops.quantised.nhwc_shapes import (
     quantised_conv_cost,
 )
 from ops.quantised.nhwc_tiled import TILED
-from ops.quantised.params import SINGLE, ends, fitted
+from ops.quantised.params import SINGLE, ends
 from ops.quantised.sum import CODE_ATTRIBUTES, Addend, bounds, round_to_codes
 from ops.schema.attributes import Attribute, integer, integers, number
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels
@@ -42,15 +42,15 @@ def _blocks(signature: Signature) -> Blocks:
     return Blocks(case_of(signature))
 
 
-def _rooms(signature: Signature) -> tuple[TensorSpec, ...]:
+def _scratch_specs(signature: Signature) -> tuple[TensorSpec, ...]:
     """Zero points of both factors, the rooms of a block, and what is added as float32."""
-    rooms = _blocks(signature).room_specs(with_sums=True)
-    added = rooms[3] if len(signature.inputs) > RESIDUAL else TensorSpec((0,), SINGLE)
-    return TensorSpec((1,), SINGLE), TensorSpec((1,), SINGLE), *rooms, added
+    scratch = _blocks(signature).scratch_specs(with_sums=True)
+    added = scratch[3] if len(signature.inputs) > RESIDUAL else TensorSpec((0,), SINGLE)
+    return TensorSpec((1,), SINGLE), TensorSpec((1,), SINGLE), *scratch, added
 
 
 def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_rooms(signature))
+    return dense_bytes(*_scratch_specs(signature))
 
 
 def first(array: Array) -> Array:
@@ -60,16 +60,16 @@ def first(array: Array) -> Array:
 
 def _bind(call: Binding) -> Thunk:
     blocks = _blocks(call.signature)
-    x_zero, w_zero, *rooms, added = carve(call.workspace, *_rooms(call.signature))
+    x_zero, w_zero, *scratch, added = carve(call.workspace, *_scratch_specs(call.signature))
     steps: list[Thunk] = [partial(x_zero.fill, call.attrs["x_zero"]), partial(w_zero.fill, 0)]
-    work = Work.of(blocks, (first(call.x), call.inputs[W]), (x_zero, w_zero), rooms)
+    work = Work.of(blocks, (first(call.x), call.inputs[W]), (x_zero, w_zero), scratch)
     factor, bias = (by_output(blocks, call.inputs[i])[..., 0] for i in (FACTOR, BIAS))
     whole = (blocks.case.batch, blocks.case.group, blocks.outputs, blocks.case.pixels)
     y, rest = (first(a).reshape(whole) for a in (call.y, call.inputs[-1] if len(call.inputs) > RESIDUAL else call.y))
     for number_of, image in enumerate(first(call.x)):
         for groups, box in blocks.sums():
             part = y[number_of, groups, :, box.flat]
-            sums, real, more = (fitted(r, part.shape) if r.size else r for r in (rooms[4], rooms[3], added))
+            sums, real, more = (prefix(r, part.shape) if r.size else r for r in (scratch[4], scratch[3], added))
             steps += work.sums(image, groups, box, sums)
             steps.append(partial(np.add, sums, bias[groups], sums))
             steps.append(partial(np.copyto, real, sums, casting="same_kind"))
@@ -80,12 +80,12 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _add(real: Array, codes: Array, room: Array, attrs: Attrs) -> Iterator[Thunk]:
+def _add(real: Array, codes: Array, buffer: Array, attrs: Attrs) -> Iterator[Thunk]:
     """real = its own codes, and those that are added, in steps of y."""
     yield from round_to_codes(real, attrs["own_zero"], ends(_UINT8))
     yield from Addend(attrs["own_zero"], attrs["own_factor"]).scaled(real, real)
-    yield from Addend(attrs["residual_zero"], attrs["residual_factor"]).scaled(codes, room)
-    yield partial(np.add, real, room, real)
+    yield from Addend(attrs["residual_zero"], attrs["residual_factor"]).scaled(codes, buffer)
+    yield partial(np.add, real, buffer, real)
 
 
 def _finish(real: Array, y: Array, attrs: Attrs) -> Iterator[Thunk]:

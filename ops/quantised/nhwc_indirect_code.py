@@ -25,9 +25,9 @@ def stack(count: int) -> Any:
     def typed(_: Any) -> Any:
         def generate(__: Any, builder: Any, ___: Any, ____: Any) -> Any:
             with builder.goto_entry_block():
-                room = builder.alloca(ir.ArrayType(ir.IntType(64), count))
-            room.align = 64
-            return builder.ptrtoint(room, ir.IntType(64))
+                buffer = builder.alloca(ir.ArrayType(ir.IntType(64), count))
+            buffer.align = 64
+            return builder.ptrtoint(buffer, ir.IntType(64))
 
         return types.int64(), generate
 
@@ -121,11 +121,11 @@ def _point(words: int, table: Array, places: Array) -> None:
 
 
 @register_jitable
-def fill(words: int, room: int, places: int, tiles: Span, group: int) -> None:
+def fill(words: int, buffer: int, places: int, tiles: Span, group: int) -> None:
     """The table of a block of tiles, at the address `room`; `places` is room for 64 words."""
     size, found = ROWS * runs_of(words), longs(places, 64)
     for i in range(64):
         found[i] = 0
     for tile in range(tiles[0], tiles[1]):
         _place(words, found, pixels_of(words, tile), group)
-        _point(words, longs(room + 8 * size * (tile - tiles[0]), size), found)
+        _point(words, longs(buffer + 8 * size * (tile - tiles[0]), size), found)

@@ -64,7 +64,7 @@ class Source:
         """Quads of a run."""
         return -(-self.run // QUAD)
 
-    def room(self, batch: int) -> int:
+    def buffer(self, batch: int) -> int:
         """Bytes of the copy. What is read behind the last pixel is multiplied by zero."""
         return batch * math.prod(self.sizes) * self.pixel + QUAD if self.copied else 0
 

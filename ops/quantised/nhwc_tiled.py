@@ -35,9 +35,9 @@ def has_vnni() -> bool:
 def aligned(shape: Shape, dtype: str) -> Array:
     """Zeros that begin at a line of the cache."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    room = np.zeros(size + _LINE, np.uint8)
-    start = -room.ctypes.data % _LINE
-    return room[start : start + size].view(dtype).reshape(shape)
+    buffer = np.zeros(size + _LINE, np.uint8)
+    start = -buffer.ctypes.data % _LINE
+    return buffer[start : start + size].view(dtype).reshape(shape)
 
 
 def _supports(signature: Signature) -> bool:
@@ -47,13 +47,13 @@ def _supports(signature: Signature) -> bool:
     return fits and source_of(signature).taps * ROWS <= TABLE and has_vnni()
 
 
-def room_of(signature: Signature) -> TensorSpec:
+def copy_spec(signature: Signature) -> TensorSpec:
     """Room for a copy of x, empty where none is needed."""
-    return TensorSpec((source_of(signature).room(signature.x.shape[0]),), np.dtype("uint8"))
+    return TensorSpec((source_of(signature).buffer(signature.x.shape[0]),), np.dtype("uint8"))
 
 
 def _workspace(signature: Signature) -> int:
-    return dense_bytes(room_of(signature))
+    return dense_bytes(copy_spec(signature))
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
@@ -89,24 +89,24 @@ def by_panel(values: Array) -> Array:
 
 def _bind(call: Binding) -> Thunk:
     source = source_of(call.signature)
-    (room,) = carve(call.workspace, room_of(call.signature))
-    steps = [copying(call, source, room)] if source.copied else []
-    steps.append(convolve_step(call, room))
+    (buffer,) = carve(call.workspace, copy_spec(call.signature))
+    steps = [copying(call, source, buffer)] if source.copied else []
+    steps.append(convolve_step(call, buffer))
     return Native(tuple(steps), (*call.inputs, *call.outputs, *call.packed, call.workspace))
 
 
-def convolve_step(call: Binding, room: Array, *, raw: bool = False) -> Step:
+def convolve_step(call: Binding, buffer: Array, *, raw: bool = False) -> Step:
     """Windows over x, or over its copy in a room, where one is needed; `raw` leaves the sums as they are."""
     source = source_of(call.signature)
-    first = (room if source.copied else call.x).ctypes.data
+    first = (buffer if source.copied else call.x).ctypes.data
     words = *window_words(call, source, first), *finish_words(call), int(raw)
     return Step(address(_MODULE, "convolve", ()), words)
 
 
-def copying(call: Binding, source: Source, room: Array) -> Step:
+def copying(call: Binding, source: Source, buffer: Array) -> Step:
     """Fills a room with the copy of x."""
     case, flip = case_of(call.signature), flip_of(call.x.dtype)
-    hops = call.x.ctypes.data, pitch(call.x), room.ctypes.data
+    hops = call.x.ctypes.data, pitch(call.x), buffer.ctypes.data
     if source.line:
         lines, width = call.x.size // (call.x.shape[-2] * case.channels), call.x.shape[-2]
         line = width, case.channels, case.windows.begins[-1], source.line

@@ -3,7 +3,6 @@
 Rounding is to the nearest, halves to even; what does not fit saturates, and NaN becomes the least number there is.
 """
 
-import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -13,9 +12,10 @@ from attrs import frozen
 
 from ops.common.blocks import blocks
 from ops.schema.schema import Thunk
+from ops.schema.workspace import prefix
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.limits import constant, highest, lowest
-from ops.tensor.spec import Array, Shape, TensorSpec, normalize_axis
+from ops.tensor.spec import Array, TensorSpec, normalize_axis
 
 SINGLE = np.dtype("float32")
 BYTES = frozenset(map(np.dtype, ("uint8", "int8")))
@@ -89,11 +89,6 @@ def pieces(part: Array, *others: Array) -> Iterator[tuple[Array, ...]]:
             yield (part[index], *(a[index] if a.ndim else a for a in wide))
 
 
-def fitted(room: Array, shape: Shape) -> Array:
-    """The first elements of a flat temporary, in that shape."""
-    return room[: math.prod(shape)].reshape(shape)
-
-
 def ends(dtype: np.dtype[Any]) -> tuple[float, float]:
     """The least and the greatest code."""
     return float(lowest(dtype)), float(highest(dtype))
@@ -105,7 +100,7 @@ def to_codes(real: Array, zero: Array, y: Array, bounds: tuple[Array, ...] = ())
     `bounds` are flat arrays full of the least and of the greatest code: numpy compares arrays four times as fast with
     arrays as with a number.
     """
-    least, most = (fitted(b, real.shape) for b in bounds) if bounds else (constant(n, SINGLE) for n in ends(y.dtype))
+    least, most = (prefix(b, real.shape) for b in bounds) if bounds else (constant(n, SINGLE) for n in ends(y.dtype))
     yield partial(np.rint, real, real)
     yield partial(np.add, real, zero, real)
     yield partial(np.fmax, real, least, real)

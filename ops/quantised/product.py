@@ -10,8 +10,9 @@ from attrs import frozen
 
 from ops.common.boxes import pieces
 from ops.products.integer_gemm import EXACT_DEPTH, accumulate, centred
-from ops.quantised.params import BYTES, SINGLE, fitted
+from ops.quantised.params import BYTES, SINGLE
 from ops.schema.schema import Thunk
+from ops.schema.workspace import prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, Shape, TensorSpec, broadcast_shapes
 
@@ -76,7 +77,7 @@ class Product:
             yield from ((*at, rows, columns) for columns, rows in product(across, down))
 
 
-def room_specs(case: Product, *, with_sums: bool) -> tuple[TensorSpec, ...]:
+def scratch_specs(case: Product, *, with_sums: bool) -> tuple[TensorSpec, ...]:
     """Room of a tile: factors and products in float32, addends and, where wanted, sums in int32."""
     rows, depth, columns = case.tile
     sums, longer = rows * columns * with_sums, rows * columns * (case.depth > EXACT_DEPTH)
@@ -90,16 +91,16 @@ class _Factor:
 
     values: Array
     zeros: Array
-    room: Array
+    buffer: Array
 
     @classmethod
-    def of(cls, values: Array, zeros: Array, room: Array, shape: Shape) -> "_Factor":
-        return cls(np.broadcast_to(values, shape), np.broadcast_to(zeros, shape), room)
+    def of(cls, values: Array, zeros: Array, buffer: Array, shape: Shape) -> "_Factor":
+        return cls(np.broadcast_to(values, shape), np.broadcast_to(zeros, shape), buffer)
 
     def load(self, index: Index) -> tuple[Array, Iterator[Thunk]]:
         """A rectangle less its zero points, and the steps that write it."""
         source = self.values[index]
-        target = fitted(self.room, source.shape)
+        target = prefix(self.buffer, source.shape)
         return target, centred(source, self.zeros[index], target)
 
 
@@ -114,23 +115,23 @@ class Tiles:
     addend: Array
 
     @classmethod
-    def of(cls, case: Product, factors: Pair, zeros: Pair, rooms: Sequence[Array]) -> "Tiles":
+    def of(cls, case: Product, factors: Pair, zeros: Pair, scratch: Sequence[Array]) -> "Tiles":
         """Takes zero points in float32 and arrays as `room_specs` has them."""
         a, b = factors
         left, right = a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None]
         return cls(
             case,
-            _Factor.of(left, zeros[0], rooms[0], (*case.batch, case.rows, case.depth)),
-            _Factor.of(right, zeros[1], rooms[1], (*case.batch, case.depth, case.columns)),
-            rooms[2],
-            rooms[3],
+            _Factor.of(left, zeros[0], scratch[0], (*case.batch, case.rows, case.depth)),
+            _Factor.of(right, zeros[1], scratch[1], (*case.batch, case.depth, case.columns)),
+            scratch[2],
+            scratch[3],
         )
 
     def sums(self, index: Index, y: Array) -> Iterator[Thunk]:
         """y = a tile of the product in int32."""
         *at, rows, columns = index
-        product = fitted(self.product, y.shape)
-        addend = fitted(self.addend, y.shape) if self.addend.size else self.addend
+        product = prefix(self.product, y.shape)
+        addend = prefix(self.addend, y.shape) if self.addend.size else self.addend
         for start, stop in pieces(self.case.depth, EXACT_DEPTH):
             left, steps = self.a.load((*at, rows, slice(start, stop)))
             yield from steps

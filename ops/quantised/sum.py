@@ -12,11 +12,11 @@ from attrs import frozen
 
 from ops.common.elementwise import flops_per_element, over_any_like_output, require_dtype
 from ops.common.thunks import in_turn
-from ops.quantised.params import BYTES, PIECE, SINGLE, ends, fitted, pieces
+from ops.quantised.params import BYTES, PIECE, SINGLE, ends, pieces
 from ops.quantised.sum_compiled import sum_kernel
 from ops.schema.attributes import Attribute, element_type, integer, integers, number
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import AttributeValueError
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec, broadcast_shapes, normalize_axes
@@ -79,23 +79,23 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (TensorSpec(broadcast_shapes(*(s.shape for s in inputs)), attrs["to"]),)
 
 
-def _rooms(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
+def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
     piece = TensorSpec((min(PIECE, signature.y.size),), SINGLE)
     return piece, piece
 
 
 def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_rooms(signature))
+    return dense_bytes(*_scratch_specs(signature))
 
 
 def _bind(call: Binding) -> Thunk:
-    first, second = carve(call.workspace, *_rooms(call.signature))
+    first, second = carve(call.workspace, *_scratch_specs(call.signature))
     attrs, steps = call.attrs, list[Thunk]()
     a, b = (Addend(attrs[f"{n}_zero"], attrs[f"{n}_factor"]) for n in "ab")
     flat = all(v.flags.c_contiguous and v.shape == call.y.shape for v in (*call.inputs, call.y))
     arrays = [v.reshape(-1) if flat else v for v in (call.y, *call.inputs)]
     for y, left, right in pieces(*arrays):
-        sums, more = fitted(first, y.shape), fitted(second, y.shape)
+        sums, more = prefix(first, y.shape), prefix(second, y.shape)
         steps += (*a.scaled(left, sums), *b.scaled(right, more), partial(np.add, sums, more, sums))
         steps += round_to_codes(sums, attrs["y_zero"], bounds(attrs))
         steps.append(partial(np.copyto, y, sums, casting="unsafe"))
@@ -128,16 +128,16 @@ def _infer_mean(inputs: Specs, attrs: Attrs) -> Specs:
     return (TensorSpec(tuple(kept), attrs["to"]),)
 
 
-def _mean_rooms(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
+def _mean_scratch(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
     return signature.y.with_dtype(_INT32), signature.y.with_dtype(SINGLE)
 
 
 def _mean_workspace(signature: Signature) -> int:
-    return dense_bytes(*_mean_rooms(signature))
+    return dense_bytes(*_mean_scratch(signature))
 
 
 def _bind_mean(call: Binding) -> Thunk:
-    sums, real = carve(call.workspace, *_mean_rooms(call.signature))
+    sums, real = carve(call.workspace, *_mean_scratch(call.signature))
     attrs, axes = call.attrs, normalize_axes(call.attrs["axes"], call.x.ndim)
     count = int(np.prod([call.x.shape[a] for a in axes], dtype=np.int64))
     return in_turn(

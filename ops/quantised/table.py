@@ -10,11 +10,11 @@ from ops.common.elementwise import over_any_like_output, require_dtype
 from ops.common.thunks import in_turn
 from ops.native.call import Native, Step
 from ops.native.door import address
-from ops.quantised.params import BYTES, PIECE, ends, fitted, pieces
+from ops.quantised.params import BYTES, PIECE, ends, pieces
 from ops.schema.attributes import Attribute, element_type, integers
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import AttributeValueError
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels, pitch
@@ -58,11 +58,11 @@ def _workspace(signature: Signature) -> int:
 
 
 def _bind(call: Binding) -> Thunk:
-    (room,) = carve(call.workspace, _places(call.signature))
+    (buffer,) = carve(call.workspace, _places(call.signature))
     steps: list[Thunk] = []
     table, source = _table(call.signature), call.x.reshape(call.y.shape).view(np.uint8)  # blocks of one may be 0-d
     for y, x in pieces(call.y, source) if call.y.ndim else [(call.y.reshape(1), source.reshape(1))]:
-        places = fitted(room, x.shape)
+        places = prefix(buffer, x.shape)
         steps += (partial(np.copyto, places, x), partial(np.take, table, places, None, y, "wrap"))
     return in_turn(*steps)
 

@@ -1,6 +1,8 @@
 """Temporary arrays of a kernel, carved one behind the other out of the workspace that it declared."""
 
-from ops.tensor.spec import Array, TensorSpec
+import math
+
+from ops.tensor.spec import Array, Shape, TensorSpec
 
 STEP = 64
 """Each temporary starts at a multiple of this; so must the workspace."""
@@ -22,3 +24,8 @@ def carve(workspace: Array, *specs: TensorSpec) -> tuple[Array, ...]:
         arrays.append(workspace[start : start + spec.nbytes].view(spec.dtype).reshape(spec.shape))
         start += _rounded(spec.nbytes)
     return tuple(arrays)
+
+
+def prefix(scratch: Array, shape: Shape) -> Array:
+    """Returns the first elements of a flat array, in that shape."""
+    return scratch[: math.prod(shape)].reshape(shape)

@@ -176,10 +176,10 @@ def test_conv_results_do_not_depend_on_where_memory_lies() -> None:
     kernel = CONV.kernel(signature)
     found = []
     for shift in (0, 4, 20):
-        room = np.empty(kernel.workspace(signature) + 64, np.uint8)[shift : shift + kernel.workspace(signature)]
+        buffer = np.empty(kernel.workspace(signature) + 64, np.uint8)[shift : shift + kernel.workspace(signature)]
         y = np.empty(signature.y.nbytes + 64, np.uint8)[shift : shift + signature.y.nbytes]
         y = y.view("float32").reshape(signature.y.shape)
-        kernel.bind(Binding(signature, tuple(arrays), (y,), room))()
+        kernel.bind(Binding(signature, tuple(arrays), (y,), buffer))()
         found.append(y.tobytes())
     assert found[0] == found[1] == found[2]
 

@@ -60,9 +60,9 @@ def _sign(arrays: list[Array], attrs: dict[str, Any]) -> Signature:
 
 def _run_over_residual(kernel: Kernel, signature: Signature, arrays: list[Array]) -> Array:
     shared = arrays[3].copy()
-    room = np.full(kernel.workspace(signature), 0xA5, np.uint8)
+    buffer = np.full(kernel.workspace(signature), 0xA5, np.uint8)
     packed = kernel.pack(signature, {1: arrays[1], 2: arrays[2]})
-    kernel.bind(Binding(signature, (*arrays[:3], shared), (shared,), room, packed))()
+    kernel.bind(Binding(signature, (*arrays[:3], shared), (shared,), buffer, packed))()
     return shared
 
 
@@ -163,7 +163,7 @@ def test_fusing_does_not_pay_where_sums_would_go_through_room_of_their_own() -> 
 
 def test_fused_conv_refuses_operands_that_do_not_fit() -> None:
     x, w, b = (TensorSpec(s, np.dtype("float32")) for s in ((1, 8, 9, 9), (4, 8, 3, 3), (4,)))
-    with pytest.raises(ShapeError, match=r"what is added is float32\[1,8,9,9\], but the convolution is"):
+    with pytest.raises(ShapeError, match=r"the tensor to add is float32\[1,8,9,9\], but the convolution is"):
         FUSED_CONV.sign([x, w, b, x], {})
     with pytest.raises(AttributeValueError, match="activation 'none' has no low and no high"):
         FUSED_CONV.sign([x, w], {"low": 0.0})

@@ -27,7 +27,7 @@ def test_conv_of_grouped_images_equals_conv_of_single_images(
     arrays = floats(1, *shapes)
     signature = sign(CONV, arrays, attrs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conv_images, "_BESIDE", together)
+        patch.setattr(conv_images, "_BATCHED_PIXELS", together)
         if IMAGES.supports(signature):
             same(run(IMAGES, signature, arrays)[0], run(COLUMNS, signature, arrays)[0], 1e-9, 1e-9)
 

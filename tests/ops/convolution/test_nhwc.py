@@ -188,7 +188,7 @@ def test_the_pixels_of_a_part_of_the_channels_are_dense() -> None:
 def test_nhwc_conv_refuses_operands_that_do_not_fit() -> None:
     x, w, b = (TensorSpec(s, np.dtype("float32")) for s in ((1, 9, 9, 8), (4, 8, 3, 3), (4,)))
     assert NHWC_CONV.sign([x, w, b], {}).y == TensorSpec((1, 7, 7, 4), np.dtype("float32"))
-    with pytest.raises(ShapeError, match=r"what is added is float32\[1,9,9,8\], but the convolution is"):
+    with pytest.raises(ShapeError, match=r"the tensor to add is float32\[1,9,9,8\], but the convolution is"):
         NHWC_CONV.sign([x, w, b, x], {})
     with pytest.raises(ShapeError, match="do not fit 9 channels"):
         NHWC_CONV.sign([x.with_shape((1, 8, 9, 9)), w], {})

@@ -58,9 +58,9 @@ def reference(arrays: list[Array], attrs: dict[str, Any]) -> Array:
 
 def anywhere(array: Array, elements: int) -> Array:
     """A copy that begins so many elements behind a line of the cache."""
-    room = np.empty(array.nbytes + 128, np.uint8)
-    start = -room.ctypes.data % 64 + elements * array.itemsize
-    placed = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    buffer = np.empty(array.nbytes + 128, np.uint8)
+    start = -buffer.ctypes.data % 64 + elements * array.itemsize
+    placed = buffer[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     placed[...] = array
     return placed
 

@@ -122,9 +122,9 @@ def test_constants_may_be_read_only_and_an_image_does_not_depend_on_its_batch() 
 
 
 def _moved(array: Array, shift: int) -> Array:
-    room = np.empty(array.nbytes + 128, np.uint8)
-    start = -room.ctypes.data % 64 + shift
-    found: Array = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    buffer = np.empty(array.nbytes + 128, np.uint8)
+    start = -buffer.ctypes.data % 64 + shift
+    found: Array = buffer[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     found[...] = array
     return found
 
@@ -137,8 +137,8 @@ def test_packed_conv_does_not_depend_on_where_memory_lies() -> None:
     for shift in (0, 4, 20):
         x, w, b = (_moved(a, shift) for a in arrays)
         packed = tuple(_moved(a, shift) for a in PACKED.pack(signature, {1: w, 2: b}))
-        y, room = _moved(garbage(signature.y), shift), _moved(np.empty(PACKED.workspace(signature), np.uint8), shift)
-        PACKED.bind(Binding(signature, (x, w, b), (y,), room, packed))()
+        y, buffer = _moved(garbage(signature.y), shift), _moved(np.empty(PACKED.workspace(signature), np.uint8), shift)
+        PACKED.bind(Binding(signature, (x, w, b), (y,), buffer, packed))()
         found.add(y.tobytes())
     assert len(found) == 1
 

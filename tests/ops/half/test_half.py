@@ -80,8 +80,8 @@ def test_half_rounding_equals_numpy_in_any_place(seed: int, dtype: np.dtype[Any]
         _places([slice(1, None, 2)] * len(shape))
     ]
     source[...] = numbers
-    room = garbage(TensorSpec(tuple(n + 3 for n in np.array(shape, int)[axes]), dtype))
-    target = room[_places([slice(2, 2 + n) for n in np.array(shape, int)[axes]])].transpose(np.argsort(axes))
+    buffer = garbage(TensorSpec(tuple(n + 3 for n in np.array(shape, int)[axes]), dtype))
+    target = buffer[_places([slice(2, 2 + n) for n in np.array(shape, int)[axes]])].transpose(np.argsort(axes))
     with np.errstate(all="ignore"):
         wanted = numbers.astype(dtype)
     native_copy(source, target)()
@@ -162,18 +162,18 @@ def test_half_workspaces_are_small_beside_the_tensors() -> None:
 def test_half_operators_read_negative_strides(axes: list[tuple[int, int]], dtype: np.dtype[Any]) -> None:
     count = int(np.prod([3 * n + 2 for n, _ in axes], dtype=int))
     source = (np.arange(count) % 2039).astype(dtype)  # a prime, below what float16 rounds
-    room = source.reshape([3 * n + 2 for n, _ in axes])
-    view = room[_places([slice(1, 1 + 3 * n) if step > 0 else slice(3 * n, 0, -1) for n, step in axes])]
+    buffer = source.reshape([3 * n + 2 for n, _ in axes])
+    view = buffer[_places([slice(1, 1 + 3 * n) if step > 0 else slice(3 * n, 0, -1) for n, step in axes])]
     view = view[_places([slice(None, None, abs(step)) for _, step in axes])]
     target = garbage(TensorSpec(view.shape, np.dtype("float32")))
     native_copy(view, target)()
     np.testing.assert_array_equal(target, view.astype(np.float32))
-    guarded = np.full([n + 2 for n in room.shape], 7, dtype)
-    inner = guarded[_places([slice(1, -1)] * room.ndim)]
+    guarded = np.full([n + 2 for n in buffer.shape], 7, dtype)
+    inner = guarded[_places([slice(1, -1)] * buffer.ndim)]
     back = inner[_places([slice(1, 1 + 3 * n) if step > 0 else slice(3 * n, 0, -1) for n, step in axes])]
     back = back[_places([slice(None, None, abs(step)) for _, step in axes])]
     wanted = guarded.copy()
-    wanted_back = wanted[_places([slice(1, -1)] * room.ndim)]
+    wanted_back = wanted[_places([slice(1, -1)] * buffer.ndim)]
     wanted_back = wanted_back[_places([slice(1, 1 + 3 * n) if s > 0 else slice(3 * n, 0, -1) for n, s in axes])]
     wanted_back[_places([slice(None, None, abs(step)) for _, step in axes])][...] = target.astype(dtype)
     native_copy(target, back)()

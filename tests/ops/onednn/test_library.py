@@ -106,12 +106,12 @@ def test_onednn_refuses_a_workspace_that_is_too_small() -> None:
     inputs = tuple(rng.standard_normal(s).astype(np.float32) for s in ((1, 30, 30, 33), (65, 33, 3, 3), (65,)))
     known = NHWC_CONV.sign([TensorSpec(a.shape, a.dtype) for a in inputs], {}, frozenset({1, 2}))
     kernel, y = NHWC_CONV.kernel(known, (ONEDNN,)), np.empty(known.y.shape, np.float32)
-    rooms = [kernel.workspace(evolve(known, threads=n)) for n in (1, 4)]
-    assert rooms[1] > rooms[0] > 0
+    scratch = [kernel.workspace(evolve(known, threads=n)) for n in (1, 4)]
+    assert scratch[1] > scratch[0] > 0
     signature = evolve(known, threads=4)
     packed = kernel.pack(signature, {1: inputs[1], 2: inputs[2]})
-    with pytest.raises(LibraryError, match=f"a workspace of {rooms[1]} bytes, and has {rooms[0]}"):
-        kernel.bind(Binding(signature, inputs, (y,), np.empty(rooms[0], np.uint8), packed))
+    with pytest.raises(LibraryError, match=f"a workspace of {scratch[1]} bytes, and has {scratch[0]}"):
+        kernel.bind(Binding(signature, inputs, (y,), np.empty(scratch[0], np.uint8), packed))
 
 
 @THERE

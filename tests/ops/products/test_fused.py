@@ -100,9 +100,9 @@ def check(arrays: list[Array], attrs: dict[str, Any], constants: frozenset[int] 
         same(got, wanted, rtol=2e-4, atol=1e-4 * float(np.abs(wanted[np.isfinite(wanted)]).max(initial=1)))
         for way in FUSED_MATMUL.forwards(signature):
             shared = [np.array(a) for a in arrays]
-            room = np.full(kernel.workspace(signature), 0xA5, np.uint8)
+            buffer = np.full(kernel.workspace(signature), 0xA5, np.uint8)
             packed = kernel.pack(signature, {i: shared[i] for i in signature.constants})
-            kernel.bind(Binding(signature, tuple(shared), (shared[way.input],), room, packed))()
+            kernel.bind(Binding(signature, tuple(shared), (shared[way.input],), buffer, packed))()
             if kernel.backend == ONEDNN:  # adds in another order there
                 same(shared[way.input], got, rtol=1e-5, atol=1e-5)
             else:
