@@ -3,37 +3,38 @@
 Imports numba: `ops.native.door` loads it, on first use.
 """
 
-import numpy as np
-from numba.extending import register_jitable
+from typing import Any
 
-from ops.convolution import pad_args as at
-from ops.native.memory import floats, share, word
+import numpy as np
+
+from ops.convolution.args import PAD
+from ops.native.memory import floats, jitable, record_at, share
 from ops.tensor.spec import Array
 
 _RGB = 3
 
 
-@register_jitable
+@jitable
 def _copy_three(x: int, apart: int, row: Array, count: int) -> None:
-    """Three channels, each dense in itself, to elements side by side."""
+    """Interleaves three channels, each dense."""
     red, green, blue = floats(x, count), floats(x + apart, count), floats(x + 2 * apart, count)
     for i in range(count):
         row[3 * i], row[3 * i + 1], row[3 * i + 2] = red[i], green[i], blue[i]
 
 
-@register_jitable
+@jitable
 def _copy_any(x: int, hops: tuple[int, int], row: Array, counts: tuple[int, int]) -> None:
-    """`counts` pixels and channels, `hops` bytes apart."""
+    """Copies `counts` pixels and channels, `hops` bytes apart."""
     pixels, channels = counts
     for c in range(channels):
         for i in range(pixels):
             row[i * channels + c] = floats(x + i * hops[0] + c * hops[1], 1)[0]
 
 
-@register_jitable
-def _copy_row(words: int, x: int, row: Array) -> None:
-    """The pixels of a row of x, of which there are as many as have room."""
-    channels, hop, apart = word(words, at.CHANNELS), word(words, at.HOPS + 3), word(words, at.HOPS + 4)
+@jitable
+def _copy_row(args: Any, x: int, row: Array) -> None:
+    """Copies as many pixels of a row of x as fit."""
+    channels, hop, apart = args.channels, args.hops[3], args.hops[4]
     count = len(row) // channels
     if apart == 4 and hop == 4 * channels:
         row[:] = floats(x, len(row))
@@ -43,29 +44,27 @@ def _copy_row(words: int, x: int, row: Array) -> None:
         _copy_any(x, (hop, apart), row, (count, channels))
 
 
-@register_jitable
-def _row(words: int, number: int, row: Array) -> None:
+@jitable
+def _write_row(args: Any, number: int, row: Array) -> None:
     """Writes row `number` of the copy."""
-    height, depth = word(words, at.PADDED + 1), word(words, at.PADDED)
-    h = number % height - word(words, at.BEGINS + 1)
-    d = number // height % depth - word(words, at.BEGINS)
-    if not (0 <= h < word(words, at.SIZES + 1) and 0 <= d < word(words, at.SIZES)):
+    depth, height, channels, begin = args.padded[0], args.padded[1], args.channels, args.begins[2]
+    h, d = number % height - args.begins[1], number // height % depth - args.begins[0]
+    if not (0 <= h < args.sizes[1] and 0 <= d < args.sizes[0]):
         row[:] = np.float32(0)
         return
-    channels, begin = word(words, at.CHANNELS), word(words, at.BEGINS + 2)
     first = min(begin * channels, len(row))
-    last = min((begin + word(words, at.SIZES + 2)) * channels, len(row))
+    last = min((begin + args.sizes[2]) * channels, len(row))
     row[:first], row[last:] = np.float32(0), np.float32(0)
     image = number // (height * depth)
-    x = word(words, at.X) + image * word(words, at.HOPS) + d * word(words, at.HOPS + 1) + h * word(words, at.HOPS + 2)
+    x = args.x + image * args.hops[0] + d * args.hops[1] + h * args.hops[2]
     if first < last:
-        _copy_row(words, x, row[first:last])
+        _copy_row(args, x, row[first:last])
 
 
-def pad(words: int, part: int, parts: int) -> None:
-    """Copies x with the words of ops.convolution.pad_args; what has no room behind the margin is left out."""
-    length = word(words, at.PADDED + 2) * word(words, at.CHANNELS)
-    rows = word(words, at.IMAGES) * word(words, at.PADDED) * word(words, at.PADDED + 1)
-    first, last = share(rows, part, parts)
+def pad(address: int, part: int, parts: int) -> None:
+    """Copies x; the arguments are a PAD record. Elements of x that do not fit behind the margin are left out."""
+    args = record_at(address, PAD)
+    length = args.padded[2] * args.channels
+    first, last = share(args.images * args.padded[0] * args.padded[1], part, parts)
     for number in range(first, last):
-        _row(words, number, floats(word(words, at.Y) + 4 * number * length, length))
+        _write_row(args, number, floats(args.y + 4 * number * length, length))

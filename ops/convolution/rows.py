@@ -1,7 +1,11 @@
 """Channels-last convolution of few channels, compiled: all taps of a row of a window are one run of a padded copy.
 
-The channels of one pixel alone would be runs too short to multiply at full speed. x may lie in any way, channels first
-as well: the copy brings it into order. It is made block by block, so that it needs little room.
+The channels of one pixel are runs too short to multiply at full speed. x may have any strides, channels first as well:
+the copy is channels last. It is made block by block, so that it is small:
+
+    padded copy, 3 channels      0 0 0 | r g b | r g b | r g b | r g b | ...      one line of pixels
+    window of 3 x 3, one row     <-------- 9 floats ------>                       one run, instead of three of 3 floats
+    the next window                      <-------- 9 floats ------>
 """
 
 from collections.abc import Callable, Iterator
@@ -9,22 +13,26 @@ from collections.abc import Callable, Iterator
 from attrs import evolve
 
 from ops.common.windows import Windows
+from ops.convolution.args import PAD
 from ops.convolution.nhwc_blocks import Blocks
 from ops.convolution.nhwc_shapes import RESIDUAL, case_of
 from ops.convolution.shapes import ConvCase
-from ops.convolution.tiled import Source, convolve, pack_panels, spatial, supports_tiles
-from ops.native.call import Native, Step, Word
+from ops.convolution.tiled import Source, convolve, pack_panels, supports_tiles
+from ops.native.call import Native, Step
 from ops.native.door import address
 from ops.native.emit.tile_shapes import TileShape, tile_shape
+from ops.native.records import pack_args
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, any_strides, first_weights
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec
+from ops.windows.args import spatial
 from ops.windows.pixels import dense_pixels
 
 _MOST_CHANNELS = 15
+"""From 16 channels on, the runs of one pixel fill vectors, and need no copy."""
 MOST_BYTES = 160 << 10
-"""Of a copy, so that it is read where it was written, in a cache."""
+"""Most bytes of a copy, so that it is read from a cache. A smaller copy has more lines in common with the next one."""
 
 
 def _scratch_spec(signature: Signature, most: int) -> TensorSpec:
@@ -43,19 +51,25 @@ def _supports(signature: Signature) -> bool:
 
 
 def _copy(x: Array, case: ConvCase, padded: Array) -> Step:
-    """The step that writes the padded copy."""
+    """Returns the step that writes the padded copy."""
     images, *hops, apart = x.strides
     w = case.windows
-    words: tuple[Word, ...] = (
-        *(x.ctypes.data, images, *spatial(tuple(hops), 0), apart),
-        *(*spatial(w.sizes, 1), case.channels),
-        *(padded.ctypes.data, case.batch, *spatial(padded.shape[1:-1], 1), *spatial(w.begins, 0)),
+    args = pack_args(
+        PAD,
+        x=x.ctypes.data,
+        hops=(images, *spatial(tuple(hops), 0), apart),
+        sizes=spatial(w.sizes, 1),
+        channels=case.channels,
+        y=padded.ctypes.data,
+        images=case.batch,
+        padded=spatial(padded.shape[1:-1], 1),
+        begins=spatial(w.begins, 0),
     )
-    return Step(address("ops.convolution.pad_code", "pad"), words)
+    return Step(address("ops.convolution.pad_code", "pad"), args)
 
 
 def _source(padded: Array, case: ConvCase) -> Source:
-    """The copy: a run is a row of a window."""
+    """Returns the copy as inputs: a run is a row of a window."""
     w, sizes = case.windows, padded.shape[1:-1]
     none = (0,) * w.ndim
     along: Windows = evolve(w, sizes=sizes, kernel=(*w.kernel[:-1], 1), begins=none, ends=none)
@@ -67,7 +81,7 @@ def _source(padded: Array, case: ConvCase) -> Source:
 
 
 def _steps(call: Binding, blocks: Blocks, buffer: Array, shape: TileShape) -> Iterator[Step]:
-    """Copy and product of each block in turn: all threads fill the room, then all read it."""
+    """Yields copy and product of each block in turn: all threads write the copy, then all read it."""
     for block in blocks:
         case = block.case
         padded = buffer[: case.batch, : case.windows.reach(0, case.windows.outputs[0])]
@@ -77,7 +91,7 @@ def _steps(call: Binding, blocks: Blocks, buffer: Array, shape: TileShape) -> It
 
 
 def by_rows(shape: Callable[[], TileShape], most: int = MOST_BYTES) -> Kernel:
-    """The kernel by tiles of a shape; `most` bytes are copied at a time, unless one line of outputs needs more."""
+    """Returns the kernel by tiles of a shape; it copies at most `most` bytes at a time, or one line of outputs."""
 
     def bind(call: Binding) -> Thunk:
         (buffer,) = carve(call.workspace, _scratch_spec(call.signature, most))

@@ -1,0 +1,38 @@
+"""Arguments of the compiled convolutions: what their kernels write, and what their compiled code reads.
+
+Fields with three entries have one for each spatial dimension (depth, height, width). Pitches and hops are in bytes.
+"""
+
+from ops.native.records import record
+
+WINDOWS = "group_bytes hops[4] outputs[4] sizes[3] kernel[3] strides[3] dilations[3] begins[3]: int64"
+"""Fields of windows over x, which `indirect_code` reads beside `x` and `zeros`.
+
+group_bytes: bytes from the inputs of a group to those of the next. hops: bytes from an image of x to the next, and
+along the three dimensions. outputs: images, and outputs along the three dimensions.
+"""
+TILED_CONV = record(
+    "x zeros panels bias added added_pitch y y_pitch groups channels depth: int64",
+    WINDOWS,
+    "activation: int64",
+    "low high slope: float64",
+    "idle tile_rows table_rows panel block_tiles chunk_runs: int64",
+)
+"""Convolution by tiles of float32.
+
+x, zeros, panels, bias, y: addresses; zeros is a run of zeros, which taps in the padding read. added: the address of a
+tensor to add, or 0. channels: outputs of a group. depth: floats of a run. activation, low, high, slope: what a tile
+does to its last sums; idle: the activation NONE of sums that are continued. tile_rows: most pixels of a tile.
+table_rows: addresses of one run of a tile in the table. panel: outputs of a panel. block_tiles: tiles that are
+multiplied by a panel before the next panel. chunk_runs: runs of a panel at a time.
+"""
+PAD = record("x hops[5] sizes[3] channels y images padded[3] begins[3]: int64")
+"""Copy of x into a dense, channels-last tensor with a margin of zeros.
+
+x, y: addresses. hops: bytes from an image to the next, along the three dimensions, and from a channel to the next.
+sizes: elements of x along the three dimensions. padded: those of y. begins: where x begins in y.
+"""
+TABLE = 8192
+"""Most addresses of runs that a block of tiles has: 64 KiB of stack."""
+MOST_TILE_ROWS = 16
+"""No tile has more pixels."""

@@ -1,0 +1,118 @@
+"""The table of an indirect convolution: the address of each tap of each pixel of a tile. Compiled.
+
+After Dukhan, "The Indirect Convolution Algorithm" (2019), where such a table is kept for all pixels; here it is on the
+stack, for some tiles. A product then reads each run of inputs where it is, and padding from a run of zeros:
+
+    table of a tile          pixel 0   pixel 1   pixel 2   ...
+    tap (0, 0)               zeros     &x[0,0]   &x[0,1]
+    tap (0, 1)               &x[0,0]   &x[0,1]   &x[0,2]
+    ...
+
+`args` is a record with the fields `x`, `zeros` (addresses) and those of `ops.convolution.args.WINDOWS`. Imports numba:
+only modules of compiled code import this one.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ops.convolution.args import MOST_TILE_ROWS
+from ops.native.intrinsics import stack
+from ops.native.memory import jitable, longs, share
+
+Span = tuple[int, int]
+"""A half-open range."""
+_places = stack(8 * 4 * MOST_TILE_ROWS)
+
+
+@jitable
+def ceil_div(number: int, step: int) -> int:
+    """Returns how many steps cover a number."""
+    return (number + step - 1) // step
+
+
+@jitable
+def split_work(tiles: int, panels: int, part: int, parts: int) -> tuple[Span, Span]:
+    """Returns the tiles and the panels of a part: parts are as even as possible, and rather share panels than tiles."""
+    best, across = tiles * panels + 1, 1
+    for columns in range(1, parts + 1):
+        if parts % columns == 0:
+            most = ceil_div(tiles, parts // columns) * ceil_div(panels, columns)
+            if most < best:
+                best, across = most, columns
+    return share(tiles, part // across, parts // across), share(panels, part % across, across)
+
+
+@jitable
+def output_pixels(args: Any) -> int:
+    """Returns the outputs of one channel, of all images."""
+    outputs = args.outputs
+    return int(outputs[0] * outputs[1] * outputs[2] * outputs[3])
+
+
+@jitable
+def tile_pixels(args: Any, tile: int, rows: int) -> Span:
+    """Returns the pixels of a tile of at most `rows`; all tiles have as many pixels, or one less."""
+    total = output_pixels(args)
+    first, last = share(total, tile, ceil_div(total, rows))
+    return first, last
+
+
+@jitable
+def taps_of(args: Any) -> int:
+    """Returns the runs of a window."""
+    kernel = args.kernel
+    return int(kernel[0] * kernel[1] * kernel[2])
+
+
+@jitable
+def _locate(args: Any, places: Any, pixels: Span, group: int) -> None:
+    """Writes where the windows of pixels begin: rows of addresses, and of coordinates along three dimensions."""
+    rows, first, count = MOST_TILE_ROWS, pixels[0], pixels[1] - pixels[0]
+    od, oh, ow = args.outputs[1], args.outputs[2], args.outputs[3]
+    x, line, plane, image = first % ow, first // ow, first // (ow * oh), first // (ow * oh * od)
+    y, z = line % oh, plane % od
+    sd, sh, sw = args.strides[0], args.strides[1], args.strides[2]
+    pd, ph, pw = args.begins[0], args.begins[1], args.begins[2]
+    hops, start = args.hops, args.x + group * args.group_bytes
+    for i in range(count):
+        d, h, w = z * sd - pd, y * sh - ph, x * sw - pw
+        places[i] = start + image * hops[0] + d * hops[1] + h * hops[2] + w * hops[3]
+        places[rows + i], places[2 * rows + i], places[3 * rows + i] = d, h, w
+        x += 1
+        if x == ow:
+            x, y = 0, y + 1
+            if y == oh:
+                y, z = 0, z + 1
+                if z == od:
+                    z, image = 0, image + 1
+
+
+@jitable
+def _write_taps(args: Any, table: Any, places: Any, count: int, rows: int) -> None:
+    """Writes the addresses of all taps of so many pixels; those of one tap are `rows` words apart from the next's."""
+    width_of_places, zeros, hops, kernel, dilations = MOST_TILE_ROWS, args.zeros, args.hops, args.kernel, args.dilations
+    depth, height, width = np.uint64(args.sizes[0]), np.uint64(args.sizes[1]), np.uint64(args.sizes[2])
+    tap = 0
+    for kd in range(kernel[0]):
+        dd = kd * dilations[0]
+        for kh in range(kernel[1]):
+            dh = kh * dilations[1]
+            for kw in range(kernel[2]):
+                dw = kw * dilations[2]
+                hop = dd * hops[1] + dh * hops[2] + dw * hops[3]
+                for i in range(count):
+                    # A coordinate below 0 is a huge number without sign, so one comparison finds both ends.
+                    inside = np.uint64(places[width_of_places + i] + dd) < depth
+                    inside &= np.uint64(places[2 * width_of_places + i] + dh) < height
+                    inside &= np.uint64(places[3 * width_of_places + i] + dw) < width
+                    table[tap + i] = places[i] + hop if inside else zeros
+                tap += rows
+
+
+@jitable
+def write_table(args: Any, table: int, pixels: Span, group: int, rows: int) -> None:
+    """Writes the addresses (taps, rows) of the pixels of one tile to an address; only those of these pixels."""
+    places = longs(_places(), 4 * MOST_TILE_ROWS)
+    _locate(args, places, pixels, group)
+    _write_taps(args, longs(table, taps_of(args) * rows), places, pixels[1] - pixels[0], rows)
