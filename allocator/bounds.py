@@ -3,14 +3,14 @@
 import numpy as np
 
 from allocator.breadths import breadths, breadths_of
-from allocator.cliques.search import bytes_of_crowds, heaviest_crowd
+from allocator.cliques.search import bytes_of_cliques, heaviest_clique
 from allocator.derive.chunks import derive
 from allocator.problem import FREE, Column, Problem
 from allocator.steps import Program
 
 
 def lower_bound(problem: Problem) -> int:
-    """No arena is smaller: the largest operator breadth, the highest pinned end, and what crowds need beyond that.
+    """No arena is smaller: the largest operator breadth, the highest pinned end, and what cliques need beyond that.
 
     Operator breadth: Pisarchyk and Lee 2020. The bytes of an overwrite count once in the tick of overwriting. Chunks
     that are alive in one tick, or a clique of conflicts, may need more bytes than they have: for alignment, for pinned
@@ -21,7 +21,7 @@ def lower_bound(problem: Problem) -> int:
     is_pinned = (problem.pinned != FREE) & (problem.size > 0)
     highest = int((problem.pinned + problem.size)[is_pinned].max(initial=0))
     breadth = int(breadths(problem).value.max()) if problem.conflicts is None else 0
-    return bytes_of_crowds(problem, max(breadth, highest))
+    return bytes_of_cliques(problem, max(breadth, highest))
 
 
 def naive_bytes(problem: Problem) -> int:
@@ -47,7 +47,7 @@ def heaviest(problem: Problem) -> Column:
 
     A chain whose chunks all have the bytes of its root may stand there as its root.
     """
-    return heaviest_crowd(problem)
+    return heaviest_clique(problem)
 
 
 def refcount_peak(program: Program) -> int:

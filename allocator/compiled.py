@@ -6,7 +6,7 @@ even loaded, before the first twin is asked for. Small problems run the plain fu
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, wraps
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
@@ -19,13 +19,14 @@ from allocator.progress import aside
 P = ParamSpec("P")
 R = TypeVar("R")
 _LOGGER = logging.getLogger("allocator")
-_BAD_CACHE = (OSError, EOFError, UnpicklingError)
+_BAD_CACHE = (OSError, EOFError, UnpicklingError, AttributeError)
+"""The cache cannot be written (a full disk), or read: a file is cut short, or names classes of an older version."""
 
 
 def compiled(kernel: Callable[P, R]) -> Callable[P, R]:
     """The compiled twin of a kernel: compiled on its first call ever, later loaded from numba's cache on disk."""
-    made: Callable[P, R] = _twin(kernel.__module__, kernel.__name__)
-    return made
+    twin: Callable[P, R] = _twin(kernel.__module__, kernel.__name__)
+    return twin
 
 
 def is_loaded() -> bool:
@@ -39,7 +40,8 @@ def _twin(module: str, name: str) -> Callable[..., Any]:
         try:
             with _announced():
                 return getattr(_module(module, True), name)(*args)
-        except _BAD_CACHE:  # kernels open no files: the cache cannot be written (a full disk) or read (cut short)
+        except _BAD_CACHE:  # kernels open no files: this is the cache, and what is wrong in a kernel is raised again
+            _empty_cache(_module(module, True))
             return getattr(_module(module, False), name)(*args)
 
     return wraps(getattr(import_module(module), name))(call)
@@ -57,6 +59,15 @@ def _module(name: str, cached: bool) -> ModuleType:
     for key, function in own.items():
         setattr(copy, key, _dispatcher(function, cached))
     return copy
+
+
+def _empty_cache(module: ModuleType) -> None:
+    """Empties the cache of each kernel of a module, so that the next process writes it anew."""
+    for dispatcher in vars(module).values():
+        cache_of_kernel = getattr(dispatcher, "_cache", None)
+        if cache_of_kernel is not None:
+            with suppress(OSError):
+                cache_of_kernel.flush()
 
 
 def _dispatcher(function: FunctionType, cached: bool) -> Any:

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from allocator.errors import ProblemError, TooManyError
 from allocator.kernels.dependences import follow, hand_on
-from allocator.kernels.mode import Runner
+from allocator.kernels.mode import KernelMode
 from allocator.problem import Column, column
 
 NO_COLOUR = -1
@@ -60,8 +60,8 @@ class HappensBefore:
 
     def pairs(self, before: Column, after: Column) -> npt.NDArray[np.bool_]:
         """Of each pair: whether the one is done before the other begins."""
-        found: npt.NDArray[np.bool_] = (self.later[before, after >> 3] >> (after & 7) & 1).astype(bool)
-        return found
+        is_ordered: npt.NDArray[np.bool_] = (self.later[before, after >> 3] >> (after & 7) & 1).astype(bool)
+        return is_ordered
 
     def after_all(self, steps: Column) -> npt.NDArray[np.bool_]:
         """Mask of the steps that begin when all these are done."""
@@ -69,14 +69,16 @@ class HappensBefore:
         return np.unpackbits(common, count=len(self.later), bitorder="little").view(bool)
 
 
-def happens_before(found: Dependences) -> HappensBefore:
+def happens_before(dependences: Dependences) -> HappensBefore:
     """The transitive closure. O(n) operations on rows of n bits. Raises TooManyError above MOST_STEPS steps."""
-    count = found.count
+    count = dependences.count
     if count > MOST_STEPS:
         raise TooManyError(f"{count} steps are too many to say of each two which is first; the most is {MOST_STEPS}")
     later = np.zeros((count, -(-count // 64) * 8), np.uint8)
-    np.bitwise_or.at(later, (found.before, found.after >> 3), (1 << (found.after & 7)).astype(np.uint8))
-    start, near = found.reversed().sources()
+    np.bitwise_or.at(
+        later, (dependences.before, dependences.after >> 3), (1 << (dependences.after & 7)).astype(np.uint8)
+    )
+    start, near = dependences.reversed().sources()
     words, bounds = later.view(np.uint64), start.tolist()
     near = count - 1 - near
     for step in range(count - 1, -1, -1):
@@ -87,30 +89,30 @@ def happens_before(found: Dependences) -> HappensBefore:
     return HappensBefore(later)
 
 
-def heaviest_paths(found: Dependences, weight: Column) -> tuple[Column, Column]:
+def heaviest_paths(dependences: Dependences, weight: Column) -> tuple[Column, Column]:
     """The weight of the heaviest path that ends in each step, and the step before it there (-1: none). O(n)."""
-    runner = Runner.of(found.count, _UNLOADED)
-    start, near, weights = runner.numbers(*found.sources(), weight)
-    reach, via = runner.zeros(found.count, found.count)
-    runner.kernel(follow)(start, near, weights, reach, via)
+    mode = KernelMode.of(dependences.count, _UNLOADED)
+    start, near, weights = mode.numbers(*dependences.sources(), weight)
+    reach, via = mode.zeros(dependences.count, dependences.count)
+    mode.kernel(follow)(start, near, weights, reach, via)
     return column(reach), column(via)
 
 
-def levels(found: Dependences) -> Column:
+def levels(dependences: Dependences) -> Column:
     """The most steps that wait for each other in front of each step: 0 for those that wait for none."""
-    reach, _ = heaviest_paths(found, np.ones(found.count, np.int64))
+    reach, _ = heaviest_paths(dependences, np.ones(dependences.count, np.int64))
     return column(reach - 1)
 
 
-def colours(found: Dependences, weight: Column, most: int) -> Column:
+def colours(dependences: Dependences, weight: Column, most: int) -> Column:
     """Colours of steps, such that steps of one colour wait for each other (MXNet's path colouring).
 
     The heaviest path has colour 0, and what has a colour weighs no more: `most` times, or until nothing has weight. The
     rest has NO_COLOUR. O(most * n).
     """
-    colour, left = np.full(found.count, NO_COLOUR), np.array(weight)
+    colour, left = np.full(dependences.count, NO_COLOUR), np.array(weight)
     for number in range(most):
-        reach, via = heaviest_paths(found, left)
+        reach, via = heaviest_paths(dependences, left)
         if not reach.any():
             break
         step = int(reach.argmax())
@@ -137,26 +139,26 @@ class Clock:
         return bool((self.end[before] <= self.begin[after]).all())
 
 
-def path_clock(found: Dependences, path: Column) -> Clock:
+def path_clock(dependences: Dependences, path: Column) -> Clock:
     """The clock on which step path[p] begins at instant 2p + 2 and ends at 2p + 3.
 
     Any other step begins when the last of the path that is done before it ends, and ends when the first that waits for
     it begins. Instants are at least 1.
     """
-    last = _last_seen(found, path)
-    first = len(path) - 1 - _last_seen(found.reversed(), (found.count - 1 - path)[::-1])[::-1]
+    last = _last_seen(dependences, path)
+    first = len(path) - 1 - _last_seen(dependences.reversed(), (dependences.count - 1 - path)[::-1])[::-1]
     begin, end = 2 * last + 3, 2 * first + 2
     begin[path] = 2 * np.arange(len(path)) + 2
     end[path] = begin[path] + 1
     return Clock(begin, end)
 
 
-def _last_seen(found: Dependences, path: Column) -> Column:
+def _last_seen(dependences: Dependences, path: Column) -> Column:
     """The place on the path of the last of its steps that is each step or done before it; -1 where there is none."""
-    runner = Runner.of(found.count, _UNLOADED)
-    place = np.full(found.count, -1)
+    mode = KernelMode.of(dependences.count, _UNLOADED)
+    place = np.full(dependences.count, -1)
     place[path] = np.arange(len(path))
-    start, near = runner.numbers(*found.sources())
-    seen = place.tolist() if runner.is_plain else place
-    runner.kernel(hand_on)(start, near, seen)
+    start, near = mode.numbers(*dependences.sources())
+    seen = place.tolist() if mode.is_plain else place
+    mode.kernel(hand_on)(start, near, seen)
     return np.array(seen, np.int64)

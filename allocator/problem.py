@@ -23,15 +23,15 @@ _TOO_MANY_BYTES = 2.0**62
 
 def column(values: Any) -> Column:
     """A read-only int64 column of its own."""
-    made = np.array(values, dtype=np.int64).reshape(-1)
-    made.flags.writeable = False
-    return made
+    array = np.array(values, dtype=np.int64).reshape(-1)
+    array.flags.writeable = False
+    return array
 
 
 def distinct(keys: Column) -> Column:
     """Numbers in order, each once. np.unique, which hashes, takes a hundred times as long for a million of them."""
-    found = np.sort(keys)
-    return np.concatenate((found[:1], found[1:][found[1:] != found[:-1]]))
+    ordered = np.sort(keys)
+    return np.concatenate((ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]))
 
 
 @frozen

@@ -9,9 +9,9 @@ from allocator.check.shared_objects import check_objects
 from allocator.errors import PlanError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import Column, Problem, column
 from allocator.solvers import BEST, STRATEGIES, check_chains
-from allocator.solvers.base import hindrance
+from allocator.solvers.base import unsupported_reason
 from allocator.solvers.positional_maximums import objects_bound
-from allocator.solvers.shared import SharedObjectsSolver, tenants
+from allocator.solvers.shared import SharedObjectsSolver, interference_graph
 
 
 @frozen(eq=False)
@@ -46,12 +46,12 @@ def assign(problem: Problem, strategy: str = BEST) -> SharedObjects:
     where the judge refuses the objects, is a fault of ours.
     """
     check_chains(problem)
-    bound = objects_bound(tenants(problem))
+    bound = objects_bound(interference_graph(problem))
     best: SharedObjects | None = None
     for solver in _applicable(problem, strategy):
-        made = _judged(problem, solver, bound)
-        if best is None or made.total_bytes < best.total_bytes:
-            best = made
+        shared = _judged(problem, solver, bound)
+        if best is None or shared.total_bytes < best.total_bytes:
+            best = shared
         if best.total_bytes == bound:
             break
     assert best is not None
@@ -62,9 +62,9 @@ def _applicable(problem: Problem, strategy: str) -> tuple[SharedObjectsSolver, .
     if strategy != BEST and strategy not in SHARING:
         raise UnknownStrategyError(f"no strategy {strategy!r} makes objects; there are {', '.join((BEST, *SHARING))}")
     wanted = tuple(SHARING.values()) if strategy == BEST else (SHARING[strategy],)
-    able = tuple(s for s in wanted if not hindrance(problem, s))
+    able = tuple(s for s in wanted if not unsupported_reason(problem, s))
     if not able:
-        raise UnsupportedProblemError(f"strategy {strategy!r} cannot take {hindrance(problem, wanted[0])}")
+        raise UnsupportedProblemError(f"strategy {strategy!r} cannot take {unsupported_reason(problem, wanted[0])}")
     return tuple(s for s in able if len(problem) <= s.traits.most_chunks) or able[:1]
 
 
@@ -73,7 +73,7 @@ def _judged(problem: Problem, solver: SharedObjectsSolver, bound: int) -> Shared
     fault = check_objects(problem, object_of, size)
     if fault is not None:
         raise PlanError(f"{solver.name} made wrong objects ({fault.kind}): {fault.message}")
-    made = SharedObjects(object_of, size, bound, solver.name)
-    if made.total_bytes < bound:
-        raise PlanError(f"{solver.name} made objects of {made.total_bytes} bytes, below the bound of {bound}")
-    return made
+    shared = SharedObjects(object_of, size, bound, solver.name)
+    if shared.total_bytes < bound:
+        raise PlanError(f"{solver.name} made objects of {shared.total_bytes} bytes, below the bound of {bound}")
+    return shared

@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 
 
 @frozen
-class View:
+class ViewForward:
     """READ_ONLY forward: `out` lies inside the bytes of `src`, `offset` bytes behind the first byte of `src`."""
 
     out: int
@@ -19,7 +19,7 @@ class View:
 
 
 @frozen
-class Overwrite:
+class OverwriteForward:
     """OVERWRITE forward that the operator allows: `out` may take bytes of `src` from `offset` on.
 
     One that is `required` is taken in any case: `out` is the next value of what lies in `src`.
@@ -37,8 +37,8 @@ class Step:
 
     reads: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
-    views: tuple[View, ...] = ()
-    overwrites: tuple[Overwrite, ...] = ()
+    views: tuple[ViewForward, ...] = ()
+    overwrites: tuple[OverwriteForward, ...] = ()
 
 
 def _as_tuple(sizes: Iterable[int]) -> tuple[int, ...]:

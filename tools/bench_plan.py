@@ -21,8 +21,8 @@ from allocator.derive.chunks import derive, to_problem
 from allocator.io.files import write_whole
 from allocator.progress import each
 from allocator.solvers import STRATEGIES
-from allocator.solvers.base import Task, arena_bytes
-from allocator.steps import Overwrite, Program, Step
+from allocator.solvers.base import SolverOptions, arena_bytes
+from allocator.steps import OverwriteForward, Program, Step
 from engine.cli.progress import add_quiet, progress_shown, say
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ def random_program(count: int, seed: int) -> Program:
 
 def chain_program(count: int, _seed: int) -> Program:
     """Each step overwrites what the step before it wrote, one byte further on."""
-    rest = (Step((v - 1,), (v,), (), (Overwrite(v, v - 1, 1),)) for v in range(1, count))
+    rest = (Step((v - 1,), (v,), (), (OverwriteForward(v, v - 1, 1),)) for v in range(1, count))
     return Program((Step(writes=(0,)), *rest), tuple(range(count, 0, -1)))
 
 
@@ -89,7 +89,7 @@ def measure(instance: str, count: int, strategy: str, seed: int, alignment: int)
     program = INSTANCES[instance](count, seed)
     chunks, derive_s = timed(lambda: derive(program))
     problem, to_problem_s = timed(lambda: to_problem(chunks, alignment))
-    answer, solve_s = timed(lambda: STRATEGIES[strategy].solve(problem, Task(seed)))
+    answer, solve_s = timed(lambda: STRATEGIES[strategy].solve(problem, SolverOptions(seed)))
     offset = answer.offset
     arena = arena_bytes(problem, offset)
     fault, check_s = timed(lambda: check(problem, offset, arena))

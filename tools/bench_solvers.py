@@ -35,7 +35,7 @@ from allocator.io.instance import Instance
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, column
 from allocator.progress import each
 from allocator.solvers import BEST, STRATEGIES, solve
-from allocator.solvers.base import Task, arena_bytes
+from allocator.solvers.base import SolverOptions, arena_bytes
 from allocator.solvers.pushdown import UNLOADED
 from engine.cli.options.common import STRATEGY_CHOICES, count, duration, positive
 from engine.cli.progress import add_quiet, progress_shown, say
@@ -135,7 +135,7 @@ def _run(problem: Problem, strategy: str, capacity: int, seed: int, limits: dict
     if strategy not in STRATEGIES:
         return _timed(lambda: solve(problem, strategy, seed, capacity=capacity, **limits))
     bound = lower_bound(problem)
-    task = Task(seed, goal=max(bound, capacity) if capacity != NO_CAPACITY else bound, **limits)
+    task = SolverOptions(seed, goal=max(bound, capacity) if capacity != NO_CAPACITY else bound, **limits)
     answer, seconds = _timed(lambda: STRATEGIES[strategy].solve(problem, task))
     offset = column(answer.offset)
     arena = arena_bytes(problem, offset)

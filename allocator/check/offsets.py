@@ -60,9 +60,9 @@ def _check_each(problem: Problem, offsets: Column, arena_bytes: int) -> Fault | 
         FaultKind.ARENA: offsets > arena_bytes - problem.size,
     }
     for kind, column in wrong.items():
-        found = np.flatnonzero(column & used)
-        if len(found):
-            i = int(found[0])
+        rows = np.flatnonzero(column & used)
+        if len(rows):
+            i = int(rows[0])
             return Fault(
                 kind,
                 (i,),
@@ -75,10 +75,10 @@ def _check_each(problem: Problem, offsets: Column, arena_bytes: int) -> Fault | 
 def _check_pairs(problem: Problem, offsets: Column) -> Fault | None:
     src, dest = problem.src, problem.dest
     wanted = offsets[dest] + problem.overwrite_offset
-    found = np.flatnonzero((offsets[src] != wanted) & (problem.size[src] > 0))
-    if not len(found):
+    misplaced = np.flatnonzero((offsets[src] != wanted) & (problem.size[src] > 0))
+    if not len(misplaced):
         return None
-    k = int(found[0])
+    k = int(misplaced[0])
     message = f"chunk {src[k]} overwrites chunk {dest[k]} and must lie at {wanted[k]}, but lies at {offsets[src[k]]}"
     return Fault(FaultKind.OVERWRITE, (int(src[k]), int(dest[k])), message)
 
@@ -88,8 +88,8 @@ def _check_conflicts(problem: Problem, offsets: Column) -> Fault | None:
     a, b = problem.conflicts.one, problem.conflicts.other
     used = (problem.size[a] > 0) & (problem.size[b] > 0)
     apart = (offsets[a] + problem.size[a] <= offsets[b]) | (offsets[b] + problem.size[b] <= offsets[a])
-    found = np.flatnonzero(used & ~apart)
-    return _overlap(problem, offsets, int(a[found[0]]), int(b[found[0]])) if len(found) else None
+    overlapping = np.flatnonzero(used & ~apart)
+    return _overlap(problem, offsets, int(a[overlapping[0]]), int(b[overlapping[0]])) if len(overlapping) else None
 
 
 def _check_overlaps(problem: Problem, offsets: Column) -> Fault | None:
@@ -103,8 +103,8 @@ def _check_overlaps(problem: Problem, offsets: Column) -> Fault | None:
     rows = np.flatnonzero((problem.size > 0) & (enter < problem.end))
     low, end = offsets[rows], problem.end[rows]
     sweep = _sweep if len(rows) < MANY else _sweep_compiled
-    found = sweep(enter[rows], end, low, low + problem.size[rows])
-    return _overlap(problem, offsets, *rows[list(found)].tolist()) if found else None
+    pair = sweep(enter[rows], end, low, low + problem.size[rows])
+    return _overlap(problem, offsets, *rows[list(pair)].tolist()) if pair else None
 
 
 def _sweep(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, ...]:

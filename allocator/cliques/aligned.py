@@ -1,4 +1,4 @@
-"""What a crowd needs because its chunks begin at certain places: alignment, and bytes that must lie below and above."""
+"""Lower bounds of a clique from alignment, and from bytes that must lie below or above each chunk."""
 
 from collections.abc import Iterator
 from math import gcd
@@ -6,7 +6,7 @@ from math import gcd
 import numpy as np
 from attrs import frozen
 
-from allocator.cliques.clique import Crowd
+from allocator.cliques.clique import Clique
 from allocator.problem import FREE, Column
 
 _MOST_CELLS = 12
@@ -15,44 +15,44 @@ _MOST_TAILS = 8
 
 @frozen(eq=False)
 class _Window:
-    """Some of a crowd: none of them begins below `low`, and `above` bytes lie above each of them."""
+    """Some of a clique: none of them begins below `low`, and `above` bytes lie above each of them."""
 
-    crowd: Crowd
+    clique: Clique
     low: int
     above: int
 
 
-def bytes_in_cells(crowd: Crowd, proved: int = 0) -> int:
-    """No arena that holds the crowd is smaller; what cannot be more than `proved` need not be found."""
-    tried = (1, *cells(crowd))
-    for window in _windows(crowd):
-        most = window.low + int(window.crowd.size.sum()) + int(window.crowd.tail.max())
+def bytes_in_cells(clique: Clique, proved: int = 0) -> int:
+    """No arena that holds the clique is smaller; what cannot be more than `proved` need not be found."""
+    tried = (1, *cells(clique))
+    for window in _windows(clique):
+        most = window.low + int(window.clique.size.sum()) + int(window.clique.tail.max())
         for cell in tried:
-            if most + len(window.crowd) * (cell - 1) > proved:
+            if most + len(window.clique) * (cell - 1) > proved:
                 proved = max(proved, _bytes_needed(window, cell))
     return proved
 
 
-def cells(crowd: Crowd) -> tuple[int, ...]:
+def cells(clique: Clique) -> tuple[int, ...]:
     """Sizes of cells worth a try: alignments, and what those have in common with the sizes of the less aligned rest."""
-    kinds: list[int] = np.unique(crowd.alignment[crowd.pinned == FREE]).tolist()
-    found = {gcd(*kinds)}
+    kinds: list[int] = np.unique(clique.alignment[clique.pinned == FREE]).tolist()
+    candidates = {gcd(*kinds)}
     for kind in kinds:
-        rest = crowd.size[crowd.alignment % kind != 0]
-        found |= {kind, gcd(kind, *np.unique(rest).tolist())}
-    return tuple(sorted(found - {0, 1}, reverse=True)[:_MOST_CELLS])
+        rest = clique.size[clique.alignment % kind != 0]
+        candidates |= {kind, gcd(kind, *np.unique(rest).tolist())}
+    return tuple(sorted(candidates - {0, 1}, reverse=True)[:_MOST_CELLS])
 
 
-def _windows(crowd: Crowd) -> Iterator[_Window]:
+def _windows(clique: Clique) -> Iterator[_Window]:
     """All, and of those with long tails those with long heads who need most (Carlier 1982: heads, bodies and tails)."""
-    lowest, tails = int(crowd.head.min()), np.unique(crowd.tail)
-    yield _Window(crowd, lowest, int(tails[0]))
+    lowest, tails = int(clique.head.min()), np.unique(clique.tail)
+    yield _Window(clique, lowest, int(tails[0]))
     for above in tails[::-1][:_MOST_TAILS].tolist():
-        rows = np.flatnonzero(crowd.tail >= above)
-        rows = rows[np.argsort(-crowd.head[rows], kind="stable")]
-        last = int(np.argmax(crowd.head[rows] + np.cumsum(crowd.size[rows])))
-        if last + 1 < len(crowd):
-            yield _Window(crowd.some(rows[: last + 1]), int(crowd.head[rows[last]]), above)
+        rows = np.flatnonzero(clique.tail >= above)
+        rows = rows[np.argsort(-clique.head[rows], kind="stable")]
+        last = int(np.argmax(clique.head[rows] + np.cumsum(clique.size[rows])))
+        if last + 1 < len(clique):
+            yield _Window(clique.some(rows[: last + 1]), int(clique.head[rows[last]]), above)
 
 
 def _bytes_needed(window: _Window, cell: int) -> int:
@@ -62,13 +62,13 @@ def _bytes_needed(window: _Window, cell: int) -> int:
     as the places modulo `cell` tell, and whole cells more for chunks between them, of whose bytes those that fill whole
     cells count.
     """
-    crowd = window.crowd
-    is_known = crowd.alignment % cell == 0
+    clique = window.clique
+    is_known = clique.alignment % cell == 0
     if not is_known.any():
         return 0
-    size, begin = crowd.size[is_known], crowd.shift[is_known] % cell
-    above = crowd.tail[is_known] if is_known.all() else np.full_like(size, window.above)
-    between = int((crowd.size[~is_known] // cell).sum()) * cell
+    size, begin = clique.size[is_known], clique.shift[is_known] % cell
+    above = clique.tail[is_known] if is_known.all() else np.full_like(size, window.above)
+    between = int((clique.size[~is_known] // cell).sum()) * cell
     return window.low + int(size.sum()) + between + _least_waste(begin, (begin + size) % cell, above, window.low, cell)
 
 

@@ -1,4 +1,4 @@
-"""A crowd: chunks of which each two may share no byte, such as those that are alive in one tick."""
+"""A clique: chunks of which each two may share no byte, such as those that are alive in one tick."""
 
 import numpy as np
 from attrs import field, frozen
@@ -8,7 +8,7 @@ from allocator.problem import FREE, Column, Problem, column
 
 
 @frozen(eq=False)
-class Crowd:
+class Clique:
     """Chunk ids[k] has size[k] bytes, and the root of its chain begins `shift[k]` bytes below it, at a multiple of
     `alignment[k]`.
 
@@ -29,24 +29,24 @@ class Crowd:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def some(self, rows: Column) -> "Crowd":
+    def some(self, rows: Column) -> "Clique":
         """A part of it. `rows` may be a mask."""
         columns = (self.ids, self.root, self.size, self.alignment, self.shift, self.head, self.tail, self.pinned)
-        return Crowd(*(c[rows] for c in columns))
+        return Clique(*(c[rows] for c in columns))
 
 
-def everybody(problem: Problem) -> Crowd:
-    """All chunks as rows of crowds: row i is chunk i. Who of them is a crowd is another question."""
-    found = chains(problem)
-    is_pinned = problem.pinned[found.root] != FREE
-    pinned = np.where(is_pinned, problem.pinned[found.root] + found.offset, FREE)
-    return Crowd(
+def all_chunks(problem: Problem) -> Clique:
+    """All chunks as rows of cliques: row i is chunk i. Who of them is a clique is another question."""
+    chain = chains(problem)
+    is_pinned = problem.pinned[chain.root] != FREE
+    pinned = np.where(is_pinned, problem.pinned[chain.root] + chain.offset, FREE)
+    return Clique(
         ids=np.arange(len(problem)),
-        root=found.root,
+        root=chain.root,
         size=problem.size,
-        alignment=np.where(is_pinned, 0, problem.alignment[found.root]),
-        shift=np.where(is_pinned, pinned, found.offset),
-        head=np.where(is_pinned, pinned, found.offset),
-        tail=problem.size[found.root] - found.offset - problem.size,
+        alignment=np.where(is_pinned, 0, problem.alignment[chain.root]),
+        shift=np.where(is_pinned, pinned, chain.offset),
+        head=np.where(is_pinned, pinned, chain.offset),
+        tail=problem.size[chain.root] - chain.offset - problem.size,
         pinned=pinned,
     )

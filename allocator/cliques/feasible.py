@@ -3,7 +3,7 @@
 import numpy as np
 from attrs import define, evolve, field, frozen
 
-from allocator.cliques.clique import Crowd
+from allocator.cliques.clique import Clique
 from allocator.problem import FREE, Column, Conflicts, Problem, column
 
 NO_END = 2**62
@@ -15,7 +15,7 @@ _ONCE = 10_000
 
 
 @frozen(eq=False)
-class Runs:
+class OffsetRanges:
     """Offsets from first[k] to last[k] that are `shift` above multiples of `alignment`; the last run has no end."""
 
     first: Column
@@ -30,21 +30,21 @@ class Runs:
 
 
 @define(eq=False)
-class Freedom:
+class FeasibleOffsets:
     """Runs of offsets, found for each chain when they are asked for."""
 
     _problem: Problem
-    _everybody: Crowd
+    _all_chunks: Clique
     _pinned: Column = field(init=False)
     _member: Column = field(init=False)
     _start: Column = field(init=False)
     _near: tuple[Column, Column] = field(init=False)
-    _runs: dict[int, Runs] = field(factory=dict, init=False)
+    _runs: dict[int, OffsetRanges] = field(factory=dict, init=False)
     _work: int = field(default=_WORK, init=False)
 
     def __attrs_post_init__(self) -> None:
-        used, root = self._problem.size > 0, self._everybody.root
-        self._pinned = np.flatnonzero((self._everybody.pinned != FREE) & used)
+        used, root = self._problem.size > 0, self._all_chunks.root
+        self._pinned = np.flatnonzero((self._all_chunks.pinned != FREE) & used)
         self._member = np.argsort(root, kind="stable") if len(self._pinned) else self._pinned
         self._start = np.searchsorted(root[self._member], np.arange(len(root) + 1))
         self._near = self._pairs(self._problem.conflicts or Conflicts())
@@ -53,41 +53,41 @@ class Freedom:
         """Who conflicts with which pinned chunk, by the former."""
         one = np.concatenate((conflicts.one, conflicts.other))
         other = np.concatenate((conflicts.other, conflicts.one))
-        kept = (self._everybody.pinned[other] != FREE) & (self._problem.size[other] > 0)
+        kept = (self._all_chunks.pinned[other] != FREE) & (self._problem.size[other] > 0)
         order = np.argsort(one[kept], kind="stable")
         return one[kept][order], other[kept][order]
 
-    def runs(self, chunk: int) -> Runs:
+    def runs(self, chunk: int) -> OffsetRanges:
         """Offsets at which a free chunk may lie."""
-        root, shift = int(self._everybody.root[chunk]), int(self._everybody.shift[chunk])
+        root, shift = int(self._all_chunks.root[chunk]), int(self._all_chunks.shift[chunk])
         if root not in self._runs:
             self._runs[root] = self._found(root)
-        found = self._runs[root]
-        return Runs(found.first + shift, found.last + shift, found.alignment, shift)
+        of_root = self._runs[root]
+        return OffsetRanges(of_root.first + shift, of_root.last + shift, of_root.alignment, shift)
 
-    def narrowed(self, crowd: Crowd) -> Crowd:
-        """The same crowd; below free chunks there are the bytes below their lowest run."""
+    def narrowed(self, clique: Clique) -> Clique:
+        """The same clique; below free chunks there are the bytes below their lowest run."""
         if not len(self._pinned):
-            return crowd
-        head = crowd.head.copy()
-        for row in np.flatnonzero(crowd.pinned == FREE).tolist():
-            head[row] = self.runs(int(crowd.ids[row])).first[0]
-        return evolve(crowd, head=head)
+            return clique
+        head = clique.head.copy()
+        for row in np.flatnonzero(clique.pinned == FREE).tolist():
+            head[row] = self.runs(int(clique.ids[row])).first[0]
+        return evolve(clique, head=head)
 
-    def _found(self, root: int) -> Runs:
+    def _found(self, root: int) -> OffsetRanges:
         """Offsets of a root; runs begin and end at multiples of its alignment."""
         low, high = self._barred(root) if self._work > 0 else (self._pinned[:0], self._pinned[:0])
         order = np.argsort(low, kind="stable")
-        alignment = int(self._everybody.alignment[root])
+        alignment = int(self._all_chunks.alignment[root])
         floors = np.maximum.accumulate(np.append(0, high[order]))
         first = -(-floors // alignment) * alignment
         last = np.append(low[order] // alignment * alignment, NO_END)
         fits = first <= last
-        return Runs(first[fits], last[fits], alignment, 0)
+        return OffsetRanges(first[fits], last[fits], alignment, 0)
 
     def _barred(self, root: int) -> tuple[Column, Column]:
         """Ranges (low, high), ends not included, in which the root must not begin."""
-        size, shift = self._everybody.size, self._everybody.shift
+        size, shift = self._all_chunks.size, self._all_chunks.shift
         low, high = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for chunk in self._member[self._start[root] : self._start[root + 1]].tolist():
             rivals = self._rivals(chunk) if size[chunk] else self._pinned[:0]

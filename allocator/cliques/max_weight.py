@@ -50,18 +50,18 @@ def heavy_cliques(conflicts: Conflicts, weight: Column, most: int = 1, hints: Se
     for the most part.
     """
     graph = _graph(conflicts, weight)
-    found = _greedily(graph, most) + _hinted(graph, hints)
-    best = max((int(weight[c].sum()) for c in found), default=0)
+    cliques = _greedily(graph, most) + _hinted(graph, hints)
+    best = max((int(weight[c].sum()) for c in cliques), default=0)
     while len(graph) and (potential := _potential(graph)).min() <= best:
         graph = _part(graph, potential > best)
     steps = _STEPS
     for part in _small_parts(graph):
-        search = _Search(part.weight.tolist(), _masks(part), best, steps)
+        search = _CliqueSearch(part.weight.tolist(), _masks(part), best, steps)
         better = search.heaviest()
         if better:
-            found.append(np.sort(part.ids[better]))
+            cliques.append(np.sort(part.ids[better]))
         best, steps = search.best, search.steps
-    return sorted(found, key=lambda clique: -int(weight[clique].sum()))[:most]
+    return sorted(cliques, key=lambda clique: -int(weight[clique].sum()))[:most]
 
 
 def _graph(conflicts: Conflicts, weight: Column) -> _Graph:
@@ -102,30 +102,30 @@ def _small_parts(graph: _Graph) -> Iterator[_Graph]:
 def _greedily(graph: _Graph, wanted: int) -> list[Column]:
     """Cliques that grow from those who may be in heavy ones."""
     potential = _potential(graph)
-    found: dict[bytes, Column] = {}
+    cliques: dict[bytes, Column] = {}
     best = 0
     near = len(graph.near) // max(len(graph), 1)
     starts = min(max(_STARTED // max(near**2, 1), _FEWEST_STARTS), _STARTS)
     for start in np.argsort(-potential, kind="stable")[:starts].tolist():
-        if potential[start] <= best and len(found) >= wanted:
+        if potential[start] <= best and len(cliques) >= wanted:
             break
         for worth in (graph.weight, potential):
             rows = _grown(graph, start, worth)
             best = max(best, int(graph.weight[rows].sum()))
             clique = np.sort(graph.ids[rows])
-            found[clique.tobytes()] = clique
-    return list(found.values())
+            cliques[clique.tobytes()] = clique
+    return list(cliques.values())
 
 
 def _hinted(graph: _Graph, hints: Sequence[Column]) -> list[Column]:
     """Cliques that grow from the heaviest of each hint, in which its chunks come first."""
-    found, above = [], int(graph.weight.max(initial=0)) + 1
+    cliques, above = [], int(graph.weight.max(initial=0)) + 1
     for hint in hints:
         is_in = np.isin(graph.ids, hint)
         if is_in.any():
             rows = _grown(graph, int(is_in.argmax()), graph.weight + np.where(is_in, above, 0))
-            found.append(np.sort(graph.ids[rows]))
-    return found
+            cliques.append(np.sort(graph.ids[rows]))
+    return cliques
 
 
 def _potential(graph: _Graph) -> Column:
@@ -167,7 +167,7 @@ class _Branch:
 
 
 @define
-class _Search:
+class _CliqueSearch:
     """Depth first, without recursion. Only cliques heavier than `best` count."""
 
     weight: list[int]
@@ -177,38 +177,38 @@ class _Search:
 
     def heaviest(self) -> list[int]:
         """The heaviest clique that was found, or nothing."""
-        found, stack = 0, [_Branch(0, (1 << len(self.weight)) - 1, 0, sum(self.weight))]
+        best_set, stack = 0, [_Branch(0, (1 << len(self.weight)) - 1, 0, sum(self.weight))]
         while stack and self.steps > 0:
             branch = stack.pop()
             if branch.bound <= self.best:
                 continue
             if branch.weight > self.best:
-                found, self.best = branch.chosen, branch.weight
+                best_set, self.best = branch.chosen, branch.weight
             stack += self._branches(branch)
-        return [k for k in range(len(self.weight)) if found >> k & 1]
+        return [k for k in range(len(self.weight)) if best_set >> k & 1]
 
     def _branches(self, branch: _Branch) -> list[_Branch]:
         """One for each chunk that is coloured late enough to matter; the last of them is to be looked at first."""
-        made, open_, room = list[_Branch](), branch.open, self.best - branch.weight
+        branches, open_, margin = list[_Branch](), branch.open, self.best - branch.weight
         coloured = self._coloured(open_)
         self.steps -= len(coloured) + 1
         for chunk, bound in reversed(coloured):
-            if bound <= room:
+            if bound <= margin:
                 break
             rest, weight = open_ & self.near[chunk], branch.weight + self.weight[chunk]
-            made.append(_Branch(branch.chosen | 1 << chunk, rest, weight, branch.weight + bound))
+            branches.append(_Branch(branch.chosen | 1 << chunk, rest, weight, branch.weight + bound))
             open_ ^= 1 << chunk
-        return made[::-1]
+        return branches[::-1]
 
     def _coloured(self, chunks: int) -> list[tuple[int, int]]:
         """(chunk, weight that no clique of it and those before it exceeds), colour by colour, each heaviest first."""
-        found, bound = list[tuple[int, int]](), 0
+        coloured, bound = list[tuple[int, int]](), 0
         while chunks:
             free = chunks
             bound += self.weight[(free & -free).bit_length() - 1]
             while free:
                 chunk = (free & -free).bit_length() - 1
-                found.append((chunk, bound))
+                coloured.append((chunk, bound))
                 chunks ^= 1 << chunk
                 free &= ~(self.near[chunk] | 1 << chunk)
-        return found
+        return coloured

@@ -1,4 +1,4 @@
-"""What a crowd needs because of its pinned chunks: the others must be packed into the slots that those leave."""
+"""What a clique needs because of its pinned chunks: the others must be packed into the slots that those leave."""
 
 from collections.abc import Iterator
 
@@ -6,36 +6,36 @@ import numpy as np
 import numpy.typing as npt
 
 from allocator.cliques.aligned import cells
-from allocator.cliques.clique import Crowd
-from allocator.cliques.feasible import Freedom
+from allocator.cliques.clique import Clique
+from allocator.cliques.feasible import FeasibleOffsets
 from allocator.cliques.subset_sum import largest_sum, smallest_sum
 from allocator.problem import FREE
 
 Slot = tuple[int, int]
 Mask = npt.NDArray[np.bool_]
 _MOST_PLACES = 20_000
-"""Chunks times slots; a crowd with more of them is passed over, and so is one with a twentieth of it in chunks."""
+"""Chunks times slots; a clique with more of them is passed over, and so is one with a twentieth of it in chunks."""
 _WORK = 2**23
-"""Bits that sums may shift for one crowd, some milliseconds."""
+"""Bits that sums may shift for one clique, some milliseconds."""
 
 
-def bytes_in_slots(crowd: Crowd, freedom: Freedom) -> int:
-    """No arena that holds the crowd is smaller; 0 where nothing is pinned or everything, or too much."""
-    is_pinned = crowd.pinned != FREE
+def bytes_in_slots(clique: Clique, feasible: FeasibleOffsets) -> int:
+    """No arena that holds the clique is smaller; 0 where nothing is pinned or everything, or too much."""
+    is_pinned = clique.pinned != FREE
     if is_pinned.all() or not is_pinned.any():
         return 0
-    slots, free = tuple(_slots(crowd.some(is_pinned))), crowd.some(~is_pinned)
+    slots, free = tuple(_slots(clique.some(is_pinned))), clique.some(~is_pinned)
     if len(free) * max(len(slots), 20) > _MOST_PLACES:
         return 0
     low, high = np.array(slots).T
-    lowest = np.array([freedom.runs(chunk).above(low) for chunk in free.ids.tolist()])
+    lowest = np.array([feasible.runs(chunk).above(low) for chunk in free.ids.tolist()])
     may_lie = (lowest + free.size[:, None] <= high).T
     tried = (1, *cells(free))
     work = _WORK // (len(tried) * len(slots))
     return max(_bytes_needed(free, slots, may_lie, cell, work) for cell in tried)
 
 
-def _slots(pinned: Crowd) -> Iterator[Slot]:
+def _slots(pinned: Clique) -> Iterator[Slot]:
     """Ranges of bytes between pinned chunks, lowest first, and the endless one above them."""
     order = np.argsort(pinned.pinned, kind="stable")
     low = np.append(pinned.pinned[order], 2**62)
@@ -43,7 +43,7 @@ def _slots(pinned: Crowd) -> Iterator[Slot]:
     return ((a, b) for a, b in zip(high.tolist(), low.tolist(), strict=True) if a < b)
 
 
-def _bytes_needed(free: Crowd, slots: tuple[Slot, ...], may_lie: Mask, cell: int, work: int) -> int:
+def _bytes_needed(free: Clique, slots: tuple[Slot, ...], may_lie: Mask, cell: int, work: int) -> int:
     """What the free chunks need if they are counted in cells: a chunk that begins at the edge of one has all that it
     touches, any other has as many as its bytes would fill.
 

@@ -1,4 +1,4 @@
-"""Which crowds of a problem are worth a look, and the most that one of them needs."""
+"""Which cliques of a problem are worth a look, and the most that one of them needs."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from allocator.breadths import Breadths, breadths_of, first_tick
 from allocator.cliques.aligned import bytes_in_cells
-from allocator.cliques.clique import Crowd, everybody
-from allocator.cliques.feasible import Freedom
+from allocator.cliques.clique import Clique, all_chunks
+from allocator.cliques.feasible import FeasibleOffsets
 from allocator.cliques.max_weight import heavy_cliques
 from allocator.cliques.pinned import bytes_in_slots
 from allocator.cliques.stacks import bytes_in_stacks
@@ -19,51 +19,51 @@ _MOST_CLIQUES = 8
 """Cliques that are looked at for their bytes, and for the room that they may need."""
 
 
-def bytes_of_crowds(problem: Problem, proved: int) -> int:
-    """The most that a crowd needs, of those that are looked at; or `proved`, a lower bound that is known already."""
-    whole = everybody(problem)
+def bytes_of_cliques(problem: Problem, proved: int) -> int:
+    """The most that a clique needs, of those that are looked at; or `proved`, a lower bound that is known already."""
+    whole = all_chunks(problem)
     room = _room(whole)
     has_pins = bool(((whole.pinned != FREE) & (whole.size > 0)).any())
     if problem.conflicts is not None:
-        crowds = _cliques(problem, whole, room)
+        cliques = _cliques(problem, whole, room)
     else:
-        crowds = _alive(problem, whole, room, proved) if has_pins or (room != whole.size).any() else iter(())
-    freedom = Freedom(problem, whole)
-    narrowed = [freedom.narrowed(crowd) for crowd in crowds]
-    for crowd in narrowed:
-        proved = max(bytes_in_cells(crowd, proved), bytes_in_slots(crowd, freedom))
-    for crowd in narrowed:  # what takes longest comes last: the more is proved, the sooner it is done
-        proved = bytes_in_stacks(crowd, freedom, proved)
+        cliques = _alive(problem, whole, room, proved) if has_pins or (room != whole.size).any() else iter(())
+    feasible = FeasibleOffsets(problem, whole)
+    narrowed = [feasible.narrowed(clique) for clique in cliques]
+    for clique in narrowed:
+        proved = max(bytes_in_cells(clique, proved), bytes_in_slots(clique, feasible))
+    for clique in narrowed:  # what takes longest comes last: the more is proved, the sooner it is done
+        proved = bytes_in_stacks(clique, feasible, proved)
     return proved
 
 
-def heaviest_crowd(problem: Problem) -> Column:
+def heaviest_clique(problem: Problem) -> Column:
     """The chunks of a heavy clique of conflicts; nothing where no chunk has bytes."""
-    whole = everybody(problem)
-    crowds = _cliques(problem, whole, whole.size)
-    return max((crowd.ids for crowd in crowds), key=lambda ids: int(problem.size[ids].sum()), default=whole.ids[:0])
+    whole = all_chunks(problem)
+    cliques = _cliques(problem, whole, whole.size)
+    return max((clique.ids for clique in cliques), key=lambda ids: int(problem.size[ids].sum()), default=whole.ids[:0])
 
 
-def _room(whole: Crowd) -> Column:
-    """Bytes that a chunk may cost a crowd: those of its root, up to where another chunk like it can begin."""
+def _room(whole: Clique) -> Column:
+    """Bytes that a chunk may cost a clique: those of its root, up to where another chunk like it can begin."""
     root_size = whole.size + whole.tail + np.where(whole.pinned == FREE, whole.shift, 0)
     alignment = np.maximum(whole.alignment, 1)
     return np.where(whole.size > 0, -(-root_size // alignment) * alignment, 0)
 
 
-def _cliques(problem: Problem, whole: Crowd, room: Column) -> Iterator[Crowd]:
+def _cliques(problem: Problem, whole: Clique, room: Column) -> Iterator[Clique]:
     """Heavy cliques, and those that may need most room. Lifetimes hint at them: what lives at once mostly conflicts."""
     conflicts, first = _of_bodies(problem, whole), first_tick(problem)
     live = breadths_of(first, problem.end, room)
     ticks = live.tick[np.argsort(-live.value, kind="stable")][:_MOST_CLIQUES].tolist()
     hints = [np.flatnonzero((first <= tick) & (tick < problem.end)) for tick in ticks]
-    found = heavy_cliques(conflicts, whole.size, _MOST_CLIQUES, hints)
+    cliques = heavy_cliques(conflicts, whole.size, _MOST_CLIQUES, hints)
     if (room != whole.size).any():
-        found += heavy_cliques(conflicts, room, _MOST_CLIQUES, hints)
-    yield from map(whole.some, {clique.tobytes(): clique for clique in found}.values())
+        cliques += heavy_cliques(conflicts, room, _MOST_CLIQUES, hints)
+    yield from map(whole.some, {clique.tobytes(): clique for clique in cliques}.values())
 
 
-def _of_bodies(problem: Problem, whole: Crowd) -> Conflicts:
+def _of_bodies(problem: Problem, whole: Clique) -> Conflicts:
     """Where all chunks of a chain have the bytes of its root, the conflicts of one are those of the root."""
     conflicts = problem.conflicts or Conflicts()
     if not len(problem.src):
@@ -77,7 +77,7 @@ def _of_bodies(problem: Problem, whole: Crowd) -> Conflicts:
     return Conflicts(pairs // len(problem), pairs % len(problem))
 
 
-def _alive(problem: Problem, whole: Crowd, room: Column, proved: int) -> Iterator[Crowd]:
+def _alive(problem: Problem, whole: Clique, room: Column, proved: int) -> Iterator[Clique]:
     """What is alive in the ticks in which most room may be needed, in all and beside each of the highest pinned."""
     first = first_tick(problem)
     lives = np.flatnonzero((whole.size > 0) & (first < problem.end))
@@ -86,8 +86,8 @@ def _alive(problem: Problem, whole: Crowd, room: Column, proved: int) -> Iterato
     high = np.flatnonzero(whole.pinned[lives] != FREE)
     high = high[np.lexsort((end[high], begin[high], -top[high]))][:_MOST_TICKS]
     ticks = np.union1d(_fullest(live, begin, end, proved), _fullest_of_each(live, begin[high], end[high]))
-    found = [lives[(begin <= tick) & (tick < end)] for tick in ticks.tolist()]
-    yield from map(whole.some, {ids.tobytes(): ids for ids in found}.values())
+    alive_sets = [lives[(begin <= tick) & (tick < end)] for tick in ticks.tolist()]
+    yield from map(whole.some, {ids.tobytes(): ids for ids in alive_sets}.values())
 
 
 def _fullest(live: Breadths, begin: Column, end: Column, proved: int) -> Column:
@@ -100,5 +100,5 @@ def _fullest(live: Breadths, begin: Column, end: Column, proved: int) -> Column:
 def _fullest_of_each(live: Breadths, begin: Column, end: Column) -> Column:
     """The tick in [begin, end) in which most room may be needed."""
     first, behind = np.searchsorted(live.tick, begin).tolist(), np.searchsorted(live.tick, end).tolist()
-    found = [a + int(np.argmax(live.value[a:b])) for a, b in zip(first, behind, strict=True)]
-    return live.tick[np.array(found, np.int64)]
+    rows = [a + int(np.argmax(live.value[a:b])) for a, b in zip(first, behind, strict=True)]
+    return live.tick[np.array(rows, np.int64)]

@@ -1,4 +1,4 @@
-"""What a small crowd needs exactly: the best of all orders in which its chunks can lie on each other."""
+"""What a small clique needs exactly: the best of all orders in which its chunks can lie on each other."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -6,41 +6,41 @@ from functools import cache
 import numpy as np
 from attrs import frozen
 
-from allocator.cliques.clique import Crowd
-from allocator.cliques.feasible import Freedom, Runs
+from allocator.cliques.clique import Clique
+from allocator.cliques.feasible import FeasibleOffsets, OffsetRanges
 from allocator.problem import FREE, Column
 
 _MOST_CHUNKS = 12
-"""Free chunks of a crowd; of more there are too many sets."""
+"""Free chunks of a clique; of more there are too many sets."""
 _MOST_TRIALS = 24
-"""Capacities that are tried for one crowd."""
+"""Capacities that are tried for one clique."""
 _NEVER = 2**61
 """A top that no stack has."""
 
 
 @frozen(eq=False)
-class _Piece:
+class _FreeChunk:
     """A chunk that is free."""
 
     size: int
     tail: int
-    runs: Runs
+    runs: OffsetRanges
 
     def top(self, floor: Column) -> Column:
         """Its end, if it lies as low as it can upon each of many floors."""
         return self.runs.above(floor) + self.size
 
 
-def bytes_in_stacks(crowd: Crowd, freedom: Freedom, proved: int) -> int:
-    """No arena that holds the free chunks of a crowd is smaller, or none is smaller than `proved`, if that is more.
+def bytes_in_stacks(clique: Clique, feasible: FeasibleOffsets, proved: int) -> int:
+    """No arena that holds the free chunks of a clique is smaller, or none is smaller than `proved`, if that is more.
 
     Where a quick look finds an order that needs no more, nothing is to be proved. Where there are tails, capacities
     between what is known and what the quick look needs are tried.
     """
-    rows = np.flatnonzero(crowd.pinned == FREE).tolist()
+    rows = np.flatnonzero(clique.pinned == FREE).tolist()
     if not 0 < len(rows) <= _MOST_CHUNKS:
         return proved
-    pieces = [_Piece(int(crowd.size[r]), int(crowd.tail[r]), freedom.runs(int(crowd.ids[r]))) for r in rows]
+    pieces = [_FreeChunk(int(clique.size[r]), int(clique.tail[r]), feasible.runs(int(clique.ids[r]))) for r in rows]
     high = _quick_look(pieces)
     if high <= proved:
         return proved
@@ -59,7 +59,7 @@ def bytes_in_stacks(crowd: Crowd, freedom: Freedom, proved: int) -> int:
     return low
 
 
-def _lowest_top(pieces: Sequence[_Piece], capacity: int) -> int:
+def _lowest_top(pieces: Sequence[_FreeChunk], capacity: int) -> int:
     """The top of the lowest stack, if each chunk has its tail above it within the capacity; _NEVER if there is none.
 
     The lowest top of each set of chunks is that of the set without one of them, with that one upon it (Held and Karp
@@ -68,8 +68,8 @@ def _lowest_top(pieces: Sequence[_Piece], capacity: int) -> int:
     top = np.full(1 << len(pieces), _NEVER)
     top[0] = 0
     for k, sets in _steps(len(pieces)):
-        found = pieces[k].top(top[sets ^ (1 << k)])
-        top[sets] = np.minimum(top[sets], np.where(found <= capacity - pieces[k].tail, found, _NEVER))
+        tops = pieces[k].top(top[sets ^ (1 << k)])
+        top[sets] = np.minimum(top[sets], np.where(tops <= capacity - pieces[k].tail, tops, _NEVER))
     return int(top[-1])
 
 
@@ -82,7 +82,7 @@ def _steps(count: int) -> tuple[tuple[int, Column], ...]:
     return tuple((k, np.flatnonzero(has[k] & (sizes == size))) for size in range(1, count + 1) for k in range(count))
 
 
-def _quick_look(pieces: Sequence[_Piece]) -> int:
+def _quick_look(pieces: Sequence[_FreeChunk]) -> int:
     """The smallest arena of some orders: never below that of the best."""
     orders = (
         sorted(pieces, key=lambda p: (-p.tail, p.runs.first[0], -p.size % p.runs.alignment, -p.runs.alignment)),
@@ -91,7 +91,7 @@ def _quick_look(pieces: Sequence[_Piece]) -> int:
     return min(_arena(order) for order in orders)
 
 
-def _arena(order: Iterable[_Piece]) -> int:
+def _arena(order: Iterable[_FreeChunk]) -> int:
     top, arena = np.zeros(1, np.int64), 0
     for piece in order:
         top = piece.top(top)

@@ -27,16 +27,16 @@ def largest_sum(weights: Iterable[int], room: int, work: int = ENOUGH) -> int:
 
 def smallest_sum(weights: Iterable[int], least: int, work: int = ENOUGH) -> int:
     """The smallest total that is not below `least`, which all weights together reach; or a number between the two."""
-    known = [w for w in weights if w > 0]
-    total = sum(known)
-    return total - largest_sum(known, total - max(least, 0), work)  # as much as possible is left out
+    positive = [w for w in weights if w > 0]
+    total = sum(positive)
+    return total - largest_sum(positive, total - max(least, 0), work)  # as much as possible is left out
 
 
 def _powers(count: int) -> list[int]:
     """1, 2, 4 ... and a rest: some of them have the total k, for each k up to `count` and for no larger one."""
-    found, size = [], 1
+    powers, size = [], 1
     while size <= count:
-        found.append(size)
+        powers.append(size)
         count -= size
         size *= 2
-    return [*found, count] if count else found
+    return [*powers, count] if count else powers

@@ -116,9 +116,9 @@ def _live_throughout(chunks: Chunks, horizon: int) -> Chunks:
 
 
 def _pinned_column(count: int, pinned: Mapping[int, int]) -> Column:
-    made = np.full(count, FREE, np.int64)
+    offsets = np.full(count, FREE, np.int64)
     for chunk, offset in pinned.items():
         if not 0 <= chunk < count:
             raise ProblemError(f"chunk {chunk} is pinned to {offset}, but there are {count} chunks")
-        made[chunk] = offset
-    return made
+        offsets[chunk] = offset
+    return offsets

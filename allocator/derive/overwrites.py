@@ -6,7 +6,7 @@ from enum import StrEnum
 from attrs import define, evolve, frozen
 
 from allocator.errors import ProblemError
-from allocator.steps import Overwrite, Program, Step
+from allocator.steps import OverwriteForward, Program, Step
 
 Permit = Callable[[int, int], bool]
 """Of a chunk and a step that is the last to use it: may the step overwrite it?"""
@@ -87,10 +87,10 @@ def judge_overwrites(
     program: Program, extents: Extents, protected: Collection[int] = (), permit: Permit = always
 ) -> tuple[Judged, ...]:
     """All overwrites that operators allow, in order, and what `choose_overwrites` has against each. Raises as it."""
-    found = tuple(_judged(program, extents, protected, permit))
-    taken = _taken(found, extents)
+    judged = tuple(_judged(program, extents, protected, permit))
+    taken = _taken(judged, extents)
     takers, pairs = {t.src for t in taken}, {(t.src, t.dest, t.offset) for t in taken}
-    return tuple(_settled(j, takers, pairs) for j in found)
+    return tuple(_settled(j, takers, pairs) for j in judged)
 
 
 def _settled(judged: Judged, takers: Collection[int], pairs: Collection[tuple[int, int, int]]) -> Judged:
@@ -102,10 +102,10 @@ def _settled(judged: Judged, takers: Collection[int], pairs: Collection[tuple[in
 
 
 def _taken(judged: tuple[Judged, ...], extents: Extents) -> tuple[Taken, ...]:
-    found = [j.candidate for j in judged if not j.refusal]
-    found.sort(key=lambda c: (not c.required, -extents.size[c.src], extents.size[c.dest]))
+    candidates = [j.candidate for j in judged if not j.refusal]
+    candidates.sort(key=lambda c: (not c.required, -extents.size[c.src], extents.size[c.dest]))
     takers, givers, taken = set[int](), set[int](), []
-    for candidate in found:
+    for candidate in candidates:
         if candidate.src not in takers and candidate.dest not in givers:
             takers.add(candidate.src)
             givers.add(candidate.dest)
@@ -140,7 +140,7 @@ def _refusal(candidate: Taken, extents: Extents) -> Refusal:
     return Refusal.NONE if inside else Refusal.OUTSIDE
 
 
-def _beside(step: Step, overwrite: Overwrite, dest: int, chunk_of: list[int]) -> Refusal:
+def _beside(step: Step, overwrite: OverwriteForward, dest: int, chunk_of: list[int]) -> Refusal:
     """Does the step look at bytes of dest by another name than the operand that may be overwritten?"""
     by_reading = any(chunk_of[v] == dest for v in step.reads if v != overwrite.src)
     by_viewing = any(chunk_of[view.out] == dest for view in step.views)

@@ -37,8 +37,8 @@ class Users:
 
     def others(self, chunk: int, tick: int) -> Column:
         """Those of one chunk, without one of them."""
-        found = self.of(chunk)
-        return column(found[found != tick])
+        ticks = self.of(chunk)
+        return column(ticks[ticks != tick])
 
 
 def users(program: Program) -> Users:
@@ -47,7 +47,7 @@ def users(program: Program) -> Users:
     chunks, rows = chunk_of.tolist(), list[tuple[int, int]]()
     for tick, step in enumerate(program.steps):
         rows.extend((chunks[value], tick) for value in (*step.reads, *step.writes))
-    found = np.unique(np.array(rows, np.int64).reshape(-1, 2), axis=0)
+    pairs = np.unique(np.array(rows, np.int64).reshape(-1, 2), axis=0)
     count = int(chunk_of.max(initial=-1)) + 1
-    start = np.concatenate(([0], np.cumsum(np.bincount(found[:, 0], minlength=count))))
-    return Users(start, found[:, 1])
+    start = np.concatenate(([0], np.cumsum(np.bincount(pairs[:, 0], minlength=count))))
+    return Users(start, pairs[:, 1])

@@ -8,9 +8,9 @@ from attrs import frozen
 
 from allocator.errors import OutOfMemoryError
 from allocator.heaps.events import Events
-from allocator.heaps.simulated import NEVER, NOWHERE, Calls, Segments, Simulated, Timeline
+from allocator.heaps.simulated import NEVER, NOWHERE, Calls, HeapSegments, HeapTimeline, Simulated
 from allocator.kernels import heap as kernel
-from allocator.kernels.mode import Runner
+from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column
 
@@ -43,14 +43,14 @@ class Rules:
 
 def run_blocks(name: str, events: Events, demand: Demand, rules: Rules, capacity: int) -> Simulated:
     """Runs events on a heap of such rules. Raises OutOfMemoryError."""
-    run = _Run.of(events)
-    given = run.runner.numbers(
+    run = _HeapRun.of(events)
+    arguments = run.mode.numbers(
         events.id, events.sign, demand.size, demand.pool, demand.segment, demand.least_rest, _state(rules, capacity)
     )
-    done = run.runner.kernel(kernel.simulate)(*given, *run.scratch, *run.segments, *run.places, *run.timeline)
+    done = run.mode.kernel(kernel.simulate)(*arguments, *run.scratch, *run.segments, *run.places, *run.timeline)
     if done < len(events):
         raise run.out_of_memory(name, events, done, capacity)
-    return run.simulated(name, events, given[-1])
+    return run.simulated(name, events, arguments[-1])
 
 
 def _state(rules: Rules, capacity: int) -> Column:
@@ -63,25 +63,25 @@ def _state(rules: Rules, capacity: int) -> Column:
 
 
 @frozen(eq=False)
-class _Run:
+class _HeapRun:
     """The arrays of one run, as the kernel takes them."""
 
-    runner: Runner
+    mode: KernelMode
     scratch: tuple[Numbers, ...]
     segments: tuple[Numbers, ...]
     places: tuple[Numbers, ...]
     timeline: tuple[Numbers, ...]
 
     @classmethod
-    def of(cls, events: Events) -> "_Run":
-        runner = Runner.of(len(events), WORTH_LOADING)
+    def of(cls, events: Events) -> "_HeapRun":
+        mode = KernelMode.of(len(events), WORTH_LOADING)
         ids, allocs = len(events.size), int(np.count_nonzero(events.sign > 0))
         return cls(
-            runner,
-            runner.zeros(kernel.WIDTH * (1 + 2 * allocs), ids, allocs, allocs),
-            runner.zeros(allocs, allocs, allocs, allocs),
-            runner.zeros(ids, ids),
-            runner.zeros(len(events), len(events), len(events)),
+            mode,
+            mode.zeros(kernel.WIDTH * (1 + 2 * allocs), ids, allocs, allocs),
+            mode.zeros(allocs, allocs, allocs, allocs),
+            mode.zeros(ids, ids),
+            mode.zeros(len(events), len(events), len(events)),
         )
 
     def out_of_memory(self, name: str, events: Events, row: int, capacity: int) -> OutOfMemoryError:
@@ -95,11 +95,11 @@ class _Run:
         used, reserved, largest_free = self.timeline
         base, size, since, until = (np.asarray(c, np.int64)[: state[kernel.SEGMENTS]] for c in self.segments)
         offset, taken = (np.asarray(c, np.int64) for c in self.places)
-        segments = Segments(base, size, since, np.where(until > 0, until, NEVER))  # event 0 gives nothing back
+        segments = HeapSegments(base, size, since, np.where(until > 0, until, NEVER))  # event 0 gives nothing back
         is_there = taken > 0
         return Simulated(
             name,
-            Timeline(events.tick, np.cumsum(events.delta), used, reserved, largest_free),
+            HeapTimeline(events.tick, np.cumsum(events.delta), used, reserved, largest_free),
             calls_of(events, len(base), int(np.count_nonzero(until))),
             segments,
             np.where(is_there, offset, NOWHERE),

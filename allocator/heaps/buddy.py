@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 from allocator.errors import OutOfMemoryError, ProblemError
 from allocator.heaps.blocks import calls_of
 from allocator.heaps.events import Events
-from allocator.heaps.simulated import NEVER, NOWHERE, Segments, Simulated, Timeline
+from allocator.heaps.simulated import NEVER, NOWHERE, HeapSegments, HeapTimeline, Simulated
 from allocator.problem import NO_CAPACITY
 
 
@@ -37,7 +37,7 @@ class Buddy:
 
     def run(self, events: Events, capacity: int) -> Simulated:
         """One event after the other."""
-        heap = _Heap(self.block.bit_length() - 1, self.growth.bit_length() - 1, capacity)
+        heap = _BuddyHeap(self.block.bit_length() - 1, self.growth.bit_length() - 1, capacity)
         offset, taken = [NOWHERE] * len(events.size), [NOWHERE] * len(events.size)
         used, reserved, largest = list[int](), list[int](), list[int]()
         sizes, in_use = events.size.tolist(), 0
@@ -63,7 +63,7 @@ class Buddy:
             largest.append(heap.largest())
         return Simulated(
             self.name,
-            Timeline(events.tick, np.cumsum(events.delta), used, reserved, largest),
+            HeapTimeline(events.tick, np.cumsum(events.delta), used, reserved, largest),
             calls_of(events, len(heap.grown), 0),
             heap.segments(),
             offset,
@@ -72,7 +72,7 @@ class Buddy:
 
 
 @define
-class _Heap:
+class _BuddyHeap:
     """Free blocks by order: addresses, the one that was freed last at the end. `has` is a bit for each order."""
 
     smallest: int
@@ -96,13 +96,13 @@ class _Heap:
             if not self._grow(order, event):
                 return NOWHERE
             fitting = self.has >> order
-        found = order + (fitting & -fitting).bit_length() - 1
-        blocks = self.blocks[found]
+        split_order = order + (fitting & -fitting).bit_length() - 1
+        blocks = self.blocks[split_order]
         at, _ = blocks.popitem()
-        self.has ^= (not blocks) << found
-        while found > order:
-            found -= 1
-            self._add(at + (1 << found), found)
+        self.has ^= (not blocks) << split_order
+        while split_order > order:
+            split_order -= 1
+            self._add(at + (1 << split_order), split_order)
         return at
 
     def free(self, at: int, order: int) -> None:
@@ -114,9 +114,9 @@ class _Heap:
             order += 1
         self._add(at, order)
 
-    def segments(self) -> Segments:
+    def segments(self) -> HeapSegments:
         base, size, since = zip(*self.grown, strict=True) if self.grown else ((), (), ())
-        return Segments(base, size, since, [NEVER] * len(self.grown))
+        return HeapSegments(base, size, since, [NEVER] * len(self.grown))
 
     def _add(self, at: int, order: int) -> None:
         self.blocks[order][at] = None

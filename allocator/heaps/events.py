@@ -62,9 +62,9 @@ def of_chunks(chunks: Chunks) -> Events:
     """
     root, end = chains(chunks).root, chunks.end.copy()
     np.maximum.at(end, root, chunks.end)
-    found = of_lifetimes(chunks.begin, end, chunks.size)
-    own = root[found.id] == found.id
-    return Events(found.tick[own], found.id[own], found.sign[own], chunks.size)
+    events = of_lifetimes(chunks.begin, end, chunks.size)
+    own = root[events.id] == events.id
+    return Events(events.tick[own], events.id[own], events.sign[own], chunks.size)
 
 
 def of_problem(problem: Problem) -> Events:
@@ -91,10 +91,10 @@ def _check(events: Events) -> None:
 def _first(events: Events, sign: int) -> Column:
     """The event in which each id is allocated or freed; len(events) if it is not."""
     rows = np.flatnonzero(events.sign == sign)
-    found, times = np.unique(events.id[rows], return_counts=True)
+    ids, times = np.unique(events.id[rows], return_counts=True)
     if (times > 1).any():
         verb = "allocated" if sign == ALLOC else "freed"
-        raise ProblemError(f"id {int(found[np.argmax(times > 1)])} is {verb} twice")
+        raise ProblemError(f"id {int(ids[np.argmax(times > 1)])} is {verb} twice")
     first = np.full(len(events.size), len(events), np.int64)
     first[events.id[rows]] = rows
     return first

@@ -6,7 +6,7 @@ from attrs import frozen
 from allocator.errors import OutOfMemoryError
 from allocator.heaps.blocks import calls_of
 from allocator.heaps.events import Events
-from allocator.heaps.simulated import NOWHERE, Segments, Simulated, Timeline
+from allocator.heaps.simulated import NOWHERE, HeapSegments, HeapTimeline, Simulated
 
 
 @frozen
@@ -35,9 +35,9 @@ class Refcount:
         nowhere, calls = np.full(len(events.size), NOWHERE), calls_of(events, 0, 0)
         return Simulated(
             self.name,
-            Timeline(events.tick, live, live, live, nothing),
+            HeapTimeline(events.tick, live, live, live, nothing),
             calls_of(events, calls.alloc, calls.free),
-            Segments((), (), (), ()),
+            HeapSegments((), (), (), ()),
             nowhere,
             nowhere,
         )

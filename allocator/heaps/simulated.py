@@ -13,7 +13,7 @@ NEVER = -1
 
 
 @frozen(eq=False)
-class Timeline:
+class HeapTimeline:
     """Bytes after each event.
 
     `live`: as requested. `used`: with what the heap rounds up or does not split off. `reserved`: what the heap has got
@@ -55,7 +55,7 @@ class Calls:
 
 
 @frozen(eq=False)
-class Segments:
+class HeapSegments:
     """What the heap got from the system: bytes [base, base + size), from event `begin` until event `end` or NEVER.
 
     A segment lies above all that came before it; no address is used a second time.
@@ -72,9 +72,9 @@ class Simulated:
     """A run on one heap. offset[i] is the address of id i (inside a segment), taken[i] its bytes there, or NOWHERE."""
 
     heap: str
-    timeline: Timeline
+    timeline: HeapTimeline
     calls: Calls
-    segments: Segments
+    segments: HeapSegments
     offset: Column = field(converter=column)
     taken: Column = field(converter=column)
 

@@ -30,7 +30,10 @@ def render(instance: Instance) -> bytes:
         _define("ARENA_BYTES", instance.arena_bytes),
         _define("ARENA_ALIGNMENT", alignment),
         "",
-        *(f"{line}{_comment(name, given)}" for line, name, given in zip(offsets, names, instance.ids, strict=True)),
+        *(
+            f"{line}{_comment(name, original)}"
+            for line, name, original in zip(offsets, names, instance.ids, strict=True)
+        ),
         "",
         "#endif",
         "",
@@ -42,24 +45,24 @@ def identifiers(ids: Sequence[str]) -> list[str]:
     """Texts as parts of identifiers, all different. What is one already stays as it is."""
     taken = {i for i in ids if i and not _FOREIGN.search(i)}
     times = Counter[str]()
-    found = []
+    unique = []
     for name in ids:
-        made = name
+        identifier = name
         if name not in taken:
-            made = stem = _FOREIGN.sub("_", name) or "_"
-            while made in taken:
+            identifier = stem = _FOREIGN.sub("_", name) or "_"
+            while identifier in taken:
                 times[stem] += 1
-                made = f"{stem}_{times[stem] + 1}"
-            taken.add(made)
-        found.append(made)
-    return found
+                identifier = f"{stem}_{times[stem] + 1}"
+            taken.add(identifier)
+        unique.append(identifier)
+    return unique
 
 
 def _define(name: str, value: int) -> str:
     return f"#define {name} {max(value, 0)}{'u' if value < _INT else 'ull'}"
 
 
-def _comment(name: str, given: str) -> str:
+def _comment(name: str, original: str) -> str:
     """What the buffer is called, where its macro is not; nothing in it can end the comment or the line."""
-    printable = "".join(c if c.isprintable() else "?" for c in given).replace("*/", "* /")
-    return "" if name == given else f" /* {printable} */"
+    printable = "".join(c if c.isprintable() else "?" for c in original).replace("*/", "* /")
+    return "" if name == original else f" /* {printable} */"

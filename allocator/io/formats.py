@@ -95,11 +95,11 @@ def read_offsets(path: Path, instance: Instance, name: str = "") -> Column:
     """
     content = path.read_bytes()
     with _naming(path):
-        found = name or suggested(path, content)
-        if found == TFLM:
+        format_name = name or suggested(path, content)
+        if format_name == TFLM:
             offset = tflm.parse_metadata(content)
             return _matched(tuple(map(str, range(len(offset)))), offset, instance)
-        plan = _parse(content, found)
+        plan = _parse(content, format_name)
         return _matched(plan.ids, plan.offset, instance)
 
 
@@ -115,10 +115,10 @@ def write(path: Path, instance: Instance, name: str = "") -> None:
 
 def suggested(path: Path, content: bytes) -> str:
     """The format to read a file in: by its name, and by the header of a table."""
-    found = _BY_SUFFIX.get(path.suffix.lower(), MINIMALLOC)
-    if found == MINIMALLOC and b"first_op" in content.partition(b"\n")[0]:
+    format_name = _BY_SUFFIX.get(path.suffix.lower(), MINIMALLOC)
+    if format_name == MINIMALLOC and b"first_op" in content.partition(b"\n")[0]:
         return USAGE_RECORDS
-    return found
+    return format_name
 
 
 def _parse(content: bytes, name: str) -> Instance:
@@ -134,9 +134,9 @@ def _matched(ids: tuple[str, ...], offset: Column, instance: Instance) -> Column
     strangers = [name for name in ids if name not in row]
     if strangers:
         raise FormatError(f"places a buffer {shown(strangers[0])} that is not in the problem")
-    found = np.full(len(instance.ids), FREE)
-    found[[row[name] for name in ids]] = offset
-    return column(found)
+    matched = np.full(len(instance.ids), FREE)
+    matched[[row[name] for name in ids]] = offset
+    return column(matched)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import numpy as np
 
 from allocator.errors import UnsupportedProblemError
 from allocator.io.instance import LARGEST, Gaps, shown
-from allocator.io.table import Table
+from allocator.io.table import CsvTable
 from allocator.problem import Column, Conflicts, column, distinct
 
 MOST_PAIRS = 2**24
@@ -15,22 +15,22 @@ MOST_PAIRS = 2**24
 _GAP = re.compile(r"([0-9]{1,19})-([0-9]{1,19})(@[0-9]+:[0-9]+)?")
 
 
-def parse_gaps(table: Table, begin: Column, end: Column, addend: int) -> Gaps:
+def parse_gaps(table: CsvTable, begin: Column, end: Column, addend: int) -> Gaps:
     """The gaps in the column `gaps`: `lo-hi lo-hi ...`, with `addend` added to each hi.
 
     Raises FormatError for what is no gap or outside its buffer's lifetime, and UnsupportedProblemError for a gap with
     a window (`lo-hi@low:high`), in which a part of the buffer would stay alive.
     """
-    found = [
+    rows = [
         (row, *_gap(table, row, text, addend), text)
         for row, cell in enumerate(table.cells.get("gaps", ()))
         for text in cell.split()
     ]
-    for row, low, high, text in found:
+    for row, low, high, text in rows:
         if not begin[row] <= low < high <= end[row]:
             lifetime = f"lifetime [{begin[row]}, {end[row]})"
             raise table.error("gaps", row, f"gap {shown(text)} is empty or leaves the {lifetime}")
-    return Gaps(*([one[i] for one in found] for i in range(3)))
+    return Gaps(*([one[i] for one in rows] for i in range(3)))
 
 
 def render_gaps(gaps: Gaps, count: int) -> list[str]:
@@ -77,15 +77,15 @@ def _segments(begin: Column, end: Column, gaps: Gaps) -> tuple[Column, Column, C
 
 
 def _between(begin: int, end: int, holes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    found, at = [], begin
+    pieces, at = [], begin
     for low, high in sorted(holes):
         if at < low:
-            found.append((at, low))
+            pieces.append((at, low))
         at = max(at, high)
-    return [*found, (at, end)] if at < end else found
+    return [*pieces, (at, end)] if at < end else pieces
 
 
-def _gap(table: Table, row: int, text: str, addend: int) -> tuple[int, int]:
+def _gap(table: CsvTable, row: int, text: str, addend: int) -> tuple[int, int]:
     match = _GAP.fullmatch(text)
     if match is None:
         raise table.error("gaps", row, f"{shown(text)} is no gap; write for example 3-5")

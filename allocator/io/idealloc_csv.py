@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from allocator.errors import FormatError
 from allocator.io.instance import LARGEST, Instance, check_holds, decoded, named_problem
-from allocator.io.table import Table, check_cells, parse_columns, render_table
+from allocator.io.table import CsvTable, check_cells, parse_columns, render_table
 from allocator.problem import FREE, Column, column
 
 _COLUMNS = ("id", "lower", "upper", "size")
@@ -72,7 +72,7 @@ def open_lifetimes(begin: Column, end: Column) -> tuple[Column, Column]:
     return column(2 * begin), column(2 * end)
 
 
-def _end(table: Table, begin: Column, kind: Kind) -> Column:
+def _end(table: CsvTable, begin: Column, kind: Kind) -> Column:
     least = {Kind.OPEN: 2, Kind.HALF_OPEN: 1, Kind.INCLUSIVE: 0}[kind]
     upper = table.integers("upper", begin + least)
     return upper + int(kind is Kind.INCLUSIVE)

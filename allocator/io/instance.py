@@ -89,7 +89,7 @@ def pinned(instance: Instance) -> Problem:
 
 def in_names(message: str, ids: Sequence[str]) -> str:
     """A message that speaks of buffers by their ids, where it spoke of chunks by number."""
-    return _CHUNK.sub(lambda found: f"buffer {shown(ids[int(found[1])])}", message)
+    return _CHUNK.sub(lambda match: f"buffer {shown(ids[int(match[1])])}", message)
 
 
 def shown(text: str) -> str:

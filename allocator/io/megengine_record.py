@@ -37,22 +37,22 @@ class _Chunk:
 
 def parse(content: bytes) -> Instance:
     """Chunks and where they lie. Raises FormatError, which names chunk and field, and ProblemError."""
-    found = [_chunk(name, fields) for name, fields in _chunks(content) if fields.get("type") != _WEIGHT_MEM]
-    ids = [chunk.name for chunk in found]
+    chunks = [_chunk(name, fields) for name, fields in _chunks(content) if fields.get("type") != _WEIGHT_MEM]
+    ids = [chunk.name for chunk in chunks]
     row = {name: i for i, name in enumerate(ids)}
-    pairs = [(row[src.name], row[dest.name], src.low - dest.low) for dest, src in _overwrites(found)]
+    pairs = [(row[src.name], row[dest.name], src.low - dest.low) for dest, src in _overwrites(chunks)]
     problem = named_problem(
         ids,
-        begin=[c.begin for c in found],
-        end=[c.end for c in found],
-        size=[c.high - c.low for c in found],
-        alignment=[1] * len(found),
-        pinned=[FREE] * len(found),
+        begin=[c.begin for c in chunks],
+        end=[c.end for c in chunks],
+        size=[c.high - c.low for c in chunks],
+        alignment=[1] * len(chunks),
+        pinned=[FREE] * len(chunks),
         src=[src for src, _, _ in pairs],
         dest=[dest for _, dest, _ in pairs],
         overwrite_offset=[at for _, _, at in pairs],
     )
-    return Instance(problem, ids, [c.low for c in found])
+    return Instance(problem, ids, [c.low for c in chunks])
 
 
 def render(instance: Instance, operators: Mapping[int, str] | None = None, weights: int = 0) -> bytes:
@@ -66,8 +66,8 @@ def render(instance: Instance, operators: Mapping[int, str] | None = None, weigh
     problem, ticks = instance.problem, int(instance.problem.end.max(initial=0))
     if ticks > MOST_TICKS:
         raise UnsupportedProblemError(f"{_TITLE} has an entry for each tick: {ticks} are more than {MOST_TICKS}")
-    found, names = chains(problem), instance.ids
-    root, low = found.root.tolist(), found.offsets(np.maximum(instance.offset, 0))
+    chain, names = chains(problem), instance.ids
+    root, low = chain.root.tolist(), chain.offsets(np.maximum(instance.offset, 0))
     if _NO_DEST in names:
         raise FormatError(f"id {_NO_DEST!r} means no buffer in {_TITLE}")
     numbers = zip(*(map(str, c.tolist()) for c in (problem.begin, problem.end, low, low + problem.size)), strict=True)
@@ -80,9 +80,9 @@ def render(instance: Instance, operators: Mapping[int, str] | None = None, weigh
     if weights:
         name = _free(_WEIGHTS, names)
         chunk[name] = _weights(name, ticks, instance.arena_bytes, weights)
-    known = operators or {}
-    last = max([ticks, *(tick + 1 for tick in known)])
-    opr = {str(i): {"id": str(i), "name": known.get(i, f"opr{i}")} for i in range(last)}
+    names_by_tick = operators or {}
+    last = max([ticks, *(tick + 1 for tick in names_by_tick)])
+    opr = {str(i): {"id": str(i), "name": names_by_tick.get(i, f"opr{i}")} for i in range(last)}
     return (json.dumps({"opr": opr, "chunk": chunk}, separators=(",", ":")) + "\n").encode()
 
 
@@ -129,10 +129,10 @@ def _integer(name: str, field: str, value: object) -> int:
     return int(text)
 
 
-def _overwrites(found: Sequence[_Chunk]) -> Iterable[tuple[_Chunk, _Chunk]]:
+def _overwrites(chunks: Sequence[_Chunk]) -> Iterable[tuple[_Chunk, _Chunk]]:
     """(overwritten, overwriter): the members of a chain, in the order in which they begin."""
-    members: dict[str, list[_Chunk]] = {chunk.name: [] for chunk in found}
-    for chunk in found:
+    members: dict[str, list[_Chunk]] = {chunk.name: [] for chunk in chunks}
+    for chunk in chunks:
         if chunk.root not in members:
             raise FormatError(f"chunk {shown(chunk.name)}: overwrites {shown(chunk.root)}, which is no static_mem")
         members[chunk.root].append(chunk)

@@ -14,7 +14,7 @@ from allocator.io.files import write_whole
 from allocator.io.gaps import conflicts_of, parse_gaps, render_gaps
 from allocator.io.instance import Instance, check_holds, decoded, named_problem
 from allocator.io.instance import pinned as with_pins
-from allocator.io.table import Table, check_cells, parse_table, render_table, require
+from allocator.io.table import CsvTable, check_cells, parse_table, render_table, require
 from allocator.problem import FREE, Column, Problem, column
 
 _ALIASES = {"buffer": "id", "buffer_id": "id", "start": "lower", "begin": "lower"}
@@ -27,8 +27,8 @@ def read(path: Path | str, *, pinned: bool = False) -> tuple[Problem, tuple[str,
 
     `pinned=True` takes the offset column as fixed positions (-1: free), else it is left out.
     """
-    found = parse(decoded(Path(path).read_bytes()))
-    return with_pins(found) if pinned else found.problem, found.ids
+    instance = parse(decoded(Path(path).read_bytes()))
+    return with_pins(instance) if pinned else instance.problem, instance.ids
 
 
 def parse(text: str) -> Instance:
@@ -84,5 +84,5 @@ def render(instance: Instance) -> str:
     return render_table(columns)
 
 
-def _optional(table: Table, name: str, default: int, least: int) -> Column:
+def _optional(table: CsvTable, name: str, default: int, least: int) -> Column:
     return table.integers(name, least) if name in table.cells else column([default] * table.rows)

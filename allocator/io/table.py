@@ -19,11 +19,11 @@ _MOST_DIGITS = 40
 
 
 @frozen(eq=False)
-class Table:
+class CsvTable:
     """Cells by column. Row i stands in line i + 2; `given` is what the file itself calls a column."""
 
     cells: Mapping[str, Sequence[str]]
-    given: Mapping[str, str]
+    headers: Mapping[str, str]
     rows: int
 
     def texts(self, name: str) -> list[str]:
@@ -49,7 +49,7 @@ class Table:
 
     def where(self, name: str, row: int) -> str:
         """A cell by line and column."""
-        return f"line {row + 2}, column {self.given[name]}"
+        return f"line {row + 2}, column {self.headers[name]}"
 
     def _integer(self, name: str, row: int, lowest: npt.NDArray[np.int64]) -> int:
         text = self.cells[name][row].strip()
@@ -66,16 +66,16 @@ class Table:
         return self.error(name, row, f"{value} is not in [{lowest[row]}, {LARGEST})")
 
 
-def parse_table(text: str, known: Collection[str], aliases: Mapping[str, str]) -> Table:
+def parse_table(text: str, column_names: Collection[str], aliases: Mapping[str, str]) -> CsvTable:
     """The table in a text. Columns stand in any order, under a known name or an alias of one. Raises FormatError."""
     lines = text.splitlines()
     if not lines or not lines[0].strip():
         raise FormatError("is empty; a header line is wanted")
-    given = _header(lines[0], known, aliases)
-    return _table(lines, given)
+    headers = _header(lines[0], column_names, aliases)
+    return _table(lines, headers)
 
 
-def parse_columns(text: str, names: Sequence[str]) -> Table:
+def parse_columns(text: str, names: Sequence[str]) -> CsvTable:
     """The table in a text whose header does not matter: its columns stand in a fixed order. Raises FormatError."""
     lines = text.splitlines()
     if not lines:
@@ -83,7 +83,7 @@ def parse_columns(text: str, names: Sequence[str]) -> Table:
     return _table(lines, {name: name for name in names})
 
 
-def require(table: Table, names: Iterable[str]) -> None:
+def require(table: CsvTable, names: Iterable[str]) -> None:
     """Raises FormatError where a column is missing."""
     missing = next((name for name in names if name not in table.cells), "")
     if missing:
@@ -106,26 +106,26 @@ def check_cells(ids: Sequence[str]) -> None:
             raise FormatError(f"id {shown(name)} cannot stand in a CSV field: no commas, line breaks or outer blanks")
 
 
-def _header(line: str, known: Collection[str], aliases: Mapping[str, str]) -> dict[str, str]:
-    given: dict[str, str] = {}
+def _header(line: str, column_names: Collection[str], aliases: Mapping[str, str]) -> dict[str, str]:
+    headers: dict[str, str] = {}
     for original in (name.strip() for name in line.split(",")):
         name = aliases.get(original, original)
-        if name not in known:
-            raise FormatError(f"line 1: unknown column {shown(original)}; there are {', '.join(known)}")
-        if name in given:
+        if name not in column_names:
+            raise FormatError(f"line 1: unknown column {shown(original)}; there are {', '.join(column_names)}")
+        if name in headers:
             raise FormatError(f"line 1: column {name!r} stands there twice")
-        given[name] = original
-    return given
+        headers[name] = original
+    return headers
 
 
-def _table(lines: Sequence[str], given: Mapping[str, str]) -> Table:
+def _table(lines: Sequence[str], headers: Mapping[str, str]) -> CsvTable:
     end = next((i for i, line in enumerate(lines) if not line.strip()), len(lines))
-    rows, width = lines[1:end], len(given)
+    rows, width = lines[1:end], len(headers)
     wrong = next((i for i, line in enumerate(rows) if line.count(",") != width - 1), -1)
     if wrong >= 0:
         raise FormatError(f"line {wrong + 2}: {rows[wrong].count(',') + 1} fields for {width} columns")
     cells = ",".join(rows).split(",") if rows else []
-    return Table({name: cells[i::width] for i, name in enumerate(given)}, given, len(rows))
+    return CsvTable({name: cells[i::width] for i, name in enumerate(headers)}, headers, len(rows))
 
 
 def _plain_integers(cells: Sequence[str]) -> list[int]:

@@ -63,5 +63,5 @@ def _offsets(instance: Instance) -> list[int]:
     if len(too_high):
         name, at = instance.ids[int(too_high[0])], instance.offset[too_high[0]]
         raise UnsupportedProblemError(f"{_TITLE} has 32-bit offsets; buffer {shown(name)} lies at {at}")
-    found: list[int] = np.maximum(instance.offset, 0).tolist()
-    return found
+    offsets: list[int] = np.maximum(instance.offset, 0).tolist()
+    return offsets

@@ -58,8 +58,8 @@ def met_by_list(order: Numbers, at: int, start: Numbers, near: Numbers, seen: Nu
 
 def latest(count: int, draws: int, chance: Numbers) -> int:
     """The largest of some random numbers in [0, count)."""
-    found = 0
+    largest = 0
     for _ in range(draws):
         chance[0] = chance[0] * MULTIPLIER % MODULUS
-        found = max(found, chance[0] % count)
-    return found
+        largest = max(largest, chance[0] % count)
+    return largest

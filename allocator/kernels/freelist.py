@@ -99,13 +99,13 @@ def leave(blocks: Numbers, block: int) -> None:
 
 def smallest(blocks: Numbers, size: int) -> int:
     """The first block of the free queue that has at least `size` bytes, or 0."""
-    found, block = 0, blocks[LEFT]
+    best, block = 0, blocks[LEFT]
     while block:
         if blocks[block + SIZE] >= size:
-            found, block = block, blocks[block + LEFT]
+            best, block = block, blocks[block + LEFT]
         else:
             block = blocks[block + RIGHT]
-    return found
+    return best
 
 
 def largest(blocks: Numbers) -> int:

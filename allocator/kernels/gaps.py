@@ -82,15 +82,15 @@ def from_line(
     A mark is where a body stands in a list, counted from 1; the last place, if it stands there several times. Marks of
     other lists are told by the place, so none is ever wiped off. What is no hit is written over: no branch.
     """
-    first, last, found = start[body], start[body + 1], 0
+    first, last, hit_count = start[body], start[body + 1], 0
     for k in range(first, last):
         mark[near[k]] = k + 1
     for at in range(placed):
         k = mark[line[at]]
-        hits[found] = k
-        found += (k > first) & (k <= last)
+        hits[hit_count] = k
+        hit_count += (k > first) & (k <= last)
     count = 0
-    for at in range(found):
+    for at in range(hit_count):
         k = hits[at] - 1
         x = offset[near[k]]
         ceilings[count], floors[count] = max(x + low[k], BELOW), x + high[k]
@@ -131,15 +131,15 @@ def begin_placing(size: Numbers, pinned: Numbers, order: Numbers, kept: int, off
 
 def tightest(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int, alignment: int) -> int:
     """The offset to take: the lowest in the gap that leaves least over (the lowest such gap), else behind all."""
-    found, least, floor, first = NOWHERE, 0, 0, sort(floors, ceilings, digits, count)
+    best, least, floor, first = NOWHERE, 0, 0, sort(floors, ceilings, digits, count)
     for k in range(first, first + count):
         if ceilings[k] >= floor:
             offset = floor if alignment == 1 else -(-floor // alignment) * alignment
             spare = ceilings[k] - offset
-            if spare >= 0 and (found == NOWHERE or spare < least):
-                found, least = offset, spare
+            if spare >= 0 and (best == NOWHERE or spare < least):
+                best, least = offset, spare
         floor = max(floor, floors[k])
-    return found if found != NOWHERE else -(-floor // alignment) * alignment
+    return best if best != NOWHERE else -(-floor // alignment) * alignment
 
 
 def sort(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int) -> int:
@@ -297,9 +297,9 @@ def place_covered(
             count = 0
             for k in range(first[body], first[body + 1]):
                 one = member[k]
-                found = find_nodes(leaves, since[one], until[one], nodes)
+                list_count = find_nodes(leaves, since[one], until[one], nodes)
                 count = from_tree(
-                    inner[one], inner[one] + room[one], nodes, found, bottom, top, behind, floors, ceilings, count
+                    inner[one], inner[one] + room[one], nodes, list_count, bottom, top, behind, floors, ceilings, count
                 )
             offset[body] = tightest(floors, ceilings, digits, count, alignment[body])
             cover(since, until, inner, room, first, member, offset, leaves, nodes, bottom, top, behind, body)
@@ -328,11 +328,11 @@ def find_nodes(leaves: int, since: int, until: int, nodes: Numbers) -> int:
 
 
 def from_tree(
-    above: int, behind_it: int, nodes: Numbers, found: int, bottom: Numbers, top: Numbers, behind: Numbers,
+    above: int, behind_it: int, nodes: Numbers, list_count: int, bottom: Numbers, top: Numbers, behind: Numbers,
     floors: Numbers, ceilings: Numbers, count: int,
 ) -> int:  # fmt: skip
     """Adds what these lists bar to the body in which a member has bytes [above, behind_it); gives the number."""
-    for k in range(found):
+    for k in range(list_count):
         at = behind[nodes[k]]
         while at:
             ceilings[count], floors[count] = max(bottom[at] - behind_it, BELOW), top[at] - above
@@ -359,19 +359,19 @@ def add_range(bottom: Numbers, top: Numbers, behind: Numbers, link: int, low: in
     """Adds bytes [low, high) to a list, and joins what then touches."""
     while behind[link] and top[behind[link]] < low:
         link = behind[link]
-    found = behind[link]
-    if not found or bottom[found] > high:
+    current = behind[link]
+    if not current or bottom[current] > high:
         new = behind[0]
         if new:
             behind[0] = behind[new]
         else:
             new = bottom[0]
             bottom[0] = new + 1
-        bottom[new], top[new], behind[new], behind[link] = low, high, found, new
+        bottom[new], top[new], behind[new], behind[link] = low, high, current, new
         return
-    high, above = max(high, top[found]), behind[found]
+    high, above = max(high, top[current]), behind[current]
     while above and bottom[above] <= high:
         high = max(high, top[above])
-        behind[found], behind[above], behind[0] = behind[above], behind[0], above
-        above = behind[found]
-    bottom[found], top[found] = min(bottom[found], low), high
+        behind[current], behind[above], behind[0] = behind[above], behind[0], above
+        above = behind[current]
+    bottom[current], top[current] = min(bottom[current], low), high

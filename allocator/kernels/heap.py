@@ -93,17 +93,17 @@ def leave(blocks: Numbers, block: int) -> None:
 
 def find(blocks: Numbers, state: Numbers, pool: int, size: int) -> int:
     """The free block to take for so many bytes, or 0."""
-    found, block = 0, blocks[LEFT + pool]
+    best, block = 0, blocks[LEFT + pool]
     if state[BY_ADDRESS]:
         while block and blocks[block + SIZE] >= size:  # what lies below it is no larger
-            found, block = block, blocks[block + LEFT]
-        return found
+            best, block = block, blocks[block + LEFT]
+        return best
     while block:
         if blocks[block + SIZE] >= size:
-            found, block = block, blocks[block + LEFT]
+            best, block = block, blocks[block + LEFT]
         else:
             block = blocks[block + RIGHT]
-    return found
+    return best
 
 
 def largest(blocks: Numbers, state: Numbers, pool: int) -> int:

@@ -37,8 +37,8 @@ def best_floor(
     """Where the gap begins that a unit of `want` bytes goes to: the tightest that fits, else the one that raises the
     peak least, and of those the one that others have to move up least for; the lowest of equals.
     """
-    found, pile = floor[count], 0
-    spare = peak - found - want
+    chosen, pile = floor[count], 0
+    spare = peak - chosen - want
     best, cost = (FITS, spare) if spare >= 0 else (-spare, -spare)
     for k in range(count - 1, -1, -1):
         pile = max(pile, load[met[k]] + size[met[k]])
@@ -47,8 +47,8 @@ def best_floor(
             continue
         rise = FITS if spare >= 0 else max(floor[k] + want + pile - peak, 0)
         if rise < best or (rise == best and abs(spare) <= cost):
-            found, best, cost = floor[k], rise, abs(spare)
-    return found
+            chosen, best, cost = floor[k], rise, abs(spare)
+    return chosen
 
 
 def enter(address: Numbers, order: Numbers, unit: int) -> int:

@@ -21,13 +21,13 @@ SMALL = 500
 
 
 @frozen
-class Runner:
+class KernelMode:
     """One of the two ways."""
 
     is_plain: bool
 
     @classmethod
-    def of(cls, chunks: int, unloaded: int = SMALL) -> "Runner":
+    def of(cls, chunks: int, unloaded: int = SMALL) -> "KernelMode":
         """The way that suits a problem of so many chunks; below `unloaded`, it is not worth loading numba."""
         return cls(chunks < SMALL or (chunks < unloaded and not is_loaded()))
 

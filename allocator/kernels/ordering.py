@@ -44,7 +44,7 @@ LONGEST = 64
 SOLVED, LIMITED = range(2)
 
 
-class Part(NamedTuple):
+class OrderPart(NamedTuple):
     """Nodes and chunks; few arrays, as each costs time whenever a function is called."""
 
     node: Ints
@@ -54,7 +54,7 @@ class Part(NamedTuple):
     chunk: Ints
 
 
-class Board(NamedTuple):
+class OrderState(NamedTuple):
     """The state at hand."""
 
     node: Ints
@@ -62,7 +62,7 @@ class Board(NamedTuple):
     cursor: Ints
 
 
-class Table(NamedTuple):
+class StateTable(NamedTuple):
     """States that were met."""
 
     entry: Ints
@@ -76,7 +76,7 @@ class Table(NamedTuple):
 STATES, HEAPED, TRIED = range(3)
 
 
-def clear(part: Part, board: Board, live: int) -> None:
+def clear(part: OrderPart, board: OrderState, live: int) -> None:
     """Nothing is done."""
     for i in range(part.node.shape[1] - 1):
         board.node[WAITING, i] = part.node[WAITING, i]
@@ -85,30 +85,30 @@ def clear(part: Part, board: Board, live: int) -> None:
     board.cursor[LIVE], board.cursor[COUNT], board.cursor[HASH] = live, 0, 0
 
 
-def highest(part: Part, board: Board, node: int) -> int:
+def highest(part: OrderPart, board: OrderState, node: int) -> int:
     """Bytes alive while a ready node runs."""
     board.cursor[LOOKED] += 1
-    found = board.cursor[LIVE]
+    live = board.cursor[LIVE]
     for k in range(part.node[WRITES, node], part.node[WRITES, node + 1]):
-        found += part.chunk[SIZE, part.near[k]]
+        live += part.chunk[SIZE, part.near[k]]
     if part.node[PAIRS, node] < part.node[PAIRS, node + 1]:
-        found -= overlap(part, board, node)
-    return int(found)
+        live -= overlap(part, board, node)
+    return int(live)
 
 
-def overlap(part: Part, board: Board, node: int) -> int:
+def overlap(part: OrderPart, board: OrderState, node: int) -> int:
     """Bytes of outputs that lie in inputs which end here; each takes one and is taken once."""
     board.cursor[STAMP] += 1
-    stamp, found = board.cursor[STAMP], 0
+    stamp, total = board.cursor[STAMP], 0
     for k in range(part.node[PAIRS, node], part.node[PAIRS, node + 1], 2):
         src, dest = part.near[k], part.near[k + 1]
         if board.chunk[LEFT, dest] == 1 and board.chunk[MARK, src] != stamp and board.chunk[MARK, dest] != stamp:
             board.chunk[MARK, src] = board.chunk[MARK, dest] = stamp
-            found += part.chunk[SIZE, src]
-    return int(found)
+            total += part.chunk[SIZE, src]
+    return int(total)
 
 
-def take(part: Part, board: Board, node: int) -> None:
+def take(part: OrderPart, board: OrderState, node: int) -> None:
     """Runs a ready node."""
     live = board.cursor[LIVE]
     for k in range(part.node[WRITES, node], part.node[WRITES, node + 1]):
@@ -128,7 +128,7 @@ def take(part: Part, board: Board, node: int) -> None:
     board.cursor[HASH] ^= part.node[BITKEY, node]
 
 
-def take_back(part: Part, board: Board, count: int) -> None:
+def take_back(part: OrderPart, board: OrderState, count: int) -> None:
     """Undoes the last nodes until only so many are done."""
     live = board.cursor[LIVE]
     while board.cursor[COUNT] > count:
@@ -149,7 +149,7 @@ def take_back(part: Part, board: Board, count: int) -> None:
     board.cursor[LIVE] = live
 
 
-def settle(part: Part, board: Board, limit: int) -> None:
+def settle(part: OrderPart, board: OrderState, limit: int) -> None:
     """Takes all runs that cost nothing and never need more than `limit` bytes."""
     last, node = 0, 0
     total = part.node.shape[1] - 1
@@ -161,7 +161,7 @@ def settle(part: Part, board: Board, limit: int) -> None:
         node = node + 1 if node + 1 < total else 0
 
 
-def run(part: Part, board: Board, node: int, limit: int) -> bool:
+def run(part: OrderPart, board: OrderState, node: int, limit: int) -> bool:
     """Takes a run of nodes from this one on if it ends with no more bytes alive than there are now."""
     live, count = board.cursor[LIVE], board.cursor[COUNT]
     for _ in range(LONGEST):
@@ -177,7 +177,7 @@ def run(part: Part, board: Board, node: int, limit: int) -> bool:
     return False
 
 
-def next_of_run(part: Part, board: Board, node: int, limit: int) -> int:
+def next_of_run(part: OrderPart, board: OrderState, node: int, limit: int) -> int:
     """Of the ready nodes that waited for this one: that which leaves fewest bytes alive."""
     best, least = NONE, FAR
     for k in range(part.node[AFTER, node], part.node[AFTER, node + 1]):
@@ -189,7 +189,7 @@ def next_of_run(part: Part, board: Board, node: int, limit: int) -> int:
     return int(best)
 
 
-def alive_after(part: Part, board: Board, node: int) -> int:
+def alive_after(part: OrderPart, board: OrderState, node: int) -> int:
     """Bytes alive when a ready node is done."""
     live = board.cursor[LIVE]
     for k in range(part.node[WRITES, node], part.node[WRITES, node + 1]):
@@ -201,14 +201,14 @@ def alive_after(part: Part, board: Board, node: int) -> int:
     return int(live)
 
 
-def follow(part: Part, board: Board, order: Ints, peaks: Ints) -> None:
+def follow(part: OrderPart, board: OrderState, order: Ints, peaks: Ints) -> None:
     """Runs all nodes in an order; notes the bytes alive while each runs."""
     for i in range(len(order)):
         peaks[i] = highest(part, board, order[i])
         take(part, board, order[i])
 
 
-def load(part: Part, board: Board, mask: Ints, live: int) -> None:
+def load(part: OrderPart, board: OrderState, mask: Ints, live: int) -> None:
     """Puts the state of a set on the board. The trail is in no runnable order then."""
     clear(part, board, live)
     board.cursor[LOOKED] += part.node.shape[1]
@@ -218,14 +218,14 @@ def load(part: Part, board: Board, mask: Ints, live: int) -> None:
     board.cursor[LIVE] = live
 
 
-def note(board: Board, mask: Ints, since: int) -> None:
+def note(board: OrderState, mask: Ints, since: int) -> None:
     """Adds the nodes of the trail from a place on to a set."""
     for k in range(since, board.cursor[COUNT]):
         node = board.node[TRAIL, k]
         mask[node // BITS] |= 1 << (node % BITS)
 
 
-def same_set(table: Table, one: int, other: int) -> bool:
+def same_set(table: StateTable, one: int, other: int) -> bool:
     """Whether two states have the same nodes done."""
     for w in range(table.mask.shape[1]):  # noqa: SIM110 # numba knows no all() of a generator
         if table.mask[one, w] != table.mask[other, w]:
@@ -233,7 +233,7 @@ def same_set(table: Table, one: int, other: int) -> bool:
     return True
 
 
-def begin(part: Part, board: Board, table: Table, live: int, floor: int) -> None:
+def begin(part: OrderPart, board: OrderState, table: StateTable, live: int, floor: int) -> None:
     """The first state: what costs nothing is done."""
     clear(part, board, live)
     settle(part, board, floor)
@@ -243,14 +243,14 @@ def begin(part: Part, board: Board, table: Table, live: int, floor: int) -> None
     table.tally[STATES] = 1
 
 
-def write_entry(table: Table, board: Board, number: int, peak: int, parent: int, via: int) -> None:
+def write_entry(table: StateTable, board: OrderState, number: int, peak: int, parent: int, via: int) -> None:
     """The state at hand as an entry."""
     entry = table.entry
     entry[PEAK, number], entry[ALIVE, number], entry[DONE, number] = peak, board.cursor[LIVE], board.cursor[COUNT]
     entry[PARENT, number], entry[VIA, number], entry[KEY, number] = parent, via, board.cursor[HASH]
 
 
-def retrace(part: Part, board: Board, table: Table, number: int, live: int, way: Ints) -> None:
+def retrace(part: OrderPart, board: OrderState, table: StateTable, number: int, live: int, way: Ints) -> None:
     """Puts the order that led to a state on the trail. `way` is scratch."""
     count = 0
     while number != NONE:
@@ -266,7 +266,7 @@ def retrace(part: Part, board: Board, table: Table, number: int, live: int, way:
         settle(part, board, table.entry[PEAK, number])
 
 
-def explore(part: Part, board: Board, table: Table, ceiling: int, nodes: int, looks: int) -> int:
+def explore(part: OrderPart, board: OrderState, table: StateTable, ceiling: int, nodes: int, looks: int) -> int:
     """Goes on with a best-first search for orders below the ceiling, until so many nodes have been tried or looked at.
 
     LIMITED: no order goes below the peak of the state on top of the heap. SOLVED: if that state is complete and below
@@ -284,7 +284,9 @@ def explore(part: Part, board: Board, table: Table, ceiling: int, nodes: int, lo
     return SOLVED
 
 
-def sweep(part: Part, board: Board, table: Table, ceiling: int, width: int, heads: Ints, looks: int) -> int:
+def sweep(
+    part: OrderPart, board: OrderState, table: StateTable, ceiling: int, width: int, heads: Ints, looks: int
+) -> int:
     """A beam: of the states with equally many nodes done, only the best few are followed. Gives the final one, or NONE.
 
     Ends with NONE, too, when so many nodes were looked at.
@@ -311,23 +313,23 @@ def sweep(part: Part, board: Board, table: Table, ceiling: int, width: int, head
     return int(heads[total])
 
 
-def expand(part: Part, board: Board, table: Table, number: int, ceiling: int, heads: Ints) -> None:
+def expand(part: OrderPart, board: OrderState, table: StateTable, number: int, ceiling: int, heads: Ints) -> None:
     """Meets all states that a node and a run leads to from one; they go to the heap, or where `heads` are, there."""
     load(part, board, table.mask[number], table.entry[ALIVE, number])
     count = board.cursor[COUNT]
     for node in range(part.node.shape[1] - 1):
         if board.node[WAITING, node] != DONE_ITSELF and part.node[LAZY, node] == 0:
-            found = gather(part, board, node)
-            if found > 0:
+            group_size = gather(part, board, node)
+            if group_size > 0:
                 table.tally[TRIED] += 1
-                peak = take_group(part, board, found, table.entry[PEAK, number], ceiling)
+                peak = take_group(part, board, group_size, table.entry[PEAK, number], ceiling)
                 if peak < ceiling:
                     settle(part, board, peak)
                     meet(board, table, number, node, peak, count, heads)
                 take_back(part, board, count)
 
 
-def gather(part: Part, board: Board, node: int) -> int:
+def gather(part: OrderPart, board: OrderState, node: int) -> int:
     """Notes a node, and the lazy ones that it still waits for, in a runnable order; 0 where it waits for others."""
     board.node[GROUP, 0] = node
     count, at = 1, 0
@@ -353,7 +355,7 @@ def insert(group: Ints, count: int, node: int) -> int:
     return count + 1
 
 
-def take_group(part: Part, board: Board, count: int, peak: int, ceiling: int) -> int:
+def take_group(part: OrderPart, board: OrderState, count: int, peak: int, ceiling: int) -> int:
     """Runs the nodes that were noted while they stay below the ceiling; gives the highest of the peak and theirs."""
     for k in range(count):
         node = board.node[GROUP, k]
@@ -364,26 +366,26 @@ def take_group(part: Part, board: Board, count: int, peak: int, ceiling: int) ->
     return peak
 
 
-def meet(board: Board, table: Table, parent: int, node: int, peak: int, count: int, heads: Ints) -> None:
+def meet(board: OrderState, table: StateTable, parent: int, node: int, peak: int, count: int, heads: Ints) -> None:
     """Notes the state at hand, which has more nodes done than the parent's `count`, if the way to it is a new best."""
     number = table.tally[STATES]
     for w in range(table.mask.shape[1]):
         table.mask[number, w] = table.mask[parent, w]
     note(board, table.mask[number], count)
-    known = find(table, number, board.cursor[HASH])
-    if known == number:
+    state = find(table, number, board.cursor[HASH])
+    if state == number:
         table.tally[STATES] += 1
-    elif table.entry[PEAK, known] <= peak:
+    elif table.entry[PEAK, state] <= peak:
         return
-    write_entry(table, board, known, peak, parent, node)
+    write_entry(table, board, state, peak, parent, node)
     if len(heads) == 0:
-        lift(table, known)
-    elif known == number:
-        table.entry[NEXT, known] = heads[board.cursor[COUNT]]
-        heads[board.cursor[COUNT]] = known
+        lift(table, state)
+    elif state == number:
+        table.entry[NEXT, state] = heads[board.cursor[COUNT]]
+        heads[board.cursor[COUNT]] = state
 
 
-def find(table: Table, number: int, key: int) -> int:
+def find(table: StateTable, number: int, key: int) -> int:
     """The state that has the same set, or the number itself, which is noted then."""
     size = len(table.slot)
     at = key % size
@@ -408,7 +410,7 @@ def is_before(entry: Ints, one: int, other: int) -> bool:
     return one < other
 
 
-def lift(table: Table, number: int) -> None:
+def lift(table: StateTable, number: int) -> None:
     """Puts a state into the heap, or further up in it."""
     at = table.entry[PLACE, number]
     if at == NONE:
@@ -425,7 +427,7 @@ def lift(table: Table, number: int) -> None:
     table.entry[PLACE, number] = at
 
 
-def drop(table: Table) -> None:
+def drop(table: StateTable) -> None:
     """Takes the first state off the heap."""
     table.entry[PLACE, table.entry[HEAP, 0]] = NONE
     table.tally[HEAPED] -= 1

@@ -45,7 +45,7 @@ STEPS = 10_000
 """Bodies whose pairs are looked at in one node. Bodies of mixed alignments can push each other up for long."""
 
 
-class Search(NamedTuple):
+class PairSearch(NamedTuple):
     """What a search reads and changes; see the rows above. One column a body, pair, clique ..., and one behind."""
 
     bodies: Ints
@@ -65,7 +65,7 @@ class Search(NamedTuple):
     cursor: Ints
 
 
-def explore(s: Search, manner: int, nodes: int) -> int:
+def explore(s: PairSearch, manner: int, nodes: int) -> int:
     """Goes on with a search for at most `nodes` nodes. Once FOUND, the lowest offsets are a plan."""
     cursor = s.cursor
     limit, reserve = cursor[NODES] + nodes, 2 * (s.bodies.shape[1] + s.pairs.shape[1])
@@ -87,7 +87,7 @@ def explore(s: Search, manner: int, nodes: int) -> int:
         cursor[NODES] += 1
 
 
-def prepare(s: Search, capacity: int) -> None:
+def prepare(s: PairSearch, capacity: int) -> None:
     """Lets the search begin: nothing is known but the capacity."""
     bodies, pairs, cursor = s.bodies, s.pairs, s.cursor
     count, total = bodies.shape[1] - 1, pairs.shape[1] - 1
@@ -146,7 +146,7 @@ def worth(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, pair: int, gap
     return regret
 
 
-def split(s: Search, pair: int) -> None:
+def split(s: PairSearch, pair: int) -> None:
     """The first of two branches: the side on which less is lost."""
     cursor, gap = s.cursor, s.cursor[SPLIT]
     one, other = s.pairs[ONE, pair], s.pairs[OTHER, pair]
@@ -171,7 +171,7 @@ def take_side(bodies: Ints, pairs: Ints, trail: Ints, decisions: Ints, cursor: I
     wait(bodies, cursor, pairs[ONE, pair])
 
 
-def turn_back(s: Search) -> bool:
+def turn_back(s: PairSearch) -> bool:
     """Undoes decisions up to the last one whose other side is open, and takes that; False where none is."""
     cursor, decisions, trail = s.cursor, s.decisions, s.trail
     s.bodies[WAITS, :] = 0
@@ -212,7 +212,7 @@ def wait(bodies: Ints, cursor: Ints, body: int) -> None:
         cursor[WAITING] += 1
 
 
-def propagate(s: Search) -> None:
+def propagate(s: PairSearch) -> None:
     """Looks at the pairs of all that moved, then at their cliques, until nothing moves or the node is dead."""
     bodies, cliques, cursor, steps = s.bodies, s.cliques, s.cursor, STEPS
     while cursor[FAILED] == 0 and cursor[WAITING] > 0 and steps > 0:

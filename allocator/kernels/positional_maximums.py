@@ -29,7 +29,9 @@ def raise_ticks(tallest: Numbers, own: Numbers, begin: int, end: int) -> None:
             node //= 2
 
 
-def find_maximums(begin: Numbers, end: Numbers, size: Numbers, tallest: Numbers, own: Numbers, found: Numbers) -> int:
+def find_maximums(
+    begin: Numbers, end: Numbers, size: Numbers, tallest: Numbers, own: Numbers, maximums: Numbers
+) -> int:
     """Fills `found` with the positional maximums of units that come largest first; gives their number. O(n log n).
 
     The k-th of them is the largest size of which k units, that large or larger, are alive at once.
@@ -38,6 +40,6 @@ def find_maximums(begin: Numbers, end: Numbers, size: Numbers, tallest: Numbers,
     for unit in range(len(begin)):
         raise_ticks(tallest, own, begin[unit], end[unit])
         if tallest[1] > count:
-            found[count] = size[unit]
+            maximums[count] = size[unit]
             count += 1
     return count

@@ -171,10 +171,10 @@ def look(units: Numbers, objects: Numbers, lives: Numbers, gap: Numbers, unit: i
     """Finds the smallest gap of a unit, over all objects; it is known to be no smaller than it was."""
     floor, least, best = gap[units[unit + LEAF]], FAR, NONE
     for candidate in range(OBJECT, objects[USED], OBJECT):
-        found = idle(objects, lives, candidate, units[unit + BEGIN], units[unit + END])
-        if found != BUSY and found < least:
-            least, best = found, candidate
-            if found == floor:
+        idle_ticks = idle(objects, lives, candidate, units[unit + BEGIN], units[unit + END])
+        if idle_ticks != BUSY and idle_ticks < least:
+            least, best = idle_ticks, candidate
+            if idle_ticks == floor:
                 break
     units[unit + BEST] = best
     set_gap(gap, units[unit + LEAF], least)
@@ -212,15 +212,15 @@ def follow(
             continue
         waiting[to] = unit
         to += 1
-        found = max(units[unit + BEGIN] - units[gone + END], units[gone + BEGIN] - units[unit + END])
+        distance = max(units[unit + BEGIN] - units[gone + END], units[gone + BEGIN] - units[unit + END])
         best, least = units[unit + BEST], gap[units[unit + LEAF]]
-        if found < 0:
+        if distance < 0:
             units[unit + BEST] = STALE if best == holder else best
-        elif (found < least or (found == least and holder < best)) and (
+        elif (distance < least or (distance == least and holder < best)) and (
             holder == best or is_free(units, objects, lives, unit, holder)
         ):
             units[unit + BEST] = holder
-            set_gap(gap, units[unit + LEAF], found)
+            set_gap(gap, units[unit + LEAF], distance)
 
 
 def lay(order: Numbers, taken: Numbers, size: Numbers, alignment: Numbers, offset: Numbers) -> None:

@@ -38,7 +38,7 @@ FAR = 1 << 60
 ROUNDS = 8
 
 
-class Search(NamedTuple):
+class SkylineSearch(NamedTuple):
     """What a search reads and changes; see the rows above. One column a body, or a clique, and one behind."""
 
     bodies: Ints
@@ -60,7 +60,7 @@ class Search(NamedTuple):
     cursor: Ints
 
 
-def explore(s: Search, manner: int, nodes: int) -> int:
+def explore(s: SkylineSearch, manner: int, nodes: int) -> int:
     """Goes on with a search for at most `nodes` decisions. Once FOUND, row BASE of the state holds the offsets."""
     cursor, count = s.cursor, s.bodies.shape[1] - 1
     limit = cursor[NODES] + nodes
@@ -82,7 +82,7 @@ def explore(s: Search, manner: int, nodes: int) -> int:
         cursor[NODES] += 1
 
 
-def prepare(s: Search) -> None:
+def prepare(s: SkylineSearch) -> None:
     """Lets the search begin: nothing placed. FAILED is set where that is hopeless."""
     bodies, state, cliques, cursor = s.bodies, s.state, s.cliques, s.cursor
     last, last_clique = bodies.shape[1] - 1, cliques.shape[1] - 1
@@ -103,7 +103,7 @@ def prepare(s: Search) -> None:
     settle(s)
 
 
-def choose(s: Search, manner: int) -> int:
+def choose(s: SkylineSearch, manner: int) -> int:
     """The body to decide on next: one of those that can lie lowest; -1 where there is none: the node is dead."""
     bodies, near, state, home, urgency = s.bodies, s.near, s.state, s.home, s.urgency
     if manner != BY_RANK:
@@ -157,7 +157,7 @@ def who_tops(bodies: Ints, near: Ints, state: Ints, body: int, top: int) -> int:
     return -1
 
 
-def descend(s: Search, body: int) -> None:
+def descend(s: SkylineSearch, body: int) -> None:
     """Left branch: the body lies at its base, and its neighbours above it. A pinned body has no right branch."""
     bodies, cursor, cliques, depth = s.bodies, s.cursor, s.cliques, s.cursor[DEPTH]
     s.decisions[depth, 0], s.decisions[depth, 1] = body, cursor[TRAIL]
@@ -188,7 +188,7 @@ def raise_neighbours(bodies: Ints, near: Ints, state: Ints, trail: Ints, cursor:
             raise_to(bodies, state, trail, cursor, body, at)
 
 
-def turn_back(s: Search) -> bool:
+def turn_back(s: SkylineSearch) -> bool:
     """Undoes decisions up to the last one whose right branch is open, and takes that; False where none is."""
     cursor, decisions, state = s.cursor, s.decisions, s.state
     depth = cursor[DEPTH]
@@ -208,7 +208,7 @@ def turn_back(s: Search) -> bool:
     return False
 
 
-def undo(s: Search, length: int) -> None:
+def undo(s: SkylineSearch, length: int) -> None:
     """Takes back what was assigned since the trail had this length."""
     bodies, cliques, state, trail, home = s.bodies, s.cliques, s.state, s.trail, s.home
     for k in range(s.cursor[TRAIL] - 1, length - 1, -1):
@@ -255,7 +255,7 @@ def lifted(bodies: Ints, near: Ints, cursor: Ints, body: int, at: int) -> int:
     return offset
 
 
-def settle(s: Search) -> None:
+def settle(s: SkylineSearch) -> None:
     """Lets those who wait hear of what rose, then looks at all cliques.
 
     Those that wait for each other could raise each other for long: after some rounds nobody hears, which is sound.
@@ -290,7 +290,7 @@ def raise_waiting(bodies: Ints, near: Ints, state: Ints, trail: Ints, decisions:
     return any_rose
 
 
-def check_cliques(s: Search) -> None:
+def check_cliques(s: SkylineSearch) -> None:
     """Raises the floors of cliques; the node is dead where what is not placed does not fit above the floor of one."""
     cliques, state, cursor = s.cliques, s.state, s.cursor
     for clique in range(cliques.shape[1] - 1):

@@ -94,35 +94,35 @@ def drop(best: Numbers, nearest: Numbers, farthest: Numbers, unit: int) -> None:
         summarize(best, nearest, farthest, node)
 
 
-def least_below(best: Numbers, nearest: Numbers, farthest: Numbers, root: int, until: int, found: int) -> int:
+def least_below(best: Numbers, nearest: Numbers, farthest: Numbers, root: int, until: int, least: int) -> int:
     """The least rank of the units below a node that end by `until`, if it is below `found`; else `found`."""
     node = root
     while True:
-        is_left_out = best[node] >= found or nearest[node] > until
+        is_left_out = best[node] >= least or nearest[node] > until
         if not is_left_out and farthest[node] > until:
             node = 2 * node
             continue
         if not is_left_out:
-            found = best[node]
+            least = best[node]
         while node != root and node % 2:
             node //= 2
         if node == root:
-            return found
+            return least
         node += 1
 
 
 def least_fitting(best: Numbers, nearest: Numbers, farthest: Numbers, start: int, stop: int, until: int) -> int:
     """The least rank of the waiting units [start, stop) that end by `until`, or NOTHING."""
-    found, low, high = NOTHING, start + len(best) // 2, stop + len(best) // 2
+    least, low, high = NOTHING, start + len(best) // 2, stop + len(best) // 2
     while low < high:
         if low % 2:
-            found = least_below(best, nearest, farthest, low, until, found)
+            least = least_below(best, nearest, farthest, low, until, least)
             low += 1
         if high % 2:
             high -= 1
-            found = least_below(best, nearest, farthest, high, until, found)
+            least = least_below(best, nearest, farthest, high, until, least)
         low, high = low // 2, high // 2
-    return found
+    return least
 
 
 def pack_strip(
@@ -140,11 +140,11 @@ def pack_strip(
     while best[1] < NOTHING:
         line = lowest(tree)
         last = until[line]
-        found = least_fitting(best, nearest, farthest, first[line], first[last], last)
-        if found == NOTHING:
+        chosen = least_fitting(best, nearest, farthest, first[line], first[last], last)
+        if chosen == NOTHING:
             lift(tree, until, since, line)
             continue
-        unit = unit_of[found]
+        unit = unit_of[chosen]
         offset[unit] = -(-tree[1] // alignment[unit]) * alignment[unit]
         put(tree, until, since, line, begin[unit], end[unit], offset[unit] + size[unit])
         drop(best, nearest, farthest, unit)

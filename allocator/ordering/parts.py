@@ -14,38 +14,38 @@ from allocator.kernels.ordering import (
     READS,
     WAITING,
     WRITES,
-    Board,
-    Part,
-    Table,
+    OrderPart,
+    OrderState,
+    StateTable,
 )
-from allocator.ordering.network import NOBODY, Network, Rows
+from allocator.ordering.step_graph import NOBODY, Rows, StepGraph
 from allocator.problem import Column
 
 _KEYS = 0x0ADE
 """Seed of the random numbers that stand for nodes."""
 
 
-def cut_out(net: Network, low: int, high: int) -> Part:
+def cut_out(net: StepGraph, low: int, high: int) -> OrderPart:
     """The nodes [low, high), where all in front are done and none behind is."""
     lists = [rows.lists()[low:high] for rows in (net.after, net.before, net.reads, net.writes, net.overwrites)]
     after, before, *touched = lists
     chunk = {c: i for i, c in enumerate(dict.fromkeys(c for group in (*touched[0], *touched[1]) for c in group))}
-    users, inner = net.users.lists(), [[a - low for a in found if a >= low] for found in before]
+    users, inner = net.users.lists(), [[a - low for a in listed if a >= low] for listed in before]
     node = np.zeros((LAZY + 1, high - low + 1), np.int64)
-    rows = [Rows.of([a - low for a in found if a < high] for found in after), Rows.of(inner)]
-    rows += [Rows.of([chunk[c] for c in found] for found in group) for group in touched]
-    ends = np.cumsum([0, *(len(found.entry) for found in rows)])
-    for row, found, begin in zip((AFTER, BEFORE, READS, WRITES, PAIRS), rows, ends, strict=False):
-        node[row] = found.start + begin
-    node[WAITING, :-1] = [len(found) for found in inner]
+    rows = [Rows.of([a - low for a in listed if a < high] for listed in after), Rows.of(inner)]
+    rows += [Rows.of([chunk[c] for c in listed] for listed in group) for group in touched]
+    ends = np.cumsum([0, *(len(listed.entry) for listed in rows)])
+    for row, listed, begin in zip((AFTER, BEFORE, READS, WRITES, PAIRS), rows, ends, strict=False):
+        node[row] = listed.start + begin
+    node[WAITING, :-1] = [len(listed) for listed in inner]
     node[BITKEY, :-1] = np.random.default_rng(_KEYS).integers(1, 1 << BITS, high - low)
     node[LAZY, :-1] = _lazy(net, low, high)
     left = [sum(low <= u < high for u in users[c]) + _goes_on(net, users[c], c, high) for c in chunk]
-    near = np.concatenate([found.entry for found in rows])
-    return Part(node, near, np.array((left, net.size[list(chunk)]), np.int64))
+    near = np.concatenate([listed.entry for listed in rows])
+    return OrderPart(node, near, np.array((left, net.size[list(chunk)]), np.int64))
 
 
-def _lazy(net: Network, low: int, high: int) -> Column:
+def _lazy(net: StepGraph, low: int, high: int) -> Column:
     """1 for nodes that are done best right before the first of those that wait for them, whatever the order.
 
     Such a node begins at least as many bytes as it can ever end, so that fewer are alive while it waits; and what it
@@ -63,30 +63,31 @@ def _lazy(net: Network, low: int, high: int) -> Column:
         can_wait.append(lasting >= sum(size[c] for c in ended))
     inner = [[b for b in after[node] if b < high] for node in range(low, high)]
     waits = (
-        can_wait[low + i] and found and all(extra[b] >= own[low + i] for b in found) for i, found in enumerate(inner)
+        can_wait[low + i] and followers and all(extra[b] >= own[low + i] for b in followers)
+        for i, followers in enumerate(inner)
     )
-    return np.array([bool(found) for found in waits], np.int64)
+    return np.array([bool(followers) for followers in waits], np.int64)
 
 
-def _goes_on(net: Network, users: list[int], chunk: int, high: int) -> bool:
+def _goes_on(net: StepGraph, users: list[int], chunk: int, high: int) -> bool:
     """Whether something behind the nodes up to `high` needs a chunk."""
     return bool(net.kept[chunk]) or max(users, default=NOBODY) >= high
 
 
-def new_board(part: Part) -> Board:
+def new_board(part: OrderPart) -> OrderState:
     """Where states of the part are played through."""
     nodes, chunks = np.zeros((3, part.node.shape[1]), np.int64), np.zeros_like(part.chunk)
-    return Board(nodes, chunks, np.zeros(LOOKED + 1, np.int64))
+    return OrderState(nodes, chunks, np.zeros(LOOKED + 1, np.int64))
 
 
-def new_table(part: Part, states: int) -> Table:
+def new_table(part: OrderPart, states: int) -> StateTable:
     """Room for so many states."""
     words = max(-(-(part.node.shape[1] - 1) // BITS), 1)
     columns = (np.zeros(n, np.int64) for n in (2 * states + 1, 3))
-    return Table(np.zeros((HEAP + 1, states), np.int64), np.zeros((states, words), np.int64), *columns)
+    return StateTable(np.zeros((HEAP + 1, states), np.int64), np.zeros((states, words), np.int64), *columns)
 
 
-def live_between(net: Network, cut: int) -> int:
+def live_between(net: StepGraph, cut: int) -> int:
     """Bytes alive when the nodes in front of a cut are done."""
     ended = [max(users, default=NOBODY) for users in net.users.lists()]
     written = net.writer < cut

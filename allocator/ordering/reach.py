@@ -3,45 +3,45 @@
 import numpy as np
 import numpy.typing as npt
 
-from allocator.ordering.network import NOBODY, Network
+from allocator.ordering.step_graph import NOBODY, StepGraph
 from allocator.problem import Column, column
 
 Matrix = npt.NDArray[np.bool_]
 
 
-def reach(net: Network) -> Matrix:
+def reach(net: StepGraph) -> Matrix:
     """[a, b]: a is b, or is done before b begins, in every order. Nodes squared, in bytes."""
-    found = np.eye(len(net), dtype=bool)
+    reachable = np.eye(len(net), dtype=bool)
     after = net.after.lists()
     for node in range(len(net) - 1, -1, -1):
         for follower in after[node]:
-            found[node] |= found[follower]
-    return found
+            reachable[node] |= reachable[follower]
+    return reachable
 
 
-def cuts(found: Matrix) -> tuple[int, ...]:
+def cuts(before: Matrix) -> tuple[int, ...]:
     """Where every order has the same nodes in front, from 0 to all: series composition of partial orders.
 
     Between two cuts, nodes can be ordered by themselves.
     """
-    count = len(found)
-    known = np.vstack((found, np.zeros((1, count), bool)))
-    first_unordered = np.argmin(known, axis=0)  # of each node: the first that need not be done before it
+    count = len(before)
+    padded = np.vstack((before, np.zeros((1, count), bool)))
+    first_unordered = np.argmin(padded, axis=0)  # of each node: the first that need not be done before it
     least = np.minimum.accumulate(first_unordered[::-1])[::-1]
     return (0, *(k for k in range(1, count) if least[k] >= k), count)
 
 
-def floors(net: Network, found: Matrix) -> Column:
+def floors(net: StepGraph, before: Matrix) -> Column:
     """By node: bytes that are alive while it runs, whatever the order.
 
     What it reads and writes, without what it may write over its inputs; and what something before it wrote that
     something behind it reads.
     """
     total = np.zeros(len(net), np.int64)
-    later = _needed_later(net, found)
+    later = _needed_later(net, before)
     everywhere = np.ones(len(net), bool)
     for c, (size, writer) in enumerate(zip(net.size.tolist(), net.writer.tolist(), strict=True)):
-        there = everywhere if writer == NOBODY else found[writer]
+        there = everywhere if writer == NOBODY else before[writer]
         users = later[c].copy()
         users[net.users.entry[net.users.start[c] : net.users.start[c + 1]]] = True
         total[there & users] += size
@@ -50,26 +50,26 @@ def floors(net: Network, found: Matrix) -> Column:
     return column(total - _overlaps(net, later))
 
 
-def _needed_later(net: Network, found: Matrix) -> Matrix:
+def _needed_later(net: StepGraph, before: Matrix) -> Matrix:
     """[c, v]: chunk c is read behind node v in every order, or kept."""
-    made = np.zeros((len(net.size), len(net)), bool)
+    needed = np.zeros((len(net.size), len(net)), bool)
     for c, users in enumerate(net.users.lists()):
         if net.kept[c]:
-            made[c] = True
+            needed[c] = True
         elif users:
-            made[c] = found[:, users].any(axis=1)
-            alone = [u for u in users if not (found[u, users].sum() > 1)]
-            made[c, alone] = False  # it reads the chunk itself, and nobody must behind it
-    return made
+            needed[c] = before[:, users].any(axis=1)
+            alone = [u for u in users if not (before[u, users].sum() > 1)]
+            needed[c, alone] = False  # it reads the chunk itself, and nobody must behind it
+    return needed
 
 
-def _overlaps(net: Network, later: Matrix) -> Column:
+def _overlaps(net: StepGraph, later: Matrix) -> Column:
     """By node: most bytes that it can write over its inputs, when they end there."""
-    made = np.zeros(len(net), np.int64)
+    most = np.zeros(len(net), np.int64)
     for node, pairs in enumerate(net.overwrites.lists()):
         used = set[int]()
         for src, dest in zip(pairs[::2], pairs[1::2], strict=True):
             if not later[dest, node] and src not in used and dest not in used:
                 used |= {src, dest}
-                made[node] += net.size[src]
-    return column(made)
+                most[node] += net.size[src]
+    return column(most)

@@ -7,10 +7,10 @@ import numpy as np
 from attrs import field, frozen
 
 from allocator.kernels import ordering as kernels
-from allocator.kernels.mode import Runner
-from allocator.ordering.network import Network
+from allocator.kernels.mode import KernelMode
 from allocator.ordering.parts import cut_out, live_between, new_board
 from allocator.ordering.reach import floors, reach
+from allocator.ordering.step_graph import StepGraph
 from allocator.problem import Column, column
 
 MOST_NODES = 2**13
@@ -26,7 +26,7 @@ _UNBOUND = 2**62
 
 
 @frozen(eq=False)
-class Found:
+class OrderResult:
     """`order` has all nodes. `peak`: most bytes alive at once in it; `given`: in the given order.
 
     No order goes below `bound`. `tried` counts nodes of the search.
@@ -34,7 +34,7 @@ class Found:
 
     order: Column = field(converter=column)
     peak: int
-    given: int
+    initial_peak: int
     bound: int
     tried: int = 0
 
@@ -78,32 +78,32 @@ class Limits:
 NO_LIMITS = Limits()
 
 
-def peaks_of(net: Network, order: Column) -> Column:
+def peaks_of(net: StepGraph, order: Column) -> Column:
     """Bytes alive while each node of an order runs."""
-    part, made = cut_out(net, 0, len(net)), np.zeros(len(net), np.int64)
-    board, runner = new_board(part), Runner.of(len(net), _UNLOADED)
-    runner.kernel(kernels.clear)(part, board, net.start)
-    runner.kernel(kernels.follow)(part, board, np.array(order, np.int64), made)
-    return column(made)
+    part, peaks = cut_out(net, 0, len(net)), np.zeros(len(net), np.int64)
+    board, mode = new_board(part), KernelMode.of(len(net), _UNLOADED)
+    mode.kernel(kernels.clear)(part, board, net.start)
+    mode.kernel(kernels.follow)(part, board, np.array(order, np.int64), peaks)
+    return column(peaks)
 
 
-def ends(net: Network) -> int:
+def ends(net: StepGraph) -> int:
     """Bytes alive while inputs are fed, or outputs are fetched."""
     return max(net.first, live_between(net, len(net)))
 
 
-def as_given(net: Network) -> Found:
+def as_given(net: StepGraph) -> OrderResult:
     """The order as it is, and a bound of all others."""
     return followed(net, np.arange(len(net)))
 
 
-def followed(net: Network, order: Column | tuple[int, ...]) -> Found:
+def followed(net: StepGraph, order: Column | tuple[int, ...]) -> OrderResult:
     """What an order costs that somebody has chosen."""
     kept = column(order)
     bound = int(floors(net, reach(net)).max(initial=0)) if len(net) <= MOST_NODES else 0
-    return Found(kept, peak_of(net, kept), peak_of(net, np.arange(len(net))), max(ends(net), bound))
+    return OrderResult(kept, peak_of(net, kept), peak_of(net, np.arange(len(net))), max(ends(net), bound))
 
 
-def peak_of(net: Network, order: Column) -> int:
+def peak_of(net: StepGraph, order: Column) -> int:
     """Most bytes alive at once in an order."""
     return max(ends(net), int(peaks_of(net, order).max(initial=0)))

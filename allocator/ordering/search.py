@@ -14,12 +14,12 @@ import numpy as np
 from attrs import define, field
 
 from allocator.kernels import ordering as kernels
-from allocator.kernels.mode import Runner
-from allocator.kernels.ordering import HEAP, LOOKED, PEAK, SOLVED, TRAIL, TRIED, Part, Table
-from allocator.ordering.network import Network
+from allocator.kernels.mode import KernelMode
+from allocator.kernels.ordering import HEAP, LOOKED, PEAK, SOLVED, TRAIL, TRIED, OrderPart, StateTable
 from allocator.ordering.parts import cut_out, live_between, new_board, new_table
 from allocator.ordering.reach import cuts, floors, reach
-from allocator.ordering.result import MOST_NODES, NO_LIMITS, Found, Limits, as_given, ends, peaks_of
+from allocator.ordering.result import MOST_NODES, NO_LIMITS, Limits, OrderResult, as_given, ends, peaks_of
+from allocator.ordering.step_graph import StepGraph
 from allocator.progress import Activity
 
 FIRST_LOOK = 3_000
@@ -35,18 +35,18 @@ LEAST_LOOKS = 500_000
 """For a piece, whatever those before it took."""
 
 
-def lowest(net: Network, limits: Limits = NO_LIMITS) -> Found:
+def lowest(net: StepGraph, limits: Limits = NO_LIMITS) -> OrderResult:
     """The order with the lowest peak that is found; the given one where none is lower."""
     if not 0 < len(net) <= MOST_NODES:
         return as_given(net)
     with Activity("ordering", limit=limits.seconds_left) as seen:
-        search = _Search.of(net, limits, seen)
+        search = _OrderSearch.of(net, limits, seen)
         search.run()
         return search.found()
 
 
 @define(eq=False)
-class _Piece:
+class _OrderPiece:
     low: int
     high: int
     peak: int
@@ -54,22 +54,22 @@ class _Piece:
 
 
 @define(eq=False)
-class _Search:
-    net: Network
+class _OrderSearch:
+    net: StepGraph
     limits: Limits
-    given: int
+    initial_peak: int
     floor: int
-    pieces: list[_Piece]
+    pieces: list[_OrderPiece]
     looks: int
     seen: Activity
     tried: int = 0
 
     @classmethod
-    def of(cls, net: Network, limits: Limits, seen: Activity) -> "_Search":
+    def of(cls, net: StepGraph, limits: Limits, seen: Activity) -> "_OrderSearch":
         before = reach(net)
         at = cuts(before)
         peaks = peaks_of(net, np.arange(len(net))).tolist()
-        pieces = [_Piece(a, b, max(peaks[a:b]), list(range(a, b))) for a, b in pairwise(at)]
+        pieces = [_OrderPiece(a, b, max(peaks[a:b]), list(range(a, b))) for a, b in pairwise(at)]
         floor = max(ends(net), int(floors(net, before).max()))
         return cls(net, limits, max(ends(net), *peaks), floor, pieces, limits.looks, seen)
 
@@ -84,33 +84,35 @@ class _Search:
                 self._improve(piece, target)
             target = max(target, piece.peak)
 
-    def _improve(self, piece: _Piece, target: int) -> None:
+    def _improve(self, piece: _OrderPiece, target: int) -> None:
         """Looks for an order of a piece that needs no more than the target, or else as little as can be."""
         part = cut_out(self.net, piece.low, piece.high)
         live = live_between(self.net, piece.low)
         looks = max(self.looks, LEAST_LOOKS)
-        hunt = _Hunt(part, live, target, piece.peak, self.limits, piece.high - piece.low <= _PLAIN, looks, self.seen)
-        hunt.run()
-        self.looks -= looks - hunt.looks
-        self.tried += hunt.tried
-        if hunt.floor > target:  # what is no more than the target was never asked
-            self.floor = max(self.floor, hunt.floor)
-        if hunt.order:
-            piece.order = [piece.low + node for node in hunt.order]
-            piece.peak = hunt.peak
+        search = _PieceSearch(
+            part, live, target, piece.peak, self.limits, piece.high - piece.low <= _PLAIN, looks, self.seen
+        )
+        search.run()
+        self.looks -= looks - search.looks
+        self.tried += search.tried
+        if search.floor > target:  # what is no more than the target was never asked
+            self.floor = max(self.floor, search.floor)
+        if search.order:
+            piece.order = [piece.low + node for node in search.order]
+            piece.peak = search.peak
 
-    def found(self) -> Found:
+    def found(self) -> OrderResult:
         """All pieces one behind the other."""
         peak = max(ends(self.net), *(p.peak for p in self.pieces))
         order = [node for piece in self.pieces for node in piece.order]
-        return Found(order, peak, self.given, min(self.floor, peak), self.tried)
+        return OrderResult(order, peak, self.initial_peak, min(self.floor, peak), self.tried)
 
 
 @define(eq=False)
-class _Hunt:
+class _PieceSearch:
     """The search in one piece: for an order with a lower peak than `peak`; less than `floor` is of no use."""
 
-    part: Part
+    part: OrderPart
     live: int
     floor: int
     peak: int
@@ -146,9 +148,9 @@ class _Hunt:
 
     def _kernel(self, plain: Callable[..., Any]) -> Callable[..., Any]:
         """Small pieces are begun plain, and most end so."""
-        return Runner(self.is_plain).kernel(plain)
+        return KernelMode(self.is_plain).kernel(plain)
 
-    def _table(self, states: int) -> Table:
+    def _table(self, states: int) -> StateTable:
         words = -(-self.count // kernels.BITS)
         room = min(states, _MOST_WORDS // words) + self.count + 2
         table = new_table(self.part, room)
@@ -156,7 +158,7 @@ class _Hunt:
         begin(self.part, new_board(self.part), table, self.live, self.floor)
         return table
 
-    def _explore(self, table: Table, nodes: int) -> bool:
+    def _explore(self, table: StateTable, nodes: int) -> bool:
         """Whether the search came to an end."""
         board, explore = new_board(self.part), self._kernel(kernels.explore)
         self._kernel(kernels.lift)(table, 0)
@@ -189,7 +191,7 @@ class _Hunt:
             self._note(table, int(last))
         return int(table.tally[TRIED])
 
-    def _note(self, table: Table, number: int) -> None:
+    def _note(self, table: StateTable, number: int) -> None:
         """Takes over the order that led to a final state."""
         board, way = new_board(self.part), np.zeros(self.count + 1, np.int64)
         self._kernel(kernels.retrace)(self.part, board, table, number, self.live, way)

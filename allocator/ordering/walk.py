@@ -1,9 +1,9 @@
 """Depth first: what an output needs is done when it is needed, and not before."""
 
-from allocator.ordering.network import Network
+from allocator.ordering.step_graph import StepGraph
 
 
-def depth_first(net: Network) -> tuple[int, ...]:
+def depth_first(net: StepGraph) -> tuple[int, ...]:
     """Postorder from the nodes that write what is kept, then from the others nobody waits for; each in the given order.
 
     Of what a node waits for, what was added first is done first.

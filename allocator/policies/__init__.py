@@ -5,7 +5,7 @@ from allocator.errors import UnknownPolicyError
 from allocator.policies.base import Policy
 from allocator.policies.colours import Colours
 from allocator.policies.edges import Edges
-from allocator.policies.exact import Exact
+from allocator.policies.exact import ExactPolicy
 from allocator.policies.levels import Levels
 
 EXACT, COLOUR, LEVELS, EDGES = "exact", "colour", "levels", "edges"
@@ -20,7 +20,7 @@ def policy(name: str, dependences: Dependences) -> Policy:
     if kind == COLOUR:
         return Colours.of(dependences, colours)
     if kind == EXACT:
-        return Exact.of(dependences)
+        return ExactPolicy.of(dependences)
     return Levels.of(dependences) if kind == LEVELS else Edges(dependences)
 
 
@@ -31,7 +31,7 @@ def check_policy(name: str) -> tuple[str, int]:
         return kind, int(number)
     if kind in (EXACT, LEVELS, EDGES) and not colon:
         return kind, 0
-    known = ", ".join(POLICIES)
+    names = ", ".join(POLICIES)
     raise UnknownPolicyError(
-        f"{name!r} is no policy for operators that run at once; there are {known} (or another number)"
+        f"{name!r} is no policy for operators that run at once; there are {names} (or another number)"
     )

@@ -14,13 +14,13 @@ def spans(clock: Clock, users: Users) -> tuple[Column, Column]:
     return clock.begin[users.writer], end
 
 
-def lifetimes_by(found: tuple[Column, Column], problem: Problem, users: Users) -> Problem:
+def lifetimes_by(instants: tuple[Column, Column], problem: Problem, users: Users) -> Problem:
     """The same chunks with lifetimes by the `spans` of a clock, in parts of an instant.
 
     An overwriter lives on with what it overwrites where the clock sees no end of that before: the bytes are theirs
     together. The parts of an instant let each chunk of such a chain end a little after the one before it.
     """
-    begin, end = (np.array(c) for c in found)
+    begin, end = (np.array(c) for c in instants)
     depth = np.zeros(len(problem), np.int64)
     links = np.argsort(users.writer[problem.src], kind="stable")
     for src, dest in zip(problem.src[links].tolist(), problem.dest[links].tolist(), strict=True):

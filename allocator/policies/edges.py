@@ -33,21 +33,21 @@ class Edges:
         """The dependences that the plan implies, but for those that the data implies."""
         before, after = implicit(problem, users, plan.offset)
         if self.dependences.count <= MOST_STEPS:
-            known = happens_before(self.dependences).pairs(before, after)
-            before, after = before[~known], after[~known]
+            is_implied = happens_before(self.dependences).pairs(before, after)
+            before, after = before[~is_implied], after[~is_implied]
         return Waits(before, after)
 
 
 def implicit(problem: Problem, users: Users, offset: Column) -> tuple[Column, Column]:
     """(step, step that must wait for it) where one uses bytes that the other writes anew; each pair once, by waiter."""
-    taken, found = _Bytes(), set[tuple[int, int]]()
+    taken, pairs = _Bytes(), set[tuple[int, int]]()
     writer = users.writer
     chunks = np.flatnonzero(problem.size > 0)
     for chunk in chunks[np.argsort(writer[chunks], kind="stable")].tolist():
         taker, low = int(writer[chunk]), int(offset[chunk])
         for old in taken.replace(low, low + int(problem.size[chunk]), chunk):
-            found.update((user, taker) for user in users.others(old, taker).tolist())
-    rows = np.array(sorted(found, key=lambda edge: edge[::-1]), np.int64).reshape(-1, 2)
+            pairs.update((user, taker) for user in users.others(old, taker).tolist())
+    rows = np.array(sorted(pairs, key=lambda edge: edge[::-1]), np.int64).reshape(-1, 2)
     return rows[:, 0], rows[:, 1]
 
 
@@ -61,13 +61,13 @@ class _Bytes:
         """Gives [low, high) to a chunk; those that had some of it."""
         first = max(self.runs.bisect_right(low) - 1, 0)
         starts = [s for s in self.runs.islice(first, self.runs.bisect_left(high)) if self.runs[s][0] > low]
-        found = []
+        former = []
         for start in starts:
             end, old = self.runs.pop(start)
-            found.append(old)
+            former.append(old)
             if start < low:
                 self.runs[start] = (low, old)
             if end > high:
                 self.runs[high] = (end, old)
         self.runs[low] = (high, chunk)
-        return found
+        return former

@@ -21,14 +21,14 @@ MOST_CONFLICTS = 2**25
 
 
 @frozen(eq=False)
-class Exact:
+class ExactPolicy:
     """Conflicts take the place of lifetimes."""
 
     order: HappensBefore
     name: str = "exact"
 
     @classmethod
-    def of(cls, dependences: Dependences) -> "Exact":
+    def of(cls, dependences: Dependences) -> "ExactPolicy":
         """Raises TooManyError."""
         return cls(happens_before(dependences))
 

@@ -5,21 +5,21 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from allocator.problem import Column
-from allocator.recompute.sequence import Lives, alive, lives, without_useless
-from allocator.recompute.work import Work
+from allocator.recompute.sequence import LiveRanges, alive, live_ranges, without_useless
+from allocator.recompute.work import RecomputeProblem
 
 _MOST_SWEEPS = 20
 
 
-def keep(work: Work, sequence: Sequence[int], budget: int) -> list[int]:
+def keep(work: RecomputeProblem, sequence: Sequence[int], budget: int) -> list[int]:
     """The sequence without runs whose results fit into the budget from the run before on; the dearest bytes first."""
-    found = without_useless(work, sequence)
+    shorter = without_useless(work, sequence)
     for _ in range(_MOST_SWEEPS):
-        fewer = _sweep(work, found, budget)
-        if len(fewer) == len(found):
+        fewer = _sweep(work, shorter, budget)
+        if len(fewer) == len(shorter):
             break
-        found = fewer
-    return found
+        shorter = fewer
+    return shorter
 
 
 @frozen
@@ -31,10 +31,10 @@ class _Gap:
     again: int
 
 
-def _sweep(work: Work, sequence: Sequence[int], budget: int) -> list[int]:
+def _sweep(work: RecomputeProblem, sequence: Sequence[int], budget: int) -> list[int]:
     """At most one run of each step is left out."""
-    found = lives(work, sequence)
-    bytes_alive, gaps = alive(work, sequence, found), _gaps(found)
+    ranges = live_ranges(work, sequence)
+    bytes_alive, gaps = alive(work, sequence, ranges), _gaps(ranges)
     order = sorted(gaps, key=lambda place: (-_worth(work, sequence[place], gaps[place]), place))
     left_out, touched = set[int](), set[int]()
     for place in order:
@@ -47,11 +47,11 @@ def _sweep(work: Work, sequence: Sequence[int], budget: int) -> list[int]:
     return without_useless(work, [step for place, step in enumerate(sequence) if place not in left_out])
 
 
-def _gaps(found: Lives) -> dict[int, list[_Gap]]:
+def _gaps(ranges: LiveRanges) -> dict[int, list[_Gap]]:
     """Of each run but the first of its step: what it brings back that is read."""
     before: dict[int, int] = {}
     gaps: dict[int, list[_Gap]] = {}
-    for chunk, begin, last in zip(found.chunk.tolist(), found.begin.tolist(), found.last.tolist(), strict=True):
+    for chunk, begin, last in zip(ranges.chunk.tolist(), ranges.begin.tolist(), ranges.last.tolist(), strict=True):
         if chunk in before:
             brought = gaps.setdefault(begin, [])
             if last > begin:
@@ -60,17 +60,19 @@ def _gaps(found: Lives) -> dict[int, list[_Gap]]:
     return gaps
 
 
-def _worth(work: Work, step: int, gaps: Sequence[_Gap]) -> float:
+def _worth(work: RecomputeProblem, step: int, gaps: Sequence[_Gap]) -> float:
     return work.cost[step] / max(sum(work.size[g.chunk] for g in gaps), 1)
 
 
-def _fits(work: Work, sequence: Sequence[int], gaps: Sequence[_Gap], bytes_alive: Column, budget: int) -> bool:
+def _fits(
+    work: RecomputeProblem, sequence: Sequence[int], gaps: Sequence[_Gap], bytes_alive: Column, budget: int
+) -> bool:
     """Whether the budget holds with the chunks kept. Where one was overwritten, its bytes come on top."""
     more = sum(work.size[g.chunk] for g in gaps)
     for gap in gaps:
         if gap.again > gap.last + 1 and int(bytes_alive[gap.last + 1 : gap.again].max()) + more > budget:
             return False
-        taken = sum(work.size[t.out] for t in work.takes[sequence[gap.last]] if t.src == gap.chunk)
+        taken = sum(work.size[t.out] for t in work.overwrites[sequence[gap.last]] if t.src == gap.chunk)
         if taken and int(bytes_alive[gap.last]) + more > budget:
             return False
     return True

@@ -9,7 +9,7 @@ from allocator.recompute.keeps import keep
 from allocator.recompute.segments import drops
 from allocator.recompute.sequence import alive, extra_cost, least_bytes
 from allocator.recompute.walk import NO_DROP, NO_END, Drop, Manner, walk
-from allocator.recompute.work import Work
+from allocator.recompute.work import RecomputeProblem
 
 MANNERS = (Manner(), Manner(0.3), Manner(0.0), Manner(1.0, 0.5), Manner(0.3, 0.5))
 MOST_COST = 2
@@ -21,7 +21,7 @@ _THOROUGH = 2
 
 
 @frozen(eq=False)
-class Found:
+class Schedule:
     """Steps in the order in which they run, some several times: most bytes alive, and the cost of what runs again."""
 
     sequence: Sequence[int]
@@ -29,27 +29,27 @@ class Found:
     cost: int
 
 
-def measured(work: Work, sequence: Sequence[int]) -> Found:
+def measured(work: RecomputeProblem, sequence: Sequence[int]) -> Schedule:
     """What a sequence costs."""
-    return Found(sequence, int(alive(work, sequence).max(initial=0)), extra_cost(work, sequence))
+    return Schedule(sequence, int(alive(work, sequence).max(initial=0)), extra_cost(work, sequence))
 
 
-def as_it_is(work: Work) -> Found:
+def as_it_is(work: RecomputeProblem) -> Schedule:
     """Every step once."""
     return measured(work, range(len(work)))
 
 
-def cheapest(work: Work, budget: int) -> Found:
+def cheapest(work: RecomputeProblem, budget: int) -> Schedule:
     """The cheapest schedule that is found within the budget in bytes; the smallest that is found where none is."""
     plain = as_it_is(work)
     if plain.peak <= budget:
         return plain
-    found = [plain, *_told(_schedules(work, budget))]
-    within = [f for f in found if f.peak <= budget]
-    return min(within, key=lambda f: (f.cost, f.peak)) if within else min(found, key=lambda f: (f.peak, f.cost))
+    schedules = [plain, *_reported(_schedules(work, budget))]
+    within = [f for f in schedules if f.peak <= budget]
+    return min(within, key=lambda f: (f.cost, f.peak)) if within else min(schedules, key=lambda f: (f.peak, f.cost))
 
 
-def smallest(work: Work) -> Found:
+def smallest(work: RecomputeProblem) -> Schedule:
     """The schedule of fewest bytes that is found, between those of every step once and those that no schedule saves."""
     best, low = as_it_is(work), least_bytes(work)
     for left in reversed(range(_HALVINGS)):
@@ -58,20 +58,20 @@ def smallest(work: Work) -> Found:
         aim = (low + best.peak) // 2
         quick = (f for manner in (MANNERS[0], MANNERS[-1]) for f in _within(work, aim, manner, NO_DROP))
         tried = quick if left >= _THOROUGH else [cheapest(work, aim)]
-        found = min([best, *tried], key=lambda f: (f.peak, f.cost))
-        low = low if found.peak <= aim else aim + 1
-        best = found
+        schedule = min([best, *tried], key=lambda f: (f.peak, f.cost))
+        low = low if schedule.peak <= aim else aim + 1
+        best = schedule
     return min(best, cheapest(work, best.peak), key=lambda f: (f.peak > best.peak, f.cost))
 
 
-def _told(schedules: Iterator[Found]) -> Iterator[Found]:
+def _reported(schedules: Iterator[Schedule]) -> Iterator[Schedule]:
     with Activity("recomputing", unit="schedules") as seen:
-        for number, found in enumerate(schedules, 1):
-            seen.done, seen.best = number, min(found.peak, seen.best if number > 1 else found.peak)
-            yield found
+        for number, schedule in enumerate(schedules, 1):
+            seen.done, seen.best = number, min(schedule.peak, seen.best if number > 1 else schedule.peak)
+            yield schedule
 
 
-def _schedules(work: Work, budget: int) -> Iterator[Found]:
+def _schedules(work: RecomputeProblem, budget: int) -> Iterator[Schedule]:
     for manner in MANNERS:
         yield from _within(work, budget, manner, NO_DROP)
     for drop in drops(work):
@@ -79,9 +79,9 @@ def _schedules(work: Work, budget: int) -> Iterator[Found]:
         yield from _within(work, budget, MANNERS[0], drop)
 
 
-def _within(work: Work, budget: int, manner: Manner, drop: Drop, room: int = NO_END) -> Iterator[Found]:
+def _within(work: RecomputeProblem, budget: int, manner: Manner, drop: Drop, room: int = NO_END) -> Iterator[Schedule]:
     """The walk, and what it costs with all that can be kept in the budget and the room, or in what it needs anyway."""
-    found = walk(work, budget, MOST_COST * sum(work.cost), manner, drop)
-    if found:
-        peak = int(alive(work, found).max())
-        yield measured(work, keep(work, found, max(peak, min(budget, room))))
+    sequence = walk(work, budget, MOST_COST * sum(work.cost), manner, drop)
+    if sequence:
+        peak = int(alive(work, sequence).max())
+        yield measured(work, keep(work, sequence, max(peak, min(budget, room))))

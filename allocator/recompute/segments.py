@@ -10,10 +10,10 @@ import numpy as np
 
 from allocator.recompute.sequence import alive
 from allocator.recompute.walk import Drop
-from allocator.recompute.work import NEVER, Work
+from allocator.recompute.work import NEVER, RecomputeProblem
 
 
-def drops(work: Work) -> Iterator[Drop]:
+def drops(work: RecomputeProblem) -> Iterator[Drop]:
     """What is dropped at the peak in 2, 4, 8, 16 ... segments, up to one for each value."""
     turn = int(alive(work, range(len(work))).argmax())
     stored = _stored(work, turn)
@@ -23,7 +23,7 @@ def drops(work: Work) -> Iterator[Drop]:
         count *= 2
 
 
-def _stored(work: Work, turn: int) -> list[int]:
+def _stored(work: RecomputeProblem, turn: int) -> list[int]:
     """Chunks that are alive at the peak, not used in it, and can be computed again."""
     return [
         chunk
@@ -36,14 +36,14 @@ def _stored(work: Work, turn: int) -> list[int]:
     ]
 
 
-def _inside(work: Work, turn: int, stored: list[int], count: int) -> frozenset[int]:
+def _inside(work: RecomputeProblem, turn: int, stored: list[int], count: int) -> frozenset[int]:
     """Those that no later segment reads before the peak."""
     bytes_to = np.cumsum([work.size[c] for c in stored])
     ends = [work.writer[stored[int(i)]] for i in np.searchsorted(bytes_to, bytes_to[-1] * np.arange(1, count) / count)]
     edges = np.array(ends)
-    found = set()
+    inside = set()
     for chunk in stored:
         read = max((u for u in work.users[chunk] if u < turn), default=work.writer[chunk])
         if np.searchsorted(edges, work.writer[chunk]) == np.searchsorted(edges, read):
-            found.add(chunk)
-    return frozenset(found)
+            inside.add(chunk)
+    return frozenset(inside)

@@ -9,11 +9,11 @@ import numpy as np
 from attrs import field, frozen
 
 from allocator.problem import Column, column
-from allocator.recompute.work import Take, Work
+from allocator.recompute.work import OverwriteChoice, RecomputeProblem
 
 
 @frozen(eq=False)
-class Lives:
+class LiveRanges:
     """Stays in memory: `chunk[k]` is begun by the run at place `begin[k]`, and read last at `last[k]` (or there)."""
 
     chunk: Column = field(converter=column)
@@ -21,7 +21,7 @@ class Lives:
     last: Column = field(converter=column)
 
 
-def lives(work: Work, sequence: Sequence[int]) -> Lives:
+def live_ranges(work: RecomputeProblem, sequence: Sequence[int]) -> LiveRanges:
     """The stays of all chunks, by when they begin."""
     newest: dict[int, int] = {}
     chunks, begin, last = list[int](), list[int](), list[int]()
@@ -33,45 +33,47 @@ def lives(work: Work, sequence: Sequence[int]) -> Lives:
             chunks.append(chunk)
             begin.append(place)
             last.append(place)
-    return Lives(chunks, begin, last)
+    return LiveRanges(chunks, begin, last)
 
 
-def alive(work: Work, sequence: Sequence[int], found: Lives | None = None) -> Column:
+def alive(work: RecomputeProblem, sequence: Sequence[int], ranges: LiveRanges | None = None) -> Column:
     """Bytes alive in each place: what is overwritten there, and what overwrites it, are the same bytes."""
-    found = found or lives(work, sequence)
-    change, size = np.zeros(len(sequence) + 1, np.int64), work.sizes[found.chunk]
-    np.add.at(change, found.begin, size)
-    np.subtract.at(change, found.last + 1, size)
+    ranges = ranges or live_ranges(work, sequence)
+    change, size = np.zeros(len(sequence) + 1, np.int64), work.sizes[ranges.chunk]
+    np.add.at(change, ranges.begin, size)
+    np.subtract.at(change, ranges.last + 1, size)
     ended: dict[int, list[int]] = {}
-    for chunk, place in zip(*(c[found.begin < found.last].tolist() for c in (found.chunk, found.last)), strict=True):
-        if work.takes[sequence[place]]:
+    for chunk, place in zip(
+        *(c[ranges.begin < ranges.last].tolist() for c in (ranges.chunk, ranges.last)), strict=True
+    ):
+        if work.overwrites[sequence[place]]:
             ended.setdefault(place, []).append(chunk)
     total: Column = np.cumsum(change)[:-1]
     for place, chunks in ended.items():
-        total[place] -= taken_bytes(work, sequence[place], frozenset(chunks))
+        total[place] -= overwritten_bytes(work, sequence[place], frozenset(chunks))
     return total
 
 
-def least_bytes(work: Work) -> int:
+def least_bytes(work: RecomputeProblem) -> int:
     """Bytes that no schedule saves: those that stay from the first step to the last, and what one step touches."""
-    staying, most = work.held | work.heirs, 0  # heirs have the bytes of what is held
+    staying, most = work.resident | work.resident_overwriters, 0  # heirs have the bytes of what is held
     for step, (reads, writes) in enumerate(zip(work.reads, work.writes, strict=True)):
         touched = sum(work.size[c] for c in {*reads, *writes} - staying)
-        takes = [t for t in work.takes[step] if t.out not in work.heirs]
-        most = max(most, touched - _saved_bytes(work, takes))
-    return sum(work.size[c] for c in work.held) + most
+        overwrites = [t for t in work.overwrites[step] if t.out not in work.resident_overwriters]
+        most = max(most, touched - _saved_bytes(work, overwrites))
+    return sum(work.size[c] for c in work.resident) + most
 
 
-def taken_bytes(work: Work, step: int, ending: frozenset[int]) -> int:
+def overwritten_bytes(work: RecomputeProblem, step: int, ending: frozenset[int]) -> int:
     """Bytes that a step need not get, as it writes them over chunks whose time ends with it: the largest first."""
-    return _saved_bytes(work, [t for t in work.takes[step] if t.src in ending])
+    return _saved_bytes(work, [t for t in work.overwrites[step] if t.src in ending])
 
 
-def _saved_bytes(work: Work, takes: Sequence[Take]) -> int:
-    if len(takes) <= 1:
-        return work.size[takes[0].out] if takes else 0
+def _saved_bytes(work: RecomputeProblem, overwrites: Sequence[OverwriteChoice]) -> int:
+    if len(overwrites) <= 1:
+        return work.size[overwrites[0].out] if overwrites else 0
     used, total = set[tuple[str, int]](), 0
-    for take in sorted(takes, key=lambda t: (-work.size[t.out], work.size[t.src])):
+    for take in sorted(overwrites, key=lambda t: (-work.size[t.out], work.size[t.src])):
         mine = {("out", take.out), ("src", take.src)}
         if not mine & used:
             used |= mine
@@ -79,12 +81,12 @@ def _saved_bytes(work: Work, takes: Sequence[Take]) -> int:
     return total
 
 
-def extra_cost(work: Work, sequence: Sequence[int]) -> int:
+def extra_cost(work: RecomputeProblem, sequence: Sequence[int]) -> int:
     """What is run beyond once."""
     return sum(work.cost[i] for i in sequence) - sum(work.cost[i] for i in set(sequence))
 
 
-def without_useless(work: Work, sequence: Sequence[int]) -> list[int]:
+def without_useless(work: RecomputeProblem, sequence: Sequence[int]) -> list[int]:
     """The sequence without runs of which nobody reads anything, where the step runs again later or has run before."""
     times = np.bincount(np.array(sequence, np.int64), minlength=len(work)).tolist()
     wanted, kept = set[int](), []

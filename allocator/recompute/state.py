@@ -3,7 +3,7 @@
 import numpy as np
 from attrs import define, field
 
-from allocator.recompute.work import Work
+from allocator.recompute.work import RecomputeProblem
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 Times = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -18,7 +18,7 @@ class State:
     and freed. `next` is the step that needs a chunk first, itself or by way of owed ones: n where none does.
     """
 
-    work: Work
+    work: RecomputeProblem
     here: int = 0
     alive: int = 0
     is_here: Mask = field(init=False)
@@ -44,10 +44,10 @@ class State:
             return self.owing[chunk] == int(self.owed[step]) and self.seen[chunk] == len(self.work.users[chunk])
         return not self.owing[chunk] and self.seen[chunk] + 1 == len(self.work.users[chunk])
 
-    def run(self, step: int, made: list[int]) -> None:
+    def run(self, step: int, written: list[int]) -> None:
         """A step has run and has written the chunks `made`, which were not there."""
         again, self.ran[step] = self.ran[step], True
-        for chunk in made:
+        for chunk in written:
             self._put(chunk, True)
         if again:
             self._review(step)
@@ -56,7 +56,7 @@ class State:
                 self.seen[chunk] += 1
                 self._renew(chunk)
                 self._free(chunk)
-        for chunk in made:
+        for chunk in written:
             self._free(chunk)
 
     def evict(self, chunk: int) -> None:

@@ -10,9 +10,9 @@ import math
 import numpy as np
 from attrs import define, field, frozen
 
-from allocator.recompute.sequence import taken_bytes
+from allocator.recompute.sequence import overwritten_bytes
 from allocator.recompute.state import State
-from allocator.recompute.work import NEVER, Work
+from allocator.recompute.work import NEVER, RecomputeProblem
 
 NO_END = 2**62
 """Bytes or costs that are never reached."""
@@ -43,7 +43,9 @@ class Drop:
 NO_DROP = Drop(NEVER, frozenset())
 
 
-def walk(work: Work, budget: int, most: int = NO_END, manner: Manner | None = None, drop: Drop = NO_DROP) -> list[int]:
+def walk(
+    work: RecomputeProblem, budget: int, most: int = NO_END, manner: Manner | None = None, drop: Drop = NO_DROP
+) -> list[int]:
     """The steps as they run, some several times; more bytes than the budget are alive only where it cannot be helped.
 
     Empty where recomputing would cost more than `most`.
@@ -109,22 +111,22 @@ class _Walk:
 
     def _run(self, step: int) -> None:
         state, work = self.state, self.state.work
-        made = [c for c in work.writes[step] if not state.is_here[c]]
+        missing = [c for c in work.writes[step] if not state.is_here[c]]
         dying = frozenset(c for c in work.reads[step] if state.dies(c, step))
-        self._make_room(sum(work.size[c] for c in made) - taken_bytes(work, step, dying))
+        self._make_room(sum(work.size[c] for c in missing) - overwritten_bytes(work, step, dying))
         self._lock(step, -1)
         self.spent += work.cost[step] if state.ran[step] else 0
         self.sequence.append(step)
-        state.run(step, made)
-        for chunk in made:
+        state.run(step, missing)
+        for chunk in missing:
             self._cheapen(chunk)
 
     def _cheapen(self, chunk: int) -> None:
         """What is computed from a chunk may be had for less now that the chunk is here."""
         work = self.state.work
         for step in work.users[chunk][: self.state.seen[chunk]]:
-            for made in work.writes[step]:
-                self.guess[made] = max(work.cost[step], 1)
+            for written in work.writes[step]:
+                self.guess[written] = max(work.cost[step], 1)
 
     def _make_room(self, wanted: int) -> None:
         state = self.state
@@ -140,31 +142,31 @@ class _Walk:
         free_for = np.maximum(state.next - state.here, 0.0)
         gain = self.size * (free_for if self.manner.staying == 1 else free_for**self.manner.staying)
         gain[~(self.is_open & state.is_here) | (self.locks > 0)] = 0.0
-        found = NEVER
+        previous = NEVER
         for _ in range(_LOOKS):
             score = gain / self.guess
             best = int(score.argmax())
             if not score[best] > 0:
                 return NEVER
-            if best == found:
+            if best == previous:
                 return best
             self.guess[best] = self._price(best)
-            found = best
-        return found
+            previous = best
+        return previous
 
     def _price(self, chunk: int) -> float:
         """The cost of having a chunk again when it is needed, if it goes now; infinite where it can not be had."""
         work, state = self.state.work, self.state
         first = work.writer[chunk]
-        known, waiting, total = {first}, [first], 0
+        visited, waiting, total = {first}, [first], 0
         while waiting:
             step = waiting.pop()
-            if work.until[step] < state.next[chunk] or len(known) > _LONGEST:
+            if work.until[step] < state.next[chunk] or len(visited) > _LONGEST:
                 return math.inf
             total += work.cost[step]
             for read in work.reads[step]:
-                if not state.is_here[read] and work.writer[read] not in known:
-                    known.add(work.writer[read])
+                if not state.is_here[read] and work.writer[read] not in visited:
+                    visited.add(work.writer[read])
                     waiting.append(work.writer[read])
         own = work.cost[first]
         return max(own + self.manner.around * (total - own), 1.0)

@@ -14,7 +14,7 @@ NEVER = -1
 
 
 @frozen
-class Take:
+class OverwriteChoice:
     """Chunk `out` may be written into the bytes of chunk `src`, if nobody needs that any more."""
 
     out: int
@@ -22,7 +22,7 @@ class Take:
 
 
 @frozen(eq=False)
-class Work:
+class RecomputeProblem:
     """Steps 0 .. n-1 of a program, and its chunks, whose `size` is in bytes (a multiple of the alignment).
 
     Step i reads the chunks `reads[i]`, begins `writes[i]`, and may overwrite as `takes[i]` says. Running it again costs
@@ -33,14 +33,14 @@ class Work:
 
     reads: tuple[tuple[int, ...], ...]
     writes: tuple[tuple[int, ...], ...]
-    takes: tuple[tuple[Take, ...], ...]
+    overwrites: tuple[tuple[OverwriteChoice, ...], ...]
     cost: tuple[int, ...]
     until: tuple[int, ...]
     size: tuple[int, ...]
     writer: tuple[int, ...]
     users: tuple[tuple[int, ...], ...]
-    held: frozenset[int]
-    heirs: frozenset[int]
+    resident: frozenset[int]
+    resident_overwriters: frozenset[int]
 
     @property
     def sizes(self) -> Column:
@@ -51,7 +51,7 @@ class Work:
         return len(self.cost)
 
 
-def work_of(program: Program, cost: Sequence[int], once: Collection[int], alignment: int = 1) -> Work:
+def work_of(program: Program, cost: Sequence[int], once: Collection[int], alignment: int = 1) -> RecomputeProblem:
     """The work of a program whose first step feeds and whose last one fetches. The steps `once` never run again.
 
     A step that must overwrite a chunk (the update of a parameter) runs once, and what reads the chunk not behind it.
@@ -61,7 +61,7 @@ def work_of(program: Program, cost: Sequence[int], once: Collection[int], alignm
     reads = tuple(_chunks(step.reads, chunk_of) for step in steps)
     writes = tuple(_chunks(step.writes, chunk_of) for step in steps)
     size = tuple(-(-program.sizes[root] // alignment) * alignment for root in sharing.roots.tolist())
-    takes = tuple(tuple(_takes(step, chunk_of, sharing.offset.tolist(), size)) for step in steps)
+    overwrites = tuple(tuple(_overwrites(step, chunk_of, sharing.offset.tolist(), size)) for step in steps)
     writer, users = [NEVER] * len(size), [list[int]() for _ in size]
     for i in range(len(steps)):
         for chunk in writes[i]:
@@ -69,39 +69,54 @@ def work_of(program: Program, cost: Sequence[int], once: Collection[int], alignm
         for chunk in reads[i]:
             users[chunk].append(i)
     until = _until(steps, chunk_of, reads, frozenset(once) | {0, len(steps) - 1})
-    held, heirs = _held(steps, chunk_of, size)
-    return Work(reads, writes, takes, tuple(cost), until, size, tuple(writer), tuple(map(tuple, users)), held, heirs)
+    resident, resident_overwriters = _residents(steps, chunk_of, size)
+    return RecomputeProblem(
+        reads,
+        writes,
+        overwrites,
+        tuple(cost),
+        until,
+        size,
+        tuple(writer),
+        tuple(map(tuple, users)),
+        resident,
+        resident_overwriters,
+    )
 
 
 def _chunks(values: Sequence[int], chunk_of: Sequence[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(chunk_of[v] for v in values))
 
 
-def _takes(step: Step, chunk_of: Sequence[int], offset: Sequence[int], size: Sequence[int]) -> Iterator[Take]:
+def _overwrites(
+    step: Step, chunk_of: Sequence[int], offset: Sequence[int], size: Sequence[int]
+) -> Iterator[OverwriteChoice]:
     """What the step may overwrite: chunks that it reads by that name alone, and that are large enough."""
     for allowed in step.overwrites:
         out, src = chunk_of[allowed.out], chunk_of[allowed.src]
         others = any(chunk_of[v] == src and v != allowed.src for v in step.reads)
         if not others and offset[allowed.src] + allowed.offset + size[out] <= size[src]:
-            yield Take(out, src)
+            yield OverwriteChoice(out, src)
 
 
-def _held(steps: Sequence[Step], chunk_of: Sequence[int], size: Sequence[int]) -> tuple[frozenset[int], frozenset[int]]:
+def _residents(
+    steps: Sequence[Step], chunk_of: Sequence[int], size: Sequence[int]
+) -> tuple[frozenset[int], frozenset[int]]:
     """Of what the first step writes: what the last one reads, or the end of a chain of overwrites that must be.
 
     The second set has all that such chains write; they count only where all of a chain is of one size.
     """
     pairs = ((chunk_of[o.src], chunk_of[o.out]) for step in steps for o in step.overwrites if o.required)
-    heir = {src: out for src, out in pairs if size[src] == size[out]}
-    fetched, held, heirs = {chunk_of[v] for v in steps[-1].reads}, set[int](), set[int]()
+    overwriter_of = {src: out for src, out in pairs if size[src] == size[out]}
+    fetched, resident, resident_overwriters = {chunk_of[v] for v in steps[-1].reads}, set[int](), set[int]()
     for first in (chunk_of[v] for v in steps[0].writes):
         chain = [first]
-        while chain[-1] in heir:
-            chain.append(heir[chain[-1]])
+        while chain[-1] in overwriter_of:
+            chain.append(overwriter_of[chain[-1]])
         if chain[-1] in fetched:
-            held.add(first)
-            heirs.update(chain[1:])
-    return frozenset(held), frozenset(heirs)
+            resident.add(first)
+            resident_overwriters.update(chain[1:])
+    return frozenset(resident), frozenset(resident_overwriters)
 
 
 def _until(

@@ -12,7 +12,7 @@ from allocator.derive.chains import chains
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem
 from allocator.progress import Activity
-from allocator.solvers.base import NO_NODES, Solver, Task, arena_bytes, hindrance
+from allocator.solvers.base import NO_NODES, Solver, SolverOptions, arena_bytes, unsupported_reason
 from allocator.solvers.best_fit import BEST_FIT
 from allocator.solvers.exact import EXACT
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
@@ -71,16 +71,17 @@ def solve(
     """A plan by the named strategy, or the best that a portfolio of them finds; `Plan.strategy` names its maker.
 
     With a `capacity` the first plan that fits is good enough, else the smallest arena is looked for. `seconds` and
-    `nodes` limit the strategies that search; see `Task`. Raises UnknownStrategyError, UnsupportedProblemError where the
-    strategy cannot take the problem, and ProblemError where pinned chunks meet; PlanError, where the judge refuses the
-    plan, is a fault of ours.
+    `nodes` limit the strategies that search; see `SolverOptions`.
+
+    Raises UnknownStrategyError, UnsupportedProblemError where the strategy cannot take the problem, and ProblemError
+    where two pinned chunks overlap. Raises PlanError where the judge refuses the plan, which is an error in a solver.
     """
     check_chains(problem)
     _check_pinned(problem)
     bound = lower_bound(problem)
     goal = max(bound, capacity) if capacity != NO_CAPACITY else bound
     with Activity("placing", f"by {strategy}", bound=bound, limit=seconds):
-        return _judged(problem, _named(problem, strategy), Task(seed, seconds, nodes, goal), bound, capacity)
+        return _judged(problem, _named(problem, strategy), SolverOptions(seed, seconds, nodes, goal), bound, capacity)
 
 
 def find_strategy(name: str) -> Solver:
@@ -93,18 +94,18 @@ def find_strategy(name: str) -> Solver:
 
 
 def _named(problem: Problem, strategy: str) -> Solver:
-    found = find_strategy(strategy)
-    if found is PORTFOLIO:
-        return found
-    obstacle = hindrance(problem, found)
+    solver = find_strategy(strategy)
+    if solver is PORTFOLIO:
+        return solver
+    obstacle = unsupported_reason(problem, solver)
     if obstacle:
-        others = ", ".join(s.name for s in STRATEGIES.values() if not hindrance(problem, s))
+        others = ", ".join(s.name for s in STRATEGIES.values() if not unsupported_reason(problem, s))
         raise UnsupportedProblemError(f"strategy {strategy!r} cannot take {obstacle}; {others} can")
-    return found
+    return solver
 
 
-def _judged(problem: Problem, solver: Solver, task: Task, bound: int, capacity: int) -> Plan:
-    answer = solver.solve(problem, task)
+def _judged(problem: Problem, solver: Solver, options: SolverOptions, bound: int, capacity: int) -> Plan:
+    answer = solver.solve(problem, options)
     arena = arena_bytes(problem, answer.offset)
     fault = check(problem, answer.offset, arena)
     if fault is not None:

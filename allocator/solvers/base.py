@@ -16,7 +16,7 @@ ANY_COUNT = 2**62
 
 
 @frozen
-class Task:
+class SolverOptions:
     """What is asked of a solver besides the problem.
 
     An arena of `goal` bytes or less is good enough. A search stops when `seconds` are over, or after `nodes` nodes
@@ -67,11 +67,11 @@ class Solver(Protocol):
     def traits(self) -> Traits:
         """What it can take."""
 
-    def solve(self, problem: Problem, task: Task, /) -> Answer:
+    def solve(self, problem: Problem, options: SolverOptions, /) -> Answer:
         """A plan that keeps the problem. Same problem, seed and nodes (no limit of time), same offsets."""
 
 
-def hindrance(problem: Problem, solver: Solver) -> str:
+def unsupported_reason(problem: Problem, solver: Solver) -> str:
     """What the solver has declared that it cannot take of the problem, or of this installation; or ""."""
     if not solver.traits.pinned and (problem.pinned != FREE).any():
         return "pinned offsets"

@@ -4,9 +4,9 @@ import numpy as np
 from attrs import frozen
 
 from allocator.kernels.freelist import WIDTH, place_best_fit
-from allocator.kernels.mode import Runner
+from allocator.kernels.mode import KernelMode
 from allocator.problem import Problem
-from allocator.solvers.base import Answer, Task, Traits
+from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.placing.timeline import timeline
 
 UNLOADED = 10_000
@@ -20,17 +20,17 @@ class BestFit:
     name: str = "best_fit"
     traits: Traits = Traits(pinned=False, conflicts=False)
 
-    def solve(self, problem: Problem, _task: Task) -> Answer:
+    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
         """Offsets, and no bound."""
         line = timeline(problem)
         count = len(line.ids)
-        run = Runner.of(count, UNLOADED)
-        begin, end, size, alignment, dest, at, freed = run.numbers(
+        mode = KernelMode.of(count, UNLOADED)
+        begin, end, size, alignment, dest, at, freed = mode.numbers(
             line.begin, line.end, line.size, line.alignment, line.dest, line.at, line.freed
         )
-        blocks, held, offset = run.zeros(WIDTH * (2 * count + 2), count, count)
+        blocks, held, offset = mode.zeros(WIDTH * (2 * count + 2), count, count)
         cell = int(np.gcd.reduce(line.alignment[line.root])) if count else 1
-        run.kernel(place_best_fit)(begin, end, size, alignment, dest, at, freed, cell, blocks, held, offset)
+        mode.kernel(place_best_fit)(begin, end, size, alignment, dest, at, freed, cell, blocks, held, offset)
         return Answer(line.offsets(problem, offset))
 
 

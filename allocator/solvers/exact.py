@@ -5,9 +5,9 @@ from attrs import define, field, frozen
 
 from allocator.derive.chains import chains
 from allocator.problem import Column, Problem
-from allocator.solvers.base import Answer, Task, Traits, without_empty
+from allocator.solvers.base import Answer, SolverOptions, Traits, without_empty
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
-from allocator.solvers.placing.conflicts import count_meetings
+from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.search.bodies import Bodies, bodies, parts
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.descent import Descent
@@ -18,7 +18,7 @@ from allocator.solvers.search.reductions import Reduction, reduce
 _FEW = 64
 """Bodies up to which rectangles too are searched pair by pair: proofs are much shorter, nodes dearer."""
 
-MOST_MEETINGS = 4_000_000
+MOST_CONFLICTS = 4_000_000
 """Pairs of chunks that meet, beyond which a table of them takes too long."""
 
 
@@ -36,27 +36,29 @@ class Exact:
     traits: Traits = Traits(most_chunks=20_000)
     nodes: int = 5_000_000
 
-    def solve(self, problem: Problem, task: Task) -> Answer:
+    def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Offsets, and the proved bound."""
-        return self.improve(problem, GREEDY_BY_SIZE.solve(problem, task).offset, task)
+        return self.improve(problem, GREEDY_BY_SIZE.solve(problem, options).offset, options)
 
-    def improve(self, problem: Problem, offset: Column, task: Task) -> Answer:
+    def improve(self, problem: Problem, offset: Column, options: SolverOptions) -> Answer:
         """The same, from a plan that is already there: never a larger arena."""
-        if count_meetings(problem) > MOST_MEETINGS:
+        if count_conflicts(problem) > MOST_CONFLICTS:
             return Answer(offset)
-        budget, whole = Budget.of(task, self.nodes), bodies(problem)
+        budget, whole = Budget.of(options, self.nodes), bodies(problem)
         tops = offset[whole.root] + whole.size
-        searches = [_Search.of(problem, p, offset, task) for p in parts(whole, np.flatnonzero(tops > task.goal))]
+        searches = [
+            _PartSearch.of(problem, p, offset, options) for p in parts(whole, np.flatnonzero(tops > options.goal))
+        ]
         proved = 0
         while not budget.is_over:
             proved = max([proved, *(s.descent.proved for s in searches)])
-            unfinished = [s for s in searches if s.descent.arena > max(task.goal, proved)]
+            unfinished = [s for s in searches if s.descent.arena > max(options.goal, proved)]
             if not unfinished:
                 break
             budget.seen.bound = max(proved, budget.seen.bound)
             for search in unfinished:
-                search.descent.improve(max(task.goal, proved), budget)
-                budget.seen.best = max(task.goal, *(s.descent.arena for s in searches))
+                search.descent.improve(max(options.goal, proved), budget)
+                budget.seen.best = max(options.goal, *(s.descent.arena for s in searches))
         improved = offset.copy()
         for search in searches:
             improved[search.reduction.part.root] = search.offset()
@@ -64,7 +66,7 @@ class Exact:
 
 
 @define(eq=False)
-class _Search:
+class _PartSearch:
     """One part: what is searched for, and what is not."""
 
     reduction: Reduction
@@ -73,24 +75,24 @@ class _Search:
     _arena: int = field(alias="arena")
 
     @classmethod
-    def of(cls, problem: Problem, part: Bodies, offset: Column, task: Task) -> "_Search":
+    def of(cls, problem: Problem, part: Bodies, offset: Column, options: SolverOptions) -> "_PartSearch":
         """Begins with the plan of `offset` (of all chunks). Where a body is no rectangle, others may lie in it."""
         part = arranged(part)
         start = offset[part.root]
-        reduction = reduce(part, task.goal)
+        reduction = reduce(part, options.goal)
         core, core_start = reduction.core, start[reduction.kept]
         descent = (
-            Descent(core, core_start, task.seed)
+            Descent(core, core_start, options.seed)
             if core.is_solid.all() and not 0 < len(core) <= _FEW
-            else Pairwise.of(problem, core, core_start, task.seed)
+            else Pairwise.of(problem, core, core_start, options.seed)
         )
         return cls(reduction, descent, start, int((start + part.size).max()))
 
     def offset(self) -> Column:
         """Of each body of the part, by the best plan so far."""
-        found = self.reduction.completed(self.descent.offset)
-        better = int((found + self.reduction.part.size).max()) < self._arena
-        return found if better else self._start
+        completed = self.reduction.completed(self.descent.offset)
+        better = int((completed + self.reduction.part.size).max()) < self._arena
+        return completed if better else self._start
 
 
 def _with_chains(problem: Problem, offset: Column) -> Column:

@@ -5,10 +5,10 @@ from attrs import frozen
 from allocator.breadths import breadths
 from allocator.derive.chains import chains
 from allocator.problem import Column, Problem
-from allocator.solvers.base import Answer, Task, Traits
+from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.placing.placement import place_in_order, roots
 from allocator.solvers.placing.ranking import lives, ranked
-from allocator.solvers.placing.sweep_events import first_visits
+from allocator.solvers.placing.sweep_events import breadth_ranks
 
 
 @frozen(eq=False)
@@ -18,7 +18,7 @@ class GreedyByBreadth:
     name: str = "greedy_by_breadth"
     traits: Traits = Traits()
 
-    def solve(self, problem: Problem, _task: Task) -> Answer:
+    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
         """Offsets, and no bound."""
         return Answer(place_in_order(problem, by_breadth(problem)))
 
@@ -27,7 +27,7 @@ def by_breadth(problem: Problem) -> Column:
     """The roots to place: first those alive where most bytes are (ties: the first tick); among them largest first."""
     ids, (begin, end) = roots(problem), lives(problem, chains(problem))
     live = breadths(problem)
-    return ranked(problem, ids, first_visits(begin[ids], end[ids], live.tick, live.value), -problem.size[ids])
+    return ranked(problem, ids, breadth_ranks(begin[ids], end[ids], live.tick, live.value), -problem.size[ids])
 
 
 GREEDY_BY_BREADTH = GreedyByBreadth()

@@ -3,7 +3,7 @@
 from attrs import frozen
 
 from allocator.problem import Column, Problem
-from allocator.solvers.base import Answer, Task, Traits
+from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.placing.placement import place_in_order, roots
 from allocator.solvers.placing.ranking import ranked
 
@@ -15,7 +15,7 @@ class GreedyBySize:
     name: str = "greedy_by_size"
     traits: Traits = Traits()
 
-    def solve(self, problem: Problem, _task: Task) -> Answer:
+    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
         """Offsets, and no bound."""
         return Answer(place_in_order(problem, by_size(problem)))
 

@@ -12,13 +12,13 @@ import numpy as np
 from attrs import define, field, frozen
 
 from allocator.kernels.climb import MODULUS, NOBODY, advance
-from allocator.kernels.mode import Runner
+from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import FREE, NO_CAPACITY, Column, Problem, column
-from allocator.solvers.base import Answer, Task, Traits, arena_bytes
+from allocator.solvers.base import Answer, SolverOptions, Traits, arena_bytes
 from allocator.solvers.greedy_by_breadth import by_breadth
 from allocator.solvers.greedy_by_size import by_size
-from allocator.solvers.placing.conflicts import count_meetings
+from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.placing.neighbours import Neighbours
 from allocator.solvers.placing.placement import Placer
 from allocator.solvers.placing.ranking import lives, ranked
@@ -48,9 +48,9 @@ class HillClimb:
     by_chunk: int = 25
     pairs: int = 500_000_000
 
-    def solve(self, problem: Problem, task: Task) -> Answer:
+    def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Offsets, and no bound."""
-        climb = self._climb(problem, task)
+        climb = self._climb(problem, options)
         for order in _starts(climb.placer):
             climb.start(order)
             if climb.is_over:
@@ -58,20 +58,22 @@ class HillClimb:
         climb.go_on()
         return Answer(climb.placer.offsets(climb.offset))
 
-    def improve(self, problem: Problem, offset: Column, task: Task) -> Answer:
+    def improve(self, problem: Problem, offset: Column, options: SolverOptions) -> Answer:
         """Climbs from a plan that is already there, placed anew from below: never a larger arena."""
-        climb = self._climb(problem, task)
+        climb = self._climb(problem, options)
         ids = climb.placer.ids
         climb.start(ids[np.lexsort((ids, offset[ids]))])
         climb.go_on()
         is_better = climb.arena < arena_bytes(problem, offset)
         return Answer(climb.placer.offsets(climb.offset) if is_better else offset)
 
-    def _climb(self, problem: Problem, task: Task) -> "_Climb":
-        nodes = min(self.by_chunk * len(problem), self.pairs // (1 + count_meetings(problem)))
+    def _climb(self, problem: Problem, options: SolverOptions) -> "_Climb":
+        nodes = min(self.by_chunk * len(problem), self.pairs // (1 + count_conflicts(problem)))
         pinned_end = (problem.pinned + problem.size)[(problem.pinned != FREE) & (problem.size > 0)].max(initial=0)
-        budget = Budget.of(task, max(nodes, _GREEDY))
-        return _Climb(Placer.of(problem), max(task.goal, int(pinned_end)), budget, np.random.default_rng(task.seed))
+        budget = Budget.of(options, max(nodes, _GREEDY))
+        return _Climb(
+            Placer.of(problem), max(options.goal, int(pinned_end)), budget, np.random.default_rng(options.seed)
+        )
 
 
 def _starts(placer: Placer) -> Iterator[Column]:
@@ -112,8 +114,8 @@ class _Climb:
         """Climbs until the goal is reached, the budget spent, or nothing is in the way of what sticks out."""
         if self.is_over:
             return
-        if self.placer.runner.is_plain and len(self.placer) > _PLAIN:
-            self.placer = Placer.of(self.placer.problem, Runner(False))
+        if self.placer.mode.is_plain and len(self.placer) > _PLAIN:
+            self.placer = Placer.of(self.placer.problem, KernelMode(False))
         moves = _Moves.of(self.placer, int(self.chance.integers(1, MODULUS)))
         order, offset, kept = self._again()
         since, draws = 0, _FEWEST
@@ -134,7 +136,7 @@ class _Climb:
 
     def _written(self, order: Column, offset: Column) -> tuple[Numbers, Numbers]:
         """Copies for kernels to write."""
-        order_numbers, offset_numbers = self.placer.runner.numbers(order.copy(), offset.copy())
+        order_numbers, offset_numbers = self.placer.mode.numbers(order.copy(), offset.copy())
         return order_numbers, offset_numbers
 
     def _place(self, order: Numbers, offset: Numbers, kept: int) -> bool:
@@ -159,24 +161,24 @@ class _Moves:
     seen: Numbers
     met: Numbers
     chance: Numbers
-    runner: Runner
+    mode: KernelMode
 
     @classmethod
     def of(cls, placer: Placer, seed: int) -> "_Moves":
         """`seed` stands in [1, MODULUS)."""
-        runner, search, nothing = placer.runner, placer.search, np.zeros(0, np.int64)
-        seen, met = runner.zeros(len(placer), len(placer))
-        begin, end, start, near = runner.numbers(nothing, nothing, nothing, nothing)
+        mode, search, nothing = placer.mode, placer.search, np.zeros(0, np.int64)
+        seen, met = mode.zeros(len(placer), len(placer))
+        begin, end, start, near = mode.numbers(nothing, nothing, nothing, nothing)
         if isinstance(search, Neighbours) and placer.problem.conflicts is not None:
             start, near = search.start, search.near
         else:
-            begin, end = runner.numbers(*(c[placer.ids] for c in lives(placer.problem, placer.chains)))
-        (chance,) = runner.numbers(np.array([seed]))
-        return cls(begin, end, start, near, seen, met, chance, runner)
+            begin, end = mode.numbers(*(c[placer.ids] for c in lives(placer.problem, placer.chains)))
+        (chance,) = mode.numbers(np.array([seed]))
+        return cls(begin, end, start, near, seen, met, chance, mode)
 
     def advance(self, order: Numbers, offset: Numbers, draws: int) -> int:
         """Moves what stuck out."""
-        return self.runner.kernel(advance)(
+        return self.mode.kernel(advance)(
             order, offset, self.begin, self.end, self.start, self.near, self.seen, self.met, draws, self.chance
         )
 

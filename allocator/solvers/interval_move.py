@@ -4,10 +4,10 @@ import numpy as np
 from attrs import frozen
 
 from allocator.kernels.interval_move import insert_units, settle
-from allocator.kernels.mode import Runner
+from allocator.kernels.mode import KernelMode
 from allocator.problem import Problem
-from allocator.solvers.base import Answer, Task, Traits
-from allocator.solvers.placing.units import units
+from allocator.solvers.base import Answer, SolverOptions, Traits
+from allocator.solvers.placing.units import units_of
 
 
 @frozen(eq=False)
@@ -20,19 +20,19 @@ class IntervalMove:
     name: str = "interval_move"
     traits: Traits = Traits(pinned=False, conflicts=False, most_chunks=5_000)
 
-    def solve(self, problem: Problem, _task: Task) -> Answer:
+    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
         """Offsets, and no bound."""
-        found = units(problem)
-        life = found.end - found.begin
-        found = found.in_order(np.lexsort((found.alignment, -found.size, found.begin, -life)))
-        count = len(found.ids)
-        run = Runner.of(count)
-        rounded = -(-found.size // found.alignment) * found.alignment
-        begin, end, size, alignment, room = run.numbers(found.begin, found.end, found.size, found.alignment, rounded)
-        address, order, load, met, floor, marks = run.zeros(count, count, count, count, count + 1, count)
-        run.kernel(insert_units)(begin, end, room, address, order, load, met, floor, marks)
-        run.kernel(settle)(begin, end, size, alignment, order, address)
-        return Answer(found.offsets(problem, address))
+        units = units_of(problem)
+        life = units.end - units.begin
+        units = units.in_order(np.lexsort((units.alignment, -units.size, units.begin, -life)))
+        count = len(units.ids)
+        mode = KernelMode.of(count)
+        rounded = -(-units.size // units.alignment) * units.alignment
+        begin, end, size, alignment, room = mode.numbers(units.begin, units.end, units.size, units.alignment, rounded)
+        address, order, load, met, floor, marks = mode.zeros(count, count, count, count, count + 1, count)
+        mode.kernel(insert_units)(begin, end, room, address, order, load, met, floor, marks)
+        mode.kernel(settle)(begin, end, size, alignment, order, address)
+        return Answer(units.offsets(problem, address))
 
 
 INTERVAL_MOVE = IntervalMove()

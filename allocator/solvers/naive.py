@@ -5,7 +5,7 @@ from attrs import frozen
 
 from allocator.derive.chains import chains
 from allocator.problem import FREE, Problem
-from allocator.solvers.base import Answer, Task, Traits, align_up, without_empty
+from allocator.solvers.base import Answer, SolverOptions, Traits, align_up, without_empty
 from allocator.solvers.placing.placement import roots
 
 
@@ -16,7 +16,7 @@ class Naive:
     name: str = "naive"
     traits: Traits = Traits()
 
-    def solve(self, problem: Problem, _task: Task) -> Answer:
+    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
         """Offsets, and no bound."""
         offset, ids = problem.pinned.copy(), roots(problem)
         is_pinned = offset[ids] != FREE

@@ -20,7 +20,7 @@ class PinnedPart:
 
 def pinned_part(problem: Problem) -> PinnedPart:
     """The pinned roots and all chunks that overwrite them, as a problem of their own."""
-    found = chains(problem)
-    is_in = problem.pinned[found.root] != FREE
+    chain = chains(problem)
+    is_in = problem.pinned[chain.root] != FREE
     part = part_of(problem, is_in)
-    return PinnedPart(part, np.flatnonzero(is_in), without_empty(part, found.offsets(problem.pinned)[is_in]))
+    return PinnedPart(part, np.flatnonzero(is_in), without_empty(part, chain.offsets(problem.pinned)[is_in]))

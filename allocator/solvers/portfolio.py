@@ -7,19 +7,19 @@ from attrs import evolve, frozen
 
 from allocator.problem import Problem
 from allocator.progress import current
-from allocator.solvers.base import NO_NODES, Answer, Solver, Task, Traits, arena_bytes, hindrance
-from allocator.solvers.exact import EXACT, MOST_MEETINGS, Exact
+from allocator.solvers.base import NO_NODES, Answer, Solver, SolverOptions, Traits, arena_bytes, unsupported_reason
+from allocator.solvers.exact import EXACT, MOST_CONFLICTS, Exact
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
 from allocator.solvers.hill_climb import HILL_CLIMB, HillClimb
 from allocator.solvers.naive import NAIVE
-from allocator.solvers.placing.conflicts import count_meetings
+from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.pushdown import PUSHDOWN
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
 _CHEAP: tuple[Solver, ...] = (PUSHDOWN, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, STRIP_PACKING_BESTFIT)
 """The cheapest first: the first that meets the goal is the last."""
-Search = tuple[Exact | HillClimb, int, int]
+ImprovingStrategy = tuple[Exact | HillClimb, int, int]
 """A strategy that improves a plan; the nodes that it has by default; the most chunks that may meet."""
 _FEW_ORDERS = 20
 """Orders that hill climbing tries where the task has no limits; the first one gains most."""
@@ -27,7 +27,7 @@ _MORE_ORDERS = 100
 """The same where conflicts take the place of lifetimes: the cheap strategies see less of those."""
 _DENSE = 100
 """Conflicts of a chunk, on average, beyond which such orders are fewer."""
-_MOST_CONFLICTS = 200_000
+_MOST_EXPLICIT_CONFLICTS = 200_000
 """Pairs of conflicts beyond which the exact search takes longer to begin than it is worth."""
 _QUICK_CONFLICTS = 1_500
 """Pairs of conflicts beyond which nodes of the exact search get dearer, and fewer by default."""
@@ -46,33 +46,33 @@ class Portfolio:
     traits: Traits = Traits()
     nodes: int = 200_000
 
-    def solve(self, problem: Problem, task: Task) -> Answer:
+    def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """The best plan, who made it, and what the search proved."""
-        until = time.monotonic() + task.seconds
-        best, seen = _cheapest(problem, task, until), current()
-        if arena_bytes(problem, best.offset) <= task.goal:
+        until = time.monotonic() + options.seconds
+        best, seen = _cheapest(problem, options, until), current()
+        if arena_bytes(problem, best.offset) <= options.goal:
             return best
         for solver, nodes in self._searches(problem):
-            if arena_bytes(problem, best.offset) <= task.goal:
+            if arena_bytes(problem, best.offset) <= options.goal:
                 break
-            is_free = task.nodes == NO_NODES and task.seconds == math.inf
+            is_free = options.nodes == NO_NODES and options.seconds == math.inf
             seen.item, seen.best = f"by {solver.name}", arena_bytes(problem, best.offset)
-            rest = evolve(task, seconds=until - time.monotonic(), nodes=nodes if is_free else task.nodes)
+            rest = evolve(options, seconds=until - time.monotonic(), nodes=nodes if is_free else options.nodes)
             best = _better(problem, best, evolve(solver.improve(problem, best.offset, rest), maker=solver.name))
         return best
 
     def _searches(self, problem: Problem) -> list[tuple[Exact | HillClimb, int]]:
         """Those that come after the cheap ones, and the nodes of each where the task has no limits."""
-        meet = count_meetings(problem)
+        meet = count_conflicts(problem)
         if problem.conflicts is None:
-            found: tuple[Search, ...] = ((EXACT, self.nodes, MOST_MEETINGS),)
-            if meet > MOST_MEETINGS or not _fits(problem, EXACT):
-                found = ((HILL_CLIMB, _FEW_ORDERS, meet),)
+            strategies: tuple[ImprovingStrategy, ...] = ((EXACT, self.nodes, MOST_CONFLICTS),)
+            if meet > MOST_CONFLICTS or not _fits(problem, EXACT):
+                strategies = ((HILL_CLIMB, _FEW_ORDERS, meet),)
         else:
             nodes = self.nodes * _QUICK_CONFLICTS // max(meet, _QUICK_CONFLICTS)
             orders = _MORE_ORDERS * _DENSE // max(meet // max(len(problem), 1), _DENSE)
-            found = ((HILL_CLIMB, orders, MOST_MEETINGS), (EXACT, nodes, _MOST_CONFLICTS))
-        return [(solver, nodes) for solver, nodes, most in found if meet <= most and _fits(problem, solver)]
+            strategies = ((HILL_CLIMB, orders, MOST_CONFLICTS), (EXACT, nodes, _MOST_EXPLICIT_CONFLICTS))
+        return [(solver, nodes) for solver, nodes, most in strategies if meet <= most and _fits(problem, solver)]
 
 
 def _better(problem: Problem, one: Answer, other: Answer) -> Answer:
@@ -81,22 +81,22 @@ def _better(problem: Problem, one: Answer, other: Answer) -> Answer:
     return evolve(best, lower_bound=max(one.lower_bound, other.lower_bound))
 
 
-def _cheapest(problem: Problem, task: Task, until: float) -> Answer:
+def _cheapest(problem: Problem, options: SolverOptions, until: float) -> Answer:
     """The smallest arena of the cheap strategies; ties: the first of them."""
     best, arena, seen = Answer(()), math.inf, current()
     for solver in (s for s in (*_CHEAP, NAIVE) if _fits(problem, s)):
-        if arena < math.inf and (arena <= task.goal or time.monotonic() >= until):
+        if arena < math.inf and (arena <= options.goal or time.monotonic() >= until):
             break
         seen.item = f"by {solver.name}"
-        found = solver.solve(problem, task)
-        if arena_bytes(problem, found.offset) < arena:
-            seen.best = arena = arena_bytes(problem, found.offset)
-            best = Answer(found.offset, found.lower_bound, solver.name)
+        answer = solver.solve(problem, options)
+        if arena_bytes(problem, answer.offset) < arena:
+            seen.best = arena = arena_bytes(problem, answer.offset)
+            best = Answer(answer.offset, answer.lower_bound, solver.name)
     return best
 
 
 def _fits(problem: Problem, solver: Solver) -> bool:
-    return not hindrance(problem, solver) and len(problem) <= solver.traits.most_chunks
+    return not unsupported_reason(problem, solver) and len(problem) <= solver.traits.most_chunks
 
 
 PORTFOLIO = Portfolio()

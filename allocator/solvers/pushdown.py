@@ -6,9 +6,9 @@
 from attrs import frozen
 
 from allocator.kernels.freelist import WIDTH, order_blocks, sink
-from allocator.kernels.mode import Runner
+from allocator.kernels.mode import KernelMode
 from allocator.problem import Problem
-from allocator.solvers.base import Answer, Task, Traits
+from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.placing.timeline import timeline
 
 UNLOADED = 10_000
@@ -22,19 +22,19 @@ class Pushdown:
     name: str = "pushdown"
     traits: Traits = Traits(pinned=False, conflicts=False)
 
-    def solve(self, problem: Problem, _task: Task) -> Answer:
+    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
         """Offsets, and no bound."""
         line = timeline(problem)
         count = len(line.ids)
-        run = Runner.of(count, UNLOADED)
-        begin, end, size, alignment, root, inner, dest, at, freed = run.numbers(
+        mode = KernelMode.of(count, UNLOADED)
+        begin, end, size, alignment, root, inner, dest, at, freed = mode.numbers(
             line.begin, line.end, line.size, line.alignment, line.root, line.inner, line.dest, line.at, line.freed
         )
-        blocks, held, lower, upper, behind, offset = run.zeros(
+        blocks, held, lower, upper, behind, offset = mode.zeros(
             WIDTH * (2 * count + 2), count, count, count, count + 1, count
         )
-        run.kernel(order_blocks)(begin, end, size, root, dest, at, freed, blocks, held, lower, upper, behind)
-        run.kernel(sink)(size, alignment, root, inner, lower, upper, behind, offset)
+        mode.kernel(order_blocks)(begin, end, size, root, dest, at, freed, blocks, held, lower, upper, behind)
+        mode.kernel(sink)(size, alignment, root, inner, lower, upper, behind, offset)
         return Answer(line.offsets(problem, offset))
 
 

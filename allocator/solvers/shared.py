@@ -8,19 +8,19 @@ from collections.abc import Callable
 import numpy as np
 from attrs import field, frozen
 
-from allocator.kernels.mode import Runner
+from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.kernels.shared_objects import BEGIN, END, LIFE, OBJECT, SIZE, TAKEN, UNIT, lay, share
 from allocator.problem import Column, Conflicts, Problem, column
-from allocator.solvers.base import Answer, Task, Traits
-from allocator.solvers.placing.units import Units, units
+from allocator.solvers.base import Answer, SolverOptions, Traits
+from allocator.solvers.placing.units import Units, units_of
 
 NO_OBJECT = -1
 """Object of a chunk of no bytes."""
 
 
 @frozen(eq=False)
-class Tenants:
+class InterferenceGraph:
     """Units by time: by begin, end, size (largest first) and alignment; then ids decide.
 
     Where conflicts stand in place of lifetimes, those of unit u are near[start[u] : start[u + 1]], and what conflicts
@@ -40,47 +40,47 @@ class SharedObjectsSolver:
     """One strategy: `share` gives the object of each unit. Objects are numbered from 0, and none is empty."""
 
     name: str
-    share: Callable[[Tenants], Column]
+    share: Callable[[InterferenceGraph], Column]
     traits: Traits = Traits(pinned=False, most_chunks=100_000)
 
-    def solve(self, problem: Problem, _task: Task) -> Answer:
+    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
         """Offsets, objects end to end, and no bound."""
-        found = tenants(problem)
-        taken = self.share(found)
-        run = Runner.of(len(found))
-        columns = (column(np.argsort(taken, kind="stable")), column(taken), found.units.size, found.units.alignment)
-        order, holder, size, alignment = run.numbers(*columns)
-        (offset,) = run.zeros(len(found))
-        run.kernel(lay)(order, holder, size, alignment, offset)
-        return Answer(found.units.offsets(problem, offset))
+        graph = interference_graph(problem)
+        taken = self.share(graph)
+        mode = KernelMode.of(len(graph))
+        columns = (column(np.argsort(taken, kind="stable")), column(taken), graph.units.size, graph.units.alignment)
+        order, holder, size, alignment = mode.numbers(*columns)
+        (offset,) = mode.zeros(len(graph))
+        mode.kernel(lay)(order, holder, size, alignment, offset)
+        return Answer(graph.units.offsets(problem, offset))
 
     def objects(self, problem: Problem) -> tuple[Column, Column]:
         """The object of each chunk (or NO_OBJECT), and the bytes of each object."""
-        found = tenants(problem)
-        taken = self.share(found)
+        graph = interference_graph(problem)
+        taken = self.share(graph)
         size = np.zeros(int(taken.max(initial=-1)) + 1, np.int64)
-        np.maximum.at(size, taken, found.units.size)
+        np.maximum.at(size, taken, graph.units.size)
         holder = np.full(len(problem), NO_OBJECT)
-        holder[found.units.ids] = taken
-        return column(np.where(problem.size > 0, holder[found.units.chains.root], NO_OBJECT)), column(size)
+        holder[graph.units.ids] = taken
+        return column(np.where(problem.size > 0, holder[graph.units.chains.root], NO_OBJECT)), column(size)
 
 
-def share_in_order(found: Tenants, order: Column, slack: int, growth: int) -> Column:
+def share_in_order(graph: InterferenceGraph, order: Column, slack: int, growth: int) -> Column:
     """The object of each unit, when they get theirs in this order: see the kernel `share`. O(units * objects)."""
-    run = Runner.of(len(found))
-    units, objects, lives = records(found, run)
-    start, near, numbers = run.numbers(found.start, found.near, column(order))
-    run.kernel(share)(units, objects, lives, start, near, numbers, slack, growth)
+    mode = KernelMode.of(len(graph))
+    units, objects, lives = records(graph, mode)
+    start, near, numbers = mode.numbers(graph.start, graph.near, column(order))
+    mode.kernel(share)(units, objects, lives, start, near, numbers, slack, growth)
     return objects_taken(units)
 
 
-def records(found: Tenants, run: Runner) -> tuple[Numbers, Numbers, Numbers]:
+def records(graph: InterferenceGraph, mode: KernelMode) -> tuple[Numbers, Numbers, Numbers]:
     """Units, objects and lives as the kernels take them, with no unit in any object yet."""
-    count = len(found)
+    count = len(graph)
     table = np.zeros((count, UNIT), np.int64)
-    table[:, BEGIN], table[:, END], table[:, SIZE] = found.units.begin, found.units.end, found.units.size
-    (units,) = run.numbers(table.reshape(-1))
-    objects, lives = run.zeros(OBJECT * (count + 1), 0 if len(found.start) else 4 * LIFE * count)
+    table[:, BEGIN], table[:, END], table[:, SIZE] = graph.units.begin, graph.units.end, graph.units.size
+    (units,) = mode.numbers(table.reshape(-1))
+    objects, lives = mode.zeros(OBJECT * (count + 1), 0 if len(graph.start) else 4 * LIFE * count)
     return units, objects, lives
 
 
@@ -89,31 +89,31 @@ def objects_taken(units: Numbers) -> Column:
     return column(np.array(units).reshape(-1, UNIT)[:, TAKEN] // OBJECT - 1)
 
 
-def tenants(problem: Problem) -> Tenants:
+def interference_graph(problem: Problem) -> InterferenceGraph:
     """The units of a problem, in an order that ids do not decide, as far as can be told from each unit by itself."""
-    found = units(problem)
+    units = units_of(problem)
     if problem.conflicts is None:
-        return Tenants(found.in_order(_by_time(found, found.size)))
-    one, other = _pairs(problem, problem.conflicts, found)
-    weight = np.zeros(len(found.ids), np.int64)
-    np.add.at(weight, one, found.size[other])
-    order = _by_time(found, weight)
+        return InterferenceGraph(units.in_order(_by_time(units, units.size)))
+    one, other = _pairs(problem, problem.conflicts, units)
+    weight = np.zeros(len(units.ids), np.int64)
+    np.add.at(weight, one, units.size[other])
+    order = _by_time(units, weight)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     one, other = place[one], place[other]
     start = np.concatenate(([0], np.cumsum(np.bincount(one, minlength=len(order)))))
-    return Tenants(found.in_order(order), start, other[np.lexsort((other, one))])
+    return InterferenceGraph(units.in_order(order), start, other[np.lexsort((other, one))])
 
 
-def _by_time(found: Units, weight: Column) -> Column:
-    return column(np.lexsort((-weight, found.alignment, -found.size, found.end, found.begin)))
+def _by_time(units: Units, weight: Column) -> Column:
+    return column(np.lexsort((-weight, units.alignment, -units.size, units.end, units.begin)))
 
 
-def _pairs(problem: Problem, conflicts: Conflicts, found: Units) -> tuple[Column, Column]:
+def _pairs(problem: Problem, conflicts: Conflicts, units: Units) -> tuple[Column, Column]:
     """Which unit conflicts with which, in both directions; some pairs may stand there twice."""
     unit = np.empty(len(problem), np.int64)
-    unit[found.ids] = np.arange(len(found.ids))
-    root = found.chains.root
+    unit[units.ids] = np.arange(len(units.ids))
+    root = units.chains.root
     both = (problem.size[conflicts.one] > 0) & (problem.size[conflicts.other] > 0)
     one, other = unit[root[conflicts.one[both]]], unit[root[conflicts.other[both]]]
     return np.concatenate((one, other)), np.concatenate((other, one))

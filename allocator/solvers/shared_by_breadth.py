@@ -6,24 +6,24 @@ from allocator.breadths import breadths_of
 from allocator.kernels.shared_objects import AT_NEED, FAR
 from allocator.problem import Column
 from allocator.solvers.base import Traits
-from allocator.solvers.placing.sweep_events import first_visits
+from allocator.solvers.placing.sweep_events import breadth_ranks
 from allocator.solvers.placing.units import Units
-from allocator.solvers.shared import SharedObjectsSolver, Tenants, share_in_order
+from allocator.solvers.shared import InterferenceGraph, SharedObjectsSolver, share_in_order
 
 
-def _share(found: Tenants) -> Column:
+def _share(graph: InterferenceGraph) -> Column:
     """Those alive where most bytes are come first; among them the largest.
 
     Each takes the smallest free object that is large enough, else lets the largest free one grow.
     """
-    order = np.lexsort((-found.units.size, _first_visit(found.units)))
-    return share_in_order(found, order, FAR, AT_NEED)
+    order = np.lexsort((-graph.units.size, _first_visit(graph.units)))
+    return share_in_order(graph, order, FAR, AT_NEED)
 
 
-def _first_visit(found: Units) -> Column:
+def _first_visit(units: Units) -> Column:
     """When each unit is met first, going through the ticks by breadth, broadest first (ties: earliest)."""
-    live = breadths_of(found.begin, found.end, found.size)
-    return first_visits(found.begin, found.end, live.tick, live.value)
+    live = breadths_of(units.begin, units.end, units.size)
+    return breadth_ranks(units.begin, units.end, live.tick, live.value)
 
 
 TRAITS = Traits(pinned=False, conflicts=False, most_chunks=100_000)

@@ -4,12 +4,12 @@ import numpy as np
 
 from allocator.kernels.shared_objects import FAR, NEVER
 from allocator.problem import Column
-from allocator.solvers.shared import SharedObjectsSolver, Tenants, share_in_order
+from allocator.solvers.shared import InterferenceGraph, SharedObjectsSolver, share_in_order
 
 
-def _share(found: Tenants) -> Column:
+def _share(graph: InterferenceGraph) -> Column:
     """Largest first (ties: first to begin), each takes the smallest object that is free while it lives."""
-    return share_in_order(found, np.argsort(-found.units.size, kind="stable"), FAR, NEVER)
+    return share_in_order(graph, np.argsort(-graph.units.size, kind="stable"), FAR, NEVER)
 
 
 SHARED_BY_SIZE = SharedObjectsSolver("shared_by_size", _share)

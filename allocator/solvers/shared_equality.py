@@ -4,12 +4,12 @@ import numpy as np
 
 from allocator.kernels.shared_objects import NEVER
 from allocator.problem import Column
-from allocator.solvers.shared import SharedObjectsSolver, Tenants, share_in_order
+from allocator.solvers.shared import InterferenceGraph, SharedObjectsSolver, share_in_order
 
 
-def _share(found: Tenants) -> Column:
+def _share(graph: InterferenceGraph) -> Column:
     """As they begin, each takes a free object of its own size."""
-    return share_in_order(found, np.arange(len(found)), 0, NEVER)
+    return share_in_order(graph, np.arange(len(graph)), 0, NEVER)
 
 
 SHARED_EQUALITY = SharedObjectsSolver("shared_equality", _share)

@@ -15,19 +15,19 @@ import numpy as np
 from allocator.errors import UnsupportedProblemError
 from allocator.problem import Column, column
 from allocator.solvers.base import Traits
-from allocator.solvers.shared import NO_OBJECT, SharedObjectsSolver, Tenants
+from allocator.solvers.shared import NO_OBJECT, InterferenceGraph, SharedObjectsSolver
 
 _NAME = "shared_min_cost_flow"
 _MOST = 8_000
 """Units for which there is memory: 16 bytes for each pair."""
 
 
-def _share(found: Tenants) -> Column:
+def _share(graph: InterferenceGraph) -> Column:
     """Objects are the paths of the flow. O(n^3) at worst, mostly near n^2."""
-    count = len(found)
+    count = len(graph)
     if count > _MOST:
         raise UnsupportedProblemError(f"strategy {_NAME!r} takes {_MOST} chains at most, not {count}")
-    begin, end, size = found.units.begin, found.units.end, found.units.size.astype(float)
+    begin, end, size = graph.units.begin, graph.units.end, graph.units.size.astype(float)
     cost = np.maximum.outer(-size, -size)
     cost[end[:, None] > begin] = 0
     givers, takers = _optimize().linear_sum_assignment(cost)

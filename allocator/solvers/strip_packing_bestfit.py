@@ -3,11 +3,11 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.kernels.mode import Runner
+from allocator.kernels.mode import KernelMode
 from allocator.kernels.strip_packing import pack_strip
 from allocator.problem import Column, Problem
-from allocator.solvers.base import Answer, Task, Traits
-from allocator.solvers.placing.units import Units, units
+from allocator.solvers.base import Answer, SolverOptions, Traits
+from allocator.solvers.placing.units import Units, units_of
 
 UNLOADED = 4_000
 """Chunks, below which the plain kernel takes 0.2 seconds at most: less than loading numba."""
@@ -23,28 +23,28 @@ class StripPackingBestfit:
     name: str = "strip_packing_bestfit"
     traits: Traits = Traits(pinned=False, conflicts=False)
 
-    def solve(self, problem: Problem, _task: Task) -> Answer:
+    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
         """Offsets, and no bound."""
-        found = units(problem)
-        found = found.in_order(np.lexsort((found.alignment, found.begin, -found.size, found.begin - found.end)))
-        by_begin = np.argsort(found.begin, kind="stable")
+        units = units_of(problem)
+        units = units.in_order(np.lexsort((units.alignment, units.begin, -units.size, units.begin - units.end)))
+        by_begin = np.argsort(units.begin, kind="stable")
         offset = np.zeros(len(by_begin), np.int64)
         if len(by_begin):
-            offset[by_begin] = _packed(found.in_order(by_begin), by_begin)
-        return Answer(found.offsets(problem, offset))
+            offset[by_begin] = _packed(units.in_order(by_begin), by_begin)
+        return Answer(units.offsets(problem, offset))
 
 
-def _packed(found: Units, rank: Column) -> Column:
+def _packed(units: Units, rank: Column) -> Column:
     """Offsets of units that stand by their begin and are to be preferred by rank; there is one at least."""
     count = len(rank)
-    ticks, tick = np.unique(np.concatenate((found.begin, found.end)), return_inverse=True)
-    run = Runner.of(count, UNLOADED)
-    begin, end, size, alignment = run.numbers(tick[:count], tick[count:], found.size, found.alignment)
-    ranks, unit_of, first = run.numbers(rank, np.argsort(rank), np.searchsorted(found.begin, ticks))
+    ticks, tick = np.unique(np.concatenate((units.begin, units.end)), return_inverse=True)
+    mode = KernelMode.of(count, UNLOADED)
+    begin, end, size, alignment = mode.numbers(tick[:count], tick[count:], units.size, units.alignment)
+    ranks, unit_of, first = mode.numbers(rank, np.argsort(rank), np.searchsorted(units.begin, ticks))
     leaves, lines = 1 << count.bit_length(), 1 << len(ticks).bit_length()
-    best, nearest, farthest, tree = run.zeros(2 * leaves, 2 * leaves, 2 * leaves, 2 * lines)
-    until, since, offset = run.zeros(len(ticks), len(ticks), count)
-    run.kernel(pack_strip)(
+    best, nearest, farthest, tree = mode.zeros(2 * leaves, 2 * leaves, 2 * leaves, 2 * lines)
+    until, since, offset = mode.zeros(len(ticks), len(ticks), count)
+    mode.kernel(pack_strip)(
         begin, end, size, alignment, ranks, unit_of, first, best, nearest, farthest, tree, until, since, offset
     )
     return np.array(offset)

@@ -48,18 +48,18 @@ class ByteMap(Generic[T]):
 
     def pieces_in(self, runs: Sequence[tuple[int, int]]) -> list[tuple[int, int, T]]:
         """The same for runs, in order and none of them empty: one walk from the first to the last."""
-        starts, holds, found = self.starts, self.holds, list[tuple[int, int, T]]()
+        starts, holds, pieces = self.starts, self.holds, list[tuple[int, int, T]]()
         at, last = bisect_right(starts, runs[0][0]) - 1 if runs else 0, len(starts) - 1
         for low, high in runs:
             while at < last and starts[at + 1] <= low:
                 at += 1
             start = low
             while at < last and starts[at + 1] < high:
-                found.append((start, starts[at + 1], holds[at]))
+                pieces.append((start, starts[at + 1], holds[at]))
                 at += 1
                 start = starts[at]
-            found.append((start, high, holds[at]))
-        return found
+            pieces.append((start, high, holds[at]))
+        return pieces
 
     def stranger(self, low: int, high: int, value: T) -> tuple[int, T] | tuple[()]:
         """The first byte of [low, high) that does not hold `value`, and what it holds; () if all do."""

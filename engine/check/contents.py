@@ -63,8 +63,8 @@ class Contents:
     def put_together(self, value: int, parts: Iterable[int], source: str) -> None:
         """A value is what others hold, under the names of those that were written there."""
         self.owners[value], self.sources[value] = value, source
-        found = (cut_all(self.pieces[self.owners[part]], self.spans[part].runs) for part in parts)
-        self.pieces[value] = sorted(chain.from_iterable(found))
+        pieces = (cut_all(self.pieces[self.owners[part]], self.spans[part].runs) for part in parts)
+        self.pieces[value] = sorted(chain.from_iterable(pieces))
 
     def read(self, where: str, value: int) -> None:
         """All bytes of a value must hold what they held when it was made."""
@@ -81,9 +81,9 @@ class Contents:
     def _compare(self, where: str, value: int, run: Run, wanted: list[Piece]) -> None:
         """Piece by piece: the same bytes may be told apart in other places."""
         for low, high, name in wanted:
-            found = self.spans[value].held.stranger(low, high, name)
-            if found:
-                byte, held = found
+            mismatch = self.spans[value].held.stranger(low, high, name)
+            if mismatch:
+                byte, held = mismatch
                 holds = "nothing" if held == NOTHING else self.name(held)
                 raise DataFlowError(f"{where}: reads {self.name(value)}, but byte {byte} of its place holds {holds}")
         if sum(high - low for low, high, _ in wanted) != run[1] - run[0]:

@@ -21,11 +21,11 @@ from ops.tensor.layout import Layout
 
 def check_data_flow(plan: PlanLike) -> None:
     """Raises DataFlowError with the first call that would go wrong. Takes O(n log n) in the number of accesses."""
-    _Judge(plan, Contents(plan, spans(plan, NOTHING))).run()
+    _DataFlowJudge(plan, Contents(plan, spans(plan, NOTHING))).run()
 
 
 @define(eq=False)
-class _Judge:
+class _DataFlowJudge:
     plan: PlanLike
     contents: Contents
 
@@ -60,11 +60,11 @@ class _Judge:
     def _parameters(self) -> None:
         """Each parameter of the graph ends where it began, and holds what it should."""
         lowered, graph = self.plan.lowered, self.plan.lowered.graph
-        told = {self.contents.sources.get(v): v for v in lowered.parameters}
+        value_of = {self.contents.sources.get(v): v for v in lowered.parameters}
         for var in graph.parameters:
-            if var.name not in told:
+            if var.name not in value_of:
                 raise DataFlowError(f"parameter {var.name!r} has no place")
-            first = told[var.name]
+            first = value_of[var.name]
             last, where = lowered.parameters[first], f"parameter {var.name!r}"
             self.contents.read(where, last)
             self.contents.means(where, last, graph.updates.get(var, var).name)
@@ -76,8 +76,8 @@ class _Judge:
         """A constant of the graph, or a dense copy of what a view of one shows."""
         lowered = self.plan.lowered
         source = lowered.values[value].source
-        given = lowered.graph.constants.entries.get(lowered.graph.vars[source])
-        if given is not None and lowered.constants.entries[value] is not given:
+        entry = lowered.graph.constants.entries.get(lowered.graph.vars[source])
+        if entry is not None and lowered.constants.entries[value] is not entry:
             raise DataFlowError(f"constants: {self.contents.name(value)} does not hold the data of {source!r}")
         self.contents.write("constants", value, source)
 
@@ -109,19 +109,19 @@ class _Judge:
 
     def _lies(self, value: int, layout: Layout, whole: Span[int]) -> bool:
         """Whether a value lies like that, in the same storage as the whole."""
-        found = self.plan.places[value].layout
-        pairs = zip(found.shape, found.strides, layout.strides, strict=True)
-        same = found.offset == layout.offset and found.shape == layout.shape and found.itemsize == layout.itemsize
+        own = self.plan.places[value].layout
+        pairs = zip(own.shape, own.strides, layout.strides, strict=True)
+        same = own.offset == layout.offset and own.shape == layout.shape and own.itemsize == layout.itemsize
         return same and self.contents.spans[value].held is whole.held and all(n == 1 or s == t for n, s, t in pairs)
 
     def _copies_are_true(self) -> None:
         """Constants that were copied while planning hold what their sources show."""
         lowered = self.plan.lowered
-        tensors, given = lowered.graph.vars, lowered.graph.constants
+        tensors, constants = lowered.graph.vars, lowered.graph.constants
         shown = {self.contents.sources[v]: v for s in lowered.stages if isinstance(s, Alias) for v in s.outputs}
         for value in lowered.constants:
             source = self.contents.sources[value]
-            if tensors[source] not in given:
+            if tensors[source] not in constants:
                 copy = lowered.constants[value]
                 place, dtype = self.plan.places[shown[source]], lowered.values[value].spec.dtype
                 if view_array(lowered.constants[place.owner], place.layout, dtype).tobytes() != copy.tobytes():
@@ -145,9 +145,9 @@ class _Judge:
             if not _declares(operator, stage.signature) or stage.kernel not in operator.schema.kernels:
                 raise DataFlowError(f"{stage.name}: does not compute what {operator} does")
         wanted = stage.kernel.workspace(stage.signature)
-        found = sum(self.plan.lowered.values[v].spec.nbytes for v in stage.workspace)
-        if found != wanted or not stage.kernel.supports(stage.signature):
-            raise DataFlowError(f"{stage.name}: its kernel needs {wanted} bytes of workspace and has {found}")
+        reserved = sum(self.plan.lowered.values[v].spec.nbytes for v in stage.workspace)
+        if reserved != wanted or not stage.kernel.supports(stage.signature):
+            raise DataFlowError(f"{stage.name}: its kernel needs {wanted} bytes of workspace and has {reserved}")
 
     def _write(self, stage: Call) -> None:
         written = stage.outputs + stage.workspace

@@ -22,17 +22,17 @@ def pasts(schedule: ScheduleLike) -> Iterator[int]:
     first = np.searchsorted(schedule.after[order], np.arange(count + 1)).tolist()
     sources = schedule.before[order].tolist()
     waiting = np.bincount(schedule.before, minlength=count).tolist()
-    known: dict[int, int] = {}
+    past_of: dict[int, int] = {}
     for node in range(count):
         past = FEED
         for source in sources[first[node] : first[node + 1]]:
-            past |= known[source]
+            past |= past_of[source]
             waiting[source] -= 1
             if not waiting[source]:
-                del known[source]
+                del past_of[source]
         past |= 2 << node
         if waiting[node]:
-            known[node] = past
+            past_of[node] = past
         yield past
 
 
@@ -41,10 +41,10 @@ def check_schedule(schedule: ScheduleLike, lowered: Lowered) -> None:
     _check_edges(schedule)
     ticks = schedule.tick[schedule.tick != BARRIER]
     calls = np.array([call.tick for call in lowered.calls], np.int64)
-    for where, found in (("node", ticks), ("call", calls)):
-        wrong = np.flatnonzero(np.diff(found) <= 0)
+    for where, sequence in (("node", ticks), ("call", calls)):
+        wrong = np.flatnonzero(np.diff(sequence) <= 0)
         if wrong.size:
-            one, other = found[wrong[0] : wrong[0] + 2].tolist()
+            one, other = sequence[wrong[0] : wrong[0] + 2].tolist()
             raise ScheduleError(f"the {where} of tick {other} stands behind that of tick {one}; ticks must ascend")
     strangers, missed = np.setdiff1d(ticks, calls), np.setdiff1d(calls, ticks)
     if strangers.size:

@@ -11,20 +11,20 @@ Piece = tuple[int, int, int]
 
 def cut(pieces: list[Piece], low: int, high: int) -> list[Piece]:
     """The pieces that share a byte with [low, high), cut to it, in order."""
-    found = pieces[max(bisect_left(pieces, (low + 1,)) - 1, 0) : bisect_left(pieces, (high,))]
-    if found and found[0][1] <= low:
-        del found[0]
-    if found:
-        start, end, name = found[0]
-        found[0] = max(start, low), end, name
-        start, end, name = found[-1]
-        found[-1] = start, min(end, high), name
-    return found
+    selected = pieces[max(bisect_left(pieces, (low + 1,)) - 1, 0) : bisect_left(pieces, (high,))]
+    if selected and selected[0][1] <= low:
+        del selected[0]
+    if selected:
+        start, end, name = selected[0]
+        selected[0] = max(start, low), end, name
+        start, end, name = selected[-1]
+        selected[-1] = start, min(end, high), name
+    return selected
 
 
 def cut_all(pieces: list[Piece], runs: Sequence[Run]) -> list[Piece]:
     """The pieces that share a byte with one of the runs, which are in order, cut to them: one walk over both."""
-    found, at, count = list[Piece](), 0, len(pieces)
+    selected, at, count = list[Piece](), 0, len(pieces)
     if runs:
         at = max(bisect_left(pieces, (runs[0][0] + 1,)) - 1, 0)
     for low, high in runs:
@@ -32,8 +32,8 @@ def cut_all(pieces: list[Piece], runs: Sequence[Run]) -> list[Piece]:
             at += 1
         while at < count and pieces[at][0] < high:
             start, end, name = pieces[at]
-            found.append(pieces[at] if low <= start and end <= high else (max(start, low), min(end, high), name))
+            selected.append(pieces[at] if low <= start and end <= high else (max(start, low), min(end, high), name))
             if end > high:
                 break
             at += 1
-    return found
+    return selected

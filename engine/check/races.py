@@ -58,11 +58,11 @@ def check_races(plan: ScheduledPlanLike) -> None:
     A read of some of the bytes of a write counts once for each run of them that other reads tell apart.
     """
     check_schedule(plan.schedule, plan.lowered)
-    _Judge(plan, spans(plan, (_Write(0, 0, 0, 0), 0))).run()
+    _RaceJudge(plan, spans(plan, (_Write(0, 0, 0, 0), 0))).run()
 
 
 @define(eq=False)
-class _Judge:
+class _RaceJudge:
     plan: ScheduledPlanLike
     spans: tuple[Span[Held], ...]
     calls: dict[int, Call] = field(factory=dict)

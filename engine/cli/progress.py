@@ -2,7 +2,7 @@
 
 Activities (`allocator/progress.py`) only write down where they are; a thread looks at them a few times a second, so
 that the line lives where nothing is told for long (numba compiles, a file is read), and telling costs an assignment.
-Libraries such as tqdm and rich draw when they are told to, and would be a dependency of everybody for one line.
+Libraries such as tqdm and rich draw when they are told to, and would be a dependency of all_chunks for one line.
 """
 
 import logging

@@ -9,9 +9,9 @@ from types import MappingProxyType
 
 from attrs import evolve, frozen
 
-from allocator.ordering.network import Network, network
-from allocator.ordering.result import NO_LIMITS, Found, Limits, as_given, followed
+from allocator.ordering.result import NO_LIMITS, Limits, OrderResult, as_given, followed
 from allocator.ordering.search import lowest
+from allocator.ordering.step_graph import StepGraph, step_graph
 from allocator.ordering.walk import depth_first
 from allocator.steps import only_required
 from engine.lower.calls import Call, Lowered, Stage, arena_ids
@@ -60,15 +60,15 @@ class Arranged:
     ordering: Ordering
 
 
-def _as_given(net: Network, _: Limits) -> Found:
+def _as_given(net: StepGraph, _: Limits) -> OrderResult:
     return as_given(net)
 
 
-def _depth_first(net: Network, _: Limits) -> Found:
+def _depth_first(net: StepGraph, _: Limits) -> OrderResult:
     return followed(net, depth_first(net))
 
 
-ORDERS: Mapping[str, Callable[[Network, Limits], Found]] = MappingProxyType(
+ORDERS: Mapping[str, Callable[[StepGraph, Limits], OrderResult]] = MappingProxyType(
     {GIVEN: _as_given, "depth_first": _depth_first, MEMORY: lowest}
 )
 """By name. "memory" searches for the order in which fewest bytes are alive at once."""
@@ -80,11 +80,11 @@ def check_order(name: str) -> None:
         raise OptionError(f"order {name!r} is unknown; one of: {', '.join(ORDERS)}")
 
 
-def network_of(lowered: Lowered, overwrite: bool = True) -> Network:
+def network_of(lowered: Lowered, overwrite: bool = True) -> StepGraph:
     """What there is to order; `overwrite=False` counts bytes as if no operator wrote over its input."""
     ids = arena_ids(lowered)
     program = to_program(lowered, ids)
-    return network(program if overwrite else only_required(program), dependences(lowered))
+    return step_graph(program if overwrite else only_required(program), dependences(lowered))
 
 
 def arrange(lowered: Lowered, order: str, *, overwrite: bool = True, limits: Limits = NO_LIMITS) -> Arranged:
@@ -93,7 +93,7 @@ def arrange(lowered: Lowered, order: str, *, overwrite: bool = True, limits: Lim
     found = ORDERS[order](net, limits)
     ticks = net.step[found.order].tolist()
     chosen = lowered if ticks == net.step.tolist() else in_order(lowered, ticks)
-    return Arranged(chosen, Ordering(order, found.given, found.peak, found.bound))
+    return Arranged(chosen, Ordering(order, found.initial_peak, found.peak, found.bound))
 
 
 def in_order(lowered: Lowered, ticks: Sequence[int]) -> Lowered:

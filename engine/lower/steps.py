@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from allocator.steps import Overwrite, Program, Step, View
+from allocator.steps import OverwriteForward, Program, Step, ViewForward
 from engine.lower.calls import Alias, Call, Join, Lowered, Stage
 from engine.lower.updates import is_update
 
@@ -38,15 +38,15 @@ def _alias_step(stage: Alias, lowered: Lowered, ids: Mapping[int, int]) -> Step:
         return Step()
     low = lowered.values[stage.inputs[0]].layout.extent[0]
     found = (lowered.values[v] for v in stage.outputs)
-    views = tuple(View(ids[v.id], ids[stage.inputs[0]], v.layout.extent[0] - low) for v in found)
+    views = tuple(ViewForward(ids[v.id], ids[stage.inputs[0]], v.layout.extent[0] - low) for v in found)
     return Step(views=views)
 
 
-def _nested(stage: Stage, lowered: Lowered, ids: Mapping[int, int]) -> tuple[View, ...]:
+def _nested(stage: Stage, lowered: Lowered, ids: Mapping[int, int]) -> tuple[ViewForward, ...]:
     """Outputs and workspaces that lie inside other values, as views of these."""
     written = stage.outputs + (stage.workspace if isinstance(stage, Call) else ())
     found = (lowered.values[v] for v in written if lowered.values[v].is_view)
-    return tuple(View(ids[v.id], ids[v.owner], v.layout.extent[0]) for v in found if v.owner in ids)
+    return tuple(ViewForward(ids[v.id], ids[v.owner], v.layout.extent[0]) for v in found if v.owner in ids)
 
 
 def _call_step(stage: Call, lowered: Lowered, ids: Mapping[int, int], first: Mapping[int, int]) -> Step:
@@ -55,5 +55,5 @@ def _call_step(stage: Call, lowered: Lowered, ids: Mapping[int, int], first: Map
     owners = [lowered.values[v].owner for v in stage.outputs + stage.workspace]
     writes = _known([v for v in owners if first[v] == stage.tick], ids)
     pairs = [(stage.outputs[o.output], stage.inputs[o.input], o.offset) for o in stage.overwrites]
-    taken = tuple(Overwrite(ids[out], ids[src], at, is_update(lowered, src, out)) for out, src, at in pairs)
+    taken = tuple(OverwriteForward(ids[out], ids[src], at, is_update(lowered, src, out)) for out, src, at in pairs)
     return Step(reads, writes, _nested(stage, lowered, ids), taken)

@@ -15,9 +15,9 @@ from allocator.derive.chunks import Chunks, derive, to_problem
 from allocator.problem import Problem
 from engine.lower.calls import Lowered, arena_ids
 from engine.lower.steps import to_program
-from engine.nesting.hole_filling import let_rooms
+from engine.nesting.hole_filling import fill_holes
 from engine.nesting.rewrite import join
-from engine.nesting.search import Nesting, find_nests
+from engine.nesting.search import Nesting, find_sub_buffers
 
 ROUNDS = 6
 """How often a peak is looked at; each time takes as long as it takes to find lifetimes and overwrites."""
@@ -44,44 +44,44 @@ def choose_nesting(lowered: Lowered, overwrite: bool, reuse: bool) -> tuple[Lowe
     """The graph with what is worth being nested, and how many bytes are alive at once without. The same object where
     nothing is: nesting that would need more bytes is left out, and of what needs as many bytes most is nested.
     """
-    nesting = find_nests(lowered, lambda _: True, overwrite)
+    nesting = find_sub_buffers(lowered, lambda _: True, overwrite)
     if not nesting.joins:
         return lowered, 0
     plain = measure(lowered, overwrite, reuse)
     best, refused = plain, set[int]()
     for _ in range(ROUNDS):
-        found = measure(join(lowered, nesting), overwrite, reuse)
-        if found.breadth < best.breadth or (best is plain and found.breadth == best.breadth):
-            best = found
-        waste = _waste(found, nesting)
-        if found.breadth - sum(waste.values()) < best.breadth:
-            rooms = let_rooms(nesting, found.lowered, found.chunks, found.problem)
+        candidate = measure(join(lowered, nesting), overwrite, reuse)
+        if candidate.breadth < best.breadth or (best is plain and candidate.breadth == best.breadth):
+            best = candidate
+        waste = _waste(candidate, nesting)
+        if candidate.breadth - sum(waste.values()) < best.breadth:
+            rooms = fill_holes(nesting, candidate.lowered, candidate.chunks, candidate.problem)
             best = min(best, measure(join(lowered, rooms), overwrite, reuse), key=lambda m: m.breadth)
         if not waste:
             break
         refused.add(max(waste, key=lambda root: waste[root]))
-        nesting = find_nests(lowered, lambda v: v not in refused, overwrite)
+        nesting = find_sub_buffers(lowered, lambda v: v not in refused, overwrite)
         if not nesting.joins:
             break
     return best.lowered, plain.breadth
 
 
-def _waste(found: Measured, nesting: Nesting) -> dict[int, int]:
+def _waste(measured: Measured, nesting: Nesting) -> dict[int, int]:
     """Of the values that are alive at the peak and hold others: the bytes that are still to be written, if any are."""
-    tick, ids = peak_tick(found.problem), arena_ids(found.lowered)
-    roots = _alive(found, nesting.roots, ids, tick)
-    waste = {root: _unwritten(found, root, tick) for root in sorted(roots)}
+    tick, ids = peak_tick(measured.problem), arena_ids(measured.lowered)
+    roots = _alive(measured, nesting.roots, ids, tick)
+    waste = {root: _unwritten(measured, root, tick) for root in sorted(roots)}
     return {root: count for root, count in waste.items() if count > 0}
 
 
-def _alive(found: Measured, roots: Collection[int], ids: dict[int, int], tick: int) -> list[int]:
-    chunk_of, begin, end = found.chunks.chunk_of, found.chunks.begin, found.chunks.end
+def _alive(measured: Measured, roots: Collection[int], ids: dict[int, int], tick: int) -> list[int]:
+    chunk_of, begin, end = measured.chunks.chunk_of, measured.chunks.begin, measured.chunks.end
     return [root for root in roots if begin[chunk_of[ids[root]]] <= tick < end[chunk_of[ids[root]]]]
 
 
-def _unwritten(found: Measured, root: int, tick: int) -> int:
+def _unwritten(measured: Measured, root: int, tick: int) -> int:
     """Bytes of a value that no call up to a tick has written. What is written over lies where its writer does."""
-    values = found.lowered.values
-    outputs = (values[v] for call in found.lowered.calls if call.tick <= tick for v in call.outputs)
+    values = measured.lowered.values
+    outputs = (values[v] for call in measured.lowered.calls if call.tick <= tick for v in call.outputs)
     written = {value.layout.offset: value.spec.nbytes for value in outputs if value.owner == root}
     return values[root].spec.nbytes - sum(written.values())

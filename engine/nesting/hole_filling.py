@@ -18,7 +18,7 @@ from ops.tensor.layout import Layout
 
 _ALIGNMENT = 64
 """Of a lodger in its host; chunks are aligned as much as a rule."""
-MOST_UNITS = 256
+MOST_BLOCKS = 256
 """That are asked to move: the largest are what matters."""
 _LODGES = frozenset({Role.ACTIVATION, Role.COPY, Role.WORKSPACE})
 
@@ -48,12 +48,12 @@ class Unit:
     end: int
 
 
-def let_rooms(nesting: Nesting, joined: Lowered, chunks: Chunks, problem: Problem) -> Nesting:
+def fill_holes(nesting: Nesting, joined: Lowered, chunks: Chunks, problem: Problem) -> Nesting:
     """The nesting with lodgers; `joined` is the graph that it makes, and these are its chunks."""
     letting = _Letting(joined, chunks, arena_ids(joined), dict(nesting.nests))
     for host in sorted(nesting.roots, key=lambda root: -joined.values[root].spec.nbytes):
         letting.open(host)
-    for unit in sorted(_units(letting, problem), key=lambda u: (-u.size, u.begin))[:MOST_UNITS]:
+    for unit in sorted(_units(letting, problem), key=lambda u: (-u.size, u.begin))[:MOST_BLOCKS]:
         letting.lodge(unit)
     nests = {value: letting.settled(nest) for value, nest in letting.nests.items()}
     joins = {tick: tuple(map(letting.settled, places)) for tick, places in nesting.joins.items()}
@@ -76,13 +76,13 @@ class _Letting:
 
     def open(self, host: int) -> None:
         """Lets what is not written yet of a host."""
-        found: dict[tuple[int, int], int] = {}
+        first_writes: dict[tuple[int, int], int] = {}
         for call in self.joined.calls:
             for value in (self.joined.values[v] for v in call.outputs):
                 if value.owner == host:
-                    found.setdefault(value.layout.extent, call.tick)
+                    first_writes.setdefault(value.layout.extent, call.tick)
         end = int(self.chunks.end[self.chunk(host)])
-        self.stays[host] = [Stay(low, high, tick, end) for (low, high), tick in found.items()]
+        self.stays[host] = [Stay(low, high, tick, end) for (low, high), tick in first_writes.items()]
 
     def lodge(self, unit: Unit) -> None:
         """Lets a unit move in where it fits, if it does anywhere."""
@@ -120,14 +120,14 @@ def _lowest(unit: Unit, stays: list[Stay], nbytes: int) -> Stay:
 
 def _units(letting: _Letting, problem: Problem) -> Iterator[Unit]:
     """The chains that may move."""
-    found, members = chains(problem), dict[int, list[Value]]()
+    chain, members = chains(problem), dict[int, list[Value]]()
     for value in letting.joined.values:
         if value.id in letting.ids and not value.is_view:
-            members.setdefault(int(found.root[letting.chunk(value.id)]), []).append(value)
+            members.setdefault(int(chain.root[letting.chunk(value.id)]), []).append(value)
     kept = {*letting.joined.parameters.keys(), *letting.joined.parameters.values()}
     for root, values in members.items():
         if problem.size[root] and all(v.role in _LODGES and v.id not in kept for v in values):
             rows = [letting.chunk(v.id) for v in values]
-            places = tuple((v.id, int(found.offset[row])) for v, row in zip(values, rows, strict=True))
+            places = tuple((v.id, int(chain.offset[row])) for v, row in zip(values, rows, strict=True))
             begin, end = int(problem.begin[rows].min()), int(problem.end[rows].max())
             yield Unit(places, int(problem.size[root]), begin, end)

@@ -62,15 +62,15 @@ class _Joining:
         value = self.values[call.inputs[position]]
         if not value.spec.nbytes or (value.owner == nest.root and same_place(value.layout, nest.layout)):
             return value.id
-        name, made = f"{call.name}/part{position}", len(self.values)
+        name, copy_id = f"{call.name}/part{position}", len(self.values)
         copy = Value(
-            made, name, value.source, value.spec, nest.layout, nest.root, self.values[nest.root].storage, Role.COPY
+            copy_id, name, value.source, value.spec, nest.layout, nest.root, self.values[nest.root].storage, Role.COPY
         )
         self.values.append(copy)
         signature = COPY.sign((value.spec,), {})
         kernel = COPY.kernel(signature, self.lowered.backends)
-        self._add(Call(0, name, (), kernel, signature, (value.id,), (made,), (), ()))
-        return made
+        self._add(Call(0, name, (), kernel, signature, (value.id,), (copy_id,), (), ()))
+        return copy_id
 
     def _add(self, stage: Stage) -> None:
         tick = len(self.stages) + 1

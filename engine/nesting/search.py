@@ -53,12 +53,12 @@ class Nesting:
         return frozenset(nest.root for nest in self.nests.values())
 
 
-def find_nests(lowered: Lowered, allowed: Callable[[int], bool], in_place: bool) -> Nesting:
+def find_sub_buffers(lowered: Lowered, allowed: Callable[[int], bool], in_place: bool) -> Nesting:
     """All that may be nested in the outputs that are allowed to hold others.
 
     `in_place` lets what dies in an operator lie where the operator writes.
     """
-    search = _Search(lowered, allowed, in_place, _Uses(lowered))
+    search = _SubBufferSearch(lowered, allowed, in_place, _Uses(lowered))
     for call in reversed(lowered.calls):
         if len(call.outputs) == 1 and len(call.operators) == 1:
             search.join(call)
@@ -111,7 +111,7 @@ class _Uses:
 
 
 @define(eq=False)
-class _Search:
+class _SubBufferSearch:
     lowered: Lowered
     allowed: Callable[[int], bool]
     in_place: bool
@@ -127,15 +127,15 @@ class _Search:
             return
         here = self.nests.get(y.id) or self._around(call, y) or Nest(y.id, y.layout)
         places = operator.schema.input_places(here.layout, call.signature)
-        known = tuple(evolve(here, layout=place) for place in places if place is not None)
-        if len(known) < len(places) or not known or not self._are_few(here.root, known):
+        parts = tuple(evolve(here, layout=place) for place in places if place is not None)
+        if len(parts) < len(places) or not parts or not self._are_few(here.root, parts):
             return
         if here.root != y.id and y.id not in self.nests:
             self.nests[y.id] = here
-        elif not self.allowed(y.id) or not self._any_nested(call, known):
+        elif not self.allowed(y.id) or not self._any_nested(call, parts):
             return
-        self.joins[call.tick] = known
-        self.runs[here.root] += sum(nest.layout.runs for nest in known)
+        self.joins[call.tick] = parts
+        self.runs[here.root] += sum(nest.layout.runs for nest in parts)
 
     def _are_few(self, root: int, places: Collection[Nest]) -> bool:
         """Whether so many runs of bytes may be told apart, with all that are in the same root already."""
@@ -148,14 +148,14 @@ class _Search:
 
     def _around(self, call: Call, y: Value) -> Nest | None:
         """Where the output would be if its inputs lie side by side in another value already."""
-        found = [self.nests.get(v) for v in call.inputs]
-        if found[0] is None or len(found[0].layout.shape) != len(y.spec.shape):
+        parts = [self.nests.get(v) for v in call.inputs]
+        if parts[0] is None or len(parts[0].layout.shape) != len(y.spec.shape):
             return None
-        first = found[0].layout
-        until = min(nest.until for nest in found if nest)
-        guess = Nest(found[0].root, Layout(first.offset, y.spec.shape, first.strides, first.itemsize), until)
+        first = parts[0].layout
+        until = min(nest.until for nest in parts if nest)
+        guess = Nest(parts[0].root, Layout(first.offset, y.spec.shape, first.strides, first.itemsize), until)
         places = call.operators[0].schema.input_places(guess.layout, call.signature)
-        for nest, place in zip(found, places, strict=True):
+        for nest, place in zip(parts, places, strict=True):
             if nest is None or place is None or nest.root != guess.root or not same_place(nest.layout, place):
                 return None
         return guess if self._can_be_read(y.id, guess) else None

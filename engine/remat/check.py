@@ -24,25 +24,25 @@ def check_again(before: Graph, after: Graph) -> None:
     for parameter, value in before.updates.items():
         if was[value] != updates[parameter.name]:
             raise PassError(f"parameter {parameter.name!r} becomes something else than before")
-    made = set(was.values())
+    computed = set(was.values())
     for operator in after.operators:
-        if any(now[v] not in made for v in operator.outputs):
+        if any(now[v] not in computed for v in operator.outputs):
             raise PassError(f"{operator} computes what nothing computed before")
 
 
 def _numbered(graph: Graph, numbers: dict[Hashable, int]) -> dict[Var, int]:
     """The number of each var; `numbers` has them by what they stand for, and grows."""
-    found: dict[Var, int] = {}
+    number_of: dict[Var, int] = {}
 
     def number(var: Var, key: Hashable) -> None:
-        found[var] = numbers.setdefault(key, len(numbers))
+        number_of[var] = numbers.setdefault(key, len(numbers))
 
     for var in (*graph.inputs.values(), *graph.parameters):
         number(var, var.name)
     for var, entry in graph.constants.entries.items():
         number(var, (var.name, id(entry)))
     for operator in graph.operators:
-        read = tuple(found[v] for v in operator.inputs)
+        read = tuple(number_of[v] for v in operator.inputs)
         for i, var in enumerate(operator.outputs):
             number(var, (operator.schema, id(operator.signature), read, i))
-    return found
+    return number_of

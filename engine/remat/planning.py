@@ -4,7 +4,7 @@ from attrs import frozen
 
 from allocator.progress import each
 from allocator.recompute.search import as_it_is, cheapest, smallest
-from allocator.recompute.work import Work
+from allocator.recompute.work import RecomputeProblem
 from engine.graph.graph import Graph
 from engine.lower.calls import Lowered
 from engine.lower.order import in_order
@@ -35,7 +35,7 @@ def plan_recomputed(graph: Graph, options: Options, budget: int, plain: PlacedPl
 @frozen(eq=False)
 class _Planning:
     lowered: Lowered
-    work: Work
+    work: RecomputeProblem
     options: Options
     plain: PlacedPlan
 
@@ -61,17 +61,17 @@ class _Planning:
         best, missed = self.plain, list[Trial]()
         aim = budget * as_it_is(self.work).peak // self.plain.arena_bytes  # what nesting saves, it may save again
         for _ in each("schedule", range(ROUNDS), lambda _: ""):
-            found = cheapest(self.work, aim)
-            trial = trial_of(self.lowered, found, self.options)
+            schedule = cheapest(self.work, aim)
+            trial = trial_of(self.lowered, schedule, self.options)
             needed = trial.bound
             if needed > budget:
                 missed.append(trial)
             else:
-                made = trial.plan(budget, self.plain)
-                best, needed = min(best, made, key=lambda plan: plan.arena_bytes), made.arena_bytes
-            if needed <= budget or found.peak > aim:
+                plan = trial.plan(budget, self.plain)
+                best, needed = min(best, plan, key=lambda plan: plan.arena_bytes), plan.arena_bytes
+            if needed <= budget or schedule.peak > aim:
                 break
-            aim = found.peak - (needed - budget)
+            aim = schedule.peak - (needed - budget)
         return best, missed
 
     def _smaller(self, trial: Trial, budget: int, best: PlacedPlan) -> PlacedPlan:

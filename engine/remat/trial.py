@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
-from allocator.recompute.search import Found
+from allocator.recompute.search import Schedule
 from engine.graph.graph import Graph
 from engine.lower.calls import Lowered
 from engine.lower.costs import graph_cost
@@ -40,30 +40,30 @@ class Trial:
 
     def plan(self, budget: int, plain: PlacedPlan) -> PlacedPlan:
         """The first plan within the budget, or the smallest one. Where some way may fit, no other is searched for."""
-        made = list[PlacedPlan]()
+        plans = list[PlacedPlan]()
         for bound, lowered in self.ways:
             if bound <= max(budget, self.bound):
-                made.append(plan_lowered(lowered, self.options, budget))
-                if made[-1].arena_bytes <= budget:
+                plans.append(plan_lowered(lowered, self.options, budget))
+                if plans[-1].arena_bytes <= budget:
                     break
-        best = min(made, key=lambda plan: plan.arena_bytes)
+        best = min(plans, key=lambda plan: plan.arena_bytes)
         stages = self.before.stages
         names = tuple(stages[tick - 1].name for tick in self.sequence if 0 < tick <= len(stages))
         return evolve(best, recomputed=(recomputed(self.before.graph, best, plain.arena_bytes, names),))
 
 
-def trial_of(lowered: Lowered, found: Found, options: Options) -> Trial:
+def trial_of(lowered: Lowered, schedule: Schedule, options: Options) -> Trial:
     """The schedule written as a graph, judged, and lowered; no addresses are searched for. Raises PassError."""
     quick = evolve(options, order=GIVEN, nodes=min(options.nodes, NODES))
-    graph = write_again(lowered, found.sequence)
+    graph = write_again(lowered, schedule.sequence)
     check_again(lowered.graph, graph)
     ways = nestings(lower_graph(graph, quick), quick)
-    return Trial(lowered, found.sequence, tuple((least_bytes(way, quick), way) for way in ways), quick)
+    return Trial(lowered, schedule.sequence, tuple((least_bytes(way, quick), way) for way in ways), quick)
 
 
-def recomputed(before: Graph, made: PlacedPlan, plain_bytes: int, sequence: tuple[str, ...]) -> Recomputed:
+def recomputed(before: Graph, plan: PlacedPlan, plain_bytes: int, sequence: tuple[str, ...]) -> Recomputed:
     """What runs again in a plan, beside a graph in which nothing does."""
     first = {op.name for op in before.operators}
-    again = tuple(c.name for c in made.lowered.calls if c.operators and c.name not in first)
-    once, all_runs = (graph_cost(graph).flops for graph in (before, made.lowered.graph))
+    again = tuple(c.name for c in plan.lowered.calls if c.operators and c.name not in first)
+    once, all_runs = (graph_cost(graph).flops for graph in (before, plan.lowered.graph))
     return Recomputed(again, all_runs - once, (all_runs - once) / max(once, 1), plain_bytes, before, sequence)

@@ -1,6 +1,6 @@
 """Calls as work that can be done again."""
 
-from allocator.recompute.work import Work, work_of
+from allocator.recompute.work import RecomputeProblem, work_of
 from allocator.steps import only_required
 from engine.lower.calls import Call, Lowered, Stage, arena_ids
 from engine.lower.costs import call_cost
@@ -8,7 +8,7 @@ from engine.lower.steps import to_program
 from ops.schema.body import bodies
 
 
-def work_in(lowered: Lowered, *, overwrite: bool = True, alignment: int = 1) -> Work:
+def work_in(lowered: Lowered, *, overwrite: bool = True, alignment: int = 1) -> RecomputeProblem:
     """The work of calls in their order, before anything is nested: step i is what runs in tick i.
 
     What has a body inside, and a copy that no view asked for, is done once.

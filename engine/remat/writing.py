@@ -18,11 +18,11 @@ def write_again(lowered: Lowered, sequence: Sequence[int]) -> Graph:
 
     Inputs, constants, parameters, updates and outputs are as they were. Each operator reads what was computed last.
     """
-    return _Writer(lowered).run(sequence)
+    return _AgainWriter(lowered).run(sequence)
 
 
 @define(eq=False)
-class _Writer:
+class _AgainWriter:
     """`vars` has the var of each value as it was computed last; `made_of` the run of the owner that a view looks at,
     `runs` the runs of owners so far; `copied` the var whose dense copy each copy is now.
     """
@@ -57,12 +57,12 @@ class _Writer:
         self.operator_names, self.var_names = {op.name for op in before.operators}, set(before.vars)
         by_name = {v.name: v.id for v in self.lowered.values if v.name == v.source and v.role is not Role.COPY}
         self.value_of = {var: by_name[var.name] for var in before.vars.values()}
-        made = {var: self.graph.input(name, var.shape, var.dtype) for name, var in before.inputs.items()}
+        copies = {var: self.graph.input(name, var.shape, var.dtype) for name, var in before.inputs.items()}
         for var, entry in before.constants.entries.items():
-            made[var] = self.graph.add_constant(var.name, var.spec, entry)
-        for var, known in before.parameters.items():
-            made[var] = self.graph.parameter(known.initial, var.name, trainable=known.trainable)
-        self.vars = {self.value_of[var]: new for var, new in made.items()}
+            copies[var] = self.graph.add_constant(var.name, var.spec, entry)
+        for var, parameter in before.parameters.items():
+            copies[var] = self.graph.parameter(parameter.initial, var.name, trainable=parameter.trainable)
+        self.vars = {self.value_of[var]: new for var, new in copies.items()}
         aliases = (s for s in self.lowered.stages if isinstance(s, Alias))
         self.viewed = {v: s.operators[0] for s in aliases for v in s.outputs}
 
@@ -102,8 +102,8 @@ class _Writer:
         self.ran.add(operator.name)
         name = _free(operator.name, self.operator_names) if again else operator.name
         names = [_free(v.name, self.var_names) if again else v.name for v in operator.outputs]
-        made = self.graph.add_signed(operator.schema, inputs, operator.signature, name, names)
-        for var, new in zip(operator.outputs, made, strict=True):
+        outputs = self.graph.add_signed(operator.schema, inputs, operator.signature, name, names)
+        for var, new in zip(operator.outputs, outputs, strict=True):
             value = self.value_of[var]
             self.vars[value] = new
             self.runs[value] = self.runs.get(value, 0) + 1

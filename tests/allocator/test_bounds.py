@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from allocator.bounds import lower_bound, naive_bytes, peak_tick, profile, refcount_peak
 from allocator.derive.chunks import derive, to_problem
 from allocator.problem import FREE, Conflicts, Problem
-from allocator.steps import Overwrite, Program, Step, View
+from allocator.steps import OverwriteForward, Program, Step, ViewForward
 from tests.helpers.allocator.brute_force import live_bytes, minimal_peak
 from tests.helpers.allocator.random_problems import relabelled
 from tests.helpers.allocator.strategies import problems, programs
@@ -134,8 +134,8 @@ def test_the_bytes_of_an_overwrite_count_once() -> None:
 
 
 def test_reference_counting_needs_both_sides_of_an_overwrite_at_once() -> None:
-    step = Step(reads=(1,), writes=(2,), overwrites=(Overwrite(2, 1),))
-    program = Program((Step(writes=(0,)), Step(views=(View(1, 0),)), step, Step(reads=(2,))), (8, 8, 8))
+    step = Step(reads=(1,), writes=(2,), overwrites=(OverwriteForward(2, 1),))
+    program = Program((Step(writes=(0,)), Step(views=(ViewForward(1, 0),)), step, Step(reads=(2,))), (8, 8, 8))
     assert refcount_peak(program) == 16
     assert lower_bound(to_problem(derive(program), alignment=1)) == 8
 

@@ -19,7 +19,7 @@ from allocator.concurrency import (
     path_clock,
 )
 from allocator.errors import ProblemError, TooManyError
-from allocator.kernels.mode import Runner
+from allocator.kernels.mode import KernelMode
 
 Matrix = npt.NDArray[np.bool_]
 
@@ -130,7 +130,7 @@ def test_a_clock_never_lies_and_knows_all_of_its_own_path(found: Dependences, mo
 @pytest.fixture(params=[True, False], ids=["plain", "compiled"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels that are plain or compiled, whatever the size."""
-    monkeypatch.setattr(Runner, "of", lambda *_: Runner(request.param))
+    monkeypatch.setattr(KernelMode, "of", lambda *_: KernelMode(request.param))
     yield
 
 

@@ -16,9 +16,9 @@ from allocator.kernels import mode
 from allocator.problem import FREE, Column, Conflicts, Problem
 from allocator.shared_objects import SHARING, SharedObjects, assign
 from allocator.solvers import base, solve
-from allocator.solvers.placing.units import units
+from allocator.solvers.placing.units import units_of
 from allocator.solvers.positional_maximums import objects_bound, positional_maximums
-from allocator.solvers.shared import NO_OBJECT, SharedObjectsSolver, Tenants, tenants
+from allocator.solvers.shared import NO_OBJECT, InterferenceGraph, SharedObjectsSolver, interference_graph
 from tests.allocator.check.test_shared_objects import chunks
 from tests.allocator.test_bounds import paper_example
 from tests.helpers.allocator import plain_shared_objects as model
@@ -44,7 +44,7 @@ def test_objects_are_as_large_as_their_largest_chunk_and_no_more_than_chains(nam
     assert check_objects(problem, made.object_of, made.size) is None
     assert [int(problem.size[chunks].max()) for chunks in held(made)] == made.size.tolist()
     assert ((made.object_of == NO_OBJECT) == (problem.size == 0)).all()
-    assert made.lower_bound <= made.total_bytes <= sum(t.size for t in model.tenants_of(problem))
+    assert made.lower_bound <= made.total_bytes <= sum(t.size for t in model.units_of(problem))
 
 
 @pytest.mark.parametrize("name", TIMELESS)
@@ -84,7 +84,7 @@ def test_end_to_end_objects_are_a_plan(name: str, problem: Problem) -> None:
     plan, made = solve(problem, name), assign(problem, name)
     assert plan.arena_bytes == made.total_bytes
     starts = np.concatenate(([0], np.cumsum(made.size)))
-    roots = [t.chunks[0] for t in model.tenants_of(problem)]
+    roots = [t.chunks[0] for t in model.units_of(problem)]
     assert plan.offset[roots].tolist() == starts[made.object_of[roots]].tolist()
 
 
@@ -103,12 +103,12 @@ def test_compiled_and_plain_give_the_same_objects(problem: Problem) -> None:
         assert np.array_equal(one_plan.offset, other_plan.offset)
 
 
-Reading = Callable[[Sequence[model.Tenant]], list[model.Holder]]
+Reading = Callable[[Sequence[model.Unit]], list[model.Holder]]
 BY_THE_BOOK: dict[str, Reading] = {
-    "shared_in_order": lambda tenants: model.in_turn(tenants, model.nearest),
-    "shared_equality": lambda tenants: model.in_turn(tenants, model.equal),
-    "shared_by_size": lambda tenants: model.in_turn(model.by_size(tenants), model.smallest),
-    "shared_by_breadth": lambda tenants: model.in_turn(model.by_breadth(tenants), model.smallest_or_grown),
+    "shared_in_order": lambda units: model.in_turn(units, model.nearest),
+    "shared_equality": lambda units: model.in_turn(units, model.equal),
+    "shared_by_size": lambda units: model.in_turn(model.by_size(units), model.smallest),
+    "shared_by_breadth": lambda units: model.in_turn(model.by_breadth(units), model.smallest_or_grown),
     "shared_by_size_improved": model.by_size_improved,
 }
 
@@ -118,27 +118,27 @@ BY_THE_BOOK: dict[str, Reading] = {
 @settings(max_examples=80)
 def test_shared_objects_equal_the_plain_model(name: str, problem: Problem) -> None:
     made = assign(problem, name)
-    known = {t.chunks: (t.begin, t.end, t.size, t.alignment) for t in model.tenants_of(problem)}
+    known = {t.chunks: (t.begin, t.end, t.size, t.alignment) for t in model.units_of(problem)}
     ours = [[life for chunks, life in known.items() if made.object_of[chunks[0]] == k] for k in range(len(made.size))]
-    wanted = [[known[t.chunks] for t in holder.tenants] for holder in BY_THE_BOOK[name](model.tenants_of(problem))]
+    wanted = [[known[t.chunks] for t in holder.units] for holder in BY_THE_BOOK[name](model.units_of(problem))]
     assert sorted(map(sorted, ours)) == sorted(map(sorted, wanted))
 
 
 @given(problems(max_chunks=14))
 @quickly
 def test_positional_maximums_equal_the_plain_model(problem: Problem) -> None:
-    maximums = positional_maximums(units(problem)).tolist()
-    assert maximums == model.positional_maximums(model.tenants_of(problem))
+    maximums = positional_maximums(units_of(problem)).tolist()
+    assert maximums == model.positional_maximums(model.units_of(problem))
 
 
 @given(problems(max_chunks=6))
 @quickly
 def test_no_objects_are_below_the_bound_and_no_flow_is_cheaper(problem: Problem) -> None:
-    ways = list(model.all_ways(model.tenants_of(problem)))
+    ways = list(model.all_ways(model.units_of(problem)))
     fewest = min(sum(max(t.size for t in holder) for holder in way) for way in ways)
-    assert objects_bound(tenants(problem)) <= fewest <= assign(problem).total_bytes
+    assert objects_bound(interference_graph(problem)) <= fewest <= assign(problem).total_bytes
     made = assign(problem, "shared_min_cost_flow")
-    ours = [[t for t in model.tenants_of(problem) if made.object_of[t.chunks[0]] == k] for k in range(len(made.size))]
+    ours = [[t for t in model.units_of(problem) if made.object_of[t.chunks[0]] == k] for k in range(len(made.size))]
     assert sum(map(model.flow_cost, ours)) == min(sum(map(model.flow_cost, way)) for way in ways)
 
 
@@ -159,7 +159,7 @@ def test_no_objects_are_below_the_bound_of_conflicts(problem: Problem) -> None:
         ]
         ways = [[*way, [chunk]] for way in ways] + older
     fewest = min(sum(int(problem.size[group].max()) for group in way) for way in ways)
-    assert objects_bound(tenants(problem)) <= fewest <= assign(problem).total_bytes
+    assert objects_bound(interference_graph(problem)) <= fewest <= assign(problem).total_bytes
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_known_totals_of_networks_are_met_in_mib(network: str, bound: float, tot
 
 def test_shared_objects_meet_the_bound_of_the_paper() -> None:
     """64 + 36 + 16 + 8 and 40 are alive in different ticks; the second largest is 40 in tick 7."""
-    assert positional_maximums(units(paper_example())).tolist() == [64, 40, 16, 8]
+    assert positional_maximums(units_of(paper_example())).tolist() == [64, 40, 16, 8]
     totals = {name: assign(paper_example(), name).total_bytes for name in NAMES}
     assert totals == {
         "shared_by_breadth": 128,
@@ -302,7 +302,7 @@ def test_shared_objects_best_has_a_strategy_for_any_number_of_chunks() -> None:
 
 
 def test_assign_never_returns_wrong_shared_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    def one_for_all(found: Tenants) -> Column:
+    def one_for_all(found: InterferenceGraph) -> Column:
         return np.zeros(len(found), np.int64)
 
     monkeypatch.setattr(shared_objects, "SHARING", {"careless": SharedObjectsSolver("careless", one_for_all)})

@@ -7,7 +7,7 @@ from allocator.problem import Column, Problem, column
 
 
 @frozen(eq=False)
-class Meetings:
+class Conflicts:
     """Chunk one[k] and chunk other[k] meet; each pair stands once. Chunks of one chain may be among them."""
 
     one: Column = field(converter=column)
@@ -17,7 +17,7 @@ class Meetings:
         return len(self.one)
 
 
-def count_meetings(problem: Problem) -> int:
+def count_conflicts(problem: Problem) -> int:
     """How many there are. O(n log n)."""
     if problem.conflicts is not None:
         return len(problem.conflicts)
@@ -25,18 +25,18 @@ def count_meetings(problem: Problem) -> int:
     return int((stop - np.arange(1, len(ids) + 1)).sum())
 
 
-def meetings(problem: Problem) -> Meetings:
-    """All of them: the memory that this takes is told by `count_meetings`."""
+def conflict_pairs(problem: Problem) -> Conflicts:
+    """All of them: the memory that this takes is told by `count_conflicts`."""
     if problem.conflicts is not None:
         one, other = problem.conflicts.one, problem.conflicts.other
         both = (problem.size[one] > 0) & (problem.size[other] > 0)
-        return Meetings(one[both], other[both])
+        return Conflicts(one[both], other[both])
     ids, stop = by_begin(problem)
     first = np.arange(1, len(ids) + 1)
     counts = stop - first
     one = np.repeat(np.arange(len(ids)), counts)
     other = np.arange(len(one)) + np.repeat(first - np.cumsum(counts) + counts, counts)
-    return Meetings(ids[one], ids[other])
+    return Conflicts(ids[one], ids[other])
 
 
 def by_begin(problem: Problem) -> tuple[Column, Column]:

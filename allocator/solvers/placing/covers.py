@@ -1,11 +1,11 @@
-"""Best-gap placement by the bytes in use over time: for crowds, where most of what lives lives long and lies close."""
+"""Best-gap placement by the bytes in use over time: for cliques, where most of what lives lives long and lies close."""
 
 import numpy as np
 from attrs import frozen
 
 from allocator.derive.chains import Chains
 from allocator.kernels.gaps import DIGITS, place_covered
-from allocator.kernels.mode import Runner
+from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem
 
@@ -31,33 +31,33 @@ class Covers:
     floors: Numbers
     ceilings: Numbers
     digits: Numbers
-    runner: Runner
+    mode: KernelMode
 
     @classmethod
-    def of(cls, problem: Problem, found: Chains, ids: Column, runner: Runner) -> "Covers":
+    def of(cls, problem: Problem, chain: Chains, ids: Column, mode: KernelMode) -> "Covers":
         """The leaves of the tree are the ticks in which something begins: those that meet do so in one of them."""
         body = np.full(len(problem), -1)
         body[ids] = np.arange(len(ids))
         rows = np.flatnonzero(problem.size > 0)
-        rows = rows[np.argsort(body[found.root[rows]], kind="stable")]
-        first = np.concatenate(([0], np.cumsum(np.bincount(body[found.root[rows]], minlength=len(ids)))))
+        rows = rows[np.argsort(body[chain.root[rows]], kind="stable")]
+        first = np.concatenate(([0], np.cumsum(np.bincount(body[chain.root[rows]], minlength=len(ids)))))
         ticks, since = np.unique(problem.begin[rows], return_inverse=True)
         until = np.searchsorted(ticks, problem.end[rows])
         leaves = 1 << max(len(ticks) - 1, 0).bit_length()
         most = _most_ranges(leaves, until - since)
-        sinces, untils, inner, room = runner.numbers(since, until, found.offset[rows], problem.size[rows])
-        firsts, member = runner.numbers(first, np.arange(len(rows)))
-        size, alignment, pinned = runner.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])
-        nodes, bottom, top, behind = runner.zeros(4 * leaves.bit_length(), *[4 * leaves + most] * 3)
-        floors, ceilings, digits = runner.zeros(2 * most, 2 * most, DIGITS)
+        sinces, untils, inner, room = mode.numbers(since, until, chain.offset[rows], problem.size[rows])
+        firsts, member = mode.numbers(first, np.arange(len(rows)))
+        size, alignment, pinned = mode.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])
+        nodes, bottom, top, behind = mode.zeros(4 * leaves.bit_length(), *[4 * leaves + most] * 3)
+        floors, ceilings, digits = mode.zeros(2 * most, 2 * most, DIGITS)
         return cls(
             sinces, untils, inner, room, firsts, member, size, alignment, pinned,
-            leaves, nodes, bottom, top, behind, floors, ceilings, digits, runner,
+            leaves, nodes, bottom, top, behind, floors, ceilings, digits, mode,
         )  # fmt: skip
 
     def place(self, order: Numbers, kept: int, limit: int, offset: Numbers) -> int:
         """Runs the kernel."""
-        return self.runner.kernel(place_covered)(
+        return self.mode.kernel(place_covered)(
             self.since, self.until, self.inner, self.room, self.first, self.member,
             self.size, self.alignment, self.pinned, order, kept, limit, offset,
             self.leaves, self.nodes, self.bottom, self.top, self.behind, self.floors, self.ceilings, self.digits,

@@ -5,10 +5,10 @@ from attrs import frozen
 
 from allocator.derive.chains import Chains
 from allocator.kernels.gaps import DIGITS, place_near
-from allocator.kernels.mode import Runner
+from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem
-from allocator.solvers.placing.conflicts import meetings
+from allocator.solvers.placing.conflicts import conflict_pairs
 
 DENSE = 16
 """Where a body has more than one in so many as neighbours, it is quicker to go through all by offset than to sort."""
@@ -31,36 +31,36 @@ class Neighbours:
     floors: Numbers
     ceilings: Numbers
     digits: Numbers
-    runner: Runner
+    mode: KernelMode
 
     @classmethod
-    def of(cls, problem: Problem, found: Chains, ids: Column, runner: Runner) -> "Neighbours":
+    def of(cls, problem: Problem, chain: Chains, ids: Column, mode: KernelMode) -> "Neighbours":
         """Takes memory for each pair of chunks that meet."""
-        lists = _lists(problem, found, ids)
+        lists = _lists(problem, chain, ids)
         most = int(np.diff(lists[0]).max(initial=0))
-        start, near, low, high = runner.numbers(*lists)
-        size, alignment, pinned = runner.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])
+        start, near, low, high = mode.numbers(*lists)
+        size, alignment, pinned = mode.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])
         places = len(ids) if len(ids) ** 2 <= DENSE * len(near) else 0
-        mark, line, hits = runner.zeros(len(ids), places, places)
-        floors, ceilings, digits = runner.zeros(2 * most, 2 * most, DIGITS)
+        mark, line, hits = mode.zeros(len(ids), places, places)
+        floors, ceilings, digits = mode.zeros(2 * most, 2 * most, DIGITS)
         return cls(
-            start, near, low, high, size, alignment, pinned, mark, line, hits, floors, ceilings, digits, runner
+            start, near, low, high, size, alignment, pinned, mark, line, hits, floors, ceilings, digits, mode
         )  # fmt: skip
 
     def place(self, order: Numbers, kept: int, limit: int, offset: Numbers) -> int:
         """Runs the kernel."""
-        return self.runner.kernel(place_near)(
+        return self.mode.kernel(place_near)(
             self.start, self.near, self.low, self.high, self.size, self.alignment, self.pinned,
             order, kept, limit, offset, self.mark, self.line, self.hits, self.floors, self.ceilings, self.digits,
         )  # fmt: skip
 
 
-def _lists(problem: Problem, found: Chains, ids: Column) -> tuple[Column, Column, Column, Column]:
+def _lists(problem: Problem, chain: Chains, ids: Column) -> tuple[Column, Column, Column, Column]:
     """Each pair of chunks that meet, seen from the body of either: the lists of bodies, and what they bar."""
     body = np.zeros(len(problem), np.int64)
     body[ids] = np.arange(len(ids))
-    body, low, high = body[found.root], found.offset, found.offset + problem.size
-    met = meetings(problem)
+    body, low, high = body[chain.root], chain.offset, chain.offset + problem.size
+    met = conflict_pairs(problem)
     apart = body[met.one] != body[met.other]
     one = np.concatenate((met.one[apart], met.other[apart]))
     other = np.concatenate((met.other[apart], met.one[apart]))

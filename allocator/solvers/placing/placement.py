@@ -11,11 +11,11 @@ import numpy as np
 from attrs import field, frozen
 
 from allocator.derive.chains import Chains, chains
-from allocator.kernels.mode import SMALL, Runner
+from allocator.kernels.mode import SMALL, KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import NO_CAPACITY, Column, Problem, column
 from allocator.solvers.base import without_empty
-from allocator.solvers.placing.conflicts import count_meetings
+from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.placing.covers import Covers
 from allocator.solvers.placing.neighbours import Neighbours
 from allocator.solvers.placing.sweep import Sweep
@@ -32,14 +32,14 @@ SHORT = 100
 """That pays where most live for less than one in so many ticks: there, few that live long are met again and again."""
 
 
-class Search(Protocol):
+class GapSearch(Protocol):
     """Finds what bars a body's way."""
 
     def place(self, order: Numbers, kept: int, limit: int, offset: Numbers, /) -> int:
         """As `Placer.place_rest`."""
 
 
-SearchMaker = Callable[[Problem, Chains, Column, Runner], Search]
+GapSearchMaker = Callable[[Problem, Chains, Column, KernelMode], GapSearch]
 
 
 @frozen(eq=False)
@@ -53,20 +53,20 @@ class Placer:
     chains: Chains
     ids: Column = field(converter=column)
     size: Column = field(converter=column)
-    runner: Runner
-    search: Search
+    mode: KernelMode
+    search: GapSearch
 
     @classmethod
-    def of(cls, problem: Problem, runner: Runner | None = None) -> "Placer":
+    def of(cls, problem: Problem, mode: KernelMode | None = None) -> "Placer":
         """A placer for many orders. `runner`: instead of the one for problems of that size."""
-        return cls.by(suitable_search(problem, MOST_PAIRS), problem, runner)
+        return cls.by(suitable_search(problem, MOST_PAIRS), problem, mode)
 
     @classmethod
-    def by(cls, search: SearchMaker, problem: Problem, runner: Runner | None = None) -> "Placer":
+    def by(cls, search: GapSearchMaker, problem: Problem, mode: KernelMode | None = None) -> "Placer":
         """A placer that uses this search."""
-        found, ids = chains(problem), roots(problem)
-        run = runner or Runner.of(len(ids))
-        return cls(problem, found, ids, problem.size[ids], run, search(problem, found, ids, run))
+        chain, ids = chains(problem), roots(problem)
+        mode = mode or KernelMode.of(len(ids))
+        return cls(problem, chain, ids, problem.size[ids], mode, search(problem, chain, ids, mode))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -77,7 +77,7 @@ class Placer:
 
     def place(self, order: Column) -> Column:
         """Offset of each body, when all are placed in this order, pinned ones first."""
-        (numbers,), (offset,) = self.runner.numbers(np.array(order)), self.runner.zeros(len(self))
+        (numbers,), (offset,) = self.mode.numbers(np.array(order)), self.mode.zeros(len(self))
         self.place_rest(numbers, 0, NO_CAPACITY, offset)
         return np.array(offset, np.int64)
 
@@ -91,9 +91,9 @@ class Placer:
 
     def offsets(self, by_body: Column) -> Column:
         """Offsets of all chunks from those of the bodies; 0 for chunks of no bytes."""
-        made = np.zeros(len(self.problem), np.int64)
-        made[self.ids] = by_body
-        return without_empty(self.problem, self.chains.offsets(made))
+        by_chunk = np.zeros(len(self.problem), np.int64)
+        by_chunk[self.ids] = by_body
+        return without_empty(self.problem, self.chains.offsets(by_chunk))
 
 
 def place_in_order(problem: Problem, order: Column) -> Column:
@@ -101,15 +101,15 @@ def place_in_order(problem: Problem, order: Column) -> Column:
 
     O(n log n + pairs of chunks that meet), or less.
     """
-    unloaded = len(problem) + 1 if count_meetings(problem) <= MOST_PAIRS_UNLOADED else SMALL
-    runner = Runner.of(len(problem), unloaded)
-    placer = Placer.by(suitable_search(problem, MOST_PAIRS_ONCE), problem, runner)
+    unloaded = len(problem) + 1 if count_conflicts(problem) <= MOST_PAIRS_UNLOADED else SMALL
+    mode = KernelMode.of(len(problem), unloaded)
+    placer = Placer.by(suitable_search(problem, MOST_PAIRS_ONCE), problem, mode)
     return placer.offsets(placer.place(placer.bodies(order)))
 
 
-def suitable_search(problem: Problem, most_pairs: int) -> SearchMaker:
+def suitable_search(problem: Problem, most_pairs: int) -> GapSearchMaker:
     """The quickest search. Lists who meets whom only if there are no more than `most_pairs`, or if conflicts tell."""
-    pairs = count_meetings(problem)
+    pairs = count_conflicts(problem)
     if problem.conflicts is not None or pairs <= most_pairs:
         return Neighbours.of
     lives = problem.end - problem.begin

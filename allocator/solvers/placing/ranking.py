@@ -4,7 +4,7 @@ import numpy as np
 
 from allocator.derive.chains import Chains, chains
 from allocator.problem import Column, Problem
-from allocator.solvers.placing.canonical import chain_marks
+from allocator.solvers.placing.canonical import chain_hashes
 
 
 def ranked(problem: Problem, ids: Column, *keys: Column) -> Column:
@@ -12,18 +12,18 @@ def ranked(problem: Problem, ids: Column, *keys: Column) -> Column:
 
     Ties: first to begin, first to end, least aligned.
     """
-    found = chains(problem)
-    _, end = lives(problem, found)
+    chain = chains(problem)
+    _, end = lives(problem, chain)
     ties = [problem.begin[ids], end[ids], problem.alignment[ids]]
     if len(problem.src) or problem.conflicts is not None:
-        ties.append(chain_marks(problem, found)[ids].view(np.int64))
+        ties.append(chain_hashes(problem, chain)[ids].view(np.int64))
     return ids[np.lexsort((ids, *reversed((*keys, *ties))))]
 
 
-def lives(problem: Problem, found: Chains) -> tuple[Column, Column]:
+def lives(problem: Problem, chain: Chains) -> tuple[Column, Column]:
     """Begin and end of the whole chain of each root; chunks of no bytes do not count."""
     end = problem.end.copy()
     used = problem.size > 0
     if len(problem.src):
-        np.maximum.at(end, found.root[used], problem.end[used])
+        np.maximum.at(end, chain.root[used], problem.end[used])
     return problem.begin, end

@@ -5,7 +5,7 @@ import numpy as np
 from allocator.problem import Column, column
 
 
-def first_visits(begin: Column, end: Column, tick: Column, breadth: Column) -> Column:
+def breadth_ranks(begin: Column, end: Column, tick: Column, breadth: Column) -> Column:
     """When each life is met first, going through the ticks from the broadest on (ties: the earliest). O(n log n).
 
     `breadth[k]` holds in the ticks from tick[k] to tick[k + 1]; lives begin and end in such ticks.
@@ -17,10 +17,10 @@ def first_visits(begin: Column, end: Column, tick: Column, breadth: Column) -> C
 
 def _least(values: Column, low: Column, high: Column) -> Column:
     """The least of values[low:high], for many such ranges: each is two ranges, as long as a power of two, together."""
-    found = np.empty(len(low), np.int64)
+    least = np.empty(len(low), np.int64)
     level = np.frexp((high - low).astype(float))[1] - 1
     for k in range(int(level.max(initial=-1)) + 1):
         rows = level == k
-        found[rows] = np.minimum(values[low[rows]], values[high[rows] - 2**k])
+        least[rows] = np.minimum(values[low[rows]], values[high[rows] - 2**k])
         values = np.minimum(values[: -(2**k)], values[2**k :])
-    return column(found)
+    return column(least)

@@ -7,7 +7,7 @@ from allocator.derive.chains import Chains, chains
 from allocator.kernels.freelist import NOBODY
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem, column
-from allocator.solvers.placing.canonical import chain_marks
+from allocator.solvers.placing.canonical import chain_hashes
 
 
 @frozen(eq=False)
@@ -32,15 +32,15 @@ class Timeline:
 
     def offsets(self, problem: Problem, by_row: Numbers) -> Column:
         """A column of the problem from one of the rows; 0 for the chunks of no bytes."""
-        made = np.zeros(len(problem), np.int64)
-        made[self.ids] = np.array(by_row)
-        return made
+        by_chunk = np.zeros(len(problem), np.int64)
+        by_chunk[self.ids] = np.array(by_row)
+        return by_chunk
 
 
 def timeline(problem: Problem) -> Timeline:
     """Sorts the chunks. O(n log n)."""
-    found = chains(problem)
-    ids = _in_order(problem, found)
+    chain = chains(problem)
+    ids = _in_order(problem, chain)
     row = np.full(len(problem) + 1, NOBODY)
     row[ids] = np.arange(len(ids))
     dest, at = np.full(len(problem), NOBODY), np.zeros(len(problem), np.int64)
@@ -55,30 +55,30 @@ def timeline(problem: Problem) -> Timeline:
         end=end,
         size=problem.size[ids],
         alignment=problem.alignment[ids],
-        root=row[found.root[ids]],
-        inner=found.offset[ids],
+        root=row[chain.root[ids]],
+        inner=chain.offset[ids],
         dest=dest[ids],
         at=at[ids],
         freed=by_end[is_freed[by_end]],
     )
 
 
-def _in_order(problem: Problem, found: Chains) -> Column:
+def _in_order(problem: Problem, chain: Chains) -> Column:
     """Ids of the chunks that have bytes, row by row."""
     ids = np.flatnonzero(problem.size > 0)
     begin, end, size = problem.begin[ids], problem.end[ids], problem.size[ids]
     if not len(problem.src):
         return ids[np.lexsort((problem.alignment[ids], -size, -end, begin))]
-    overwrites = found.root[ids] != ids
-    return ids[np.lexsort((_rank(problem, found)[ids], -size, -end, overwrites, begin))]
+    overwrites = chain.root[ids] != ids
+    return ids[np.lexsort((_rank(problem, chain)[ids], -size, -end, overwrites, begin))]
 
 
-def _rank(problem: Problem, found: Chains) -> Column:
+def _rank(problem: Problem, chain: Chains) -> Column:
     """A number for each chunk that is smaller the earlier its root would stand; equal chains differ by id alone.
 
     What a chain does later decides where its root alone does not; the sum of hashes over its members stands for it.
     """
     rank = np.empty(len(problem), np.int64)
-    total = chain_marks(problem, found)
+    total = chain_hashes(problem, chain)
     rank[np.lexsort((total, problem.alignment, -problem.size, -problem.end, problem.begin))] = np.arange(len(problem))
-    return rank[found.root]
+    return rank[chain.root]

@@ -37,15 +37,15 @@ class Units:
 
     def offsets(self, problem: Problem, by_unit: Numbers) -> Column:
         """A column of the problem from one of the units; 0 for chunks of no bytes."""
-        made = np.zeros(len(problem), np.int64)
-        made[self.ids] = np.array(by_unit)
-        return without_empty(problem, self.chains.offsets(made))
+        by_chunk = np.zeros(len(problem), np.int64)
+        by_chunk[self.ids] = np.array(by_unit)
+        return without_empty(problem, self.chains.offsets(by_chunk))
 
 
-def units(problem: Problem) -> Units:
+def units_of(problem: Problem) -> Units:
     """The units of a problem, by id."""
-    found = chains(problem)
+    chain = chains(problem)
     used = problem.size > 0
-    _, end = lives(problem, found)
-    ids = np.flatnonzero(used & (found.root == np.arange(len(problem))))
-    return Units(ids, problem.begin[ids], end[ids], problem.size[ids], problem.alignment[ids], found)
+    _, end = lives(problem, chain)
+    ids = np.flatnonzero(used & (chain.root == np.arange(len(problem))))
+    return Units(ids, problem.begin[ids], end[ids], problem.size[ids], problem.alignment[ids], chain)

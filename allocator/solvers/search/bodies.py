@@ -8,8 +8,8 @@ import numpy.typing as npt
 from attrs import field, frozen
 
 from allocator.problem import FREE, Column, Problem, column, distinct
-from allocator.solvers.placing.conflicts import meetings
-from allocator.solvers.placing.units import units
+from allocator.solvers.placing.conflicts import conflict_pairs
+from allocator.solvers.placing.units import units_of
 
 Mask = npt.NDArray[np.bool_]
 
@@ -64,18 +64,18 @@ def table(rows: Column, items: Column, count: int) -> Table:
 
 
 def bodies(problem: Problem) -> Bodies:
-    """The bodies of a problem. Needs memory for all pairs that meet: see `count_meetings`."""
-    found = units(problem)
-    ids, root, used = found.ids, found.chains.root, problem.size > 0
+    """The bodies of a problem. Needs memory for all pairs that meet: see `count_conflicts`."""
+    units = units_of(problem)
+    ids, root, used = units.ids, units.chains.root, problem.size > 0
     is_solid = np.ones(len(problem), bool)
     np.logical_and.at(is_solid, root[used], problem.size[used] == problem.size[root[used]])
     body = np.full(len(problem), -1)
     body[ids] = np.arange(len(ids))
-    met = meetings(problem)
+    met = conflict_pairs(problem)
     one, other = body[root[met.one]], body[root[met.other]]
     near = _near_by_pairs(one[one != other], other[one != other], len(ids))
-    cliques = _cliques_in_time(found.begin, found.end) if problem.conflicts is None else cover(near)
-    columns = (found.begin, found.end, found.size, found.alignment)
+    cliques = _cliques_in_time(units.begin, units.end) if problem.conflicts is None else cover(near)
+    columns = (units.begin, units.end, units.size, units.alignment)
     return Bodies(ids, *columns, problem.pinned[ids], is_solid[ids], near, cliques)
 
 
@@ -150,9 +150,9 @@ def _cliques_in_time(begin: Column, end: Column) -> Table:
     ends = np.sort(end)
     behind = np.append(ticks[1:], np.iinfo(np.int64).max)
     is_last = np.searchsorted(ends, behind, "right") > np.searchsorted(ends, ticks, "right")
-    found = [np.flatnonzero((begin <= t) & (t < end)) for t in ticks[is_last].tolist()]
-    rows = np.repeat(np.arange(len(found)), [len(f) for f in found])
-    return table(rows, np.concatenate(found) if found else np.zeros(0, np.int64), len(found))
+    alive_sets = [np.flatnonzero((begin <= t) & (t < end)) for t in ticks[is_last].tolist()]
+    rows = np.repeat(np.arange(len(alive_sets)), [len(f) for f in alive_sets])
+    return table(rows, np.concatenate(alive_sets) if alive_sets else np.zeros(0, np.int64), len(alive_sets))
 
 
 def _near_by_pairs(one: Column, other: Column, count: int) -> Table:
@@ -166,27 +166,27 @@ def cover(near: Table) -> Table:
     A set of bodies is a whole number here: bit k says that the body with the k-th most neighbours is in it.
     """
     by_degree = np.argsort(-np.diff(near.start), kind="stable")
-    sets, found = _masks(near, by_degree), list[int]()
+    sets, cliques = _masks(near, by_degree), list[int]()
     for one, own in enumerate(sets):
         uncovered = own >> one << one
         if not own:
-            found.append(1 << one)
+            cliques.append(1 << one)
         while uncovered:
-            found.append(_clique_of(one, uncovered, sets))
-            uncovered &= ~found[-1]
-    members = [_members(clique) for clique in found]
-    rows = np.repeat(np.arange(len(found)), [len(m) for m in members])
-    return table(rows, by_degree[np.concatenate([*members, np.zeros(0, np.int64)])], len(found))
+            cliques.append(_clique_of(one, uncovered, sets))
+            uncovered &= ~cliques[-1]
+    members = [_members(clique) for clique in cliques]
+    rows = np.repeat(np.arange(len(cliques)), [len(m) for m in members])
+    return table(rows, by_degree[np.concatenate([*members, np.zeros(0, np.int64)])], len(cliques))
 
 
 def _masks(near: Table, order: Column) -> list[int]:
     """The neighbours of each body, in an order, as bits that stand for places in the same order."""
-    place, found = np.argsort(order), []
+    place, masks = np.argsort(order), []
     for body in order.tolist():
         bits = np.zeros(len(near), bool)
         bits[place[near.row(body)]] = True
-        found.append(int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little"))
-    return found
+        masks.append(int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little"))
+    return masks
 
 
 def _members(clique: int) -> Column:

@@ -7,7 +7,7 @@ from typing import Self
 from attrs import define, field
 
 from allocator.progress import Activity, current
-from allocator.solvers.base import NO_NODES, Task
+from allocator.solvers.base import NO_NODES, SolverOptions
 
 SLICE = 2_000
 """Nodes between two looks at the clock."""
@@ -25,12 +25,12 @@ class Budget:
     seen: Activity = field(factory=lambda: Activity(""))
 
     @classmethod
-    def of(cls, task: Task, nodes: int) -> Self:
+    def of(cls, options: SolverOptions, nodes: int) -> Self:
         """What a task allows; `nodes` where it names no limit at all."""
-        is_free = task.nodes == NO_NODES and task.seconds == math.inf
-        seen, most = current(), nodes if is_free else task.nodes
+        is_free = options.nodes == NO_NODES and options.seconds == math.inf
+        seen, most = current(), nodes if is_free else options.nodes
         seen.done, seen.total, seen.unit = 0, 0 if most == NO_NODES else most, "steps"
-        return cls(most, time.monotonic() + task.seconds, seen)
+        return cls(most, time.monotonic() + options.seconds, seen)
 
     @property
     def is_over(self) -> bool:

@@ -7,7 +7,7 @@ from attrs import define, field, frozen
 
 from allocator.compiled import compiled
 from allocator.kernels import skyline
-from allocator.kernels.skyline import BASE, Search
+from allocator.kernels.skyline import BASE, SkylineSearch
 from allocator.problem import FREE, Column
 from allocator.solvers.base import align_up
 from allocator.solvers.search.bodies import Bodies, grain
@@ -60,7 +60,7 @@ class Descent:
     """Arenas are multiples of so many bytes."""
     _effort: int = field(default=0, init=False)
     _plain_nodes: int = field(default=_TRIAL, init=False)
-    _search: Search = field(init=False)
+    _search: SkylineSearch = field(init=False)
     _keys: dict[str, Column] = field(init=False)
     _spare: Column = field(init=False)
     _draw: np.random.Generator = field(init=False)
@@ -165,12 +165,12 @@ def _portions(nodes: int, budget: Budget) -> Iterator[int]:
         yield portion
 
 
-def _arrays(part: Bodies) -> Search:
+def _arrays(part: Bodies) -> SkylineSearch:
     """A search with empty tables of the right sizes; capacity and order are entered before each run."""
     n, cliques = len(part), len(part.cliques)
     cell = int(np.gcd.reduce(part.alignment))
     clique, member = part.cliques.row_of_each(), part.cliques.item
-    made = Search(
+    search = SkylineSearch(
         bodies=np.zeros((8, n + 1), np.int64),
         near=part.near.item.copy(),
         home=clique[np.lexsort((clique, member))],
@@ -183,17 +183,17 @@ def _arrays(part: Bodies) -> Search:
         decisions=np.zeros((4 * n + 4, 3), np.int64),
         cursor=np.zeros(6, np.int64),
     )
-    made.bodies[skyline.SIZE, :n] = part.size
-    made.bodies[skyline.BULK, :n] = -(-part.size // cell) * cell
-    made.bodies[skyline.ALIGNMENT, :n] = part.alignment
-    made.bodies[skyline.PINNED, :n] = part.pinned
-    made.bodies[skyline.NEAR, :] = part.near.start
-    made.bodies[skyline.HOME, 1:] = np.cumsum(np.bincount(member, minlength=n))
-    made.cliques[skyline.MEMBER, :] = part.cliques.start
-    return made
+    search.bodies[skyline.SIZE, :n] = part.size
+    search.bodies[skyline.BULK, :n] = -(-part.size // cell) * cell
+    search.bodies[skyline.ALIGNMENT, :n] = part.alignment
+    search.bodies[skyline.PINNED, :n] = part.pinned
+    search.bodies[skyline.NEAR, :] = part.near.start
+    search.bodies[skyline.HOME, 1:] = np.cumsum(np.bincount(member, minlength=n))
+    search.cliques[skyline.MEMBER, :] = part.cliques.start
+    return search
 
 
-def _with_more_room(s: Search) -> Search:
+def _with_more_room(s: SkylineSearch) -> SkylineSearch:
     return s._replace(
         trail=np.concatenate((s.trail, np.zeros_like(s.trail)), axis=0),
         decisions=np.concatenate((s.decisions, np.zeros_like(s.decisions)), axis=0),

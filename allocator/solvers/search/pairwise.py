@@ -7,12 +7,12 @@ from attrs import define, field
 
 from allocator.compiled import compiled
 from allocator.kernels import pairs
-from allocator.kernels.pairs import Search
+from allocator.kernels.pairs import PairSearch
 from allocator.problem import FREE, Column, Problem
 from allocator.solvers.search.bodies import Bodies, grain
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.descent import Descent
-from allocator.solvers.search.profiles import Gaps, Pieces, alike, gaps, pieces, without_mirrors
+from allocator.solvers.search.profiles import PairGaps, Pieces, alike, pair_gaps, pieces, without_mirrors
 
 _PLAIN = 12
 """Bodies up to which a search begins with the plain kernel, as it may be done before the compiled one is loaded."""
@@ -46,7 +46,7 @@ class Pairwise:
     proved: int
     grain: int
     """Arenas are multiples of so many bytes."""
-    _search: Search
+    _search: PairSearch
     _hulls: Descent
     _draw: np.random.Generator
     _effort: int = field(default=0, init=False)
@@ -58,9 +58,9 @@ class Pairwise:
     def of(cls, problem: Problem, part: Bodies, offset: Column, seed: int) -> "Pairwise":
         """A search that starts from a plan: an offset for each body."""
         made_of = pieces(problem, part)
-        found = gaps(part, made_of)
+        gaps = pair_gaps(part, made_of)
         if problem.conflicts is None:
-            found = without_mirrors(found, alike(part, made_of, found))
+            gaps = without_mirrors(gaps, alike(part, made_of, gaps))
         cell = int(np.gcd.reduce(part.alignment))
         bulk, shift = _in_cells(made_of, cell)
         numbers = np.concatenate((made_of.size, made_of.shift, part.pinned[part.pinned != FREE]))
@@ -69,7 +69,7 @@ class Pairwise:
             offset,
             _bound(part, made_of, bulk),
             grain(int(np.gcd.reduce(numbers)), part.alignment),
-            _arrays(part, made_of, found, shift, bulk),
+            _arrays(part, made_of, gaps, shift, bulk),
             Descent(part, offset, seed),
             np.random.default_rng(seed),
         )
@@ -99,9 +99,9 @@ class Pairwise:
         if hulls.arena <= max(goal, hulls.proved) or budget.is_over:
             return
         share = Budget(min(budget.nodes, _ON_HULLS << min(self._effort, 30)), budget.until)
-        given = share.nodes
+        allowance = share.nodes
         hulls.improve(max(goal, self.proved), share)
-        budget.spend(given - share.nodes)
+        budget.spend(allowance - share.nodes)
         if hulls.arena < self.arena:
             self.offset, self.arena = hulls.offset.copy(), hulls.arena
         if self.part.is_solid.all():
@@ -176,32 +176,32 @@ def _bound(part: Bodies, made_of: Pieces, bulk: Column) -> int:
     return max(heaviest, int((part.pinned + part.size)[part.pinned != FREE].max(initial=0)))
 
 
-def _arrays(part: Bodies, made_of: Pieces, found: Gaps, shift: Column, bulk: Column) -> Search:
+def _arrays(part: Bodies, made_of: Pieces, gaps: PairGaps, shift: Column, bulk: Column) -> PairSearch:
     """A search with empty tables of the right sizes."""
-    n, total = len(part), len(found.one)
+    n, total = len(part), len(gaps.one)
     kept = bulk[made_of.cliques.item] > 0
     rows, item = made_of.cliques.row_of_each()[kept], made_of.cliques.item[kept]
-    owner, ends = made_of.owner[item], np.concatenate((found.one, found.other))
-    made = Search(
+    owner, ends = made_of.owner[item], np.concatenate((gaps.one, gaps.other))
+    search = PairSearch(
         bodies=np.zeros((11, n + 1), np.int64),
         edges=np.tile(np.arange(total), 2)[np.argsort(ends, kind="stable")],
         pairs=np.zeros((7, total + 1), np.int64),
-        gaps=np.stack((found.low, found.high)),
+        gaps=np.stack((gaps.low, gaps.high)),
         slots=np.zeros((6, len(item)), np.int64),
         cliques=np.zeros((2, len(made_of.cliques) + 1), np.int64),
         home=rows[np.argsort(owner, kind="stable")],
         weights=np.concatenate((np.zeros((1, n + 1)), np.ones((1, n + 1)))),
         trail=np.zeros((16 * (n + total) + 64, 4), np.int64),
-        decisions=np.zeros((len(found.low) + 2, 5), np.int64),
+        decisions=np.zeros((len(gaps.low) + 2, 5), np.int64),
         cursor=np.zeros(8, np.int64),
     )
-    made.weights[pairs.STRAIN, n] = 1.0
-    made.bodies[: pairs.EDGE, :n] = part.size, part.alignment, part.pinned
-    made.bodies[pairs.EDGE, 1:] = np.cumsum(np.bincount(ends, minlength=n))
-    made.bodies[pairs.HOME, 1:] = np.cumsum(np.bincount(owner, minlength=n))
-    made.pairs[: pairs.GAP, :-1] = found.one, found.other
-    made.pairs[pairs.GAP, :] = found.start
-    made.slots[: pairs.BOTTOM, :] = owner, shift[item], bulk[item]
-    made.slots[pairs.ORDER, :] = np.arange(len(item))
-    made.cliques[pairs.MEMBER, :] = np.searchsorted(rows, np.arange(len(made_of.cliques) + 1))
-    return made
+    search.weights[pairs.STRAIN, n] = 1.0
+    search.bodies[: pairs.EDGE, :n] = part.size, part.alignment, part.pinned
+    search.bodies[pairs.EDGE, 1:] = np.cumsum(np.bincount(ends, minlength=n))
+    search.bodies[pairs.HOME, 1:] = np.cumsum(np.bincount(owner, minlength=n))
+    search.pairs[: pairs.GAP, :-1] = gaps.one, gaps.other
+    search.pairs[pairs.GAP, :] = gaps.start
+    search.slots[: pairs.BOTTOM, :] = owner, shift[item], bulk[item]
+    search.slots[pairs.ORDER, :] = np.arange(len(item))
+    search.cliques[pairs.MEMBER, :] = np.searchsorted(rows, np.arange(len(made_of.cliques) + 1))
+    return search

@@ -13,7 +13,7 @@ FAR = 1 << 60
 
 
 @frozen(eq=False)
-class Gaps:
+class PairGaps:
     """Pair k of bodies, one[k] < other[k], may lie `low` to `high` bytes apart for one of the gaps of row k.
 
     The distance is the offset of the other, less that of the one; ends are in, gaps ascend.
@@ -72,7 +72,7 @@ def pieces(problem: Problem, part: Bodies) -> Pieces:
     )
 
 
-def gaps(part: Bodies, made_of: Pieces) -> Gaps:
+def pair_gaps(part: Bodies, made_of: Pieces) -> PairGaps:
     """What distances each two bodies that meet may have, where offsets are aligned.
 
     Two pieces that share no byte forbid the distances strictly between two numbers; gaps are what is left.
@@ -93,14 +93,14 @@ def gaps(part: Bodies, made_of: Pieces) -> Gaps:
     gap_row = np.concatenate((row[opens], row[is_last]))
     gap_low = np.concatenate((np.where(is_first, -FAR, np.append(0, top[:-1]))[opens], top[is_last]))
     gap_high = np.concatenate((low[opens], np.full(is_last.sum(), FAR)))
-    known = distinct(pair)
-    one, other = known // max(len(part), 1), known % max(len(part), 1)
+    pairs = distinct(pair)
+    one, other = pairs // max(len(part), 1), pairs % max(len(part), 1)
     step = np.gcd(part.alignment[one], part.alignment[other])[gap_row]
     gap_low = np.where(gap_low > -FAR, -(-gap_low // step) * step, gap_low)
     gap_high = np.where(gap_high < FAR, gap_high // step * step, gap_high)
     order = np.lexsort((gap_low, gap_row))
     order = order[gap_low[order] <= gap_high[order]]
-    return Gaps(one, other, _starts(gap_row[order], len(one)), gap_low[order], gap_high[order])
+    return PairGaps(one, other, _starts(gap_row[order], len(one)), gap_low[order], gap_high[order])
 
 
 def _starts(row: Column, count: int) -> Column:
@@ -110,20 +110,20 @@ def _starts(row: Column, count: int) -> Column:
 
 def _highest_so_far(row: Column, value: Column) -> Column:
     """The running maximum in each row."""
-    known, rank = np.unique(value, return_inverse=True)
-    return np.asarray(known[np.maximum.accumulate(row * len(known) + rank) % max(len(known), 1)], np.int64)
+    values, rank = np.unique(value, return_inverse=True)
+    return np.asarray(values[np.maximum.accumulate(row * len(values) + rank) % max(len(values), 1)], np.int64)
 
 
-def without_mirrors(found: Gaps, is_alike: npt.NDArray[np.bool_]) -> Gaps:
+def without_mirrors(gaps: PairGaps, is_alike: npt.NDArray[np.bool_]) -> PairGaps:
     """Of pairs whose bodies can change places in any plan, the other never lies below the one."""
-    row = np.repeat(np.arange(len(found.one)), np.diff(found.start))
-    keeps = ~is_alike[row] | (found.high >= 0)
-    low = np.where(is_alike[row], np.maximum(found.low, 0), found.low)
-    start = _starts(row[keeps], len(found.one))
-    return evolve(found, start=start, low=low[keeps], high=found.high[keeps])
+    row = np.repeat(np.arange(len(gaps.one)), np.diff(gaps.start))
+    keeps = ~is_alike[row] | (gaps.high >= 0)
+    low = np.where(is_alike[row], np.maximum(gaps.low, 0), gaps.low)
+    start = _starts(row[keeps], len(gaps.one))
+    return evolve(gaps, start=start, low=low[keeps], high=gaps.high[keeps])
 
 
-def alike(part: Bodies, made_of: Pieces, found: Gaps) -> npt.NDArray[np.bool_]:
+def alike(part: Bodies, made_of: Pieces, gaps: PairGaps) -> npt.NDArray[np.bool_]:
     """Of each pair: do both bodies consist of the same pieces, at the same times, and are free?"""
     order = np.lexsort((made_of.shift, made_of.end, made_of.begin, made_of.owner))
     start = np.searchsorted(made_of.owner[order], np.arange(len(part) + 1))
@@ -136,4 +136,4 @@ def alike(part: Bodies, made_of: Pieces, found: Gaps) -> npt.NDArray[np.bool_]:
     ]
     kind = {look: k for k, look in enumerate(dict.fromkeys(looks))}
     number = np.array([kind[look] for look in looks], np.int64)
-    return np.asarray((number[found.one] == number[found.other]) & (part.pinned[found.one] == FREE))
+    return np.asarray((number[gaps.one] == number[gaps.other]) & (part.pinned[gaps.one] == FREE))

@@ -137,7 +137,7 @@ def compiled_fault(problem: Problem, offset: Column) -> Fault | None:
 
 
 @st.composite
-def crowds(draw: st.DrawFn) -> tuple[Problem, Column]:
+def cliques(draw: st.DrawFn) -> tuple[Problem, Column]:
     """A plan without faults, or one in which a chunk or two were moved or changed places."""
     count = draw(st.integers(1, 60))
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -152,7 +152,7 @@ def crowds(draw: st.DrawFn) -> tuple[Problem, Column]:
     return problem, column(offset)
 
 
-@given(crowds())
+@given(cliques())
 @settings(max_examples=200)
 def test_a_compiled_verdict_names_the_same_two_chunks(drawn: tuple[Problem, Column]) -> None:
     assert compiled_fault(*drawn) == check(*drawn, 2**40)
@@ -167,7 +167,7 @@ def test_a_compiled_verdict_knows_overwriters(problem: Problem, data: st.DataObj
     assert compiled_fault(problem, offset) == check(problem, offset, 2**40)
 
 
-@given(crowds())
+@given(cliques())
 @settings(max_examples=30)
 def test_the_kernel_of_the_judge_finds_the_same_plain(drawn: tuple[Problem, Column]) -> None:
     problem, low = drawn

@@ -3,30 +3,30 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.cliques.clique import Crowd, everybody
-from allocator.cliques.feasible import Freedom
+from allocator.cliques.clique import Clique, all_chunks
+from allocator.cliques.feasible import FeasibleOffsets
 from allocator.cliques.stacks import bytes_in_stacks
 from allocator.problem import FREE, Problem
 from tests.helpers.allocator.brute_force import minimal_peak
-from tests.helpers.allocator.random_cliques import crowds, stacked
+from tests.helpers.allocator.random_cliques import cliques, stacked
 
 
-def alone(crowd: Crowd) -> Freedom:
+def alone(clique: Clique) -> FeasibleOffsets:
     """Nothing is pinned."""
-    zeros = np.zeros(len(crowd))
-    return Freedom(Problem(zeros, zeros + 1, crowd.size, zeros + 1, zeros + FREE), crowd)
+    zeros = np.zeros(len(clique))
+    return FeasibleOffsets(Problem(zeros, zeros + 1, clique.size, zeros + 1, zeros + FREE), clique)
 
 
-@given(crowds())
+@given(cliques())
 @settings(max_examples=60)
-def test_stacking_bound_is_that_of_the_best_order(crowd: Crowd) -> None:
-    low = evolve(crowd, head=crowd.shift)
+def test_stacking_bound_is_that_of_the_best_order(clique: Clique) -> None:
+    low = evolve(clique, head=clique.shift)
     assert bytes_in_stacks(low, alone(low), 0) == stacked(low)
 
 
-@given(crowds(), st.integers(0, 60))
-def test_stacking_bound_keeps_the_bound_it_is_given(crowd: Crowd, proved: int) -> None:
-    low = evolve(crowd, head=crowd.shift)
+@given(cliques(), st.integers(0, 60))
+def test_stacking_bound_keeps_the_bound_it_is_given(clique: Clique, proved: int) -> None:
+    low = evolve(clique, head=clique.shift)
     assert bytes_in_stacks(low, alone(low), proved) == max(bytes_in_stacks(low, alone(low), 0), proved)
 
 
@@ -46,8 +46,8 @@ def beside_pinned(draw: st.DrawFn) -> Problem:
 
 @given(beside_pinned())
 def test_chunks_lie_beside_pinned_ones_of_their_whole_life(problem: Problem) -> None:
-    whole = everybody(problem)
-    crowd = whole.some(problem.end == 2)
-    found = bytes_in_stacks(crowd, Freedom(problem, whole), 0)
+    whole = all_chunks(problem)
+    clique = whole.some(problem.end == 2)
+    found = bytes_in_stacks(clique, FeasibleOffsets(problem, whole), 0)
     highest = int((problem.pinned + problem.size)[problem.pinned != FREE].max(initial=0))
     assert max(found, highest) <= minimal_peak(problem)

@@ -5,7 +5,7 @@ from hypothesis import given
 from allocator.derive.chunks import Chunks, derive, to_problem
 from allocator.errors import ProblemError
 from allocator.problem import FREE
-from allocator.steps import Overwrite, Program, Step, View
+from allocator.steps import OverwriteForward, Program, Step, ViewForward
 from tests.helpers.allocator.brute_force import life_of, owner_of
 from tests.helpers.allocator.strategies import programs
 
@@ -13,7 +13,7 @@ FEED = Step(writes=(0,))
 
 
 def unary(out: int, src: int, offset: int = 0) -> Step:
-    return Step(reads=(src,), writes=(out,), overwrites=(Overwrite(out, src, offset),))
+    return Step(reads=(src,), writes=(out,), overwrites=(OverwriteForward(out, src, offset),))
 
 
 def pairs(chunks: Chunks) -> list[tuple[int, int, int]]:
@@ -104,39 +104,39 @@ def test_an_input_with_another_pending_reader_is_never_overwritten() -> None:
 
 
 def test_an_input_that_is_read_later_through_a_view_is_never_overwritten() -> None:
-    steps = (FEED, Step(views=(View(1, 0, 4),)), unary(2, 0), Step(reads=(1, 2)))
+    steps = (FEED, Step(views=(ViewForward(1, 0, 4),)), unary(2, 0), Step(reads=(1, 2)))
     assert pairs(derive(Program(steps, (8, 4, 8)))) == []
 
 
 def test_a_step_that_reads_a_second_value_of_the_chunk_does_not_overwrite_it() -> None:
-    step = Step(reads=(0, 1), writes=(2,), overwrites=(Overwrite(2, 0),))
-    assert pairs(derive(Program((FEED, Step(views=(View(1, 0),)), step), (8, 8, 8)))) == []
+    step = Step(reads=(0, 1), writes=(2,), overwrites=(OverwriteForward(2, 0),))
+    assert pairs(derive(Program((FEED, Step(views=(ViewForward(1, 0),)), step), (8, 8, 8)))) == []
 
 
 def test_a_step_that_shows_a_view_of_the_chunk_does_not_overwrite_it() -> None:
-    step = Step((0,), (1,), (View(2, 0),), (Overwrite(1, 0),))
+    step = Step((0,), (1,), (ViewForward(2, 0),), (OverwriteForward(1, 0),))
     assert pairs(derive(Program((FEED, step), (8, 8, 4)))) == []
 
 
 def test_a_step_that_reads_one_value_twice_overwrites_it() -> None:
-    step = Step(reads=(0, 0), writes=(1,), overwrites=(Overwrite(1, 0),))
+    step = Step(reads=(0, 0), writes=(1,), overwrites=(OverwriteForward(1, 0),))
     assert pairs(derive(Program((FEED, step), (8, 8)))) == [(1, 0, 0)]
 
 
 def test_the_last_reader_may_overwrite_through_a_view_at_its_place() -> None:
-    program = Program((FEED, Step(views=(View(1, 0, 4),)), unary(2, 1, 1)), (8, 4, 3))
+    program = Program((FEED, Step(views=(ViewForward(1, 0, 4),)), unary(2, 1, 1)), (8, 4, 3))
     chunks = derive(program)
     assert pairs(chunks) == [(1, 0, 5)]
     assert chunks.chunk_of.tolist() == [0, 0, 1]
 
 
 def test_the_largest_candidate_wins() -> None:
-    step = Step(reads=(0,), writes=(1, 2), overwrites=(Overwrite(1, 0), Overwrite(2, 0)))
+    step = Step(reads=(0,), writes=(1, 2), overwrites=(OverwriteForward(1, 0), OverwriteForward(2, 0)))
     assert pairs(derive(Program((FEED, step), (8, 4, 6)))) == [(2, 0, 0)]
 
 
 def test_one_overwriter_takes_the_tightest_of_two_inputs() -> None:
-    step = Step(reads=(0, 1), writes=(2,), overwrites=(Overwrite(2, 0), Overwrite(2, 1)))
+    step = Step(reads=(0, 1), writes=(2,), overwrites=(OverwriteForward(2, 0), OverwriteForward(2, 1)))
     assert pairs(derive(Program((Step(writes=(0, 1)), step), (8, 6, 6)))) == [(2, 1, 0)]
 
 
@@ -146,7 +146,7 @@ def test_an_overwriter_that_does_not_fit_its_chunk_is_not_taken() -> None:
 
 
 def test_an_overwriter_in_front_of_its_view_must_stay_in_the_chunk() -> None:
-    view = Step(views=(View(1, 0, 2),))
+    view = Step(views=(ViewForward(1, 0, 2),))
     assert pairs(derive(Program((FEED, view, unary(2, 1, -2)), (8, 2, 4)))) == [(1, 0, 0)]
     assert pairs(derive(Program((FEED, view, unary(2, 1, -3)), (8, 2, 4)))) == []
 
@@ -154,7 +154,7 @@ def test_an_overwriter_in_front_of_its_view_must_stay_in_the_chunk() -> None:
 @pytest.mark.parametrize(("offset", "size"), [(5, 4), (-1, 4)])
 def test_a_view_that_leaves_its_chunk_is_refused(offset: int, size: int) -> None:
     with pytest.raises(ProblemError, match="of value 0, which has 8 bytes"):
-        derive(Program((FEED, Step(views=(View(1, 0, offset),))), (8, size)))
+        derive(Program((FEED, Step(views=(ViewForward(1, 0, offset),))), (8, size)))
 
 
 def test_padding_and_alignment_are_for_roots_with_bytes() -> None:

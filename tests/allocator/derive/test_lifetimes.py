@@ -3,7 +3,7 @@ from hypothesis import given
 
 from allocator.derive.lifetimes import lifetimes
 from allocator.errors import ProblemError
-from allocator.steps import Overwrite, Program, Step, View
+from allocator.steps import OverwriteForward, Program, Step, ViewForward
 from tests.helpers.allocator.strategies import programs
 
 
@@ -33,10 +33,18 @@ FEED = Step(writes=(0,))
         ((FEED, FEED), (4,), "step 1 writes value 0, which step 0 has written"),
         ((FEED, Step(writes=(1,))), (4,), "step 1 names value 1, but there are 1 values"),
         ((FEED, Step(reads=(-1,))), (4,), "step 1 names value -1"),
-        ((Step(views=(View(0, 1),)), Step(writes=(1,))), (4, 4), "step 0 views value 1 before it is written"),
-        ((FEED, Step(views=(View(0, 0),))), (4,), "step 1 writes value 0, which step 0 has written"),
-        ((FEED, Step(writes=(1,), overwrites=(Overwrite(1, 0),))), (4, 4), "does not write the one and read the other"),
-        ((FEED, Step(reads=(0,), overwrites=(Overwrite(1, 0),))), (4, 4), "does not write the one and read the other"),
+        ((Step(views=(ViewForward(0, 1),)), Step(writes=(1,))), (4, 4), "step 0 views value 1 before it is written"),
+        ((FEED, Step(views=(ViewForward(0, 0),))), (4,), "step 1 writes value 0, which step 0 has written"),
+        (
+            (FEED, Step(writes=(1,), overwrites=(OverwriteForward(1, 0),))),
+            (4, 4),
+            "does not write the one and read the other",
+        ),
+        (
+            (FEED, Step(reads=(0,), overwrites=(OverwriteForward(1, 0),))),
+            (4, 4),
+            "does not write the one and read the other",
+        ),
         ((FEED,), (4, 4), "value 1 is never written"),
         ((FEED,), (-4,), "negative size: -4 bytes"),
     ],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allocator.derive.chunks import derive, judge
 from allocator.derive.overwrites import Judged, Refusal
-from allocator.steps import Overwrite, Program, Step, View
+from allocator.steps import OverwriteForward, Program, Step, ViewForward
 from tests.helpers.allocator.brute_force import life_of, owner_of
 from tests.helpers.allocator.strategies import programs
 
@@ -82,21 +82,25 @@ def test_overwrite_refusals_tell_protected_unsafe_and_needed_values_apart(
             assert each.refusal is Refusal.PROTECTED
 
 
-FEED, OVER = Step(writes=(0,)), (Overwrite(1, 0),)
+FEED, OVER = Step(writes=(0,)), (OverwriteForward(1, 0),)
 EXAMPLES = {
     Refusal.LATER: ((FEED, Step((0,), (1,), overwrites=OVER), Step(reads=(0, 1))), (4, 4)),
     Refusal.OUTSIDE: ((FEED, Step((0,), (1,), overwrites=OVER), Step(reads=(1,))), (4, 5)),
     Refusal.EMPTY: ((FEED, Step((0,), (1,), overwrites=OVER), Step(reads=(1,))), (4, 0)),
     Refusal.BESIDE: (
-        (FEED, Step(views=(View(2, 0),)), Step((0, 2), (1,), overwrites=OVER), Step(reads=(1,))),
+        (FEED, Step(views=(ViewForward(2, 0),)), Step((0, 2), (1,), overwrites=OVER), Step(reads=(1,))),
         (4, 4, 4),
     ),
     Refusal.ELSEWHERE: (
-        (Step(writes=(0, 2)), Step((0, 2), (1,), overwrites=(Overwrite(1, 0), Overwrite(1, 2))), Step(reads=(1,))),
+        (
+            Step(writes=(0, 2)),
+            Step((0, 2), (1,), overwrites=(OverwriteForward(1, 0), OverwriteForward(1, 2))),
+            Step(reads=(1,)),
+        ),
         (4, 4, 4),
     ),
     Refusal.GIVEN: (
-        (FEED, Step((0,), (1, 2), overwrites=(Overwrite(1, 0), Overwrite(2, 0))), Step(reads=(1, 2))),
+        (FEED, Step((0,), (1, 2), overwrites=(OverwriteForward(1, 0), OverwriteForward(2, 0))), Step(reads=(1, 2))),
         (4, 3, 2),
     ),
 }

@@ -227,7 +227,7 @@ def test_a_compiled_heap_is_a_plain_one(name: str, monkeypatch: pytest.MonkeyPat
     capacity = int(1.6 * simulate("refcount", events).peak_reserved) if name == "pytorch" else NO_CAPACITY
     runs = []
     for is_plain in (True, False):
-        monkeypatch.setattr(mode.Runner, "of", lambda *_, plain=is_plain: mode.Runner(plain))
+        monkeypatch.setattr(mode.KernelMode, "of", lambda *_, plain=is_plain: mode.KernelMode(plain))
         runs.append(simulate(name, events, capacity))
     plain, fast = runs
     assert places(plain) == places(fast)

@@ -9,43 +9,43 @@ from allocator.breadths import breadths
 from allocator.kernels import ordering as kernels
 from allocator.ordering import result as limits
 from allocator.ordering import search
-from allocator.ordering.network import Network, network
 from allocator.ordering.parts import cut_out, new_board
 from allocator.ordering.reach import cuts, reach
-from allocator.ordering.result import Found, Limits, as_given, followed
+from allocator.ordering.result import Limits, OrderResult, as_given, followed
 from allocator.ordering.search import lowest
+from allocator.ordering.step_graph import StepGraph, step_graph
 from allocator.ordering.walk import depth_first
-from allocator.steps import Overwrite, Program, Step
+from allocator.steps import OverwriteForward, Program, Step
 from tests.helpers.allocator.reorderable_programs import build, dependences, orders, problem_of, programs, reordered
 from tests.helpers.graphs.random_graphs import seeded
 
 
-def _network(program: Program) -> Network:
-    return network(program, dependences(program))
+def _network(program: Program) -> StepGraph:
+    return step_graph(program, dependences(program))
 
 
-def _peak(program: Program, net: Network, order: Sequence[int]) -> int:
+def _peak(program: Program, net: StepGraph, order: Sequence[int]) -> int:
     """The largest operator breadth of the program in an order of nodes, as the planner would find it."""
     steps = net.step.tolist()
     return int(breadths(problem_of(reordered(program, [steps[node] for node in order]))).value.max(initial=0))
 
 
-def _edges(net: Network) -> list[tuple[int, int]]:
+def _edges(net: StepGraph) -> list[tuple[int, int]]:
     return [(a, b) for a, found in enumerate(net.after.lists()) for b in found]
 
 
-def _best(program: Program, net: Network) -> int:
+def _best(program: Program, net: StepGraph) -> int:
     return min(_peak(program, net, order) for order in orders(len(net), _edges(net)))
 
 
-def _check(program: Program, net: Network, found: Found) -> None:
+def _check(program: Program, net: StepGraph, found: OrderResult) -> None:
     order = found.order.tolist()
     place = {node: i for i, node in enumerate(order)}
     assert sorted(order) == list(range(len(net)))
     assert all(place[a] < place[b] for a, b in _edges(net))
     assert found.peak == _peak(program, net, order)
-    assert found.given == _peak(program, net, range(len(net)))
-    assert found.bound <= found.peak <= found.given
+    assert found.initial_peak == _peak(program, net, range(len(net)))
+    assert found.bound <= found.peak <= found.initial_peak
 
 
 @settings(max_examples=150)
@@ -83,7 +83,7 @@ def test_depth_first_order_is_runnable(program: Program) -> None:
     _check_runnable(net, order)
 
 
-def _check_runnable(net: Network, order: Sequence[int]) -> None:
+def _check_runnable(net: StepGraph, order: Sequence[int]) -> None:
     place = {node: i for i, node in enumerate(order)}
     assert sorted(order) == list(range(len(net)))
     assert all(place[a] < place[b] for a, b in _edges(net))
@@ -113,7 +113,7 @@ def test_a_step_taken_back_from_an_order_leaves_no_trace(program: Program, seed:
         assert _state(board) == states[count]
 
 
-def _state(board: kernels.Board) -> tuple[list[int], list[int], list[int]]:
+def _state(board: kernels.OrderState) -> tuple[list[int], list[int], list[int]]:
     return board.node[kernels.WAITING].tolist(), board.chunk[kernels.LEFT].tolist(), board.cursor[:3].tolist()
 
 
@@ -130,7 +130,7 @@ def test_order_search_without_time_keeps_the_given_order() -> None:
     net = _network(build(seeded(3), 12))
     found = lowest(net, Limits(until=0.0))
     assert found.order.tolist() == list(range(len(net)))
-    assert found.bound <= found.peak == found.given
+    assert found.bound <= found.peak == found.initial_peak
 
 
 def test_an_empty_network_has_an_order() -> None:
@@ -145,16 +145,20 @@ def test_two_branches_that_grow_and_shrink_run_one_after_the_other() -> None:
     program = Program((Step(writes=(0,)), *steps, Step(reads=(5,))), (1, 10, 10, 1, 1, 1))
     found = lowest(_network(program))
     assert found.order.tolist() == [0, 2, 1, 3, 4]
-    assert (found.given, found.peak, found.bound) == (21, 12, 12)  # 10, the input and the output of the first branch
+    assert (found.initial_peak, found.peak, found.bound) == (
+        21,
+        12,
+        12,
+    )  # 10, the input and the output of the first branch
 
 
 def test_an_overwrite_counts_once_and_only_where_its_input_ends() -> None:
     """Steps 1 and 2 read the input; only the last of them can be written over it."""
-    over, copy = Step((0,), (1,), (), (Overwrite(1, 0),)), Step((0,), (2,))
+    over, copy = Step((0,), (1,), (), (OverwriteForward(1, 0),)), Step((0,), (2,))
     program = Program((Step(writes=(0,)), over, copy, Step(reads=(1, 2))), (8, 8, 2))
     found = lowest(_network(program))
     assert found.order.tolist() == [1, 0]
-    assert (found.given, found.peak) == (18, 10)
+    assert (found.initial_peak, found.peak) == (18, 10)
 
 
 @pytest.mark.slow

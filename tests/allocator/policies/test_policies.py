@@ -19,7 +19,7 @@ from allocator.policies import POLICIES, check_policy, exact, policy
 from allocator.policies.base import Policy, Waits
 from allocator.policies.exact import conflicts
 from allocator.problem import Plan, Problem
-from allocator.steps import Overwrite, Program, Step
+from allocator.steps import OverwriteForward, Program, Step
 from tests.helpers.allocator.step_accesses import Edge, Matrix, Placed, by_levels, closure, data_edges, touching
 from tests.helpers.allocator.strategies import programs
 
@@ -173,7 +173,7 @@ def test_policies_without_waits_never_need_less_than_the_exact_bound(program: Pr
 
 def _diamond(*, overwrite: bool = False) -> Program:
     """0 feeds a; 1: b from a; 2: c from b (four bytes each); 3: d from a; 4: e from d; the fetch reads c and e."""
-    taken = (Overwrite(2, 1),) if overwrite else ()
+    taken = (OverwriteForward(2, 1),) if overwrite else ()
     body = (
         Step(reads=(0,), writes=(1,)),
         Step(reads=(1,), writes=(2,), overwrites=taken),

@@ -14,14 +14,14 @@ from allocator.recompute.search import cheapest, measured, smallest
 from allocator.recompute.segments import drops
 from allocator.recompute.sequence import alive, extra_cost, least_bytes, without_useless
 from allocator.recompute.walk import NO_END, Manner, walk
-from allocator.recompute.work import NEVER, Work, work_of
-from allocator.steps import Overwrite, Program, Step
+from allocator.recompute.work import NEVER, RecomputeProblem, work_of
+from allocator.steps import OverwriteForward, Program, Step
 
 MANNERS = (Manner(), Manner(0.0, 0.5))
 
 
 @st.composite
-def works(draw: st.DrawFn) -> tuple[Work, Program]:
+def works(draw: st.DrawFn) -> tuple[RecomputeProblem, Program]:
     """Random steps of one or two outputs, some with a workspace, some of which may write over an input.
 
     Some update a parameter: they must write over what is fed, nobody reads that behind them, and the result is fetched.
@@ -34,15 +34,15 @@ def works(draw: st.DrawFn) -> tuple[Work, Program]:
         reads = {draw(st.sampled_from(readable)) for _ in range(draw(st.integers(1, 3)))}
         made = tuple(range(len(sizes), len(sizes) + draw(st.integers(1, 2))))
         sizes += [64 * draw(st.integers(0, 6)) for _ in made]
-        takes = (Overwrite(made[0], max(reads)),) if draw(st.booleans()) else ()
+        overwrites = (OverwriteForward(made[0], max(reads)),) if draw(st.booleans()) else ()
         updated = draw(st.sampled_from([-1, *sorted(parameters)]))
         if updated >= 0:
-            takes, sizes[made[0]] = (Overwrite(made[0], updated, required=True),), sizes[updated]
+            overwrites, sizes[made[0]] = (OverwriteForward(made[0], updated, required=True),), sizes[updated]
             reads.add(updated)
             readable.remove(updated)
             parameters ^= {updated, made[0]}
         readable += made
-        steps.append(Step(tuple(sorted(reads)), made, overwrites=takes))
+        steps.append(Step(tuple(sorted(reads)), made, overwrites=overwrites))
     fetched = {len(sizes) - 1, draw(st.sampled_from(readable)), *parameters}
     program = Program((*steps, Step(reads=tuple(sorted(fetched)))), sizes)
     cost = [0, *(draw(st.integers(1, 9)) for _ in range(count)), 0]
@@ -50,7 +50,7 @@ def works(draw: st.DrawFn) -> tuple[Work, Program]:
     return work_of(program, cost, once), program
 
 
-def chain(layers: int) -> Work:
+def chain(layers: int) -> RecomputeProblem:
     """Forward and backward through equal layers: gradient i reads the gradient behind it and layer i's input."""
     steps = [Step(writes=(0,)), *(Step((i,), (i + 1,)) for i in range(layers))]
     last = layers
@@ -72,12 +72,12 @@ def program_of(program: Program, sequence: Sequence[int]) -> Program:
         for v in step.writes:
             newest[v] = len(sizes)
             sizes.append(program.sizes[v])
-        takes = tuple(evolve(o, out=newest[o.out], src=sources[o.src]) for o in step.overwrites)
-        steps.append(Step(reads, tuple(newest[v] for v in step.writes), overwrites=takes))
+        overwrites = tuple(evolve(o, out=newest[o.out], src=sources[o.src]) for o in step.overwrites)
+        steps.append(Step(reads, tuple(newest[v] for v in step.writes), overwrites=overwrites))
     return Program(tuple(steps), sizes)
 
 
-def check_runnable(work: Work, sequence: Sequence[int]) -> None:
+def check_runnable(work: RecomputeProblem, sequence: Sequence[int]) -> None:
     """Every step; nothing is read before it is written, and nothing runs again that may not."""
     assert list(dict.fromkeys(sorted(sequence))) == list(range(len(work)))
     written = set[int]()
@@ -92,7 +92,7 @@ def check_runnable(work: Work, sequence: Sequence[int]) -> None:
 @settings(max_examples=150, deadline=None)
 @given(works(), st.integers(0, 100), st.sampled_from(MANNERS))
 def test_walks_and_what_is_kept_can_run_and_need_what_the_planner_says(
-    given_work: tuple[Work, Program], percent: int, manner: Manner
+    given_work: tuple[RecomputeProblem, Program], percent: int, manner: Manner
 ) -> None:
     work, program = given_work
     least, plain = least_bytes(work), int(alive(work, range(len(work))).max())
@@ -112,7 +112,7 @@ def test_walks_and_what_is_kept_can_run_and_need_what_the_planner_says(
 @settings(max_examples=60, deadline=None)
 @given(works(), st.integers(0, 100))
 def test_recompute_search_is_deterministic_and_keeps_a_budget_or_says_how_far_it_got(
-    given_work: tuple[Work, Program], percent: int
+    given_work: tuple[RecomputeProblem, Program], percent: int
 ) -> None:
     work, _ = given_work
     plain = measured(work, range(len(work)))
@@ -125,7 +125,9 @@ def test_recompute_search_is_deterministic_and_keeps_a_budget_or_says_how_far_it
 
 
 @given(works())
-def test_recompute_runs_nothing_again_where_the_budget_holds_anyway(given_work: tuple[Work, Program]) -> None:
+def test_recompute_runs_nothing_again_where_the_budget_holds_anyway(
+    given_work: tuple[RecomputeProblem, Program],
+) -> None:
     work, _ = given_work
     plain = measured(work, range(len(work)))
     assert cheapest(work, plain.peak).cost == 0
@@ -158,7 +160,7 @@ def test_recompute_leaves_out_values_nobody_reads_until_they_run_again() -> None
 
 def test_recompute_runs_readers_of_a_parameter_only_before_its_update() -> None:
     """Step 1 computes from the parameter 0; step 3 writes over it; step 4 reads what step 1 wrote."""
-    update = Step((0, 2), (3,), overwrites=(Overwrite(3, 0, required=True),))
+    update = Step((0, 2), (3,), overwrites=(OverwriteForward(3, 0, required=True),))
     steps = (Step(writes=(0,)), Step((0,), (1,)), Step((1,), (2,)), update, Step((1, 3), (4,)), Step(reads=(3, 4)))
     work = work_of(Program(steps, [64] * 5), [0, 1, 1, 1, 1, 0], ())
     assert work.until == (NEVER, 3, 6, NEVER, 6, NEVER)
@@ -168,8 +170,8 @@ def test_recompute_runs_readers_of_a_parameter_only_before_its_update() -> None:
 
 def test_bytes_of_a_parameter_count_once_though_all_its_versions_are_touched() -> None:
     """Parameter 0 becomes 2 and then 3, in its own bytes; beside it there is only what step 1 computes."""
-    updates = [Step((a, 1), (b,), overwrites=(Overwrite(b, a, required=True),)) for a, b in ((0, 2), (2, 3))]
+    updates = [Step((a, 1), (b,), overwrites=(OverwriteForward(b, a, required=True),)) for a, b in ((0, 2), (2, 3))]
     program = Program((Step(writes=(0,)), Step((0,), (1,)), *updates, Step(reads=(3,))), [640, 64, 640, 640])
     work = work_of(program, [0, 1, 1, 1, 0], ())
-    assert work.held == {0} and work.heirs == {2, 3}
+    assert work.resident == {0} and work.resident_overwriters == {2, 3}
     assert least_bytes(work) == smallest(work).peak == 704

@@ -12,14 +12,14 @@ from allocator.compiled import compiled
 from allocator.kernels import pairs, skyline
 from allocator.problem import FREE, Problem, Status
 from allocator.solvers import solve
-from allocator.solvers.base import Task, arena_bytes
+from allocator.solvers.base import SolverOptions, arena_bytes
 from allocator.solvers.exact import EXACT
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.search.bodies import Bodies, bodies, grain, parts
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.descent import Descent
 from allocator.solvers.search.pairwise import Pairwise
-from allocator.solvers.search.profiles import Gaps, Pieces, arranged, gaps, pieces
+from allocator.solvers.search.profiles import PairGaps, Pieces, arranged, pair_gaps, pieces
 from tests.helpers.allocator.brute_force import is_right, minimal_peak
 from tests.helpers.allocator.constraint_solver import optimum
 from tests.helpers.allocator.random_problems import Kind
@@ -46,7 +46,7 @@ def all_parts(problem: Problem) -> list[Bodies]:
 def searches(problem: Problem) -> list[Descent | Pairwise]:
     """Of each part, from the worst plan: all searches that can take it."""
     made: list[Descent | Pairwise] = []
-    start = NAIVE.solve(problem, Task()).offset
+    start = NAIVE.solve(problem, SolverOptions()).offset
     for part in all_parts(problem):
         made.append(Pairwise.of(problem, part, start[part.root], 0))
         if part.is_solid.all():
@@ -129,7 +129,7 @@ def test_the_rectangle_search_gives_the_same_plain_and_compiled() -> None:
     for _ in range(6):
         problem = random_problem(rng, 12, Kind(30, 8, (1, 2, 4), pins=10, highest=64))
         for part in all_parts(problem):
-            start = NAIVE.solve(problem, Task()).offset[part.root]
+            start = NAIVE.solve(problem, SolverOptions()).offset[part.root]
             one, other = Descent(part, start)._search, Descent(part, start)._search
             for s in (one, other):
                 s.bodies[skyline.LATEST, :-1] = int(start.max()) - part.size
@@ -162,14 +162,16 @@ def test_a_search_cut_into_slices_is_the_same_search() -> None:
 @given(problems(max_chunks=20, max_size=30, pins=True, conflicts=True), st.integers(0, 60), st.integers(0, 3))
 @quickly
 def test_exact_search_is_deterministic_for_a_seed_and_nodes(problem: Problem, nodes: int, seed: int) -> None:
-    task = Task(seed=seed, nodes=nodes)
+    task = SolverOptions(seed=seed, nodes=nodes)
     first, second = EXACT.solve(problem, task), EXACT.solve(problem, task)
     assert np.array_equal(first.offset, second.offset)
     assert first.lower_bound == second.lower_bound <= arena_bytes(problem, first.offset)
 
 
-@pytest.mark.parametrize("task", [Task(nodes=0), Task(seconds=0), Task(nodes=1), Task(seconds=1e-6)])
-def test_exact_search_without_time_or_nodes_still_gives_a_plan(task: Task) -> None:
+@pytest.mark.parametrize(
+    "task", [SolverOptions(nodes=0), SolverOptions(seconds=0), SolverOptions(nodes=1), SolverOptions(seconds=1e-6)]
+)
+def test_exact_search_without_time_or_nodes_still_gives_a_plan(task: SolverOptions) -> None:
     problem = random_problem(np.random.default_rng(9), 40, HARD)
     answer = EXACT.solve(problem, task)
     assert check(problem, answer.offset, arena_bytes(problem, answer.offset)) is None
@@ -186,7 +188,7 @@ def test_gaps_of_a_body_in_a_notch() -> None:
     """The narrow piece has bytes [4, 6): 6 bytes lie at -2 or lower, or at 6 or higher, 4 bytes at 0, or at 6."""
     (part,) = all_parts(notched())
     made_of = pieces(notched(), part)
-    found = gaps(part, made_of)
+    found = pair_gaps(part, made_of)
     chain = part.root.tolist().index(0)
     limits = {
         int(part.size[found.other[k] if found.one[k] == chain else found.one[k]]): limits_of(found, k)
@@ -196,7 +198,7 @@ def test_gaps_of_a_body_in_a_notch() -> None:
     assert limits == {6: [(-pairs.FAR, -2), (6, pairs.FAR)], 4: [(-pairs.FAR, 0), (6, pairs.FAR)]}
 
 
-def limits_of(found: Gaps, pair: int) -> list[tuple[int, int]]:
+def limits_of(found: PairGaps, pair: int) -> list[tuple[int, int]]:
     first, last = found.start[pair], found.start[pair + 1]
     return list(zip(found.low[first:last].tolist(), found.high[first:last].tolist(), strict=True))
 
@@ -206,7 +208,7 @@ def limits_of(found: Gaps, pair: int) -> list[tuple[int, int]]:
 def test_gaps_are_the_distances_at_which_no_two_pieces_meet(problem: Problem) -> None:
     for part in all_parts(problem):
         made_of = pieces(problem, part)
-        found = gaps(part, made_of)
+        found = pair_gaps(part, made_of)
         for pair, (one, other) in enumerate(zip(found.one.tolist(), found.other.tolist(), strict=True)):
             step = math.gcd(int(part.alignment[one]), int(part.alignment[other]))
             wanted = {d for d in range(-60, 61, step) if not meet(made_of, one, other, d)}

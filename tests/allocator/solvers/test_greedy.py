@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from allocator.bounds import profile
 from allocator.derive.chains import chains
 from allocator.problem import FREE, Conflicts, Problem
-from allocator.solvers.base import Task
+from allocator.solvers.base import SolverOptions
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH, by_breadth
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE, by_size
 from allocator.solvers.greedy_in_order import GREEDY_IN_ORDER, in_order
@@ -60,14 +60,16 @@ def test_greedy_by_breadth_places_the_paper_example_step_by_step() -> None:
 
     In order: 28 on 32, 36 on 28, then 16 and 8 into the place of 32, so that 64 finds 36 bytes of room and goes on top.
     """
-    solved = {s.name: s.solve(paper_example(), Task()).offset.tolist() for s in (GREEDY_BY_SIZE, GREEDY_IN_ORDER)}
+    solved = {
+        s.name: s.solve(paper_example(), SolverOptions()).offset.tolist() for s in (GREEDY_BY_SIZE, GREEDY_IN_ORDER)
+    }
     assert solved["greedy_in_order"] == [0, 32, 60, 0, 16, 96, 0, 10]
     assert solved["greedy_by_size"][5] == solved["greedy_by_size"][0] == 0
     top = {name: max(np.array(at) + paper_example().size) for name, at in solved.items()}
     assert top == {"greedy_by_size": 124, "greedy_in_order": 160}
 
 
-def crowd(lasting: int, passing: int) -> Problem:
+def clique(lasting: int, passing: int) -> Problem:
     """Some that live for ever, and some that live for one tick, one after the other."""
     begin = np.concatenate((np.zeros(lasting, np.int64), np.arange(passing)))
     end = np.concatenate((np.full(lasting, passing), np.arange(passing) + 1))
@@ -76,7 +78,7 @@ def crowd(lasting: int, passing: int) -> Problem:
 
 
 def test_greedy_with_covers_places_long_lived_chunks_as_the_sweep_does() -> None:
-    problem = crowd(2_500, 3_000)
+    problem = clique(2_500, 3_000)
     assert suitable_search(problem, 0) == Covers.of
     order = by_size(problem)
     swept = Placer.by(Sweep.of, problem)
@@ -85,8 +87,8 @@ def test_greedy_with_covers_places_long_lived_chunks_as_the_sweep_does() -> None
 
 
 def test_greedy_picks_the_conflict_search_by_the_problem() -> None:
-    assert suitable_search(crowd(10, 10), MOST_PAIRS) == Neighbours.of
-    assert suitable_search(crowd(10, 10), 0) == Sweep.of
+    assert suitable_search(clique(10, 10), MOST_PAIRS) == Neighbours.of
+    assert suitable_search(clique(10, 10), 0) == Sweep.of
     stack = plain([0] * 3_000, [9] * 3_000, [1] * 3_000)
     assert suitable_search(stack, 0) == Sweep.of
     pairs = Problem([0, 0], [1, 1], [1, 1], [1, 1], [FREE, FREE], conflicts=Conflicts([0], [1]))
@@ -96,5 +98,5 @@ def test_greedy_picks_the_conflict_search_by_the_problem() -> None:
 def test_greedy_by_breadth_places_the_peak_before_what_is_larger() -> None:
     """Tick 1 holds 5, 4 and 4 bytes, tick 0 but 6 and 4: chunk 0 comes last, and does not fit below chunk 2."""
     problem = plain([0, 1, 0, 1], [1, 2, 2, 2], [6, 5, 4, 4])
-    assert GREEDY_BY_BREADTH.solve(problem, Task()).offset.tolist() == [9, 0, 5, 9]
-    assert GREEDY_BY_SIZE.solve(problem, Task()).offset.tolist() == [0, 0, 6, 10]
+    assert GREEDY_BY_BREADTH.solve(problem, SolverOptions()).offset.tolist() == [9, 0, 5, 9]
+    assert GREEDY_BY_SIZE.solve(problem, SolverOptions()).offset.tolist() == [0, 0, 6, 10]

@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from allocator.check.offsets import check
 from allocator.kernels.climb import MODULUS, NOBODY, advance
-from allocator.kernels.mode import Runner
+from allocator.kernels.mode import KernelMode
 from allocator.problem import FREE, Column, Conflicts, Problem
 from allocator.solvers import solve
-from allocator.solvers.base import Answer, Task, arena_bytes
+from allocator.solvers.base import Answer, SolverOptions, arena_bytes
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
 from allocator.solvers.hill_climb import HILL_CLIMB
@@ -34,16 +34,18 @@ def arena(problem: Problem, answer: Answer) -> int:
 @given(EVERYTHING, st.integers(2, 60), st.integers(0, 5))
 @settings(max_examples=100)
 def test_hill_climb_is_right_and_never_worse_than_its_start(problem: Problem, nodes: int, seed: int) -> None:
-    found = HILL_CLIMB.solve(problem, Task(seed, nodes=nodes)).offset
+    found = HILL_CLIMB.solve(problem, SolverOptions(seed, nodes=nodes)).offset
     assert is_right(problem, found.tolist(), arena_bytes(problem, found))
-    greedy = [arena_bytes(problem, g.solve(problem, Task()).offset) for g in (GREEDY_BY_SIZE, GREEDY_BY_BREADTH)]
+    greedy = [
+        arena_bytes(problem, g.solve(problem, SolverOptions()).offset) for g in (GREEDY_BY_SIZE, GREEDY_BY_BREADTH)
+    ]
     assert arena_bytes(problem, found) <= min(greedy)
 
 
 @given(EVERYTHING, st.integers(0, 5))
 @settings(max_examples=30)
 def test_hill_climb_is_deterministic_and_no_worse_with_more_nodes(problem: Problem, seed: int) -> None:
-    task, longer = Task(seed, nodes=20), Task(seed, nodes=60)
+    task, longer = SolverOptions(seed, nodes=20), SolverOptions(seed, nodes=60)
     first, second = HILL_CLIMB.solve(problem, task), HILL_CLIMB.solve(problem, task)
     assert np.array_equal(first.offset, second.offset)
     assert arena(problem, HILL_CLIMB.solve(problem, longer)) <= arena(problem, first)
@@ -53,24 +55,24 @@ def test_hill_climb_is_deterministic_and_no_worse_with_more_nodes(problem: Probl
 @settings(max_examples=60)
 def test_hill_climb_does_not_depend_on_chunk_numbers(problem: Problem, data: st.DataObject) -> None:
     other = relabelled(problem, data.draw(st.permutations(range(len(problem)))))
-    task = Task(nodes=40)
+    task = SolverOptions(nodes=40)
     assert arena(other, HILL_CLIMB.solve(other, task)) == arena(problem, HILL_CLIMB.solve(problem, task))
 
 
 @given(EVERYTHING, st.sampled_from((0, 1)))
 @settings(max_examples=30)
 def test_hill_climb_without_time_is_greedy_by_size(problem: Problem, nodes: int) -> None:
-    greedy = GREEDY_BY_SIZE.solve(problem, Task()).offset
-    assert np.array_equal(HILL_CLIMB.solve(problem, Task(seconds=0)).offset, greedy)
-    assert np.array_equal(HILL_CLIMB.solve(problem, Task(nodes=nodes)).offset, greedy)
+    greedy = GREEDY_BY_SIZE.solve(problem, SolverOptions()).offset
+    assert np.array_equal(HILL_CLIMB.solve(problem, SolverOptions(seconds=0)).offset, greedy)
+    assert np.array_equal(HILL_CLIMB.solve(problem, SolverOptions(nodes=nodes)).offset, greedy)
 
 
 def test_hill_climb_stops_at_its_goal_and_reaches_it_where_greedy_errs() -> None:
     problem = random_problem(4, 25)
     greedy = min(solve(problem, name).arena_bytes for name in ("greedy_by_size", "greedy_by_breadth"))
-    best = arena(problem, HILL_CLIMB.solve(problem, Task()))
+    best = arena(problem, HILL_CLIMB.solve(problem, SolverOptions()))
     assert best < greedy - 1
-    assert best <= arena(problem, HILL_CLIMB.solve(problem, Task(goal=greedy - 1))) < greedy
+    assert best <= arena(problem, HILL_CLIMB.solve(problem, SolverOptions(goal=greedy - 1))) < greedy
 
 
 def test_hill_climb_moves_the_topmost_chunk_before_those_below_it() -> None:
@@ -79,25 +81,25 @@ def test_hill_climb_moves_the_topmost_chunk_before_those_below_it() -> None:
     Placed first, at 0, it leaves [2, 5) to chunk 0 and [2, 4) to chunk 3. No greedy order has it before both.
     """
     problem = Problem([2, 1, 0, 0], [3, 3, 1, 2], [3, 2, 2, 2], [1] * 4, [FREE] * 4)
-    assert GREEDY_BY_SIZE.solve(problem, Task()).offset.tolist() == [0, 4, 0, 2]
-    assert HILL_CLIMB.solve(problem, Task(goal=5)).offset.tolist() == [2, 0, 0, 2]
+    assert GREEDY_BY_SIZE.solve(problem, SolverOptions()).offset.tolist() == [0, 4, 0, 2]
+    assert HILL_CLIMB.solve(problem, SolverOptions(goal=5)).offset.tolist() == [2, 0, 0, 2]
 
 
 def test_hill_climb_ends_where_only_pinned_chunks_are_in_the_way() -> None:
     """Chunk 1 fits nowhere below chunk 0: a climb of a billion orders would change nothing, and ends."""
     problem = Problem([0, 0], [1, 1], [4, 4], [1, 1], [2, FREE])
-    assert HILL_CLIMB.solve(problem, Task(nodes=10**9)).offset.tolist() == [2, 6]
+    assert HILL_CLIMB.solve(problem, SolverOptions(nodes=10**9)).offset.tolist() == [2, 6]
 
 
 def test_two_hundred_chunks_are_climbed_compiled_with_conflicts_and_without() -> None:
     problem = random_problem(1, 200)
     greedy = solve(problem, "greedy_by_size").arena_bytes
-    assert arena(problem, HILL_CLIMB.solve(problem, Task(nodes=500))) < greedy
+    assert arena(problem, HILL_CLIMB.solve(problem, SolverOptions(nodes=500))) < greedy
     meet = (problem.begin[:, None] < problem.end) & (problem.begin < problem.end[:, None])
     one, other = np.nonzero(np.triu(meet, 1))
     columns = (problem.begin, problem.end, problem.size, problem.alignment, problem.pinned)
     paired = Problem(*columns, conflicts=Conflicts(one, other))
-    assert arena(paired, HILL_CLIMB.solve(paired, Task(nodes=500))) < greedy
+    assert arena(paired, HILL_CLIMB.solve(paired, SolverOptions(nodes=500))) < greedy
 
 
 @frozen(eq=False)
@@ -127,7 +129,7 @@ def moved(m: Move, is_plain: bool = True, by_life: bool = True) -> tuple[int, li
     """New place, order and chance."""
     meet = (m.begin[:, None] < m.end) & (m.begin < m.end[:, None]) & ~np.eye(len(m.begin), dtype=bool)
     start, near = np.append(0, np.cumsum(meet.sum(axis=1))), np.nonzero(meet)[1]
-    nothing, run = np.zeros(0, np.int64), Runner(is_plain)
+    nothing, run = np.zeros(0, np.int64), KernelMode(is_plain)
     given = (m.begin, m.end, nothing, nothing) if by_life else (nothing, nothing, start, near)
     (order, offset, *how, chance) = run.numbers(m.order.copy(), m.offset, *given, np.array([m.chance]))
     begin, end, starts, nears = how

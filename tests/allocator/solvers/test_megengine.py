@@ -9,9 +9,9 @@ from allocator.check.offsets import check
 from allocator.kernels import mode
 from allocator.problem import FREE, Problem
 from allocator.solvers import STRATEGIES, solve
-from allocator.solvers.base import Task, align_up, arena_bytes
+from allocator.solvers.base import SolverOptions, align_up, arena_bytes
 from allocator.solvers.placing.timeline import timeline
-from allocator.solvers.placing.units import units
+from allocator.solvers.placing.units import units_of
 from tests.helpers.allocator.megengine_problems import megengine_problem, relabelled
 from tests.helpers.allocator.strategies import problems
 
@@ -78,9 +78,9 @@ def test_megengine_strategies_compiled_and_plain_give_the_same_plan(
     problem = megengine_problem(seed, count, alignment)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mode, "SMALL", count + 1)
-        plain = STRATEGIES[name].solve(problem, Task()).offset
+        plain = STRATEGIES[name].solve(problem, SolverOptions()).offset
         patch.setattr(mode, "SMALL", 0)
-        compiled = STRATEGIES[name].solve(problem, Task()).offset
+        compiled = STRATEGIES[name].solve(problem, SolverOptions()).offset
     assert plain.tolist() == compiled.tolist()
 
 
@@ -241,8 +241,8 @@ def test_interval_move_rounds_sizes_up_where_all_have_one_alignment(seed: int) -
     rounded = np.where(np.isin(np.arange(60), aligned.src), aligned.size, -(-aligned.size // 16) * 16)
     columns = (aligned.pinned, aligned.src, aligned.dest, aligned.overwrite_offset)
     whole = Problem(aligned.begin, aligned.end, rounded, np.ones(60), *columns)
-    found = units(whole)
+    found = units_of(whole)
     assume(len(set(zip(found.begin, found.end, found.size, strict=True))) == len(found.ids))
-    first, second = (STRATEGIES["interval_move"].solve(p, Task()).offset for p in (aligned, whole))
+    first, second = (STRATEGIES["interval_move"].solve(p, SolverOptions()).offset for p in (aligned, whole))
     assert first.tolist() == second.tolist()
     assert arena_bytes(aligned, first) <= arena_bytes(whole, second)

@@ -12,7 +12,7 @@ from allocator.derive.chains import chains
 from allocator.kernels.freelist import NOBODY
 from allocator.problem import FREE, Problem
 from allocator.solvers import solve
-from allocator.solvers.base import Task, align_up
+from allocator.solvers.base import SolverOptions, align_up
 from allocator.solvers.placing import timeline
 from allocator.solvers.pushdown import PUSHDOWN
 from tests.helpers.allocator.megengine_problems import megengine_problem
@@ -112,14 +112,14 @@ def test_a_million_overwrites_in_one_chain_lie_one_inside_the_other() -> None:
     count = 1_000_000
     ids, ones = np.arange(count), np.ones(count - 1)
     problem = Problem(ids, ids + 2, count - ids, np.ones(count), np.full(count, FREE), ids[1:], ids[:-1], ones)
-    assert np.array_equal(PUSHDOWN.solve(problem, Task()).offset, ids)
+    assert np.array_equal(PUSHDOWN.solve(problem, SolverOptions()).offset, ids)
 
 
 def test_a_million_blocks_lie_on_each_other() -> None:
     count = 1_000_000
     ids = np.arange(count)
     problem = Problem(ids, np.full(count, count), np.ones(count), np.ones(count), np.full(count, FREE))
-    assert np.array_equal(PUSHDOWN.solve(problem, Task()).offset, ids)
+    assert np.array_equal(PUSHDOWN.solve(problem, SolverOptions()).offset, ids)
 
 
 def test_a_hundred_thousand_holes_of_all_sizes_are_refilled() -> None:
@@ -130,7 +130,7 @@ def test_a_hundred_thousand_holes_of_all_sizes_are_refilled() -> None:
     begin, end = np.concatenate((walls, holes, fills)), np.repeat((3 * count, 2 * count, 3 * count), count)
     sizes = np.concatenate((np.ones(count), size, size))
     problem = Problem(begin, end, sizes, np.ones(3 * count), np.full(3 * count, FREE))
-    offset = PUSHDOWN.solve(problem, Task()).offset
+    offset = PUSHDOWN.solve(problem, SolverOptions()).offset
     assert np.array_equal(offset[count : 2 * count], offset[2 * count :])
 
 

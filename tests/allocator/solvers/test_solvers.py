@@ -12,7 +12,7 @@ from allocator.derive.chunks import derive, to_problem
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import FREE, Conflicts, Problem
 from allocator.solvers import BEST, STRATEGIES, solve
-from allocator.solvers.base import Answer, Task, Traits
+from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.steps import Program
 from tests.allocator.test_bounds import paper_example
 from tests.helpers.allocator.brute_force import is_right, minimal_peak
@@ -181,7 +181,7 @@ class _Careless:
     name: str = "careless"
     traits: Traits = Traits()
 
-    def solve(self, problem: Problem, _task: Task) -> Answer:
+    def solve(self, problem: Problem, _task: SolverOptions) -> Answer:
         return Answer(np.zeros(len(problem), np.int64))
 
 

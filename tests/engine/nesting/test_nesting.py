@@ -15,9 +15,9 @@ from engine.executor.static import StaticExecutor, new_arena
 from engine.lower.calls import Join
 from engine.lower.lowering import lower
 from engine.nesting.choose import measure
-from engine.nesting.hole_filling import let_rooms
+from engine.nesting.hole_filling import fill_holes
 from engine.nesting.rewrite import join
-from engine.nesting.search import MOST_RUNS, MOST_TOGETHER, find_nests
+from engine.nesting.search import MOST_RUNS, MOST_TOGETHER, find_sub_buffers
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph, plan_lowered
@@ -93,11 +93,11 @@ def test_nested_concatenations_run_the_same_in_no_larger_arena(graph: Graph) -> 
 def test_nesting_all_candidates_runs_the_same(graph: Graph, in_place: bool, with_lodgers: bool) -> None:
     """Whatever it costs."""
     lowered = lower(graph)
-    nesting = find_nests(lowered, lambda _: True, in_place)
+    nesting = find_sub_buffers(lowered, lambda _: True, in_place)
     nested = join(lowered, nesting)
     if with_lodgers:
         found = measure(nested, in_place, reuse=True)
-        nested = join(lowered, let_rooms(nesting, nested, found.chunks, found.problem))
+        nested = join(lowered, fill_holes(nesting, nested, found.chunks, found.problem))
     feeds = random_feeds(graph)
     for padding in (0, GUARD):
         plan = plan_lowered(nested, Options(padding=padding))
@@ -210,7 +210,7 @@ def test_nesting_respects_activations_in_place() -> None:
     y = ops.tanh(x)
     z: Var = ops.neg(ops.concat([y, ops.relu(x)], axis=0))
     graph.output(ops.concat([z, ops.abs(y)], axis=0), "y")
-    plan = plan_lowered(join(lower(graph), find_nests(lower(graph), lambda _: True, in_place=True)), Options())
+    plan = plan_lowered(join(lower(graph), find_sub_buffers(lower(graph), lambda _: True, in_place=True)), Options())
     assert len(joins(plan)) == 2
     check_modes(graph)
 

@@ -11,7 +11,7 @@ NOT_YET = 10**9
 
 
 @frozen
-class Tenant:
+class Unit:
     """A chain of overwrites as a whole: it lives in [begin, end)."""
 
     chunks: tuple[int, ...]
@@ -20,7 +20,7 @@ class Tenant:
     size: int
     alignment: int
 
-    def gap(self, other: "Tenant") -> int:
+    def gap(self, other: "Unit") -> int:
         """Ticks between the two; negative where they meet."""
         return max(self.begin - other.end, other.begin - self.end)
 
@@ -29,18 +29,18 @@ class Tenant:
 class Holder:
     """An object and who is in it."""
 
-    tenants: list[Tenant]
+    units: list[Unit]
 
     @property
     def size(self) -> int:
-        return max(t.size for t in self.tenants)
+        return max(t.size for t in self.units)
 
-    def gap(self, tenant: Tenant) -> int:
+    def gap(self, unit: Unit) -> int:
         """The smallest gap to anybody in it; negative where the object is busy."""
-        return min(t.gap(tenant) for t in self.tenants)
+        return min(t.gap(unit) for t in self.units)
 
 
-def tenants_of(problem: Problem) -> list[Tenant]:
+def units_of(problem: Problem) -> list[Unit]:
     """All chains that have bytes, by begin, end, size (largest first) and alignment."""
     taken = dict(zip(problem.src.tolist(), problem.dest.tolist(), strict=True))
     chains: dict[int, list[int]] = {}
@@ -51,7 +51,7 @@ def tenants_of(problem: Problem) -> list[Tenant]:
         if problem.size[chunk]:
             chains.setdefault(root, []).append(chunk)
     made = [
-        Tenant(
+        Unit(
             tuple(chunks),
             int(problem.begin[root]),
             int(problem.end[chunks].max()),
@@ -63,70 +63,70 @@ def tenants_of(problem: Problem) -> list[Tenant]:
     return sorted(made, key=lambda t: (t.begin, t.end, -t.size, t.alignment))
 
 
-Choice = Callable[[Tenant, Sequence[Holder]], Holder | None]
-"""Which of the free objects, newest first, a tenant takes."""
+Choice = Callable[[Unit, Sequence[Holder]], Holder | None]
+"""Which of the free objects, newest first, a unit takes."""
 
 
-def in_turn(tenants: Sequence[Tenant], choice: Choice) -> list[Holder]:
-    """Each tenant takes a free object, or else a new one."""
+def in_turn(units: Sequence[Unit], choice: Choice) -> list[Holder]:
+    """Each unit takes a free object, or else a new one."""
     holders: list[Holder] = []
-    for tenant in tenants:
-        free = [h for h in reversed(holders) if h.gap(tenant) >= 0]
-        found = choice(tenant, free)
+    for unit in units:
+        free = [h for h in reversed(holders) if h.gap(unit) >= 0]
+        found = choice(unit, free)
         if found is None:
-            holders.append(Holder([tenant]))
+            holders.append(Holder([unit]))
         else:
-            found.tenants.append(tenant)
+            found.units.append(unit)
     return holders
 
 
-def nearest(tenant: Tenant, free: Sequence[Holder]) -> Holder | None:
+def nearest(unit: Unit, free: Sequence[Holder]) -> Holder | None:
     """The object that is nearest in size; rather one that need not grow."""
-    return min(free, key=lambda h: (abs(h.size - tenant.size), h.size < tenant.size), default=None)
+    return min(free, key=lambda h: (abs(h.size - unit.size), h.size < unit.size), default=None)
 
 
-def equal(tenant: Tenant, free: Sequence[Holder]) -> Holder | None:
+def equal(unit: Unit, free: Sequence[Holder]) -> Holder | None:
     """An object of just that size."""
-    return next((h for h in free if h.size == tenant.size), None)
+    return next((h for h in free if h.size == unit.size), None)
 
 
-def smallest(tenant: Tenant, free: Sequence[Holder]) -> Holder | None:
+def smallest(unit: Unit, free: Sequence[Holder]) -> Holder | None:
     """The smallest object that need not grow."""
-    return min((h for h in free if h.size >= tenant.size), key=lambda h: h.size, default=None)
+    return min((h for h in free if h.size >= unit.size), key=lambda h: h.size, default=None)
 
 
-def smallest_or_grown(tenant: Tenant, free: Sequence[Holder]) -> Holder | None:
+def smallest_or_grown(unit: Unit, free: Sequence[Holder]) -> Holder | None:
     """The smallest object that need not grow, else the largest."""
-    return smallest(tenant, free) or max(free, key=lambda h: h.size, default=None)
+    return smallest(unit, free) or max(free, key=lambda h: h.size, default=None)
 
 
-def by_size(tenants: Sequence[Tenant]) -> list[Tenant]:
-    return sorted(tenants, key=lambda t: -t.size)
+def by_size(units: Sequence[Unit]) -> list[Unit]:
+    return sorted(units, key=lambda t: -t.size)
 
 
-def by_breadth(tenants: Sequence[Tenant]) -> list[Tenant]:
-    """Tick by tick, broadest first; in each the largest tenants first."""
+def by_breadth(units: Sequence[Unit]) -> list[Unit]:
+    """Tick by tick, broadest first; in each the largest units first."""
 
-    def alive(tick: int) -> list[Tenant]:
-        return [t for t in tenants if t.begin <= tick < t.end]
+    def alive(tick: int) -> list[Unit]:
+        return [t for t in units if t.begin <= tick < t.end]
 
-    last = max((t.end for t in tenants), default=0)
+    last = max((t.end for t in units), default=0)
     ticks = sorted(range(last), key=lambda tick: -sum(t.size for t in alive(tick)))
     return list(dict.fromkeys(t for tick in ticks for t in by_size(alive(tick))))
 
 
-def positional_maximums(tenants: Sequence[Tenant]) -> list[int]:
+def positional_maximums(units: Sequence[Unit]) -> list[int]:
     """The k-th is the largest k-th largest size in any tick."""
-    last = max((t.end for t in tenants), default=0)
-    profiles = [sorted((t.size for t in tenants if t.begin <= tick < t.end), reverse=True) for tick in range(last)]
+    last = max((t.end for t in units), default=0)
+    profiles = [sorted((t.size for t in units if t.begin <= tick < t.end), reverse=True) for tick in range(last)]
     return [max(p[k] for p in profiles if k < len(p)) for k in range(max(map(len, profiles), default=0))]
 
 
-def by_size_improved(tenants: Sequence[Tenant]) -> list[Holder]:
-    """Of the first stage that has tenants left, whoever has the smallest gap goes where it has it."""
-    maximums = positional_maximums(tenants)
+def by_size_improved(units: Sequence[Unit]) -> list[Holder]:
+    """Of the first stage that has units left, whoever has the smallest gap goes where it has it."""
+    maximums = positional_maximums(units)
     holders: list[Holder] = []
-    left = list(tenants)
+    left = list(units)
     while left:
         stages = [sum(m >= t.size for m in maximums) for t in left]
         waiting = [t for t, stage in zip(left, stages, strict=True) if stage == min(stages)]
@@ -135,17 +135,17 @@ def by_size_improved(tenants: Sequence[Tenant]) -> list[Holder]:
         if gap == NOT_YET:
             holders.append(Holder([waiting[k]]))
         else:
-            next(h for h in holders if h.gap(waiting[k]) == gap).tenants.append(waiting[k])
+            next(h for h in holders if h.gap(waiting[k]) == gap).units.append(waiting[k])
         left = [t for t in left if t is not waiting[k]]
     return holders
 
 
-def all_ways(tenants: Sequence[Tenant]) -> Iterator[list[list[Tenant]]]:
-    """All sets of objects in which nobody meets anybody; each lists its tenants by begin."""
-    if not tenants:
+def all_ways(units: Sequence[Unit]) -> Iterator[list[list[Unit]]]:
+    """All sets of objects in which nobody meets anybody; each lists its units by begin."""
+    if not units:
         yield []
         return
-    *before, last = tenants
+    *before, last = units
     for way in all_ways(before):
         yield [*way, [last]]
         for k, holder in enumerate(way):
@@ -153,7 +153,7 @@ def all_ways(tenants: Sequence[Tenant]) -> Iterator[list[list[Tenant]]]:
                 yield [*way[:k], [*holder, last], *way[k + 1 :]]
 
 
-def flow_cost(holder: Sequence[Tenant]) -> int:
-    """What a flow pays for an object: its first tenant, and what each other is larger by than the one before."""
+def flow_cost(holder: Sequence[Unit]) -> int:
+    """What a flow pays for an object: its first unit, and what each other is larger by than the one before."""
     growth = (max(b.size - a.size, 0) for a, b in pairwise(holder))
     return holder[0].size + sum(growth)

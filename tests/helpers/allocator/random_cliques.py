@@ -4,12 +4,12 @@ from itertools import permutations
 
 from hypothesis import strategies as st
 
-from allocator.cliques.clique import Crowd
+from allocator.cliques.clique import Clique
 from allocator.problem import FREE
 
 
 @st.composite
-def crowds(draw: st.DrawFn, most: int = 5) -> Crowd:
+def cliques(draw: st.DrawFn, most: int = 5) -> Clique:
     count = draw(st.integers(1, most))
 
     def numbers(low: int, high: int) -> list[int]:
@@ -17,7 +17,7 @@ def crowds(draw: st.DrawFn, most: int = 5) -> Crowd:
 
     shift = numbers(0, 6)
     extra = numbers(0, 3)
-    return Crowd(
+    return Clique(
         ids=range(count),
         root=range(count),
         size=numbers(1, 9),
@@ -29,10 +29,10 @@ def crowds(draw: st.DrawFn, most: int = 5) -> Crowd:
     )
 
 
-def stacked(crowd: Crowd) -> int:
+def stacked(clique: Clique) -> int:
     """The smallest arena: all orders are tried, each chunk as low as it can lie."""
     rows = list(
-        zip(*(c.tolist() for c in (crowd.size, crowd.alignment, crowd.shift, crowd.head, crowd.tail)), strict=True)
+        zip(*(c.tolist() for c in (clique.size, clique.alignment, clique.shift, clique.head, clique.tail)), strict=True)
     )
     best = []
     for order in permutations(rows):

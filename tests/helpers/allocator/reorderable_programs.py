@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from allocator.concurrency import Dependences
 from allocator.derive.chunks import derive, to_problem
 from allocator.problem import Problem
-from allocator.steps import Overwrite, Program, Step, View
+from allocator.steps import OverwriteForward, Program, Step, ViewForward
 from tests.helpers.graphs.random_graphs import Choose
 
 
@@ -26,7 +26,7 @@ def build(choose: Choose, most: int, sizes: int = 9) -> Program:
         if choose(5) == 0:
             src = choose(len(size))
             size.append(size[src])
-            steps.append(Step(views=(View(len(size) - 1, src),)))
+            steps.append(Step(views=(ViewForward(len(size) - 1, src),)))
     steps.append(Step(reads=tuple(sorted({choose(len(size)) for _ in range(1 + choose(2))}))))
     return Program(tuple(steps), tuple(size))
 
@@ -36,7 +36,7 @@ def _step(choose: Choose, size: list[int], sizes: int) -> Step:
     reads = tuple(sorted({choose(known) for _ in range(1 + choose(2))}))
     size.extend(1 + choose(sizes) for _ in range(1 + (choose(4) == 0)))
     writes = tuple(range(known, len(size)))
-    taken = tuple(Overwrite(o, i) for o in writes for i in reads if size[o] <= size[i] and choose(3))
+    taken = tuple(OverwriteForward(o, i) for o in writes for i in reads if size[o] <= size[i] and choose(3))
     return Step(reads, writes, (), taken)
 
 

@@ -5,7 +5,7 @@ from attrs import define, field, frozen
 from hypothesis import strategies as st
 
 from allocator.problem import Problem
-from allocator.steps import Overwrite, Program, Step, View
+from allocator.steps import OverwriteForward, Program, Step, ViewForward
 from tests.helpers.allocator.random_problems import Kind, built, relabelled
 
 ALIGNMENTS = (1, 2, 4, 64)
@@ -78,7 +78,7 @@ class _Writer:
         self.extent[value] = (value, 0, size)
         return value
 
-    def view(self, src: int) -> View:
+    def view(self, src: int) -> ViewForward:
         owner, at, _ = self.extent[src]
         whole = self.sizes[owner]
         size = self.draw(st.integers(0, whole))
@@ -86,7 +86,7 @@ class _Writer:
         out = len(self.sizes)
         self.sizes.append(size)
         self.extent[out] = (owner, start, size)
-        return View(out, src, start - at)
+        return ViewForward(out, src, start - at)
 
     def some(self, values: list[int], most: int) -> tuple[int, ...]:
         if not values:
@@ -100,7 +100,7 @@ class _Writer:
         writes = tuple(self.new() for _ in range(self.draw(st.integers(0, 2))))
         pairs = [(out, src) for out in writes for src in sorted(set(reads))]
         overwrites = tuple(
-            Overwrite(out, src, self.draw(st.integers(0, 2))) for out, src in pairs if self.draw(st.booleans())
+            OverwriteForward(out, src, self.draw(st.integers(0, 2))) for out, src in pairs if self.draw(st.booleans())
         )
         views = tuple(self.view(src) for src in self.some(list(range(len(self.sizes)))[-3:], 2))
         return Step(reads, writes, views, overwrites)

@@ -5,19 +5,19 @@ from hypothesis import strategies as st
 
 from allocator.check.offsets import check
 from allocator.derive.chains import chains
-from allocator.kernels.mode import Runner
+from allocator.kernels.mode import KernelMode
 from allocator.problem import FREE, NO_CAPACITY, Column, Conflicts, Problem, column
 from allocator.solvers.base import arena_bytes
 from allocator.solvers.placing.covers import Covers
 from allocator.solvers.placing.neighbours import Neighbours
-from allocator.solvers.placing.placement import Placer, SearchMaker
+from allocator.solvers.placing.placement import GapSearchMaker, Placer
 from allocator.solvers.placing.sweep import Sweep
 from tests.helpers.allocator.strategies import problems
 
 SEARCHES = (Neighbours.of, Sweep.of, Covers.of)
 
 
-def searches_for(problem: Problem) -> tuple[SearchMaker, ...]:
+def searches_for(problem: Problem) -> tuple[GapSearchMaker, ...]:
     """Those that can take it."""
     return SEARCHES if problem.conflicts is None else SEARCHES[:1]
 
@@ -78,8 +78,8 @@ def ordered(draw: st.DrawFn, max_chunks: int = 10) -> tuple[Problem, list[int]]:
     return Problem(*columns, *overwrites, conflicts), draw(st.permutations(order))
 
 
-def offsets_of(problem: Problem, order: list[int], is_plain: bool, search: SearchMaker) -> Column:
-    placer = Placer.by(search, problem, Runner(is_plain))
+def offsets_of(problem: Problem, order: list[int], is_plain: bool, search: GapSearchMaker) -> Column:
+    placer = Placer.by(search, problem, KernelMode(is_plain))
     return placer.offsets(placer.place(placer.bodies(column(order))))
 
 
@@ -96,7 +96,7 @@ def test_a_placer_takes_the_gap_that_trying_every_offset_finds(
 
 
 @st.composite
-def crowds(draw: st.DrawFn) -> tuple[Problem, list[int]]:
+def cliques(draw: st.DrawFn) -> tuple[Problem, list[int]]:
     """Many chunks that live at once, of sizes of one byte to many: their offsets have several digits."""
     count = draw(st.integers(1, 120))
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -105,7 +105,7 @@ def crowds(draw: st.DrawFn) -> tuple[Problem, list[int]]:
     return problem, random.permutation(count).tolist()
 
 
-@given(crowds() | ordered(max_chunks=40))
+@given(cliques() | ordered(max_chunks=40))
 @settings(max_examples=60)
 def test_conflict_searches_place_alike_compiled_and_plain(drawn: tuple[Problem, list[int]]) -> None:
     wanted = offsets_of(*drawn, True, Neighbours.of)
@@ -120,9 +120,9 @@ def test_placing_the_rest_of_an_order_equals_placing_all_of_it(
     drawn: tuple[Problem, list[int]], is_plain: bool, data: st.DataObject
 ) -> None:
     search = data.draw(st.sampled_from(searches_for(drawn[0])))
-    placer = Placer.by(search, drawn[0], Runner(is_plain))
+    placer = Placer.by(search, drawn[0], KernelMode(is_plain))
     order = placer.bodies(column(drawn[1]))
-    (numbers,), (offset,) = placer.runner.numbers(np.array(order)), placer.runner.zeros(len(placer))
+    (numbers,), (offset,) = placer.mode.numbers(np.array(order)), placer.mode.zeros(len(placer))
     arena = placer.place_rest(numbers, 0, NO_CAPACITY, offset)
     whole = np.array(offset)
     assert arena == int((whole + placer.size).max(initial=0))
@@ -135,7 +135,7 @@ def test_placing_the_rest_of_an_order_equals_placing_all_of_it(
         assert placer.place_rest(numbers, 0, arena - 1, offset) == arena
 
 
-def last_of(sizes: list[int], alignments: list[int], pinned: list[int], search: SearchMaker) -> int:
+def last_of(sizes: list[int], alignments: list[int], pinned: list[int], search: GapSearchMaker) -> int:
     """Where the last chunk comes to lie, when all live at once and the others are pinned."""
     count = len(sizes)
     placer = Placer.by(search, Problem([0] * count, [1] * count, sizes, alignments, pinned))
@@ -143,7 +143,7 @@ def last_of(sizes: list[int], alignments: list[int], pinned: list[int], search: 
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_placement_takes_the_tightest_gap_and_of_equals_the_lowest(search: SearchMaker) -> None:
+def test_placement_takes_the_tightest_gap_and_of_equals_the_lowest(search: GapSearchMaker) -> None:
     """Gaps [0, 4), [8, 11), [15, 18) and [22, 25)."""
     pinned = [4, 11, 18, 25, FREE]
     assert last_of([4, 4, 4, 4, 3], [1] * 5, pinned, search) == 8
@@ -152,7 +152,7 @@ def test_placement_takes_the_tightest_gap_and_of_equals_the_lowest(search: Searc
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_alignment_padding_does_not_count_as_room_in_a_gap(search: SearchMaker) -> None:
+def test_alignment_padding_does_not_count_as_room_in_a_gap(search: GapSearchMaker) -> None:
     """Gap [3, 8) has five bytes, but a chunk at a multiple of 4 finds four there, and eight in gap [12, 20)."""
     assert last_of([3, 4, 4, 4], [1, 4, 4, 4], [0, 8, 20, FREE], search) == 4
     assert last_of([3, 4, 4, 5], [1, 4, 4, 4], [0, 8, 20, FREE], search) == 12

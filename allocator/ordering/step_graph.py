@@ -29,8 +29,8 @@ class Rows:
     @classmethod
     def of(cls, lists: Iterable[Sequence[int]]) -> "Rows":
         """These lists."""
-        kept = [list(found) for found in lists]
-        return cls(np.cumsum([0, *map(len, kept)]), [number for found in kept for number in found])
+        kept = [list(row) for row in lists]
+        return cls(np.cumsum([0, *map(len, kept)]), [number for row in kept for number in row])
 
     def lists(self) -> list[list[int]]:
         """Each as a list of its own."""
@@ -39,7 +39,7 @@ class Rows:
 
 
 @frozen(eq=False)
-class Network:
+class StepGraph:
     """Nodes in the given order, which is runnable, and chunks with sizes in bytes.
 
     Node i is step `step[i]`; it waits for the nodes `before`, and `after` wait for it. It reads the chunks `reads` and
@@ -65,7 +65,7 @@ class Network:
         return len(self.step)
 
 
-def network(program: Program, dependences: Dependences) -> Network:
+def step_graph(program: Program, dependences: Dependences) -> StepGraph:
     """The network of a program whose steps wait for each other as told; step 0 feeds, and the last one fetches."""
     last = len(program.steps) - 1
     named = {*dependences.before.tolist(), *dependences.after.tolist()}
@@ -85,10 +85,10 @@ def network(program: Program, dependences: Dependences) -> Network:
     kept = sorted({chunk[v] for v in program.steps[last].reads})
     fed = sorted({chunk[v] for v in program.steps[0].writes})
     writer = [NOBODY] * len(size)
-    for i, found in enumerate(writes):
-        for c in found:
+    for i, written in enumerate(writes):
+        for c in written:
             writer[c] = i
-    return Network(
+    return StepGraph(
         step=step,
         before=Rows.of(_turned(after, len(step))),
         after=Rows.of(after),
@@ -106,21 +106,21 @@ def network(program: Program, dependences: Dependences) -> Network:
 
 def _turned(lists: Sequence[Sequence[int]], count: int) -> list[list[int]]:
     """By number: the lists in which it stands."""
-    made: list[list[int]] = [[] for _ in range(count)]
-    for i, found in enumerate(lists):
-        for number in found:
-            made[number].append(i)
-    return made
+    transposed: list[list[int]] = [[] for _ in range(count)]
+    for i, row in enumerate(lists):
+        for number in row:
+            transposed[number].append(i)
+    return transposed
 
 
 def _overwrites(step: Step, chunk: list[int], offset: list[int], size: list[int]) -> list[int]:
     """The pairs that are possible whatever the order, flat; in the order in which `choose_overwrites` takes them."""
-    found = []
+    pairs = []
     for overwrite in step.overwrites:
         src, dest = chunk[overwrite.out], chunk[overwrite.src]
         at = offset[overwrite.src] + overwrite.offset
         is_needed = any(chunk[v] == dest for v in step.reads if v != overwrite.src)
         if size[src] > 0 and 0 <= at <= size[dest] - size[src] and not is_needed:
-            found.append((not overwrite.required, -size[src], size[dest], src, dest))
-    found.sort(key=lambda pair: pair[:3])
-    return [number for *_, src, dest in found for number in (src, dest)]
+            pairs.append((not overwrite.required, -size[src], size[dest], src, dest))
+    pairs.sort(key=lambda pair: pair[:3])
+    return [number for *_, src, dest in pairs for number in (src, dest)]
