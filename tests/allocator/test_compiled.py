@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,11 +31,11 @@ def maximums(kernel: Any) -> list[int]:
 def forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """As if no kernel had been asked for yet, and with an empty cache in a folder of the test's own."""
     monkeypatch.setattr(import_module("numba").config, "CACHE_DIR", str(tmp_path))
-    for known in (compiled._twin, compiled._module):
-        known.cache_clear()
+    for memo in (compiled._twin, compiled._module):
+        memo.cache_clear()
     yield tmp_path
-    for known in (compiled._twin, compiled._module):
-        known.cache_clear()
+    for memo in (compiled._twin, compiled._module):
+        memo.cache_clear()
 
 
 def test_a_kernel_is_compiled_once_and_kept_on_disk(forgotten: Path) -> None:
@@ -69,11 +70,21 @@ def test_a_full_disk_under_the_kernel_cache_only_costs_time(forgotten: Path, mon
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 def test_a_truncated_kernel_cache_only_costs_time(forgotten: Path, ending: str) -> None:
     maximums(compiled.compiled(find_maximums))
-    for known in (compiled._twin, compiled._module):
-        known.cache_clear()
+    for memo in (compiled._twin, compiled._module):
+        memo.cache_clear()
     for file in forgotten.rglob(f"*.{ending}"):
         file.write_bytes(file.read_bytes()[:40])
     assert maximums(compiled.compiled(find_maximums)) == [9, 7]
+
+
+def test_a_kernel_cache_of_an_older_version_is_written_anew(forgotten: Path) -> None:
+    maximums(compiled.compiled(find_maximums))
+    for memo in (compiled._twin, compiled._module):
+        memo.cache_clear()
+    (index,) = forgotten.rglob("*find_maximums*.nbi")
+    index.write_bytes(pickle.dumps(import_module("numba").__version__) + b"callocator.kernels.numbers\nGone\n.")
+    assert maximums(compiled.compiled(find_maximums)) == [9, 7]
+    assert b"Gone" not in index.read_bytes()
 
 
 def test_importing_loads_no_compiler_and_no_reader_of_models() -> None:
