@@ -1,5 +1,7 @@
 """Build a graph, or import one; plan every byte of it; run it out of one arena."""
 
+from typing import TYPE_CHECKING
+
 from engine.api import Executable, make_plan
 from engine.api import compile_graph as compile
 from engine.control.control import cond, fori_loop, scan, unfold, while_loop
@@ -11,11 +13,12 @@ from engine.notebook import register_cards
 from engine.onnx.load import load_onnx
 from engine.onnx.saved import load_plan, save_plan
 from engine.passes.pipeline import optimise
-from engine.passes.storage import store_as
+from engine.passes.storage import cast_storage
 from engine.readers import read_trace
 from engine.report.report import Report
-from engine.saved.embedded import Carried
+from engine.saved.embedded import EmbeddedPlan
 from engine.stages.bind import bind
+from engine.text.deprecated import EXPORTS, warn_of_old_name
 from engine.text.errors import BudgetError, EngineError
 from engine.trace.trace import Event, Trace
 from engine.training.autodiff import gradients
@@ -25,7 +28,7 @@ __all__ = [
     "SGD",
     "Adam",
     "BudgetError",
-    "Carried",
+    "EmbeddedPlan",
     "EngineError",
     "Event",
     "Executable",
@@ -36,6 +39,7 @@ __all__ = [
     "Trace",
     "Var",
     "bind",
+    "cast_storage",
     "compile",
     "cond",
     "fori_loop",
@@ -47,10 +51,19 @@ __all__ = [
     "read_trace",
     "save_plan",
     "scan",
-    "store_as",
     "train_step",
     "unfold",
     "while_loop",
 ]
 
 register_cards()
+
+
+if not TYPE_CHECKING:  # a checker of types would take every name for one that exists
+
+    def __getattr__(name: str) -> object:
+        """Returns what an old name stands for, and warns. Raises AttributeError for any other name."""
+        if name not in EXPORTS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        warn_of_old_name(f"engine.{name}", f"engine.{EXPORTS[name]}")
+        return globals()[EXPORTS[name]]

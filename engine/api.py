@@ -1,6 +1,7 @@
 """From a graph to something that runs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from inspect import Parameter, signature
 from typing import Any, TypedDict, Unpack
 
 from attrs import evolve, frozen
@@ -22,16 +23,17 @@ from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
 from engine.remat.planning import plan_recomputed
 from engine.report.report import Report, check_budget
-from engine.saved.embedded import Carried
+from engine.saved.embedded import EmbeddedPlan
 from engine.saved.replay import followed_or
-from engine.stages.bounded import BoundCosts, BoundedPlanner, bound_costs
 from engine.stages.compiling import check_outputs, parse_budget, staged
 from engine.stages.cost_report import StageReport, stage_report
+from engine.stages.length_ranges import LengthRangeCosts, LengthRangePlanner, length_range_costs
 from engine.stages.run import StagedExecutor
 from engine.stages.stage import Stage, first_stage
 from engine.stages.trace import trace_stages
 from engine.system.threads import check_threads, cpus
 from engine.system.timing import Stopwatch, Timing
+from engine.text.deprecated import accepts_old_keywords, warn_of_old_name
 from engine.text.errors import EngineError, GraphError, OptionError
 from engine.text.options import check_flag, check_option_names
 from engine.trace.build import IN_TICKS, trace
@@ -51,8 +53,8 @@ class PlanOptions(TypedDict, total=False):
     views: bool
     overwrite: bool
     reuse: bool
-    pack: bool
-    bound: tuple[str, ...]
+    prepack: bool
+    caller_buffers: tuple[str, ...]
     parallel: str
     nest: bool
     order: str
@@ -107,25 +109,36 @@ class Executable:
             raise EngineError(f"there is no {wanted} of {self.graph.name!r}: {self.executor.lack}")
         return self.executor.stages
 
-    def bound_costs(self) -> BoundCosts:
-        """What one plan for all lengths costs beside exact plans. Raises EngineError where there are no bounds.
+    def length_range_costs(self) -> LengthRangeCosts:
+        """Returns what one plan for all lengths costs beside exact plans, for some choices of lengths.
 
-        Its `left_out` is the number of choices of lengths that the graph does not allow.
+        `left_out` of the costs is the number of choices of lengths that the graph does not allow. Raises EngineError
+        for a graph that was compiled without `length_ranges`.
         """
         planner = self.executor.plan_first if isinstance(self.executor, StagedExecutor) else first_stage
-        if not isinstance(planner, BoundedPlanner):
-            raise EngineError(f"{self.graph.name!r} was compiled without bounds")
-        return bound_costs(self.graph, planner)
+        if not isinstance(planner, LengthRangePlanner):
+            raise EngineError(f"{self.graph.name!r} was compiled without length_ranges")
+        return length_range_costs(self.graph, planner)
 
-    def story(self) -> StageReport:
+    def stage_report(self) -> StageReport:
         """What the stages of the last run cost beside a plan that knew all sizes, and how the cache of plans did.
 
         Raises EngineError for a graph of known sizes, where nothing has run yet, or the last run did not end.
         """
         if not isinstance(self.executor, StagedExecutor):
-            raise EngineError(f"there is no story of {self.graph.name!r}: all its sizes are known")
-        self._whole_run("story")
+            raise EngineError(f"there is no stage report of {self.graph.name!r}: all its sizes are known")
+        self._whole_run("stage report")
         return stage_report(self.executor)
+
+    def bound_costs(self) -> LengthRangeCosts:
+        """Returns `length_range_costs()`, of which this is the old name; warns."""
+        warn_of_old_name("Executable.bound_costs()", "Executable.length_range_costs()")
+        return self.length_range_costs()
+
+    def story(self) -> StageReport:
+        """Returns `stage_report()`, of which this is the old name; warns."""
+        warn_of_old_name("Executable.story()", "Executable.stage_report()")
+        return self.stage_report()
 
     def run(
         self, feeds: Mapping[str, Any], *, out: Mapping[str, Array] | None = None, copy: bool = True
@@ -198,6 +211,7 @@ class Executable:
         return trace(self.plan, mode, heap=heap, threads=threads, timings=timings)
 
 
+@accepts_old_keywords
 def compile_graph(
     graph: Graph,
     *,
@@ -205,10 +219,10 @@ def compile_graph(
     debug: str = "",
     budget: int | str = "",
     threads: int = ALL_CPUS,
-    bounds: Mapping[str, tuple[int, int]] | None = None,
-    cache: int = PLANS_KEPT,
+    length_ranges: Mapping[str, tuple[int, int]] | None = None,
+    plan_cache_size: int = PLANS_KEPT,
     recompute: bool = True,
-    carried: Carried | None = None,
+    embedded: EmbeddedPlan | None = None,
     **options: Unpack[PlanOptions],
 ) -> Executable:
     """Plans a graph and makes it runnable.
@@ -216,7 +230,7 @@ def compile_graph(
     `mode` is "static" (one arena) or "dynamic" (reference counting); `debug="poison"` watches every byte of a
     static run. `budget` is the most bytes that the arena may have, as a number or a text such as "8 MiB": it makes no
     plan larger. Where it is not met, and `recompute` is left on, some operators run again, so that what they compute
-    need not be kept: the plan's graph has them, and the report what they cost. `carried` is as for `make_plan`. Other
+    need not be kept: the plan's graph has them, and the report what they cost. `embedded` is as for `make_plan`. Other
     options are those of `engine.planning.options.Options`. Raises BudgetError before anything is allocated,
     OptionError.
 
@@ -224,10 +238,11 @@ def compile_graph(
     `parallel`), operators do. How many there are changes no bit of what compiled kernels give. BLAS, which kernels of
     numpy call, has threads of its own.
 
-    A graph with dimensions that are names is planned when it is fed, once for each choice of lengths; the `cache` plans
-    that were used last are kept; nothing is recomputed. With `bounds`, least and greatest length by name, one plan
-    serves all of them. Where sizes become known only while the network runs, it runs in stages; a budget is then
-    reserved as one block. Raises ModelError where a file was written in place that weights of the graph are parts of.
+    A graph with dimensions that are names is planned when it is fed, once for each choice of lengths. The
+    `plan_cache_size` plans that were used last are kept; nothing is recomputed. With `length_ranges`, the least and the
+    greatest length by name, one plan serves all of them. Where sizes become known only while the network runs, it runs
+    in stages; a budget is then reserved as one block. Raises ModelError where a file was written in place that weights
+    of the graph are parts of.
     """
     _check_options("engine.compile", _names(compile_graph), options, recompute)
     if mode not in MODES:
@@ -244,32 +259,41 @@ def compile_graph(
     if graph.is_symbolic and graph.parameters:
         raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see engine.bind")
     if graph.is_symbolic:
-        if carried is not None:
-            raise OptionError(f"a carried plan is one of known lengths; engine.bind gives {graph.name!r} some")
+        if embedded is not None:
+            raise OptionError(f"an embedded plan is one of known lengths; engine.bind gives {graph.name!r} some")
         known = Options(**options, threads=_threads_each(threads, options))
         made = staged(
-            graph, known, mode=debug or mode, budget=budget, bounds=bounds or {}, cache=cache, threads=threads or cpus()
+            graph,
+            known,
+            mode=debug or mode,
+            budget=budget,
+            length_ranges=length_ranges or {},
+            plan_cache_size=plan_cache_size,
+            threads=threads or cpus(),
         )
         return Executable(graph, made)
-    if bounds:
-        raise OptionError(f"graph {graph.name!r} has no dimension that is a name, so there is nothing to bound")
-    plan = make_plan(graph, budget=budget, recompute=recompute, carried=carried, threads=threads, **options)
+    if length_ranges:
+        raise OptionError(
+            f"graph {graph.name!r} has no dimension that is a name, so there are no lengths to give ranges of"
+        )
+    plan = make_plan(graph, budget=budget, recompute=recompute, embedded=embedded, threads=threads, **options)
     return Executable(graph, _executor(plan, mode, debug, threads))
 
 
+@accepts_old_keywords
 def make_plan(
     graph: Graph,
     *,
     budget: int | str = "",
     recompute: bool = True,
-    carried: Carried | None = None,
+    embedded: EmbeddedPlan | None = None,
     threads: int = ALL_CPUS,
     **options: Unpack[PlanOptions],
 ) -> ExecutionPlan:
     """Plans a graph; allocates nothing. Raises BudgetError where the arena would be larger than the budget, though
     operators may run again (unless `recompute` is off).
 
-    Its message says whether that is proved, or a smaller arena may be found in more time. `carried` is a plan that
+    Its message says whether that is proved, or a smaller arena may be found in more time. `embedded` is a plan that
     `load_plan` found in a file: it is followed, and nothing is searched for, where it is one of these very calls; else
     the `origin` of the plan says why not. Raises PlanRefusedError where a judge finds fault with it, and OtherPlanError
     where it is required and is one of other calls. `threads` are those of `engine.compile`: kernels of libraries may
@@ -287,7 +311,7 @@ def make_plan(
         return _within(graph, known, most, recompute)
 
     with Activity("planning", graph.name):
-        made = followed_or(graph, carried, known, most, make, recompute=recompute) if carried is not None else make()
+        made = followed_or(graph, embedded, known, most, make, recompute=recompute) if embedded is not None else make()
     return execution_plan(made, AlternativeSearch(graph, known))
 
 
@@ -304,7 +328,8 @@ def _within(graph: Graph, known: Options, budget: int, recompute: bool) -> Place
 
 def _names(function: Callable[..., object]) -> tuple[str, ...]:
     """Keywords of a function, and those that it passes on."""
-    return (*(getattr(function, "__kwdefaults__", None) or {}), *PlanOptions.__annotations__)
+    parameters = signature(function).parameters.values()
+    return (*(p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY), *PlanOptions.__annotations__)
 
 
 def _check_options(function: str, names: Collection[str], options: PlanOptions, recompute: object) -> None:

@@ -145,7 +145,7 @@ def _facts(graph: Graph, lengths: Lengths) -> Bindings:
 
 def bound_rows(bench: Bench) -> list[Cost]:
     """What one plan for all lengths costs."""
-    exe = engine.compile(bench.build(), bounds=bench.bounds)
+    exe = engine.compile(bench.build(), length_ranges=bench.bounds)
     return [
         Cost(
             bench.name,
@@ -154,7 +154,7 @@ def bound_rows(bench: Bench) -> list[Cost]:
             c.bounded_bytes,
             round(c.factor, 3),
         )
-        for c in exe.bound_costs()
+        for c in exe.length_range_costs()
     ]
 
 
@@ -183,7 +183,7 @@ def boxes(count: int) -> dict[str, Array]:
 
 
 def _staged(example: str, exe: Executable) -> Staged:
-    told = exe.story()
+    told = exe.stage_report()
     return Staged(example, len(told.stages), told.arena_bytes, told.known_bytes, round(told.loss, 4))
 
 

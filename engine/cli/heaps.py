@@ -73,7 +73,7 @@ def _asked_in_stages(arguments: Namespace) -> _Asked:
     subject = load_subject(arguments)
     executable = compile_subject(subject, arguments, "static")
     executable.run(subject.feeds)
-    story = executable.story()
+    story = executable.stage_report()
     return _Asked(story.model, story.arena_bytes, story.known_bound, of_trace(executable.trace("dynamic")))
 
 

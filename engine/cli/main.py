@@ -10,7 +10,9 @@ from typing import NoReturn
 
 from allocator.errors import AllocatorError, PlanError
 from engine.cli import compare, explain, heaps, plan, run, solve, trace, view
+from engine.cli.options.embedded import warn
 from engine.cli.progress import add_quiet, progress_shown
+from engine.text.deprecated import with_new_flags
 from engine.text.errors import BudgetError, EngineError, JudgeError, OptionError, PlanRefusedError, UndecidedError
 from ops.tensor.errors import OpError
 
@@ -64,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code. Arguments are the process's own where none are given."""
 
     def work() -> int:
-        arguments = build_parser().parse_args(argv)
+        arguments = build_parser().parse_args(with_new_flags(sys.argv[1:] if argv is None else argv, warn))
         with progress_shown(arguments.quiet):
             code: int = arguments.run(arguments)
         return code

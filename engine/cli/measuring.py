@@ -19,7 +19,7 @@ MODES = ("static", "dynamic")
 _CHILD = "engine.cli.measure_child"
 _PASSED = (
     *("file", "shape", "dim", "constant", "input", "weights", "seed", "threads", "alignment", "padding", "budget"),
-    *("no_reuse", "no_overwrite", "no_views", "no_nest", "no_pack", "strategy", "timeout", "nodes", "parallel"),
+    *("no_reuse", "no_overwrite", "no_views", "no_nest", "no_prepack", "strategy", "timeout", "nodes", "parallel"),
     *("order", "optimise", "no_recompute", "backend", "store"),
 )
 _SETTLED: dict[str, str] = {"NUMPY_MADVISE_HUGEPAGE": "0"}

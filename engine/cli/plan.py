@@ -4,9 +4,9 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from engine.api import make_plan
-from engine.cli.bounds import plan_bounded
+from engine.cli.length_ranges import plan_length_ranges
 from engine.cli.options.common import add_json, add_model, add_parallel, add_planning, count, plan_options, print_json
-from engine.cli.options.dims import named_bounds
+from engine.cli.options.dims import named_length_ranges
 from engine.cli.options.embedded import REQUIRED, add_plan_from_file, add_save_plan, plan_in_file, save_planned
 from engine.cli.options.models import load_graph, load_open
 from engine.cli.options.passes import add_optimise
@@ -33,9 +33,9 @@ def add_options(parser: ArgumentParser) -> None:
     add_parallel(parser)
     add_plan_from_file(parser)
     parser.add_argument(
-        "--bounds",
+        "--length-ranges",
         metavar="NAME=LEAST:GREATEST,...",
-        type=named_bounds,
+        type=named_length_ranges,
         action="extend",
         default=[],
         help="one plan for all lengths of dimensions that are names, such as batch=1:8,seq=1:512; repeatable",
@@ -63,13 +63,17 @@ Told = tuple[ExecutionPlan, dict[str, Any], str]
 
 def planned(arguments: Namespace) -> Told:
     """What the options of this subcommand ask for. Raises OptionError, BudgetError, ModelError."""
-    if arguments.bounds and arguments.optimise:
-        raise OptionError("--bounds plans for many lengths, and --optimise needs one of each; leave out one of them")
-    if arguments.bounds and arguments.save_plan is not None:
-        raise OptionError("--save-plan saves a plan for one choice of lengths; give --dim in place of --bounds")
-    if arguments.bounds and arguments.plan_from_file == REQUIRED:
-        raise OptionError("--plan-from-file required follows a plan for one choice of lengths; leave out --bounds")
-    return _bounded(arguments) if arguments.bounds else _exact(arguments)
+    if arguments.length_ranges and arguments.optimise:
+        raise OptionError(
+            "--length-ranges plans for many lengths, and --optimise needs one of each; leave out one of them"
+        )
+    if arguments.length_ranges and arguments.save_plan is not None:
+        raise OptionError("--save-plan saves a plan for one choice of lengths; give --dim in place of --length-ranges")
+    if arguments.length_ranges and arguments.plan_from_file == REQUIRED:
+        raise OptionError(
+            "--plan-from-file required follows a plan for one choice of lengths; leave out --length-ranges"
+        )
+    return _length_ranges(arguments) if arguments.length_ranges else _exact(arguments)
 
 
 def _exact(arguments: Namespace) -> Told:
@@ -77,7 +81,7 @@ def _exact(arguments: Namespace) -> Told:
     if not graph.is_symbolic:
         recompute = not arguments.no_recompute
         known = plan_in_file(arguments, graph)
-        plan = make_plan(graph, budget=arguments.budget, recompute=recompute, carried=known, **plan_options(arguments))
+        plan = make_plan(graph, budget=arguments.budget, recompute=recompute, embedded=known, **plan_options(arguments))
         save_planned(plan, arguments)
         return plan, {}, ""
     if arguments.save_plan is not None:
@@ -87,6 +91,6 @@ def _exact(arguments: Namespace) -> Told:
     return execution_plan(stage.plan), told, stage_text(told)
 
 
-def _bounded(arguments: Namespace) -> Told:
-    found = plan_bounded(load_open(arguments), arguments)
+def _length_ranges(arguments: Namespace) -> Told:
+    found = plan_length_ranges(load_open(arguments), arguments)
     return found.plan, found.to_json(), found.text()

@@ -58,7 +58,7 @@ def run(arguments: Namespace) -> int:
         told = {"mode": arguments.mode, "runs": arguments.runs, f"{arguments.mode}_seconds": float(np.median(times))}
         print_json(_plan_data(executable) | told | {"outputs": _statistics(outputs)})
     elif arguments.output is None:
-        story = f"\n{executable.story()}" if executable.stages else ""
+        story = f"\n{executable.stage_report()}" if executable.stages else ""
         print(_table(outputs) + story, end="")
     return 0
 
@@ -66,7 +66,7 @@ def run(arguments: Namespace) -> int:
 def _plan_data(executable: Executable) -> dict[str, Any]:
     """The report, or the story where there were stages."""
     if executable.stages:
-        return {"model": executable.graph.name, "story": executable.story().to_json()}
+        return {"model": executable.graph.name, "story": executable.stage_report().to_json()}
     return executable.report().to_json()
 
 

@@ -57,4 +57,4 @@ def compare_stages(
     times = interleaved(runs, lambda: static.run(feeds, copy=False), lambda: dynamic.run(feeds, copy=False))
     equal = all(equal_outputs(outputs, other) for other in others)
     runs_of = Runs(outputs, equal, static.packed_bytes, *times)
-    return StagedComparison(static.story(), runs_of, static.trace("dynamic").facts.peak_bytes)
+    return StagedComparison(static.stage_report(), runs_of, static.trace("dynamic").facts.peak_bytes)

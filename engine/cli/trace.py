@@ -119,7 +119,7 @@ def _planned(arguments: Namespace) -> Trace:
         return exe.trace(arguments.mode, heap=arguments.heap)
     recompute, threads = not arguments.no_recompute, arguments.threads
     known = plan_in_file(arguments, graph)
-    plan = make_plan(graph, budget=arguments.budget, recompute=recompute, carried=known, **plan_options(arguments))
+    plan = make_plan(graph, budget=arguments.budget, recompute=recompute, embedded=known, **plan_options(arguments))
     tell_origin(plan, arguments)
     return plan.trace(arguments.mode, heap=arguments.heap, threads=IN_TICKS if threads == AS_THEY_ARE else threads)
 

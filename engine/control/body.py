@@ -82,7 +82,7 @@ class PlannedBody(Parametric):
     @cached_property
     def plan(self) -> PlacedPlan:
         """All judges have seen it."""
-        return plan_graph(self.graph, Options(alignment=STEP, bound=(*self.graph.inputs, *self.graph.outputs)))
+        return plan_graph(self.graph, Options(alignment=STEP, caller_buffers=(*self.graph.inputs, *self.graph.outputs)))
 
     @cached_property
     def packed(self) -> Packed:

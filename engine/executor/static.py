@@ -160,7 +160,7 @@ class StaticExecutor:
     def _bind_outputs(self, outs: Mapping[str, Array]) -> dict[str, Array]:
         bound: dict[str, Array] = {}
         for name, value in self.plan.lowered.outputs.items():
-            if name in self.plan.lowered.bound:
+            if name in self.plan.lowered.caller_buffers:
                 spec = self.plan.lowered.values[value].spec
                 array = outs[name] if name in outs else np.empty(spec.shape, spec.dtype)
                 check_dense(f"out={name!r}", array)

@@ -142,7 +142,7 @@ def _alignment(advice: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternat
 def _bound(advice: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
     """Inputs and outputs that are alive at the peak, in arrays of the caller's: from Python only."""
     names = _ends_at_peak(plan)
-    if not names or advice.options.bound:
+    if not names or advice.options.caller_buffers:
         return
     lowered = plan.lowered
     known = {n: lowered.values[v].spec.nbytes for n, v in (*lowered.inputs.items(), *lowered.outputs.items())}
@@ -150,7 +150,11 @@ def _bound(advice: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]
     more = ", ..." if len(names) > 3 else "," if len(names) == 1 else ""
     what = "inputs and outputs in your own arrays"
     yield advice.planned(
-        plan, what, f"Python: bound=({named}{more})", note=f"{format_bytes(size)} of them", bound=names
+        plan,
+        what,
+        f"Python: caller_buffers=({named}{more})",
+        note=f"{format_bytes(size)} of them",
+        caller_buffers=names,
     )
 
 

@@ -103,7 +103,7 @@ Stage = Call | Alias | Join
 class Lowered:
     """A graph as calls and aliases, in order; the tick of the i-th is i + 1 (tick 0 feeds, the last tick fetches).
 
-    `bound` names the inputs and outputs that live in arrays of the caller. `parameters` maps the value of each
+    `caller_buffers` names the inputs and outputs that live in arrays of the caller. `parameters` maps the value of each
     parameter to the one that it holds after the run. `hands_over`: the outputs are what later stages take over.
     `backends` were asked for kernels, in their order.
     """
@@ -114,7 +114,7 @@ class Lowered:
     constants: Constants[int] = field(converter=as_constants)
     inputs: Mapping[str, int]
     outputs: Mapping[str, int]
-    bound: frozenset[str]
+    caller_buffers: frozenset[str]
     parameters: Mapping[int, int]
     hands_over: bool = False
     backends: tuple[str, ...] = PLAIN

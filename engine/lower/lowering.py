@@ -51,30 +51,32 @@ def lower(
     graph: Graph,
     *,
     views: bool = True,
-    pack: bool = True,
-    bound: Collection[str] = (),
+    prepack: bool = True,
+    caller_buffers: Collection[str] = (),
     backends: Sequence[str] = PLAIN,
     like: tuple[LoweringChoices, ...] = (),
     threads: int = 1,
 ) -> Lowered:
     """Lowers a graph whose operators stand in a runnable order.
 
-    `views=False` gives every output bytes of its own; `pack=False` lets kernels know of no constants to pack. `bound`
-    names the inputs and outputs that live in arrays of the caller; such an output never is a view, and one that no
-    operator computes is copied to. `backends` are asked for kernels in their order. What a pattern says (of the graph
-    with other lengths) is followed where it can be. `threads` are those of kernels of libraries.
+    `views=False` gives every output bytes of its own; `prepack=False` lets kernels know of no constants to pack.
+    `caller_buffers` names the inputs and outputs that live in arrays of the caller; such an output never is a view, and
+    one that no operator computes is copied to. `backends` are asked for kernels in their order. What a pattern says (of
+    the graph with other lengths) is followed where it can be. `threads` are those of kernels of libraries.
     """
     copied = frozenset(copy for pattern in like for copy in pattern.copies)
     roomy = frozenset(name for pattern in like for name in pattern.workspaces)
-    return _Lowering(graph, views, pack, frozenset(bound), tuple(backends), like, copied, roomy, threads).run()
+    return _Lowering(
+        graph, views, prepack, frozenset(caller_buffers), tuple(backends), like, copied, roomy, threads
+    ).run()
 
 
 @define(eq=False)
 class _Lowering:
     graph: Graph
     views: bool
-    pack: bool
-    bound: frozenset[str]
+    prepack: bool
+    caller_buffers: frozenset[str]
     backends: tuple[str, ...]
     like: tuple[LoweringChoices, ...]
     copied: frozenset[tuple[str, int]]
@@ -107,7 +109,7 @@ class _Lowering:
             self.constants,
             inputs,
             outputs,
-            self.bound,
+            self.caller_buffers,
             updates,
             backends=self.backends,
         )
@@ -116,7 +118,7 @@ class _Lowering:
 
     def _sources(self) -> None:
         for name, var in self.graph.inputs.items():
-            storage = Storage.CALLER if name in self.bound else Storage.ARENA
+            storage = Storage.CALLER if name in self.caller_buffers else Storage.ARENA
             self.of_var[var] = self._own(var.name, var.name, var.spec, storage, Role.INPUT)
         for var, entry in self.graph.constants.entries.items():
             self.of_var[var] = self._constant(var.name, entry, var.spec)
@@ -126,7 +128,12 @@ class _Lowering:
     def _choose_bound_outputs(self) -> None:
         computed = {v for op in self.graph.operators for v in op.outputs}
         for name, var in self.graph.outputs.items():
-            if name in self.bound and var in computed and var not in self.updated and var not in self.bound_outputs:
+            if (
+                name in self.caller_buffers
+                and var in computed
+                and var not in self.updated
+                and var not in self.bound_outputs
+            ):
                 self.bound_outputs[var] = name
 
     def _operator(self, operator: Operator) -> None:
@@ -150,7 +157,7 @@ class _Lowering:
         return layouts if len(layouts) == len(operator.outputs) else ()
 
     def _call(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[int, ...]:
-        signature = operator.signature if self.pack else evolve(operator.signature, constants=frozenset())
+        signature = operator.signature if self.prepack else evolve(operator.signature, constants=frozenset())
         if signature.threads != self.threads:
             signature = evolve(signature, threads=self.threads)
         kernel = self._kernel(operator, signature)
@@ -208,7 +215,7 @@ class _Lowering:
     def _fetched(self, name: str, var: Var) -> int:
         """The value that an output is read from; a bound output that is no call's own gets a copy."""
         value = self.values[self.of_var[var]]
-        if name not in self.bound or self.bound_outputs.get(var) == name:
+        if name not in self.caller_buffers or self.bound_outputs.get(var) == name:
             return value.id
         copy = self._own(f"{name}/output", value.source, value.spec, Storage.CALLER, Role.OUTPUT)
         self._copy_call(value, copy)

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from allocator.io.instance import shown
 from allocator.solvers import STRATEGIES
-from engine.saved.embedded import SHAPING, Carried
+from engine.saved.embedded import FILE_KEYS, SHAPING, EmbeddedPlan
 from engine.saved.fingerprint import Identity, digest_of
 from engine.text.errors import PlanRefusedError
 
@@ -25,7 +25,7 @@ LARGEST = 2**62
 _DIGESTS = ("operators", "kernels", "layouts", "memory")
 
 
-def texts_of(plan: Carried) -> dict[str, str]:
+def texts_of(plan: EmbeddedPlan) -> dict[str, str]:
     """The plan as texts by key."""
     identity = plan.identity
     calls = {"inputs": identity.feeds, "outputs": identity.fetches, "operators": identity.operators}
@@ -36,7 +36,7 @@ def texts_of(plan: Carried) -> dict[str, str]:
         "strategy": plan.strategy,
         "arena_bytes": str(plan.arena_bytes),
         "lower_bound": str(plan.lower_bound),
-        "options": _json(dict(plan.options)),
+        "options": _json({FILE_KEYS.get(name, name): value for name, value in plan.options}),
         "calls": _json(calls),
         "order": _json(plan.order),
         "again": _json([{"sequence": names, "plain_bytes": plain} for names, plain in plan.again]),
@@ -45,7 +45,7 @@ def texts_of(plan: Carried) -> dict[str, str]:
     return {PREFIX + key: text for key, text in found.items()}
 
 
-def plan_of(texts: Mapping[str, str], source: str, required: bool) -> Carried:
+def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPlan:
     """The plan that the texts tell; `source` is what to call it. Raises PlanRefusedError."""
     read = _Reader(texts, source)
     read.check_version()
@@ -55,12 +55,13 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> Carried:
     if read.text("digest") != digest_of([calls, order, again]):
         raise read.fault("digest", "is not that of the calls and of their order")
     sums = {name: read.string("calls", name, calls[name]) for name in _DIGESTS}
-    memory, options = sums.pop("memory"), read.object("options", read.json("options"), SHAPING)
+    memory, keys = sums.pop("memory"), tuple(FILE_KEYS.get(name, name) for name in SHAPING)
+    options = read.object("options", read.json("options"), keys)
     feeds, fetches = (read.pairs("calls", calls[name], read.string) for name in ("inputs", "outputs"))
-    return Carried(
+    return EmbeddedPlan(
         identity=Identity(feeds, fetches, **sums),
         memory=memory,
-        options=tuple((name, _as_tuple(value)) for name, value in options.items()),
+        options=tuple((name, _as_tuple(options[key])) for name, key in zip(SHAPING, keys, strict=True)),
         arena_bytes=arena_bytes,
         lower_bound=read.size("lower_bound"),
         strategy=read.strategy("strategy"),

@@ -11,15 +11,15 @@ from engine.onnx.embedded import PREFIX, plan_of, texts_of
 from engine.onnx.file import read_model
 from engine.onnx.library import ModelProto, encode_error, one_line
 from engine.planning.placed import PlacedPlan
-from engine.saved.embedded import Carried
-from engine.saved.replay import carry
+from engine.saved.embedded import EmbeddedPlan
+from engine.saved.replay import embed
 from engine.text.errors import ModelError, OptionError, OtherPlanError, PlanRefusedError
 
 _WITH_NOTES = 10
 """The first IR version in which nodes and values have metadata of their own."""
 
 
-def load_plan(source: str | Path | ModelProto, *, required: bool = False) -> Carried | None:
+def load_plan(source: str | Path | ModelProto, *, required: bool = False) -> EmbeddedPlan | None:
     """The plan that an ONNX file (or an onnx.ModelProto) carries, for `engine.make_plan` and `engine.compile`.
 
     None where it carries none, unless one is `required`; such a one is followed or refused, and none is made in its
@@ -51,7 +51,7 @@ def save_plan(plan: PlacedPlan, source: str | Path, target: str | Path) -> None:
     model = read_model(source).proto
     _check_same(plan, model, source)
     _check_reachable(model, Path(source), Path(target))
-    known = carry(plan)
+    known = embed(plan)
     clear(model)
     for key, text in texts_of(known).items():
         model.metadata_props.add(key=key, value=text)

@@ -23,7 +23,7 @@ _FEW = 4096
 """Elements of constants that stay in float32: biases and scales, which decide more than they weigh."""
 
 
-def store_as(graph: Graph, dtype: str) -> Graph:
+def cast_storage(graph: Graph, dtype: str) -> Graph:
     """The same network with its float32 tensors stored as "float16" or "bfloat16", under the same names.
 
     Inputs and outputs keep their types. Operators compute in float32 and round what they give, to nearest, ties to

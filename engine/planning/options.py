@@ -22,8 +22,8 @@ MOST_BYTES = 2**40
 class Options:
     """How to plan. `alignment` (a power of two) and `padding` are bytes.
 
-    `bound` names the inputs and outputs that live in arrays of the caller's.
-    `pack=False` lets kernels read constants as they are: no packed copies beside them, but slower kernels.
+    `caller_buffers` names the inputs and outputs that live in arrays of the caller's.
+    `prepack=False` lets kernels read constants as they are: no packed copies beside them, but slower kernels.
     `views`, `overwrite` and `reuse` switch the three ways of saving memory; what is switched off runs through the same
     code. `strategy` is one of `allocator.solvers.STRATEGIES` or "best". A search ends after `timeout` (seconds, or a
     text such as "10s") and after `nodes` steps; where neither is given, after as many steps as the strategy likes.
@@ -47,8 +47,8 @@ class Options:
     views: bool = True
     overwrite: bool = True
     reuse: bool = True
-    pack: bool = True
-    bound: tuple[str, ...] = ()
+    prepack: bool = True
+    caller_buffers: tuple[str, ...] = ()
     parallel: str = ""
     nest: bool = True
     order: str = GIVEN
@@ -60,12 +60,14 @@ class Options:
             _check_integer(name, getattr(self, name), 0, MOST_BYTES)
         _check_integer("nodes", self.nodes, 1, NO_NODES)
         check_threads(self.threads, 1)
-        for name in ("views", "overwrite", "reuse", "pack", "nest"):
+        for name in ("views", "overwrite", "reuse", "prepack", "nest"):
             check_flag(name, getattr(self, name))
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
             raise OptionError(f"alignment {self.alignment} is no power of two")
-        if not isinstance(self.bound, (tuple, list)) or not all(isinstance(n, str) for n in self.bound):
-            raise OptionError(f"bound must be a tuple of names, such as ('x',), not {self.bound!r}")
+        if not isinstance(self.caller_buffers, (tuple, list)) or not all(
+            isinstance(n, str) for n in self.caller_buffers
+        ):
+            raise OptionError(f"caller_buffers must be a tuple of names, such as ('x',), not {self.caller_buffers!r}")
         for name in ("strategy", "parallel", "order"):
             if not isinstance(getattr(self, name), str):
                 raise OptionError(f"{name} {getattr(self, name)!r} is no name")

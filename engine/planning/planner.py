@@ -101,10 +101,15 @@ def least_bytes(lowered: Lowered, options: Options) -> int:
 
 def lower_graph(graph: Graph, options: Options) -> Lowered:
     """Lowers a graph as the options want it, in the given order."""
-    _check_bound(graph, options.bound)
-    backends = backends_of(options.backend)
-    views, pack, bound = options.views, options.pack, options.bound
-    lowered = lower(graph, views=views, pack=pack, bound=bound, backends=backends, threads=options.threads)
+    _check_caller_buffers(graph, options.caller_buffers)
+    lowered = lower(
+        graph,
+        views=options.views,
+        prepack=options.prepack,
+        caller_buffers=options.caller_buffers,
+        backends=backends_of(options.backend),
+        threads=options.threads,
+    )
     return _at_levels(lowered, options)
 
 
@@ -220,8 +225,8 @@ def _problem(chunks: memory.Chunks, lowered: Lowered, ids: Mapping[int, int], op
     return align_items(found, lowered, ids, chunks.chunk_of)
 
 
-def _check_bound(graph: Graph, bound: Collection[str]) -> None:
-    unknown = sorted(set(bound) - set(graph.inputs) - set(graph.outputs))
+def _check_caller_buffers(graph: Graph, names: Collection[str]) -> None:
+    unknown = sorted(set(names) - set(graph.inputs) - set(graph.outputs))
     if unknown:
         raise OptionError(f"graph {graph.name!r} has no input or output {unknown[0]!r} to bind")
 

@@ -8,12 +8,26 @@ from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
 from engine.saved.fingerprint import Identity, digest_of_problem, identity_of
 
-SHAPING = ("alignment", "padding", "views", "overwrite", "reuse", "pack", "bound", "parallel", "nest", "order")
+SHAPING = (
+    "alignment",
+    "padding",
+    "views",
+    "overwrite",
+    "reuse",
+    "prepack",
+    "caller_buffers",
+    "parallel",
+    "nest",
+    "order",
+)
 """The options that decide what there is to place; the others only say how and how long addresses are searched for."""
+
+FILE_KEYS = {"prepack": "pack", "caller_buffers": "bound"}
+"""Keys under which files have options that were called so when their format was made."""
 
 
 @frozen
-class Carried:
+class EmbeddedPlan:
     """`options` are those of `SHAPING`. `order` has the ticks of calls, where they do not stand in the given order.
 
     Where some run again, `again` has what runs, by name, and the bytes of the arena without (see
@@ -36,10 +50,10 @@ class Carried:
     required: bool = False
 
 
-def carried(plan: PlacedPlan, order: tuple[int, ...]) -> Carried:
+def embedded_plan(plan: PlacedPlan, order: tuple[int, ...]) -> EmbeddedPlan:
     """A plan, whose calls stand in that order, as it is carried."""
     owners = plan.owners(plan.chunks)
-    return Carried(
+    return EmbeddedPlan(
         identity=identity_of(plan.lowered),
         memory=digest_of_problem(plan.problem),
         options=shaping(plan.options),

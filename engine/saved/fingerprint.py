@@ -99,7 +99,7 @@ def _spec(spec: TensorSpec) -> list[Any]:
 
 
 def _ends(lowered: Lowered) -> list[Any]:
-    return [lowered.inputs, lowered.outputs, sorted(lowered.bound), sorted(lowered.parameters.items())]
+    return [lowered.inputs, lowered.outputs, sorted(lowered.caller_buffers), sorted(lowered.parameters.items())]
 
 
 def _plain(value: Any) -> Any:

@@ -24,7 +24,7 @@ from engine.planning.planner import lower_graph, nestings, place_lowered
 from engine.remat.check import check_again
 from engine.remat.trial import recomputed
 from engine.remat.writing import write_again
-from engine.saved.embedded import Carried, carried, shaping
+from engine.saved.embedded import EmbeddedPlan, embedded_plan, shaping
 from engine.saved.fingerprint import Identity, digest_of_problem, identity_of
 from engine.text.errors import GraphError, JudgeError, OptionError, OtherPlanError, PlanRefusedError
 
@@ -32,16 +32,16 @@ ANEW = "made anew"
 """What the origin of a plan begins with that was made because the one in the file is another's."""
 
 
-def carry(plan: PlacedPlan) -> Carried:
+def embed(plan: PlacedPlan) -> EmbeddedPlan:
     """The plan as data, which have been followed to see that they can be. Raises OtherPlanError where they cannot."""
     graph = next((again.before for again in plan.recomputed), plan.lowered.graph)
     order = () if plan.recomputed else _order_in(lower_graph(graph, plan.options), plan.lowered)
-    made = carried(plan, order)
+    made = embedded_plan(plan, order)
     follow(graph, made, plan.options)
     return made
 
 
-def follow(graph: Graph, known: Carried, options: Options, budget: int = NO_CAPACITY) -> PlacedPlan:
+def follow(graph: Graph, known: EmbeddedPlan, options: Options, budget: int = NO_CAPACITY) -> PlacedPlan:
     """The plan that is carried; no solver runs, and no order is searched for.
 
     Raises OtherPlanError where it is a plan of other calls or larger than the budget in bytes, PlanRefusedError where a
@@ -59,7 +59,7 @@ def follow(graph: Graph, known: Carried, options: Options, budget: int = NO_CAPA
 
 def followed_or(
     graph: Graph,
-    known: Carried,
+    known: EmbeddedPlan,
     options: Options,
     budget: int,
     make: Callable[[], PlacedPlan],
@@ -71,8 +71,8 @@ def followed_or(
     Raises PlanRefusedError for a wrong plan, OtherPlanError for one of other calls that is required, OptionError for
     what is no plan.
     """
-    if not isinstance(known, Carried):
-        raise OptionError(f"carried is what engine.load_plan gives, not a {type(known).__name__}")
+    if not isinstance(known, EmbeddedPlan):
+        raise OptionError(f"embedded must be what engine.load_plan returns, not a {type(known).__name__}")
     try:
         if known.again and not recompute:
             raise OtherPlanError(f"{known.source} computes values again, and recompute is off")
@@ -91,7 +91,7 @@ def _order_in(given: Lowered, chosen: Lowered) -> tuple[int, ...]:
     return () if list(ticks) == sorted(ticks) else ticks
 
 
-def _check_asked(known: Carried, options: Options, budget: int) -> None:
+def _check_asked(known: EmbeddedPlan, options: Options, budget: int) -> None:
     made = dict(known.options)
     for name, asked in shaping(options):
         if made[name] != asked:
@@ -102,7 +102,7 @@ def _check_asked(known: Carried, options: Options, budget: int) -> None:
         raise OtherPlanError(f"{known.source} needs {known.arena_bytes} bytes, and {budget} are available")
 
 
-def _lowered(graph: Graph, known: Carried, options: Options) -> Lowered:
+def _lowered(graph: Graph, known: EmbeddedPlan, options: Options) -> Lowered:
     """The graph in the order that the plan has, with values nested as it has them. Raises OtherPlanError."""
     lowered = lower_graph(graph, options)
     if known.order:
@@ -159,7 +159,7 @@ def _told(tensors: tuple[tuple[str, str], ...]) -> str:
     return ", ".join(f"{shown(name)} {shown(spec)[1:-1]}" for name, spec in tensors)
 
 
-def _plan(problem: Problem, known: Carried, budget: int) -> Plan:
+def _plan(problem: Problem, known: EmbeddedPlan, budget: int) -> Plan:
     """The offsets as a plan. Raises OtherPlanError for another problem, PlanRefusedError for a wrong plan."""
     if digest_of_problem(problem) != known.memory:
         raise OtherPlanError(f"{known.source} is for other lifetimes: another version of this program")

@@ -10,8 +10,8 @@ from allocator.problem import NO_CAPACITY
 from allocator.solvers.base import NO_NODES
 from engine.graph.graph import Graph
 from engine.planning.options import Options
-from engine.stages.bounded import bounded
 from engine.stages.cache import PlanCache
+from engine.stages.length_ranges import plan_length_ranges
 from engine.stages.run import Planner, StagedExecutor
 from engine.stages.segments import ReservedMemory, new_memory
 from engine.stages.stage import Terms, first_stage
@@ -44,15 +44,19 @@ def staged(
     *,
     mode: str,
     budget: int | str,
-    bounds: Mapping[str, tuple[int, int]],
-    cache: int,
+    length_ranges: Mapping[str, tuple[int, int]],
+    plan_cache_size: int,
     threads: int = 1,
 ) -> StagedExecutor:
     """Returns the executor of a graph with symbolic dimensions. Raises GraphError, OptionError."""
     check_outputs(graph)
-    if not isinstance(cache, int) or isinstance(cache, bool) or not 1 <= cache <= MOST_PLANS:
-        raise OptionError(f"cache={cache!r} is no number of plans from 1 to {MOST_PLANS}")
-    for name, value in (("parallel", options.parallel), ("bound", options.bound)):
+    if (
+        not isinstance(plan_cache_size, int)
+        or isinstance(plan_cache_size, bool)
+        or not 1 <= plan_cache_size <= MOST_PLANS
+    ):
+        raise OptionError(f"plan_cache_size={plan_cache_size!r} is no number of plans from 1 to {MOST_PLANS}")
+    for name, value in (("parallel", options.parallel), ("caller_buffers", options.caller_buffers)):
         if value:
             raise OptionError(f"{name}={value!r} needs sizes that are known; give lengths to engine.bind first")
     prepared, solver = template(graph), solvers.find_strategy(options.strategy)
@@ -65,7 +69,9 @@ def staged(
     memory = new_memory(limit, options.alignment)
     terms = Terms(options, capacity, in_one_block=bool(limit) or isinstance(memory, ReservedMemory))
     plan_first: Planner = first_stage
-    if bounds:
-        plan_first = bounded(prepared, bounds, terms)
+    if length_ranges:
+        plan_first = plan_length_ranges(prepared, length_ranges, terms)
         memory.start(plan_first.plan.arena_bytes)
-    return StagedExecutor(prepared, terms, memory, PlanCache(cache), mode=mode, plan_first=plan_first, threads=threads)
+    return StagedExecutor(
+        prepared, terms, memory, PlanCache(plan_cache_size), mode=mode, plan_first=plan_first, threads=threads
+    )

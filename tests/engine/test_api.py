@@ -117,12 +117,12 @@ def test_compile_names_wrong_options() -> None:
     with pytest.raises(OptionError, match="mode 'fast' is unknown"):
         engine.compile(_net(), mode="fast")
     with pytest.raises(OptionError, match="tuple of names"):
-        engine.compile(_net(), bound="x")  # type: ignore[arg-type]
+        engine.compile(_net(), caller_buffers="x")  # type: ignore[arg-type]
     for wrong in ({"alignment": 2**63}, {"padding": -1}, {"padding": 1.5}):
         with pytest.raises(OptionError, match="is no integer from 0 to"):
             engine.compile(_net(), **wrong)
     with pytest.raises(OptionError, match="no input or output 'q'"):
-        engine.compile(_net(), bound=("q",))
+        engine.compile(_net(), caller_buffers=("q",))
     with pytest.raises(OptionError, match="is no size"):
         engine.compile(_net(), budget="much")
     for flag in ("no", 1):
@@ -137,7 +137,7 @@ def test_an_option_that_does_not_exist_is_told_with_the_one_that_was_meant() -> 
         for kind in (TypeError, OptionError):
             with pytest.raises(kind, match=f"engine.{build.__name__.split('_')[0]}.* no option 'bugdet'; did you mean"):
                 build(_net(), bugdet=1)  # type: ignore[call-arg]
-    with pytest.raises(OptionError, match=r"no option 'zzz'; there are budget, recompute, carried, .* nest, order"):
+    with pytest.raises(OptionError, match=r"no option 'zzz'; there are budget, recompute, embedded, .* nest, order"):
         engine.make_plan(_net(), zzz=1)  # type: ignore[call-arg]
 
 
@@ -156,7 +156,7 @@ def test_budgets_may_be_integers_of_numpy() -> None:
 def test_a_bound_output_that_shares_bytes_with_a_bound_input_is_refused() -> None:
     feed = _feed()
     with pytest.raises(FeedError, match="shares bytes with 'x'"):
-        engine.compile(_net(), bound=("x", "y")).run(feed, out={"y": feed["x"]})
+        engine.compile(_net(), caller_buffers=("x", "y")).run(feed, out={"y": feed["x"]})
 
 
 def _square(build: Callable[[Var], Var]) -> Graph:
@@ -261,7 +261,7 @@ def test_poison_mode_watches_the_arrays_of_the_caller() -> None:
         graph = Graph()
         made = graph.add(_schema(schema, spoil if schema == "spoil" else half), [graph.input("x", (8,))], name="op")
         graph.output(made[0], "y")
-        exe, feeds = engine.compile(graph, debug="poison", bound=(bound,)), {"x": np.ones(8, np.float32)}
+        exe, feeds = engine.compile(graph, debug="poison", caller_buffers=(bound,)), {"x": np.ones(8, np.float32)}
         if message:
             with pytest.raises(PoisonError, match=message):
                 exe.run(feeds)
@@ -303,7 +303,7 @@ def test_output_arrays_that_share_bytes_are_refused_in_every_mode() -> None:
 
 
 def _feed_own_view(graph: Graph) -> None:
-    exe = engine.compile(graph, bound=("x",))
+    exe = engine.compile(graph, caller_buffers=("x",))
     last = exe.run({"x": np.ones(4, np.float32)}, copy=False)
     exe.run({"x": last["a"]})
 
@@ -316,7 +316,7 @@ def test_without_packing_there_are_no_copies_of_constants_and_the_same_numbers()
     scale, bias, mean = (rng.normal(size=64).astype(np.float32) for _ in range(3))
     graph.output(ops.batch_norm(y, scale, bias, mean, np.ones(64, np.float32)), "y")
     feeds = {"x": rng.normal(size=(1, 32, 7, 7)).astype(np.float32)}
-    packed, plain = engine.compile(graph), engine.compile(graph, pack=False)
+    packed, plain = engine.compile(graph), engine.compile(graph, prepack=False)
     assert packed.packed_bytes > 0 == plain.packed_bytes
     wanted = packed.run(feeds)["y"]
     np.testing.assert_allclose(plain.run(feeds)["y"], wanted, atol=1e-5 * np.abs(wanted).max())
@@ -339,7 +339,7 @@ def test_compiled_kernels_read_what_cannot_be_written() -> None:
         for name, var in zip(("fed", "constant"), pair, strict=True):
             graph.output(var, f"{name}{i}")
     data.flags.writeable = False
-    exe = engine.compile(graph, bound=("x",))
+    exe = engine.compile(graph, caller_buffers=("x",))
     for _ in range(2):
         found = exe.run({"x": data})
         for i in range(3):

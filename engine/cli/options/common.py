@@ -78,7 +78,7 @@ def add_planning(parser: ArgumentParser) -> None:
         default=DEFAULT,
         help=f"whose kernels compute; auto: oneDNN's where it is installed, then numba's (default {DEFAULT})",
     )
-    parser.add_argument("--no-pack", action="store_true", help="keep no packed copies of weights: smaller, slower")
+    parser.add_argument("--no-prepack", action="store_true", help="keep no packed copies of weights: smaller, slower")
     add_solving(parser)
     parser.add_argument(
         "--no-recompute", action="store_true", help="run no operator twice, even where the budget is not met otherwise"
@@ -171,7 +171,7 @@ def plan_options(arguments: Namespace) -> PlanOptions:
         views=not arguments.no_views,
         overwrite=not arguments.no_overwrite,
         reuse=not arguments.no_reuse,
-        pack=not arguments.no_pack,
+        prepack=not arguments.no_prepack,
         parallel=arguments.parallel,
         nest=not arguments.no_nest,
         order=arguments.order,

@@ -5,11 +5,13 @@ from argparse import Namespace
 from engine.api import Executable, compile_graph
 from engine.cli.options.common import plan_options
 from engine.cli.options.models import Subject
-from engine.saved.embedded import Carried
+from engine.saved.embedded import EmbeddedPlan
 from engine.system.threads import AS_THEY_ARE
 
 
-def compile_subject(subject: Subject, arguments: Namespace, mode: str, carried: Carried | None = None) -> Executable:
+def compile_subject(
+    subject: Subject, arguments: Namespace, mode: str, carried: EmbeddedPlan | None = None
+) -> Executable:
     """As a command line says that has options of planning, of running and --parallel. `mode` may be "poison"."""
     options, budget, recompute = plan_options(arguments), arguments.budget, not arguments.no_recompute
     debug = "poison" if mode == "poison" else ""
@@ -20,7 +22,7 @@ def compile_subject(subject: Subject, arguments: Namespace, mode: str, carried: 
         budget=budget,
         threads=arguments.threads,
         recompute=recompute,
-        carried=carried,
+        embedded=carried,
         **options,
     )
 

@@ -21,7 +21,7 @@ def named_lengths(text: str) -> tuple[tuple[str, int], ...]:
     return tuple((name, _length(value, text)) for name, value in _pairs(text, "batch=4,seq=128"))
 
 
-def named_bounds(text: str) -> tuple[tuple[str, tuple[int, int]], ...]:
+def named_length_ranges(text: str) -> tuple[tuple[str, tuple[int, int]], ...]:
     """NAME=LEAST:GREATEST, or several with commas between them."""
     found = []
     for name, value in _pairs(text, "batch=1:8,seq=1:512"):

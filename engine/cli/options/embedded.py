@@ -8,7 +8,7 @@ from engine.cli.options.zoo import is_zoo
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
 from engine.onnx.saved import load_plan, save_plan
-from engine.saved.embedded import Carried
+from engine.saved.embedded import EmbeddedPlan
 from engine.text.errors import OptionError, OtherPlanError
 
 AUTO, REQUIRED, NEVER = "auto", "required", "never"
@@ -36,7 +36,7 @@ def add_save_plan(parser: ArgumentParser) -> None:
     )
 
 
-def plan_in_file(arguments: Namespace, graph: Graph) -> Carried | None:
+def plan_in_file(arguments: Namespace, graph: Graph) -> EmbeddedPlan | None:
     """The plan that MODEL carries, where it is to be followed; commands without the option follow none.
 
     Raises what `load_plan` does.

@@ -79,7 +79,7 @@ def _shapes(arguments: Namespace) -> Shapes:
 def _read(arguments: Namespace, model: Any, shapes: Shapes, constants: Mapping[str, Array]) -> Graph:
     with Activity("reading", arguments.file.name):
         if is_zoo(arguments.file):
-            names = [name for name, _ in (*arguments.dim, *vars(arguments).get("bounds", ()))]
+            names = [name for name, _ in (*arguments.dim, *vars(arguments).get("length_ranges", ()))]
             return zoo_graph(arguments.file, shapes, constants, arguments.seed, names=names)
         return load_onnx(model, shapes=shapes, constants=constants)
 

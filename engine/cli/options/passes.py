@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from allocator.progress import Activity
 from engine.graph.graph import Graph
 from engine.passes.pipeline import LEVELS, optimise
-from engine.passes.storage import NAMES, store_as
+from engine.passes.storage import NAMES, cast_storage
 from engine.text.errors import OptionError
 
 
@@ -39,4 +39,4 @@ def optimised(graph: Graph, arguments: Namespace) -> Graph:
         raise OptionError(f"--store needs sizes that are known before a run; data decide some of {arguments.file}")
     with Activity("optimising", graph.name):
         found = optimise(graph, level)
-    return store_as(found, store) if store else found
+    return cast_storage(found, store) if store else found

@@ -35,7 +35,7 @@ def _plan(
     """A sequential plan; some inputs and outputs are bound to arrays of the caller."""
     bound = tuple(name for name in dict.fromkeys((*graph.inputs, *graph.outputs)) if choose(4) == 0)
     return engine.make_plan(
-        graph, strategy="pushdown", alignment=4, bound=bound, reuse=reuse, overwrite=overwrite, nest=nest
+        graph, strategy="pushdown", alignment=4, caller_buffers=bound, reuse=reuse, overwrite=overwrite, nest=nest
     )
 
 
@@ -270,7 +270,7 @@ def test_an_array_of_the_caller_is_written_before_it_is_read() -> None:
     graph = Graph()
     graph.output(ops.neg(graph.input("x", (8,))), "y")
     graph.output(ops.abs(graph.outputs["y"]), "z")
-    plan = engine.make_plan(graph, bound=("x", "y", "z"))
+    plan = engine.make_plan(graph, caller_buffers=("x", "y", "z"))
     check_races(plan)
     with pytest.raises(RaceError, match=r"both touch bytes \[0, 32\) of caller 'neg_0', and"):
         check_races(evolve(plan, schedule=_without(plan.schedule, [0])))

@@ -130,7 +130,18 @@ def test_a_census_of_arrays_finds_none_in_a_static_run_and_the_predicted_ones_in
 
 
 def test_a_measuring_task_survives_its_way_to_another_process() -> None:
-    words = ("m.onnx", "--shape", "x=2,3", "--constant", "k=k.npy", "--timeout", "2s", "--budget", "1MiB", "--no-pack")
+    words = (
+        "m.onnx",
+        "--shape",
+        "x=2,3",
+        "--constant",
+        "k=k.npy",
+        "--timeout",
+        "2s",
+        "--budget",
+        "1MiB",
+        "--no-prepack",
+    )
     task = Task(SECONDS, "dynamic", 7, options(*words))
     again = read_task(json.loads(task.to_json()))
     assert (again.what, again.mode, again.runs) == (SECONDS, "dynamic", 7)

@@ -110,7 +110,7 @@ def test_a_first_stage_says_that_it_is_one(monkeypatch: pytest.MonkeyPatch, caps
 
 
 def test_a_plan_for_many_lengths_is_explained_at_the_greatest(capsys: Capture) -> None:
-    found = data(["explain", "zoo:squeezenet?image=64", "--bounds", "batch=1:3"], capsys)
+    found = data(["explain", "zoo:squeezenet?image=64", "--length-ranges", "batch=1:3"], capsys)
     assert found["bounds"] == {"batch": [1, 3]}
     assert found["alive"][0]["shape"][0] == 3
 

@@ -14,7 +14,7 @@ from tests.helpers.graphs.random_graphs import build, graphs, seeded
 from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
 
 SWITCHES = st.fixed_dictionaries(
-    {}, optional={name: st.booleans() for name in ("views", "overwrite", "reuse", "pack")}
+    {}, optional={name: st.booleans() for name in ("views", "overwrite", "reuse", "prepack")}
 ) | st.fixed_dictionaries({"alignment": st.sampled_from([1, 16, 256]), "padding": st.sampled_from([0, 8])})
 
 
@@ -41,7 +41,7 @@ def test_executors_read_and_write_bound_arrays_in_place(graph: Graph, which: int
     bound = tuple(n for i, n in enumerate([*graph.inputs, *graph.outputs]) if which >> i & 1)
     feeds = random_feeds(graph)
     wanted = run_unplanned(graph, feeds)
-    exe = engine.compile(graph, bound=bound)
+    exe = engine.compile(graph, caller_buffers=bound)
     out = {n: np.full(v.shape, 7, v.dtype) for n, v in graph.outputs.items()}
     found = exe.run(feeds, out=out)
     assert all(found[n] is out[n] for n in out)

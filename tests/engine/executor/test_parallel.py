@@ -95,7 +95,7 @@ def test_outputs_have_the_bits_of_an_unplanned_run_and_calls_keep_the_schedule(
 @given(graphs(), THREADS, st.integers(0, 7))
 def test_parallel_executor_reads_and_writes_bound_arrays_in_place(graph: Graph, threads: int, which: int) -> None:
     bound = tuple(n for i, n in enumerate([*graph.inputs, *graph.outputs]) if which >> i & 1)
-    executor = _executor(_plan(graph, bound=bound), threads)
+    executor = _executor(_plan(graph, caller_buffers=bound), threads)
     for seed in range(3):
         feeds = random_feeds(graph, seed)
         out = {n: np.full(v.shape, 7, v.dtype) for n, v in graph.outputs.items()}

@@ -40,7 +40,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"parallel": "colour:2"},
     {"parallel": "edges"},
     {"strategy": "naive"},
-    {"bound": ("x0", "y0")},
+    {"caller_buffers": ("x0", "y0")},
 )
 
 

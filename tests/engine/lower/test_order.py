@@ -13,7 +13,7 @@ from engine.lower.lowering import lower
 from engine.lower.order import GIVEN, MEMORY, ORDERS, arrange
 from engine.planning.options import Options
 from engine.planning.planner import plan_graph
-from engine.stages.bounded import BoundedPlanner
+from engine.stages.length_ranges import LengthRangePlanner
 from engine.stages.run import StagedExecutor
 from engine.text.errors import OptionError
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
@@ -125,14 +125,14 @@ def test_graphs_with_open_lengths_are_ordered_when_they_are_planned(order: str) 
     grown: list[Var] = [ops.tanh(ops.concat([x + float(i), x, x, x], axis=1)) for i in range(4)]
     graph.output(ops.sum(*(ops.reduce_max(y, axes=[1]) for y in grown)), "y")
     plain, ordered = engine.compile(graph), engine.compile(graph, order=order)
-    bounded = engine.compile(graph, order=order, bounds={"n": (1, 9)})
+    bounded = engine.compile(graph, order=order, length_ranges={"n": (1, 9)})
     for n in (3, 9, 1):
         feeds = {"x": random_feeds(engine.bind(graph, {"n": n}))["x"]}
         wanted = plain.run(feeds)
         assert_same(ordered.run(feeds), wanted)
         assert_same(bounded.run(feeds), wanted)
         assert ordered.plan.arena_bytes < plain.plan.arena_bytes
-    assert isinstance(bounded.executor, StagedExecutor) and isinstance(bounded.executor.plan_first, BoundedPlanner)
+    assert isinstance(bounded.executor, StagedExecutor) and isinstance(bounded.executor.plan_first, LengthRangePlanner)
     assert not bounded.executor.plan_first.replanned
 
 

@@ -199,7 +199,7 @@ def test_a_chain_that_calculates_a_shape(name: str) -> None:
     exe = engine.compile(engine.load_onnx(proto))
     for n, m in ((2, 3), (6, 4), (3, 9), (5, 2), (2, 3)):
         _check(proto, exe, {"x": _random((n, m))})
-    assert exe.story().cache.misses == 4
+    assert exe.stage_report().cache.misses == 4
 
 
 def test_two_inputs_share_the_lengths_of_a_name() -> None:

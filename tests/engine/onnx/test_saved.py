@@ -53,7 +53,7 @@ def test_a_model_with_a_plan_computes_the_same_and_runs_with_it(tmp_path_factory
         assert np.array_equal(one, other)
     again, before = engine.load_onnx(path), engine.compile(engine.load_onnx(plain))
     with no_solver():
-        exe = engine.compile(again, carried=engine.load_plan(path, required=True))
+        exe = engine.compile(again, embedded=engine.load_plan(path, required=True))
     assert exe.plan.is_followed
     wanted = before.run(feeds)
     assert all(np.array_equal(array, wanted[name]) for name, array in exe.run(feeds).items())
@@ -63,7 +63,7 @@ def test_the_same_plan_gives_the_same_bytes_and_can_be_saved_over_another(tmp_pa
     path = saved(tmp_path, small())
     first = path.read_bytes()
     assert saved(tmp_path, small()).read_bytes() == first
-    plan = engine.make_plan(engine.load_onnx(path), carried=engine.load_plan(path))
+    plan = engine.make_plan(engine.load_onnx(path), embedded=engine.load_plan(path))
     engine.save_plan(plan, path, path)
     assert path.read_bytes() == first
     engine.save_plan(engine.make_plan(engine.load_onnx(path), alignment=16), path, path)
@@ -91,7 +91,7 @@ def test_viewers_are_told_of_nodes_and_values_where_the_model_has_room_for_that(
     found = onnx.load(saved(tmp_path, proto))
     assert ours(found.graph.node[0])["outputs"] == '{"h":{"bytes":[0,32],"ticks":[1,3]}}'
     assert ours(found.graph.input[0]) == {"offset": "64", "bytes": "24", "ticks": "[0, 2)"}
-    plan = engine.make_plan(engine.load_onnx(found), carried=engine.load_plan(found))
+    plan = engine.make_plan(engine.load_onnx(found), embedded=engine.load_plan(found))
     assert plan.is_followed and plan.arena_bytes == int(ours(found)["arena_bytes"])
 
 
@@ -99,7 +99,7 @@ def test_hostile_names_of_a_saved_onnx_plan_are_read_back(tmp_path: Path) -> Non
     proto = small(HOSTILE)
     proto.ir_version = 10
     path = saved(tmp_path, proto)
-    plan = engine.make_plan(engine.load_onnx(path), carried=engine.load_plan(path, required=True))
+    plan = engine.make_plan(engine.load_onnx(path), embedded=engine.load_plan(path, required=True))
     assert plan.is_followed and any(v.name == HOSTILE for v in plan.lowered.values)
 
 
@@ -111,7 +111,7 @@ def test_weights_in_files_of_their_own_stay_there(tmp_path: Path) -> None:
     engine.save_plan(plan, source, tmp_path / "planned.onnx")
     assert len((tmp_path / "planned.onnx").read_bytes()) < len(source.read_bytes()) + 4_000
     exe = engine.compile(
-        engine.load_onnx(tmp_path / "planned.onnx"), carried=engine.load_plan(tmp_path / "planned.onnx")
+        engine.load_onnx(tmp_path / "planned.onnx"), embedded=engine.load_plan(tmp_path / "planned.onnx")
     )
     assert np.array_equal(exe(x=np.ones((2, 3), np.float32))["y"], np.full((2, 4), 3, np.float32))
     target = tmp_path / "other" / "planned.onnx"
@@ -157,7 +157,7 @@ def test_another_model_under_the_same_plan_is_planned_anew(tmp_path: Path) -> No
     proto = onnx.load(saved(tmp_path, small()))
     proto.graph.node[1].op_type = "Tanh"
     known = engine.load_plan(proto)
-    plan = engine.make_plan(engine.load_onnx(proto), carried=known)
+    plan = engine.make_plan(engine.load_onnx(proto), embedded=known)
     assert (
         plan.origin == "made anew: the plan in the model is for other operators: another model, or other passes over it"
     )
@@ -183,7 +183,7 @@ def test_flipped_bytes_of_a_file_give_an_error_or_the_same_numbers(tmp_path_fact
     path.write_bytes(content)
     feeds = {"x": np.arange(6, dtype=np.float32).reshape(2, 3)}
     try:
-        exe = engine.compile(engine.load_onnx(path), carried=engine.load_plan(path))
+        exe = engine.compile(engine.load_onnx(path), embedded=engine.load_plan(path))
     except (ModelError, PlanRefusedError) as error:
         assert "\n" not in str(error)
         return

@@ -46,7 +46,7 @@ def _feeds(graph: Graph) -> dict[str, Array]:
 @pytest.mark.parametrize("level", [0, 2, 3])
 def test_half_storage_keeps_outputs_near_and_the_arena_smaller(dtype: str, backend: str, level: int) -> None:
     graph = engine.optimise(_small(), level)
-    stored = engine.store_as(graph, dtype)
+    stored = engine.cast_storage(graph, dtype)
     wanted = engine.compile(graph, backend="numpy").run(_feeds(graph))["y"]
     exe = engine.compile(stored, backend=backend)
     found = exe.run(_feeds(graph))["y"]
@@ -59,7 +59,7 @@ def test_half_storage_keeps_outputs_near_and_the_arena_smaller(dtype: str, backe
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_half_storage_gives_the_same_bits_in_every_mode(dtype: str) -> None:
-    graph = engine.store_as(engine.optimise(_small(), 3), dtype)
+    graph = engine.cast_storage(engine.optimise(_small(), 3), dtype)
     feeds = _feeds(graph)
     wanted = engine.compile(graph, threads=1).run(feeds)["y"].tobytes()
     for options in ({"mode": "dynamic"}, {"debug": "poison"}, {"threads": 3}, {"views": False}, {"nest": False}):
@@ -68,7 +68,7 @@ def test_half_storage_gives_the_same_bits_in_every_mode(dtype: str) -> None:
 
 def test_float16_needs_about_half_of_the_bytes() -> None:
     graph = engine.optimise(zoo.mobilenet_v2(), 3)
-    plain, half = (engine.make_plan(g).report() for g in (graph, engine.store_as(graph, "float16")))
+    plain, half = (engine.make_plan(g).report() for g in (graph, engine.cast_storage(graph, "float16")))
     assert half.arena_without_workspace <= 0.51 * plain.arena_without_workspace
     assert half.arena_bytes < 0.62 * plain.arena_bytes
 
@@ -76,7 +76,7 @@ def test_float16_needs_about_half_of_the_bytes() -> None:
 def test_half_storage_saves_bytes_in_small_networks() -> None:
     for graph in (zoo.mobilenet_v2(image=64), zoo.minilm(sequence=32), zoo.squeezenet(image=67)):
         better = engine.optimise(graph, 3)
-        plain, half = (engine.make_plan(g).arena_bytes for g in (better, engine.store_as(better, "float16")))
+        plain, half = (engine.make_plan(g).arena_bytes for g in (better, engine.cast_storage(better, "float16")))
         assert half < plain, graph.name
 
 
@@ -86,14 +86,14 @@ def test_half_storage_takes_tensors_with_negative_strides() -> None:
     graph.output(ops.relu(ops.slice(ops.sigmoid(x), (31,), (-33,), (2,), (-1,))), "y")
     feeds = _feeds(graph)
     wanted = 1 / (1 + np.exp(-feeds["x"][..., ::-1]))
-    found = engine.compile(engine.store_as(graph, "float16")).run(feeds)["y"]
+    found = engine.compile(engine.cast_storage(graph, "float16")).run(feeds)["y"]
     np.testing.assert_allclose(found, wanted, rtol=2e-3)
 
 
 def test_half_storage_is_idempotent() -> None:
     graph = _small()
-    once = engine.store_as(graph, "float16")
-    twice = engine.store_as(once, "bfloat16")
+    once = engine.cast_storage(graph, "float16")
+    twice = engine.cast_storage(once, "bfloat16")
     found, wanted = (engine.compile(g).run(_feeds(graph))["y"] for g in (twice, graph))
     np.testing.assert_allclose(found, wanted, rtol=0.1, atol=0.01)
 
@@ -103,7 +103,7 @@ def test_half_storage_makes_constants_beyond_the_range_infinite() -> None:
     x = graph.input("x", (80, 80))
     mask = graph.constant(np.triu(np.full((80, 80), np.finfo(np.float32).min), 1), "mask")
     graph.output(ops.softmax(x + mask), "y")
-    found, wanted = (engine.compile(g).run(_feeds(graph))["y"] for g in (engine.store_as(graph, "float16"), graph))
+    found, wanted = (engine.compile(g).run(_feeds(graph))["y"] for g in (engine.cast_storage(graph, "float16"), graph))
     np.testing.assert_allclose(found, wanted, atol=2e-3)
 
 
@@ -129,7 +129,7 @@ def test_bounds_of_bfloat16_and_lengths_that_are_open() -> None:
 @given(st.integers(0, 2**32 - 1), st.sampled_from(TYPES))
 def test_half_storage_runs_random_graphs(seed: int, dtype: str) -> None:
     graph = build(seeded(seed), 12)
-    stored = engine.store_as(graph, dtype)
+    stored = engine.cast_storage(graph, dtype)
     assert {n: v.spec for n, v in stored.outputs.items()} == {n: v.spec for n, v in graph.outputs.items()}
     feeds = random_feeds(graph)
     one = engine.compile(stored).run(feeds)
@@ -176,13 +176,13 @@ def test_a_model_of_bfloat16_is_read_and_run(tmp_path: Path) -> None:
 def test_half_storage_refuses_graphs_it_cannot_store() -> None:
     graph = _small()
     with pytest.raises(OptionError, match="tensors cannot be stored as 'int8'; one of: bfloat16, float16"):
-        engine.store_as(graph, "int8")
+        engine.cast_storage(graph, "int8")
     with pytest.raises(GraphError, match="has parameters"):
-        engine.store_as(zoo.resnet18(training=True), "float16")
+        engine.cast_storage(zoo.resnet18(training=True), "float16")
     symbolic = engine.Graph("open")
     symbolic.output(ops.relu(symbolic.input("x", ("batch", 3))))
     with pytest.raises(GraphError, match=r"names; see engine\.bind"):
-        engine.store_as(symbolic, "float16")
+        engine.cast_storage(symbolic, "float16")
 
 
 def test_the_plan_command_stores_halves(capsys: pytest.CaptureFixture[str]) -> None:

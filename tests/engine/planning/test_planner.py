@@ -139,7 +139,7 @@ def test_a_part_that_reductions_solve_needs_no_search() -> None:
     assert (plan.arena_bytes, plan.status) == (260, Status.OPTIMAL)
 
 
-@pytest.mark.parametrize("name", ["views", "overwrite", "reuse", "pack", "nest"])
+@pytest.mark.parametrize("name", ["views", "overwrite", "reuse", "prepack", "nest"])
 @pytest.mark.parametrize("value", ["no", None, 1])
 def test_a_plan_option_switch_is_on_or_off(name: str, value: object) -> None:
     with pytest.raises(OptionError, match=f"{name} .* is neither True nor False"):

@@ -24,7 +24,7 @@ from tests.helpers.ops.delayed_kernels import delay
 
 POLICIES = ("exact", "colour:1", "colour:8", "levels", "edges")
 SWITCHES = st.fixed_dictionaries(
-    {}, optional={name: st.just(False) for name in ("views", "overwrite", "reuse", "pack")}
+    {}, optional={name: st.just(False) for name in ("views", "overwrite", "reuse", "prepack")}
 ) | st.fixed_dictionaries({"alignment": st.sampled_from([1, 16, 256]), "padding": st.sampled_from([0, 8])})
 
 
@@ -53,15 +53,17 @@ def test_concurrent_runs_have_the_bits_of_a_run_in_sequence(
     policy: str, graph: Graph, options: dict[str, Any], which: int, seed: int
 ) -> None:
     bound, feeds = _bound(graph, which), random_feeds(graph)
-    exe = engine.compile(graph, parallel=policy, bound=bound, threads=1 + seed % 4, **options)
+    exe = engine.compile(graph, parallel=policy, caller_buffers=bound, threads=1 + seed % 4, **options)
     assert not Oracle(exe.plan).races.any()
     assert isinstance(exe.executor, ParallelExecutor) and exe.plan.schedule.policy == policy
-    wanted = engine.compile(graph, bound=bound, **options).run(feeds)
+    wanted = engine.compile(graph, caller_buffers=bound, **options).run(feeds)
     assert_same(wanted, run_unplanned(graph, feeds))
     delay(exe.executor, random.Random(seed))
     exe.executor.arena[:] = 0xA5
     assert_same(exe.run(feeds), wanted)
-    assert_same(engine.compile(graph, parallel=policy, bound=bound, debug="poison", **options).run(feeds), wanted)
+    assert_same(
+        engine.compile(graph, parallel=policy, caller_buffers=bound, debug="poison", **options).run(feeds), wanted
+    )
 
 
 @settings(max_examples=60)

@@ -21,9 +21,9 @@ from engine import ExecutionPlan, Graph, zoo
 from engine.onnx.embedded import PREFIX, plan_of, texts_of
 from engine.planning.options import Options
 from engine.remat import planning
-from engine.saved.embedded import Carried
+from engine.saved.embedded import EmbeddedPlan
 from engine.saved.fingerprint import digest_of, identity_of
-from engine.saved.replay import carry, follow
+from engine.saved.replay import embed, follow
 from engine.text.errors import OptionError, OtherPlanError, PlanRefusedError
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
 from tests.helpers.graphs.training_graphs import chain as training_chain
@@ -38,7 +38,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"parallel": "levels"},
     {"parallel": "edges", "order": "memory", "nodes": 50},
     {"parallel": "colour:2"},
-    {"views": False, "overwrite": False, "reuse": False, "nest": False, "pack": False},
+    {"views": False, "overwrite": False, "reuse": False, "nest": False, "prepack": False},
 )
 
 
@@ -48,7 +48,7 @@ def no_solver() -> Iterator[None]:
         yield
 
 
-def read_back(known: Carried) -> Carried:
+def read_back(known: EmbeddedPlan) -> EmbeddedPlan:
     return plan_of(texts_of(known), known.source, known.required)
 
 
@@ -62,17 +62,17 @@ def chain() -> Graph:
 
 
 def texts(graph: Graph) -> dict[str, str]:
-    return texts_of(carry(engine.make_plan(graph)))
+    return texts_of(embed(engine.make_plan(graph)))
 
 
 @given(graphs(), st.sampled_from(OPTIONS))
 @settings(max_examples=60, deadline=None)
 def test_replay_gives_the_saved_plan_without_a_solver(graph: Graph, options: dict[str, Any]) -> None:
     plan = engine.make_plan(graph, **options)
-    known = carry(plan)
+    known = embed(plan)
     assert read_back(known) == known
     with no_solver():
-        found = engine.make_plan(graph, carried=read_back(known), **options)
+        found = engine.make_plan(graph, embedded=read_back(known), **options)
     assert found.is_followed and not plan.is_followed
     assert np.array_equal(found.plan.offset, plan.plan.offset) and found.arena_bytes == plan.arena_bytes
     assert identity_of(found.lowered) == identity_of(plan.lowered)
@@ -83,12 +83,12 @@ def test_replay_gives_the_saved_plan_without_a_solver(graph: Graph, options: dic
 @settings(max_examples=60, deadline=None)
 def test_replay_refuses_a_moved_chunk_or_it_is_harmless(seed: int, which: int, by: int) -> None:
     graph = build(seeded(seed))
-    known = carry(engine.make_plan(graph))
+    known = embed(engine.make_plan(graph))
     at = which % len(known.offsets)
     name, offset = known.offsets[at]
     moved = evolve(known, offsets=(*known.offsets[:at], (name, offset + 64 * by), *known.offsets[at + 1 :]))
     try:
-        exe = engine.compile(graph, carried=read_back(moved))
+        exe = engine.compile(graph, embedded=read_back(moved))
     except PlanRefusedError as error:
         assert PREFIX + "offsets" in str(error) or "the plan" in str(error)
         return
@@ -149,14 +149,14 @@ def test_replay_tells_the_place_of_a_fault(key: str, text: str, told: str) -> No
     assert told in str(caught.value) and str(caught.value).isprintable() and len(str(caught.value)) < 200
 
 
-def with_offsets(known: Carried, offsets: list[int]) -> Carried:
+def with_offsets(known: EmbeddedPlan, offsets: list[int]) -> EmbeddedPlan:
     named = zip((name for name, _ in known.offsets), offsets, strict=False)
     return evolve(known, offsets=tuple(named))
 
 
 def test_replay_refuses_wrong_offsets_and_arena_sizes() -> None:
     graph = chain()
-    known = carry(engine.make_plan(graph))
+    known = embed(engine.make_plan(graph))
     offsets = [at for _, at in known.offsets]
     with pytest.raises(PlanRefusedError, match=f"has {len(offsets) - 1} offsets for {len(offsets)} chunks"):
         follow(graph, with_offsets(known, offsets[:-1]), Options())
@@ -173,7 +173,7 @@ def test_a_plan_that_is_not_safe_for_threads_is_refused() -> None:
     x = graph.input("x", (8, 8))
     graph.output(ops.concat([ops.exp(x @ x), ops.tanh(x @ x)], 0), "y")
     plan = engine.make_plan(graph, parallel="exact", overwrite=False, nest=False)
-    known, told = carry(plan), []
+    known, told = embed(plan), []
     for one, other in permutations(range(len(known.offsets)), 2):
         offsets = [at for _, at in known.offsets]
         offsets[one] = offsets[other]
@@ -191,7 +191,7 @@ def top(plan: ExecutionPlan, offsets: list[int]) -> int:
 
 def test_replay_tells_why_a_plan_was_made_anew() -> None:
     graph = chain()
-    known = evolve(carry(engine.make_plan(graph)), source="it")
+    known = evolve(embed(engine.make_plan(graph)), source="it")
     wider, longer = Graph("chain"), Graph("chain")
     wider.output(ops.relu(wider.input("x", (8, 4))), "y")
     longer.output(ops.tanh(longer.input("x", (4, 4))), "y")
@@ -203,49 +203,49 @@ def test_replay_tells_why_a_plan_was_made_anew() -> None:
         (graph, {"order": "memory"}, "it was made with order='given', not 'memory'"),
     )
     for other, options, told in cases:
-        plan = engine.make_plan(other, carried=known, **options)
+        plan = engine.make_plan(other, embedded=known, **options)
         assert plan.origin == f"made anew: {told}" and not plan.is_followed
         assert f"plan: made anew: {told}" in plan.report().text() and plan.report().origin == plan.origin
         with pytest.raises(OtherPlanError, match=told[:20]):
-            engine.make_plan(other, carried=evolve(known, required=True), **options)
+            engine.make_plan(other, embedded=evolve(known, required=True), **options)
 
 
 def test_a_budget_below_the_plan_is_told() -> None:
     graph = chain()
-    known = carry(engine.make_plan(graph, reuse=False))
-    found = engine.make_plan(graph, carried=evolve(known, required=False), reuse=False, budget=known.arena_bytes)
+    known = embed(engine.make_plan(graph, reuse=False))
+    found = engine.make_plan(graph, embedded=evolve(known, required=False), reuse=False, budget=known.arena_bytes)
     assert found.is_followed
     with pytest.raises(OtherPlanError, match=f"needs {known.arena_bytes} bytes, and 64 are available"):
-        engine.make_plan(graph, carried=evolve(known, required=True), reuse=False, budget=64)
+        engine.make_plan(graph, embedded=evolve(known, required=True), reuse=False, budget=64)
 
 
 def test_other_kernels_are_told() -> None:
     graph = chain()
-    known = carry(engine.make_plan(graph))
+    known = embed(engine.make_plan(graph))
     known = evolve(known, identity=evolve(known.identity, kernels=digest_of("others")))
-    assert "other kernels" in engine.make_plan(graph, carried=known).origin
-    known = evolve(carry(engine.make_plan(graph)), memory=digest_of("others"))
-    assert "other lifetimes" in engine.make_plan(graph, carried=known).origin
+    assert "other kernels" in engine.make_plan(graph, embedded=known).origin
+    known = evolve(embed(engine.make_plan(graph)), memory=digest_of("others"))
+    assert "other lifetimes" in engine.make_plan(graph, embedded=known).origin
 
 
 def test_long_and_odd_names_make_short_errors() -> None:
     graph, other = Graph("g"), Graph("g")
     graph.output(ops.relu(graph.input("\x1b[31m\n" + "x" * 10_000, (4,))), "y")
     other.output(ops.relu(other.input("x", (4,))), "y")
-    told = engine.make_plan(other, carried=carry(engine.make_plan(graph))).origin
+    told = engine.make_plan(other, embedded=embed(engine.make_plan(graph))).origin
     assert told.isprintable() and len(told) < 200
 
 
 def test_replay_refuses_what_is_no_plan() -> None:
-    with pytest.raises(OptionError, match=r"carried is what engine\.load_plan gives, not a str"):
-        engine.make_plan(chain(), carried="planned.onnx")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match=r"embedded must be what engine\.load_plan returns, not a str"):
+        engine.make_plan(chain(), embedded="planned.onnx")  # type: ignore[arg-type]
 
 
 def test_a_graph_without_lengths_follows_nothing() -> None:
-    known, graph = carry(engine.make_plan(chain())), Graph("open")
+    known, graph = embed(engine.make_plan(chain())), Graph("open")
     graph.output(ops.relu(graph.input("x", (graph.dim("n"), 4))), "y")
-    with pytest.raises(OptionError, match=r"a carried plan is one of known lengths; engine\.bind gives 'open' some"):
-        engine.compile(graph, carried=known)
+    with pytest.raises(OptionError, match=r"an embedded plan is one of known lengths; engine\.bind gives 'open' some"):
+        engine.compile(graph, embedded=known)
 
 
 @pytest.mark.parametrize("order", ["given", "memory"])
@@ -254,15 +254,15 @@ def test_a_plan_that_computes_again_is_followed_too(order: str) -> None:
     most = engine.make_plan(graph).arena_bytes * 6 // 10
     plan = engine.make_plan(graph, budget=most, order=order)
     assert plan.recomputed and plan.options.order == order
-    known = evolve(read_back(carry(plan)), required=True)
+    known = evolve(read_back(embed(plan)), required=True)
     with no_solver(), patch.object(planning, "cheapest", side_effect=AssertionError("a search ran")):
-        exe = engine.compile(graph, carried=known, budget=most, order=order)
+        exe = engine.compile(graph, embedded=known, budget=most, order=order)
     assert exe.plan.is_followed and exe.plan.recomputed == plan.recomputed
     assert exe.plan.lowered.graph.text() == plan.lowered.graph.text()
     feeds = random_feeds(graph)
     assert_same(exe.run(feeds), engine.compile(graph).run(feeds))
     with pytest.raises(OtherPlanError, match="the plan computes values again, and recompute is off"):
-        engine.make_plan(graph, carried=known, order=order, recompute=False)
+        engine.make_plan(graph, embedded=known, order=order, recompute=False)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 2**32))
@@ -270,7 +270,7 @@ def test_a_plan_that_computes_again_is_followed_too(order: str) -> None:
 def test_replay_refuses_a_sequence_that_is_none(seed: int, length: int) -> None:
     graph = training_chain(6)
     plan = engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 7 // 10)
-    known, rng = carry(plan), np.random.default_rng(seed)
+    known, rng = embed(plan), np.random.default_rng(seed)
     ((names, plain),) = known.again
     drawn = tuple(rng.choice(names, length % (2 * len(names))).tolist())
     try:
@@ -283,7 +283,7 @@ def test_replay_refuses_a_sequence_that_is_none(seed: int, length: int) -> None:
 def test_replay_refuses_a_read_of_a_parameter_after_its_update() -> None:
     graph = random_training(seeded(3))
     plan = engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 92 // 100)
-    known = carry(plan)
+    known = embed(plan)
     ((names, plain),) = known.again
     late = evolve(known, again=(((*names, "matmul_1/gradient/matmul_0"), plain),), source="it")
     with pytest.raises(PlanRefusedError, match="it cannot run: 'w0/update/sgd_step_0' updates parameter 'w0' in place"):
@@ -292,7 +292,7 @@ def test_replay_refuses_a_read_of_a_parameter_after_its_update() -> None:
 
 def test_bytes_without_are_more_than_those_with_what_runs_again() -> None:
     graph = training_chain(6)
-    known = carry(engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 7 // 10))
+    known = embed(engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 7 // 10))
     ((names, plain),) = known.again
     assert read_back(known) == known and plain > known.arena_bytes
     lied = evolve(known, again=((names, known.arena_bytes - 1),))
@@ -320,4 +320,4 @@ def test_saved_plan_texts_are_ascii_whatever_names_are() -> None:
     found = texts(graph)
     assert all(text.isascii() for text in found.values()) and json.loads(found[PREFIX + "offsets"])[0][0] == name
     with no_solver():
-        assert engine.make_plan(graph, carried=plan_of(found, "it", True)).is_followed
+        assert engine.make_plan(graph, embedded=plan_of(found, "it", True)).is_followed

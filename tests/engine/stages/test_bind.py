@@ -67,14 +67,14 @@ def test_thousands_of_bindings_equal_graphs_built_with_numbers() -> None:
 
 def test_hundreds_of_bindings_of_one_graph_and_repeats_need_no_plan() -> None:
     graph = symbolic(seeded(13), 16)
-    exe, rng = engine.compile(graph, cache=1000), np.random.default_rng(0)
+    exe, rng = engine.compile(graph, plan_cache_size=1000), np.random.default_rng(0)
     chosen = [{n: int(rng.integers(2, 9)) for n in NAMES} for _ in range(30)]
     feeds = [feeds_of(graph, lengths, i) for i, lengths in enumerate(chosen)]
     first = [exe.run(f) for f in feeds]
-    made = exe.story().cache
+    made = exe.stage_report().cache
     for one, outputs in zip(feeds, first, strict=True):
         assert_same(exe.run(one), outputs)
-    after = exe.story().cache
+    after = exe.stage_report().cache
     assert (after.misses, after.plans) == (made.misses, made.plans)
     assert after.hits == made.hits + len(feeds)
 
@@ -107,18 +107,18 @@ def rows(count: int) -> dict[str, Array]:
 
 
 def test_the_plan_that_was_not_used_for_longest_goes_first() -> None:
-    exe = engine.compile(net(), cache=2)
+    exe = engine.compile(net(), plan_cache_size=2)
     seen = []
     for length in (1, 2, 1, 3, 1, 2):
         exe.run(rows(length))
-        seen.append(exe.story().cache)
+        seen.append(exe.stage_report().cache)
     misses = [s.misses for s in seen]
     assert misses == [1, 2, 2, 3, 3, 4]  # 3 took the place of 2
     assert seen[-1] == CacheStatistics(size=2, plans=2, hits=2, misses=4)
 
 
 def test_cached_stage_runners_go_with_their_plans() -> None:
-    exe = engine.compile(net(), cache=3)
+    exe = engine.compile(net(), plan_cache_size=3)
     for length in range(1, 12):
         exe.run(rows(length))
     assert isinstance(exe.executor, StagedExecutor)
@@ -134,7 +134,7 @@ def test_lengths_that_do_not_fit_leave_the_cache_as_it_was() -> None:
     with pytest.raises(FeedError, match="n=3 do not fit: reshape"):
         exe.run({"x": np.ones((3, 3), np.float32)})
     assert exe.run({"x": np.ones((2, 3), np.float32)})["y"].shape == (1, 6)
-    assert (exe.story().cache.misses, exe.story().cache.plans) == (2, 2)
+    assert (exe.stage_report().cache.misses, exe.stage_report().cache.plans) == (2, 2)
 
 
 def test_outputs_are_copies_unless_told() -> None:
@@ -251,14 +251,14 @@ def test_names_of_dimensions_are_identifiers() -> None:
 
 
 def test_options_that_need_numbers_are_refused() -> None:
-    for options in ({"parallel": "exact"}, {"bound": ("x",)}):
+    for options in ({"parallel": "exact"}, {"caller_buffers": ("x",)}):
         some: Any = options
         with pytest.raises(OptionError, match="needs sizes that are known"):
             engine.compile(net(), **some)
     for cache in (0, -1, True, 2.0):
         wrong: Any = cache
         with pytest.raises(OptionError, match="is no number of plans"):
-            engine.compile(net(), cache=wrong)
+            engine.compile(net(), plan_cache_size=wrong)
     with pytest.raises(GraphError, match="has no plan before lengths are given for: n"):
         engine.make_plan(net())
 
@@ -269,7 +269,7 @@ def test_reports_of_open_lengths_are_refused_before_the_first_run() -> None:
     with pytest.raises(EngineError, match="nothing has run yet"):
         _ = exe.plan
     with pytest.raises(EngineError, match="nothing has run yet"):
-        exe.story()
+        exe.stage_report()
     exe.run(rows(3))
     assert exe.plan.arena_bytes == engine.make_plan(net((3, 4))).arena_bytes
 

@@ -64,7 +64,7 @@ def test_turns_are_stages_where_data_decide_whether_there_is_one_more() -> None:
     for most in (2, 5, 3):
         exe.run({"x": rows(2), "most": np.asarray(most)})
         assert len(exe.stages) == most  # a turn each, and the end
-        assert exe.story().known_bytes == known_bytes(exe)
+        assert exe.stage_report().known_bytes == known_bytes(exe)
 
 
 def test_turns_that_are_counted_beforehand_need_no_cut() -> None:

@@ -67,7 +67,7 @@ def test_plans_are_made_for_the_elements_that_are_read(
     exe = network(used, is_fed)
     outputs = [exe.run({"k": np.array(numbers)}) for numbers in fed]
     distinct = {tuple(numbers[i] for i in sorted(used)) for numbers in fed}
-    assert exe.story().cache.misses == len(distinct) + (not is_fed)
+    assert exe.stage_report().cache.misses == len(distinct) + (not is_fed)
     for numbers, found in zip(fed, outputs, strict=True):
         for i, way in used.items():
             assert found[f"{way}{i}"].sum() == WAYS[way](numbers[i] + (not is_fed))
@@ -94,7 +94,7 @@ def test_only_the_element_of_two_that_is_read_decides() -> None:
     exe = engine.compile(graph)
     for i in range(5):
         assert exe.run({"k": np.array([3, i])})["y"].tolist() == [i] * 3
-    told = exe.story().cache
+    told = exe.stage_report().cache
     assert (told.misses, told.hits) == (1, 4)
     assert dict(deciding_elements(graph)) == {"k": (0,)}
 
@@ -129,7 +129,7 @@ def test_readers_of_derived_elements_read_the_deciding_elements(are_lengths: boo
     for middle in range(3):
         made_of = exe.run({"k": np.array([4, middle, 5])})["y"]
         assert made_of.reshape(-1).tolist() == ([20] if are_lengths else [4, 5])
-    assert exe.story().cache.misses == 1
+    assert exe.stage_report().cache.misses == 1
 
 
 def test_deciding_elements_are_found_in_bodies() -> None:
@@ -147,7 +147,7 @@ def test_deciding_elements_are_found_in_bodies() -> None:
     exe = engine.compile(graph)
     for last in range(3):
         assert exe.run({"x": np.zeros(1, np.int64), "k": np.array([2, last])})["y"].tolist() == [0] + [1] * 8
-    told = exe.story().cache
+    told = exe.stage_report().cache
     assert told.misses == len(exe.stages) and told.hits == 2 * told.misses
 
 

@@ -101,7 +101,7 @@ def test_sizes_that_data_decide_in_a_body_are_seen_from_outside() -> None:
     with pytest.raises(GraphError, match="depend on the data of"):
         engine.bind(graph, {"n": 3})
     with pytest.raises(OptionError, match="decide some"):
-        engine.compile(graph, bounds={"n": (1, 8)})
+        engine.compile(graph, length_ranges={"n": (1, 8)})
     with pytest.raises(OptionError, match="cannot keep live tensors"):
         engine.compile(graph, strategy="shared_equality")
     assert engine.compile(graph)(x=FOURS)["y"].tolist() == [4, 4, 4]

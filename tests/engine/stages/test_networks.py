@@ -35,7 +35,7 @@ def test_the_staged_tail_of_a_detector_equals_one_of_known_sizes(count: int, lea
     assert (seen > least).all() and len(made["shown"]) == len(made["classes"]) == (seen > sure).sum()
     np.testing.assert_array_equal(made["scores"], np.sort(seen)[::-1][: len(made["scores"])])
     assert len(exe.stages) == 3
-    assert exe.story().loss <= MOST_LOSS
+    assert exe.stage_report().loss <= MOST_LOSS
 
 
 @pytest.mark.parametrize(("side", "least", "sure"), [(64, 0.5, 0.9), (96, 0.9, 0.99), (128, 0.6, 0.8), (128, 1.0, 1.0)])
@@ -43,7 +43,7 @@ def test_a_staged_detector_equals_one_of_known_sizes(side: int, least: float, su
     image = np.random.default_rng(side).standard_normal((1, 3, side, side)).astype(np.float32)
     feeds, exe = {"image": image} | thresholds(least, sure), engine.compile(detector("side"))
     assert_same(exe.run(feeds), engine.compile(detector(side)).run(feeds))
-    assert exe.story().loss <= MOST_LOSS
+    assert exe.stage_report().loss <= MOST_LOSS
 
 
 def test_a_staged_greedy_decoder() -> None:
@@ -57,7 +57,7 @@ def test_a_staged_greedy_decoder() -> None:
         made = exe.run({"prompt": prompt, "end": np.asarray(end), "most": np.asarray(most)})["tokens"]
         assert made.tolist() == wanted
         assert len(exe.stages) == len(wanted) - count + 2
-        assert exe.story().loss <= MOST_LOSS
+        assert exe.stage_report().loss <= MOST_LOSS
         lengths.add(len(wanted))
     assert len(lengths) > 2
 

@@ -80,9 +80,9 @@ def test_staged_networks_equal_numpy_in_every_mode(net: Net, seed: int, mode: di
 def test_staged_runs_of_the_same_data_need_no_plan_again(net: Net, seed: int) -> None:
     exe = engine.compile(net.graph)
     check(exe, net, seed)
-    made, stages = exe.story().cache, exe.stages
+    made, stages = exe.stage_report().cache, exe.stages
     check(exe, net, seed)
-    again = exe.story().cache
+    again = exe.stage_report().cache
     assert exe.stages == stages and again.misses == made.misses
     assert again.hits == made.hits + len(stages)
 
@@ -91,10 +91,10 @@ def test_staged_runs_of_the_same_data_need_no_plan_again(net: Net, seed: int) ->
 @given(nets(), st.lists(SEEDS, min_size=2, max_size=4))
 def test_few_plans_are_kept_and_outputs_stay_right(net: Net, seeds: list[int]) -> None:
     """Stages are thrown out of the cache while others of the same run stay there."""
-    exe = engine.compile(net.graph, cache=2)
+    exe = engine.compile(net.graph, plan_cache_size=2)
     for seed in (*seeds, *seeds):
         check(exe, net, seed)
-        assert exe.story().cache.plans <= 2
+        assert exe.stage_report().cache.plans <= 2
 
 
 @settings(max_examples=15, deadline=None)

@@ -103,7 +103,7 @@ def test_a_data_decided_size_may_be_zero() -> None:
         exe, made = ran(build, signs(1, 2, 3), x)
         assert made["y"].shape == (0, 3) and made["places"].shape == (2, 0)
         np.testing.assert_array_equal(made["sum"], np.zeros((1, 4)))
-        assert exe.story().stages
+        assert exe.stage_report().stages
 
 
 def test_a_deciding_tensor_may_be_an_output_and_an_input() -> None:

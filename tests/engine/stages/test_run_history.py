@@ -52,7 +52,7 @@ def in_segments(exe: Executable) -> Executable:
 @settings(max_examples=10, deadline=None)
 @given(st.integers(1, 12), st.lists(st.integers(0, 12), min_size=1, max_size=5))
 def test_a_run_that_is_repeated_finds_as_many_stages_as_are_kept(size: int, turns: list[int]) -> None:
-    exe = counting(cache=size)
+    exe = counting(plan_cache_size=size)
     for number in turns:
         count(exe, number)
         before = executor(exe).cache.statistics
@@ -110,7 +110,7 @@ RIGHT = {"x": np.ones(6, np.float32), "shape": np.array([4, 6])}
 
 
 def check_not_told(exe: Executable) -> None:
-    for tell in (lambda: exe.plan, exe.report, exe.trace, exe.story):
+    for tell in (lambda: exe.plan, exe.report, exe.trace, exe.stage_report):
         with pytest.raises(EngineError, match=f"of '{exe.graph.name}': the last run did not end$"):
             tell()
 
@@ -119,7 +119,7 @@ def test_a_run_that_fails_between_two_stages_is_told_of_no_more() -> None:
     exe = halves()
     for _ in range(2):
         exe.run(RIGHT)
-        assert len(exe.stages) == 2 and exe.story().stages and exe.trace()
+        assert len(exe.stages) == 2 and exe.stage_report().stages and exe.trace()
         with pytest.raises(KernelError, match="stage 2 cannot run with"):
             exe.run(RIGHT | {"shape": np.array([8, 8])})
         assert [s.number for s in exe.stages] == [1]
@@ -138,7 +138,7 @@ def test_a_run_that_fails_before_its_first_stage_is_told_of_no_more(runs_before:
     assert exe.stages == ()
     check_not_told(exe)
     exe.run({"x": np.ones((2, 3), np.float32)})
-    assert exe.plan.arena_bytes and len(exe.story().stages) == len(exe.stages) == 1
+    assert exe.plan.arena_bytes and len(exe.stage_report().stages) == len(exe.stages) == 1
 
 
 def test_a_run_for_which_there_is_no_room_did_not_end() -> None:
@@ -149,7 +149,7 @@ def test_a_run_for_which_there_is_no_room_did_not_end() -> None:
     assert exe.stages
     check_not_told(exe)
     count(exe, 1)
-    assert len(exe.stages) == len(exe.story().stages)
+    assert len(exe.stages) == len(exe.stage_report().stages)
 
 
 def test_feeds_that_are_no_run_leave_what_is_told() -> None:
@@ -165,5 +165,5 @@ def test_feeds_that_are_no_run_leave_what_is_told() -> None:
 def test_a_graph_of_known_sizes_has_no_story() -> None:
     graph = Graph("known")
     graph.output(ops.exp(graph.input("x", (3,))), "y")
-    with pytest.raises(EngineError, match="no story of 'known': all its sizes are known"):
-        engine.compile(graph).story()
+    with pytest.raises(EngineError, match="no stage report of 'known': all its sizes are known"):
+        engine.compile(graph).stage_report()

@@ -116,7 +116,7 @@ def test_each_stage_begins_with_a_mark_that_tells_the_arena_and_what_decided_it(
     assert [m.operator for m in marks] == ["stage 1", "stage 2", "stage 3"]
     assert [m.tensor for m in marks] == ["", "count_nonzero_0", "count_nonzero_1"]
     assert [m.bytes for m in marks] == sorted(m.bytes for m in marks)
-    assert marks[-1].bytes == exe.story().arena_bytes
+    assert marks[-1].bytes == exe.stage_report().arena_bytes
     assert marks[-1].bytes == max(s.plan.arena_bytes - BOUNDARY_BYTES * len(s.after.boundaries) for s in exe.stages)
     assert {m.chunk for m in marks} == {NOTHING} and {(m.seconds, m.thread) for m in marks} == {(NOT_RUN, NOT_RUN)}
 
@@ -164,7 +164,7 @@ def test_segments_are_told_by_address_and_seams_are_no_part_of_the_arena(monkeyp
     check_apart(events)
     assert exe.stages[-1].after.boundaries
     marks = [e.bytes for e in events if e.kind == STAGE]
-    assert marks[-1] == exe.story().arena_bytes < max(e.offset + e.bytes for e in events if e.chunk != NOTHING)
+    assert marks[-1] == exe.stage_report().arena_bytes < max(e.offset + e.bytes for e in events if e.chunk != NOTHING)
 
 
 def test_fixed_tensors_are_traced_without_padding() -> None:

@@ -210,7 +210,7 @@ def test_heaps_serve_what_all_stages_ask_for(sieve: str, capsys: Capture) -> Non
     exe = engine.compile(staged_graph((0, 1), (True,)))
     exe.run(random_feeds(exe.graph, 0, {}, {"n": 9}))
     told = data(["heaps", sieve, "--dim", "n=9"], capsys)
-    assert told["arena_bytes"] == exe.story().arena_bytes
+    assert told["arena_bytes"] == exe.stage_report().arena_bytes
     events = exe.trace("dynamic")
     assert told["heaps"][0]["peak_requested"] == max(e.live_bytes for e in events)
     assert {h["allocs"] for h in told["heaps"]} == {h["frees"] for h in told["heaps"]}
@@ -250,7 +250,7 @@ def test_the_stage_cost_report_is_plain_json(sieve: str, capsys: Capture) -> Non
 
 
 def test_one_plan_for_all_lengths_is_told_beside_exact_ones(pair: str, capsys: Capture) -> None:
-    told = data(["plan", pair, "--bounds", "batch=1:8,seq=2:32"], capsys)
+    told = data(["plan", pair, "--length-ranges", "batch=1:8,seq=2:32"], capsys)
     assert told["arena_bytes"] == data(["plan", pair, "--dim", "batch=8,seq=32"], capsys)["arena_bytes"]
     assert told["bounds"] == {"batch": [1, 8], "seq": [2, 32]}
     costs = told["bound_costs"]
@@ -259,7 +259,7 @@ def test_one_plan_for_all_lengths_is_told_beside_exact_ones(pair: str, capsys: C
     for cost in costs:
         exact = data(["plan", pair, "--dim", "batch={batch},seq={seq}".format(**cost["lengths"])], capsys)
         assert cost["exact_bytes"] == exact["arena_bytes"] == told["arena_bytes"] / cost["factor"]
-    assert main(["plan", pair, "--bounds", "batch=1:8", "--bounds", "seq=2:32"]) == 0
+    assert main(["plan", pair, "--length-ranges", "batch=1:8", "--length-ranges", "seq=2:32"]) == 0
     shown = capsys.readouterr().out
     assert f"one plan for batch from 1 to 8, seq from 2 to 32: {told['arena_bytes']} B" in shown
     assert shown.endswith("1.00 x\n")
@@ -275,21 +275,21 @@ def test_lengths_that_the_graph_does_not_allow_are_left_out_of_the_costs(
         return graph
 
     halves = model(monkeypatch, build)
-    told = data(["plan", halves, "--bounds", "n=3:16"], capsys)
+    told = data(["plan", halves, "--length-ranges", "n=3:16"], capsys)
     assert [c["lengths"]["n"] for c in told["bound_costs"]] == [6, 16] and told["left_out_choices"] == 1
-    assert main(["plan", halves, "--bounds", "n=3:16"]) == 0
+    assert main(["plan", halves, "--length-ranges", "n=3:16"]) == 0
     assert "left out, as the graph does not allow them: 1 choice(s)" in capsys.readouterr().out
-    assert main(["plan", halves, "--bounds", "n=4:16"]) == 0
+    assert main(["plan", halves, "--length-ranges", "n=4:16"]) == 0
     assert "left out" not in capsys.readouterr().out
 
 
 def test_a_length_beside_bounds_has_no_range(pair: str, capsys: Capture) -> None:
-    told = data(["plan", pair, "--bounds", "batch=1:8", "--dim", "seq=4"], capsys)
+    told = data(["plan", pair, "--length-ranges", "batch=1:8", "--dim", "seq=4"], capsys)
     assert told["bounds"] == {"seq": [4, 4], "batch": [1, 8]}
 
 
-def test_bounds_over_budget_end_with_3(pair: str, capsys: Capture) -> None:
-    assert main(["plan", pair, "--bounds", "batch=1:8,seq=1:8", "--budget", "100"]) == NO_FIT
+def test_length_ranges_over_budget_end_with_3(pair: str, capsys: Capture) -> None:
+    assert main(["plan", pair, "--length-ranges", "batch=1:8,seq=1:8", "--budget", "100"]) == NO_FIT
     assert capsys.readouterr().out == ""
 
 
@@ -305,10 +305,10 @@ def test_bounds_over_budget_end_with_3(pair: str, capsys: Capture) -> None:
         ("batch", "no NAME=VALUE"),
     ],
 )
-def test_bounds_that_make_no_sense_end_with_2(bounds: str, words: str, pair: str, capsys: Capture) -> None:
-    assert words in error(["plan", pair, "--bounds", bounds], USAGE, capsys)
+def test_length_ranges_that_make_no_sense_end_with_2(bounds: str, words: str, pair: str, capsys: Capture) -> None:
+    assert words in error(["plan", pair, "--length-ranges", bounds], USAGE, capsys)
 
 
-def test_bounds_are_not_for_sizes_that_data_decide_nor_for_known_ones(sieve: str, capsys: Capture) -> None:
-    assert "'count_nonzero_0'" in error(["plan", sieve, "--bounds", "n=1:8"], USAGE, capsys)
-    assert "nothing to bound" in error(["plan", *SMALL, "--bounds", "batch=1:8"], USAGE, capsys)
+def test_length_ranges_are_not_for_sizes_that_data_decide_nor_for_known_ones(sieve: str, capsys: Capture) -> None:
+    assert "'count_nonzero_0'" in error(["plan", sieve, "--length-ranges", "n=1:8"], USAGE, capsys)
+    assert "no lengths to give ranges of" in error(["plan", *SMALL, "--length-ranges", "batch=1:8"], USAGE, capsys)

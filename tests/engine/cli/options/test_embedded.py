@@ -78,11 +78,11 @@ def test_save_plan_names_formats_that_cannot_hold_a_plan(planned: str, tmp_path:
     poison = ["run", planned, "--dim", "n=8", "--mode", "poison"]
     assert "plans for itself" in error([*poison, "--plan-from-file", "required"], 2, capsys)
     assert main(poison) == 0 and capsys.readouterr().err == ""
-    bounds = ["plan", planned, "--bounds", "n=1:8", "--save-plan", str(tmp_path / "new.onnx")]
-    assert "give --dim in place of --bounds" in error(bounds, 2, capsys)
+    bounds = ["plan", planned, "--length-ranges", "n=1:8", "--save-plan", str(tmp_path / "new.onnx")]
+    assert "give --dim in place of --length-ranges" in error(bounds, 2, capsys)
     assert not (tmp_path / "new.onnx").exists()
-    bounds = ["plan", planned, "--bounds", "n=1:8", "--plan-from-file", "required"]
-    assert "leave out --bounds" in error(bounds, 2, capsys)
+    bounds = ["plan", planned, "--length-ranges", "n=1:8", "--plan-from-file", "required"]
+    assert "leave out --length-ranges" in error(bounds, 2, capsys)
 
 
 def test_save_plan_refuses_a_graph_that_runs_in_stages(planned: str, tmp_path: Path, capsys: Capture) -> None:

@@ -101,7 +101,7 @@ def test_compare_passes_ends_with_5_where_outputs_move_too_far(
 
 def test_optimise_options_that_do_not_fit_are_refused(model: str, capsys: Capture, tmp_path: Path) -> None:
     assert "leave out" in error(["compare", model, "--dim", "n=3", "--passes", "--measure"], 2, capsys)
-    assert "leave out one of them" in error(["plan", model, "--bounds", "n=1:4", "--optimise", "1"], 2, capsys)
+    assert "leave out one of them" in error(["plan", model, "--length-ranges", "n=1:4", "--optimise", "1"], 2, capsys)
     nothing = ["compare", model, "--dim", "n=3", "--passes", "--optimise", "0"]
     assert "--optimise 0 has none" in error(nothing, 2, capsys)
     staged = str(save_positive(tmp_path / "positive.onnx"))

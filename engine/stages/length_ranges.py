@@ -32,35 +32,37 @@ MOST_COSTS = 81
 """Choices of lengths whose exact plans are compared with the bounded plan; it limits the time of the comparison."""
 _NEAR = 8
 """Largest distance from the middle to a length that the graph allows."""
-Bounds = Mapping[str, tuple[int, int]]
+LengthRanges = Mapping[str, tuple[int, int]]
 """The least and the greatest length of each name."""
 
 
 @frozen(eq=False)
-class BoundedPlanner:
+class LengthRangePlanner:
     """Gives stages whose arena is the one of `plan`, which was made for the greatest lengths.
 
     Where the calls of smaller lengths do not fit into it (another kernel needs more workspace, a tensor grows where a
     length shrinks), they are planned by themselves; `replanned` counts that.
     """
 
-    bounds: Bounds
+    length_ranges: LengthRanges
     options: Options
     plan: PlacedPlan
     pattern: LoweringChoices
     replanned: list[dict[str, int]] = field(factory=list)
 
     def __call__(self, template: Template, bindings: Bindings, terms: Terms) -> Stage:
-        """Returns the stage for some lengths. Raises FeedError where they are out of bounds."""
-        for name, (low, high) in self.bounds.items():
+        """Returns the stage for some lengths. Raises FeedError where they are out of range."""
+        for name, (low, high) in self.length_ranges.items():
             if not low <= bindings.lengths[name] <= high:
-                raise FeedError(f"{name}={bindings.lengths[name]} is out of its bounds {low} to {high}")
+                raise FeedError(f"{name}={bindings.lengths[name]} is out of its range {low} to {high}")
         state = initial_state(template, bindings)
         part = stage_graph(template, state, f"{template.graph.name}:1")
         options = terms.options
         backends = backends_of(options.backend)
-        views, pack, threads = options.views, options.pack, options.threads
-        lowered = lower(part.graph, views=views, pack=pack, backends=backends, like=(self.pattern,), threads=threads)
+        views, prepack, threads = options.views, options.prepack, options.threads
+        lowered = lower(
+            part.graph, views=views, prepack=prepack, backends=backends, like=(self.pattern,), threads=threads
+        )
         after = RunState((), part.bindings, {}, {}, {}, self.plan.arena_bytes, ())
         plan = self._placed(in_order_of(lowered, self.plan.lowered))
         if plan:
@@ -90,29 +92,35 @@ class BoundedPlanner:
         return (placed,)
 
 
-def bounded(template: Template, bounds: Bounds, terms: Terms) -> BoundedPlanner:
-    """Plans for the greatest lengths. Raises OptionError for bounds that make no sense, BudgetError."""
-    bounds = _checked(template, bounds)
-    graph = bind(template.graph, {name: high for name, (_, high) in bounds.items()})
+def plan_length_ranges(template: Template, length_ranges: LengthRanges, terms: Terms) -> LengthRangePlanner:
+    """Plans for the greatest lengths. Raises OptionError for ranges that make no sense, BudgetError."""
+    length_ranges = _checked(template, length_ranges)
+    graph = bind(template.graph, {name: high for name, (_, high) in length_ranges.items()})
     flat = evolve(terms.options, nest=False)  # offsets inside other tensors change with the lengths
     plan = plan_graph(graph, flat, terms.capacity)
     check_budget(plan)
-    return BoundedPlanner(bounds, terms.options, plan, lowering_choices(plan.lowered))
+    return LengthRangePlanner(length_ranges, terms.options, plan, lowering_choices(plan.lowered))
 
 
-def _checked(template: Template, bounds: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+def _checked(template: Template, length_ranges: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     names = template.graph.symbols
     for name in names:
-        if name not in bounds:
+        if name not in length_ranges:
             listed = ", ".join(names)
-            raise OptionError(f"bounds are wanted for all dimensions that are names: {listed}; {name!r} has none")
-    for name in bounds:
+            raise OptionError(
+                f"length_ranges needs a range for each dimension that is a name ({listed}); {name!r} has none"
+            )
+    for name in length_ranges:
         if name not in names:
-            raise OptionError(f"bounds name {name!r}, which is no dimension; there are: {', '.join(names) or 'none'}")
-    ranges = {name: _range(name, pair) for name, pair in bounds.items()}
+            raise OptionError(
+                f"length_ranges has {name!r}, which is no dimension; there are: {', '.join(names) or 'none'}"
+            )
+    ranges = {name: _range(name, pair) for name, pair in length_ranges.items()}
     if template.data:
         deciding = ", ".join(map(repr, sorted(template.data)))
-        raise OptionError(f"bounds need sizes that follow from lengths; here the data of {deciding} decide some")
+        raise OptionError(
+            f"length_ranges needs sizes that follow from lengths; here the data of {deciding} decide some"
+        )
     return ranges
 
 
@@ -122,7 +130,7 @@ def _range(name: str, pair: Any) -> tuple[int, int]:
     except (TypeError, ValueError):
         low, high = 1, 0
     if low > high:
-        raise OptionError(f"bounds of {name!r} must be a least and a greatest length such as (1, 8), not {pair!r}")
+        raise OptionError(f"the range of {name!r} must be a least and a greatest length such as (1, 8), not {pair!r}")
     return low, high
 
 
@@ -139,7 +147,7 @@ def _is_alike(one: Lowered, other: Lowered) -> bool:
 
 
 @frozen
-class BoundCost:
+class LengthRangeCost:
     """Arena bytes for some lengths: of an exact plan, and of the bounded plan."""
 
     lengths: Mapping[str, int]
@@ -152,24 +160,24 @@ class BoundCost:
         return self.bounded_bytes / self.exact_bytes if self.exact_bytes else 1.0
 
 
-class BoundCosts(tuple[BoundCost, ...]):
+class LengthRangeCosts(tuple[LengthRangeCost, ...]):
     """The costs of each choice of lengths. `left_out` counts choices that the graph does not allow."""
 
     left_out: int
 
-    def __new__(cls, costs: Iterable[BoundCost], left_out: int) -> Self:
+    def __new__(cls, costs: Iterable[LengthRangeCost], left_out: int) -> Self:
         """Makes the tuple."""
         self = super().__new__(cls, costs)
         self.left_out = left_out
         return self
 
 
-def bound_costs(graph: Graph, planner: BoundedPlanner) -> BoundCosts:
+def length_range_costs(graph: Graph, planner: LengthRangePlanner) -> LengthRangeCosts:
     """Compares plans at the least, the middle (geometric mean) and the greatest length of each name.
 
     Where the graph does not allow the middle, the nearest length that it allows is taken.
     """
-    steps = {n: sorted({low, _middle(graph, planner, n), high}) for n, (low, high) in planner.bounds.items()}
+    steps = {n: sorted({low, _middle(graph, planner, n), high}) for n, (low, high) in planner.length_ranges.items()}
     costs, left_out = [], 0
     choices = [
         dict(zip(steps, c, strict=True)) for c in itertools.islice(itertools.product(*steps.values()), MOST_COSTS)
@@ -181,15 +189,15 @@ def bound_costs(graph: Graph, planner: BoundedPlanner) -> BoundCosts:
             left_out += 1
             continue
         exact = plan_graph(numbered, planner.options)
-        costs.append(BoundCost(lengths, exact.arena_bytes, planner.plan.arena_bytes))
-    return BoundCosts(costs, left_out)
+        costs.append(LengthRangeCost(lengths, exact.arena_bytes, planner.plan.arena_bytes))
+    return LengthRangeCosts(costs, left_out)
 
 
-def _middle(graph: Graph, planner: BoundedPlanner, name: str) -> int:
-    low, high = planner.bounds[name]
+def _middle(graph: Graph, planner: LengthRangePlanner, name: str) -> int:
+    low, high = planner.length_ranges[name]
     mean = math.isqrt(max(low, 1) * high)
     near = range(max(low, mean - _NEAR), min(high, mean + _NEAR) + 1)
-    greatest = {n: most for n, (_, most) in planner.bounds.items()}
+    greatest = {n: most for n, (_, most) in planner.length_ranges.items()}
     for length in sorted(near, key=lambda n: abs(n - mean)):
         if _is_allowed(graph, greatest | {name: length}):
             return length
