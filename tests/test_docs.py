@@ -1,5 +1,7 @@
-"""Every Python block of the documentation runs, every command line in it is one that the command understands."""
+"""Every Python block of the documentation runs; every command line in it is understood; every path in it exists."""
 
+import contextlib
+import importlib
 import re
 import shlex
 from pathlib import Path
@@ -17,6 +19,10 @@ from tools.draw_docs import DRAWN, pictures
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+
+
+_FILE = re.compile(r"(?<![\w./-])(?:ops|engine|allocator|tools|tests|docs|\.ci)/[\w./*-]*[\w/*]")
+_MODULE = re.compile(r"`((?:ops|engine|allocator)(?:\.\w+)+)`")
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -37,6 +43,27 @@ COURSES = [pages for pages in courses() if set(pages) & set(WITH_PYTHON)]
 def title(page: Path) -> str:
     """A page's path, as tests are named."""
     return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=title)
+def test_paths_and_modules_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text()
+    assert [name for name in _FILE.findall(text) if not any(ROOT.glob(name))] == []
+    assert [name for name in _MODULE.findall(text) if not is_there(name)] == []
+
+
+def is_there(dotted: str) -> bool:
+    """Returns whether a name of our packages is a module, or is defined in one."""
+    module, *rest = dotted.split(".")
+    found: object = importlib.import_module(module)
+    for name in rest:
+        module = f"{module}.{name}"
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+        if not hasattr(found, name):
+            return False
+        found = getattr(found, name)
+    return True
 
 
 @pytest.mark.parametrize("pages", COURSES, ids=lambda pages: title(pages[0]))

@@ -24,7 +24,12 @@ from engine.cli.main import COMMANDS, build_parser
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = "80"
 """Columns of a help text, so that it needs no scrolling in a page."""
-_TOP_LEVEL = {"ARCHITECTURE.md": "architecture.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
+_TOP_LEVEL = {
+    "ARCHITECTURE.md": "architecture.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "README.md": "index.md",
+}
 _LINK = re.compile(r"\]\((?!https?://)([^)#]+)(#[^)]*)?\)")
 _NAMED = re.compile(r"\[(?:docs/)?[\w/]+\.md\]\(([\w./]+\.md)")
 
@@ -36,6 +41,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/ops.md": ops_page(),
         "architecture.md": top_level_page("ARCHITECTURE.md"),
         "changelog.md": top_level_page("CHANGELOG.md"),
+        "contributing.md": top_level_page("CONTRIBUTING.md"),
     }.items():
         files.append(File.generated(config, path, content=text))
     return files
