@@ -13,8 +13,8 @@ from ops.convolution.nhwc_shapes import case_of, dense_operands, operands
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, Signature, Thunk, first_weights
 from ops.tensor.spec import Array
-from ops.windows.args import Finish, windows_call
-from ops.windows.kinds import DEPTHWISE, SPREAD
+from ops.windows.args import DEPTHWISE, SPREAD
+from ops.windows.call import Activation, windows_call
 from ops.windows.pixels import dense_pixels
 
 
@@ -31,11 +31,9 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     return weights, np.zeros(case.out_channels if len(signature.inputs) < 3 else 0, weights.dtype)
 
 
-def _finish(attrs: Attrs) -> Finish:
+def _activation(attrs: Attrs) -> Activation:
     bounds = limits(attrs)
-    if len(bounds) == 1:
-        return Finish(slope=bounds[0])
-    return Finish(*bounds)
+    return Activation(slope=bounds[0]) if len(bounds) == 1 else Activation(*bounds)
 
 
 def _bind(call: Binding) -> Thunk:
@@ -44,7 +42,7 @@ def _bind(call: Binding) -> Thunk:
     case = case_of(call.signature)
     extra = (weights, zeros if bias is None else bias, *(() if residual is None else (residual,)))
     kind = DEPTHWISE if case.out_channels == case.channels else SPREAD
-    return windows_call(kind, case.windows, call.x, call.y, operands=extra, finish=_finish(call.attrs))
+    return windows_call(kind, case.windows, call.x, call.y, operands=extra, activation=_activation(call.attrs))
 
 
 DEPTHWISE_NATIVE = Kernel(

@@ -3,27 +3,38 @@
 import math
 from collections.abc import Callable
 
-from ops.native.call import Native, Step, Word
+from ops.native.call import Native, Step
 from ops.native.door import address
+from ops.native.records import pack_args
+from ops.norm.args import NORM
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous
 from ops.tensor.spec import normalize_axis
 from ops.vector.rows import all_single
 
-_MODULE = "ops.norm.code"
 
-
-def _addresses(call: Binding) -> list[Word]:
-    """Of x, y, scales, shifts, means and factors; 0 for what is not there."""
+def _native(  # noqa: PLR0917 - a row of numbers
+    call: Binding, function: str, rows: int, centred: bool, image_rows: int = 1, row_channels: int = 1
+) -> Thunk:
     x, scale, *shift = call.inputs
     y, *statistics = call.outputs
-    found = [a.ctypes.data for a in (x, y, scale, *shift)]
-    return [*found, *([] if shift else [0]), *(a.ctypes.data for a in statistics), *([] if statistics else [0, 0])]
-
-
-def _native(call: Binding, function: str, rows: int, centred: bool, *more: int) -> Thunk:
-    words = (rows, call.x.size // rows, *_addresses(call), centred, float(call.attrs["epsilon"]), *more)
-    return Native((Step(address(_MODULE, function), words),), (*call.inputs, *call.outputs))
+    means, factors = (a.ctypes.data for a in statistics) if statistics else (0, 0)
+    args = pack_args(
+        NORM,
+        rows=rows,
+        length=x.size // rows,
+        x=x.ctypes.data,
+        y=y.ctypes.data,
+        scales=scale.ctypes.data,
+        shifts=shift[0].ctypes.data if shift else 0,
+        means=means,
+        factors=factors,
+        centred=centred,
+        epsilon=call.attrs["epsilon"],
+        image_rows=image_rows,
+        row_channels=row_channels,
+    )
+    return Native((Step(address("ops.norm.code", function), args),), (*call.inputs, *call.outputs))
 
 
 def _width(signature: Signature) -> int:

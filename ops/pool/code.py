@@ -6,106 +6,125 @@ Imports numba: ops.native.door loads it, on first use.
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
 from ops.native.intrinsics import intrinsic_of_two
-from ops.native.memory import floats, ints, share, word
-from ops.pool.kinds import AVERAGE_PADDED, LARGEST
-from ops.windows import planes_emit as vectors
+from ops.native.memory import floats, ints, jitable, record_at, share
+from ops.pool.args import GLOBAL, PLANES
+from ops.windows import planes_emit
+from ops.windows.args import AVERAGE_PADDED, LARGEST
+from ops.windows.clip_code import clip
+from ops.windows.planes_emit import Plane
 
-_maxima_near, _maxima_halved, _maxima_far = (intrinsic_of_two(vectors.maxima(n)) for n in (1, 2, 0))
-_means_near, _means_halved, _means_far = (intrinsic_of_two(vectors.means(n)) for n in (1, 2, 0))
-_NAN = np.int32(0x7FFFFFFF)
-
-
-@register_jitable
-def _clip(words: int, axis: int, output: int) -> tuple[int, int, int, int]:
-    """What a window reads along an axis: its first element inside, the taps [first, last) there, those that count."""
-    size, kernel, dilation = word(words, 6 + axis), word(words, 12 + axis), word(words, 18 + axis)
-    start = output * word(words, 15 + axis) - word(words, 21 + axis)
-    first = min(max(-(start // dilation), 0), kernel)
-    last = max(first, min(kernel, (size - 1 - start) // dilation + 1))
-    counted = last - first
-    if word(words, 0) == AVERAGE_PADDED:
-        counted = min(kernel, max((size + word(words, 24 + axis) - 1 - start) // dilation + 1, 0))
-    return start + first * dilation, first, last, counted
+_maxima_1, _maxima_2, _maxima_any = (intrinsic_of_two(planes_emit.maxima(n)) for n in (1, 2, 0))
+_means_1, _means_2, _means_any = (intrinsic_of_two(planes_emit.means(n)) for n in (1, 2, 0))
+_VECTOR = 16
+"""Outputs of a tile."""
+_NAN, _INFINITY = np.int32(0x7FFFFFFF), np.int32(0x7F800000)
+"""A key above those of all numbers; the bits of infinity."""
+_SUM = 256
+"""Elements that are summed in float32, before such sums are added up in float64."""
 
 
-@register_jitable
-def _tile(kind: int, stride: int, words: Any, numbers: Any) -> None:
+@jitable
+def _tile(kind: int, plane: Plane, numbers: Any) -> None:
     if kind == LARGEST:
-        if stride == 1:
-            _maxima_near(words, numbers)
-        elif stride == 2:
-            _maxima_halved(words, numbers)
+        if plane.stride == 1:
+            _maxima_1(plane, numbers)
+        elif plane.stride == 2:
+            _maxima_2(plane, numbers)
         else:
-            _maxima_far(words, numbers)
-    elif stride == 1:
-        _means_near(words, numbers)
-    elif stride == 2:
-        _means_halved(words, numbers)
+            _maxima_any(plane, numbers)
+    elif plane.stride == 1:
+        _means_1(plane, numbers)
+    elif plane.stride == 2:
+        _means_2(plane, numbers)
     else:
-        _means_far(words, numbers)
+        _means_any(plane, numbers)
 
 
-@register_jitable
-def _row(words: int, row: int) -> None:
-    """One row of outputs of one channel."""
-    kind, height, width = word(words, 0), word(words, 7), word(words, 8)
-    deep, high, wide = word(words, 9), word(words, 10), word(words, 11)
+@jitable
+def _row(args: Any, row: int) -> None:
+    """Computes one row of outputs of one channel."""
+    kind, height, width = args.kind, args.sizes[1], args.sizes[2]
+    deep, high, wide = args.outputs[0], args.outputs[1], args.outputs[2]
     plane, oz, oy = row // (deep * high), row // high % deep, row % high
-    image, channel = plane // word(words, 3), plane % word(words, 3)
-    z, z0, z1, some = _clip(words, 0, oz)
-    v, v0, v1, others = _clip(words, 1, oy)
-    x = word(words, 1) + image * word(words, 4) + 4 * ((channel * word(words, 6) + z) * height + v) * width
-    y = word(words, 2) + image * word(words, 5) + 4 * ((channel * deep + oz) * high + oy) * wide
-    taps = z1 - z0, v1 - v0, 4 * word(words, 18) * height * width, 4 * word(words, 19) * width
-    taps_x, step, stride, begin = word(words, 14), word(words, 20), word(words, 17), word(words, 23)
-    counts = (-begin, width + word(words, 26)) if kind == AVERAGE_PADDED else (0, width)
-    for ox in range(0, wide, 16):
-        start = x, y + 4 * ox, min(wide - ox, 16), ox * stride - begin, width
-        _tile(kind, stride, start + counts + taps + (taps_x, step, stride), (float(some * others),))
+    image, channel = plane // args.channels, plane % args.channels
+    z, z0, z1, counted_z = clip(args, 0, oz)
+    v, v0, v1, counted_y = clip(args, 1, oy)
+    x = args.x + image * args.x_image + 4 * ((channel * args.sizes[0] + z) * height + v) * width
+    y = args.y + image * args.y_image + 4 * ((channel * deep + oz) * high + oy) * wide
+    begin = args.begins[2]
+    counted_begin, counted_end = (-begin, width + args.ends[2]) if kind == AVERAGE_PADDED else (0, width)
+    for ox in range(0, wide, _VECTOR):
+        tile = Plane(
+            x=x,
+            y=y + 4 * ox,
+            lanes=min(wide - ox, _VECTOR),
+            column=ox * args.strides[2] - begin,
+            columns=width,
+            begin=counted_begin,
+            counted=counted_end,
+            taps_z=z1 - z0,
+            taps_y=v1 - v0,
+            hop_z=4 * args.dilations[0] * height * width,
+            hop_y=4 * args.dilations[1] * width,
+            taps_x=args.kernel[2],
+            step=args.dilations[2],
+            stride=args.strides[2],
+        )
+        _tile(kind, tile, (float(counted_z * counted_y),))
 
 
-def pool(words: int, part: int, parts: int) -> None:
-    """Kind, x, y, channels, bytes from image to image of x and y, the geometry of the windows, images."""
-    first, last = share(word(words, 27) * word(words, 3) * word(words, 9) * word(words, 10), part, parts)
+def pool(address: int, part: int, parts: int) -> None:
+    """Computes this part's rows of outputs; the arguments are a PLANES record."""
+    args = record_at(address, PLANES)
+    first, last = share(args.images * args.channels * args.outputs[0] * args.outputs[1], part, parts)
     for row in range(first, last):
-        _row(words, row)
+        _row(args, row)
 
 
-@register_jitable
+@jitable
 def _largest(bits: Any) -> Any:
-    """The bits of the largest float, compared as integers in the same order; any NaN is larger than all."""
+    """Returns a key of the largest float: its bits, compared as integers in the same order; NaN is above all.
+
+    The bits of positive floats are in their order as integers; those of negative ones are a sign and a magnitude.
+    """
     most = np.int32(-0x7FFFFFFF)
     for i in range(len(bits)):
         magnitude = bits[i] & np.int32(0x7FFFFFFF)
         key = magnitude if bits[i] >= 0 else -magnitude
-        key = _NAN if magnitude > np.int32(0x7F800000) else key
+        key = _NAN if magnitude > _INFINITY else key
         most = max(most, key)
     return most
 
 
-def pool_all(words: int, part: int, parts: int) -> None:
-    """Kind, x, y, rows, elements of a row: the largest of each dense row, or its mean."""
-    rows, length = word(words, 3), word(words, 4)
+@jitable
+def _mean(x: Any) -> Any:
+    total = 0.0
+    for start in range(0, len(x), _SUM):
+        chunk = x[start : start + _SUM]
+        part: Any = np.float32(0)
+        for i in range(len(chunk)):
+            part += chunk[i]
+        total += part
+    return total / len(x)
+
+
+def pool_all(address: int, part: int, parts: int) -> None:
+    """Computes the largest element, or the mean, of this part's rows; the arguments are a GLOBAL record."""
+    args = record_at(address, GLOBAL)
+    rows, length = args.rows, args.length
     first, last = share(rows, part, parts)
-    y = floats(word(words, 2), rows)
+    y, bits = floats(args.y, rows), ints(args.y, rows)
     for row in range(first, last):
-        if word(words, 0) == LARGEST:
-            key = _largest(ints(word(words, 1) + 4 * row * length, length))
+        x = args.x + 4 * row * length
+        if args.kind == LARGEST:
+            key = _largest(ints(x, length))
             if key == _NAN:
                 y[row] = np.nan
             elif length == 0:
                 y[row] = -np.inf
             else:
-                ints(word(words, 2), rows)[row] = key if key >= 0 else np.int32(-0x80000000) | np.int32(-key)
+                bits[row] = key if key >= 0 else np.int32(-0x80000000) | np.int32(-key)
         else:
-            x, total = floats(word(words, 1) + 4 * row * length, length), 0.0
-            for start in range(0, length, 256):
-                part_of = x[start : start + 256]
-                some: Any = np.float32(0)
-                for i in range(len(part_of)):
-                    some += part_of[i]
-                total += some
-            y[row] = total / length
+            y[row] = _mean(floats(x, length))

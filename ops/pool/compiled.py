@@ -9,11 +9,12 @@ from ops.common.batches import dense_images
 from ops.common.windows import MOST, windows
 from ops.native.call import Native, Step
 from ops.native.door import CONTRACT, address
-from ops.pool.kinds import AVERAGE, AVERAGE_PADDED, LARGEST
+from ops.native.records import pack_args
+from ops.pool.args import GLOBAL, PLANES
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous
 from ops.tensor.spec import Array
-from ops.windows.args import geometry
+from ops.windows.args import AVERAGE, AVERAGE_PADDED, LARGEST, geometry
 
 LANES = 16
 """Outputs side by side that are computed at once."""
@@ -26,30 +27,39 @@ def _supports(signature: Signature) -> bool:
 
 
 def _supports_windows(signature: Signature) -> bool:
-    """Columns of a row, and those of outputs of a vector that are not there, are numbers of 32 bits."""
+    """Returns whether columns of a row, and those behind it that a vector of outputs may reach, fit into 32 bits."""
     if not _supports(signature):
         return False
     w = windows(signature.x.shape[2:], signature.attrs["kernel_shape"], signature.attrs)
     return w.sizes[-1] + w.begins[-1] + w.ends[-1] + LANES * w.strides[-1] <= MOST
 
 
-def _hop(array: Array) -> int:
-    """Bytes from image to image."""
+def _image_bytes(array: Array) -> int:
+    """Returns the bytes from image to image."""
     return array.strides[0] if len(array) > 1 else array.nbytes
 
 
 def _bind(kind: int, call: Binding) -> Thunk:
     x, y, attrs = call.x, call.y, call.attrs
-    found = windows(x.shape[2:], attrs["kernel_shape"], attrs)
-    kind = AVERAGE_PADDED if attrs.get("count_include_pad", False) else kind
-    places = kind, x.ctypes.data, y.ctypes.data, x.shape[1], _hop(x), _hop(y)
-    return Native((Step(address("ops.pool.code", "pool"), (*places, *geometry(found), len(x))),), (x, y))
+    args = pack_args(
+        PLANES,
+        kind=AVERAGE_PADDED if attrs.get("count_include_pad", False) else kind,
+        x=x.ctypes.data,
+        y=y.ctypes.data,
+        channels=x.shape[1],
+        x_image=_image_bytes(x),
+        y_image=_image_bytes(y),
+        **geometry(windows(x.shape[2:], attrs["kernel_shape"], attrs)),
+        images=len(x),
+    )
+    return Native((Step(address("ops.pool.code", "pool"), args),), (x, y))
 
 
 def _bind_all(kind: int, call: Binding) -> Thunk:
     x, y = call.x, call.y
-    words = kind, x.ctypes.data, y.ctypes.data, math.prod(x.shape[:2]), math.prod(x.shape[2:])
-    return Native((Step(address("ops.pool.code", "pool_all", _ANY_ORDER), words),), (x, y))
+    rows, length = math.prod(x.shape[:2]), math.prod(x.shape[2:])
+    args = pack_args(GLOBAL, kind=kind, x=x.ctypes.data, y=y.ctypes.data, rows=rows, length=length)
+    return Native((Step(address("ops.pool.code", "pool_all", _ANY_ORDER), args),), (x, y))
 
 
 MAX_PLANES, AVERAGE_PLANES = (

@@ -7,8 +7,8 @@ import numpy as np
 from ops.common.windows import windows
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk
-from ops.windows.args import windows_call
-from ops.windows.kinds import AVERAGE, AVERAGE_PADDED, LARGEST
+from ops.windows.args import AVERAGE, AVERAGE_PADDED, LARGEST
+from ops.windows.call import windows_call
 from ops.windows.pixels import dense_pixels
 
 
@@ -17,8 +17,8 @@ def _supports(signature: Signature) -> bool:
 
 
 def _bind(kind: int, call: Binding) -> Thunk:
-    found = windows(call.x.shape[1:-1], call.attrs["kernel_shape"], call.attrs)
-    return windows_call(AVERAGE_PADDED if call.attrs.get("count_include_pad", False) else kind, found, call.x, call.y)
+    w = windows(call.x.shape[1:-1], call.attrs["kernel_shape"], call.attrs)
+    return windows_call(AVERAGE_PADDED if call.attrs.get("count_include_pad", False) else kind, w, call.x, call.y)
 
 
 MAX_NATIVE, AVERAGE_NATIVE = (

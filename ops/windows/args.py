@@ -1,56 +1,42 @@
-"""The words of a call of `ops.windows.code.windows`: sliding windows over channels-last pixels."""
-
-import math
-
-from attrs import frozen
+"""Arguments of compiled sliding windows: what their kernels write, and what their compiled code reads."""
 
 from ops.common.windows import Windows
-from ops.native.call import Native, Step, Word
-from ops.native.door import address
-from ops.tensor.spec import Array, Shape
-from ops.windows.pixels import pitch
+from ops.native.records import record
+from ops.tensor.spec import Shape
 
-_NOWHERE = 0, 0, 0
+DEPTHWISE, SPREAD, LARGEST, AVERAGE, AVERAGE_PADDED = range(5)
+"""What is done with the elements of a window. SPREAD is a depthwise convolution with several outputs a channel;
+AVERAGE_PADDED counts padding, too."""
+GEOMETRY = "sizes[3] outputs[3] kernel[3] strides[3] dilations[3] begins[3] ends[3]: int64"
+"""Fields of windows over depth, height and width: elements of x, windows, taps, steps from window to window and from
+tap to tap, padding in front and behind."""
+WINDOWS = record(
+    "kind x y images channels: int64",
+    GEOMETRY,
+    "x_pitch y_pitch weights bias added added_pitch: int64",
+    "low high slope: float64",
+    "outputs_per_channel: int64",
+)
+"""Windows over channels-last pixels: depthwise convolution and pooling.
+
+`channels` are those of y; pitches are bytes from pixel to pixel. weights (taps, channels), bias (channels,) and
+`added` (like y) are addresses, or 0; low, high and slope are those of the activation.
+"""
 
 
-@frozen(eq=False)
-class Finish:
-    """What happens to sums: low, high and slope of the activation."""
+def geometry(w: Windows) -> dict[str, Shape]:
+    """Returns the fields of GEOMETRY; dimensions that are not there come first, with one window of one element."""
+    ones = {
+        "sizes": w.sizes,
+        "outputs": w.outputs,
+        "kernel": w.kernel,
+        "strides": w.strides,
+        "dilations": w.dilations,
+    }
+    fields = {name: _spatial(values, 1) for name, values in ones.items()}
+    return fields | {"begins": _spatial(w.begins, 0), "ends": _spatial(w.ends, 0)}
 
-    low: float = -math.inf
-    high: float = math.inf
-    slope: float = 1.0
 
-
-def spatial(values: Shape, default: int) -> Shape:
-    """One entry for each of three dimensions; those that are not there come first."""
+def _spatial(values: Shape, default: int) -> Shape:
+    """Returns one entry for each of three dimensions."""
     return (default,) * (3 - len(values)) + values
-
-
-def geometry(w: Windows) -> Shape:
-    """Sizes, outputs, kernel, strides, dilations, begin and end pads, three of each."""
-    ones = (w.sizes, w.outputs, w.kernel, w.strides, w.dilations)
-    entries = [*(spatial(v, 1) for v in ones), *(spatial(v, 0) for v in (w.begins, w.ends))]
-    return tuple(n for entry in entries for n in entry)
-
-
-def windows_call(
-    kind: int, w: Windows, x: Array, y: Array, *, operands: tuple[Array, ...] = (), finish: Finish | None = None
-) -> Native:
-    """The thunk; `kind` is one of ops.windows.kinds.
-
-    Operands of a depthwise convolution are weights (taps, C), bias and, if there is any, a tensor to add. All are
-    float32; the pixels of x, y and what is added are dense, each at a pitch of its own.
-    """
-    held = finish or Finish()
-    places = tuple(a.ctypes.data for a in operands)
-    added_pitch = 4 * pitch(operands[2]) if len(operands) > 2 else 0
-    words: tuple[Word, ...] = (
-        *(kind, x.ctypes.data, y.ctypes.data, x.shape[0], y.shape[-1]),
-        *geometry(w),
-        *(4 * pitch(x), 4 * pitch(y)),
-        *(*places, *_NOWHERE[len(places) :], added_pitch),
-        *map(float, (held.low, held.high, held.slope)),
-        y.shape[-1] // max(x.shape[-1], 1),
-    )
-    return Native((Step(address("ops.windows.code", "windows"), words),), (x, y, *operands))

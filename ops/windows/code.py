@@ -1,55 +1,60 @@
 """Depthwise convolution and pooling of channels-last pixels, compiled. Imports numba: loaded by ops.native.door.
 
 Nothing is padded or copied: each window is clipped to the taps that lie inside. Where all taps along a row do, some
-pixels share the loads of the weights; the pixels beside them go one by one.
+pixels share the loads of the weights; the pixels beside them go one by one:
+
+    a row of outputs      |1|1|   8   |   8   | 4 |1|      pixels of a tile
+                           clipped    inside       clipped
 """
 
-from numba.extending import register_jitable
+from typing import Any
 
 from ops.native.intrinsics import intrinsic_of_two
-from ops.native.memory import real, share, word
-from ops.windows import emit as vectors
-from ops.windows.kinds import AVERAGE_PADDED, DEPTHWISE, LARGEST, SPREAD
+from ops.native.memory import jitable, record_at, share
+from ops.windows import emit
+from ops.windows.args import DEPTHWISE, LARGEST, SPREAD, WINDOWS
+from ops.windows.clip_code import clip
+from ops.windows.emit import Finish, Window
 
-Clip = tuple[int, int, int, int]
+_BLOCK = 16
+"""Channels of a vector."""
 _CHUNK = 16
-"""Blocks of 16 channels that a row of outputs is computed for at a time: their weights stay in the first cache."""
-
+"""Blocks of channels that a row of outputs is computed for at a time: their weights stay in the first cache."""
 
 ANY, THREE, FIVE, THREE_APART, FIVE_APART = range(5)
 """Windows along a row: of any taps, of three or five side by side; windows side by side, or every second one."""
 _window = intrinsic_of_two(
-    vectors.one_of(
-        *(vectors.products(n, full) for n in (1, 4) for full in (True, False)),
-        vectors.products(8, full=False),
-        *(vectors.products(n, full=True, row_of=vectors.Row(taps, 1)) for taps in (3, 5) for n in (4, 8)),
-        *(vectors.products(4, full=True, row_of=vectors.Row(taps, 2)) for taps in (3, 5)),
-        vectors.products(1, full=False, spread=True),
-        *(vectors.maxima(n, full) for n in (1, 4) for full in (True, False)),
-        *(vectors.means(n, full) for n in (1, 4) for full in (True, False)),
-        *(vectors.maxima(4, full=True, row_of=vectors.Row(3, stride)) for stride in (1, 2)),
+    emit.one_of(
+        *(emit.products(n, full) for n in (1, 4) for full in (True, False)),
+        emit.products(8, full=False),
+        *(emit.products(n, full=True, row_of=emit.Row(taps, 1)) for taps in (3, 5) for n in (4, 8)),
+        *(emit.products(4, full=True, row_of=emit.Row(taps, 2)) for taps in (3, 5)),
+        emit.products(1, full=False, spread=True),
+        *(emit.maxima(n, full) for n in (1, 4) for full in (True, False)),
+        *(emit.means(n, full) for n in (1, 4) for full in (True, False)),
+        *(emit.maxima(4, full=True, row_of=emit.Row(3, stride)) for stride in (1, 2)),
     )
 )
-"""All in one, so that the words of a tile stay in registers."""
+"""_window(Window(...), Finish(...)): all in one, so that the words of a tile stay in registers."""
 
 
-@register_jitable
-def _form(words: int) -> int:
-    """The form of the windows along a row."""
-    taps, stride = word(words, 13), word(words, 16)
-    if word(words, 0) not in (DEPTHWISE, LARGEST) or word(words, 19) != 1 or stride > 2:
+@jitable
+def _form(args: Any) -> int:
+    """Returns the form of the windows along a row."""
+    taps, stride = args.kernel[2], args.strides[2]
+    if args.kind not in (DEPTHWISE, LARGEST) or args.dilations[2] != 1 or stride > 2:
         return ANY
     if taps == 3:
         return THREE if stride == 1 else THREE_APART
-    if taps == 5 and word(words, 0) == DEPTHWISE:
+    if taps == 5 and args.kind == DEPTHWISE:
         return FIVE if stride == 1 else FIVE_APART
     return ANY
 
 
-@register_jitable
-def _choice(kind: int, form: int, pixels: int, lanes: int) -> int:
-    """The number of what `_window` does."""
-    some, several = lanes < 16, pixels > 1
+@jitable
+def _emitter(kind: int, form: int, pixels: int, lanes: int) -> int:
+    """Returns the number of the emitter of `_window` for a tile."""
+    some, several = lanes < _BLOCK, pixels > 1
     if kind == SPREAD:
         return 11
     if kind != DEPTHWISE:
@@ -64,76 +69,89 @@ def _choice(kind: int, form: int, pixels: int, lanes: int) -> int:
     return 6 + form if form > FIVE else 3 + 2 * form + (pixels == 8)
 
 
-@register_jitable
+@jitable
 def _width(ox: int, inside: tuple[int, int], most: int) -> int:
-    """Pixels of the next tile."""
+    """Returns the pixels of the next tile."""
     if most == 1 or ox < inside[0] or ox + 4 > inside[1]:
         return 1
     return 8 if most == 8 and ox + 8 <= inside[1] else 4
 
 
-@register_jitable
-def _inside(words: int) -> tuple[int, int]:
-    """The outputs [first, last) along a row whose windows lie inside."""
-    size, outputs, kernel, stride = word(words, 7), word(words, 10), word(words, 13), word(words, 16)
-    begin = word(words, 22)
+@jitable
+def _inside(args: Any) -> tuple[int, int]:
+    """Returns the outputs [first, last) along a row whose windows lie inside."""
+    outputs, stride, begin = args.outputs[2], args.strides[2], args.begins[2]
     first = min((begin + stride - 1) // stride, outputs)
-    reach = size - 1 + begin - (kernel - 1) * word(words, 19)
+    reach = args.sizes[2] - 1 + begin - (args.kernel[2] - 1) * args.dilations[2]
     last = min(reach // stride + 1, outputs) if reach >= 0 else 0
     return first, max(first, last)
 
 
-@register_jitable
-def _clip(words: int, axis: int, output: int) -> Clip:
-    """What a window reads along an axis: its first element inside, the taps [first, last) there, those that count."""
-    size, kernel, dilation = word(words, 5 + axis), word(words, 11 + axis), word(words, 17 + axis)
-    start = output * word(words, 14 + axis) - word(words, 20 + axis)
-    first = min(max(-(start // dilation), 0), kernel)
-    last = max(first, min(kernel, (size - 1 - start) // dilation + 1))
-    counted = last - first
-    if word(words, 0) == AVERAGE_PADDED:
-        counted = min(kernel, max((size + word(words, 23 + axis) - 1 - start) // dilation + 1, 0))
-    return start + first * dilation, first, last, counted
-
-
-@register_jitable
-def _row(words: int, row: int, blocks: tuple[int, int]) -> None:
-    """Some blocks of channels of one row of outputs."""
-    kind, channels, yp, ap = word(words, 0), word(words, 4), word(words, 27), word(words, 31)
-    height, width, outputs, wp, xp = word(words, 6), word(words, 7), word(words, 10), 4 * channels, word(words, 26)
-    oz, oy = row // word(words, 9) % word(words, 8), row % word(words, 9)
-    z, z0, z1, deep = _clip(words, 0, oz)
-    v, v0, v1, high = _clip(words, 1, oy)
-    line = ((row // (word(words, 8) * word(words, 9)) * word(words, 5) + z) * height + v) * width
-    hops = word(words, 17) * height * width * xp, word(words, 18) * width * xp, word(words, 19) * xp
-    filters = (z0 * word(words, 12) + v0) * word(words, 13)
-    w_hops = word(words, 12) * word(words, 13) * wp, word(words, 13) * wp, wp
-    inside = _inside(words)
-    form = _form(words)
+@jitable
+def _row(args: Any, row: int, blocks: tuple[int, int]) -> None:
+    """Computes some blocks of channels of one row of outputs."""
+    # All that does not depend on the tile is computed here: compiled code cannot move loads over a tile's stores.
+    kind, channels, outputs, x_pitch = args.kind, args.channels, args.outputs[2], args.x_pitch
+    line_pitch = args.sizes[2] * x_pitch
+    hop_z, hop_y = args.dilations[0] * args.sizes[1] * line_pitch, args.dilations[1] * line_pitch
+    hop_x = args.dilations[2] * x_pitch
+    weights_hop_x = 4 * channels
+    weights_hop_y = args.kernel[2] * weights_hop_x
+    weights_hop_z = args.kernel[1] * weights_hop_y
+    x_hop, y_pitch, added_pitch = args.strides[2] * x_pitch, args.y_pitch, args.added_pitch
+    x, y, weights, bias, added, many = args.x, args.y, args.weights, args.bias, args.added, args.outputs_per_channel
+    low, high, slope = args.low, args.high, args.slope
+    oz, oy = row // args.outputs[1] % args.outputs[0], row % args.outputs[1]
+    z, z0, z1, counted_z = clip(args, 0, oz)
+    v, v0, v1, counted_y = clip(args, 1, oy)
+    image = row // (args.outputs[0] * args.outputs[1])
+    line = ((image * args.sizes[0] + z) * args.sizes[1] + v) * args.sizes[2]
+    filters = (z0 * args.kernel[1] + v0) * args.kernel[2]
+    inside, form = _inside(args), _form(args)
     most = 8 if kind == DEPTHWISE and form in (THREE, FIVE) else 1 if kind == SPREAD else 4
-    x_hop, bias, added, many = word(words, 16) * xp, word(words, 29), word(words, 30), word(words, 35)
-    limits = real(words, 32), real(words, 33), real(words, 34)
     ox = 0
     while ox < outputs:
         pixels = _width(ox, inside, most)
-        u, u0, u1, wide = _clip(words, 2, ox)
-        source, place = word(words, 1) + (line + u) * xp, row * outputs + ox
-        target, weights, other = word(words, 2) + place * yp, word(words, 28) + (filters + u0) * wp, added + place * ap
-        numbers = limits + (float(max(deep * high * wide, 1)),)  # noqa: RUF005 - numba has no stars within tuples
-        for b in range(blocks[0], blocks[1]):
-            shift, lanes = 64 * b, min(channels - 16 * b, 16)
-            tile = (source if kind == SPREAD else source + shift, target + shift, lanes, z1 - z0, v1 - v0, u1 - u0)
-            more = bias + shift, other + shift if added else 0, ap, 16 * b, many
-            choice = (_choice(kind, form, pixels, lanes),)
-            _window(choice + tile + hops + (x_hop, yp, weights + shift) + w_hops + more, numbers)
+        u, u0, u1, counted_x = clip(args, 2, ox)
+        source, place = x + (line + u) * x_pitch, row * outputs + ox
+        finish = Finish(low, high, slope, count=float(max(counted_z * counted_y * counted_x, 1)))
+        for block in range(blocks[0], blocks[1]):
+            shift, lanes = 4 * _BLOCK * block, min(channels - _BLOCK * block, _BLOCK)
+            first_x = source if kind == SPREAD else source + shift
+            addend = added + place * added_pitch + shift if added else 0
+            tile = Window(
+                emitter=_emitter(kind, form, pixels, lanes),
+                x=first_x,
+                y=y + place * y_pitch + shift,
+                lanes=lanes,
+                taps_z=z1 - z0,
+                taps_y=v1 - v0,
+                taps_x=u1 - u0,
+                hop_z=hop_z,
+                hop_y=hop_y,
+                hop_x=hop_x,
+                x_hop=x_hop,
+                y_hop=y_pitch,
+                weights=weights + (filters + u0) * weights_hop_x + shift,
+                weights_hop_z=weights_hop_z,
+                weights_hop_y=weights_hop_y,
+                weights_hop_x=weights_hop_x,
+                bias=bias + shift,
+                added=addend,
+                added_hop=added_pitch,
+                first=_BLOCK * block,
+                many=many,
+            )
+            _window(tile, finish)
         ox += pixels
 
 
-def windows(words: int, part: int, parts: int) -> None:
-    """The words are those of `ops.windows.args`. Rows of outputs are shared out, and blocks of channels."""
-    blocks = (word(words, 4) + 15) // 16
+def windows(address: int, part: int, parts: int) -> None:
+    """Computes this part's rows of outputs and blocks of channels; the arguments are a WINDOWS record."""
+    args = record_at(address, WINDOWS)
+    blocks = (args.channels + _BLOCK - 1) // _BLOCK
     chunks = (blocks + _CHUNK - 1) // _CHUNK
-    rows = word(words, 3) * word(words, 8) * word(words, 9)
+    rows = args.images * args.outputs[0] * args.outputs[1]
     first, last = share(rows * chunks, part, parts)
     for job in range(first, last):
-        _row(words, job % rows, share(blocks, job // rows, chunks))
+        _row(args, job % rows, share(blocks, job // rows, chunks))

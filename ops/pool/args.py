@@ -1,0 +1,12 @@
+"""Arguments of compiled pooling of (N, C, spatial...): what its kernels write, and what its compiled code reads.
+
+Kinds are those of `ops.windows.args`.
+"""
+
+from ops.native.records import record
+from ops.windows.args import GEOMETRY
+
+PLANES = record("kind x y channels x_image y_image: int64", GEOMETRY, "images: int64")
+"""Windows over planes; x_image and y_image are bytes from image to image."""
+GLOBAL = record("kind x y rows length: int64")
+"""Each of `rows` dense rows of `length` elements becomes one element."""

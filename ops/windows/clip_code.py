@@ -1,0 +1,27 @@
+"""What a sliding window reads along an axis. Imports numba: only modules of compiled code load it."""
+
+from typing import Any
+
+from ops.native.memory import jitable
+from ops.windows.args import AVERAGE_PADDED
+
+Clip = tuple[int, int, int, int]
+
+
+@jitable
+def clip(args: Any, axis: int, output: int) -> Clip:
+    """Returns the first element of x inside a window, its taps [first, last) there, and how many count in a mean.
+
+    `args` is a record with the kind and the fields of GEOMETRY; `output` is the number of the window along the axis.
+
+        x                 .  .  0  1  2  3  4  5      2 of padding
+        window 0          t0 t1 t2 t3                 first element 0, taps [2, 4)
+    """
+    size, kernel, dilation = args.sizes[axis], args.kernel[axis], args.dilations[axis]
+    start = output * args.strides[axis] - args.begins[axis]
+    first = min(max(-(start // dilation), 0), kernel)
+    last = max(first, min(kernel, (size - 1 - start) // dilation + 1))
+    counted = last - first
+    if args.kind == AVERAGE_PADDED:
+        counted = min(kernel, max((size + args.ends[axis] - 1 - start) // dilation + 1, 0))
+    return start + first * dilation, first, last, counted
