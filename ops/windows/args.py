@@ -33,10 +33,10 @@ def geometry(w: Windows) -> dict[str, Shape]:
         "strides": w.strides,
         "dilations": w.dilations,
     }
-    fields = {name: _spatial(values, 1) for name, values in ones.items()}
-    return fields | {"begins": _spatial(w.begins, 0), "ends": _spatial(w.ends, 0)}
+    fields = {name: spatial(values, 1) for name, values in ones.items()}
+    return fields | {"begins": spatial(w.begins, 0), "ends": spatial(w.ends, 0)}
 
 
-def _spatial(values: Shape, default: int) -> Shape:
+def spatial(values: Shape, default: int) -> Shape:
     """Returns one entry for each of three dimensions."""
     return (default,) * (3 - len(values)) + values
