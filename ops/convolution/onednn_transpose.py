@@ -10,7 +10,9 @@ from ops.convolution.onednn import Convolution
 from ops.convolution.transpose_shapes import TransposeCase, transpose_case
 from ops.native.call import Native, Step, joined
 from ops.native.door import address as compiled
+from ops.native.records import pack_args
 from ops.onednn import declarations as c
+from ops.onednn.args import ADD_ROW
 from ops.onednn.descriptors import Post, Tensor, channels_last, dense
 from ops.onednn.library import Library
 from ops.onednn.nan_safe import call, packing
@@ -145,8 +147,8 @@ def _ends(case: TransposeCase) -> Shape:
 
 def _add(bias: Array, y: Array) -> Native:
     """Returns the call that adds the bias to each row of y."""
-    words = address(bias), address(y), bias.size, y.size // bias.size
-    return Native((Step(compiled("ops.onednn.execute_code", "add_rows"), words),), (bias, y))
+    args = pack_args(ADD_ROW, row=address(bias), target=address(y), length=bias.size, count=y.size // bias.size)
+    return Native((Step(compiled("ops.onednn.execute_code", "add_rows"), args),), (bias, y))
 
 
 def _reorder(before: tuple[Array, Tensor], after: tuple[Array, Tensor], threads: int) -> Native:

@@ -1,7 +1,9 @@
-"""The words of a conversion: addresses, kind, lengths of five axes, strides of both sides in elements."""
+"""Arguments of a compiled conversion between 16 bits and float32."""
+
+from ops.native.records import record
 
 AXES = 5
-SOURCE, TARGET, KIND, LENGTHS = 0, 1, 2, 3
-SOURCE_STRIDES, TARGET_STRIDES = LENGTHS + AXES, LENGTHS + 2 * AXES
+CONVERT = record(f"source target kind lengths[{AXES}] source_strides[{AXES}] target_strides[{AXES}]: int64")
+"""Addresses, a kind, lengths of five axes, and strides of both sides in elements."""
 FROM_HALF, FROM_BFLOAT, TO_HALF, TO_BFLOAT, SAME = range(5)
-"""Kinds: to and from float32, and float32 as it is."""
+"""Kinds: to and from float32, and a copy of float32."""

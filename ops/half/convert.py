@@ -1,4 +1,4 @@
-"""Copies between tensors of 16 bits and rooms of float32."""
+"""Copies between tensors of 16 bits and scratch arrays of float32."""
 
 import platform
 from functools import partial
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ops.half.args import AXES, FROM_BFLOAT, FROM_HALF, SAME, TO_BFLOAT, TO_HALF
+from ops.half.args import AXES, CONVERT, FROM_BFLOAT, FROM_HALF, SAME, TO_BFLOAT, TO_HALF
 from ops.native.call import Native, Step
 from ops.native.door import address
 from ops.native.processor import has
+from ops.native.records import pack_args
 from ops.schema.schema import Thunk
 from ops.tensor.spec import BFLOAT16, Array
 
@@ -24,17 +25,17 @@ _KINDS = {
 
 
 def has_half() -> bool:
-    """Whether compiled code converts float16: else it would call a function that it does not find."""
+    """Tells whether compiled code converts float16; otherwise it would call a function that does not exist."""
     return platform.machine() in ("aarch64", "arm64") or has("f16c")
 
 
 def plain_copy(source: Array, target: Array) -> Thunk:
-    """By numpy."""
+    """Returns the copy by numpy."""
     return partial(np.copyto, target, source, casting="unsafe")
 
 
 def native_copy(source: Array, target: Array) -> Thunk:
-    """As one compiled call, where there is one for these types; arrays of one shape that do not meet."""
+    """Returns a compiled call, if there is one for these types; the arrays have one shape, and do not overlap."""
     kind = _KINDS.get((source.dtype, target.dtype))
     if kind is None or source.ndim > AXES or (_HALF in (source.dtype, target.dtype) and not has_half()):
         return plain_copy(source, target)
@@ -42,25 +43,33 @@ def native_copy(source: Array, target: Array) -> Thunk:
     source, target = source[forward], target[forward]
     if any(step < 0 for step in target.strides):
         return plain_copy(source, target)
-    shape, (there, here) = _merged(source, target)
+    shape, (source_strides, target_strides) = _merged(source, target)
     ahead = AXES - len(shape)
-    words = (source.ctypes.data, target.ctypes.data, kind, *(1,) * ahead, *shape)
-    strides = (*(0,) * ahead, *there, *(0,) * ahead, *here)
-    return Native((Step(address("ops.half.convert_code", "convert"), (*words, *strides)),), (source, target))
+    args = pack_args(
+        CONVERT,
+        source=source.ctypes.data,
+        target=target.ctypes.data,
+        kind=kind,
+        lengths=(1,) * ahead + tuple(shape),
+        source_strides=(0,) * ahead + tuple(source_strides),
+        target_strides=(0,) * ahead + tuple(target_strides),
+    )
+    return Native((Step(address("ops.half.convert_code", "convert"), args),), (source, target))
 
 
 def _merged(source: Array, target: Array) -> tuple[list[int], tuple[list[int], list[int]]]:
-    """Shape and strides in elements; axes that lie behind each other on both sides are one."""
+    """Returns shape and strides in elements; axes that are contiguous on both sides become one."""
     shape: list[int] = []
-    there: list[int] = []
-    here: list[int] = []
+    source_strides: list[int] = []
+    target_strides: list[int] = []
     rows = zip(source.shape, source.strides, target.strides, strict=True)
-    for length, far, near in rows:
-        step, hop = far // source.itemsize, near // target.itemsize
+    for length, source_bytes, target_bytes in rows:
+        step, hop = source_bytes // source.itemsize, target_bytes // target.itemsize
         if length == 1 and shape:
             continue
-        if shape and there[-1] == step * length and here[-1] == hop * length:
-            shape[-1], there[-1], here[-1] = shape[-1] * length, step, hop
+        if shape and source_strides[-1] == step * length and target_strides[-1] == hop * length:
+            shape[-1], source_strides[-1], target_strides[-1] = shape[-1] * length, step, hop
         else:
-            shape, there, here = [*shape, length], [*there, step], [*here, hop]
-    return shape or [1], (there or [1], here or [1])
+            shape = [*shape, length]
+            source_strides, target_strides = [*source_strides, step], [*target_strides, hop]
+    return shape or [1], (source_strides or [1], target_strides or [1])

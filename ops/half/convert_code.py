@@ -6,19 +6,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from ops.half.args import (
-    FROM_BFLOAT,
-    FROM_HALF,
-    KIND,
-    LENGTHS,
-    SOURCE,
-    SOURCE_STRIDES,
-    TARGET,
-    TARGET_STRIDES,
-    TO_BFLOAT,
-    TO_HALF,
-)
-from ops.native.memory import Decorator, floats, ints, jitable, share, shorts, word
+from ops.half.args import AXES, CONVERT, FROM_BFLOAT, FROM_HALF, TO_BFLOAT, TO_HALF
+from ops.native.memory import Decorator, floats, ints, jitable, record_at, share, shorts
 
 _intrinsic: Decorator = intrinsic
 _SHORT, _HALF, _SINGLE = ir.IntType(16), ir.HalfType(), ir.FloatType()
@@ -26,7 +15,7 @@ _SHORT, _HALF, _SINGLE = ir.IntType(16), ir.HalfType(), ir.FloatType()
 
 @_intrinsic
 def _widened(_: Any, bits: Any) -> Any:
-    """The float16 of these bits as float32."""
+    """Returns the float16 of these bits as float32."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
         return builder.fpext(builder.bitcast(values[0], _HALF), _SINGLE)
@@ -36,7 +25,7 @@ def _widened(_: Any, bits: Any) -> Any:
 
 @_intrinsic
 def _narrowed(_: Any, value: Any) -> Any:
-    """The bits of the nearest float16."""
+    """Returns the bits of the nearest float16."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
         return builder.bitcast(builder.fptrunc(values[0], _HALF), _SHORT)
@@ -45,9 +34,9 @@ def _narrowed(_: Any, value: Any) -> Any:
 
 
 @jitable
-def _row(kind: int, there: tuple[int, int], here: tuple[int, int], length: int) -> None:
-    # Of both sides: the address, and the steps in elements.
-    (source, source_step), (target, target_step) = there, here
+def _row(kind: int, read: tuple[int, int], written: tuple[int, int], length: int) -> None:
+    """Converts a row; each side is its address and its stride in elements."""
+    (source, source_step), (target, target_step) = read, written
     reach, extent = (length - 1) * source_step + 1, (length - 1) * target_step + 1
     if kind == FROM_HALF:
         x, y = shorts(source, reach), floats(target, extent)
@@ -66,13 +55,16 @@ def _row(kind: int, there: tuple[int, int], here: tuple[int, int], length: int) 
             for i in range(length):
                 half[i * target_step] = _narrowed(z[i * source_step])
     else:
-        _bits(kind, there, here, length)
+        _bits(kind, read, written, length)
 
 
 @jitable
-def _bits(kind: int, there: tuple[int, int], here: tuple[int, int], length: int) -> None:
-    # bfloat16 is the upper half of a float32; of a NaN, one bit of the upper half must stay.
-    (source, source_step), (target, target_step) = there, here
+def _bits(kind: int, read: tuple[int, int], written: tuple[int, int], length: int) -> None:
+    """Converts a row between bfloat16 and float32: the former is the upper half of the latter.
+
+    A NaN keeps one bit of its upper half, as it would be infinity without any.
+    """
+    (source, source_step), (target, target_step) = read, written
     reach, extent = (length - 1) * source_step + 1, (length - 1) * target_step + 1
     if kind == FROM_BFLOAT:
         x, y = shorts(source, reach), ints(target, extent)
@@ -90,20 +82,18 @@ def _bits(kind: int, there: tuple[int, int], here: tuple[int, int], length: int)
             copied[i * target_step] = same[i * source_step]
 
 
-def convert(words: int, part: int, parts: int) -> None:
-    """Every part has its share of the rows, which are those of the last axis."""
-    kind, source, target = word(words, KIND), word(words, SOURCE), word(words, TARGET)
-    a, b, c = word(words, LENGTHS), word(words, LENGTHS + 1), word(words, LENGTHS + 2)
-    d, length = word(words, LENGTHS + 3), word(words, LENGTHS + 4)
+def convert(address: int, part: int, parts: int) -> None:
+    """Converts this part's share of the rows, which are those of the last axis; the arguments are a CONVERT record."""
+    args = record_at(address, CONVERT)
+    kind, lengths = args.kind, args.lengths
     read = 2 if kind in (FROM_HALF, FROM_BFLOAT) else 4
     written = 2 if kind in (TO_HALF, TO_BFLOAT) else 4
-    first, last = share(a * b * c * d, part, parts)
+    first, last = share(lengths[0] * lengths[1] * lengths[2] * lengths[3], part, parts)
     for row in range(first, last):
-        there, here, left = source, target, row
-        for axis in range(3, -1, -1):
-            size = word(words, LENGTHS + axis)
-            place = left % size
-            left //= size
-            there += read * place * word(words, SOURCE_STRIDES + axis)
-            here += written * place * word(words, TARGET_STRIDES + axis)
-        _row(kind, (there, word(words, SOURCE_STRIDES + 4)), (here, word(words, TARGET_STRIDES + 4)), length)
+        source, target, left = args.source, args.target, row
+        for axis in range(AXES - 2, -1, -1):
+            place = left % lengths[axis]
+            left //= lengths[axis]
+            source += read * place * args.source_strides[axis]
+            target += written * place * args.target_strides[axis]
+        _row(kind, (source, args.source_strides[4]), (target, args.target_strides[4]), lengths[4])

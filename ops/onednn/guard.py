@@ -12,7 +12,8 @@ from attrs import evolve, frozen
 from ops.native.call import FOREIGN, Native, Step
 from ops.native.door import address as compiled
 from ops.native.door import foreign_address, region_address
-from ops.onednn import args as w
+from ops.native.records import offset, pack_args
+from ops.onednn.args import CALL, FALLBACK, SEARCH, call_args
 from ops.onednn.library import Library, library
 from ops.onednn.openmp import team_addresses
 from ops.onednn.primitives import Case, Operand, address, prepare, primitives
@@ -70,26 +71,26 @@ def _bind(call: Binding, plan: Plan, kernel: Kernel) -> Native:
     (primitive,) = primitives(plan.case, call.signature.threads)
     operands = plan.operands(library(), call)
     prepared = prepare(primitive, operands, call.workspace)
-    words = [*prepared.words, *(0 for _ in range(w.OTHERWISE - w.ARGUMENTS))]
-    words[w.PARALLEL], words[w.REGION] = team_addresses()[0], region_address("ops.onednn.execute_code", "gather")
-    step = Step(0, tuple(words))
+    region = region_address("ops.onednn.execute_code", "gather")
+    args = call_args(prepared.fields, parallel=team_addresses()[0], region=region)
     function = ("execute_ordinary", "execute_flagged")[plan.watch is Watch.FLAG]
-    run = Step(foreign_address(_CODE, function), (address(step.words), 0, 0, 0), FOREIGN)
-    keep = (step, prepared, *call.inputs, *call.outputs)
+    run = Step(foreign_address(_CODE, function), (address(args), 0, 0, 0), FOREIGN)
+    keep = (args, prepared, *call.inputs, *call.outputs)
     if plan.watch is Watch.NOTHING:
         return Native((run,), keep)
-    at, (y,) = address(step.words), call.outputs
+    mark, (y,) = address(args) + offset(CALL, "otherwise"), call.outputs
     before, after = list[Step](), list[Step]()
     if plan.watch is Watch.INPUTS:
-        before = [_look("scan", at + 8 * w.STRANGE, a) for a in call.inputs]
+        before = [_search("scan", address(args) + offset(CALL, "strange"), a) for a in call.inputs]
     else:
-        after = [_look("seek", at + 8 * w.OTHERWISE, y, plan.start)]
+        after = [_search("seek", mark, y, plan.start)]
     other = kernel.bind(call)
     assert isinstance(other, Native), f"{kernel.name} is no compiled kernel"
-    marked = at + 8 * w.OTHERWISE
-    after += [Step(compiled(_CODE, "otherwise"), (marked, s.address, address(s.words))) for s in other.steps]
+    fallbacks = [pack_args(FALLBACK, mark=mark, function=s.address, args=address(s.words)) for s in other.steps]
+    after += [Step(compiled(_CODE, "otherwise"), fallback) for fallback in fallbacks]
     return Native((*before, run, *after), (*keep, other))
 
 
-def _look(function: str, mark: int, array: Array, *more: int) -> Step:
-    return Step(compiled(_CODE, function), (mark, address(array), array.size, *more))
+def _search(function: str, mark: int, array: Array, bits: int = 0) -> Step:
+    args = pack_args(SEARCH, mark=mark, values=address(array), count=array.size, bits=bits)
+    return Step(compiled(_CODE, function), args)

@@ -1,6 +1,6 @@
-"""Calls of primitives that give way to another kernel where the library's numbers may differ from numpy's.
+"""Calls of primitives, with compiled steps of another kernel where the library's numbers may differ from numpy's.
 
-Imports numba: `ops.native.door` loads it, on first use. What is done instead is a compiled step of the other kernel.
+Imports numba: `ops.native.door` loads it, on first use.
 """
 
 from collections.abc import Callable
@@ -10,13 +10,15 @@ from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
 from ops.native.emit.builder import INT, INTS, WORD, Value, advance, call, constant, splat_int
-from ops.native.memory import Decorator, call_compiled, call_foreign, look_at, put_at, share, word
-from ops.onednn.args import ARGUMENTS, OTHERWISE, PRIMITIVE, SET_THREADS, STRANGE, THREADS
-from ops.onednn.execute_code import invalid, run
+from ops.native.memory import Decorator, call_compiled, call_foreign, look_at, put_at, record_at, share
+from ops.native.records import offset
+from ops.onednn.args import CALL, FALLBACK, SEARCH
+from ops.onednn.execute_code import run, take_invalid
 from ops.vector.lanes import Carried, Ints, Lanes, Truth, each_vector, load
 
 _intrinsic: Decorator = intrinsic
 _MAGNITUDE = 0x7FFFFFFF
+_STRANGE, _OTHERWISE = offset(CALL, "strange"), offset(CALL, "otherwise")
 _LARGE = (127 + 30) << 23
 """The bits of 2 ** 30: what is larger might overflow, and infinity and NaN have larger ones."""
 
@@ -55,43 +57,48 @@ def _any(condition: Callable[[Value, Ints, Value], Truth]) -> Any:
 _any_large, _any_same = _any(_is_large), _any(_is_same)
 
 
-def scan(words: int, part: int, parts: int) -> None:
-    """A share of a look at floats: marks a word where one is beyond 2 ** 30, or no number. Word, floats, how many."""
-    first, last = share(word(words, 2), part, parts)
-    if _any_large(word(words, 1) + 4 * first, last - first, 0):
-        put_at(word(words, 0), 1)
+def scan(address: int, part: int, parts: int) -> None:
+    """Sets the mark if a float of this part's share is beyond 2 ** 30, or no number; the arguments are SEARCH."""
+    args = record_at(address, SEARCH)
+    first, last = share(args.count, part, parts)
+    if _any_large(args.values + 4 * first, last - first, 0):
+        put_at(args.mark, 1)
 
 
-def seek(words: int, part: int, parts: int) -> None:
-    """The same, where a float has these very bits: word, floats, how many, bits."""
-    first, last = share(word(words, 2), part, parts)
-    if _any_same(word(words, 1) + 4 * first, last - first, word(words, 3)):
-        put_at(word(words, 0), 1)
+def seek(address: int, part: int, parts: int) -> None:
+    """Sets the mark if a float of this part's share has these very bits; the arguments are SEARCH."""
+    args = record_at(address, SEARCH)
+    first, last = share(args.count, part, parts)
+    if _any_same(args.values + 4 * first, last - first, args.bits):
+        put_at(args.mark, 1)
 
 
-def execute_ordinary(words: int, _: int, __: int, ___: int) -> int:
-    """Runs a primitive where no input was marked as strange; returns its status."""
-    strange = look_at(words + 8 * STRANGE)
-    put_at(words + 8 * STRANGE, 0)
-    put_at(words + 8 * OTHERWISE, strange)
+def execute_ordinary(address: int, _: int, __: int, ___: int) -> int:
+    """Runs a primitive unless an input was marked as strange; returns its status. The arguments are CALL."""
+    args = record_at(address, CALL)
+    strange = look_at(address + _STRANGE)
+    put_at(address + _STRANGE, 0)
+    put_at(address + _OTHERWISE, strange)
     if strange:
         return 0
-    call_foreign(word(words, SET_THREADS), word(words, THREADS), 0, 0, 0)
-    return int(run(words, PRIMITIVE, ARGUMENTS))
+    call_foreign(args.set_threads, args.threads, 0, 0, 0)
+    return int(run(args, args.primitive, args.arguments))
 
 
-def execute_flagged(words: int, _: int, __: int, ___: int) -> int:
-    """Runs a primitive; an invalid operation marks it as to be done otherwise. Returns its status."""
-    put_at(words + 8 * OTHERWISE, 0)
-    call_foreign(word(words, SET_THREADS), word(words, THREADS), 0, 0, 0)
-    invalid(words)
-    status = run(words, PRIMITIVE, ARGUMENTS)
-    if invalid(words):
-        put_at(words + 8 * OTHERWISE, 1)
+def execute_flagged(address: int, _: int, __: int, ___: int) -> int:
+    """Runs a primitive, and marks it to be computed otherwise if an operation was invalid; returns its status."""
+    args = record_at(address, CALL)
+    put_at(address + _OTHERWISE, 0)
+    call_foreign(args.set_threads, args.threads, 0, 0, 0)
+    take_invalid(address)
+    status = run(args, args.primitive, args.arguments)
+    if take_invalid(address):
+        put_at(address + _OTHERWISE, 1)
     return int(status)
 
 
-def otherwise(words: int, part: int, parts: int) -> None:
-    """A step of another kernel, where that is marked: word, function, its words."""
-    if look_at(word(words, 0)):
-        call_compiled(word(words, 1), word(words, 2), part, parts)
+def otherwise(address: int, part: int, parts: int) -> None:
+    """Runs a step of another kernel if its mark is set; the arguments are FALLBACK."""
+    args = record_at(address, FALLBACK)
+    if look_at(args.mark):
+        call_compiled(args.function, args.args, part, parts)

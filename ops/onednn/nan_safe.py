@@ -6,11 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve
 
-from ops.native.call import FOREIGN, Native, Step, Word
+from ops.native.call import FOREIGN, Native, Step
 from ops.native.door import address as compiled
 from ops.native.door import foreign_address, region_address
-from ops.onednn import args as w
+from ops.native.records import pack_args
 from ops.onednn import declarations as c
+from ops.onednn.args import COPY, call_args
 from ops.onednn.descriptors import Eltwise, Sum
 from ops.onednn.openmp import team_addresses
 from ops.onednn.primitives import Case, Operand, Prepared, Primitive, address, prepare, primitives
@@ -64,27 +65,33 @@ def call(
     prepared = [prepare(primitives(used, threads)[0], operands, workspace) for used in uses(case)]
     (y,) = (o.array for o in operands if o.role == c.TARGET)
     before = [_copy(a, y) for a in added if address(a) != address(y)]
-    words = _finish_words(case, prepared, y) if loses_nan(case) else prepared[0].words
+    args = _finish_args(case, prepared, y) if loses_nan(case) else call_args(prepared[0].fields)
     function = "execute_watched" if len(prepared) > 1 else "execute"
-    after = [Step(compiled(_CODE, "finish"), tuple(words))] if loses_nan(case) and len(prepared) == 1 else []
-    step = Step(0, tuple(words))  # turns floats into words
-    entry = Step(foreign_address(_CODE, function), (address(step.words), 0, 0, 0), FOREIGN)
-    return Native((*before, entry, *after), (step, *prepared, *added))
+    after = [Step(compiled(_CODE, "finish"), args)] if loses_nan(case) and len(prepared) == 1 else []
+    entry = Step(foreign_address(_CODE, function), (address(args), 0, 0, 0), FOREIGN)
+    return Native((*before, entry, *after), (args, *prepared, *added))
 
 
 def _copy(source: Array, target: Array) -> Step:
-    return Step(compiled(_CODE, "copy"), (address(source), address(target), target.size))
+    return Step(
+        compiled(_CODE, "copy"), pack_args(COPY, source=address(source), target=address(target), count=target.size)
+    )
 
 
-def _finish_words(case: Case, prepared: Sequence[Prepared], y: Array) -> list[Word]:
+def _finish_args(case: Case, prepared: Sequence[Prepared], y: Array) -> Array:
+    """Returns the arguments of a call whose activation is applied here, at least where an operation was invalid."""
     last = case.posts[-1]
     assert isinstance(last, Eltwise)
     low, high = (0.0, math.inf) if last.algorithm == c.RELU else (last.alpha, last.beta)
-    found: list[Word] = [0] * (w.HIGH + 1)
-    found[: w.ARGUMENTS + 1] = prepared[0].words
-    found[w.PARALLEL], found[w.REGION] = team_addresses()[0], region_address(_CODE, "gather")
-    found[w.BARE_PRIMITIVE], found[w.BARE_ARGUMENTS] = (prepared[-1].words[i] for i in (w.PRIMITIVE, w.ARGUMENTS))
-    found[w.TARGET], found[w.ELEMENTS] = address(y), y.size
-    found[w.ALGORITHM] = c.CLIP if last.algorithm == c.RELU else last.algorithm
-    found[w.LOW], found[w.HIGH] = (float(np.float32(v)) for v in (low, high))
-    return found
+    return call_args(
+        prepared[0].fields,
+        parallel=team_addresses()[0],
+        region=region_address(_CODE, "gather"),
+        bare_primitive=prepared[-1].fields["primitive"],
+        bare_arguments=prepared[-1].fields["arguments"],
+        target=address(y),
+        elements=y.size,
+        algorithm=c.CLIP if last.algorithm == c.RELU else last.algorithm,
+        low=float(np.float32(low)),
+        high=float(np.float32(high)),
+    )

@@ -1,6 +1,6 @@
 """Primitives of the library, and calls of them as steps of compiled programs."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -118,9 +118,9 @@ def address(array: Array) -> int:
 
 @frozen(eq=False)
 class Prepared:
-    """The words of a call, as `ops.onednn.args` names the first of them, and what must live as long."""
+    """The first fields of a call (`ops.onednn.args.CALL`), and the objects that must live as long as it."""
 
-    words: tuple[int, ...]
+    fields: Mapping[str, int]
     keep: tuple[Any, ...]
 
 
@@ -129,17 +129,24 @@ def prepare(primitive: Primitive, operands: Sequence[Operand], workspace: Array)
     at, code = primitive.at, primitive.code
     if workspace.nbytes < primitive.scratchpad:
         raise LibraryError(f"oneDNN wants a workspace of {primitive.scratchpad} bytes, and has {workspace.nbytes}")
-    found = [(o.role, _memory(at, o.descriptor, address(o.array))) for o in operands]
+    memories = [(o.role, _memory(at, o.descriptor, address(o.array))) for o in operands]
     if primitive.scratchpad:
         start = -(-address(workspace) // LINE) * LINE
-        found.append((SCRATCHPAD, _memory(at, primitive.layout(SCRATCHPAD_LAYOUT), start)))
-    arguments = at.ffi.new("dnnl_exec_arg_t[]", found)
+        memories.append((SCRATCHPAD, _memory(at, primitive.layout(SCRATCHPAD_LAYOUT), start)))
+    arguments = at.ffi.new("dnnl_exec_arg_t[]", memories)
     threads_function, execute = (
         at.address(at.ffi.addressof(at.lib, name)) for name in ("omp_set_num_threads", "dnnl_primitive_execute")
     )
-    stream, things = at.address(at.stream), (at.address(code), at.address(arguments))
-    words = (threads_function, primitive.threads, execute, things[0], stream, len(found), things[1])
-    return Prepared(words, (primitive, code, found, arguments, workspace, *(o.array for o in operands)))
+    fields = {
+        "set_threads": threads_function,
+        "threads": primitive.threads,
+        "execute": execute,
+        "primitive": at.address(code),
+        "stream": at.address(at.stream),
+        "count": len(memories),
+        "arguments": at.address(arguments),
+    }
+    return Prepared(fields, (primitive, code, memories, arguments, workspace, *(o.array for o in operands)))
 
 
 def _memory(at: Library, descriptor: Any, first: int) -> Any:
@@ -157,11 +164,11 @@ def reordered(source: Array, lies: Any, wanted: Any, threads: int) -> Array:
     target = _lines(primitive.size(wanted))
     operands = Operand(SOURCE, lies, source), Operand(TARGET, wanted, target)
     prepared = prepare(primitive, operands, _lines(primitive.scratchpad))
-    _, count, _, code, stream, length, arguments = prepared.words
-    at.lib.omp_set_num_threads(count)
-    kinds = ("dnnl_primitive_t", code), ("dnnl_stream_t", stream), ("dnnl_exec_arg_t *", arguments)
-    given = [at.ffi.cast(kind, number) for kind, number in kinds]
-    status = with_live_threads(lambda: at.lib.dnnl_primitive_execute(given[0], given[1], length, given[2]))
+    fields = prepared.fields
+    at.lib.omp_set_num_threads(fields["threads"])
+    kinds = {"primitive": "dnnl_primitive_t", "stream": "dnnl_stream_t", "arguments": "dnnl_exec_arg_t *"}
+    code, stream, arguments = (at.ffi.cast(kind, fields[name]) for name, kind in kinds.items())
+    status = with_live_threads(lambda: at.lib.dnnl_primitive_execute(code, stream, fields["count"], arguments))
     check(status, "primitive_execute")
     return target
 

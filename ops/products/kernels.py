@@ -12,7 +12,7 @@ from ops.products.compiled import (
     PLAIN,
     SINGLE,
     Multiplication,
-    finish_words,
+    activation_numbers,
     has_near_columns,
     has_near_rows,
     multiply,
@@ -53,7 +53,7 @@ class _Form:
         if not call.packed and not has_near_rows(Layout.of(a)):  # BLAS reads columns, too
             return partial(np.matmul, a, b, out=y)
         bias, added = _addends(call, y)
-        finish = finish_words(call.attrs) if self.finishes else PLAIN
+        finish = activation_numbers(call.attrs) if self.finishes else PLAIN
         return multiply(Multiplication(a, b, y, bias, added, self.scale(call.signature), finish, call.packed))
 
     def pack(self, signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ops.native.emit.tile_shapes import ALIGNMENT, SHAPES, tile_shape
 from ops.products.case import Product, batched
-from ops.products.compiled import FEW, _table, has_near_columns, has_near_rows, packed_panels
+from ops.products.compiled import FEW, _operands, has_near_columns, has_near_rows, packed_panels
 from ops.products.fused import FUSED_MATMUL
 from ops.products.gemm import GEMM
 from ops.products.matmul import MATMUL
@@ -155,7 +155,7 @@ def test_addresses_of_a_batch_are_those_of_its_matrices() -> None:
     y, added = random(1, (2, 2, 3, 4, 6), (6,))
     found = batched(a[:, :, ::-1], b, y, (added,))
     rows = [[v.ctypes.data for v in (p.a, p.b, p.y, *p.added)] for p in map(found.__getitem__, np.ndindex(found.lead))]
-    assert _table(found).tolist() == rows
+    assert _operands(found).tolist() == rows
 
 
 def test_compiled_matmul_binds_many_small_matrices_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
