@@ -1,25 +1,27 @@
-"""Depthwise convolution of channels-last codes, compiled: nothing is copied, whatever the sign of the codes."""
+"""Depthwise convolution of channels-last quantised values, compiled: neither int8 nor uint8 is copied."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
+from ops.convolution.args import TABLE
+from ops.native.aligned import aligned_zeros
 from ops.native.call import Native, Step
 from ops.native.door import address
-from ops.quantised.nhwc_args import DEPTH, TABLE
 from ops.quantised.nhwc_shapes import BIAS, FACTOR, W, case_of, dense_parameters
-from ops.quantised.nhwc_source import Source, flip_of, spatial, x_zero
-from ops.quantised.nhwc_tiled import ROWS, aligned, finish_words, has_vnni, window_words
+from ops.quantised.nhwc_source import Source, flip_of, x_zero
+from ops.quantised.nhwc_tiled import ROWS, conv_args, has_vnni
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk
 from ops.tensor.spec import Array
+from ops.windows.args import spatial
 from ops.windows.pixels import dense_pixels
 
 _LANES = 16
 
 
 def _source(signature: Signature) -> Source:
-    """Every tap is a run, of all channels."""
+    """Returns x in place; each tap is a run of all channels."""
     w = case_of(signature).windows
     return Source(spatial(w.sizes, 1), spatial(w.kernel, 1), spatial(w.begins, 0), 1, 1, copied=False, line=0)
 
@@ -33,13 +35,16 @@ def _supports(signature: Signature) -> bool:
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-    """Weights (taps, C) as int32, what sums begin with, factors, a pixel of zero points; C up to a multiple of 16."""
+    """Returns weights (taps, C) as int32, what sums begin with, factors, and a pixel of zero points.
+
+    C is rounded up to a multiple of 16.
+    """
     case = case_of(signature)
     channels = -(-case.channels // _LANES) * _LANES
     weights = constants[W].reshape((case.channels, case.taps)).T
-    packed = aligned((case.taps, channels), "uint32")
+    packed = aligned_zeros((case.taps, channels), np.uint32)
     packed[:, : case.channels] = weights.astype(np.int16).view(np.uint16)
-    starts, factors = aligned((channels,), "int32"), aligned((channels,), "float32")
+    starts, factors = aligned_zeros((channels,), np.int32), aligned_zeros((channels,), np.float32)
     starts[: case.channels] = constants[BIAS] - weights.sum(0, dtype=np.int32) * np.int32(x_zero(signature))
     factors[: case.channels] = constants[FACTOR]
     zero = x_zero(signature) ^ flip_of(signature.x.dtype)
@@ -47,9 +52,8 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
 
 
 def _bind(call: Binding) -> Thunk:
-    words = list(window_words(call, _source(call.signature), call.x.ctypes.data) + finish_words(call))
-    words[DEPTH] = flip_of(call.x.dtype)
-    step = Step(address("ops.quantised.depthwise_code", "convolve", ()), tuple(words))
+    args = conv_args(call, _source(call.signature), call.x.ctypes.data, x_flip=flip_of(call.x.dtype))
+    step = Step(address("ops.quantised.depthwise_code", "convolve", ()), args)
     return Native((step,), (*call.inputs, *call.outputs, *call.packed))
 
 

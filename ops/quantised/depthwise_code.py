@@ -1,7 +1,11 @@
-"""Depthwise convolution of channels-last codes, compiled for AVX-512. Imports numba: loaded by ops.native.door.
+"""Depthwise convolution of channels-last quantised values, compiled for AVX-512. Imports numba: a door loads it.
 
-16 channels at a time: bytes and weights, each as two halves of 32 bits, are multiplied by the instruction that adds the
-products of both halves; the upper ones are zero.
+16 channels at a time. Values and weights are widened to 32 bits; the instruction vpmaddwd multiplies both halves of 16
+bits, and adds the two products. The upper halves are zero:
+
+    value     0 x0 | 0 x1 | 0 x2 | ...            uint8 in the lower half, zero in the upper
+    weight    0 w0 | 0 w1 | 0 w2 | ...            int8 as 16 bits in the lower half, zero in the upper
+    sums    + x0*w0 | x1*w1 | x2*w2 | ...
 """
 
 from collections.abc import Sequence
@@ -9,8 +13,9 @@ from functools import partial
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.extending import register_jitable
 
+from ops.convolution.args import TABLE
+from ops.convolution.indirect_code import ceil_div, output_pixels, taps_of, tile_pixels
 from ops.native.emit.builder import (
     BYTE,
     BYTES,
@@ -27,14 +32,14 @@ from ops.native.emit.builder import (
     splat,
     store,
 )
-from ops.native.emit.byte_tile import ROWS, finish_added, finish_codes, finish_floats
-from ops.native.intrinsics import intrinsic_of
-from ops.native.memory import real, share, word
-from ops.quantised import nhwc_args as at
-from ops.quantised.nhwc_indirect_code import ceil, fill, outputs, pixels_of, runs_of, stack
+from ops.native.emit.byte_tile import ROWS, ResultArgs
+from ops.native.intrinsics import intrinsic_of, stack
+from ops.native.memory import jitable, record_at, share
+from ops.quantised.args import CONV_ARGS
+from ops.quantised.nhwc_code import scales_of, write_results, write_tables
 
 _HALVES = ir.VectorType(ir.IntType(16), 2 * LANES)
-_table, _places, _sums = stack(at.TABLE), stack(64), stack(8)
+_table, _sums = stack(8 * TABLE), stack(4 * LANES)
 
 
 def _emit(  # noqa: PLR0917 - the words of a call
@@ -54,8 +59,8 @@ def _emit(  # noqa: PLR0917 - the words of a call
 
     def tap(number: Value, sums: list[Value], *, whole: bool) -> Sequence[Value]:
         place = b.load(pointer(b, advance(b, table, number, 8 * ROWS), WORD))
-        codes = load(b, b.add(place, column), BYTES, None if whole else mask)
-        wide = b.bitcast(b.zext(b.xor(codes, flipped), INTS), _HALVES)
+        values = load(b, b.add(place, column), BYTES, None if whole else mask)
+        wide = b.bitcast(b.zext(b.xor(values, flipped), INTS), _HALVES)
         factor = b.load(pointer(b, advance(b, weights, number, pitch), _HALVES), align=4)
         return [b.add(sums[0], call(b, "llvm.x86.avx512.pmaddw.d.512", INTS, [wide, factor]))]
 
@@ -70,38 +75,28 @@ def _emit(  # noqa: PLR0917 - the words of a call
 _sum = intrinsic_of(_emit)
 
 
-@register_jitable
-def _pixel(words: int, rows: int, sums: int, pixel: int, numbers: Any) -> None:
-    """All channels of one pixel, whose taps are in a column of the table."""
-    channels, runs = word(words, at.GROUPS), runs_of(words)
-    pitch = 4 * LANES * ceil(channels, LANES)
-    size, added, flip = word(words, at.ITEMSIZE), word(words, at.ADDED), word(words, at.FLIP)
-    y, codes = word(words, at.Y) + pixel * word(words, at.Y_PITCH), added + pixel * word(words, at.ADDED_PITCH)
+@jitable
+def _write_pixel(args: Any, rows: int, sums: int, pixel: int) -> None:
+    """Computes all channels of one pixel, whose taps are in a column of the table."""
+    channels, runs, size, scales = args.groups, taps_of(args), args.itemsize, scales_of(args)
+    pitch = 4 * LANES * ceil_div(channels, LANES)
+    y, added = args.y + pixel * args.y_pitch, args.added + pixel * args.added_pitch
     for c in range(0, channels, LANES):
-        weights, start = word(words, at.PANELS) + 4 * c, word(words, at.STARTS) + 4 * c
-        _sum((rows, runs, c, weights, pitch, start, sums, channels - c, word(words, at.DEPTH)))
-        task = sums, word(words, at.FACTORS) + 4 * c, y + c * size, channels - c, codes + c, flip
-        if size == 4:
-            finish_floats(task, numbers)
-        elif added != 0:
-            finish_added(task, numbers)
-        else:
-            finish_codes(task, numbers)
+        weights, start = args.panels + 4 * c, args.starts + 4 * c
+        _sum((rows, runs, c, weights, pitch, start, sums, channels - c, args.x_flip))
+        results = ResultArgs(sums, args.factors + 4 * c, y + c * size, channels - c, added + c, args.flip)
+        write_results(args, results, scales)
 
 
-def convolve(words: int, part: int, parts: int) -> None:
-    """Convolves with the words of quantised_words: a group is a channel, and DEPTH the bits to turn in x."""
-    table, places, sums, most = _table(), _places(), _sums(), word(words, at.BLOCK_TILES)
-    numbers = (
-        real(words, at.ZERO), real(words, at.LOW), real(words, at.HIGH), real(words, at.OWN_ZERO),
-        real(words, at.OWN_FACTOR), real(words, at.MORE_ZERO), real(words, at.MORE_FACTOR),
-    )  # fmt: skip
-    begin, end = share(ceil(outputs(words), ROWS), part, parts)
-    for first in range(begin, end, most):
-        last = min(first + most, end)
-        fill(words, table, places, (first, last), 0)
-        for tile in range(first, last):
-            pixels = pixels_of(words, tile)
-            rows = table + 8 * ROWS * runs_of(words) * (tile - first)
+def convolve(address: int, part: int, parts: int) -> None:
+    """Convolves; the arguments are a CONV_ARGS record, of which a group is a channel."""
+    args, table, sums = record_at(address, CONV_ARGS), _table(), _sums()
+    begin, end = share(ceil_div(output_pixels(args), ROWS), part, parts)
+    for first in range(begin, end, args.block_tiles):
+        block = first, min(first + args.block_tiles, end)
+        write_tables(args, table, block, 0)
+        for tile in range(block[0], block[1]):
+            pixels = tile_pixels(args, tile, ROWS)
+            rows = table + 8 * ROWS * taps_of(args) * (tile - first)
             for pixel in range(pixels[0], pixels[1]):
-                _pixel(words, rows + 8 * (pixel - pixels[0]), sums, pixel, numbers)
+                _write_pixel(args, rows + 8 * (pixel - pixels[0]), sums, pixel)

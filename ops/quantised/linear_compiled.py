@@ -1,9 +1,11 @@
-"""float32 to codes of 8 bits and back with one scale for all, as compiled calls."""
+"""float32 to int8 or uint8 and back with one scale for all, as compiled calls."""
 
 import numpy as np
 
 from ops.native.call import Native, Step
 from ops.native.door import address
+from ops.native.records import pack_args
+from ops.quantised.args import LINEAR_ARGS
 from ops.quantised.params import BYTES, SINGLE
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk
@@ -13,12 +15,12 @@ _INT8 = np.dtype("int8")
 
 
 def _supports(signature: Signature) -> bool:
-    """One scale of float32; codes on one side and float32 on the other."""
+    """Tells whether there is one scale of float32, bytes on one side and float32 on the other."""
     scale, x, y = signature.inputs[1], signature.x, signature.y
-    codes, real = (x, y) if x.dtype in BYTES else (y, x)
+    quantised, real = (x, y) if x.dtype in BYTES else (y, x)
     precise = (signature.attrs.get("precision") or SINGLE) == SINGLE
     single = scale.size == 1 and scale.dtype == SINGLE and not signature.attrs["block_size"]
-    return single and precise and codes.dtype in BYTES and real.dtype == SINGLE and y.size > 0
+    return single and precise and quantised.dtype in BYTES and real.dtype == SINGLE and y.size > 0
 
 
 def _dense(signature: Signature) -> tuple[int, ...]:
@@ -34,10 +36,20 @@ def _bind(call: Binding) -> Thunk:
     scale, *zero = (a.ctypes.data for a in parameters)
     backwards = x.dtype != SINGLE
     signed = (x if backwards else y).dtype == _INT8
-    places = x.ctypes.data, y.ctypes.data, scale, zero[0] if zero else 0
-    words = *places, x.size // length, length, *hops, int(backwards), int(signed)
-    step = Step(address("ops.quantised.linear_code", "run", ()), words)
-    return Native((step,), (x, *parameters, y))
+    args = pack_args(
+        LINEAR_ARGS,
+        x=x.ctypes.data,
+        y=y.ctypes.data,
+        scale=scale,
+        zero=zero[0] if zero else 0,
+        lines=x.size // length,
+        length=length,
+        x_hop=hops[0],
+        y_hop=hops[1],
+        backwards=int(backwards),
+        signed=int(signed),
+    )
+    return Native((Step(address("ops.quantised.elementwise_code", "linear", ()), args),), (x, *parameters, y))
 
 
 LINEAR = Kernel(

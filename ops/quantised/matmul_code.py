@@ -1,45 +1,40 @@
-"""What zero points take from products of bytes, compiled. Imports numba: loaded by ops.native.door."""
+"""Corrections of integer products for their zero points, compiled. Imports numba: loaded by ops.native.door."""
 
-from numba.extending import register_jitable
+from ops.native.memory import ints, jitable, octets, record_at, share, signed_octets
+from ops.quantised.args import CORRECT, START_SUMS
 
-from ops.native.memory import ints, octets, share, signed_octets, word
 
-
-@register_jitable
+@jitable
 def _zero(address: int, signed: int) -> int:
     if address == 0:
         return 0
     return int(signed_octets(address, 1)[0]) if signed else int(octets(address, 1)[0])
 
 
-def begin(words: int, part: int, parts: int) -> None:
-    """What sums begin with: minus the zero point of a, as uint8, times sums of columns of b.
-
-    The words: zero point (0: none), 1 where it is of int8, sums of columns, target, and their number.
-    """
-    first, last = share(word(words, 4), part, parts)
-    zero = _zero(word(words, 0), word(words, 1)) + (128 if word(words, 1) else 0)
-    sums, target = ints(word(words, 2), word(words, 4)), ints(word(words, 3), word(words, 4))
+def start_sums(address: int, part: int, parts: int) -> None:
+    """Writes what sums begin with: minus the zero point of a, as uint8, times sums of columns. See START_SUMS."""
+    args = record_at(address, START_SUMS)
+    first, last = share(args.count, part, parts)
+    zero = _zero(args.zero, args.signed) + (128 if args.signed else 0)
+    sums, starts = ints(args.column_sums, args.count), ints(args.starts, args.count)
     for i in range(first, last):
-        target[i] = -zero * sums[i]
+        starts[i] = -zero * sums[i]
 
 
-def correct(words: int, part: int, parts: int) -> None:
-    """Takes zero points of b times sums of rows of a - a_zero from the product.
-
-    The words: zero point of a (0: none), 1 where a is of int8, a, its columns, y, its columns, rows, zero points of b.
-    """
-    depth, columns, signed = word(words, 3), word(words, 5), word(words, 1)
-    zero, zeros = _zero(word(words, 0), signed), ints(word(words, 7), columns)
-    first, last = share(word(words, 6), part, parts)
+def correct(address: int, part: int, parts: int) -> None:
+    """Subtracts zero points of b times sums of rows of a - zero from the product. See CORRECT."""
+    args = record_at(address, CORRECT)
+    depth, columns = args.depth, args.columns
+    zero, zeros = _zero(args.zero, args.signed), ints(args.b_zeros, columns)
+    first, last = share(args.rows, part, parts)
     for row in range(first, last):
-        total, place = -zero * depth, word(words, 2) + row * depth
-        if signed:
-            for code in signed_octets(place, depth):
-                total += code
+        total, start = -zero * depth, args.a + row * depth
+        if args.signed:
+            for value in signed_octets(start, depth):
+                total += value
         else:
-            for code in octets(place, depth):
-                total += code
-        y = ints(word(words, 4) + 4 * row * columns, columns)
+            for value in octets(start, depth):
+                total += value
+        y = ints(args.y + 4 * row * columns, columns)
         for i in range(columns):
             y[i] -= zeros[i] * total

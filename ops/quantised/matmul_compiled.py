@@ -1,7 +1,7 @@
 """Products of bytes with a constant matrix, compiled: a convolution of one tap whose sums are written as they are.
 
-Zero points of the first factor may be known only when it runs: what sums begin with is computed then. The matrix is
-int8; uint8 is, less 128. What its zero points take is subtracted afterwards, where they are not 0.
+Zero points of the first factor may be computed by the graph, so the start of the sums is written when it runs. The
+matrix becomes int8; 128 is subtracted from uint8. If its zero points are not 0, the product is corrected afterwards.
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,8 @@ import numpy as np
 
 from ops.native.call import Native, Step
 from ops.native.door import address
+from ops.native.records import pack_args
+from ops.quantised.args import CORRECT, START_SUMS
 from ops.quantised.nhwc_conv import NHWC_QUANTISED_CONV
 from ops.quantised.nhwc_source import SHIFT, source_of
 from ops.quantised.nhwc_tiled import by_panel, convolve_step, copy_spec, copying, has_vnni, pack_panels
@@ -25,7 +27,7 @@ _MODULE = "ops.quantised.matmul_code"
 
 
 def _as_conv(signature: Signature) -> Signature:
-    """Rows of the first factor are pixels."""
+    """Returns the convolution whose pixels are the rows of the first factor."""
     a, (depth, outputs) = signature.x, signature.inputs[B].shape
     x, w = a.with_shape((1, a.size // depth, depth)), TensorSpec((outputs, depth, 1), _INT8)
     channels = TensorSpec((outputs,), SINGLE)
@@ -34,13 +36,13 @@ def _as_conv(signature: Signature) -> Signature:
 
 def _supports(signature: Signature) -> bool:
     a, b, *zeros = signature.inputs
-    known = B in signature.constants and (len(zeros) < 2 or B_ZERO in signature.constants)
+    constant = B in signature.constants and (len(zeros) < 2 or B_ZERO in signature.constants)
     plain = b.ndim == 2 and {a.dtype, b.dtype} <= BYTES and a.size > 0 and b.size > 0
-    return known and plain and all(z.size == 1 for z in zeros[:1]) and has_vnni()
+    return constant and plain and all(z.size == 1 for z in zeros[:1]) and has_vnni()
 
 
 def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
-    """A copy of the first factor, where it needs one, and what sums begin with."""
+    """Returns a copy of the first factor, if it needs one, and what sums begin with."""
     outputs = signature.inputs[B].shape[1]
     return copy_spec(_as_conv(signature)), TensorSpec((outputs + -outputs % 32,), _INT32)
 
@@ -50,7 +52,7 @@ def _workspace(signature: Signature) -> int:
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-    """Panels, sums of columns by panel, numbers that nobody looks at, a run of zeros; zero points, if one is not 0."""
+    """Returns panels, sums of columns by panel, unused factors, a run of zeros, and zero points if one is not 0."""
     conv, b = _as_conv(signature), constants[B]
     shift = SHIFT if b.dtype == np.dtype("uint8") else 0
     weights = (b.astype(np.int16) - shift).astype(np.int8)
@@ -71,14 +73,31 @@ def _bind(call: Binding) -> Thunk:
     signed = int(a.dtype == _INT8)
     zero = np.asarray(call.inputs[A_ZERO]) if len(call.inputs) > A_ZERO else None
     place = 0 if zero is None else zero.ctypes.data
-    words = place, signed, sums.ctypes.data, starts.ctypes.data, starts.size
-    steps = [Step(address(_MODULE, "begin", ()), words)]
+    start = pack_args(
+        START_SUMS,
+        zero=place,
+        signed=signed,
+        column_sums=sums.ctypes.data,
+        starts=starts.ctypes.data,
+        count=starts.size,
+    )
+    steps = [Step(address(_MODULE, "start_sums", ()), start)]
     if source_of(conv).copied:
         steps.append(copying(inner, source_of(conv), buffer))
     steps.append(convolve_step(inner, buffer, raw=True))
-    for zeros_of in spread:
-        more = a.ctypes.data, a.shape[-1], y.ctypes.data, y.shape[-1], a.shape[1], zeros_of.ctypes.data
-        steps.append(Step(address(_MODULE, "correct", ()), (place, signed, *more)))
+    for b_zeros in spread:
+        correct = pack_args(
+            CORRECT,
+            zero=place,
+            signed=signed,
+            a=a.ctypes.data,
+            depth=a.shape[-1],
+            y=y.ctypes.data,
+            columns=y.shape[-1],
+            rows=a.shape[1],
+            b_zeros=b_zeros.ctypes.data,
+        )
+        steps.append(Step(address(_MODULE, "correct", ()), correct))
     return Native(tuple(steps), (a, y, zero, *call.packed, call.workspace, starts, buffer))
 
 

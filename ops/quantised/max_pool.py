@@ -1,15 +1,18 @@
-"""Maximum pooling of channels-last codes, compiled: 64 channels at a time, windows clipped to what lies inside."""
+"""Maximum pooling of channels-last quantised values, compiled: 64 channels at a time, windows clipped to the input."""
 
 import numpy as np
 
 from ops.common.windows import windows
 from ops.native.call import Native, Step
 from ops.native.door import address
-from ops.quantised.nhwc_source import flip_of, spatial
+from ops.native.records import pack_args
+from ops.quantised.args import MAX_POOL_ARGS
+from ops.quantised.nhwc_source import flip_of
 from ops.quantised.nhwc_tiled import has_vnni
 from ops.quantised.params import BYTES
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.windows.args import spatial
 from ops.windows.pixels import dense_pixels, pitch
 
 
@@ -19,14 +22,23 @@ def _supports(signature: Signature) -> bool:
 
 def _bind(call: Binding) -> Thunk:
     w = windows(call.x.shape[1:-1], call.attrs["kernel_shape"], call.attrs)
-    ones = (spatial(v, 1) for v in (w.sizes, w.outputs, w.kernel, w.strides, w.dilations))
-    words = (
-        *(call.x.ctypes.data, pitch(call.x), call.y.ctypes.data, pitch(call.y)),
-        *(call.x.shape[0], call.x.shape[-1], flip_of(np.dtype(call.x.dtype))),
-        *(n for entry in ones for n in entry),
-        *spatial(w.begins, 0),
+    args = pack_args(
+        MAX_POOL_ARGS,
+        x=call.x.ctypes.data,
+        x_pitch=pitch(call.x),
+        y=call.y.ctypes.data,
+        y_pitch=pitch(call.y),
+        images=call.x.shape[0],
+        channels=call.x.shape[-1],
+        flip=flip_of(np.dtype(call.x.dtype)),
+        sizes=spatial(w.sizes, 1),
+        outputs=spatial(w.outputs, 1),
+        kernel=spatial(w.kernel, 1),
+        strides=spatial(w.strides, 1),
+        dilations=spatial(w.dilations, 1),
+        begins=spatial(w.begins, 0),
     )
-    return Native((Step(address("ops.quantised.max_pool_code", "largest"), words),), (call.x, call.y))
+    return Native((Step(address("ops.quantised.max_pool_code", "largest"), args),), (call.x, call.y))
 
 
 MAX_CODES = Kernel("codes", _bind, reads=dense_pixels, supports=_supports, writes=dense_pixels, backend=NUMBA)

@@ -1,16 +1,15 @@
 """Maximum pooling of channels-last bytes, compiled. Imports numba: loaded by ops.native.door."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.extending import register_jitable
 
 from ops.native.emit.builder import BYTE, WORD, Value, advance, constant, load, loop, splat, store
 from ops.native.intrinsics import intrinsic_of
-from ops.native.memory import share, word
+from ops.native.memory import jitable, record_at, share
+from ops.quantised.args import MAX_POOL_ARGS
 
-X, X_PITCH, Y, Y_PITCH, IMAGES, CHANNELS, FLIP = range(7)
-SIZES, OUTPUTS, KERNEL, STRIDES, DILATIONS, BEGINS = range(7, 25, 3)
 LANES = 64
 _BYTES = ir.VectorType(BYTE, LANES)
 
@@ -23,8 +22,8 @@ def _emit(b: Value, *words: Value) -> None:
 
     def walk(axis: int, place: Value, largest: list[Value]) -> Sequence[Value]:
         if axis == 3:
-            codes = b.xor(load(b, place, _BYTES, mask), flipped)
-            return [b.select(b.icmp_unsigned(">", codes, largest[0]), codes, largest[0])]
+            values = b.xor(load(b, place, _BYTES, mask), flipped)
+            return [b.select(b.icmp_unsigned(">", values, largest[0]), values, largest[0])]
         step = lambda number, inner: walk(axis + 1, advance(b, place, number, hops[axis]), inner)  # noqa: E731
         return loop(b, counts[axis], largest, step)
 
@@ -35,36 +34,32 @@ def _emit(b: Value, *words: Value) -> None:
 _window = intrinsic_of(_emit)
 
 
-@register_jitable
-def _taps(words: int, axis: int, output: int) -> tuple[int, int]:
-    """The first element that a window reads along an axis, and how many."""
-    start = output * word(words, STRIDES + axis) - word(words, BEGINS + axis)
-    dilation, count, size = word(words, DILATIONS + axis), word(words, KERNEL + axis), word(words, SIZES + axis)
+@jitable
+def _taps(args: Any, axis: int, output: int) -> tuple[int, int]:
+    """Returns the first element that a window reads along an axis, and how many it reads."""
+    start = output * args.strides[axis] - args.begins[axis]
+    dilation, count = args.dilations[axis], args.kernel[axis]
     first = min(max(-(start // dilation), 0), count)
-    last = max(first, min(count, (size - 1 - start) // dilation + 1))
+    last = max(first, min(count, (args.sizes[axis] - 1 - start) // dilation + 1))
     return start + first * dilation, last - first
 
 
-def largest(words: int, part: int, parts: int) -> None:
-    """Writes the largest bytes of all windows; FLIP are bits to turn before and after. Words: see the numbers above."""
-    depth, height, width = word(words, OUTPUTS), word(words, OUTPUTS + 1), word(words, OUTPUTS + 2)
-    x, y, pitch, y_pitch = word(words, X), word(words, Y), word(words, X_PITCH), word(words, Y_PITCH)
-    hops = (
-        word(words, SIZES + 1) * word(words, SIZES + 2) * pitch,
-        word(words, SIZES + 2) * pitch,
-        pitch,
-    )
-    steps = hops[0] * word(words, DILATIONS), hops[1] * word(words, DILATIONS + 1), pitch * word(words, DILATIONS + 2)
-    channels, flip = word(words, CHANNELS), word(words, FLIP)
-    first, last = share(word(words, IMAGES) * depth * height, part, parts)
+def largest(address: int, part: int, parts: int) -> None:
+    """Writes the largest value of each window; the arguments are a MAX_POOL_ARGS record."""
+    args = record_at(address, MAX_POOL_ARGS)
+    depth, height, width = args.outputs[0], args.outputs[1], args.outputs[2]
+    line_hop = args.sizes[2] * args.x_pitch
+    hops = args.sizes[1] * line_hop, line_hop, args.x_pitch
+    steps = hops[0] * args.dilations[0], hops[1] * args.dilations[1], hops[2] * args.dilations[2]
+    first, last = share(args.images * depth * height, part, parts)
     for line in range(first, last):
         n, z, v = line // (depth * height), line // height % depth, line % height
-        iz, nz = _taps(words, 0, z)
-        iv, nv = _taps(words, 1, v)
-        base = x + n * word(words, SIZES) * hops[0] + iz * hops[0] + iv * hops[1]
+        iz, nz = _taps(args, 0, z)
+        iv, nv = _taps(args, 1, v)
+        base = args.x + n * args.sizes[0] * hops[0] + iz * hops[0] + iv * hops[1]
         for u in range(width):
-            iu, nu = _taps(words, 2, u)
-            target = y + (line * width + u) * y_pitch
-            for c in range(0, channels, LANES):
-                place = base + iu * pitch + c
-                _window((place, target + c, channels - c, flip, nz, nv, nu, steps[0], steps[1], steps[2]))
+            iu, nu = _taps(args, 2, u)
+            y = args.y + (line * width + u) * args.y_pitch
+            for c in range(0, args.channels, LANES):
+                x, lanes = base + iu * args.x_pitch + c, args.channels - c
+                _window((x, y + c, lanes, args.flip, nz, nv, nu, steps[0], steps[1], steps[2]))

@@ -1,123 +1,147 @@
-"""Channels-last convolution of codes by tiles, compiled for AVX-512 with VNNI. Imports numba: loaded by a door.
+"""Channels-last convolution of quantised values by tiles, compiled for AVX-512 with VNNI.
 
-The sums of a tile go through a small room on the stack.
+Windows are read in place, through the table of `ops.convolution.indirect_code`; blocks of tiles are multiplied by one
+panel before the next, as in `ops.convolution.tiled_code`. The int32 sums of a tile are written to the stack, and read
+from there by the code that scales and rounds them. Imports numba: `ops.native.door` loads it, on first use.
 """
 
-from numba.extending import register_jitable
+from typing import Any
 
+from ops.convolution.args import TABLE
+from ops.convolution.indirect_code import (
+    Span,
+    ceil_div,
+    output_pixels,
+    split_work,
+    taps_of,
+    tile_pixels,
+    write_table,
+)
 from ops.native.emit.builder import LANES
 from ops.native.emit.byte_tile import (
     ROWS,
     WIDTH,
+    ResultArgs,
+    Scales,
+    TileArgs,
     finish_added,
     finish_codes,
     finish_floats,
     finish_sums,
     products,
 )
-from ops.native.memory import octets, real, share, word
-from ops.quantised import nhwc_args as at
-from ops.quantised.nhwc_indirect_code import Span, ceil, fill, outputs, pixels_of, runs_of, split, stack
+from ops.native.intrinsics import stack
+from ops.native.memory import jitable, octets, record_at, share
+from ops.quantised.args import CONV_ARGS, COPY_LINES, COPY_PIXELS
 
 _PANEL = LANES * WIDTH
-_table, _places, _sums = stack(at.TABLE), stack(64), stack(ROWS * _PANEL // 2)
+_table, _sums = stack(8 * TABLE), stack(4 * ROWS * _PANEL)
 
 
-@register_jitable
-def _finish(words: int, sums: int, pixels: Span, panel: int) -> None:
+@jitable
+def scales_of(args: Any) -> Any:
+    """Returns the numbers that turn sums into results."""
+    own, added = (args.own_zero, args.own_factor), (args.added_zero, args.added_factor)
+    return Scales(args.zero, args.low, args.high, own[0], own[1], added[0], added[1])
+
+
+@jitable
+def write_results(args: Any, results: Any, scales: Any) -> None:
+    """Writes the results of up to 16 sums: as they are, as float32, or as bytes, maybe with others added."""
+    if args.raw:
+        finish_sums(results, scales)
+    elif args.itemsize == 4:
+        finish_floats(results, scales)
+    elif args.added != 0:
+        finish_added(results, scales)
+    else:
+        finish_codes(results, scales)
+
+
+@jitable
+def _write_tile(args: Any, sums: int, pixels: Span, panel: int) -> None:
     """Writes the results of a tile."""
-    per_group = ceil(word(words, at.CHANNELS), _PANEL)
+    per_group, size = ceil_div(args.channels, _PANEL), args.itemsize
     group, number = panel // per_group, panel % per_group
-    channels = min(_PANEL, word(words, at.CHANNELS) - number * _PANEL)
-    column = group * word(words, at.CHANNELS) + number * _PANEL
-    numbers = (
-        real(words, at.ZERO), real(words, at.LOW), real(words, at.HIGH), real(words, at.OWN_ZERO),
-        real(words, at.OWN_FACTOR), real(words, at.MORE_ZERO), real(words, at.MORE_FACTOR),
-    )  # fmt: skip
-    size, added, flip = word(words, at.ITEMSIZE), word(words, at.ADDED), word(words, at.FLIP)
-    pitch, added_pitch = word(words, at.Y_PITCH), word(words, at.ADDED_PITCH)
-    factors = word(words, at.FACTORS) + 4 * _PANEL * panel
+    channels = min(_PANEL, args.channels - number * _PANEL)
+    column = group * args.channels + number * _PANEL
+    factors, scales = args.factors + 4 * _PANEL * panel, scales_of(args)
     for i in range(pixels[1] - pixels[0]):
-        y = word(words, at.Y) + (pixels[0] + i) * pitch + column * size
-        codes = added + (pixels[0] + i) * added_pitch + column
+        y = args.y + (pixels[0] + i) * args.y_pitch + column * size
+        added = args.added + (pixels[0] + i) * args.added_pitch + column
         for first in range(0, channels, LANES):
-            given = sums + 4 * (_PANEL * i + first), factors + 4 * first
-            task = (*given, y + first * size, channels - first, codes + first, flip)
-            if word(words, at.RAW):
-                finish_sums(task, numbers)
-            elif size == 4:
-                finish_floats(task, numbers)
-            elif added != 0:
-                finish_added(task, numbers)
-            else:
-                finish_codes(task, numbers)
+            inputs = sums + 4 * (_PANEL * i + first), factors + 4 * first
+            results = ResultArgs(*inputs, y + first * size, channels - first, added + first, args.flip)
+            write_results(args, results, scales)
 
 
-@register_jitable
-def _multiply_panel(words: int, table: int, sums: int, tiles: Span, panel: int) -> None:
-    """One panel with all tiles of a block."""
-    runs, depth = runs_of(words), word(words, at.DEPTH)
-    per_group = ceil(word(words, at.CHANNELS), _PANEL)
-    channels = word(words, at.CHANNELS) - panel % per_group * _PANEL
-    weights = word(words, at.PANELS) + panel * runs * depth * 4 * _PANEL
-    start = word(words, at.STARTS) + 4 * _PANEL * panel
+@jitable
+def _multiply_panel(args: Any, table: int, sums: int, tiles: Span, panel: int) -> None:
+    """Multiplies all tiles of a block by one panel."""
+    runs, depth = taps_of(args), args.depth
+    channels = args.channels - panel % ceil_div(args.channels, _PANEL) * _PANEL
+    weights = args.panels + panel * runs * depth * 4 * _PANEL
+    start, narrow = args.starts + 4 * _PANEL * panel, 1 if channels <= LANES else 0
     for tile in range(tiles[0], tiles[1]):
-        pixels = pixels_of(words, tile)
+        pixels = tile_pixels(args, tile, ROWS)
         rows = table + 8 * ROWS * runs * (tile - tiles[0])
-        narrow = 1 if channels <= LANES else 0
-        products((pixels[1] - pixels[0], narrow, rows, runs, depth, weights, start, sums))
-        _finish(words, sums, pixels, panel)
+        products(TileArgs(pixels[1] - pixels[0], narrow, rows, runs, depth, weights, start, sums))
+        _write_tile(args, sums, pixels, panel)
 
 
-def convolve(words: int, part: int, parts: int) -> None:
-    """Convolves with the words of quantised_words."""
-    table, places, sums, most = _table(), _places(), _sums(), word(words, at.BLOCK_TILES)
-    per_group = ceil(word(words, at.CHANNELS), _PANEL)
-    tiles, panels = split(ceil(outputs(words), ROWS), word(words, at.GROUPS) * per_group, part, parts)
+@jitable
+def write_tables(args: Any, table: int, tiles: Span, group: int) -> None:
+    """Writes the tables of a block of tiles."""
+    size = 8 * ROWS * taps_of(args)
+    for tile in range(tiles[0], tiles[1]):
+        write_table(args, table + size * (tile - tiles[0]), tile_pixels(args, tile, ROWS), group, ROWS)
+
+
+def convolve(address: int, part: int, parts: int) -> None:
+    """Convolves; the arguments are a CONV_ARGS record."""
+    args, table, sums = record_at(address, CONV_ARGS), _table(), _sums()
+    per_group = ceil_div(args.channels, _PANEL)
+    tiles, panels = split_work(ceil_div(output_pixels(args), ROWS), args.groups * per_group, part, parts)
     panel = panels[0]
     while panel < panels[1]:
         group = panel // per_group
         end = min((group + 1) * per_group, panels[1])
-        for first in range(tiles[0], tiles[1], most):
-            block = first, min(first + most, tiles[1])
-            fill(words, table, places, block, group)
+        for first in range(tiles[0], tiles[1], args.block_tiles):
+            block = first, min(first + args.block_tiles, tiles[1])
+            write_tables(args, table, block, group)
             for number in range(panel, end):
-                _multiply_panel(words, table, sums, block, number)
+                _multiply_panel(args, table, sums, block, number)
         panel = end
 
 
-def copy_pixels(words: int, part: int, parts: int) -> None:
-    """Copies pixels, each group of channels filled up to a multiple of four; int8 becomes uint8.
-
-    The words: source, bytes from a pixel to the next, target, pixels, groups, channels of one, those of the target, and
-    the bits to turn around (128 for int8).
-    """
-    groups, given, wanted, flip = word(words, 4), word(words, 5), word(words, 6), word(words, 7)
-    first, last = share(word(words, 3), part, parts)
+def copy_pixels(address: int, part: int, parts: int) -> None:
+    """Copies pixels, each group of channels padded to a multiple of four; int8 becomes uint8. See COPY_PIXELS."""
+    args = record_at(address, COPY_PIXELS)
+    channels, padded, flip = args.channels, args.padded_channels, args.flip
+    first, last = share(args.pixels, part, parts)
     for pixel in range(first, last):
-        for group in range(groups):
-            source = octets(word(words, 0) + pixel * word(words, 1) + group * given, given)
-            target = octets(word(words, 2) + (pixel * groups + group) * wanted, wanted)
-            for c in range(given):
+        for group in range(args.groups):
+            source = octets(args.x + pixel * args.pitch + group * channels, channels)
+            target = octets(args.y + (pixel * args.groups + group) * padded, padded)
+            for c in range(channels):
                 target[c] = source[c] ^ flip
-            for c in range(given, wanted):
+            for c in range(channels, padded):
                 target[c] = 0
 
 
-def copy_lines(words: int, part: int, parts: int) -> None:
-    """Copies lines of pixels with padding in front of and behind them; int8 becomes uint8.
-
-    The words: source, bytes from a pixel to the next, target, lines, pixels of one, channels, pixels of padding in
-    front, pixels of a line of the target, the byte that pads, and the bits to turn around (128 for int8).
-    """
-    width, channels, begin, line = word(words, 4), word(words, 5), word(words, 6), word(words, 7)
-    pitch, pad, flip = word(words, 1), word(words, 8), word(words, 9)
-    first, last = share(word(words, 3), part, parts)
+def copy_lines(address: int, part: int, parts: int) -> None:
+    """Copies lines of pixels with padding in front of and behind them; int8 becomes uint8. See COPY_LINES."""
+    args = record_at(address, COPY_LINES)
+    width, channels, begin, flip, pitch = args.width, args.channels, args.begin, args.flip, args.pitch
+    length = args.padded_width * channels
+    first, last = share(args.lines, part, parts)
     for number in range(first, last):
-        source = octets(word(words, 0) + number * width * pitch, width * pitch)
-        target = octets(word(words, 2) + number * line * channels, line * channels)
-        target[: begin * channels] = pad
-        target[(begin + width) * channels :] = pad
+        source, target = (
+            octets(args.x + number * width * pitch, width * pitch),
+            octets(args.y + number * length, length),
+        )
+        target[: begin * channels] = args.pad
+        target[(begin + width) * channels :] = args.pad
         if pitch == channels:
             for i in range(width * channels):
                 target[begin * channels + i] = source[i] ^ flip

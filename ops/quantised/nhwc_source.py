@@ -1,7 +1,7 @@
-"""What windows of codes slide over: the tensor as it lies, or a copy of it in which runs of bytes are longer.
+"""The inputs of quantised windows: the tensor in place, or a copy of it in which runs of bytes are longer.
 
-Four bytes are multiplied at once. Where a pixel has a number of them that is no multiple, or int8, each is copied and
-filled up; where pixels are small, lines are copied with their padding, so that a line of a window is one run.
+Four bytes are multiplied at once. If the bytes of a pixel are no multiple of four, or int8, each pixel is copied and
+padded with zeros. If pixels are small, lines are copied with their padding, so that a line of a window is one run.
 """
 
 import math
@@ -13,37 +13,33 @@ from ops.convolution.shapes import ConvCase
 from ops.quantised.nhwc_shapes import case_of
 from ops.schema.schema import Signature
 from ops.tensor.spec import Array, Shape
+from ops.windows.args import spatial
 from ops.windows.pixels import pitch
 
 QUAD = 4
 """Inputs that are multiplied at once."""
 SHIFT = 128
-"""int8 multiplies as uint8 that is so much more, if its zero point is, too."""
+"""int8 is multiplied as uint8 that is this much more, and so is its zero point."""
 _SMALL = 16
-"""Bytes of a pixel from which on each one is a run of its own."""
+"""Bytes of a pixel from which on each pixel is a run: four steps of four bytes outweigh the start of a run."""
 _INT8 = np.dtype("int8")
 
 
-def spatial(values: Shape, default: int) -> Shape:
-    """One entry for each of three dimensions; those that are not there come first."""
-    return (default,) * (3 - len(values)) + values
-
-
 def x_zero(signature: Signature) -> int:
-    """The zero point of x as uint8."""
+    """Returns the zero point of x as uint8."""
     return int(signature.attrs["x_zero"]) + flip_of(signature.x.dtype)
 
 
 def flip_of(dtype: np.dtype[np.generic]) -> int:
-    """The bit to turn around in each byte of a type, so that it is uint8."""
+    """Returns the bit to invert in each byte of a type, so that it is uint8."""
     return SHIFT if dtype == _INT8 else 0
 
 
 @frozen(eq=False)
 class Source:
-    """Windows over uint8: `taps` runs of `depth` quads each; sizes and the like have three entries.
+    """Windows over uint8: `taps` runs of `depth` quads each; sizes, kernel and begins have three entries.
 
-    `line` is the pixels of a line of the copy, 0 where pixels are copied each by itself, or none.
+    `run` and `pixel` are bytes. `line` is the pixels of a line of the copy; 0 if pixels are copied one by one, or none.
     """
 
     sizes: Shape
@@ -56,25 +52,25 @@ class Source:
 
     @property
     def taps(self) -> int:
-        """Runs of a window."""
+        """Returns the runs of a window."""
         return math.prod(self.kernel)
 
     @property
     def depth(self) -> int:
-        """Quads of a run."""
+        """Returns the quads of a run."""
         return -(-self.run // QUAD)
 
-    def buffer(self, batch: int) -> int:
-        """Bytes of the copy. What is read behind the last pixel is multiplied by zero."""
+    def copy_bytes(self, batch: int) -> int:
+        """Returns the bytes of the copy. A few are read behind the last pixel, and multiplied by zero."""
         return batch * math.prod(self.sizes) * self.pixel + QUAD if self.copied else 0
 
     def hop(self, x: Array) -> int:
-        """Bytes from a pixel to the next."""
+        """Returns the bytes from a pixel to the next."""
         return self.pixel if self.copied else pitch(x)
 
 
 def source_of(signature: Signature) -> Source:
-    """What suits the pixels of x."""
+    """Returns the inputs that suit the pixels of x."""
     case = case_of(signature)
     w, each = case.windows, case.channels // case.group
     if _in_lines(case):
@@ -95,9 +91,9 @@ def _in_lines(case: ConvCase) -> bool:
 
 
 def as_runs(w: Array, case: ConvCase, source: Source) -> Array:
-    """Weights (O, C / group, kernel...) as (group, outputs of it, runs, bytes of a run), filled up with zeros."""
+    """Returns weights (O, C / group, kernel...) as (group, outputs of it, runs, bytes of a run), padded with zeros."""
     outputs, inputs = case.out_channels // case.group, case.channels // case.group
-    given = w.reshape((case.group, outputs, inputs, source.taps, -1)).transpose(0, 1, 3, 4, 2)
+    by_run = w.reshape((case.group, outputs, inputs, source.taps, -1)).transpose(0, 1, 3, 4, 2)
     runs = np.zeros((case.group, outputs, source.taps, source.depth * QUAD), np.int8)
-    runs[..., : source.run] = given.reshape((case.group, outputs, source.taps, source.run))
+    runs[..., : source.run] = by_run.reshape((case.group, outputs, source.taps, source.run))
     return runs

@@ -1,7 +1,7 @@
-"""Channels-last convolution of codes, compiled: tiles of uint8 times int8 whose sums stay in registers.
+"""Channels-last convolution of quantised values, compiled: tiles of uint8 times int8 whose sums stay in registers.
 
-int8 multiplies as uint8 that is 128 more, if its zero point is, too. What zero points contribute is put into the bias:
-sums of (x - zero) * w are sums of x * w, less zero times the sum of w.
+int8 is multiplied as uint8 that is 128 more, and so is its zero point. The sum of (x - zero) * w is the sum of x * w,
+minus zero times the sum of w, which is part of the bias.
 """
 
 import math
@@ -9,35 +9,33 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ops.native.call import Native, Step, Word
+from ops.convolution.args import TABLE
+from ops.native.aligned import aligned_zeros
+from ops.native.call import Native, Step
 from ops.native.door import address
 from ops.native.processor import has
-from ops.quantised.nhwc_args import TABLE
+from ops.native.records import pack_args
+from ops.quantised.args import CONV_ARGS, COPY_LINES, COPY_PIXELS
 from ops.quantised.nhwc_shapes import BIAS, FACTOR, RESIDUAL, W, bounds_of, case_of, dense_parameters
-from ops.quantised.nhwc_source import QUAD, Source, as_runs, flip_of, source_of, spatial, x_zero
+from ops.quantised.nhwc_source import QUAD, Source, as_runs, flip_of, source_of, x_zero
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk
 from ops.schema.workspace import carve, dense_bytes
-from ops.tensor.spec import Array, Shape, TensorSpec
+from ops.tensor.spec import Array, TensorSpec
+from ops.windows.args import spatial
 from ops.windows.pixels import dense_pixels, pitch
 
 ROWS, PANEL = 14, 32
 """Pixels and outputs of a tile."""
-_LINE, _BLOCK_BYTES = 64, 1 << 17
+_BLOCK_BYTES = 1 << 17
+"""Most bytes of inputs of a block of tiles: they stay in a second-level cache while they are multiplied by one panel
+after the other. tools/run_networks.py has a quantised network that times it (resnet18_int8)."""
 _MODULE = "ops.quantised.nhwc_code"
 
 
 def has_vnni() -> bool:
-    """Whether compiled code multiplies 64 pairs of bytes in one instruction."""
+    """Tells whether compiled code multiplies 64 pairs of bytes in one instruction."""
     return has("avx512f", "avx512bw", "avx512vl", "avx512vnni")
-
-
-def aligned(shape: Shape, dtype: str) -> Array:
-    """Zeros that begin at a line of the cache."""
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    buffer = np.zeros(size + _LINE, np.uint8)
-    start = -buffer.ctypes.data % _LINE
-    return buffer[start : start + size].view(dtype).reshape(shape)
 
 
 def _supports(signature: Signature) -> bool:
@@ -48,8 +46,8 @@ def _supports(signature: Signature) -> bool:
 
 
 def copy_spec(signature: Signature) -> TensorSpec:
-    """Room for a copy of x, empty where none is needed."""
-    return TensorSpec((source_of(signature).buffer(signature.x.shape[0]),), np.dtype("uint8"))
+    """Returns the copy of x, empty if none is needed."""
+    return TensorSpec((source_of(signature).copy_bytes(signature.x.shape[0]),), np.dtype("uint8"))
 
 
 def _workspace(signature: Signature) -> int:
@@ -57,7 +55,7 @@ def _workspace(signature: Signature) -> int:
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-    """Panels (group * panels, runs, depth, 32, 4), what sums begin with, factors, and a run of zero points."""
+    """Returns panels (group * panels, runs, depth, 32, 4), what sums begin with, factors, and a run of zero points."""
     case, source = case_of(signature), source_of(signature)
     packed = pack_panels(signature, constants[W])
     sums = constants[W].reshape((len(constants[W]), -1)).sum(1, dtype=np.int32) * np.int32(x_zero(signature))
@@ -68,23 +66,26 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
 
 
 def pack_panels(signature: Signature, w: Array) -> Array:
-    """Weights as panels that begin at a line of the cache: (group * panels, runs, depth, 32, 4)."""
+    """Returns the weights as panels that start at a cache line: (group * panels, runs, depth, 32, 4)."""
     panels = by_panel(as_runs(w, case_of(signature), source_of(signature)))
-    packed = aligned(panels.shape, "int8")
+    packed = aligned_zeros(panels.shape, np.int8)
     packed[...] = panels
     return packed
 
 
 def by_panel(values: Array) -> Array:
-    """(group, outputs, ...) as (group * panels, 32), or (group * panels, runs, depth, 32, 4), filled up with zeros."""
+    """Returns (group, outputs, ...) as panels (group * panels, 32), or (group * panels, runs, depth, 32, 4).
+
+    The last panel of a group is padded with zeros.
+    """
     group, outputs, *rest = values.shape
     count = -(-outputs // PANEL)
     wide = np.zeros((group, count * PANEL, *rest), values.dtype)
     wide[:, :outputs] = values
-    found = wide.reshape((group * count, PANEL, *rest))
+    panels = wide.reshape((group * count, PANEL, *rest))
     if not rest:
-        return found
-    return found.reshape((group * count, PANEL, rest[0], rest[1] // QUAD, QUAD)).transpose(0, 2, 3, 1, 4)
+        return panels
+    return panels.reshape((group * count, PANEL, rest[0], rest[1] // QUAD, QUAD)).transpose(0, 2, 3, 1, 4)
 
 
 def _bind(call: Binding) -> Thunk:
@@ -95,58 +96,88 @@ def _bind(call: Binding) -> Thunk:
     return Native(tuple(steps), (*call.inputs, *call.outputs, *call.packed, call.workspace))
 
 
-def convolve_step(call: Binding, buffer: Array, *, raw: bool = False) -> Step:
-    """Windows over x, or over its copy in a room, where one is needed; `raw` leaves the sums as they are."""
+def convolve_step(call: Binding, copy: Array, *, raw: bool = False) -> Step:
+    """Returns the convolution of x, or of its copy if one is needed; `raw` writes the sums as they are."""
     source = source_of(call.signature)
-    first = (buffer if source.copied else call.x).ctypes.data
-    words = *window_words(call, source, first), *finish_words(call), int(raw)
-    return Step(address(_MODULE, "convolve", ()), words)
+    first = (copy if source.copied else call.x).ctypes.data
+    return Step(address(_MODULE, "convolve", ()), conv_args(call, source, first, raw=raw))
 
 
-def copying(call: Binding, source: Source, buffer: Array) -> Step:
-    """Fills a room with the copy of x."""
-    case, flip = case_of(call.signature), flip_of(call.x.dtype)
-    hops = call.x.ctypes.data, pitch(call.x), buffer.ctypes.data
+def copying(call: Binding, source: Source, copy: Array) -> Step:
+    """Returns the step that copies x."""
+    case, x, flip = case_of(call.signature), call.x, flip_of(call.x.dtype)
     if source.line:
-        lines, width = call.x.size // (call.x.shape[-2] * case.channels), call.x.shape[-2]
-        line = width, case.channels, case.windows.begins[-1], source.line
-        return Step(address(_MODULE, "copy_lines", ()), (*hops, lines, *line, x_zero(call.signature), flip))
-    groups = case.group, case.channels // case.group, source.depth * QUAD
-    return Step(address(_MODULE, "copy_pixels", ()), (*hops, call.x.size // case.channels, *groups, flip))
-
-
-def _added(call: Binding) -> tuple[int, int, int]:
-    """Address and pitch of what is added, and the bits to turn around in it."""
-    if len(call.inputs) <= RESIDUAL:
-        return 0, 0, 0
-    residual = call.inputs[RESIDUAL]
-    return residual.ctypes.data, pitch(residual), flip_of(residual.dtype)
-
-
-def window_words(call: Binding, source: Source, first: int) -> tuple[Word, ...]:
-    """All words but the last ones, for windows over what begins at an address."""
-    case, hop = case_of(call.signature), source.hop(call.x)
-    w, depth = case.windows, source.depth
-    packed, starts, factors, zeros = (a.ctypes.data for a in call.packed)
-    added, added_pitch, flip = _added(call)
-    inputs = max(ROWS * hop * math.prod(w.strides), 1)
-    return (
-        *(first, zeros, packed, starts, factors, added, added_pitch),
-        *(call.y.ctypes.data, pitch(call.y) * call.y.itemsize, call.y.itemsize, flip),
-        *(case.group, case.out_channels // case.group, depth, depth * QUAD),
-        *(hop * math.prod(source.sizes[i:]) for i in range(4)),
-        *(case.batch, *spatial(w.outputs, 1)),
-        *(*source.sizes, *source.kernel, *spatial(w.strides, 1), *spatial(w.dilations, 1), *source.begins),
-        max(min(_BLOCK_BYTES // inputs, TABLE // (ROWS * source.taps)), 1),
+        lines = pack_args(
+            COPY_LINES,
+            x=x.ctypes.data,
+            pitch=pitch(x),
+            y=copy.ctypes.data,
+            lines=x.size // (x.shape[-2] * case.channels),
+            width=x.shape[-2],
+            channels=case.channels,
+            begin=case.windows.begins[-1],
+            padded_width=source.line,
+            pad=x_zero(call.signature),
+            flip=flip,
+        )
+        return Step(address(_MODULE, "copy_lines", ()), lines)
+    pixels = pack_args(
+        COPY_PIXELS,
+        x=x.ctypes.data,
+        pitch=pitch(x),
+        y=copy.ctypes.data,
+        pixels=x.size // case.channels,
+        groups=case.group,
+        channels=case.channels // case.group,
+        padded_channels=source.depth * QUAD,
+        flip=flip,
     )
+    return Step(address(_MODULE, "copy_pixels", ()), pixels)
 
 
-def finish_words(call: Binding) -> tuple[Word, ...]:
-    """Zero points, bounds and factors."""
-    attrs, (low, high) = call.attrs, bounds_of(call.attrs)
-    zero = attrs["residual_zero"] + _added(call)[2]
-    numbers = (attrs["y_zero"], low, high, attrs["own_zero"], attrs["own_factor"], zero, attrs["residual_factor"])
-    return tuple(map(float, numbers))
+def conv_args(call: Binding, source: Source, first: int, *, raw: bool = False, x_flip: int = 0) -> Array:
+    """Returns the arguments for windows over the values that begin at the address `first`."""
+    case, hop, attrs = case_of(call.signature), source.hop(call.x), call.attrs
+    w, depth, (low, high) = case.windows, source.depth, bounds_of(call.attrs)
+    panels, starts, factors, zeros = (a.ctypes.data for a in call.packed)
+    added = call.inputs[RESIDUAL] if len(call.inputs) > RESIDUAL else None
+    flip = 0 if added is None else flip_of(added.dtype)
+    tile_bytes = max(ROWS * hop * math.prod(w.strides), 1)
+    return pack_args(
+        CONV_ARGS,
+        x=first,
+        zeros=zeros,
+        panels=panels,
+        starts=starts,
+        factors=factors,
+        added=0 if added is None else added.ctypes.data,
+        added_pitch=0 if added is None else pitch(added),
+        y=call.y.ctypes.data,
+        y_pitch=pitch(call.y) * call.y.itemsize,
+        itemsize=call.y.itemsize,
+        flip=flip,
+        groups=case.group,
+        channels=case.out_channels // case.group,
+        depth=depth,
+        group_bytes=depth * QUAD,
+        hops=[hop * math.prod(source.sizes[i:]) for i in range(4)],
+        outputs=(case.batch, *spatial(w.outputs, 1)),
+        sizes=source.sizes,
+        kernel=source.kernel,
+        strides=spatial(w.strides, 1),
+        dilations=spatial(w.dilations, 1),
+        begins=source.begins,
+        block_tiles=max(min(_BLOCK_BYTES // tile_bytes, TABLE // (ROWS * source.taps)), 1),
+        zero=float(attrs["y_zero"]),
+        low=low,
+        high=high,
+        own_zero=float(attrs["own_zero"]),
+        own_factor=attrs["own_factor"],
+        added_zero=float(attrs["residual_zero"] + flip),
+        added_factor=attrs["residual_factor"],
+        raw=int(raw),
+        x_flip=x_flip,
+    )
 
 
 TILED = Kernel(

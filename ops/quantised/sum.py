@@ -12,14 +12,19 @@ from attrs import frozen
 
 from ops.common.elementwise import flops_per_element, over_any_like_output, require_dtype
 from ops.common.thunks import in_turn
+from ops.native.call import Native, Step
+from ops.native.door import address
+from ops.native.records import pack_args
+from ops.quantised.args import ADD_ARGS
 from ops.quantised.params import BYTES, PIECE, SINGLE, ends, pieces
-from ops.quantised.sum_compiled import sum_kernel
 from ops.schema.attributes import Attribute, element_type, integer, integers, number
+from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import AttributeValueError
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec, broadcast_shapes, normalize_axes
+from ops.windows.pixels import dense_pixels, pitch
 
 CODE_ATTRIBUTES = (
     Attribute("y_zero", integer, 0),
@@ -28,7 +33,7 @@ CODE_ATTRIBUTES = (
     Attribute("high", number, inf),
 )
 """Zero point and element type of y, and the least and the greatest code that it may hold."""
-_UINT8, _INT32 = np.dtype("uint8"), np.dtype("int32")
+_INT8, _INT32, _SHIFT = np.dtype("int8"), np.dtype("int32"), 128
 
 
 def check_codes(attrs: Attrs) -> None:
@@ -102,11 +107,52 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
+def _supports_compiled(signature: Signature) -> bool:
+    a, b = signature.inputs
+    return a.shape == b.shape and a.size > 0
+
+
+def _bind_compiled(call: Binding) -> Thunk:
+    (a, b), y, attrs = call.inputs, call.y, call.attrs
+    arrays = (a, b, y)
+    flat = all(v.flags.c_contiguous for v in arrays)
+    length = y.size if flat else y.shape[-1]
+    flips = [_SHIFT if v.dtype == _INT8 else 0 for v in (a, b)]
+    low, high = bounds(attrs)
+    args = pack_args(
+        ADD_ARGS,
+        a=a.ctypes.data,
+        b=b.ctypes.data,
+        y=y.ctypes.data,
+        lines=y.size // length,
+        length=length,
+        **{f"{name}_hop": 0 if flat else pitch(v) for name, v in zip("aby", arrays, strict=True)},
+        **{f"{name}_flip": flip for name, flip in zip("ab", flips, strict=True)},
+        a_zero=float(attrs["a_zero"] + flips[0]),
+        a_factor=attrs["a_factor"],
+        b_zero=float(attrs["b_zero"] + flips[1]),
+        b_factor=attrs["b_factor"],
+        zero=float(attrs["y_zero"]),
+        low=low,
+        high=high,
+    )
+    return Native((Step(address("ops.quantised.elementwise_code", "add", ()), args),), arrays)
+
+
+COMPILED_ADD = Kernel(
+    "native",
+    _bind_compiled,
+    reads=dense_pixels,
+    supports=_supports_compiled,
+    writes=dense_pixels,
+    backend=NUMBA,
+)
+"""Two tensors of one shape."""
 QUANTISED_ADD = OpSchema(
     name="quantised_add",
     summary="round((a - a_zero) * a_factor + (b - b_zero) * b_factor) + y_zero, held between low and high.",
     infer=_infer,
-    kernels=(sum_kernel(bounds), Kernel("numpy", _bind, _workspace)),
+    kernels=(COMPILED_ADD, Kernel("numpy", _bind, _workspace)),
     arity=(2, 2),
     attributes=(
         *(Attribute(f"{n}_zero", integer, 0) for n in "ab"),

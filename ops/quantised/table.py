@@ -10,6 +10,8 @@ from ops.common.elementwise import over_any_like_output, require_dtype
 from ops.common.thunks import in_turn
 from ops.native.call import Native, Step
 from ops.native.door import address
+from ops.native.records import pack_args
+from ops.quantised.args import LOOK_UP_ARGS
 from ops.quantised.params import BYTES, PIECE, ends, pieces
 from ops.schema.attributes import Attribute, element_type, integers
 from ops.schema.backends import NUMBA
@@ -72,9 +74,17 @@ def _bind_native(call: Binding) -> Thunk:
     dense = call.x.flags.c_contiguous and call.y.flags.c_contiguous
     channels = call.x.size if dense else call.x.shape[-1]
     lines = call.x.size // max(channels, 1)
-    hops = (channels, channels) if dense else (pitch(call.x), pitch(call.y))
-    words = call.x.ctypes.data, call.y.ctypes.data, table.ctypes.data, lines, channels, *hops
-    return Native((Step(address("ops.quantised.table_code", "look_up"), words),), (call.x, call.y, table))
+    args = pack_args(
+        LOOK_UP_ARGS,
+        x=call.x.ctypes.data,
+        y=call.y.ctypes.data,
+        table=table.ctypes.data,
+        lines=lines,
+        length=channels,
+        x_hop=channels if dense else pitch(call.x),
+        y_hop=channels if dense else pitch(call.y),
+    )
+    return Native((Step(address("ops.quantised.elementwise_code", "look_up"), args),), (call.x, call.y, table))
 
 
 def _cost(signature: Signature) -> Cost:
