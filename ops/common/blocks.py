@@ -102,11 +102,11 @@ class _Rooms:
 
 
 def blocked(
-    passes: Passes, *, temporaries: int = 0, masks: int = 0, widen: bool = True, name: str = "blocks"
+    passes: Passes, *, temporaries: int = 0, masks: int = 0, widen: bool = True, name: str = "blocks", **more: Any
 ) -> Kernel:
-    """A kernel of several passes with so many temporaries of the output's dtype, and so many boolean ones.
+    """Returns a kernel of several passes with so many temporaries of the output's dtype, and so many boolean ones.
 
-    Where `widen` is set, float16 is computed in float32.
+    Where `widen` is set, float16 is computed in float32. `more` are further fields of the kernel.
     """
 
     def bind(call: Binding) -> Thunk:
@@ -115,7 +115,7 @@ def blocked(
     def workspace(signature: Signature) -> int:
         return dense_bytes(*_Rooms(signature, temporaries, masks, widen).specs)
 
-    return Kernel(name, bind, workspace)
+    return Kernel(name, bind, workspace, **more)
 
 
 def _bind(passes: Passes, rooms: _Rooms, call: Binding) -> tuple[Thunk, ...]:

@@ -94,12 +94,16 @@ def unary(
     *,
     gradient: GradientRule = no_gradient,
     code: str = "",
+    compiled: tuple[Kernel, ...] = (),
 ) -> OpSchema:
-    """An elementwise operator of one input without attributes; `code` is its opcode, if it has one."""
+    """Returns an elementwise operator of one input without attributes; `code` is its opcode, if it has one.
+
+    `compiled` are kernels of other back-ends than numpy, besides that of the opcode.
+    """
     return OpSchema(
         name,
         like_input(dtypes),
-        _with_opcode(kernel, code),
+        (*_with_opcode(kernel, code)[:-1], *compiled, kernel),
         overwrites=over_any_like_output,
         cost=flops_per_element(flops),
         summary=summary,

@@ -13,7 +13,7 @@ from ops.common.blocks import Block, Passes, blocked
 from ops.common.elementwise import flops_per_element, over_any_like_output, require_one_dtype
 from ops.schema.attributes import Attribute, number
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
 from ops.tensor.errors import GradientError, ShapeError
 from ops.tensor.spec import FLOATS, Array
 
@@ -53,11 +53,13 @@ def slope(
     flops: int = 2,
     curve: Curve = no_curve,
     words: tuple[Attribute, ...] = (),
+    kernels: tuple[Kernel, ...] = (),
     **defaults: float,
 ) -> OpSchema:
-    """dy times a slope that the second input tells; `passes` read dy and that input before they write.
+    """Returns the schema of dy times a slope that the second input tells.
 
-    `curve` is the gradient of that input; `defaults` are numeric attributes.
+    `passes` read dy and that input before they write. `curve` is the gradient of that input; `defaults` are numeric
+    attributes; `kernels` are given where one of `passes` is not all.
     """
 
     def gradient(b: Backward) -> Terms:
@@ -66,7 +68,7 @@ def slope(
     made = OpSchema(
         name,
         _infer,
-        (blocked(passes, temporaries=temporaries, masks=masks),),
+        kernels or (blocked(passes, temporaries=temporaries, masks=masks),),
         (2, 2),
         (*words, *(Attribute(n, number, v) for n, v in defaults.items())),
         overwrites=over_any_like_output,

@@ -8,7 +8,8 @@ import numpy as np
 
 from ops.common.blocks import Block, blocked
 from ops.common.elementwise import flops_per_element, like_input, over_any_like_output
-from ops.common.erf import erf
+from ops.common.erf import MASKS, TEMPORARIES, erf_passes
+from ops.common.jit_erf import erf
 from ops.elementwise.activation import activation
 from ops.elementwise.comparison import GREATER
 from ops.elementwise.onednn import gelu, softplus
@@ -21,6 +22,7 @@ from ops.elementwise.smooth_gradients import (
     SWISH_GRADIENT,
 )
 from ops.schema.attributes import Attribute, one_of
+from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import OpSchema, Signature, Thunk
 from ops.tensor.spec import FLOATS, Array
@@ -53,27 +55,35 @@ def _swish(block: Block) -> tuple[Thunk, ...]:
 
 
 def _gelu(block: Block) -> tuple[Thunk, ...]:
-    gate, room = block.temporaries
-    half, one = block.number(0.5), block.number(1)
-    inner = _tanh_gate(block, gate) if block.attrs["approximate"] == "tanh" else _erf_gate(block, gate, room)
+    """The gate is erf(x / sqrt(2))."""
+    gate, scaled, *others = block.temporaries
+    passes = erf_passes(scaled, gate, (scaled, *others), block.masks[0])
+    return (partial(np.multiply, block.x, block.number(math.sqrt(0.5)), scaled), *passes, *_gated(block, gate))
+
+
+def _gelu_compiled(block: Block) -> tuple[Thunk, ...]:
+    """The same; in place, the compiled function would take one element at a time."""
+    gate, scaled = block.temporaries
+    scale = partial(np.multiply, block.x, block.number(math.sqrt(0.5)), scaled)
+    return (scale, partial(erf(gate.dtype), scaled, gate), *_gated(block, gate))
+
+
+def _gelu_tanh(block: Block) -> tuple[Thunk, ...]:
+    """The gate is tanh(sqrt(2 / pi) * (x + 0.044715 x^3))."""
+    gate, _ = block.temporaries
+    return (*_tanh_gate(block, gate), *_gated(block, gate))
+
+
+def _gated(block: Block, gate: Array) -> tuple[Thunk, ...]:
+    """y = x * (gate + 1) / 2"""
     return (
-        *inner,
-        partial(np.add, gate, one, gate),
-        partial(np.multiply, gate, half, gate),
+        partial(np.add, gate, block.number(1), gate),
+        partial(np.multiply, gate, block.number(0.5), gate),
         partial(np.multiply, block.x, gate, block.y),
     )
 
 
-def _erf_gate(block: Block, gate: Array, room: Array) -> tuple[Thunk, ...]:
-    """erf(x / sqrt(2)); in place, the compiled function would take one element at a time."""
-    return (
-        partial(np.multiply, block.x, block.number(math.sqrt(0.5)), room),
-        partial(erf(gate.dtype), room, gate),
-    )
-
-
 def _tanh_gate(block: Block, gate: Array) -> tuple[Thunk, ...]:
-    """tanh(sqrt(2 / pi) * (x + 0.044715 x^3))"""
     slope = math.sqrt(2 / math.pi)
     return (
         partial(np.square, block.x, gate),
@@ -151,6 +161,14 @@ def _say_celu(script: Script, signature: Signature, values: Sequence[int], _: tu
 
 def _say_gelu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
     return script.say("gelu_tanh" if signature.attrs["approximate"] == "tanh" else "gelu", *values)
+
+
+def _has_erf(signature: Signature) -> bool:
+    return bool(signature.attrs["approximate"] == "none")
+
+
+def _has_tanh(signature: Signature) -> bool:
+    return not _has_erf(signature)
 
 
 def _sigmoid_gradient(b: Backward) -> Terms:
@@ -248,7 +266,13 @@ MISH = activation(
 GELU = OpSchema(
     "gelu",
     like_input(FLOATS),
-    (gelu(_VECTOR_GELU), _VECTOR_GELU, blocked(_gelu, temporaries=2)),
+    (
+        gelu(_VECTOR_GELU),
+        _VECTOR_GELU,
+        blocked(_gelu_compiled, temporaries=2, supports=_has_erf, backend=NUMBA),
+        blocked(_gelu, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", supports=_has_erf),
+        blocked(_gelu_tanh, temporaries=2, supports=_has_tanh),
+    ),
     attributes=(Attribute("approximate", one_of("none", "tanh"), "none"),),
     overwrites=over_any_like_output,
     cost=flops_per_element(28),

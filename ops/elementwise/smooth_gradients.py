@@ -8,12 +8,14 @@ from functools import partial
 
 import numpy as np
 
-from ops.common.blocks import Block
-from ops.common.erf import erf
+from ops.common.blocks import Block, blocked
+from ops.common.erf import MASKS, TEMPORARIES, erf_passes
+from ops.common.jit_erf import erf
 from ops.elementwise.activation_gradients import choose, slope, spread
 from ops.schema.attributes import Attribute, one_of
+from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor
-from ops.schema.schema import Thunk
+from ops.schema.schema import Signature, Thunk
 from ops.tensor.spec import Array
 
 _CUBIC = 0.044715
@@ -87,10 +89,21 @@ def _swish(block: Block) -> tuple[Thunk, ...]:
 
 def _normal_slope(block: Block) -> tuple[Thunk, ...]:
     """The normal distribution function of x, plus x times its density."""
-    (dy, x), (gate, rest, _), half = block.inputs, block.temporaries, block.number(0.5)
+    gate, scaled, *others = block.temporaries
+    scale = partial(np.multiply, block.inputs[1], block.number(math.sqrt(0.5)), scaled)
+    return (scale, *erf_passes(scaled, gate, (scaled, *others), block.masks[0]), *_slope_of_gate(block))
+
+
+def _normal_slope_compiled(block: Block) -> tuple[Thunk, ...]:
+    gate, scaled, _ = block.temporaries
+    scale = partial(np.multiply, block.inputs[1], block.number(math.sqrt(0.5)), scaled)
+    return (scale, partial(erf(gate.dtype), scaled, gate), *_slope_of_gate(block))
+
+
+def _slope_of_gate(block: Block) -> tuple[Thunk, ...]:
+    """The passes behind erf(x / sqrt(2)), which is in the first temporary."""
+    (dy, x), (gate, rest, *_), half = block.inputs, block.temporaries, block.number(0.5)
     return (
-        partial(np.multiply, x, block.number(math.sqrt(0.5)), rest),
-        partial(erf(gate.dtype), rest, gate),
         partial(np.add, gate, block.number(1), gate),
         partial(np.multiply, gate, half, gate),
         partial(np.square, x, rest),
@@ -126,8 +139,12 @@ def _tanh_slope(block: Block) -> tuple[Thunk, ...]:
     )
 
 
-def _gelu(block: Block) -> tuple[Thunk, ...]:
-    return _tanh_slope(block) if block.attrs["approximate"] == "tanh" else _normal_slope(block)
+def _has_erf(signature: Signature) -> bool:
+    return bool(signature.attrs["approximate"] == "none")
+
+
+def _has_tanh(signature: Signature) -> bool:
+    return not _has_erf(signature)
 
 
 def _mish(block: Block) -> tuple[Thunk, ...]:
@@ -171,7 +188,17 @@ SWISH_GRADIENT = slope(
     "swish_gradient", _swish, "dy times the slope of x * sigmoid(alpha * x).", temporaries=2, flops=10, alpha=1.0
 )
 GELU_GRADIENT = slope(
-    "gelu_gradient", _gelu, "dy times the slope of gelu at x.", temporaries=3, flops=36, words=(_APPROXIMATE,)
+    "gelu_gradient",
+    _tanh_slope,
+    "dy times the slope of gelu at x.",
+    temporaries=3,
+    flops=36,
+    words=(_APPROXIMATE,),
+    kernels=(
+        blocked(_normal_slope_compiled, temporaries=3, supports=_has_erf, backend=NUMBA),
+        blocked(_normal_slope, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", supports=_has_erf),
+        blocked(_tanh_slope, temporaries=3, supports=_has_tanh),
+    ),
 )
 MISH_GRADIENT = slope("mish_gradient", _mish, "dy times the slope of mish at x.", temporaries=4, flops=16)
 OPS = (SIGMOID_GRADIENT, SOFTPLUS_GRADIENT, ELU_GRADIENT, SWISH_GRADIENT, GELU_GRADIENT, MISH_GRADIENT)

@@ -12,8 +12,10 @@ import numpy as np
 
 from ops.common.blocks import Block, blocked
 from ops.common.elementwise import require_dtype, ufunc_kernel, unary
-from ops.common.erf import erf
+from ops.common.erf import MASKS, TEMPORARIES, erf_passes
+from ops.common.jit_erf import erf
 from ops.schema.attributes import Attribute, flag
+from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Specs, Thunk, dense_only, zero_gradient
 from ops.tensor.limits import constant
@@ -28,6 +30,10 @@ def _float_function(name: str, function: np.ufunc, summary: str, gradient: Gradi
 
 
 def _erf(block: Block) -> tuple[Thunk, ...]:
+    return erf_passes(block.x, block.y, block.temporaries, block.masks[0])
+
+
+def _erf_compiled(block: Block) -> tuple[Thunk, ...]:
     """In place it would take one element at a time, so there it goes through a temporary."""
     (room,), function = block.temporaries, erf(block.y.dtype)
     if not np.may_share_memory(block.x, block.y):
@@ -153,7 +159,14 @@ ASINH = _float_function("asinh", np.arcsinh, "Inverse hyperbolic sine.", _asinh_
 ACOSH = _float_function("acosh", np.arccosh, "Inverse hyperbolic cosine.", _acosh_gradient)
 ATANH = _float_function("atanh", np.arctanh, "Inverse hyperbolic tangent.", _atanh_gradient)
 ERF = unary(
-    "erf", FLOATS, blocked(_erf, temporaries=1), "The error function.", flops=24, gradient=_erf_gradient, code="erf"
+    "erf",
+    FLOATS,
+    blocked(_erf, temporaries=TEMPORARIES, masks=MASKS, name="passes"),
+    "The error function.",
+    flops=24,
+    gradient=_erf_gradient,
+    code="erf",
+    compiled=(blocked(_erf_compiled, temporaries=1, backend=NUMBA),),
 )
 IS_NAN = OpSchema(
     "is_nan",

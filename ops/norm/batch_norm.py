@@ -11,6 +11,7 @@ from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
 from ops.common.tiling import image_stripes
 from ops.norm.batch_norm_gradient import batch_norm_gradient
+from ops.norm.channels import flat_channels, piece_channels, scale_shift_steps
 from ops.norm.jit_scale import scale_shift
 from ops.schema.attributes import Attribute, number
 from ops.schema.backends import NUMBA
@@ -122,12 +123,16 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
+def _bind_plain(call: Binding) -> Thunk:
+    steps, factor, shift, _ = _prepare(call)
+    x, y = flat_channels(call.x), flat_channels(call.y)
+    return in_turn(*steps, *scale_shift_steps(x, factor, shift, y, piece_channels(call.signature.x)))
+
+
 def _bind_fused(call: Binding) -> Thunk:
     steps, factor, shift, _ = _prepare(call)
-    spec = call.signature.x
-    flat = (*spec.shape[:2], math.prod(spec.shape[2:]))
-    x, y = call.x.reshape(flat), call.y.reshape(flat)
-    function = scale_shift(spec.dtype)
+    x, y = flat_channels(call.x), flat_channels(call.y)
+    function = scale_shift(x.dtype)
     return in_turn(*steps, by_image(lambda x, y: partial(function, x, factor, shift, y), x, y))
 
 
@@ -157,15 +162,28 @@ def _cost(signature: Signature) -> Cost:
 
 VECTOR = Kernel("vector", _bind_vector, pack=_pack, supports=_is_vector, writes=any_strides, backend=NUMBA)
 """float32 with constant statistics: a program of two instructions."""
-FUSED = Kernel("fused", _bind_fused, _workspace, reads=_images_or_row, pack=_pack, supports=_plain, writes=dense_images)
+FUSED = Kernel(
+    "fused",
+    _bind_fused,
+    _workspace,
+    reads=_images_or_row,
+    pack=_pack,
+    supports=_plain,
+    writes=dense_images,
+    backend=NUMBA,
+)
 """float32 and float64: one pass."""
+PASSES = Kernel(
+    "passes", _bind_plain, _workspace, reads=_images_or_row, pack=_pack, supports=_plain, writes=dense_images
+)
+"""float32 and float64: two passes over a piece at a time."""
 PIECES = Kernel("pieces", _bind, _workspace, pack=_pack, supports=_half)
 """float16: a piece at a time in float32."""
 BATCH_NORM = OpSchema(
     name="batch_norm",
     summary="(x - mean) / sqrt(var + epsilon) * scale + bias, one of each a channel; x (N, C, ...).",
     infer=_infer,
-    kernels=(VECTOR, FUSED, PIECES),
+    kernels=(VECTOR, FUSED, PASSES, PIECES),
     arity=(5, 5),
     attributes=(Attribute("epsilon", number, 1e-5),),
     overwrites=overwrites_first,

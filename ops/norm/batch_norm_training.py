@@ -3,7 +3,7 @@
 What the gradient reads of the forward pass is x and two numbers a channel: the normalized x is computed again, since
 to keep it would cost as many bytes as x itself.
 
-numba compiles the kernels, which belong to the back-end that is always there: numpy has no calls for them.
+numba compiles one pass each; numpy has several over a piece that stays in the cache (`ops.norm.channels`).
 """
 
 import math
@@ -14,9 +14,22 @@ import numpy as np
 
 from ops.common.batches import by_image, dense_images, flat_images
 from ops.common.thunks import in_turn
+from ops.norm.channels import (
+    combine_steps,
+    flat_channels,
+    mean_steps,
+    piece_channels,
+    piece_spec,
+    product_steps,
+    scale_shift_steps,
+    sum_steps,
+    sums_specs,
+    variance_steps,
+)
 from ops.norm.jit_channels import channel_moments, channel_sums, combine_rows
 from ops.norm.jit_scale import scale_shift
 from ops.schema.attributes import Attribute, number
+from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import (
     Attrs,
@@ -73,11 +86,6 @@ def _infer_data(inputs: Specs, _: Attrs) -> Specs:
     return (inputs[0],)
 
 
-def _images(array: Array) -> Array:
-    """(N, C, elements)"""
-    return array.reshape((*array.shape[:2], math.prod(array.shape[2:])))
-
-
 def _elements(call: Binding) -> int:
     """Of a channel of an image."""
     return math.prod(call.signature.x.shape[2:])
@@ -119,8 +127,32 @@ def _bind(call: Binding) -> Thunk:
         partial(np.multiply, factor, scale, factor),
         partial(np.multiply, factor, mean, shift),
         partial(np.subtract, bias, shift, shift),
-        by_image(lambda x, y: partial(scale_it, x, factor, shift, y), _images(call.x), _images(y)),
+        by_image(lambda x, y: partial(scale_it, x, factor, shift, y), flat_channels(call.x), flat_channels(y)),
     )
+
+
+def _bind_passes(call: Binding) -> Thunk:
+    (_, scale, bias), (_, mean, variance) = call.inputs, call.outputs
+    factor, shift, *sums, total = carve(call.workspace, *_passes_temporaries(call.signature))
+    x, y = flat_channels(call.x), flat_channels(call.y)
+    piece, rows, wide = sums
+    return in_turn(
+        *mean_steps(x, mean, (piece, rows, wide), total),
+        *variance_steps(x, mean, variance, (piece, rows, wide), total),
+        *_factor(variance, call.attrs["epsilon"], factor),
+        partial(np.multiply, factor, scale, factor),
+        partial(np.multiply, factor, mean, shift),
+        partial(np.subtract, bias, shift, shift),
+        *scale_shift_steps(x, factor, shift, y, piece_channels(call.signature.x)),
+    )
+
+
+def _passes_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    return (*_rooms(2, signature), *sums_specs(signature.x))
+
+
+def _passes_workspace(signature: Signature) -> int:
+    return dense_bytes(*_passes_temporaries(signature))
 
 
 def _bind_sums(call: Binding) -> Thunk:
@@ -132,27 +164,68 @@ def _bind_sums(call: Binding) -> Thunk:
     return in_turn(*_factor(variance, call.attrs["epsilon"], factor), run)
 
 
+def _bind_sums_passes(call: Binding) -> Thunk:
+    dy, x, mean, variance = call.inputs
+    products, result = call.outputs
+    factor, piece, rows, wide, total = carve(call.workspace, *_sums_temporaries(call.signature))
+    sums = piece, rows, wide
+    return in_turn(
+        *_factor(variance, call.attrs["epsilon"], factor),
+        *product_steps(flat_channels(x), flat_channels(dy), mean, products, sums, total),
+        partial(np.multiply, products, factor, products),
+        *sum_steps(flat_channels(dy), result, sums, total),
+    )
+
+
+def _sums_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    return (*_rooms(1, signature), *sums_specs(signature.x))
+
+
+def _sums_workspace(signature: Signature) -> int:
+    return dense_bytes(*_sums_temporaries(signature))
+
+
 def _bind_data(call: Binding) -> Thunk:
     """dx = f * scale * (dy - sum(dy) / n - (x - mean) * f * sum(dy (x - mean) f) / n), f = 1 / sqrt(variance + e)."""
-    dy, x, scale, mean, variance, products, sums = call.inputs
-    of_x, of_dy, middle = carve(call.workspace, *_rooms(3, call.signature))
-    count = constant(max(len(x) * math.prod(x.shape[2:]), 1), x.dtype)
-    minus = constant(-float(count), x.dtype)
+    dy, x, _, mean, *_ = call.inputs
+    rooms = carve(call.workspace, *_rooms(3, call.signature))
+    of_x, of_dy, middle = rooms
     combine = combine_rows(x.dtype)
 
     def bind(x: Array, dy: Array, y: Array) -> Thunk:
         return partial(combine, x, dy, mean, of_x, middle, of_dy, y)
 
-    run = by_image(bind, *map(_images, (x, dy, call.y)))
-    return in_turn(
-        *_factor(variance, call.attrs["epsilon"], of_x),
-        partial(np.multiply, of_x, scale, of_dy),
-        partial(np.multiply, of_x, products, of_x),
-        partial(np.multiply, of_x, of_dy, of_x),
-        partial(np.divide, of_x, minus, of_x),
-        partial(np.divide, sums, count, middle),
-        run,
-    )
+    run = by_image(bind, *map(flat_channels, (x, dy, call.y)))
+    return in_turn(*_data_factors(call, rooms), run)
+
+
+def _data_factors(call: Binding, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
+    """Steps that write the factor of x - mean, that of dy - middle, and middle."""
+    _, x, scale, _, variance, products, sums = call.inputs
+    of_x, of_dy, middle = rooms
+    count = constant(max(len(x) * math.prod(x.shape[2:]), 1), x.dtype)
+    yield from _factor(variance, call.attrs["epsilon"], of_x)
+    yield partial(np.multiply, of_x, scale, of_dy)
+    yield partial(np.multiply, of_x, products, of_x)
+    yield partial(np.multiply, of_x, of_dy, of_x)
+    yield partial(np.divide, of_x, constant(-float(count), x.dtype), of_x)
+    yield partial(np.divide, sums, count, middle)
+
+
+def _bind_data_passes(call: Binding) -> Thunk:
+    dy, x, _, mean, *_ = call.inputs
+    *rooms, piece = carve(call.workspace, *_data_temporaries(call.signature))
+    of_x, of_dy, middle = rooms
+    data = flat_channels(x), flat_channels(dy), flat_channels(call.y)
+    return in_turn(*_data_factors(call, tuple(rooms)), *combine_steps(data, (mean, of_x), (middle, of_dy), piece))
+
+
+def _data_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+    return (*_rooms(3, signature), piece_spec(signature.x))
+
+
+def _data_workspace(signature: Signature) -> int:
+    return dense_bytes(*_data_temporaries(signature))
 
 
 def _three_rooms(signature: Signature) -> int:
@@ -204,7 +277,10 @@ BATCH_NORM_TRAINING = OpSchema(
     name="batch_norm_training",
     summary="(x - mean) / sqrt(var + epsilon) * scale + bias; mean and variance of each channel of x are outputs too.",
     infer=_infer,
-    kernels=(Kernel("fused", _bind, _two_rooms, reads=_images_or_row, writes=_images_or_row),),
+    kernels=(
+        Kernel("fused", _bind, _two_rooms, reads=_images_or_row, writes=_images_or_row, backend=NUMBA),
+        Kernel("passes", _bind_passes, _passes_workspace, reads=_images_or_row, writes=_images_or_row),
+    ),
     arity=(3, 3),
     attributes=(_EPSILON,),
     overwrites=overwrites_first,
@@ -215,7 +291,10 @@ CHANNEL_SUMS = OpSchema(
     name="channel_sums",
     summary="Of dy, x, mean, variance: sums over each channel of dy * (x - mean) / sqrt(var + epsilon), and of dy.",
     infer=_infer_sums,
-    kernels=(Kernel("fused", _bind_sums, _one_room, reads=_images_or_row),),
+    kernels=(
+        Kernel("fused", _bind_sums, _one_room, reads=_images_or_row, backend=NUMBA),
+        Kernel("passes", _bind_sums_passes, _sums_workspace, reads=_images_or_row),
+    ),
     arity=(4, 4),
     attributes=(_EPSILON,),
     cost=_passes(4),
@@ -224,7 +303,10 @@ BATCH_NORM_DATA_GRADIENT = OpSchema(
     name="batch_norm_data_gradient",
     summary="The gradient of batch_norm_training by x, of dy, x, scale, mean, variance and both channel_sums.",
     infer=_infer_data,
-    kernels=(Kernel("fused", _bind_data, _three_rooms, reads=_images_or_row, writes=_images_or_row),),
+    kernels=(
+        Kernel("fused", _bind_data, _three_rooms, reads=_images_or_row, writes=_images_or_row, backend=NUMBA),
+        Kernel("passes", _bind_data_passes, _data_workspace, reads=_images_or_row, writes=_images_or_row),
+    ),
     arity=(7, 7),
     attributes=(_EPSILON,),
     overwrites=_over_both,
