@@ -1,7 +1,7 @@
 """The error function in numpy, which has none: rational approximations, as passes over temporaries.
 
-float32 takes that of Eigen (generic_erf_float), within 5 units in the last place. float64 takes those of Cody ("Rational
-Chebyshev approximations for the error function", 1969), one near 0 and one for the rest, within 4 units.
+float32 takes that of Eigen (generic_erf_float), within 5 units in the last place. float64 takes those of Cody
+("Rational Chebyshev approximations for the error function", 1969), one near 0 and one for the rest, within 4 units.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,10 @@ _EDGE = 6.0
 """The error function is 1 in float64 from here on."""
 _NEAR = 0.46875
 """Up to here the first approximation holds: x * P(x * x) / Q(x * x); beyond it 1 - exp(-x * x) * P(|x|) / Q(|x|)."""
-_NEAR_P = (1.85777706184603153e-1, 3.16112374387056560, 1.13864154151050156e2, 3.77485237685302021e2, 3.20937758913846947e3)
+_NEAR_P = (
+    *(1.85777706184603153e-1, 3.16112374387056560, 1.13864154151050156e2, 3.77485237685302021e2),
+    3.20937758913846947e3,
+)
 _NEAR_Q = (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3)
 _FAR_P = (
     *(2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594, 6.61191906371416295e1),

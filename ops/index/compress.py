@@ -1,6 +1,6 @@
 """Slices of a tensor that a condition chooses (ONNX Compress-11).
 
-numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
+numba compiles a loop over the condition; numpy writes all positions, those of marks last (`ops.index.marks`).
 """
 
 from functools import partial
@@ -12,7 +12,9 @@ from ops.common.indices import INT64
 from ops.common.thunks import in_turn, nothing
 from ops.common.view_rules import copy_cost
 from ops.index import jit_places
+from ops.index.marks import mark_specs, position_steps
 from ops.schema.attributes import Attribute, integer, optional
+from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import DtypeError, ShapeError
@@ -54,11 +56,33 @@ def _compress(call: Binding) -> Thunk:
     )
 
 
+def _specs(signature: Signature) -> tuple[TensorSpec, ...]:
+    return (FOUND, *mark_specs(signature.inputs[1].size, signature.attrs["count"]))
+
+
+def _positions_workspace(signature: Signature) -> int:
+    return dense_bytes(*_specs(signature))
+
+
+def _compress_positions(call: Binding) -> Thunk:
+    total, *temporaries = carve(call.workspace, *_specs(call.signature))
+    at, (shape, axis) = temporaries[-1][:-1], _source(call.signature.x, call.attrs)
+    return in_turn(
+        partial(total.fill, 0),
+        *position_steps(call.inputs[1], 0, temporaries, total),
+        lambda: check_found(int(total[0]), at.size),
+        partial(np.take, call.x.reshape(shape), at, axis=axis, out=call.y, mode="clip") if call.y.size else nothing,
+    )
+
+
 COMPRESS = OpSchema(
     name="compress",
     summary="Slices of x along `axis` (elements, where none is given) whose condition is true; `count` says how many.",
     infer=_infer,
-    kernels=(Kernel("numba", _compress, _workspace, all_contiguous),),
+    kernels=(
+        Kernel("numba", _compress, _workspace, all_contiguous, backend=NUMBA),
+        Kernel("positions", _compress_positions, _positions_workspace, all_contiguous),
+    ),
     arity=(2, 2),
     attributes=(Attribute("count", integer), Attribute("axis", optional(integer), None)),
     cost=copy_cost,

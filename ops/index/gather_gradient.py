@@ -1,10 +1,12 @@
 """What gradients of gather are: rows of dy, added up where they were picked from.
 
-numba compiles the kernels, which belong to the back-end that is always there: numpy has no calls for them.
+numba compiles the sums; numpy has `add.at`, which adds in the same order, so that the bits are the same.
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +15,14 @@ from ops.common.indices import ENDS, INT64, Room, along_axis, check_index_dtype,
 from ops.common.thunks import in_turn
 from ops.index import jit_scatter
 from ops.schema.attributes import Attribute, integer, integers
+from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import ShapeError
 from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec, normalize_axis
 
+AddRows = Callable[[Array, Array, Array], None]
+Adder = Callable[[np.dtype[Any]], AddRows]
 _HALF, _SINGLE = np.dtype("float16"), np.dtype("float32")
 
 
@@ -62,13 +67,26 @@ def _wide(signature: Signature) -> tuple[TensorSpec, ...]:
     return tuple(s.with_dtype(_SINGLE) for s in specs) if signature.x.dtype == _HALF else ()
 
 
-def _sums(call: Binding, wide: tuple[Array, ...], places: Array, view: tuple[int, int, int]) -> Thunk:
+def _add_at(_: np.dtype[Any]) -> AddRows:
+    """Returns what adds rows in numpy; see `ops.index.jit_scatter.add_rows`."""
+
+    def add(terms: Array, places: Array, sums: Array) -> None:
+        for group, total in zip(terms, sums, strict=True):
+            if total.shape[1] == 1:  # by far faster in one dimension
+                np.add.at(total[:, 0], places, group[:, 0])
+            else:
+                np.add.at(total, places, group)
+
+    return add
+
+
+def _sums(call: Binding, adder: Adder, wide: tuple[Array, ...], places: Array, view: tuple[int, int, int]) -> Thunk:
     """Zeros, then each row of dy added to the one of y, seen as (groups, rows, width), that its place names."""
     dy, y = wide or (call.x, call.y)
     steps: list[Thunk] = [partial(y.fill, 0)]
     if dy.size:
         terms = dy.reshape((view[0], places.size, view[2]))
-        steps.append(partial(jit_scatter.add_rows(y.dtype), terms, places.reshape(-1), y.reshape(view)))
+        steps.append(partial(adder(y.dtype), terms, places.reshape(-1), y.reshape(view)))
     if not wide:
         return in_turn(*steps)
     return in_turn(partial(np.copyto, dy, call.x), *steps, partial(np.copyto, call.y, y, casting="unsafe"))
@@ -78,7 +96,7 @@ def _workspace(signature: Signature) -> int:
     return dense_bytes(signature.inputs[1].with_dtype(INT64), ENDS, *_wide(signature))
 
 
-def _gather_gradient(call: Binding) -> Thunk:
+def _gather_gradient(adder: Adder, call: Binding) -> Thunk:
     shape, axis = call.y.shape, normalize_axis(call.attrs["axis"], call.y.ndim)
     places, ends, *wide = carve(
         call.workspace, call.signature.inputs[1].with_dtype(INT64), ENDS, *_wide(call.signature)
@@ -87,7 +105,7 @@ def _gather_gradient(call: Binding) -> Thunk:
     return in_turn(
         partial(np.copyto, places, call.inputs[1]),
         from_front(places, shape[axis], ends),
-        _sums(call, tuple(wide), places, view),
+        _sums(call, adder, tuple(wide), places, view),
     )
 
 
@@ -95,28 +113,33 @@ def _elements_workspace(signature: Signature) -> int:
     return room_bytes(signature.x.shape) + dense_bytes(*_wide(signature))
 
 
-def _gather_elements_gradient(call: Binding) -> Thunk:
+def _gather_elements_gradient(adder: Adder, call: Binding) -> Thunk:
     axis, room = normalize_axis(call.attrs["axis"], call.y.ndim), Room.carve(call.workspace, call.x.shape)
     wide = carve(call.workspace[room_bytes(call.x.shape) :], *_wide(call.signature))
     places = along_axis(call.inputs[1], call.y.shape, axis, room)
-    return in_turn(places, _sums(call, wide, room.flat, (1, call.y.size, 1)))
+    return in_turn(places, _sums(call, adder, wide, room.flat, (1, call.y.size, 1)))
 
 
 def _nd_workspace(signature: Signature) -> int:
     return room_bytes(signature.inputs[1].shape[:-1]) + dense_bytes(*_wide(signature))
 
 
-def _gather_nd_gradient(call: Binding) -> Thunk:
+def _gather_nd_gradient(adder: Adder, call: Binding) -> Thunk:
     indices, batch, shape = call.inputs[1], call.attrs["batch_dims"], call.y.shape
     named, tuples = batch + indices.shape[-1], indices.shape[:-1]
     room = Room.carve(call.workspace, tuples)
     wide = carve(call.workspace[room_bytes(tuples) :], *_wide(call.signature))
     view = (1, math.prod(shape[:named]), math.prod(shape[named:]))
-    return in_turn(rows(indices, shape[:named], batch, room), _sums(call, wide, room.flat, view))
+    return in_turn(rows(indices, shape[:named], batch, room), _sums(call, adder, wide, room.flat, view))
 
 
 def _dense_dy(_: Signature) -> tuple[int, ...]:
     return (0,)
+
+
+def _kernels(bind: Callable[[Adder, Binding], Thunk], workspace: Callable[[Signature], int]) -> tuple[Kernel, Kernel]:
+    compiled = Kernel("numba", partial(bind, jit_scatter.add_rows), workspace, _dense_dy, backend=NUMBA)
+    return compiled, Kernel("add.at", partial(bind, _add_at), workspace, _dense_dy)
 
 
 def _cost(signature: Signature) -> Cost:
@@ -127,7 +150,7 @@ GATHER_GRADIENT = OpSchema(
     name="gather_gradient",
     summary="Zeros of `shape`, to whose slices along `axis` those of dy are added that were picked there by indices.",
     infer=_infer,
-    kernels=(Kernel("numba", _gather_gradient, _workspace, _dense_dy),),
+    kernels=_kernels(_gather_gradient, _workspace),
     arity=(2, 2),
     attributes=(Attribute("shape", integers), Attribute("axis", integer, 0)),
     cost=_cost,
@@ -136,7 +159,7 @@ GATHER_ELEMENTS_GRADIENT = OpSchema(
     name="gather_elements_gradient",
     summary="Zeros of `shape`, to whose elements those of dy are added that were picked there along `axis`.",
     infer=_infer_elements,
-    kernels=(Kernel("numba", _gather_elements_gradient, _elements_workspace, _dense_dy),),
+    kernels=_kernels(_gather_elements_gradient, _elements_workspace),
     arity=(2, 2),
     attributes=(Attribute("shape", integers), Attribute("axis", integer, 0)),
     cost=_cost,
@@ -145,7 +168,7 @@ GATHER_ND_GRADIENT = OpSchema(
     name="gather_nd_gradient",
     summary="Zeros of `shape`, to whose slices those of dy are added that tuples of indices picked there.",
     infer=_infer_nd,
-    kernels=(Kernel("numba", _gather_nd_gradient, _nd_workspace, _dense_dy),),
+    kernels=_kernels(_gather_nd_gradient, _nd_workspace),
     arity=(2, 2),
     attributes=(Attribute("shape", integers), Attribute("batch_dims", integer, 0)),
     cost=_cost,

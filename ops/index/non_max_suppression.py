@@ -1,6 +1,6 @@
 """Boxes from the best score down, without those that overlap a better one (ONNX NonMaxSuppression-11).
 
-numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
+numba compiles a heap of scores and a comparison with each box that is kept; numpy is in `ops.index.suppression`.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,9 @@ import numpy as np
 from ops.common.counts import SCALAR
 from ops.common.indices import INT64
 from ops.index import jit_suppress
+from ops.index.suppression import Suppression, suppression_bytes
 from ops.schema.attributes import Attribute, flag, integer, number, optional
+from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import CountError, DataError, DtypeError, ShapeError
@@ -93,6 +95,33 @@ def _non_max_suppression(call: Binding) -> Thunk:
     return run
 
 
+def _suppression_workspace(signature: Signature) -> int:
+    return suppression_bytes(signature.x.shape[1])
+
+
+def _suppress(call: Binding) -> Thunk:
+    boxes, scores, (y, number_of_rows) = call.x, call.inputs[1], call.outputs
+    chooser = Suppression(boxes.shape[1], call.workspace)
+    limit, overlap, least = (_reader(call, position) for position in range(len(_GIVEN)))
+
+    def run() -> None:
+        floor, share, most = least(), np.float32(_share(overlap())), max(limit(), 0)
+        y.fill(0)
+        total = 0
+        for image, of_image in enumerate(scores):
+            chooser.set_boxes(boxes[image], call.attrs["center_point_box"])
+            for group, of_class in enumerate(of_image):
+                chosen = chooser.choose(of_class, None if floor is None else np.float32(floor), most, share)
+                rows = y[total : total + len(chosen)]
+                rows[:, 0], rows[:, 1], rows[:, 2] = image, group, chosen[: len(rows)]
+                total += len(chosen)
+        if total > len(y):
+            raise CountError(f"{total} boxes are chosen, and there is room for {len(y)}")
+        number_of_rows.fill(total)
+
+    return run
+
+
 def _cost(signature: Signature) -> Cost:
     """At most: each box of a class compared with each that is kept, ten operations each time."""
     flops = 10 * signature.x.shape[1] * signature.y.shape[0]
@@ -105,7 +134,10 @@ NON_MAX_SUPPRESSION = OpSchema(
     " each class, zeros behind the last of them, and how many there are. At most `max_output` a class, scores"
     " above `score_threshold`; these three may be inputs behind boxes and scores. `most` bounds the rows.",
     infer=_infer,
-    kernels=(Kernel("numba", _non_max_suppression, _workspace, all_contiguous),),
+    kernels=(
+        Kernel("numba", _non_max_suppression, _workspace, all_contiguous, backend=NUMBA),
+        Kernel("sort", _suppress, _suppression_workspace, all_contiguous),
+    ),
     arity=(2, 5),
     attributes=(
         Attribute("max_output", integer, 0),

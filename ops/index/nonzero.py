@@ -1,6 +1,6 @@
 """How many elements are not zero, and where they stand (ONNX NonZero-13).
 
-numba compiles the kernel that finds places; it belongs to the back-end that is always there: numpy has no call for it.
+numba compiles a loop over the mask; numpy writes all positions, those of marks last (`ops.index.marks`).
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,9 @@ from ops.common.fold import fold_cost
 from ops.common.indices import INT64
 from ops.common.thunks import in_turn, nothing
 from ops.index import jit_places
+from ops.index.marks import mark_specs, position_steps
 from ops.schema.attributes import Attribute, integer
+from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import BOOL, Array, TensorSpec
@@ -85,6 +87,28 @@ def _nonzero(call: Binding) -> Thunk:
     return in_turn(*steps, lambda: check_found(int(found[0]), call.y.shape[1]))
 
 
+def _specs(signature: Signature) -> tuple[TensorSpec, ...]:
+    return (_room(signature), FOUND, *mark_specs(_room(signature).size, signature.attrs["count"]))
+
+
+def _positions_workspace(signature: Signature) -> int:
+    return dense_bytes(*_specs(signature))
+
+
+def _nonzero_positions(call: Binding) -> Thunk:
+    room, total, *temporaries = carve(call.workspace, *_specs(call.signature))
+    flat, y = temporaries[-1][:-1], call.y
+    steps: list[Thunk] = [partial(total.fill, 0)]
+    for box, mask, load in _pieces(call.x.reshape(call.x.shape or (1,)), room):
+        steps += (load, *position_steps(mask, box.start, temporaries, total))
+    steps.append(lambda: check_found(int(total[0]), y.shape[1]))
+    shape = call.x.shape or (1,)
+    for axis in range(len(shape) - 1, 0, -1):
+        dim = np.asarray(shape[axis], INT64)
+        steps += (partial(np.remainder, flat, dim, y[axis]), partial(np.floor_divide, flat, dim, flat))
+    return in_turn(*steps, partial(np.copyto, y[0], flat)) if y.size else in_turn(*steps)
+
+
 COUNT_NONZERO = OpSchema(
     name="count_nonzero",
     summary="How many elements are not zero, as an int64 scalar: NaN counts, -0.0 does not.",
@@ -96,7 +120,10 @@ NONZERO = OpSchema(
     name="nonzero",
     summary="A column of int64 coordinates for each element that is not zero, in C order; `count` says how many.",
     infer=_infer,
-    kernels=(Kernel("numba", _nonzero, _workspace),),
+    kernels=(
+        Kernel("numba", _nonzero, _workspace, backend=NUMBA),
+        Kernel("positions", _nonzero_positions, _positions_workspace),
+    ),
     attributes=(Attribute("count", integer),),
     cost=fold_cost,
 )

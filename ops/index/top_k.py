@@ -1,6 +1,6 @@
 """The greatest or least elements along an axis, and where they stand (ONNX TopK-11).
 
-numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
+numba compiles a heap of the best so far; numpy sorts all elements.
 """
 
 from functools import partial
@@ -12,7 +12,9 @@ from ops.common.indices import INT64
 from ops.common.thunks import in_turn, nothing
 from ops.index import jit_top
 from ops.index.scatter import SCATTER_ELEMENTS
+from ops.index.sorting import Order
 from ops.schema.attributes import Attribute, flag, integer
+from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import carve, dense_bytes
@@ -60,6 +62,43 @@ def _top_k(call: Binding) -> Thunk:
     )
 
 
+def _sorted_specs(signature: Signature) -> tuple[TensorSpec, ...]:
+    """All elements, where the chosen ones stand among them, and these."""
+    data, values, _ = _temporaries(signature)
+    data = data.with_dtype(signature.x.dtype)
+    return data, values.with_dtype(INT64), values.with_dtype(signature.x.dtype)
+
+
+def _order(data: TensorSpec) -> Order:
+    return Order(prod(data.shape[:-1]), data.shape[-1], 1, data.dtype)
+
+
+def _sorted_workspace(signature: Signature) -> int:
+    specs = _sorted_specs(signature)
+    return dense_bytes(*specs) + _order(specs[0]).nbytes
+
+
+def _top_k_sorted(call: Binding) -> Thunk:
+    if call.y.size == 0:
+        return nothing
+    specs = _sorted_specs(call.signature)
+    data, positions, values = carve(call.workspace, *specs)
+    order, k = _order(specs[0]), call.attrs["k"]
+    x, best, at = (np.moveaxis(a, call.attrs["axis"], -1) for a in (call.x, *call.outputs))
+    table = data.reshape(order.rows, order.slices, 1)
+    steps, _, places = order.sort(table, call.workspace[dense_bytes(*specs) :], descending=call.attrs["largest"])
+    chosen, firsts = places[:, :k], (np.arange(order.rows) * order.slices).reshape(-1, 1)
+    return in_turn(
+        partial(np.copyto, data, x),
+        *steps,
+        partial(np.copyto, positions.reshape(chosen.shape), chosen),
+        partial(np.copyto, at, positions),
+        partial(np.add, chosen, firsts, positions.reshape(chosen.shape)),
+        partial(np.take, data.reshape(-1), positions, None, values, "clip"),
+        partial(np.copyto, best, values),
+    )
+
+
 def _cost(signature: Signature) -> Cost:
     return Cost(signature.x.size, signature.x.nbytes + sum(s.nbytes for s in signature.outputs))
 
@@ -74,7 +113,10 @@ TOP_K = OpSchema(
     name="top_k",
     summary="The `k` greatest (or least) elements along `axis`, best first, and their int64 indices.",
     infer=_infer,
-    kernels=(Kernel("numba", _top_k, _workspace),),
+    kernels=(
+        Kernel("numba", _top_k, _workspace, backend=NUMBA),
+        Kernel("sort", _top_k_sorted, _sorted_workspace),
+    ),
     attributes=(
         Attribute("k", integer),
         Attribute("axis", integer, -1),

@@ -4,10 +4,11 @@ How many there are only data decide: all outputs have room for as many as there 
 are. NaN equals NaN and comes last, as numpy has it for elements (for onnxruntime NaN equals whatever it is compared
 with); -0.0 equals 0.0. Of equals the first one is given.
 
-numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
+numba compiles a merge sort of places; numpy sorts keys (`ops.index.sorting`) and counts runs of equal ones.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,10 @@ from ops.common.blocks import working_dtype
 from ops.common.counts import SCALAR
 from ops.common.indices import INT64
 from ops.index import jit_unique
+from ops.index.runs import Runs
+from ops.index.sorting import Order
 from ops.schema.attributes import Attribute, flag, integer, optional
+from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import BOOL, Array, Shape, TensorSpec, normalize_axis
@@ -70,6 +74,46 @@ def _unique(call: Binding) -> Thunk:
     return run
 
 
+def _order(signature: Signature) -> Order:
+    outer, slices, inner = _table(signature.x, signature.attrs)
+    return Order(1, slices, outer * inner, signature.x.dtype)
+
+
+def _sorted_specs(signature: Signature) -> tuple[TensorSpec, ...]:
+    """x as (slices, elements), numbers of slices and one more, and marks."""
+    order = _order(signature)
+    numbers = TensorSpec((order.slices + 1,), INT64)
+    return TensorSpec((1, order.slices, order.width), order.dtype), *(numbers,) * 4, TensorSpec((order.slices,), BOOL)
+
+
+def _sorted_workspace(signature: Signature) -> int:
+    return dense_bytes(*_sorted_specs(signature)) + _order(signature).nbytes
+
+
+def _unique_sorted(call: Binding) -> Thunk:
+    specs = _sorted_specs(call.signature)
+    slices, *rooms, marks = carve(call.workspace, *specs)
+    order = _order(call.signature)
+    sorting, keys, places = order.sort(slices, call.workspace[dense_bytes(*specs) :])
+    outer, n, inner = _table(call.signature.x, call.attrs)
+    source, target = call.x.reshape((outer, n, inner)), call.y.reshape((outer, n, inner))
+    load = partial(np.copyto, slices.reshape((n, outer, inner)), source.swapaxes(0, 1))
+    _, first, inverse, counts, number = call.outputs
+    runs = Runs(keys[0], places[0], tuple(rooms), marks)
+
+    def run() -> None:
+        load()
+        for step in sorting:
+            step()
+        total = runs.write(first, inverse, counts, in_order=call.attrs["sorted"]) if n else 0
+        number.fill(total)
+        if target.size:
+            np.take(source, first, axis=1, out=target, mode="clip")
+            target[:, total:].fill(0)
+
+    return run
+
+
 def _cost(signature: Signature) -> Cost:
     """A merge sort compares about log2 n times a slice; how much of two slices it looks at, data decide."""
     rounds = max(signature.outputs[1].size, 1).bit_length()
@@ -81,7 +125,10 @@ UNIQUE = OpSchema(
     summary="Distinct slices along `axis` (elements, where none is given), where each first occurs, the number of each"
     " slice, how often each occurs; zeros behind the last of them, and how many there are.",
     infer=_infer,
-    kernels=(Kernel("numba", _unique, _workspace, _first_input),),
+    kernels=(
+        Kernel("numba", _unique, _workspace, _first_input, backend=NUMBA),
+        Kernel("sort", _unique_sorted, _sorted_workspace, _first_input),
+    ),
     attributes=(Attribute("axis", optional(integer), None), Attribute("sorted", flag, True)),
     cost=_cost,
 )

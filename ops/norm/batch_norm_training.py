@@ -171,7 +171,7 @@ def _bind_sums_passes(call: Binding) -> Thunk:
     sums = piece, rows, wide
     return in_turn(
         *_factor(variance, call.attrs["epsilon"], factor),
-        *product_steps(flat_channels(x), flat_channels(dy), mean, products, sums, total),
+        *product_steps((flat_channels(x), flat_channels(dy)), mean, products, sums, total),
         partial(np.multiply, products, factor, products),
         *sum_steps(flat_channels(dy), result, sums, total),
     )

@@ -78,8 +78,9 @@ def variance_steps(x: Array, mean: Array, variance: Array, sums: Sums, total: Ar
     yield partial(np.copyto, variance, total, casting="same_kind")
 
 
-def product_steps(x: Array, dy: Array, mean: Array, products: Array, sums: Sums, total: Array) -> Iterator[Thunk]:
-    """Steps that write the sum of (x - mean) * dy over each channel."""
+def product_steps(data: tuple[Array, Array], mean: Array, products: Array, sums: Sums, total: Array) -> Iterator[Thunk]:
+    """Steps that write the sum of (x - mean) * dy over each channel; `data` are x and dy."""
+    x, dy = data
     yield partial(total.fill, 0)
     for n, a, b in _cut(x, len(sums[0])):
         piece = sums[0][: b - a]

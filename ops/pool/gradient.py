@@ -3,7 +3,7 @@
 That of a maximum finds again in x where it lies: to keep the places of all maxima, eight bytes each, would cost more
 than x itself wherever windows are small. That of a sum spreads each element over its window, one axis at a time.
 
-numba compiles that of a maximum; it belongs to the back-end that is always there: numpy has no call for it.
+numba compiles that of a maximum, row by row; in numpy (`ops.pool.maxima`) all windows of some channels go together.
 """
 
 import math
@@ -19,8 +19,10 @@ from ops.common.thunks import in_turn
 from ops.common.widened import require_wide, widened
 from ops.common.windows import WINDOW_ATTRIBUTES, Windows, tap_range, windows
 from ops.pool.jit_gradient import scatter_maxima
+from ops.pool.maxima import maxima_bytes, maxima_steps
 from ops.pool.passes import PIECE_BYTES
 from ops.schema.attributes import Attribute, flag, integers
+from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
 from ops.schema.workspace import carve, dense_bytes
@@ -90,6 +92,26 @@ def _row(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
 
 def _row_workspace(signature: Signature) -> int:
     return dense_bytes(*_row(signature))
+
+
+def _max_windows(signature: Signature) -> Windows:
+    return windows(signature.inputs[1].shape[2:], signature.attrs["kernel_shape"], signature.attrs)
+
+
+def _taps_workspace(signature: Signature) -> int:
+    x = signature.inputs[1]
+    return maxima_bytes(_max_windows(signature), math.prod(x.shape[:2]), x.dtype)
+
+
+def _bind_taps(call: Binding) -> Thunk:
+    w = _max_windows(call.signature)
+
+    def bind(dy: Array, x: Array, dx: Array) -> Thunk:
+        lead = (math.prod(x.shape[:2]),)
+        data = (dy.reshape(lead + w.outputs), x.reshape(lead + w.sizes), dx.reshape(lead + w.sizes))
+        return in_turn(*maxima_steps(w, data, call.workspace))
+
+    return by_image(bind, *call.inputs, call.y)
 
 
 def _windows(signature: Signature) -> Windows:
@@ -196,7 +218,10 @@ MAX_POOL_GRADIENT = OpSchema(
     name="max_pool_gradient",
     summary="Each element of dy added to the place where its window over x has its maximum, the first of several.",
     infer=_infer_max,
-    kernels=(Kernel("windows", _bind_max, _row_workspace, reads=dense_images, writes=dense_images),),
+    kernels=(
+        Kernel("windows", _bind_max, _row_workspace, reads=dense_images, writes=dense_images, backend=NUMBA),
+        Kernel("taps", _bind_taps, _taps_workspace, reads=dense_images, writes=dense_images),
+    ),
     arity=(2, 2),
     attributes=_ATTRIBUTES,
     cost=_cost,

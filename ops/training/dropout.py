@@ -1,14 +1,16 @@
 """Dropout in training (Srivastava et al. 2014), whose mask takes no bytes: it is drawn again in the backward pass.
 
-numba compiles its one kernel, which belongs to the back-end that is always there: numpy has no call for it.
+numba compiles one pass; numpy draws the same bits for many elements at a time (`ops.training.philox`).
 """
 
 from functools import partial
 
 import numpy as np
 
+from ops.common.thunks import in_turn
 from ops.common.widened import WIDE
 from ops.schema.attributes import Attribute, integer, number
+from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import (
     Attrs,
@@ -24,11 +26,15 @@ from ops.schema.schema import (
 )
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
-from ops.tensor.spec import TensorSpec
+from ops.tensor.limits import constant
+from ops.tensor.spec import BOOL, TensorSpec
 from ops.training.jit_philox import drop
+from ops.training.philox import WORDS, philox_specs, philox_steps
 
 _ROOM = TensorSpec((1024,), np.dtype("uint64"))
-"""Random words that are drawn at a time."""
+"""Random words that are drawn at a time: which element has which bits depends on their number."""
+_BLOCKS = 8
+"""Times so many words that numpy draws together: more take more workspace, fewer more calls."""
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -55,6 +61,36 @@ def _workspace(_: Signature) -> int:
     return dense_bytes(_ROOM)
 
 
+def _bind_passes(call: Binding) -> Thunk:
+    specs = _passes_specs(call.signature)
+    temporaries = carve(call.workspace, *specs)
+    rate, dtype = call.attrs["rate"], call.x.dtype
+    x, step, y = (a.reshape(-1) for a in (*call.inputs, call.y))
+    steps = [partial(np.copyto, temporaries[-1], step, casting="unsafe")]
+    threshold, scale = np.asarray(round(rate * 2**32), np.uint64), constant(1 / (1 - rate), dtype)
+    most = specs[0].shape[0] * _ROOM.size
+    for start in range(0, x.size, most):
+        source, out = x[start : start + most], y[start : start + most]
+        words = temporaries[0].reshape(-1)[: out.size]
+        mask = temporaries[1][: out.size]
+        steps += philox_steps(start // _ROOM.size, call.attrs["seed"], temporaries)
+        steps.append(partial(np.less, words, threshold, mask))
+        steps.append(partial(np.multiply, source, scale, out))
+        steps.append(partial(np.copyto, out, constant(0, dtype), where=mask))
+    return in_turn(*steps)
+
+
+def _passes_specs(signature: Signature) -> tuple[TensorSpec, ...]:
+    """Words, a mask of dropped elements, temporaries of the generator, and the step."""
+    blocks = max(1, min(_BLOCKS, -(-signature.x.size // _ROOM.size)))
+    words = _ROOM.with_shape((blocks, WORDS, _ROOM.size // WORDS))
+    return words, TensorSpec((words.size,), BOOL), *philox_specs(words.shape), _ROOM.with_shape((1,))
+
+
+def _passes_workspace(signature: Signature) -> int:
+    return dense_bytes(*_passes_specs(signature))
+
+
 def _cost(signature: Signature) -> Cost:
     return Cost(30 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
@@ -68,7 +104,10 @@ DROPOUT = OpSchema(
     name="dropout_training",
     summary="x / (1 - rate), but 0 with probability `rate`: as place, `step` (a number) and `seed` say.",
     infer=_infer,
-    kernels=(Kernel("philox", _bind, _workspace, contiguous=all_contiguous),),
+    kernels=(
+        Kernel("philox", _bind, _workspace, contiguous=all_contiguous, backend=NUMBA),
+        Kernel("passes", _bind_passes, _passes_workspace, contiguous=all_contiguous),
+    ),
     arity=(2, 2),
     attributes=(Attribute("rate", number, 0.5), Attribute("seed", integer, 0)),
     overwrites=overwrites_first,

@@ -164,14 +164,18 @@ def scratch_bytes(thunk: Thunk) -> int:
     return peak - before
 
 
-def check_no_allocation(schema: OpSchema, arrays: Sequence[Array], most: int = MOST_SCRATCH, **attrs: Any) -> None:
+def check_no_allocation(
+    schema: OpSchema, arrays: Sequence[Array], scratch_limit: int = MOST_SCRATCH, **attrs: Any
+) -> None:
     """No kernel takes memory of its own while it runs. Give tensors of at least 128 KiB, or nothing would be seen."""
     signature = sign(schema, arrays, attrs)
-    assert max(s.nbytes for s in signature.inputs + signature.outputs) >= 16 * most, "too small to see an allocation"
+    assert max(s.nbytes for s in signature.inputs + signature.outputs) >= 16 * scratch_limit, (
+        "too small to see an allocation"
+    )
     for kernel in kernels(schema, signature):
         outputs = [garbage(s) for s in signature.outputs]
         taken = scratch_bytes(bind(kernel, signature, arrays, outputs))
-        assert taken <= most, f"{schema.name}/{kernel.name} took {taken} bytes while it ran"
+        assert taken <= scratch_limit, f"{schema.name}/{kernel.name} took {taken} bytes while it ran"
 
 
 def check_kernels(

@@ -109,7 +109,7 @@ def test_large_convolutions_work_in_blocks_and_allocate_nothing(
     arrays = _random(1, *shapes)
     name = {"conv": "Conv", "conv_transpose": "ConvTranspose"}[schema.name]
     check_results(schema, arrays, onnxruntime_node(name, arrays, **attrs), rtol=1e-3, atol=1e-3, **attrs)
-    check_no_allocation(schema, arrays, most=BUFFERS, **attrs)
+    check_no_allocation(schema, arrays, scratch_limit=BUFFERS, **attrs)
 
 
 SMALL: list[tuple[OpSchema, list[tuple[int, ...]], dict[str, Any]]] = [

@@ -98,11 +98,11 @@ def test_non_max_suppression_takes_thresholds_as_inputs_and_bounded_rows(case: C
 def test_non_max_suppression_writes_no_rows_beyond_its_output() -> None:
     boxes, scores = np.eye(9, 4, dtype=np.float32)[None], np.random.default_rng(0).random((1, 2, 9), np.float32)
     signature = sign(NON_MAX_SUPPRESSION, [boxes, scores], {"max_output": 9, "most": 2})
-    (kernel,) = kernels(NON_MAX_SUPPRESSION, signature)
-    room = np.full((18, 3), -7)
-    with pytest.raises(CountError):
-        bind(kernel, signature, [boxes, scores], [room[:2], np.array(0)])()
-    assert (room[2:] == -7).all()
+    for kernel in kernels(NON_MAX_SUPPRESSION, signature):
+        room = np.full((18, 3), -7)
+        with pytest.raises(CountError):
+            bind(kernel, signature, [boxes, scores], [room[:2], np.array(0)])()
+        assert (room[2:] == -7).all()
 
 
 def test_a_box_that_overlaps_exactly_as_much_as_is_allowed_stays() -> None:

@@ -70,10 +70,10 @@ def test_nonzero_refuses_another_count_than_was_given(count: int, dtype: str) ->
 def test_nonzero_writes_no_indices_beyond_its_output() -> None:
     x, room = np.ones(9), np.full((1, 9), -7)
     signature = sign(NONZERO, [x], {"count": 4})
-    (kernel,) = kernels(NONZERO, signature)
-    with pytest.raises(CountError):
-        bind(kernel, signature, [x], [room[:, :4]])()
-    assert (room[:, 4:] == -7).all()
+    for kernel in kernels(NONZERO, signature):
+        with pytest.raises(CountError):
+            bind(kernel, signature, [x], [room[:, :4]])()
+        assert (room[:, 4:] == -7).all()
 
 
 @pytest.mark.parametrize("count", [-1, 5])

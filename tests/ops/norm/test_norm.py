@@ -98,7 +98,7 @@ def test_norms_of_large_data_go_piece_by_piece_and_allocate_nothing(
     arrays = _data(2, dtype, (1, 6, *pixels), *grown)
     wanted = formula(*(a.astype("float64") for a in arrays)).astype(dtype)
     check_results(schema, arrays, [wanted], rtol=2 * CLOSE[dtype], atol=2 * CLOSE[dtype], **attrs)
-    check_no_allocation(schema, arrays, most=BUFFERS, **attrs)
+    check_no_allocation(schema, arrays, scratch_limit=BUFFERS, **attrs)
     assert check_overwrites(schema, arrays, **attrs) == 1
 
 

@@ -115,7 +115,9 @@ def test_pools_read_data_stored_anyhow(schema: OpSchema, attrs: dict[str, Any], 
 @pytest.mark.parametrize(("schema", "attrs"), POOLS)
 def test_pools_allocate_nothing(schema: OpSchema, attrs: dict[str, Any]) -> None:
     x = _data(1, (1, 32, 130, 130))
-    check_no_allocation(schema, [x], most=BUFFERS, kernel_shape=(3, 3), strides=(2, 2), pads=(1, 1, 1, 1), **attrs)
+    check_no_allocation(
+        schema, [x], scratch_limit=BUFFERS, kernel_shape=(3, 3), strides=(2, 2), pads=(1, 1, 1, 1), **attrs
+    )
 
 
 @pytest.mark.parametrize(("schema", "attrs"), GLOBAL)

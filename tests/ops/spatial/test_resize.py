@@ -105,7 +105,7 @@ def test_resize_extrapolates_outside_the_crop() -> None:
 def test_resize_of_large_images_needs_little_workspace_and_allocates_nothing(attrs: dict[str, Any]) -> None:
     x = _data(4, (1, 24, 160, 160))
     attrs = {**attrs, "sizes": (1, 24, 200, 130)}
-    check_no_allocation(RESIZE, [x], most=128 << 10, **attrs)
+    check_no_allocation(RESIZE, [x], scratch_limit=128 << 10, **attrs)
     signature = RESIZE.sign([spec_of(x)], attrs)
     assert RESIZE.kernel(signature).workspace(signature) < x.nbytes / 8
 

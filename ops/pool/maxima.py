@@ -1,0 +1,63 @@
+"""The gradient of maximum pooling in numpy: all windows of some channels, tap by tap."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from ops.common.boxes import CACHE_BYTES, pieces
+from ops.common.indices import INT64, add_positions, element_strides
+from ops.common.windows import Windows, tap_range
+from ops.schema.schema import Thunk
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.limits import constant
+from ops.tensor.spec import BOOL, Array, TensorSpec
+
+
+def _specs(w: Windows, channels: int, dtype: np.dtype[np.generic]) -> tuple[TensorSpec, ...]:
+    """For some channels: maxima, their places, two marks of windows, terms; for one: the places of all elements."""
+    most = max(1, min(channels, CACHE_BYTES // (8 * max(math.prod(w.outputs), 1))))
+    maxima = TensorSpec((most, *w.outputs), dtype)
+    marks, numbers = maxima.with_dtype(BOOL), TensorSpec(w.sizes, INT64)
+    return maxima, maxima.with_dtype(INT64), marks, marks, maxima, numbers, numbers
+
+
+def maxima_bytes(w: Windows, channels: int, dtype: np.dtype[np.generic]) -> int:
+    """Returns the workspace in bytes."""
+    return dense_bytes(*_specs(w, channels, dtype))
+
+
+def maxima_steps(w: Windows, data: tuple[Array, Array, Array], workspace: Array) -> Iterator[Thunk]:
+    """Steps that write the sums of dy at the maxima of windows; `data` are dy, x and dx: (channels, spatial...).
+
+    Of several maxima it is the first; NaN is above all, and of several NaN it is the last.
+    """
+    dy, x, dx = data
+    *rooms, numbers, term = carve(workspace, *_specs(w, len(x), x.dtype))
+    yield partial(numbers.fill, 0)
+    yield add_positions(numbers, term, element_strides(w.sizes))
+    yield partial(dx.fill, 0)
+    for a, b in pieces(len(x), len(rooms[0])):
+        maxima, places, better, mark, terms = (room[: b - a] for room in rooms)
+        yield partial(places.fill, -1)
+        for taps in product(*map(range, w.kernel)):
+            ranges = [tap_range(w, axis, tap) for axis, tap in enumerate(taps)]
+            outputs, inside = (tuple(r[side] for r in ranges) for side in range(2))
+            window, source = (slice(None), *outputs), x[a:b, *inside]
+            if not source.size:
+                continue
+            yield partial(np.greater, source, maxima[window], better[window])
+            yield partial(np.not_equal, source, source, mark[window])
+            yield partial(np.logical_or, better[window], mark[window], better[window])
+            yield partial(np.less, places[window], constant(0, INT64), mark[window])
+            yield partial(np.logical_or, better[window], mark[window], better[window])
+            yield partial(np.copyto, maxima[window], source, where=better[window])
+            yield partial(np.copyto, places[window], numbers[inside], where=better[window])
+        yield partial(np.copyto, terms, dy[a:b])
+        yield partial(np.less, places, constant(0, INT64), mark)
+        yield partial(np.copyto, terms, constant(0, terms.dtype), where=mark)
+        yield partial(np.copyto, places, constant(0, INT64), where=mark)
+        for one, place, term_of_one in zip(dx[a:b], places, terms, strict=True):
+            yield partial(np.add.at, one.reshape(-1), place.reshape(-1), term_of_one.reshape(-1))
