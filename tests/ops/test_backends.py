@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-
 from ops.registry import REGISTRY
 from ops.schema.backends import BACKENDS, NUMPY
 from ops.schema.schema import Kernel, OpSchema
