@@ -66,7 +66,7 @@ def _bind_passes(call: Binding) -> Thunk:
     temporaries = carve(call.workspace, *specs)
     rate, dtype = call.attrs["rate"], call.x.dtype
     x, step, y = (a.reshape(-1) for a in (*call.inputs, call.y))
-    steps = [partial(np.copyto, temporaries[-1], step, casting="unsafe")]
+    steps: list[Thunk] = [partial(np.copyto, temporaries[-1], step, casting="unsafe")]
     threshold, scale = np.asarray(round(rate * 2**32), np.uint64), constant(1 / (1 - rate), dtype)
     most = specs[0].shape[0] * _ROOM.size
     for start in range(0, x.size, most):

@@ -99,4 +99,4 @@ def _names() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print(*sorted(set(_names())))
+    sys.stdout.write(" ".join(sorted(set(_names()))))
