@@ -3,7 +3,6 @@
 import numpy as np
 from attrs import field, frozen
 
-from allocator.derive.chains import chains
 from allocator.problem import FREE, Column, Problem, column
 
 
@@ -37,7 +36,7 @@ class Clique:
 
 def all_chunks(problem: Problem) -> Clique:
     """All chunks as rows of cliques: row i is chunk i. Who of them is a clique is another question."""
-    chain = chains(problem)
+    chain = problem.chains
     is_pinned = problem.pinned[chain.root] != FREE
     pinned = np.where(is_pinned, problem.pinned[chain.root] + chain.offset, FREE)
     return Clique(

@@ -3,10 +3,9 @@
 import numpy as np
 from attrs import field, frozen
 
-from allocator.derive.chains import chains
 from allocator.derive.chunks import Chunks
 from allocator.errors import ProblemError
-from allocator.problem import Column, Problem, column
+from allocator.problem import Column, Problem, column, follow_overwrites
 
 ALLOC, FREE = 1, -1
 """Signs of an event."""
@@ -60,7 +59,7 @@ def of_chunks(chunks: Chunks) -> Events:
 
     Derive the chunks with `overwrite=False`, as a dynamic run does: only updates of parameters are overwrites then.
     """
-    root, end = chains(chunks).root, chunks.end.copy()
+    root, end = follow_overwrites(len(chunks), chunks.src, chunks.dest, chunks.overwrite_offset).root, chunks.end.copy()
     np.maximum.at(end, root, chunks.end)
     events = of_lifetimes(chunks.begin, end, chunks.size)
     own = root[events.id] == events.id

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from allocator.derive.chains import chains
 from allocator.errors import FormatError, UnsupportedProblemError
 from allocator.io.instance import LARGEST, Instance, check_holds, check_placed, decoded, named_problem, shown
 from allocator.problem import FREE
@@ -66,7 +65,7 @@ def render(instance: Instance, operators: Mapping[int, str] | None = None, weigh
     problem, ticks = instance.problem, int(instance.problem.end.max(initial=0))
     if ticks > MOST_TICKS:
         raise UnsupportedProblemError(f"{_TITLE} has an entry for each tick: {ticks} are more than {MOST_TICKS}")
-    chain, names = chains(problem), instance.ids
+    chain, names = problem.chains, instance.ids
     root, low = chain.root.tolist(), chain.offsets(np.maximum(instance.offset, 0))
     if _NO_DEST in names:
         raise FormatError(f"id {_NO_DEST!r} means no buffer in {_TITLE}")

@@ -14,7 +14,6 @@ from attrs import evolve, frozen
 from allocator.bounds import lower_bound
 from allocator.breadths import breadths
 from allocator.concurrency import Clock, Dependences, colours, path_clock
-from allocator.derive.chains import chains
 from allocator.derive.users import Users
 from allocator.parts import part_of
 from allocator.policies.base import Solve, Waits
@@ -47,7 +46,7 @@ class Colours:
 
     def place(self, problem: Problem, users: Users, solve: Solve) -> Plan:
         """Pools on top of each other: of as many colours as promise the smallest sum."""
-        root = chains(problem).root
+        root = problem.chains.root
         lives = [spans(clock, users) for clock in self.clocks]
         views = [lifetimes_by(life, problem, users) for life in lives]
         ticks = np.array([_ticks(*life, path, root) for life, path in zip(lives, self.paths, strict=True)])

@@ -10,7 +10,6 @@ import numpy as np
 from attrs import evolve, frozen
 
 from allocator.concurrency import Dependences, HappensBefore, happens_before
-from allocator.derive.chains import chains
 from allocator.derive.users import Users
 from allocator.errors import TooManyError
 from allocator.policies.base import Solve, Waits
@@ -50,7 +49,7 @@ def conflicts(problem: Problem, users: Users, order: HappensBefore) -> Conflicts
 
     Chunks of one chain lie in each other by agreement, chunks of no bytes nowhere: they stand in no pair.
     """
-    root, writer = chains(problem).root, users.writer
+    root, writer = problem.chains.root, users.writer
     chunks = np.flatnonzero(problem.size > 0)
     chunks = chunks[np.argsort(writer[chunks], kind="stable")]
     one, other, count = list[Column](), list[Column](), 0

@@ -8,7 +8,6 @@ import numpy as np
 
 from allocator.bounds import lower_bound
 from allocator.check.offsets import check
-from allocator.derive.chains import chains
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem
 from allocator.progress import Activity
@@ -119,7 +118,7 @@ def check_chains(problem: Problem) -> None:
     """Raises ProblemError where conflicts stand between chunks of one chain, which must lie in each other."""
     if problem.conflicts is None or not len(problem.src):
         return
-    root = chains(problem).root
+    root = problem.chains.root
     inside = root[problem.conflicts.one] == root[problem.conflicts.other]
     if inside.any():
         pair = int(np.argmax(inside))

@@ -3,7 +3,6 @@
 import numpy as np
 from attrs import define, field, frozen
 
-from allocator.derive.chains import chains
 from allocator.problem import Column, Problem
 from allocator.solvers.base import Answer, SolverOptions, Traits, without_empty
 from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
@@ -97,7 +96,7 @@ class _PartSearch:
 
 def _with_chains(problem: Problem, offset: Column) -> Column:
     """Offsets of all chunks, from a column that is right for the roots."""
-    return without_empty(problem, chains(problem).offsets(offset))
+    return without_empty(problem, problem.chains.offsets(offset))
 
 
 EXACT = Exact()

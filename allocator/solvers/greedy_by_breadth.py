@@ -3,11 +3,10 @@
 from attrs import frozen
 
 from allocator.breadths import breadths
-from allocator.derive.chains import chains
 from allocator.problem import Column, Problem
 from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.placing.placement import place_in_order, roots
-from allocator.solvers.placing.ranking import lives, ranked
+from allocator.solvers.placing.ranking import chain_lifetimes, ranked
 from allocator.solvers.placing.sweep_events import breadth_ranks
 
 
@@ -25,7 +24,7 @@ class GreedyByBreadth:
 
 def by_breadth(problem: Problem) -> Column:
     """The roots to place: first those alive where most bytes are (ties: the first tick); among them largest first."""
-    ids, (begin, end) = roots(problem), lives(problem, chains(problem))
+    ids, (begin, end) = roots(problem), chain_lifetimes(problem)
     live = breadths(problem)
     return ranked(problem, ids, breadth_ranks(begin[ids], end[ids], live.tick, live.value), -problem.size[ids])
 

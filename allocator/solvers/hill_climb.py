@@ -21,7 +21,7 @@ from allocator.solvers.greedy_by_size import by_size
 from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.placing.neighbours import Neighbours
 from allocator.solvers.placing.placement import Placer
-from allocator.solvers.placing.ranking import lives, ranked
+from allocator.solvers.placing.ranking import chain_lifetimes, ranked
 from allocator.solvers.search.budget import Budget
 
 _PLAIN = 80
@@ -81,7 +81,7 @@ def _starts(placer: Placer) -> Iterator[Column]:
     problem, ids = placer.problem, placer.ids
     yield by_size(problem)
     yield by_breadth(problem)
-    begin, end = lives(problem, placer.chains)
+    begin, end = chain_lifetimes(problem)
     life, size = (end - begin)[ids], problem.size[ids]
     yield ranked(problem, ids, -life * size.astype(float))
     yield ranked(problem, ids, -life, -size)
@@ -172,7 +172,7 @@ class _Moves:
         if isinstance(search, Neighbours) and placer.problem.conflicts is not None:
             start, near = search.start, search.near
         else:
-            begin, end = mode.numbers(*(c[placer.ids] for c in lives(placer.problem, placer.chains)))
+            begin, end = mode.numbers(*(c[placer.ids] for c in chain_lifetimes(placer.problem)))
         (chance,) = mode.numbers(np.array([seed]))
         return cls(begin, end, start, near, seen, met, chance, mode)
 

@@ -3,7 +3,6 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.derive.chains import chains
 from allocator.problem import FREE, Problem
 from allocator.solvers.base import Answer, SolverOptions, Traits, align_up, without_empty
 from allocator.solvers.placing.placement import roots
@@ -28,7 +27,7 @@ class Naive:
             room = -(-problem.size[group] // kind) * kind
             offset[group] = align_up(top, kind) + np.cumsum(room) - room
             top = int(offset[group[-1]] + problem.size[group[-1]])
-        return Answer(without_empty(problem, chains(problem).offsets(offset)))
+        return Answer(without_empty(problem, problem.chains.offsets(offset)))
 
 
 NAIVE = Naive()

@@ -3,7 +3,6 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.derive.chains import chains
 from allocator.parts import part_of
 from allocator.problem import FREE, Column, Problem
 from allocator.solvers.base import without_empty
@@ -20,7 +19,7 @@ class PinnedPart:
 
 def pinned_part(problem: Problem) -> PinnedPart:
     """The pinned roots and all chunks that overwrite them, as a problem of their own."""
-    chain = chains(problem)
+    chain = problem.chains
     is_in = problem.pinned[chain.root] != FREE
     part = part_of(problem, is_in)
     return PinnedPart(part, np.flatnonzero(is_in), without_empty(part, chain.offsets(problem.pinned)[is_in]))

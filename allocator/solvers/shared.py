@@ -62,7 +62,7 @@ class SharedObjectsSolver:
         np.maximum.at(size, taken, graph.units.size)
         holder = np.full(len(problem), NO_OBJECT)
         holder[graph.units.ids] = taken
-        return column(np.where(problem.size > 0, holder[graph.units.chains.root], NO_OBJECT)), column(size)
+        return column(np.where(problem.size > 0, holder[problem.chains.root], NO_OBJECT)), column(size)
 
 
 def share_in_order(graph: InterferenceGraph, order: Column, slack: int, growth: int) -> Column:
@@ -113,7 +113,7 @@ def _pairs(problem: Problem, conflicts: Conflicts, units: Units) -> tuple[Column
     """Which unit conflicts with which, in both directions; some pairs may stand there twice."""
     unit = np.empty(len(problem), np.int64)
     unit[units.ids] = np.arange(len(units.ids))
-    root = units.chains.root
+    root = problem.chains.root
     both = (problem.size[conflicts.one] > 0) & (problem.size[conflicts.other] > 0)
     one, other = unit[root[conflicts.one[both]]], unit[root[conflicts.other[both]]]
     return np.concatenate((one, other)), np.concatenate((other, one))

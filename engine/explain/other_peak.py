@@ -4,7 +4,6 @@ import numpy as np
 from attrs import evolve, frozen
 
 from allocator import bounds
-from allocator.derive.chains import chains
 from allocator.problem import Column, Problem
 from engine.planning.placed import PlacedPlan
 
@@ -34,7 +33,7 @@ def other_peak(plan: PlacedPlan, chunks: Column) -> OtherPeak:
 
 def _with_parameters(plan: PlacedPlan, chunks: Column) -> Column:
     """The chunks, and those of the chain in which a parameter among them is updated."""
-    root = chains(plan.problem).root
+    root = plan.problem.chains.root
     pairs = ((first, then) for first, then in plan.lowered.parameters.items() if {first, then} <= plan.ids.keys())
     kept = np.array([(plan.chunk_of(first), plan.chunk_of(then)) for first, then in pairs], np.int64).reshape(-1, 2)
     roots = root[kept[np.isin(kept, chunks).any(axis=1)]]

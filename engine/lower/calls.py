@@ -1,7 +1,7 @@
 """What a graph is lowered to: values with layouts, and steps that are either calls of kernels or mere aliases."""
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import Enum, StrEnum
 
 from attrs import field, frozen
 
@@ -99,13 +99,33 @@ class Join:
 Stage = Call | Alias | Join
 
 
+class NestRefusal(StrEnum):
+    """Why the inputs of an operator are not computed inside its output, so that the operator still copies them."""
+
+    STORAGE = "the output has no bytes of its own in the arena"
+    PLACES = "an input has no place in the output that strides can describe"
+    RUNS = "the inputs would lie in too many separate runs of bytes"
+    INPUTS = "no input can be computed inside the output"
+    BREADTH = "more bytes would be alive at once"
+    ARENA = "the arena would be larger"
+
+
+@frozen
+class NotNested:
+    """An operator whose inputs could lie inside its output, but are copied there, and why."""
+
+    operator: str
+    reason: NestRefusal
+
+
 @frozen(eq=False)
 class Lowered:
     """A graph as calls and aliases, in order; the tick of the i-th is i + 1 (tick 0 feeds, the last tick fetches).
 
     `caller_buffers` names the inputs and outputs that live in arrays of the caller. `parameters` maps the value of each
     parameter to the one that it holds after the run. `hands_over`: the outputs are what later stages take over.
-    `backends` were asked for kernels, in their order.
+    `backends` were asked for kernels, in their order. `not_nested` says why operators copy inputs that might have been
+    computed inside the output; empty where nesting was not tried.
     """
 
     graph: Graph
@@ -118,6 +138,7 @@ class Lowered:
     parameters: Mapping[int, int]
     hands_over: bool = False
     backends: tuple[str, ...] = PLAIN
+    not_nested: tuple[NotNested, ...] = ()
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -1,46 +1,50 @@
-"""Who may lie in bytes of a value that are still to be written: what is over before that.
+"""Hole filling: other values are placed in bytes of a value that are reserved but not yet written.
 
-A value in which others lie is there from the first of them on. Until the call that writes a part of it, the part is a
-room like any other: chains of overwrites that live no longer move in, the largest first, each at the lowest place that
-is free for as long as it lives. What holds others itself may move in with all of them, and its own rooms are let too.
+A value in which others are nested is alive from the first of them on. Until a call writes a part of it, the bytes of
+that part are a hole. Chains of overwrites whose lifetime ends before the write are placed in holes, the largest chain
+first, each at the lowest offset that is free during its lifetime. A value with nested values can be placed in a hole
+together with all of them, and its own holes are filled too.
 """
 
 from collections.abc import Iterator, Mapping
 
 from attrs import define, evolve, field, frozen
 
-from allocator.derive.chains import chains
 from allocator.derive.chunks import Chunks
 from allocator.problem import Problem
 from engine.lower.calls import Lowered, Role, Value, arena_ids
-from engine.nesting.search import Nest, Nesting
+from engine.nesting.search import Nesting, SubBuffer
 from ops.tensor.layout import Layout
 
 _ALIGNMENT = 64
-"""Of a lodger in its host; chunks are aligned as much as a rule."""
+"""Alignment in bytes of a block inside its host: what kernels get from the arena by default."""
 MOST_BLOCKS = 256
-"""That are asked to move: the largest are what matters."""
-_LODGES = frozenset({Role.ACTIVATION, Role.COPY, Role.WORKSPACE})
+"""The most blocks that are tried, the largest first. More blocks take more planning time and save few bytes."""
+_MOVABLE = frozenset({Role.ACTIVATION, Role.COPY, Role.WORKSPACE})
 
 
 @frozen(eq=False)
-class Stay:
-    """Bytes [low, high) of a host are somebody's in the ticks [begin, end)."""
+class Occupied:
+    """Bytes [low, high) of a host that are in use in the ticks [begin, end)."""
 
     low: int
     high: int
     begin: int
     end: int
 
-    def meets(self, other: "Stay") -> bool:
-        """Whether both have a byte in one tick."""
+    def overlaps(self, other: "Occupied") -> bool:
+        """Returns whether the two share a byte in some tick."""
         at_once = self.begin < other.end and other.begin < self.end
         return at_once and self.low < other.high and other.low < self.high
 
 
 @frozen(eq=False)
-class Unit:
-    """A chain of chunks that lie in each other, as (value, byte from the first one of the chain)."""
+class Block:
+    """A chain of overwrites that is placed as a whole.
+
+    `values` has pairs (value, byte of the block at which the value begins). The block has `size` bytes and is alive in
+    the ticks [begin, end).
+    """
 
     values: tuple[tuple[int, int], ...]
     size: int
@@ -49,85 +53,88 @@ class Unit:
 
 
 def fill_holes(nesting: Nesting, joined: Lowered, chunks: Chunks, problem: Problem) -> Nesting:
-    """The nesting with lodgers; `joined` is the graph that it makes, and these are its chunks."""
-    letting = _Letting(joined, chunks, arena_ids(joined), dict(nesting.nests))
+    """Returns the nesting with blocks placed in its holes.
+
+    `joined` is the graph with the nesting applied; `chunks` and `problem` are derived from `joined`.
+    """
+    filling = _HoleFilling(joined, chunks, arena_ids(joined), dict(nesting.sub_buffers))
     for host in sorted(nesting.roots, key=lambda root: -joined.values[root].spec.nbytes):
-        letting.open(host)
-    for unit in sorted(_units(letting, problem), key=lambda u: (-u.size, u.begin))[:MOST_BLOCKS]:
-        letting.lodge(unit)
-    nests = {value: letting.settled(nest) for value, nest in letting.nests.items()}
-    joins = {tick: tuple(map(letting.settled, places)) for tick, places in nesting.joins.items()}
-    return Nesting(nests, joins)
+        filling.add_host(host)
+    for block in sorted(_blocks(filling, problem), key=lambda b: (-b.size, b.begin))[:MOST_BLOCKS]:
+        filling.place(block)
+    sub_buffers = {value: filling.resolved(buffer) for value, buffer in filling.sub_buffers.items()}
+    joins = {tick: tuple(map(filling.resolved, buffers)) for tick, buffers in nesting.joins.items()}
+    return evolve(nesting, sub_buffers=sub_buffers, joins=joins)
 
 
 @define(eq=False)
-class _Letting:
-    """`stays` has, by host, who has which bytes when: parts of the host from their first write on, and lodgers."""
+class _HoleFilling:
+    """The state of hole filling. `occupied` lists by host its bytes in use: parts from their first write on, blocks."""
 
     joined: Lowered
     chunks: Chunks
     ids: Mapping[int, int]
-    nests: dict[int, Nest]
-    stays: dict[int, list[Stay]] = field(factory=dict)
+    sub_buffers: dict[int, SubBuffer]
+    occupied: dict[int, list[Occupied]] = field(factory=dict)
 
     def chunk(self, value: int) -> int:
-        """The chunk of a value of the arena."""
+        """Returns the chunk of a value of the arena."""
         return int(self.chunks.chunk_of[self.ids[value]])
 
-    def open(self, host: int) -> None:
-        """Lets what is not written yet of a host."""
+    def add_host(self, host: int) -> None:
+        """Makes the holes of a host available: each part of it is occupied only from its first write on."""
         first_writes: dict[tuple[int, int], int] = {}
         for call in self.joined.calls:
             for value in (self.joined.values[v] for v in call.outputs):
                 if value.owner == host:
                     first_writes.setdefault(value.layout.extent, call.tick)
         end = int(self.chunks.end[self.chunk(host)])
-        self.stays[host] = [Stay(low, high, tick, end) for (low, high), tick in first_writes.items()]
+        self.occupied[host] = [Occupied(low, high, tick, end) for (low, high), tick in first_writes.items()]
 
-    def lodge(self, unit: Unit) -> None:
-        """Lets a unit move in where it fits, if it does anywhere."""
-        for host, stays in self.stays.items():
+    def place(self, block: Block) -> None:
+        """Places a block in the first host that has a free place for it, if any has."""
+        for host, occupied in self.occupied.items():
             chunk = self.chunk(host)
-            inside = self.chunks.begin[chunk] <= unit.begin and unit.end <= self.chunks.end[chunk]
-            if not inside or any(value == host for value, _ in unit.values):
+            inside = self.chunks.begin[chunk] <= block.begin and block.end <= self.chunks.end[chunk]
+            if not inside or any(value == host for value, _ in block.values):
                 continue
-            stay = _lowest(unit, stays, self.joined.values[host].spec.nbytes)
-            if stay.high:
-                stays.append(stay)
-                for value, at in unit.values:
-                    layout = Layout.dense(self.joined.values[value].spec, stay.low + at)
-                    self.nests[value] = Nest(host, layout)
+            free = _lowest_place(block, occupied, self.joined.values[host].spec.nbytes)
+            if free.high:
+                occupied.append(free)
+                for value, at in block.values:
+                    layout = Layout.dense(self.joined.values[value].spec, free.low + at)
+                    self.sub_buffers[value] = SubBuffer(host, layout)
                 return
 
-    def settled(self, nest: Nest) -> Nest:
-        """The same bytes, counted from a value that lies in no other."""
-        while nest.root in self.nests:
-            outer = self.nests[nest.root]
-            layout = evolve(nest.layout, offset=nest.layout.offset + outer.layout.offset)
-            nest = Nest(outer.root, layout, nest.until)
-        return nest
+    def resolved(self, buffer: SubBuffer) -> SubBuffer:
+        """Returns the same bytes, counted from a value that is nested in no other."""
+        while buffer.root in self.sub_buffers:
+            outer = self.sub_buffers[buffer.root]
+            layout = evolve(buffer.layout, offset=buffer.layout.offset + outer.layout.offset)
+            buffer = SubBuffer(outer.root, layout, buffer.until)
+        return buffer
 
 
-def _lowest(unit: Unit, stays: list[Stay], nbytes: int) -> Stay:
-    """The lowest place that is free while a unit lives; one of no bytes where there is none."""
-    rivals = [s for s in stays if s.begin < unit.end and unit.begin < s.end]
-    for low in sorted({0, *(-(-s.high // _ALIGNMENT) * _ALIGNMENT for s in rivals)}):
-        stay = Stay(low, low + unit.size, unit.begin, unit.end)
-        if stay.high <= nbytes and not any(map(stay.meets, rivals)):
-            return stay
-    return Stay(0, 0, 0, 0)
+def _lowest_place(block: Block, occupied: list[Occupied], nbytes: int) -> Occupied:
+    """Returns the lowest place that is free during the lifetime of a block; one of no bytes where there is none."""
+    rivals = [o for o in occupied if o.begin < block.end and block.begin < o.end]
+    for low in sorted({0, *(-(-o.high // _ALIGNMENT) * _ALIGNMENT for o in rivals)}):
+        place = Occupied(low, low + block.size, block.begin, block.end)
+        if place.high <= nbytes and not any(map(place.overlaps, rivals)):
+            return place
+    return Occupied(0, 0, 0, 0)
 
 
-def _units(letting: _Letting, problem: Problem) -> Iterator[Unit]:
-    """The chains that may move."""
-    chain, members = chains(problem), dict[int, list[Value]]()
-    for value in letting.joined.values:
-        if value.id in letting.ids and not value.is_view:
-            members.setdefault(int(chain.root[letting.chunk(value.id)]), []).append(value)
-    kept = {*letting.joined.parameters.keys(), *letting.joined.parameters.values()}
+def _blocks(filling: _HoleFilling, problem: Problem) -> Iterator[Block]:
+    """Yields the chains that may be placed in a hole."""
+    chain, members = problem.chains, dict[int, list[Value]]()
+    for value in filling.joined.values:
+        if value.id in filling.ids and not value.is_view:
+            members.setdefault(int(chain.root[filling.chunk(value.id)]), []).append(value)
+    kept = {*filling.joined.parameters.keys(), *filling.joined.parameters.values()}
     for root, values in members.items():
-        if problem.size[root] and all(v.role in _LODGES and v.id not in kept for v in values):
-            rows = [letting.chunk(v.id) for v in values]
+        if problem.size[root] and all(v.role in _MOVABLE and v.id not in kept for v in values):
+            rows = [filling.chunk(v.id) for v in values]
             places = tuple((v.id, int(chain.offset[row])) for v, row in zip(values, rows, strict=True))
             begin, end = int(problem.begin[rows].min()), int(problem.end[rows].max())
-            yield Unit(places, int(problem.size[root]), begin, end)
+            yield Block(places, int(problem.size[root]), begin, end)

@@ -1,15 +1,15 @@
-"""The calls of a graph with values nested in others: what is left of them, and the copies that are."""
+"""Rewrites the calls of a graph for a nesting: which calls become joins, and which copies remain."""
 
 from attrs import define, evolve, field
 
 from engine.lower.calls import Alias, Call, Join, Lowered, Role, Stage, Value
-from engine.nesting.search import Nest, Nesting, same_place
+from engine.nesting.search import Nesting, SubBuffer, same_place
 from ops.movement.copy import COPY
 from ops.schema.schema import Overwrite
 
 
 def join(lowered: Lowered, nesting: Nesting) -> Lowered:
-    """The same graph with values where the nesting has them; the same object where it has none."""
+    """Returns the graph with values where the nesting has them; the same object where it has none."""
     return _Joining(lowered, nesting, list(lowered.values)).run() if nesting.joins else lowered
 
 
@@ -21,8 +21,8 @@ class _Joining:
     stages: list[Stage] = field(factory=list)
 
     def run(self) -> Lowered:
-        for value, nest in self.nesting.nests.items():
-            self.values[value] = evolve(self.values[value], layout=nest.layout, owner=nest.root)
+        for value, buffer in self.nesting.sub_buffers.items():
+            self.values[value] = evolve(self.values[value], layout=buffer.layout, owner=buffer.root)
         for stage in self.lowered.stages:
             if isinstance(stage, Alias):
                 self._alias(stage)
@@ -36,7 +36,7 @@ class _Joining:
             for value, layout in zip(
                 stage.outputs, operator.schema.views(source.layout, operator.signature), strict=True
             ):
-                assert layout is not None  # the search has looked
+                assert layout is not None  # the search has checked it
                 self.values[value] = evolve(self.values[value], layout=layout, owner=source.owner)
         self._add(stage)
 
@@ -48,23 +48,33 @@ class _Joining:
             self._add(call if len(kept) == len(call.overwrites) else evolve(call, overwrites=kept))
 
     def _may_overwrite(self, call: Call, forward: Overwrite) -> bool:
-        """What is nested has its place already; what is overwritten must still be dense, and aligned for the taker."""
-        taken, taker = self.values[call.inputs[forward.input]], self.values[call.outputs[forward.output]]
-        aligned = (taken.layout.offset + forward.offset) % taker.layout.itemsize == 0
-        return not taker.is_view and taken.layout.is_dense and aligned
+        """Returns whether an overwrite is still possible.
 
-    def _join(self, call: Call, places: tuple[Nest, ...]) -> None:
-        inputs = tuple(self._placed(call, i, nest) for i, nest in enumerate(places))
+        A nested output has its place already; an overwritten input must be dense, and aligned for the output.
+        """
+        input_, output = self.values[call.inputs[forward.input]], self.values[call.outputs[forward.output]]
+        aligned = (input_.layout.offset + forward.offset) % output.layout.itemsize == 0
+        return not output.is_view and input_.layout.is_dense and aligned
+
+    def _join(self, call: Call, places: tuple[SubBuffer, ...]) -> None:
+        inputs = tuple(self._placed(call, i, buffer) for i, buffer in enumerate(places))
         self._add(Join(call.tick, call.name, call.operators, inputs, call.outputs))
 
-    def _placed(self, call: Call, position: int, nest: Nest) -> int:
-        """The input of a join: what lies in its place already, else a copy there."""
+    def _placed(self, call: Call, position: int, buffer: SubBuffer) -> int:
+        """Returns the input of a join: the value where it lies in its place already, else a copy there."""
         value = self.values[call.inputs[position]]
-        if not value.spec.nbytes or (value.owner == nest.root and same_place(value.layout, nest.layout)):
+        if not value.spec.nbytes or (value.owner == buffer.root and same_place(value.layout, buffer.layout)):
             return value.id
         name, copy_id = f"{call.name}/part{position}", len(self.values)
         copy = Value(
-            copy_id, name, value.source, value.spec, nest.layout, nest.root, self.values[nest.root].storage, Role.COPY
+            copy_id,
+            name,
+            value.source,
+            value.spec,
+            buffer.layout,
+            buffer.root,
+            self.values[buffer.root].storage,
+            Role.COPY,
         )
         self.values.append(copy)
         signature = COPY.sign((value.spec,), {})

@@ -8,7 +8,6 @@ from attrs import evolve, frozen
 from allocator import policies, solvers
 from allocator.bounds import lower_bound
 from allocator.derive import chunks as memory
-from allocator.derive.chains import chains
 from allocator.derive.users import Users, users
 from allocator.ordering.result import Limits
 from allocator.policies.base import Policy
@@ -24,7 +23,7 @@ from engine.lower.lowering import lower
 from engine.lower.order import GIVEN, MEMORY, arrange
 from engine.lower.schedule import Schedule, by_data, dependences, in_levels, in_sequence
 from engine.lower.steps import to_program
-from engine.nesting.choose import choose_nesting
+from engine.nesting.choose import nested_and_plain
 from engine.nesting.search import may_nest
 from engine.planning.options import Options
 from engine.planning.placed import Place, PlacedPlan
@@ -88,8 +87,7 @@ def nestings(plain: Lowered, options: Options) -> tuple[Lowered, ...]:
     if not _is_nesting(options):
         return (plain,)
     with Activity("nesting"):
-        nested, _ = choose_nesting(plain, options.overwrite, options.reuse)
-    return (plain,) if nested is plain else (nested, plain)
+        return nested_and_plain(plain, options.overwrite, options.reuse)
 
 
 def least_bytes(lowered: Lowered, options: Options) -> int:
@@ -255,7 +253,7 @@ def _solve(problem: Problem, options: Options, capacity: int, seconds: float) ->
 
 def align_items(problem: Problem, lowered: Lowered, ids: Mapping[int, int], chunk_of: Column) -> Problem:
     """No chain is aligned below the elements of any value in it, and no workspace below what kernels carve it by."""
-    alignment, root = problem.alignment.tolist(), chains(problem).root[chunk_of].tolist()
+    alignment, root = problem.alignment.tolist(), problem.chains.root[chunk_of].tolist()
     for value in lowered.values:
         if value.id in ids:
             chunk = root[ids[value.id]]

@@ -3,24 +3,23 @@
 import numpy as np
 import numpy.typing as npt
 
-from allocator.derive.chains import Chains
 from allocator.problem import Column, Conflicts, Problem
 
 Hashes = npt.NDArray[np.uint64]
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
-def chain_hashes(problem: Problem, chain: Chains) -> Hashes:
+def chain_hashes(problem: Problem) -> Hashes:
     """A number for each root that only an equal chain has (as good as surely): the sum of hashes over its chunks.
 
     Where conflicts stand in place of lifetimes, whom its chunks meet is a part of what a chain is.
     """
     digest = np.zeros(len(problem), np.uint64)
-    for values in (problem.begin, problem.end, problem.size, chain.offset):
+    for values in (problem.begin, problem.end, problem.size, problem.chains.offset):
         digest = _mixed(digest, values.view(np.uint64))
     if problem.conflicts is not None:
-        digest = _refined(_mixed(digest, problem.alignment.view(np.uint64)), problem.conflicts, chain.root)
-    return _sums(digest, chain.root)
+        digest = _refined(_mixed(digest, problem.alignment.view(np.uint64)), problem.conflicts, problem.chains.root)
+    return _sums(digest, problem.chains.root)
 
 
 def _refined(digest: Hashes, conflicts: Conflicts, root: Column) -> Hashes:

@@ -3,7 +3,6 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.derive.chains import Chains
 from allocator.kernels.gaps import DIGITS, place_covered
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
@@ -34,18 +33,18 @@ class Covers:
     mode: KernelMode
 
     @classmethod
-    def of(cls, problem: Problem, chain: Chains, ids: Column, mode: KernelMode) -> "Covers":
+    def of(cls, problem: Problem, ids: Column, mode: KernelMode) -> "Covers":
         """The leaves of the tree are the ticks in which something begins: those that meet do so in one of them."""
         body = np.full(len(problem), -1)
         body[ids] = np.arange(len(ids))
         rows = np.flatnonzero(problem.size > 0)
-        rows = rows[np.argsort(body[chain.root[rows]], kind="stable")]
-        first = np.concatenate(([0], np.cumsum(np.bincount(body[chain.root[rows]], minlength=len(ids)))))
+        rows = rows[np.argsort(body[problem.chains.root[rows]], kind="stable")]
+        first = np.concatenate(([0], np.cumsum(np.bincount(body[problem.chains.root[rows]], minlength=len(ids)))))
         ticks, since = np.unique(problem.begin[rows], return_inverse=True)
         until = np.searchsorted(ticks, problem.end[rows])
         leaves = 1 << max(len(ticks) - 1, 0).bit_length()
         most = _most_ranges(leaves, until - since)
-        sinces, untils, inner, room = mode.numbers(since, until, chain.offset[rows], problem.size[rows])
+        sinces, untils, inner, room = mode.numbers(since, until, problem.chains.offset[rows], problem.size[rows])
         firsts, member = mode.numbers(first, np.arange(len(rows)))
         size, alignment, pinned = mode.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])
         nodes, bottom, top, behind = mode.zeros(4 * leaves.bit_length(), *[4 * leaves + most] * 3)

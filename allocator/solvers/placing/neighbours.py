@@ -3,7 +3,6 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.derive.chains import Chains
 from allocator.kernels.gaps import DIGITS, place_near
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
@@ -34,9 +33,9 @@ class Neighbours:
     mode: KernelMode
 
     @classmethod
-    def of(cls, problem: Problem, chain: Chains, ids: Column, mode: KernelMode) -> "Neighbours":
+    def of(cls, problem: Problem, ids: Column, mode: KernelMode) -> "Neighbours":
         """Takes memory for each pair of chunks that meet."""
-        lists = _lists(problem, chain, ids)
+        lists = _lists(problem, ids)
         most = int(np.diff(lists[0]).max(initial=0))
         start, near, low, high = mode.numbers(*lists)
         size, alignment, pinned = mode.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])
@@ -55,11 +54,11 @@ class Neighbours:
         )  # fmt: skip
 
 
-def _lists(problem: Problem, chain: Chains, ids: Column) -> tuple[Column, Column, Column, Column]:
+def _lists(problem: Problem, ids: Column) -> tuple[Column, Column, Column, Column]:
     """Each pair of chunks that meet, seen from the body of either: the lists of bodies, and what they bar."""
     body = np.zeros(len(problem), np.int64)
     body[ids] = np.arange(len(ids))
-    body, low, high = body[chain.root], chain.offset, chain.offset + problem.size
+    body, low, high = body[problem.chains.root], problem.chains.offset, problem.chains.offset + problem.size
     met = conflict_pairs(problem)
     apart = body[met.one] != body[met.other]
     one = np.concatenate((met.one[apart], met.other[apart]))

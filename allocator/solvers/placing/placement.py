@@ -10,7 +10,6 @@ from typing import Protocol
 import numpy as np
 from attrs import field, frozen
 
-from allocator.derive.chains import Chains, chains
 from allocator.kernels.mode import SMALL, KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import NO_CAPACITY, Column, Problem, column
@@ -39,7 +38,7 @@ class GapSearch(Protocol):
         """As `Placer.place_rest`."""
 
 
-GapSearchMaker = Callable[[Problem, Chains, Column, KernelMode], GapSearch]
+GapSearchMaker = Callable[[Problem, Column, KernelMode], GapSearch]
 
 
 @frozen(eq=False)
@@ -50,7 +49,6 @@ class Placer:
     """
 
     problem: Problem
-    chains: Chains
     ids: Column = field(converter=column)
     size: Column = field(converter=column)
     mode: KernelMode
@@ -64,9 +62,9 @@ class Placer:
     @classmethod
     def by(cls, search: GapSearchMaker, problem: Problem, mode: KernelMode | None = None) -> "Placer":
         """A placer that uses this search."""
-        chain, ids = chains(problem), roots(problem)
+        ids = roots(problem)
         mode = mode or KernelMode.of(len(ids))
-        return cls(problem, chain, ids, problem.size[ids], mode, search(problem, chain, ids, mode))
+        return cls(problem, ids, problem.size[ids], mode, search(problem, ids, mode))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -93,7 +91,7 @@ class Placer:
         """Offsets of all chunks from those of the bodies; 0 for chunks of no bytes."""
         by_chunk = np.zeros(len(self.problem), np.int64)
         by_chunk[self.ids] = by_body
-        return without_empty(self.problem, self.chains.offsets(by_chunk))
+        return without_empty(self.problem, self.problem.chains.offsets(by_chunk))
 
 
 def place_in_order(problem: Problem, order: Column) -> Column:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from allocator.derive.chains import Chains, chains
 from allocator.problem import Column, Problem
 from allocator.solvers.placing.canonical import chain_hashes
 
@@ -12,18 +11,17 @@ def ranked(problem: Problem, ids: Column, *keys: Column) -> Column:
 
     Ties: first to begin, first to end, least aligned.
     """
-    chain = chains(problem)
-    _, end = lives(problem, chain)
+    _, end = chain_lifetimes(problem)
     ties = [problem.begin[ids], end[ids], problem.alignment[ids]]
     if len(problem.src) or problem.conflicts is not None:
-        ties.append(chain_hashes(problem, chain)[ids].view(np.int64))
+        ties.append(chain_hashes(problem)[ids].view(np.int64))
     return ids[np.lexsort((ids, *reversed((*keys, *ties))))]
 
 
-def lives(problem: Problem, chain: Chains) -> tuple[Column, Column]:
+def chain_lifetimes(problem: Problem) -> tuple[Column, Column]:
     """Begin and end of the whole chain of each root; chunks of no bytes do not count."""
     end = problem.end.copy()
     used = problem.size > 0
     if len(problem.src):
-        np.maximum.at(end, chain.root[used], problem.end[used])
+        np.maximum.at(end, problem.chains.root[used], problem.end[used])
     return problem.begin, end

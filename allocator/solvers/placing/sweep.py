@@ -3,7 +3,6 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.derive.chains import Chains
 from allocator.kernels.gaps import BLOCK, DIGITS, place_swept
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
@@ -34,18 +33,20 @@ class Sweep:
     mode: KernelMode
 
     @classmethod
-    def of(cls, problem: Problem, chain: Chains, ids: Column, mode: KernelMode) -> "Sweep":
+    def of(cls, problem: Problem, ids: Column, mode: KernelMode) -> "Sweep":
         """Sorts the chunks by time. O(n log n)."""
         rows, stop = by_begin(problem)
         body = np.zeros(len(problem), np.int64)
         body[ids] = np.arange(len(ids))
-        body = body[chain.root[rows]]
+        body = body[problem.chains.root[rows]]
         begin, end = problem.begin[rows], problem.end[rows]
         first = np.concatenate(([0], np.cumsum(np.bincount(body, minlength=len(ids)))))
         met = stop - np.searchsorted(np.sort(end), begin, "right")
         most = 2 * int(np.bincount(body, met).max(initial=0))
         leaves = 1 << (len(rows) // BLOCK).bit_length()
-        begins, ends, stops, inner, room = mode.numbers(begin, end, stop, chain.offset[rows], problem.size[rows])
+        begins, ends, stops, inner, room = mode.numbers(
+            begin, end, stop, problem.chains.offset[rows], problem.size[rows]
+        )
         firsts, member = mode.numbers(first, np.argsort(body, kind="stable"))
         size, alignment, pinned = mode.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])
         until, bottom, reach = mode.zeros(len(rows), len(rows), 2 * leaves)

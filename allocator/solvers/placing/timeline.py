@@ -3,7 +3,6 @@
 import numpy as np
 from attrs import field, frozen
 
-from allocator.derive.chains import Chains, chains
 from allocator.kernels.freelist import NOBODY
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem, column
@@ -39,8 +38,7 @@ class Timeline:
 
 def timeline(problem: Problem) -> Timeline:
     """Sorts the chunks. O(n log n)."""
-    chain = chains(problem)
-    ids = _in_order(problem, chain)
+    ids = _in_order(problem)
     row = np.full(len(problem) + 1, NOBODY)
     row[ids] = np.arange(len(ids))
     dest, at = np.full(len(problem), NOBODY), np.zeros(len(problem), np.int64)
@@ -55,30 +53,30 @@ def timeline(problem: Problem) -> Timeline:
         end=end,
         size=problem.size[ids],
         alignment=problem.alignment[ids],
-        root=row[chain.root[ids]],
-        inner=chain.offset[ids],
+        root=row[problem.chains.root[ids]],
+        inner=problem.chains.offset[ids],
         dest=dest[ids],
         at=at[ids],
         freed=by_end[is_freed[by_end]],
     )
 
 
-def _in_order(problem: Problem, chain: Chains) -> Column:
+def _in_order(problem: Problem) -> Column:
     """Ids of the chunks that have bytes, row by row."""
     ids = np.flatnonzero(problem.size > 0)
     begin, end, size = problem.begin[ids], problem.end[ids], problem.size[ids]
     if not len(problem.src):
         return ids[np.lexsort((problem.alignment[ids], -size, -end, begin))]
-    overwrites = chain.root[ids] != ids
-    return ids[np.lexsort((_rank(problem, chain)[ids], -size, -end, overwrites, begin))]
+    overwrites = problem.chains.root[ids] != ids
+    return ids[np.lexsort((_rank(problem)[ids], -size, -end, overwrites, begin))]
 
 
-def _rank(problem: Problem, chain: Chains) -> Column:
+def _rank(problem: Problem) -> Column:
     """A number for each chunk that is smaller the earlier its root would stand; equal chains differ by id alone.
 
     What a chain does later decides where its root alone does not; the sum of hashes over its members stands for it.
     """
     rank = np.empty(len(problem), np.int64)
-    total = chain_hashes(problem, chain)
+    total = chain_hashes(problem)
     rank[np.lexsort((total, problem.alignment, -problem.size, -problem.end, problem.begin))] = np.arange(len(problem))
-    return rank[chain.root]
+    return rank[problem.chains.root]

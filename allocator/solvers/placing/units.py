@@ -3,11 +3,10 @@
 import numpy as np
 from attrs import evolve, field, frozen
 
-from allocator.derive.chains import Chains, chains
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem, column
 from allocator.solvers.base import without_empty
-from allocator.solvers.placing.ranking import lives
+from allocator.solvers.placing.ranking import chain_lifetimes
 
 
 @frozen(eq=False)
@@ -22,7 +21,6 @@ class Units:
     end: Column = field(converter=column)
     size: Column = field(converter=column)
     alignment: Column = field(converter=column)
-    chains: Chains
 
     def in_order(self, order: Column) -> "Units":
         """The same units, numbered anew: unit k is what unit order[k] was."""
@@ -39,13 +37,12 @@ class Units:
         """A column of the problem from one of the units; 0 for chunks of no bytes."""
         by_chunk = np.zeros(len(problem), np.int64)
         by_chunk[self.ids] = np.array(by_unit)
-        return without_empty(problem, self.chains.offsets(by_chunk))
+        return without_empty(problem, problem.chains.offsets(by_chunk))
 
 
 def units_of(problem: Problem) -> Units:
     """The units of a problem, by id."""
-    chain = chains(problem)
     used = problem.size > 0
-    _, end = lives(problem, chain)
-    ids = np.flatnonzero(used & (chain.root == np.arange(len(problem))))
-    return Units(ids, problem.begin[ids], end[ids], problem.size[ids], problem.alignment[ids], chain)
+    _, end = chain_lifetimes(problem)
+    ids = np.flatnonzero(used & (problem.chains.root == np.arange(len(problem))))
+    return Units(ids, problem.begin[ids], end[ids], problem.size[ids], problem.alignment[ids])

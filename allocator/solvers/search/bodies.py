@@ -66,7 +66,7 @@ def table(rows: Column, items: Column, count: int) -> Table:
 def bodies(problem: Problem) -> Bodies:
     """The bodies of a problem. Needs memory for all pairs that meet: see `count_conflicts`."""
     units = units_of(problem)
-    ids, root, used = units.ids, units.chains.root, problem.size > 0
+    ids, root, used = units.ids, problem.chains.root, problem.size > 0
     is_solid = np.ones(len(problem), bool)
     np.logical_and.at(is_solid, root[used], problem.size[used] == problem.size[root[used]])
     body = np.full(len(problem), -1)

@@ -4,7 +4,6 @@ import numpy as np
 import numpy.typing as npt
 from attrs import evolve, field, frozen
 
-from allocator.derive.chains import chains
 from allocator.problem import FREE, Column, Conflicts, Problem, column, distinct
 from allocator.solvers.search.bodies import Bodies, Table, bodies, select
 
@@ -51,7 +50,7 @@ def arranged(part: Bodies) -> Bodies:
 
 def pieces(problem: Problem, part: Bodies) -> Pieces:
     """The pieces of the bodies of one part. An overwriter counts from its second tick: first it lies in another."""
-    chain = chains(problem)
+    chain = problem.chains
     owner = np.full(len(problem), -1)
     owner[part.root] = np.arange(len(part))
     owner = owner[chain.root]

@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import given, settings
 
 from allocator.bounds import profile
-from allocator.derive.chains import chains
 from allocator.problem import FREE, Conflicts, Problem
 from allocator.solvers.base import SolverOptions
 from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH, by_breadth
@@ -25,7 +24,7 @@ def plain(begin: list[int], end: list[int], size: list[int]) -> Problem:
 
 def walked(problem: Problem) -> list[int]:
     """The sizes of roots as greedy by breadth meets them: tick by tick, the broadest first, then the earliest."""
-    root, live = chains(problem).root, profile(problem)
+    root, live = problem.chains.root, profile(problem)
     rows = [r for r in problem.rows() if r.size]
     found: list[int] = []
     for tick in sorted(range(len(live)), key=lambda t: (-live[t], t)):

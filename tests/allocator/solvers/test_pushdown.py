@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.derive.chains import chains
 from allocator.kernels.freelist import NOBODY
 from allocator.problem import FREE, Problem
 from allocator.solvers import solve
@@ -43,7 +42,7 @@ def recorded(problem: Problem) -> list[tuple[int, int]]:
 
 def fixed_point(problem: Problem, pairs: list[tuple[int, int]]) -> list[int]:
     """Roots move up until each chunk lies above what must be below it."""
-    found = chains(problem)
+    found = problem.chains
     address = [0] * len(problem)
     changed = True
     while changed:
@@ -60,7 +59,7 @@ def fixed_point(problem: Problem, pairs: list[tuple[int, int]]) -> list[int]:
 @given(problems(max_chunks=20, horizon=12))
 @settings(max_examples=200)
 def test_push_down_is_the_least_plan_that_keeps_what_the_free_list_recorded(problem: Problem) -> None:
-    address, found = fixed_point(problem, recorded(problem)), chains(problem)
+    address, found = fixed_point(problem, recorded(problem)), problem.chains
     expected = np.array(address, np.int64)[found.root] + found.offset
     used = problem.size > 0
     assert solve(problem, "pushdown").offset[used].tolist() == expected[used].tolist()
@@ -70,7 +69,7 @@ def test_push_down_is_the_least_plan_that_keeps_what_the_free_list_recorded(prob
 @settings(max_examples=10)
 def test_push_down_is_right_where_many_blocks_are_free(seed: int, alignment: int) -> None:
     problem = megengine_problem(seed, 120, alignment)
-    address, found = fixed_point(problem, recorded(problem)), chains(problem)
+    address, found = fixed_point(problem, recorded(problem)), problem.chains
     expected = np.array(address, np.int64)[found.root] + found.offset
     assert solve(problem, "pushdown").offset.tolist() == expected.tolist()
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from allocator import solvers
 from allocator.bounds import lower_bound, naive_bytes
 from allocator.check.offsets import check
-from allocator.derive.chains import chains
 from allocator.derive.chunks import derive, to_problem
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import FREE, Conflicts, Problem
@@ -232,7 +231,7 @@ def test_push_down_takes_100_000_blocks_that_lie_on_each_other() -> None:
 
 @given(problems())
 def test_chains_add_up_offsets_to_the_root(problem: Problem) -> None:
-    found = chains(problem)
+    found = problem.chains
     taken = {
         int(s): (int(d), int(at)) for s, d, at in zip(problem.src, problem.dest, problem.overwrite_offset, strict=True)
     }

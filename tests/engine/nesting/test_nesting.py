@@ -12,7 +12,7 @@ import ops
 from engine import Graph, Var
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.static import StaticExecutor, new_arena
-from engine.lower.calls import Join
+from engine.lower.calls import Join, NestRefusal
 from engine.lower.lowering import lower
 from engine.nesting.choose import measure
 from engine.nesting.hole_filling import fill_holes
@@ -90,14 +90,14 @@ def test_nested_concatenations_run_the_same_in_no_larger_arena(graph: Graph) -> 
 
 @settings(max_examples=60)
 @given(concats(), st.booleans(), st.booleans())
-def test_nesting_all_candidates_runs_the_same(graph: Graph, in_place: bool, with_lodgers: bool) -> None:
+def test_nesting_all_candidates_runs_the_same(graph: Graph, in_place: bool, with_filled_holes: bool) -> None:
     """Whatever it costs."""
     lowered = lower(graph)
     nesting = find_sub_buffers(lowered, lambda _: True, in_place)
     nested = join(lowered, nesting)
-    if with_lodgers:
-        found = measure(nested, in_place, reuse=True)
-        nested = join(lowered, fill_holes(nesting, nested, found.chunks, found.problem))
+    if with_filled_holes:
+        candidate = measure(nested, in_place, reuse=True)
+        nested = join(lowered, fill_holes(nesting, nested, candidate.chunks, candidate.problem))
     feeds = random_feeds(graph)
     for padding in (0, GUARD):
         plan = plan_lowered(nested, Options(padding=padding))
@@ -262,3 +262,39 @@ def test_joined_values_have_bounded_byte_runs() -> None:
     for made in joins(plan):
         runs[values[made.outputs[0]].owner] += sum(values[v].layout.runs for v in made.inputs)
     assert MOST_TOGETHER - 2 * MOST_RUNS < max(runs.values()) <= MOST_TOGETHER
+
+
+def _refusals(graph: Graph, **options: bool) -> dict[str, NestRefusal]:
+    return {r.operator: r.reason for r in plan_graph(graph, Options(**options)).lowered.not_nested}
+
+
+def test_a_concatenation_that_is_not_nested_says_why() -> None:
+    """Of what is fed nothing can be computed inside the output; of what is computed all can."""
+    graph = Graph("reasons")
+    x, y = graph.input("x", (2, 4)), graph.input("y", (2, 4))
+    fed, computed = ops.concat([x, y], axis=0), ops.concat([ops.relu(x), ops.neg(y)], axis=0)
+    graph.output(ops.add(fed, computed), "z")
+    concat = [op.name for op in graph.operators if op.schema.name == "concat"]
+    assert _refusals(graph) == {concat[0]: NestRefusal.INPUTS}
+    assert _refusals(graph, nest=False) == {}
+
+
+def test_a_nesting_that_costs_bytes_is_refused_for_that() -> None:
+    graph = Graph("long")
+    x = graph.input("x", (64, 4))
+    kept = ops.relu(ops.slice(x, [0], [1], [0]))
+    y = ops.neg(x)
+    for _ in range(3):
+        y = ops.conv1d(ops.reshape(y, (1, 64, 4)), np.ones((64, 64, 1), np.float32))
+    graph.output(ops.concat([kept, ops.tanh(ops.reshape(y, (64, 4)))], axis=0), "z")
+    reasons = set(_refusals(graph).values())
+    assert reasons <= {NestRefusal.BREADTH, NestRefusal.ARENA}
+    assert bool(reasons) != any(joins(plan_graph(graph, Options())))
+
+
+@settings(max_examples=30)
+@given(concats())
+def test_every_concatenation_is_nested_or_refused(graph: Graph) -> None:
+    plan = plan_graph(graph, Options())
+    copied = {c.name for c in plan.lowered.calls if any(op.schema.name == "concat" for op in c.operators)}
+    assert copied == {refusal.operator for refusal in plan.lowered.not_nested}

@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocator.check.offsets import check
-from allocator.derive.chains import chains
 from allocator.kernels.mode import KernelMode
 from allocator.problem import FREE, NO_CAPACITY, Column, Conflicts, Problem, column
 from allocator.solvers.base import arena_bytes
@@ -34,7 +33,7 @@ def meet(problem: Problem, one: int, other: int) -> bool:
 
 def placed_by_trying(problem: Problem, order: list[int]) -> list[int]:
     """The rule of best-gap placement, offset by offset: a gap is a run of offsets at which the chain meets nobody."""
-    found = chains(problem)
+    found = problem.chains
     root, inner = found.root.tolist(), found.offset.tolist()
     offset: dict[int, int] = {}
     highest = int(problem.size.sum() + problem.alignment.sum() + problem.pinned.max(initial=0)) + 1
@@ -65,7 +64,7 @@ def placed_by_trying(problem: Problem, order: list[int]) -> list[int]:
 def ordered(draw: st.DrawFn, max_chunks: int = 10) -> tuple[Problem, list[int]]:
     """A problem, with conflicts or without, some pinned chunks that meet nobody, and an order of its roots."""
     problem = draw(problems(max_chunks=max_chunks, max_size=6))
-    root = chains(problem).root
+    root = problem.chains.root
     pairs = [(a, b) for a in range(len(problem)) for b in range(a) if root[a] != root[b]]
     pairs = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
     conflicts = draw(st.sampled_from([None, Conflicts([a for a, _ in pairs], [b for _, b in pairs])]))
