@@ -264,15 +264,16 @@ def test_joined_values_have_bounded_byte_runs() -> None:
     assert MOST_TOGETHER - 2 * MOST_RUNS < max(runs.values()) <= MOST_TOGETHER
 
 
-def _refusals(graph: Graph, **options: bool) -> dict[str, NestRefusal]:
-    return {r.operator: r.reason for r in plan_graph(graph, Options(**options)).lowered.not_nested}
+def _refusals(graph: Graph, *, nest: bool = True) -> dict[str, NestRefusal]:
+    return {r.operator: r.reason for r in plan_graph(graph, Options(nest=nest)).lowered.not_nested}
 
 
 def test_a_concatenation_that_is_not_nested_says_why() -> None:
     """Of what is fed nothing can be computed inside the output; of what is computed all can."""
     graph = Graph("reasons")
     x, y = graph.input("x", (2, 4)), graph.input("y", (2, 4))
-    fed, computed = ops.concat([x, y], axis=0), ops.concat([ops.relu(x), ops.neg(y)], axis=0)
+    fed: Var = ops.concat([x, y], axis=0)
+    computed: Var = ops.concat([ops.relu(x), ops.neg(y)], axis=0)
     graph.output(ops.add(fed, computed), "z")
     concat = [op.name for op in graph.operators if op.schema.name == "concat"]
     assert _refusals(graph) == {concat[0]: NestRefusal.INPUTS}
