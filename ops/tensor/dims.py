@@ -7,7 +7,8 @@ So a decision is never silently wrong. Idea: the hints and guards of PyTorch's s
 """
 
 import operator
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -114,6 +115,19 @@ class Samples:
     def keep(self, alive: Iterable[int]) -> None:
         """Goes on with some of the samples."""
         self.alive[:] = list(alive)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Takes back what was decided inside the block, here and in the graphs around, if an exception leaves it."""
+        tables, alive = (self, *self.around), tuple(self.alive)
+        guards = [dict(table.guards) for table in tables]
+        try:
+            yield
+        except BaseException:
+            self.keep(alive)
+            for table, before in zip(tables, guards, strict=True):
+                table.guards = before
+            raise
 
     def decide(self, left: "Dim", relation: str, right: Any) -> bool:
         """What the first sample says; those that say otherwise are given up, and the decision is noted."""

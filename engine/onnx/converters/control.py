@@ -50,12 +50,10 @@ def _if(node: Node) -> tuple[Value, ...]:
         return _in_place(node, bool(condition.item()))
     if isinstance(condition, Var):
         return _branches(node)
-    samples = node.builder.graph.samples
-    before = list(samples.alive), dict(samples.guards)
     try:
-        return _branches(node)
-    except (ModelError, OpError):  # a branch that only some lengths allow: which one it is follows from the lengths
-        samples.alive[:], samples.guards = before
+        with node.builder.graph.samples.transaction():
+            return _branches(node)
+    except (ModelError, OpError):  # only some lengths allow the other branch, so the lengths decide which one is taken
         return _in_place(node, bool(node.builder.integers(condition, no_idea)[0]))
 
 

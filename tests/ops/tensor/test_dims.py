@@ -239,3 +239,25 @@ def test_decisions_inside_a_graph_are_its_own_and_the_samples_are_shared() -> No
     assert inner != a
     assert not table.guards and len(inside.guards) == 1
     assert inside.alive is table.alive
+
+
+def test_a_transaction_that_fails_takes_back_its_decisions() -> None:
+    outer = Samples()
+    a, b, c = names(outer).values()
+    inner = outer.inside()
+    own = leaf("own", outer.invent(), inner, "own")
+    assert a != b
+    before = list(inner.alive), dict(inner.guards), dict(outer.guards)
+    with pytest.raises(ShapeError), inner.transaction():
+        assert (b == 1, c > 1, own > 1) == (False, True, True)
+        assert a == 64 * 3  # the first sample alone says so
+        raise ShapeError("the branch does not fit")
+    assert (list(inner.alive), dict(inner.guards), dict(outer.guards)) == before
+
+
+def test_a_transaction_that_succeeds_keeps_its_decisions() -> None:
+    table = Samples()
+    a, b, _ = names(table).values()
+    with table.transaction():
+        assert a != b
+    assert [str(guard) for guard in table.guards.values()] == ["a == b"]
