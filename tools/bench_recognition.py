@@ -22,7 +22,7 @@ from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown
 from engine.graph.graph import Graph
 from engine.graph.var import Var
-from engine.passes.pipeline import CLEANUP, FUSION, RECOGNITION, in_turn
+from engine.passes.pipeline import CLEANUP, FUSION, RECOGNITION, until_unchanged
 from engine.system.threads import limit_threads
 from engine.text.tables import in_columns
 from tools.side_by_side import side_by_side
@@ -108,7 +108,7 @@ def _graph(name: str, shape: tuple[int, int]) -> Graph:
 
 
 def _passed(graph: Graph, passes: Sequence[Any]) -> Graph:
-    for applied in in_turn(graph, passes):
+    for applied in until_unchanged(graph, passes):
         graph = applied.after
     return graph
 

@@ -10,7 +10,7 @@ from engine.api import Executable, PlanOptions, compile_graph
 from engine.cli.comparison import interleaved
 from engine.cli.oracle import largest_difference
 from engine.graph.graph import Graph
-from engine.passes.pipeline import trail
+from engine.passes.pipeline import applied_passes
 from engine.text.tables import in_columns
 from ops.tensor.spec import Array
 
@@ -73,7 +73,7 @@ def compare_passes(
     begun = compile_graph(graph, **options)
     against = _Against(begun, feeds, begun.run(feeds), runs)
     rows = [against.row(AS_GIVEN, graph, begun)]
-    for applied in trail(graph, level):
+    for applied in applied_passes(graph, level):
         with Activity("behind", applied.by):
             rows.append(against.row(applied.by, applied.before, compile_graph(applied.after, **options)))
     return PassComparison(graph.name, level, runs, tuple(rows))

@@ -1,4 +1,4 @@
-"""What a pass is."""
+"""The interface of a pass, and passes that apply one rewriting rule."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -11,44 +11,46 @@ from engine.passes.edit import Edit
 
 
 class Pass(Protocol):
-    """Takes a graph with numbers for all its dimensions, gives one that computes the same under the same names.
+    """A function from a graph to one that computes the same under the same names. All dimensions must have numbers.
 
-    Where nothing changed it gives back the very graph; so a pass of what a pass gave is that object.
+    It returns the very graph where it changes nothing. So a second run on its own result returns that object.
     """
 
     @property
     def name(self) -> str:
-        """For people, as in "constant folding"."""
+        """Returns the name for people, such as "constant folding"."""
 
     def __call__(self, graph: Graph) -> Graph:
-        """The graph, changed or not. Raises GraphError for a graph with open dimensions."""
+        """Returns the graph, changed or not. Raises GraphError for a graph with open dimensions."""
 
 
 Rule = Callable[[Edit, Operator], object]
-"""Looks at one operator of an edit, and may change what is around it."""
+"""A rewriting rule: examines one operator of an edit, and may change the operators around it."""
 _MOST_SWEEPS = 1000
+"""A bound on the sweeps of one pass, so that two rules that undo each other end. Rules of this project need few."""
 
 
 @frozen(eq=False)
 class RulePass:
-    """A pass that shows every operator to a rule, in order, again and again until it changes nothing."""
+    """A pass that applies a rule to every operator, in order, until a whole sweep changes nothing."""
 
     name: str
     rule: Rule
 
     def __call__(self, graph: Graph) -> Graph:
-        """The graph, changed or not. Raises GraphError for a graph with open dimensions."""
+        """Returns the graph, changed or not. Raises GraphError for a graph with open dimensions."""
         return rewrite(graph, self.rule)
 
 
 def rewrite(graph: Graph, rule: Rule) -> Graph:
-    """The graph after a rule changes nothing any more; the very graph where it never did."""
+    """Returns the graph after sweeps of a rule until one changes nothing; the very graph where the first does not."""
     edit = Edit(graph)
     for _ in range(_MOST_SWEEPS):
         before = edit.changes
-        for number in edit.numbers():
-            if edit.has(number):
-                rule(edit, edit.operator(number))
+        for operator_id in edit.operator_ids():
+            if edit.has_operator(operator_id):
+                edit.insert_behind(operator_id)
+                rule(edit, edit.operator(operator_id))
         if edit.changes == before:
             break
     return edit.graph()

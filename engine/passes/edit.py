@@ -1,4 +1,4 @@
-"""A graph that can be changed while it is looked at: what passes are written with."""
+"""The editable form of a graph, which passes read and change."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
 from itertools import count
@@ -20,14 +20,14 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class Edit:
-    """The operators of a graph, over vars of its own. The functions of `ops` add to it, as they add to a graph.
+    """The operators of a graph over vars of its own. The functions of `ops` add operators to it, as to a graph.
 
-    An operator or a constant that nobody reads any more after a change is gone; one that was never read stays until
-    `drop`. What takes the place of something takes its name. Bodies of control flow are left as they are.
+    A change removes the operators and constants that lost their last reader. One that never had a reader stays until
+    `remove_dead_code`. A replacement inherits the name of what it replaces. Bodies of control flow are not changed.
     """
 
     def __init__(self, graph: Graph) -> None:
-        """Raises GraphError for a graph with open dimensions, and for a body."""
+        """Copies the structure of a graph. Raises GraphError for a graph with open dimensions, and for a body."""
         _check_closed(graph)
         self.changes = 0
         self._source = graph
@@ -35,70 +35,73 @@ class Edit:
         self._constants: dict[Var, Entry] = {self._vars[v]: e for v, e in graph.constants.entries.items()}
         self._outputs = {name: self._vars[v] for name, v in graph.outputs.items()}
         self._updates = {self._vars[p]: self._vars[v] for p, v in graph.updates.items()}
-        self._output_names, self._holders = _keys(self._outputs), _keys(self._updates)
+        self._output_names, self._updated_parameters = _keys(self._outputs), _keys(self._updates)
         self._operators: dict[int, Operator] = {}
         self._order: dict[int, tuple[int, int]] = {}
         self._writer: dict[Var, int] = {}
         self._readers: dict[Var, dict[int, None]] = {}
-        self._heirs: dict[Var, str] = {}
-        self._fresh = count(len(graph.operators))
-        self._here = 0
+        self._inherited_names: dict[Var, str] = {}
+        self._next_id = count(len(graph.operators))
+        self._insertion_point = 0
         for i, op in enumerate(graph.operators):
-            inputs, outputs = self._mine(op.inputs), self._mine(op.outputs)
+            inputs, outputs = self._own(op.inputs), self._own(op.outputs)
             self._put(i, Operator(op.name, op.schema, inputs, outputs, op.signature), (i, 0))
 
-    def numbers(self) -> tuple[int, ...]:
-        """All operators as numbers, in order; `operator` gives the one that has it now."""
+    def operator_ids(self) -> tuple[int, ...]:
+        """Returns the ids of all operators, in order. An operator keeps its id when its inputs change."""
         return tuple(sorted(self._operators, key=self._order.__getitem__))
 
-    def has(self, number: int) -> bool:
-        """Whether the operator is still there."""
-        return number in self._operators
+    def has_operator(self, operator_id: int) -> bool:
+        """Returns whether the operator has not been removed."""
+        return operator_id in self._operators
 
-    def operator(self, number: int) -> Operator:
-        """The operator as it is now. What is added next stands behind it."""
-        self._here = self._order[number][0]
-        return self._operators[number]
+    def operator(self, operator_id: int) -> Operator:
+        """Returns the operator with its current inputs."""
+        return self._operators[operator_id]
 
-    def number_of(self, operator: Operator) -> int:
-        """The number that an operator with outputs has."""
+    def insert_behind(self, operator_id: int) -> None:
+        """Moves the insertion point: operators that are added from now on stand directly behind this one."""
+        self._insertion_point = self._order[operator_id][0]
+
+    def operator_id(self, operator: Operator) -> int:
+        """Returns the id of an operator that has outputs."""
         return self._writer[operator.outputs[0]]
 
-    def place(self, operator: Operator) -> tuple[int, int]:
-        """Where the operator stands: of two, the later one has the larger place."""
-        return self._order[self.number_of(operator)]
+    def position(self, operator: Operator) -> tuple[int, int]:
+        """Returns a sort key for the position of an operator: a later operator has a larger key."""
+        return self._order[self.operator_id(operator)]
 
     @property
     def operators(self) -> tuple[Operator, ...]:
-        """All operators as they are now, in order."""
-        return tuple(self._operators[n] for n in self.numbers())
+        """Returns all operators with their current inputs, in order."""
+        return tuple(self._operators[n] for n in self.operator_ids())
 
     @property
     def constants(self) -> Mapping[Var, Array]:
-        """Arrays that never change, by var."""
+        """Returns the constant arrays by var."""
         return Constants(self._constants)
 
     @property
     def inputs(self) -> tuple[Var, ...]:
-        """What the caller feeds."""
-        return self._mine(tuple(self._source.inputs.values()))
+        """Returns the vars that the caller feeds."""
+        return self._own(tuple(self._source.inputs.values()))
 
     @property
     def parameters(self) -> tuple[Var, ...]:
-        """What stays from run to run."""
-        return self._mine(tuple(self._source.parameters))
+        """Returns the parameters, which keep their values from run to run."""
+        return self._own(tuple(self._source.parameters))
 
     @property
     def updated(self) -> Set[Var]:
-        """What parameters hold after the run: their operators write over them."""
-        return self._holders.keys()
+        """Returns the vars that become the new values of parameters; their operators write over the parameters."""
+        return self._updated_parameters.keys()
 
-    def after(self, parameter: Var) -> Var:
-        """What a parameter holds after the run: itself, unless it is written over."""
+    def updated_value(self, parameter: Var) -> Var:
+        """Returns the var that a parameter holds after the run: itself where nothing updates it."""
         return self._updates.get(parameter, parameter)
 
-    def is_old_state(self, var: Var) -> bool:
-        """Whether it is a parameter that is written over, or looks at one: it cannot be read after that."""
+    def is_overwritten_state(self, var: Var) -> bool:
+        """Returns whether a var is an updated parameter or a view of one. It cannot be read after the update."""
         while var not in self._updates:
             operator = self.writer(var) if self._updates else None
             if operator is None or not operator.shows_its_input:
@@ -107,32 +110,35 @@ class Edit:
         return True
 
     def writer(self, var: Var) -> Operator | None:
-        """The operator that computes a var, if one does."""
+        """Returns the operator that computes a var, or None for an input, a parameter or a constant."""
         return self._operators[self._writer[var]] if var in self._writer else None
 
     def readers(self, var: Var) -> tuple[Operator, ...]:
-        """The operators that read a var; each once."""
+        """Returns the operators that read a var, each once."""
         return tuple(self._operators[n] for n in self._readers.get(var, ()))
 
     def is_fetched(self, var: Var) -> bool:
-        """Whether it leaves the graph: as an output, or as what a parameter holds afterwards."""
-        return var in self._output_names or var in self._holders
+        """Returns whether a var is an output of the graph or the new value of a parameter."""
+        return var in self._output_names or var in self._updated_parameters
 
     def sole_reader(self, var: Var) -> Operator | None:
-        """The operator that reads a var, if nobody else needs it."""
+        """Returns the only reader of a var, or None where there are more readers or the var is fetched."""
         readers = self.readers(var)
         return readers[0] if len(readers) == 1 and not self.is_fetched(var) else None
 
-    def is_closed(self, operators: Collection[Operator], result: Var) -> bool:
-        """Whether nothing but the result leaves these operators: they are not needed once it comes from elsewhere."""
+    def is_self_contained(self, operators: Collection[Operator], result: Var) -> bool:
+        """Returns whether only these operators read their outputs, but for `result`, which anything may read.
+
+        Then none of them is needed any more once `result` has been replaced.
+        """
         return all(
             var is result or (not self.is_fetched(var) and all(r in operators for r in self.readers(var)))
             for operator in operators
             for var in operator.outputs
         )
 
-    def number(self, var: Var) -> float | None:
-        """The number that every element of a constant is, if they are all the same one."""
+    def uniform_value(self, var: Var) -> float | None:
+        """Returns the value of a constant whose elements are all equal; None for any other var."""
         array = self.constants.get(var)
         if array is None or not array.size or array.dtype.kind not in "iuf":
             return None
@@ -140,133 +146,135 @@ class Edit:
         return float(first) if array.size == 1 or bool((array == first).all()) else None
 
     def name(self, var: Var) -> str:
-        """The name that a var has, or wishes to have."""
-        return var.name or self._heirs.get(var, "")
+        """Returns the name of a var, or the name that it will inherit."""
+        return var.name or self._inherited_names.get(var, "")
 
     def add(self, schema: OpSchema, inputs: Sequence[Var], attrs: Mapping[str, Any] | None = None) -> tuple[Var, ...]:
-        """Adds an operator, which is kept if something that is kept reads it. Raises OpError."""
+        """Adds an operator at the insertion point. It stays only if something that stays reads it. Raises OpError."""
         signature = schema.sign([v.spec for v in inputs], attrs or {})
-        number = next(self._fresh)
+        operator_id = next(self._next_id)
         outputs = tuple(Var("", spec, self) for spec in signature.outputs)
-        self._put(number, Operator("", schema, tuple(inputs), outputs, signature), (self._here, number))
+        operator = Operator("", schema, tuple(inputs), outputs, signature)
+        self._put(operator_id, operator, (self._insertion_point, operator_id))
         return outputs
 
     def constant(self, array: Any, name: str = "") -> Var:
-        """Adds a constant: a dense copy, or the very array where that is dense and read-only. `name` is a wish."""
+        """Adds a constant: a dense copy of the array, or the array itself where it is dense and read-only.
+
+        The constant gets `name` if that name is still free when the graph is written.
+        """
         kept = as_kept("constant", array)
         var = Var("", spec_of(kept), self)
         self._constants[var] = kept
         if name:
-            self._heirs[var] = name
+            self._inherited_names[var] = name
         return var
 
-    def entry(self, var: Var) -> Entry:
-        """A constant as it is kept: an array, or how it is made."""
+    def constant_entry(self, var: Var) -> Entry:
+        """Returns a constant as it is stored: an array, or a function that computes the array on demand."""
         return self._constants[var]
 
-    def deferred(self, spec: TensorSpec, make: Callable[[], Array], name: str = "") -> Var:
-        """Adds a constant that is made, dense, each time that it is wanted. `name` is a wish."""
+    def deferred_constant(self, spec: TensorSpec, make: Callable[[], Array], name: str = "") -> Var:
+        """Adds a constant that `make` computes, dense, each time it is read. `name` is used if it is free."""
         var = Var("", spec, self)
         self._constants[var] = Deferred(spec, make)
         if name:
-            self._heirs[var] = name
+            self._inherited_names[var] = name
         return var
 
     def data_dim(self, var: Var, index: int = 0, samples: Sequence[int] = ()) -> Never:
-        """No size is open here. Raises GraphError."""
+        """Raises GraphError: an edit has no open sizes."""
         raise GraphError(f"{var.name!r} cannot decide a size in a graph that is being edited: {index}, {samples}")
 
     def replace(self, old: Var, new: Var) -> None:
-        """Lets everything that reads `old` read `new` instead; what was needed for `old` alone is gone.
+        """Makes all readers of `old` read `new`, and removes what only `old` needed.
 
-        Raises PassError where they are unlike.
+        Raises PassError where the specs of the two differ.
         """
         if old.spec != new.spec:
             raise PassError(f"{old.name!r} is {old.spec} and cannot be replaced by {new.spec}")
         self.changes += 1
-        self._inherit(old, new)
-        for number in tuple(self._readers.get(old, ())):
-            self._reads(number, tuple(new if v is old else v for v in self._operators[number].inputs))
+        self.inherit_name(old, new)
+        for operator_id in tuple(self._readers.get(old, ())):
+            self._set_inputs(operator_id, tuple(new if v is old else v for v in self._operators[operator_id].inputs))
         _point(self._outputs, self._output_names, old, new)
-        _point(self._updates, self._holders, old, new)
+        _point(self._updates, self._updated_parameters, old, new)
         self._collect([old])
 
-    def bequeath(self, old: Var, new: Var) -> None:
-        """What is new and has no name wishes for that of something which is computed otherwise now."""
-        self._inherit(old, new)
+    def inherit_name(self, old: Var, new: Var) -> None:
+        """Gives a var without a name the name of `old`, if that name is free when the graph is written."""
+        if not new.name:
+            self._inherited_names.setdefault(new, old.name or self._inherited_names.get(old, ""))
 
-    def drop(self) -> None:
-        """Takes away operators and constants that nobody reads."""
+    def remove_dead_code(self) -> None:
+        """Removes operators and constants that no output and no parameter needs."""
         before = len(self._operators), len(self._constants)
-        last_first = [v for n in reversed(self.numbers()) for v in self._operators[n].outputs]
+        last_first = [v for n in reversed(self.operator_ids()) for v in self._operators[n].outputs]
         self._collect([*last_first, *self._constants])
         self.changes += before != (len(self._operators), len(self._constants))
 
     def graph(self) -> Graph:
-        """What the edit has become; the very graph that it began with where nothing was replaced."""
+        """Returns the edited graph, or the very graph that the edit began with where nothing was replaced."""
         if not self.changes:
             return self._source
         unused = [
-            v for n in reversed(self.numbers()) if not self._operators[n].name for v in self._operators[n].outputs
+            v for n in reversed(self.operator_ids()) if not self._operators[n].name for v in self._operators[n].outputs
         ]
         self._collect([*unused, *(v for v in self._constants if not v.name)])
         operators = tuple(self._signed(op) for op in self.operators)
         sources = {v: self._vars[v] for v in (*self._source.inputs.values(), *self._source.parameters)}
         return write(
-            Draft(self._source, sources, self._constants, operators, self._outputs, self._updates, self._heirs)
+            Draft(
+                self._source, sources, self._constants, operators, self._outputs, self._updates, self._inherited_names
+            )
         )
 
-    def _mine(self, vars: Sequence[Var]) -> tuple[Var, ...]:
+    def _own(self, vars: Sequence[Var]) -> tuple[Var, ...]:
         return tuple(map(self._vars.__getitem__, vars))
 
     def _signed(self, operator: Operator) -> Operator:
-        """With the positions of its inputs that are constants now."""
+        """Returns the operator with a signature that lists which of its inputs are constants now."""
         constants = frozenset(i for i, v in enumerate(operator.inputs) if v in self._constants)
         if constants == operator.signature.constants:
             return operator
         return evolve(operator, signature=evolve(operator.signature, constants=constants))
 
-    def _put(self, number: int, operator: Operator, at: tuple[int, int]) -> None:
-        self._operators[number], self._order[number] = operator, at
-        self._writer.update(dict.fromkeys(operator.outputs, number))
+    def _put(self, operator_id: int, operator: Operator, at: tuple[int, int]) -> None:
+        self._operators[operator_id], self._order[operator_id] = operator, at
+        self._writer.update(dict.fromkeys(operator.outputs, operator_id))
         for var in operator.inputs:
-            self._readers.setdefault(var, {})[number] = None
+            self._readers.setdefault(var, {})[operator_id] = None
 
-    def _reads(self, number: int, inputs: tuple[Var, ...]) -> None:
-        for var in self._operators[number].inputs:
-            self._readers[var].pop(number, None)
+    def _set_inputs(self, operator_id: int, inputs: tuple[Var, ...]) -> None:
+        for var in self._operators[operator_id].inputs:
+            self._readers[var].pop(operator_id, None)
         for var in inputs:
-            self._readers.setdefault(var, {})[number] = None
-        self._operators[number] = evolve(self._operators[number], inputs=inputs)
-
-    def _inherit(self, old: Var, new: Var) -> None:
-        """What is new and has no name takes that of what it replaces."""
-        if not new.name:
-            self._heirs.setdefault(new, old.name or self._heirs.get(old, ""))
+            self._readers.setdefault(var, {})[operator_id] = None
+        self._operators[operator_id] = evolve(self._operators[operator_id], inputs=inputs)
 
     def _collect(self, vars: Sequence[Var]) -> None:
-        """Takes away what is needed for these vars alone, if nobody needs them."""
-        waiting = list(reversed(vars))
-        while waiting:
-            var = waiting.pop()
+        """Removes those of the vars that nothing needs, and everything that only they needed."""
+        candidates = list(reversed(vars))
+        while candidates:
+            var = candidates.pop()
             if self.is_needed(var):
                 continue
             if var in self._constants:
                 del self._constants[var]
             elif var in self._writer:
-                number = self._writer[var]
-                if not any(map(self.is_needed, self._operators[number].outputs)):
-                    waiting.extend(self._remove(number))
+                operator_id = self._writer[var]
+                if not any(map(self.is_needed, self._operators[operator_id].outputs)):
+                    candidates.extend(self._remove(operator_id))
 
     def is_needed(self, var: Var) -> bool:
-        """Whether an operator reads it or it is fetched."""
+        """Returns whether an operator reads a var or the var is fetched."""
         return bool(self._readers.get(var)) or self.is_fetched(var)
 
-    def _remove(self, number: int) -> tuple[Var, ...]:
-        """Takes away an operator; gives what it read."""
-        operator = self._operators.pop(number)
+    def _remove(self, operator_id: int) -> tuple[Var, ...]:
+        """Removes an operator and returns its inputs."""
+        operator = self._operators.pop(operator_id)
         for var in operator.inputs:
-            self._readers[var].pop(number, None)
+            self._readers[var].pop(operator_id, None)
         for var in operator.outputs:
             self._writer.pop(var, None)
         return operator.inputs
@@ -282,15 +290,15 @@ def _check_closed(graph: Graph) -> None:
 
 
 def _keys(table: Mapping[_Key, Var]) -> dict[Var, list[_Key]]:
-    """Under which keys each var stands in a table."""
-    found: dict[Var, list[_Key]] = {}
+    """Returns the keys of a table by var."""
+    keys: dict[Var, list[_Key]] = {}
     for key, var in table.items():
-        found.setdefault(var, []).append(key)
-    return found
+        keys.setdefault(var, []).append(key)
+    return keys
 
 
 def _point(table: dict[_Key, Var], keys: dict[Var, list[_Key]], old: Var, new: Var) -> None:
-    """Puts a var in the place of another one, in a table and in its keys."""
+    """Replaces a var by another one in a table and in the index of its keys."""
     if old in keys:
         moved = keys.pop(old)
         table.update(dict.fromkeys(moved, new))

@@ -1,6 +1,6 @@
-"""Judge 0: whether what a pass gave is a graph that can be run, and looks the same from outside.
+"""Judge 0: checks that the result of a pass can be run, and has the inputs, outputs and parameters of before.
 
-It believes nothing that was written down: every operator is inferred again from its inputs.
+It trusts no stored specs: it infers every operator again from its inputs.
 """
 
 from collections.abc import Collection
@@ -15,29 +15,29 @@ from ops.tensor.errors import OpError
 
 
 def verify(before: Graph, after: Graph) -> None:
-    """Raises PassError, with the reason, where `after` is not runnable or is no replacement for `before`."""
+    """Raises PassError, with the reason, where `after` cannot be run or cannot take the place of `before`."""
     _check_outside(before, after)
-    known = _sources(after)
-    over: set[Var] = set()
+    computed = _sources(after)
+    overwritten: set[Var] = set()
     updated = _parameters_by_value(after)
     for operator in after.operators:
-        _check_operator(operator, after, known, over)
-        known.update(operator.outputs)
-        over.update(p for v in operator.outputs for p in updated.get(v, ()))
-        _check_update(operator, over)
-    missing = [name for name, var in after.outputs.items() if var not in known]
-    missing += [p.name for p, v in after.updates.items() if v not in known]
+        _check_operator(operator, after, computed, overwritten)
+        computed.update(operator.outputs)
+        overwritten.update(p for v in operator.outputs for p in updated.get(v, ()))
+        _check_update(operator, overwritten)
+    missing = [name for name, var in after.outputs.items() if var not in computed]
+    missing += [p.name for p, v in after.updates.items() if v not in computed]
     if missing:
         raise PassError(f"nothing computes {missing[0]!r}")
-    _check_names(after, known)
+    _check_names(after, computed)
 
 
 def _check_outside(before: Graph, after: Graph) -> None:
-    """Inputs, outputs and parameters: names, order, specs, what parameters begin with and which ones change."""
+    """Checks inputs, outputs and parameters: names, order, specs, initial values, and which parameters are updated."""
     for kind in ("inputs", "outputs"):
-        wanted, found = ([(n, v.spec) for n, v in getattr(g, kind).items()] for g in (before, after))
-        if wanted != found:
-            raise PassError(f"the {kind} were {_shown(wanted)}, and are {_shown(found)}")
+        expected, actual = ([(n, v.spec) for n, v in getattr(g, kind).items()] for g in (before, after))
+        if expected != actual:
+            raise PassError(f"the {kind} were {_shown(expected)}, and are {_shown(actual)}")
     if _state(before) != _state(after):
         raise PassError(f"the parameters were {_shown(_state(before))}, and are {_shown(_state(after))}")
     for name, var in after.outputs.items():
@@ -63,42 +63,42 @@ def _sources(graph: Graph) -> set[Var]:
 
 
 def _parameters_by_value(graph: Graph) -> dict[Var, list[Var]]:
-    found: dict[Var, list[Var]] = {}
+    parameters: dict[Var, list[Var]] = {}
     for parameter, value in graph.updates.items():
-        found.setdefault(value, []).append(parameter)
-    return found
+        parameters.setdefault(value, []).append(parameter)
+    return parameters
 
 
-def _check_update(operator: Operator, over: Collection[Var]) -> None:
-    """What is to hold a value already is written over while it is read."""
-    if operator.schema is ASSIGN and operator.inputs[1] in over:
+def _check_update(operator: Operator, overwritten: Collection[Var]) -> None:
+    """Checks that an assignment does not read the parameter that it overwrites."""
+    if operator.schema is ASSIGN and operator.inputs[1] in overwritten:
         raise PassError(f"{operator} assigns parameter {operator.inputs[1].name!r} to itself")
 
 
-def _check_operator(operator: Operator, graph: Graph, known: Collection[Var], over: Collection[Var]) -> None:
+def _check_operator(operator: Operator, graph: Graph, computed: Collection[Var], overwritten: Collection[Var]) -> None:
     for var in operator.inputs:
-        if var not in known:
+        if var not in computed:
             raise PassError(f"{operator} reads {var.name!r}, which nothing in front of it computes")
-        if var in over:
+        if var in overwritten:
             raise PassError(f"{operator} reads parameter {var.name!r}, which was written over in front of it")
     constants = frozenset(i for i, v in enumerate(operator.inputs) if v in graph.constants)
     try:
         again = operator.schema.sign([v.spec for v in operator.inputs], operator.attrs, constants)
     except OpError as error:
         raise PassError(f"{operator} does not take its inputs: {error}") from error
-    said = operator.signature
+    stored = operator.signature
     outputs = tuple(v.spec for v in operator.outputs)
-    if (again.inputs, again.outputs, again.constants) != (said.inputs, said.outputs, said.constants):
-        raise PassError(f"{operator} was signed as {said.inputs} -> {said.outputs}, and is {again.outputs}")
+    if (again.inputs, again.outputs, again.constants) != (stored.inputs, stored.outputs, stored.constants):
+        raise PassError(f"{operator} was signed as {stored.inputs} -> {stored.outputs}, and is {again.outputs}")
     if outputs != again.outputs:
         raise PassError(f"{operator} gives {again.outputs}, and its vars are {outputs}")
 
 
-def _check_names(graph: Graph, known: Collection[Var]) -> None:
-    """All vars are the graph's own and listed, no name stands for two things."""
-    if {v.name: v for v in known} != dict(graph.vars) or len(known) != len(graph.vars):
+def _check_names(graph: Graph, computed: Collection[Var]) -> None:
+    """Checks that all vars belong to the graph and are listed, and that no name stands for two things."""
+    if {v.name: v for v in computed} != dict(graph.vars) or len(computed) != len(graph.vars):
         raise PassError(f"the vars of graph {graph.name!r} are not the ones that it lists")
-    if any(v.graph is not graph for v in known):
+    if any(v.graph is not graph for v in computed):
         raise PassError(f"a var of another graph stands in graph {graph.name!r}")
     if len({op.name for op in graph.operators}) != len(graph.operators):
         raise PassError(f"two operators of graph {graph.name!r} have one name")

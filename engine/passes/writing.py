@@ -1,4 +1,4 @@
-"""From an edit back to a graph: a runnable order, and names."""
+"""Writes an edit as a graph: finds a runnable order and free names."""
 
 from collections.abc import Mapping
 
@@ -13,26 +13,26 @@ from engine.graph.var import Var
 
 @frozen(eq=False)
 class Draft:
-    """What an edit has become. `sources` has its vars for the inputs and parameters of the graph that it began with.
+    """The state of an edit. `sources` maps the inputs and parameters of the graph that it began with to its vars.
 
-    What is new has no name, but perhaps an heir's: the name of what it replaces.
+    New vars have no name; `inherited_names` has the names of what they replace.
     """
 
-    begun: Graph
+    original: Graph
     sources: Mapping[Var, Var]
     constants: Mapping[Var, Entry]
     operators: tuple[Operator, ...]
     outputs: Mapping[str, Var]
     updates: Mapping[Var, Var]
-    heirs: Mapping[Var, str]
+    inherited_names: Mapping[Var, str]
 
 
 def write(draft: Draft) -> Graph:
-    """The graph, its operators in the order of the draft wherever that can be run. Raises CycleError."""
-    graph = Graph(draft.begun.name)
+    """Returns the graph, its operators in the order of the draft wherever that can be run. Raises CycleError."""
+    graph = Graph(draft.original.name)
     names = _Names(draft)
-    vars = {draft.sources[v]: graph.input(name, v.shape, v.dtype) for name, v in draft.begun.inputs.items()}
-    for var, parameter in draft.begun.parameters.items():
+    vars = {draft.sources[v]: graph.input(name, v.shape, v.dtype) for name, v in draft.original.inputs.items()}
+    for var, parameter in draft.original.parameters.items():
         vars[draft.sources[var]] = graph.parameter(parameter.initial, var.name, trainable=parameter.trainable)
     for var, array in draft.constants.items():
         vars[var] = graph.add_constant(names.of(var, "constant"), var.spec, array)
@@ -54,7 +54,7 @@ def write(draft: Draft) -> Graph:
 
 
 def _runnable(draft: Draft) -> tuple[Operator, ...]:
-    """Operators behind what they read; what writes over a parameter behind all others that read it."""
+    """Returns the operators in a runnable order. One that updates a parameter stands behind all other readers of it."""
     operators = draft.operators
     writer = {v: i for i, op in enumerate(operators) for v in op.outputs}
     waits = [{writer[v] for v in op.inputs if v in writer} for op in operators]
@@ -68,39 +68,39 @@ def _runnable(draft: Draft) -> tuple[Operator, ...]:
 
 
 class _Names:
-    """What is old keeps its name; an heir takes that of what it replaces, if that is free now; others get a number."""
+    """Names for vars and operators: old ones keep theirs, new ones inherit a free name or get a numbered one."""
 
     def __init__(self, draft: Draft) -> None:
-        self._heirs = draft.heirs
+        self._inherited_names = draft.inherited_names
         vars = (*draft.sources.values(), *draft.constants, *(v for op in draft.operators for v in op.outputs))
         self._vars = {v.name for v in vars if v.name}
         self._operators = {op.name for op in draft.operators if op.name}
-        self._numbers: dict[str, int] = {}  # the lowest that may be free: what is taken stays so
-        self._old = {v.name: op.name for op in draft.begun.operators for v in op.outputs}
+        self._numbers: dict[str, int] = {}  # the lowest number that may be free, by stem
+        self._old = {v.name: op.name for op in draft.original.operators for v in op.outputs}
 
     def of(self, var: Var, stem: str) -> str:
-        """The name of a var."""
+        """Returns the name of a var."""
         if var.name:
             return var.name
-        wish = self._heirs.get(var, "")
-        name = wish if wish and wish not in self._vars else self._numbered(wish or stem)
+        wanted = self._inherited_names.get(var, "")
+        name = wanted if wanted and wanted not in self._vars else self._numbered(wanted or stem)
         self._vars.add(name)
         return name
 
     def of_operator(self, operator: Operator) -> tuple[str, tuple[str, ...]]:
-        """The names of an operator and its outputs."""
+        """Returns the names of an operator and of its outputs."""
         outputs = operator.outputs
         if operator.name:
             return operator.name, tuple(v.name for v in outputs)
-        wish = self._old.get(self._heirs.get(outputs[0], ""), "")
-        name = wish if wish and wish not in self._operators else self._numbered(operator.schema.name)
+        wanted = self._old.get(self._inherited_names.get(outputs[0], ""), "")
+        name = wanted if wanted and wanted not in self._operators else self._numbered(operator.schema.name)
         self._operators.add(name)
         stems = (name,) if len(outputs) == 1 else tuple(f"{name}:{i}" for i in range(len(outputs)))
         return name, tuple(self._output(v, s) for v, s in zip(outputs, stems, strict=True))
 
     def _output(self, var: Var, stem: str) -> str:
-        wish = self._heirs.get(var, "") or stem
-        name = wish if wish not in self._vars else self._numbered(wish)
+        wanted = self._inherited_names.get(var, "") or stem
+        name = wanted if wanted not in self._vars else self._numbered(wanted)
         self._vars.add(name)
         return name
 

@@ -1,4 +1,4 @@
-"""Common subexpressions: what is computed twice from the same, and constants that are equal (as in any compiler)."""
+"""Common subexpression elimination: equal operators on equal inputs, and equal constants."""
 
 from collections import Counter
 from collections.abc import Hashable
@@ -14,27 +14,30 @@ from engine.graph.var import Var
 from engine.passes.edit import Edit
 from ops.tensor.spec import Array
 
-_PEEK = 16
-"""Elements by which arrays are told apart before all their bytes are read."""
+_SAMPLED = 16
+"""Elements of each array that are compared first. More reject more pairs early, but read more of mapped files."""
 
 
 class _Common:
-    """Lets everything read the first of equal constants and of equal operators.
+    """The pass that merges equal constants and equal operators into the first of them.
 
-    Operators whose attributes are no plain values (bodies), and those that write over a parameter, are left alone.
-    Kernels are taken to be functions of what they read.
+    1. constants of one spec with equal bits -> the first one
+    2. operators with one schema, equal inputs and equal attributes -> the first one
+
+    The pass does not merge operators with bodies, nor those that update a parameter. It relies on kernels that are
+    functions of their inputs.
     """
 
     name = "common subexpressions"
 
     def __call__(self, graph: Graph) -> Graph:
-        """The graph, changed or not. Raises GraphError for a graph with open dimensions."""
+        """Returns the graph, changed or not. Raises GraphError for a graph with open dimensions."""
         edit = Edit(graph)
         _merge_constants(edit)
         seen: dict[Hashable, tuple[Var, ...]] = {}
-        for number in edit.numbers():
-            if edit.has(number):
-                _merge(edit, edit.operator(number), seen)
+        for operator_id in edit.operator_ids():
+            if edit.has_operator(operator_id):
+                _merge(edit, edit.operator(operator_id), seen)
         return edit.graph()
 
 
@@ -52,7 +55,10 @@ def _merge(edit: Edit, operator: Operator, seen: dict[Hashable, tuple[Var, ...]]
 
 
 def _key(value: Any) -> Hashable:
-    """Equal for equal values only: 1, 1.0 and True are three, and so are 0.0 and -0.0. Raises TypeError for a body."""
+    """Returns a key that is equal for equal values only: 1, 1.0 and True differ, and so do 0.0 and -0.0.
+
+    Raises TypeError for a body.
+    """
     if isinstance(value, tuple):
         return tuple(map(_key, value))
     if isinstance(value, np.ndarray):
@@ -65,13 +71,13 @@ def _key(value: Any) -> Hashable:
 
 
 def _merge_constants(edit: Edit) -> None:
-    """Equal to the bit: NaN is itself, and -0 is not 0."""
+    """Merges constants that are equal in every bit: NaN equals itself, and -0 is not 0."""
     specs = Counter(var.spec for var in edit.constants)
     alike: dict[Hashable, list[Var]] = {}
     for var in edit.constants:
         if specs[var.spec] > 1:
             array = edit.constants[var]
-            alike.setdefault((var.spec, _peek(array)), []).append(var)
+            alike.setdefault((var.spec, _sampled(array)), []).append(var)
             release(array)
     for group in alike.values():
         seen: dict[bytes, Var] = {}
@@ -81,16 +87,16 @@ def _merge_constants(edit: Edit) -> None:
                 edit.replace(var, first)
 
 
-def _peek(array: Array) -> bytes:
+def _sampled(array: Array) -> bytes:
     flat = array.reshape(-1)
-    return flat[:: max(1, flat.size // _PEEK)].tobytes()
+    return flat[:: max(1, flat.size // _SAMPLED)].tobytes()
 
 
 def _digest(array: Array) -> bytes:
-    """Of all bytes: sparse arrays are alike wherever one peeks."""
-    found = blake2b(array.reshape(-1).view(np.uint8).data).digest()
+    """Returns a digest of all bytes: sparse arrays have equal samples and may still differ."""
+    digest = blake2b(array.reshape(-1).view(np.uint8).data).digest()
     release(array)
-    return found
+    return digest
 
 
 COMMON = _Common()

@@ -1,4 +1,4 @@
-"""Constant folding: what is computed from constants alone is computed once, with our own kernels."""
+"""Constant folding: operators whose inputs are all constant run once, with the kernels of this project."""
 
 from functools import partial
 
@@ -15,13 +15,16 @@ from ops.schema.schema import Binding, Signature
 from ops.tensor.spec import Array
 
 _SMALL = 1 << 16
-"""Bytes up to which a result may be larger than what it is computed from."""
+"""Bytes that a result may have however small its inputs are. A larger limit folds more and makes graphs larger."""
 
 
 def fold(edit: Edit, operator: Operator) -> None:
-    """Puts constants in the place of outputs, unless they are much larger than the constants that they come from.
+    """Replaces the outputs of an operator by constants.
 
-    A kernel that fails is left to fail when the network runs.
+    operator(constants) -> constants, up to 64 KiB or twice the bytes of the inputs, whichever is more
+
+    The rule does not apply to an operator that updates a parameter, nor to one whose kernel fails: it shall fail when
+    the network runs. Large results are computed again each time they are read, and not stored.
     """
     if not operator.inputs or not all(v in edit.constants for v in operator.inputs):
         return
@@ -32,35 +35,37 @@ def fold(edit: Edit, operator: Operator) -> None:
         outputs = _run(operator, arrays)
     except Exception:
         return
-    entries = tuple(edit.entry(v) for v in operator.inputs)
+    entries = tuple(edit.constant_entry(v) for v in operator.inputs)
     for i, (var, array) in enumerate(zip(operator.outputs, outputs, strict=True)):
-        again = partial(_again, operator, entries, i)
-        edit.replace(var, edit.constant(array) if array.nbytes <= SMALL else edit.deferred(var.spec, again))
+        recompute = partial(_recomputed, operator, entries, i)
+        edit.replace(
+            var, edit.constant(array) if array.nbytes <= SMALL else edit.deferred_constant(var.spec, recompute)
+        )
     for array in arrays:
         release(array)
 
 
-def _again(operator: Operator, entries: tuple[Entry, ...], output: int) -> Array:
-    """An output, computed when it is wanted."""
+def _recomputed(operator: Operator, entries: tuple[Entry, ...], output: int) -> Array:
+    """Returns one output, computed from the stored inputs."""
     arrays = tuple(map(array_of, entries))
-    found = _run(operator, arrays)[output]
+    result = _run(operator, arrays)[output]
     for array in arrays:
         release(array)
-    return found
+    return result
 
 
 def _is_small(signature: Signature) -> bool:
-    made = sum(s.nbytes for s in signature.outputs)
-    return made <= max(_SMALL, 2 * sum(s.nbytes for s in signature.inputs))
+    result = sum(s.nbytes for s in signature.outputs)
+    return result <= max(_SMALL, 2 * sum(s.nbytes for s in signature.inputs))
 
 
 def _run(operator: Operator, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
-    """With the kernel, and what it packs, that the network would run with."""
+    """Returns the outputs, computed by the kernel and the packed constants that the network would run with."""
     signature = evolve(operator.signature, constants=frozenset(range(len(arrays))))
     kernel = operator.schema.kernel(signature)
     outputs = tuple(np.empty(s.shape, s.dtype) for s in signature.outputs)
-    room = kernel.workspace(signature)
-    workspace = np.empty(room, np.uint8) if room else NO_BYTES
+    scratch_bytes = kernel.workspace(signature)
+    workspace = np.empty(scratch_bytes, np.uint8) if scratch_bytes else NO_BYTES
     with kernel_state():
         packed = kernel.pack(signature, dict(enumerate(arrays)))
         kernel.bind(Binding(signature, arrays, outputs, workspace, packed))()

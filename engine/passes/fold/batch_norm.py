@@ -1,6 +1,6 @@
-"""Batch normalization, and arithmetic with one constant a channel, folded into the weights in front of it.
+"""Folds batch normalization, and arithmetic with one constant for each channel, into the weights in front of it.
 
-Glow's rule (Rotem et al. 2018): y = A * x + C with A = W * factor for each output channel, C = bias * factor + shift.
+The rule is Glow's (Rotem et al. 2018): y = A * x + C with A = W * factor for each channel, C = bias * factor + shift.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,35 +24,35 @@ from ops.schema.schema import Attrs, OpSchema
 from ops.tensor.spec import Array
 
 _SMALL = 1 << 16
-"""Bytes of weights that are copied although others read them too."""
+"""The largest weights, in bytes, that are copied where others read them too. More folds more and stores more."""
 
 
 @frozen(eq=False)
 class _Layer:
-    """An operator whose weights (input 1) and bias (input 2) are constants: `channels` is the axis of its outputs.
+    """A kind of layer with constant weights (input 1) and bias (input 2). `channels` is the channel axis of its output.
 
-    `split` shows the weights with the channels on some axes of their own; what is told are the other axes.
+    `split` returns a view of the weights in which output channels have axes of their own, and the other axes.
     """
 
     channels: int
     split: Callable[[Array, Attrs], tuple[Array, tuple[int, ...]]]
 
     def scale(self, weights: Array, factor: Array, attrs: Attrs) -> Array:
-        """Weights with a factor for each channel, multiplied in float64."""
-        shown, others = self.split(weights, attrs)
-        shape = tuple(1 if axis in others else n for axis, n in enumerate(shown.shape))
+        """Returns the weights with each channel multiplied by its factor, in float64, rounded once."""
+        view, others = self.split(weights, attrs)
+        shape = tuple(1 if axis in others else n for axis, n in enumerate(view.shape))
         scaled = np.empty(weights.shape, weights.dtype)
-        room = self.split(scaled, attrs)[0]
+        target = self.split(scaled, attrs)[0]
         with np.errstate(all="ignore"):
-            np.multiply(shown, factor.reshape(shape), out=room, dtype=np.float64, casting="same_kind")
+            np.multiply(view, factor.reshape(shape), out=target, dtype=np.float64, casting="same_kind")
         return scaled
 
     def peaks(self, weights: Array, attrs: Attrs) -> Array:
-        """The largest weight of each channel, without its sign, in float64."""
-        shown, others = self.split(weights, attrs)
-        highest, lowest = shown.max(others, initial=0), shown.min(others, initial=0)
-        found: Array = np.maximum(highest.astype(np.float64), -lowest.astype(np.float64))
-        return found.reshape(-1)
+        """Returns the largest absolute weight of each channel, in float64."""
+        view, others = self.split(weights, attrs)
+        highest, lowest = view.max(others, initial=0), view.min(others, initial=0)
+        peaks: Array = np.maximum(highest.astype(np.float64), -lowest.astype(np.float64))
+        return peaks.reshape(-1)
 
 
 def _split_conv(weights: Array, _: Attrs) -> tuple[Array, tuple[int, ...]]:
@@ -60,9 +60,9 @@ def _split_conv(weights: Array, _: Attrs) -> tuple[Array, tuple[int, ...]]:
 
 
 def _split_transpose(weights: Array, attrs: Attrs) -> tuple[Array, tuple[int, ...]]:
-    """Weights (C, O / group, kernel...): the channels of a group of inputs are read by that group of outputs."""
-    shown = weights.reshape((attrs["group"], -1, *weights.shape[1:]))
-    return shown, (1, *range(3, shown.ndim))
+    """Splits weights (C, O / group, kernel...): a group of outputs reads the channels of the same group of inputs."""
+    view = weights.reshape((attrs["group"], -1, *weights.shape[1:]))
+    return view, (1, *range(3, view.ndim))
 
 
 def _split_gemm(weights: Array, attrs: Attrs) -> tuple[Array, tuple[int, ...]]:
@@ -82,70 +82,79 @@ _LAYERS: Mapping[OpSchema, _Layer] = {
 
 
 def fold_batch_norm(edit: Edit, operator: Operator) -> None:
-    """Where one operator alone reads a layer, and does nothing but scale and shift its channels, the layer does it."""
+    """Folds an operator that scales and shifts the channels of a layer into the layer.
+
+    affine(layer(x, W, b)) -> layer(x, W * factor, b * factor + shift)
+    layer: conv, conv_transpose, gemm, matmul. affine: see `engine.passes.fold.affine`.
+
+    The rule does not apply where something else reads the layer, where its weights or bias are not constant, where
+    weights above 64 KiB have another reader, where a matmul is not of two matrices and a shift is needed, or where
+    weights would become infinite or subnormal.
+    """
     for var in operator.inputs[:2] if edit.is_needed(operator.outputs[0]) else ():
         producer = edit.writer(var)
         if producer is None or producer.schema not in _LAYERS or edit.sole_reader(var) is None:
             continue
-        found = affine(edit, operator, _LAYERS[producer.schema].channels)
-        if found is not None and found.x is var and _may_change(edit, producer, found):
-            _fold(edit, operator, producer, found)
+        function = affine(edit, operator, _LAYERS[producer.schema].channels)
+        if function is not None and function.x is var and _may_change(edit, producer, function):
+            _fold(edit, operator, producer, function)
             return
 
 
-def _may_change(edit: Edit, producer: Operator, found: Affine) -> bool:
-    """Whether weights and bias are constants, there may be a bias, and what is read can still be read later."""
+def _may_change(edit: Edit, producer: Operator, function: Affine) -> bool:
+    """Returns whether weights and bias are constant, a bias may be added, and the inputs can still be read later."""
     constant = all(v in edit.constants for v in producer.inputs[1:])
-    if not constant or any(map(edit.is_old_state, producer.inputs)) or _bias(edit, producer) is None:
+    if not constant or any(map(edit.is_overwritten_state, producer.inputs)) or _bias(edit, producer) is None:
         return False
     x, weights = producer.inputs[:2]
     if weights.spec.nbytes > _SMALL and edit.sole_reader(weights) is None:
         return False
-    plain = x.spec.ndim == weights.spec.ndim == 2 or not found.shifts
+    plain = x.spec.ndim == weights.spec.ndim == 2 or not function.shifts
     return producer.schema is not MATMUL or (weights.spec.ndim > 1 and plain)
 
 
 def _bias(edit: Edit, producer: Operator) -> Array | None:
-    """What the layer adds to each channel, in float64, if it is one number."""
+    """Returns the bias of each channel, in float64; None where a channel has several."""
     y, schema = producer.outputs[0].spec, producer.schema
-    if len(producer.inputs) < 3 or producer.attrs.get("beta") == 0:  # what counts 0 times may even be NaN
+    if len(producer.inputs) < 3 or producer.attrs.get("beta") == 0:  # a bias times 0 is no bias, even NaN
         return np.zeros(y.shape[_LAYERS[schema].channels])
-    given = edit.constants[producer.inputs[2]]
+    array = edit.constants[producer.inputs[2]]
     if schema is not GEMM:
-        return given.astype(np.float64)
-    found = by_channel(given, y, -1)
-    return None if found is None else found * producer.attrs["beta"]
+        return array.astype(np.float64)
+    numbers = by_channel(array, y, -1)
+    return None if numbers is None else numbers * producer.attrs["beta"]
 
 
-def _fold(edit: Edit, operator: Operator, producer: Operator, found: Affine) -> None:
-    bias, (x, weights, *given) = _bias(edit, producer), producer.inputs
-    assert bias is not None, "it was asked for before"
+def _fold(edit: Edit, operator: Operator, producer: Operator, function: Affine) -> None:
+    bias, (x, weights, *old_bias) = _bias(edit, producer), producer.inputs
+    assert bias is not None, "_may_change has checked it"
     schema, attrs, layer = producer.schema, dict(producer.attrs), _LAYERS[producer.schema]
     array = edit.constants[weights]
     with np.errstate(all="ignore"):
-        total = (bias * found.factor + found.shift).astype(weights.dtype)
-        if not np.isfinite(total).all() or not _keeps(layer.peaks(array, attrs), found.factor, weights.dtype):
+        total = (bias * function.factor + function.shift).astype(weights.dtype)
+        if not np.isfinite(total).all() or not _keeps(layer.peaks(array, attrs), function.factor, weights.dtype):
             return
-    scaled = partial(_scaled, layer, edit.entry(weights), found.factor, attrs)
+    scaled = partial(_scaled, layer, edit.constant_entry(weights), function.factor, attrs)
     release(array)
-    inputs = [x, edit.deferred(weights.spec, scaled, edit.name(weights))]
-    if given or found.shifts:
-        inputs.append(edit.constant(total, edit.name(given[0]) if given else ""))
+    inputs = [x, edit.deferred_constant(weights.spec, scaled, edit.name(weights))]
+    if old_bias or function.shifts:
+        inputs.append(edit.constant(total, edit.name(old_bias[0]) if old_bias else ""))
         schema, attrs = (GEMM, {}) if schema is MATMUL else (schema, attrs | {"beta": 1.0} if schema is GEMM else attrs)
     edit.replace(operator.outputs[0], edit.add(schema, inputs, attrs)[0])
 
 
 def _scaled(layer: _Layer, weights: Entry, factor: Array, attrs: Attrs) -> Array:
+    """Returns the scaled weights, from the stored ones."""
     array = array_of(weights)
-    found = layer.scale(array, factor, attrs)
+    scaled = layer.scale(array, factor, attrs)
     release(array)
-    return found
+    return scaled
 
 
 def _keeps(peaks: Array, factor: Array, dtype: np.dtype[Any]) -> bool:
-    """Whether weights stay finite, and the largest of each channel a normal number, if it is one.
+    """Returns whether all weights stay finite, and the largest weight of each channel stays a normal number.
 
-    A channel is as exact as its largest weight: what is far smaller may vanish.
+    A channel is as exact as its largest weight, so far smaller weights may become 0.
     """
     limits, after = np.finfo(dtype), peaks * abs(factor)
     least = float(limits.smallest_normal)

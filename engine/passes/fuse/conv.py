@@ -1,4 +1,4 @@
-"""Convolution, an addition and an activation as one operator, wherever its kernel is at least as fast as the three."""
+"""Fuses a convolution, an addition and an activation into one operator."""
 
 import math
 from collections.abc import Mapping
@@ -22,27 +22,35 @@ _PRODUCERS = (CONV, FUSED_CONV, NHWC_CONV)
 
 
 def fuse_conv(edit: Edit, operator: Operator) -> None:
-    """Takes an addition or an activation into the convolution that it alone reads."""
+    """Fuses an addition or an activation into the convolution in front of it.
+
+    1. conv(x, w, b) + t -> fused_conv(x, w, b, t), t of the shape of the result, b = 0 where there is no bias
+    2. relu, leaky_relu or clip with constant bounds, of conv(...) -> fused_conv(..., activation)
+    The same for nhwc_conv, which has both already. Of two convolutions that are added, the later one is fused.
+
+    The rule does not apply where something else reads the convolution, where it has an activation already, where its
+    inputs are overwritten state, for t + t, or where the fused kernel is slower (`ops.convolution.fused.pays`).
+    """
     if not edit.is_needed(operator.outputs[0]):
         return
     if operator.schema in (ADD, SUM) and len(operator.inputs) == 2:
         _fuse_addition(edit, operator)
         return
-    found = _activation(edit, operator)
-    producer = _producer(edit, operator.inputs[0]) if found else None
+    activation = activation_attributes(edit, operator)
+    producer = _producer(edit, operator.inputs[0]) if activation else None
     if producer is not None:
-        _fuse(edit, operator, producer, producer.inputs, dict(producer.attrs) | found)
+        _fuse(edit, operator, producer, producer.inputs, dict(producer.attrs) | activation)
 
 
 def _fuse_addition(edit: Edit, operator: Operator) -> None:
-    """Into the later of two convolutions, if one can: what the earlier one gives is then written over."""
+    """Fuses an addition into the later of two convolutions, which then overwrites the result of the earlier one."""
     a, b = operator.inputs
-    if a is b:  # added to itself it would be computed twice
+    if a is b:  # fused, the convolution would be computed twice
         return
-    found = [(p, other) for p, other in ((_producer(edit, a), b), (_producer(edit, b), a)) if p is not None]
-    if len(found) == 2:
-        found.sort(key=lambda pair: edit.place(pair[0]), reverse=True)
-    for producer, other in found:
+    candidates = [(p, other) for p, other in ((_producer(edit, a), b), (_producer(edit, b), a)) if p is not None]
+    if len(candidates) == 2:
+        candidates.sort(key=lambda pair: edit.position(pair[0]), reverse=True)
+    for producer, other in candidates:
         if len(producer.inputs) <= RESIDUAL and other.spec == operator.outputs[0].spec:
             inputs = (*producer.inputs, *_no_bias(edit, producer), other)
             if _fuse(edit, operator, producer, inputs, producer.attrs):
@@ -50,28 +58,29 @@ def _fuse_addition(edit: Edit, operator: Operator) -> None:
 
 
 def _no_bias(edit: Edit, producer: Operator) -> tuple[Var, ...]:
-    """A bias of zeros where there is none."""
+    """Returns a bias of zeros where the convolution has none, else nothing."""
     weights = producer.inputs[1]
     return () if len(producer.inputs) > 2 else (edit.constant(np.zeros(weights.shape[0], weights.dtype)),)
 
 
 def _producer(edit: Edit, var: Var) -> Operator | None:
-    """The convolution that computes a var for one reader alone, has no activation yet and may run later."""
-    found = edit.writer(var)
-    if found is None or found.schema not in _PRODUCERS or edit.sole_reader(var) is None:
+    """Returns the convolution that computes a var for one reader, has no activation and may run later; else None."""
+    conv = edit.writer(var)
+    if conv is None or conv.schema not in _PRODUCERS or edit.sole_reader(var) is None:
         return None
-    open_still = found.attrs.get("activation", "none") == "none" and not any(map(edit.is_old_state, found.inputs))
-    return found if open_still else None
+    if conv.attrs.get("activation", "none") != "none" or any(map(edit.is_overwritten_state, conv.inputs)):
+        return None
+    return conv
 
 
-def _activation(edit: Edit, operator: Operator) -> dict[str, Any]:
-    """The activation as attributes of a fused convolution; nothing where it is none, or none that is known."""
+def activation_attributes(edit: Edit, operator: Operator) -> dict[str, Any]:
+    """Returns an activation as attributes of a fused operator: relu, leaky_relu, clip by constants; else {}."""
     if operator.schema is RELU:
         return {"activation": "clip", "low": 0.0}
     if operator.schema is LEAKY_RELU:
         return {"activation": "leaky_relu", "slope": operator.attrs["alpha"]}
     if operator.schema is CLIP:
-        bounds = [edit.number(v) for v in operator.inputs[1:]]
+        bounds = [edit.uniform_value(v) for v in operator.inputs[1:]]
         if all(b is not None and not math.isnan(b) for b in bounds):
             return {"activation": "clip", "low": bounds[0], "high": bounds[1]}
     return {}
@@ -84,7 +93,7 @@ def _fuse(
     constants = frozenset(i for i, v in enumerate(inputs) if v in edit.constants)
     try:
         signature = schema.sign([v.spec for v in inputs], attrs, constants)
-    except OpError:  # float16
+    except OpError:  # the fused operators do not take float16
         return False
     if schema is FUSED_CONV and not pays(signature):
         return False

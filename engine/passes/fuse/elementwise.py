@@ -1,4 +1,4 @@
-"""Chains of elementwise operators as one loop: what lies between them is a block in the cache, and no chunk."""
+"""Fuses chains of elementwise operators into one loop. Values inside a chain are blocks in the cache, not tensors."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,33 +14,38 @@ from ops.quantised.table import LOOK_UP
 
 
 class _FuseElementwise:
-    """From the last operator to the first: each takes in what is computed for it alone, and for what it took in.
+    """The pass that fuses elementwise operators that feed each other, from the last operator to the first.
 
-    An operator moves down to the one that takes it in, so that what it reads lives longer. It is taken in from afar
-    only if that is no larger than what it computes, which needs no place any more: so the peak does not grow.
+    g(f(x), y) -> fused_elementwise(x, y), for f and g elementwise and of one shape
+
+    The pass does not fuse an operator whose result something else reads, table look-ups, or an operator whose inputs
+    are updated in between. A fused operator runs at the position of the last one, so the inputs of the others live
+    longer. An operator that stands apart is fused only where its new inputs are no larger than its result, which needs
+    no memory any more: so the peak does not grow.
     """
 
     name = "elementwise chains fused"
 
     def __call__(self, graph: Graph) -> Graph:
-        """The graph, changed or not. Raises GraphError for a graph with open dimensions."""
+        """Returns the graph, changed or not. Raises GraphError for a graph with open dimensions."""
         before, after = graph, _fused(graph)
-        while after is not before:  # what stands apart may come to stand side by side
+        while after is not before:  # operators that stood apart may be adjacent now
             before, after = after, _fused(after)
         return after
 
 
 def _fused(graph: Graph) -> Graph:
     edit = Edit(graph)
-    places = {edit.operator(number): place for place, number in enumerate(edit.numbers())}
-    for number in reversed(edit.numbers()):
-        if edit.has(number) and _may_end(edit, edit.operator(number)):
-            _fuse(edit, edit.operator(number), places)
+    positions = {edit.operator(n): position for position, n in enumerate(edit.operator_ids())}
+    for operator_id in reversed(edit.operator_ids()):
+        if edit.has_operator(operator_id) and _may_end(edit, edit.operator(operator_id)):
+            edit.insert_behind(operator_id)
+            _fuse(edit, edit.operator(operator_id), positions)
     return edit.graph()
 
 
 def _fits(operator: Operator) -> bool:
-    """Whether blocks of it are no slower than the whole: tables have one loop of their own."""
+    """Returns whether an operator may be fused. Table look-ups may not: their own loop is faster than blocks."""
     return operator.schema.elementwise and operator.schema is not LOOK_UP
 
 
@@ -48,8 +53,8 @@ def _may_end(edit: Edit, operator: Operator) -> bool:
     return _fits(operator) and edit.is_needed(operator.outputs[0])
 
 
-def _fuse(edit: Edit, root: Operator, places: Mapping[Operator, int]) -> None:
-    group = _Group(edit, root, places).grown()
+def _fuse(edit: Edit, root: Operator, positions: Mapping[Operator, int]) -> None:
+    group = _Group(edit, root, positions).grow()
     if len(group) > 1:
         inputs, program = _program(group)
         attrs = {"program": program, "apart": _writes_late(edit, root, group, inputs, program)}
@@ -59,83 +64,83 @@ def _fuse(edit: Edit, root: Operator, places: Mapping[Operator, int]) -> None:
 def _writes_late(
     edit: Edit, root: Operator, group: Sequence[Operator], inputs: Sequence[Var], program: Program
 ) -> bool:
-    """Whether the output should only be written at the end.
+    """Returns whether the fused operator should write its output only at the end (attribute `apart`).
 
-    So it is where it is written over a parameter that is read last, or else over what is read last and dies here, if
-    nothing else dies.
+    It should where the output overwrites a parameter that only the last step reads. Else it should where an input that
+    only the last step reads dies here, and none that an earlier write could overwrite does.
     """
     specs = [v.spec for v in inputs]
     early, late = (
         [inputs[o.input] for o in FUSED_ELEMENTWISE.forwards(FUSED_ELEMENTWISE.sign(specs, attrs))]
         for attrs in ({"program": program, "apart": apart} for apart in (False, True))
     )
-    ours = [v for v in late if edit.after(v) is root.outputs[0]]
+    ours = [v for v in late if edit.updated_value(v) is root.outputs[0]]
     if ours:
         return ours[0] not in early
-    kept = {*edit.constants, *edit.parameters}
-    dying = {v for v in late if v not in kept and not edit.is_fetched(v) and set(edit.readers(v)) <= set(group)}
+    permanent = {*edit.constants, *edit.parameters}
+    dying = {v for v in late if v not in permanent and not edit.is_fetched(v) and set(edit.readers(v)) <= set(group)}
     return dying.isdisjoint(early) and bool(dying)
 
 
 @define(eq=False)
 class _Group:
-    """Operators that become one."""
+    """A growing group of operators that become one. `read` are the vars that they read, `first` the lowest position."""
 
     edit: Edit
     root: Operator
-    places: Mapping[Operator, int]
+    positions: Mapping[Operator, int]
     members: set[Operator] = field(factory=set)
     read: set[Var] = field(factory=set)
     first: int = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.first = self.places[self.root]
-        self._take(self.root)
+        self.first = self.positions[self.root]
+        self._add(self.root)
 
-    def _take(self, operator: Operator) -> None:
+    def _add(self, operator: Operator) -> None:
         self.members.add(operator)
         self.read.update(operator.inputs)
-        self.first = min(self.first, self.places[operator])
+        self.first = min(self.first, self.positions[operator])
 
-    def grown(self) -> list[Operator]:
-        """All members in order."""
-        waiting = [self.root]
-        while waiting:
-            for var in waiting.pop().inputs:
+    def grow(self) -> list[Operator]:
+        """Adds all operators that may be fused; returns the members in order."""
+        frontier = [self.root]
+        while frontier:
+            for var in frontier.pop().inputs:
                 writer = self.edit.writer(var)
                 if writer is not None and writer not in self.members and self._may_join(writer):
-                    self._take(writer)
-                    waiting.append(writer)
-        return sorted(self.members, key=self.places.__getitem__)
+                    self._add(writer)
+                    frontier.append(writer)
+        return sorted(self.members, key=self.positions.__getitem__)
 
     def _may_join(self, operator: Operator) -> bool:
-        """Whether nobody else reads it, it runs over the same blocks, and nothing that it reads is written over."""
+        """Returns whether only members read an operator, it has their shape, and no update of its inputs is between."""
         (y, *rest) = operator.outputs
         alone = not self.edit.is_fetched(y) and self.members.issuperset(self.edit.readers(y))
         alike = not rest and y.shape == self.root.outputs[0].shape and _fits(operator)
         result, edit = self.root.outputs[0], self.edit
-        unchanged = all(edit.after(v) is result or not edit.is_old_state(v) for v in operator.inputs)
+        unchanged = all(edit.updated_value(v) is result or not edit.is_overwritten_state(v) for v in operator.inputs)
         return alone and alike and unchanged and self._is_light(operator)
 
     def _is_light(self, operator: Operator) -> bool:
-        """Whether it stands right in front of the others, or what it reads besides is no larger than its output."""
-        together = self.first + len(self.members) - 1 == self.places[self.root]
-        if together and self.places[operator] == self.first - 1:
+        """Returns whether an operator is adjacent to the group, or its new inputs are no larger than its result."""
+        contiguous = self.first + len(self.members) - 1 == self.positions[self.root]
+        if contiguous and self.positions[operator] == self.first - 1:
             return True
-        more = [v for v in dict.fromkeys(operator.inputs) if v not in self.read and v not in self.edit.constants]
-        return sum(v.spec.nbytes for v in more) <= operator.outputs[0].spec.nbytes
+        additional = [v for v in dict.fromkeys(operator.inputs) if v not in self.read and v not in self.edit.constants]
+        return sum(v.spec.nbytes for v in additional) <= operator.outputs[0].spec.nbytes
 
 
 def _program(group: Sequence[Operator]) -> tuple[list[Var], tuple[Step, ...]]:
-    """What the group reads, and its operators as steps."""
+    """Returns the vars that a group reads, and its operators as steps of a program."""
     inner = {op.outputs[0]: i for i, op in enumerate(group)}
-    inputs = [v for v in dict.fromkeys(_read(group)) if v not in inner]
+    inputs = [v for v in dict.fromkeys(_inputs(group)) if v not in inner]
     number = {v: i for i, v in enumerate(inputs)} | {v: len(inputs) + i for v, i in inner.items()}
     steps = (Step(op.schema, op.attrs, tuple(number[v] for v in op.inputs)) for op in group)
     return inputs, tuple(steps)
 
 
-def _read(group: Iterable[Operator]) -> Iterable[Var]:
+def _inputs(group: Iterable[Operator]) -> Iterable[Var]:
     return (v for op in group for v in op.inputs)
 
 

@@ -1,6 +1,7 @@
-"""Activations recognised from their formulas: Gelu (both), Swish, HardSwish, HardSigmoid, Mish.
+"""Activations recognised from their formulas: Gelu (erf and tanh), Swish, HardSwish, HardSigmoid, Mish.
 
-Each has the form p(x, t) with a polynomial p and t = f(q(x)); the function f says which ones it may be.
+Each formula is p(x, t) with polynomials p and q and a gate t = f(q(x)). The function f decides which activations are
+possible.
 """
 
 import math
@@ -26,7 +27,7 @@ _SLOPE = math.sqrt(2 / math.pi)
 
 @frozen(eq=False)
 class _Match:
-    """A gate t = f(u) inside a formula `whole` of x and t, with u = `inner`."""
+    """A formula: a polynomial `whole` of x and of a gate t = f(u), and the polynomial `inner` of x that u is."""
 
     edit: Edit
     gate: Operator
@@ -35,44 +36,44 @@ class _Match:
     inner: Polynomial
 
     def outside(self, **terms: float) -> bool:
-        """Whether the formula is this polynomial of x and t, as in x=0.5, xt=0.5."""
+        """Returns whether the formula is this polynomial of x and t; outside(x=0.5, xt=0.5) means 0.5 x + 0.5 x t."""
         return self._is(self.whole, terms)
 
     def inside(self, terms: Mapping[str, float]) -> bool:
-        """Whether the gate's argument is this polynomial of x; "" is the constant term."""
+        """Returns whether the argument of the gate is this polynomial of x; "" is the constant term."""
         return self._is(self.inner, terms)
 
     def bounds(self) -> tuple[float | None, ...]:
-        """The numbers behind the first input of the gate."""
-        return tuple(map(self.edit.number, self.gate.inputs[1:]))
+        """Returns the constant numbers that the gate has as further inputs; None for one that is no number."""
+        return tuple(map(self.edit.uniform_value, self.gate.inputs[1:]))
 
-    def _is(self, found: Polynomial, terms: Mapping[str, float]) -> bool:
+    def _is(self, polynomial: Polynomial, terms: Mapping[str, float]) -> bool:
         atoms = {"x": self.x, "t": self.gate.outputs[0]}
-        wanted: dict[Monomial, float] = {tuple(atoms[a] for a in term): c for term, c in terms.items()}
-        return found.equals(wanted, self.x.dtype)
+        expected: dict[Monomial, float] = {tuple(atoms[a] for a in term): c for term, c in terms.items()}
+        return polynomial.equals(expected, self.x.dtype)
 
 
-Found = Iterator[Var]
-"""The operator that does it all, if it is one."""
+Replacement = Iterator[Var]
+"""The result of one operator that computes the formula, if there is such an operator."""
 
 
-def _of_erf(m: _Match) -> Found:
+def _of_erf(m: _Match) -> Replacement:
     if m.outside(x=0.5, xt=0.5) and m.inside({"x": math.sqrt(0.5)}):
         yield ops.gelu(m.x)
 
 
-def _of_tanh(m: _Match) -> Found:
+def _of_tanh(m: _Match) -> Replacement:
     if m.outside(x=0.5, xt=0.5) and m.inside({"x": _SLOPE, "xxx": 0.044715 * _SLOPE}):
         yield ops.gelu(m.x, approximate="tanh")
 
 
-def _of_sigmoid(m: _Match) -> Found:
+def _of_sigmoid(m: _Match) -> Replacement:
     alpha = m.inner.terms.get((m.x,), 0.0)
     if m.outside(xt=1) and m.inside({"x": alpha}):
         yield ops.swish(m.x, alpha=alpha)
 
 
-def _of_clip(m: _Match) -> Found:
+def _of_clip(m: _Match) -> Replacement:
     to_six = m.bounds() == (0, 6) and m.inside({"x": 1, "": 3})
     to_one = m.bounds() == (0, 1) and m.inside({"x": 1 / 6, "": 0.5})
     if (to_six and m.outside(xt=1 / 6)) or (to_one and m.outside(xt=1)):
@@ -81,14 +82,14 @@ def _of_clip(m: _Match) -> Found:
         yield ops.hard_sigmoid(m.x, alpha=1 / 6, beta=0.5)
 
 
-def _of_hard_sigmoid(m: _Match) -> Found:
+def _of_hard_sigmoid(m: _Match) -> Replacement:
     attrs = m.gate.attrs
     is_half = math.isclose(attrs["alpha"], 1 / 6, rel_tol=1e-6) and attrs["beta"] == 0.5
     if is_half and m.outside(xt=1) and m.inside({"x": 1}):
         yield ops.hard_swish(m.x)
 
 
-_FORMULAS: Mapping[OpSchema, Callable[[_Match], Found]] = {
+_FORMULAS: Mapping[OpSchema, Callable[[_Match], Replacement]] = {
     ERF: _of_erf,
     TANH: _of_tanh,
     SIGMOID: _of_sigmoid,
@@ -98,7 +99,18 @@ _FORMULAS: Mapping[OpSchema, Callable[[_Match], Found]] = {
 
 
 def recognise(edit: Edit, operator: Operator) -> None:
-    """Puts one activation in the place of its formula, whose pieces nobody else may need."""
+    """Replaces the formula of an activation by one operator.
+
+    1. 0.5 x (1 + erf(x / sqrt(2))) -> gelu(x)
+    2. 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) -> gelu(x, tanh)
+    3. x sigmoid(a x) -> swish(x, a)
+    4. x clip(x + 3, 0, 6) / 6, x clip(x / 6 + 0.5, 0, 1), x hard_sigmoid(x, 1/6, 0.5) -> hard_swish(x)
+    5. clip(x + 3, 0, 6) / 6 -> hard_sigmoid(x, 1/6, 0.5)
+    6. x tanh(softplus(x)) -> mish(x)
+
+    The order of sums and products does not matter. The rule does not apply to integers, where something else reads a
+    value inside the formula, or where x is overwritten state.
+    """
     if operator.schema not in _ROOTS:
         return
     (root,) = operator.outputs
@@ -111,32 +123,33 @@ def recognise(edit: Edit, operator: Operator) -> None:
 
 
 def _replaced(edit: Edit, root: Var, gate: Operator) -> bool:
-    if _is_mish(edit, root, gate):
+    """Replaces the formula that ends in `root` and has this gate; returns whether it is one that is recognised."""
+    if _replaced_mish(edit, root, gate):
         return True
     for x in arithmetic_behind(edit, gate.inputs[0]):
-        if x.spec != root.spec or edit.is_old_state(x):
+        if x.spec != root.spec or edit.is_overwritten_state(x):
             continue
         try:
             whole = polynomial(edit, root, (x, *gate.outputs))
             match = _Match(edit, gate, x, whole, polynomial(edit, gate.inputs[0], (x,)))
         except PolynomialError:
             continue
-        pieces = {gate, *whole.operators, *match.inner.operators}
-        for found in _FORMULAS[gate.schema](match) if edit.is_closed(pieces, root) else ():
-            edit.replace(root, found)
+        operators = {gate, *whole.operators, *match.inner.operators}
+        for replacement in _FORMULAS[gate.schema](match) if edit.is_self_contained(operators, root) else ():
+            edit.replace(root, replacement)
             return True
     return False
 
 
-def _is_mish(edit: Edit, root: Var, gate: Operator) -> bool:
-    """x * tanh(softplus(x)); replaces it."""
+def _replaced_mish(edit: Edit, root: Var, gate: Operator) -> bool:
+    """Replaces x * tanh(softplus(x)); returns whether the formula is that."""
     inner, outer = edit.writer(gate.inputs[0]), edit.writer(root)
     if gate.schema is not TANH or inner is None or inner.schema is not SOFTPLUS or outer is None:
         return False
     (x,), (t,) = inner.inputs, gate.outputs
-    if edit.is_old_state(x) or outer.schema is not MUL or {*outer.inputs} != {x, t}:
+    if edit.is_overwritten_state(x) or outer.schema is not MUL or {*outer.inputs} != {x, t}:
         return False
-    if not edit.is_closed({inner, gate, outer}, root):
+    if not edit.is_self_contained({inner, gate, outer}, root):
         return False
     edit.replace(root, ops.mish(x))
     return True

@@ -1,6 +1,7 @@
-"""Steps of formulas, read backwards. Each yields what there is behind a var if it is computed in that way.
+"""Matchers for steps of formulas, from a result back to its operands.
 
-Patterns are nested loops over these: a loop that finds nothing is a pattern that does not fit.
+Each matcher yields the operands of a var where one kind of step computes it, and nothing otherwise. A pattern is a nest
+of loops over matchers: a loop without an iteration is a pattern that does not match.
 """
 
 from collections.abc import Collection, Iterator
@@ -17,18 +18,18 @@ from ops.schema.schema import OpSchema
 
 Axes = tuple[int, ...]
 _MOST = 64
-"""Operators of one formula."""
+"""Operators of one formula, at most. A larger number recognises longer formulas and makes the search slower."""
 
 
 def writers(edit: Edit, var: Var, schema: OpSchema) -> Iterator[Operator]:
-    """The operator that computes a var, if it is of that schema."""
+    """Yields the operator that computes a var, if it has this schema."""
     operator = edit.writer(var)
     if operator is not None and operator.schema is schema:
         yield operator
 
 
 def pairs(edit: Edit, var: Var, schema: OpSchema) -> Iterator[tuple[Var, Var]]:
-    """The operands of a sum or a product, in both orders; of other operators in theirs."""
+    """Yields the two operands of the operator that computes a var; of a sum or a product in both orders."""
     for operator in writers(edit, var, schema):
         a, b = operator.inputs
         yield a, b
@@ -37,32 +38,32 @@ def pairs(edit: Edit, var: Var, schema: OpSchema) -> Iterator[tuple[Var, Var]]:
 
 
 def quotients(edit: Edit, var: Var) -> Iterator[tuple[Var, Var]]:
-    """(a, b) where var = a / b, or a * reciprocal(b)."""
+    """Yields (a, b) where var = a / b, or a * reciprocal(b)."""
     yield from pairs(edit, var, DIV)
     for a, inverse in pairs(edit, var, MUL):
         for operator in writers(edit, inverse, RECIPROCAL):
             yield a, operator.inputs[0]
         for one, b in pairs(edit, inverse, DIV):
-            if edit.number(one) == 1:
+            if edit.uniform_value(one) == 1:
                 yield a, b
 
 
 def powers(edit: Edit, var: Var, exponent: float) -> Iterator[Var]:
-    """a where var = a ** exponent."""
+    """Yields a where var = a ** exponent."""
     for a, b in pairs(edit, var, POW):
-        if edit.number(b) == exponent:
+        if edit.uniform_value(b) == exponent:
             yield a
 
 
 def roots(edit: Edit, var: Var) -> Iterator[Var]:
-    """a where var = sqrt(a)."""
+    """Yields a where var = sqrt(a)."""
     yield from powers(edit, var, 0.5)
     for operator in writers(edit, var, SQRT):
         yield operator.inputs[0]
 
 
 def squares(edit: Edit, var: Var) -> Iterator[Var]:
-    """a where var = a ** 2, or a * a."""
+    """Yields a where var = a ** 2, or a * a."""
     yield from powers(edit, var, 2)
     for operator in writers(edit, var, MUL):
         if operator.inputs[0] is operator.inputs[1]:
@@ -70,7 +71,7 @@ def squares(edit: Edit, var: Var) -> Iterator[Var]:
 
 
 def root_quotients(edit: Edit, var: Var) -> Iterator[tuple[Var, Var]]:
-    """(a, b) where var = a / sqrt(b), or a * b ** -0.5."""
+    """Yields (a, b) where var = a / sqrt(b), or a * b ** -0.5."""
     for a, root in quotients(edit, var):
         yield from ((a, b) for b in roots(edit, root))
     for a, inverse in pairs(edit, var, MUL):
@@ -78,7 +79,7 @@ def root_quotients(edit: Edit, var: Var) -> Iterator[tuple[Var, Var]]:
 
 
 def means(edit: Edit, var: Var) -> Iterator[tuple[Var, Axes]]:
-    """(a, axes) where var is the mean of a over the axes, which are kept."""
+    """Yields (a, axes) where var is the mean of a over the axes, with keepdims."""
     for operator in writers(edit, var, REDUCE_MEAN):
         if operator.attrs["keepdims"]:
             (a,) = operator.inputs
@@ -86,36 +87,39 @@ def means(edit: Edit, var: Var) -> Iterator[tuple[Var, Axes]]:
 
 
 def with_number(edit: Edit, var: Var) -> Iterator[tuple[Var, float]]:
-    """(a, n) where var = a + n for a number n; n = 0 where it is no sum."""
-    found = False
+    """Yields (a, n) where var = a + n for a number n; (var, 0) where it is no such sum."""
+    is_sum = False
     for a, b in pairs(edit, var, ADD):
-        number = edit.number(b)
+        number = edit.uniform_value(b)
         if number is not None:
-            found = True
+            is_sum = True
             yield a, number
-    if not found:
+    if not is_sum:
         yield var, 0.0
 
 
 def centred(edit: Edit, var: Var, axes: Axes) -> Iterator[Var]:
-    """x where var = x - mean(x) over the axes."""
+    """Yields x where var = x - mean(x) over the axes."""
     for x, mean in pairs(edit, var, SUB):
         for a, over in means(edit, mean):
             if a is x and over == axes:
                 yield x
 
 
-def are_pieces(edit: Edit, result: Var, sources: Collection[Var]) -> bool:
-    """Whether nobody needs what is computed between these vars, which can be read later, and the result, but for it."""
-    if any(map(edit.is_old_state, sources)):
+def is_replaceable(edit: Edit, result: Var, sources: Collection[Var]) -> bool:
+    """Returns whether a formula from `sources` to `result` may become one operator.
+
+    It may where nothing else reads the values in between, and the sources can still be read later.
+    """
+    if any(map(edit.is_overwritten_state, sources)):
         return False
-    found: dict[Operator, None] = {}
-    waiting = [edit.writer(result)]
-    while waiting:
-        operator = waiting.pop()
-        if operator is not None and operator not in found:
-            found[operator] = None
-            waiting += [edit.writer(v) for v in operator.inputs if v not in sources]
-            if len(found) > _MOST:
+    formula: dict[Operator, None] = {}
+    frontier = [edit.writer(result)]
+    while frontier:
+        operator = frontier.pop()
+        if operator is not None and operator not in formula:
+            formula[operator] = None
+            frontier += [edit.writer(v) for v in operator.inputs if v not in sources]
+            if len(formula) > _MOST:
                 return False
-    return edit.is_closed(found, result)
+    return edit.is_self_contained(formula, result)

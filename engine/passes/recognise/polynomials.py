@@ -1,4 +1,4 @@
-"""Arithmetic as polynomials, so that a formula is recognised however its sums and products were associated."""
+"""Arithmetic as polynomials, so that a formula is recognised in any order of its sums and products."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -16,71 +16,75 @@ from ops.elementwise.unary import NEG
 from ops.schema.schema import OpSchema
 
 Monomial = tuple[Var, ...]
-"""Factors, in an order that does not matter to who made it; none for the constant term."""
+"""The factors of a product, in any order; none for the constant term."""
 _ARITHMETIC = frozenset((ADD, SUB, MUL, DIV, POW, NEG))
 _MOST_TERMS = 8
 _MOST_DEGREE = 4
+"""The largest polynomial. The formulas here need 2 terms and degree 4; more terms make the search slower."""
 _DEPTH = 12
-"""Operators on a path."""
+"""Operators on a path from the result to an atom, at most. The formulas here need fewer."""
 _TOLERANCE = 1e-5
-"""Relative: constants of formulas are written down with 6 digits or more."""
+"""The relative difference of equal coefficients: exporters write constants with 6 digits or more."""
 
 
 @frozen(eq=False)
 class Polynomial:
-    """Coefficients of products of vars, and the operators that compute it from these."""
+    """A sum of products of vars by coefficient, and the operators that compute it from these vars."""
 
     terms: Mapping[Monomial, float]
     operators: frozenset[Operator]
 
-    def equals(self, wanted: Mapping[Monomial, float], dtype: np.dtype[Any]) -> bool:
-        """Whether the terms are these, with coefficients that are equal in the precision of the dtype."""
-        found = {_sorted(m): c for m, c in self.terms.items()}
-        if found.keys() != {_sorted(m) for m in wanted}:
+    def equals(self, terms: Mapping[Monomial, float], dtype: np.dtype[Any]) -> bool:
+        """Returns whether these are the terms, with coefficients that are equal in the precision of the dtype."""
+        own = {_sorted(m): c for m, c in self.terms.items()}
+        if own.keys() != {_sorted(m) for m in terms}:
             return False
         close = max(_TOLERANCE, 4 * float(np.finfo(dtype).eps))
-        return all(math.isclose(found[_sorted(m)], c, rel_tol=close) for m, c in wanted.items())
+        return all(math.isclose(own[_sorted(m)], c, rel_tol=close) for m, c in terms.items())
 
 
 class PolynomialError(Exception):
-    """Not arithmetic with numbers, or too much of it."""
+    """An expression that is no polynomial, or a larger one than the limits allow."""
 
 
 def polynomial(edit: Edit, var: Var, atoms: Collection[Var]) -> Polynomial:
-    """The var as a polynomial of the atoms and of what is no arithmetic. Raises PolynomialError where it is large."""
-    reading = _Reading(edit, frozenset(atoms), {}, set())
-    return Polynomial(reading.terms(var, _DEPTH), frozenset(reading.operators))
+    """Returns a var as a polynomial of `atoms` and of vars that no arithmetic computes.
+
+    Raises PolynomialError where it is none, or too large.
+    """
+    expansion = _Expansion(edit, frozenset(atoms), {}, set())
+    return Polynomial(expansion.terms(var, _DEPTH), frozenset(expansion.operators))
 
 
 def arithmetic_behind(edit: Edit, var: Var) -> tuple[Var, ...]:
-    """The vars that a var is computed from with arithmetic, itself first; those that are no constants."""
-    found: dict[Var, None] = {}
-    waiting = [(var, _DEPTH)]
-    while waiting:
-        here, depth = waiting.pop()
-        if here in found or here in edit.constants:
+    """Returns the vars that a var is computed from by arithmetic, itself first, without constants."""
+    reached: dict[Var, None] = {}
+    frontier = [(var, _DEPTH)]
+    while frontier:
+        current, depth = frontier.pop()
+        if current in reached or current in edit.constants:
             continue
-        found[here] = None
-        operator = edit.writer(here)
+        reached[current] = None
+        operator = edit.writer(current)
         if operator is not None and operator.schema in _ARITHMETIC and depth:
-            waiting += [(v, depth - 1) for v in operator.inputs]
-    return tuple(found)
+            frontier += [(v, depth - 1) for v in operator.inputs]
+    return tuple(reached)
 
 
 @frozen(eq=False)
-class _Reading:
+class _Expansion:
     edit: Edit
     atoms: frozenset[Var]
-    known: dict[Var, dict[Monomial, float]]
+    expanded: dict[Var, dict[Monomial, float]]
     operators: set[Operator]
 
     def terms(self, var: Var, depth: int) -> dict[Monomial, float]:
-        if var not in self.known:
-            self.known[var] = self._expand(var, depth)
-        return self.known[var]
+        if var not in self.expanded:
+            self.expanded[var] = self._expand(var, depth)
+        return self.expanded[var]
 
     def _expand(self, var: Var, depth: int) -> dict[Monomial, float]:
-        number = self.edit.number(var)
+        number = self.edit.uniform_value(var)
         if number is not None:
             return {(): number}
         operator = self.edit.writer(var)

@@ -1,7 +1,7 @@
-"""Transposes pushed through elementwise operators, to where they meet their inverses and vanish.
+"""Removes transposes: those that meet their inverse behind elementwise operators, and those in front of a gemm.
 
-A region is all elementwise operators that hang together. In another order of axes the region computes the same; what
-enters it and leaves it pays for that. The order is changed where fewer transposes are left afterwards.
+A region is a connected set of elementwise operators. It computes the same in another order of axes, with transposes of
+its inputs and outputs. The order is changed where fewer transposes are left afterwards.
 """
 
 from collections import deque
@@ -15,74 +15,80 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.order import stable_order
 from engine.graph.var import Var
-from engine.passes.base import rewrite
-from engine.passes.cleanup.dead_code import DEAD_CODE
-from engine.passes.cleanup.movement import Perm, composed, permutation
+from engine.passes.base import RulePass, rewrite
+from engine.passes.cleanup.redundant import DEAD_CODE
 from engine.passes.edit import Edit
+from engine.passes.permutation import Perm, composed, inverse, is_identity, permutation
+from engine.passes.recognise.formulas import writers
 from ops.movement.views import TRANSPOSE
+from ops.products.gemm import GEMM
 
 _MOST = 256
-"""Operators of a region."""
+"""Operators of a region, at most. A larger number removes more transposes and makes the pass slower."""
+_GEMM_FLAGS = ("trans_a", "trans_b")
 
 
-def _inverse(perm: Perm) -> Perm:
-    return tuple(int(axis) for axis in np.argsort(perm))
+def move_transposes(edit: Edit, operator: Operator) -> None:
+    """Computes a region in the order of axes that a transpose of its result makes.
 
+    1. transpose(f(transpose(x, inverse of p)), p) -> f(x)
+    2. transpose(f(x, y), p) -> f(transpose(x, p), transpose(y, p)), where another transpose vanishes for it
 
-def push(edit: Edit, operator: Operator) -> None:
-    """Where a transpose reads a region, computes the region in the order of axes that the transpose makes."""
+    The rule does not apply where no fewer transposes are left, where an operator of the region updates a parameter or
+    reads overwritten state, or where the region reads a transpose of itself.
+    """
     if operator.schema is not TRANSPOSE:
         return
     region = _region(edit, operator.inputs[0])
     perm = permutation(operator)
-    turn = _Turn(edit, region, perm)
-    if region and turn.gain() > 0:
-        turn.apply()
+    change = _OrderChange(edit, region, perm)
+    if region and change.gain() > 0:
+        change.apply()
 
 
 def _region(edit: Edit, start: Var) -> Mapping[Operator, None]:
-    """The elementwise operators that hang together with the one that computes `start`, all of its shape, in order.
+    """Returns the elementwise operators of the shape of `start` that are connected to its writer, in a runnable order.
 
-    The nearest, where there are very many; each part of a region is one as well.
+    These are the nearest ones where there are more than the limit: each part of a region is a region.
     """
-    found: dict[Operator, None] = {}
-    waiting = deque([edit.writer(start)])
-    while waiting and len(found) < _MOST:
-        operator = waiting.popleft()
-        if operator is None or operator in found or not _fits(edit, operator, start):
+    members: dict[Operator, None] = {}
+    frontier = deque([edit.writer(start)])
+    while frontier and len(members) < _MOST:
+        operator = frontier.popleft()
+        if operator is None or operator in members or not _fits(edit, operator, start):
             continue
-        found[operator] = None
-        waiting += [edit.writer(v) for v in operator.inputs]
-        waiting += edit.readers(operator.outputs[0])
-    return dict.fromkeys(runnable(tuple(found)))
+        members[operator] = None
+        frontier += [edit.writer(v) for v in operator.inputs]
+        frontier += edit.readers(operator.outputs[0])
+    return dict.fromkeys(runnable(tuple(members)))
 
 
 def runnable(operators: Sequence[Operator]) -> tuple[Operator, ...]:
-    """Each behind what it reads: what was replaced a moment ago may stand elsewhere."""
+    """Returns the operators in a runnable order: an operator that a rule has just replaced may stand elsewhere."""
     writer = {v: i for i, op in enumerate(operators) for v in op.outputs}
     order = stable_order([{writer[v] for v in op.inputs if v in writer} for op in operators], [""] * len(operators))
     return tuple(operators[i] for i in order)
 
 
 def _fits(edit: Edit, operator: Operator, like: Var) -> bool:
-    """Whether axes can be exchanged: all inputs have all the axes, or are constants, or one number."""
+    """Returns whether an operator works in any order of axes: inputs have all axes, are constant, or are one number."""
     if not operator.schema.elementwise or operator.outputs[0].shape != like.shape:
         return False
-    if not edit.updated.isdisjoint(operator.outputs) or any(map(edit.is_old_state, operator.inputs)):
+    if not edit.updated.isdisjoint(operator.outputs) or any(map(edit.is_overwritten_state, operator.inputs)):
         return False
     return all(v.ndim == like.ndim or v in edit.constants or v.ndim == 0 for v in operator.inputs)
 
 
 @frozen(eq=False)
-class _Turn:
-    """A region, and the order in which it is to have its axes."""
+class _OrderChange:
+    """A region, and the permutation of axes that it shall be computed in."""
 
     edit: Edit
     region: Mapping[Operator, None]
     perm: Perm
 
     def gain(self) -> int:
-        """How many transposes fewer there are. None for a region that reads a transpose of itself."""
+        """Returns the number of transposes that vanish; 0 for a region that reads a transpose of itself."""
         inside = {op.outputs[0] for op in self.region}
         writers = (self.edit.writer(v) for v in self._entries())
         if any(op is not None and op.schema is TRANSPOSE and op.inputs[0] in inside for op in writers):
@@ -101,44 +107,45 @@ class _Turn:
         return [op for op in self.edit.readers(var) if op not in self.region]
 
     def _saved_in(self, var: Var) -> int:
+        """Returns the transposes saved in front of the region for one of its inputs; -1 where it needs a new one."""
         writer = self.edit.writer(var)
         if writer is None or writer.schema is not TRANSPOSE:
             return -1
         dies = not self.edit.is_fetched(var) and not self._outside(var)
-        needed = not _is_identity(composed(permutation(writer), self.perm))
+        needed = not is_identity(composed(permutation(writer), self.perm))
         return int(dies) - int(needed)
 
     def _saved_out(self, var: Var) -> int:
-        """Transposes behind it that are this one vanish; others change; what reads it as it is needs one."""
+        """Returns the transposes saved behind a var: equal ones vanish, others change, other readers need a new one."""
         readers = self._outside(var)
-        turned = [op for op in readers if op.schema is TRANSPOSE]
-        gone = sum(permutation(op) == self.perm for op in turned)
-        return gone - int(len(turned) < len(readers) or self.edit.is_fetched(var))
+        transposes = [op for op in readers if op.schema is TRANSPOSE]
+        removed = sum(permutation(op) == self.perm for op in transposes)
+        return removed - int(len(transposes) < len(readers) or self.edit.is_fetched(var))
 
     def apply(self) -> None:
-        """Computes the region anew."""
-        made: dict[Var, Var] = {}
+        """Replaces the region by one that is computed in the other order of axes."""
+        permuted: dict[Var, Var] = {}
         exits = {v: tuple(self._outside(v)) for v in self._exits()}
         for operator in self.region:
             for var in operator.inputs:
-                if var not in made:
-                    made[var] = self._turned(var)
-            (made[operator.outputs[0]],) = self.edit.add(
-                operator.schema, [made[v] for v in operator.inputs], operator.attrs
-            )
+                if var not in permuted:
+                    permuted[var] = self._permuted(var)
+            inputs = [permuted[v] for v in operator.inputs]
+            (permuted[operator.outputs[0]],) = self.edit.add(operator.schema, inputs, operator.attrs)
         for var, readers in reversed(exits.items()):
-            self._leave(var, made[var], readers)
+            self._replace_exit(var, permuted[var], readers)
 
-    def _leave(self, var: Var, made: Var, readers: Sequence[Operator]) -> None:
+    def _replace_exit(self, var: Var, permuted: Var, readers: Sequence[Operator]) -> None:
+        """Makes the readers outside the region read the permuted result, through a transpose where they need one."""
         for operator in readers:
             if operator.schema is TRANSPOSE:
-                rest = composed(_inverse(self.perm), permutation(operator))
-                self.edit.replace(operator.outputs[0], made if _is_identity(rest) else ops.transpose(made, rest))
+                rest = composed(inverse(self.perm), permutation(operator))
+                self.edit.replace(operator.outputs[0], permuted if is_identity(rest) else ops.transpose(permuted, rest))
         if self.edit.readers(var) or self.edit.is_fetched(var):
-            self.edit.replace(var, ops.transpose(made, _inverse(self.perm)))
+            self.edit.replace(var, ops.transpose(permuted, inverse(self.perm)))
 
-    def _turned(self, var: Var) -> Var:
-        """What enters, in the new order."""
+    def _permuted(self, var: Var) -> Var:
+        """Returns an input of the region in the new order of axes."""
         if var.spec.size == 1 and (var.ndim == 0 or var in self.edit.constants):
             return var
         if var in self.edit.constants:
@@ -149,21 +156,35 @@ class _Turn:
         if writer is None or writer.schema is not TRANSPOSE:
             return ops.transpose(var, self.perm)
         both = composed(permutation(writer), self.perm)
-        return writer.inputs[0] if _is_identity(both) else ops.transpose(writer.inputs[0], both)
+        return writer.inputs[0] if is_identity(both) else ops.transpose(writer.inputs[0], both)
 
 
-def _is_identity(perm: Perm) -> bool:
-    return perm == tuple(range(len(perm)))
+def set_gemm_flags(edit: Edit, operator: Operator) -> None:
+    """Replaces transposes in front of a gemm by its flags.
+
+    1. gemm(transpose(a), b) -> gemm(a, b, trans_a)
+    2. gemm(a, transpose(b)) -> gemm(a, b, trans_b)
+    A transpose that changes nothing vanishes without a flag, and a second transpose takes a flag back.
+    """
+    if operator.schema is not GEMM:
+        return
+    inputs, attrs = list(operator.inputs), dict(operator.attrs)
+    for i, flag in enumerate(_GEMM_FLAGS):
+        for transpose in writers(edit, inputs[i], TRANSPOSE):
+            inputs[i], attrs[flag] = transpose.inputs[0], attrs[flag] ^ (permutation(transpose) == (1, 0))
+    if inputs != list(operator.inputs):
+        edit.replace(operator.outputs[0], edit.add(GEMM, inputs, attrs)[0])
 
 
 class _Transposes:
-    """Turns regions where that leaves fewer transposes; dead code, which would be counted, goes first."""
+    """The pass of the rule `move_transposes`. It removes dead code first, whose transposes would count."""
 
     name = "transposes"
 
     def __call__(self, graph: Graph) -> Graph:
-        """The graph, changed or not. Raises GraphError for a graph with open dimensions."""
-        return rewrite(DEAD_CODE(graph), push)
+        """Returns the graph, changed or not. Raises GraphError for a graph with open dimensions."""
+        return rewrite(DEAD_CODE(graph), move_transposes)
 
 
 TRANSPOSES = _Transposes()
+GEMM_FLAGS = RulePass("gemm flags", set_gemm_flags)

@@ -93,8 +93,8 @@ def test_operators_stand_behind_what_they_read() -> None:
     late = ops.tanh(y)
     graph.output(early + late, "z")
     edit = Edit(graph)
-    relu, tanh, _ = (edit.operator(n) for n in edit.numbers())
-    edit.operator(edit.numbers()[0])  # what is added now stands behind the first
+    relu, tanh, _ = (edit.operator(n) for n in edit.operator_ids())
+    edit.insert_behind(edit.operator_ids()[0])
     edit.replace(relu.outputs[0], ops.neg(tanh.outputs[0]))
     found = edit.graph()
     verify(graph, found)
@@ -129,8 +129,8 @@ def test_an_edit_knows_readers() -> None:
     assert edit.sole_reader(relu.outputs[0]) is add
     assert edit.sole_reader(neg.outputs[0]) is None
     assert edit.readers(edit.inputs[0]) == (relu, neg)
-    assert edit.is_closed((relu, add), add.outputs[0])
-    assert not edit.is_closed((relu, neg, add), add.outputs[0])
+    assert edit.is_self_contained((relu, add), add.outputs[0])
+    assert not edit.is_self_contained((relu, neg, add), add.outputs[0])
     assert edit.writer(edit.inputs[0]) is None
 
 
@@ -145,7 +145,7 @@ def test_an_edit_reads_numbers_of_constants() -> None:
     for name, array in arrays.items():
         graph.output(ops.identity(graph.constant(array, name)), name)
     edit = Edit(graph)
-    assert [edit.number(v) for v in edit.constants] == [3.0, None, 7.0, None]
+    assert [edit.uniform_value(v) for v in edit.constants] == [3.0, None, 7.0, None]
 
 
 def test_a_replacement_must_be_alike() -> None:

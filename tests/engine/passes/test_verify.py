@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import ops
 from engine import Graph
 from engine.passes import verify
-from engine.passes.pipeline import in_turn
+from engine.passes.pipeline import until_unchanged
 from engine.text.errors import PassError
 from ops.tensor.spec import TensorSpec
 from tests.helpers.graphs.random_graphs import graphs
@@ -193,7 +193,7 @@ class _Faulty:
 @given(graphs(4))
 def test_the_graph_of_a_pass_is_verified(graph: Graph) -> None:
     with pytest.raises(PassError):
-        list(in_turn(graph, [_Faulty()]))
+        list(until_unchanged(graph, [_Faulty()]))
 
 
 def test_a_pass_that_never_ends_is_cut_off() -> None:
@@ -207,4 +207,4 @@ def test_a_pass_that_never_ends_is_cut_off() -> None:
 
     graph = Graph()
     graph.output(ops.relu(graph.input("x", (2,))), "y")
-    assert 1 < len(list(in_turn(graph, [Restless()]))) < 100
+    assert 1 < len(list(until_unchanged(graph, [Restless()]))) < 100

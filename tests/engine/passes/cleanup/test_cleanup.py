@@ -10,10 +10,7 @@ from engine import Graph, Var, optimise
 from engine.passes import verify
 from engine.passes.cleanup.common import COMMON
 from engine.passes.cleanup.constants import CONSTANTS
-from engine.passes.cleanup.dead_code import DEAD_CODE
-from engine.passes.cleanup.movement import MOVEMENT
-from engine.passes.cleanup.neutral import NEUTRAL
-from engine.passes.cleanup.no_ops import NO_OPS
+from engine.passes.cleanup.redundant import DEAD_CODE, MOVEMENT, NEUTRAL, NO_OPS
 from engine.passes.pipeline import CLEANUP
 from ops.tensor.spec import Array
 from tests.helpers.graphs.control_graphs import control_graphs

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import engine
 import ops
-from engine import Graph
+from engine import Graph, Operator, Var
 from engine.passes import verify
-from engine.passes.layout.channels_last import CHANNELS_LAST
+from engine.passes.edit import Edit
+from engine.passes.layout.channels_last import CHANNELS_LAST, LayoutReaders
 from ops.tensor.spec import Array
 from tests.helpers.graphs.image_networks import image_nets
 from tests.helpers.graphs.pass_checks import check_near
@@ -28,10 +30,10 @@ def _names(graph: Graph) -> list[str]:
 def test_channels_last_networks_compute_the_same(graph: Graph) -> None:
     feeds = random_feeds(graph)
     wanted = run_unplanned(graph, feeds)
-    turned = CHANNELS_LAST(graph)
-    verify(graph, turned)
-    check_near(run_unplanned(turned, feeds), wanted)
-    assert not {op.schema.name for op in CHANNELS_LAST(turned).operators} - {op.schema.name for op in turned.operators}
+    last = CHANNELS_LAST(graph)
+    verify(graph, last)
+    check_near(run_unplanned(last, feeds), wanted)
+    assert not {op.schema.name for op in CHANNELS_LAST(last).operators} - {op.schema.name for op in last.operators}
 
 
 @settings(max_examples=30)
@@ -120,3 +122,85 @@ def test_channels_last_leaves_float16_alone() -> None:
 def test_large_channels_last_networks_compute_the_same(graph: Graph) -> None:
     feeds = random_feeds(graph)
     check_near(engine.compile(engine.optimise(graph, level=3)).run(feeds), run_unplanned(graph, feeds))
+
+
+@given(st.data())
+def test_layout_readers_counts_equal_their_definition(data: st.DataObject) -> None:
+    graph = Graph("joins")
+    vars = [graph.input(f"x{i}", (1, 2, 3, 3)) for i in range(3)]
+    joined = st.lists(st.sampled_from(vars), min_size=1, max_size=4)
+    joins: list[Var] = [ops.concat(data.draw(joined), axis=1) for _ in range(4)]
+    choices = [st.sets(st.sampled_from(range(len(op.inputs)))).map(tuple) for op in graph.operators]
+    before, after = ([data.draw(choice) for choice in choices] for _ in range(2))
+    readers = LayoutReaders()
+    for operator, positions in zip(graph.operators, before, strict=True):
+        readers.add(operator, positions)
+    for operator, old, new in zip(graph.operators, before, after, strict=True):
+        readers.change(operator, old, new)
+    uses = [
+        {(v, i in positions) for i, v in enumerate(op.inputs)}
+        for op, positions in zip(graph.operators, after, strict=True)
+    ]
+    for var in (*vars, *joins):
+        assert readers.last[var] == sum((var, True) in use for use in uses)
+        assert readers.first[var] == sum((var, False) in use for use in uses)
+
+
+_ONES = np.ones((2, 2, 1, 1), np.float32)
+
+
+def _dense(layers: int) -> Graph:
+    """Each convolution reads all that was computed before it."""
+    graph = Graph("dense")
+    results = [graph.input("x", (1, 2, 8, 8))]
+    for _ in range(layers):
+        whole: Var = ops.concat(results, axis=1)
+        results.append(ops.conv(whole, np.ones((2, whole.shape[1], 1, 1), np.float32)))
+    graph.output(results[-1], "y")
+    return graph
+
+
+def _star(readers: int) -> Graph:
+    """Many that only activate read one convolution, and leave the graph."""
+    graph = Graph("star")
+    middle = ops.conv(graph.input("x", (1, 2, 8, 8)), _ONES)
+    for i in range(readers):
+        graph.output(ops.relu(middle), f"y{i}")
+    return graph
+
+
+def _islands(number: int) -> Graph:
+    """Convolutions that have nothing to do with one another."""
+    graph = Graph("islands")
+    for i in range(number):
+        graph.output(ops.conv(graph.input(f"x{i}", (1, 2, 8, 8)), _ONES), f"y{i}")
+    return graph
+
+
+@pytest.mark.parametrize("graph", [_dense(12), _dense(24), _star(200), _islands(200)])
+def test_channels_last_visits_each_input_a_few_times_only(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    readers, operator, insert_behind = Edit.readers, Edit.operator, Edit.insert_behind
+
+    def counted_readers(edit: Edit, var: Var) -> tuple[Operator, ...]:
+        nonlocal calls
+        result = readers(edit, var)
+        calls += len(result)
+        return result
+
+    def counted_operator(edit: Edit, operator_id: int) -> Operator:
+        nonlocal calls
+        calls += 1
+        return operator(edit, operator_id)
+
+    def counted_insert_behind(edit: Edit, operator_id: int) -> None:
+        nonlocal calls
+        calls += 1
+        insert_behind(edit, operator_id)
+
+    monkeypatch.setattr(Edit, "readers", counted_readers)
+    monkeypatch.setattr(Edit, "operator", counted_operator)
+    monkeypatch.setattr(Edit, "insert_behind", counted_insert_behind)
+    CHANNELS_LAST(graph)
+    inputs = sum(len(op.inputs) for op in graph.operators)
+    assert 0 < calls <= 5 * (inputs + len(graph.operators))

@@ -12,9 +12,9 @@ from engine.passes.base import Pass
 from engine.passes.cleanup.common import COMMON
 from engine.passes.pipeline import RECOGNITION
 from engine.passes.recognise.activations import ACTIVATIONS
-from engine.passes.recognise.gemm_flags import GEMM_FLAGS
 from engine.passes.recognise.layer_norms import LAYER_NORMS
 from engine.passes.recognise.softmaxes import SOFTMAXES
+from engine.passes.recognise.transposes import GEMM_FLAGS
 from ops.elementwise.binary import ADD
 from tests.helpers.graphs.formula_graphs import (
     BIAS,

@@ -15,7 +15,7 @@ from torch import nn
 import engine
 from engine import Graph
 from engine.passes import verify
-from engine.passes.pipeline import CLEANUP, RECOGNITION, in_turn
+from engine.passes.pipeline import CLEANUP, RECOGNITION, until_unchanged
 from engine.passes.recognise.activations import ACTIVATIONS
 from engine.passes.recognise.layer_norms import LAYER_NORMS
 from engine.passes.recognise.softmaxes import SOFTMAXES
@@ -128,7 +128,7 @@ def test_an_encoder_has_its_layers(opset: int) -> None:
     _seed(module)
     graph = _exported(module, opset)
     found = graph
-    for applied in in_turn(graph, (*CLEANUP, *RECOGNITION)):
+    for applied in until_unchanged(graph, (*CLEANUP, *RECOGNITION)):
         found = applied.after
     names = [op.schema.name for op in found.operators]
     assert [names.count(name) for name in ("layer_norm", "softmax", "gelu", "erf", "reduce_mean")] == [2, 1, 1, 0, 0]

@@ -11,7 +11,7 @@ import engine
 import ops
 from engine import Graph, Var
 from engine.passes import verify
-from engine.passes.cleanup.dead_code import DEAD_CODE
+from engine.passes.cleanup.redundant import DEAD_CODE
 from engine.passes.recognise.transposes import TRANSPOSES
 from ops.movement.views import TRANSPOSE
 from tests.helpers.graphs.random_graphs import Choose, seeded

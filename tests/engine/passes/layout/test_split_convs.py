@@ -10,14 +10,14 @@ from engine import Graph
 from engine.passes import verify
 from engine.passes.fuse.conv import FUSE_CONV
 from engine.passes.layout.channels_last import CHANNELS_LAST
-from engine.passes.layout.part_convs import PART_CONVS, part_convs
+from engine.passes.layout.split_convs import SPLIT_CONVS, split_convs
 from engine.zoo import unet
 from ops.tensor.spec import Array
 from tests.helpers.graphs.image_networks import image_nets
 from tests.helpers.graphs.pass_checks import check_near
 from tests.helpers.graphs.unplanned_run import random_feeds, run_unplanned
 
-EVERY = part_convs(0)
+EVERY = split_convs(0)
 
 
 def _weights(*shape: int) -> Array:
@@ -26,15 +26,15 @@ def _weights(*shape: int) -> Array:
 
 @settings(max_examples=25)
 @given(image_nets())
-def test_part_convs_networks_compute_the_same(graph: Graph) -> None:
+def test_split_convs_networks_compute_the_same(graph: Graph) -> None:
     feeds = random_feeds(graph)
-    turned = FUSE_CONV(CHANNELS_LAST(graph))
-    parted = EVERY(turned)
-    verify(turned, parted)
-    assert EVERY(parted) is parted
+    last = FUSE_CONV(CHANNELS_LAST(graph))
+    split = EVERY(last)
+    verify(last, split)
+    assert EVERY(split) is split
     wanted = run_unplanned(graph, feeds)
-    check_near(run_unplanned(parted, feeds), wanted)
-    check_near(engine.compile(parted, debug="poison").run(feeds), wanted)
+    check_near(run_unplanned(split, feeds), wanted)
+    check_near(engine.compile(split, debug="poison").run(feeds), wanted)
 
 
 def _joined(size: int, other: int = 8, added: bool = False, bias: bool = True) -> Graph:
@@ -76,11 +76,11 @@ def test_the_first_part_conv_runs_before_the_last_input_is_computed() -> None:
     ]
 
 
-def test_part_convs_leaves_concatenations_that_can_be_nested() -> None:
+def test_split_convs_leaves_concatenations_that_can_be_nested() -> None:
     assert "concat" in _names(engine.optimise(_joined(64), level=3))
 
 
-def test_part_convs_leaves_more_outputs_than_inputs_joined() -> None:
+def test_split_convs_leaves_more_outputs_than_inputs_joined() -> None:
     assert "concat" in _names(engine.optimise(_joined(65, other=20), level=3))
 
 
@@ -88,11 +88,11 @@ def test_a_concatenation_that_others_read_stays() -> None:
     graph = _joined(65)
     (whole,) = next(op.outputs for op in graph.operators if op.schema.name == "concat")
     graph.output(ops.relu(whole), "whole")
-    turned = CHANNELS_LAST(graph)
-    assert PART_CONVS(turned) is turned
+    last = CHANNELS_LAST(graph)
+    assert SPLIT_CONVS(last) is last
 
 
 def test_a_u_net_needs_no_more_memory_with_channels_last() -> None:
     graph = unet(image=256, width=4, depth=3)
-    plain, turned = (engine.make_plan(engine.optimise(graph, level)).arena_bytes for level in (2, 3))
-    assert turned <= 0.9 * plain
+    plain, last = (engine.make_plan(engine.optimise(graph, level)).arena_bytes for level in (2, 3))
+    assert last <= 0.9 * plain

@@ -1,0 +1,140 @@
+"""Redundant operators: two movements in a row, no-ops, arithmetic with neutral numbers, and dead code.
+
+All four passes leave every bit of the outputs as it is.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+
+import ops
+from engine.graph.graph import Graph
+from engine.graph.operator import Operator
+from engine.graph.var import Var
+from engine.passes.base import RulePass
+from engine.passes.edit import Edit
+from engine.passes.permutation import composed, permutation
+from ops.elementwise.binary import ADD, DIV, MUL, SUB
+from ops.movement.reshape import RESHAPE
+from ops.movement.views import EXPAND, TRANSPOSE
+from ops.schema.schema import OpSchema
+from ops.tensor.layout import Layout
+
+
+def _merged_transpose(first: Operator, second: Operator) -> Var:
+    return ops.transpose(first.inputs[0], composed(permutation(first), permutation(second)))
+
+
+def _merged_reshape(first: Operator, second: Operator) -> Var:
+    return ops.reshape(first.inputs[0], second.outputs[0].shape)
+
+
+def _merged_expand(first: Operator, second: Operator) -> Var:
+    return ops.expand(first.inputs[0], second.outputs[0].shape)
+
+
+_MERGED: Mapping[OpSchema, Callable[[Operator, Operator], Var]] = {
+    TRANSPOSE: _merged_transpose,
+    RESHAPE: _merged_reshape,
+    EXPAND: _merged_expand,
+}
+
+
+def merge_movement(edit: Edit, operator: Operator) -> None:
+    """Merges two operators of one kind that move elements.
+
+    1. transpose(transpose(x, p), q) -> transpose(x, p then q)
+    2. reshape(reshape(x)) -> reshape(x)
+    3. expand(expand(x)) -> expand(x)
+
+    The first operator stays as long as others read it. The rule does not apply where x is overwritten state: the value
+    between the two may be a copy that is read after the update.
+    """
+    merge = _MERGED.get(operator.schema)
+    first = edit.writer(operator.inputs[0]) if merge is not None else None
+    if merge is None or first is None or first.schema is not operator.schema:
+        return
+    if not edit.is_overwritten_state(first.inputs[0]):
+        edit.replace(operator.outputs[0], merge(first, operator))
+
+
+def skip_no_ops(edit: Edit, operator: Operator) -> None:
+    """Removes an operator that gives an input back, element for element.
+
+    1. y is a view of x that covers all of x in its order (identity, reshape to the same shape, whole slice) -> x
+    2. y holds x at its first byte and nothing else (concatenation of one tensor) -> x
+
+    The declared layouts of the schema decide, never its name. The rule does not apply where x is overwritten state: y
+    may be a copy that is read after the update.
+    """
+    for output, source in _equal_pairs(operator):
+        if not edit.is_overwritten_state(source):
+            edit.replace(output, source)
+
+
+def _equal_pairs(operator: Operator) -> list[tuple[Var, Var]]:
+    """Returns the pairs (output, input) that are the same tensor according to the declared layouts."""
+    if not operator.inputs:
+        return []
+    x, (y, *_), signature = operator.inputs[0], operator.outputs, operator.signature
+    views = operator.schema.views(Layout.dense(x.spec), signature)
+    pairs = [(v, x) for v, layout in zip(operator.outputs, views, strict=True) if _covers(layout, v, x)]
+    if pairs:
+        return pairs
+    input_places = operator.schema.input_places(Layout.dense(y.spec), signature)
+    return [(y, v) for v, layout in zip(operator.inputs, input_places, strict=True) if _covers(layout, y, v)][:1]
+
+
+def _covers(layout: Layout | None, one: Var, other: Var) -> bool:
+    """Returns whether a layout inside a dense tensor is that of the whole tensor, and the specs are equal."""
+    return layout is not None and layout.is_dense and not layout.offset and one.spec == other.spec
+
+
+def skip_neutral(edit: Edit, operator: Operator) -> None:
+    """Removes arithmetic with a neutral number, which changes no bit of x.
+
+    1. x * 1, 1 * x, x / 1 -> x
+    2. x + 0, 0 + x, x - 0 -> x for integers
+    3. x + -0.0, -0.0 + x, x - 0.0 -> x for floats. x + 0.0 stays: it makes 0.0 of -0.0
+
+    The rule does not apply where the result has another shape than x, nor where x is overwritten state.
+    """
+    if operator.schema not in (ADD, SUB, MUL, DIV):
+        return
+    for x, other in _operands(operator):
+        number = edit.uniform_value(other)
+        alike = x.spec == operator.outputs[0].spec and not edit.is_overwritten_state(x)
+        if number is not None and alike and _is_neutral(operator, number):
+            edit.replace(operator.outputs[0], x)
+            return
+
+
+def _operands(operator: Operator) -> tuple[tuple[Var, Var], ...]:
+    a, b = operator.inputs
+    return ((a, b), (b, a)) if operator.schema in (ADD, MUL) else ((a, b),)
+
+
+def _is_neutral(operator: Operator, number: float) -> bool:
+    """Returns whether the operator with this number as an operand is the identity, in every bit."""
+    if operator.schema in (MUL, DIV):
+        return number == 1
+    if operator.outputs[0].dtype.kind != "f":
+        return number == 0
+    return number == 0 and math.copysign(1, number) == (-1 if operator.schema is ADD else 1)
+
+
+class _DeadCode:
+    """The pass that removes what no output and no parameter needs. Inputs stay: the caller feeds them."""
+
+    name = "dead code"
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Returns the graph, changed or not. Raises GraphError for a graph with open dimensions."""
+        edit = Edit(graph)
+        edit.remove_dead_code()
+        return edit.graph()
+
+
+MOVEMENT = RulePass("movement", merge_movement)
+NO_OPS = RulePass("no-ops", skip_no_ops)
+NEUTRAL = RulePass("neutral numbers", skip_neutral)
+DEAD_CODE = _DeadCode()
