@@ -12,16 +12,15 @@ from typing import Any
 from attrs import frozen
 
 from allocator.progress import each
+from engine.cli.options.common import add_model, add_parallel, add_planning, add_running, defaults
+from engine.cli.options.passes import add_optimise
 from engine.text.errors import EngineError
 
 BYTES, SECONDS = "bytes", "seconds"
 MODES = ("static", "dynamic")
 _CHILD = "engine.cli.measure_child"
-_PASSED = (
-    *("file", "shape", "dim", "constant", "input", "weights", "seed", "threads", "alignment", "padding", "budget"),
-    *("no_reuse", "no_overwrite", "no_views", "no_nest", "no_prepack", "strategy", "timeout", "nodes", "parallel"),
-    *("order", "optimise", "no_recompute", "backend", "store"),
-)
+_ADDERS = (add_model, add_optimise, add_planning, add_parallel, add_running)
+"""What adds the options that a measuring process gets: those that say what is run, and how."""
 _SETTLED: dict[str, str] = {"NUMPY_MADVISE_HUGEPAGE": "0"}
 """Where bytes are counted no page is huge: the resident set would grow in steps of 2 MiB."""
 
@@ -41,7 +40,7 @@ class Task:
 
     def to_json(self) -> str:
         """For `read_task`."""
-        passed = {name: getattr(self.arguments, name) for name in _PASSED}
+        passed = {name: getattr(self.arguments, name) for name in defaults(_ADDERS, self.arguments.file)}
         return json.dumps({"what": self.what, "mode": self.mode, "runs": self.runs, "arguments": passed}, default=str)
 
 

@@ -14,7 +14,7 @@ from engine.cli.options.embedded import add_plan_from_file, plan_in_file, tell_o
 from engine.cli.options.listing import add_list
 from engine.cli.options.models import Subject, load_graph, load_subject
 from engine.cli.options.passes import add_optimise
-from engine.cli.options.unused import refuse_given
+from engine.cli.options.unused import refuse_unused
 from engine.exporters import FORMATS, named_like
 from engine.readers import is_saved_trace, read_trace
 from engine.system.threads import AS_THEY_ARE, limit_threads
@@ -107,7 +107,7 @@ def traced(arguments: Namespace) -> Trace:
 
 def _saved(arguments: Namespace) -> Trace:
     why = f"{arguments.file} is a saved trace, and has its plan and its run"
-    refuse_given(arguments, why, (add_making, add_plan_from_file))
+    refuse_unused(arguments, why, (add_making, add_plan_from_file))
     return read_trace(arguments.file)
 
 

@@ -9,7 +9,7 @@ from allocator.errors import ProblemError
 from allocator.io import formats
 from allocator.io.instance import Instance, in_names
 from allocator.problem import FREE, NO_CAPACITY, Plan
-from engine.cli.options.unused import refuse_given
+from engine.cli.options.unused import refuse_unused
 from engine.cli.options.zoo import is_zoo
 from engine.cli.trace import add_making, traced
 from engine.cli.validation import validated
@@ -55,7 +55,7 @@ def _buffers(arguments: Namespace) -> Rectangles:
     if arguments.mode != "static":
         raise OptionError(f"{arguments.file} holds buffers, of which there is no dynamic run to show")
     why = f"{arguments.file} holds buffers, which are only placed"
-    refuse_given(arguments, why, (add_making,), _OF_BUFFERS)
+    refuse_unused(arguments, why, (add_making,), _OF_BUFFERS)
     instance = formats.read(arguments.file)
     is_kept = arguments.strategy == solvers.BEST and not arguments.anew and _is_placed(instance)
     plan = _as_placed(instance, arguments) if is_kept else _placed(instance, arguments)

@@ -15,7 +15,7 @@ from engine.graph.graph import Graph
 from engine.lower.calls import Storage
 from engine.lower.order import MEMORY
 from engine.passes.pipeline import optimise
-from engine.planning.options import Options
+from engine.planning.options import FIELDS, Options, about, flag
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
 from engine.remat.planning import plan_recomputed
@@ -89,21 +89,10 @@ def _order(advice: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]
 
 
 def _switch(name: str, advice: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
-    """What was switched off, switched on again."""
-    default, what, flag = _SWITCHES[name]
-    if getattr(advice.options, name) != default:
-        yield advice.planned(plan, what, f"without {flag}", **{name: default})
-
-
-_SWITCHES: Mapping[str, tuple[Any, str, str]] = {
-    "views": (True, "views instead of copies", "--no-views"),
-    "overwrite": (True, "outputs written over inputs that die", "--no-overwrite"),
-    "reuse": (True, "bytes given to one tensor after the other", "--no-reuse"),
-    "nest": (True, "tensors computed inside others", "--no-nest"),
-    "parallel": ("", "one operator after the other", "--parallel"),
-    "padding": (0, "no padding behind tensors", "--padding"),
-}
-"""By option: what is best for memory, what that is, and the flag that says otherwise."""
+    """Yields the plan with the default value of an option that saves memory, where the option has another value."""
+    saving: dict[str, Any] = {name: FIELDS[name].default}
+    if getattr(advice.options, name) != saving[name]:
+        yield advice.planned(plan, about(name).saving, f"without {flag(name)}", **saving)
 
 
 def _strategy(advice: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
@@ -169,7 +158,7 @@ def _ends_at_peak(plan: PlacedPlan) -> tuple[str, ...]:
 
 _TRIALS: Mapping[str, Trial] = {
     "another order": _order,
-    **{what: partial(_switch, name) for name, (_, what, _) in _SWITCHES.items()},
+    **{about(name).saving: partial(_switch, name) for name in FIELDS if about(name).saving},
     "all strategies": _strategy,
     "passes": _passes,
     "computing again": _again,

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from allocator.io.instance import shown
 from allocator.solvers import STRATEGIES
-from engine.saved.embedded import FILE_KEYS, SHAPING, EmbeddedPlan
+from engine.saved.embedded import FILE_KEYS, EmbeddedPlan
 from engine.saved.fingerprint import Identity, digest_of
 from engine.text.errors import PlanRefusedError
 
@@ -36,7 +36,7 @@ def texts_of(plan: EmbeddedPlan) -> dict[str, str]:
         "strategy": plan.strategy,
         "arena_bytes": str(plan.arena_bytes),
         "lower_bound": str(plan.lower_bound),
-        "options": _json({FILE_KEYS.get(name, name): value for name, value in plan.options}),
+        "options": _json({FILE_KEYS[name]: value for name, value in plan.options}),
         "calls": _json(calls),
         "order": _json(plan.order),
         "again": _json([{"sequence": names, "plain_bytes": plain} for names, plain in plan.again]),
@@ -55,13 +55,13 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPl
     if read.text("digest") != digest_of([calls, order, again]):
         raise read.fault("digest", "is not that of the calls and of their order")
     sums = {name: read.string("calls", name, calls[name]) for name in _DIGESTS}
-    memory, keys = sums.pop("memory"), tuple(FILE_KEYS.get(name, name) for name in SHAPING)
-    options = read.object("options", read.json("options"), keys)
+    memory = sums.pop("memory")
+    options = read.object("options", read.json("options"), tuple(FILE_KEYS.values()))
     feeds, fetches = (read.pairs("calls", calls[name], read.string) for name in ("inputs", "outputs"))
     return EmbeddedPlan(
         identity=Identity(feeds, fetches, **sums),
         memory=memory,
-        options=tuple((name, _as_tuple(options[key])) for name, key in zip(SHAPING, keys, strict=True)),
+        options=tuple((name, _as_tuple(options[key])) for name, key in FILE_KEYS.items()),
         arena_bytes=arena_bytes,
         lower_bound=read.size("lower_bound"),
         strategy=read.strategy("strategy"),

@@ -1,80 +1,220 @@
-"""How to plan: what a caller can ask of the planner."""
+"""The options of planning, each in one place.
+
+From the fields of `Options` derive the flags of the command line (`engine.cli.options.common`), what a saved plan keeps
+(`engine.saved.embedded`), what a measuring process gets, and the alternatives that an explanation tries. A test
+compares the keywords of `engine.compile` and `engine.make_plan` (`engine.api.PlanOptions`) with these fields.
+"""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
-from attrs import field, frozen
+from attrs import Attribute, field, fields, frozen
 
 from allocator import policies
 from allocator.errors import UnknownPolicyError
+from allocator.policies import POLICIES
+from allocator.solvers import BEST, STRATEGIES
 from allocator.solvers.base import NO_NODES
-from engine.lower.backends import DEFAULT, check_backend
-from engine.lower.order import GIVEN, check_order
+from engine.lower.backends import CHOICES, DEFAULT, check_backend
+from engine.lower.order import GIVEN, ORDERS, check_order
 from engine.system.threads import check_threads
 from engine.text.errors import OptionError
 from engine.text.options import check_flag
 from engine.text.units import parse_seconds
 
 MOST_BYTES = 2**40
-"""Of alignment and padding, beyond which only an error can be meant."""
+"""The largest alignment or padding; a larger one can only be an error."""
+_ABOUT = "about"
+CALLS, SEARCH, LIMITS, AT_ONCE = "calls", "search", "limits", "at once"
+"""Groups of flags: which calls and chunks there are, the search for addresses, when it ends, and parallel runs."""
+
+
+@frozen
+class About:
+    """What other modules derive from an option of planning.
+
+    `help` is the help text of its flag; an option without one has no flag. The flag of a bool switches it off
+    (`--no-views`), and so its help text says. `least` is the least value of an integer. Where `decides_problem`, the
+    option decides which chunks there are and how large they are, so a saved plan keeps it, under `file_key` where that
+    is not its name. `saving` says what the default value does to save memory; "" where it saves none.
+    """
+
+    help: str = ""
+    group: str = CALLS
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    least: int = 0
+    decides_problem: bool = False
+    file_key: str = ""
+    saving: str = ""
+
+
+def _about(help: str = "", **values: Any) -> Mapping[str, About]:
+    return {_ABOUT: About(help, **values)}
 
 
 @frozen
 class Options:
-    """How to plan. `alignment` (a power of two) and `padding` are bytes.
+    """How to plan. Unknown values raise OptionError.
 
-    `caller_buffers` names the inputs and outputs that live in arrays of the caller's.
-    `prepack=False` lets kernels read constants as they are: no packed copies beside them, but slower kernels.
+    `strategy` is one of `allocator.solvers.STRATEGIES`, or "best". `alignment` (a power of two) and `padding` are in
+    bytes. `seed` is that of everything random. A search ends after `timeout` (seconds, or a text such as "10s") and
+    after `nodes` steps; where neither is given, after as many steps as the strategy likes.
     `views`, `overwrite` and `reuse` switch the three ways of saving memory; what is switched off runs through the same
-    code. `strategy` is one of `allocator.solvers.STRATEGIES` or "best". A search ends after `timeout` (seconds, or a
-    text such as "10s") and after `nodes` steps; where neither is given, after as many steps as the strategy likes.
+    code. `prepack=False` lets kernels read constants as they are: no packed copies beside them, but slower kernels.
+    `caller_buffers` names the inputs and outputs that live in arrays of the caller.
     `parallel` is one of `allocator.policies.POLICIES`: the plan is then safe where operators run at once.
     `nest` lets values be computed inside others, such as the inputs of a concatenation inside its output, wherever the
-    arena does not grow by that. Where operators run at once, or there are no views, nothing is nested; nor in graphs
-    with open dimensions, which run in stages or in plans for bounded lengths: `engine.bind` gives them numbers first.
-    `backend` is one of `engine.lower.backends.CHOICES`: which kernels compute; each operator takes the first that has
-    one.
+    arena does not grow by that. Nothing is nested where operators run at once, or there are no views; nor in graphs
+    with open dimensions, which run in stages or in plans for ranges of lengths: `engine.bind` gives them numbers first.
     `order` is one of `engine.lower.order.ORDERS`; with "memory" the arena is never larger than with "given". A search
-    for an order has half of the time.
-    `threads` is on how many kernels of libraries run, some of which want more workspace for more of them.
+    for an order has half of the time. `backend` is one of `engine.lower.backends.CHOICES`: which kernels compute; each
+    operator takes the first that has one. `threads` is on how many threads kernels of libraries run; some of them want
+    more workspace for more threads.
     """
 
-    strategy: str = "best"
-    alignment: int = 64
-    padding: int = 0
-    seed: int = 0
-    timeout: float = field(default=math.inf, converter=parse_seconds)
-    nodes: int = NO_NODES
-    views: bool = True
-    overwrite: bool = True
-    reuse: bool = True
-    prepack: bool = True
-    caller_buffers: tuple[str, ...] = ()
-    parallel: str = ""
-    nest: bool = True
-    order: str = GIVEN
-    backend: str = DEFAULT
+    strategy: str = field(
+        default=BEST,
+        metadata=_about(
+            f"how addresses are found: {', '.join((BEST, *STRATEGIES))} (default {BEST}: the best result of all)",
+            group=SEARCH,
+            metavar="STRATEGY",
+            choices=(BEST, *STRATEGIES),
+        ),
+    )
+    alignment: int = field(
+        default=64,
+        metadata=_about(
+            "alignment of tensors in the arena, a power of two (default 64)",
+            metavar="BYTES",
+            least=1,
+            decides_problem=True,
+        ),
+    )
+    padding: int = field(
+        default=0,
+        metadata=_about(
+            "unused bytes behind each chunk (default 0)",
+            metavar="BYTES",
+            decides_problem=True,
+            saving="no padding behind tensors",
+        ),
+    )
+    seed: int = field(default=0, metadata=_about("seed of everything random (default 0)", group=SEARCH, metavar="N"))
+    timeout: float = field(
+        default=math.inf,
+        converter=parse_seconds,
+        metadata=_about(
+            "time limit of strategies that search, such as 10s, 500ms or 2m (default: none)",
+            group=LIMITS,
+            metavar="TIME",
+        ),
+    )
+    nodes: int = field(
+        default=NO_NODES,
+        metadata=_about(
+            "most steps of strategies that search; with a seed, the plan is the same on every machine",
+            group=LIMITS,
+            metavar="N",
+            least=1,
+        ),
+    )
+    views: bool = field(
+        default=True,
+        metadata=_about("copy where an output could be a view", decides_problem=True, saving="views instead of copies"),
+    )
+    overwrite: bool = field(
+        default=True,
+        metadata=_about(
+            "never write an output over an input", decides_problem=True, saving="outputs written over inputs that die"
+        ),
+    )
+    reuse: bool = field(
+        default=True,
+        metadata=_about(
+            "give each tensor bytes of its own",
+            decides_problem=True,
+            saving="bytes given to one tensor after the other",
+        ),
+    )
+    prepack: bool = field(
+        default=True,
+        metadata=_about(
+            "keep no packed copies of weights: less memory, slower kernels", decides_problem=True, file_key="pack"
+        ),
+    )
+    caller_buffers: tuple[str, ...] = field(default=(), metadata=_about(decides_problem=True, file_key="bound"))
+    parallel: str = field(
+        default="",
+        metadata=_about(
+            f"make the plan safe for operators that run at once: {', '.join(POLICIES)} (or another number)",
+            group=AT_ONCE,
+            metavar="POLICY",
+            decides_problem=True,
+            saving="one operator after the other",
+        ),
+    )
+    nest: bool = field(
+        default=True,
+        metadata=_about(
+            "compute no tensor inside another, such as the inputs of a concatenation inside its output",
+            decides_problem=True,
+            saving="tensors computed inside others",
+        ),
+    )
+    order: str = field(
+        default=GIVEN,
+        metadata=_about(
+            f"order of the operators; memory: the one with the fewest bytes alive at once (default {GIVEN})",
+            choices=ORDERS,
+            decides_problem=True,
+        ),
+    )
+    backend: str = field(
+        default=DEFAULT,
+        metadata=_about(
+            f"whose kernels compute; auto: oneDNN's where it is installed, then numba's (default {DEFAULT})",
+            choices=CHOICES,
+        ),
+    )
     threads: int = 1
 
     def __attrs_post_init__(self) -> None:
-        for name in ("alignment", "padding", "seed"):
-            _check_integer(name, getattr(self, name), 0, MOST_BYTES)
-        _check_integer("nodes", self.nodes, 1, NO_NODES)
+        for name, kind in FIELDS.items():
+            value = getattr(self, name)
+            if kind.type is bool:
+                check_flag(name, value)
+            elif kind.type is int and name != "threads":
+                _check_integer(name, value, about(name).least, NO_NODES if name == "nodes" else MOST_BYTES)
+            elif kind.type is str and not isinstance(value, str):
+                raise OptionError(f"{name} {value!r} is no name")
         check_threads(self.threads, 1)
-        for name in ("views", "overwrite", "reuse", "prepack", "nest"):
-            check_flag(name, getattr(self, name))
-        if self.alignment < 1 or self.alignment & (self.alignment - 1):
+        if self.alignment & (self.alignment - 1):
             raise OptionError(f"alignment {self.alignment} is no power of two")
         if not isinstance(self.caller_buffers, (tuple, list)) or not all(
             isinstance(n, str) for n in self.caller_buffers
         ):
             raise OptionError(f"caller_buffers must be a tuple of names, such as ('x',), not {self.caller_buffers!r}")
-        for name in ("strategy", "parallel", "order"):
-            if not isinstance(getattr(self, name), str):
-                raise OptionError(f"{name} {getattr(self, name)!r} is no name")
         check_order(self.order)
         check_backend(self.backend)
         if self.parallel:
             _check_policy(self.parallel)
+
+
+FIELDS: Mapping[str, "Attribute[Any]"] = {option.name: option for option in fields(Options)}
+"""The options by name, with type, default value and metadata."""
+
+
+def about(name: str) -> About:
+    """Returns what other modules derive from an option."""
+    entry: About = FIELDS[name].metadata.get(_ABOUT, About())
+    return entry
+
+
+def flag(name: str) -> str:
+    """Returns the flag of an option on the command line; that of a bool switches it off."""
+    return f"--no-{name}" if FIELDS[name].type is bool else f"--{name}"
 
 
 def _check_integer(name: str, value: object, least: int, most: int) -> None:

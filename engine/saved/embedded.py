@@ -4,26 +4,14 @@ from typing import Any
 
 from attrs import frozen
 
-from engine.planning.options import Options
+from engine.planning.options import FIELDS, Options, about
 from engine.planning.placed import PlacedPlan
 from engine.saved.fingerprint import Identity, digest_of_problem, identity_of
 
-SHAPING = (
-    "alignment",
-    "padding",
-    "views",
-    "overwrite",
-    "reuse",
-    "prepack",
-    "caller_buffers",
-    "parallel",
-    "nest",
-    "order",
-)
+SHAPING = tuple(name for name in FIELDS if about(name).decides_problem)
 """The options that decide what there is to place; the others only say how and how long addresses are searched for."""
-
-FILE_KEYS = {"prepack": "pack", "caller_buffers": "bound"}
-"""Keys under which files have options that were called so when their format was made."""
+FILE_KEYS = {name: about(name).file_key or name for name in SHAPING}
+"""The keys under which files have these options: the names that they had when the format was made."""
 
 
 @frozen

@@ -3,18 +3,15 @@
 import json
 import math
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from allocator.policies import POLICIES
 from allocator.problem import NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
-from allocator.solvers.base import NO_NODES
 from engine.api import PlanOptions
 from engine.cli.options.dims import named_lengths
-from engine.lower.backends import CHOICES, DEFAULT
-from engine.lower.order import GIVEN, ORDERS
+from engine.planning.options import AT_ONCE, CALLS, FIELDS, LIMITS, SEARCH, about, flag
 from engine.system.threads import AS_THEY_ARE
 from engine.text.errors import OptionError
 from engine.text.units import parse_bytes, parse_seconds
@@ -22,6 +19,7 @@ from engine.zoo import NETWORKS
 
 STRATEGY_CHOICES = (BEST, *STRATEGIES)
 
+AddOptions = Callable[[ArgumentParser], None]
 _DIGITS = 9
 """Of the largest integer that an option takes."""
 
@@ -59,26 +57,8 @@ def add_model(parser: ArgumentParser) -> None:
 
 
 def add_planning(parser: ArgumentParser) -> None:
-    """How to plan."""
-    parser.add_argument("--alignment", metavar="BYTES", type=positive, default=64, help="a power of two (default 64)")
-    parser.add_argument("--padding", metavar="BYTES", type=count, default=0, help="behind each chunk (default 0)")
-    parser.add_argument("--no-reuse", action="store_true", help="give no byte to a second tensor")
-    parser.add_argument("--no-overwrite", action="store_true", help="let no operator write over its input")
-    parser.add_argument("--no-views", action="store_true", help="copy where an output could be a view")
-    parser.add_argument("--no-nest", action="store_true", help="compute no tensor inside another, as a concat's inputs")
-    parser.add_argument(
-        "--order",
-        choices=ORDERS,
-        default=GIVEN,
-        help="of operators; memory: fewest bytes alive at once (default given)",
-    )
-    parser.add_argument(
-        "--backend",
-        choices=CHOICES,
-        default=DEFAULT,
-        help=f"whose kernels compute; auto: oneDNN's where it is installed, then numba's (default {DEFAULT})",
-    )
-    parser.add_argument("--no-prepack", action="store_true", help="keep no packed copies of weights: smaller, slower")
+    """Adds the options that say how to plan, but for --parallel."""
+    _add_group(parser, CALLS)
     add_solving(parser)
     parser.add_argument(
         "--no-recompute", action="store_true", help="run no operator twice, even where the budget is not met otherwise"
@@ -86,47 +66,53 @@ def add_planning(parser: ArgumentParser) -> None:
 
 
 def add_parallel(parser: ArgumentParser) -> None:
-    """Whether operators may run at once."""
-    parser.add_argument(
-        "--parallel",
-        metavar="POLICY",
-        default="",
-        help=f"make the plan safe for operators that run at once: {', '.join(POLICIES)} (or another number)",
-    )
+    """Adds the option that says whether operators may run at once."""
+    _add_group(parser, AT_ONCE)
 
 
 def add_solving(parser: ArgumentParser) -> None:
-    """How to solve, and what a result may need."""
-    parser.add_argument(
-        "--strategy",
-        choices=STRATEGY_CHOICES,
-        default=BEST,
-        metavar="STRATEGY",
-        help=f"how addresses are found: {', '.join(STRATEGY_CHOICES)} (default {BEST}: of all)",
-    )
+    """Adds the options of the search for addresses, and the budget."""
+    _add_group(parser, SEARCH)
     add_limits(parser)
     parser.add_argument(
         "--budget", metavar="SIZE", type=size, default=NO_CAPACITY, help='most bytes of the arena, such as "8 MiB"'
     )
-    parser.add_argument("--seed", metavar="N", type=count, default=0, help="of everything random (default 0)")
 
 
 def add_limits(parser: ArgumentParser) -> None:
-    """When a search ends."""
-    parser.add_argument(
-        "--timeout",
-        metavar="TIME",
-        type=duration,
-        default=math.inf,
-        help="of strategies that search, such as 10s, 500ms or 2m",
-    )
-    parser.add_argument(
-        "--nodes",
-        metavar="N",
-        type=positive,
-        default=NO_NODES,
-        help="most steps of strategies that search: with a seed the same plan on every machine",
-    )
+    """Adds the options that say when a search ends."""
+    _add_group(parser, LIMITS)
+
+
+def _add_group(parser: ArgumentParser, group: str) -> None:
+    """Adds the flags of a group of the planner's options, in the order of `Options`."""
+    for name in _flagged():
+        if about(name).group == group:
+            _add_flag(parser, name)
+
+
+def _add_flag(parser: ArgumentParser, name: str) -> None:
+    """Adds the flag of one of the planner's options; the name in the namespace is `_dest(name)`."""
+    option, text = FIELDS[name], about(name)
+    if option.type is bool:
+        parser.add_argument(flag(name), action="store_true", help=text.help)
+        return
+    read: Callable[[str], Any] = str
+    if option.type is int:
+        read = positive if text.least else count
+    elif option.type is float:
+        read = duration
+    metavar, choices = text.metavar or None, text.choices or None
+    parser.add_argument(flag(name), type=read, default=option.default, metavar=metavar, choices=choices, help=text.help)
+
+
+def _flagged() -> Iterator[str]:
+    """Yields the planner's options that have flags."""
+    return (name for name in FIELDS if about(name).help)
+
+
+def _dest(name: str) -> str:
+    return flag(name).removeprefix("--").replace("-", "_")
 
 
 def add_running(parser: ArgumentParser) -> None:
@@ -160,23 +146,17 @@ def add_json(parser: ArgumentParser) -> None:
 
 
 def plan_options(arguments: Namespace) -> PlanOptions:
-    """The planner's options that were given."""
-    return PlanOptions(
-        strategy=arguments.strategy,
-        alignment=arguments.alignment,
-        padding=arguments.padding,
-        seed=arguments.seed,
-        timeout=arguments.timeout,
-        nodes=arguments.nodes,
-        views=not arguments.no_views,
-        overwrite=not arguments.no_overwrite,
-        reuse=not arguments.no_reuse,
-        prepack=not arguments.no_prepack,
-        parallel=arguments.parallel,
-        nest=not arguments.no_nest,
-        order=arguments.order,
-        backend=arguments.backend,
-    )
+    """Returns the planner's options that the command line gives."""
+    values = {name: getattr(arguments, _dest(name)) for name in _flagged()}
+    return cast(PlanOptions, {name: not v if FIELDS[name].type is bool else v for name, v in values.items()})
+
+
+def defaults(adders: Collection[AddOptions], file: Path) -> dict[str, Any]:
+    """Returns the options that some functions add, with their defaults, by name in the namespace; `file` is MODEL."""
+    parser = ArgumentParser()
+    for add in adders:
+        add(parser)
+    return vars(parser.parse_args(["--", str(file)]))
 
 
 def print_json(data: Mapping[str, Any]) -> None:

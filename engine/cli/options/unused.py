@@ -1,29 +1,24 @@
-"""Which options a command line gives beside those that it leaves as they are: what would change nothing is refused."""
+"""Refuses options that would change nothing: those that a command line gives and a command does not use."""
 
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Collection
+from argparse import Namespace
+from collections.abc import Collection
 
-from engine.cli.options.common import add_model
+from engine.cli.options.common import AddOptions, add_model, defaults
 from engine.text.errors import OptionError
 
-AddOptions = Callable[[ArgumentParser], None]
 
+def refuse_unused(
+    arguments: Namespace, why: str, adders: Collection[AddOptions], allowed: Collection[str] = ()
+) -> None:
+    """Raises OptionError for options of models that do not have their defaults and are not `allowed`.
 
-def refuse_given(arguments: Namespace, why: str, adders: Collection[AddOptions], allowed: Collection[str] = ()) -> None:
-    """Raises OptionError for options of models that are no defaults, and are none of `allowed`; `why` begins it."""
-    beside = vars(arguments).get("beside") or {}
-    names = _given(arguments, adders) - set(allowed)
-    given = sorted(f"--beside {name}" if name in beside else f"--{name.replace('_', '-')}" for name in names)
-    if given:
-        raise OptionError(f"{why}: leave out {', '.join(given)}")
-
-
-def _given(arguments: Namespace, adders: Collection[AddOptions]) -> set[str]:
-    """By the names under which the parser keeps them; --beside gives what it changes, whatever that is."""
-    parser = ArgumentParser()
-    for add in (add_model, *adders):
-        add(parser)
-    plain = vars(parser.parse_args(["--", str(arguments.file)]))
-    known = vars(arguments)
-    beside = known.get("beside") or {}
-    return {name for name in plain.keys() & known.keys() if name in beside or known[name] != plain[name]}
+    The message begins with `why`. An option that --beside changes counts whatever its value is.
+    """
+    beside, values = vars(arguments).get("beside") or {}, vars(arguments)
+    default = defaults((add_model, *adders), arguments.file)
+    changed = {name for name in default.keys() & values.keys() if name in beside or values[name] != default[name]}
+    flags = sorted(
+        f"--beside {name}" if name in beside else f"--{name.replace('_', '-')}" for name in changed - set(allowed)
+    )
+    if flags:
+        raise OptionError(f"{why}: leave out {', '.join(flags)}")

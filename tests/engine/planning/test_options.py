@@ -1,0 +1,69 @@
+"""Options of planning: the keywords of the public functions, flags and saved plans all have the fields of `Options`."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from typing import Any, get_type_hints
+
+import pytest
+from attrs import evolve
+
+from engine.api import PlanOptions
+from engine.cli.measuring import BYTES, Task, read_task
+from engine.cli.options.common import add_model, add_parallel, add_planning, plan_options
+from engine.planning.options import DEFAULTS, FIELDS, Options, about, flag
+from engine.saved.embedded import FILE_KEYS, SHAPING
+
+OTHER_VALUES: dict[str, Any] = {
+    "strategy": "naive",
+    "alignment": 16,
+    "padding": 8,
+    "seed": 3,
+    "timeout": 2.0,
+    "nodes": 7,
+    "parallel": "levels",
+    "order": "memory",
+    "backend": "numpy",
+}
+"""A value other than the default for each flag that takes one."""
+
+
+def parser() -> ArgumentParser:
+    command = ArgumentParser()
+    for add in (add_model, add_planning, add_parallel):
+        add(command)
+    return command
+
+
+def test_the_keywords_of_the_public_functions_are_the_fields_of_options() -> None:
+    """A TypedDict lets mypy check callers, and cannot be derived; `threads` is a keyword of its own."""
+    fields = {name: field.type for name, field in FIELDS.items() if name != "threads"}
+    assert get_type_hints(PlanOptions) == fields | {"timeout": float | str}
+
+
+def test_a_command_line_without_options_gives_the_defaults() -> None:
+    assert Options(**plan_options(parser().parse_args(["m.onnx"]))) == DEFAULTS
+
+
+@pytest.mark.parametrize("name", [name for name in FIELDS if about(name).help])
+def test_a_flag_sets_its_option_and_no_other(name: str) -> None:
+    is_switch = FIELDS[name].type is bool
+    change: dict[str, Any] = {name: False if is_switch else OTHER_VALUES[name]}
+    words = [flag(name)] if is_switch else [flag(name), str(change[name])]
+    assert Options(**plan_options(parser().parse_args(["m.onnx", *words]))) == evolve(DEFAULTS, **change)
+
+
+def test_only_buffers_of_the_caller_and_threads_have_no_flag() -> None:
+    assert {name for name in FIELDS if not about(name).help} == {"caller_buffers", "threads"}
+
+
+def test_a_saved_plan_keeps_the_options_that_decide_the_problem_under_the_keys_of_its_format() -> None:
+    assert {"strategy", "seed", "timeout", "nodes", "backend", "threads"} == FIELDS.keys() - set(SHAPING)
+    keys = "alignment padding views overwrite reuse pack bound parallel nest order"
+    assert list(FILE_KEYS.values()) == keys.split()
+
+
+def test_a_measuring_process_gets_every_option_of_planning() -> None:
+    arguments = parser().parse_args(["m.onnx", "--no-nest", "--padding", "8", "--order", "memory"])
+    running: dict[str, Any] = {"optimise": None, "store": "", "weights": "file", "input": [], "threads": 0}
+    task = Task(BYTES, "static", 1, Namespace(**vars(arguments), **running))
+    assert plan_options(read_task(json.loads(task.to_json())).arguments) == plan_options(arguments)
