@@ -1,7 +1,8 @@
 """Copies between arrays of any strides, compiled. Imports numba: ops.native.door loads it, on first use."""
 
-from numba.extending import register_jitable
+from typing import Any
 
+from ops.movement.args import BLOCK, COPY, LOOP, RUNS, TRANSPOSED
 from ops.movement.copies_emit import (
     copy_bytes,
     interleave_2,
@@ -17,29 +18,30 @@ from ops.movement.copies_emit import (
     store_8,
     transpose_16,
 )
-from ops.movement.kinds import BLOCK, HEAD, RUNS, TURNED
-from ops.native.memory import share, word
+from ops.native.memory import jitable, record_at, records_at, share, word
+
+_HEAD = COPY.itemsize
 
 
-@register_jitable
-def _copy_row(item: int, source: int, source_hop: int, target: int, target_hop: int, count: int) -> None:  # noqa: PLR0917
+@jitable
+def _copy_row(item: int, source: int, source_step: int, target: int, target_step: int, count: int) -> None:  # noqa: PLR0917
     if item == 4:
         for i in range(count):
-            store_4((target + i * target_hop, load_4((source + i * source_hop,))))
+            store_4((target + i * target_step, load_4((source + i * source_step,))))
     elif item == 8:
         for i in range(count):
-            store_8((target + i * target_hop, load_8((source + i * source_hop,))))
+            store_8((target + i * target_step, load_8((source + i * source_step,))))
     elif item == 2:
         for i in range(count):
-            store_2((target + i * target_hop, load_2((source + i * source_hop,))))
+            store_2((target + i * target_step, load_2((source + i * source_step,))))
     else:
         for i in range(count):
-            store_1((target + i * target_hop, load_1((source + i * source_hop,))))
+            store_1((target + i * target_step, load_1((source + i * source_step,))))
 
 
-@register_jitable
+@jitable
 def _fill_row(item: int, source: int, target: int, count: int) -> None:
-    """One element, again and again, side by side."""
+    """Writes one element again and again, side by side."""
     if item == 4:
         value = load_4((source,))
         for i in range(count):
@@ -58,81 +60,88 @@ def _fill_row(item: int, source: int, target: int, count: int) -> None:
             store_1((target + i, value))
 
 
-@register_jitable
-def _interleave(length: int, source: int, source_hop: int, target: int) -> bool:
-    """Whether 16 columns of so few rows, which follow each other without gaps in the target, were interleaved."""
+@jitable
+def _interleave(length: int, source: int, source_step: int, target: int) -> bool:
+    """Interleaves 16 columns of so few rows that lie without gaps in the target; returns whether there are so few."""
     if length == 2:
-        interleave_2((source, source_hop, target))
+        interleave_2((source, source_step, target))
     elif length == 3:
-        interleave_3((source, source_hop, target))
+        interleave_3((source, source_step, target))
     elif length == 4:
-        interleave_4((source, source_hop, target))
+        interleave_4((source, source_step, target))
     return 2 <= length <= 4
 
 
-@register_jitable
-def _copy_turned(move: int, source: int, target: int, rows: int) -> None:
-    """A block of rows, which lie side by side in the source, against all of the inner dimension, as they do here."""
-    item, length, source_hop, target_hop = word(move, 2), word(move, 5), word(move, 6), word(move, 10)
+@jitable
+def _transpose(args: Any, source: int, target: int, rows: int) -> None:
+    """Copies a block of rows, which lie side by side in the source, by all of the inner dimension.
+
+                    inner dimension (length)
+    source, rows    a e i ...           target    a b c d
+    side by side    b f j ...                     e f g h
+                    c g k ...                     i j k l
+                    d h l ...                     ...
+    """
+    item, length, source_step, target_row = args.item, args.length, args.source_step, args.target_row
     first = 0
-    if item == 4 and rows == BLOCK and target_hop == 4 * length and _interleave(length, source, source_hop, target):
+    if item == 4 and rows == BLOCK and target_row == 4 * length and _interleave(length, source, source_step, target):
         return
     if item == 4 and rows == BLOCK:
         first = length - length % BLOCK
         for i in range(0, first, BLOCK):
-            transpose_16((source + i * source_hop, source_hop, target + 4 * i, target_hop))
+            transpose_16((source + i * source_step, source_step, target + 4 * i, target_row))
     if length - first >= rows:
         for j in range(rows):
-            _copy_row(
-                item, source + j * item + first * source_hop, source_hop, target + j * target_hop + first * item, item,
-                length - first,
-            )  # fmt: skip
+            start, end = source + j * item + first * source_step, target + j * target_row + first * item
+            _copy_row(item, start, source_step, end, item, length - first)
     else:
         for i in range(first, length):
-            _copy_row(item, source + i * source_hop, item, target + i * item, target_hop, rows)
+            _copy_row(item, source + i * source_step, item, target + i * item, target_row, rows)
 
 
-@register_jitable
-def _copy_rows(move: int, source: int, target: int, rows: int) -> None:
-    kind, item, length, source_hop, target_hop = (
-        word(move, 1), word(move, 2), word(move, 5), word(move, 6), word(move, 7),
-    )  # fmt: skip
+@jitable
+def _copy_rows(args: Any, source: int, target: int, rows: int) -> None:
+    """Copies rows of a rectangle."""
+    kind, item, length = args.kind, args.item, args.length
+    source_step, target_step = args.source_step, args.target_step
     for j in range(rows):
-        at, to = source + j * word(move, 9), target + j * word(move, 10)
+        start, end = source + j * args.source_row, target + j * args.target_row
         if kind == RUNS:
-            copy_bytes((to, at, length))
-        elif source_hop == 0 and target_hop == item:
-            _fill_row(item, at, to, length)
+            copy_bytes((end, start, length))
+        elif source_step == 0 and target_step == item:
+            _fill_row(item, start, end, length)
         else:
-            _copy_row(item, at, source_hop, to, target_hop, length)
+            _copy_row(item, start, source_step, end, target_step, length)
 
 
-@register_jitable
-def _move(move: int, part: int, parts: int) -> None:
-    """This part's share of the blocks of rows of all rectangles."""
-    rows, block, outer = word(move, 8), word(move, 11), word(move, 12)
+@jitable
+def _copy(address: int, part: int, parts: int) -> None:
+    """Copies this part's share of the blocks of rows of all rectangles; `address`: a COPY record and its loops."""
+    args = record_at(address, COPY)
+    loops = records_at(address + _HEAD, args.loops, LOOP)
+    rows, block = args.rows, args.block
     blocks = (rows + block - 1) // block
     total = blocks
-    for d in range(outer):
-        total *= word(move, HEAD + 3 * d)
+    for d in range(args.loops):
+        total *= loops[d].length
     first, last = share(total, part, parts)
     for job in range(first, last):
         start, rest = job % blocks * block, job // blocks
-        source, target = word(move, 3) + start * word(move, 9), word(move, 4) + start * word(move, 10)
-        for d in range(outer - 1, -1, -1):
-            length = word(move, HEAD + 3 * d)
-            source += rest % length * word(move, HEAD + 3 * d + 1)
-            target += rest % length * word(move, HEAD + 3 * d + 2)
+        source, target = args.source + start * args.source_row, args.target + start * args.target_row
+        for d in range(args.loops - 1, -1, -1):
+            length = loops[d].length
+            source += rest % length * loops[d].source_step
+            target += rest % length * loops[d].target_step
             rest //= length
-        if word(move, 1) == TURNED:
-            _copy_turned(move, source, target, min(block, rows - start))
+        if args.kind == TRANSPOSED:
+            _transpose(args, source, target, min(block, rows - start))
         else:
-            _copy_rows(move, source, target, min(block, rows - start))
+            _copy_rows(args, source, target, min(block, rows - start))
 
 
-def move(words: int, part: int, parts: int) -> None:
-    """The words: how many moves there are, then each of them, its own number of words first."""
-    place = words + 8
-    for _ in range(word(words, 0)):
-        _move(place, part, parts)
-        place += 8 * word(place, 0)
+def move(address: int, part: int, parts: int) -> None:
+    """Copies this part of everything; the arguments are how many copies there are, and each with its own size."""
+    place = address + 8
+    for _ in range(word(address, 0)):
+        _copy(place, part, parts)
+        place += 8 * record_at(place, COPY).size

@@ -9,7 +9,7 @@ from typing import Any
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 
-from ops.movement.kinds import BLOCK
+from ops.movement.args import BLOCK
 from ops.native.emit.builder import (
     BIT,
     BYTE,

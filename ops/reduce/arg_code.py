@@ -1,9 +1,4 @@
-"""Positions of extremes. Imports numba: `ops.native.door` loads it, on first use.
-
-Words: x, y, whether the least is wanted, whether the last of equals, the length of the axis and the bytes along it;
-neighbours that have positions of their own, and the bytes from one to the next; the number of outer loops; of each its
-length and the bytes of x.
-"""
+"""Positions of extremes. Imports numba: `ops.native.door` loads it, on first use."""
 
 import math
 from typing import Any
@@ -11,30 +6,44 @@ from typing import Any
 import numpy as np
 
 from ops.native.intrinsics import stack
-from ops.native.memory import floats, ints, jitable, longs, share, word
+from ops.native.memory import floats, ints, jitable, longs, record_at, records_at, share
+from ops.reduce.args import LOOP, SEARCH
 from ops.vector.row_code import row_max, row_min
 
+_HEAD = SEARCH.itemsize
 _WIDE = 256
 """Neighbours that are searched side by side."""
 _CHUNK = 128
 """Neighbours of which the extreme is found before its place is."""
-_room = stack(2 * 4 * _WIDE)
+_scratch = stack(2 * 4 * _WIDE)
 
 
 @jitable
-def _outer(words: int, number: int) -> int:
-    """The address of what an outer index names."""
-    address: int = word(words, 0)
-    for d in range(word(words, 8) - 1, -1, -1):
-        length = word(words, 9 + 2 * d)
-        address += number % length * word(words, 10 + 2 * d)
-        number //= length
-    return address
+def _outer(address: int, number: int) -> int:
+    """Returns the address of x at an index of the outer loops, counted through."""
+    args = record_at(address, SEARCH)
+    loops = records_at(address + _HEAD, args.loops, LOOP)
+    place: int = args.x
+    for d in range(args.loops - 1, -1, -1):
+        place += number % loops[d].length * loops[d].step
+        number //= loops[d].length
+    return place
+
+
+@jitable
+def _turns(address: int) -> int:
+    """Returns the turns of the outer loops."""
+    count = record_at(address, SEARCH).loops
+    loops = records_at(address + _HEAD, count, LOOP)
+    turns = 1
+    for d in range(count):
+        turns *= loops[d].length
+    return turns
 
 
 @jitable
 def _is_better(x: float, best: float, is_least: int) -> bool:
-    """NaN is better than all else."""
+    """Returns whether x is a better extreme; NaN is better than all else."""
     if math.isnan(x):
         return not math.isnan(best)
     return x < best if is_least != 0 else x > best
@@ -42,21 +51,21 @@ def _is_better(x: float, best: float, is_least: int) -> bool:
 
 @jitable
 def _chunk(address: int, count: int, is_least: int, is_last: int) -> Any:
-    """Where the chunk begins in which the extreme is found first, and the extreme."""
+    """Returns where the chunk begins that has the extreme first, and the extreme."""
     chunks = (count + _CHUNK - 1) // _CHUNK
-    found, best = 0, np.float32(0)
+    start, best = 0, np.float32(0)
     for turn in range(chunks):
         first = (chunks - 1 - turn if is_last != 0 else turn) * _CHUNK
-        at, few = address + 4 * first, min(_CHUNK, count - first)
-        most = row_min(at, few, np.float32(0)) if is_least != 0 else row_max(at, few, np.float32(0))
+        place, few = address + 4 * first, min(_CHUNK, count - first)
+        most = row_min(place, few, np.float32(0)) if is_least != 0 else row_max(place, few, np.float32(0))
         if turn == 0 or _is_better(most, best, is_least):
-            found, best = first, most
-    return found, best
+            start, best = first, most
+    return start, best
 
 
 @jitable
 def _position(address: int, count: int, is_least: int, is_last: int) -> int:
-    """In a row of neighbours: in one chunk, one element after the other."""
+    """Returns the position in a row of neighbours: that of the chunk, then that in it."""
     start, best = _chunk(address, count, is_least, is_last)
     few, is_nan = min(_CHUNK, count - start), math.isnan(best)
     row = floats(address + 4 * start, few)
@@ -65,29 +74,27 @@ def _position(address: int, count: int, is_least: int, is_last: int) -> int:
         if row[at] == best or (is_nan and math.isnan(row[at])):
             start += at
             break
-    found: int = start
-    return found
+    position: int = start
+    return position
 
 
-def search_rows(words: int, part: int, parts: int) -> None:
-    """The axis is that of neighbours."""
-    rows = 1
-    for d in range(word(words, 8)):
-        rows *= word(words, 9 + 2 * d)
-    y, count = longs(word(words, 1), rows), word(words, 4)
+def search_rows(address: int, part: int, parts: int) -> None:
+    """Searches along the neighbours; the arguments are a SEARCH record and its loops."""
+    args, rows = record_at(address, SEARCH), _turns(address)
+    y = longs(args.y, rows)
     first, last = share(rows, part, parts)
     for number in range(first, last):
-        y[number] = _position(_outer(words, number), count, word(words, 2), word(words, 3))
+        y[number] = _position(_outer(address, number), args.length, args.is_least, args.is_last)
 
 
 @jitable
-def _at(address: int, hop: int, i: int) -> Any:
-    return floats(address + i * hop, 1)[0]
+def _at(address: int, step: int, i: int) -> Any:
+    return floats(address + i * step, 1)[0]
 
 
 @jitable
-def _meet(best: Any, where: Any, address: int, turn: int, few: int) -> None:
-    """One row of neighbours against the largest so far; NaN is larger than all, and the first one stays."""
+def _compare(best: Any, where: Any, address: int, turn: int, few: int) -> None:
+    """Compares a row of neighbours with the largest so far; NaN is larger than all, and the first one stays."""
     x = floats(address, few)
     for i in range(few):
         take = (x[i] > best[i]) | ((x[i] != x[i]) & (best[i] == best[i]))
@@ -96,7 +103,7 @@ def _meet(best: Any, where: Any, address: int, turn: int, few: int) -> None:
 
 
 @jitable
-def _meet_least(best: Any, where: Any, address: int, turn: int, few: int) -> None:
+def _compare_least(best: Any, where: Any, address: int, turn: int, few: int) -> None:
     x = floats(address, few)
     for i in range(few):
         take = (x[i] < best[i]) | ((x[i] != x[i]) & (best[i] == best[i]))
@@ -105,46 +112,45 @@ def _meet_least(best: Any, where: Any, address: int, turn: int, few: int) -> Non
 
 
 @jitable
-def _meet_apart(words: int, best: Any, where: Any, address: int, turn: int, few: int) -> None:  # noqa: PLR0917 - compiled
-    """The same where neighbours do not lie side by side."""
-    hop, is_least = word(words, 7), word(words, 2)
+def _compare_apart(args: Any, best: Any, where: Any, address: int, turn: int, few: int) -> None:  # noqa: PLR0917 - compiled
+    """Does the same where neighbours do not lie side by side."""
+    step, is_least = args.width_step, args.is_least
     for i in range(few):
-        x = _at(address, hop, i)
+        x = _at(address, step, i)
         better = x < best[i] if is_least != 0 else x > best[i]
         if better or (math.isnan(x) and not math.isnan(best[i])):
             best[i], where[i] = x, turn
 
 
 @jitable
-def _search_block(words: int, address: int, few: int, room: int) -> None:
-    best, where = floats(room, few), ints(room + 4 * _WIDE, few)
-    count, hop, is_last = word(words, 4), word(words, 5), word(words, 3)
-    start = address + (count - 1) * hop if is_last != 0 else address
+def _search_block(args: Any, address: int, few: int, scratch: int) -> None:
+    """Searches along the axis for some neighbours at once; scratch: the best so far, and where they are."""
+    best, where = floats(scratch, few), ints(scratch + 4 * _WIDE, few)
+    count, step, is_last, width_step = args.length, args.length_step, args.is_last, args.width_step
+    start = address + (count - 1) * step if is_last != 0 else address
     for i in range(few):
-        best[i], where[i] = _at(start, word(words, 7), i), 0
+        best[i], where[i] = _at(start, width_step, i), 0
     for turn in range(1, count):
-        at = start - turn * hop if is_last != 0 else start + turn * hop
-        if word(words, 7) != 4:
-            _meet_apart(words, best, where, at, turn, few)
-        elif word(words, 2) != 0:
-            _meet_least(best, where, at, turn, few)
+        place = start - turn * step if is_last != 0 else start + turn * step
+        if width_step != 4:
+            _compare_apart(args, best, where, place, turn, few)
+        elif args.is_least != 0:
+            _compare_least(best, where, place, turn, few)
         else:
-            _meet(best, where, at, turn, few)
+            _compare(best, where, place, turn, few)
 
 
-def search_columns(words: int, part: int, parts: int) -> None:
-    """The axis is another one: some neighbours at a time."""
-    room, width, count = _room(), word(words, 6), word(words, 4)
+def search_columns(address: int, part: int, parts: int) -> None:
+    """Searches along another axis, for some neighbours at a time; the arguments are a SEARCH record and its loops."""
+    args, scratch = record_at(address, SEARCH), _scratch()
+    width, count, is_last = args.width, args.length, args.is_last
     across = (width + _WIDE - 1) // _WIDE
-    blocks = across
-    for d in range(word(words, 8)):
-        blocks *= word(words, 9 + 2 * d)
-    first, last = share(blocks, part, parts)
+    first, last = share(_turns(address) * across, part, parts)
     for block in range(first, last):
         number, left = block // across, block % across * _WIDE
         few = min(_WIDE, width - left)
-        _search_block(words, _outer(words, number) + left * word(words, 7), few, room)
-        where = ints(room + 4 * _WIDE, few)
-        y = longs(word(words, 1) + 8 * (number * width + left), few)
+        _search_block(args, _outer(address, number) + left * args.width_step, few, scratch)
+        where = ints(scratch + 4 * _WIDE, few)
+        y = longs(args.y + 8 * (number * width + left), few)
         for i in range(few):
-            y[i] = count - 1 - where[i] if word(words, 3) != 0 else where[i]
+            y[i] = count - 1 - where[i] if is_last != 0 else where[i]

@@ -7,6 +7,8 @@ import numpy as np
 
 from ops.native.call import Native, Step
 from ops.native.door import address
+from ops.native.records import join_args, pack_args
+from ops.reduce.args import LOOP, SEARCH
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk
 from ops.tensor.spec import normalize_axis
@@ -23,14 +25,14 @@ def _supports(signature: Signature) -> bool:
 
 
 def _merged(loops: Iterable[_Loop]) -> list[_Loop]:
-    """Neighbours are joined where the outer one steps over the inner one."""
-    kept: list[_Loop] = []
+    """Returns the loops, neighbours joined where the outer one steps over the inner one."""
+    merged: list[_Loop] = []
     for length, step in loops:
-        if kept and kept[-1][1] == length * step:
-            kept[-1] = kept[-1][0] * length, step
+        if merged and merged[-1][1] == length * step:
+            merged[-1] = merged[-1][0] * length, step
         else:
-            kept.append((length, step))
-    return kept
+            merged.append((length, step))
+    return merged
 
 
 def _bind(is_least: bool, call: Binding) -> Thunk:
@@ -38,15 +40,26 @@ def _bind(is_least: bool, call: Binding) -> Thunk:
     if not x.size:
         return Native(())
     axis = normalize_axis(call.attrs["axis"], x.ndim)
-    length, hop = x.shape[axis], x.strides[axis]
+    step = x.strides[axis]
     loops = _merged((n, s) for i, (n, s) in enumerate(zip(x.shape, x.strides, strict=True)) if n > 1 and i != axis)
-    function = "search_rows" if hop == _SIZE else "search_columns"
-    width, step = loops.pop() if loops and hop != _SIZE else (1, _SIZE)
-    head = (x.ctypes.data, y.ctypes.data, is_least, call.attrs["select_last_index"], length, hop, width, step)
-    words = (*head, len(loops), *(n for loop in loops for n in loop))
-    return Native((Step(address("ops.reduce.arg_code", function), words),), (x, y))
+    function = "search_rows" if step == _SIZE else "search_columns"
+    width, width_step = loops.pop() if loops and step != _SIZE else (1, _SIZE)
+    head = pack_args(
+        SEARCH,
+        x=x.ctypes.data,
+        y=y.ctypes.data,
+        is_least=is_least,
+        is_last=call.attrs["select_last_index"],
+        length=x.shape[axis],
+        length_step=step,
+        width=width,
+        width_step=width_step,
+        loops=len(loops),
+    )
+    args = join_args(head, *(pack_args(LOOP, length=length, step=step) for length, step in loops))
+    return Native((Step(address("ops.reduce.arg_code", function), args),), (x, y))
 
 
 def search_kernel(*, is_least: bool) -> Kernel:
-    """The compiled kernel: NaN is an extreme, as in numpy."""
+    """Returns the compiled kernel: NaN is an extreme, as in numpy."""
     return Kernel("native", partial(_bind, is_least), supports=_supports, backend=NUMBA)

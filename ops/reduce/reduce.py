@@ -22,7 +22,7 @@ from ops.common.fold import (
     reduced_spec,
 )
 from ops.common.thunks import in_turn
-from ops.reduce.kinds import ABS, DIVIDED, MAX, MIN, ROOT, SQUARE, SUM
+from ops.reduce.args import ABS, DIVIDED, MAX, MIN, ROOT, SQUARE, SUM
 from ops.reduce.onednn import largest, smallest
 from ops.reduce.reduce_compiled import reduce_kernel
 from ops.schema.backward import Backward, Tensor, Terms

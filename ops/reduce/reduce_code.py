@@ -1,8 +1,4 @@
-"""Sums and extremes along axes. Imports numba: `ops.native.door` loads it, on first use.
-
-Words: kind of the fold, kind of its end, elements that go into one, neighbours, the address of y; then what
-`ops.vector.rows.Rows` says of x along the axes that stay, and of an array at 0 along those that go.
-"""
+"""Sums and extremes along axes. Imports numba: `ops.native.door` loads it, on first use."""
 
 import math
 from typing import Any
@@ -10,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from ops.native.intrinsics import stack
-from ops.native.memory import floats, jitable, longs, share, word
-from ops.reduce.kinds import ABS, AS_IS, DIVIDED, MAX, MIN, ROOT, SQUARE
+from ops.native.memory import floats, jitable, longs, record_at, share
+from ops.reduce.args import ABS, AS_IS, DIVIDED, MAX, MIN, REDUCE, ROOT, SQUARE
+from ops.vector.args import ROWS
 from ops.vector.row_code import (
     CHUNK,
     max_16,
     min_16,
+    row_address,
     row_fill,
     row_max,
     row_min,
@@ -25,6 +23,7 @@ from ops.vector.row_code import (
     rows_add,
     rows_add_abs,
     rows_add_square,
+    rows_bytes,
     rows_divided,
     rows_max,
     rows_min,
@@ -33,13 +32,12 @@ from ops.vector.row_code import (
     sum_abs_16,
     sum_square_16,
 )
-from ops.vector.rows_code import header_words, place
 
 _WIDE, _DEEP = 256, 32
 """Columns that are folded at a time, and rows of which sums are added before they are added to the others."""
 _ROWS, _SHORT = 16, 512
 """Rows that are folded side by side, and the most elements of such."""
-_HEAD = 5
+_HEAD = REDUCE.itemsize
 _columns = stack(2 * 4 * _WIDE)
 
 
@@ -88,42 +86,49 @@ def _fold_16(kind: int, addresses: int, count: int, target: int) -> None:
 
 
 @jitable
-def _short_rows(words: int, first: int, last: int, room: int) -> None:
-    """Sixteen rows at a time, the last one again and again where there are fewer: all have the same order of sums."""
-    kind, end, each, count = word(words, 0), word(words, 1), word(words, 2), word(words, 3)
-    kept = words + 8 * _HEAD
-    y, addresses, found = floats(word(words, 4), last), longs(room, _ROWS), floats(room + 8 * _ROWS, _ROWS)
-    start = place(kept + 8 * header_words(kept), 0, 0)
+def _finished(end: int, total: float, elements: int) -> Any:
+    """Returns what becomes of a fold."""
+    mean = total / elements if end == DIVIDED else total
+    return math.sqrt(mean) if end == ROOT else mean
+
+
+@jitable
+def _short_rows(address: int, first: int, last: int, scratch: int) -> None:
+    """Reduces sixteen rows at a time, the last one again where there are fewer: all have the same order of sums."""
+    args = record_at(address, REDUCE)
+    fold, end, elements, count = args.fold, args.end, args.elements, args.width
+    rows = address + _HEAD
+    y, addresses, totals = floats(args.y, last), longs(scratch, _ROWS), floats(scratch + 8 * _ROWS, _ROWS)
+    start = row_address(rows + rows_bytes(rows), 0, 0)
     for number in range(first, last, _ROWS):
         for i in range(_ROWS):
-            addresses[i] = start + place(kept, 0, min(number + i, last - 1))
+            addresses[i] = start + row_address(rows, 0, min(number + i, last - 1))
         if end == AS_IS and number + _ROWS <= last:
-            _fold_16(kind, room, count, word(words, 4) + 4 * number)
+            _fold_16(fold, scratch, count, args.y + 4 * number)
             continue
-        _fold_16(kind, room, count, room + 8 * _ROWS)
+        _fold_16(fold, scratch, count, scratch + 8 * _ROWS)
         for i in range(min(_ROWS, last - number)):
-            total = found[i] / each if end == DIVIDED else float(found[i])
-            y[number + i] = math.sqrt(total) if end == ROOT else total
+            y[number + i] = _finished(end, float(totals[i]), elements)
 
 
-def reduce_rows(words: int, part: int, parts: int) -> None:
-    """The neighbours go: each row folds to a number, in float64."""
-    kind, end, each, count = word(words, 0), word(words, 1), word(words, 2), word(words, 3)
-    kept = words + 8 * _HEAD
-    gone = kept + 8 * header_words(kept)
-    first, last = share(word(kept, 1), part, parts)
-    if count <= _SHORT and word(gone, 1) == 1:
-        _short_rows(words, first, last, _columns())
+def reduce_rows(address: int, part: int, parts: int) -> None:
+    """Folds each row of neighbours to a number, in float64; the arguments are a REDUCE record and its rows."""
+    args = record_at(address, REDUCE)
+    fold, count = args.fold, args.width
+    rows = address + _HEAD
+    reduced = rows + rows_bytes(rows)
+    turns = record_at(reduced, ROWS).rows
+    first, last = share(record_at(rows, ROWS).rows, part, parts)
+    if count <= _SHORT and turns == 1:
+        _short_rows(address, first, last, _columns())
         return
     for number in range(first, last):
-        total = _identity(kind)
-        for turn in range(word(gone, 1)):
-            x = place(kept, 0, number) + place(gone, 0, turn)
+        total = _identity(fold)
+        for turn in range(turns):
+            x = row_address(rows, 0, number) + row_address(reduced, 0, turn)
             for start in range(0, count, CHUNK):
-                total = _join(kind, total, _fold_row(kind, x + 4 * start, min(CHUNK, count - start)))
-        if end == DIVIDED:
-            total /= each
-        floats(word(words, 4) + 4 * number, 1)[0] = math.sqrt(total) if end == ROOT else total
+                total = _join(fold, total, _fold_row(fold, x + 4 * start, min(CHUNK, count - start)))
+        floats(args.y + 4 * number, 1)[0] = _finished(args.end, total, args.elements)
 
 
 @jitable
@@ -141,30 +146,31 @@ def _fold_columns(kind: int, total: int, x: int, count: int) -> None:
 
 
 @jitable
-def _fold_block(kind: int, x: int, gone: int, few: int, room: int) -> None:
-    """The fold of some columns into the room; behind it, room for the sum of some rows."""
-    some, turns = room + 4 * _WIDE, word(gone, 1)
-    row_fill(room, few, np.float32(_identity(kind)))
+def _fold_block(kind: int, x: int, reduced: int, count: int, scratch: int) -> None:
+    """Folds some columns into the scratch buffer; behind them lies the fold of some rows."""
+    partial, turns = scratch + 4 * _WIDE, record_at(reduced, ROWS).rows
+    row_fill(scratch, count, np.float32(_identity(kind)))
     for top in range(0, turns, _DEEP):
-        row_fill(some, few, np.float32(_identity(kind)))
+        row_fill(partial, count, np.float32(_identity(kind)))
         for turn in range(top, min(top + _DEEP, turns)):
-            _fold_columns(kind, some, x + place(gone, 0, turn), few)
-        _fold_columns(kind if kind >= MAX else 0, room, some, few)
+            _fold_columns(kind, partial, x + row_address(reduced, 0, turn), count)
+        _fold_columns(kind if kind >= MAX else 0, scratch, partial, count)
 
 
-def reduce_columns(words: int, part: int, parts: int) -> None:
-    """The neighbours stay: columns side by side fold to as many numbers."""
-    kind, end, each, width = word(words, 0), word(words, 1), word(words, 2), word(words, 3)
-    kept, room = words + 8 * _HEAD, _columns()
-    gone = kept + 8 * header_words(kept)
+def reduce_columns(address: int, part: int, parts: int) -> None:
+    """Folds columns side by side to as many numbers; the arguments are a REDUCE record and its rows."""
+    args = record_at(address, REDUCE)
+    fold, end, elements, width = args.fold, args.end, args.elements, args.width
+    rows, scratch = address + _HEAD, _columns()
+    reduced = rows + rows_bytes(rows)
     across = (width + _WIDE - 1) // _WIDE
-    first, last = share(word(kept, 1) * across, part, parts)
+    first, last = share(record_at(rows, ROWS).rows * across, part, parts)
     for block in range(first, last):
         row, left = block // across, block % across * _WIDE
-        few = min(_WIDE, width - left)
-        _fold_block(kind, place(kept, 0, row) + 4 * left, gone, few, room)
-        y = word(words, 4) + 4 * (row * width + left)
+        count = min(_WIDE, width - left)
+        _fold_block(fold, row_address(rows, 0, row) + 4 * left, reduced, count, scratch)
+        y = args.y + 4 * (row * width + left)
         if end == ROOT:
-            rows_root(y, few, room)
+            rows_root(y, count, scratch)
         else:
-            rows_divided(y, few, room, np.float32(each if end == DIVIDED else 1))
+            rows_divided(y, count, scratch, np.float32(elements if end == DIVIDED else 1))

@@ -1,18 +1,17 @@
-"""Softmax of rows, and of columns side by side. Imports numba: `ops.native.door` loads it, on first use.
-
-Words: what `ops.vector.rows.Rows` says of arrays x and y; whether the logarithm is wanted; length of the axis; and for
-columns the bytes along it, of x and of y, and how many columns are neighbours.
-"""
+"""Softmax of rows, and of columns side by side. Imports numba: `ops.native.door` loads it, on first use."""
 
 from typing import Any
 
 import numpy as np
 
 from ops.native.intrinsics import stack
-from ops.native.memory import floats, jitable, longs, share, word
+from ops.native.memory import floats, jitable, longs, record_at, share
+from ops.reduce.args import SOFTMAX
+from ops.vector.args import ROWS
 from ops.vector.row_code import (
     CHUNK,
     largest_16,
+    row_address,
     row_exp,
     row_fill,
     row_largest,
@@ -28,8 +27,8 @@ from ops.vector.row_code import (
     rows_log_shift,
     sum_16,
 )
-from ops.vector.rows_code import header_words, place
 
+_HEAD = SOFTMAX.itemsize
 _WIDE = 256
 """Columns that are worked on at a time."""
 _FEW, _CACHED = 16, 2048
@@ -41,7 +40,7 @@ _columns = stack(2 * 4 * _WIDE)
 
 @jitable
 def _tops(addresses: int, few: int, count: int, tops: int) -> None:
-    """The largest of each row."""
+    """Writes the largest element of each row."""
     if count <= _CACHED // _FEW:
         largest_16(addresses, count, tops)
     else:
@@ -51,7 +50,7 @@ def _tops(addresses: int, few: int, count: int, tops: int) -> None:
 
 @jitable
 def _power(x: int, y: int, count: int, is_log: int, top: Any, lanes: int) -> None:  # noqa: PLR0917 - compiled
-    """The sums of a row's powers, in 16 lanes; powers are written unless the logarithm is wanted."""
+    """Writes the sums of a row's powers, in 16 lanes; and the powers, unless the logarithm is computed."""
     sums, total = floats(lanes, _FEW), 0.0
     for first in range(0, count, CHUNK):
         few, at = min(CHUNK, count - first), 4 * first
@@ -68,16 +67,19 @@ def _power(x: int, y: int, count: int, is_log: int, top: Any, lanes: int) -> Non
 
 
 @jitable
-def _rows(words: int, more: int, first: int, few: int, room: int) -> None:
-    """Some rows: each pass over all of them, so that none waits for what a row folds to."""
-    is_log, count = word(more, 0), word(more, 1)
-    tops, ends, addresses, lanes = room, room + 4 * _FEW, room + 8 * _FEW, room + 16 * _FEW
+def _rows(args: Any, rows: int, first: int, few: int, scratch: int) -> None:
+    """Computes some rows: each pass over all of them, so that none waits for what a row folds to.
+
+    scratch:  16 largest | 16 sums, then their logarithms | 16 addresses | 16 lanes of sums for each row
+    """
+    is_log, count = args.is_log, args.length
+    tops, ends, addresses, lanes = scratch, scratch + 4 * _FEW, scratch + 8 * _FEW, scratch + 16 * _FEW
     places = longs(addresses, _FEW)
     for i in range(_FEW):
-        places[i] = place(words, 0, first + min(i, few - 1))
+        places[i] = row_address(rows, 0, first + min(i, few - 1))
     _tops(addresses, few, count, tops)
     for i in range(few):
-        x, y = places[i], place(words, 1, first + i)
+        x, y = places[i], row_address(rows, 1, first + i)
         _power(x, y, count, is_log, floats(tops, few)[i], lanes + i * _LANES)
     for i in range(_FEW):
         places[i] = lanes + min(i, few - 1) * _LANES
@@ -85,50 +87,50 @@ def _rows(words: int, more: int, first: int, few: int, room: int) -> None:
     if is_log != 0:
         rows_log(ends, few, ends)
     for i in range(few):
-        y, end = place(words, 1, first + i), floats(ends, few)[i]
+        y, end = row_address(rows, 1, first + i), floats(ends, few)[i]
         if is_log != 0:
-            row_minus_both(y, count, place(words, 0, first + i), floats(tops, few)[i], end)
+            row_minus_both(y, count, row_address(rows, 0, first + i), floats(tops, few)[i], end)
         else:
             row_times(y, count, y, np.float32(1) / end)
 
 
-def softmax_rows(words: int, part: int, parts: int) -> None:
-    """Rows that are neighbours in memory."""
-    more, room = words + 8 * header_words(words), _columns()
-    few = max(1, min(_FEW, _CACHED // word(more, 1)))
-    first, last = share(word(words, 1), part, parts)
+def softmax_rows(address: int, part: int, parts: int) -> None:
+    """Computes this part's rows, neighbours in memory; the arguments are a SOFTMAX record and rows of x and y."""
+    args, rows, scratch = record_at(address, SOFTMAX), address + _HEAD, _columns()
+    few = max(1, min(_FEW, _CACHED // args.length))
+    first, last = share(record_at(rows, ROWS).rows, part, parts)
     for row in range(first, last, few):
-        _rows(words, more, row, min(few, last - row), room)
+        _rows(args, rows, row, min(few, last - row), scratch)
 
 
 @jitable
-def _block(x: int, y: int, more: int, few: int, room: int) -> None:
-    is_log, count, down_x, down_y = word(more, 0), word(more, 1), word(more, 2), word(more, 3)
-    top, total = room, room + 4 * _WIDE
-    row_fill(top, few, np.float32(-np.inf))
-    row_fill(total, few, np.float32(0))
-    for i in range(count):
-        rows_largest(top, few, top, x + i * down_x)
-    for i in range(count):
+def _block(args: Any, x: int, y: int, count: int, scratch: int) -> None:
+    """Computes some columns; scratch: their largest elements, then their sums."""
+    is_log, length, x_step, y_step = args.is_log, args.length, args.x_step, args.y_step
+    top, total = scratch, scratch + 4 * _WIDE
+    row_fill(top, count, np.float32(-np.inf))
+    row_fill(total, count, np.float32(0))
+    for i in range(length):
+        rows_largest(top, count, top, x + i * x_step)
+    for i in range(length):
         if is_log != 0:
-            rows_add_exp(total, few, total, x + i * down_x, top)
+            rows_add_exp(total, count, total, x + i * x_step, top)
         else:
-            rows_exp(y + i * down_y, few, x + i * down_x, top)
-            rows_add(total, few, total, y + i * down_y)
-    for i in range(count):
+            rows_exp(y + i * y_step, count, x + i * x_step, top)
+            rows_add(total, count, total, y + i * y_step)
+    for i in range(length):
         if is_log != 0:
-            rows_log_shift(y + i * down_y, few, x + i * down_x, top, total)
+            rows_log_shift(y + i * y_step, count, x + i * x_step, top, total)
         else:
-            rows_div(y + i * down_y, few, y + i * down_y, total)
+            rows_div(y + i * y_step, count, y + i * y_step, total)
 
 
-def softmax_columns(words: int, part: int, parts: int) -> None:
-    """Columns that are neighbours, some at a time."""
-    more, room = words + 8 * header_words(words), _columns()
-    width = word(more, 4)
-    across = (width + _WIDE - 1) // _WIDE
-    first, last = share(word(words, 1) * across, part, parts)
+def softmax_columns(address: int, part: int, parts: int) -> None:
+    """Computes this part's columns, neighbours in memory; the arguments are a SOFTMAX record and rows of x and y."""
+    args, rows, scratch = record_at(address, SOFTMAX), address + _HEAD, _columns()
+    across = (args.width + _WIDE - 1) // _WIDE
+    first, last = share(record_at(rows, ROWS).rows * across, part, parts)
     for block in range(first, last):
-        left = block % across * _WIDE
-        x, y = place(words, 0, block // across) + 4 * left, place(words, 1, block // across) + 4 * left
-        _block(x, y, more, min(_WIDE, width - left), room)
+        row, left = block // across, block % across * _WIDE
+        x, y = row_address(rows, 0, row) + 4 * left, row_address(rows, 1, row) + 4 * left
+        _block(args, x, y, min(_WIDE, args.width - left), scratch)

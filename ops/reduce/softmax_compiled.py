@@ -6,6 +6,8 @@ import numpy as np
 
 from ops.native.call import Native, Step
 from ops.native.door import address
+from ops.native.records import join_args, pack_args
+from ops.reduce.args import SOFTMAX
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Thunk
 from ops.tensor.spec import Array, normalize_axis
@@ -24,27 +26,33 @@ def _bind(is_log: bool, call: Binding) -> Thunk:
 
 
 def _is_last(x: Array, axis: int) -> bool:
-    """Whether no axis behind has more than one element."""
+    """Returns whether no axis behind has more than one element."""
     return x.size == 1 or (x.shape[axis] > 1 and all(n == 1 for n in x.shape[axis + 1 :]))
 
 
 def _rows(is_log: bool, x: Array, y: Array, axis: int) -> Step:
     both = [np.moveaxis(a, axis, -1) for a in (x, y)]
-    rows = Rows.of(both, both[0].shape[:-1])
-    return Step(address(_MODULE, "softmax_rows"), (*rows.words, is_log, x.shape[axis]))
+    head = pack_args(SOFTMAX, is_log=is_log, length=x.shape[axis], x_step=0, y_step=0, width=0)
+    return Step(address(_MODULE, "softmax_rows"), join_args(head, Rows.of(both, both[0].shape[:-1]).args))
 
 
 def _columns(is_log: bool, x: Array, y: Array, axis: int) -> Step:
-    """The neighbours are the last axis that has more than one element."""
+    """Returns the step where the neighbours are the last axis that has more than one element."""
     last = max(i for i, n in enumerate(x.shape) if n != 1)
     order = [*(i for i in range(x.ndim) if i not in (axis, last)), axis, last]
     both = [a.transpose(order) for a in (x, y)]
-    rows = Rows.of(both, both[0].shape[:-2])
-    more = (is_log, x.shape[axis], x.strides[axis], y.strides[axis], x.shape[last])
-    return Step(address(_MODULE, "softmax_columns"), (*rows.words, *more))
+    head = pack_args(
+        SOFTMAX,
+        is_log=is_log,
+        length=x.shape[axis],
+        x_step=x.strides[axis],
+        y_step=y.strides[axis],
+        width=x.shape[last],
+    )
+    return Step(address(_MODULE, "softmax_columns"), join_args(head, Rows.of(both, both[0].shape[:-2]).args))
 
 
 def softmax_kernel(*, is_log: bool = False) -> Kernel:
-    """The compiled kernel."""
+    """Returns the compiled kernel."""
     reads, supports = neighbours, all_single
     return Kernel("rows", partial(_bind, is_log), reads=reads, supports=supports, writes=neighbours, backend=NUMBA)

@@ -12,8 +12,10 @@ from attrs import frozen
 
 from ops.native.call import Native, Step
 from ops.native.door import address
+from ops.native.records import pack_args
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.spatial.args import RESIZE
 from ops.spatial.resize_passes import changed_axes
 from ops.spatial.resize_tables import Table
 from ops.tensor.spec import Array, Shape
@@ -41,7 +43,7 @@ class _Groups:
 
 
 def _groups(shape: Shape, changed: Sequence[tuple[int, Table]]) -> _Groups:
-    """One axis that changes is the second one."""
+    """Returns the groups; where only one axis changes, it is the second one."""
     (a, first), (b, second) = sorted(changed, key=lambda t: t[0]) if len(changed) == 2 else ((-1, _SAME), changed[0])
     between = shape[a + 1 : b] if a >= 0 else ()
     outer = math.prod(shape[: a if a >= 0 else b])
@@ -49,36 +51,47 @@ def _groups(shape: Shape, changed: Sequence[tuple[int, Table]]) -> _Groups:
     return _Groups((a, b), (first, second), outer, math.prod(between), tail, b == len(shape) - 1)
 
 
-def _hops(groups: _Groups, array: Array) -> tuple[int, ...]:
-    """Elements from one to the next along: outer, a, middle, b, tail; pixels are dense, and follow at one pitch."""
+def _steps(groups: _Groups, array: Array) -> tuple[int, ...]:
+    """Returns the elements from one to the next along: outer, a, middle, b, tail; pixels are dense, at one pitch."""
     a, b = (array.shape[axis] if axis >= 0 else 1 for axis in groups.axes)
     step = pitch(array)
-    hop_b = 1 if groups.is_last else groups.tail * step
-    middle = step if groups.is_last else b * hop_b
-    return a * groups.middle * middle, groups.middle * middle, middle, hop_b, step
+    step_b = 1 if groups.is_last else groups.tail * step
+    middle = step if groups.is_last else b * step_b
+    return a * groups.middle * middle, groups.middle * middle, middle, step_b, step
 
 
-def _columns(found: Table) -> tuple[Array, Array, Array]:
-    """Indices, weights, and what is outside, as compiled code reads them."""
+def _columns(table: Table) -> tuple[Array, Array, Array]:
+    """Returns indices, weights, and what is outside, as compiled code reads them."""
     dense = np.ascontiguousarray
-    return dense(found.indices, np.int64), dense(found.weights, np.float32), dense(found.outside, np.uint8)
+    return dense(table.indices, np.int64), dense(table.weights, np.float32), dense(table.outside, np.uint8)
 
 
 def _bind(call: Binding) -> Thunk:
     x, y = call.x, call.y
     groups = _groups(x.shape, changed_axes(call.signature))
     (a, b), tables = groups.axes, tuple(map(_columns, groups.tables))
-    outputs = y.shape[a] if a >= 0 else 1, groups.middle, y.shape[b], groups.tail
-    inner = 1 if groups.is_last else x.shape[-1]
-    words = (
-        *(x.ctypes.data, y.ctypes.data, groups.outer, *outputs, inner, x.shape[b], int(groups.is_last)),
-        *(len(t[0]) for t in tables),
-        *(column.ctypes.data for t in tables for column in t),
-        *_hops(groups, x),
-        *_hops(groups, y),
-        float(call.attrs["extrapolation_value"]),
+    indices, weights, outside = zip(*([column.ctypes.data for column in t] for t in tables), strict=True)
+    args = pack_args(
+        RESIZE,
+        x=x.ctypes.data,
+        y=y.ctypes.data,
+        outer=groups.outer,
+        outputs_a=y.shape[a] if a >= 0 else 1,
+        middle=groups.middle,
+        outputs_b=y.shape[b],
+        tail=groups.tail,
+        inner=1 if groups.is_last else x.shape[-1],
+        length_b=x.shape[b],
+        is_last=groups.is_last,
+        taps=[len(t[0]) for t in tables],
+        indices=indices,
+        weights=weights,
+        outside=outside,
+        x_steps=_steps(groups, x),
+        y_steps=_steps(groups, y),
+        value=call.attrs["extrapolation_value"],
     )
-    return Native((Step(address("ops.spatial.resize_code", "resize"), words),), (x, y, tables))
+    return Native((Step(address("ops.spatial.resize_code", "resize"), args),), (x, y, tables))
 
 
 def _supports(signature: Signature) -> bool:

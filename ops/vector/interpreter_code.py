@@ -1,7 +1,10 @@
 """The interpreter of elementwise programs. Imports numba: `ops.native.door` loads it, on first use.
 
-A block of rows goes through all instructions while it lies in the cache nearest to the processor. What the words are,
-`ops.vector.geometry` says.
+A block of rows goes through all instructions while it lies in the cache nearest to the processor:
+
+    inputs   -> copied into the scratch buffer, or read where they lie
+    for each instruction: the whole block, 16 elements at a time
+    output   <- copied from the scratch buffer, or written where it lies
 """
 
 from typing import Any
@@ -9,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from ops.native.intrinsics import stack
-from ops.native.memory import floats, jitable, longs, octets, real, share, word
-from ops.vector.geometry import HEAD, INSTRUCTION, RECORD, ROOM_BYTES, VALUES
+from ops.native.memory import floats, jitable, longs, octets, record_at, records_at, share, word
+from ops.vector.args import INSTRUCTION, MOST_VALUES, OPERAND, PROGRAM, SCRATCH_BYTES
 from ops.vector.opcode_code import fill, give, give_truths, obey, take, take_truths
 
-_room, _tables = stack(ROOM_BYTES), stack(4 * 8 * VALUES)
+_HEAD, _OPERAND = PROGRAM.itemsize, OPERAND.itemsize
+_scratch, _tables = stack(SCRATCH_BYTES), stack(4 * 8 * MOST_VALUES)
 _PLACE, _SOURCE, _ROWS, _WIDTH = range(4)
-"""Tables: where a value is in this block; of which address, rows and width the copy is that lies in the room."""
+"""Tables: where a value of this block is; address, rows and width of what the copy in the scratch buffer is of."""
 
 
 @jitable
@@ -24,38 +28,38 @@ def _truth_at(address: int) -> Any:
 
 
 @jitable
-def _take_truths(source: int, room: int, count: int, step: int) -> None:
+def _take_truths(source: int, scratch: int, count: int, step: int) -> None:
     if step == 1:
-        take_truths(source, room, count)
+        take_truths(source, scratch, count)
     elif step == 0:
-        fill(_truth_at(source), room, count)
+        fill(_truth_at(source), scratch, count)
     else:
-        target = floats(room, count)
+        target = floats(scratch, count)
         for i in range(count):
             target[i] = _truth_at(source + i * step)
 
 
 @jitable
-def _take_floats(source: int, room: int, count: int, step: int) -> None:
+def _take_floats(source: int, scratch: int, count: int, step: int) -> None:
     if step == 4:
-        take(source, room, count)
+        take(source, scratch, count)
     elif step == 0:
-        fill(floats(source, 1)[0], room, count)
+        fill(floats(source, 1)[0], scratch, count)
     else:
-        target = floats(room, count)
+        target = floats(scratch, count)
         for i in range(count):
             target[i] = floats(source + i * step, 1)[0]
 
 
 @jitable
-def _give(room: int, target: int, count: int, step: int, is_bool: int) -> None:
+def _give(scratch: int, target: int, count: int, step: int, is_bool: int) -> None:
     """Writes a row of the output."""
     if is_bool != 0 and step == 1:
-        give_truths(room, target, count)
+        give_truths(scratch, target, count)
     elif is_bool == 0 and step == 4:
-        give(room, target, count)
+        give(scratch, target, count)
     else:
-        source = floats(room, count)
+        source = floats(scratch, count)
         for i in range(count):
             if is_bool != 0:
                 octets(target + i * step, 1)[0] = 0 if source[i] == 0 else 1
@@ -64,83 +68,96 @@ def _give(room: int, target: int, count: int, step: int, is_bool: int) -> None:
 
 
 @jitable
-def _address(words: int, record: int, depth: int, outer: int) -> Any:
-    """Where an operand's part of an outer index begins."""
-    address = word(words, record)
-    for d in range(depth - 1, 0, -1):
-        length = word(words, HEAD + d)
-        address += outer % length * word(words, record + RECORD + d)
-        outer = outer // length
-    return address + outer * word(words, record + RECORD) if depth > 0 else address
+def _operand(program: int, number: int) -> int:
+    """Returns the address of an operand's record."""
+    depth = record_at(program, PROGRAM).loops
+    place: int = program + _HEAD + 8 * depth + number * (_OPERAND + 8 * depth)
+    return place
 
 
 @jitable
-def _fetch(words: int, record: int, source: int, target: int, extent: Any) -> None:
-    """Copies rows of an input into the room, one behind the other."""
-    down, step = word(words, record + 4), word(words, record + 5)
+def _outer(program: int, operand: int, outer: int) -> Any:
+    """Returns where an operand's part of an outer index begins."""
+    depth, lengths, strides = record_at(program, PROGRAM).loops, program + _HEAD, operand + _OPERAND
+    address = record_at(operand, OPERAND).address
+    for d in range(depth - 1, 0, -1):
+        length = word(lengths, d)
+        address += outer % length * word(strides, d)
+        outer = outer // length
+    return address + outer * word(strides, 0) if depth > 0 else address
+
+
+@jitable
+def _fetch(operand: Any, source: int, target: int, extent: Any) -> None:
+    """Copies rows of an input into the scratch buffer, one behind the other."""
+    down, step = operand.row_step, operand.step
     height, length = extent
     for row in range(height):
-        if word(words, record + 1) != 0:
+        if operand.is_bool != 0:
             _take_truths(source + row * down, target + 4 * row * length, length, step)
         else:
             _take_floats(source + row * down, target + 4 * row * length, length, step)
 
 
 @jitable
-def _obey_all(words: int, code: int, places: Any, count: int) -> None:
-    for i in range(word(words, 8)):
-        at = code + i * INSTRUCTION
-        y, a = places[word(words, at + 1)], places[word(words, at + 2)]
-        b, c = places[word(words, at + 3)], places[word(words, at + 4)]
-        obey(word(words, at), y, a, b, c, count, real(words, at + 5), real(words, at + 6))
+def _obey_all(code: int, instructions: int, places: Any, count: int) -> None:
+    """Runs all instructions on a block."""
+    all_of_them = records_at(code, instructions, INSTRUCTION)
+    for i in range(instructions):
+        one = all_of_them[i]
+        obey(one.opcode, places[one.y], places[one.a], places[one.b], places[one.c], count, one.p, one.q)
 
 
 @jitable
-def _open(words: int, record: int, outer: int, top: int, left: int) -> Any:
-    """The address of an operand's first element of a block."""
-    source = _address(words, record, word(words, 1), outer)
-    return source + top * word(words, record + 4) + left * word(words, record + 5)
+def _results(program: int) -> int:
+    """Returns the address of the scratch offsets of results, behind which the instructions lie."""
+    operands: int = record_at(program, PROGRAM).operands
+    place: int = _operand(program, operands)
+    return place
 
 
 @jitable
-def _block(words: int, room: int, tables: Any, where: Any, extent: Any) -> None:
-    """Inputs, instructions, output of one block. An input that is there from the block before is not copied again."""
-    operands, depth = word(words, 0), word(words, 1)
+def _block(program: int, scratch: int, tables: Any, where: Any, extent: Any) -> None:
+    """Runs inputs, instructions, output of one block. A copy from the block before is not made again."""
+    args = record_at(program, PROGRAM)
+    operands = args.operands
     height, length = extent
     for v in range(operands):
-        record = HEAD + depth + v * (RECORD + depth)
-        source = _open(words, record, where[0], where[1], where[2])
-        if word(words, record + 2) != 0:
+        place = _operand(program, v)
+        operand = record_at(place, OPERAND)
+        source = _outer(program, place, where[0]) + where[1] * operand.row_step + where[2] * operand.step
+        if operand.is_direct != 0:
             tables[_PLACE, v] = source
             continue
-        target = room + word(words, record + 3)
+        target = scratch + operand.scratch
         tables[_PLACE, v] = target
-        there = tables[_SOURCE, v] == source and tables[_WIDTH, v] == length and tables[_ROWS, v] >= height
-        if v < operands - 1 and not there:
-            _fetch(words, record, source, target, extent)
+        is_there = tables[_SOURCE, v] == source and tables[_WIDTH, v] == length and tables[_ROWS, v] >= height
+        if v < operands - 1 and not is_there:
+            _fetch(operand, source, target, extent)
             tables[_ROWS, v], tables[_WIDTH, v] = height, length
         tables[_SOURCE, v] = source
-    code = HEAD + depth + operands * (RECORD + depth) + word(words, 7)
-    _obey_all(words, code, tables[_PLACE], height * length)
-    if word(words, record + 2) == 0:
-        down, step, is_bool = word(words, record + 4), word(words, record + 5), word(words, record + 1)
+    _obey_all(_results(program) + 8 * args.results, args.instructions, tables[_PLACE], height * length)
+    output = record_at(_operand(program, operands - 1), OPERAND)
+    if output.is_direct == 0:
+        down, step, is_bool = output.row_step, output.step, output.is_bool
+        target, source = tables[_PLACE, operands - 1], tables[_SOURCE, operands - 1]
         for row in range(height):
             _give(target + 4 * row * length, source + row * down, length, step, is_bool)
 
 
-def elementwise(words: int, part: int, parts: int) -> None:
-    """Runs the blocks that are this part's."""
-    room = _room()
-    tables = longs(_tables(), 4 * VALUES).reshape(4, VALUES)
-    operands, depth = word(words, 0), word(words, 1)
+def elementwise(program: int, part: int, parts: int) -> None:
+    """Runs this part's blocks; the arguments are a PROGRAM record and what follows it."""
+    args, scratch = record_at(program, PROGRAM), _scratch()
+    tables = longs(_tables(), 4 * MOST_VALUES).reshape(4, MOST_VALUES)
+    operands, results = args.operands, _results(program)
     for v in range(operands):
         tables[_SOURCE, v] = -1
-    for v in range(word(words, 7)):
-        tables[_PLACE, operands + v] = room + word(words, HEAD + depth + operands * (RECORD + depth) + v)
-    rows, width, tall, wide = word(words, 2), word(words, 3), word(words, 4), word(words, 5)
-    down, across = (rows + tall - 1) // tall, (width + wide - 1) // wide
-    first, last = share(word(words, 6) * down * across, part, parts)
+    for v in range(args.results):
+        tables[_PLACE, operands + v] = scratch + word(results, v)
+    rows, width, block_rows, block_width = args.rows, args.width, args.block_rows, args.block_width
+    down, across = (rows + block_rows - 1) // block_rows, (width + block_width - 1) // block_width
+    first, last = share(args.outer * down * across, part, parts)
     for block in range(first, last):
-        top, left = block // across % down * tall, block % across * wide
-        extent = (min(tall, rows - top), min(wide, width - left))
-        _block(words, room, tables, (block // (down * across), top, left), extent)
+        top, left = block // across % down * block_rows, block % across * block_width
+        extent = (min(block_rows, rows - top), min(block_width, width - left))
+        _block(program, scratch, tables, (block // (down * across), top, left), extent)

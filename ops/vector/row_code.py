@@ -12,10 +12,13 @@ from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
 from ops.native.emit.builder import FLOATS, INT, LANES, WORD, Value, advance, constant, shuffled, splat, word
-from ops.native.memory import Decorator
+from ops.native.memory import Decorator, jitable, record_at
+from ops.native.memory import word as word_at
+from ops.vector.args import ROWS
 from ops.vector.lanes import Carried, Floats, Lanes, each_vector, load, store
 from ops.vector.math import exp_below, log, maximum, minimum
 
+_HEAD = ROWS.itemsize
 CHUNK = 1024
 """Elements that are summed in float32."""
 _intrinsic: Decorator = intrinsic
@@ -253,3 +256,23 @@ rows_log = _mapping(log, 1, 0)
 rows_root = _mapping(lambda x: x.apply("sqrt"), 1, 0)
 row_fill = _mapping(lambda number: number, 0, 1)
 """Writes one number everywhere."""
+
+
+@jitable
+def rows_bytes(rows: int) -> Any:
+    """Returns the bytes of a ROWS record and what belongs to it."""
+    args = record_at(rows, ROWS)
+    return _HEAD + 8 * (args.loops + args.arrays * (args.loops + 1))
+
+
+@jitable
+def row_address(rows: int, array: int, row: int) -> Any:
+    """Returns the address of an array's row, its number counted through all loops."""
+    loops, lengths = record_at(rows, ROWS).loops, rows + _HEAD
+    place = lengths + 8 * (loops + array * (loops + 1))
+    address, strides = word_at(place, 0), place + 8
+    for d in range(loops - 1, 0, -1):
+        length = word_at(lengths, d)
+        address += row % length * word_at(strides, d)
+        row = row // length
+    return address + row * word_at(strides, 0) if loops > 0 else address

@@ -1,34 +1,32 @@
-"""Rows of several arrays as words: how many, and where each lies."""
+"""Rows of several arrays as arguments of compiled code: how many, and where each lies."""
 
 import math
 from collections.abc import Sequence
 
 from attrs import frozen
 
-from ops.native.call import Word
+from ops.native.records import join_args, pack_args
 from ops.schema.schema import Signature
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, Shape
+from ops.vector.args import ROWS
 from ops.vector.bytecode import SINGLE
 
 
 def neighbours(layout: Layout) -> bool:
-    """Whether elements along the last axis that has more than one lie side by side."""
+    """Returns whether elements along the last axis that has more than one lie side by side."""
     steps = [s for n, s in zip(layout.shape, layout.strides, strict=True) if n != 1]
     return not steps or steps[-1] == layout.itemsize
 
 
 def all_single(signature: Signature) -> bool:
-    """Whether all inputs and outputs are float32."""
+    """Returns whether all inputs and outputs are float32."""
     return all(s.dtype == SINGLE for s in (*signature.inputs, *signature.outputs))
 
 
 @frozen(eq=False)
 class Rows:
-    """Loops over the leading dimensions of arrays of one such shape: lengths, and for each array bytes a turn.
-
-    Words: number of arrays, of rows, of loops; the lengths; for each array its address, and the bytes.
-    """
+    """Loops over the leading dimensions of arrays of one such shape: lengths, and for each array bytes a turn."""
 
     shape: Shape
     arrays: tuple[Array, ...]
@@ -36,7 +34,7 @@ class Rows:
 
     @classmethod
     def of(cls, arrays: Sequence[Array], shape: Shape) -> "Rows":
-        """Over the dimensions `shape`, with which each array begins."""
+        """Returns the loops over the dimensions `shape`, with which each array begins."""
         lengths, steps = list[int](), list[tuple[int, ...]]()
         for axis, length in enumerate(shape):
             step = tuple(a.strides[axis] for a in arrays)
@@ -51,9 +49,12 @@ class Rows:
         return cls(tuple(lengths), tuple(arrays), strides)
 
     @property
-    def words(self) -> tuple[Word, ...]:
-        """As `ops.vector.rows_code` reads them."""
-        found: list[Word] = [len(self.arrays), math.prod(self.shape), len(self.shape), *self.shape]
-        for array, strides in zip(self.arrays, self.strides, strict=True):
-            found += [array.ctypes.data, *strides]
-        return tuple(found)
+    def args(self) -> Array:
+        """The arguments, as compiled code reads them."""
+        return rows_args(self.shape, [(a.ctypes.data, s) for a, s in zip(self.arrays, self.strides, strict=True)])
+
+
+def rows_args(lengths: Sequence[int], arrays: Sequence[tuple[int, Sequence[int]]]) -> Array:
+    """Returns the arguments of loops of these lengths over arrays, each an address and its bytes a turn."""
+    head = pack_args(ROWS, arrays=len(arrays), rows=math.prod(lengths), loops=len(lengths))
+    return join_args(head, lengths, *((start, *strides) for start, strides in arrays))

@@ -1,0 +1,18 @@
+"""Arguments of compiled resizing: what `ops.spatial.resize_compiled` writes, and what its compiled code reads."""
+
+from ops.native.records import record
+
+RESIZE = record(
+    "x y outer outputs_a middle outputs_b tail inner length_b is_last: int64",
+    "taps[2] indices[2] weights[2] outside[2]: int64",
+    "x_steps[5] y_steps[5]: int64",
+    "value: float64",
+)
+"""Tensors are seen as (outer, a, middle, b, tail, inner); a and b are the axes that change, fields of 2 have both.
+
+length_b: elements of x along b; is_last: whether b is the last axis. Each output is a sum over taps: indices and
+weights are the addresses of (taps, outputs) int64 and float32, outside that of a byte for each output that is 1 where
+`value` is written. Steps are elements from one to the next along outer, a, middle, b and tail.
+"""
+OUTER, A, MIDDLE, B, TAIL = range(5)
+"""Dimensions of steps."""
