@@ -2,27 +2,30 @@
 
 from typing import TYPE_CHECKING
 
-from engine.api import Executable, make_plan
-from engine.api import compile_graph as compile
-from engine.control.control import cond, fori_loop, scan, unfold, while_loop
-from engine.execution_plan import ExecutionPlan
-from engine.graph.graph import Graph
-from engine.graph.operator import Operator
-from engine.graph.var import Var
 from engine.notebook import register_cards
-from engine.onnx.load import load_onnx
-from engine.onnx.saved import load_plan, save_plan
-from engine.passes.pipeline import optimise
-from engine.passes.storage import cast_storage
-from engine.readers import read_trace
-from engine.report.report import Report
-from engine.saved.embedded import EmbeddedPlan
-from engine.stages.bind import bind
 from engine.text.deprecated import EXPORTS, warn_of_old_name
-from engine.text.errors import BudgetError, EngineError
-from engine.trace.trace import Event, Trace
-from engine.training.autodiff import gradients
-from engine.training.training import SGD, Adam, train_step
+from engine.text.lazy import importer
+
+if TYPE_CHECKING:  # the names for checkers of types and editors; at run time each is imported when it is first used
+    from engine.api import Executable, make_plan
+    from engine.api import compile_graph as compile
+    from engine.control.control import cond, fori_loop, scan, unfold, while_loop
+    from engine.execution_plan import ExecutionPlan
+    from engine.graph.graph import Graph
+    from engine.graph.operator import Operator
+    from engine.graph.var import Var
+    from engine.onnx.load import load_onnx
+    from engine.onnx.saved import load_plan, save_plan
+    from engine.passes.pipeline import optimise
+    from engine.passes.storage import cast_storage
+    from engine.readers import read_trace
+    from engine.report.report import Report
+    from engine.saved.embedded import EmbeddedPlan
+    from engine.stages.bind import bind
+    from engine.text.errors import BudgetError, EngineError
+    from engine.trace.trace import Event, Trace
+    from engine.training.autodiff import gradients
+    from engine.training.training import SGD, Adam, train_step
 
 __all__ = [
     "SGD",
@@ -56,14 +59,53 @@ __all__ = [
     "while_loop",
 ]
 
+_HOMES = {
+    "Executable": "engine.api:Executable",
+    "compile": "engine.api:compile_graph",
+    "make_plan": "engine.api:make_plan",
+    "cond": "engine.control.control:cond",
+    "fori_loop": "engine.control.control:fori_loop",
+    "scan": "engine.control.control:scan",
+    "unfold": "engine.control.control:unfold",
+    "while_loop": "engine.control.control:while_loop",
+    "ExecutionPlan": "engine.execution_plan:ExecutionPlan",
+    "Graph": "engine.graph.graph:Graph",
+    "Operator": "engine.graph.operator:Operator",
+    "Var": "engine.graph.var:Var",
+    "load_onnx": "engine.onnx.load:load_onnx",
+    "load_plan": "engine.onnx.saved:load_plan",
+    "save_plan": "engine.onnx.saved:save_plan",
+    "optimise": "engine.passes.pipeline:optimise",
+    "cast_storage": "engine.passes.storage:cast_storage",
+    "read_trace": "engine.readers:read_trace",
+    "Report": "engine.report.report:Report",
+    "EmbeddedPlan": "engine.saved.embedded:EmbeddedPlan",
+    "bind": "engine.stages.bind:bind",
+    "BudgetError": "engine.text.errors:BudgetError",
+    "EngineError": "engine.text.errors:EngineError",
+    "Event": "engine.trace.trace:Event",
+    "Trace": "engine.trace.trace:Trace",
+    "gradients": "engine.training.autodiff:gradients",
+    "Adam": "engine.training.training:Adam",
+    "SGD": "engine.training.training:SGD",
+    "train_step": "engine.training.training:train_step",
+}
+"""Where each public name is defined: module and name in it."""
+
 register_cards()
 
 
 if not TYPE_CHECKING:  # a checker of types would take every name for one that exists
+    _import = importer(__name__, _HOMES)
 
     def __getattr__(name: str) -> object:
-        """Returns what an old name stands for, and warns. Raises AttributeError for any other name."""
-        if name not in EXPORTS:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        warn_of_old_name(f"engine.{name}", f"engine.{EXPORTS[name]}")
-        return globals()[EXPORTS[name]]
+        """Returns a public name, under its old name with a warning. Raises AttributeError for any other name."""
+        if name in EXPORTS:
+            warn_of_old_name(f"engine.{name}", f"engine.{EXPORTS[name]}")
+        value = _import(EXPORTS.get(name, name))
+        if name in _HOMES:
+            globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

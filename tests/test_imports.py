@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import engine
 from tests.helpers.paths import ROOT
 
 PACKAGES = ("ops", "allocator", "engine")
 EMITS_CODE = re.compile(r"ops/(native|vector)/|ops/\w+/(\w+_)?(code|emit)\.py|ops/\w+/jit_\w+\.py")
 HEAVY = ("numba", "llvmlite", "onnx", "onnxruntime", "cffi", "matplotlib", "bokeh", "scipy", "perfetto", "google")
-MOST_MODULES = 660
-"""Of our own that `import engine` may load; each takes its share of the time."""
+MOST_MODULES = 20
+"""Of our own that `import engine` may load: public names are imported when they are first used."""
 
 
 def test_only_rooms_that_emit_code_import_numba_and_llvmlite() -> None:
@@ -28,6 +29,19 @@ def test_import_engine_loads_no_heavy_package_and_few_modules_of_ours() -> None:
     loaded = run.stdout.split()
     assert not {name for name in loaded if name in HEAVY}
     assert sum(name.split(".")[0] in PACKAGES for name in loaded) <= MOST_MODULES
+
+
+def test_public_names_of_engine_are_imported_from_where_types_are_checked() -> None:
+    (guard,) = [node for node in ast.parse((ROOT / "engine/__init__.py").read_text()).body if _is_guard(node)]
+    imports = [node for node in ast.walk(guard) if isinstance(node, ast.ImportFrom)]
+    homes = {name.asname or name.name: f"{node.module}:{name.name}" for node in imports for name in node.names}
+    assert homes == engine._HOMES
+    assert sorted(homes) == sorted(engine.__all__)
+    assert all(getattr(engine, name) is not None for name in engine.__all__)
+
+
+def _is_guard(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
 def _imports() -> Iterator[tuple[Path, str]]:

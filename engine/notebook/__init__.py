@@ -1,6 +1,13 @@
 """Plans, reports and traces in notebooks: cards that appear by themselves, and a figure to look around in."""
 
-from engine.notebook.figures import figure
+from typing import TYPE_CHECKING
+
 from engine.notebook.register import register_cards
+from engine.text.lazy import importer
+
+if TYPE_CHECKING:  # the figure draws pictures, which most programs do not
+    from engine.notebook.figures import figure
+else:
+    __getattr__ = importer(__name__, {"figure": "engine.notebook.figures:figure"})
 
 __all__ = ["figure", "register_cards"]

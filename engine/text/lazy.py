@@ -1,0 +1,19 @@
+"""Public names that are imported when they are first used (PEP 562), so that importing a package costs little."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+
+def importer(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """Returns the `__getattr__` of a package. `homes` gives the home of each public name, as "module:name in it".
+
+    The function that it returns raises AttributeError for any other name.
+    """
+
+    def getattribute(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, _, inside = homes[name].partition(":")
+        return getattr(import_module(module), inside)
+
+    return getattribute
