@@ -3,25 +3,34 @@
 import numpy as np
 
 from allocator.breadths import breadths, breadths_of
-from allocator.cliques.search import bytes_of_cliques, heaviest_clique
+from allocator.cliques.search import bound_of_cliques, heaviest_clique
 from allocator.derive.chunks import derive
-from allocator.problem import FREE, Column, Problem
+from allocator.problem import FREE, Bound, Column, Problem
 from allocator.steps import Program
 
 
 def lower_bound(problem: Problem) -> int:
-    """No arena is smaller: the largest operator breadth, the highest pinned end, and what cliques need beyond that.
+    """Returns the bytes that no arena goes below; see `proved_bound`."""
+    return proved_bound(problem).nbytes
+
+
+def proved_bound(problem: Problem) -> Bound:
+    """Proves a lower bound: the largest operator breadth, the highest pinned end, and what cliques need beyond that.
 
     Operator breadth: Pisarchyk and Lee 2020. The bytes of an overwrite count once in the tick of overwriting. Chunks
-    that are alive in one tick, or a clique of conflicts, may need more bytes than they have: for alignment, for pinned
-    chunks in their midst, for the chains of overwrites to which they belong.
+    that are alive in one tick, or a clique of conflicts, may need more bytes than their sum: for alignment, for pinned
+    chunks between them, and for the chains of overwrites to which they belong.
     """
     if not (problem.size > 0).any():
-        return 0
+        return Bound(0, "no chunk has bytes")
     is_pinned = (problem.pinned != FREE) & (problem.size > 0)
     highest = int((problem.pinned + problem.size)[is_pinned].max(initial=0))
-    breadth = int(breadths(problem).value.max()) if problem.conflicts is None else 0
-    return bytes_of_cliques(problem, max(breadth, highest))
+    bound = Bound(0, "")
+    if problem.conflicts is None:
+        live = breadths(problem)
+        row = int(np.argmax(live.value))
+        bound = Bound(int(live.value[row]), f"bytes alive in tick {live.tick[row]}")
+    return bound_of_cliques(problem, bound.raised(highest, "end of the highest pinned chunk"))
 
 
 def naive_bytes(problem: Problem) -> int:

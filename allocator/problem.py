@@ -145,15 +145,31 @@ class Status(StrEnum):
     """It does not fit; whether another plan would is not known."""
 
 
+@frozen
+class Bound:
+    """A proved lower bound: no arena has fewer bytes than `nbytes`, and `reason` says what proves it."""
+
+    nbytes: int
+    reason: str
+
+    def raised(self, nbytes: int, reason: str) -> "Bound":
+        """Returns the larger of this bound and another; this one where they are equal."""
+        return Bound(nbytes, reason) if nbytes > self.nbytes else self
+
+
 @frozen(eq=False)
 class Plan:
-    """Where each chunk lies. `lower_bound` is proved: no plan of this problem has a smaller arena."""
+    """Where each chunk lies. `lower_bound` is proved: no plan of this problem has a smaller arena.
+
+    `bound_reason` says what proves it, such as "bytes alive in tick 12"; it is empty for a plan that was read.
+    """
 
     offset: Column = field(converter=column)
     arena_bytes: int
     lower_bound: int
     strategy: str
     capacity: int = NO_CAPACITY
+    bound_reason: str = ""
 
     @property
     def status(self) -> Status:

@@ -11,7 +11,7 @@ from allocator.cliques.feasible import FeasibleOffsets
 from allocator.cliques.max_weight import heavy_cliques
 from allocator.cliques.pinned import bytes_in_slots
 from allocator.cliques.stacks import bytes_in_stacks
-from allocator.problem import FREE, Column, Conflicts, Problem, distinct
+from allocator.problem import FREE, Bound, Column, Conflicts, Problem, distinct
 
 _MOST_TICKS = 16
 """Ticks that are looked at for what is alive in them, and pinned chunks for what lives with them."""
@@ -19,22 +19,26 @@ _MOST_CLIQUES = 8
 """Cliques that are looked at for their bytes, and for the room that they may need."""
 
 
-def bytes_of_cliques(problem: Problem, proved: int) -> int:
-    """The most that a clique needs, of those that are looked at; or `proved`, a lower bound that is known already."""
+def bound_of_cliques(problem: Problem, bound: Bound) -> Bound:
+    """Returns the largest bound that one of the searched cliques proves, or the given one, which is proved already."""
     whole = all_chunks(problem)
     room = _room(whole)
     has_pins = bool(((whole.pinned != FREE) & (whole.size > 0)).any())
     if problem.conflicts is not None:
         cliques = _cliques(problem, whole, room)
     else:
-        cliques = _alive(problem, whole, room, proved) if has_pins or (room != whole.size).any() else iter(())
+        cliques = _alive(problem, whole, room, bound.nbytes) if has_pins or (room != whole.size).any() else iter(())
+    kind = "that are alive at once" if problem.conflicts is None else "of which each two conflict"
     feasible = FeasibleOffsets(problem, whole)
     narrowed = [feasible.narrowed(clique) for clique in cliques]
     for clique in narrowed:
-        proved = max(bytes_in_cells(clique, proved), bytes_in_slots(clique, feasible))
-    for clique in narrowed:  # what takes longest comes last: the more is proved, the sooner it is done
-        proved = bytes_in_stacks(clique, feasible, proved)
-    return proved
+        chunks = f"{len(clique)} chunks {kind}"
+        aligned, packed = bytes_in_cells(clique, bound.nbytes), bytes_in_slots(clique, feasible)
+        bound = bound.raised(aligned, f"sizes and alignment of {chunks}").raised(packed, f"pinned among {chunks}")
+    for clique in narrowed:  # the slowest bound comes last: the more is proved before, the sooner it ends
+        stacked = bytes_in_stacks(clique, feasible, bound.nbytes)
+        bound = bound.raised(stacked, f"all orders of {len(clique)} chunks {kind}")
+    return bound
 
 
 def heaviest_clique(problem: Problem) -> Column:

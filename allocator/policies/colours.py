@@ -11,14 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve, frozen
 
-from allocator.bounds import lower_bound
+from allocator.bounds import proved_bound
 from allocator.breadths import breadths
 from allocator.concurrency import Clock, Dependences, colours, path_clock
 from allocator.derive.users import Users
 from allocator.parts import part_of
 from allocator.policies.base import Solve, Waits
 from allocator.policies.clocks import lifetimes_by, spans
-from allocator.problem import Column, Plan, Problem, column
+from allocator.problem import Bound, Column, Plan, Problem, column
 from allocator.solvers.base import align_up
 
 
@@ -52,7 +52,7 @@ class Colours:
         ticks = np.array([_ticks(*life, path, root) for life, path in zip(lives, self.paths, strict=True)])
         choices = [_pools(views, ticks, count) for count in _counts(len(views))]
         touched = evolve(problem, end=users.last + 1)  # looking on is no use here: without it, lives may be shorter
-        return _stacked(min(choices, key=_breadth), lower_bound(touched), solve)
+        return _stacked(min(choices, key=_breadth), proved_bound(touched), solve)
 
     def waits(self, problem: Problem, users: Users, plan: Plan) -> Waits:  # noqa: ARG002 (of the protocol)
         """Nothing but data."""
@@ -89,7 +89,7 @@ def _breadth(pools: _Pools) -> int:
     return sum(int(breadths(part).value.max(initial=0)) for part in pools.parts)
 
 
-def _stacked(pools: _Pools, bound: int, solve: Solve) -> Plan:
+def _stacked(pools: _Pools, bound: Bound, solve: Solve) -> Plan:
     """All pools in one arena. The bound is that of the sequence: other pools, or fewer, might be smaller."""
     offset, top, makers = np.zeros(len(pools.pool), np.int64), 0, dict[str, None]()
     for number, part in enumerate(pools.parts):
@@ -99,4 +99,4 @@ def _stacked(pools: _Pools, bound: int, solve: Solve) -> Plan:
         offset[pools.pool == number] = np.where(part.size > 0, plan.offset + base, 0)
         top = base + plan.arena_bytes
         makers[plan.strategy] = None
-    return Plan(offset, top, bound, ", ".join(makers))
+    return Plan(offset, top, bound.nbytes, ", ".join(makers), bound_reason=bound.reason)

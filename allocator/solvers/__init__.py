@@ -6,10 +6,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from allocator.bounds import lower_bound
+from allocator.bounds import proved_bound
 from allocator.check.offsets import check
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
-from allocator.problem import FREE, NO_CAPACITY, Plan, Problem
+from allocator.problem import FREE, NO_CAPACITY, Bound, Plan, Problem
 from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES, Solver, SolverOptions, arena_bytes, unsupported_reason
 from allocator.solvers.best_fit import BEST_FIT
@@ -32,6 +32,8 @@ from allocator.solvers.shared_min_cost_flow import SHARED_MIN_COST_FLOW
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
 BEST = PORTFOLIO.name
+EXHAUSTED = "exact search"
+"""The reason of a bound that a search proved: it tried all smaller arenas."""
 STRATEGIES: Mapping[str, Solver] = MappingProxyType(
     {
         s.name: s
@@ -77,9 +79,9 @@ def solve(
     """
     check_chains(problem)
     _check_pinned(problem)
-    bound = lower_bound(problem)
-    goal = max(bound, capacity) if capacity != NO_CAPACITY else bound
-    with Activity("placing", f"by {strategy}", bound=bound, limit=seconds):
+    bound = proved_bound(problem)
+    goal = max(bound.nbytes, capacity) if capacity != NO_CAPACITY else bound.nbytes
+    with Activity("placing", f"by {strategy}", bound=bound.nbytes, limit=seconds):
         return _judged(problem, _named(problem, strategy), SolverOptions(seed, seconds, nodes, goal), bound, capacity)
 
 
@@ -103,7 +105,7 @@ def _named(problem: Problem, strategy: str) -> Solver:
     return solver
 
 
-def _judged(problem: Problem, solver: Solver, options: SolverOptions, bound: int, capacity: int) -> Plan:
+def _judged(problem: Problem, solver: Solver, options: SolverOptions, bound: Bound, capacity: int) -> Plan:
     answer = solver.solve(problem, options)
     arena = arena_bytes(problem, answer.offset)
     fault = check(problem, answer.offset, arena)
@@ -111,7 +113,8 @@ def _judged(problem: Problem, solver: Solver, options: SolverOptions, bound: int
         raise PlanError(f"{solver.name} made a wrong plan ({fault.kind}): {fault.message}")
     if answer.lower_bound > arena:
         raise PlanError(f"{solver.name} claims to have proved {answer.lower_bound} bytes, but its arena has {arena}")
-    return Plan(answer.offset, arena, max(bound, answer.lower_bound), answer.maker or solver.name, capacity)
+    bound = bound.raised(answer.lower_bound, EXHAUSTED)
+    return Plan(answer.offset, arena, bound.nbytes, answer.maker or solver.name, capacity, bound.reason)
 
 
 def check_chains(problem: Problem) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from allocator.bounds import lower_bound
+from allocator.bounds import proved_bound
 from allocator.check.offsets import check
 from allocator.errors import FormatError
 from allocator.io.instance import Instance, in_names, shown
@@ -29,7 +29,8 @@ def validated(given: Instance, problem: Problem, offset: Column, source: Path, c
     fault = check(problem, offset, capacity if capacity != NO_CAPACITY else arena)
     if fault is not None:
         raise PlanRefusedError(f"{source}: {fault.kind}: {in_names(fault.message, given.ids)}")
-    return Plan(offset, arena, lower_bound(problem), GIVEN, capacity)
+    bound = proved_bound(problem)
+    return Plan(offset, arena, bound.nbytes, GIVEN, capacity, bound.reason)
 
 
 def _check_complete(given: Instance, offset: Column, used: npt.NDArray[np.bool_], source: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve, field, frozen
 
-from allocator.bounds import lower_bound
+from allocator.bounds import proved_bound
 from allocator.problem import Column, Plan, Problem
 from allocator.solvers.base import arena_bytes
 
@@ -54,4 +54,11 @@ def solve_with_boundaries(problem: Problem, boundaries: tuple[int, ...], solve: 
     columns: dict[str, Any] = {name: np.concatenate((getattr(problem, name), rows)) for name, rows in added.items()}
     plan = solve(evolve(problem, **columns))
     offset = plan.offset[: len(problem)]
-    return evolve(plan, offset=offset, arena_bytes=arena_bytes(problem, offset), lower_bound=lower_bound(problem))
+    bound = proved_bound(problem)
+    return evolve(
+        plan,
+        offset=offset,
+        arena_bytes=arena_bytes(problem, offset),
+        lower_bound=bound.nbytes,
+        bound_reason=bound.reason,
+    )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from attrs import evolve
 
-from allocator.bounds import lower_bound
+from allocator.bounds import proved_bound
 from allocator.check.offsets import check
 from allocator.io.instance import shown
 from allocator.problem import NO_CAPACITY, Plan, Problem, column
@@ -173,4 +173,5 @@ def _plan(problem: Problem, known: EmbeddedPlan, budget: int) -> Plan:
     least = arena_bytes(problem, offset)
     if known.arena_bytes != least:
         raise PlanRefusedError(f"{known.source} wants an arena of {known.arena_bytes} bytes, where {least} hold all")
-    return Plan(offset, least, lower_bound(problem), known.strategy, budget)
+    bound = proved_bound(problem)
+    return Plan(offset, least, bound.nbytes, known.strategy, budget, bound.reason)

@@ -1,10 +1,12 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.bounds import lower_bound, naive_bytes, peak_tick, profile, refcount_peak
+from allocator.bounds import lower_bound, naive_bytes, peak_tick, profile, proved_bound, refcount_peak
 from allocator.derive.chunks import derive, to_problem
-from allocator.problem import FREE, Conflicts, Problem
+from allocator.problem import FREE, Bound, Conflicts, Problem
+from allocator.solvers import EXHAUSTED, solve
 from allocator.steps import OverwriteForward, Program, Step, ViewForward
 from tests.helpers.allocator.brute_force import live_bytes, minimal_peak
 from tests.helpers.allocator.random_problems import relabelled
@@ -150,3 +152,28 @@ def test_lower_bound_of_no_chunks_is_zero() -> None:
     empty = Problem([], [], [], [], [])
     assert (lower_bound(empty), naive_bytes(empty), peak_tick(empty), len(profile(empty))) == (0, 0, 0, 0)
     assert refcount_peak(Program((), ())) == 0
+
+
+@pytest.mark.parametrize(
+    ("problem", "nbytes", "reason"),
+    [
+        (free([0, 1], [2, 3], [4, 4], [1, 1]), 8, "bytes alive in tick 1"),
+        (Problem([0], [1], [4], [1], [12]), 16, "end of the highest pinned chunk"),
+        (free([0, 0], [1, 1], [5, 5], [8, 8]), 13, "sizes and alignment of 2 chunks that are alive at once"),
+        (
+            Problem([0, 9], [1, 10], [4, 4], [1, 1], [FREE, FREE], conflicts=Conflicts([0], [1])),
+            8,
+            "sizes and alignment of 2 chunks of which each two conflict",
+        ),
+        (free([0], [1], [0], [1]), 0, "no chunk has bytes"),
+    ],
+)
+def test_a_bound_says_what_proves_it(problem: Problem, nbytes: int, reason: str) -> None:
+    assert proved_bound(problem) == Bound(nbytes, reason)
+    assert solve(problem).bound_reason == reason
+
+
+@given(problems(max_chunks=7, max_size=5, horizon=5, pins=True, conflicts=True))
+def test_a_bound_that_a_search_proved_says_so(problem: Problem) -> None:
+    plan = solve(problem, "exact", nodes=2_000)
+    assert (plan.bound_reason == EXHAUSTED) == (plan.lower_bound > lower_bound(problem))
