@@ -14,7 +14,7 @@ from engine.executor.parallel import ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.static import StaticExecutor, new_arena
 from engine.executor.team import team
-from engine.explain.advice import AlternativeSearch
+from engine.explain.alternatives import AlternativeSearch
 from engine.graph.deferred import sources
 from engine.graph.graph import Graph
 from engine.graph.mapped import check_files

@@ -4,12 +4,10 @@ from typing import overload
 
 from attrs import fields, frozen
 
-from engine.explain.explanation import Explanation
-from engine.explain.operators import OperatorStory, explain_operator
-from engine.explain.tensor import explain_tensor
-from engine.explain.tensor_story import TensorStory
-from engine.explain.what_if import FindAlternatives, no_alternatives
-from engine.explain.whole import explain
+from engine.explain.alternatives import FindAlternatives, no_alternatives
+from engine.explain.explanation import Explanation, explain
+from engine.explain.operator import OperatorStory, explain_operator
+from engine.explain.tensor import TensorStory, explain_tensor
 from engine.planning.placed import PlacedPlan
 from engine.report.report import Report, report
 from engine.trace.build import IN_TICKS, trace

@@ -7,9 +7,9 @@ from engine.cli import plan as planning
 from engine.cli.options.common import print_json
 from engine.cli.smaller import with_smaller
 from engine.execution_plan import ExecutionPlan
-from engine.explain.operators import explain_operator
+from engine.explain.explanation import explain
+from engine.explain.operator import explain_operator
 from engine.explain.tensor import explain_tensor
-from engine.explain.whole import explain
 
 NAME, HELP = "explain", "say why the arena of a model is as large as it is, and what would make it smaller"
 

@@ -8,8 +8,7 @@ from attrs import evolve
 from allocator.progress import each
 from engine.cli.options.common import plan_options
 from engine.cli.options.models import load_graph
-from engine.explain.advice import NODES, what_if
-from engine.explain.what_if import Alternative, Alternatives, FindAlternatives
+from engine.explain.alternatives import NODES, Alternative, Alternatives, FindAlternatives, alternative
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
@@ -39,6 +38,6 @@ def _halved(plan: PlacedPlan, arguments: Namespace) -> Iterator[Alternative]:
             graph = load_graph(Namespace(**vars(arguments) | {"dim": list((lengths | {name: half}).items())}))
         except (EngineError, OpError):
             continue
-        yield what_if(
+        yield alternative(
             plan, plan_graph(graph, options), f"{name}={half} in place of {lengths[name]}", f"--dim {name}={half}"
         )

@@ -1,4 +1,4 @@
-"""Who writes and reads what, and when: what all sentences about a plan are made from."""
+"""Which operator writes and reads which bytes, and when: the facts that all explanations of a plan are made from."""
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
@@ -15,12 +15,12 @@ from engine.lower.schedule import dependences
 from engine.planning.placed import PlacedPlan
 
 LATER_STAGES = "later stages"
-"""What reads at the end of a stage that is not the last; it is of no kind."""
+"""The reader at the end of a stage that is not the last one; its kind is empty."""
 
 
 @frozen
 class Use:
-    """An operator that reads bytes, by the name of the tensor by which it knows them; `kind` is its schema's name."""
+    """A read of bytes in a tick: the operator, its schema's name as `kind`, and the tensor by whose name it reads."""
 
     tick: int
     operator: str
@@ -28,7 +28,7 @@ class Use:
     tensor: str
 
     @property
-    def is_handed(self) -> bool:
+    def is_handed_over(self) -> bool:
         """Whether later stages take the bytes over."""
         return not self.kind and self.operator == LATER_STAGES
 
@@ -40,10 +40,11 @@ class Use:
 
 @frozen(eq=False)
 class Accesses:
-    """A plan with its steps. Numbers of values are the allocator's; `reads` has the ticks in which each is read.
+    """A plan with its steps and the reads and writes of each value. Values are numbered as in the allocator.
 
-    `members` are the values of each chunk; `judged` the verdicts on overwrites by tick, and `taken` those that the plan
-    has, as (chunk, chunk that it overwrites, byte of that). `writers`: in which tick each value (by id) is written.
+    `reads` has, by value, the ticks in which it is read. `members` are the values of each chunk. `judged` has the
+    verdicts on overwrites by tick, and `taken` the overwrites of the plan as (chunk, overwritten chunk, byte offset).
+    `writers` is the tick in which each value (by id) is written.
     """
 
     plan: PlacedPlan
@@ -57,54 +58,53 @@ class Accesses:
 
     @property
     def last_tick(self) -> int:
-        """In which outputs are fetched."""
+        """The tick in which outputs are fetched."""
         return len(self.program.steps) - 1
 
     def name(self, chunk: int) -> str:
-        """The tensor that a chunk was made for."""
+        """Returns the name of the tensor that a chunk was made for."""
         return self.owner(chunk).name
 
     def owner(self, chunk: int) -> Value:
-        """The value that a chunk was made for."""
+        """Returns the value that a chunk was made for."""
         return next(self.values[v] for v in self.members[chunk] if not self.values[v].is_view)
 
     def written(self, chunk: int) -> int:
-        """The tick in which a chunk is written first; 0 where it is fed."""
+        """Returns the tick in which a chunk is written first; 0 where the caller feeds it."""
         return self.writers.get(self.owner(chunk).id, 0)
 
     def uses(self, chunk: int) -> tuple[Use, ...]:
-        """All reads of a chunk, by any name, in order."""
+        """Returns all reads of a chunk, by any name, in order of ticks."""
         return self._uses(self.members[chunk])
 
     def uses_of(self, value: int) -> tuple[Use, ...]:
-        """The reads of a value by its own name, in order."""
+        """Returns the reads of a value by its own name, in order of ticks."""
         return self._uses((value,))
 
     def use(self, tick: int, value: int) -> Use:
-        """A value in a tick."""
+        """Returns the read of a value in a tick."""
         lowered = self.plan.lowered
         name = LATER_STAGES if lowered.hands_over and tick == self.last_tick else lowered.tick_name(tick)
         return Use(tick, name, lowered.tick_kind(tick), self.values[value].name)
 
-    def taker(self, chunk: int) -> tuple[int, ...]:
-        """The chunk that is written over a chunk, if there is one."""
+    def overwriter(self, chunk: int) -> tuple[int, ...]:
+        """Returns the chunk that is written over a chunk; empty where there is none."""
         return tuple(self.plan.chunks.src[self.plan.chunks.dest == chunk].tolist())
 
-    def giver(self, chunk: int) -> tuple[int, ...]:
-        """The chunk that a chunk is written over, if there is one."""
+    def overwritten(self, chunk: int) -> tuple[int, ...]:
+        """Returns the chunk that a chunk is written over; empty where there is none."""
         return tuple(self.plan.chunks.dest[self.plan.chunks.src == chunk].tolist())
 
     def stage(self, tick: int) -> tuple[Stage, ...]:
-        """What runs in a tick; nothing where the caller feeds and fetches."""
+        """Returns what runs in a tick; empty where the caller feeds or fetches."""
         return self.plan.lowered.stages[tick - 1 : tick] if tick else ()
 
     def _uses(self, values: Iterable[int]) -> tuple[Use, ...]:
-        found = sorted((tick, v) for v in values for tick in self.reads[v])
-        return tuple(self.use(tick, v) for tick, v in found)
+        return tuple(self.use(tick, v) for tick, v in sorted((tick, v) for v in values for tick in self.reads[v]))
 
 
 def accesses_of(plan: PlacedPlan) -> Accesses:
-    """Looks at each step of a plan once."""
+    """Collects the accesses of a plan in one pass over its steps."""
     program = plan.program
     reads: list[list[int]] = [[] for _ in program.sizes]
     for tick, step in enumerate(program.steps):
@@ -114,8 +114,8 @@ def accesses_of(plan: PlacedPlan) -> Accesses:
     for value, chunk in enumerate(plan.chunks.chunk_of.tolist()):
         members[chunk].append(value)
     values = tuple(v for v in plan.lowered.values if v.id in plan.ids)
-    found = memory.judge(program, permit=_permit(plan, program))
-    judged = {tick: tuple(group) for tick, group in groupby(found, key=lambda j: j.step)}
+    verdicts = memory.judge(program, permit=_permit(plan, program))
+    judged = {tick: tuple(group) for tick, group in groupby(verdicts, key=lambda j: j.step)}
     columns = (plan.chunks.src.tolist(), plan.chunks.dest.tolist(), plan.chunks.overwrite_offset.tolist())
     taken = frozenset(zip(*columns, strict=True))
     of_value, of_chunk = tuple(map(tuple, reads)), tuple(map(tuple, members))
@@ -123,7 +123,7 @@ def accesses_of(plan: PlacedPlan) -> Accesses:
 
 
 def _permit(plan: PlacedPlan, program: Program) -> Permit:
-    """What the policy of a plan says to overwrites."""
+    """Returns the rule by which the plan's parallel policy permits overwrites."""
     if not plan.schedule.policy:
         return always
     policy, touched = policies.policy(plan.schedule.policy, dependences(plan.lowered)), users(program)

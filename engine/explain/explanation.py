@@ -1,4 +1,4 @@
-"""Why an arena is as large as it is: the peak, who is alive there and why, and what would make it smaller."""
+"""Why an arena is as large as it is: the peak, the tensors alive there and why, and what would make it smaller."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,36 +6,38 @@ from typing import Any
 from attrs import asdict, frozen
 
 from allocator.problem import Status
-from engine.explain.alive import AliveTensor
-from engine.explain.names import shown
-from engine.explain.other_peak import OtherPeak
-from engine.explain.parts import ArenaPart
-from engine.explain.refusals import Forward
-from engine.explain.sentences import operator, saved, shape, why_alive, why_not
-from engine.explain.what_if import Alternative, Alternatives
+from engine.explain.accesses import Accesses, accesses_of
+from engine.explain.alternatives import Alternative, Alternatives, FindAlternatives
+from engine.explain.overwrites import TAKEN, Forward, forwards_into, measured
+from engine.explain.peak import AliveTensor, ArenaPart, OtherPeak, alive_at, other_peak, parts
+from engine.explain.sentences import operator, saved, shape, shown, why_alive, why_not
+from engine.planning.placed import PlacedPlan
 from engine.planning.recomputed import Recomputed
+from engine.report.peak import peak_chunks
+from engine.report.report import Report, report
 from engine.text.plurals import counted
 from engine.text.tables import in_columns
 from engine.text.units import format_bytes
 
 _FEW = 4
-"""Overwrites that are told of; the JSON has all."""
+"""Refused overwrites that the text names; the JSON has all."""
 _HARDLY = 0.001
-"""Of the arena, that is not worth a line."""
+"""Share of the arena; an alternative that saves less gets no line of its own."""
 _MOSTLY = 0.9
-"""Of the arena, that what is alive at the peak must have to be the reason for its size."""
+"""Share of the arena that tensors at the peak must have for the text to call them the reason for its size."""
 
 
 @frozen(eq=False)
 class Explanation:
-    """Sizes in bytes. The `parts` add up to the arena; `alive` are the tensors at the peak, the largest first.
+    """The explanation of a whole plan. Sizes in bytes.
 
-    `last_tick` is the one in which outputs are fetched. `refused` are overwrites that would have made a tensor at the
-    peak cost nothing, and why they are not taken, the largest first. `recomputed`: what runs again for a budget.
-    `advised` are other ways to plan, each measured.
+    The `parts` add up to the arena; `alive` are the tensors at the peak, the largest first. `last_tick` is the tick in
+    which outputs are fetched. `refused` are overwrites that would have given a tensor at the peak the bytes of another,
+    with the reason why they are not taken, the largest first. `recomputed`: the operators that run again for a budget.
+    `advised` are other ways to plan, each planned.
     Where operators may run at once (`parallel`), there is no tick of the peak: `peak_tick` is the one in which the last
-    of the tensors that may be alive at once is written. Without `reuse` nothing is given back, and all is alive in
-    each tick.
+    of the tensors that may be alive at once is written. Without `reuse` no bytes are reused, and all tensors are alive
+    in each tick.
     """
 
     model: str
@@ -59,11 +61,11 @@ class Explanation:
     advised: Alternatives
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data with stable keys."""
+        """Returns plain data with stable keys."""
         return asdict(self)
 
     def text(self, most: int = 10) -> str:
-        """A page for people, with the `most` largest tensors at the peak."""
+        """Returns the explanation as text, with the `most` largest tensors at the peak."""
         more = (_made_of(self), _peak(self, most), _lower(self)) if self.arena_bytes else ()
         sections = (_size(self), *more)
         return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
@@ -72,48 +74,90 @@ class Explanation:
         return self.text()
 
 
-def _size(found: Explanation) -> list[str]:
-    """The first paragraph: how large, why, and whether it must be."""
-    arena = f"{shown(found.model)}: the arena has {format_bytes(found.arena_bytes)} ({found.arena_bytes} bytes)"
-    if not found.arena_bytes:
-        return [f"{arena}: nothing is computed that needs any."]
-    where = operator(found.peak_operator, found.peak_kind)
-    when = f"tick {found.peak_tick} of {found.last_tick}, at {where}"
-    share = f"{format_bytes(found.peak_bytes)} in {counted(len(found.alive), 'tensor')}"
-    if not found.reuse:
-        why = f"because nothing is given back: {share} stay from the first tick to the last"
-        return [f"{arena}, {why}.", _proof(found), *_again(found)]
-    mostly = found.peak_bytes >= _MOSTLY * found.arena_bytes
-    why = f"because {share}" if mostly else f"though no more than {share}"
-    if found.parallel:
-        why += f" may be alive at once where operators run at once (the last of them is written in {when})"
-    else:
-        why += f" are alive in {when}" if mostly else f" are alive at once, in {when}"
-    return [f"{arena}, {why}.", _proof(found), *_again(found)]
-
-
-def _proof(found: Explanation) -> str:
-    excess = found.arena_bytes - found.lower_bound
-    order = f"with parallel={found.parallel!r}" if found.parallel else "in this order"
-    if found.status == Status.OPTIMAL:
-        return f"Proved: these calls, {order} and with these overwrites, fit in no smaller arena."
-    return (
-        f"No arena below {format_bytes(found.lower_bound)} is possible for these calls {order}, so better "
-        f"addresses would win {format_bytes(excess)} at most ({excess / found.arena_bytes:.1%})."
+def explain(plan: PlacedPlan, find_alternatives: FindAlternatives) -> Explanation:
+    """Explains the size of a plan's arena, and plans the network in other ways by `find_alternatives`."""
+    totals, accesses = report(plan), accesses_of(plan)
+    tick, chunks = peak_chunks(plan)
+    alive = tuple(alive_at(accesses, chunk, tick) for chunk in chunks.tolist())
+    return Explanation(
+        model=totals.model,
+        arena_bytes=totals.arena_bytes,
+        lower_bound=totals.lower_bound,
+        status=totals.status,
+        strategy=totals.strategy,
+        parallel=totals.parallel,
+        reuse=plan.options.reuse,
+        last_tick=accesses.last_tick,
+        peak_tick=tick,
+        peak_operator=totals.peak_operator,
+        peak_kind=totals.peak_kind,
+        peak_bytes=totals.peak_bytes,
+        arena_without_workspace=_without_workspace(totals, alive),
+        parts=parts(totals, alive),
+        alive=alive,
+        other_peak=other_peak(plan, chunks),
+        refused=_refused(accesses, tuple(a.chunk for a in alive)),
+        recomputed=plan.recomputed,
+        advised=find_alternatives(plan),
     )
 
 
-def _again(found: Explanation) -> list[str]:
-    """What runs again for the sake of a budget."""
+def _without_workspace(totals: Report, alive: tuple[AliveTensor, ...]) -> int:
+    """Returns the bytes of the arena if kernels needed no workspace; unchanged where none is alive at the peak."""
+    return totals.arena_without_workspace if any(a.role == "workspace" for a in alive) else totals.arena_bytes
+
+
+def _refused(accesses: Accesses, chunks: tuple[int, ...]) -> tuple[Forward, ...]:
+    """Returns the overwrites that are declared, but not taken, for tensors at the peak that overwrite nothing."""
+    declared = [f for f in forwards_into(accesses, chunks) if f.output_bytes]
+    in_place = {f.output for f in declared if f.reason == TAKEN}
+    own = {v.name for v in accesses.values if not v.is_view}
+    return measured(accesses.plan, [f for f in declared if f.output not in in_place and f.output in own])
+
+
+def _size(explanation: Explanation) -> list[str]:
+    """Returns the first paragraph: the size of the arena, its reason, and what is proved of it."""
+    size = explanation.arena_bytes
+    arena = f"{shown(explanation.model)}: the arena has {format_bytes(size)} ({size} bytes)"
+    if not explanation.arena_bytes:
+        return [f"{arena}: nothing is computed that needs any."]
+    where = operator(explanation.peak_operator, explanation.peak_kind)
+    when = f"tick {explanation.peak_tick} of {explanation.last_tick}, at {where}"
+    share = f"{format_bytes(explanation.peak_bytes)} in {counted(len(explanation.alive), 'tensor')}"
+    if not explanation.reuse:
+        why = f"because no bytes are reused: {share} stay from the first tick to the last"
+        return [f"{arena}, {why}.", _proof(explanation), *_again(explanation)]
+    mostly = explanation.peak_bytes >= _MOSTLY * explanation.arena_bytes
+    why = f"because {share}" if mostly else f"though no more than {share}"
+    if explanation.parallel:
+        why += f" may be alive at once where operators run at once (the last of them is written in {when})"
+    else:
+        why += f" are alive in {when}" if mostly else f" are alive at once, in {when}"
+    return [f"{arena}, {why}.", _proof(explanation), *_again(explanation)]
+
+
+def _proof(explanation: Explanation) -> str:
+    excess = explanation.arena_bytes - explanation.lower_bound
+    order = f"with parallel={explanation.parallel!r}" if explanation.parallel else "in this order"
+    if explanation.status == Status.OPTIMAL:
+        return f"Proved: these calls, {order} and with these overwrites, fit in no smaller arena."
+    return (
+        f"No arena below {format_bytes(explanation.lower_bound)} is possible for these calls {order}, so better "
+        f"addresses would save {format_bytes(excess)} at most ({excess / explanation.arena_bytes:.1%})."
+    )
+
+
+def _again(explanation: Explanation) -> list[str]:
+    """Returns a sentence for each budget that operators run again to keep within."""
     return [
         f"Kept within the budget: {again.told}; without it, the arena has {format_bytes(again.plain_bytes)}."
-        for again in found.recomputed
+        for again in explanation.recomputed
     ]
 
 
-def _made_of(found: Explanation) -> list[str]:
-    rows = [_part_row(part) for part in found.parts if part.bytes]
-    return ["What it is made of then:", *(f"  {line}" for line in in_columns(rows, {0, 1}))]
+def _made_of(explanation: Explanation) -> list[str]:
+    rows = [_part_row(part) for part in explanation.parts if part.bytes]
+    return ["What the arena holds then:", *(f"  {line}" for line in in_columns(rows, {0, 1}))]
 
 
 def _part_row(part: ArenaPart) -> tuple[str, str, str]:
@@ -122,22 +166,23 @@ def _part_row(part: ArenaPart) -> tuple[str, str, str]:
     return format_bytes(part.bytes), f"{part.share:.1%}", what
 
 
-def _peak(found: Explanation, most: int) -> list[str]:
-    lines = ["Who is alive then, and why:"]
-    for alive in found.alive[:most]:
+def _peak(explanation: Explanation, most: int) -> list[str]:
+    lines = ["Tensors alive then, and why:"]
+    at_once = bool(explanation.parallel) or not explanation.reuse
+    for alive in explanation.alive[:most]:
         size = format_bytes(alive.bytes + alive.padding)
         lines.append(f"  {size:>11}  {shown(alive.tensor)}, {shape(alive.shape, alive.dtype)}")
-        lines.append(f"               {why_alive(alive, found.peak_tick, bool(found.parallel) or not found.reuse)}")
-    rest = found.alive[most:]
+        lines.append(f"               {why_alive(alive, explanation.peak_tick, at_once)}")
+    rest = explanation.alive[most:]
     if rest:
         size = format_bytes(sum(a.bytes + a.padding for a in rest))
-        lines.append(f"  {size:>11}  in {counted(len(rest), 'smaller one')} (--top {len(found.alive)} shows all)")
-    return [*lines, *_other(found)]
+        lines.append(f"  {size:>11}  in {counted(len(rest), 'smaller one')} (--top {len(explanation.alive)} shows all)")
+    return [*lines, *_other(explanation)]
 
 
-def _other(found: Explanation) -> Iterator[str]:
-    other = found.other_peak
-    if not other.bytes or 2 * other.bytes < found.arena_bytes:
+def _other(explanation: Explanation) -> Iterator[str]:
+    other = explanation.other_peak
+    if not other.bytes or 2 * other.bytes < explanation.arena_bytes:
         return  # a bound far below the arena says nothing
     text = f"Without any of these, {format_bytes(other.bytes)} are alive in tick {other.tick}, at "
     text += operator(other.operator, other.kind)
@@ -147,40 +192,41 @@ def _other(found: Explanation) -> Iterator[str]:
         yield f"{text}, too: what is done to these alone saves nothing."
 
 
-def _lower(found: Explanation) -> list[str]:
+def _lower(explanation: Explanation) -> list[str]:
     lines = ["What would make it smaller (each was planned):"]
-    worth = found.arena_bytes * _HARDLY
-    good = sorted((w for w in found.advised.tried if w.saves > worth), key=lambda w: -w.saves)
+    worth = explanation.arena_bytes * _HARDLY
+    useful = sorted((w for w in explanation.advised.tried if w.saves > worth), key=lambda w: -w.saves)
     rows = [
-        (f"-{format_bytes(w.saves)}", f"{-w.saves / found.arena_bytes:.1%}", w.what, f"[{w.how}]", w.note) for w in good
+        (f"-{format_bytes(w.saves)}", f"{-w.saves / explanation.arena_bytes:.1%}", w.what, f"[{w.how}]", w.note)
+        for w in useful
     ]
     lines += [f"  {line}" for line in in_columns(rows, {0, 1})] if rows else ["  nothing that was tried"]
-    hardly = any(0 < w.saves <= worth for w in found.advised.tried)
-    useless = [_useless(w) for w in found.advised.tried if w.saves <= worth]
+    hardly = any(0 < w.saves <= worth for w in explanation.advised.tried)
+    useless = [_useless(w) for w in explanation.advised.tried if w.saves <= worth]
     if useless:
         lines.append(f"No smaller{', or by less than 0.1 %' if hardly else ''}: {'; '.join(useless)}.")
-    lines += [f"Not tried: {text}." for text in found.advised.left_out]
-    return [*lines, *_scratch(found), *_overwrites(found)]
+    lines += [f"Not tried: {text}." for text in explanation.advised.left_out]
+    return [*lines, *_scratch(explanation), *_overwrites(explanation)]
 
 
 def _useless(tried: Alternative) -> str:
-    """With the proof, if there is one."""
+    """Returns what was tried in vain, with the proof if there is one."""
     return f"{tried.what} ({tried.note})" if tried.note.startswith("proved") else tried.what
 
 
-def _scratch(found: Explanation) -> Iterator[str]:
-    saves = found.arena_bytes - found.arena_without_workspace
+def _scratch(explanation: Explanation) -> Iterator[str]:
+    saves = explanation.arena_bytes - explanation.arena_without_workspace
     if saves > 0:
         yield f"If kernels needed no workspace, the arena would be at least {format_bytes(saves)} smaller."
 
 
-def _overwrites(found: Explanation) -> Iterator[str]:
-    if found.refused:
+def _overwrites(explanation: Explanation) -> Iterator[str]:
+    if explanation.refused:
         yield "Overwrites that operators allow, and that are not taken for tensors at the peak:"
-    for forward in found.refused[:_FEW]:
+    for forward in explanation.refused[:_FEW]:
         yield (
             f"  {shown(forward.output)} ({format_bytes(forward.output_bytes)}) is not written over "
             f"{shown(forward.input)}: {why_not(forward)}{saved(forward)}"
         )
-    if len(found.refused) > _FEW:
-        yield f"  ... and {len(found.refused) - _FEW} more (--json has all)"
+    if len(explanation.refused) > _FEW:
+        yield f"  ... and {len(explanation.refused) - _FEW} more (--json has all)"

@@ -1,40 +1,190 @@
-"""Finds what there is to say of one tensor of a plan."""
+"""One tensor of a plan: where it lies, how long, what keeps it alive that long, and what lies next to it."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from engine.explain.accesses import Accesses, Use, accesses_of
-from engine.explain.names import check_name
-from engine.explain.neighbours import neighbours
-from engine.explain.refusals import Forward, forwards_of
-from engine.explain.tensor_story import NOWHERE, TensorStory
-from engine.lower.calls import Stage, Storage, Value
+import numpy as np
+from attrs import asdict, frozen
+
+from engine.explain.accesses import LATER_STAGES, Accesses, Use, accesses_of
+from engine.explain.overwrites import Forward, forwards_of
+from engine.explain.sentences import check_name, operator, readers, shape, shown, ticks, why_not
+from engine.lower.calls import Role, Stage, Storage, Value
 from engine.planning.placed import PlacedPlan
 from engine.report.peak import peak_chunks
+from engine.text.units import format_bytes
+
+NOWHERE = -1
+"""Chunk, offset and ticks of a tensor that is not in the arena."""
+
+
+@frozen(eq=False)
+class Neighbour:
+    """A tensor that lies `gap` bytes above or below another one and is alive with it in some tick."""
+
+    tensor: str
+    offset: int
+    bytes: int
+    gap: int
+    begin: int
+    end: int
+
+    def text(self) -> str:
+        """Returns its name, its size and its place."""
+        apart = f", {self.gap} bytes apart" if self.gap else ""
+        return f"{shown(self.tensor)} ({format_bytes(self.bytes)} from byte {self.offset}{apart})"
+
+
+@frozen(eq=False)
+class TensorStory:
+    """The explanation of one tensor. Sizes in bytes; `offset` counts from the start of the arena.
+
+    `inside` counts from the first byte of its chunk. `span` is more than `bytes` where the tensor lies in parts.
+    `storage` says where its bytes are: in the arena, in a constant or in an array of the caller. The chunk was made for
+    the tensor `chunk_of`, and is alive in the ticks [begin, end). `readers` read this tensor, `holders` read any view
+    of its bytes. `heir` is the tensor of the same chain of overwrites that is alive at the peak. `views` and `parts`
+    are tensors in the bytes that it owns. `last_tick` is the tick of the fetch.
+    """
+
+    model: str
+    tensor: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    role: str
+    storage: str
+    chunk: int
+    chunk_of: str
+    offset: int
+    span: int
+    inside: int
+    padding: int
+    begin: int
+    end: int
+    last_tick: int
+    written: int
+    operator: str
+    kind: str
+    readers: tuple[Use, ...]
+    holders: tuple[Use, ...]
+    overwrites: str
+    overwritten_by: str
+    views: tuple[str, ...]
+    parts: tuple[str, ...]
+    peak_tick: int
+    is_at_peak: bool
+    heir: str
+    below: tuple[Neighbour, ...]
+    above: tuple[Neighbour, ...]
+    forwards: tuple[Forward, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain data with stable keys."""
+        return asdict(self)
+
+    def text(self, most: int = 10) -> str:
+        """Returns the explanation as lines of text, with at most `most` readers."""
+        return "\n".join(_lines(self, most)) + "\n"
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _lines(story: TensorStory, most: int) -> Iterator[str]:
+    size = f"{format_bytes(story.bytes)} ({story.bytes} bytes)"
+    yield f"{shown(story.tensor)}: {shape(story.shape, story.dtype)}, {size}, {story.role} of {shown(story.model)}"
+    if story.storage != Storage.ARENA.value:
+        whose = "a constant" if story.storage == Storage.CONSTANT.value else "an array of the caller"
+        yield f"  It is {whose}, outside of the arena."
+    else:
+        yield from _place(story)
+    yield from _life(story, most)
+    if story.storage == Storage.ARENA.value:
+        yield from _peak_lines(story)
+    yield from (f"  May be written over {shown(f.input)}: {_came_of(f)}." for f in story.forwards)
+
+
+def _place(story: TensorStory) -> Iterator[str]:
+    padding = f", and {story.padding} bytes of padding behind" if story.padding else ""
+    parts = ", in parts" if story.span > story.bytes else ""
+    yield f"  Lies in bytes [{story.offset}, {story.offset + story.span}) of the arena{parts}{padding}."
+    if story.chunk_of != story.tensor:
+        yield f"  Has no bytes of its own: it lies in those of {shown(story.chunk_of)}, from byte {story.inside} on."
+    if story.overwrites:
+        yield f"  Is written over {shown(story.overwrites)}."
+    if story.overwritten_by:
+        yield f"  Then {shown(story.overwritten_by)} is written over it."
+    for what, names in (("Views of it:", story.views), ("Tensors written inside it:", story.parts)):
+        if names and story.chunk_of == story.tensor:
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            yield f"  {what} {', '.join(map(shown, names[:5]))}{more}."
+    yield f"  Below it: {story.below[0].text() if story.below else 'nothing'}."
+    yield f"  Above it: {story.above[0].text() if story.above else 'nothing'}."
+
+
+def _life(story: TensorStory, most: int) -> Iterator[str]:
+    writer = (
+        "fed" if not story.written else f"written in tick {story.written} by {operator(story.operator, story.kind)}"
+    )
+    if story.storage == Storage.CONSTANT.value:
+        writer = "there from the start"
+    elif story.role == Role.PARAMETER.value:
+        writer = "kept from run to run"
+    yield f"  It is {writer}."
+    for use in story.readers[:most]:
+        yield f"    read in tick {use.tick} by {operator(use.operator, use.kind)}"
+    if len(story.readers) > most:
+        yield f"    ... and {len(story.readers) - most} more readers"
+    if story.storage == Storage.ARENA.value:
+        yield from _held(story)
+
+
+def _held(story: TensorStory) -> Iterator[str]:
+    length = ticks(story.end - story.begin)
+    if not story.holders:
+        yield f"  Nothing reads it. Its bytes are taken for {length}, [{story.begin}, {story.end})."
+        return
+    last = story.holders[-1]
+    who = "the fetch of outputs" if last.is_fetched else LATER_STAGES if last.is_handed_over else readers((last,))
+    as_what = "" if last.tensor == story.tensor else f", which reads {shown(last.tensor)} in the same bytes"
+    yield f"  Its bytes are taken for {length}, [{story.begin}, {story.end}): they are held for {who}{as_what}."
+
+
+def _peak_lines(story: TensorStory) -> Iterator[str]:
+    if story.is_at_peak:
+        yield f"  It is alive at the peak, tick {story.peak_tick}."
+    elif story.heir:
+        yield f"  It is not alive at the peak, tick {story.peak_tick}; {shown(story.heir)}, in its bytes, is."
+    else:
+        yield f"  It is not alive at the peak, tick {story.peak_tick}."
+
+
+def _came_of(forward: Forward) -> str:
+    return "it is" if forward.is_taken else f"it is not, as {why_not(forward)}"
 
 
 def explain_tensor(plan: PlacedPlan, name: str) -> TensorStory:
-    """Raises UnknownNameError."""
+    """Explains one tensor by its name in a trace. Raises UnknownNameError."""
     lowered = plan.lowered
-    known = {v.name: v for v in reversed(lowered.values)}
-    check_name("tensor", name, known, lowered.graph.name)
-    value, found = known[name], accesses_of(plan)
+    values = {v.name: v for v in reversed(lowered.values)}
+    check_name("tensor", name, values, lowered.graph.name)
+    value, accesses = values[name], accesses_of(plan)
     if value.storage is not Storage.ARENA:
-        return _outside(found, value)
-    return _inside(found, value)
+        return _outside(accesses, value)
+    return _inside(accesses, value)
 
 
-def _inside(found: Accesses, value: Value) -> TensorStory:
-    plan, chunk = found.plan, found.plan.chunk_of(value.id)
-    number, owner = plan.ids[value.id], found.owner(chunk)
+def _inside(accesses: Accesses, value: Value) -> TensorStory:
+    plan, chunk = accesses.plan, accesses.plan.chunk_of(value.id)
+    number, owner = plan.ids[value.id], accesses.owner(chunk)
     low, high = plan.places[value.id].layout.extent
     tick, at_peak = peak_chunks(plan)
-    below, above = neighbours(found, chunk) if plan.problem.size[chunk] else ((), ())
-    written = found.writers.get(value.id, found.written(chunk))
-    others = [found.values[v] for v in found.members[chunk] if v != number and found.values[v].is_view]
-    inner = tuple(v.name for v in others if v.id in found.writers)
+    below, above = neighbours(accesses, chunk) if plan.problem.size[chunk] else ((), ())
+    written = accesses.writers.get(value.id, accesses.written(chunk))
+    others = [accesses.values[v] for v in accesses.members[chunk] if v != number and accesses.values[v].is_view]
+    inner = tuple(v.name for v in others if v.id in accesses.writers)
     return TensorStory(
-        **_plain(found, value),
+        **_plain(accesses, value),
         chunk=chunk,
         chunk_of=owner.name,
         offset=low,
@@ -46,62 +196,62 @@ def _inside(found: Accesses, value: Value) -> TensorStory:
         written=written,
         operator=plan.lowered.tick_name(written),
         kind=plan.lowered.tick_kind(written),
-        readers=found.uses_of(number),
-        holders=found.uses(chunk),
-        overwrites="".join(found.name(c) for c in found.giver(chunk)),
-        overwritten_by="".join(found.name(c) for c in found.taker(chunk)),
-        views=tuple(v.name for v in others if v.id not in found.writers),
+        readers=accesses.uses_of(number),
+        holders=accesses.uses(chunk),
+        overwrites="".join(accesses.name(c) for c in accesses.overwritten(chunk)),
+        overwritten_by="".join(accesses.name(c) for c in accesses.overwriter(chunk)),
+        views=tuple(v.name for v in others if v.id not in accesses.writers),
         parts=inner,
         peak_tick=tick,
         is_at_peak=chunk in at_peak,
-        heir=_heir(found, chunk, set(at_peak.tolist())),
+        heir=_alive_at_peak(accesses, chunk, set(at_peak.tolist())),
         below=below,
         above=above,
-        forwards=tuple(f for s in found.stage(written) for f in _forwards(found, s, value.name)),
+        forwards=tuple(f for s in accesses.stage(written) for f in _forwards(accesses, s, value.name)),
     )
 
 
-def _heir(found: Accesses, chunk: int, at_peak: Collection[int]) -> str:
-    """The member of a chain of overwrites that is alive at the peak, where the chunk itself is not."""
+def _alive_at_peak(accesses: Accesses, chunk: int, at_peak: Collection[int]) -> str:
+    """Returns the tensor of its chain of overwrites that is alive at the peak; empty where the chunk itself is."""
     if chunk in at_peak:
         return ""
     chain = [chunk]
-    for follow in (found.taker, found.giver):
+    for follow in (accesses.overwriter, accesses.overwritten):
         at = follow(chunk)
         while at:
             chain += at
             at = follow(at[0])
-    return "".join(found.name(c) for c in chain if c in at_peak)
+    return "".join(accesses.name(c) for c in chain if c in at_peak)
 
 
-def _forwards(found: Accesses, stage: Stage, output: str) -> Iterator[Forward]:
-    """What the operator that writes a tensor may have written it over."""
-    calls = (call for call in found.plan.lowered.calls if call.tick == stage.tick)
-    yield from (f for call in calls for f in forwards_of(found, call) if f.output == output)
+def _forwards(accesses: Accesses, stage: Stage, output: str) -> Iterator[Forward]:
+    """Yields the overwrites that the operator which writes a tensor declares for it."""
+    calls = (call for call in accesses.plan.lowered.calls if call.tick == stage.tick)
+    yield from (f for call in calls for f in forwards_of(accesses, call) if f.output == output)
 
 
-def _plain(found: Accesses, value: Value) -> dict[str, Any]:
-    """What there is to tell of any tensor."""
+def _plain(accesses: Accesses, value: Value) -> dict[str, Any]:
+    """Returns the fields that tensors inside and outside of the arena have."""
     return {
-        "model": found.plan.lowered.graph.name,
+        "model": accesses.plan.lowered.graph.name,
         "tensor": value.name,
         "shape": value.spec.shape,
         "dtype": value.spec.dtype.name,
         "bytes": value.spec.nbytes,
         "role": value.role.value,
         "storage": value.storage.value,
-        "last_tick": found.last_tick,
+        "last_tick": accesses.last_tick,
     }
 
 
-def _outside(found: Accesses, value: Value) -> TensorStory:
-    """A constant, or what lies in an array of the caller's."""
-    plan = found.plan
-    written = found.writers.get(value.id, 0)
+def _outside(accesses: Accesses, value: Value) -> TensorStory:
+    """Explains a constant or a tensor in an array of the caller."""
+    plan = accesses.plan
+    written = accesses.writers.get(value.id, 0)
     stages = ((s.tick, s) for s in plan.lowered.stages if value.id in s.inputs)
     uses = tuple(Use(tick, s.name, plan.lowered.tick_kind(tick), value.name) for tick, s in stages)
     return TensorStory(
-        **_plain(found, value),
+        **_plain(accesses, value),
         chunk=NOWHERE,
         chunk_of="",
         offset=NOWHERE,
@@ -125,4 +275,34 @@ def _outside(found: Accesses, value: Value) -> TensorStory:
         below=(),
         above=(),
         forwards=(),
+    )
+
+
+def neighbours(accesses: Accesses, chunk: int) -> tuple[tuple[Neighbour, ...], tuple[Neighbour, ...]]:
+    """Returns (below, above): the nearest chunks that are alive with a chunk; empty where there is none.
+
+    A chunk of the same chain of overwrites lies in its bytes and is no neighbour.
+    """
+    problem, offset = accesses.plan.problem, accesses.plan.plan.offset
+    low, high = int(offset[chunk]), int(offset[chunk] + problem.size[chunk])
+    together = (problem.begin < problem.end[chunk]) & (problem.begin[chunk] < problem.end) & (problem.size > 0)
+    below = np.flatnonzero(together & (offset + problem.size <= low))
+    above = np.flatnonzero(together & (offset >= high))
+    nearest_below = below[np.argsort(-(offset + problem.size)[below], kind="stable")][:1]
+    nearest_above = above[np.argsort(offset[above], kind="stable")][:1]
+    return (
+        tuple(_neighbour(accesses, int(c), low - int(offset[c] + problem.size[c])) for c in nearest_below),
+        tuple(_neighbour(accesses, int(c), int(offset[c]) - high) for c in nearest_above),
+    )
+
+
+def _neighbour(accesses: Accesses, chunk: int, gap: int) -> Neighbour:
+    problem = accesses.plan.problem
+    return Neighbour(
+        accesses.name(chunk),
+        int(accesses.plan.plan.offset[chunk]),
+        int(problem.size[chunk]),
+        gap,
+        int(problem.begin[chunk]),
+        int(problem.end[chunk]),
     )

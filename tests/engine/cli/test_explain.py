@@ -103,7 +103,7 @@ def test_a_first_stage_says_that_it_is_one(monkeypatch: pytest.MonkeyPatch, caps
     assert "an output" not in text
     first = ["explain", model, "--dim", "n=9"]
     names = [line.split(",")[0].split()[-1] for line, why in pairwise(text.splitlines()) if "by later stages" in why]
-    assert "what holds them is later stages" in said([*first, "--tensor", names[0]], capsys)
+    assert "they are held for later stages" in said([*first, "--tensor", names[0]], capsys)
     assert "later stages take over" in said([*first, "--operator", "fetch"], capsys)
     found = data(["explain", model, "--dim", "n=9"], capsys)
     assert (found["stage"], found["advised"]["tried"]) == (1, [])
@@ -117,7 +117,7 @@ def test_a_plan_for_many_lengths_is_explained_at_the_greatest(capsys: Capture) -
 
 def test_a_training_step_tells_of_parameters(capsys: Capture) -> None:
     text = said(["explain", "zoo:squeezenet?image=64&optimiser=sgd", "--top", "200"], capsys)
-    assert "a parameter, there from run to run" in text
+    assert "a parameter, kept from run to run" in text
     assert "/update/sgd_step_0 is written over it now" in text
 
 
@@ -138,5 +138,5 @@ def test_explain_a_graph_without_bytes(monkeypatch: pytest.MonkeyPatch, capsys: 
     model = in_file(monkeypatch, graph)
     assert "nothing is computed that needs any" in said(["explain", model], capsys)
     assert "0 B are alive while it runs" in said(["explain", model, "--operator", "neg_0"], capsys)
-    assert "Nobody" in said(["explain", model, "--operator", "fetch"], capsys)
+    assert "No tensor is only kept for later." in said(["explain", model, "--operator", "fetch"], capsys)
     assert said(["explain", model, "--tensor", "x"], capsys)

@@ -16,11 +16,9 @@ from allocator.derive import chunks as memory
 from allocator.solvers import solve
 from engine import ExecutionPlan, Graph, Var, zoo
 from engine.explain.accesses import accesses_of
-from engine.explain.advice import NODES
-from engine.explain.counterfactual import is_counterfactual, saving, with_overwrite
-from engine.explain.names import UnknownNameError
-from engine.explain.refusals import NOT_MEASURED, Forward, forwards_of
-from engine.explain.what_if import Alternative
+from engine.explain.alternatives import NODES, Alternative
+from engine.explain.overwrites import NOT_MEASURED, Forward, forwards_of, is_counterfactual, saving, with_overwrite
+from engine.explain.sentences import UnknownNameError
 from engine.lower.steps import to_program
 from engine.passes.pipeline import optimise
 from engine.text.units import format_bytes
@@ -238,7 +236,7 @@ def test_a_residual_connection_by_hand() -> None:
     text = str(found)
     assert "residual: the arena has 2.00 KiB (2048 bytes)" in text
     assert "squash (1.00 KiB) is not written over x: x is read later, by join (add) in tick 2" in text
-    assert "if it were not, the arena would be 1.00 KiB smaller" in text
+    assert "with the overwrite, the arena would be 1.00 KiB smaller" in text
     assert "may write squash over x: it does not" in str(plan.explain(operator="squash"))
 
 

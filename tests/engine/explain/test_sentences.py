@@ -10,12 +10,12 @@ from tests.helpers.graphs.random_graphs import build, seeded
 from tests.helpers.graphs.training_graphs import chain
 
 
-def test_advice_that_a_strategy_cannot_follow_is_left_out() -> None:
+def test_an_alternative_that_a_strategy_cannot_plan_is_left_out() -> None:
     """One operator after the other, a plan of this strategy is made; at once and with reuse, it cannot be."""
     plan = engine.make_plan(zoo.lstm_classifier(), strategy="pushdown", reuse=False, parallel="exact")
     advised = plan.explain().advised
     (left,) = [text for text in advised.left_out if "pushdown" in text]
-    assert left.startswith("bytes given to one tensor after the other, as strategy 'pushdown' cannot plan that")
+    assert left.startswith("bytes reused by one tensor after the other, as strategy 'pushdown' cannot plan that")
     assert any(found.options == {"parallel": ""} for found in advised.tried), "the others are tried"
 
 
@@ -74,20 +74,20 @@ def test_a_part_that_is_copied_is_not_computed_in_place() -> None:
     assert plan.report().savings.nested.tensors == 1 == plan.report().savings.copies.tensors
     (joined,) = [a.joined for a in plan.explain().alive if a.joined]
     assert joined == 1
-    assert "1 tensor is computed straight inside it" in str(plan.explain())
+    assert "1 tensor is computed directly inside it" in str(plan.explain())
     assert "   1 input is computed inside what it is joined to\n" in str(plan.report())
     assert "   1 input is copied to where it is needed\n" in str(plan.report())
 
 
-def test_where_nothing_is_given_back_no_tick_is_the_reason() -> None:
+def test_without_reuse_no_tick_is_the_reason() -> None:
     graph = Graph("convolution")
     image = graph.input("x", (1, 3, 12, 12))
     graph.output(ops.relu(ops.conv2d(image, np.ones((4, 3, 3, 3), np.float32))), "y")
     plan = engine.make_plan(graph, reuse=False, overwrite=False)
     text = str(plan.explain())
-    assert "because nothing is given back: " in text and "stay from the first tick to the last." in text
+    assert "because no bytes are reused: " in text and "stay from the first tick to the last." in text
     assert "scratch space of conv_0, for tick 1 alone\n" in text
-    for wrong in ("not needed now", "read now", "read by nobody", "Without any of these"):
+    for wrong in ("not needed now", "read now", "never read", "Without any of these"):
         assert wrong not in text
     assert "not needed now" not in str(plan.explain(operator="feed"))
 

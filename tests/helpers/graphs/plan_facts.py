@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from engine.explain.refusals import TAKEN, Forward
+from engine.explain.overwrites import TAKEN, Forward
 from engine.graph.graph import Graph
 from engine.lower.calls import Call, Join, Storage
 from engine.planning.placed import PlacedPlan
