@@ -127,7 +127,9 @@ class Options:
     overwrite: bool = field(
         default=True,
         metadata=_about(
-            "never write an output over an input", decides_problem=True, saving="outputs written over inputs that die"
+            "never write an output over an input",
+            decides_problem=True,
+            saving="outputs computed in place of inputs that are no longer read",
         ),
     )
     reuse: bool = field(
@@ -135,7 +137,7 @@ class Options:
         metadata=_about(
             "give each tensor bytes of its own",
             decides_problem=True,
-            saving="bytes given to one tensor after the other",
+            saving="bytes reused by one tensor after the other",
         ),
     )
     prepack: bool = field(
