@@ -9,7 +9,7 @@ from ops.common.batches import by_image, dense_images
 from ops.convolution.jit_depthwise import depthwise
 from ops.convolution.shapes import case_of, planar
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
@@ -21,6 +21,11 @@ def supports_depthwise(signature: Signature) -> bool:
     """Tells whether there are as many groups as channels, one or two spatial dimensions, and float32 or float64."""
     case, dtype = case_of(signature), signature.x.dtype
     return case.group == case.channels and case.windows.ndim <= 2 and compute_dtype(dtype) == dtype
+
+
+_not_depthwise = unless(
+    supports_depthwise, "not one group for each channel, or more than two spatial dimensions, or float16"
+)
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
@@ -63,7 +68,7 @@ DEPTHWISE = Kernel(
     depthwise_workspace,
     contiguous=_weights_dense,
     reads=dense_images,
-    supports=supports_depthwise,
+    unsupported=_not_depthwise,
     writes=dense_images,
     backend=NUMBA,
 )

@@ -11,7 +11,7 @@ import numpy as np
 from ops.common.epilogue import limits
 from ops.convolution.nhwc_shapes import case_of, dense_operands, operands
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Attrs, Binding, Kernel, Signature, Thunk, first_weights
+from ops.schema.schema import Attrs, Binding, Kernel, Signature, Thunk, first_weights, unless
 from ops.tensor.spec import Array
 from ops.windows.args import DEPTHWISE, SPREAD
 from ops.windows.call import Activation, windows_call
@@ -22,6 +22,9 @@ def _supports(signature: Signature) -> bool:
     case = case_of(signature)
     plain = signature.x.dtype == np.dtype("float32") and 1 in signature.constants
     return plain and case.group == case.channels > 1 and case.windows.ndim <= 3
+
+
+_unsupported = unless(_supports, "not one group for each channel, or not float32 with constant weights")
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
@@ -52,7 +55,7 @@ DEPTHWISE_NATIVE = Kernel(
     reads=dense_pixels,
     pack=_pack,
     unread_after_pack=first_weights,
-    supports=_supports,
+    unsupported=_unsupported,
     writes=dense_pixels,
     backend=NUMBA,
 )

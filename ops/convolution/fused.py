@@ -21,7 +21,18 @@ from ops.convolution.packed import PACKED, bind_packed
 from ops.convolution.shapes import ConvCase, case_of, conv_cost, infer_conv
 from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, all_contiguous
+from ops.schema.schema import (
+    Attrs,
+    Binding,
+    Kernel,
+    OpSchema,
+    Overwrite,
+    Signature,
+    Specs,
+    Thunk,
+    all_contiguous,
+    unless,
+)
 from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
@@ -97,10 +108,12 @@ def _clipped_afterwards(base: Kernel) -> Kernel:
     def bind(call: Binding) -> Thunk:
         return in_turn(base.bind(call), *hold(call.y, call.attrs))
 
-    def supports(signature: Signature) -> bool:
-        return not _needs_sums(signature) and base.supports(signature)
+    def unsupported(signature: Signature) -> str:
+        return (
+            "an addition, or an activation that is no clip" if _needs_sums(signature) else base.unsupported(signature)
+        )
 
-    return evolve(base, bind=bind, supports=supports)
+    return evolve(base, bind=bind, unsupported=unsupported)
 
 
 def _bind_packed(call: Binding) -> Thunk:
@@ -110,6 +123,11 @@ def _bind_packed(call: Binding) -> Thunk:
 def _supports_depthwise(signature: Signature) -> bool:
     clips = len(signature.inputs) <= RESIDUAL and signature.attrs["activation"] != LEAK
     return clips and supports_depthwise(signature)
+
+
+_not_depthwise = unless(
+    _supports_depthwise, "an addition, or an activation that is no clip, or not one group for each channel"
+)
 
 
 def _bind_depthwise(call: Binding) -> Thunk:
@@ -129,7 +147,7 @@ FUSED_PACKED = Kernel(
     reads=PACKED.reads,
     pack=PACKED.pack,
     unread_after_pack=PACKED.unread_after_pack,
-    supports=PACKED.supports,
+    unsupported=PACKED.unsupported,
     writes=PACKED.writes,
     backend=NUMBA,
 )
@@ -139,7 +157,7 @@ FUSED_DEPTHWISE = Kernel(
     _bind_depthwise,
     depthwise_workspace,
     contiguous=all_contiguous,
-    supports=_supports_depthwise,
+    unsupported=_not_depthwise,
     writes=dense_images,
     backend=NUMBA,
 )

@@ -16,7 +16,7 @@ from ops.common.boxes import Box, boxes
 from ops.common.thunks import in_turn
 from ops.common.windows import Windows, window_view
 from ops.convolution.shapes import ConvCase, case_of
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.spec import Array, Shape, TensorSpec, compute_dtype
 
@@ -160,12 +160,15 @@ def _pointwise(signature: Signature) -> bool:
     return _plain(signature) and case_of(signature).windows.pointwise
 
 
+_not_pointwise = unless(_pointwise, "windows of several pixels, or with gaps, or float16")
+
+
 POINTWISE = Kernel(
     "pointwise",
     _bind_pointwise,
     contiguous=_weights_dense,
     reads=dense_images,
-    supports=_pointwise,
+    unsupported=_not_pointwise,
     writes=dense_images,
 )
 """Windows of one pixel in steps of one: a matrix product, no workspace."""

@@ -11,7 +11,7 @@ from ops.common.boxes import Box, pieces
 from ops.common.thunks import in_turn
 from ops.convolution.gemm import gather, matrix, spans
 from ops.convolution.shapes import ConvCase, case_of
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
@@ -39,6 +39,9 @@ def _images(case: ConvCase, itemsize: int) -> int:
 def _supports(signature: Signature) -> bool:
     case, dtype = case_of(signature), signature.x.dtype
     return compute_dtype(dtype) == dtype and 0 < case.pixels <= _SMALL and _images(case, dtype.itemsize) > 1
+
+
+_unsupported = unless(_supports, "images that are not small, or one alone, or float16")
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
@@ -84,5 +87,5 @@ def _weights_dense(_: Signature) -> tuple[int, ...]:
     return (1, 2)
 
 
-IMAGES = Kernel("images", _bind, _workspace, contiguous=_weights_dense, supports=_supports)
+IMAGES = Kernel("images", _bind, _workspace, contiguous=_weights_dense, unsupported=_unsupported)
 """Several images of at most 64 pixels."""

@@ -12,7 +12,7 @@ from ops.convolution.gemm import spans
 from ops.convolution.nhwc_gemm import finish_sums, in_groups, inside, padded_part, taps_of
 from ops.convolution.nhwc_shapes import as_filters, case_of, dense_operands, needs_sums, operands, padded_size
 from ops.convolution.shapes import ConvCase
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels
@@ -70,7 +70,10 @@ def _is_depthwise(signature: Signature) -> bool:
     return case.group == case.channels > 1
 
 
+_not_depthwise = unless(_is_depthwise, "not one group for each channel")
+
+
 DEPTHWISE = Kernel(
-    "depthwise", _bind, _workspace, contiguous=dense_operands, supports=_is_depthwise, writes=dense_pixels
+    "depthwise", _bind, _workspace, contiguous=dense_operands, unsupported=_not_depthwise, writes=dense_pixels
 )
 """As many groups as channels."""

@@ -27,7 +27,7 @@ from ops.convolution.nhwc_shapes import (
     padded_size,
 )
 from ops.convolution.shapes import ConvCase
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights, unless
 from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels, rows
@@ -180,6 +180,9 @@ def _is_pointwise(signature: Signature) -> bool:
     return case_of(signature).windows.pointwise
 
 
+_not_pointwise = unless(_is_pointwise, "windows of several pixels, or with gaps")
+
+
 POINTWISE = Kernel(
     "pointwise",
     _bind_pointwise,
@@ -188,7 +191,7 @@ POINTWISE = Kernel(
     reads=dense_pixels,
     pack=pack_filters,
     unread_after_pack=first_weights,
-    supports=_is_pointwise,
+    unsupported=_not_pointwise,
     writes=dense_pixels,
 )
 """Windows of one pixel in steps of one: matrix products in place."""

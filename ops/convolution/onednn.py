@@ -94,19 +94,29 @@ def _primitives(signature: Signature) -> tuple[Primitive, ...]:
     return packing(_convolution(signature), signature.threads)
 
 
-def _supports(signature: Signature) -> bool:
-    plain = signature.x.dtype == _FLOAT and 1 in signature.constants and signature.x.size and signature.y.size
-    return bool(plain) and is_known(signature.attrs) and not _slower(signature) and bool(_primitives(signature))
+def _unsupported(signature: Signature) -> str:
+    if signature.x.dtype != _FLOAT:
+        return "not float32"
+    if 1 not in signature.constants:
+        return "weights that are not constant"
+    if not signature.x.size or not signature.y.size:
+        return "no elements"
+    if not is_known(signature.attrs):
+        return "an activation that the library does not have"
+    return _slower(signature) or ("" if _primitives(signature) else "the library has only reference code for it")
 
 
-def _slower(signature: Signature) -> bool:
-    """Tells whether our own kernels are faster (tools/bench_kernels.py --operators nhwc_conv).
+def _slower(signature: Signature) -> str:
+    """Returns where our own kernels are faster (tools/bench_kernels.py --operators nhwc_conv).
 
     They read images of few channels without a reorder. They clip sums with an added tensor in registers, and NaN
     passes. They read weights from main memory faster, where few pixels are multiplied by them.
     """
-    added = len(signature.inputs) > RESIDUAL and loses_nan(_convolution(signature))
-    return added or signature.x.shape[-1] <= _FEW_CHANNELS or _is_thin(signature)
+    if len(signature.inputs) > RESIDUAL and loses_nan(_convolution(signature)):
+        return "an addition and a bound: compiled code is faster"
+    if signature.x.shape[-1] <= _FEW_CHANNELS:
+        return "few channels: compiled code is faster"
+    return "windows of one of few pixels: compiled code is faster" if _is_thin(signature) else ""
 
 
 def _is_thin(signature: Signature) -> bool:
@@ -150,7 +160,7 @@ CONVOLUTION = Kernel(
     contiguous=all_contiguous,
     pack=_pack,
     unread_after_pack=first_weights,
-    supports=_supports,
+    unsupported=_unsupported,
     backend=ONEDNN,
 )
 """float32, constant weights."""

@@ -69,17 +69,18 @@ class _Layout:
         inputs, outputs = channels_last(x.shape, x.shape[-1]), channels_last(y.shape, y.shape[-1])
         return Convolution(inputs, shape, outputs, w.strides, w.dilations, w.begins, ends, bias, (), transposed=True)
 
-    def supports(self, signature: Signature) -> bool:
-        """Tells whether the library is taken: it has fast code, and there is more than one product for each element."""
+    def unsupported(self, signature: Signature) -> str:
+        """Returns why the library is not taken; nothing where it has fast code for several products an element."""
         plain = signature.x.dtype == _FLOAT and 1 in signature.constants and signature.x.size and signature.y.size
         if not plain:
-            return False
+            return "not float32 with constant weights, or no elements"
         case = self.case(signature)
         products = case.channels // case.group * (case.out_channels // case.group)
         if products == 1 or min(*_ends(case), *case.windows.begins) < 0:
-            return False
+            return "one product for each element, or pads below 0"
         usable = packing(self.deconvolution(signature), signature.threads)
-        return bool(usable) and usable[0].implementation.startswith(_FAST)
+        is_fast = bool(usable) and usable[0].implementation.startswith(_FAST)
+        return "" if is_fast else "the library has no fast code for it"
 
     def copies(self, signature: Signature) -> tuple[TensorSpec, ...]:
         """Returns the scratchpad, then copies of x and y with channels last, if they are needed."""
@@ -126,7 +127,7 @@ class _Layout:
             contiguous=all_contiguous,
             pack=self.pack,
             unread_after_pack=first_weights,
-            supports=self.supports,
+            unsupported=self.unsupported,
             backend=ONEDNN,
         )
 

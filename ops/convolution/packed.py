@@ -15,7 +15,7 @@ from ops.convolution.packed_door import convolve, has_avx512
 from ops.convolution.packed_tiles import CHANNELS, PIXELS
 from ops.convolution.shapes import ConvCase, case_of, planar
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, Shape, TensorSpec
 
@@ -43,6 +43,12 @@ def _supports(signature: Signature) -> bool:
     plain = signature.x.dtype == _FLOAT and case.group == 1 and 1 in signature.constants
     fits = 0 < _depth(case) * PIXELS * _FLOAT.itemsize <= _LARGE_ROOM_BYTES and case.windows.ndim <= 2
     return plain and fits and _pays(case) and signature.y.size > 0 and has_avx512()
+
+
+_unsupported = unless(
+    _supports,
+    "not float32 with constant weights, or groups, or a shape for which matrix products are faster, or no AVX-512",
+)
 
 
 def _scratch_spec(signature: Signature) -> TensorSpec:
@@ -114,7 +120,7 @@ PACKED = Kernel(
     reads=dense_images,
     pack=_pack,
     unread_after_pack=first_weights,
-    supports=_supports,
+    unsupported=_unsupported,
     writes=dense_images,
     backend=NUMBA,
 )

@@ -17,7 +17,7 @@ from ops.convolution.args import PAD
 from ops.convolution.nhwc_blocks import Blocks
 from ops.convolution.nhwc_shapes import RESIDUAL, case_of
 from ops.convolution.shapes import ConvCase
-from ops.convolution.tiled import Source, convolve, pack_panels, supports_tiles
+from ops.convolution.tiled import Source, convolve, pack_panels, unsupported_tiles
 from ops.native.call import Native, Step
 from ops.native.door import address
 from ops.native.emit.tile_shapes import TileShape, tile_shape
@@ -43,11 +43,14 @@ def _dense(_: Signature) -> tuple[int, ...]:
     return 1, 2
 
 
-def _supports(signature: Signature) -> bool:
+def _unsupported(signature: Signature) -> str:
     case = case_of(signature)
     w = case.windows
-    fits = case.group == 1 and 0 < case.channels <= _MOST_CHANNELS and w.kernel[-1] > 1 and w.dilations[-1] == 1
-    return fits and len(signature.inputs) <= RESIDUAL
+    if case.group != 1 or not 0 < case.channels <= _MOST_CHANNELS:
+        return "groups, or many channels"
+    if w.kernel[-1] == 1 or w.dilations[-1] != 1:
+        return "windows of one column, or with gaps"
+    return "an addition" if len(signature.inputs) > RESIDUAL else ""
 
 
 def _copy(x: Array, case: ConvCase, padded: Array) -> Step:
@@ -106,7 +109,7 @@ def by_rows(shape: Callable[[], TileShape], most: int = MOST_BYTES) -> Kernel:
         reads=any_strides,
         pack=pack_panels(shape),
         unread_after_pack=first_weights,
-        supports=lambda signature: supports_tiles(signature, shape()) and _supports(signature),
+        unsupported=lambda signature: unsupported_tiles(signature, shape()) or _unsupported(signature),
         writes=dense_pixels,
         backend=NUMBA,
     )

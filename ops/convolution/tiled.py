@@ -138,10 +138,15 @@ def pack_panels(shape: Callable[[], TileShape]) -> Callable[[Signature, Mapping[
     return pack
 
 
-def supports_tiles(signature: Signature, shape: TileShape) -> bool:
-    """Tells whether tiles of the shape compute it: float32, constant weights, windows that fit into the table."""
-    plain = signature.x.dtype == _FLOAT and 1 in signature.constants and signature.x.ndim <= 5
-    return plain and case_of(signature).taps * shape.rows <= TABLE
+def unsupported_tiles(signature: Signature, shape: TileShape) -> str:
+    """Returns why tiles of the shape do not compute it; nothing where they do."""
+    if signature.x.dtype != _FLOAT:
+        return "not float32"
+    if 1 not in signature.constants:
+        return "weights that are not constant"
+    if signature.x.ndim > 5:
+        return "more than three spatial dimensions"
+    return "" if case_of(signature).taps * shape.rows <= TABLE else "windows of too many taps"
 
 
 def tiled(shape: Callable[[], TileShape]) -> Kernel:
@@ -159,7 +164,7 @@ def tiled(shape: Callable[[], TileShape]) -> Kernel:
         reads=dense_pixels,
         pack=pack_panels(shape),
         unread_after_pack=first_weights,
-        supports=lambda signature: supports_tiles(signature, shape()),
+        unsupported=lambda signature: unsupported_tiles(signature, shape()),
         writes=dense_pixels,
         backend=NUMBA,
     )

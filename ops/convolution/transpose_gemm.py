@@ -21,7 +21,7 @@ from ops.convolution.shapes import check_operands
 from ops.convolution.transpose_shapes import TransposeCase, transpose_case
 from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, Signature, Specs, Thunk, all_contiguous
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, Signature, Specs, Thunk, all_contiguous, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
@@ -149,6 +149,9 @@ def _pointwise(signature: Signature) -> bool:
     return plain and _case(signature).windows.pointwise
 
 
+_not_pointwise = unless(_pointwise, "windows of several pixels, or with gaps")
+
+
 def _bind_pointwise(call: Binding) -> Thunk:
     case = _case(call.signature)
     pixels = math.prod(case.windows.outputs)
@@ -168,7 +171,7 @@ POINTWISE = Kernel(
     _bind_pointwise,
     contiguous=_weights_dense,
     reads=dense_images,
-    supports=_pointwise,
+    unsupported=_not_pointwise,
     writes=dense_images,
 )
 """Windows of one pixel in steps of one: a matrix product, no workspace."""
@@ -189,6 +192,9 @@ def _depthwise(signature: Signature) -> bool:
     return is_depthwise(signature.x, case.group, case.out_channels, case.windows)
 
 
+_not_depthwise = unless(_depthwise, "not one group for each channel, or more than two spatial dimensions, or float16")
+
+
 def _bind_depthwise(call: Binding) -> Thunk:
     return bind_depthwise_data(call, _case(call.signature).windows)
 
@@ -202,7 +208,7 @@ DEPTHWISE = Kernel(
     _bind_depthwise,
     _depthwise_workspace,
     contiguous=all_contiguous,
-    supports=_depthwise,
+    unsupported=_not_depthwise,
     backend=NUMBA,
 )
 """As many groups as channels of the output, in one or two dimensions."""

@@ -19,7 +19,7 @@ from ops.convolution.depthwise_gradient import bind_depthwise_weights, is_depthw
 from ops.convolution.gemm import gather, spans
 from ops.convolution.shapes import ConvCase, check_operands
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, Signature, Specs, Thunk, all_contiguous
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, Signature, Specs, Thunk, all_contiguous, unless
 from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
@@ -172,6 +172,9 @@ def _depthwise(signature: Signature) -> bool:
     return is_depthwise(signature.x, case.group, case.channels, case.windows)
 
 
+_not_depthwise = unless(_depthwise, "not one group for each channel, or more than two spatial dimensions, or float16")
+
+
 def _bind_depthwise(call: Binding) -> Thunk:
     return bind_depthwise_weights(call, _case(call.signature.inputs, call.attrs).windows)
 
@@ -185,7 +188,7 @@ DEPTHWISE = Kernel(
     _bind_depthwise,
     _depthwise_workspace,
     contiguous=all_contiguous,
-    supports=_depthwise,
+    unsupported=_not_depthwise,
     backend=NUMBA,
 )
 """As many groups as channels of x, in one or two dimensions."""

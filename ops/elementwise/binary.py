@@ -8,7 +8,7 @@ from ops.common.blocks import Block, blocked
 from ops.common.elementwise import binary, broadcast, over_any_like_output, ufunc_kernel
 from ops.schema.attributes import Attribute, flag, one_of
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Binding, Kernel, OpSchema, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, OpSchema, Signature, Thunk, unless
 from ops.tensor.spec import FLOATS, INTEGERS, NUMBERS, SIGNED, UNSIGNED
 from ops.vector.kernel import opcode
 
@@ -30,12 +30,21 @@ def _is_signed(signature: Signature) -> bool:
     return signature.y.dtype in SIGNED
 
 
+_not_signed = unless(_is_signed, "not signed integers")
+
+
 def _is_unsigned(signature: Signature) -> bool:
     return signature.y.dtype in UNSIGNED
 
 
+_not_unsigned = unless(_is_unsigned, "not unsigned integers")
+
+
 def _is_float(signature: Signature) -> bool:
     return signature.y.dtype in FLOATS
+
+
+_not_float = unless(_is_float, "not floating-point numbers")
 
 
 def _mod(call: Binding) -> Thunk:
@@ -77,9 +86,9 @@ DIV = OpSchema(
     broadcast(NUMBERS),
     (
         opcode("div"),
-        Kernel("truncate", _TRUNCATE.bind, _TRUNCATE.workspace, supports=_is_signed),
-        Kernel("floor", _FLOOR_DIVIDE.bind, supports=_is_unsigned),
-        Kernel("numpy", _TRUE_DIVIDE.bind, supports=_is_float),
+        Kernel("truncate", _TRUNCATE.bind, _TRUNCATE.workspace, unsupported=_not_signed),
+        Kernel("floor", _FLOOR_DIVIDE.bind, unsupported=_not_unsigned),
+        Kernel("numpy", _TRUE_DIVIDE.bind, unsupported=_not_float),
     ),
     (2, 2),
     overwrites=over_any_like_output,

@@ -9,7 +9,7 @@ from ops.common.blocks import blocks
 from ops.common.thunks import in_turn
 from ops.schema.attributes import Attribute, element_type
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.layout import Layout
 from ops.tensor.spec import BOOL, Array, TensorSpec
@@ -70,6 +70,9 @@ def _grows(signature: Signature) -> bool:
     return is_single(signature) and signature.x.dtype == BOOL
 
 
+_not_grows = unless(_grows, "not from bool to float32")
+
+
 def _gradient(b: Backward) -> Terms:
     return (b.cast(b.dy, b.signature.x.dtype),)
 
@@ -77,7 +80,7 @@ def _gradient(b: Backward) -> Terms:
 CAST = OpSchema(
     "cast",
     _infer,
-    (vector_kernel(_say, supports=_grows), Kernel("numpy", _cast, _workspace)),
+    (vector_kernel(_say, unsupported=_not_grows), Kernel("numpy", _cast, _workspace)),
     attributes=(Attribute("to", element_type),),
     views=_views,
     overwrites=_overwrites,

@@ -27,6 +27,7 @@ from ops.schema.schema import (
     Thunk,
     any_strides,
     no_packing,
+    unless,
 )
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, Shape, TensorSpec, spec_of
@@ -193,6 +194,9 @@ def _is_vector(signature: Signature) -> bool:
         return False
 
 
+_not_vector = unless(_is_vector, "a step that the interpreter does not have, or too many steps")
+
+
 def _bind_vector(call: Binding) -> Thunk:
     try:
         script = _script(call.signature, call.packed)
@@ -234,7 +238,7 @@ FUSED_ELEMENTWISE = OpSchema(
             _bind_vector,
             _vector_workspace,
             pack=_pack,
-            supports=_is_vector,
+            unsupported=_not_vector,
             writes=any_strides,
             backend=NUMBA,
         ),

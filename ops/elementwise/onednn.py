@@ -11,7 +11,7 @@ from ops.onednn.descriptors import Eltwise, Post, Tensor, dense
 from ops.onednn.guard import Plan, Watch, beside
 from ops.onednn.library import Library
 from ops.onednn.primitives import Operand
-from ops.schema.schema import Binding, Kernel, Signature
+from ops.schema.schema import Binding, Kernel, Signature, unless
 
 _FEW = 2048
 """Elements for which calling the library takes longer than it saves."""
@@ -41,6 +41,9 @@ def _plan(function: Callable[[Signature], Eltwise], signature: Signature) -> Pla
     return Plan(Function(whole, function(signature)), operands, Watch.INPUTS)
 
 
+_REASON = "few elements, or the approximation through tanh"
+
+
 def _many(signature: Signature) -> bool:
     return signature.x.size >= _FEW
 
@@ -51,9 +54,9 @@ def _is_exact(signature: Signature) -> bool:
 
 def gelu(kernel: Kernel) -> Kernel:
     """Beside a compiled kernel: of the error function; the one of tanh is faster in compiled code."""
-    return beside(kernel, partial(_plan, lambda _: Eltwise(c.GELU_ERF)), _is_exact)
+    return beside(kernel, partial(_plan, lambda _: Eltwise(c.GELU_ERF)), unless(_is_exact, _REASON))
 
 
 def softplus(kernel: Kernel) -> Kernel:
     """Beside a compiled kernel."""
-    return beside(kernel, partial(_plan, lambda _: Eltwise(c.SOFT_RELU, 1.0)), _many)
+    return beside(kernel, partial(_plan, lambda _: Eltwise(c.SOFT_RELU, 1.0)), unless(_many, "few elements"))

@@ -11,7 +11,7 @@ from ops.common.blocks import BLOCK_BYTES, blocks
 from ops.common.elementwise import flops_per_element, over_any_like_output, require_dtype
 from ops.common.thunks import in_turn
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, FLOATS, INTEGERS, NUMBERS, SIGNED, Array, TensorSpec, broadcast_shapes
@@ -34,6 +34,9 @@ def _infer(inputs: Specs, _: Attrs) -> Specs:
 def _is_direct(signature: Signature) -> bool:
     base, exponent = signature.inputs
     return base.dtype in FLOATS and exponent.dtype == base.dtype
+
+
+_not_direct = unless(_is_direct, "not floating-point numbers of one type")
 
 
 def _is_whole(signature: Signature) -> bool:
@@ -61,6 +64,9 @@ def _say(script: Script, signature: Signature, values: Sequence[int], packed: tu
 def _is_known(signature: Signature) -> bool:
     exponent = signature.inputs[1]
     return is_single(signature) and _is_direct(signature) and 1 in signature.constants and exponent.size == 1
+
+
+_not_known = unless(_is_known, "not float32, or an exponent that is not one constant number")
 
 
 def _working(signature: Signature) -> np.dtype[Any]:
@@ -163,8 +169,8 @@ POW = OpSchema(
     "pow",
     _infer,
     (
-        vector_kernel(_say, otherwise=_direct, supports=_is_known, pack=_keep_exponent),
-        Kernel("numpy", _direct, pack=_keep_exponent, supports=_is_direct),
+        vector_kernel(_say, otherwise=_direct, unsupported=_not_known, pack=_keep_exponent),
+        Kernel("numpy", _direct, pack=_keep_exponent, unsupported=_not_direct),
         Kernel("blocks", _mixed, _workspace),
     ),
     (2, 2),

@@ -24,7 +24,7 @@ from ops.elementwise.smooth_gradients import (
 from ops.schema.attributes import Attribute, one_of
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import OpSchema, Signature, Thunk
+from ops.schema.schema import OpSchema, Signature, Thunk, unless
 from ops.tensor.spec import FLOATS, Array
 from ops.vector.bytecode import Script
 from ops.vector.kernel import opcode, vector_kernel
@@ -167,8 +167,14 @@ def _has_erf(signature: Signature) -> bool:
     return bool(signature.attrs["approximate"] == "none")
 
 
+_not_erf = unless(_has_erf, "the approximation through tanh")
+
+
 def _has_tanh(signature: Signature) -> bool:
     return not _has_erf(signature)
+
+
+_not_tanh = unless(_has_tanh, "not the approximation through tanh")
 
 
 def _sigmoid_gradient(b: Backward) -> Terms:
@@ -269,9 +275,9 @@ GELU = OpSchema(
     (
         gelu(_VECTOR_GELU),
         _VECTOR_GELU,
-        blocked(_gelu_compiled, temporaries=2, supports=_has_erf, backend=NUMBA),
-        blocked(_gelu, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", supports=_has_erf),
-        blocked(_gelu_tanh, temporaries=2, supports=_has_tanh),
+        blocked(_gelu_compiled, temporaries=2, unsupported=_not_erf, backend=NUMBA),
+        blocked(_gelu, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", unsupported=_not_erf),
+        blocked(_gelu_tanh, temporaries=2, unsupported=_not_tanh),
     ),
     attributes=(Attribute("approximate", one_of("none", "tanh"), "none"),),
     overwrites=over_any_like_output,

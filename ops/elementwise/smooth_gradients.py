@@ -15,7 +15,7 @@ from ops.elementwise.activation_gradients import choose, slope, spread
 from ops.schema.attributes import Attribute, one_of
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor
-from ops.schema.schema import Signature, Thunk
+from ops.schema.schema import Signature, Thunk, unless
 from ops.tensor.spec import Array
 
 _CUBIC = 0.044715
@@ -143,8 +143,14 @@ def _has_erf(signature: Signature) -> bool:
     return bool(signature.attrs["approximate"] == "none")
 
 
+_not_erf = unless(_has_erf, "the approximation through tanh")
+
+
 def _has_tanh(signature: Signature) -> bool:
     return not _has_erf(signature)
+
+
+_not_tanh = unless(_has_tanh, "not the approximation through tanh")
 
 
 def _mish(block: Block) -> tuple[Thunk, ...]:
@@ -195,9 +201,9 @@ GELU_GRADIENT = slope(
     flops=36,
     words=(_APPROXIMATE,),
     kernels=(
-        blocked(_normal_slope_compiled, temporaries=3, supports=_has_erf, backend=NUMBA),
-        blocked(_normal_slope, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", supports=_has_erf),
-        blocked(_tanh_slope, temporaries=3, supports=_has_tanh),
+        blocked(_normal_slope_compiled, temporaries=3, unsupported=_not_erf, backend=NUMBA),
+        blocked(_normal_slope, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", unsupported=_not_erf),
+        blocked(_tanh_slope, temporaries=3, unsupported=_not_tanh),
     ),
 )
 MISH_GRADIENT = slope("mish_gradient", _mish, "dy times the slope of mish at x.", temporaries=4, flops=16)

@@ -9,7 +9,7 @@ import numpy as np
 from ops.common.blocks import Block, Passes, blocked
 from ops.common.elementwise import Dtypes, broadcast, over_any_like_output
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Binding, Cost, GradientRule, Kernel, OpSchema, Signature, Thunk
+from ops.schema.schema import Binding, Cost, GradientRule, Kernel, OpSchema, Signature, Thunk, unless
 from ops.tensor.spec import FLOATS, NUMBERS, Array
 from ops.vector.bytecode import Script
 from ops.vector.kernel import vector_kernel
@@ -44,8 +44,14 @@ def _is_pair(signature: Signature) -> bool:
     return len(signature.inputs) == 2
 
 
+_not_pair = unless(_is_pair, "not two inputs")
+
+
 def _is_single(signature: Signature) -> bool:
     return len(signature.inputs) == 1
+
+
+_not_single = unless(_is_single, "not one input")
 
 
 def _copy(call: Binding) -> Thunk:
@@ -104,8 +110,8 @@ def _variadic(
     vector: Kernel,
 ) -> OpSchema:
     """`pair` is the ufunc that does the whole work where there are two inputs."""
-    single = Kernel("copy", _copy, supports=_is_single)
-    pairs = () if pair is None else (Kernel("pair", partial(_pair, pair), supports=_is_pair),)
+    single = Kernel("copy", _copy, unsupported=_not_single)
+    pairs = () if pair is None else (Kernel("pair", partial(_pair, pair), unsupported=_not_pair),)
     return OpSchema(
         name,
         broadcast(dtypes),

@@ -29,6 +29,7 @@ from ops.schema.schema import (
     Stripe,
     Thunk,
     any_strides,
+    unless,
 )
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import AttributeValueError, DtypeError, OpError, SchemaError
@@ -189,7 +190,7 @@ def _kernel(backend: str, backends: Sequence[str], copy: Copy) -> Kernel:
         partial(_workspace, backends),
         pack=partial(_pack, backends),
         unread_after_pack=_all_constants,
-        supports=partial(_supports, backend, backends),
+        unsupported=unless(partial(_supports, backend, backends), "not all parts have a kernel of this back-end"),
         writes=any_strides,
         backend=backend,
     )

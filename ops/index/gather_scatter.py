@@ -16,7 +16,7 @@ from ops.movement.copies import move_all
 from ops.native.call import CHECK, Native, Step, Word, as_words
 from ops.native.door import address, foreign_address
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.tensor.errors import OpError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, normalize_axis
@@ -166,9 +166,15 @@ def _combines(signature: Signature) -> bool:
     return _kind(signature) >= 0 and _is_plain(signature)
 
 
+_not_combines = unless(_combines, "a reduction that is not compiled for this type")
+
+
 def _is_plain(signature: Signature) -> bool:
     """Elements of 1, 2, 4 or 8 bytes."""
     return signature.x.dtype.itemsize in (1, 2, 4, 8)
+
+
+_not_plain = unless(_is_plain, "elements that do not have 1, 2, 4 or 8 bytes")
 
 
 def _copied(call: Binding) -> Native:
@@ -188,8 +194,8 @@ def _scatter_nd(call: Binding) -> Thunk:
     return by_tuple(call.y, indices, updates, 0).native(_kind(call.signature), _copied(call))
 
 
-GATHER_NATIVE = Kernel("native", _gather, supports=_is_plain, backend=NUMBA)
-ELEMENTS_NATIVE = Kernel("native", _gather_elements, supports=_is_plain, backend=NUMBA)
-ND_NATIVE = Kernel("native", _gather_nd, supports=_is_plain, backend=NUMBA)
-SCATTER_ELEMENTS_NATIVE = Kernel("native", _scatter_elements, supports=_combines, backend=NUMBA)
-SCATTER_ND_NATIVE = Kernel("native", _scatter_nd, supports=_combines, backend=NUMBA)
+GATHER_NATIVE = Kernel("native", _gather, unsupported=_not_plain, backend=NUMBA)
+ELEMENTS_NATIVE = Kernel("native", _gather_elements, unsupported=_not_plain, backend=NUMBA)
+ND_NATIVE = Kernel("native", _gather_nd, unsupported=_not_plain, backend=NUMBA)
+SCATTER_ELEMENTS_NATIVE = Kernel("native", _scatter_elements, unsupported=_not_combines, backend=NUMBA)
+SCATTER_ND_NATIVE = Kernel("native", _scatter_nd, unsupported=_not_combines, backend=NUMBA)

@@ -26,6 +26,7 @@ from ops.schema.schema import (
     Thunk,
     any_strides,
     overwrites_first,
+    unless,
 )
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import DtypeError, ShapeError
@@ -60,6 +61,9 @@ def _few(signature: Signature) -> int:
 
 def _plain(signature: Signature) -> bool:
     return compute_dtype(signature.x.dtype) == signature.x.dtype
+
+
+_not_plain = unless(_plain, "float16")
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
@@ -147,6 +151,9 @@ def _is_vector(signature: Signature) -> bool:
     return _packed(signature) and is_lane(signature.x)
 
 
+_not_vector = unless(_is_vector, "not float32 with constant scales and statistics")
+
+
 def _images_or_row(layout: Layout) -> bool:
     """Of x, dense images; any of the others."""
     return len(layout.shape) < 2 or dense_images(layout)
@@ -156,11 +163,14 @@ def _half(signature: Signature) -> bool:
     return not _plain(signature)
 
 
+_not_half = unless(_half, "not float16")
+
+
 def _cost(signature: Signature) -> Cost:
     return Cost(2 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
-VECTOR = Kernel("vector", _bind_vector, pack=_pack, supports=_is_vector, writes=any_strides, backend=NUMBA)
+VECTOR = Kernel("vector", _bind_vector, pack=_pack, unsupported=_not_vector, writes=any_strides, backend=NUMBA)
 """float32 with constant statistics: a program of two instructions."""
 FUSED = Kernel(
     "fused",
@@ -168,16 +178,16 @@ FUSED = Kernel(
     _workspace,
     reads=_images_or_row,
     pack=_pack,
-    supports=_plain,
+    unsupported=_not_plain,
     writes=dense_images,
     backend=NUMBA,
 )
 """float32 and float64: one pass."""
 PASSES = Kernel(
-    "passes", _bind_plain, _workspace, reads=_images_or_row, pack=_pack, supports=_plain, writes=dense_images
+    "passes", _bind_plain, _workspace, reads=_images_or_row, pack=_pack, unsupported=_not_plain, writes=dense_images
 )
 """float32 and float64: two passes over a piece at a time."""
-PIECES = Kernel("pieces", _bind, _workspace, pack=_pack, supports=_half)
+PIECES = Kernel("pieces", _bind, _workspace, pack=_pack, unsupported=_not_half)
 """float16: a piece at a time in float32."""
 BATCH_NORM = OpSchema(
     name="batch_norm",

@@ -8,7 +8,7 @@ from ops.native.door import address
 from ops.native.records import pack_args
 from ops.norm.args import NORM
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, unless
 from ops.tensor.spec import normalize_axis
 from ops.vector.rows import all_single
 
@@ -47,6 +47,9 @@ def _whole_scales(signature: Signature) -> bool:
     return all_single(signature) and all(s.size == _width(signature) > 0 for s in signature.inputs[1:])
 
 
+_not_whole_scales = unless(_whole_scales, "not float32, or a scale that is not one number for each element of a row")
+
+
 def row_kernel(*, centred: bool) -> Kernel:
     """Over the dimensions from `axis` on."""
 
@@ -54,11 +57,14 @@ def row_kernel(*, centred: bool) -> Kernel:
         rows = call.x.size // _width(call.signature)
         return _native(call, "norm_rows", rows, centred) if rows else Native(())
 
-    return Kernel("vector", bind, contiguous=all_contiguous, supports=_whole_scales, backend=NUMBA)
+    return Kernel("vector", bind, contiguous=all_contiguous, unsupported=_not_whole_scales, backend=NUMBA)
 
 
 def _has_elements(signature: Signature) -> bool:
     return all_single(signature) and signature.x.size > 0
+
+
+_not_elements = unless(_has_elements, "not float32, or no elements")
 
 
 def channel_kernel(groups: Callable[[Signature], int]) -> Kernel:
@@ -69,4 +75,4 @@ def channel_kernel(groups: Callable[[Signature], int]) -> Kernel:
         rows = groups(call.signature)
         return _native(call, "norm_channels", images * rows, True, rows, channels // rows)
 
-    return Kernel("vector", bind, contiguous=all_contiguous, supports=_has_elements, backend=NUMBA)
+    return Kernel("vector", bind, contiguous=all_contiguous, unsupported=_not_elements, backend=NUMBA)

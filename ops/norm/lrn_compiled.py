@@ -7,12 +7,15 @@ from ops.native.door import address
 from ops.native.records import pack_args
 from ops.norm.args import LRN, MOST_CHANNELS
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.windows.pixels import dense_pixels, pitch
 
 
 def _supports(signature: Signature) -> bool:
     return signature.x.dtype == np.dtype("float32") and signature.x.shape[-1] <= MOST_CHANNELS
+
+
+_unsupported = unless(_supports, "not float32, or too many channels")
 
 
 def _bind(call: Binding) -> Thunk:
@@ -34,5 +37,5 @@ def _bind(call: Binding) -> Thunk:
     return Native((Step(address("ops.norm.lrn_code", "normalise"), args),), (x, y))
 
 
-LRN_NATIVE = Kernel("native", _bind, reads=dense_pixels, supports=_supports, writes=dense_pixels, backend=NUMBA)
+LRN_NATIVE = Kernel("native", _bind, reads=dense_pixels, unsupported=_unsupported, writes=dense_pixels, backend=NUMBA)
 """float32, not too many channels."""

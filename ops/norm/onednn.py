@@ -9,7 +9,7 @@ from ops.onednn.descriptors import Post, Tensor, dense
 from ops.onednn.guard import Plan, beside
 from ops.onednn.library import Library
 from ops.onednn.primitives import Operand
-from ops.schema.schema import Binding, Kernel, Signature
+from ops.schema.schema import Binding, Kernel, Signature, unless
 
 _SHORT, _LONG, _FEW = 16, 192, 2048
 """Elements of rows for which the library is faster, and of a tensor for which a call takes longer than it saves."""
@@ -32,6 +32,9 @@ class LayerNorm:
         return at.new("primitive_desc", "layer_normalization_forward_primitive_desc_create", *given)
 
 
+_REASON = "few elements, several outputs, or rows for which compiled code is faster"
+
+
 def _supports(signature: Signature) -> bool:
     many = signature.x.size >= _FEW and len(signature.outputs) == 1
     return many and _SHORT <= signature.inputs[1].size <= _LONG
@@ -51,4 +54,4 @@ def _plan(signature: Signature) -> Plan:
 
 def layer_norm(kernel: Kernel) -> Kernel:
     """Beside a compiled kernel whose scales have as many elements as a row."""
-    return beside(kernel, _plan, _supports)
+    return beside(kernel, _plan, unless(_supports, _REASON))

@@ -45,11 +45,14 @@ class Plan:
     start: int = 0
 
 
-def beside(kernel: Kernel, plan: Callable[[Signature], Plan], supports: Callable[[Signature], bool]) -> Kernel:
-    """The library's kernel of what `supports` takes, and the compiled one does too."""
+def beside(kernel: Kernel, plan: Callable[[Signature], Plan], unsupported: Callable[[Signature], str]) -> Kernel:
+    """Returns the library's kernel of what the compiled one takes and `unsupported` has nothing against."""
 
-    def fits(signature: Signature) -> bool:
-        return kernel.supports(signature) and supports(signature) and is_fast(plan(signature).case, signature.threads)
+    def refused(signature: Signature) -> str:
+        reason = kernel.unsupported(signature) or unsupported(signature)
+        if reason or is_fast(plan(signature).case, signature.threads):
+            return reason
+        return "the library has only reference code for it"
 
     def workspace(signature: Signature) -> int:
         return max(primitives(plan(signature).case, signature.threads)[0].scratchpad, kernel.workspace(signature))
@@ -59,7 +62,7 @@ def beside(kernel: Kernel, plan: Callable[[Signature], Plan], supports: Callable
             return kernel.bind(call)
         return _bind(call, plan(call.signature), kernel)
 
-    return evolve(kernel, name="onednn", bind=bind, workspace=workspace, supports=fits, backend=ONEDNN)
+    return evolve(kernel, name="onednn", bind=bind, workspace=workspace, unsupported=refused, backend=ONEDNN)
 
 
 def is_fast(case: Case, threads: int) -> bool:

@@ -12,7 +12,7 @@ from ops.native.door import CONTRACT, address
 from ops.native.records import pack_args
 from ops.pool.args import GLOBAL, PLANES
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, unless
 from ops.tensor.spec import Array
 from ops.windows.args import AVERAGE, AVERAGE_PADDED, LARGEST, geometry
 
@@ -26,12 +26,20 @@ def _supports(signature: Signature) -> bool:
     return signature.x.dtype == np.dtype("float32") and signature.x.ndim <= 5 and len(signature.outputs) == 1
 
 
+_unsupported = unless(_supports, "not float32, or indices are an output, or more than three spatial dimensions")
+
+
 def _supports_windows(signature: Signature) -> bool:
     """Returns whether columns of a row, and those behind it that a vector of outputs may reach, fit into 32 bits."""
     if not _supports(signature):
         return False
     w = windows(signature.x.shape[2:], signature.attrs["kernel_shape"], signature.attrs)
     return w.sizes[-1] + w.begins[-1] + w.ends[-1] + LANES * w.strides[-1] <= MOST
+
+
+_not_windows = unless(
+    _supports_windows, "not float32, or indices are an output, or more than three spatial dimensions, or too long rows"
+)
 
 
 def _image_bytes(array: Array) -> int:
@@ -67,7 +75,7 @@ MAX_PLANES, AVERAGE_PLANES = (
         "native",
         partial(_bind, kind),
         reads=dense_images,
-        supports=_supports_windows,
+        unsupported=_not_windows,
         writes=dense_images,
         backend=NUMBA,
     )
@@ -75,7 +83,7 @@ MAX_PLANES, AVERAGE_PLANES = (
 )
 """Up to three spatial dimensions."""
 MAX_ALL, AVERAGE_ALL = (
-    Kernel("native", partial(_bind_all, kind), contiguous=all_contiguous, supports=_supports, backend=NUMBA)
+    Kernel("native", partial(_bind_all, kind), contiguous=all_contiguous, unsupported=_unsupported, backend=NUMBA)
     for kind in (LARGEST, AVERAGE)
 )
 """Global pooling."""

@@ -10,7 +10,7 @@ import numpy as np
 from ops.common.boxes import pieces
 from ops.common.thunks import in_turn
 from ops.common.windows import Windows, tap_range, windows
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import FLOATS, Array, TensorSpec
 
@@ -91,5 +91,8 @@ def _supports(signature: Signature) -> bool:
     return len(signature.outputs) == 2
 
 
-INDICES = Kernel("taps", _bind, _workspace, supports=_supports)
+_unsupported = unless(_supports, "no indices are an output")
+
+
+INDICES = Kernel("taps", _bind, _workspace, unsupported=_unsupported)
 """Tap by tap, with a mask of the outputs that take it."""

@@ -12,7 +12,7 @@ from ops.onednn.guard import Plan, Watch, beside
 from ops.onednn.library import Library
 from ops.onednn.primitives import Operand
 from ops.pool.nhwc_compiled import AVERAGE_NATIVE, MAX_NATIVE
-from ops.schema.schema import Binding, Signature
+from ops.schema.schema import Binding, Signature, unless
 from ops.tensor.spec import Shape
 
 _LOWEST = -0x00800001
@@ -59,6 +59,9 @@ def _behind(w: Windows) -> Shape:
     return tuple(max(w.reach(a, w.outputs[a]) - w.begins[a] - w.sizes[a], 0) for a in range(w.ndim))
 
 
+_REASON = "few taps, or windows with gaps or outside the image"
+
+
 def _supports(signature: Signature) -> bool:
     w = _windows(signature)
     if not signature.x.size or max(w.dilations) > 1:
@@ -95,7 +98,7 @@ def _plan(average: bool, signature: Signature) -> Plan:
 
 
 MAX_POOL, AVERAGE_POOL = (
-    beside(kernel, partial(_plan, average), _supports)
+    beside(kernel, partial(_plan, average), unless(_supports, _REASON))
     for kernel, average in ((MAX_NATIVE, False), (AVERAGE_NATIVE, True))
 )
 """float32. Maxima of NaN and of minus infinity alone are computed by the compiled kernel."""

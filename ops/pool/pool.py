@@ -15,7 +15,7 @@ from ops.pool.indices import INDICES
 from ops.pool.passes import Pooling, bind_pool, pool_workspace
 from ops.schema.attributes import Attribute, flag, integer, integers
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, always
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, always, unless
 from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import FLOATS, Array, compute_dtype
@@ -97,14 +97,14 @@ def _lp(signature: Signature) -> Pooling:
     return Pooling(_windows(signature), np.add, constant(0, dtype), partial(powers, p), partial(roots, p))
 
 
-def _kernel(pooling: Callable[[Signature], Pooling], supports: Callable[[Signature], bool]) -> Kernel:
+def _kernel(pooling: Callable[[Signature], Pooling], unsupported: Callable[[Signature], str]) -> Kernel:
     def bind(call: Binding) -> Thunk:
         return bind_pool(pooling(call.signature), call)
 
     def workspace(signature: Signature) -> int:
         return pool_workspace(pooling(signature), signature)
 
-    return Kernel("axes", bind, workspace, supports=supports, writes=dense_images)
+    return Kernel("axes", bind, workspace, unsupported=unsupported, writes=dense_images)
 
 
 def _without_indices(signature: Signature) -> bool:
@@ -135,7 +135,7 @@ MAX_POOL = OpSchema(
     name="max_pool",
     summary="The largest element of each window; with `with_indices` also where it is, counted in the whole input.",
     infer=_infer_max,
-    kernels=(MAX_PLANES, _kernel(_max, _without_indices), INDICES),
+    kernels=(MAX_PLANES, _kernel(_max, unless(_without_indices, "indices are an output")), INDICES),
     attributes=(*_ATTRIBUTES, Attribute("storage_order", integer, 0), Attribute("with_indices", flag, False)),
     cost=_cost,
     gradient=max_pool_gradient,

@@ -11,13 +11,15 @@ from ops.products.onednn import PACKED
 from ops.products.onednn_strided import LYING
 from ops.schema.attributes import Attribute, flag, number
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.spec import FLOATS, Array, TensorSpec, broadcast_shapes
 
 _BLOCK_BYTES = 1 << 16
 """How much of beta * C is expanded at a time; small enough for the first caches."""
+
+_not_half = unless(is_half, "not float16")
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -129,7 +131,7 @@ GEMM = OpSchema(
     summary="alpha * A @ B + beta * C, where C broadcasts to the product.",
     infer=_infer,
     kernels=(
-        Kernel("blas, through float32", _half, _half_workspace, supports=is_half),
+        Kernel("blas, through float32", _half, _half_workspace, unsupported=_not_half),
         Kernel("blas", _gemm, _workspace),
         *GEMM_KERNELS,
         PACKED,

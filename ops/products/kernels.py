@@ -20,7 +20,7 @@ from ops.products.compiled import (
     rows_of,
 )
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights, unless
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array
 
@@ -96,6 +96,10 @@ def _near(layout: Layout) -> bool:
     return has_near_rows(layout) or has_near_columns(layout)
 
 
+_NOT_PACKED = "not float32, or the second factor is not one constant matrix, or one row"
+_NOT_TILED = "not float32, or operands that tiles do not read"
+
+
 def _kernels(
     form: _Form,
     supports: Callable[[Signature], bool],
@@ -104,8 +108,8 @@ def _kernels(
 ) -> tuple[Kernel, ...]:
     where: Any = {"writes": has_near_rows, "backend": NUMBA}
     weights: Any = {"pack": form.pack, "unread_after_pack": first_weights, "reads": has_near_rows}  # b is gone: no BLAS
-    packed = Kernel("tiles, packed", form.bind, supports=packs, **weights, **where)
-    return packed, Kernel("tiles", form.bind, supports=supports, reads=reads, **where)
+    packed = Kernel("tiles, packed", form.bind, unsupported=unless(packs, _NOT_PACKED), **weights, **where)
+    return packed, Kernel("tiles", form.bind, unsupported=unless(supports, _NOT_TILED), reads=reads, **where)
 
 
 FUSED_KERNELS = _kernels(_Form("transpose_b", "alpha", finishes=True), _is_single, _packs)

@@ -14,7 +14,7 @@ from ops.products.kernels import MATMUL_KERNELS
 from ops.products.onednn import PACKED
 from ops.products.onednn_strided import LYING
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.layout import Layout
@@ -32,6 +32,9 @@ def check_factors(a: TensorSpec, b: TensorSpec) -> None:
 def is_half(signature: Signature) -> bool:
     """Whether the first input is float16, which BLAS does not take."""
     return signature.x.dtype == HALF
+
+
+_not_half = unless(is_half, "not float16")
 
 
 def single_copies(signature: Signature) -> tuple[TensorSpec, ...]:
@@ -132,7 +135,7 @@ MATMUL = OpSchema(
     summary="Matrix products of the last two axes; leading axes broadcast, a vector is a single row or column.",
     infer=_infer,
     kernels=(
-        Kernel("blas, through float32", _half, single_bytes, supports=is_half),
+        Kernel("blas, through float32", _half, single_bytes, unsupported=_not_half),
         Kernel("blas", _matmul, reads=blas_reads),
         *MATMUL_KERNELS,
         PACKED,

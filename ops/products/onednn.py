@@ -30,11 +30,16 @@ def _packed(signature: Signature) -> tuple[Primitive, ...]:
     return packing(_packed_case(signature), signature.threads)
 
 
-def _supports_packed(signature: Signature) -> bool:
-    constant = 1 in signature.constants and len(signature.inputs) > 1 and signature.inputs[1].ndim == 2
-    if not constant or not is_plain(signature) or not _row_like(signature) or _slower(signature):
-        return False
-    return bool(_packed(signature))
+def _unsupported_packed(signature: Signature) -> str:
+    if 1 not in signature.constants or len(signature.inputs) < 2 or signature.inputs[1].ndim != 2:
+        return "the second factor is not one constant matrix"
+    if not is_plain(signature):
+        return "not float32, or a product that the library does not have"
+    if not _row_like(signature):
+        return "an addition that is broadcast along rows"
+    if _slower(signature):
+        return "an addition, few rows or small weights: compiled code is faster"
+    return "" if _packed(signature) else "the library has only reference code for it"
 
 
 def _slower(signature: Signature) -> bool:
@@ -87,7 +92,7 @@ PACKED = Kernel(
     contiguous=all_contiguous,
     pack=_pack,
     unread_after_pack=first_weights,
-    supports=_supports_packed,
+    unsupported=_unsupported_packed,
     backend=ONEDNN,
 )
 """float32, one constant matrix b."""

@@ -68,10 +68,14 @@ def _layouts(signature: Signature) -> tuple[Primitive, ...]:
     return usable([_lying(signature, x, y) for x, y in product(_orders(a), _orders(b))], signature.threads)
 
 
-def _supports_lying(signature: Signature) -> bool:
-    if not is_plain(signature) or _slower(signature):
-        return False
-    return signature.y.shape[-2] > 1 and bool(_layouts(signature))
+def _unsupported_lying(signature: Signature) -> str:
+    if not is_plain(signature):
+        return "not float32, or a product that the library does not have"
+    if _slower(signature):
+        return "the second factor is one constant matrix, which compiled code packs once"
+    if signature.y.shape[-2] <= 1:
+        return "one row"
+    return "" if _layouts(signature) else "the library has only reference code for it"
 
 
 def _slower(signature: Signature) -> bool:
@@ -107,7 +111,7 @@ LYING = Kernel(
     _lying_workspace,
     contiguous=_contiguous,
     reads=_reads,
-    supports=_supports_lying,
+    unsupported=_unsupported_lying,
     backend=ONEDNN,
 )
 """float32, matrices that are computed, or batches of them."""

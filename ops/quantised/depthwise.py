@@ -12,7 +12,7 @@ from ops.quantised.nhwc_shapes import BIAS, FACTOR, W, case_of, dense_parameters
 from ops.quantised.nhwc_source import Source, flip_of, x_zero
 from ops.quantised.nhwc_tiled import ROWS, conv_args, has_vnni
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.tensor.spec import Array
 from ops.windows.args import spatial
 from ops.windows.pixels import dense_pixels
@@ -32,6 +32,11 @@ def _supports(signature: Signature) -> bool:
     case = case_of(signature)
     each = case.group == case.channels == case.out_channels
     return each and case.taps * ROWS <= TABLE and 0 <= x_zero(signature) <= 255 and has_vnni()
+
+
+_unsupported = unless(
+    _supports, "not one group for each channel, or weights that are not constant, or a large window, or no AVX-512 VNNI"
+)
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
@@ -63,7 +68,7 @@ DEPTHWISE = Kernel(
     contiguous=dense_parameters,
     reads=dense_pixels,
     pack=_pack,
-    supports=_supports,
+    unsupported=_unsupported,
     writes=dense_pixels,
     backend=NUMBA,
     unread_after_pack=dense_parameters,

@@ -8,7 +8,7 @@ from ops.native.records import pack_args
 from ops.quantised.args import LINEAR_ARGS
 from ops.quantised.params import BYTES, SINGLE
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.windows.pixels import dense_pixels, pitch
 
 _INT8 = np.dtype("int8")
@@ -21,6 +21,9 @@ def _supports(signature: Signature) -> bool:
     precise = (signature.attrs.get("precision") or SINGLE) == SINGLE
     single = scale.size == 1 and scale.dtype == SINGLE and not signature.attrs["block_size"]
     return single and precise and quantised.dtype in BYTES and real.dtype == SINGLE and y.size > 0
+
+
+_unsupported = unless(_supports, "not one scale of float32, or not 8 bits on one side and float32 on the other")
 
 
 def _dense(signature: Signature) -> tuple[int, ...]:
@@ -53,5 +56,5 @@ def _bind(call: Binding) -> Thunk:
 
 
 LINEAR = Kernel(
-    "native", _bind, contiguous=_dense, reads=dense_pixels, supports=_supports, writes=dense_pixels, backend=NUMBA
+    "native", _bind, contiguous=_dense, reads=dense_pixels, unsupported=_unsupported, writes=dense_pixels, backend=NUMBA
 )

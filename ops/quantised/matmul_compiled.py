@@ -17,7 +17,7 @@ from ops.quantised.nhwc_source import SHIFT, source_of
 from ops.quantised.nhwc_tiled import by_panel, convolve_step, copy_spec, copying, has_vnni, pack_panels
 from ops.quantised.params import BYTES, SINGLE
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec
 
@@ -39,6 +39,9 @@ def _supports(signature: Signature) -> bool:
     constant = B in signature.constants and (len(zeros) < 2 or B_ZERO in signature.constants)
     plain = b.ndim == 2 and {a.dtype, b.dtype} <= BYTES and a.size > 0 and b.size > 0
     return constant and plain and all(z.size == 1 for z in zeros[:1]) and has_vnni()
+
+
+_unsupported = unless(_supports, "the second matrix is not constant, or several zero points, or no AVX-512 VNNI")
 
 
 def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
@@ -107,7 +110,7 @@ TILED = Kernel(
     _workspace,
     contiguous=all_contiguous,
     pack=_pack,
-    supports=_supports,
+    unsupported=_unsupported,
     backend=NUMBA,
     unread_after_pack=first_weights,
 )

@@ -11,13 +11,18 @@ from ops.quantised.nhwc_source import flip_of
 from ops.quantised.nhwc_tiled import has_vnni
 from ops.quantised.params import BYTES
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.windows.args import spatial
 from ops.windows.pixels import dense_pixels, pitch
 
 
 def _supports(signature: Signature) -> bool:
     return signature.x.dtype in BYTES and signature.x.ndim <= 5 and signature.y.size > 0 and has_vnni()
+
+
+_unsupported = unless(
+    _supports, "not 8 bits, or more than three spatial dimensions, or no elements, or no AVX-512 VNNI"
+)
 
 
 def _bind(call: Binding) -> Thunk:
@@ -41,5 +46,5 @@ def _bind(call: Binding) -> Thunk:
     return Native((Step(address("ops.quantised.max_pool_code", "largest"), args),), (call.x, call.y))
 
 
-MAX_CODES = Kernel("codes", _bind, reads=dense_pixels, supports=_supports, writes=dense_pixels, backend=NUMBA)
+MAX_CODES = Kernel("codes", _bind, reads=dense_pixels, unsupported=_unsupported, writes=dense_pixels, backend=NUMBA)
 """int8 and uint8, up to three spatial dimensions, vectors of 64 bytes."""

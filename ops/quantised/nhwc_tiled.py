@@ -19,7 +19,7 @@ from ops.quantised.args import CONV_ARGS, COPY_LINES, COPY_PIXELS
 from ops.quantised.nhwc_shapes import BIAS, FACTOR, RESIDUAL, W, bounds_of, case_of, dense_parameters
 from ops.quantised.nhwc_source import QUAD, Source, as_runs, flip_of, source_of, x_zero
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.args import spatial
@@ -43,6 +43,9 @@ def _supports(signature: Signature) -> bool:
         return False
     fits = 0 <= x_zero(signature) <= 255 and signature.x.size > 0
     return fits and source_of(signature).taps * ROWS <= TABLE and has_vnni()
+
+
+_unsupported = unless(_supports, "weights that are not constant, or a large window, or no AVX-512 VNNI")
 
 
 def copy_spec(signature: Signature) -> TensorSpec:
@@ -188,7 +191,7 @@ TILED = Kernel(
     reads=dense_pixels,
     pack=_pack,
     unread_after_pack=dense_parameters,
-    supports=_supports,
+    unsupported=_unsupported,
     writes=dense_pixels,
     backend=NUMBA,
 )

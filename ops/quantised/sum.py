@@ -19,7 +19,7 @@ from ops.quantised.args import ADD_ARGS
 from ops.quantised.params import BYTES, PIECE, SINGLE, ends, pieces
 from ops.schema.attributes import Attribute, element_type, integer, integers, number
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import AttributeValueError
 from ops.tensor.limits import constant
@@ -112,6 +112,9 @@ def _supports_compiled(signature: Signature) -> bool:
     return a.shape == b.shape and a.size > 0
 
 
+_not_compiled = unless(_supports_compiled, "inputs of different shapes, or without elements")
+
+
 def _bind_compiled(call: Binding) -> Thunk:
     (a, b), y, attrs = call.inputs, call.y, call.attrs
     arrays = (a, b, y)
@@ -143,7 +146,7 @@ COMPILED_ADD = Kernel(
     "native",
     _bind_compiled,
     reads=dense_pixels,
-    supports=_supports_compiled,
+    unsupported=_not_compiled,
     writes=dense_pixels,
     backend=NUMBA,
 )

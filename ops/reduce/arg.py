@@ -11,7 +11,7 @@ from ops.common.fold import fold_cost
 from ops.common.thunks import in_turn
 from ops.reduce.arg_compiled import search_kernel
 from ops.schema.attributes import Attribute, flag, integer
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import ShapeError
 from ops.tensor.limits import constant
@@ -38,6 +38,9 @@ def _axis(signature: Signature) -> int:
 def _is_plain(signature: Signature) -> bool:
     """The rows lie in memory as numpy searches them."""
     return _axis(signature) == signature.x.ndim - 1 and not signature.attrs["select_last_index"]
+
+
+_not_plain = unless(_is_plain, "not the last axis, or the last of equal elements is asked for")
 
 
 def _first_input(_: Signature) -> tuple[int, ...]:
@@ -92,7 +95,7 @@ def _arg(name: str, search: Search, summary: str) -> OpSchema:
         _infer,
         (
             search_kernel(is_least=search is _smallest),
-            Kernel("plain", partial(_plain, search), contiguous=_first_input, supports=_is_plain),
+            Kernel("plain", partial(_plain, search), contiguous=_first_input, unsupported=_not_plain),
             Kernel("blocks", partial(_through_blocks, search), _workspace),
         ),
         attributes=(

@@ -10,7 +10,7 @@ from ops.native.door import address
 from ops.native.records import join_args, pack_args
 from ops.reduce.args import LOOP, SEARCH
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.tensor.spec import normalize_axis
 
 _Loop = tuple[int, int]
@@ -22,6 +22,9 @@ _MOST = 1 << 31
 
 def _supports(signature: Signature) -> bool:
     return signature.x.dtype == np.dtype("float32") and max(signature.x.shape) < _MOST
+
+
+_unsupported = unless(_supports, "not float32, or a dimension that is too long")
 
 
 def _merged(loops: Iterable[_Loop]) -> list[_Loop]:
@@ -62,4 +65,4 @@ def _bind(is_least: bool, call: Binding) -> Thunk:
 
 def search_kernel(*, is_least: bool) -> Kernel:
     """Returns the compiled kernel: NaN is an extreme, as in numpy."""
-    return Kernel("native", partial(_bind, is_least), supports=_supports, backend=NUMBA)
+    return Kernel("native", partial(_bind, is_least), unsupported=_unsupported, backend=NUMBA)

@@ -12,7 +12,7 @@ from ops.onednn.descriptors import Post, Tensor, dense
 from ops.onednn.guard import Plan, Watch, beside
 from ops.onednn.library import Library
 from ops.onednn.primitives import Operand
-from ops.schema.schema import Binding, Kernel, Signature
+from ops.schema.schema import Binding, Kernel, Signature, unless
 from ops.tensor.spec import Shape
 
 _SHORT, _FEW = 64, 4096
@@ -47,6 +47,9 @@ def _rows(signature: Signature) -> Shape:
     return prod(shape[:first]), prod(shape[first:])
 
 
+_FEW_ROWS = "not the last axes, or rows that are few or short"
+
+
 def _supports(signature: Signature) -> bool:
     rows, width = _rows(signature)
     return rows > 1 and width >= _SHORT and signature.x.size >= _FEW
@@ -64,9 +67,9 @@ def _plan(algorithm: int, signature: Signature) -> Plan:
 
 def largest(kernel: Kernel) -> Kernel:
     """Beside a compiled kernel."""
-    return beside(kernel, partial(_plan, c.LARGEST), _supports)
+    return beside(kernel, partial(_plan, c.LARGEST), unless(_supports, _FEW_ROWS))
 
 
 def smallest(kernel: Kernel) -> Kernel:
     """Beside a compiled kernel."""
-    return beside(kernel, partial(_plan, c.SMALLEST), _supports)
+    return beside(kernel, partial(_plan, c.SMALLEST), unless(_supports, _FEW_ROWS))

@@ -9,7 +9,7 @@ from ops.native.door import address
 from ops.native.records import join_args, pack_args
 from ops.reduce.args import SOFTMAX
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Thunk
+from ops.schema.schema import Binding, Kernel, Thunk, unless
 from ops.tensor.spec import Array, normalize_axis
 from ops.vector.rows import Rows, all_single, neighbours
 
@@ -54,5 +54,5 @@ def _columns(is_log: bool, x: Array, y: Array, axis: int) -> Step:
 
 def softmax_kernel(*, is_log: bool = False) -> Kernel:
     """Returns the compiled kernel."""
-    reads, supports = neighbours, all_single
-    return Kernel("rows", partial(_bind, is_log), reads=reads, supports=supports, writes=neighbours, backend=NUMBA)
+    reads, unsupported = neighbours, unless(all_single, "not float32")
+    return Kernel("rows", partial(_bind, is_log), reads=reads, unsupported=unsupported, writes=neighbours, backend=NUMBA)

@@ -20,6 +20,7 @@ from ops.schema.schema import (
     Specs,
     Thunk,
     overwrites_first,
+    unless,
 )
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import ShapeError
@@ -70,6 +71,9 @@ def _softmax(call: Binding) -> Thunk:
 
 def _is_last(signature: Signature) -> bool:
     return normalize_axis(signature.attrs["axis"], signature.x.ndim) == signature.x.ndim - 1
+
+
+_not_last = unless(_is_last, "not the last axis")
 
 
 def _softmax_in_blocks(call: Binding) -> Thunk:
@@ -141,7 +145,7 @@ SOFTMAX_GRADIENT = OpSchema(
     summary="y * (dy - sum(dy * y)) along `axis`.",
     infer=_infer,
     kernels=(
-        Kernel("dot", _softmax, _softmax_workspace, supports=_is_last),
+        Kernel("dot", _softmax, _softmax_workspace, unsupported=_not_last),
         Kernel("blocks", _softmax_in_blocks, _roomy_workspace),
     ),
     arity=(2, 2),

@@ -106,9 +106,18 @@ def no_packing(_: Signature, __: Mapping[int, Array]) -> tuple[Array, ...]:
     return ()
 
 
-def always(_: Signature) -> bool:
-    """For kernels that take every signature."""
-    return True
+def always(_: Signature) -> str:
+    """Returns no reason, for kernels that take every signature."""
+    return ""
+
+
+def unless(accepts: Callable[[Signature], bool], reason: str) -> Callable[[Signature], str]:
+    """Returns a function that gives the reason why a kernel is not taken, nothing where `accepts` holds."""
+
+    def unsupported(signature: Signature) -> str:
+        return "" if accepts(signature) else reason
+
+    return unsupported
 
 
 def no_overwrites(_: Signature) -> tuple[Overwrite, ...]:
@@ -188,7 +197,8 @@ class Kernel:
     `bind` does everything that can be done before the data is there (views, reshapes, partial application) and returns
     the thunk that does the work; the thunk allocates no array. `workspace` says the bytes that it needs besides.
     `contiguous` names the inputs that must be dense; `reads` refuses layouts of any input that the kernel would have to
-    copy; both are then given dense copies. `pack` turns constant inputs into arrays that the binding carries.
+    copy; both are then given dense copies. `unsupported` gives the reason why a signature is not taken, an empty text
+    where it is. `pack` turns constant inputs into arrays that the binding carries.
     `unread_after_pack` has the positions of constant inputs that only `pack` reads: the engine may drop their data, and
     `bind` then gets arrays of their shape without data.
     `writes` tells into which layouts, besides dense ones, the kernel can write its outputs; where an overwrite with no
@@ -201,10 +211,14 @@ class Kernel:
     contiguous: Callable[[Signature], tuple[int, ...]] = no_contiguity
     reads: Callable[[Layout], bool] = any_strides
     pack: Callable[[Signature, Mapping[int, Array]], tuple[Array, ...]] = no_packing
-    supports: Callable[[Signature], bool] = always
+    unsupported: Callable[[Signature], str] = always
     writes: Callable[[Layout], bool] = dense_only
     backend: str = NUMPY
     unread_after_pack: Callable[[Signature], tuple[int, ...]] = every_input_read
+
+    def supports(self, signature: Signature) -> bool:
+        """Returns whether the kernel takes the signature."""
+        return not self.unsupported(signature)
 
     def accepts(self, signature: Signature, position: int, layout: Layout) -> bool:
         """Whether the kernel reads that input where it lies; if not, it is given a dense copy."""
@@ -304,6 +318,14 @@ class OpSchema:
                     return kernel
         shown = ", ".join(map(str, signature.inputs))
         raise ShapeError(f"{self.name}({shown}): no kernel takes these inputs")
+
+    def refusals(self, signature: Signature, backends: Sequence[str], chosen: Kernel) -> tuple[tuple[Kernel, str], ...]:
+        """Returns the kernels that are asked before the chosen one, each with the reason why it is not taken.
+
+        The reason is empty where the kernel would take the signature, and something else decided against it.
+        """
+        asked = [k for backend in backends for k in self.kernels if k.backend == backend]
+        return tuple((k, k.unsupported(signature)) for k in asked[: asked.index(chosen)])
 
     def _named(self, error: OpError, inputs: Specs) -> OpError:
         """The same error with the operator in front."""

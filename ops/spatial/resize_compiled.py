@@ -14,7 +14,7 @@ from ops.native.call import Native, Step
 from ops.native.door import address
 from ops.native.records import pack_args
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.spatial.args import RESIZE
 from ops.spatial.resize_passes import changed_axes
 from ops.spatial.resize_tables import Table
@@ -103,4 +103,7 @@ def _supports(signature: Signature) -> bool:
     return len(changed) in (1, 2) and (taps <= _MOST_TAPS or not along_row)
 
 
-RESIZE_NATIVE = Kernel("native", _bind, reads=dense_pixels, supports=_supports, writes=dense_pixels, backend=NUMBA)
+_unsupported = unless(_supports, "not float32, or not one or two axes change, or too many taps along a row")
+
+
+RESIZE_NATIVE = Kernel("native", _bind, reads=dense_pixels, unsupported=_unsupported, writes=dense_pixels, backend=NUMBA)

@@ -13,7 +13,7 @@ from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
-from ops.schema.schema import Attrs, Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Attrs, Binding, Kernel, Signature, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.spatial.resize_tables import Axis, Table, table, transposed
 from ops.tensor.limits import constant
@@ -176,6 +176,9 @@ def _repeats(signature: Signature) -> bool:
     return True
 
 
+_not_repeats = unless(_repeats, "elements are not repeated whole times")
+
+
 def _repeats_of(call: Binding) -> tuple[Move, ...]:
     pairs = [(n, m // n) for n, m in zip(call.x.shape, call.y.shape, strict=True)]
     target = call.y.reshape([d for pair in pairs for d in pair])
@@ -186,6 +189,9 @@ def _is_repeated(signature: Signature) -> bool:
     """Whether a gradient is that of elements repeated whole times. float16 is better added up in float32."""
     found = {n: v for n, v in signature.attrs.items() if n != "shape"}
     return signature.x.dtype in FLOATS - {_HALF} and _repeats(Signature(signature.outputs, signature.inputs, found))
+
+
+_not_repeated = unless(_is_repeated, "elements are not repeated whole times, or float16")
 
 
 def _bind_add_up(call: Binding) -> Thunk:
@@ -199,9 +205,9 @@ def _bind_add_up(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-ADD_UP = Kernel("add up", _bind_add_up, contiguous=_dense, supports=_is_repeated)
+ADD_UP = Kernel("add up", _bind_add_up, contiguous=_dense, unsupported=_not_repeated)
 """The gradient of REPEATS: no workspace."""
-REPEATS = movement(_repeats_of, "repeat", supports=_repeats)
+REPEATS = movement(_repeats_of, "repeat", unsupported=_not_repeats)
 """Nearest elements, enlarged by whole numbers: one copy, no workspace."""
 INTERPOLATE = Kernel("axes", _bind, _workspace, contiguous=_dense)
 """Any resize."""

@@ -8,7 +8,7 @@ from attrs import frozen
 from ops.native.call import Native, Step
 from ops.native.door import address
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, OpSchema, Signature, Thunk, any_strides, no_packing
+from ops.schema.schema import Binding, Kernel, OpSchema, Signature, Thunk, any_strides, no_packing, unless
 from ops.tensor.spec import BOOL, Array, TensorSpec
 from ops.vector.bytecode import SINGLE, Script, encode
 
@@ -71,7 +71,7 @@ def is_single(signature: Signature) -> bool:
 
 def vector_kernel(phrase: Phrase, **more: Any) -> Kernel:
     """The compiled kernel of an operator."""
-    given = {"supports": is_single, "writes": any_strides, "pack": no_packing, **more}
+    given = {"unsupported": unless(is_single, "not float32"), "writes": any_strides, "pack": no_packing, **more}
     return Kernel("vector", Vector(phrase, given.pop("otherwise", None)), backend=NUMBA, **given)
 
 

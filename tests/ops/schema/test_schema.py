@@ -22,6 +22,7 @@ from ops.schema.schema import (
     elementwise_cost,
     evaluate,
     no_views,
+    unless,
 )
 from ops.tensor.errors import ArityError, AttributeValueError, SchemaError, ShapeError
 from ops.tensor.layout import Layout
@@ -45,10 +46,13 @@ def _is_long(signature: Signature) -> bool:
     return signature.y.size > 4
 
 
+_not_long = unless(_is_long, "short rows")
+
+
 REPEAT = OpSchema(
     name="repeat",
     infer=_infer,
-    kernels=(Kernel("long", _repeat, supports=_is_long), Kernel("any", _repeat, contiguous=all_contiguous)),
+    kernels=(Kernel("long", _repeat, unsupported=_not_long), Kernel("any", _repeat, contiguous=all_contiguous)),
     attributes=(Attribute("times", integer), Attribute("spare", integer, 7)),
 )
 VECTOR = TensorSpec((2,), FLOAT)
@@ -109,7 +113,7 @@ def test_the_first_kernel_that_takes_a_signature_is_used() -> None:
 
 
 def test_a_signature_that_no_kernel_takes_is_refused() -> None:
-    picky = OpSchema("picky", _infer, (Kernel("long", _repeat, supports=_is_long),), attributes=REPEAT.attributes)
+    picky = OpSchema("picky", _infer, (Kernel("long", _repeat, unsupported=_not_long),), attributes=REPEAT.attributes)
     with pytest.raises(ShapeError, match="no kernel takes"):
         picky.kernel(picky.sign([VECTOR], {"times": 1}))
 
