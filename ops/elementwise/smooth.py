@@ -277,7 +277,7 @@ GELU = OpSchema(
         _VECTOR_GELU,
         blocked(_gelu_compiled, temporaries=2, unsupported=_not_erf, backend=NUMBA),
         blocked(_gelu, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", unsupported=_not_erf),
-        blocked(_gelu_tanh, temporaries=2, unsupported=_not_tanh),
+        blocked(_gelu_tanh, temporaries=2, name="blocks, tanh", unsupported=_not_tanh),
     ),
     attributes=(Attribute("approximate", one_of("none", "tanh"), "none"),),
     overwrites=over_any_like_output,

@@ -203,7 +203,7 @@ GELU_GRADIENT = slope(
     kernels=(
         blocked(_normal_slope_compiled, temporaries=3, unsupported=_not_erf, backend=NUMBA),
         blocked(_normal_slope, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", unsupported=_not_erf),
-        blocked(_tanh_slope, temporaries=3, unsupported=_not_tanh),
+        blocked(_tanh_slope, temporaries=3, name="blocks, tanh", unsupported=_not_tanh),
     ),
 )
 MISH_GRADIENT = slope("mish_gradient", _mish, "dy times the slope of mish at x.", temporaries=4, flops=16)

@@ -72,10 +72,6 @@ def test_every_kernel_belongs_to_a_back_end() -> None:
     assert {kernel.backend for _, kernel in KERNELS} == set(BACKENDS)
 
 
-def test_every_operator_has_a_kernel_of_numpy() -> None:
-    assert all(any(kernel.backend == NUMPY for kernel in schema.kernels) for schema in REGISTRY.values())
-
-
 def test_no_kernel_of_numpy_reaches_compiled_code() -> None:
     wrong = {
         f"{schema.name}/{kernel.name}": modules
