@@ -55,4 +55,6 @@ def _columns(is_log: bool, x: Array, y: Array, axis: int) -> Step:
 def softmax_kernel(*, is_log: bool = False) -> Kernel:
     """Returns the compiled kernel."""
     reads, unsupported = neighbours, unless(all_single, "not float32")
-    return Kernel("rows", partial(_bind, is_log), reads=reads, unsupported=unsupported, writes=neighbours, backend=NUMBA)
+    return Kernel(
+        "rows", partial(_bind, is_log), reads=reads, unsupported=unsupported, writes=neighbours, backend=NUMBA
+    )

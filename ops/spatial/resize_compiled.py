@@ -106,4 +106,6 @@ def _supports(signature: Signature) -> bool:
 _unsupported = unless(_supports, "not float32, or not one or two axes change, or too many taps along a row")
 
 
-RESIZE_NATIVE = Kernel("native", _bind, reads=dense_pixels, unsupported=_unsupported, writes=dense_pixels, backend=NUMBA)
+RESIZE_NATIVE = Kernel(
+    "native", _bind, reads=dense_pixels, unsupported=_unsupported, writes=dense_pixels, backend=NUMBA
+)
