@@ -53,7 +53,7 @@ def test_onednn_leaves_strided_elementwise_functions_to_compiled_code(
     x[7:9] = np.nan, -np.inf
     signature = schema.sign([spec_of(x)], {})
     made = [np.zeros(3000 * written, np.float32)[::written] for _ in range(2)]
-    (compiled,) = (k for k in schema.kernels if k.backend == NUMBA)
+    compiled = next(k for k in schema.kernels if k.backend == NUMBA)
     for kernel, y in zip((library_kernel(schema), compiled), made, strict=True):
         assert kernel.supports(signature) and kernel.writes(Layout.of(y)) and kernel.accepts(signature, 0, Layout.of(x))
         bind(kernel, signature, [x], [y])()
