@@ -14,6 +14,8 @@ from attrs import Factory, field, frozen
 from allocator.errors import ProblemError
 
 Column = npt.NDArray[np.int64]
+DEFAULT_ALIGNMENT = 64
+"""Bytes: a cache line of most processors, so that no two chunks share one."""
 FREE = -1
 """Pinned offset of a chunk that may lie anywhere."""
 NO_CAPACITY = 2**63 - 1

@@ -25,7 +25,7 @@ from engine.cli.progress import add_quiet, progress_shown
 from engine.execution_plan import ExecutionPlan
 from engine.lower.lowering import lower
 from engine.lower.steps import to_program
-from engine.planning.planner import place_values
+from engine.planning.placed import place_values
 from engine.text.tables import in_columns
 from engine.zoo.encoder import EncoderSize, encoder
 

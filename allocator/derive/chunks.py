@@ -9,7 +9,7 @@ from allocator.derive.lifetimes import lifetimes
 from allocator.derive.overwrites import Extents, Judged, Permit, Taken, always, choose_overwrites, judge_overwrites
 from allocator.derive.sharing import share
 from allocator.errors import ProblemError
-from allocator.problem import FREE, Column, Problem, column
+from allocator.problem import DEFAULT_ALIGNMENT, FREE, Column, Problem, column
 from allocator.steps import Program, only_required
 
 
@@ -63,7 +63,7 @@ def judge(program: Program, *, protected: Collection[int] = (), permit: Permit =
 
 
 def to_problem(
-    chunks: Chunks, alignment: int = 64, padding: int = 0, pinned: Mapping[int, int] | None = None
+    chunks: Chunks, alignment: int = DEFAULT_ALIGNMENT, padding: int = 0, pinned: Mapping[int, int] | None = None
 ) -> Problem:
     """The problem of placing the chunks. `pinned` maps chunks to fixed offsets.
 

@@ -1,4 +1,4 @@
-"""A graph that runs inside an operator: planned once, executed out of the workspace of that operator."""
+"""A graph that runs inside an operator: planned once, executed in the workspace of that operator."""
 
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -39,11 +39,11 @@ def _own_packs(body: "PlannedBody") -> PackCache:
 
 @frozen(eq=False, slots=False)
 class PlannedBody(Parametric):
-    """What `ops.schema.body.Body` asks for. It is planned, and its constants are packed, when that is needed first.
+    """A body of control flow, as `ops.schema.body.Body`; it is planned and packed at first use.
 
     Inputs and outputs live in arrays of the operator, so that nothing is copied in or out; the arena of the plan is a
-    part of the operator's workspace, and so of a chunk of the plan around it. A body with dimensions that are no
-    numbers is planned once for each choice of lengths, when the graph around it is; what is packed is packed once.
+    part of the workspace of the operator. A body with symbolic dimensions is planned for each choice of lengths, with
+    the graph around it; constants are packed once.
     """
 
     graph: Graph
@@ -51,12 +51,12 @@ class PlannedBody(Parametric):
 
     @cached_property
     def template(self) -> Template:
-        """What is left to do as soon as there are numbers."""
+        """The tasks of the graph, prepared for binding its dimensions."""
         return template(self.graph)
 
     @property
     def needs_data(self) -> bool:
-        """Whether what is computed in it decides sizes in it, so that it cannot be planned beforehand."""
+        """Whether data computed in the body decide sizes in it, so that it cannot be planned beforehand."""
         scope = self.graph.scope
         return any(key.startswith(scope) for task in self.template.tasks for key in task.data) or any(
             not op.schema.kernels for op in self.graph.operators
@@ -64,14 +64,14 @@ class PlannedBody(Parametric):
 
     @cached_property
     def dims(self) -> tuple[Dim, ...]:
-        """The dimensions in it."""
+        """The dimensions in the body."""
         shapes = [v.shape for v in self.graph.inputs.values()]
         attrs = [value for op in self.graph.operators for value in op.attrs.values()]
         derived = [d.spec.shape for d in self.graph.derived.values()]
         return tuple(dims_in((*shapes, *attrs, *derived)))
 
     def numbered(self, number: Callable[[Dim], int]) -> "PlannedBody":
-        """The body with numbers in place of its dimensions."""
+        """Returns the body with numbers in place of its dimensions."""
         if not self.dims and not self.graph.derived:
             return self
         inputs = self.graph.inputs.items()
@@ -81,52 +81,52 @@ class PlannedBody(Parametric):
 
     @cached_property
     def plan(self) -> PlacedPlan:
-        """All judges have seen it."""
+        """The plan, which all checkers have passed."""
         return plan_graph(self.graph, Options(alignment=STEP, caller_buffers=(*self.graph.inputs, *self.graph.outputs)))
 
     @cached_property
     def packed(self) -> Packed:
-        """What kernels made of constants; once, however often the body is bound."""
+        """The packed constants; packed once, however often the body is bound."""
         return pack_constants(self.plan.lowered, self.packs)
 
     @property
     def inputs(self) -> Specs:
-        """What it reads, in the order of the graph's inputs."""
+        """The specs of the inputs, in the order of the graph's inputs."""
         return tuple(v.spec for v in self.graph.inputs.values())
 
     @property
     def outputs(self) -> Specs:
-        """What it writes, in the order of the graph's outputs."""
+        """The specs of the outputs, in the order of the graph's outputs."""
         return tuple(v.spec for v in self.graph.outputs.values())
 
     @property
     def workspace(self) -> int:
-        """Bytes of its arena."""
+        """Bytes of the arena."""
         return self.plan.arena_bytes
 
     @property
     def constants(self) -> tuple[Entry, ...]:
-        """What its kernels read besides, and those of bodies inside."""
+        """The constants that kernels read, also in bodies inside."""
         return self.plan.constants
 
     @property
     def packed_bytes(self) -> int:
-        """Bytes of what its kernels made of constants."""
+        """Bytes of the packed constants."""
         return self.packed.nbytes
 
     @property
     def cost(self) -> Cost:
-        """That of all operators."""
+        """The cost of all operators."""
         return graph_cost(self.graph)
 
     def bind(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], workspace: Array) -> Thunk:
-        """All kernels bound to these arrays, and to views of the workspace. Raises KernelError."""
+        """Binds all kernels to these arrays, and to views of the workspace. Raises KernelError."""
         lowered = self.plan.lowered
-        theirs = dict(zip(lowered.inputs.values(), inputs, strict=True))
-        theirs |= dict(zip(lowered.outputs.values(), outputs, strict=True))
+        callers = dict(zip(lowered.inputs.values(), inputs, strict=True))
+        callers |= dict(zip(lowered.outputs.values(), outputs, strict=True))
 
         def array(value: int) -> Array:
-            return place_array(self.plan, value, workspace, theirs)
+            return place_array(self.plan, value, workspace, callers)
 
         thunks = [bind_call(call, self.packed, array) for call in lowered.calls]
         return partial(run_inside, *join_calls(lowered.calls, thunks, ALONE))

@@ -1,7 +1,7 @@
-"""Control flow: Python functions that build what runs inside an operator. The words are those of JAX.
+"""Control flow: Python functions that build the bodies of operators. The names are those of JAX.
 
-A function is called once, with vars that stand for what the operator reads at run time. It may use vars of the graph
-around it as well. What it computes from those alone is an operator of the graph around: it runs once, in front.
+A function is called once, with vars that stand for the inputs of the operator. It may use vars of the graph around it
+as well. An operator that depends on those alone belongs to the graph around: it runs once, in front.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,34 +22,34 @@ from ops.tensor.errors import ShapeError
 from ops.tensor.spec import TensorSpec
 
 Vars = Any
-"""A var, or a tuple of them. Where vars are given to us, arrays may stand for them."""
+"""A var, or a tuple of vars. Callers may pass arrays in place of vars."""
 Build = Callable[[tuple[Var, ...]], Sequence[Vars]]
 
 
 def cond(condition: Var, then: Callable[..., Vars], otherwise: Callable[..., Vars], *operands: Vars) -> Vars:
-    """`then(*operands)` if the condition (one bool) is true when the network runs, else `otherwise(*operands)`.
+    """Returns `then(*operands)` if the condition (one bool) is true in the run, else `otherwise(*operands)`.
 
-    What only one of them needs shares bytes with what only the other one needs. Where they give other shapes, or data
-    decide sizes in them, the network runs in stages: the one that is chosen runs in place of the operator. Raises
-    GraphError, OpError.
+    The tensors of one branch share bytes with those of the other. Where branches return other shapes, or data decide
+    sizes in them, the network runs in stages: the chosen branch replaces the operator. Raises GraphError, OpError.
     """
     outer = _outer(condition, *operands)
-    given = _vars(outer, operands)
-    one, other = (_inner(outer, name, [v.spec for v in given]) for name in ("then", "otherwise"))
+    inputs = _vars(outer, operands)
+    one, other = (_inner(outer, name, [v.spec for v in inputs]) for name in ("then", "otherwise"))
     shapes = []
     for graph, function, before in ((one, then, other), (other, otherwise, one)):
         shapes.append(_fill(graph, lambda vs, f=function: f(*vs)))  # type: ignore[misc] # a default is no annotation
-        for var in graph.inputs_behind(len(given)):
+        for var in graph.inputs_behind(len(inputs)):
             before.own(var)
-    operands = (condition, *given, *one.inputs_behind(len(given)))
+    operands = (condition, *inputs, *one.inputs_behind(len(inputs)))
     return _like(shapes[0], add_branch(outer, operands, _closed(one), _closed(other)))
 
 
 def fori_loop(trips: int | Var, body: Callable[[Var, Vars], Vars], init: Vars) -> Vars:
-    """`carried = body(i, carried)` for i from 0 (int64) to `trips`, a number or one int64; starts with `init`.
+    """Returns the last `carried = body(i, carried)`, for i from 0 (int64) to `trips`, a number or one int64.
 
-    What is carried keeps its element type. Where its shape changes from turn to turn, or data decide sizes in the body,
-    the network runs in stages, and the turns are operators of their own. Raises GraphError, OpError.
+    The first value is `init`; carried values keep their element type. Where their shapes change from turn to turn, or
+    data decide sizes in the body, the network runs in stages, and each turn becomes operators. Raises GraphError,
+    OpError.
     """
     outer = _outer(trips, *_flat(init))
     carried = _vars(outer, _flat(init))
@@ -64,9 +64,11 @@ def fori_loop(trips: int | Var, body: Callable[[Var, Vars], Vars], init: Vars) -
 
 
 def while_loop(goes_on: Callable[[Vars], Var], body: Callable[[Vars], Vars], init: Vars) -> Vars:
-    """`carried = body(carried)` as long as `goes_on(carried)`, one bool, is true; starts with `init`.
+    """Returns the last `carried = body(carried)`, repeated while `goes_on(carried)`, one bool, is true.
 
-    What is carried may change its shape, as in `fori_loop`. Raises GraphError, OpError.
+    Starts with `init`.
+
+    Carried values may change their shapes, as in `fori_loop`. Raises GraphError, OpError.
     """
     outer = _outer(*_flat(init))
     carried = _vars(outer, _flat(init))
@@ -83,11 +85,12 @@ def while_loop(goes_on: Callable[[Vars], Var], body: Callable[[Vars], Vars], ini
 def unfold(
     f: Callable[[Vars], tuple[Vars, Vars]], goes_on: Callable[[Vars], Var], init: Vars, most: int
 ) -> tuple[Vars, Vars, Var]:
-    """`carried, y = f(carried)` as long as `goes_on(carried)`, one bool, is true, but at most `most` times.
+    """Repeats `carried, y = f(carried)` while `goes_on(carried)`, one bool, is true, but at most `most` times.
 
-    Gives what was carried last, the rows y one behind the other, and how many there are (int64). There is room for
-    `most` rows, and those that no turn made are 0; `ops.slice(ys, [0], [graph.data_dim(count)], [0])` cuts them off.
-    What is carried may change its shape, as in `fori_loop`; then all rows were made. Raises GraphError, OpError.
+    Returns the last carried value, the rows y in one tensor, and their number (int64). The tensor has `most` rows;
+    those that no turn computed are 0, and `ops.slice(ys, [0], [graph.data_dim(count)], [0])` cuts them off. Carried
+    values may change their shapes, as in `fori_loop`; then the tensor has only computed rows. Raises GraphError,
+    OpError.
     """
     outer = _outer(*_flat(init))
     carried = _vars(outer, _flat(init))
@@ -99,21 +102,21 @@ def unfold(
     graph, (*_, y) = _body(outer, carried, turn, 1)
     ahead = (goes_on(_like(init, carried)),)
     attrs = {"cond_given": True, "conditional": True, "trips": most, "most": most}
-    *found, count = _loop(outer, graph, ahead, carried, attrs)
-    return _like(init, found[: len(carried)]), _like(y, found[len(carried) :]), count
+    *results, count = _loop(outer, graph, ahead, carried, attrs)
+    return _like(init, results[: len(carried)]), _like(y, results[len(carried) :]), count
 
 
 def scan(f: Callable[[Vars, Vars], tuple[Vars, Vars]], init: Vars, xs: Vars, *, reverse: bool = False) -> Any:
-    """`carried, y = f(carried, x)` for each row x of `xs` (along its first axis); starts with `init`.
+    """Computes `carried, y = f(carried, x)` for each row x of `xs` (along its first axis); starts with `init`.
 
-    Gives what was carried last, and the rows y one behind the other. Either may be (), a tuple of none. `reverse` goes
-    from the last row to the first one. What is carried keeps its shape and element type, and what is computed in f
-    decides no size in it: a scan never runs in stages, as a loop may. Raises GraphError, OpError.
+    Returns the last carried value and the rows y in one tensor. Either may be (), a tuple of none. `reverse` goes from
+    the last row to the first one. Carried values keep shape and element type, and data computed in f decide no size in
+    it: a scan never runs in stages, as a loop may. Raises GraphError, OpError.
     """
     outer = _outer(*_flat(init), *_flat(xs))
     states, tensors = _vars(outer, _flat(init)), _vars(outer, _flat(xs))
     if not tensors or not all(v.ndim for v in tensors):
-        raise GraphError("scan: there is nothing to take rows of; each of xs must have at least one axis")
+        raise GraphError("scan: each of xs must have at least one axis")
     graph = _inner(outer, "body", [v.spec for v in states] + [TensorSpec(v.shape[1:], v.dtype) for v in tensors])
 
     def turn(vs: tuple[Var, ...]) -> tuple[Vars, Vars]:
@@ -121,24 +124,24 @@ def scan(f: Callable[[Vars, Vars], tuple[Vars, Vars]], init: Vars, xs: Vars, *, 
         return _as_many(states, after), y
 
     _, y = _fill(graph, turn)
-    body, given = _closed(graph), (*states, *tensors)
+    body, inputs = _closed(graph), (*states, *tensors)
     _check_scan(body, len(states))
     ways = {"input_directions": [int(reverse)] * len(tensors), "output_directions": [int(reverse)] * len(_flat(y))}
     attrs = {"states": len(states), "scan_inputs": len(tensors), **ways}
-    operands = (*given, *graph.inputs_behind(len(given)))
-    found = outer.add(SCAN, operands, {"body": body, **attrs})
-    return _like(init, found[: len(states)]), _like(y, found[len(states) :])
+    operands = (*inputs, *graph.inputs_behind(len(inputs)))
+    results = outer.add(SCAN, operands, {"body": body, **attrs})
+    return _like(init, results[: len(states)]), _like(y, results[len(states) :])
 
 
 def _check_scan(body: PlannedBody, states: int) -> None:
     """Raises GraphError, ShapeError for a body that cannot be planned beforehand."""
     other = "engine.fori_loop and engine.unfold run such a body in stages"
     if body.needs_data:
-        raise GraphError(f"scan: what the body computes decides sizes in it, and a scan is planned beforehand; {other}")
+        raise GraphError(f"scan: data computed in the body decide its sizes, but scans are planned beforehand; {other}")
     unlike = unlike_axes(body.inputs[:states], body.outputs[:states], body.graph.samples)
     if unlike:
-        told = ", ".join(f"{body.inputs[i]} becomes {body.outputs[i]}" for i in sorted({i for i, _ in unlike}))
-        raise ShapeError(f"scan: what is carried keeps its shape, but {told}; {other}")
+        changes = ", ".join(f"{body.inputs[i]} becomes {body.outputs[i]}" for i in sorted({i for i, _ in unlike}))
+        raise ShapeError(f"scan: carried values keep their shapes, but {changes}; {other}")
 
 
 def _loop(
@@ -151,9 +154,9 @@ def _loop(
 def _body(
     outer: Graph, carried: Sequence[Var], turn: Callable[[tuple[Var, ...]], Any], first: int
 ) -> tuple[InnerGraph, Any]:
-    """The body of a loop, and what the function gave; what is carried are its outputs from number `first` on.
+    """Builds the body of a loop; returns it and the result of the function. Carried outputs begin at number `first`.
 
-    Where a length changes from turn to turn, the function is called again, with vars of which it is not known.
+    Where a length changes from turn to turn, the function is called again, with that length unknown.
     """
     growth = Growth(outer.samples)
     while True:
@@ -168,16 +171,16 @@ def _body(
 
 
 def _outer(*values: Any) -> Graph:
-    """The innermost of the graphs that are being built and of those that the vars belong to."""
-    known = [v.graph for v in values if isinstance(v, Var) and isinstance(v.graph, Graph)]
-    graphs: list[Graph] = [*BUILDING.get(), *known]
+    """Returns the innermost of the graphs under construction and of those that the vars belong to."""
+    of_vars = [v.graph for v in values if isinstance(v, Var) and isinstance(v.graph, Graph)]
+    graphs: list[Graph] = [*BUILDING.get(), *of_vars]
     if not graphs:
         raise GraphError("at least one of the operands must be a var of a graph")
     return max(graphs, key=lambda g: len(g.around))
 
 
 def _inner(outer: Graph, name: str, specs: Specs | Sequence[TensorSpec], growth: Growth | None = None) -> InnerGraph:
-    """A graph for a body, with an input of each spec; lengths of those behind the first may grow."""
+    """Returns a graph for a body, with an input of each spec; lengths of inputs behind the first may grow."""
     graph = InnerGraph(name, outer)
     for i, spec in enumerate(specs):
         graph.input_like(f"{name}:{i}", spec, growth.of(i - 1) if growth else {})
@@ -185,7 +188,7 @@ def _inner(outer: Graph, name: str, specs: Specs | Sequence[TensorSpec], growth:
 
 
 def _fill(graph: InnerGraph, function: Callable[[tuple[Var, ...]], Any]) -> Any:
-    """Calls a function with the declared inputs of a graph, and makes what it gives the outputs; gives it back."""
+    """Calls a function with the declared inputs of a graph, and makes its results the outputs. Returns the results."""
     with _inside(graph):
         result = function(tuple(v for v in graph.inputs.values() if v not in graph.captured.values()))
     for i, var in enumerate(_vars(graph, _leaves(result))):
@@ -220,11 +223,11 @@ def _leaves(value: Vars) -> tuple[Any, ...]:
 
 
 def _as_many(carried: Sequence[Var], after: Vars) -> tuple[Any, ...]:
-    """What a body carries on. Raises GraphError where it is more or less than what it was given."""
+    """Returns the carried values. Raises GraphError where their number differs from the inputs."""
     if len(_flat(after)) != len(carried):
-        raise GraphError(f"the body carries on {len(_flat(after))} values, and was given {len(carried)}")
+        raise GraphError(f"the body returns {len(_flat(after))} carried values, but has {len(carried)} as inputs")
     return _flat(after)
 
 
-def _like(shape: Vars, found: Sequence[Var]) -> Vars:
-    return tuple(found) if isinstance(shape, (tuple, list)) else found[0]
+def _like(shape: Vars, vars: Sequence[Var]) -> Vars:
+    return tuple(vars) if isinstance(shape, (tuple, list)) else vars[0]

@@ -1,4 +1,4 @@
-"""Control flow whose shapes differ from branch to branch or from turn to turn: how it is told, and how it is added."""
+"""Control flow whose shapes differ between branches or turns: how to recognise it, and how to add it to a graph."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ from ops.tensor.spec import TensorSpec
 
 
 def are_alike(one: Specs, other: Specs, table: Samples) -> bool:
-    """Whether tensors have the same shapes, whatever the lengths will be. Decides nothing."""
+    """Returns whether tensors have the same shapes, whatever the lengths are. Decides nothing."""
     return len(one) == len(other) and all(
         a.dtype == b.dtype
         and a.ndim == b.ndim
@@ -31,9 +31,9 @@ def are_alike(one: Specs, other: Specs, table: Samples) -> bool:
 def add_branch(
     outer: Graph, operands: Sequence[Var], one: PlannedBody, other: PlannedBody, **names: Any
 ) -> tuple[Var, ...]:
-    """An `if`: a late one where branches give other shapes, or have sizes inside that data decide.
+    """Adds an `if`; a deferred one where branches return other shapes, or data decide sizes inside.
 
-    Raises ShapeError where the two do not give as many tensors, of as many dimensions and the same element types.
+    Raises ShapeError where the branches differ in the number of tensors, their number of dimensions or element types.
     """
     if are_alike(one.outputs, other.outputs, outer.samples) and not one.needs_data and not other.needs_data:
         return outer.add(IF, operands, {"then_body": one, "else_body": other}, **names)
@@ -41,13 +41,13 @@ def add_branch(
         raise ShapeError(f"one branch gives {len(one.outputs)} tensors, and the other one {len(other.outputs)}")
     specs = [_merged(a, b, outer.samples) for a, b in zip(one.outputs, other.outputs, strict=True)]
     bodies = {"then_body": one.graph, "else_body": other.graph}
-    return outer.add(IF_LATE, operands, {**bodies, **_told(specs)}, **names)
+    return outer.add(IF_LATE, operands, {**bodies, **_shapes_and_dtypes(specs)}, **names)
 
 
 def add_loop(
     outer: Graph, operands: Sequence[Var], body: PlannedBody, attrs: Mapping[str, Any], **names: Any
 ) -> tuple[Var, ...]:
-    """A `loop`: a late one where something that is carried changes its shape, or data decide sizes inside."""
+    """Adds a `loop`; a deferred one where a carried value changes its shape, or data decide sizes inside."""
     first = 1 if attrs.get("conditional") else 0
     behind = first + attrs["carried"]
     carried, rows = body.outputs[first:behind], body.outputs[behind:]
@@ -57,26 +57,26 @@ def add_loop(
     turns: Any = leaf("turns", outer.samples.invent(), outer.samples, None)
     stacks = [TensorSpec((turns, *r.shape), r.dtype) for r in rows]
     specs = [*carried, *stacks, TensorSpec((), "int64")]
-    return outer.add(LOOP_LATE, operands, {"body": body.graph, **attrs, **_told(specs)}, **names)
+    return outer.add(LOOP_LATE, operands, {"body": body.graph, **attrs, **_shapes_and_dtypes(specs)}, **names)
 
 
 def is_late(body: PlannedBody, carried: Specs, table: Samples) -> bool:
-    """Whether a loop must be told turn by turn, whose body carries on tensors of these specs."""
+    """Returns whether a loop must be expanded turn by turn; `carried` has the specs after a turn."""
     return not are_alike(body.inputs[1 : 1 + len(carried)], carried, table) or _varies(body)
 
 
 def _varies(body: PlannedBody) -> bool:
-    """Whether a body cannot be planned beforehand."""
+    """Returns whether a body cannot be planned beforehand."""
     own = {d.key.var for v in body.graph.inputs.values() for d in dims_in(v.shape) if isinstance(d.key, Axis)}
     return body.needs_data or any(body.graph.key(name) in own for name in body.graph.inputs)
 
 
 @define(eq=False)
 class Growth:
-    """The axes (tensor, axis) of what a loop carries that change from turn to turn, each in a class.
+    """The axes (tensor, axis) of carried values that change from turn to turn, in classes.
 
-    Those of one class begin equal and stay equal, as far as a turn in made-up lengths can tell: such as the keys and
-    the values that a decoder remembers. `lengths` has made-up ones by class.
+    Axes of one class begin equal and stay equal, as far as a turn with sample lengths can show: such as the keys and
+    the values in the cache of a decoder. `lengths` has the sample lengths of each class.
     """
 
     around: Samples
@@ -84,23 +84,28 @@ class Growth:
     lengths: dict[Hashable, tuple[int, ...]] = field(factory=dict)
 
     def of(self, tensor: int) -> dict[int, tuple[int, ...]]:
-        """SignedOperator-up lengths for the axes of a tensor that change."""
+        """Returns sample lengths for the axes of a tensor that change."""
         return {axis: self.lengths[c] for (i, axis), c in self.classes.items() if i == tensor}
 
     def learn(self, before: Sequence[TensorSpec], after: Sequence[TensorSpec], table: Samples) -> bool:
-        """Whether a turn shows more: another axis that changes, or two of one class that part. Raises ShapeError."""
-        known = dict(self.classes)
-        behind = {place: _in_samples(after[place[0]].shape[place[1]], table) for place in known}
-        leaders = {c: behind[place] for place, c in reversed(known.items())}
-        for place, c in known.items():
+        """Adds what a turn shows: other axes that change, or axes of one class that differ.
+
+        Returns whether anything is new.
+
+        Raises ShapeError.
+        """
+        classes = dict(self.classes)
+        behind = {place: _in_samples(after[place[0]].shape[place[1]], table) for place in classes}
+        leaders = {c: behind[place] for place, c in reversed(classes.items())}
+        for place, c in classes.items():
             if behind[place] != leaders[c]:
                 self.classes[place] = (c, behind[place])
-        for i, axis in sorted(unlike_axes(before, after, table) - known.keys()):
+        for i, axis in sorted(unlike_axes(before, after, table) - classes.keys()):
             self.classes[i, axis] = _in_samples(before[i].shape[axis], table)
         for c in self.classes.values():
             if c not in self.lengths:
                 self.lengths[c] = self.around.invent()
-        return self.classes != known
+        return self.classes != classes
 
 
 def _in_samples(dim: Dim | int, table: Samples) -> tuple[int, ...]:
@@ -108,13 +113,13 @@ def _in_samples(dim: Dim | int, table: Samples) -> tuple[int, ...]:
 
 
 def unlike_axes(before: Sequence[TensorSpec], after: Sequence[TensorSpec], table: Samples) -> set[tuple[int, int]]:
-    """The axes (tensor, axis) in which what is carried on has another length behind a turn than before it.
+    """Returns the axes (tensor, axis) in which a carried value has another length after a turn than before it.
 
     Raises ShapeError where it has another element type or number of dimensions.
     """
     for one, other in zip(before, after, strict=True):
         if one.ndim != other.ndim or one.dtype != other.dtype:
-            raise ShapeError(f"a value that is carried on is {one} before a turn and {other} behind it")
+            raise ShapeError(f"a carried value is {one} before a turn and {other} after it")
     return {
         (i, axis)
         for i, (one, other) in enumerate(zip(before, after, strict=True))
@@ -133,9 +138,9 @@ def _merged(one: TensorSpec, other: TensorSpec, table: Samples) -> TensorSpec:
 
 def _is_same(one: Dim | int, other: Dim | int, table: Samples) -> bool:
     if isinstance(one, Dim) != isinstance(other, Dim) or str(one) != str(other):
-        return False  # counts of unlike data may agree in all samples
+        return False  # lengths from different data may agree in all samples
     return _in_samples(one, table) == _in_samples(other, table)
 
 
-def _told(specs: Sequence[TensorSpec]) -> dict[str, Any]:
+def _shapes_and_dtypes(specs: Sequence[TensorSpec]) -> dict[str, Any]:
     return {"shapes": tuple(s.shape for s in specs), "dtypes": tuple(s.dtype for s in specs)}

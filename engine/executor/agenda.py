@@ -1,4 +1,4 @@
-"""What is to be done and what waits for what, with the nodes numbered by how urgent they are."""
+"""The agenda of a parallel run: nodes by urgency, and what each of them waits for."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,12 @@ from engine.text.errors import JudgeError
 
 @frozen(eq=False)
 class Agenda:
-    """Rank 0 stands for the most urgent node; `nodes` are the nodes by rank, everything else counts in ranks.
+    """The order of a parallel run.
 
-    `followers` are those that wait for a rank, `waits` says for how many ranks each waits, and `first` are those that
-    wait for none, the most urgent first.
+    Rank 0 is the most urgent node; `nodes` has the nodes by rank, all else counts in ranks.
+
+    `followers` has the ranks that wait for each rank, `waits` the number of ranks that each waits for, and `first`
+    those that wait for none, the most urgent first.
     """
 
     nodes: tuple[int, ...]
@@ -24,7 +26,9 @@ class Agenda:
 
 
 def make_agenda(costs: Sequence[int], before: Column, after: Column) -> Agenda:
-    """Critical-path scheduling: who has the costliest way to the end is most urgent, among equals the first node.
+    """Makes an agenda by critical paths:
+
+    the node with the costliest path to the end is most urgent, then the first one.
 
     Node after[k] waits for node before[k]. Raises JudgeError for an edge that does not go forward: without one, there
     is no cycle. List scheduling by longest path: Graham, "Bounds on Multiprocessing Timing Anomalies" (1969); Kohler,
@@ -37,7 +41,7 @@ def make_agenda(costs: Sequence[int], before: Column, after: Column) -> Agenda:
     followers: list[list[int]] = [[] for _ in costs]
     for b, a in zip(before.tolist(), after.tolist(), strict=True):
         followers[b].append(a)
-    nodes = sorted(range(len(costs)), key=_ways(costs, followers).__getitem__, reverse=True)
+    nodes = sorted(range(len(costs)), key=_path_costs(costs, followers).__getitem__, reverse=True)
     rank = np.empty(len(costs), np.int64)
     rank[nodes] = np.arange(len(costs))
     waits = np.bincount(rank[after], minlength=len(costs))
@@ -45,9 +49,9 @@ def make_agenda(costs: Sequence[int], before: Column, after: Column) -> Agenda:
     return Agenda(tuple(nodes), ranked, tuple(waits.tolist()), tuple(np.flatnonzero(waits == 0).tolist()))
 
 
-def _ways(costs: Sequence[int], followers: Sequence[Sequence[int]]) -> list[int]:
-    """Cost of the costliest way from each node to the end, its own included."""
-    ways = list(costs)
+def _path_costs(costs: Sequence[int], followers: Sequence[Sequence[int]]) -> list[int]:
+    """Returns the cost of the costliest path from each node to the end, with the node."""
+    costs_to_end = list(costs)
     for node in reversed(range(len(costs))):
-        ways[node] += max((ways[a] for a in followers[node]), default=0)
-    return ways
+        costs_to_end[node] += max((costs_to_end[a] for a in followers[node]), default=0)
+    return costs_to_end

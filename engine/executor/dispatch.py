@@ -1,8 +1,8 @@
-"""One run of an agenda by several threads. Knows thunks and ranks, no plan.
+"""One run of an agenda by several threads. It knows thunks and ranks, no plan.
 
-The caller's thread works too, and never waits for a helper that has not begun: a helper that comes late, or never,
-changes nothing but the time. Whoever takes a call and leaves others lying wakes one more thread, which may wake the
-next; a chain of calls wakes nobody.
+The caller's thread works too, and never waits for a helper that has not begun: a late helper costs time only. A thread
+that takes a call while others are ready wakes one more thread, which may wake the next; a chain of calls wakes no
+thread.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,11 +30,12 @@ def _closed() -> Any:
 
 @define(eq=False)
 class Dispatch:
-    """Of one run only: who comes late finds it over and leaves. `thunks` are by rank; `submit` starts a helper.
+    """The state of one run; a helper that comes late leaves at once. `thunks` are by rank; `submit` starts a helper.
 
-    Locks alone, no condition: an interrupt may come between any two instructions of the caller's thread, and must
-    leave no lock held and no thread asleep. `_doors` are closed locks, one a thread; who has nothing to do waits at its
-    own. `_awaited` are threads that were woken or started and have not come yet; `_busy` are helpers that came.
+    It uses locks and no condition variables: an interrupt may come between any two instructions of the caller's thread,
+    and must leave no lock held and no thread asleep. `_doors` are closed locks, one for each thread: an idle thread
+    waits at its own. `_awaited` counts threads that were woken or started and have not come yet; `_busy` counts helpers
+    that came.
     """
 
     agenda: Agenda
@@ -61,7 +62,7 @@ class Dispatch:
         self._over = not self.thunks
 
     def run(self) -> None:
-        """The caller's part. When it ends, no thread is inside a thunk; `failures` has what was raised, by rank."""
+        """Runs the caller's part. At its end no thread is inside a thunk; `failures` has the errors, by rank."""
         try:
             self._work(CALLER)
             if self.failures:
@@ -71,7 +72,7 @@ class Dispatch:
             raise
 
     def help(self, thread: int) -> None:
-        """A helper's part."""
+        """Runs the part of a helper."""
         with self._lock:
             self._awaited -= 1
             if self._over:
@@ -94,13 +95,13 @@ class Dispatch:
                         door.acquire()
                     else:
                         thunks[rank]()
-        except BaseException as error:  # whatever it is, nobody may wait for this thread in vain
+        except BaseException as error:  # of any kind: no thread may wait for this one in vain
             with self._lock:
                 self.failures.append((rank, error))
                 self._finish()
 
     def _take(self, last: int, thread: int) -> int:
-        """The most urgent call that is ready, where `last` is done or the thread was asleep."""
+        """Returns the most urgent ready call; completes `last`, unless the thread was asleep."""
         with self._lock:
             if last >= 0:
                 self._complete(last)
@@ -127,7 +128,7 @@ class Dispatch:
             self._finish()
 
     def _wake(self) -> None:
-        """One more thread: one that sleeps, else one that has not begun."""
+        """Wakes one more thread: a sleeping one, else one that has not begun."""
         if self._asleep:
             self._awaited += 1
             self._doors[self._asleep.pop()].release()
@@ -137,25 +138,28 @@ class Dispatch:
             self.submit(self.help, self._started - 1)
 
     def _finish(self) -> None:
-        """Nothing new starts. Opens every door, also one whose thread an interrupted `_wake` took off the list."""
+        """Ends the run. Opens every door, also one whose thread an interrupted `_wake` took off the list."""
         self._over = True
         for door in self._doors:
             if door.locked():
                 door.release()
 
     def _await_helpers(self) -> None:
-        """Until no helper is inside a thunk. After the end none begins, so `_quiet` is opened once at most."""
+        """Waits until no helper is inside a thunk. None begins after the end, so `_quiet` is opened at most once."""
         with self._lock:
             busy = self._busy
         if busy:
             self._quiet.acquire()
 
     def _stop(self) -> None:
-        """Ends the run after an interrupt, whatever more of them come: helpers must not write into what is left."""
+        """Ends the run after an interrupt, even if more of them come:
+
+        helpers must not write into memory that is reused.
+        """
         while True:
             try:
                 with self._lock:
                     self._finish()
                 return self._await_helpers()
-            except BaseException:  # the first one is on its way to the caller
+            except BaseException:  # the first interrupt is already being raised
                 continue

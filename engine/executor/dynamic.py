@@ -1,6 +1,8 @@
-"""Reference counting, to compare with: an output is allocated when its operator runs, dropped after its last reader.
+"""Execution by reference counting, for comparison:
 
-Same calls, same views and same kernels as in the static run; nothing is overwritten, nothing is shared.
+an output is allocated before its operator and freed after its last reader.
+
+Calls, views and kernels are those of the static run; nothing is overwritten, and no bytes are shared.
 """
 
 from collections import Counter
@@ -20,12 +22,12 @@ from engine.system.arrays import aligned_empty, view_array
 from engine.system.timing import Stopwatch
 from engine.text.errors import EngineError
 from ops.schema.schema import Thunk
-from ops.tensor.layout import Layout
+from ops.tensor.layout import CACHE_LINE, Layout
 from ops.tensor.spec import Array
 
 
 class DynamicExecutor:
-    """Holds no memory between runs. `peak_bytes` is the peak of the last run: what was allocated at once, in bytes."""
+    """Runs a plan without an arena; it holds no memory between runs. `peak_bytes` is the most bytes of the last run."""
 
     def __init__(self, plan: PlacedPlan, packs: PackCache | None = None, runner: Runner = ALONE) -> None:
         self.plan = plan
@@ -37,17 +39,17 @@ class DynamicExecutor:
         self.parameters = {n: _aligned_copy(a) for n, a in initial_values(plan.lowered).items()}
 
     def load(self, values: Mapping[str, Array]) -> None:
-        """Gives parameters other values, by name; arrays of their shapes."""
+        """Sets parameters, by name; arrays of their shapes."""
         load_parameters(self.parameters, values)
 
     def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> dict[str, Array]:
-        """One run. Outputs are copied into `out` where given; else they are the arrays that the last operators made."""
+        """Runs once. Outputs are copied into `out` where given; else they are the arrays of the last operators."""
         return self._run(feeds, out, copy, _as_it_is)
 
     def run_timed(
         self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool, watch: Stopwatch
     ) -> dict[str, Array]:
-        """One run that takes the time of each call: of its kernel, not of the memory that it is given."""
+        """Runs once and measures the kernel of each call, without its allocations."""
         return self._run(feeds, out, copy, watch.around)
 
     def _run(
@@ -76,7 +78,7 @@ class DynamicExecutor:
 
 @define(eq=False)
 class _Heap:
-    """Buffers by the value that owns them, with the number of readers that are still to come."""
+    """Buffers by the value that owns them, with the number of readers that are left."""
 
     plan: PlacedPlan
     packed: Packed
@@ -97,7 +99,7 @@ class _Heap:
         self.collect(owners)
 
     def lend(self, value: int, array: Array) -> None:
-        """A parameter, which has memory of its own for good; its next value is written over it."""
+        """Adds a parameter, whose memory stays; its next value overwrites it."""
         self.buffers[value] = array.reshape(-1).view(np.uint8)
         self.live += array.nbytes
         self.peak = max(self.peak, self.live)
@@ -108,18 +110,18 @@ class _Heap:
 
     def _call(self, call: Call) -> None:
         for owner in dict.fromkeys(self._owner(v) for v in call.outputs + call.workspace):
-            if owner not in self.buffers:  # lent, or computed in part
+            if owner not in self.buffers:  # else it is lent, or partly computed
                 self.allocate(owner)
         thunk = as_program(call, bind_call(call, self.packed, self.array), self.runner)
         run_call(call, self.around(call.tick, thunk))
 
     def allocate(self, value: int) -> None:
-        known = self.plan.lowered.values[value]
+        record = self.plan.lowered.values[value]
         try:
-            self.buffers[value] = aligned_empty(known.spec.nbytes, 64)
+            self.buffers[value] = aligned_empty(record.spec.nbytes, CACHE_LINE)
         except MemoryError as error:
-            told = f"{known.spec.nbytes} bytes for {known.name!r}"
-            raise EngineError(f"{told} cannot be allocated on this machine") from error
+            size = f"{record.spec.nbytes} bytes for {record.name!r}"
+            raise EngineError(f"{size} cannot be allocated on this machine") from error
         self.live += self._counted(value)
         self.peak = max(self.peak, self.live)
 
@@ -130,23 +132,23 @@ class _Heap:
                 self.live -= self._counted(owner)
 
     def array(self, value: int) -> Array:
-        known = self.plan.lowered.values[value]
+        record = self.plan.lowered.values[value]
         constants = self.plan.lowered.constants
-        buffer = constants[known.owner] if known.storage is Storage.CONSTANT else self.buffers[known.owner]
-        return view_array(buffer, known.layout, known.spec.dtype)
+        buffer = constants[record.owner] if record.storage is Storage.CONSTANT else self.buffers[record.owner]
+        return view_array(buffer, record.layout, record.spec.dtype)
 
     def _counted(self, value: int) -> int:
-        """Bytes, but for what a static run would leave in arrays of the caller."""
-        known = self.plan.lowered.values[value]
-        return known.spec.nbytes if known.storage is Storage.ARENA else 0
+        """Returns the bytes of a value; 0 for a value that a static run leaves in arrays of the caller."""
+        record = self.plan.lowered.values[value]
+        return record.spec.nbytes if record.storage is Storage.ARENA else 0
 
     def _owner(self, value: int) -> int:
         return self.plan.lowered.values[value].owner
 
 
 def _aligned_copy(array: Array) -> Array:
-    """As aligned as in an arena, so that kernels take the same path."""
-    copy = view_array(aligned_empty(array.nbytes, 64), Layout.of(array), array.dtype)
+    """Returns a copy that is aligned as in an arena, so that kernels take the same path."""
+    copy = view_array(aligned_empty(array.nbytes, CACHE_LINE), Layout.of(array), array.dtype)
     np.copyto(copy, array)
     return copy
 
@@ -156,7 +158,7 @@ def _as_it_is(_: int, thunk: Thunk) -> Thunk:
 
 
 def _reads(stage: Stage, plan: PlacedPlan) -> list[int]:
-    """Owners of what a call needs, one entry a call; an alias needs nothing before somebody reads what it shows."""
+    """Returns the owners of the inputs of a call, each once; an alias reads nothing itself."""
     return list({plan.lowered.values[v].owner for v in stage.inputs}) if isinstance(stage, Call) else []
 
 

@@ -1,4 +1,4 @@
-"""What callers give and get: anything that is an array in, arrays out, with one clear error where it does not fit."""
+"""Arrays of callers: inputs of many kinds become arrays, and outputs are delivered, with clear errors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,10 @@ from ops.tensor.spec import Array, TensorSpec
 
 
 def as_array(value: Any, spec: TensorSpec) -> Array:
-    """An array of what has DLPack or `__array__` (no copy where it can be helped), of a number or of nested lists."""
+    """Returns an array of a value with DLPack or `__array__` (without a copy where possible), a number or nested lists.
+
+    Raises FeedError.
+    """
     if isinstance(value, np.ndarray):
         return value
     try:
@@ -19,7 +22,7 @@ def as_array(value: Any, spec: TensorSpec) -> Array:
             return np.from_dlpack(value)
         return np.asarray(value) if hasattr(value, "__array__") else np.asarray(value, dtype=spec.dtype)
     except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as error:
-        raise FeedError(f"a {type(value).__name__} is no array of {spec.dtype}: {error}") from error
+        raise FeedError(f"a {type(value).__name__} is not an array of {spec.dtype}: {error}") from error
 
 
 def check_array(what: str, array: Array, spec: TensorSpec) -> None:
@@ -30,21 +33,21 @@ def check_array(what: str, array: Array, spec: TensorSpec) -> None:
         raise FeedError(f"{what} has shape {array.shape}, but {spec.shape} is expected")
 
 
-def check_names(what: str, given: Mapping[str, Any], expected: Mapping[str, Any], *, complete: bool) -> None:
-    """Raises FeedError for a name that is unknown and, if all are wanted, for one that is missing."""
-    if not isinstance(given, Mapping):
-        raise FeedError(f"{what}s are given as a dict from name to array, not as a {type(given).__name__}")
-    known = ", ".join(map(repr, expected)) or "none"
-    unknown = next((name for name in given if name not in expected), "")
+def check_names(what: str, arrays: Mapping[str, Any], expected: Mapping[str, Any], *, complete: bool) -> None:
+    """Raises FeedError for an unknown name and, if `complete`, for a missing one."""
+    if not isinstance(arrays, Mapping):
+        raise FeedError(f"{what}s are arrays as a dict from name to array, not as a {type(arrays).__name__}")
+    listed = ", ".join(map(repr, expected)) or "none"
+    unknown = next((name for name in arrays if name not in expected), "")
     if unknown:
-        raise FeedError(f"there is no {what} {unknown!r}; there are: {known}")
-    missing = [repr(name) for name in expected if name not in given]
+        raise FeedError(f"there is no {what} {unknown!r}; there are: {listed}")
+    missing = [repr(name) for name in expected if name not in arrays]
     if complete and missing:
         raise FeedError(f"{what} {', '.join(missing)} is missing")
 
 
 def read_feeds(feeds: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> dict[str, Array]:
-    """One checked array for each input."""
+    """Returns one checked array for each input. Raises FeedError."""
     check_names("input", feeds, specs, complete=True)
     arrays = {name: as_array(feeds[name], spec) for name, spec in specs.items()}
     for name, array in arrays.items():
@@ -53,7 +56,7 @@ def read_feeds(feeds: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> dic
 
 
 def read_outs(outs: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> Mapping[str, Array]:
-    """The caller's output arrays, checked: numpy arrays that can be written."""
+    """Returns the caller's output arrays, checked: numpy arrays that can be written. Raises FeedError."""
     check_names("output", outs, specs, complete=False)
     for name, array in outs.items():
         if not isinstance(array, np.ndarray):
@@ -65,7 +68,10 @@ def read_outs(outs: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> Mappi
 
 
 def deliver(array: Array, out: Array | None, copy: bool) -> Array:
-    """What the caller gets of an output: its own array written, or a copy, or the array itself. Raises EngineError."""
+    """Returns an output to the caller: the caller's array with its data, a copy, or the array itself.
+
+    Raises EngineError.
+    """
     if out is not None:
         np.copyto(out, array)
         return out
@@ -74,21 +80,21 @@ def deliver(array: Array, out: Array | None, copy: bool) -> Array:
     try:
         return array.copy()
     except MemoryError as error:
-        told = f"{array.dtype}{list(array.shape)} has {array.nbytes} bytes"
+        size = f"{array.dtype}{list(array.shape)} has {array.nbytes} bytes"
         raise EngineError(
-            f"an output that is {told}, too many for a copy on this machine; a static run lends it with copy=False"
+            f"an output that is {size}, too many for a copy on this machine; a static run lends it with copy=False"
         ) from error
 
 
 def initial_values(lowered: Lowered) -> dict[str, Array]:
-    """What parameters hold before the first run, by name."""
+    """Returns the values of parameters before the first run, by name."""
     graph = lowered.graph
     return {v.name: p.initial for v, p in graph.parameters.items()}
 
 
-def load_parameters(held: Mapping[str, Array], values: Mapping[str, Array]) -> None:
-    """Writes those of the values that are held, by name, where they are held."""
-    for name, array in held.items():
+def load_parameters(parameters: Mapping[str, Array], values: Mapping[str, Array]) -> None:
+    """Writes the values into the parameters of the same names."""
+    for name, array in parameters.items():
         if name in values:
             np.copyto(array, values[name])
 
@@ -104,7 +110,7 @@ def check_apart(
 ) -> None:
     """Raises FeedError where arrays of one run share bytes that they must not share.
 
-    `written` and `read` are bound outputs and inputs, by name: kernels touch them while the network runs. `outs` are
+    `written` and `read` are bound outputs and inputs, by name: kernels access them while the network runs. `outs` are
     all output arrays of the caller; those that are not bound are written in the end.
     """
     for name, array in read.items():
@@ -113,8 +119,8 @@ def check_apart(
     arrays = list((dict(outs) | dict(written)).items())
     for i, (name, array) in enumerate(arrays):
         if np.may_share_memory(array, arena):
-            raise FeedError(f"out={name!r} lies in the arena of this executable; give an array of your own")
+            raise FeedError(f"out={name!r} lies in the arena of this executable; give another array")
         others = [*read.items(), *arrays[:i]]
         shared = next((other for other, taken in others if np.may_share_memory(array, taken)), "")
         if shared:
-            raise FeedError(f"out={name!r} shares bytes with {shared!r} of the same run; give it bytes of its own")
+            raise FeedError(f"out={name!r} shares bytes with {shared!r} of the same run; give another array")

@@ -1,7 +1,7 @@
-"""Threads that help the caller's: made at first use, idle at no cost, gone with their owner.
+"""Helper threads: made at first use, without cost while idle, ended with their owner.
 
-No concurrent.futures: an interrupt of the caller inside `submit` may leave the locks of its pool held for ever. Here,
-what the caller touches during a run is a queue in C, which an interrupt cannot cut in two.
+concurrent.futures is not used: an interrupt of the caller inside `submit` may leave the locks of its pool held for
+ever. Here, the caller uses only a queue in C during a run, which an interrupt cannot leave half-changed.
 """
 
 import os
@@ -16,7 +16,7 @@ _LEAVE = -1
 
 
 class Helpers:
-    """At most `count` threads. A process that was forked makes new ones."""
+    """At most `count` threads. A forked process makes new ones."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -25,12 +25,12 @@ class Helpers:
         self._threads: list[Thread] = []
 
     def start(self) -> None:
-        """Makes the threads, where they are not there. It does with fewer where the system has no more."""
+        """Makes the missing threads; fewer where the system has no more."""
         if self._process != os.getpid():
             self._jobs, self._threads, self._process = Jobs(), [], os.getpid()
             weakref.finalize(self, _dismiss, self._jobs, self.count).atexit = False
         while len(self._threads) < self.count:
-            # Daemons hold up no exit. One whose start is interrupted may be lost; the others do its work.
+            # Daemons do not delay an exit. A thread whose start is interrupted may be lost; the others do its work.
             self._threads.append(Thread(target=_serve, args=(self._jobs,), name="arenaplan", daemon=True))
             try:
                 self._threads[-1].start()
@@ -38,7 +38,7 @@ class Helpers:
                 continue
 
     def submit(self, job: Callable[[int], None], thread: int) -> None:
-        """Lets one of them call job(thread), soon or late."""
+        """Lets one of the threads call job(thread)."""
         self._jobs.put((job, thread))
 
 
@@ -48,7 +48,7 @@ def _serve(jobs: Jobs) -> None:
         if thread == _LEAVE:
             return
         job(thread)
-        del job  # an idle thread holds nothing of the last run
+        del job  # an idle thread keeps no memory of the last run alive
 
 
 def _dismiss(jobs: Jobs, count: int) -> None:
@@ -57,4 +57,4 @@ def _dismiss(jobs: Jobs, count: int) -> None:
 
 
 def _nothing(_: int) -> None:
-    """The job of who leaves."""
+    """Does nothing: the job of a thread that ends."""

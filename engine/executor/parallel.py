@@ -20,14 +20,14 @@ _NO_CALL = -1
 
 
 class ParallelExecutor(StaticExecutor):
-    """Calls run on the caller's thread and `threads - 1` more, which are made at first use and end with the executor.
+    """Runs calls on the caller's thread and `threads - 1` more, made at first use and ended with the executor.
 
     With more than one thread, a run limits BLAS to `cpus() // threads` threads (at least one, and never more than it
-    has), for the whole process and as long as it lasts; that needs threadpoolctl. Outputs have the bits of a run in
-    sequence in which BLAS has as many threads: with another number OpenBLAS cuts its products elsewhere, and sums of
-    float32 differ in the last places. A plan whose calls stand in sequence runs in sequence.
+    has), for the whole process while it lasts; that needs threadpoolctl. Outputs have the bits of a sequential run in
+    which BLAS has as many threads: with another number OpenBLAS splits its products elsewhere, and sums of float32
+    differ in the last places. A sequential plan runs in sequence.
 
-    Raises OptionError, EngineError where threadpoolctl is needed and not there.
+    Raises OptionError, EngineError where threadpoolctl is needed and missing.
     """
 
     def __init__(self, plan: PlacedPlan, arena: Array, threads: int) -> None:
@@ -42,9 +42,9 @@ class ParallelExecutor(StaticExecutor):
             self._helpers = Helpers(threads - 1)
 
     def execute(self) -> None:
-        """Calls the kernels, nothing else.
+        """Calls the kernels.
 
-        Where one fails nothing new starts; those that run end first. Raises KernelError naming the operator, the first
+        After a failure nothing new starts; running calls end first. Raises KernelError naming the operator, the first
         one where several failed. What is no Exception, such as KeyboardInterrupt, is raised as it is.
         """
         if self.threads == 1:
@@ -55,7 +55,7 @@ class ParallelExecutor(StaticExecutor):
             self._at_once([nothing if i == _NO_CALL else self.thunks[i] for i in by_node])
 
     def _execute_each(self) -> None:
-        """The same: here no call is joined to another."""
+        """Calls the kernels: here no call is joined to another."""
         self.execute()
 
     def _at_once(self, thunks: list[Thunk]) -> None:
@@ -70,10 +70,13 @@ class ParallelExecutor(StaticExecutor):
             self._raise(*self._first(run.failures))
 
     def _first(self, failures: list[tuple[int, BaseException]]) -> tuple[int, BaseException]:
-        """What to raise, and the index of its call: what is no Exception comes first, then the earliest tick."""
-        found = [(self._indices[self._agenda.nodes[rank]] if rank >= 0 else _NO_CALL, e) for rank, e in failures]
-        failures.clear()  # whoever holds an error holds its frames, and they held it: a circle
-        return min(found, key=lambda failure: (isinstance(failure[1], Exception), failure[0]))
+        """Returns the error to raise and the index of its call:
+
+        what is no Exception comes first, then the earliest tick.
+        """
+        indexed = [(self._indices[self._agenda.nodes[rank]] if rank >= 0 else _NO_CALL, e) for rank, e in failures]
+        failures.clear()  # an error refers to its frames, and they refer to this list: a reference cycle
+        return min(indexed, key=lambda failure: (isinstance(failure[1], Exception), failure[0]))
 
     def _raise(self, index: int, error: BaseException) -> NoReturn:
         try:
@@ -85,7 +88,7 @@ class ParallelExecutor(StaticExecutor):
 
 
 def _call_indices(plan: PlacedPlan) -> tuple[int, ...]:
-    """By node: which of the plan's calls it stands for. Raises JudgeError where not each has one node."""
+    """Returns, for each node, the index of its call. Raises JudgeError where a call has not exactly one node."""
     index_of = {call.tick: i for i, call in enumerate(plan.lowered.calls)} | {BARRIER: _NO_CALL}
     ticks = plan.schedule.tick.tolist()
     indices = tuple(index_of.get(tick, len(index_of)) for tick in ticks)

@@ -1,9 +1,11 @@
-"""The static run with every byte watched: dead bytes are poisoned, and a kernel writes its outputs and workspace only.
+"""The static run with every byte checked:
+
+dead bytes are poisoned, and a kernel may write its outputs and workspace only.
 
 Plan with padding, so that guard bytes stand between chunks; guards also stand before and behind the arena. Before a
-call, its workspace and those outputs that overwrite nothing are filled with NaN (0xA5 where they hold no floats);
-after it, all other bytes, the caller's bound arrays too, must be what they were, and what has died is poisoned. A call
-that overwrites its input is run a second time on copies, and must give the same bits. Slow on purpose.
+call, its workspace and those outputs that overwrite nothing are filled with NaN (0xA5 where they hold no floats). After
+it, all other bytes, also of the caller's bound arrays, must be unchanged, and dead bytes are poisoned. A call that
+overwrites its input runs a second time on copies, and must give the same bits. Slow on purpose.
 """
 
 from collections.abc import Mapping
@@ -20,15 +22,16 @@ from engine.planning.placed import PlacedPlan
 from engine.system.arrays import aligned_empty
 from engine.text.errors import PoisonError
 from ops.schema.schema import Thunk
+from ops.tensor.layout import CACHE_LINE
 from ops.tensor.spec import FLOATS, Array
 
-GUARD = 64
+GUARD = CACHE_LINE
 """Bytes of padding that a plan should put behind each chunk."""
 _NAN, _POISON = 0xFF, 0xA5
 
 
 class PoisonExecutor(StaticExecutor):
-    """Raises PoisonError naming the operator that wrote where it must not."""
+    """Runs a plan and checks every byte. Raises PoisonError naming the operator that wrote where it must not."""
 
     def __init__(self, plan: PlacedPlan, threads: int = 1) -> None:
         guard = max(plan.alignment, GUARD)
@@ -46,30 +49,33 @@ class PoisonExecutor(StaticExecutor):
                 self._poison(call.tick + 1)
 
     def _execute_each(self) -> None:
-        """The same: here no call is joined to another."""
+        """Calls the kernels: here no call is joined to another."""
         self.execute()
 
     def _watch(self, call: Call, thunk: Thunk) -> None:
         apart = self._apart(call)
         self._fill(call)
-        before, theirs = self._bytes.copy(), self._callers_bytes(call)
+        before, callers = self._bytes.copy(), self._callers_bytes(call)
         run_call(call, thunk)
         self._inspect(call, before)
-        self._inspect_callers(call, theirs)
+        self._inspect_callers(call, callers)
         self._compare(call, apart)
 
     def _apart(self, call: Call) -> dict[int, Array]:
-        """What a call that overwrites should give, computed from copies; nothing for one that overwrites nothing."""
+        """Returns the outputs of a call that overwrites, computed from copies.
+
+        {} for a call that overwrites nothing.
+        """
         if not any(self._meet(o, i) for o in call.outputs for i in call.inputs):
             return {}
         values = self.plan.lowered.values
         arrays = {v: self.array(v) for v in call.inputs}
         arrays |= {v: arrays[v].copy() for v in call.inputs if any(self._meet(o, v) for o in call.outputs)}
-        made = {v: np.empty(values[v].spec.shape, values[v].spec.dtype) for v in call.outputs + call.workspace}
-        for value, array in made.items():
+        separate = {v: np.empty(values[v].spec.shape, values[v].spec.dtype) for v in call.outputs + call.workspace}
+        for value, array in separate.items():
             array.reshape(-1).view(np.uint8)[:] = self._pattern(value)
-        run_call(call, bind_call(call, self._packed, (arrays | made).__getitem__))
-        return {v: made[v] for v in call.outputs}
+        run_call(call, bind_call(call, self._packed, (arrays | separate).__getitem__))
+        return {v: separate[v] for v in call.outputs}
 
     def _compare(self, call: Call, apart: Mapping[int, Array]) -> None:
         for value, wanted in apart.items():
@@ -77,12 +83,12 @@ class PoisonExecutor(StaticExecutor):
                 raise PoisonError(f"operator {call.name!r} gives other numbers where it overwrites its input")
 
     def _callers_bytes(self, call: Call) -> dict[int, bytes]:
-        """What is in the bound arrays that the call must leave alone."""
+        """Returns the bytes of the bound arrays that the call must not write."""
         return {v: a.tobytes() for v, a in self._caller.items() if v not in call.outputs}
 
     def _inspect_callers(self, call: Call, before: Mapping[int, bytes]) -> None:
-        for value, held in before.items():
-            if self._caller[value].tobytes() != held:
+        for value, content in before.items():
+            if self._caller[value].tobytes() != content:
                 name = self.plan.lowered.values[value].name
                 raise PoisonError(f"operator {call.name!r} wrote into the caller's array bound to {name!r}")
 
@@ -93,7 +99,7 @@ class PoisonExecutor(StaticExecutor):
                     self._buffer(value)[low:high] = self._pattern(value)
 
     def _buffer(self, value: int) -> Array:
-        """The bytes from which the place of a value counts."""
+        """Returns the bytes from which the layout of a value counts."""
         if value in self.plan.ids:
             return self.arena
         return self._caller[self.plan.places[value].owner].reshape(-1).view(np.uint8)
@@ -103,8 +109,8 @@ class PoisonExecutor(StaticExecutor):
         return any(max(a, c) < min(b, d) for (a, b), (c, d) in pairs)
 
     def _pattern(self, value: int) -> int:
-        known = self.plan.lowered.values[value]
-        return _NAN if known.spec.dtype in FLOATS or not known.source else _POISON
+        record = self.plan.lowered.values[value]
+        return _NAN if record.spec.dtype in FLOATS or not record.source else _POISON
 
     def _inspect(self, call: Call, before: Array) -> None:
         changed = self._bytes != before
@@ -129,12 +135,12 @@ class PoisonExecutor(StaticExecutor):
     def _poison(self, tick: int) -> None:
         """Fills every byte that no chunk holds at the beginning of a tick."""
         problem, offset = self.plan.problem, self.plan.plan.offset
-        held = np.zeros(len(self.arena), bool)
+        alive = np.zeros(len(self.arena), bool)
         started = problem.begin < max(tick, 1)
         for chunk in np.flatnonzero(started & (problem.end > tick)):
-            held[offset[chunk] : offset[chunk] + problem.size[chunk]] = True
-        self.arena[~held] = _POISON
+            alive[offset[chunk] : offset[chunk] + problem.size[chunk]] = True
+        self.arena[~alive] = _POISON
 
     def _runs(self, value: int) -> tuple[Run, ...]:
-        """Bytes of the arena that a value touches; none for what lies elsewhere."""
+        """Returns the ranges of bytes of the arena that a value has; () where it lies elsewhere."""
         return runs_of(self.plan.places[value].layout) if value in self.plan.ids else ()

@@ -1,4 +1,4 @@
-"""Compiled calls that follow each other as one program, which runs without Python in between."""
+"""Consecutive compiled calls joined to one program, which runs without Python in between."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -16,12 +16,15 @@ from ops.schema.schema import Thunk
 from ops.tensor.spec import Array
 
 _LEAST_WORK = 2_000_000
-"""Operations and bytes below which waking a thread takes longer than it helps."""
+"""Operations and bytes below which one thread runs a program: waking others takes longer than they save.
+
+`tools/bench_parallel.py` compares numbers of threads.
+"""
 
 
 @frozen(eq=False)
 class Program:
-    """Thunk of several calls. Raises ProgramError telling the one whose library, or check, refused."""
+    """The thunk of several calls. Raises ProgramError with the call whose library or check failed."""
 
     runner: Runner
     table: Array
@@ -40,24 +43,28 @@ class Program:
 
 
 def join_calls(calls: Sequence[Call], thunks: Sequence[Thunk], runner: Runner) -> tuple[list[Call], list[Thunk]]:
-    """The same work as fewer thunks, each with the first of its calls."""
-    found = list(_joined(calls, thunks, runner))
-    return [call for call, _ in found], [thunk for _, thunk in found]
+    """Returns the same work as fewer thunks, each with the first of its calls."""
+    pairs = list(_joined(calls, thunks, runner))
+    return [call for call, _ in pairs], [thunk for _, thunk in pairs]
 
 
 def as_program(call: Call, thunk: Thunk, runner: Runner, least: int = _LEAST_WORK) -> Thunk:
-    """The thunk of one call, run by that runner where it is compiled, and no less than so much work."""
+    """Returns the thunk of one call as a program of that runner, where it is compiled and has at least so much work."""
     return _program([call], [thunk], runner, least) if isinstance(thunk, Native) else thunk
 
 
 def _joined(calls: Sequence[Call], thunks: Sequence[Thunk], runner: Runner) -> Iterator[tuple[Call, Thunk]]:
     pairs = [(call, thunk) for call, thunk in zip(calls, thunks, strict=True) if thunk is not nothing]
-    for native, group in groupby(pairs, lambda pair: isinstance(pair[1], Native)):
-        some = list(group)
-        if native:
-            yield some[0][0], _program([c for c, _ in some], [t for _, t in some if isinstance(t, Native)], runner)
+    for _, group in groupby(pairs, lambda pair: isinstance(pair[1], Native)):
+        members = list(group)
+        natives = [thunk for _, thunk in members if isinstance(thunk, Native)]
+        if natives:
+            yield (
+                members[0][0],
+                _program([c for c, _ in members], natives, runner),
+            )
         else:
-            yield from some
+            yield from members
 
 
 def _program(calls: Sequence[Call], natives: Sequence[Native], runner: Runner, least: int = _LEAST_WORK) -> Program:

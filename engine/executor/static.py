@@ -1,4 +1,4 @@
-"""Runs a plan out of one arena: all views and thunks are made once, a run only calls thunks."""
+"""Runs a plan in one arena: all views and thunks are made once, and a run only calls thunks."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -26,21 +26,22 @@ from engine.system.threads import AS_THEY_ARE, NoLimit, limit_for
 from engine.system.timing import Stopwatch
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Thunk
+from ops.tensor.layout import CACHE_LINE
 from ops.tensor.spec import Array
 
 Outputs = dict[str, Array]
 
 
 def new_arena(plan: PlacedPlan) -> Array:
-    """Bytes for a plan, aligned as it asks."""
-    return aligned_empty(plan.arena_bytes, max(plan.alignment, 64))
+    """Allocates the bytes for a plan, aligned as it asks."""
+    return aligned_empty(plan.arena_bytes, max(plan.alignment, CACHE_LINE))
 
 
 class StaticExecutor:
-    """Holds one arena. `run` copies inputs in and outputs out, except those that are bound to the caller's arrays.
+    """Runs a plan in one arena. `run` copies inputs in and outputs out, except those bound to the caller's arrays.
 
-    Compiled kernels run on `threads` threads; BLAS on at most `blas`, or as many as it likes. One run at a time: a
-    second thread waits until the first is through.
+    Compiled kernels run on `threads` threads; BLAS on at most `blas`. One run at a time: a second thread waits for the
+    first.
     """
 
     def __init__(self, plan: PlacedPlan, arena: Array, threads: int = 1, blas: int = AS_THEY_ARE) -> None:
@@ -67,25 +68,25 @@ class StaticExecutor:
         self.load(initial_values(plan.lowered))
 
     def array(self, value: int) -> Array:
-        """The array of a value: a view of the arena, a constant, or the caller's."""
+        """Returns the array of a value: a view of the arena, a constant, or the caller's."""
         return place_array(self.plan, value, self.arena, self._caller)
 
     @property
     def parameters(self) -> dict[str, Array]:
-        """What lies in the arena from run to run, by name: views of it."""
+        """The parameters by name: views of the arena."""
         return {self.plan.lowered.values[v].name: self.array(v) for v in self.plan.lowered.parameters}
 
     def load(self, values: Mapping[str, Array]) -> None:
-        """Gives parameters other values, by name; arrays of their shapes."""
+        """Sets parameters, by name; arrays of their shapes."""
         with self._lock:
             load_parameters(self.parameters, values)
 
     def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> Outputs:
-        """One run. Outputs are copied into `out` where given, else into new arrays, or are views of the arena."""
+        """Runs once. Outputs are copied into `out` where given, else into new arrays, or are views of the arena."""
         return self._run(feeds, out, copy, self.execute)
 
     def run_timed(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool, watch: Stopwatch) -> Outputs:
-        """One run that takes the time of each call."""
+        """Runs once and measures each call."""
         return self._run(feeds, out, copy, partial(self._execute_timed, watch))
 
     def _run(
@@ -105,12 +106,12 @@ class StaticExecutor:
             }
 
     def execute(self) -> None:
-        """Calls the kernels, nothing else. Raises KernelError naming the operator that failed."""
+        """Calls the kernels. Raises KernelError naming the operator that failed."""
         self._renew()
         self._in_turn(*self._joined)
 
     def _renew(self) -> None:
-        """Programs of the thunks that there are now, joined and one by one."""
+        """Makes the programs of the current thunks, joined and one by one."""
         if self._stale:
             self._joined = join_calls(self.calls, self.thunks, self._team)
             self._singles = [as_program(c, t, self._team) for c, t in zip(self.calls, self.thunks, strict=True)]
@@ -133,7 +134,7 @@ class StaticExecutor:
             self.thunks = plain
 
     def _execute_each(self) -> None:
-        """Calls the thunks as they are, none joined to another."""
+        """Calls the thunks one by one, none joined to another."""
         self._in_turn(self.calls, self.thunks)
 
     def _storage(self, value: int) -> Storage:
@@ -145,7 +146,7 @@ class StaticExecutor:
                 np.copyto(self.array(value), arrays[name])
 
     def _out_of_the_arena(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """Feeds that are views of the arena (outputs of the last run) are copied before any input is written."""
+        """Copies feeds that are views of the arena (outputs of the last run) before any input is written."""
         return {n: a.copy() if np.may_share_memory(a, self.arena) else a for n, a in arrays.items()}
 
     def _bind_inputs(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
@@ -169,7 +170,7 @@ class StaticExecutor:
         return bound
 
     def _bind(self, value: int, array: Array) -> None:
-        """Points a caller's value at an array; what reads or writes it is bound anew where the address has changed."""
+        """Points a caller's value at an array; binds its calls again where the address has changed."""
         if self._bound_at.get(value) == address(array):
             self._caller[value] = array
             return
@@ -196,12 +197,12 @@ def _is_callers(value: int, plan: PlacedPlan) -> bool:
 
 
 def _users(plan: PlacedPlan) -> dict[int, tuple[int, ...]]:
-    """For each array of the caller: the calls that read or write it or a view of it."""
-    found: dict[int, list[int]] = {v.id: [] for v in plan.lowered.values if _is_callers(v.id, plan)}
+    """Returns, for each array of the caller, the calls that read or write it or a view of it."""
+    calls_of: dict[int, list[int]] = {v.id: [] for v in plan.lowered.values if _is_callers(v.id, plan)}
     for i, call in enumerate(plan.lowered.calls):
         for owner in _callers_of(call, plan):
-            found[owner].append(i)
-    return {value: tuple(calls) for value, calls in found.items()}
+            calls_of[owner].append(i)
+    return {value: tuple(calls) for value, calls in calls_of.items()}
 
 
 def _callers_of(call: Call, plan: PlacedPlan) -> set[int]:

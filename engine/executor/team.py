@@ -23,14 +23,14 @@ Outcome = tuple[int, int]
 
 
 class Runner(Protocol):
-    """Runs a table of steps (ops.native.call.table_of)."""
+    """Something that runs a table of steps (ops.native.call.table_of)."""
 
     def run(self, table: Array, foreign: bool, /) -> Outcome:
-        """Runs all steps in their order; `foreign` tells whether any is."""
+        """Runs all steps in their order; `foreign` says whether any step calls a library."""
 
 
 class Alone:
-    """The caller's thread."""
+    """The caller's thread alone."""
 
     def run(self, table: Array, _: bool, /) -> Outcome:
         """Runs all steps in their order."""
@@ -42,7 +42,7 @@ ALONE = Alone()
 
 @define(eq=False)
 class _Turn:
-    """What the threads of one run have in common. It serves again when all helpers that were called have left."""
+    """The shared state of the threads of one run. It is used again when all helpers that were called have left."""
 
     state: Array = field(factory=new_state)
     awaited: list[int] = field(factory=list)
@@ -51,9 +51,9 @@ class _Turn:
 class Team:
     """The caller's thread and at most `threads - 1` more, which are made at first use and end with the team.
 
-    A run begins with those that come within a moment. How the work falls into parts changes no bit of a result, so a
-    thread that is late, or cannot be had, costs time alone. What is foreign brings threads of OpenMP of its own: then
-    these do the parts of compiled calls too, so that there are never more than `threads`.
+    A run begins with the threads that come within a moment. The split into parts changes no bit of a result, so a
+    thread that is late, or cannot be made, costs time only. Steps of libraries use threads of OpenMP: then these run
+    the parts of compiled calls too, so that there are never more than `threads`.
     """
 
     def __init__(self, threads: int) -> None:
@@ -62,19 +62,19 @@ class Team:
         self._begin()
 
     def _begin(self) -> None:
-        """In this process, nobody has run anything yet."""
+        """Sets the state of a process in which nothing has run."""
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._forget()
 
     def _forget(self) -> None:
-        """Nobody has helped yet, or nobody knows who did."""
+        """Makes new turns, after an interrupt or at the start."""
         self._turns = tuple(_Turn() for _ in range(_TURNS))
         self._call = _Call(self._turns)
 
     def run(self, table: Array, foreign: bool, /) -> Outcome:
         """Runs all steps in their order. One run at a time: another caller waits."""
-        if self._process != os.getpid():  # threads, and locks that they held, stayed behind
+        if self._process != os.getpid():  # a fork copies neither threads nor the state of their locks
             self._begin()
         with self._lock:
             if foreign:
@@ -83,7 +83,7 @@ class Team:
             return ALONE.run(table, foreign) if turn is None else self._together(table, turn)
 
     def _together(self, table: Array, turn: "_Turn") -> Outcome:
-        """Helpers that leave late keep their turn from being taken again; where all are taken, one thread does it."""
+        """Runs a table with the helpers of a turn. Helpers that leave late keep their turn from being used again."""
         clear(turn.state)
         self._helpers.start()
         turn.awaited = list(range(1, self.threads))
@@ -92,20 +92,20 @@ class Team:
                 self._helpers.submit(self._call.help, thread)
             run_part()(table, turn.state, self.threads)
         except BaseException:
-            self._forget()  # an interrupt: somebody may be called who was never woken
+            self._forget()  # an interrupt: a helper may be called that was never woken
             raise
         finally:
-            turn.state[OVER // 8] = 1  # and nobody may wait for this thread
+            turn.state[OVER // 8] = 1  # no thread may wait for this one
         return int(turn.state[FAILED // 8]), int(turn.state[STATUS // 8])
 
     @cached_property
     def _library(self) -> Array:
-        """What `run_forked` wants to know of OpenMP."""
+        """What `run_forked` needs to know of OpenMP."""
         return np.array((*team_addresses(), region_address(*_REGION), self.threads), np.int64)
 
 
 class _Call:
-    """What helpers do next. Who has done its part lingers for a moment: it is called without being woken."""
+    """The next work of the helpers. A helper that is done waits for a moment: it can be called without being woken."""
 
     def __init__(self, turns: tuple[_Turn, ...]) -> None:
         self._turns = turns
@@ -115,7 +115,7 @@ class _Call:
         self._what: tuple[Array, _Turn] = (np.empty((0, 3), np.int64), turns[0])
 
     def out(self, table: Array, turn: _Turn) -> list[int]:
-        """Calls all helpers of a turn; those that are given back are asleep, and must be woken."""
+        """Calls all helpers of a turn; returns those that are asleep and must be woken."""
         with self._lock:
             self._what = (table, turn)
             self._number[0] += 1
@@ -124,7 +124,7 @@ class _Call:
             return asleep
 
     def help(self, thread: int) -> None:
-        """A helper's parts, until nobody has called it for a while."""
+        """Runs the parts of a helper, until no call comes for a while."""
         seen = -1
         while self._is_called(thread, seen):
             with self._lock:
@@ -136,13 +136,13 @@ class _Call:
                 self._leave(thread, [turn])
 
     def _leave(self, thread: int, turns: Iterable[_Turn]) -> None:
-        """A helper is not in these turns, or no longer: it missed those that were over before it came."""
+        """Removes a helper from these turns: it is done, or they were over before it came."""
         for turn in turns:
             if thread in turn.awaited:
                 turn.awaited.remove(thread)
 
     def _is_called(self, thread: int, seen: int) -> bool:
-        """Whether there is another call than the one that was seen; if not, the helper is asleep from now on."""
+        """Returns whether there is another call than the number `seen`; if not, the helper is asleep from now on."""
         if run_linger()(self._number.ctypes.data, seen):
             return True
         with self._lock:
@@ -153,6 +153,6 @@ class _Call:
 
 
 def team(threads: int) -> Runner:
-    """Whoever runs programs on so many threads, at most as many as there are processors: more would only wait."""
+    """Returns the runner for so many threads, at most as many as there are processors: more would only wait."""
     most = min(threads, cpus())
     return Team(most) if most > 1 else ALONE

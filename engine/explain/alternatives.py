@@ -151,7 +151,7 @@ def _again(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]
     if options.parallel or not options.reuse or len(search.graph.operators) > MOST_RECOMPUTED or not aim:
         return
     other = plan_recomputed(search.graph, options, aim, plan_graph(search.graph, options))
-    note = "".join(again.told for again in other.recomputed)
+    note = "".join(again.text for again in other.recomputed)
     what, budget = f"computing values again, for a budget of {BUDGET} %", max(aim, other.arena_bytes)
     yield alternative(plan, other, what, f"--budget {budget}", note=note, budget=budget)
 

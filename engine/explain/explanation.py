@@ -150,7 +150,7 @@ def _proof(explanation: Explanation) -> str:
 def _again(explanation: Explanation) -> list[str]:
     """Returns a sentence for each budget that operators run again to keep within."""
     return [
-        f"Kept within the budget: {again.told}; without it, the arena has {format_bytes(again.plain_bytes)}."
+        f"Kept within the budget: {again.text}; without it, the arena has {format_bytes(again.plain_bytes)}."
         for again in explanation.recomputed
     ]
 

@@ -1,4 +1,4 @@
-"""What is known of a graph that is being given numbers: lengths, specs of vars, data that decide sizes."""
+"""The bindings of a graph with symbolic dimensions: lengths, shapes of vars, and the data that decide sizes."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,18 +13,18 @@ from ops.tensor.spec import Array, Shape
 
 
 def _unknown(leaf: Dim) -> int:
-    raise LookupError(f"nothing tells what {leaf} is ({leaf.key!r})")
+    raise LookupError(f"nothing says what {leaf} is ({leaf.key!r})")
 
 
 def _element(var: str, array: Array, index: int) -> int:
     if not -array.size <= index < array.size:
-        raise ShapeError(f"element {index} of {var!r} decides a size, but here it has {array.size} element(s)")
+        raise ShapeError(f"element {index} of {var!r} decides a size, but it has {array.size} element(s)")
     return int(array.reshape(-1)[index])
 
 
 @define(eq=False)
 class Bindings:
-    """`lengths` by the name of a symbol, `shapes` and `data` by the key of a var."""
+    """Numbers for dimensions: `lengths` by the name of a symbol, `shapes` and `data` by the key of a var."""
 
     lengths: Mapping[str, int]
     shapes: dict[str, Shape] = field(factory=dict)
@@ -34,7 +34,7 @@ class Bindings:
     _kept: dict[Derived, Array] = field(factory=dict)
 
     def number(self, leaf: Dim) -> int:
-        """What a leaf is worth. What is not known here is asked `outside`."""
+        """Returns the number of a leaf; `outside` is asked for leaves that are not bound here."""
         match leaf.key:
             case Symbol(name) if name in self.lengths:
                 return self.lengths[name]
@@ -49,29 +49,29 @@ class Bindings:
         return self.outside(leaf)
 
     def value(self, attribute: Any) -> Any:
-        """The value of an attribute with numbers in place of dimensions."""
+        """Returns an attribute with numbers in place of dimensions."""
         return replaced(attribute, lambda dim: value_of(dim, self.number))
 
     def array(self, derived: Derived) -> Array:
-        """An array that depends on dimensions, computed once."""
+        """Returns an array that depends on dimensions; it is computed once."""
         arrays = self._kept if derived.is_kept else self._arrays
         if derived not in arrays:
             arrays[derived] = self._computed(derived)
         return arrays[derived]
 
     def decide(self, keys: frozenset[str]) -> bool:
-        """Whether the data of these are known: here, or to whoever is asked outside."""
+        """Returns whether the data of these keys are bound, here or outside."""
         return keys <= self.data.keys() or self.outside is not _unknown
 
     def forget(self, scope: str) -> None:
-        """Nothing is known any more of vars whose keys begin so, nor of arrays but those that are kept."""
-        for known in (self.data, self.shapes):
-            for key in [k for k in known if k.startswith(scope)]:
-                del known[key]
+        """Removes the bindings of vars whose keys begin with `scope`, and all arrays except those that are kept."""
+        for table in (self.data, self.shapes):
+            for key in [k for k in table if k.startswith(scope)]:
+                del table[key]
         self._arrays.clear()
 
     def after(self, data: Mapping[str, Array]) -> "Bindings":
-        """The same facts and some more data; these here stay as they are, whatever becomes of those."""
+        """Returns the same bindings with more data; later changes do not reach these bindings."""
         arrays = dict(self._arrays), dict(self._kept)
         return Bindings(self.lengths, dict(self.shapes), {**self.data, **data}, self.outside, *arrays)
 

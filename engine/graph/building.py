@@ -1,4 +1,4 @@
-"""The graphs of bodies whose functions are being called: what is made of their dimensions belongs to them."""
+"""The graphs of bodies whose functions are being called; what is made of their dimensions belongs to them."""
 
 from collections.abc import Iterable
 from contextvars import ContextVar
@@ -12,7 +12,10 @@ G = TypeVar("G")
 
 
 def home_of_dims(graph: G, values: Iterable[Any]) -> G:
-    """The innermost of the graphs that are being built inside this one and that some dimension in the values is of."""
+    """Returns the innermost graph under construction that owns a dimension in the values, else `graph`.
+
+    Only graphs inside `graph` count.
+    """
     home, inside = graph, BUILDING.get()
     if not inside:
         return home
@@ -24,5 +27,5 @@ def home_of_dims(graph: G, values: Iterable[Any]) -> G:
 
 
 def _tables(dim: Dim) -> list[Samples]:
-    """Those of all leaves."""
+    """Returns the sample tables of all leaves."""
     return [t for p in dim.parts if isinstance(p, Dim) for t in _tables(p)] if dim.parts else [dim.table]

@@ -1,7 +1,7 @@
-"""Constants that are made when they are wanted, and are gone when nobody has them any more.
+"""Constants that are computed when they are read, and dropped when nothing refers to them any more.
 
-What a pass makes of weights would double them: the graph that it began with has them too. So the new graph keeps how
-it is made.
+The result of a pass over weights would need as many bytes as the weights, which the source graph still has. So the new
+graph keeps only how to compute it.
 """
 
 import weakref
@@ -14,22 +14,23 @@ from attrs import define, field, frozen
 
 from engine.graph.mapped import release
 from engine.system.arrays import aligned_empty
+from ops.tensor.layout import CACHE_LINE
 from ops.tensor.spec import Array, TensorSpec
 
 SMALL = 1 << 16
-"""Bytes of an array that is better kept."""
+"""Bytes up to which an array is stored, as computing it again would cost more than its memory."""
 _PIECE = 1 << 22
 _Key = TypeVar("_Key")
 
 
 def _nothing() -> Array | None:
-    """No array is there."""
+    """Returns None: no array exists."""
     return None
 
 
 @define(eq=False)
 class Deferred:
-    """A dense array of that spec. `make` makes it, the same each time; nobody writes it."""
+    """A dense array that `make` computes, the same each time; it is read-only."""
 
     spec: TensorSpec
     make: Callable[[], Array] = field(repr=False)
@@ -41,13 +42,13 @@ class Deferred:
         return self.spec.nbytes
 
     def array(self) -> Array:
-        """The array: the one that somebody holds, or a new one."""
-        held = self._made()
-        if held is None:
-            held = self.make()
-            held.flags.writeable = False
-            self._made = weakref.ref(held)
-        return held
+        """Returns the array: the one that still exists, or a new one."""
+        existing = self._made()
+        if existing is None:
+            existing = self.make()
+            existing.flags.writeable = False
+            self._made = weakref.ref(existing)
+        return existing
 
 
 Entry = Array | Deferred
@@ -55,7 +56,7 @@ Entry = Array | Deferred
 
 @frozen(eq=False)
 class Constants(Mapping[_Key, Array]):
-    """Arrays by key; one that is deferred is made when it is looked up. `entries` has them as they are kept."""
+    """Arrays by key; a deferred one is computed on access. `entries` has them as they are stored."""
 
     entries: Mapping[_Key, Entry]
 
@@ -73,23 +74,23 @@ class Constants(Mapping[_Key, Array]):
         return len(self.entries)
 
     def spec(self, key: _Key) -> TensorSpec:
-        """Shape and dtype, and nothing is made."""
+        """Returns shape and dtype without computing the array."""
         entry = self.entries[key]
         return entry.spec if isinstance(entry, Deferred) else TensorSpec(entry.shape, entry.dtype)
 
 
 def as_constants(entries: Any) -> Constants[Any]:
-    """The same, where they are no plain mapping."""
+    """Returns the entries as Constants."""
     return entries if isinstance(entries, Constants) else Constants(entries)
 
 
 def array_of(entry: Entry) -> Array:
-    """The array."""
+    """Returns the array of an entry."""
     return entry.array() if isinstance(entry, Deferred) else entry
 
 
 def sources(entry: object) -> Iterator[Array]:
-    """The array, or those that a deferred one is made of, as far as arguments of its maker tell."""
+    """Yields the array, or the arrays among the arguments of the function that computes it."""
     if isinstance(entry, np.ndarray):
         yield entry
     elif isinstance(entry, Deferred):
@@ -102,7 +103,7 @@ def sources(entry: object) -> Iterator[Array]:
 
 
 def aligned(array: Array) -> Entry:
-    """The same where kernels can read it; else what they can read, a copy, is made when it is wanted."""
+    """Returns the array where it is aligned; else an aligned copy, deferred where it is large."""
     if array.flags.aligned:
         return array
     if array.nbytes <= SMALL:
@@ -111,13 +112,13 @@ def aligned(array: Array) -> Entry:
 
 
 def _aligned_copy(array: Array) -> Array:
-    """A piece at a time, so that a file and its copy are never resident at once."""
-    made = aligned_empty(array.nbytes, 64)
+    """Copies piece by piece, so that a file and its copy are never resident at once."""
+    copy = aligned_empty(array.nbytes, CACHE_LINE)
     source = array.reshape(-1).view(np.uint8)
     for first in range(0, array.nbytes, _PIECE):
         part = source[first : first + _PIECE]
-        np.copyto(made[first : first + _PIECE], part)
+        np.copyto(copy[first : first + _PIECE], part)
         release(part)
-    found = made.view(array.dtype).reshape(array.shape)
-    found.flags.writeable = False
-    return found
+    aligned_array = copy.view(array.dtype).reshape(array.shape)
+    aligned_array.flags.writeable = False
+    return aligned_array

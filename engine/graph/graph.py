@@ -1,4 +1,4 @@
-"""The graph that a user builds: vars, operators, and the order in which they were added, which is always runnable."""
+"""The graph that a user builds: vars and operators, in the order in which they were added, which is always runnable."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,10 +30,10 @@ NamesFor = Callable[[int], Sequence[str]]
 
 
 class Graph:
-    """Grows by `input`, `constant`, `parameter`, `add` (which the functions of `ops` call), `assign` and `output`.
+    """A network as vars and operators; `input`, `constant`, `parameter`, `add`, `assign` and `output` add to it.
 
-    Names of vars and of operators are unique; where none is given, one is made. Dimensions may be names: such a graph
-    is run or bound (`engine.bind`) with numbers in their place.
+    The functions of `ops` call `add`. Names of vars and of operators are unique; missing names are made. Dimensions may
+    be names: such a graph is run or bound (`engine.bind`) with numbers in their place.
     """
 
     def __init__(self, name: str = "graph") -> None:
@@ -58,7 +58,7 @@ class Graph:
 
     @property
     def inputs(self) -> Mapping[str, Var]:
-        """What the caller feeds, by name."""
+        """The vars that the caller feeds, by name."""
         return MappingProxyType(self._inputs)
 
     @property
@@ -73,12 +73,12 @@ class Graph:
 
     @property
     def parameters(self) -> Mapping[Var, Parameter]:
-        """What stays in the arena from run to run, by var."""
+        """The tensors that stay in the arena from run to run, by var."""
         return MappingProxyType(self._parameters)
 
     @property
     def updates(self) -> Mapping[Var, Var]:
-        """What parameters hold after a run, by parameter; the others hold what they held."""
+        """The var that each updated parameter holds after a run, by parameter."""
         return MappingProxyType(self._updates)
 
     @property
@@ -88,7 +88,7 @@ class Graph:
 
     @property
     def is_symbolic(self) -> bool:
-        """Whether something in it is known only when it is fed, or while it runs."""
+        """Whether some size is known only when the graph is fed, or while it runs."""
         return self.samples.made > 0 or any(not op.schema.kernels for op in self._operators)
 
     @property
@@ -98,7 +98,7 @@ class Graph:
 
     @property
     def outputs(self) -> Mapping[str, Var]:
-        """What the caller fetches, by name. One var may stand under several names."""
+        """The vars that the caller fetches, by name. One var may have several names."""
         return MappingProxyType(self._outputs)
 
     @property
@@ -117,29 +117,33 @@ class Graph:
         return var
 
     def scope_inside(self, name: str) -> str:
-        """A scope for the keys of a graph inside this one."""
+        """Returns a scope for the keys of a graph inside this one."""
         return f"{self.scope}{self._fresh(name)}/"
 
     def key(self, name: str) -> str:
-        """The key under which facts know a tensor of this graph; names are unique in one graph only."""
+        """Returns the key of a tensor of this graph in bindings; names are unique in one graph only."""
         return self.scope + name
 
     def dim(self, name: str) -> Dim:
-        """The dimension of that name, to calculate with: x.reshape((graph.dim("batch") * 4, -1)). Raises GraphError."""
+        """Returns the dimension of that name, for arithmetic: x.reshape((graph.dim("batch") * 4, -1)).
+
+        Raises GraphError.
+        """
         if not name.isidentifier():
-            raise GraphError(f"{name!r} is no name for a dimension; letters, digits and _ make one")
+            raise GraphError(f"{name!r} is not a name for a dimension; use letters, digits and _")
         if name not in self._symbols:
             self._symbols[name] = leaf(name, self.samples.invent(), self.samples, Symbol(name))
             self.samples.named.append(self._symbols[name])
         return self._symbols[name]
 
     def data_dim(self, var: Var, index: int = 0, samples: Sequence[int] = ()) -> Dim | int:
-        """A dimension that is element `index` (C order) of an integer var: known when the var has been computed.
+        """Returns a dimension that is element `index` (C order) of an integer var:
 
-        `samples` are numbers that it might have, one for each of `ops.tensor.dims.SAMPLES`, made up where none are
-        given; what
-        is given first stays. A number where the var is a constant. Raises GraphError for a var that holds no integers,
-        or has no such element.
+        known when the var has been computed.
+
+        `samples` are numbers that it might have, one for each of `ops.tensor.dims.SAMPLES`; they are made up where none
+        are given, and the first ones stay. Returns a number where the var is a constant. Raises GraphError for a var
+        that is not of integers, or has no such element.
         """
         if isinstance(var.graph, Graph) and var.graph in self.around:
             return var.graph.data_dim(var, index, samples)
@@ -151,14 +155,14 @@ class Graph:
         if var in self._constants:
             return int(self.constants[var].reshape(-1)[index])
         if var in self._derived:
-            found: Dim | int = self._derived[var].elements()[index]
-            return found
+            element: Dim | int = self._derived[var].elements()[index]
+            return element
         if (var, index) not in self._data_dims:
-            made, key = self.samples.invent(), Datum(self.key(var.name), index)
+            invented, key = self.samples.invent(), Datum(self.key(var.name), index)
             if not samples:
                 self.samples.guessed.add(key)
             text = var.name if var.spec.shape in ((), (1,)) else f"{var.name}[{index}]"
-            self._data_dims[var, index] = leaf(text, tuple(samples) or made, self.samples, key, is_length=False)
+            self._data_dims[var, index] = leaf(text, tuple(samples) or invented, self.samples, key, is_length=False)
         return self._data_dims[var, index]
 
     def constant(self, array: "npt.ArrayLike | Dim | Derived", name: str | None = None) -> Var:
@@ -186,11 +190,12 @@ class Graph:
         return var
 
     def parameter(self, array: "npt.ArrayLike", name: str | None = None, *, trainable: bool = True) -> Var:
-        """Adds a tensor that lies in the arena for good: it holds `array` before the first run, and what `assign` says
-        after each. What is not `trainable` (running statistics, state of an optimiser, a cache) is left alone by
-        `engine.train_step`, as are integers.
+        """Adds a tensor that stays in the arena:
 
-        Raises GraphError for a name that is taken.
+        it holds `array` before the first run, and the assigned value after each.
+
+        `engine.train_step` leaves alone parameters that are not `trainable` (running statistics, the state of an
+        optimiser, a cache), and integers. Raises GraphError for a name that is taken.
         """
         initial = as_kept("parameter", array)
         var = self._var(name or self._fresh("parameter"), spec_of(initial))
@@ -198,19 +203,19 @@ class Graph:
         return var
 
     def assign(self, parameter: Var, value: Var) -> Var:
-        """Says what a parameter holds after the run; returns the var that holds it. Its old value cannot be read again.
+        """Sets the var that a parameter holds after the run; returns the var that holds it. The old value is gone.
 
-        It is written over the parameter: by the operator that computes it if that may, else by an `assign` behind it.
-        Raises GraphError for what is no parameter, one that was assigned already, a value of another shape or dtype.
+        The operator that computes the value overwrites the parameter if it may, else an `assign` behind it does. Raises
+        GraphError for a var that is no parameter or was assigned before, or a value of another shape or dtype.
         """
         if parameter not in self._parameters:
-            raise GraphError(f"{parameter!r} is no parameter of graph {self.name!r}")
+            raise GraphError(f"{parameter!r} is not a parameter of graph {self.name!r}")
         self._check_unassigned((parameter,))
         if value is parameter:
             return parameter
         if not isinstance(value, Var) or value.graph is not self or value.spec != parameter.spec:
             raise GraphError(f"{parameter.name!r} is {parameter.spec}; {value!r} cannot be assigned to it")
-        if value in self._updates.values() or looks_at(value, self._makers) is parameter:  # these bytes are taken
+        if value in self._updates.values() or looks_at(value, self._makers) is parameter:  # taken
             (value,) = self.add(COPY, [value])
         if not is_written_over(value, parameter, self._makers):
             (value,) = self.add(ASSIGN, [parameter, value])
@@ -225,7 +230,7 @@ class Graph:
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """All that is added inside, or nothing of it where an error ends it."""
+        """Keeps all that is added inside, or nothing of it where an error is raised."""
         extent = self.extent()
         try:
             yield
@@ -234,12 +239,12 @@ class Graph:
             raise
 
     def free_name(self, name: str) -> str:
-        """The name, or one with a number behind it where a tensor has it."""
+        """Returns the name, or the name with a number where a tensor has it."""
         return self._fresh(name) if name in self._vars else name
 
     @contextmanager
     def naming(self, prefix: str) -> Iterator[None]:
-        """Names that are made inside begin with `prefix/`."""
+        """Puts `prefix/` before the names that are made inside."""
         before = self._prefix
         self._prefix = f"{before}{prefix}/"
         try:
@@ -258,15 +263,15 @@ class Graph:
     ) -> tuple[Var, ...]:
         """Adds an operator and returns its outputs. Raises GraphError, or OpError where the inputs do not fit.
 
-        `output_names` are names, or a function that makes them when it is told how many there must be. An operator that
-        does not take bfloat16 computes in float32, on tensors that are stored so.
+        `output_names` are names, or a function that makes them from their number. An operator that does not take
+        bfloat16 computes in float32, and its tensors are stored in bfloat16.
         """
         home = self._home(inputs, attrs or {})
         if home is not self:
             return home.add(schema, inputs, attrs, name=name, output_names=output_names)
         for var in inputs:
             if not isinstance(var, Var) or var.graph is not self:
-                raise GraphError(f"{schema.name}: input {var!r} is no var of graph {self.name!r}")
+                raise GraphError(f"{schema.name}: input {var!r} is not a var of graph {self.name!r}")
         specs, attrs = [v.spec for v in inputs], attrs or {}
         constants = frozenset(i for i, v in enumerate(inputs) if v in self._constants or v in self._derived)
         if is_symbolic(specs, attrs):
@@ -281,7 +286,7 @@ class Graph:
     def _draft(
         self, schema: OpSchema, specs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int]
     ) -> tuple[OpSchema, Draft]:
-        """The operator as it is; where it does not take bfloat16, the same in float32."""
+        """Returns the operator; where it does not take bfloat16, the operator that computes in float32."""
         try:
             return schema, draft(schema, specs, attrs, constants, self.samples)
         except LengthsError:
@@ -291,7 +296,7 @@ class Graph:
             return other[0], draft(other[0], specs, other[1], constants, self.samples)
 
     def _home(self, inputs: Sequence[Var], attrs: Mapping[str, Any]) -> "Graph":
-        """The graph that an operator belongs to: the innermost that it reads or has dimensions of, inside this one."""
+        """Returns the graph of an operator: the innermost one, inside this graph, with its inputs or dimensions."""
         home = home_of_dims(self, attrs.values())
         for var in inputs:
             graph = var.graph if isinstance(var, Var) else self
@@ -316,11 +321,11 @@ class Graph:
     def output(self, var: Var, name: str | None = None) -> Var:
         """Marks a var as an output under `name` (its own where none is given). Raises GraphError."""
         if not isinstance(var, Var) or var.graph is not self:
-            raise GraphError(f"output {var!r} is no var of graph {self.name!r}")
+            raise GraphError(f"output {var!r} is not a var of graph {self.name!r}")
         name = name or var.name
         if name in self._outputs:
             raise GraphError(f"graph {self.name!r} has two outputs named {name!r}")
-        if var in self._derived:  # an operator waits for what decides it
+        if var in self._derived:  # its value is known only when dimensions are bound
             (var,) = self.add(IDENTITY, [var])
         self._outputs[name] = var
         return var
@@ -339,7 +344,7 @@ class Graph:
         return tuple(map(len, (self._operators, *self._tables)))
 
     def cut(self, extent: tuple[int, ...]) -> None:
-        """Takes away what was added since: nobody may have seen it."""
+        """Removes all that was added since; nothing else may refer to it."""
         for operator in self._operators[extent[0] :]:
             self._operator_names.discard(operator.name)
             for var in operator.outputs:
@@ -355,7 +360,7 @@ class Graph:
         return self._inputs, self._constants, self._derived, self._parameters, self._updates, self._vars
 
     def text(self) -> str:
-        """The graph as readable lines: inputs, constants in short, one line an operator, outputs."""
+        """Returns the graph as lines: inputs, constants, one line for each operator, outputs."""
         lines = [f"graph {self.name}"]
         lines += [f"  input    %{v.name}: {v.spec}" for v in self._inputs.values()]
         lines += [f"  constant %{v.name}: {v.spec}" for v in self._constants]
@@ -372,7 +377,7 @@ class Graph:
     def _names(
         self, schema: OpSchema, name: str | None, output_names: Sequence[str] | NamesFor | None, count: int
     ) -> tuple[str, tuple[str, ...]]:
-        """Names for an operator and its outputs."""
+        """Returns names for an operator and its outputs."""
         free = self._operator_name(name or self._fresh(schema.name))
         if callable(output_names):
             return free, tuple(output_names(count))

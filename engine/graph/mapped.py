@@ -1,8 +1,8 @@
-"""Files as arrays: mapped into memory, read when they are touched, and given back to the system when they have been.
+"""Files as arrays: mapped into memory, read when they are accessed, and released to the system after use.
 
-Pages of a mapped file that nobody wrote are copies of the file: they may be dropped at any time, and come again when
-they are touched (man 2 mmap, madvise: MADV_DONTNEED). While it is mapped, a file must be neither written nor cut short:
-arrays would change, or reading them would end the process (SIGBUS). Another file may be renamed over it.
+Pages of a mapped file that were not written are copies of the file: they may be dropped at any time, and are read again
+on access (man 2 mmap, madvise: MADV_DONTNEED). While it is mapped, a file must be neither written nor cut: arrays would
+change, or reading them would end the process (SIGBUS). Another file may be renamed over it.
 """
 
 import mmap
@@ -23,34 +23,34 @@ _AROUND = 1 << 16
 
 
 class MappedFile(mmap.mmap):
-    """The bytes of a file, and what the system said of it when it was mapped."""
+    """The bytes of a file, and its status when it was mapped."""
 
     path: Path
-    found: os.stat_result
+    status: os.stat_result
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the file has its size, and nobody wrote it since; one in its place is another file."""
-        if self.size() != self.found.st_size:
+        """Whether the file has its size and was not written since; a file that was renamed over it does not count."""
+        if self.size() != self.status.st_size:
             return False
         try:
             now = self.path.stat()
         except OSError:
             return True
-        same = (now.st_dev, now.st_ino) == (self.found.st_dev, self.found.st_ino)
-        return not same or now.st_mtime_ns == self.found.st_mtime_ns
+        same = (now.st_dev, now.st_ino) == (self.status.st_dev, self.status.st_ino)
+        return not same or now.st_mtime_ns == self.status.st_mtime_ns
 
 
 def map_file(path: Path) -> MappedFile:
-    """The bytes of a file, read-only. Raises OSError, and ValueError for an empty file."""
+    """Maps a file, read-only. Raises OSError, and ValueError for an empty file."""
     with path.open("rb") as file:
         mapping = MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
-        mapping.path, mapping.found = path.absolute(), os.fstat(file.fileno())
+        mapping.path, mapping.status = path.absolute(), os.fstat(file.fileno())
         return mapping
 
 
 def check_files(arrays: Iterable[Array]) -> None:
-    """Raises ModelError where a file that arrays are parts of was written or cut since it was mapped."""
+    """Raises ModelError where a mapped file of some array was written or cut since it was mapped."""
     for mapping in {id(m): m for m in map(mapping_of, arrays) if isinstance(m, MappedFile)}.values():
         if not mapping.is_unchanged:
             raise ModelError(
@@ -60,7 +60,7 @@ def check_files(arrays: Iterable[Array]) -> None:
 
 
 def mapping_of(array: Array) -> mmap.mmap | None:
-    """The mapped file that an array is a part of, if it is one."""
+    """Returns the mapped file that has the bytes of an array, if there is one."""
     base: Any = array
     while isinstance(base, (np.ndarray, memoryview)):
         base = base.base if isinstance(base, np.ndarray) else base.obj
@@ -68,7 +68,7 @@ def mapping_of(array: Array) -> mmap.mmap | None:
 
 
 def release(array: Array) -> None:
-    """Lets go of the pages that hold a dense array in a mapped file, and of some around it; they come again."""
+    """Releases the pages of a dense array in a mapped file, and some around it; they are read again on access."""
     mapping = mapping_of(array)
     if mapping is None or not array.nbytes:
         return
@@ -78,7 +78,7 @@ def release(array: Array) -> None:
 
 
 def release_files(arrays: Iterable[Array]) -> None:
-    """Lets go of all pages of the files that arrays are parts of."""
+    """Releases all pages of the files that have the bytes of these arrays."""
     for mapping in {id(m): m for m in map(mapping_of, arrays) if m is not None}.values():
         _drop(mapping, 0, len(mapping))
 

@@ -1,4 +1,4 @@
-"""A graph inside an operator of another graph; what it reads of the graphs around it becomes an input or a constant."""
+"""A graph inside an operator of another graph; outer vars that it reads become its inputs or constants."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from ops.tensor.spec import TensorSpec
 
 
 class InnerGraph(Graph):
-    """Grows like any graph. `captured` are the vars of `outer` that stand behind the inputs that nobody declared."""
+    """A graph inside an operator. `captured` maps vars of the graphs around it to its undeclared inputs."""
 
     def __init__(self, name: str, outer: Graph) -> None:
         super().__init__(name)
@@ -25,11 +25,11 @@ class InnerGraph(Graph):
 
     @property
     def outer(self) -> Graph:
-        """The graph that the operator belongs to."""
+        """The graph of the operator."""
         return self.around[0]
 
     def own(self, var: Var) -> Var:
-        """A var of this graph that stands for the given one: itself, or what was captured for it."""
+        """Returns the var of this graph for a var of any graph around it; captures that var where needed."""
         if var.graph is self or var.graph not in self.around:
             return var
         if var not in self.captured:
@@ -37,16 +37,16 @@ class InnerGraph(Graph):
         return self.captured[var]
 
     def inputs_behind(self, declared: int) -> tuple[Var, ...]:
-        """The vars around this graph that its inputs behind the first few stand for, in their order."""
+        """Returns the captured outer vars: those of the inputs behind the first `declared`, in their order."""
         of = {inner: var for var, inner in self.captured.items()}
         return tuple(of[v] for v in list(self.inputs.values())[declared:])
 
     def dim(self, name: str) -> Dim:
-        """`Graph.dim`; a name means the same in all graphs around."""
+        """Returns the dimension of that name, which is the same in all graphs around."""
         return self.outer.dim(name)
 
     def input_like(self, name: str, spec: TensorSpec, varying: Mapping[int, tuple[int, ...]]) -> Var:
-        """An input of that spec, but for the axes that change from turn to turn, of which made-up lengths are given."""
+        """Adds an input of that spec; `varying` has sample lengths for the axes that change from turn to turn."""
         dims: list[Any] = list(spec.shape)
         for axis, samples in varying.items():
             dims[axis] = leaf(f"{name}.{axis}", samples, self.samples, Axis(self.key(name), axis))
@@ -61,14 +61,14 @@ class InnerGraph(Graph):
         name: str | None = None,
         output_names: Sequence[str] | NamesFor | None = None,
     ) -> tuple[Var, ...]:
-        """`Graph.add`; vars of graphs around this one may stand among the inputs."""
+        """Adds an operator, as `Graph.add`; vars of graphs around this one may be inputs."""
         if self.is_closed:
             raise GraphError(f"{schema.name}: a var of {self.name!r} cannot be used outside of it; let it be returned")
         owned = [self.own(v) if isinstance(v, Var) else v for v in inputs]
         return super().add(schema, owned, attrs, name=name, output_names=output_names)
 
     def output(self, var: Var, name: str | None = None) -> Var:
-        """`Graph.output`; the var may be one of a graph around this one."""
+        """Marks an output, as `Graph.output`; the var may be one of a graph around this one."""
         return super().output(self.own(var) if isinstance(var, Var) else var, name)
 
     def _capture(self, var: Var) -> Var:

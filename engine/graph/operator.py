@@ -9,7 +9,7 @@ from ops.tensor.layout import Layout
 
 @frozen(eq=False)
 class Operator:
-    """One use of a schema. Compares by identity."""
+    """One use of a schema; compared by identity."""
 
     name: str
     schema: OpSchema

@@ -1,4 +1,4 @@
-"""Parameters: tensors that lie in the arena from run to run, and which operators may write the next value over one."""
+"""Parameters: tensors that stay in the arena from run to run, and the operators that may overwrite one."""
 
 from collections.abc import Mapping
 
@@ -14,25 +14,28 @@ from ops.tensor.spec import Array
 
 @frozen(eq=False)
 class Parameter:
-    """What a parameter holds before the first run (read-only, dense), and whether training changes it."""
+    """A tensor that stays in the arena:
+
+    its value before the first run (read-only, dense), and whether training changes it.
+    """
 
     initial: Array
     trainable: bool
 
 
 def as_kept(what: str, value: npt.ArrayLike) -> Array:
-    """A dense, read-only array: the very one where it is so already, else a copy. Raises GraphError."""
+    """Returns a dense, read-only array: the same one where it is so already, else a copy. Raises GraphError."""
     try:
-        given = np.asarray(value)
+        array = np.asarray(value)
     except ValueError as error:
         raise GraphError(f"a {what} must be an array: {error}") from error
-    kept = given if given.flags.c_contiguous and not given.flags.writeable else np.array(given, order="C")
+    kept = array if array.flags.c_contiguous and not array.flags.writeable else np.array(array, order="C")
     kept.flags.writeable = False
     return kept
 
 
 def is_written_over(value: Var, parameter: Var, makers: Mapping[Var, Operator]) -> bool:
-    """Whether an operator computes the value and may write it over the parameter, byte for byte."""
+    """Returns whether an operator computes the value and may write it over the parameter, byte for byte."""
     if value not in makers:
         return False
     operator = makers[value]
@@ -46,7 +49,7 @@ def is_written_over(value: Var, parameter: Var, makers: Mapping[Var, Operator]) 
 
 
 def looks_at(var: Var, makers: Mapping[Var, Operator]) -> Var:
-    """The var whose elements a view shows; the var itself where it is none."""
+    """Returns the var whose elements a view shows; the var itself where it is no view."""
     while var in makers and makers[var].shows_its_input:
         var = makers[var].inputs[0]
     return var

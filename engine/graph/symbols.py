@@ -1,4 +1,4 @@
-"""Where the number of a dimension comes from, and arrays that are known as soon as dimensions are."""
+"""Symbols: the sources of the numbers of dimensions, and arrays that depend on dimensions only."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -13,14 +13,14 @@ from ops.tensor.errors import DataError, OpError, ShapeError
 from ops.tensor.spec import Array, TensorSpec, spec_of
 
 MOST_BYTES = 2**16
-"""Of an array that is made of dimensions while shapes are bound; what is larger is computed while the network runs."""
+"""Most bytes of an array that is computed when shapes are bound; larger ones are computed in the run."""
 _LONGEST = 40
-"""Characters of a formula in an error or in the text of a graph."""
+"""Most characters of a formula in an error or in the text of a graph."""
 
 
 @frozen
 class Symbol:
-    """A name that stands in the shape of an input."""
+    """A name in the shape of an input."""
 
     name: str
 
@@ -43,7 +43,7 @@ class Datum:
 
 @frozen(eq=False)
 class Recipe:
-    """How an array is made of others: output number `output` of an operator; `text` has it as a call, for people."""
+    """An operator that computes an array from others: its output number `output`; `text` shows it as a call."""
 
     schema: OpSchema
     operands: "tuple[Derived | Array, ...]"
@@ -54,11 +54,11 @@ class Recipe:
 
 @frozen(eq=False)
 class Derived:
-    """A small array that is computed when shapes are bound, before anything runs.
+    """A small array that is computed when shapes are bound, before the network runs.
 
-    `source` tells how: elements in C order, some of them dimensions, or a recipe. `samples` has the array in each
-    sample that is still possible; `lengths` are its dimensions as text, for people. One that `is_kept` is what it was
-    when it was computed first, also when the dimensions have other numbers: that of one turn of a loop.
+    `source` has its elements in C order, some of them dimensions, or a recipe. `samples` has the array in each sample
+    that is still possible; `lengths` are its dimensions as text. If `is_kept`, it keeps the numbers of its first
+    computation also when dimensions change: those of one turn of a loop.
     """
 
     source: tuple[Any, ...] | Recipe
@@ -99,19 +99,22 @@ class Derived:
         return sizes.pop()
 
     def elements(self) -> tuple[Any, ...]:
-        """All elements in C order, as dimensions and numbers. Raises ShapeError where their number is not known."""
+        """Returns all elements in C order, as dimensions and numbers.
+
+        Raises ShapeError where their number is not known.
+        """
         return tuple(self._element(i) for i in range(self.size))
 
     def _element(self, index: int) -> Dim | int:
-        """A number where it is the same in all samples (which a guard then watches)."""
+        """Returns a number where it is the same in all samples, which a guard then checks."""
         if isinstance(self.source, tuple):
-            found: Dim | int = self.source[index]
-            return found
+            element: Dim | int = self.source[index]
+            return element
         numbers = {j: int(self.samples[j].reshape(-1)[index]) for j in self.table.alive}
-        return _leaf(numbers, self._told(index), Element(self, index), self.table)
+        return _leaf(numbers, self._text_of(index), Element(self, index), self.table)
 
-    def _told(self, index: int) -> str:
-        """An element by what it is computed from, such as `min(n,10)`. Decides nothing."""
+    def _text_of(self, index: int) -> str:
+        """Returns the text of an element, such as `min(n,10)`. Decides nothing."""
         if isinstance(self.source, tuple):
             return str(self.source[index])
         text = self.source.text
@@ -132,7 +135,7 @@ class Derived:
 
 @frozen(eq=False)
 class Element:
-    """An element of an array that is known when shapes are bound."""
+    """An element of a derived array."""
 
     source: Derived
     index: int
@@ -140,29 +143,29 @@ class Element:
 
 @frozen(eq=False)
 class Extent:
-    """The length of such an array along an axis."""
+    """The length of a derived array along an axis."""
 
     source: Derived
     axis: int
 
 
 def data_behind(leaves: Iterable[Hashable], arrays: Iterable[Derived] = ()) -> frozenset[Datum]:
-    """The elements of vars that decide dimensions with these leaves, and arrays."""
-    found, seen = set[Datum](), set[Derived]()
+    """Returns the elements of vars that decide dimensions with these leaves, and these arrays."""
+    data, seen = set[Datum](), set[Derived]()
     keys, left = set(leaves), list(arrays)
     while keys or left:
-        found.update(key for key in keys if isinstance(key, Datum))
+        data.update(key for key in keys if isinstance(key, Datum))
         left += [key.source for key in keys if isinstance(key, (Element, Extent))]
         keys = set()
         if left and (array := left.pop()) not in seen:
             seen.add(array)
             left += array.operands
             keys = {key for dim in array.dims for key in dim.leaves}
-    return frozenset(found)
+    return frozenset(data)
 
 
 def of_dims(dims: Sequence[Any], shape: Sequence[int], dtype: np.dtype[Any], table: Samples) -> Derived | Array:
-    """An array whose elements are dimensions and numbers; a plain array where all are numbers."""
+    """Returns an array whose elements are dimensions and numbers; a plain array where all are numbers."""
     if not dims_in(tuple(dims)):
         return np.array(dims, dtype).reshape(shape)
     samples = {j: np.array(in_sample(tuple(dims), j), dtype).reshape(shape) for j in table.alive}
@@ -170,9 +173,9 @@ def of_dims(dims: Sequence[Any], shape: Sequence[int], dtype: np.dtype[Any], tab
 
 
 def derive(schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, table: Samples) -> tuple[Derived, ...]:
-    """An operator on such arrays; () where a result would be too large. Raises OpError where they do not fit.
+    """Applies an operator to such arrays; returns () where a result would be too large. Raises OpError.
 
-    Samples that its kernel does not take (an index that is too large, say) are given up, as those that do not fit are.
+    Samples that its kernel refuses (an index that is too large, for example) are dropped, as those that do not fit are.
     """
     before = list(table.alive)
     specs = [o.spec if isinstance(o, Derived) else spec_of(o) for o in operands]
@@ -198,40 +201,40 @@ def derive(schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, 
 
 
 def compute(schema: OpSchema, arrays: Sequence[Array], attrs: Attrs) -> tuple[Array, ...]:
-    """What an operator gives for arrays. Raises OpError where they do not fit, or its kernel does not take them."""
+    """Computes an operator on arrays. Raises OpError where they do not fit, or its kernel refuses them."""
     try:
         with np.errstate(all="ignore"):
             return evaluate(schema, *arrays, **attrs)
     except (ArithmeticError, DataError, IndexError, MemoryError, ValueError) as error:
         if isinstance(error, OpError) and not isinstance(error, (DataError, IndexError)):
-            raise  # of its specs: it names the operator
+            raise  # an error of specs names the operator already
         raise ShapeError(f"{schema.name}: {error}") from error
 
 
 def _runs(
     schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, samples: Iterable[int]
 ) -> tuple[dict[int, tuple[Array, ...]], list[OpError]]:
-    """What an operator gives in those samples that its kernel takes, and what is wrong with others."""
-    made: dict[int, tuple[Array, ...]] = {}
+    """Returns the outputs of an operator in the samples that its kernel takes, and the errors in the others."""
+    outputs: dict[int, tuple[Array, ...]] = {}
     faults: list[OpError] = []
     for j in samples:
         arrays = [o.samples[j] if isinstance(o, Derived) else o for o in operands]
         try:
-            made[j] = compute(schema, arrays, {n: in_sample(v, j) for n, v in attrs.items()})
+            outputs[j] = compute(schema, arrays, {n: in_sample(v, j) for n, v in attrs.items()})
         except OpError as error:
             faults.append(error)
-    return made, faults
+    return outputs, faults
 
 
 def _called(schema: OpSchema, operands: Sequence[Derived | Array], output: int) -> str:
-    """Short, however deep the operands are made of others."""
+    """Returns a short text, however deep the operands are nested."""
     name = schema.name + (f":{output}" if output else "")
     text = f"{name}({','.join(map(_short, operands))})"
     return text if len(text) <= _LONGEST else f"{name}(...)"
 
 
 def _short(operand: Derived | Array) -> str:
-    """An operand in few characters: an array of many elements by its shape."""
+    """Returns an operand in few characters: an array of many elements by its shape."""
     if isinstance(operand, Derived):
         return str(operand)
     return str(operand.item()) if operand.size == 1 else str(spec_of(operand))
@@ -239,6 +242,6 @@ def _short(operand: Derived | Array) -> str:
 
 def _leaf(numbers: Mapping[int, int], text: str, key: Element | Extent, table: Samples) -> Dim | int:
     samples = tuple(numbers.get(j, 0) for j in range(SAMPLES))
-    made = leaf(formula(numbers, table.named, text), samples, table, key, is_length=isinstance(key, Extent))
+    dim = leaf(formula(numbers, table.named, text), samples, table, key, is_length=isinstance(key, Extent))
     only = next(iter(numbers.values()))
-    return only if len(set(numbers.values())) == 1 and made == only else made
+    return only if len(set(numbers.values())) == 1 and dim == only else dim

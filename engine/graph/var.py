@@ -1,4 +1,4 @@
-"""A tensor of a graph, with Python's operators on it."""
+"""A tensor of a graph, with Python's operators."""
 
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ class Var:
     """A named tensor of one graph; compares by identity."""
 
     __array_ufunc__: ClassVar[None] = None
-    """Arrays on the left leave arithmetic to the var."""
+    """None: numpy arrays on the left leave the arithmetic to the var."""
 
     name: str
     spec: TensorSpec

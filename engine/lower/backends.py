@@ -1,4 +1,4 @@
-"""Which back-ends compute a network: what a caller chose, as far as it is there."""
+"""The back-ends that compute a network: the choice of the caller, as far as it is installed."""
 
 import logging
 from functools import cache
@@ -16,15 +16,16 @@ _LOG = logging.getLogger("arenaplan")
 
 
 def check_backend(choice: object) -> None:
-    """Raises OptionError for what is no back-end."""
+    """Raises OptionError for an unknown back-end."""
     if choice not in CHOICES:
         raise OptionError(f"backend {choice!r} is unknown; one of: {', '.join(CHOICES)}")
 
 
 def backends_of(choice: str) -> tuple[str, ...]:
-    """In which order back-ends are asked for kernels; each operator takes the first that has one for it.
+    """Returns the back-ends in the order in which they are asked for kernels; each operator takes the first that has
+    one.
 
-    A library that is not there, or cannot be used, is left out; where it was asked for, that is logged, once.
+    A library that is missing or unusable is left out; where the caller chose it, that is logged once.
     """
     if choice == NUMPY:
         return (NUMPY,)

@@ -1,4 +1,4 @@
-"""What a graph is lowered to: values with layouts, and steps that are either calls of kernels or mere aliases."""
+"""The result of lowering: values with layouts, and steps that are calls of kernels, aliases or joins."""
 
 from collections.abc import Mapping
 from enum import Enum, StrEnum
@@ -15,7 +15,7 @@ from ops.tensor.spec import TensorSpec
 
 
 class Storage(Enum):
-    """Whose bytes a value lies in."""
+    """The memory that has the bytes of a value."""
 
     ARENA = "arena"
     CONSTANT = "constant"
@@ -23,7 +23,7 @@ class Storage(Enum):
 
 
 class Role(Enum):
-    """Why a value is there."""
+    """The purpose of a value."""
 
     INPUT = "input"
     CONSTANT = "constant"
@@ -36,9 +36,11 @@ class Role(Enum):
 
 @frozen(eq=False)
 class Value:
-    """A tensor (or workspace) at run time. `layout` counts from the first byte of the value `owner`, which has bytes.
+    """A tensor or workspace at run time.
 
-    `source` is the name of the graph's tensor that it holds; a copy holds the tensor of what it copies.
+    `layout` counts from the first byte of the value `owner`, which owns the bytes.
+
+    `source` is the name of the tensor of the graph; a copy has the source of the value that it copies.
     """
 
     id: int
@@ -52,15 +54,15 @@ class Value:
 
     @property
     def is_view(self) -> bool:
-        """Whether the bytes are another value's."""
+        """Whether another value owns the bytes."""
         return self.owner != self.id
 
 
 @frozen(eq=False)
 class Call:
-    """One run of a kernel. `workspace` is empty or one value id; `overwrites` are the forwards that may be taken.
+    """One run of a kernel. `workspace` is empty or one value id; `overwrites` has the permitted overwrites.
 
-    `operators` is the operator that the call computes; a copy that the planner put in has none.
+    `operators` has the operator that the call computes; it is empty for a copy that the planner added.
     """
 
     tick: int
@@ -76,7 +78,7 @@ class Call:
 
 @frozen(eq=False)
 class Alias:
-    """An operator of which nothing remains at run time: its outputs are views of its first input."""
+    """An operator that runs no kernel: its outputs are views of its first input."""
 
     tick: int
     name: str
@@ -87,7 +89,7 @@ class Alias:
 
 @frozen(eq=False)
 class Join:
-    """An operator of which nothing remains at run time: its inputs were computed where they lie inside its output."""
+    """An operator that runs no kernel: its inputs were computed at their places inside its output."""
 
     tick: int
     name: str
@@ -120,11 +122,11 @@ class NotNested:
 
 @frozen(eq=False)
 class Lowered:
-    """A graph as calls and aliases, in order; the tick of the i-th is i + 1 (tick 0 feeds, the last tick fetches).
+    """A graph as calls, aliases and joins, in order; stage i has the tick i + 1 (tick 0 feeds, the last tick fetches).
 
     `caller_buffers` names the inputs and outputs that live in arrays of the caller. `parameters` maps the value of each
-    parameter to the one that it holds after the run. `hands_over`: the outputs are what later stages take over.
-    `backends` were asked for kernels, in their order. `not_nested` says why operators copy inputs that might have been
+    parameter to the value that it holds after the run. `hands_over` says that later stages take over the outputs.
+    `backends` were asked for kernels, in this order. `not_nested` says why operators copy inputs that might have been
     computed inside the output; empty where nesting was not tried.
     """
 
@@ -147,27 +149,27 @@ class Lowered:
 
     @property
     def writers(self) -> dict[int, int]:
-        """The tick in which a call writes each value that one writes; for what holds others, the first such tick."""
-        made: dict[int, int] = {}
+        """The tick of the call that writes each value; for a value with others inside it, the first such tick."""
+        ticks: dict[int, int] = {}
         for call in self.calls:
             for value in call.outputs + call.workspace:
-                made[value] = call.tick
-                made.setdefault(self.values[value].owner, call.tick)
-        return made
+                ticks[value] = call.tick
+                ticks.setdefault(self.values[value].owner, call.tick)
+        return ticks
 
     @property
     def makers(self) -> dict[int, int]:
-        """The tick of the stage that makes each value: what joins values makes what holds them, which was written."""
+        """The tick of the stage that completes each value: a join completes its output, which calls wrote before."""
         return self.writers | {v: stage.tick for stage in self.stages if isinstance(stage, Join) for v in stage.outputs}
 
     def tick_name(self, tick: int) -> str:
-        """What happens in a tick, for people."""
+        """Returns the name of the stage of a tick; "feed" and "fetch" for the first and the last tick."""
         if tick == 0:
             return "feed"
         return self.stages[tick - 1].name if tick <= len(self.stages) else "fetch"
 
     def tick_kind(self, tick: int) -> str:
-        """The name of the schema that runs in a tick; nothing where the caller feeds and fetches."""
+        """Returns the name of the schema that runs in a tick; "" where the caller feeds or fetches."""
         if not 0 < tick <= len(self.stages):
             return ""
         operators = self.stages[tick - 1].operators
@@ -175,10 +177,10 @@ class Lowered:
 
 
 def arena_ids(lowered: Lowered) -> dict[int, int]:
-    """The numbers of values in the arena, as the allocator knows them."""
+    """Returns the number of each arena value in the allocator."""
     return {v.id: i for i, v in enumerate(v for v in lowered.values if v.storage is Storage.ARENA)}
 
 
-def replaced(call: Call) -> frozenset[int]:
-    """The positions of inputs whose data the kernel never reads: it reads what it packed of them."""
+def unread_inputs(call: Call) -> frozenset[int]:
+    """Returns the positions of constant inputs that the kernel never reads, as it has packed them."""
     return call.signature.constants.intersection(call.kernel.unread_after_pack(call.signature))

@@ -1,4 +1,4 @@
-"""Operators to calls: which outputs are views, where a dense copy is needed, what is a workspace, who may overwrite."""
+"""Lowering: operators become calls, with views, dense copies, workspaces and the permitted overwrites."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
@@ -25,9 +25,9 @@ from ops.tensor.spec import Array, TensorSpec
 
 @frozen(eq=False)
 class LoweringChoices:
-    """What was chosen for a graph, so that the same is chosen for other lengths of its dimensions, by operator name.
+    """The choices of a lowering, by operator name, so that the same graph with other lengths is lowered alike.
 
-    `aliases` are views; `copies` are the positions of inputs that were given dense; `workspaces` are not empty.
+    `aliases` became views; `copies` are the positions of inputs that were copied dense; `workspaces` have a workspace.
     """
 
     aliases: frozenset[str]
@@ -37,7 +37,7 @@ class LoweringChoices:
 
 
 def lowering_choices(lowered: Lowered) -> LoweringChoices:
-    """What was chosen."""
+    """Returns the choices of a lowering."""
     copied = {v.id for v in lowered.values if v.role is Role.COPY or (v.id in lowered.constants and v.name != v.source)}
     return LoweringChoices(
         frozenset(s.name for s in lowered.stages if isinstance(s, Alias)),
@@ -57,17 +57,17 @@ def lower(
     like: tuple[LoweringChoices, ...] = (),
     threads: int = 1,
 ) -> Lowered:
-    """Lowers a graph whose operators stand in a runnable order.
+    """Lowers a graph whose operators stand in a runnable order. Raises GraphError.
 
-    `views=False` gives every output bytes of its own; `prepack=False` lets kernels know of no constants to pack.
-    `caller_buffers` names the inputs and outputs that live in arrays of the caller; such an output never is a view, and
-    one that no operator computes is copied to. `backends` are asked for kernels in their order. What a pattern says (of
-    the graph with other lengths) is followed where it can be. `threads` are those of kernels of libraries.
+    `views=False` gives every output its own bytes; `prepack=False` lets kernels pack no constants. `caller_buffers`
+    names the inputs and outputs that live in arrays of the caller; such an output is never a view, and an input or
+    constant that is such an output is copied. `backends` are asked for kernels in this order. `like` has choices for
+    the graph with other lengths, which are followed where possible. Libraries compute on `threads` threads.
     """
     copied = frozenset(copy for pattern in like for copy in pattern.copies)
-    roomy = frozenset(name for pattern in like for name in pattern.workspaces)
+    with_workspace = frozenset(name for pattern in like for name in pattern.workspaces)
     return _Lowering(
-        graph, views, prepack, frozenset(caller_buffers), tuple(backends), like, copied, roomy, threads
+        graph, views, prepack, frozenset(caller_buffers), tuple(backends), like, copied, with_workspace, threads
     ).run()
 
 
@@ -80,7 +80,7 @@ class _Lowering:
     backends: tuple[str, ...]
     like: tuple[LoweringChoices, ...]
     copied: frozenset[tuple[str, int]]
-    roomy: frozenset[str]
+    with_workspace: frozenset[str]
     threads: int
     values: list[Value] = field(factory=list)
     stages: list[Stage] = field(factory=list)
@@ -89,11 +89,11 @@ class _Lowering:
     dense_copies: dict[int, int] = field(factory=dict)
     bound_outputs: dict[Var, str] = field(factory=dict)
     updated: dict[Var, Var] = field(factory=dict)
-    wanted: dict[Var, list[Layout]] = field(factory=dict)
+    output_layouts: dict[Var, list[Layout]] = field(factory=dict)
 
     def run(self) -> Lowered:
         self.updated = {value: parameter for parameter, value in self.graph.updates.items()}
-        self.wanted = output_layouts(self.graph)
+        self.output_layouts = output_layouts(self.graph)
         self._sources()
         self._choose_bound_outputs()
         for operator in self.graph.operators:
@@ -152,8 +152,8 @@ class _Lowering:
             return ()
         if self.like and any(operator.name not in p.aliases for p in self.like):
             return ()
-        found = operator.schema.views(self.values[inputs[0]].layout, operator.signature)
-        layouts = tuple(lay for lay in found if lay is not None)
+        optional = operator.schema.views(self.values[inputs[0]].layout, operator.signature)
+        layouts = tuple(lay for lay in optional if lay is not None)
         return layouts if len(layouts) == len(operator.outputs) else ()
 
     def _call(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[int, ...]:
@@ -176,22 +176,25 @@ class _Lowering:
         return outputs
 
     def _kernel(self, operator: Operator, signature: Signature) -> Kernel:
-        """The kernel of the pattern if it takes the signature, else the first that does and writes where it should."""
-        places = self.wanted.get(operator.outputs[0], ())
+        """Returns the kernel that `like` names, where it supports the signature.
+
+        Else the first that writes the output layouts.
+        """
+        places = self.output_layouts.get(operator.outputs[0], ())
         if not self.like:
             return writing_kernel(operator.schema, signature, self.backends, places)
         named = {p.kernels.get(operator.name, "") for p in self.like}
-        known = (k for k in operator.schema.kernels if k.name in named and k.backend in self.backends)
-        same = (k for k in known if k.supports(signature))
-        return next(same, None) or writing_kernel(operator.schema, signature, self.backends, places)
+        candidates = (k for k in operator.schema.kernels if k.name in named and k.backend in self.backends)
+        supported = (k for k in candidates if k.supports(signature))
+        return next(supported, None) or writing_kernel(operator.schema, signature, self.backends, places)
 
     def _keeps_parameter(self, forward: Overwrite, operator: Operator) -> bool:
-        """Whether the output is no update of a parameter, or is written over that very parameter."""
+        """Returns whether the output is no update of a parameter, or overwrites that parameter."""
         parameter = self.updated.get(operator.outputs[forward.output])
         return parameter is None or (operator.inputs[forward.input] is parameter and not forward.offset)
 
     def _dense(self, value_id: int) -> int:
-        """A dense copy of a value, made once however many readers need one."""
+        """Returns a dense copy of a value, which all readers share."""
         value = self.values[value_id]
         if value_id not in self.dense_copies:
             self.dense_copies[value_id] = self._copy(value, f"{value.name}/dense")
@@ -213,7 +216,7 @@ class _Lowering:
         self.stages.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))
 
     def _fetched(self, name: str, var: Var) -> int:
-        """The value that an output is read from; a bound output that is no call's own gets a copy."""
+        """Returns the value that an output is read from; a bound output that no call writes gets a copy."""
         value = self.values[self.of_var[var]]
         if name not in self.caller_buffers or self.bound_outputs.get(var) == name:
             return value.id
@@ -231,22 +234,22 @@ class _Lowering:
         return self._own(var.name, var.name, var.spec, storage, Role.ACTIVATION)
 
     def _view(self, var: Var, layout: Layout, owner: Value) -> int:
-        made = Value(len(self.values), var.name, var.name, var.spec, layout, owner.id, owner.storage, Role.ACTIVATION)
-        self.values.append(made)
-        return made.id
+        view = Value(len(self.values), var.name, var.name, var.spec, layout, owner.id, owner.storage, Role.ACTIVATION)
+        self.values.append(view)
+        return view.id
 
     def _own(self, name: str, source: str, spec: TensorSpec, storage: Storage, role: Role) -> int:
-        made = len(self.values)
-        self.values.append(Value(made, name, source, spec, Layout.dense(spec), made, storage, role))
-        return made
+        value_id = len(self.values)
+        self.values.append(Value(value_id, name, source, spec, Layout.dense(spec), value_id, storage, role))
+        return value_id
 
     def _constant(self, name: str, array: Entry, spec: TensorSpec, source: str = "") -> int:
-        made = self._own(name, source or name, spec, Storage.CONSTANT, Role.CONSTANT)
-        self.constants[made] = array
-        return made
+        value_id = self._own(name, source or name, spec, Storage.CONSTANT, Role.CONSTANT)
+        self.constants[value_id] = array
+        return value_id
 
     def _workspace(self, operator: str, nbytes: int) -> tuple[int, ...]:
-        if not nbytes and operator not in self.roomy:
+        if not nbytes and operator not in self.with_workspace:
             return ()
         spec = TensorSpec((nbytes,), np.dtype("uint8"))
         return (self._own(f"{operator}/workspace", "", spec, Storage.ARENA, Role.WORKSPACE),)
@@ -256,7 +259,7 @@ class _Lowering:
 
 
 def _dense(source: Entry, value: Value) -> Array:
-    """What a view of a constant shows, copied: dense."""
+    """Returns a dense copy of a view of a constant."""
     whole = array_of(source)
     copy = np.array(view_array(whole, value.layout, value.spec.dtype), order="C")
     release(whole)

@@ -1,7 +1,7 @@
-"""In which order calls run: as they were added, depth first, or so that few bytes are alive at once.
+"""The order of calls: as they were added, depth first, or so that few bytes are alive at once.
 
-A graph is ordered after it is lowered, so that its tensors, views, copies and workspaces are those of the plan whatever
-the order is; before anything is nested in other values.
+A graph is ordered after lowering and before nesting, so that every order has the tensors, views, copies and workspaces
+of the plan.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,11 +24,11 @@ GIVEN, MEMORY = "given", "memory"
 
 @frozen
 class Ordering:
-    """What an order costs: most bytes alive at once in the given order, in the chosen one, and in any.
+    """The cost of an order: the most bytes alive at once in the given order and in the chosen one.
 
-    No order of these calls has fewer than `bound` bytes alive. Bytes are counted without regard to addresses and
-    alignment, and before what `before` says, such as "anything is nested": nothing where the plan does no such thing in
-    any order.
+    No order of these calls has fewer than `bound` bytes alive. The bytes are counted without addresses and alignment,
+    and before the effects that `before` names, such as "anything is nested"; it is "" where the plan has no such
+    effect.
     """
 
     order: str
@@ -39,22 +39,22 @@ class Ordering:
 
     @property
     def is_proved(self) -> bool:
-        """Whether no order has fewer bytes alive at once, as they are counted here."""
+        """Whether no order has fewer bytes alive at once, in this count."""
         return self.chosen_bytes == self.bound
 
     @property
     def claim(self) -> str:
-        """What `bound` says, with the condition under which it does."""
+        """The statement that `bound` makes, with its condition."""
         return "no order has fewer bytes alive" + (f" before {self.before}" if self.before else "")
 
     def as_given(self) -> "Ordering":
-        """The same where the given order was kept after all."""
+        """Returns the cost where the given order was kept in the end."""
         return evolve(self, order=GIVEN, chosen_bytes=self.given_bytes)
 
 
 @frozen(eq=False)
 class Arranged:
-    """Calls in the order that was chosen, and what that costs."""
+    """Calls in the chosen order, and the cost of that order."""
 
     lowered: Lowered
     ordering: Ordering
@@ -75,29 +75,35 @@ ORDERS: Mapping[str, Callable[[StepGraph, Limits], OrderResult]] = MappingProxyT
 
 
 def check_order(name: str) -> None:
-    """Raises OptionError for an order that there is not."""
+    """Raises OptionError for an unknown order."""
     if name not in ORDERS:
         raise OptionError(f"order {name!r} is unknown; one of: {', '.join(ORDERS)}")
 
 
 def network_of(lowered: Lowered, overwrite: bool = True) -> StepGraph:
-    """What there is to order; `overwrite=False` counts bytes as if no operator wrote over its input."""
+    """Returns the calls to order as a network.
+
+    `overwrite=False` counts bytes as if no operator wrote over its input.
+    """
     ids = arena_ids(lowered)
     program = to_program(lowered, ids)
     return step_graph(program if overwrite else only_required(program), dependences(lowered))
 
 
 def arrange(lowered: Lowered, order: str, *, overwrite: bool = True, limits: Limits = NO_LIMITS) -> Arranged:
-    """The calls in that order; the same object where they stand in it. Deterministic unless the limits name a time."""
+    """Returns the calls in that order, or the same object where they stand in it.
+
+    Deterministic unless the limits set a time.
+    """
     net = network_of(lowered, overwrite)
-    found = ORDERS[order](net, limits)
-    ticks = net.step[found.order].tolist()
+    result = ORDERS[order](net, limits)
+    ticks = net.step[result.order].tolist()
     chosen = lowered if ticks == net.step.tolist() else in_order(lowered, ticks)
-    return Arranged(chosen, Ordering(order, found.initial_peak, found.peak, found.bound))
+    return Arranged(chosen, Ordering(order, result.initial_peak, result.peak, result.bound))
 
 
 def in_order(lowered: Lowered, ticks: Sequence[int]) -> Lowered:
-    """The calls of these ticks one after the other; an alias follows what it looks at."""
+    """Returns the calls of these ticks one after the other; an alias follows the value that it views."""
     writers, owner = lowered.writers, [v.owner for v in lowered.values]
     place = {0: -1} | {tick: i for i, tick in enumerate(ticks)}
 
@@ -108,7 +114,7 @@ def in_order(lowered: Lowered, ticks: Sequence[int]) -> Lowered:
 
 
 def in_order_of(lowered: Lowered, other: Lowered) -> Lowered:
-    """The stages in the order of those of the same names in another lowering; as they are where there are others."""
+    """Returns the stages in the order of another lowering, by name; unchanged where the names differ."""
     place = {stage.name: i for i, stage in enumerate(other.stages)}
     if place.keys() != {stage.name for stage in lowered.stages}:
         return lowered

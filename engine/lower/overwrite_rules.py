@@ -1,4 +1,4 @@
-"""What stands against an overwrite that an operator declares, before lifetimes are looked at."""
+"""The rules that an overwrite must keep before lifetimes are considered."""
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
@@ -8,24 +8,24 @@ from ops.schema.schema import Overwrite
 
 
 class OverwriteRule(StrEnum):
-    """The first of these that holds."""
+    """The first rule that an overwrite breaks."""
 
     NONE = ""
-    """The planner may take it, where lifetimes allow it."""
+    """No rule is broken: lifetimes decide."""
     BESIDE = "beside"
-    """The operator reads the input in another place too, where it may not be overwritten."""
+    """The operator also reads the input at a position that may not be overwritten."""
     MISALIGNED = "misaligned"
-    """The bytes begin where no element of the output may."""
+    """The first byte is not aligned for an element of the output."""
     CONSTANT = "constant"
-    """The input is a constant, which stays as it is."""
+    """The input is a constant."""
     CALLERS = "callers"
     """The input or the output is an array of the caller's."""
     STRIDED = "strided"
-    """The input does not lie dense: it is a view with holes or in another order."""
+    """The input is not dense: a view with holes or in another order."""
     PARAMETER = "parameter"
-    """The output is the next value of a parameter, and written over that one."""
+    """The output is the next value of a parameter, which it must overwrite."""
     NESTED = "nested"
-    """The output has a place inside another tensor."""
+    """The output is computed inside another tensor."""
 
 
 def broken_rule(
@@ -35,9 +35,11 @@ def broken_rule(
     outputs: Sequence[int],
     values: Sequence[Value],
 ) -> OverwriteRule:
-    """Of the bytes: whether they are the arena's and dense, and each position that reads the value may be overwritten.
+    """Returns the first rule of bytes that an overwrite breaks:
 
-    `inputs` and `outputs` are the values (by id) of the operator that declares the forwards.
+    storage, density, alignment, other reads of the same input.
+
+    `inputs` and `outputs` are the values (by id) of the operator that declares the overwrite.
     """
     taken, taker = values[inputs[forward.input]], values[outputs[forward.output]]
     readers = (i for i, v in enumerate(inputs) if v == taken.id and i != forward.input)
@@ -53,7 +55,10 @@ def broken_rule(
 
 
 def broken_parameter_rule(forward: Overwrite, taken: int, taker: int, parameters: Mapping[int, int]) -> OverwriteRule:
-    """Of an update: whether it is written over that very parameter. `parameters` maps each to what it then holds."""
+    """Returns PARAMETER where the update of a parameter would overwrite other bytes than those of that parameter.
+
+    `parameters` maps each parameter to the value that it holds after the run.
+    """
     updated = [parameter for parameter, value in parameters.items() if value == taker and parameter != taker]
     if not updated or (updated[0] == taken and not forward.offset):
         return OverwriteRule.NONE

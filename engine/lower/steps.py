@@ -1,4 +1,4 @@
-"""Calls and aliases as memory sees them."""
+"""The memory view of lowered calls: steps that read and write values, for the allocator."""
 
 from collections.abc import Collection, Mapping
 
@@ -8,9 +8,9 @@ from engine.lower.updates import is_update
 
 
 def to_program(lowered: Lowered, ids: Mapping[int, int]) -> Program:
-    """Calls and aliases as memory sees them, between a feed step and a fetch step."""
-    feed = Step(writes=_known((*lowered.inputs.values(), *lowered.parameters), ids))
-    fetch = Step(reads=_known((*lowered.outputs.values(), *lowered.parameters.values()), ids))
+    """Returns the steps of calls, aliases and joins, between a feed step and a fetch step."""
+    feed = Step(writes=_arena_values((*lowered.inputs.values(), *lowered.parameters), ids))
+    fetch = Step(reads=_arena_values((*lowered.outputs.values(), *lowered.parameters.values()), ids))
     first = lowered.writers
     steps = tuple(_step(stage, lowered, ids, first) for stage in lowered.stages)
     sizes = [0] * len(ids)
@@ -21,7 +21,7 @@ def to_program(lowered: Lowered, ids: Mapping[int, int]) -> Program:
     return Program((feed, *steps, fetch), tuple(sizes))
 
 
-def _known(values: Collection[int], ids: Mapping[int, int]) -> tuple[int, ...]:
+def _arena_values(values: Collection[int], ids: Mapping[int, int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(ids[v] for v in values if v in ids))
 
 
@@ -29,7 +29,7 @@ def _step(stage: Stage, lowered: Lowered, ids: Mapping[int, int], first: Mapping
     if isinstance(stage, Alias):
         return _alias_step(stage, lowered, ids)
     if isinstance(stage, Join):
-        return Step(reads=_known(stage.inputs, ids), views=_nested(stage, lowered, ids))
+        return Step(reads=_arena_values(stage.inputs, ids), views=_nested(stage, lowered, ids))
     return _call_step(stage, lowered, ids, first)
 
 
@@ -37,23 +37,23 @@ def _alias_step(stage: Alias, lowered: Lowered, ids: Mapping[int, int]) -> Step:
     if stage.inputs[0] not in ids:
         return Step()
     low = lowered.values[stage.inputs[0]].layout.extent[0]
-    found = (lowered.values[v] for v in stage.outputs)
-    views = tuple(ViewForward(ids[v.id], ids[stage.inputs[0]], v.layout.extent[0] - low) for v in found)
+    outputs = (lowered.values[v] for v in stage.outputs)
+    views = tuple(ViewForward(ids[v.id], ids[stage.inputs[0]], v.layout.extent[0] - low) for v in outputs)
     return Step(views=views)
 
 
 def _nested(stage: Stage, lowered: Lowered, ids: Mapping[int, int]) -> tuple[ViewForward, ...]:
-    """Outputs and workspaces that lie inside other values, as views of these."""
+    """Returns outputs and workspaces that lie inside other values, as views of these."""
     written = stage.outputs + (stage.workspace if isinstance(stage, Call) else ())
-    found = (lowered.values[v] for v in written if lowered.values[v].is_view)
-    return tuple(ViewForward(ids[v.id], ids[v.owner], v.layout.extent[0]) for v in found if v.owner in ids)
+    outputs = (lowered.values[v] for v in written if lowered.values[v].is_view)
+    return tuple(ViewForward(ids[v.id], ids[v.owner], v.layout.extent[0]) for v in outputs if v.owner in ids)
 
 
 def _call_step(stage: Call, lowered: Lowered, ids: Mapping[int, int], first: Mapping[int, int]) -> Step:
-    """Bytes in which several calls write are written by the first of them, as memory sees it."""
-    reads = _known(stage.inputs, ids)
+    """Returns the step of a call. Bytes that several calls write count as written by the first of them."""
+    reads = _arena_values(stage.inputs, ids)
     owners = [lowered.values[v].owner for v in stage.outputs + stage.workspace]
-    writes = _known([v for v in owners if first[v] == stage.tick], ids)
+    writes = _arena_values([v for v in owners if first[v] == stage.tick], ids)
     pairs = [(stage.outputs[o.output], stage.inputs[o.input], o.offset) for o in stage.overwrites]
     taken = tuple(OverwriteForward(ids[out], ids[src], at, is_update(lowered, src, out)) for out, src, at in pairs)
     return Step(reads, writes, _nested(stage, lowered, ids), taken)

@@ -1,11 +1,11 @@
-"""Updates of parameters: the next value is written over the one that is there, so nothing may read that one later."""
+"""Updates of parameters: the next value overwrites the old one, so that nothing may read the old value later."""
 
 from engine.lower.calls import Lowered
 from engine.text.errors import GraphError
 
 
 def is_update(lowered: Lowered, parameter: int, value: int) -> bool:
-    """Whether a value is what a parameter holds after the run, and is computed."""
+    """Returns whether a value is computed and is what the parameter holds after the run."""
     return parameter != value and lowered.parameters.get(parameter) == value
 
 
@@ -26,7 +26,7 @@ def check_updates(lowered: Lowered) -> None:
 
 
 def _last_readers(lowered: Lowered) -> dict[int, tuple[int, str]]:
-    """Of each value that owns bytes: the tick in which it, or a view of it, is read last, and what does so."""
+    """Returns, for each value that owns bytes, the tick in which it or a view of it is read last, and the reader."""
     owner, last = [v.owner for v in lowered.values], dict[int, tuple[int, str]]()
     for call in lowered.calls:
         last.update((owner[v], (call.tick, call.name)) for v in call.inputs)
@@ -36,7 +36,10 @@ def _last_readers(lowered: Lowered) -> dict[int, tuple[int, str]]:
 
 
 def anti_dependences(lowered: Lowered) -> list[tuple[int, int]]:
-    """(tick of a call that reads a parameter, tick of the call that updates it): the one must be done before."""
+    """Returns pairs (tick of a call that reads a parameter, tick of the call that updates it).
+
+    The first runs before.
+    """
     writers, owner = lowered.writers, [v.owner for v in lowered.values]
     updater = {p: writers[v] for p, v in lowered.parameters.items() if p != v}
     pairs = ((call.tick, updater[owner[v]]) for call in lowered.calls for v in call.inputs if owner[v] in updater)

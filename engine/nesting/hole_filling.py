@@ -11,13 +11,11 @@ from collections.abc import Iterator, Mapping
 from attrs import define, evolve, field, frozen
 
 from allocator.derive.chunks import Chunks
-from allocator.problem import Problem
+from allocator.problem import DEFAULT_ALIGNMENT, Problem
 from engine.lower.calls import Lowered, Role, Value, arena_ids
 from engine.nesting.search import Nesting, SubBuffer
 from ops.tensor.layout import Layout
 
-_ALIGNMENT = 64
-"""Alignment in bytes of a block inside its host: what kernels get from the arena by default."""
 MOST_BLOCKS = 256
 """The most blocks that are tried, the largest first. More blocks take more planning time and save few bytes."""
 _MOVABLE = frozenset({Role.ACTIVATION, Role.COPY, Role.WORKSPACE})
@@ -118,7 +116,7 @@ class _HoleFilling:
 def _lowest_place(block: Block, occupied: list[Occupied], nbytes: int) -> Occupied:
     """Returns the lowest place that is free during the lifetime of a block; one of no bytes where there is none."""
     rivals = [o for o in occupied if o.begin < block.end and block.begin < o.end]
-    for low in sorted({0, *(-(-o.high // _ALIGNMENT) * _ALIGNMENT for o in rivals)}):
+    for low in sorted({0, *(-(-o.high // DEFAULT_ALIGNMENT) * DEFAULT_ALIGNMENT for o in rivals)}):
         place = Occupied(low, low + block.size, block.begin, block.end)
         if place.high <= nbytes and not any(map(place.overlaps, rivals)):
             return place

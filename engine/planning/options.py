@@ -14,6 +14,7 @@ from attrs import Attribute, field, fields, frozen
 from allocator import policies
 from allocator.errors import UnknownPolicyError
 from allocator.policies import POLICIES
+from allocator.problem import DEFAULT_ALIGNMENT
 from allocator.solvers import BEST, STRATEGIES
 from allocator.solvers.base import NO_NODES
 from engine.lower.backends import CHOICES, DEFAULT, check_backend
@@ -84,9 +85,9 @@ class Options:
         ),
     )
     alignment: int = field(
-        default=64,
+        default=DEFAULT_ALIGNMENT,
         metadata=_about(
-            "alignment of tensors in the arena, a power of two (default 64)",
+            f"alignment of tensors in the arena, a power of two (default {DEFAULT_ALIGNMENT})",
             metavar="BYTES",
             least=1,
             decides_problem=True,

@@ -1,4 +1,4 @@
-"""The result of planning as data: where each value lies, and in which order kernels are called."""
+"""The result of planning as data: where each value lies, and the order in which kernels are called."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -9,7 +9,7 @@ from allocator.derive.chunks import Chunks
 from allocator.problem import Plan, Problem
 from allocator.steps import Program
 from engine.graph.deferred import Deferred, Entry
-from engine.lower.calls import Lowered, Storage, Value, replaced
+from engine.lower.calls import Lowered, Storage, Value, unread_inputs
 from engine.lower.order import Ordering
 from engine.lower.schedule import Schedule
 from engine.planning.options import DEFAULTS, Options
@@ -19,12 +19,12 @@ from ops.schema.body import bodies
 from ops.tensor.layout import Layout
 
 FOLLOWED = "from the file"
-"""The origin of a plan that was read, and not made."""
+"""The origin of a plan that was read from a file."""
 
 
 @frozen
 class Place:
-    """Where a value lies: `layout` counts from the start of the arena, or of the constant or caller's array `owner`."""
+    """The place of a value: `layout` counts from the start of the arena, or of the array of the value `owner`."""
 
     storage: Storage
     owner: int
@@ -33,14 +33,13 @@ class Place:
 
 @frozen(eq=False)
 class PlacedPlan:
-    """Everything that an executor needs but the arrays.
+    """A plan with the places of all values: everything that an executor needs except the arrays. Sizes are bytes.
 
-    `ids` gives the number under which the allocator knows a value (arena values only); `chunk` is then
-    `chunks.chunk_of[ids[value]]`, and row `chunk` of `problem` and `plan` speaks of it. `program` has the steps that
-    chunks were derived from. Sizes are bytes. `orderings`
-    tells what the order costs; nothing where nobody looked for another than the given one. `recomputed` tells what runs
-    again for the sake of a budget; nothing where every operator runs once. `options` are those that it was made with.
-    `origin` tells where it is from; nothing where there was no plan to follow.
+    `ids` maps each arena value to its number in the allocator; its chunk is `chunks.chunk_of[ids[value]]`, and row
+    `chunk` of `problem` and `plan` describes that chunk. `program` has the steps that chunks were derived from.
+    `orderings` says what the order costs; empty where the given order was kept without a search. `recomputed` says what
+    runs again to meet a budget; empty where every operator runs once. `options` are those of the planner. `origin` says
+    where the plan comes from; "" where no saved plan was offered.
     """
 
     lowered: Lowered
@@ -59,38 +58,50 @@ class PlacedPlan:
 
     @property
     def is_followed(self) -> bool:
-        """Whether it was read from a file, and not made."""
+        """Whether the plan was read from a file."""
         return self.origin == FOLLOWED
 
     @property
     def arena_bytes(self) -> int:
-        """Size of the arena."""
+        """The size of the arena."""
         return self.plan.arena_bytes
 
     @property
     def constants(self) -> tuple[Entry, ...]:
-        """What the run reads besides what it is fed and what kernels packed, in bodies of operators too."""
+        """The constants that a run reads, in bodies of operators too; those that are only packed are left out."""
         values, calls = self.lowered.values, self.lowered.calls
-        read = {values[v].owner for call in calls for i, v in enumerate(call.inputs) if i not in replaced(call)}
+        read = {values[v].owner for call in calls for i, v in enumerate(call.inputs) if i not in unread_inputs(call)}
         read |= {values[v].owner for v in self.lowered.outputs.values()}
         inside = (b.constants for call in calls for op in call.operators for b in bodies(op.schema, op.attrs))
         return tuple(e for v, e in self.lowered.constants.entries.items() if v in read) + tuple(chain(*inside))
 
     @property
     def constants_bytes(self) -> int:
-        """Bytes of the constants that the run reads; they lie outside the arena. What kernels pack comes on top."""
+        """Bytes of the constants that a run reads, outside the arena; packed copies are not counted."""
         return sum({_identity(e): e.nbytes for e in self.constants if e.nbytes}.values())
 
     def owners(self, chunks: Chunks) -> dict[int, Value]:
-        """The value that each of the chunks was made for; `chunks` may be others of the same values."""
+        """Returns the value that each chunk was made for; `chunks` may be other chunks of the same values."""
         values = (self.lowered.values[v] for v in self.ids)
         return {int(chunks.chunk_of[self.ids[v.id]]): v for v in values if not v.is_view}
 
     def chunk_of(self, value: int) -> int:
-        """The chunk of an arena value."""
+        """Returns the chunk of an arena value."""
         return int(self.chunks.chunk_of[self.ids[value]])
 
 
 def _identity(entry: Entry) -> int:
-    """The same for what has the same bytes."""
+    """Returns a number that is equal for entries with the same bytes."""
     return id(entry) if isinstance(entry, Deferred) else address(entry)
+
+
+def place_values(lowered: Lowered, ids: Mapping[int, int], chunks: Chunks, plan: Plan) -> tuple[Place, ...]:
+    """Returns the place of each value: the offsets of the allocator as layouts from the start of each storage."""
+    starts = (plan.offset[chunks.chunk_of] + chunks.offset_in_chunk).tolist() if ids else []
+    places = []
+    for value in lowered.values:
+        layout = value.layout
+        if value.storage is Storage.ARENA:
+            layout = layout.starting_at(starts[ids[value.id]])
+        places.append(Place(value.storage, value.owner, layout))
+    return tuple(places)

@@ -1,4 +1,4 @@
-"""What is computed again so that a plan keeps within its budget."""
+"""The operators that run again so that a plan keeps within its budget."""
 
 from attrs import field, frozen
 
@@ -8,10 +8,10 @@ from engine.text.plurals import agreed
 
 @frozen
 class Recomputed:
-    """`operators` are those that run once more, by name. `flops` are the operations that this costs in one run, as the
-    schemas estimate them, and `share` what that is of the operations without. `plain_bytes`: the arena without.
+    """What runs again. `operators` has the names of those that run once more; `flops` estimates the operations that
+    this adds to a run, and `share` is their part of all other operations. `plain_bytes`: the arena without it.
 
-    `before` is the graph in which every operator runs once; `sequence` has what runs, in order, by its names in there.
+    `before` is the graph in which every operator runs once; `sequence` has the names, in that graph, of all that runs.
     """
 
     operators: tuple[str, ...]
@@ -22,8 +22,8 @@ class Recomputed:
     sequence: tuple[str, ...] = field(repr=False)
 
     @property
-    def told(self) -> str:
-        """What the budget costs, in words; it may be met by the order alone."""
+    def text(self) -> str:
+        """What the budget costs, in words; another order alone may be enough to meet it."""
         if not self.operators:
             return "in another order, nothing runs again"
         again = agreed(len(self.operators), "operator", "runs again", "run again")

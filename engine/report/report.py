@@ -165,7 +165,7 @@ def _budget_message(plan: PlacedPlan, least: Sequence[PlacedPlan]) -> str:
         f"available: {needed - available} bytes too much; lower bound {bound} bytes, {verdict}"
     )
     for other in least:
-        size, done = other.arena_bytes, "; ".join(again.told for again in other.recomputed)
+        size, done = other.arena_bytes, "; ".join(again.text for again in other.recomputed)
         head += f". The least that was found has {size} bytes ({format_bytes(size)}): {done}"
     return "\n".join([head, *_peak_table(report([plan, *least][-1]), 10)])
 
@@ -247,7 +247,7 @@ def _totals(found: Report) -> list[str]:
 
 
 def _again_rows(found: Sequence[Recomputed]) -> list[tuple[str, int, str]]:
-    return [("without that budget", again.plain_bytes, again.told) for again in found]
+    return [("without that budget", again.plain_bytes, again.text) for again in found]
 
 
 def _savings_rows(found: Savings) -> list[tuple[str, int, str]]:

@@ -1,4 +1,4 @@
-"""What decides the calls of a plan, as digests: plans whose identities are equal have the same calls in one order."""
+"""Digests of everything that decides the calls of a plan: equal identities have the same calls in one order."""
 
 import hashlib
 import json
@@ -20,10 +20,10 @@ from ops.tensor.spec import TensorSpec
 
 @frozen
 class Identity:
-    """`feeds` and `fetches` tell name, dtype and shape of inputs and outputs; the others are SHA-256 sums, as texts.
+    """The identity of lowered calls. `feeds` and `fetches` have name, dtype and shape; the others are SHA-256 sums.
 
-    `operators`: operators in order, with schemas, attributes, shapes and names. `kernels`: those that were chosen, and
-    their workspaces. `layouts`: which values are views or copies of which. Of constants, the shapes count alone.
+    `operators`: operators in order, with schemas, attributes, shapes and names. `kernels`: the chosen ones, and the
+    bytes of their workspaces. `layouts`: which values are views or copies of which. Of constants, only shapes count.
     """
 
     feeds: tuple[tuple[str, str], ...]
@@ -39,11 +39,11 @@ class Identity:
 
 
 def identity_of(lowered: Lowered) -> Identity:
-    """What decides everything but lifetimes, which options have a part in: `digest_of_problem` tells these."""
+    """Returns the identity of calls: all that decides a plan except lifetimes, see `digest_of_problem`."""
     graph = lowered.graph
     return Identity(
-        _told(graph.inputs),
-        _told(graph.outputs),
+        _specs(graph.inputs),
+        _specs(graph.outputs),
         digest_of([_operator(stage.name, op) for stage in lowered.stages for op in stage.operators]),
         digest_of(
             [(c.name, c.kernel.name, [lowered.values[v].spec.nbytes for v in c.workspace]) for c in lowered.calls]
@@ -53,17 +53,17 @@ def identity_of(lowered: Lowered) -> Identity:
 
 
 def digest_of_problem(problem: Problem) -> str:
-    """Lifetimes, sizes, alignments, overwrites: all that decides addresses."""
+    """Returns the digest of lifetimes, sizes, alignments and overwrites: all that decides addresses."""
     columns = ("begin", "end", "size", "alignment", "pinned", "src", "dest", "overwrite_offset")
     return digest_of([getattr(problem, name) for name in columns])
 
 
 def digest_of(value: Any) -> str:
-    """SHA-256 of anything that an operator's attributes may hold, the same in every process."""
+    """Returns the SHA-256 sum of data that an operator's attributes may hold, the same in every process."""
     return hashlib.sha256(json.dumps(value, separators=(",", ":"), default=_plain).encode()).hexdigest()
 
 
-def _told(vars: Mapping[str, Var]) -> tuple[tuple[str, str], ...]:
+def _specs(vars: Mapping[str, Var]) -> tuple[tuple[str, str], ...]:
     return tuple((name, f"{var.dtype.name} {'x'.join(map(str, var.shape)) or 'scalar'}") for name, var in vars.items())
 
 
@@ -82,10 +82,10 @@ def _operator(name: str, operator: Operator) -> list[Any]:
 
 
 def _stage(stage: Stage) -> list[Any]:
-    told = [type(stage).__name__, stage.name, stage.inputs, stage.outputs]
+    fields = [type(stage).__name__, stage.name, stage.inputs, stage.outputs]
     if isinstance(stage, Call):
-        told += [stage.workspace, [(o.output, o.input, o.offset) for o in stage.overwrites]]
-    return told
+        fields += [stage.workspace, [(o.output, o.input, o.offset) for o in stage.overwrites]]
+    return fields
 
 
 def _value(value: Value) -> list[Any]:
@@ -103,21 +103,21 @@ def _ends(lowered: Lowered) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Data in place of what JSON does not know by itself: what it is, and what is in it."""
-    for kinds, tell in _TELL:
+    """Returns plain data in place of an object that JSON cannot write: its kind and its content."""
+    for kinds, convert in _CONVERTERS:
         if isinstance(value, kinds):
-            return tell(value)
+            return convert(value)
     if attrs.has(type(value)):
         return [type(value).__name__, {a.name: getattr(value, a.name) for a in attrs.fields(type(value))}]
     return repr(value)
 
 
 def _array(value: Any) -> list[Any]:
-    found = np.ascontiguousarray(value)
-    return ["array", found.dtype.str, list(np.shape(value)), hashlib.sha256(found.tobytes()).hexdigest()]
+    array = np.ascontiguousarray(value)
+    return ["array", array.dtype.str, list(np.shape(value)), hashlib.sha256(array.tobytes()).hexdigest()]
 
 
-_TELL: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+_CONVERTERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (Mapping, dict),
     ((np.ndarray, np.generic), _array),
     (np.dtype, lambda value: value.str),

@@ -1,9 +1,9 @@
 """Gradients as operators: the backward pass is appended to the graph, one operator after the other.
 
-Reverse accumulation (Griewank and Walther, Evaluating Derivatives, section 3.2) over the operators between what is
-differentiated by and the loss, and no others. The backward pass is part of the graph (Chen et al. 2016, section 3), so
-a forward value lives until the last gradient that reads it, and no longer. Values with several users have their
-gradients added as they come.
+Reverse accumulation (Griewank and Walther, Evaluating Derivatives, section 3.2) over the operators between the vars of
+`wrt` and the loss, and no others. The backward pass is part of the graph (Chen et al. 2016, section 3), so a forward
+value lives until the last gradient that reads it, and no longer. The gradients of a value with several users are added
+as they come.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,28 +21,28 @@ from ops.tensor.errors import GradientError, OpError
 from ops.tensor.spec import FLOATS
 
 Ready = Callable[[Var, Var], None]
-"""Is told a var and its gradient as soon as nothing more comes to it, and nothing later in the pass reads the var."""
+"""Receives a var and its gradient when the gradient is complete and nothing later in the pass reads the var."""
 
 
 def gradients(loss: Var, wrt: Sequence[Var], *, seed: Var | None = None) -> tuple[Var, ...]:
-    """The gradients of `loss` with respect to each of `wrt`, in their shapes; appends the operators that compute them.
+    """Returns the gradients of `loss` with respect to each of `wrt`, in their shapes; appends their operators.
 
-    The loss has one element, unless `seed` is given: the gradient of something else with respect to it, in its shape.
-    Raises GraphError for vars of another graph, for a var that is no floats or that the loss does not depend on;
-    GradientError (an OpError) where an operator on the way has no rule. The graph is then as it was.
+    The loss has one element, unless `seed` is given: the gradient of a later result with respect to it, in its shape.
+    Raises GraphError for vars of another graph, for a var without floats or on which the loss does not depend;
+    GradientError (an OpError) where an operator on the way has no rule. The graph is then unchanged.
     """
-    found: dict[Var, Var] = {}
+    gradient_of: dict[Var, Var] = {}
     wrt = tuple(wrt) if isinstance(wrt, Iterable) and not isinstance(wrt, Var) else ()
     if not wrt:
         raise GraphError("gradients are with respect to a list of vars; give at least one")
-    backward_pass(loss, wrt, found.__setitem__, seed=seed)
-    return tuple(found[v] for v in wrt)
+    backward_pass(loss, wrt, gradient_of.__setitem__, seed=seed)
+    return tuple(gradient_of[v] for v in wrt)
 
 
 def backward_pass(loss: Var, wrt: Sequence[Var], ready: Ready, *, seed: Var | None = None) -> None:
-    """The pass behind `gradients`; hands each gradient out once, as early as it is complete.
+    """Appends the backward pass; calls `ready` with each gradient once, as early as it is complete.
 
-    Where it fails, the graph is as it was.
+    After an error, the graph is unchanged.
     """
     graph = _graph_of(loss, wrt, seed)
     operators = graph.operators
@@ -59,10 +59,10 @@ def backward_pass(loss: Var, wrt: Sequence[Var], ready: Ready, *, seed: Var | No
 
 @define(eq=False)
 class _Pass:
-    """What is known while operators are walked from the last to the first.
+    """The state of the walk over operators from the last to the first.
 
-    `pending` has the gradients so far of what is still to come; `ends` says which of `wrt` are complete when the walk
-    has passed a position.
+    `pending` has the sums of gradients so far; `ends` says which of `wrt` are complete when the walk has passed a
+    position.
     """
 
     graph: Graph
@@ -72,7 +72,7 @@ class _Pass:
     pending: dict[Var, Tensor] = field(factory=dict)
 
     def step(self, operator: Operator) -> None:
-        """Sends the gradients of an operator's outputs on to its inputs."""
+        """Adds the gradients of the inputs of an operator, from those of its outputs."""
         grads = tuple(self.pending.get(v) for v in operator.outputs)
         if all(g is None for g in grads):
             return
@@ -86,16 +86,16 @@ class _Pass:
                     self._receive(var, step.sum_to(term, var.shape))
 
     def _receive(self, var: Var, term: Tensor) -> None:
-        known = self.pending.get(var)
-        self.pending[var] = term if known is None else known + term
+        total = self.pending.get(var)
+        self.pending[var] = term if total is None else total + term
 
     def finished(self, position: int) -> None:
-        """Hands out what is complete now: of a var that no gradient reached, zeros."""
+        """Hands out the gradients that are complete; zeros for a var that no gradient reached."""
         for var in self.ends.get(position, ()):
-            found = self.pending.get(var)
-            if found is None:
-                found = zeros(self.graph, var.spec)
-            self.ready(var, found)
+            gradient = self.pending.get(var)
+            if gradient is None:
+                gradient = zeros(self.graph, var.spec)
+            self.ready(var, gradient)
 
 
 def _rule(operator: Operator, step: BackwardStep) -> tuple[Tensor | None, ...]:
@@ -109,13 +109,13 @@ def _rule(operator: Operator, step: BackwardStep) -> tuple[Tensor | None, ...]:
 
 
 def _graph_of(loss: Var, wrt: Sequence[Var], seed: Var | None) -> Graph:
-    """The graph of them all."""
+    """Returns the graph of all these vars. Raises GraphError."""
     graph = loss.graph if isinstance(loss, Var) else ()
     if not isinstance(graph, Graph):
-        raise GraphError(f"{loss!r} is no var of a graph")
+        raise GraphError(f"{loss!r} is not a var of a graph")
     for var in (*wrt, *(() if seed is None else (seed,))):
         if not isinstance(var, Var) or var.graph is not graph:
-            raise GraphError(f"{var!r} is no var of the graph of {loss.name!r}")
+            raise GraphError(f"{var!r} is not a var of the graph of {loss.name!r}")
         if var.dtype not in FLOATS:
             raise GraphError(f"{var.name!r} holds {var.dtype}, and only floats have gradients")
     if graph.is_symbolic:
@@ -136,7 +136,7 @@ def _ones(graph: Graph, loss: Var) -> Var:
 
 
 def _active(operators: Sequence[Operator], wrt: Sequence[Var]) -> frozenset[Var]:
-    """What depends on something in `wrt` by way of floats."""
+    """Returns the vars that depend on some var of `wrt` through floats."""
     active = set(wrt)
     for operator in operators:
         if not active.isdisjoint(operator.inputs):
@@ -155,11 +155,11 @@ def _check_reached(loss: Var, wrt: Sequence[Var], operators: Sequence[Operator],
 
 
 def _earliest_use(operators: Sequence[Operator], wrt: Sequence[Var]) -> dict[int, tuple[Var, ...]]:
-    """Each of `wrt` under the position of the first operator that reads it; behind all of them where none does."""
+    """Returns the vars of `wrt` by the position of the first operator that reads them; unread ones behind the last."""
     first = dict.fromkeys(wrt, len(operators))
     for position in reversed(range(len(operators))):
         first.update((v, position) for v in operators[position].inputs if v in first)
-    found: dict[int, tuple[Var, ...]] = {}
+    by_position: dict[int, tuple[Var, ...]] = {}
     for var, position in first.items():
-        found[position] = (*found.get(position, ()), var)
-    return found
+        by_position[position] = (*by_position.get(position, ()), var)
+    return by_position

@@ -1,4 +1,4 @@
-"""Optimisers, and the step of training: forward, backward and updates in one graph."""
+"""Optimisers, and the training step: forward pass, backward pass and updates in one graph."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -15,15 +15,15 @@ from ops.functional.apply import apply
 from ops.training.optimisers import ADAM_STEP, MOMENTUM_STEP, SGD_STEP
 
 RATE = "learning_rate"
-"""The name of the parameter that holds the rate; `Executable.load` changes it between two runs."""
+"""The name of the parameter that has the learning rate; `Executable.load` changes it between two runs."""
 
 
 @runtime_checkable
 class Optimiser(Protocol):
-    """Adds its state to a graph, as parameters, and then an update for each gradient that it is handed."""
+    """An optimiser: adds its state to a graph, as parameters, and then an update for each gradient."""
 
     def begin(self, graph: Graph) -> Ready:
-        """What is called with each parameter and its gradient."""
+        """Adds the state; returns a function that is called with each parameter and its gradient."""
 
 
 def _check(name: str, value: object, below: float = np.inf) -> None:
@@ -45,10 +45,10 @@ class SGD:
         _check("momentum", self.momentum, 1)
         _check("weight_decay", self.weight_decay)
         if self.nesterov and not self.momentum:
-            raise OptionError("nesterov looks ahead along the momentum, which is 0")
+            raise OptionError("nesterov needs a momentum above 0")
 
     def begin(self, graph: Graph) -> Ready:
-        """One parameter of state for each that is trained, where there is momentum."""
+        """Adds one parameter of state for each trained parameter, where there is momentum."""
         rate = _scalar(graph, RATE, self.learning_rate)
         attrs: dict[str, Any] = {"weight_decay": self.weight_decay}
 
@@ -56,8 +56,8 @@ class SGD:
             if self.momentum:
                 more = attrs | {"momentum": self.momentum, "nesterov": self.nesterov}
                 velocity = _zeros_like(graph, parameter, "velocity")
-                made = apply(MOMENTUM_STEP, (parameter, gradient, velocity, rate), **more)
-                _assign(graph, (parameter, velocity), made)
+                updated = apply(MOMENTUM_STEP, (parameter, gradient, velocity, rate), **more)
+                _assign(graph, (parameter, velocity), updated)
             else:
                 _assign(graph, (parameter,), apply(SGD_STEP, (parameter, gradient, rate), **attrs))
 
@@ -82,21 +82,21 @@ class Adam:
             _check(name, getattr(self, name), 1)
 
     def begin(self, graph: Graph) -> Ready:
-        """Two parameters of state for each that is trained, and the number of the step."""
+        """Adds two parameters of state for each trained parameter, and the number of the step."""
         rate, before = (_scalar(graph, n, v) for n, v in ((RATE, self.learning_rate), ("step", 0.0)))
         step = graph.assign(before, before + 1.0)
         attrs = {n: getattr(self, n) for n in ("beta1", "beta2", "epsilon")}
         attrs["decoupled_decay" if self.decoupled else "weight_decay"] = self.weight_decay
 
         def update(parameter: Var, gradient: Var) -> None:
-            held = tuple(_zeros_like(graph, parameter, name) for name in ("mean", "variance"))
-            _assign(graph, (parameter, *held), apply(ADAM_STEP, (parameter, gradient, *held, rate, step), **attrs))
+            state = tuple(_zeros_like(graph, parameter, name) for name in ("mean", "variance"))
+            _assign(graph, (parameter, *state), apply(ADAM_STEP, (parameter, gradient, *state, rate, step), **attrs))
 
         return update
 
 
 def _scalar(graph: Graph, name: str, value: float) -> Var:
-    """A float64 parameter that all updates share, under that name, or one with a number behind it if it is taken."""
+    """Adds a float64 parameter that all updates share, under that name, or with a number where it is taken."""
     return graph.parameter(np.array(float(value)), graph.free_name(name), trainable=False)
 
 
@@ -120,31 +120,32 @@ class TrainStep:
 
 
 def train_step(graph: Graph, loss: Var, optimiser: Optimiser, parameters: Sequence[Var] | None = None) -> TrainStep:
-    """Appends the backward pass of the loss and an update of the parameters to the graph: of all that are trainable, or
-    of those that are given, where several losses train parts of their own.
+    """Appends the backward pass of the loss and an update of each parameter:
 
-    Each update stands as early as it can: a gradient dies where it has been used. The loss becomes an output, named
-    "loss" where that is free. Raises GraphError for a graph without trainable parameters, OptionError for what is no
-    optimiser, and as `gradients` does; the graph is then as it was.
+    of all that are trainable, or of `parameters`.
+
+    Several losses may train different parameters. Each update stands as early as it can: a gradient dies after its
+    update. The loss becomes an output, named "loss" where that is free. Raises GraphError for a graph without trainable
+    parameters, OptionError for what is no optimiser, and the errors of `gradients`; the graph is then unchanged.
     """
-    trained = [v for v, known in graph.parameters.items() if known.trainable] if parameters is None else [*parameters]
+    trained = [v for v, p in graph.parameters.items() if p.trainable] if parameters is None else [*parameters]
     if not trained:
         raise GraphError(f"graph {graph.name!r} has no trainable parameter; see Graph.parameter")
     unknown = [v for v in trained if v not in graph.parameters]
     if unknown:
-        raise GraphError(f"{unknown[0]!r} is no parameter of graph {graph.name!r}")
+        raise GraphError(f"{unknown[0]!r} is not a parameter of graph {graph.name!r}")
     if not isinstance(optimiser, Optimiser):
         raise OptionError(f"{optimiser!r} is no optimiser; engine.SGD(...) and engine.Adam(...) are")
-    found: dict[Var, Var] = {}
+    gradients: dict[Var, Var] = {}
     with graph.whole():
         update = optimiser.begin(graph)
 
         def ready(parameter: Var, gradient: Var) -> None:
-            found[parameter] = gradient
+            gradients[parameter] = gradient
             with graph.naming(f"{parameter.name}/update"):
                 update(parameter, gradient)
 
         backward_pass(loss, trained, ready)
     if loss not in graph.outputs.values():
         graph.output(loss, "loss" if "loss" not in graph.outputs else None)
-    return TrainStep(graph, loss, found)
+    return TrainStep(graph, loss, gradients)

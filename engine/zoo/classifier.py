@@ -1,4 +1,4 @@
-"""What networks have in common: how they begin, and that they end in logits or, where they are trained, in a loss."""
+"""The common parts of image networks: their input, and their end in logits or, in training, in a loss."""
 
 from attrs import frozen
 
@@ -9,28 +9,31 @@ from engine.zoo.layers import linear
 from engine.zoo.weights import Weights
 
 CLASSES = 1000
-"""Of ImageNet."""
+"""Classes of ImageNet."""
 
 
 @frozen(eq=False)
 class Images:
-    """A network of images as it begins: x is float32 [batch, 3, image, image]."""
+    """The beginning of an image network: x is float32 [batch, 3, image, image]."""
 
     graph: Graph
     x: Var
     weights: Weights
 
     def classify(self, features: Var, gain: float = 2.0) -> Graph:
-        """Ends it in a linear layer of [batch, features]."""
+        """Adds a linear layer to features [batch, features], and ends the network in its logits."""
         return self.finish(linear(features, CLASSES, self.weights, gain=gain))
 
     def finish(self, logits: Var) -> Graph:
-        """Ends it in the logits."""
+        """Adds the output "y".
+
+        In training an input "label" (int64, a class for each row of logits) and the output "loss".
+        """
         return finish(self.graph, logits, training=self.weights.training)
 
 
 def begin(name: str, batch: int | str, image: int, seed: int, training: bool) -> Images:
-    """A graph with the input "x"."""
+    """Returns a new graph with the input "x"."""
     graph = Graph(name)
     return Images(graph, graph.input("x", (batch, 3, image, image)), Weights(graph, seed, training))
 

@@ -1,4 +1,4 @@
-"""Layers of image networks, with weights that keep the numbers that flow through them about as large as they were."""
+"""Layers of image networks, with random weights that keep the scale of the values that pass through."""
 
 import math
 
@@ -7,13 +7,13 @@ from engine.graph.var import Var
 from engine.zoo.weights import Weights
 
 Size = int | tuple[int, int]
-"""Of a square, or height and width."""
+"""The side of a square, or height and width."""
 AFTER_RELU = 2.0
-"""A ReLU halves the mean square of what is symmetric; weights after one make up for it (He et al. 2015a)."""
+"""A ReLU halves the mean square of a symmetric distribution; the weights after it compensate (He et al. 2015a)."""
 _NEAR = 0.1
-"""How far statistics, scales and biases are from their means, about."""
+"""The standard deviation of statistics, scales and biases around their means."""
 SAME = -1
-"""Padding with which stride 1 keeps height and width."""
+"""Padding that keeps height and width at stride 1."""
 
 
 def convolution(
@@ -28,7 +28,7 @@ def convolution(
     gain: float = AFTER_RELU,
     bias: bool = False,
 ) -> Var:
-    """Kernels have odd sides. `gain`: of the mean square."""
+    """Adds a convolution with kernels of odd sides. `gain` scales the mean square of the output."""
     name, inputs, (height, width) = weights.layer("conv"), x.shape[1] // group, _pair(kernel)
     scale = math.sqrt(gain / (inputs * height * width))
     filters = weights.draw(f"{name}/weight", outputs, inputs, height, width, scale=scale)
@@ -40,19 +40,22 @@ def convolution(
 def biased_convolution(
     x: Var, outputs: int, kernel: int, weights: Weights, *, stride: int = 1, pads: int = SAME, gain: float = AFTER_RELU
 ) -> Var:
-    """The same with a bias."""
+    """Adds a convolution with a bias."""
     return convolution(x, outputs, kernel, weights, stride=stride, pads=pads, gain=gain, bias=True)
 
 
 def up_convolution(x: Var, outputs: int, weights: Weights, *, gain: float = AFTER_RELU) -> Var:
-    """Twice as high and as wide: each pixel becomes a square of 2 by 2, with a bias."""
+    """Adds a transposed convolution that doubles height and width:
+
+    each pixel becomes a square of 2 by 2, with a bias.
+    """
     name, inputs = weights.layer("conv_transpose"), x.shape[1]
     filters = weights.draw(f"{name}/weight", inputs, outputs, 2, 2, scale=math.sqrt(gain / inputs))
     return ops.conv_transpose(x, filters, weights.draw(f"{name}/bias", outputs, scale=_NEAR), strides=2)
 
 
 def normalization(x: Var, weights: Weights, *, scale: float = 1.0, epsilon: float = 1e-5) -> Var:
-    """Batch normalization; scales about `scale`, running means about 0 and variances about 1."""
+    """Adds a batch normalization; scales are near `scale`, running means near 0 and variances near 1."""
     name, channels = weights.layer("batch_norm"), x.shape[1]
     scales = weights.draw(f"{name}/scale", channels, scale=_NEAR * scale, mean=scale)
     bias = weights.draw(f"{name}/bias", channels, scale=_NEAR)
@@ -64,7 +67,7 @@ def normalization(x: Var, weights: Weights, *, scale: float = 1.0, epsilon: floa
 
 
 def linear(x: Var, outputs: int, weights: Weights, *, gain: float = AFTER_RELU) -> Var:
-    """x @ w.T + b of a matrix."""
+    """Adds x @ w.T + b of a matrix."""
     name, inputs = weights.layer("gemm"), x.shape[1]
     matrix = weights.draw(f"{name}/weight", outputs, inputs, scale=math.sqrt(gain / inputs))
     return ops.linear(x, matrix, weights.draw(f"{name}/bias", outputs, scale=_NEAR))
@@ -82,7 +85,7 @@ def conv_norm_relu(
     gain: float = AFTER_RELU,
     epsilon: float = 1e-5,
 ) -> Var:
-    """What most image networks are made of."""
+    """Adds a convolution, a batch normalization and a ReLU: the block of most image networks."""
     y = convolution(x, outputs, kernel, weights, stride=stride, pads=pads, group=group, gain=gain)
     return ops.relu(normalization(y, weights, epsilon=epsilon))
 

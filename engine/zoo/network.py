@@ -1,4 +1,4 @@
-"""A network of the zoo as commands see it: a builder, and the options that it takes."""
+"""A network of the zoo for commands: its builder and the options of that builder."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ P = ParamSpec("P")
 
 @frozen
 class Least:
-    """Stands in the annotation of an argument: the least number that it can be."""
+    """The least number of an argument; stands in its annotation."""
 
     number: int
 
@@ -27,20 +27,20 @@ Count = Annotated[int, Least(0)]
 Seed = Count
 Size = Annotated[int, Least(1)]
 Batch = Annotated[int | str, Least(0)]
-"""A number or a name, as is a length."""
+"""A number or a name of a dimension."""
 Length = Annotated[int | str, Least(1)]
 
 
 @frozen
 class Option:
-    """An argument of a builder: its types, any of which will do, what it is where none is given, its least number."""
+    """An argument of a builder: the types that it accepts, its default, and its least number."""
 
     types: tuple[type, ...]
     default: Default
     least: int = 0
 
     def accepts(self, value: Default) -> bool:
-        """Whether it can be that."""
+        """Returns whether the argument may have that value."""
         if isinstance(value, bool):
             return bool in self.types
         if isinstance(value, str):
@@ -50,35 +50,36 @@ class Option:
 
     @property
     def wanted(self) -> str:
-        """What it can be, in words."""
+        """The permitted values, in words."""
         if bool in self.types:
             return "true or false"
-        return f"an integer from {self.least} on" + (", or a name" if str in self.types else "")
+        return f"an integer of at least {self.least}" + (", or a name" if str in self.types else "")
 
 
 @frozen(eq=False)
 class Network:
-    """Called as its builder is, by name of the arguments or in their order."""
+    """A network of the zoo; called as its builder, with arguments by position or by name."""
 
     name: str
     build: Callable[..., Graph]
     options: Mapping[str, Option] = field(init=False)
 
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "options", MappingProxyType(_options(self.build)))
+    @options.default
+    def _options_of_build(self) -> Mapping[str, Option]:
+        return MappingProxyType(_options(self.build))
 
     def __call__(self, *arguments: Default, **named: Default) -> Graph:
-        """The graph."""
+        """Returns the graph."""
         return self.build(*arguments, **named)
 
 
 def network(build: Callable[..., Graph]) -> Network:
-    """Named as its builder."""
+    """Returns the network of a builder, under its name."""
     return Network(build.__name__, build)
 
 
 def checked(build: Callable[P, Graph]) -> Callable[P, Graph]:
-    """The builder, which raises OptionError for arguments that its annotations do not allow."""
+    """Wraps a builder so that it raises OptionError for arguments that its annotations do not permit."""
     signature, options = inspect.signature(build), _options(build)
 
     @wraps(build)
@@ -99,11 +100,11 @@ def _options(build: Callable[..., Graph]) -> dict[str, Option]:
 
 
 def _types(annotation: Any) -> tuple[type, ...]:
-    """What an annotation names, without what else it says."""
+    """Returns the types of an annotation, without its other parts."""
     plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
     return get_args(plain) if isinstance(plain, UnionType) else (plain,)
 
 
 def _least(annotation: Any) -> int:
-    said = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    return max((part.number for part in said if isinstance(part, Least)), default=0)
+    parts = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    return max((part.number for part in parts if isinstance(part, Least)), default=0)

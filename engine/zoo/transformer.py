@@ -1,50 +1,53 @@
-"""What transformers are made of (Vaswani et al. 2017): linear layers, normalizations, attention with several heads."""
+"""Parts of transformers (Vaswani et al. 2017): linear layers, normalizations, attention with several heads."""
 
 import ops
 from engine.graph.var import Var
 from engine.zoo.weights import Weights
 
 _NEAR = 0.1
-"""How far scales and biases of normalizations are from 1 and 0, about."""
+"""The standard deviation of scales and biases of normalizations around 1 and 0."""
 _BIAS = 0.02
 HIDDEN = -1e9
-"""What is added to the score of a key that may not be read: its share is then 0."""
+"""Added to the score of a key that may not be read: its share is then 0."""
 
 
 def dense(x: Var, outputs: int, weights: Weights, kind: str) -> Var:
-    """x @ w + b, for the last axis of x."""
+    """Adds x @ w + b, for the last axis of x."""
     name, inputs = weights.layer(kind), x.shape[-1]
     matrix = weights.draw(f"{name}/weight", inputs, outputs, scale=inputs**-0.5)
     return x @ matrix + weights.draw(f"{name}/bias", outputs, scale=_BIAS)
 
 
 def norm(x: Var, weights: Weights, epsilon: float = 1e-5) -> Var:
-    """Layer normalization of the last axis."""
+    """Adds a layer normalization of the last axis."""
     name, width = weights.layer("norm"), x.shape[-1]
     scale = weights.draw(f"{name}/scale", width, scale=_NEAR, mean=1.0)
     return ops.layer_norm(x, scale, weights.draw(f"{name}/bias", width, scale=_NEAR), epsilon=epsilon)
 
 
 def split_heads(x: Var, heads: int) -> Var:
-    """[batch, sequence, width] as [batch, heads, sequence, width / heads]."""
+    """Returns [batch, sequence, width] as [batch, heads, sequence, width / heads]."""
     split = ops.reshape(x, (*x.shape[:2], heads, x.shape[2] // heads))
     return ops.transpose(split, (0, 2, 1, 3))
 
 
 def join_heads(x: Var) -> Var:
-    """The way back."""
+    """Returns [batch, heads, sequence, size] as [batch, sequence, heads * size]."""
     batch, heads, sequence, size = x.shape
     return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (batch, sequence, heads * size))
 
 
 def attend(q: Var, k: Var, v: Var, bias: Var | None = None) -> Var:
-    """For each query a mean of values, by how well their keys fit; `k` is [..., size, sequence]."""
+    """Adds attention:
+
+    for each query a mean of values, weighted by how well their keys match; `k` is [..., size, sequence].
+    """
     scores = q @ k * float(q.shape[-1] ** -0.5)
     return ops.softmax(scores if bias is None else scores + bias) @ v
 
 
 def self_attention(x: Var, heads: int, weights: Weights, bias: Var | None = None) -> Var:
-    """Every position reads every position, but for what `bias` hides."""
+    """Adds attention of every position to every position, except those that `bias` hides."""
     width = x.shape[-1]
     q, k, v = (split_heads(dense(x, width, weights, kind), heads) for kind in ("query", "key", "value"))
     mixed = join_heads(attend(q, ops.transpose(k, (0, 1, 3, 2)), v, bias))
@@ -52,7 +55,7 @@ def self_attention(x: Var, heads: int, weights: Weights, bias: Var | None = None
 
 
 def feed_forward(x: Var, expansion: int, weights: Weights, approximate: str = "none") -> Var:
-    """Wider, Gelu, as wide as before."""
+    """Adds a linear layer that is `expansion` times wider, a Gelu, and a linear layer back to the width."""
     width = x.shape[-1]
     wide = ops.gelu(dense(x, width * expansion, weights, "wide"), approximate)
     return dense(wide, width, weights, "narrow")
@@ -61,6 +64,6 @@ def feed_forward(x: Var, expansion: int, weights: Weights, approximate: str = "n
 def encoder_layer(
     x: Var, heads: int, expansion: int, weights: Weights, *, bias: Var | None = None, epsilon: float = 1e-5
 ) -> Var:
-    """Attention and a feed-forward layer, each beside what it reads and normalized behind, as in BERT."""
+    """Adds attention and a feed-forward layer, each with a residual addition and a normalization behind, as in BERT."""
     x = norm(x + self_attention(x, heads, weights, bias), weights, epsilon)
     return norm(x + feed_forward(x, expansion, weights), weights, epsilon)

@@ -17,10 +17,10 @@ from ops.convolution.shapes import ConvCase, case_of, planar
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights, unless
 from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.layout import CACHE_LINE
 from ops.tensor.spec import Array, Shape, TensorSpec
 
 _FLOAT = np.dtype("float32")
-_LINE = 64
 _ROOM_BYTES = 256 << 10
 """Most bytes of a block of pixels, where weights are read again for each block out of the second-level cache."""
 _LARGE_ROOM_BYTES = 1 << 20
@@ -67,8 +67,8 @@ def _workspace(signature: Signature) -> int:
 def _aligned(shape: Shape) -> Array:
     """Zeros that begin at a line of the cache."""
     spec = TensorSpec(shape, _FLOAT)
-    buffer = np.zeros(spec.nbytes + _LINE, np.uint8)
-    start = -buffer.ctypes.data % _LINE
+    buffer = np.zeros(spec.nbytes + CACHE_LINE, np.uint8)
+    start = -buffer.ctypes.data % CACHE_LINE
     return buffer[start : start + spec.nbytes].view(_FLOAT).reshape(shape)
 
 

@@ -11,7 +11,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-_CACHE_LINE = 64
+from ops.tensor.layout import CACHE_LINE
 
 
 def intrinsic_of(emit: Callable[..., Any], *, returns: Any = types.void) -> Any:
@@ -50,7 +50,7 @@ def stack(nbytes: int) -> Any:
     def generate(_: Any, builder: Any, __: Any, ___: Any) -> Any:
         with builder.goto_entry_block():
             scratch = builder.alloca(ir.ArrayType(ir.IntType(8), nbytes))
-            scratch.align = _CACHE_LINE
+            scratch.align = CACHE_LINE
         return builder.ptrtoint(scratch, ir.IntType(64))
 
     def typed(_: Any) -> Any:

@@ -18,9 +18,10 @@ from ops.onednn.declarations import (
 from ops.onednn.descriptors import Post, attributes
 from ops.onednn.library import Library, LibraryError, check, library, objection
 from ops.onednn.openmp import with_live_threads
+from ops.tensor.layout import CACHE_LINE
 from ops.tensor.spec import Array
 
-LINE = 64
+LINE = CACHE_LINE
 _UNPLANNED = frozenset({"ref", "simple", "gemm"})
 """Implementations for every case, one element after the other; and those that take packing buffers from the system."""
 KEPT = 1024

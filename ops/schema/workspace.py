@@ -2,9 +2,10 @@
 
 import math
 
+from ops.tensor.layout import CACHE_LINE
 from ops.tensor.spec import Array, Shape, TensorSpec
 
-STEP = 64
+STEP = CACHE_LINE
 """Each temporary starts at a multiple of this; so must the workspace."""
 
 
@@ -13,7 +14,7 @@ def _rounded(nbytes: int) -> int:
 
 
 def dense_bytes(*specs: TensorSpec) -> int:
-    """Bytes that `carve` needs for dense temporaries of these specs; each starts at a multiple of 64."""
+    """Bytes that `carve` needs for dense temporaries of these specs; each starts at a multiple of `STEP`."""
     return sum(_rounded(s.nbytes) for s in specs)
 
 

@@ -7,6 +7,9 @@ from attrs import frozen
 
 from ops.tensor.spec import Array, Shape, TensorSpec
 
+CACHE_LINE = 64
+"""Bytes of a line of the processor's cache: kernels read whole lines, so that arrays begin at a line."""
+
 
 @lru_cache(maxsize=4096)
 def dense_strides(shape: Shape, itemsize: int) -> tuple[int, ...]:
@@ -134,6 +137,10 @@ def _dense_runs(layout: Layout) -> list[tuple[int, int]]:
         else:
             runs.append((length, stride))
     return runs
+
+
+CACHE_LINE = 64
+"""Bytes of a line of the processor's cache: kernels read whole lines, so that arrays begin at a line."""
 
 
 @lru_cache(maxsize=4096)

@@ -21,8 +21,7 @@ from engine.lower.calls import Alias, Call, Stage, arena_ids
 from engine.lower.lowering import lower
 from engine.lower.schedule import in_sequence
 from engine.lower.steps import to_program
-from engine.planning.placed import Place
-from engine.planning.planner import place_values
+from engine.planning.placed import Place, place_values
 from engine.text.errors import DataFlowError
 from tests.helpers.graphs.random_graphs import build, seeded
 from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned

@@ -15,7 +15,7 @@ from engine.cli import comparison, run
 from engine.cli.main import main
 from engine.planning import planner
 from engine.planning.options import Options
-from engine.planning.planner import solve_problem
+from engine.planning.solving import solve_problem
 from tests.helpers.cli.cli_checks import BUFFERS, SOLVED, Capture, data, error
 from tests.helpers.onnx.saved_models import save_perceptron, save_reshape
 

@@ -282,7 +282,7 @@ def test_a_plan_that_computes_again_says_so() -> None:
     plan = engine.make_plan(graph, budget=plain.arena_bytes * 9 // 10)
     assert plan.recomputed
     text = str(plan.explain())
-    assert f"Kept within the budget: {plan.recomputed[0].told}; without it, the arena has " in text
+    assert f"Kept within the budget: {plan.recomputed[0].text}; without it, the arena has " in text
     assert f" has {format_bytes(plain.arena_bytes)}." in text
     assert "Not tried: other ways to plan, as values are computed again for the budget" in text
 

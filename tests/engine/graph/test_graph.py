@@ -43,9 +43,9 @@ def test_two_outputs_of_one_name_are_refused_but_one_var_may_have_two_names() ->
 
 def test_a_var_of_another_graph_is_refused() -> None:
     x, other = Graph("one").input("x", (2,)), Graph("two").input("y", (2,))
-    with pytest.raises(GraphError, match="is no var of graph 'one'"):
+    with pytest.raises(GraphError, match="is not a var of graph 'one'"):
         ops.add(x, other)
-    with pytest.raises(GraphError, match="is no var of graph"):
+    with pytest.raises(GraphError, match="is not a var of graph"):
         Graph("three").output(x)
 
 

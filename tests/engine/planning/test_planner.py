@@ -14,7 +14,7 @@ from allocator.solvers import solve
 from allocator.solvers.base import NO_NODES
 from engine import Graph
 from engine.planning.options import Options
-from engine.planning.planner import solve_problem
+from engine.planning.solving import solve_problem
 from engine.text.errors import BudgetError, OptionError
 from engine.text.units import parse_seconds
 from tests.helpers.allocator.strategies import problems
@@ -46,7 +46,7 @@ def test_a_budget_is_the_goal_of_a_second_search(monkeypatch: pytest.MonkeyPatch
         asked.append(limits)
         return solve(problem, "naive")
 
-    monkeypatch.setattr("engine.planning.planner.solvers.solve", recorded)
+    monkeypatch.setattr("engine.planning.solving.solvers.solve", recorded)
     problem = Problem([0, 2], [1, 3], [10, 10], [1, 1], [FREE, FREE])
     for budget, capacities in ((20, [NO_CAPACITY]), (15, [NO_CAPACITY, 15]), (9, [NO_CAPACITY])):
         asked.clear()
@@ -92,7 +92,7 @@ def test_planner_limits_reach_the_solver(monkeypatch: pytest.MonkeyPatch) -> Non
         asked.append({"strategy": strategy, "seed": seed, **limits})
         return solve(problem)
 
-    monkeypatch.setattr("engine.planning.planner.solvers.solve", recorded)
+    monkeypatch.setattr("engine.planning.solving.solvers.solve", recorded)
     engine.make_plan(products())
     engine.compile(products(), strategy="exact", seed=5, timeout="500ms", nodes=12)
     free = {"capacity": NO_CAPACITY, "seconds": math.inf, "nodes": NO_NODES}

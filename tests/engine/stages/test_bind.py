@@ -246,7 +246,7 @@ def test_bind_shares_weights() -> None:
 
 def test_names_of_dimensions_are_identifiers() -> None:
     for name in ("a b", "", "2n", "a+b"):
-        with pytest.raises(GraphError, match="is no name for a dimension"):
+        with pytest.raises(GraphError, match="is not a name for a dimension"):
             Graph().input("x", (name, 2))
 
 

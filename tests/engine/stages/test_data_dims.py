@@ -31,7 +31,7 @@ def test_an_element_that_there_is_not_is_one_error_and_the_next_run_is_right(
 ) -> None:
     x, exe = np.zeros(9, np.float32), engine.compile(fronts(later, index))
     for _ in range(2):
-        with pytest.raises(error, match=rf"element {index} of '.*' decides a size, but here it has {count} element"):
+        with pytest.raises(error, match=rf"element {index} of '.*' decides a size, but it has {count} element"):
             exe(x=x, k=np.ones(count, np.int64))
         assert exe(x=x, k=np.full(3, 2))["y"].shape == (4 if later else 2,)
 

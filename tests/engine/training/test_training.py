@@ -201,7 +201,7 @@ def test_assign_refuses_values_that_do_not_fit_a_parameter() -> None:
     weight, x = graph.parameter(np.zeros(3), "weight"), graph.input("x", (2,), "float64")
     with pytest.raises(GraphError, match=r"'weight' is float64\[3\]"):
         graph.assign(weight, x)
-    with pytest.raises(GraphError, match="no parameter of graph 'g'"):
+    with pytest.raises(GraphError, match="not a parameter of graph 'g'"):
         graph.assign(x, x)
     with pytest.raises(GraphError, match="two tensors named 'weight'"):
         graph.parameter(np.zeros(1), "weight")

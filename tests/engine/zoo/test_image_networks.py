@@ -173,7 +173,7 @@ def test_weights_that_nobody_holds_are_drawn_again_alike() -> None:
 
 
 def test_an_image_that_is_too_small_is_refused() -> None:
-    with pytest.raises(OptionError, match="vgg16: image is an integer from 32 on, not 31"):
+    with pytest.raises(OptionError, match="vgg16: image is an integer of at least 32, not 31"):
         IMAGE_NETWORKS["vgg16"](image=31)
 
 

@@ -23,7 +23,7 @@ def test_zoo_networks_are_built_with_options_that_are_large_enough(batch: int, s
     if batch >= 0 and size >= 3 and width >= 1:
         assert toy(batch, size=size, width=width).name == f"{batch} {size} {width} False"
     else:
-        with pytest.raises(OptionError, match=r"toy: (batch|size|width) is an integer from \d on"):
+        with pytest.raises(OptionError, match=r"toy: (batch|size|width) is an integer of at least \d"):
             toy(batch, size=size, width=width)
 
 
@@ -43,7 +43,7 @@ def test_the_least_image_is_the_least_that_can_be_built(name: str) -> None:
     build = NETWORKS[name]
     least = build.options["image"].least
     assert build(1, least).outputs["y"].shape == (1, 1000)
-    with pytest.raises(OptionError, match=f"{name}: image is an integer from {least} on, not {least - 1}"):
+    with pytest.raises(OptionError, match=f"{name}: image is an integer of at least {least}, not {least - 1}"):
         build(1, least - 1)
     assert least == 1 or not_built(build.build, least - 1)
 
@@ -70,10 +70,10 @@ def test_no_option_that_counts_something_takes_a_truth(name: str) -> None:
         (lambda: minilm(sequence=513), "minilm: sequence is at most 512, not 513"),
         (lambda: gpt2(tokens=200), "tokens is 200, and capacity 128"),
         (lambda: gpt2(capacity=1025), "that at most 1024; tokens is 1, and capacity 1025"),
-        (lambda: lstm_classifier(sequence=0), "sequence is an integer from 1 on, or a name, not 0"),
-        (lambda: resnet18(batch=1.5), "resnet18: batch is an integer from 0 on, or a name, not 1.5"),  # type: ignore[arg-type]
+        (lambda: lstm_classifier(sequence=0), "sequence is an integer of at least 1, or a name, not 0"),
+        (lambda: resnet18(batch=1.5), "resnet18: batch is an integer of at least 0, or a name, not 1.5"),  # type: ignore[arg-type]
         (lambda: resnet18(training=2), "resnet18: training is true or false, not 2"),  # type: ignore[arg-type]
-        (lambda: resnet18(image="many"), "image is an integer from 1 on, not 'many'"),  # type: ignore[arg-type]
+        (lambda: resnet18(image="many"), "image is an integer of at least 1, not 'many'"),  # type: ignore[arg-type]
     ],
 )
 def test_zoo_builders_raise_the_same_errors_in_python(build: Callable[[], Graph], message: str) -> None:

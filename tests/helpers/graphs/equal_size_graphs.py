@@ -12,7 +12,7 @@ from allocator.problem import Conflicts
 from engine import ExecutionPlan, Graph
 from engine.lower.calls import Storage
 from engine.lower.schedule import Schedule, by_data
-from engine.planning.planner import place_values
+from engine.planning.placed import place_values
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
 from ops.tensor.spec import Array
 from tests.helpers.graphs.race_oracle import reach

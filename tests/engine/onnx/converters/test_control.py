@@ -359,7 +359,7 @@ def test_onnx_bodies_that_make_no_sense_are_refused() -> None:
         with pytest.raises(ModelError, match=message):
             engine.load_onnx(model([bad], inputs, initializers=given))
     other = _loop_body([ALWAYS, node("Cast", ["h"], ["h2"], to=7)], [value("h", (2, 3))], [_out("h2", INT)])
-    with pytest.raises(ModelError, match=r"float32\[2,3\] before a turn and int64\[2,3\] behind it"):
+    with pytest.raises(ModelError, match=r"float32\[2,3\] before a turn and int64\[2,3\] after it"):
         engine.load_onnx(model([node("Loop", ["M", "go", "x"], ["y"], body=other)], inputs, initializers=given))
 
 
