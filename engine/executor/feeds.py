@@ -36,7 +36,7 @@ def check_array(what: str, array: Array, spec: TensorSpec) -> None:
 def check_names(what: str, arrays: Mapping[str, Any], expected: Mapping[str, Any], *, complete: bool) -> None:
     """Raises FeedError for an unknown name and, if `complete`, for a missing one."""
     if not isinstance(arrays, Mapping):
-        raise FeedError(f"{what}s are arrays as a dict from name to array, not as a {type(arrays).__name__}")
+        raise FeedError(f"{what}s are given as a dict from name to array, not as a {type(arrays).__name__}")
     listed = ", ".join(map(repr, expected)) or "none"
     unknown = next((name for name in arrays if name not in expected), "")
     if unknown:

@@ -1,4 +1,4 @@
-"""A plan that travels with a model: what it is a plan of, and where each chunk lies."""
+"""A plan that is stored in a model: the identity of its calls, and the offset of each chunk."""
 
 from typing import Any
 
@@ -16,13 +16,12 @@ FILE_KEYS = {name: about(name).file_key or name for name in SHAPING}
 
 @frozen
 class EmbeddedPlan:
-    """`options` are those of `SHAPING`. `order` has the ticks of calls, where they do not stand in the given order.
+    """A saved plan. `options` are those of `SHAPING`; `order` has the ticks of calls that are not in the given order.
 
-    Where some run again, `again` has what runs, by name, and the bytes of the arena without (see
-    `engine.planning.recomputed`).
-    Row i of `offsets` has the name of the value that chunk i was made for, and its first byte. `memory` is the digest
-    of the problem that they solve. `source` tells where all this was read. Where the plan is `required`, none is made
-    in its place. Sizes are bytes.
+    Where operators run again, `again` has the names of all that runs, and the arena bytes without that (see
+    `engine.planning.recomputed`). Row i of `offsets` has the name of the value of chunk i, and its first byte. `memory`
+    is the digest of the problem. `source` says where the plan was read. If `required`, no other plan is made in its
+    place. Sizes are bytes.
     """
 
     identity: Identity
@@ -39,7 +38,7 @@ class EmbeddedPlan:
 
 
 def embedded_plan(plan: PlacedPlan, order: tuple[int, ...]) -> EmbeddedPlan:
-    """A plan, whose calls stand in that order, as it is carried."""
+    """Returns a plan, whose calls stand in that order, as data."""
     owners = plan.owners(plan.chunks)
     return EmbeddedPlan(
         identity=identity_of(plan.lowered),
@@ -49,11 +48,11 @@ def embedded_plan(plan: PlacedPlan, order: tuple[int, ...]) -> EmbeddedPlan:
         lower_bound=plan.plan.lower_bound,
         strategy=plan.plan.strategy,
         order=order,
-        again=tuple((found.sequence, found.plain_bytes) for found in plan.recomputed),
+        again=tuple((again.sequence, again.plain_bytes) for again in plan.recomputed),
         offsets=tuple((owners[chunk].name, offset) for chunk, offset in enumerate(plan.plan.offset.tolist())),
     )
 
 
 def shaping(options: Options) -> tuple[tuple[str, Any], ...]:
-    """Those of the options that decide what there is to place."""
+    """Returns those of the options that decide the problem."""
     return tuple((name, getattr(options, name)) for name in SHAPING)

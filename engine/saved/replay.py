@@ -1,8 +1,8 @@
-"""Plans that are not made but read: a carried plan is followed where it is one of the very same calls.
+"""Saved plans are replayed instead of planned anew, where they are for exactly these calls.
 
-Nothing of it is believed but offsets, order, strategy, and how large the arena was in which nothing runs again: calls,
-lifetimes and overwrites are derived from the graph as ever, the digests say whether they are those that the offsets
-were found for, and all judges run on the result.
+Only the offsets, the order, the strategy and the arena bytes without recomputation are taken from the file. Calls,
+lifetimes and overwrites are derived from the graph; digests say whether the offsets were found for them, and all
+checkers run on the result.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,97 +29,102 @@ from engine.saved.fingerprint import Identity, digest_of_problem, identity_of
 from engine.text.errors import GraphError, JudgeError, OptionError, OtherPlanError, PlanRefusedError
 
 ANEW = "made anew"
-"""What the origin of a plan begins with that was made because the one in the file is another's."""
+"""The first words of the origin of a plan that was made because the saved one was for other calls."""
 
 
 def embed(plan: PlacedPlan) -> EmbeddedPlan:
-    """The plan as data, which have been followed to see that they can be. Raises OtherPlanError where they cannot."""
+    """Returns the plan as data, which have been replayed as a test. Raises OtherPlanError where that fails."""
     graph = next((again.before for again in plan.recomputed), plan.lowered.graph)
     order = () if plan.recomputed else _order_in(lower_graph(graph, plan.options), plan.lowered)
-    made = embedded_plan(plan, order)
-    follow(graph, made, plan.options)
-    return made
+    saved = embedded_plan(plan, order)
+    follow(graph, saved, plan.options)
+    return saved
 
 
-def follow(graph: Graph, known: EmbeddedPlan, options: Options, budget: int = NO_CAPACITY) -> PlacedPlan:
-    """The plan that is carried; no solver runs, and no order is searched for.
+def follow(graph: Graph, saved: EmbeddedPlan, options: Options, budget: int = NO_CAPACITY) -> PlacedPlan:
+    """Replays a saved plan; no solver runs, and no order is searched.
 
-    Raises OtherPlanError where it is a plan of other calls or larger than the budget in bytes, PlanRefusedError where a
-    judge finds fault with it.
+    Raises OtherPlanError where it is for other calls or larger than the budget in bytes, PlanRefusedError where a
+    checker finds a fault.
     """
-    _check_asked(known, options, budget)
+    _check_asked(saved, options, budget)
     try:
-        way = _lowered(graph, known, options)
-        made = place_lowered(way, options, lambda problem: _plan(problem, known, budget))
+        way = _lowered(graph, saved, options)
+        placed = place_lowered(way, options, lambda problem: _plan(problem, saved, budget))
     except JudgeError as error:
-        raise PlanRefusedError(f"{known.source} breaks a rule: {error}") from error
-    told = tuple(recomputed(graph, made, plain_bytes, names) for names, plain_bytes in known.again)
-    return evolve(made, recomputed=told, origin=FOLLOWED)
+        raise PlanRefusedError(f"{saved.source} breaks a rule: {error}") from error
+    runs_again = tuple(recomputed(graph, placed, plain_bytes, names) for names, plain_bytes in saved.again)
+    return evolve(placed, recomputed=runs_again, origin=FOLLOWED)
 
 
 def followed_or(
     graph: Graph,
-    known: EmbeddedPlan,
+    saved: EmbeddedPlan,
     options: Options,
     budget: int,
     make: Callable[[], PlacedPlan],
     *,
     recompute: bool = True,
 ) -> PlacedPlan:
-    """The plan that is carried, or one that is made, which then tells why.
+    """Replays a saved plan, or makes a plan whose origin says why.
 
-    Raises PlanRefusedError for a wrong plan, OtherPlanError for one of other calls that is required, OptionError for
-    what is no plan.
+    Raises PlanRefusedError for a wrong plan, OtherPlanError for a required plan of other calls, OptionError for an
+    object that is no plan.
     """
-    if not isinstance(known, EmbeddedPlan):
-        raise OptionError(f"embedded must be what engine.load_plan returns, not a {type(known).__name__}")
+    if not isinstance(saved, EmbeddedPlan):
+        raise OptionError(f"embedded must be what engine.load_plan returns, not a {type(saved).__name__}")
     try:
-        if known.again and not recompute:
-            raise OtherPlanError(f"{known.source} computes values again, and recompute is off")
-        return follow(graph, known, options, budget)
+        if saved.again and not recompute:
+            raise OtherPlanError(f"{saved.source} computes values again, and recompute is off")
+        return follow(graph, saved, options, budget)
     except OtherPlanError as error:
-        if known.required:
+        if saved.required:
             raise
         return evolve(make(), origin=f"{ANEW}: {error}")
 
 
-def _order_in(given: Lowered, chosen: Lowered) -> tuple[int, ...]:
-    """The ticks that calls have in a lowering, in the order of another; nothing where that is the same."""
-    place = {(call.name, bool(call.operators)): call.tick for call in given.calls}
+def _order_in(lowered: Lowered, chosen: Lowered) -> tuple[int, ...]:
+    """Returns the ticks in one lowering of the calls of another, in its order; () where the order is the same."""
+    place = {(call.name, bool(call.operators)): call.tick for call in lowered.calls}
     keys = ((stage.name, bool(stage.operators)) for stage in chosen.stages)
     ticks = tuple(place[key] for key in keys if key in place)
     return () if list(ticks) == sorted(ticks) else ticks
 
 
-def _check_asked(known: EmbeddedPlan, options: Options, budget: int) -> None:
-    made = dict(known.options)
+def _check_asked(saved: EmbeddedPlan, options: Options, budget: int) -> None:
+    saved_options = dict(saved.options)
     for name, asked in shaping(options):
-        if made[name] != asked:
-            raise OtherPlanError(f"{known.source} was made with {name}={_short(made[name])}, not {_short(asked)}")
-    if options.strategy not in (BEST, known.strategy):
-        raise OtherPlanError(f"{known.source} was made by strategy {shown(known.strategy)}, not {options.strategy!r}")
-    if known.arena_bytes > budget:
-        raise OtherPlanError(f"{known.source} needs {known.arena_bytes} bytes, and {budget} are available")
+        if saved_options[name] != asked:
+            raise OtherPlanError(
+                f"{saved.source} was made with {name}={_short(saved_options[name])}, not {_short(asked)}"
+            )
+    if options.strategy not in (BEST, saved.strategy):
+        raise OtherPlanError(f"{saved.source} was made by strategy {shown(saved.strategy)}, not {options.strategy!r}")
+    if saved.arena_bytes > budget:
+        raise OtherPlanError(f"{saved.source} needs {saved.arena_bytes} bytes, and {budget} are available")
 
 
-def _lowered(graph: Graph, known: EmbeddedPlan, options: Options) -> Lowered:
-    """The graph in the order that the plan has, with values nested as it has them. Raises OtherPlanError."""
+def _lowered(graph: Graph, saved: EmbeddedPlan, options: Options) -> Lowered:
+    """Lowers the graph in the order and with the nesting of the plan. Raises OtherPlanError."""
     lowered = lower_graph(graph, options)
-    if known.order:
-        if sorted(known.order) != [call.tick for call in lowered.calls]:
-            raise OtherPlanError(f"{known.source} orders {len(known.order)} calls; here are {len(lowered.calls)}")
-        lowered = in_order(lowered, known.order)
-    for names, _ in known.again:
-        lowered = _lowered_again(_again(lowered, names, known.source), known.source, options)
+    if saved.order:
+        if sorted(saved.order) != [call.tick for call in lowered.calls]:
+            raise OtherPlanError(f"{saved.source} orders {len(saved.order)} calls; here are {len(lowered.calls)}")
+        lowered = in_order(lowered, saved.order)
+    for names, _ in saved.again:
+        lowered = _lowered_again(_again(lowered, names, saved.source), saved.source, options)
     for way in nestings(lowered, options):
-        found = identity_of(way)
-        if found == known.identity:
+        identity = identity_of(way)
+        if identity == saved.identity:
             return way
-    raise OtherPlanError(f"{known.source} is for {_difference(known.identity, found)}")
+    raise OtherPlanError(f"{saved.source} is for {_difference(saved.identity, identity)}")
 
 
 def _again(lowered: Lowered, names: Sequence[str], source: str) -> Graph:
-    """The graph in which operators run as the names say. Raises OtherPlanError for others, and JudgeError."""
+    """Returns the graph in which operators run as the names say.
+
+    Raises OtherPlanError for unknown names, JudgeError.
+    """
     ticks = {stage.name: stage.tick for stage in lowered.stages}
     missing = [name for name in names if name not in ticks]
     if missing:
@@ -139,14 +144,14 @@ def _lowered_again(graph: Graph, source: str, options: Options) -> Lowered:
         raise PlanRefusedError(f"{source} cannot run: {error}") from error
 
 
-def _difference(known: Identity, found: Identity) -> str:
-    """What the carried plan is for, in place of what there is."""
-    for there, here in ((known.feeds, found.feeds), (known.fetches, found.fetches)):
+def _difference(saved: Identity, current: Identity) -> str:
+    """Returns the first difference between the calls of the plan and those of the graph, in words."""
+    for there, here in ((saved.feeds, current.feeds), (saved.fetches, current.fetches)):
         if there != here:
-            return f"{_told(there)}, and here is {_told(here)}"
-    if known.operators != found.operators:
+            return f"{_specs_text(there)}, and here is {_specs_text(here)}"
+    if saved.operators != current.operators:
         return "other operators: another model, or other passes over it"
-    if known.kernels != found.kernels:
+    if saved.kernels != current.kernels:
         return "other kernels: another machine, or another version of this program"
     return "other views and copies: another version of this program"
 
@@ -155,23 +160,23 @@ def _short(value: object) -> str:
     return shown(value) if isinstance(value, str) else shown(repr(value))[1:-1]
 
 
-def _told(tensors: tuple[tuple[str, str], ...]) -> str:
+def _specs_text(tensors: tuple[tuple[str, str], ...]) -> str:
     return ", ".join(f"{shown(name)} {shown(spec)[1:-1]}" for name, spec in tensors)
 
 
-def _plan(problem: Problem, known: EmbeddedPlan, budget: int) -> Plan:
-    """The offsets as a plan. Raises OtherPlanError for another problem, PlanRefusedError for a wrong plan."""
-    if digest_of_problem(problem) != known.memory:
-        raise OtherPlanError(f"{known.source} is for other lifetimes: another version of this program")
-    if len(known.offsets) != len(problem):
-        raise PlanRefusedError(f"{known.source} has {len(known.offsets)} offsets for {len(problem)} chunks")
-    offset = column([at for _, at in known.offsets])
-    fault = check(problem, offset, known.arena_bytes)
+def _plan(problem: Problem, saved: EmbeddedPlan, budget: int) -> Plan:
+    """Returns the offsets as a plan. Raises OtherPlanError for another problem, PlanRefusedError for a wrong plan."""
+    if digest_of_problem(problem) != saved.memory:
+        raise OtherPlanError(f"{saved.source} is for other lifetimes: another version of this program")
+    if len(saved.offsets) != len(problem):
+        raise PlanRefusedError(f"{saved.source} has {len(saved.offsets)} offsets for {len(problem)} chunks")
+    offset = column([at for _, at in saved.offsets])
+    fault = check(problem, offset, saved.arena_bytes)
     if fault is not None:
-        names = " and ".join(shown(known.offsets[chunk][0]) for chunk in fault.chunks)
-        raise PlanRefusedError(f"{known.source} is wrong ({fault.kind}, {names}): {fault.message}")
+        names = " and ".join(shown(saved.offsets[chunk][0]) for chunk in fault.chunks)
+        raise PlanRefusedError(f"{saved.source} is wrong ({fault.kind}, {names}): {fault.message}")
     least = arena_bytes(problem, offset)
-    if known.arena_bytes != least:
-        raise PlanRefusedError(f"{known.source} wants an arena of {known.arena_bytes} bytes, where {least} hold all")
+    if saved.arena_bytes != least:
+        raise PlanRefusedError(f"{saved.source} wants an arena of {saved.arena_bytes} bytes, where {least} hold all")
     bound = proved_bound(problem)
-    return Plan(offset, least, bound.nbytes, known.strategy, budget, bound.reason)
+    return Plan(offset, least, bound.nbytes, saved.strategy, budget, bound.reason)

@@ -1,4 +1,4 @@
-"""The life of every byte in a run of several stages, as one stream: what is alive across a cut comes and goes once."""
+"""The trace of a run in stages: one stream of events, in which a tensor that lives across stages appears once."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, zip_longest
@@ -22,40 +22,40 @@ from engine.trace.trace import ALLOC, FREE, GROW, MEASURED, NOT_RUN, NOTHING, OV
 def trace_stages(
     stages: Sequence[Stage], mode: str = "static", *, heap: str = "", timings: Sequence[Timing] = ()
 ) -> Trace:
-    """All events of the stages of a run, in order; ticks go on from stage to stage. See `engine.trace.build.trace`.
+    """Returns all events of the stages of a run, in order; ticks go on from stage to stage.
 
-    A stage begins with an event of the kind "stage": `bytes` is the arena that it needs, `tensor` names what decided
-    its sizes. What it takes over is not allocated again, and what it leaves to the next one is not freed. Raises
-    OptionError, UnknownHeapError.
+    See `engine.trace.build.trace`. A stage begins with an event of the kind "stage": `bytes` is its arena, `tensor`
+    names the tensors that decided its sizes. Tensors that it takes over are not allocated again, and those that it
+    leaves to the next stage are not freed. Raises OptionError, UnknownHeapError.
     """
     check(mode, heap, IN_TICKS, policy="")
     check_timings(timings, _calls(stages))
-    tale, begin = _Tale(mode), 0.0 if timings else NOT_RUN
+    builder, begin = _StageTrace(mode), 0.0 if timings else NOT_RUN
     for stage, after in _in_pairs(stages):
-        ran = [evolve(t, tick=t.tick - tale.tick) for t in timings if 0 <= t.tick - tale.tick < _ticks(stage)]
+        ran = [evolve(t, tick=t.tick - builder.tick) for t in timings if 0 <= t.tick - builder.tick < _ticks(stage)]
         table = timed_events(stage.plan, ran, mode) if timings else planned_events(stage.plan, mode)
-        tale.tell(stage, after, table, begin)
+        builder.add_stage(stage, after, table, begin)
         begin = max((t.end for t in ran), default=begin)
-    facts = evolve(_facts(stages, mode), heap=heap, ticks=tale.tick, clock=MEASURED if timings else UNTIMED)
-    return build_trace(tale.finished(), facts)
+    info = evolve(_run_info(stages, mode), heap=heap, ticks=builder.tick, clock=MEASURED if timings else UNTIMED)
+    return build_trace(builder.finished(), info)
 
 
 def _calls(stages: Sequence[Stage]) -> list[int]:
-    """The ticks of all calls, which go on from stage to stage."""
+    """Returns the ticks of all calls, which go on from stage to stage."""
     starts = accumulate((_ticks(stage) for stage in stages), initial=0)
     return [
         start + call.tick for start, stage in zip(starts, stages, strict=False) for call in stage.plan.lowered.calls
     ]
 
 
-def _facts(stages: Sequence[Stage], mode: str) -> RunInfo:
+def _run_info(stages: Sequence[Stage], mode: str) -> RunInfo:
     plans = [stage.plan for stage in stages]
     first = run_info(plans[0], mode)
     arena = max(stage.arena_bytes for stage in stages)
     bound = max(s.plan.plan.lower_bound - BOUNDARY_BYTES * len(s.after.boundaries) for s in stages)
     return evolve(
         first,
-        model=first.model.rpartition(":")[0],  # a stage is called by its number
+        model=first.model.rpartition(":")[0],  # the name of a stage ends in its number
         strategy=", ".join(dict.fromkeys(plan.plan.strategy for plan in plans)),
         status=str(Plan(np.zeros(0), arena, bound, "").status),
         arena_bytes=arena,
@@ -66,11 +66,11 @@ def _facts(stages: Sequence[Stage], mode: str) -> RunInfo:
 
 
 @define(eq=False)
-class _Tale:
-    """What was told so far. Chunks are numbered anew; `handed` are those that the next stage takes over, by tensor.
+class _StageTrace:
+    """The events so far. Chunks are numbered anew; `handed` has the chunks that the next stage takes over, by tensor.
 
-    `sizes` (bytes), `places` and `paddings` by chunk: of several stages the last one counts, as what lies fixed has no
-    padding any more.
+    `sizes` (bytes), `places` and `paddings` are by chunk. Of a chunk in several stages the last stage counts, as pinned
+    chunks have no padding.
     """
 
     mode: str
@@ -85,41 +85,41 @@ class _Tale:
     decided: tuple[str, ...] = ()
     arena_bytes: int = 0
 
-    def tell(self, stage: Stage, after: Sequence[str], table: EventTable, begin: float) -> None:
-        """Adds a stage, which began after so many seconds, and `after` which some tensors are still alive."""
-        found, lowered = buffers_of(stage.plan, self.mode), stage.plan.lowered
-        taken = _chunks(stage, found, {name: lowered.inputs[name] for name in self.handed})
-        left = _chunks(stage, found, {name: lowered.outputs[name] for name in after})
-        numbers = self._numbers(found, {chunk: self.handed[name] for name, chunk in taken.items()})
+    def add_stage(self, stage: Stage, after: Sequence[str], table: EventTable, begin: float) -> None:
+        """Adds a stage, which began after `begin` seconds; `after` names the tensors that stay alive after it."""
+        buffers, lowered = buffers_of(stage.plan, self.mode), stage.plan.lowered
+        taken = _chunks(stage, buffers, {name: lowered.inputs[name] for name in self.handed})
+        left = _chunks(stage, buffers, {name: lowered.outputs[name] for name in after})
+        numbers = self._numbers(buffers, {chunk: self.handed[name] for name, chunk in taken.items()})
         rows = _own(table.rows, list(taken.values()), list(left.values()))
         for name in ("chunk", "overwrites"):
             rows[name] = np.append(numbers, NOTHING)[rows[name]]
         rows["tick"] += self.tick
         rows["seconds"] = np.maximum(rows["seconds"], begin)  # nothing happens before its stage begins
-        self._add([*self._marks(stage, begin), rows], stage.number, table)
+        self._add([*self._stage_events(stage, begin), rows], stage.number, table)
         self.handed = {name: int(numbers[chunk]) for name, chunk in left.items()}
         self.tick, self.decided = self.tick + _ticks(stage), tuple(stage.reads.values())
 
     def finished(self) -> EventTable:
-        """All stages, with the bytes that chunks have in the end."""
+        """Returns all stages, with the final bytes of the chunks."""
         rows = np.concatenate(self.parts) if self.parts else rows_of(0)
         sized = np.isin(rows["kind"], [CODE[ALLOC], CODE[OVERWRITE], CODE[FREE]])
         rows["bytes"][sized] = np.array(self.sizes, np.int64)[rows["chunk"][sized]]
         tables = tuple(self.operators), tuple(self.labels)
         return EventTable(rows, *tables, self.places, self.paddings, floats=self.mode == "dynamic")
 
-    def _numbers(self, found: Buffers, known: Mapping[int, int]) -> Column:
-        """The number of each chunk of a stage; `known` were there before."""
-        numbers, columns = list[int](), (found.chunks.size, found.offset, found.padding)
-        for chunk, told in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
-            number = known.get(chunk, len(self.sizes))
-            for told_before, value in zip((self.sizes, self.places, self.paddings), told, strict=True):
-                told_before[number : number + 1] = [value]
+    def _numbers(self, buffers: Buffers, handed: Mapping[int, int]) -> Column:
+        """Returns the number of each chunk of a stage; `handed` has those that exist already."""
+        numbers, columns = list[int](), (buffers.chunks.size, buffers.offset, buffers.padding)
+        for chunk, columns_of_chunk in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
+            number = handed.get(chunk, len(self.sizes))
+            for table, value in zip((self.sizes, self.places, self.paddings), columns_of_chunk, strict=True):
+                table[number : number + 1] = [value]
             numbers.append(number)
         return column(numbers)
 
-    def _marks(self, stage: Stage, begin: float) -> Iterator[Rows]:
-        """That the stage begins, and by how much the arena grows for it."""
+    def _stage_events(self, stage: Stage, begin: float) -> Iterator[Rows]:
+        """Yields the events of the beginning of the stage and of the growth of the arena."""
         thread = NOT_RUN if begin == NOT_RUN else 0
         when: dict[str, Any] = {"tick": self.tick, "seconds": begin, "thread": thread}
         before = self.arena_bytes
@@ -130,7 +130,7 @@ class _Tale:
             yield rows_of(1, kind=CODE[GROW], bytes=self.arena_bytes - before, **when)
 
     def _add(self, parts: Sequence[Rows], number: int, table: EventTable) -> None:
-        """Rows of a stage, whose operators and labels come behind what says that it begins."""
+        """Adds rows of a stage; its operators and labels come behind those of the stage event."""
         operators = [(f"{STAGE} {number}", ""), *table.operators]
         labels = [*table.labels, TensorLabel(", ".join(self.decided))]
         rows = np.concatenate(parts)
@@ -150,25 +150,25 @@ _DECIDED = -1
 
 
 def _own(rows: Rows, inherited: Sequence[int], kept: Sequence[int]) -> Rows:
-    """Without the arena, which is not each stage's own, and without coming and going across cuts."""
+    """Returns the rows without the growth of the arena, and without allocating and freeing across stages."""
     kind, chunk = rows["kind"], rows["chunk"]
     again = (kind == CODE[ALLOC]) & np.isin(chunk, inherited)
-    lives_on = (kind == CODE[FREE]) & np.isin(chunk, kept)
-    found: Rows = rows[~(again | lives_on | (kind == CODE[GROW]))]
-    return found
+    stays_alive = (kind == CODE[FREE]) & np.isin(chunk, kept)
+    own: Rows = rows[~(again | stays_alive | (kind == CODE[GROW]))]
+    return own
 
 
 def _ticks(stage: Stage) -> int:
-    """Its calls, feeding and fetching."""
+    """Returns the ticks of a stage: its calls, feeding and fetching."""
     return len(stage.plan.lowered.stages) + 2
 
 
 def _in_pairs(stages: Sequence[Stage]) -> Iterator[tuple[Stage, tuple[str, ...]]]:
-    """Each stage with the tensors that the next one takes over."""
+    """Yields each stage with the tensors that the next one takes over."""
     for stage, after in zip_longest(stages, stages[1:]):
         yield stage, tuple(after.plan.lowered.inputs) if after else ()
 
 
-def _chunks(stage: Stage, found: Buffers, values: Mapping[str, int]) -> dict[str, int]:
-    """The chunks of some tensors."""
-    return {name: int(found.chunks.chunk_of[stage.plan.ids[value]]) for name, value in values.items()}
+def _chunks(stage: Stage, buffers: Buffers, values: Mapping[str, int]) -> dict[str, int]:
+    """Returns the chunks of some tensors."""
+    return {name: int(buffers.chunks.chunk_of[stage.plan.ids[value]]) for name, value in values.items()}

@@ -1,9 +1,9 @@
 """Well-known networks, written with the public API.
 
-Each is a function that gives a graph with seeded weights; graphs of one seed share them for as long as one of them
-lives. `batch` may be a name. With `training` the weights are parameters, normalizations take the statistics of the
-batch, and the network has an input "label" (int64: a class for each row) and the output "loss" (softmax cross entropy,
-the mean).
+Each is a function that returns a graph with seeded weights; graphs of one seed share them as long as one of them
+exists. `batch` may be a name. With `training` the weights are parameters, normalizations take the statistics of the
+batch, and the network has an input "label" (int64: a class for each row) and the output "loss" (the mean softmax cross
+entropy).
 """
 
 from collections.abc import Mapping

@@ -13,7 +13,9 @@ HIDDEN = 4096
 
 @checked
 def alexnet(batch: Batch = 1, image: Annotated[int, Least(63)] = 224, seed: Seed = 0, training: bool = False) -> Graph:
-    """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
+    """Returns a graph. Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits.
+
+    Weights are seeded.
 
     The first linear layer has as many inputs as the last pooling has outputs, so that images of other sizes (from 63
     on) have other weights. Dropout is left out. `training`: see `zoo`.

@@ -19,7 +19,7 @@ _EMBEDDED = 0.5
 
 @frozen
 class BertSize:
-    """`width` must be a multiple of `heads`. A sequence is at most `positions` long."""
+    """The size of a BERT: `width` must be a multiple of `heads`; a sequence has at most `positions` tokens."""
 
     layers: int
     width: int
@@ -35,30 +35,32 @@ BASE, MINILM = BertSize(12, 768, 12), BertSize(6, 384, 12)
 
 @checked
 def bert_base(batch: Batch = 1, sequence: Length = 128, seed: Seed = 0, training: bool = False) -> Graph:
-    """Inputs, int64 [batch, sequence]: "ids" of tokens, "mask" (1 for a token, 0 for what fills up), "types" (0 or 1).
+    """Returns a graph. Inputs, int64 [batch, sequence]:
+
+    "ids" of tokens, "mask" (0 for padding, else 1), "types" (0 or 1).
 
     Outputs: "y" [batch, sequence, 768], and "pooled" [batch, 768], which stands for the whole text. Weights are seeded.
-    Dropout is left out. `training`: see `zoo`; the pooled vector is sorted into one of two classes.
+    Dropout is left out. `training`: see `zoo`; the pooled vector is classified into one of two classes.
     """
     return bert(BASE, "bert_base", Text(batch, sequence), seed, training)
 
 
 @checked
 def minilm(batch: Batch = 1, sequence: Length = 128, seed: Seed = 0, training: bool = False) -> Graph:
-    """The same with 6 layers, 384 wide."""
+    """Returns a graph as `bert_base` with 6 layers of width 384."""
     return bert(MINILM, "minilm", Text(batch, sequence), seed, training)
 
 
 @frozen
 class Text:
-    """How much is read at once; both may be names."""
+    """The batch and the sequence of the inputs; both may be names."""
 
     batch: int | str = 1
     sequence: int | str = 128
 
 
 def bert(size: BertSize, name: str, text: Text, seed: int = 0, training: bool = False) -> Graph:
-    """The same with any size."""
+    """Returns a graph as `bert_base` with any size."""
     if isinstance(text.sequence, int) and text.sequence > size.positions:
         raise OptionError(f"{name}: sequence is at most {size.positions}, not {text.sequence}")
     graph = Graph(name)
@@ -76,7 +78,7 @@ def bert(size: BertSize, name: str, text: Text, seed: int = 0, training: bool = 
 
 
 def _embedded(ids: Var, types: Var, size: BertSize, weights: Weights) -> Var:
-    """Who stands there, where, and in which of two texts."""
+    """Adds the embeddings of tokens, positions and types."""
     rows = {"token": size.vocabulary, "position": size.positions, "type": size.types}
     token, position, kind = (weights.draw(f"{n}/weight", m, size.width, scale=_EMBEDDED) for n, m in rows.items())
     return ops.gather(token, ids) + ops.gather(kind, types) + position[: ids.shape[1]]

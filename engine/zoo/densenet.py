@@ -11,7 +11,7 @@ from engine.zoo.network import Batch, Least, Seed, checked
 from engine.zoo.weights import Weights
 
 LAYERS = (6, 12, 24, 16)
-"""Of each block."""
+"""The number of layers of each block."""
 GROWTH, BOTTLENECK = 32, 128
 """Channels that a layer adds, and those in its middle."""
 
@@ -20,7 +20,9 @@ GROWTH, BOTTLENECK = 32, 128
 def densenet121(
     batch: Batch = 1, image: Annotated[int, Least(29)] = 224, seed: Seed = 0, training: bool = False
 ) -> Graph:
-    """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
+    """Returns a graph. Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits.
+
+    Weights are seeded.
 
     `training`: see `zoo`.
     """
@@ -36,12 +38,12 @@ def densenet121(
 
 
 def _layer(x: Var, weights: Weights) -> Var:
-    """What a layer adds to all that it reads."""
+    """Adds the new channels of a layer, from all channels before."""
     y = convolution(ops.relu(normalization(x, weights)), BOTTLENECK, 1, weights)
     return convolution(ops.relu(normalization(y, weights)), GROWTH, 3, weights)
 
 
 def _transition(x: Var, weights: Weights) -> Var:
-    """Half as many channels, half as high and as wide."""
+    """Adds a convolution and a pooling that halve channels, height and width."""
     y = convolution(ops.relu(normalization(x, weights)), x.shape[1] // 2, 1, weights)
     return ops.average_pool(y, 2, strides=2)

@@ -13,7 +13,7 @@ CLASSES = 2
 
 @frozen
 class EncoderSize:
-    """`width` must be a multiple of `heads`; the feed-forward layer is `expansion` times as wide.
+    """The size of an encoder: `width` is a multiple of `heads`; the feed-forward layer is `expansion` times as wide.
 
     `sequence` and `batch` may be names.
     """
@@ -27,9 +27,9 @@ class EncoderSize:
 
 
 def encoder(size: EncoderSize | None = None, seed: int = 0, training: bool = False) -> Graph:
-    """Input "x": float32 [batch, sequence, width] (embedded tokens). Output "y": the same shape. Weights are seeded.
+    """Returns a graph. Input "x": float32 [batch, sequence, width]. Output "y": the same shape. Weights are seeded.
 
-    With `training` (see `zoo`) the first token is sorted into one of two classes.
+    The input has embedded tokens. With `training` (see `zoo`) the first token is classified into one of two classes.
     """
     size = size or EncoderSize()
     graph = Graph(f"encoder{size.layers}x{size.width}")

@@ -21,7 +21,7 @@ _EMBEDDED = 0.5
 
 @frozen
 class GptSize:
-    """`width` must be a multiple of `heads`."""
+    """The size of a GPT: `width` must be a multiple of `heads`."""
 
     layers: int
     width: int
@@ -36,7 +36,7 @@ SMALL = GptSize(12, 768, 12)
 
 @frozen
 class Steps:
-    """How many texts are read at once, how many tokens of each a run is fed, and how many are remembered at most."""
+    """The number of texts in a run, the tokens of each that are fed, and the most tokens in the cache."""
 
     batch: int = 1
     tokens: int = 1
@@ -45,20 +45,20 @@ class Steps:
 
 @checked
 def gpt2(batch: Count = 1, tokens: Size = 1, capacity: Size = 128, seed: Seed = 0) -> Graph:
-    """Inputs, int64: "ids" [batch, tokens], and "position" [1], the place of the first of them in its text.
+    """Returns a graph. Inputs, int64: "ids" [batch, tokens], and "position" [1], the position of the first of them.
 
-    Output "y": logits [batch, 50257] of what follows the last of them. Weights are seeded. Feed a text in order, from
-    position 0, in pieces of `tokens`; position + tokens is at most `capacity` (up to 1024). A text may start anew at
-    any time: what lies behind the position is not read.
+    Output "y": logits [batch, 50257] of the token after the last of them. Weights are seeded. Feed a text in order,
+    from position 0, in pieces of `tokens`; position + tokens is at most `capacity` (up to 1024). A text may begin again
+    at any time: what lies behind the position is not read.
     """
     return decoder(SMALL, "gpt2", Steps(batch, tokens, capacity), seed)
 
 
 def decoder(size: GptSize, name: str, steps: Steps, seed: int = 0) -> Graph:
-    """The same with any size."""
+    """Returns a graph as `gpt2` with any size."""
     if not steps.tokens <= steps.capacity <= size.positions:
-        told = f"tokens is {steps.tokens}, and capacity {steps.capacity}"
-        raise OptionError(f"{name}: tokens is at most capacity, and that at most {size.positions}; {told}")
+        sizes = f"tokens is {steps.tokens}, and capacity {steps.capacity}"
+        raise OptionError(f"{name}: tokens is at most capacity, and that at most {size.positions}; {sizes}")
     graph = Graph(name)
     weights = Weights(graph, seed)
     ids = graph.input("ids", (steps.batch, steps.tokens), "int64")
@@ -90,13 +90,13 @@ class _Cache:
         return cls(graph, graph.parameter(np.zeros(shape, np.float32), name, trainable=False), places)
 
     def after(self, new: Var) -> Var:
-        """All rows, with those of [batch, heads, tokens, size] written to their places."""
+        """Returns all rows, after those of [batch, heads, tokens, size] were written to their places."""
         rows = ops.transpose(new, (2, 0, 1, 3))
         return self.graph.assign(self.held, ops.scatter_nd(self.held, ops.unsqueeze(self.places, (1,)), rows))
 
 
 def _attention(x: Var, size: GptSize, weights: Weights, caches: list[_Cache], bias: Var) -> Var:
-    """Each token reads itself and those before it."""
+    """Adds attention of each token to itself and to those before it."""
     both = ops.split(dense(x, 3 * size.width, weights, "query_key_value"), 3, axis=2)
     q, *new = (split_heads(part, size.heads) for part in both)
     keys, values = (cache.after(part) for cache, part in zip(caches, new, strict=True))

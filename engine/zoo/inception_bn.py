@@ -19,7 +19,7 @@ from engine.zoo.weights import Weights
 
 @frozen
 class Block:
-    """Channels of four branches: 1x1, 3x3, two 3x3 one after the other, and 1x1 behind a pooling."""
+    """The channels of four branches: 1x1, 3x3, two 3x3 one after the other, and 1x1 after a pooling."""
 
     one: int
     three: tuple[int, int]
@@ -30,7 +30,7 @@ class Block:
 
 @frozen
 class Halving:
-    """Channels of two branches of stride 2: 3x3, and two 3x3. The third is a pooling."""
+    """The channels of two branches of stride 2: 3x3, and two 3x3. The third branch is a pooling."""
 
     three: tuple[int, int]
     double: tuple[int, int]
@@ -55,7 +55,9 @@ BLOCKS = (
 def inception_bn(
     batch: Batch = 1, image: Annotated[int, Least(11)] = 224, seed: Seed = 0, training: bool = False
 ) -> Graph:
-    """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
+    """Returns a graph. Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits.
+
+    Weights are seeded.
 
     `training`: see `zoo`.
     """

@@ -18,9 +18,11 @@ _EPSILON = 0.001
 def inception_v3(
     batch: Batch = 1, image: Annotated[int, Least(75)] = 299, seed: Seed = 0, training: bool = False
 ) -> Graph:
-    """Input "x": float32 [batch, 3, image, image] (from 75 on). Output "y": [batch, 1000], logits. Weights are seeded.
+    """Returns a graph. Input "x": float32 [batch, 3, image, image], at least 75 wide. Output "y":
 
-    Dropout is left out. `training`: see `zoo`.
+    [batch, 1000], logits.
+
+    Weights are seeded. Dropout is left out. `training`: see `zoo`.
     """
     net = begin("inception_v3", batch, image, seed, training)
     x = _stem(net.x, net.weights)
@@ -52,7 +54,7 @@ def _averaged(x: Var, channels: int, weights: Weights) -> Var:
 
 
 def _mixed5(x: Var, pooled: int, weights: Weights) -> Var:
-    """Figure 5 of the paper: 1x1, 5x5, two 3x3, a pooling."""
+    """Adds a block of figure 5 of the paper: 1x1, 5x5, two 3x3, a pooling."""
     conv = partial(_conv, weights=weights)
     one, five = conv(x, 64, 1), conv(conv(x, 48, 1), 64, 5)
     three = conv(conv(conv(x, 64, 1), 96, 3), 96, 3)
@@ -60,7 +62,7 @@ def _mixed5(x: Var, pooled: int, weights: Weights) -> Var:
 
 
 def _mixed6a(x: Var, weights: Weights) -> Var:
-    """Half as high and as wide."""
+    """Adds a block that halves height and width."""
     conv = partial(_conv, weights=weights)
     three = conv(x, 384, 3, stride=2, pads=0)
     double = conv(conv(conv(x, 64, 1), 96, 3), 96, 3, stride=2, pads=0)
@@ -68,7 +70,7 @@ def _mixed6a(x: Var, weights: Weights) -> Var:
 
 
 def _mixed6(x: Var, width: int, weights: Weights) -> Var:
-    """Figure 6: 7x7 filters as rows and columns."""
+    """Adds a block of figure 6: 7x7 filters as rows and columns."""
     conv, row, column = partial(_conv, weights=weights), (1, 7), (7, 1)
     one = conv(x, 192, 1)
     seven = conv(conv(conv(x, width, 1), width, row), 192, column)
@@ -79,7 +81,7 @@ def _mixed6(x: Var, width: int, weights: Weights) -> Var:
 
 
 def _mixed7a(x: Var, weights: Weights) -> Var:
-    """Half as high and as wide again."""
+    """Adds a second block that halves height and width."""
     conv = partial(_conv, weights=weights)
     three = conv(conv(x, 192, 1), 320, 3, stride=2, pads=0)
     seven = conv(conv(conv(x, 192, 1), 192, (1, 7)), 192, (7, 1))
@@ -88,7 +90,7 @@ def _mixed7a(x: Var, weights: Weights) -> Var:
 
 
 def _mixed7(x: Var, weights: Weights) -> Var:
-    """Figure 7: rows and columns side by side."""
+    """Adds a block of figure 7: rows and columns side by side."""
     conv = partial(_conv, weights=weights)
     one, three = conv(x, 320, 1), conv(x, 384, 1)
     three = ops.concat([conv(three, 384, (1, 3)), conv(three, 384, (3, 1))], axis=1)

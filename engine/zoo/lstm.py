@@ -22,9 +22,9 @@ def lstm_classifier(
     hidden: Size = 128,
     classes: Size = 2,
 ) -> Graph:
-    """Inputs: "ids", int64 [batch, sequence], and "lengths", int32 [batch]: how many tokens of each count.
+    """Returns a graph. Inputs: "ids", int64 [batch, sequence], and "lengths", int32 [batch]: the tokens of each text.
 
-    Output "y": logits [batch, classes], of what both directions know in the end. Weights are seeded.
+    Output "y": logits [batch, classes], from the last states of both directions. Weights are seeded.
     """
     graph = Graph("lstm_classifier")
     weights = Weights(graph, seed)

@@ -44,7 +44,9 @@ _BRANCH = 0.5
 
 @checked
 def mobilenet_v1(batch: Batch = 1, image: Size = 224, seed: Seed = 0, training: bool = False) -> Graph:
-    """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
+    """Returns a graph. Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits.
+
+    Weights are seeded.
 
     `training`: see `zoo`.
     """
@@ -58,7 +60,9 @@ def mobilenet_v1(batch: Batch = 1, image: Size = 224, seed: Seed = 0, training: 
 
 @checked
 def mobilenet_v2(batch: Batch = 1, image: Size = 224, seed: Seed = 0, training: bool = False) -> Graph:
-    """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
+    """Returns a graph. Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits.
+
+    Weights are seeded.
 
     Dropout is left out. `training`: see `zoo`.
     """
@@ -76,7 +80,10 @@ def _relu6(x: Var, weights: Weights) -> Var:
 
 
 def _block(x: Var, stage: Stage, stride: int, weights: Weights) -> Var:
-    """An inverted residual: wider, a 3x3 filter a channel, narrower with no ReLU; plus x where the shapes agree."""
+    """Adds an inverted residual:
+
+    wider, a 3x3 filter a channel, narrower with no ReLU; plus x where the shapes agree.
+    """
     y, wide = x, x.shape[1] * stage.expansion
     if stage.expansion > 1:
         y = _relu6(convolution(y, wide, 1, weights, gain=_LINEAR), weights)

@@ -36,10 +36,10 @@ def random_wired(
     wiring: Count = 0,
     nodes: Annotated[int, Least(NEIGHBOURS + 1)] = NODES,
 ) -> Graph:
-    """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. `seed` is that of the weights.
+    """Returns a graph. Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits.
 
-    `wiring` decides who reads whom; a stage has that many `nodes`, from 5 on. The weight of an edge is drawn about 1/2,
-    where the paper has the sigmoid of what is learnt. `training`: see `zoo`.
+    `seed` is that of the weights; `wiring` decides the edges, and a stage has that many `nodes`, at least 5. The weight
+    of an edge is drawn near 1/2, where the paper has the sigmoid of a learnt number. `training`: see `zoo`.
     """
     net = begin("random_wired", batch, image, seed, training)
     x = conv_norm_relu(net.x, CHANNELS // 2, 3, net.weights, stride=2, gain=_LINEAR)
@@ -51,16 +51,16 @@ def random_wired(
 
 
 def wired(wiring: int, stage: int, nodes: int = NODES) -> Edges:
-    """A ring in which each node knows its next neighbours; then the far end of an edge moves with some probability."""
+    """Returns the edges of a ring of nodes with their next neighbours, with some ends moved at random."""
     rng = np.random.default_rng((wiring, stage))
-    known: list[set[int]] = [{(i + d) % nodes for d in _beside()} for i in range(nodes)]
+    neighbours: list[set[int]] = [{(i + d) % nodes for d in _beside()} for i in range(nodes)]
     for step in range(1, NEIGHBOURS // 2 + 1):
         for node in range(nodes):
             end = (node + step) % nodes
-            free = sorted(set(range(nodes)) - known[node] - {node})
+            free = sorted(set(range(nodes)) - neighbours[node] - {node})
             if rng.random() < REWIRED and free:
-                _move(known, node, end, int(rng.choice(free)))
-    return tuple(tuple(sorted(n for n in known[node] if n < node)) for node in range(nodes))
+                _move(neighbours, node, end, int(rng.choice(free)))
+    return tuple(tuple(sorted(n for n in neighbours[node] if n < node)) for node in range(nodes))
 
 
 def _beside() -> list[int]:
@@ -68,23 +68,23 @@ def _beside() -> list[int]:
     return [*half, *(-d for d in half)]
 
 
-def _move(known: list[set[int]], node: int, end: int, to: int) -> None:
-    known[node] ^= {end, to}
-    known[end].discard(node)
-    known[to].add(node)
+def _move(neighbours: list[set[int]], node: int, end: int, to: int) -> None:
+    neighbours[node] ^= {end, to}
+    neighbours[end].discard(node)
+    neighbours[to].add(node)
 
 
 def _stage(x: Var, edges: Edges, channels: int, weights: Weights) -> Var:
-    made: list[Var] = []
+    outputs: list[Var] = []
     for inputs in edges:
-        y, stride = (_mixed([made[i] for i in inputs], weights), 1) if inputs else (x, 2)
-        made.append(_node(y, channels, stride, weights))
+        y, stride = (_mixed([outputs[i] for i in inputs], weights), 1) if inputs else (x, 2)
+        outputs.append(_node(y, channels, stride, weights))
     read = {i for inputs in edges for i in inputs}
-    return ops.mean(*(y for i, y in enumerate(made) if i not in read))
+    return ops.mean(*(y for i, y in enumerate(outputs) if i not in read))
 
 
 def _mixed(inputs: list[Var], weights: Weights) -> Var:
-    """A sum with a weight an edge; one input passes as it is."""
+    """Adds a weighted sum, with one weight for each edge; one input passes unchanged."""
     if len(inputs) == 1:
         return inputs[0]
     name = weights.layer("edges")

@@ -12,9 +12,9 @@ from engine.zoo.network import Batch, Seed, Size, checked
 from engine.zoo.weights import Weights
 
 WIDTHS = (64, 128, 256, 512)
-"""Of the four stages; the first block of each but the first has stride 2."""
+"""Channels of the four stages; from the second stage on, the first block has stride 2."""
 EXPANSION = 4
-"""Of a bottleneck."""
+"""How many times a bottleneck widens its channels."""
 
 Block = Callable[[Var, int, int, float, Weights], Var]
 """From x, a width, a stride, and the scale of what it adds to x."""
@@ -22,7 +22,9 @@ Block = Callable[[Var, int, int, float, Weights], Var]
 
 @checked
 def resnet18(batch: Batch = 1, image: Size = 224, seed: Seed = 0, training: bool = False) -> Graph:
-    """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
+    """Returns a graph. Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits.
+
+    Weights are seeded.
 
     `training`: see `zoo`.
     """
@@ -31,20 +33,20 @@ def resnet18(batch: Batch = 1, image: Size = 224, seed: Seed = 0, training: bool
 
 @checked
 def resnet50(batch: Batch = 1, image: Size = 224, seed: Seed = 0, training: bool = False) -> Graph:
-    """The same with bottlenecks, and 50 layers."""
+    """Returns a graph as `resnet18` with bottlenecks and 50 layers."""
     return _resnet(begin("resnet50", batch, image, seed, training), _bottleneck, (3, 4, 6, 3))
 
 
 @checked
 def resnet152(batch: Batch = 1, image: Size = 224, seed: Seed = 0, training: bool = False) -> Graph:
-    """The same with bottlenecks, and 152 layers."""
+    """Returns a graph as `resnet18` with bottlenecks and 152 layers."""
     return _resnet(begin("resnet152", batch, image, seed, training), _bottleneck, (3, 8, 36, 3))
 
 
 def _resnet(net: Images, block: Block, blocks: tuple[int, ...]) -> Graph:
     x = conv_norm_relu(net.x, 64, 7, net.weights, stride=2, gain=1.0)
     x = ops.max_pool(x, 3, strides=2, pads=1)
-    scale = sum(blocks) ** -0.5  # with a scale of 1, sixteen blocks would make the numbers 256 times as large
+    scale = sum(blocks) ** -0.5  # with a scale of 1, sixteen blocks would multiply the numbers by 256
     for stage, (width, count) in enumerate(zip(WIDTHS, blocks, strict=True)):
         for i in range(count):
             x = block(x, width, 2 if stage and i == 0 else 1, scale, net.weights)
@@ -52,14 +54,14 @@ def _resnet(net: Images, block: Block, blocks: tuple[int, ...]) -> Graph:
 
 
 def _basic(x: Var, width: int, stride: int, scale: float, weights: Weights) -> Var:
-    """Two 3x3 convolutions."""
+    """Adds a block of two 3x3 convolutions."""
     y = conv_norm_relu(x, width, 3, weights, stride=stride)
     y = normalization(convolution(y, width, 3, weights), weights, scale=scale)
     return ops.relu(y + _beside(x, width, stride, weights))
 
 
 def _bottleneck(x: Var, width: int, stride: int, scale: float, weights: Weights) -> Var:
-    """Narrower, a 3x3 convolution, wider."""
+    """Adds a block of a narrower, a 3x3 and a wider convolution."""
     y = conv_norm_relu(x, width, 1, weights)
     y = conv_norm_relu(y, width, 3, weights, stride=stride)
     y = normalization(convolution(y, width * EXPANSION, 1, weights), weights, scale=scale)
@@ -67,7 +69,7 @@ def _bottleneck(x: Var, width: int, stride: int, scale: float, weights: Weights)
 
 
 def _beside(x: Var, channels: int, stride: int, weights: Weights) -> Var:
-    """What a block was given: as it is, or projected where its shape differs."""
+    """Returns the input of a block, projected where its shape differs from the output."""
     if x.shape[1] == channels:
         return x
     return normalization(convolution(x, channels, 1, weights, stride=stride), weights)

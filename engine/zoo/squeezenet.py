@@ -18,9 +18,11 @@ FIRES = (((16, 64), (16, 64)), ((32, 128), (32, 128)), ((48, 192), (48, 192), (6
 def squeezenet(
     batch: Batch = 1, image: Annotated[int, Least(25)] = 224, seed: Seed = 0, training: bool = False
 ) -> Graph:
-    """Input "x": float32 [batch, 3, image, image] (from 25 on). Output "y": [batch, 1000], logits. Weights are seeded.
+    """Returns a graph. Input "x": float32 [batch, 3, image, image], at least 25 wide. Output "y":
 
-    Dropout is left out. `training`: see `zoo`.
+    [batch, 1000], logits.
+
+    Weights are seeded. Dropout is left out. `training`: see `zoo`.
     """
     net = begin("squeezenet", batch, image, seed, training)
     x = ops.relu(biased_convolution(net.x, 64, 3, net.weights, stride=2, pads=0, gain=1.0))

@@ -19,10 +19,10 @@ CLASSES = 2
 def unet(
     batch: Batch = 1, image: Size = 256, seed: Seed = 0, training: bool = False, *, width: Size = 64, depth: Count = 4
 ) -> Graph:
-    """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 2, image, image], logits. Weights are seeded.
+    """Returns a graph. Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 2, image, image], logits.
 
-    `width` is the number of channels at full size; it doubles with each of the `depth` poolings, and `image` is a
-    multiple of 2 ** depth. `training`: see `zoo`; the label is [batch, image, image].
+    Weights are seeded. `width` is the number of channels at full size; it doubles with each of the `depth` poolings,
+    and `image` is a multiple of 2 ** depth. `training`: see `zoo`; the label is [batch, image, image].
     """
     if image >> depth << depth != image:
         raise OptionError(f"unet: image is a multiple of 2 ** depth (depth is {depth}), not {image}")

@@ -9,13 +9,15 @@ from engine.zoo.layers import biased_convolution, linear
 from engine.zoo.network import Batch, Least, Seed, checked
 
 CHANNELS = (64, 128, 256, 512, 512)
-"""Of each block; a pooling ends it."""
+"""Channels of each block; a pooling ends a block."""
 HIDDEN = 4096
 
 
 @checked
 def vgg16(batch: Batch = 1, image: Annotated[int, Least(32)] = 224, seed: Seed = 0, training: bool = False) -> Graph:
-    """Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits. Weights are seeded.
+    """Returns a graph. Input "x": float32 [batch, 3, image, image]. Output "y": [batch, 1000], logits.
+
+    Weights are seeded.
 
     The first of the three linear layers has as many inputs as the last block has outputs, so that images of other sizes
     (from 32 on) have other weights. Dropout is left out. `training`: see `zoo`.
@@ -25,7 +27,7 @@ def vgg16(batch: Batch = 1, image: Annotated[int, Least(32)] = 224, seed: Seed =
 
 @checked
 def vgg19(batch: Batch = 1, image: Annotated[int, Least(32)] = 224, seed: Seed = 0, training: bool = False) -> Graph:
-    """The same with 19 layers."""
+    """Returns a graph as `vgg16` with 19 layers."""
     return _vgg(begin("vgg19", batch, image, seed, training), (2, 2, 4, 4, 4))
 
 

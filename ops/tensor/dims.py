@@ -26,6 +26,17 @@ _ARITHMETIC: Final = MappingProxyType(
     {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
 )
 _RELATIONS: Final = MappingProxyType({"==": operator.eq, "<": operator.lt, "<=": operator.le})
+_REQUIREMENTS: Final = MappingProxyType(
+    {
+        ("==", True): "must equal",
+        ("==", False): "must differ from",
+        ("<", True): "must be less than",
+        ("<", False): "must be at least",
+        ("<=", True): "must be at most",
+        ("<=", False): "must be greater than",
+    }
+)
+"""The words for a relation that must hold, or must not."""
 _SUM, _PRODUCT, _ATOM = 0, 1, 2
 _STRENGTH: Final = MappingProxyType({"+": _SUM, "-": _SUM, "*": _PRODUCT, "//": _PRODUCT, "%": _PRODUCT})
 
@@ -62,10 +73,10 @@ class Guard:
     def check(self, known: Known) -> None:
         """Raises ShapeError where the true numbers say otherwise."""
         if _RELATIONS[self.relation](value_of(self.left, known), value_of(self.right, known)) is not self.holds:
-            wanted = "" if self.holds else "not "
             raise ShapeError(
-                f"the graph was built for {wanted}{self}, but here {self.left} is {value_of(self.left, known)}"
-                f"{_told(self.right, known)}; build it with these lengths as numbers"
+                f"{self.left} {_REQUIREMENTS[self.relation, self.holds]} {self.right}, but {self.left} is "
+                f"{value_of(self.left, known)}{_and_value(self.right, known)}; "
+                f"build the graph with these lengths as numbers"
             )
 
     @property
@@ -78,9 +89,6 @@ class Guard:
     def leaves(self) -> frozenset[Hashable]:
         """What must be known to check it."""
         return frozenset().union(*(d.leaves for d in (self.left, self.right) if isinstance(d, Dim)))
-
-    def __str__(self) -> str:
-        return f"{self.left} {self.relation} {self.right}"
 
 
 @define(eq=False)
@@ -325,5 +333,5 @@ def _side(part: Dim | int, sign: str, bonus: int) -> str:
     return str(part) if closed else f"({part})"
 
 
-def _told(dim: Dim | int, known: Known) -> str:
+def _and_value(dim: Dim | int, known: Known) -> str:
     return f" and {dim} is {value_of(dim, known)}" if isinstance(dim, Dim) else ""
