@@ -90,6 +90,9 @@ class Guard:
         """What must be known to check it."""
         return frozenset().union(*(d.leaves for d in (self.left, self.right) if isinstance(d, Dim)))
 
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation} {self.right}"
+
 
 @define(eq=False)
 class Samples:
