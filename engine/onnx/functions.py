@@ -1,46 +1,49 @@
-"""Operators that are defined by other operators: functions of the model, and those that onnx itself knows."""
+"""Operators that other operators define: functions of the model, and those of onnx itself. Step 3 of the walk."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
 
+from engine.onnx.builder import Value
 from engine.onnx.library import domain_of, onnx
 from engine.onnx.tensors import code_of
-from engine.onnx.values import Value
 from ops.tensor.dims import Dim
 
 Key = tuple[str, str, str]
-"""Domain, name and overload of a function of the model."""
+"""The domain, name and overload of a function of the model."""
 
 
 @frozen(eq=False)
 class Functions:
-    """The functions that a model brings along."""
+    """The functions that a model defines, by key."""
 
     local: Mapping[Key, Any]
 
     @classmethod
     def of(cls, model: Any) -> "Functions":
-        """Those of a ModelProto."""
+        """Returns the functions of a ModelProto."""
         return cls({(domain_of(f.domain), f.name, f.overload): f for f in model.functions})
 
     def own(self, proto: Any) -> Any | None:
-        """The function of the model that a node calls, or None."""
+        """Returns the function of the model that a node calls, or None."""
         return self.local.get((domain_of(proto.domain), proto.op_type, proto.overload))
 
-    def known(self, proto: Any, version: int) -> bool:
-        """Whether onnx defines the operator of a node by other operators."""
+    def is_defined(self, proto: Any, version: int) -> bool:
+        """Returns whether onnx defines the operator of a node by other operators."""
         schema = _schema(proto, version)
         return schema is not None and (schema.has_function or schema.has_context_dependent_function)
 
     def body(self, proto: Any, version: int, operands: Sequence[Value | None]) -> Any | None:
-        """The FunctionProto for a node with these operands, or None."""
+        """Returns the FunctionProto for a node with these operands, or None."""
         return self.own(proto) or _onnx_body(proto, version, operands)
 
 
 def substitute(proto: Any, actual: Mapping[str, Any]) -> Any:
-    """A node of a function with the attributes that it takes from its caller; those that nobody gives are left out."""
+    """Returns a node of a function with the attributes of its call in place of references to them.
+
+    An attribute that the call does not have is left out.
+    """
     if not any(a.ref_attr_name or a.g.node or a.graphs for a in proto.attribute):
         return proto
     copy = onnx().NodeProto()
@@ -49,18 +52,18 @@ def substitute(proto: Any, actual: Mapping[str, Any]) -> Any:
     for attribute in proto.attribute:
         source = actual.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
         if source is not None:
-            made = copy.attribute.add()
-            made.CopyFrom(source)
-            made.name = attribute.name
-            _substitute_inside(made, actual)
+            added = copy.attribute.add()
+            added.CopyFrom(source)
+            added.name = attribute.name
+            _substitute_inside(added, actual)
     return copy
 
 
 def arguments(proto: Any, version: int, function: Any) -> dict[str, Any]:
-    """The attributes of a call: the node's own, else the defaults of the function or of onnx."""
+    """Returns the attributes of a call: those of the node, else the defaults of the function or of onnx."""
     schema = _schema(proto, version)
-    known = schema.attributes.values() if schema else ()
-    defaults = {a.name: a.default_value for a in known if a.default_value.name}
+    declared = schema.attributes.values() if schema else ()
+    defaults = {a.name: a.default_value for a in declared if a.default_value.name}
     return defaults | {a.name: a for a in (*function.attribute_proto, *proto.attribute)}
 
 
@@ -90,7 +93,7 @@ def _onnx_body(proto: Any, version: int, operands: Sequence[Value | None]) -> An
 
 
 def _chosen(versions: Sequence[int], version: int) -> int:
-    """The newest body that is not newer than the operator set of the model, else the oldest."""
+    """Returns the newest version that is not newer than the operator set of the model, else the oldest."""
     return max((v for v in versions if v <= version), default=min(versions))
 
 

@@ -1,4 +1,4 @@
-"""Inputs of an ONNX graph: which are fed, of which shapes, and which are fixed."""
+"""Inputs of an ONNX graph: which are fed, of which shapes, and which are fixed. Step 4 of the walk."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,22 +7,25 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
+from engine.graph.graph import Graph
+from engine.graph.var import Var
+from engine.onnx.builder import GraphBuilder, Value
+from engine.onnx.scope import check_unique
+from engine.onnx.symbols import Length, symbols_of
 from engine.onnx.tensors import dtype_of
 from engine.text.errors import ModelError, UnsupportedError
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array, as_shape
 
-Length = int | str
-"""A fixed length, or the name of one that is not ("" where it has none)."""
 _NAMELESS = frozenset(("", "?", "None", "-1"))
-"""What exporters write where a dimension has no name."""
+"""The names that exporters write for a dimension without a name."""
 _OPEN = -1
-"""And what they write where it has no length."""
+"""The length that exporters write for an open dimension."""
 
 
 @frozen(eq=False)
 class Declared:
-    """An input as the model declares it. `dims` is None where it says nothing of the shape."""
+    """An input as the model declares it. `dims` is None where the model declares no shape."""
 
     name: str
     dtype: np.dtype[Any]
@@ -33,8 +36,56 @@ class Declared:
         return f"input {self.name!r} ({self.dtype} {shown})"
 
 
+@frozen(eq=False)
+class InputChoices:
+    """The choices of the caller about inputs: shapes by name, and arrays that inputs are fixed to."""
+
+    shapes: Mapping[str, Sequence[Length]]
+    constants: Mapping[str, npt.ArrayLike]
+
+    def declared(self, proto: Any) -> list[Declared]:
+        """Returns the inputs of a GraphProto that are fed or fixed. One with an initializer is so only if named."""
+        names = [i.name for i in proto.input]
+        check_unique(names, "input")
+        for kind, named in (("shapes", self.shapes), ("constants", self.constants)):
+            unknown = sorted(set(named) - set(names))
+            if unknown:
+                raise ModelError(f"{kind} names {unknown[0]!r}, which is no input; the inputs are: {', '.join(names)}")
+        both = sorted(set(self.shapes) & set(self.constants))
+        if both:
+            raise ModelError(f"input {both[0]!r} is given a shape and fixed to an array at once")
+        initialized = {t.name for t in proto.initializer} - set(self.shapes) - set(self.constants)
+        return [declared(i) for i in proto.input if i.name not in initialized]
+
+
+def read_inputs(
+    proto: Any, choices: InputChoices, builder: GraphBuilder, equal: Mapping[str, str | int]
+) -> dict[str, Value]:
+    """Returns the value of each input of a GraphProto: an array where it is fixed, else a new input of the graph."""
+    inputs, values = choices.declared(proto), dict[str, Value]()
+    for one in inputs:
+        if one.name in choices.constants:
+            values[one.name] = fixed_array(one, choices.constants[one.name])
+            builder.label(values[one.name], one.name)
+    fixed = {name: value.shape for name, value in values.items()}
+    shapes = shapes_of(inputs, {**choices.shapes, **fixed})
+    fed = {one.name: shapes[one.name] for one in inputs if one.name not in values}
+    symbols = symbols_of(builder.graph, fed, equal)
+    for one in inputs:
+        if one.name not in values:
+            values[one.name] = _input(one, symbols.shape(one.name, shapes[one.name]), builder.graph)
+    return values
+
+
+def _input(one: Declared, shape: Sequence[Any], graph: Graph) -> Var:
+    try:
+        return graph.input(one.name, shape, one.dtype)
+    except OpError as error:
+        raise ModelError(f"input {one.name!r}: {error}") from error
+
+
 def declared(info: Any) -> Declared:
-    """Reads a ValueInfoProto. Raises ModelError, UnsupportedError for what is no tensor."""
+    """Reads a ValueInfoProto. Raises ModelError, and UnsupportedError for an input that is no tensor."""
     if not info.name:
         raise ModelError("the graph has an input without a name")
     kind = info.type.WhichOneof("value")
@@ -59,19 +110,19 @@ def _length(dim: Any) -> Length:
 
 
 def shapes_of(inputs: Sequence[Declared], shapes: Mapping[str, Sequence[Length]]) -> dict[str, tuple[Length, ...]]:
-    """The shape of each input, from its declaration and the shapes given. What stays open is a name, or "".
+    """Returns the shape of each input, from its declaration and the caller's shapes. An open length is a name, or "".
 
-    A name that the model gives a dimension holds for all inputs. Raises ModelError where the two differ.
+    A name of a dimension means the same length in all inputs. Raises ModelError where declaration and shape differ.
     """
     lengths: dict[str, Length] = {}
     for one in inputs:
         if one.name in shapes:
-            _bind(one, _given(one, shapes[one.name]), lengths)
+            _bind(one, _checked_lengths(one, shapes[one.name]), lengths)
     return {one.name: _shape(one, shapes, lengths) for one in inputs}
 
 
 def fixed_array(one: Declared, value: npt.ArrayLike) -> Array:
-    """The array that an input is fixed to. Raises ModelError where it does not fit the declaration."""
+    """Returns the array that an input is fixed to. Raises ModelError where it does not fit the declaration."""
     array = np.asarray(value)
     if array.dtype != one.dtype and not np.can_cast(array.dtype, one.dtype, "same_kind"):
         raise ModelError(f"{one} cannot be fixed to an array of {array.dtype}")
@@ -82,7 +133,7 @@ def fixed_array(one: Declared, value: npt.ArrayLike) -> Array:
     return fixed
 
 
-def _given(one: Declared, shape: Sequence[Length]) -> tuple[Length, ...]:
+def _checked_lengths(one: Declared, shape: Sequence[Length]) -> tuple[Length, ...]:
     try:
         numbers = iter(as_shape([n for n in shape if not isinstance(n, str)]))
     except OpError as error:
@@ -91,11 +142,11 @@ def _given(one: Declared, shape: Sequence[Length]) -> tuple[Length, ...]:
 
 
 def _bind(one: Declared, shape: Sequence[Length], lengths: dict[str, Length]) -> None:
-    """Compares a shape with the declaration, and notes the lengths of named dimensions."""
+    """Compares a shape with the declaration, and adds the lengths of named dimensions to `lengths`."""
     if one.dims is None:
         return
     if len(shape) != len(one.dims):
-        raise ModelError(f"{one} has {len(one.dims)} dimensions; the shape given, {tuple(shape)}, has {len(shape)}")
+        raise ModelError(f"{one} has {len(one.dims)} dimensions; the shape {tuple(shape)} has {len(shape)}")
     for axis, (length, dim) in enumerate(zip(shape, one.dims, strict=True)):
         if dim == "":
             continue
@@ -107,7 +158,7 @@ def _bind(one: Declared, shape: Sequence[Length], lengths: dict[str, Length]) ->
 
 def _shape(one: Declared, shapes: Mapping[str, Sequence[Length]], lengths: Mapping[str, Length]) -> tuple[Length, ...]:
     if one.name in shapes:
-        return _given(one, shapes[one.name])
+        return _checked_lengths(one, shapes[one.name])
     if one.dims is None:
         message = f"{one}: give it a shape: shapes={{{one.name!r}: (1, 3, 224, 224)}}"
         raise ModelError(f"{message} or --shape {one.name}=1,3,224,224")

@@ -1,4 +1,7 @@
-"""Names while a model is read: the main graph, a branch inside it, the body of a function."""
+"""Scopes of names while a model is read, and the order of the nodes in one. Step 5 of the walk.
+
+The main graph, each branch inside it, and each body of a function have a scope.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -6,16 +9,16 @@ from typing import Any
 from attrs import field, frozen
 
 from engine.graph.order import stable_order
-from engine.onnx.values import Value
+from engine.onnx.builder import Value
 from engine.text.errors import ModelError
 
 
 @frozen(eq=False)
 class Scope:
-    """`values` grows as nodes are converted; None stands for an input of a function that its caller left out.
+    """The values of names in one graph. `values` grows as nodes are read; None is an input that a call left out.
 
-    `prefix` goes in front of names, `arguments` are the attributes of the function that is being read, `depth` counts
-    the scopes around this one.
+    `prefix` stands in front of the names in our graph. `arguments` are the attributes of the call where the scope is
+    the body of a function. `depth` is the number of scopes around this one.
     """
 
     opsets: Mapping[str, int]
@@ -29,26 +32,26 @@ class Scope:
         return name in self.values or (self.outer is not None and name in self.outer)
 
     def get(self, name: str) -> Value | None:
-        """The value of that name, here or in a scope around this one; None where there is none."""
+        """Returns the value of a name, in this scope or one around it; None where there is none."""
         if name in self.values or self.outer is None:
             return self.values.get(name)
         return self.outer.get(name)
 
 
 def reads(proto: Any) -> set[str]:
-    """Names that a node takes from its scope: its inputs, and what its branches take from outside themselves."""
-    found = {name for name in proto.input if name}
+    """Returns the names that a node reads from its scope: its inputs, and the names that its branches do not define."""
+    names = {name for name in proto.input if name}
     for attribute in proto.attribute:
         for graph in (attribute.g, *attribute.graphs):
-            made = {name for n in graph.node for name in n.output}
-            made |= {i.name for i in graph.input} | {t.name for t in graph.initializer}
+            defined = {name for n in graph.node for name in n.output}
+            defined |= {i.name for i in graph.input} | {t.name for t in graph.initializer}
             taken = {name for n in graph.node for name in reads(n)} | {o.name for o in graph.output}
-            found |= taken - made
-    return found - {""}
+            names |= taken - defined
+    return names - {""}
 
 
 def check_unique(names: Iterable[str], what: str) -> None:
-    """Raises ModelError for a name that is there twice."""
+    """Raises ModelError for a name that stands twice in `names`; `what` says what the names are of."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -57,7 +60,10 @@ def check_unique(names: Iterable[str], what: str) -> None:
 
 
 def sorted_nodes(nodes: Sequence[Any], names: Sequence[str], scope: Scope) -> tuple[int, ...]:
-    """Positions of nodes in a runnable order. Raises ModelError for a tensor that nobody makes, CycleError."""
+    """Returns the positions of nodes in a runnable order.
+
+    Raises ModelError for a tensor that no node computes, and CycleError.
+    """
     maker = {out: i for i, node in enumerate(nodes) for out in node.output if out}
     waits: list[set[int]] = []
     for node, shown in zip(nodes, names, strict=True):

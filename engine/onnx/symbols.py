@@ -1,4 +1,4 @@
-"""Names of an ONNX model for dimensions that it leaves open, as dimensions of a graph."""
+"""Dimensions of a graph for those that an ONNX model leaves open. Step 4 of the walk, for `inputs`."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,40 +6,42 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import define, field
 
 from engine.graph.graph import Graph
-from engine.onnx.inputs import Length
 from ops.symbolic.equal_lengths import same_lengths
 from ops.symbolic.infer import LengthsError
 from ops.tensor.dims import Dim
 
+Length = int | str
+"""A fixed length, or the name of an open one ("" where the model has no name for it)."""
+
 
 @define(eq=False)
 class Symbols:
-    """The dimensions of a graph by what the model calls them.
+    """The dimensions of a graph by the names of the model.
 
-    A name becomes an identifier; so does an expression, unless it is a sum of numbers and of names that `alone` are
-    the length of some axis, which tells what they are. What has no name is called after its input and its axis.
-    `equal` has names or numbers that stand in place of other names.
+    A name becomes an identifier. So does an expression, unless it is a sum of numbers and of names that are the whole
+    length of some axis: those are in `alone`. A dimension without a name gets one from its input and axis. `equal` maps
+    names to the names or numbers that take their place.
     """
 
     graph: Graph
     alone: frozenset[str]
     equal: Mapping[str, str | int]
-    known: dict[str, Dim | int] = field(factory=dict)
+    dims: dict[str, Dim | int] = field(factory=dict)
     taken: set[str] = field(factory=set)
 
     def shape(self, name: str, lengths: Sequence[Length]) -> tuple[int | Dim, ...]:
-        """The shape of the input of that name."""
+        """Returns the shape of the input with this name."""
         return tuple(n if isinstance(n, int) else self._dim(n, f"{name}_{axis}") for axis, n in enumerate(lengths))
 
     def _dim(self, text: str, stem: str) -> Dim | int:
         if not text:
             return self._fresh(stem)
-        if text not in self.known:
-            self.known[text] = self._sum(text) or self._fresh(text)
-        return self.known[text]
+        if text not in self.dims:
+            self.dims[text] = self._sum(text) or self._fresh(text)
+        return self.dims[text]
 
     def _sum(self, text: str) -> Dim | int:
-        """A sum of what is known without it; 0 where it is none."""
+        """Returns a sum of dimensions and numbers; 0 where the text is none."""
         parts = [part.strip() for part in text.split("+")]
         if len(parts) < 2 or not all(p in self.alone or p.isdecimal() for p in parts):
             return 0
@@ -49,13 +51,13 @@ class Symbols:
         return total
 
     def _fresh(self, stem: str) -> Dim | int:
-        found = self._free(stem)
-        while found in self.equal:
-            replaced = self.equal[found]
-            if isinstance(replaced, int):
-                return replaced
-            found = replaced
-        return self.graph.dim(found)
+        name = self._free(stem)
+        while name in self.equal:
+            replacement = self.equal[name]
+            if isinstance(replacement, int):
+                return replacement
+            name = replacement
+        return self.graph.dim(name)
 
     def _free(self, stem: str) -> str:
         wanted = re.sub(r"\W+", "_", stem).strip("_") or "dim"
@@ -68,17 +70,17 @@ class Symbols:
 
 
 def symbols_of(graph: Graph, shapes: Mapping[str, Sequence[Length]], equal: Mapping[str, str | int]) -> Symbols:
-    """For the inputs of a model, of these shapes."""
+    """Returns the dimensions for the inputs of a model with these shapes."""
     return Symbols(graph, frozenset(_names(shapes.values())), equal)
 
 
 def equal_names(error: BaseException) -> dict[str, str | int]:
-    """What to put in place of names so that the operator fits that did not; nothing where that is no help."""
+    """Returns what must replace names so that the operator of this error fits; {} where no replacement helps."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, LengthsError):
         cause = cause.__cause__
-    found = same_lengths(cause.attempt) if isinstance(cause, LengthsError) else {}
-    return {name: to if isinstance(to, int) else to.text for name, to in found.items()}
+    replacements = same_lengths(cause.attempt) if isinstance(cause, LengthsError) else {}
+    return {name: to if isinstance(to, int) else to.text for name, to in replacements.items()}
 
 
 def _names(shapes: Iterable[Sequence[Length]]) -> set[str]:

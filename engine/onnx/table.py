@@ -1,7 +1,11 @@
-"""Which ONNX operators are read, from which version of the operator set on, and by which converter."""
+"""The table of ONNX operators by converter and version of the operator set, and a check that a model needs no others.
 
-from collections.abc import Mapping
+Step 3 of the walk.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from engine.onnx.converters import (
     constant,
@@ -15,10 +19,16 @@ from engine.onnx.converters import (
     resize,
     shape,
 )
+from engine.onnx.functions import Functions
+from engine.onnx.library import domain_of
 from engine.onnx.node import Converter
+from engine.text.errors import UnsupportedError
 
 Versions = tuple[tuple[int, Converter | None], ...]
-"""A converter, or None for no longer, from each of these versions on; oldest first."""
+"""The converters of an operator, each with the version of the operator set it is for from, oldest first.
+
+None stands for a version that has the operator no longer.
+"""
 
 FAMILIES = (
     constant,
@@ -33,13 +43,44 @@ FAMILIES = (
     shape,
 )
 CONVERTERS: Mapping[str, Versions] = MappingProxyType({k: v for f in FAMILIES for k, v in f.CONVERTERS.items()})
-"""Operators of the default domain by name."""
+"""The operators of the default domain by name."""
 
 
 def converter(domain: str, op_type: str, version: int) -> Converter | None:
-    """The converter of an operator in a version of its operator set, or None."""
-    found = None
+    """Returns the converter of an operator in a version of its operator set, or None."""
+    convert = None
     if domain == "":
         for since, candidate in CONVERTERS.get(op_type, ()):
-            found = candidate if since <= version else found
-    return found
+            convert = candidate if since <= version else convert
+    return convert
+
+
+def check_operators(model: Any, opsets: Mapping[str, int], functions: Functions) -> None:
+    """Raises UnsupportedError that lists all operators of a ModelProto, branches included, that are not supported."""
+    unknown: dict[str, int] = {}
+    for proto in _all_nodes(model.graph.node):
+        domain = domain_of(proto.domain)
+        version = opsets.get(domain, 0)
+        if functions.own(proto) or converter(domain, proto.op_type, version) or functions.is_defined(proto, version):
+            continue
+        opset = f"opset {version}" if domain in opsets else "of no imported operator set"
+        name = "".join(c if c.isprintable() else "?" for c in f"{domain or 'ai.onnx'}.{proto.op_type}")
+        shown = f"{name} ({opset}{_reason(proto.op_type)})"
+        unknown[shown] = unknown.get(shown, 0) + 1
+    if unknown:
+        listed = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in unknown.items())
+        raise UnsupportedError(f"the model uses operators that are not supported: {listed}")
+
+
+def _reason(op_type: str) -> str:
+    if op_type.startswith("Random") or op_type in ("Bernoulli", "Multinomial"):
+        return ", draws random numbers"
+    return ""
+
+
+def _all_nodes(nodes: Sequence[Any]) -> Iterator[Any]:
+    for proto in nodes:
+        yield proto
+        for attribute in proto.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _all_nodes(graph.node)

@@ -9,9 +9,9 @@ import numpy as np
 
 from engine.graph.symbols import Derived
 from engine.graph.var import Var
-from engine.onnx.node import Converter, Node, no_idea
+from engine.onnx.builder import Value, check_size
+from engine.onnx.node import Converter, Node, no_guess
 from engine.onnx.tensors import array_of
-from engine.onnx.values import Value, check_size
 from engine.text.errors import ModelError
 from ops.movement.arange import number_of_steps
 from ops.symbolic.guesses import numbers_to
@@ -39,7 +39,7 @@ def _constant_of_shape(node: Node) -> tuple[Value, ...]:
     fill = np.zeros(1, np.float32) if given is None else array_of(given, f"the value of {node}")
     if fill.size != 1:
         raise ModelError(f"the value must have one element, not {fill.size}")
-    return (_filled(node, fill.reshape(()), node.integers(0, "input", no_idea)),)
+    return (_filled(node, fill.reshape(()), node.integers(0, "input", no_guess)),)
 
 
 def _filled(node: Node, fill: Array, shape: Sequence[int]) -> Value:
@@ -80,7 +80,7 @@ def _scalar(value: Value) -> Value:
 def _non_zero(node: Node) -> tuple[Value, ...]:
     """Counted first, then written down. A scalar counts as a row of one element."""
     x = node.value(0)
-    guess = numbers_to(math.prod(x.shape), turn=node.turn)
+    guess = numbers_to(math.prod(x.shape), turn=node.variant)
     count = node.count(node.step("count_nonzero", x), guess, (0, "X"))
     return node.last("nonzero", x, count=count)
 
@@ -92,7 +92,7 @@ def _dropout(mask: type[np.generic] | None) -> Converter:
         x = node.value(0)
         if node.optional(2) is not None and bool(node.array(2, "training_mode").any()):
             raise node.refuse("training_mode is true, and dropout in training draws random numbers")
-        if not node.wants(1):
+        if not node.uses_output(1):
             return (x,)
         return x, _filled(node, np.ones((), mask or x.dtype), x.shape)
 

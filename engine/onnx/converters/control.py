@@ -13,8 +13,8 @@ from engine.control.body import PlannedBody
 from engine.control.deferred import Growth, add_branch, add_loop, are_alike, is_late, unlike_axes
 from engine.graph.var import Var
 from engine.onnx.bodies import NotStaticError, Reading, graph_of, read_body
-from engine.onnx.node import Converter, Node, no_idea
-from engine.onnx.values import GraphBuilder, Value
+from engine.onnx.builder import GraphBuilder, Value
+from engine.onnx.node import Converter, Node, no_guess
 from engine.text.errors import ConstantNeededError, ModelError, UnsupportedError
 from ops.control.loop import COUNTER
 from ops.schema.schema import Specs
@@ -54,7 +54,7 @@ def _if(node: Node) -> tuple[Value, ...]:
         with node.builder.graph.samples.transaction():
             return _branches(node)
     except (ModelError, OpError):  # only some lengths allow the other branch, so the lengths decide which one is taken
-        return _in_place(node, bool(node.builder.integers(condition, no_idea)[0]))
+        return _in_place(node, bool(node.builder.integers(condition, no_guess)[0]))
 
 
 def _in_place(node: Node, condition: bool) -> tuple[Value, ...]:
@@ -149,7 +149,7 @@ def _turns(node: Node, may_wait: bool) -> tuple[Value, ...]:
     if not node.builder.may_wait:
         data_decide(node, "how often it runs decides a shape", (0, "M"), (1, "cond"))
     if not conditional and "cond_given" not in ahead:
-        attrs = {"carried": len(carried), "trips": node.integer(0, "M", no_idea)}
+        attrs = {"carried": len(carried), "trips": node.integer(0, "M", no_guess)}
         return _add_loop(node, body, values[len(ahead) :], attrs, node.outputs)[:-1]
     if limit is not None and limit <= _MOST_ROWS:
         return _cut_off(node, _add_loop(node, body, values, {**attrs, "most": limit}, node.outputs[: len(carried)]))
@@ -173,7 +173,7 @@ def _cut_off(node: Node, made: Sequence[Value]) -> tuple[Value, ...]:
     """Without the rows that no turn made."""
     *found, number = made
     carried = len(_carried(node))
-    guess = numbers_to(found[carried].shape[0], turn=node.turn)
+    guess = numbers_to(found[carried].shape[0], turn=node.variant)
     ends = (node.count(number, guess, (0, "M"), (1, "cond")),)
     attrs = {"starts": (0,), "ends": ends, "axes": (0,)}
     rows = zip(found[carried:], node.outputs[carried:], strict=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.onnx.builder import Value
 from engine.onnx.node import Converter, Node, direct
 from engine.onnx.tensors import dtype_of
-from engine.onnx.values import Value
 from engine.text.errors import ModelError
 from ops.tensor.limits import info
 

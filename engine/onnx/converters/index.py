@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from engine.graph.var import Var
-from engine.onnx.node import Converter, Node, direct, no_idea
+from engine.onnx.builder import Value
+from engine.onnx.node import Converter, Node, direct, no_guess
 from engine.onnx.tensors import dtype_of
-from engine.onnx.values import Value
 from ops.symbolic.guesses import choices, numbers_to, small_numbers
 from ops.tensor.spec import normalize_axis
 
@@ -22,12 +22,12 @@ def _top_k_input(node: Node) -> tuple[Value, ...]:
     options = {"axis": node.attr("axis", -1), "largest": node.attr("largest", 1), "sorted": node.attr("sorted", 1)}
     x = node.value(0)
     most = x.shape[normalize_axis(options["axis"], len(x.shape))]
-    k = node.integer(1, "K", lambda _: (numbers_to(most, turn=node.turn),))
+    k = node.integer(1, "K", lambda _: (numbers_to(most, turn=node.variant),))
     return node.last("top_k", x, k=k, **options)
 
 
 def _one_hot(node: Node) -> tuple[Value, ...]:
-    depth = node.integer(1, "depth", no_idea)
+    depth = node.integer(1, "depth", no_guess)
     depth = int(depth) if isinstance(depth, float) else depth
     return node.last("one_hot", node.value(0), node.value(2), depth=depth, axis=node.attr("axis", -1))
 
@@ -45,14 +45,14 @@ def _cum_sum(node: Node) -> tuple[Value, ...]:
 
 
 def _trilu(node: Node) -> tuple[Value, ...]:
-    k = 0 if node.optional(1) is None else node.integer(1, "k", lambda _: (small_numbers(node.turn),))
+    k = 0 if node.optional(1) is None else node.integer(1, "k", lambda _: (small_numbers(node.variant),))
     return node.last("trilu", node.value(0), upper=node.attr("upper", 1), k=k)
 
 
 def _compress(node: Node) -> tuple[Value, ...]:
     """Counted first, unless the condition is constant."""
     condition, axis = node.value(1), node.attr("axis")
-    guess = numbers_to(condition.shape[0], turn=node.turn)
+    guess = numbers_to(condition.shape[0], turn=node.variant)
     count = node.count(node.step("count_nonzero", condition), guess, (1, "condition"))
     return node.last("compress", node.value(0), condition, count=count, axis=axis)
 
@@ -64,7 +64,7 @@ def _unique(node: Node) -> tuple[Value, ...]:
         "unique", (x,), {"axis": axis, "sorted": node.attr("sorted", 1)}, f"{node.name}/unique", ("",) * 5
     )
     values, first, inverse, times, number = made
-    count = node.count(number, numbers_to(first.shape[0], least=1, turn=node.turn), (0, "X"))
+    count = node.count(number, numbers_to(first.shape[0], least=1, turn=node.variant), (0, "X"))
     at = 0 if axis is None else axis
     named = (*node.outputs, "", "", "")
     return (
@@ -93,7 +93,7 @@ def _non_max_suppression(node: Node) -> tuple[Value, ...]:
     name = f"{node.name}/non_max_suppression"
     operands = (node.value(0), node.value(1), *inputs)
     rows, number = node.builder.emit("non_max_suppression", operands, attrs, name, ("", ""))
-    count = node.count(number, numbers_to(rows.shape[0], turn=node.turn), (0, "boxes"), (1, "scores"))
+    count = node.count(number, numbers_to(rows.shape[0], turn=node.variant), (0, "boxes"), (1, "scores"))
     return (_front(node, rows, count, 0, node.outputs[0]),)
 
 

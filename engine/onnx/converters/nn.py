@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from engine.onnx.builder import Value
 from engine.onnx.converters.elementwise import cast_to
 from engine.onnx.node import Converter, Node, direct
-from engine.onnx.values import Value
 from engine.text.errors import ModelError
 
 _WINDOW = ("strides", "pads", "dilations", "auto_pad")
@@ -37,34 +37,36 @@ def check_kernel(node: Node, weights: int) -> None:
 
 def _conv(node: Node) -> tuple[Value, ...]:
     check_kernel(node, 1)
-    return node.last("conv", *node.operands(), **node.given(*_WINDOW, "group"))
+    return node.last("conv", *node.operands(), **node.present(*_WINDOW, "group"))
 
 
 def _conv_transpose(node: Node) -> tuple[Value, ...]:
     check_kernel(node, 1)
     return node.last(
-        "conv_transpose", *node.operands(), **node.given(*_WINDOW, "group", "output_padding", "output_shape")
+        "conv_transpose", *node.operands(), **node.present(*_WINDOW, "group", "output_padding", "output_shape")
     )
 
 
 def _max_pool(node: Node) -> tuple[Value, ...]:
-    attrs = node.given(*_WINDOW, "kernel_shape", "ceil_mode", "storage_order")
-    return node.last("max_pool", node.value(0), with_indices=node.wants(1), **attrs)
+    attrs = node.present(*_WINDOW, "kernel_shape", "ceil_mode", "storage_order")
+    return node.last("max_pool", node.value(0), with_indices=node.uses_output(1), **attrs)
 
 
 def _average_pool(node: Node) -> tuple[Value, ...]:
     return node.last(
-        "average_pool", node.value(0), **node.given(*_WINDOW, "kernel_shape", "ceil_mode", "count_include_pad")
+        "average_pool", node.value(0), **node.present(*_WINDOW, "kernel_shape", "ceil_mode", "count_include_pad")
     )
 
 
 def _lp_pool(node: Node) -> tuple[Value, ...]:
-    return node.last("lp_pool", node.value(0), p=node.attr("p", 2), **node.given(*_WINDOW, "kernel_shape", "ceil_mode"))
+    return node.last(
+        "lp_pool", node.value(0), p=node.attr("p", 2), **node.present(*_WINDOW, "kernel_shape", "ceil_mode")
+    )
 
 
 def _batch_norm(node: Node) -> tuple[Value, ...]:
     """Inference only. Scale and statistics may come in another dtype than x."""
-    if node.attr("training_mode", 0) or any(node.wants(i) for i in range(1, 5)):
+    if node.attr("training_mode", 0) or any(node.uses_output(i) for i in range(1, 5)):
         raise node.refuse("batch normalization in training is not supported, only inference")
     if not node.attr("spatial", 1):
         raise node.refuse("batch normalization with spatial=0 is not supported")
@@ -78,7 +80,7 @@ def _layer_norm(node: Node) -> tuple[Value, ...]:
         *node.operands(),
         axis=node.attr("axis", -1),
         epsilon=node.attr("epsilon", 1e-5),
-        with_stats=node.wants(1) or node.wants(2),
+        with_stats=node.uses_output(1) or node.uses_output(2),
     )
 
 

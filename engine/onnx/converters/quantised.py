@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.onnx.builder import Value
 from engine.onnx.converters.nn import check_kernel
 from engine.onnx.node import Converter, Node, direct
 from engine.onnx.tensors import dtype_of
-from engine.onnx.values import Value
 
 _WINDOW = ("strides", "pads", "dilations", "auto_pad", "group")
 
@@ -55,12 +55,12 @@ def _matmul_integer(node: Node) -> tuple[Value, ...]:
 
 def _conv_integer(node: Node) -> tuple[Value, ...]:
     check_kernel(node, 1)
-    return node.last("conv_integer", *_with_zeros(node), **node.given(*_WINDOW))
+    return node.last("conv_integer", *_with_zeros(node), **node.present(*_WINDOW))
 
 
 def _qlinear_conv(node: Node) -> tuple[Value, ...]:
     check_kernel(node, 3)
-    return node.last("qlinear_conv", *node.operands(), **node.given(*_WINDOW))
+    return node.last("qlinear_conv", *node.operands(), **node.present(*_WINDOW))
 
 
 CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(

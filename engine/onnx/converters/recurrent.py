@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from engine.onnx.builder import Value
 from engine.onnx.node import Converter, Node
-from engine.onnx.values import Value
 from engine.text.errors import ModelError
 from ops.recurrent.shapes import OPTIONAL
 
@@ -24,8 +24,8 @@ def _recurrent(schema: str, *own: str) -> Converter:
             raise ModelError(f"hidden_size is {wanted}, and R has {hidden}")
         found = {name: node.optional(3 + i) for i, name in enumerate(OPTIONAL)}
         operands = {name: value for name, value in found.items() if value is not None}
-        attrs = node.given(*_OPTIONS, *own) | {"activations": tuple(map(_text, node.attr("activations", ())))}
-        with_y = node.wants(0)
+        attrs = node.present(*_OPTIONS, *own) | {"activations": tuple(map(_text, node.attr("activations", ())))}
+        with_y = node.uses_output(0)
         values = (node.value(0), node.value(1), node.value(2), *operands.values())
         names = node.outputs if with_y else node.outputs[1:]
         attrs |= {"given": tuple(operands), "with_y": with_y}

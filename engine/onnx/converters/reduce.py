@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from engine.onnx.builder import Value
 from engine.onnx.node import Converter, Node, direct
-from engine.onnx.values import Value
 from ops.symbolic.guesses import choices
 from ops.tensor.spec import normalize_axis
 

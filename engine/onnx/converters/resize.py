@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from engine.onnx.node import Converter, Node, no_idea
-from engine.onnx.values import Value
+from engine.onnx.builder import Value
+from engine.onnx.node import Converter, Node, no_guess
 from engine.text.errors import ModelError
 from ops.tensor.dims import dims_in
 from ops.tensor.spec import Shape, normalize_axes
@@ -55,7 +55,7 @@ def _resize(node: Node) -> tuple[Value, ...]:
     x = node.value(0)
     axes = normalize_axes(node.attr("axes", range(len(x.shape))), len(x.shape))
     sizes, scales = _target(node, x.shape, axes)
-    attrs: dict[str, Any] = node.given(*_TEXTS, *_FLAGS)
+    attrs: dict[str, Any] = node.present(*_TEXTS, *_FLAGS)
     if attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize":
         attrs["roi"] = _full_roi(_numbers(node, 1, "roi"), axes, len(x.shape))
     return node.last("resize", x, sizes=sizes, scales=scales, **attrs)
@@ -65,7 +65,7 @@ def _target(node: Node, shape: Shape, axes: Sequence[int]) -> tuple[Shape, tuple
     """Sizes of all axes, scales of all axes, or both, from those of some axes. What is () follows from the other."""
     scales = _numbers(node, 2, "scales")
     policy = node.attr("keep_aspect_ratio_policy", "stretch")
-    sizes = node.optional_integers(3, "sizes", no_idea if policy == "stretch" else None) or ()
+    sizes = node.optional_integers(3, "sizes", no_guess if policy == "stretch" else None) or ()
     if bool(scales) == bool(sizes):
         raise ModelError("either scales or sizes must be given")
     if scales:

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from attrs import frozen
 
+from engine.onnx.builder import Value
 from engine.onnx.node import Converter, Node, direct
-from engine.onnx.values import Value
 from engine.text.errors import ModelError
 from ops.symbolic.guesses import Guess, choices, factors, numbers_to, parts, repeats, small_numbers
 from ops.tensor.dims import SAMPLES, dims_in, sample_of
@@ -86,7 +86,7 @@ def _grown(node: Node, shape: Shape, size: int) -> tuple[Guess, ...]:
 
 
 def _tile(node: Node) -> tuple[Value, ...]:
-    times = node.integers(1, "repeats", lambda size: [repeats(node.turn + i) for i in range(size)])
+    times = node.integers(1, "repeats", lambda size: [repeats(node.variant + i) for i in range(size)])
     return node.last("tile", node.value(0), repeats=times)
 
 
@@ -135,20 +135,20 @@ def _split_uneven(node: Node) -> tuple[Value, ...]:
 
 
 def _slice_attributes(node: Node) -> tuple[Value, ...]:
-    return node.last("slice", node.value(0), **node.given("starts", "ends", "axes"))
+    return node.last("slice", node.value(0), **node.present("starts", "ends", "axes"))
 
 
 def _slice_inputs(node: Node) -> tuple[Value, ...]:
     x = node.value(0)
     axes = node.optional_integers(3, "axes", lambda size: choices(size, len(x.shape)))
-    bounds = _Bounds(x.shape, axes, node.turn)
+    bounds = _Bounds(x.shape, axes, node.variant)
     return node.last(
         "slice",
         x,
         starts=node.integers(1, "starts", bounds.starts),
         ends=node.integers(2, "ends", bounds.ends),
         axes=axes,
-        steps=node.optional_integers(4, "steps", lambda size: (repeats(node.turn),) * size),
+        steps=node.optional_integers(4, "steps", lambda size: (repeats(node.variant),) * size),
     )
 
 
@@ -190,7 +190,7 @@ def _pad_attributes(node: Node) -> tuple[Value, ...]:
 
 def _pad_inputs(node: Node) -> tuple[Value, ...]:
     x, mode = node.value(0), node.attr("mode", "constant")
-    pads = node.integers(1, "pads", lambda size: [small_numbers(node.turn + i) for i in range(size)])
+    pads = node.integers(1, "pads", lambda size: [small_numbers(node.variant + i) for i in range(size)])
     axes = node.optional_integers(3, "axes")
     value = node.optional(2)
     filling = (value,) if value is not None and mode == "constant" else ()

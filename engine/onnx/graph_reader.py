@@ -1,10 +1,14 @@
-"""Converts the nodes of an ONNX graph, one by one, in scopes of names."""
+"""Walks over the initializers and nodes of an ONNX graph, and converts them one by one. Step 5 of the walk.
+
+A node is converted by the converter of its operator (`table`), or replaced by the body of its function (`functions`).
+"""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from attrs import evolve, frozen
 
+from engine.onnx.builder import GraphBuilder, Value
 from engine.onnx.external_data import DataFiles
 from engine.onnx.file import opsets_of
 from engine.onnx.functions import Functions, arguments, substitute
@@ -13,27 +17,27 @@ from engine.onnx.node import Node
 from engine.onnx.scope import Scope, check_unique, sorted_nodes
 from engine.onnx.table import converter
 from engine.onnx.tensors import array_of
-from engine.onnx.values import GraphBuilder, Value
 from engine.text.errors import EngineError, ModelError, UnsupportedError
 from ops.tensor.dims import dims_in
 from ops.tensor.errors import DtypeError
 
 _DEEPEST = 32
-_ODDITIES = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
-"""What odd attributes make Python and numpy raise, OpError among them."""
+"""Levels of functions and branches inside each other, at most: a function that calls itself must end in an error."""
+_ATTRIBUTE_ERRORS = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
+"""The exceptions that Python and numpy raise for wrong attributes; OpError is one of them."""
 
 
 @frozen(eq=False)
-class NodeReader:
-    """Reads nodes into a builder. `files` is where data of tensors may lie."""
+class GraphReader:
+    """The reader of one graph into a builder. `files` has the data of tensors that are not in the message."""
 
     builder: GraphBuilder
     functions: Functions
     files: DataFiles
     ir_version: int
 
-    def graph(self, proto: Any, scope: Scope) -> tuple[Value, ...]:
-        """Reads initializers and nodes of a GraphProto into the scope; gives the outputs."""
+    def read_graph(self, proto: Any, scope: Scope) -> tuple[Value, ...]:
+        """Reads initializers and nodes of a GraphProto into the scope, and returns the values of its outputs."""
         if len(proto.sparse_initializer):
             name = proto.sparse_initializer[0].values.name
             raise UnsupportedError(f"initializer {name!r} is sparse; only dense ones are supported")
@@ -41,21 +45,21 @@ class NodeReader:
         for tensor in proto.initializer:
             if tensor.name not in scope.values:
                 self._bind(tensor.name, array_of(tensor, f"initializer {tensor.name!r}", self.files), scope)
-        self.nodes(proto.node, scope)
+        self.read_nodes(proto.node, scope)
         return tuple(_output(o.name, scope) for o in proto.output)
 
-    def nodes(self, protos: Sequence[Any], scope: Scope) -> None:
+    def read_nodes(self, protos: Sequence[Any], scope: Scope) -> None:
         """Reads nodes in a runnable order. Raises ModelError, CycleError, UnsupportedError."""
         check_unique([*scope.values, *(o for p in protos for o in p.output if o)], "tensor")
         names = [scope.prefix + (p.name or f"{p.op_type}_{i}") for i, p in enumerate(protos)]
         for i in sorted_nodes(protos, names, scope):
             proto = substitute(protos[i], scope.arguments) if scope.arguments is not None else protos[i]
-            values = self._node(proto, names[i], scope)
+            values = self._read_node(proto, names[i], scope)
             for output, value in zip(proto.output, values, strict=False):
                 if output and value is not None:
                     self._bind(output, value, scope)
 
-    def _node(self, proto: Any, name: str, scope: Scope) -> tuple[Value | None, ...]:
+    def _read_node(self, proto: Any, name: str, scope: Scope) -> tuple[Value | None, ...]:
         what = f"node {name!r} ({proto.op_type})"
         inputs = tuple(scope.get(n) for n in proto.input)
         domain = domain_of(proto.domain)
@@ -65,21 +69,21 @@ class NodeReader:
             if convert is None:
                 return self._call(proto, name, version, inputs, scope)
             self._check(proto, domain, scope)
-            return convert(self._context(proto, name, inputs, scope))
+            return convert(self._node_in_scope(proto, name, inputs, scope))
         except EngineError as error:
-            _pass_on(error, what)
+            _raise_with_node(error, what)
         except DtypeError as error:
             raise UnsupportedError(f"{what}: {error}") from error
-        except _ODDITIES as error:
-            raise _odd(error, what, inputs) from error
+        except _ATTRIBUTE_ERRORS as error:
+            raise _node_error(error, what, inputs) from error
 
-    def _context(self, proto: Any, name: str, inputs: tuple[Value | None, ...], scope: Scope) -> Node:
+    def _node_in_scope(self, proto: Any, name: str, inputs: tuple[Value | None, ...], scope: Scope) -> Node:
         def branch(
             graph: Any, values: Sequence[Value] = (), builder: GraphBuilder = self.builder, part: str = ""
         ) -> tuple[Value, ...]:
             inner = _inner(scope, f"{name}/{part}", scope.opsets, outer=scope)
             inner.values.update(zip((i.name for i in graph.input), values, strict=True))
-            return evolve(self, builder=builder).graph(graph, inner)
+            return evolve(self, builder=builder).read_graph(graph, inner)
 
         return Node(
             name=name,
@@ -95,21 +99,21 @@ class NodeReader:
     def _call(
         self, proto: Any, name: str, version: int, inputs: tuple[Value | None, ...], scope: Scope
     ) -> tuple[Value | None, ...]:
-        """Reads the body of a function in place of its call; None for outputs that nobody wants."""
+        """Reads the body of a function in place of its call; returns None for outputs that the call does not use."""
         function = self.functions.body(proto, version, inputs)
         if function is None:
             raise UnsupportedError(f"operator {proto.op_type} is not supported with these inputs")
         opsets = {**scope.opsets, **opsets_of(function.opset_import)}
         inner = _inner(scope, f"{name}/", opsets, arguments=arguments(proto, version, function))
-        given = (*inputs, *[None] * len(function.input))
-        inner.values.update(zip(function.input, given, strict=False))
-        self.nodes(function.node, inner)
+        operands = (*inputs, *[None] * len(function.input))
+        inner.values.update(zip(function.input, operands, strict=False))
+        self.read_nodes(function.node, inner)
         pairs = zip(function.output, proto.output, strict=False)
         return tuple(_output(o, inner) if wanted else None for o, wanted in pairs)
 
     def _check(self, proto: Any, domain: str, scope: Scope) -> None:
         if any(a.HasField("g") for a in proto.attribute):
-            return  # onnx's checker wants to know the whole scope of a branch
+            return  # onnx's checker needs the whole scope of a branch
         fault = check_node(proto, domain, dict(scope.opsets), self.ir_version)
         if fault:
             raise ModelError(fault)
@@ -142,8 +146,8 @@ def _attribute(proto: Any) -> Any:
     return value
 
 
-def _odd(error: Exception, what: str, inputs: Sequence[Value | None]) -> ModelError:
-    """What Python or numpy have against a node, which may be that a dimension has no number yet."""
+def _node_error(error: Exception, what: str, inputs: Sequence[Value | None]) -> ModelError:
+    """Returns the error for an exception of Python or numpy; the cause may be a dimension that has no number yet."""
     dims = dims_in(tuple(v.shape for v in inputs if v is not None))
     if not dims:
         return ModelError(f"{what}: {one_line(error)}")
@@ -152,8 +156,11 @@ def _odd(error: Exception, what: str, inputs: Sequence[Value | None]) -> ModelEr
     return kind(f"{what}: {one_line(error)} (dimensions {names} are left open; shapes= gives them numbers)")
 
 
-def _pass_on(error: EngineError, what: str) -> NoReturn:
-    """Puts the node in front of a message that does not name one yet; errors that carry data stay as they are."""
+def _raise_with_node(error: EngineError, what: str) -> NoReturn:
+    """Raises the error again, with the node in front of its message if that names none.
+
+    Errors of other classes, which have fields, are raised as they are.
+    """
     if type(error) in (ModelError, UnsupportedError) and not str(error).startswith("node "):
         raise type(error)(f"{what}: {error}") from error
     raise error

@@ -1,4 +1,4 @@
-"""Values while a model is read: vars of the graph, or arrays where everything is known. Builds the graph."""
+"""Builds the graph, step 7 of the walk. A value is a var of the graph, or an array where everything is constant."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -20,20 +20,20 @@ from ops.tensor.dims import Dim, Samples, dims_in
 from ops.tensor.spec import INTEGERS, Array, TensorSpec, spec_of
 
 Value = Var | Array | Derived
-"""A tensor: a var of the graph, an array where it is known, or derived where dimensions decide it."""
+"""A tensor: a var of the graph, an array where it is constant, or derived where open dimensions decide it."""
 
 Guesses = Callable[[int], Sequence[Guess]]
-"""Numbers that the elements of a tensor of that size might be; () for no idea."""
+"""Takes the size of a tensor, returns guesses of its elements; () for none."""
 
 MOST_FOLDED: Final = 2**31
-"""Bytes that one operator may put into a constant; a whole ONNX message cannot hold more either."""
+"""The most bytes of constants that one operator may compute: a whole ONNX message cannot have more."""
 
 
 class GraphBuilder:
-    """Adds operators to a graph, or runs them at once where all their inputs are arrays.
+    """A graph that grows. Operators are added to it, or run at once where all their inputs are arrays.
 
-    `reserved` are tensor names of the model: what is made in between never takes one of them. `may_wait` tells whether
-    sizes may be left to the run to decide.
+    `reserved` are the tensor names of the model, which no other tensor may take. `may_wait` tells whether the run may
+    decide sizes.
     """
 
     def __init__(self, graph: Graph, reserved: Collection[str], may_wait: bool = True) -> None:
@@ -48,25 +48,24 @@ class GraphBuilder:
     def emit(
         self, name: str, values: Sequence[Value], attrs: Mapping[str, Any], node: str, outputs: Sequence[str]
     ) -> tuple[Value, ...]:
-        """The outputs of our operator `name`. `outputs` names them; where one is "", a name is made."""
+        """Adds the operator `name` or computes it; returns its outputs. `outputs` are their names, "" for a new one."""
         schema = find(name)
-        known = [v for v in values if not isinstance(v, Var)]
-        if len(known) == len(values):
-            made = self._computed(schema, known, attrs)
-            if made:
-                return made
-
+        constants = [v for v in values if not isinstance(v, Var)]
+        if len(constants) == len(values):
+            results = self._computed(schema, constants, attrs)
+            if results:
+                return results
         operands = [self.var(v) for v in values]
         return self.graph.add(schema, operands, attrs, name=node, output_names=self.names(node, outputs))
 
     def names(self, node: str, outputs: Sequence[str]) -> NamesFor:
-        """Names for the outputs of an operator: those wanted, and made ones for "" and for those behind them."""
+        """Returns the names for the outputs of an operator: the wanted ones, and new ones for "" and for all others."""
         return lambda count: [self._free(wanted, node) for wanted in (*outputs, *[""] * count)[:count]]
 
     def _computed(
         self, schema: OpSchema, values: Sequence[Array | Derived], attrs: Mapping[str, Any]
     ) -> tuple[Value, ...]:
-        """An operator on what is known: at once, or when shapes are bound; () where it is too large for that."""
+        """Computes an operator on constants, now or when shapes are bound; returns () where that is too large."""
         tables = [v.table for v in values if isinstance(v, Derived)] + [d.table for d in dims_in(tuple(attrs.values()))]
         if tables:
             return derive(schema, values, attrs, tables[0])
@@ -78,9 +77,9 @@ class GraphBuilder:
             return evaluate(schema, *arrays, **signature.attrs)
 
     def integers(self, value: Value, guesses: Guesses) -> tuple[int, ...]:
-        """All elements in C order: numbers, and dimensions where there is no number yet.
+        """Returns all elements in C order: numbers, and dimensions where there is no number yet.
 
-        Those of a var are known when it has been computed; `guesses` are what they might be.
+        The run computes those of a var; `guesses` are numbers that they may be.
         """
         if isinstance(value, Derived):
             return value.elements()
@@ -88,25 +87,25 @@ class GraphBuilder:
             return tuple(value.reshape(-1).tolist())
         if value not in self._data:
             self._data[value] = self._elements(value, guesses)
-        found: Any = self._data[value]
-        return tuple(found)
+        elements: Any = self._data[value]
+        return tuple(elements)
 
     def _elements(self, value: Var, guesses: Guesses) -> tuple[Dim | int, ...]:
         size = value.spec.size
         if isinstance(size, Dim):
-            raise UnsupportedError(f"how many numbers tensor {value.name!r} has decides how many dimensions there are")
+            raise UnsupportedError(f"the size of tensor {value.name!r}, which is open, decides a number of dimensions")
         if value.dtype not in INTEGERS:
             (value,) = self.graph.add(find("cast"), [value], {"to": np.int64})
-        given = guesses(size) or ((),) * size
-        return tuple(self.graph.data_dim(value, i, given[i]) for i in range(size))
+        samples = guesses(size) or ((),) * size
+        return tuple(self.graph.data_dim(value, i, samples[i]) for i in range(size))
 
     def of_integers(self, numbers: Sequence[int], shape: Sequence[int]) -> Value:
-        """An int64 tensor of numbers and dimensions."""
-        found = dims_in(tuple(numbers))
-        return of_dims(numbers, shape, np.dtype(np.int64), found[0].table if found else Samples())
+        """Returns an int64 tensor of numbers and dimensions."""
+        dims = dims_in(tuple(numbers))
+        return of_dims(numbers, shape, np.dtype(np.int64), dims[0].table if dims else Samples())
 
     def var(self, value: Value) -> Var:
-        """The value as a var; an array becomes one constant, however often it is used."""
+        """Returns the value as a var. An array becomes one constant, however often it is used."""
         if isinstance(value, Var):
             return value
         if id(value) not in self._constants:
@@ -115,7 +114,7 @@ class GraphBuilder:
         return self._constants[id(value)]
 
     def computed(self, value: Value) -> Var:
-        """The same, of what dimensions decide by way of an operator: then its data are there when the run is."""
+        """Returns the value as a var that an operator computes where dimensions decide it: so the run has its data."""
         var = self.var(value)
         return self.graph.add(IDENTITY, [var])[0] if isinstance(value, Derived) else var
 
@@ -126,17 +125,17 @@ class GraphBuilder:
         return self.graph.constant(value, self._free(label, "shape"))
 
     def label(self, value: Value, name: str) -> None:
-        """Says under which name an array becomes a constant; its first name stays."""
+        """Sets the name under which an array becomes a constant; the first name stays."""
         if not isinstance(value, Var):
             self._labels.setdefault(id(value), (value, name))
 
     def sources(self, var: Var) -> tuple[str, ...]:
-        """The graph inputs that a var is computed from."""
-        makers = {out: operator for operator in self.graph.operators for out in operator.outputs}
+        """Returns the names of the graph inputs that a var is computed from."""
+        writers = {out: operator for operator in self.graph.operators for out in operator.outputs}
         seen, left = {var}, [var]
         while left:
-            maker = makers.get(left.pop())
-            fresh = [v for v in (maker.inputs if maker else ()) if v not in seen]
+            writer = writers.get(left.pop())
+            fresh = [v for v in (writer.inputs if writer else ()) if v not in seen]
             seen.update(fresh)
             left.extend(fresh)
         return tuple(name for name, v in self.graph.inputs.items() if v in seen)
@@ -154,14 +153,14 @@ class GraphBuilder:
 
 
 def check_size(specs: Iterable[TensorSpec]) -> None:
-    """Raises ModelError for constants that are too large to be made while a model is read."""
+    """Raises ModelError for constants that are too large to be computed while a model is read."""
     for spec in specs:
         if spec.nbytes > MOST_FOLDED:
-            raise ModelError(f"a constant {spec} of {spec.nbytes} bytes would be made; at most {MOST_FOLDED} are")
+            raise ModelError(f"a constant {spec} would have {spec.nbytes} bytes; the limit is {MOST_FOLDED}")
 
 
 def _read_only(array: Array) -> Array:
-    """The same bytes, which nobody writes any more: a graph need not copy them."""
+    """Returns a read-only view, which a graph need not copy."""
     view = array.view()
     view.flags.writeable = False
     return view
