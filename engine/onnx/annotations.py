@@ -1,6 +1,6 @@
-"""What a plan says of each tensor, written where viewers show it: in the metadata of nodes and of values.
+"""Addresses and lifetimes of tensors, written into the metadata of nodes and values, where viewers show them.
 
-For people and for other programs. The plan itself is read from the metadata of the model, and from nowhere else.
+They are for people and other programs. The plan itself is read from the metadata of the model only.
 """
 
 import json
@@ -16,7 +16,7 @@ from engine.planning.placed import PlacedPlan
 
 @frozen
 class Note:
-    """A tensor of the arena: its bytes [low, high), and the ticks [begin, end) in which they are its chunk's."""
+    """The place of a tensor in the arena: bytes [low, high), for the ticks [begin, end)."""
 
     low: int
     high: int
@@ -25,24 +25,24 @@ class Note:
 
 
 def annotate(graph: Any, plan: PlacedPlan) -> None:
-    """Notes for the nodes and values of a GraphProto, of an IR version that has them; what stood there is replaced."""
+    """Writes notes into the nodes and values of a GraphProto, in place of older ones. The IR version must allow it."""
     notes = notes_of(plan)
     for value in (*graph.input, *graph.value_info, *graph.output):
         note = notes.get(value.name)
         texts = {} if note is None else {"offset": str(note.low), "bytes": str(note.high - note.low)}
         _write(value, texts if note is None else texts | {"ticks": f"[{note.begin}, {note.end})"})
     for node in graph.node:
-        found = {name: notes[name] for name in node.output if name in notes}
-        _write(node, {"outputs": _told(found)} if found else {})
+        outputs = {name: notes[name] for name in node.output if name in notes}
+        _write(node, {"outputs": _json(outputs)} if outputs else {})
 
 
 def notes_of(plan: PlacedPlan) -> dict[str, Note]:
-    """By name of a tensor that lies in the arena."""
-    found = {}
+    """Returns the notes of all tensors in the arena, by name."""
+    notes = {}
     for value in plan.lowered.values:
         if value.storage is Storage.ARENA and value.name == value.source:
-            found[value.name] = _note(plan, value)
-    return found
+            notes[value.name] = _note(plan, value)
+    return notes
 
 
 def _note(plan: PlacedPlan, value: Value) -> Note:
@@ -51,13 +51,13 @@ def _note(plan: PlacedPlan, value: Value) -> Note:
     return Note(low, high, int(plan.problem.begin[chunk]), int(plan.problem.end[chunk]))
 
 
-def _told(notes: Mapping[str, Note]) -> str:
+def _json(notes: Mapping[str, Note]) -> str:
     rows = {name: {"bytes": [n.low, n.high], "ticks": [n.begin, n.end]} for name, n in notes.items()}
     return json.dumps(rows, separators=(",", ":"))
 
 
 def clear(message: Any) -> None:
-    """Takes our metadata away."""
+    """Removes the metadata of this program from a message."""
     for at in reversed(range(len(message.metadata_props))):
         if message.metadata_props[at].key.startswith(PREFIX):
             del message.metadata_props[at]

@@ -1,4 +1,7 @@
-"""Graphs inside ONNX nodes, read into bodies: what they take from outside is captured, constants stay constants."""
+"""Reads graphs inside ONNX nodes into bodies, for the converters of If, Loop and Scan. Step 6 of the walk.
+
+Vars of the graphs around a body become captured inputs of it; constants stay constants.
+"""
 
 from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
@@ -17,18 +20,18 @@ from ops.tensor.spec import Array, TensorSpec
 
 
 class NotStaticError(UnsupportedError):
-    """A body in which something that only the run decides would have to be known beforehand."""
+    """A body needs something beforehand that only the run decides."""
 
 
 class BodyBuilder(GraphBuilder):
-    """Builds the graph of a body."""
+    """The builder of the graph of a body."""
 
     def __init__(self, graph: InnerGraph, reserved: Collection[str], may_wait: bool) -> None:
         super().__init__(graph, reserved, may_wait)
         self._inner = graph
 
     def sources(self, var: Var) -> tuple[str, ...]:
-        """The inputs of the body that a var is computed from; one of a graph around it counts as captured."""
+        """Returns the inputs of the body that a var is computed from, captured ones included."""
         return super().sources(self._inner.own(var))
 
 
@@ -42,21 +45,21 @@ class Reading:
     outputs: tuple[Value, ...]
 
     def specs(self, first: int, last: int | None = None) -> Specs:
-        """Of some of the outputs."""
+        """Returns the specs of some of the outputs."""
         return tuple(TensorSpec(v.shape, v.dtype) for v in self.outputs[first:last])
 
     @property
     def captured(self) -> tuple[Var, ...]:
-        """What it takes from outside, in the order of its inputs."""
+        """Returns the captured vars, in the order of the inputs."""
         return self.graph.inputs_behind(self.declared)
 
     def own(self, captured: Sequence[Var]) -> None:
-        """Lets the body take these as well."""
+        """Makes the body capture these vars too."""
         for var in captured:
             self.graph.own(var)
 
     def body(self, outputs: Sequence[Value]) -> PlannedBody:
-        """The body with these outputs."""
+        """Closes the graph with these outputs, and returns the body."""
         for i, value in enumerate(outputs):
             self.graph.output(self.builder.var(value), f"{self.graph.name}:out{i}")
         self.graph.is_closed = True
@@ -72,42 +75,43 @@ def read_body(
     may_wait: bool = False,
     growth: Growth | None = None,
 ) -> Reading:
-    """Reads the graph of an attribute. An input is fed if a spec is given for it, and known if an array is.
+    """Reads the graph of an attribute. Each of `inputs` is a spec if the node feeds it, and an array if it is constant.
 
-    Behind them stand the inputs for what is `captured` whether it is used or not, and for what the body finds outside.
-    Sizes inside may be left to the run if it `may_wait`; lengths of the inputs behind the first two may grow.
-    Raises NotStaticError, ModelError, UnsupportedError, and ConstantNeededError for what an input of the model decides.
+    Behind them stand the captured inputs: those for `captured`, used or not, and those for other vars around the body.
+    If it `may_wait`, the run may decide sizes inside. `growth` has the lengths that change from one iteration to the
+    next, for the inputs behind the first two. Raises NotStaticError, ModelError, UnsupportedError, and
+    ConstantNeededError for something that an input of the model decides.
     """
     proto = graph_of(node, attribute, len(inputs))
     graph = InnerGraph(f"{node.name}/{attribute}", node.builder.graph)
     builder = BodyBuilder(graph, {o for n in proto.node for o in n.output}, may_wait and node.builder.may_wait)
     values: list[Value] = []
-    for i, (info, given) in enumerate(zip(proto.input, inputs, strict=True)):
-        if isinstance(given, TensorSpec):
-            values.append(graph.input_like(info.name, given, growth.of(i - 2) if growth else {}))
+    for i, (info, value) in enumerate(zip(proto.input, inputs, strict=True)):
+        if isinstance(value, TensorSpec):
+            values.append(graph.input_like(info.name, value, growth.of(i - 2) if growth else {}))
         else:
-            values.append(given)
+            values.append(value)
     reading = Reading(builder, graph, len(graph.inputs), ())
     reading.own(captured)
     try:
         outputs = node.branch(proto, values, builder)
     except ConstantNeededError as error:
-        _from_outside(node, graph, error)
+        _raise_outside(node, graph, error)
     return evolve(reading, outputs=tuple(graph.own(v) if isinstance(v, Var) else v for v in outputs))
 
 
 def graph_of(node: Node, attribute: str, inputs: int) -> Any:
-    """The GraphProto of an attribute. Raises ModelError where it does not take so many inputs."""
+    """Returns the GraphProto of an attribute. Raises ModelError unless it has this number of inputs."""
     proto = node.attr(attribute)
     if proto is None or not hasattr(proto, "node"):
         raise ModelError(f"attribute {attribute!r} is no graph")
     if len(proto.input) != inputs:
-        raise ModelError(f"{attribute} takes {len(proto.input)} inputs, and {inputs} are wanted")
+        raise ModelError(f"{attribute} takes {len(proto.input)} inputs, and {inputs} are needed")
     return proto
 
 
-def _from_outside(node: Node, graph: InnerGraph, error: ConstantNeededError) -> NoReturn:
-    """Names the inputs of the model that decide the tensor, if it depends on nothing that changes inside the body."""
+def _raise_outside(node: Node, graph: InnerGraph, error: ConstantNeededError) -> NoReturn:
+    """Raises an error that names the inputs of the model that decide the tensor, if nothing inside the body does."""
     around = node.builder.graph
     outside = {
         inner.name: around.own(var) if isinstance(around, InnerGraph) else var for var, inner in graph.captured.items()

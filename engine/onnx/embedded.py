@@ -1,7 +1,7 @@
-"""The plan that an ONNX model carries in its `metadata_props`, as texts by key, written and read.
+"""The texts of an embedded plan, which stand in the `metadata_props` of an ONNX model by key.
 
-The keys begin with `pkg.arenaplan.`, after the custom of PyTorch's exporter (`pkg.torch.onnx.stack_trace`). What is
-read is checked, and what is wrong is told with its key and place.
+The keys begin with `pkg.arenaplan.`, as those of PyTorch's exporter do with theirs (`pkg.torch.onnx.stack_trace`).
+All texts are checked when they are read; an error names the key and the place in its text.
 """
 
 import json
@@ -17,20 +17,20 @@ from engine.saved.fingerprint import Identity, digest_of
 from engine.text.errors import PlanRefusedError
 
 PREFIX = "pkg.arenaplan."
-"""Of all keys that are ours."""
+"""The prefix of all keys of this program."""
 VERSION = 1
-"""Of the texts; another means that they are read in another way."""
+"""The version of the texts."""
 LARGEST = 2**62
-"""Every tick, size and offset is below this."""
+"""The limit of all ticks, sizes and offsets."""
 _DIGESTS = ("operators", "kernels", "layouts", "memory")
 
 
 def texts_of(plan: EmbeddedPlan) -> dict[str, str]:
-    """The plan as texts by key."""
+    """Returns the texts of a plan by key."""
     identity = plan.identity
     calls = {"inputs": identity.feeds, "outputs": identity.fetches, "operators": identity.operators}
     calls |= {"kernels": identity.kernels, "layouts": identity.layouts, "memory": plan.memory}
-    found = {
+    texts = {
         "version": str(VERSION),
         "digest": digest_of([calls, plan.order, plan.again]),
         "strategy": plan.strategy,
@@ -42,11 +42,11 @@ def texts_of(plan: EmbeddedPlan) -> dict[str, str]:
         "again": _json([{"sequence": names, "plain_bytes": plain} for names, plain in plan.again]),
         "offsets": _json(plan.offsets),
     }
-    return {PREFIX + key: text for key, text in found.items()}
+    return {PREFIX + key: text for key, text in texts.items()}
 
 
 def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPlan:
-    """The plan that the texts tell; `source` is what to call it. Raises PlanRefusedError."""
+    """Reads the plan in the texts; errors call it `source`. Raises PlanRefusedError."""
     read = _Reader(texts, source)
     read.check_version()
     calls = read.object("calls", read.json("calls"), ("inputs", "outputs", *_DIGESTS))
@@ -83,7 +83,7 @@ def _as_tuple(value: Any) -> Any:
 
 @frozen(eq=False)
 class _Reader:
-    """Reads texts; what is wrong with one raises PlanRefusedError."""
+    """A reader of the texts. Each method raises PlanRefusedError for a text that is wrong."""
 
     texts: Mapping[str, str]
     source: str
@@ -97,9 +97,9 @@ class _Reader:
         return self.texts[PREFIX + key]
 
     def check_version(self) -> None:
-        found = self.text("version")
-        if found != str(VERSION):
-            raise self.fault("version", f"is {found[:20]!r}; this program reads version {VERSION}")
+        version = self.text("version")
+        if version != str(VERSION):
+            raise self.fault("version", f"is {version[:20]!r}; this program reads version {VERSION}")
 
     def json(self, key: str) -> Any:
         text = self.text(key)
@@ -116,10 +116,10 @@ class _Reader:
         return value
 
     def strategy(self, key: str) -> str:
-        found = self.text(key)
-        if found not in STRATEGIES:
-            raise self.fault(key, f"is {shown(found)}, which is no strategy of this program")
-        return found
+        strategy = self.text(key)
+        if strategy not in STRATEGIES:
+            raise self.fault(key, f"is {shown(strategy)}, which is no strategy of this program")
+        return strategy
 
     def again(self, key: str, arena_bytes: int) -> tuple[tuple[tuple[str, ...], int], ...]:
         rows = [self.object(key, row, ("sequence", "plain_bytes")) for row in self.list(key, self.json(key))]
@@ -129,11 +129,11 @@ class _Reader:
         )
 
     def plain_bytes(self, key: str, where: str, value: Any, arena_bytes: int) -> int:
-        """Nothing runs again that saves no bytes."""
-        found = self.integer(key, where, value)
-        if found < arena_bytes:
-            raise self.fault(key, f"{where}: {found} bytes without are fewer than the {arena_bytes} of the arena")
-        return found
+        """Reads the bytes without recomputation, which are at least those of the arena."""
+        plain_bytes = self.integer(key, where, value)
+        if plain_bytes < arena_bytes:
+            raise self.fault(key, f"{where}: {plain_bytes} bytes without are fewer than the {arena_bytes} of the arena")
+        return plain_bytes
 
     def strings(self, key: str, values: Any) -> tuple[str, ...]:
         return tuple(self.string(key, f"number {at}", value) for at, value in enumerate(self.list(key, values)))
@@ -147,13 +147,13 @@ class _Reader:
         )
 
     def pairs(self, key: str, rows: Any, read: Callable[[str, str, Any], Any]) -> tuple[tuple[str, Any], ...]:
-        """Rows of a name and something else."""
-        found = []
+        """Reads rows of two: a name, and a value that `read` reads."""
+        pairs = []
         for at, row in enumerate(self.list(key, rows)):
             if not isinstance(row, list) or len(row) != 2:
                 raise self.fault(key, f"row {at}: no list of two")
-            found.append((self.string(key, f"row {at}", row[0]), read(key, f"row {at}", row[1])))
-        return tuple(found)
+            pairs.append((self.string(key, f"row {at}", row[0]), read(key, f"row {at}", row[1])))
+        return tuple(pairs)
 
     def list(self, key: str, value: Any) -> list[Any]:
         if not isinstance(value, list):

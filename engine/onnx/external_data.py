@@ -1,4 +1,7 @@
-"""Data of tensors that lies in files: in those beside the model, or in the model's own; mapped, not read."""
+"""Data of tensors in files beside the model, or in the file of the model. The files are mapped, not read.
+
+Step 2 of the walk.
+"""
 
 import mmap
 from collections.abc import Mapping
@@ -14,15 +17,15 @@ from engine.text.errors import ModelError
 from ops.tensor.spec import Array, TensorSpec
 
 _MOST_DIGITS = 20
-"""Of a number of bytes: more than any file has."""
+"""The digits of a number of bytes, at most: more than any file needs."""
 _MOST_SHOWN = 80
 
 
 @frozen(eq=False)
 class DataFiles:
-    """Files below a folder; none where that is empty. `opened` has those that are mapped, by their location.
+    """The data files below a folder; there are none where it is None. `opened` has those that are open, by location.
 
-    Those that are not to be `mapped` are read into memory.
+    Files are read into memory where they are not `mapped`.
     """
 
     folder: Path | None
@@ -30,19 +33,19 @@ class DataFiles:
     mapped: bool = True
 
     def array(self, tensor: Any, spec: TensorSpec, what: str) -> Array:
-        """The part of a file that a TensorProto names, dense and read-only, at any address. Raises ModelError."""
-        told = {entry.key: entry.value for entry in tensor.external_data}
-        location = told.get("location", "")
-        mapping, offset = self._mapping(location, spec, what), _number(told, "offset", 0, what)
-        length = _number(told, "length", spec.nbytes, what)
+        """Returns the part of a file that a TensorProto names: dense, read-only, at any address. Raises ModelError."""
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        location = entries.get("location", "")
+        mapping, offset = self._mapping(location, spec, what), _number(entries, "offset", 0, what)
+        length = _number(entries, "length", spec.nbytes, what)
         if length != spec.nbytes:
             raise ModelError(f"{what} does not hold the data of a {spec}: it has {length} bytes")
         if offset + length > len(mapping):
             raise ModelError(f"{what} needs {length} bytes from {offset} on; {Path(location).name} has {len(mapping)}")
         if not spec.size:
             return np.empty(spec.shape, spec.dtype)
-        found = np.frombuffer(mapping, spec.dtype.newbyteorder("<"), spec.size, offset).reshape(spec.shape)
-        return found.astype(spec.dtype, copy=False)
+        array = np.frombuffer(mapping, spec.dtype.newbyteorder("<"), spec.size, offset).reshape(spec.shape)
+        return array.astype(spec.dtype, copy=False)
 
     def _mapping(self, location: str, spec: TensorSpec, what: str) -> mmap.mmap | bytes:
         if location not in self.opened:
@@ -65,7 +68,7 @@ class DataFiles:
         return map_file(path) if size else b""
 
     def _path(self, location: str, what: str) -> Path:
-        """The file that a tensor names, below the folder of the model. Raises ModelError, OSError, RuntimeError."""
+        """Returns the path of a file below the folder of the model. Raises ModelError, OSError, RuntimeError."""
         if self.folder is None:
             raise ModelError(f"{what} lies in a file beside the model: load the model by its path, not as a message")
         named = Path(location)
@@ -80,21 +83,21 @@ class DataFiles:
 
 
 NO_FILES = DataFiles(None)
-"""Of a message that came without a file."""
+"""The data files of a message that came without a file: none."""
 
 
 def own_file(path: Path, mapping: mmap.mmap | bytes, *, mapped: bool = True) -> DataFiles:
-    """For a model that lies in a file itself, mapped already, or read where it cannot be mapped, or shall not be."""
+    """Returns the data files of a model in a file, whose own bytes are mapped or read already."""
     return DataFiles(path.parent, {OWN_FILE: mapping}, mapped)
 
 
 def _shown(text: str) -> str:
-    """As it is, unless it is long."""
+    """Returns a text for an error message, cut where it is long."""
     return repr(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}...")
 
 
-def _number(told: Mapping[str, str], key: str, default: int, what: str) -> int:
-    text = told.get(key, str(default))
+def _number(entries: Mapping[str, str], key: str, default: int, what: str) -> int:
+    text = entries.get(key, str(default))
     if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
         raise ModelError(f"{what} has the {key} {_shown(text)} in its file, which is no number of bytes")
     return int(text)

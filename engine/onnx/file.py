@@ -1,4 +1,4 @@
-"""Reading an ONNX file into a message, with everything that can be wrong with a file."""
+"""Reads an ONNX file into a message, and checks what can be wrong with a file. Step 2 of the walk."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ OLDEST_OPSET = 7
 
 @frozen(eq=False)
 class Model:
-    """A message, and the files where data of its tensors may lie (none for a message that came without a file)."""
+    """A message, the data files of its tensors (none for a message without a file), and its operator sets."""
 
     proto: ModelProto
     files: DataFiles
@@ -27,8 +27,8 @@ class Model:
 def read_model(source: str | Path | ModelProto, *, cut: bool = False, mapped: bool = False) -> Model:
     """Reads a path, or takes a message as it is. Raises ModelError, or UnsupportedError for an opset out of range.
 
-    With `cut`, the message is without the data of large weights: those are parts of the files, which are `mapped`, or
-    read into memory.
+    With `cut`, the message does not have the data of large weights. They stay parts of the files, which are `mapped`
+    or read into memory.
     """
     if isinstance(source, (str, Path)):
         path = Path(source)
@@ -44,19 +44,19 @@ def read_model(source: str | Path | ModelProto, *, cut: bool = False, mapped: bo
 
 
 def opsets_of(imports: ModelProto) -> dict[str, int]:
-    """Operator sets by domain, the default one under "". Raises UnsupportedError for a version that is out of range."""
-    found = {domain_of(entry.domain): int(entry.version) for entry in imports}
-    version = found.get("")
+    """Returns the operator sets by domain, the default one under "". Raises UnsupportedError for a wrong version."""
+    opsets = {domain_of(entry.domain): int(entry.version) for entry in imports}
+    version = opsets.get("")
     if version is not None and not OLDEST_OPSET <= version <= newest_opset():
         message = (
             f"operator set ai.onnx version {version} is not supported; versions {OLDEST_OPSET} to {newest_opset()}"
         )
         raise UnsupportedError(f"{message} are")
-    return found
+    return opsets
 
 
 def _content(path: Path, mapped: bool) -> Any:
-    """Bytes, or a mapped file where it is one."""
+    """Returns the bytes of a file, or the mapped file."""
     try:
         if path.is_file() and not path.stat().st_size:
             raise ModelError(f"{path} is empty")
@@ -99,7 +99,7 @@ def _model(proto: ModelProto, files: DataFiles, what: str) -> Model:
 
 
 def _texts(message: Any) -> Iterator[str | bytes]:
-    """All texts of a message but documentation. Protobuf gives one that is no UTF-8 as bytes."""
+    """Yields all texts of a message but documentation. Protobuf returns a text that is no UTF-8 as bytes."""
     for field, value in message.ListFields():
         if field.type == field.TYPE_STRING and field.name != "doc_string":
             yield from ((value,) if isinstance(value, (str, bytes)) else value)

@@ -9,7 +9,7 @@ ModelProto = Any
 
 @functools.cache
 def onnx() -> Any:
-    """The onnx package."""
+    """Returns the onnx package."""
     import onnx as package  # noqa: PLC0415 - heavy, see above
 
     return package
@@ -17,7 +17,7 @@ def onnx() -> Any:
 
 @functools.cache
 def decode_error() -> type[Exception]:
-    """What protobuf raises for bytes that are no message."""
+    """Returns the exception of protobuf for bytes that are no message."""
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # noqa: PLC0415 - comes with onnx
 
     return cast(type[Exception], DecodeError)
@@ -25,31 +25,31 @@ def decode_error() -> type[Exception]:
 
 @functools.cache
 def encode_error() -> type[Exception]:
-    """What protobuf raises for a message that is too large to be written."""
+    """Returns the exception of protobuf for a message that is too large to be written."""
     from google.protobuf.message import EncodeError  # noqa: PLC0415 - comes with onnx
 
     return cast(type[Exception], EncodeError)
 
 
 def domain_of(name: str) -> str:
-    """A domain by its one name: the default one has two."""
+    """Returns the one name of a domain: the default domain has two."""
     return "" if name == "ai.onnx" else name
 
 
 def one_line(error: Exception) -> str:
-    """The first line of a foreign error."""
+    """Returns the first line of the message of another library's error."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def newest_opset() -> int:
-    """The newest version of the default operator set that the installed onnx package knows."""
+    """Returns the newest version of the default operator set that the installed onnx package has."""
     return int(onnx().defs.onnx_opset_version())
 
 
 def check_node(proto: Any, domain: str, opsets: dict[str, int], ir_version: int) -> str:
-    """What onnx's own checker has against a node (counts, attributes, their types) as one line; empty when all is well.
+    """Returns the complaint of onnx's checker about a node (counts, attributes, their types) in one line, or "".
 
-    Operators that a version has withdrawn are not looked at: some of them stand in models all the same.
+    Deprecated operators are not checked: models have some of them all the same.
     """
     package = onnx()
     if package.defs.get_schema(proto.op_type, opsets[domain], domain).deprecated:
@@ -65,7 +65,7 @@ def check_node(proto: Any, domain: str, opsets: dict[str, int], ir_version: int)
 
 @functools.cache
 def backend_base() -> Any:
-    """The module onnx.backend.base, which `import onnx` alone does not load."""
+    """Returns the module onnx.backend.base, which `import onnx` alone does not load."""
     import onnx.backend.base  # noqa: PLC0415 - heavy, see above
 
     return onnx.backend.base

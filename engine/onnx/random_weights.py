@@ -1,4 +1,4 @@
-"""Random weights for a graph that has none worth the name, such that every layer passes its signal on.
+"""Random weights for a graph whose own are zeros or all alike, such that every layer passes its signal on.
 
 Weights are drawn with He's scale (He et al. 2015, "Delving Deep into Rectifiers") and then scaled to outputs of unit
 deviation on one random input (Mishkin and Matas 2016, "All you need is a good init"); statistics of batch normalization
@@ -25,7 +25,7 @@ Draw = Callable[[Rng, Shape, Operator], Array]
 
 @frozen(eq=False)
 class Role:
-    """What the constant inputs of an operator are, by position, and the position of its weights (-1 for none).
+    """The meaning of the constant inputs of an operator, by position, and the position of its weights (-1 for none).
 
     `stats` says that inputs 3 and 4 are the mean and the variance of input 0 over all axes but 1.
     """
@@ -99,11 +99,11 @@ ROLES: Mapping[str, Role] = MappingProxyType(
         "gather": Role({0: _table}),
     }
 )
-"""By the name of the operator's schema. Constants of one element, and all others, keep their values."""
+"""The roles by name of the operator's schema. All other constants, and those of one element, keep their values."""
 
 
 def calibrated(graph: Graph, rng: Rng, names: Collection[str]) -> dict[str, Array]:
-    """New values for those constants among `names` that are weights, found in one run of the graph."""
+    """Returns new values for those constants among `names` that are weights, from one run of the graph."""
     values: dict[Var, Array] = {v: _random_input(rng, v.spec) for v in graph.inputs.values()}
     values |= dict(graph.constants)
     drawn: dict[Var, Array] = {}
@@ -114,10 +114,10 @@ def calibrated(graph: Graph, rng: Rng, names: Collection[str]) -> dict[str, Arra
             for i, v in enumerate(operator.inputs)
             if v in graph.constants and v.name in names and v not in drawn and v.dtype in FLOATS
         }
-        found = _draw(role, rng, operator, fresh) | (_statistics(operator, values, fresh) if role.stats else {})
-        drawn |= found
-        values |= found
-        if role.weights in fresh and fresh[role.weights] in found:
+        new = _draw(role, rng, operator, fresh) | (_statistics(operator, values, fresh) if role.stats else {})
+        drawn |= new
+        values |= new
+        if role.weights in fresh and fresh[role.weights] in new:
             _scale_to_unit(operator, values, fresh[role.weights])
         values.update(zip(operator.outputs, _run(operator, values), strict=True))
     return {var.name: array for var, array in drawn.items()}
@@ -136,8 +136,8 @@ def _run(operator: Operator, values: Mapping[Var, Array]) -> tuple[Array, ...]:
 def _statistics(operator: Operator, values: Mapping[Var, Array], fresh: Mapping[int, Var]) -> dict[Var, Array]:
     x = values[operator.inputs[0]].astype(np.float64)
     axes = tuple(a for a in range(x.ndim) if a != 1)
-    found = {3: x.mean(axis=axes), 4: x.var(axis=axes) + 1e-3}
-    return {fresh[i]: array.astype(fresh[i].dtype) for i, array in found.items() if i in fresh}
+    statistics = {3: x.mean(axis=axes), 4: x.var(axis=axes) + 1e-3}
+    return {fresh[i]: array.astype(fresh[i].dtype) for i, array in statistics.items() if i in fresh}
 
 
 def _scale_to_unit(operator: Operator, values: Mapping[Var, Array], weights: Var) -> None:

@@ -1,4 +1,4 @@
-"""ONNX files that carry a plan: the model as it was, with the plan in its metadata."""
+"""ONNX files with an embedded plan: the model as it was, with the plan in its metadata."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -16,14 +16,14 @@ from engine.saved.replay import embed
 from engine.text.errors import ModelError, OptionError, OtherPlanError, PlanRefusedError
 
 _WITH_NOTES = 10
-"""The first IR version in which nodes and values have metadata of their own."""
+"""The first IR version in which nodes and values have metadata."""
 
 
 def load_plan(source: str | Path | ModelProto, *, required: bool = False) -> EmbeddedPlan | None:
-    """The plan that an ONNX file (or an onnx.ModelProto) carries, for `engine.make_plan` and `engine.compile`.
+    """Returns the plan embedded in an ONNX file or an onnx.ModelProto, for `engine.make_plan` and `engine.compile`.
 
-    None where it carries none, unless one is `required`; such a one is followed or refused, and none is made in its
-    place. Raises ModelError for what is no model, PlanRefusedError for a plan that is damaged.
+    Returns None where there is none, unless one is `required`. A required plan is followed or refused: no other plan is
+    made in its place. Raises ModelError for what is no model, PlanRefusedError for a plan that is damaged.
     """
     proto = read_model(source).proto
     name = os.fspath(source) if isinstance(source, (str, Path)) else "the model"
@@ -51,9 +51,9 @@ def save_plan(plan: PlacedPlan, source: str | Path, target: str | Path) -> None:
     model = read_model(source).proto
     _check_same(plan, model, source)
     _check_reachable(model, Path(source), Path(target))
-    known = embed(plan)
+    embedded = embed(plan)
     clear(model)
-    for key, text in texts_of(known).items():
+    for key, text in texts_of(embedded).items():
         model.metadata_props.add(key=key, value=text)
     if model.ir_version >= _WITH_NOTES:
         annotate(model.graph, plan)
@@ -61,7 +61,7 @@ def save_plan(plan: PlacedPlan, source: str | Path, target: str | Path) -> None:
 
 
 def _check_same(plan: PlacedPlan, model: ModelProto, source: str | Path) -> None:
-    """The plan has the outputs of the model, and inputs that the model has."""
+    """Checks that the plan has the outputs of the model, and only inputs of the model."""
     graph = plan.lowered.graph
     outputs, inputs = [o.name for o in model.graph.output], {i.name for i in model.graph.input}
     if list(graph.outputs) != outputs or not inputs.issuperset(graph.inputs):
@@ -69,9 +69,9 @@ def _check_same(plan: PlacedPlan, model: ModelProto, source: str | Path) -> None
 
 
 def _check_reachable(model: ModelProto, source: Path, target: Path) -> None:
-    """Files with weights are named as seen from the folder of the model: they must lie beside the new one too.
+    """Checks that the weight files, which the model names relative to its folder, are also beside the new file.
 
-    Whether they are the same is told by their sizes. None of them may be what is written.
+    Files of equal size count as the same. None of them may be the file that is written.
     """
     here, there = source.resolve().parent, target.resolve().parent
     for name in sorted(set(_external(model))):
@@ -83,14 +83,14 @@ def _check_reachable(model: ModelProto, source: Path, target: Path) -> None:
 
 
 def _is_one_of(target: Path, files: Iterable[Path]) -> bool:
-    """Whether one of the files is meant, by any of its names."""
+    """Returns whether the target is one of the files, by any of its names."""
     return any(
         target.resolve() == f.resolve() or (target.exists() and f.exists() and target.samefile(f)) for f in files
     )
 
 
 def _external(message: Any) -> Iterator[str]:
-    """Locations of the data that lies in other files, of all tensors in a message."""
+    """Yields the locations of data in other files, for all tensors in a message."""
     if message.DESCRIPTOR.name == "TensorProto":
         yield from (e.value for e in message.external_data if e.key == "location")
         return

@@ -25,11 +25,11 @@ def seed_weights(
     shapes: Mapping[str, Sequence[int]] | None = None,
     constants: Mapping[str, npt.ArrayLike] | None = None,
 ) -> ModelProto:
-    """A copy of a model with random weights of the right scale and calibrated statistics; the same for the same seed.
+    """Returns a copy of a model with random weights of the right scale and calibrated statistics, fixed by the seed.
 
     `shapes` and `constants` are those of `load_onnx`; the statistics are calibrated for them.
 
-    New values are initializers; nodes and initializers that nobody reads any more are dropped, and so are inputs that
+    New values are initializers; nodes and initializers without a reader are dropped, and so are inputs that
     have an initializer. Raises what `load_onnx` raises without stages, and ModelError where dimensions stay open.
     """
     graph = load_onnx(model, shapes=shapes, constants=constants, stages=False)
@@ -37,8 +37,8 @@ def seed_weights(
         names = ", ".join(graph.symbols)
         raise ModelError(f"weights are calibrated for lengths that are known; give shapes= for these: {names}")
     inputs = {v.name for v in graph.inputs.values()}
-    made = {name for node in model.graph.node for name in node.output} | {t.name for t in model.graph.initializer}
-    arrays = calibrated(graph, np.random.default_rng(seed), made - inputs)
+    defined = {name for node in model.graph.node for name in node.output} | {t.name for t in model.graph.initializer}
+    arrays = calibrated(graph, np.random.default_rng(seed), defined - inputs)
     copy = onnx().ModelProto()
     copy.CopyFrom(model)
     copy.ir_version = max(model.ir_version, _FREE_INITIALIZERS)
@@ -59,7 +59,7 @@ def _replace(graph: Any, arrays: Mapping[str, Array]) -> None:
 
 
 def _bytes(array: Array) -> bytes:
-    """ONNX stores numbers little-endian."""
+    """Returns the bytes of an array, little-endian as ONNX stores them."""
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
 

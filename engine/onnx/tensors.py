@@ -1,4 +1,4 @@
-"""ONNX tensors as numpy arrays: element types, lengths, and data that lies in files."""
+"""ONNX tensors as numpy arrays: element types, shapes, and data in files. Step 5 of the walk."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -30,7 +30,7 @@ _EXTERNAL: Final = 1
 
 
 def dtype_of(code: int, what: str) -> np.dtype[Any]:
-    """The numpy dtype of an ONNX element type; `what` names the tensor. Raises UnsupportedError."""
+    """Returns the numpy dtype of an ONNX element type; `what` names the tensor. Raises UnsupportedError."""
     if code in _DTYPES:
         return _DTYPES[code]
     names = onnx().TensorProto.DataType
@@ -39,22 +39,22 @@ def dtype_of(code: int, what: str) -> np.dtype[Any]:
 
 
 def code_of(dtype: np.dtype[Any]) -> int:
-    """The ONNX element type of a numpy dtype."""
-    return next(code for code, known in _DTYPES.items() if known == dtype)
+    """Returns the ONNX element type of a numpy dtype."""
+    return next(code for code, candidate in _DTYPES.items() if candidate == dtype)
 
 
 def array_of(tensor: Any, what: str, files: DataFiles = NO_FILES) -> Array:
-    """The data of a TensorProto: an array of its own, or a read-only part of one of the files. Raises ModelError."""
+    """Returns the data of a TensorProto: a new array, or a read-only part of one of the files. Raises ModelError."""
     spec = _spec(tensor, what)
     if tensor.data_location == _EXTERNAL:
         return files.array(tensor, spec, what)
     try:
-        found: Array = np.asarray(onnx().numpy_helper.to_array(tensor))
+        array: Array = np.asarray(onnx().numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:
         raise ModelError(f"{what} does not hold the data of a {spec}: {one_line(error)}") from error
-    if found.shape != spec.shape or found.dtype != spec.dtype:
+    if array.shape != spec.shape or array.dtype != spec.dtype:
         raise ModelError(f"{what} does not hold the data of a {spec}")
-    return found
+    return array
 
 
 def _spec(tensor: Any, what: str) -> TensorSpec:

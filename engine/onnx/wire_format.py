@@ -1,4 +1,6 @@
-"""The weights of an ONNX file left where they lie in it: cut out of the message before protobuf copies them.
+"""Cuts large weights out of an ONNX message before protobuf copies them; they stay where they are in the file.
+
+Step 2 of the walk.
 
 In protobuf's wire format (https://protobuf.dev/programming-guides/encoding) a message is a row of fields; each begins
 with a number, 8 times the field's own plus what follows: 0 a varint, 1 eight bytes, 2 a length and so many bytes, 5
@@ -12,7 +14,7 @@ from collections.abc import Callable, Iterator
 from attrs import frozen
 
 LEAST_BYTES = 4096
-"""Of data that is cut: less is no gain."""
+"""The least bytes of data that is cut. Smaller data is copied: an entry for it would cost as much."""
 OWN_FILE = "\0"
 """The location of data in the model's own file; no other file can be called so."""
 _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
@@ -21,7 +23,7 @@ _EXTERNAL, _KEY, _VALUE = 1, 1, 2
 
 
 class _MalformedError(Exception):
-    """These bytes are no message."""
+    """An error: these bytes are no message."""
 
 
 @frozen
@@ -36,9 +38,9 @@ class _Field:
 
 
 def cut_weights(data: memoryview) -> bytes:
-    """The bytes of a model without the large initializers, which say where they lie in `data`.
+    """Returns the bytes of a model without the data of large initializers, which name their place in `data` instead.
 
-    All bytes where they are no message, so that protobuf finds what is wrong with them.
+    Returns all bytes where they are no message, so that protobuf reports what is wrong.
     """
     try:
         return _rebuilt(data, 0, len(data), _GRAPH, _without_initializers)
@@ -53,7 +55,7 @@ def _without_initializers(data: memoryview, begin: int, end: int) -> bytes:
 def _rebuilt(
     data: memoryview, begin: int, end: int, number: int, inner: Callable[[memoryview, int, int], bytes]
 ) -> bytes:
-    """A message whose fields of that number are written anew."""
+    """Returns a message in which `inner` has rewritten the fields with this number."""
     parts: list[bytes] = []
     for field in _fields(data, begin, end):
         if field.number == number and field.kind == _BYTES:
@@ -64,20 +66,20 @@ def _rebuilt(
 
 
 def _without_data(data: memoryview, begin: int, end: int) -> bytes:
-    """A tensor, without its bytes if they are many, and nothing says that they lie elsewhere."""
+    """Returns a tensor without its data, if that is large and in the message itself."""
     fields = tuple(_fields(data, begin, end))
     raw = [f for f in fields if f.number == _RAW_DATA and f.kind == _BYTES]
     elsewhere = any(f.number in (_EXTERNAL_DATA, _DATA_LOCATION) for f in fields)
     if elsewhere or len(raw) != 1 or raw[0].end - raw[0].inside < LEAST_BYTES:
         return bytes(data[begin:end])
     kept = b"".join(bytes(data[f.begin : f.end]) for f in fields if f is not raw[0])
-    told = {"location": OWN_FILE, "offset": str(raw[0].inside), "length": str(raw[0].end - raw[0].inside)}
-    entries = b"".join(_with_length(_EXTERNAL_DATA, _entry(key, value)) for key, value in told.items())
+    entries_by_key = {"location": OWN_FILE, "offset": str(raw[0].inside), "length": str(raw[0].end - raw[0].inside)}
+    entries = b"".join(_with_length(_EXTERNAL_DATA, _entry(key, value)) for key, value in entries_by_key.items())
     return kept + entries + _varint(_DATA_LOCATION << 3 | _VARINT) + _varint(_EXTERNAL)
 
 
 def _fields(data: memoryview, begin: int, end: int) -> Iterator[_Field]:
-    """The fields of the message in these bytes."""
+    """Yields the fields of the message in these bytes."""
     at = begin
     while at < end:
         key, inside = _number(data, at, end)
@@ -98,21 +100,21 @@ def _fields(data: memoryview, begin: int, end: int) -> Iterator[_Field]:
 
 
 def _number(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """A varint, and where it ends: seven bits a byte, the least first, the eighth where more follow."""
-    found = 0
+    """Returns a varint and its end: seven bits in each byte, lowest first; the eighth bit is set where more follow."""
+    number = 0
     for place in range(at, min(end, at + 10)):
-        found |= (data[place] & 127) << 7 * (place - at)
+        number |= (data[place] & 127) << 7 * (place - at)
         if data[place] < 128:
-            return found, place + 1
+            return number, place + 1
     raise _MalformedError
 
 
-def _varint(number: int) -> bytes:
-    found = bytearray()
-    while number > 127:
-        found.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*found, number])
+def _varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 127:
+        encoded.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*encoded, value])
 
 
 def _with_length(number: int, inside: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Converters of operators whose outputs are known while the model is read: they add nothing to the graph."""
+"""Converters of operators whose outputs are known when the model is read, and of those that count their outputs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ _FORMS: Mapping[str, Any] = MappingProxyType(
 
 def _constant(node: Node) -> tuple[Value, ...]:
     if len(node.attrs) != 1:
-        raise ModelError(f"one value is wanted, and {len(node.attrs)} are given")
+        raise ModelError(f"a constant must have one value, not {len(node.attrs)}")
     ((form, value),) = node.attrs.items()
     if form == "value":
         return (array_of(value, f"the tensor of {node}"),)
@@ -35,15 +35,15 @@ def _constant(node: Node) -> tuple[Value, ...]:
 
 
 def _constant_of_shape(node: Node) -> tuple[Value, ...]:
-    given = node.attr("value")
-    fill = np.zeros(1, np.float32) if given is None else array_of(given, f"the value of {node}")
+    proto = node.attr("value")
+    fill = np.zeros(1, np.float32) if proto is None else array_of(proto, f"the value of {node}")
     if fill.size != 1:
         raise ModelError(f"the value must have one element, not {fill.size}")
     return (_filled(node, fill.reshape(()), node.integers(0, "input", no_guess)),)
 
 
 def _filled(node: Node, fill: Array, shape: Sequence[int]) -> Value:
-    """A tensor whose elements are all alike."""
+    """Returns a tensor whose elements are all equal."""
     if dims_in(tuple(shape)):
         return node.step("expand", fill, shape=tuple(shape))
     spec = TensorSpec(tuple(shape), fill.dtype)
@@ -61,24 +61,24 @@ def _size(node: Node) -> tuple[Value, ...]:
 
 
 def _range(node: Node) -> tuple[Value, ...]:
-    """Counted first, which the run must do where a bound is known only then."""
+    """Converts Range. Its elements are counted first, by the run where only the run knows the bounds."""
     bounds = [_scalar(node.value(i)) for i in range(3)]
-    known = [b for b in bounds if not isinstance(b, (Var, Derived))]
-    if len(known) < len(bounds):
+    constants = [b for b in bounds if not isinstance(b, (Var, Derived))]
+    if len(constants) < len(bounds):
         counted = node.step("arange_count", *bounds)
         return node.last("arange", *bounds, count=node.count(counted, (), (0, "start"), (1, "limit"), (2, "delta")))
-    count = number_of_steps(*known)
-    check_size([TensorSpec((count,), known[0].dtype)])
-    return node.last("arange", *known, count=count)
+    count = number_of_steps(*constants)
+    check_size([TensorSpec((count,), constants[0].dtype)])
+    return node.last("arange", *constants, count=count)
 
 
 def _scalar(value: Value) -> Value:
-    """A known tensor of one element as a 0-d one."""
+    """Returns a constant of one element as a 0-d array, and any other value as it is."""
     return value if isinstance(value, (Var, Derived)) else value.reshape(())
 
 
 def _non_zero(node: Node) -> tuple[Value, ...]:
-    """Counted first, then written down. A scalar counts as a row of one element."""
+    """Converts NonZero: count first, then write the positions. A scalar is a row of one element."""
     x = node.value(0)
     guess = numbers_to(math.prod(x.shape), turn=node.variant)
     count = node.count(node.step("count_nonzero", x), guess, (0, "X"))
@@ -86,7 +86,7 @@ def _non_zero(node: Node) -> tuple[Value, ...]:
 
 
 def _dropout(mask: type[np.generic] | None) -> Converter:
-    """Dropout at inference gives its input; the mask is all ones, of x's dtype where `mask` is None."""
+    """Returns the converter of Dropout at inference: the input, and a mask of ones of type `mask` or of the input."""
 
     def convert(node: Node) -> tuple[Value, ...]:
         x = node.value(0)

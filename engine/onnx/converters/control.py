@@ -1,6 +1,6 @@
 """Converters of If, Loop and Scan: one operator with bodies, planned beforehand or, where that cannot be, in stages.
 
-What constants decide is read in place: a branch, and the turns of a short loop that are not all alike.
+Where constants decide, the body is read in place: one branch, or the iterations of a short loop that differ in shapes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,15 +26,15 @@ _BRANCHES = ("then_branch", "else_branch")
 _SIDES, _WAYS = ("input", "output"), ("axes", "directions")
 _PLANNED = "a Scan is planned beforehand, and cannot do that; a Loop can"
 _MOST_ROWS = 1024
-"""Rows for which a loop has room before it is known how many there are."""
+"""Rows that a loop may reserve before it has counted them. More rows need more memory, but no second run."""
 _MOST_UNROLLED = 10_000
-"""Nodes that a loop may come to when its turns are read one by one."""
+"""Nodes of a loop whose iterations are read one by one, at most. More nodes make larger graphs and slower reading."""
 
 
 def data_decide(node: Node, what: str, *inputs: tuple[int, str]) -> NoReturn:
-    """For what only the data of a run decide, and what cannot wait for them.
+    """Raises the error for something that only the data of a run decide, and that must be known before.
 
-    Raises ConstantNeededError for the first of the inputs (position, role) that could be fixed, else NotStaticError.
+    It is a ConstantNeededError for the first of the inputs (position, role) that could be fixed, else a NotStaticError.
     """
     for index, role in inputs:
         if node.optional(index) is not None:
@@ -62,7 +62,7 @@ def _in_place(node: Node, condition: bool) -> tuple[Value, ...]:
 
 
 def _branches(node: Node) -> tuple[Value, ...]:
-    """Both branches as bodies. Raises ConstantNeededError where they are too unlike, or may not wait for data."""
+    """Converts an If with both branches as bodies. Raises ConstantNeededError where their outputs cannot be one."""
     builder = node.builder
     then = read_body(node, _BRANCHES[0], (), may_wait=True)
     other = read_body(node, _BRANCHES[1], (), then.captured, may_wait=True)
@@ -78,31 +78,33 @@ def _branches(node: Node) -> tuple[Value, ...]:
 
 
 def _fit(one: Specs, other: Specs, builder: GraphBuilder) -> bool:
-    """Whether what branches give may stand in one place: of other lengths only where the run may be in stages."""
-    late = builder.may_wait and [(s.ndim, s.dtype) for s in one] == [(s.ndim, s.dtype) for s in other]
-    return late or are_alike(one, other, builder.graph.samples)
+    """Returns whether outputs of two branches may be one value. Lengths may differ only if the run may be in stages."""
+    in_stages = builder.may_wait and [(s.ndim, s.dtype) for s in one] == [(s.ndim, s.dtype) for s in other]
+    return in_stages or are_alike(one, other, builder.graph.samples)
 
 
-def _complete(node: Node, found: tuple[Value, ...]) -> tuple[Value, ...]:
-    if len(found) != len(node.outputs):
-        raise ModelError(f"the branch gives {len(found)} outputs, and the node has {len(node.outputs)}")
-    return found
+def _complete(node: Node, outputs: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Returns the outputs of a branch. Raises ModelError unless there are as many as the node has."""
+    if len(outputs) != len(node.outputs):
+        raise ModelError(f"the branch gives {len(outputs)} outputs, and the node has {len(node.outputs)}")
+    return outputs
 
 
 def _loop(node: Node) -> tuple[Value, ...]:
+    """Converts a Loop: planned beforehand, else in place where constants say how long it is, else in stages."""
     try:
-        return _turns(node, may_wait=False)
+        return _one_operator(node, may_wait=False)
     except (NotStaticError, ConstantNeededError) as error:
-        found = _read_in_place(node)
-        if found:
-            return found
+        outputs = _read_in_place(node)
+        if outputs:
+            return outputs
         if not node.builder.may_wait:
             _refuse(node, error)
-        return _turns(node, may_wait=True)
+        return _one_operator(node, may_wait=True)
 
 
 def _read_in_place(node: Node) -> tuple[Value, ...]:
-    """The turns one behind the other where constants say how many there are, and these are few; else ()."""
+    """Reads the iterations one by one, where constants tell their number and it is small; else returns ()."""
     limit = _limit(node)
     is_open = any(v is not None and not isinstance(v, np.ndarray) for v in node.inputs[:2])
     if is_open or limit is None or limit * len(node.attr("body").node) > _MOST_UNROLLED:
@@ -114,7 +116,7 @@ def _read_in_place(node: Node) -> tuple[Value, ...]:
 
 
 def _refuse(node: Node, error: UnsupportedError) -> NoReturn:
-    """Names an input of the loop that could be fixed, if there is one."""
+    """Raises an error that names an input of the loop that could be fixed, if there is one; else the error itself."""
     for index, role in enumerate(("M", "cond")):
         if isinstance(node.optional(index), Var):
             node.array(index, role)
@@ -122,44 +124,44 @@ def _refuse(node: Node, error: UnsupportedError) -> NoReturn:
 
 
 def _limit(node: Node) -> int | None:
-    """The most turns that constants allow; None where they tell nothing."""
+    """Returns the largest number of iterations that constants allow; None where they set no limit."""
     trips, condition = node.optional(0), node.optional(1)
     if isinstance(condition, np.ndarray) and not condition.item():
         return 0
     return max(int(trips.item()), 0) if isinstance(trips, np.ndarray) else None
 
 
-def _turns(node: Node, may_wait: bool) -> tuple[Value, ...]:
-    """The loop as one operator. A condition of the body's counts even where the node gives none to begin with."""
+def _one_operator(node: Node, may_wait: bool) -> tuple[Value, ...]:
+    """Converts a Loop to one operator. The condition of its body counts even if the node has none at the beginning."""
     carried, limit = _carried(node), _limit(node)
-    reading = _read_turn(node, carried, may_wait)
-    goes_on, *made = reading.outputs
+    reading = _read_iteration(node, carried, may_wait)
+    goes_on, *outputs = reading.outputs
     is_last = isinstance(goes_on, np.ndarray) and not goes_on.item()
     conditional = not isinstance(goes_on, np.ndarray) or (is_last and limit is None)
     if is_last and limit is not None:
         limit = min(limit, 1)
-    ahead = _given(node, limit)
-    attrs = {"carried": len(carried), "trips": limit, "conditional": conditional, **dict.fromkeys(ahead, True)}
+    leading = _run_time_inputs(node, limit)
+    attrs = {"carried": len(carried), "trips": limit, "conditional": conditional, **dict.fromkeys(leading, True)}
     after = reading.specs(1, 1 + len(carried))
-    body = reading.body((goes_on, *made) if conditional else made)
-    values = (*ahead.values(), *carried, *reading.captured)
-    known = limit is not None and not conditional and "cond_given" not in ahead
-    if known or len(made) == len(carried) or is_late(body, after, node.builder.graph.samples):
+    body = reading.body((goes_on, *outputs) if conditional else outputs)
+    values = (*leading.values(), *carried, *reading.captured)
+    is_counted = limit is not None and not conditional and "cond_given" not in leading
+    if is_counted or len(outputs) == len(carried) or is_late(body, after, node.builder.graph.samples):
         return _add_loop(node, body, values, attrs, node.outputs)[:-1]
     if not node.builder.may_wait:
         data_decide(node, "how often it runs decides a shape", (0, "M"), (1, "cond"))
-    if not conditional and "cond_given" not in ahead:
+    if not conditional and "cond_given" not in leading:
         attrs = {"carried": len(carried), "trips": node.integer(0, "M", no_guess)}
-        return _add_loop(node, body, values[len(ahead) :], attrs, node.outputs)[:-1]
+        return _add_loop(node, body, values[len(leading) :], attrs, node.outputs)[:-1]
     if limit is not None and limit <= _MOST_ROWS:
         return _cut_off(node, _add_loop(node, body, values, {**attrs, "most": limit}, node.outputs[: len(carried)]))
-    return _twice(node, may_wait, tuple(ahead.values()), attrs)
+    return _twice(node, may_wait, tuple(leading.values()), attrs)
 
 
 def _add_loop(
     node: Node, body: PlannedBody, values: Sequence[Value], attrs: Mapping[str, Any], outputs: Sequence[str]
 ) -> tuple[Value, ...]:
-    """The loop. Its last output is the number of turns."""
+    """Adds the loop, or computes it at once. Its last output is the number of iterations."""
     builder = node.builder
     if all(isinstance(v, np.ndarray) for v in values):
         return builder.emit("loop", values, {**attrs, "body": body}, node.name, outputs)
@@ -169,33 +171,33 @@ def _add_loop(
     )
 
 
-def _cut_off(node: Node, made: Sequence[Value]) -> tuple[Value, ...]:
-    """Without the rows that no turn made."""
-    *found, number = made
+def _cut_off(node: Node, outputs: Sequence[Value]) -> tuple[Value, ...]:
+    """Returns the outputs of a loop without the reserved rows that no iteration has written."""
+    *results, number = outputs
     carried = len(_carried(node))
-    guess = numbers_to(found[carried].shape[0], turn=node.variant)
+    guess = numbers_to(results[carried].shape[0], turn=node.variant)
     ends = (node.count(number, guess, (0, "M"), (1, "cond")),)
     attrs = {"starts": (0,), "ends": ends, "axes": (0,)}
-    rows = zip(found[carried:], node.outputs[carried:], strict=True)
+    rows = zip(results[carried:], node.outputs[carried:], strict=True)
     cut = (node.builder.emit("slice", (row,), attrs, f"{node.name}/slice", (name,))[0] for row, name in rows)
-    return *found[:carried], *cut
+    return *results[:carried], *cut
 
 
-def _twice(node: Node, may_wait: bool, ahead: Sequence[Value], attrs: Mapping[str, Any]) -> tuple[Value, ...]:
-    """A loop with no limit to its rows: run once without rows to count its turns, then with as many as there are."""
+def _twice(node: Node, may_wait: bool, leading: Sequence[Value], attrs: Mapping[str, Any]) -> tuple[Value, ...]:
+    """Converts a loop without a limit of its rows: a first run counts the iterations, a second one writes the rows."""
     carried = _carried(node)
-    reading = _read_turn(node, carried, may_wait)
+    reading = _read_iteration(node, carried, may_wait)
     body = reading.body(reading.outputs[not attrs["conditional"] : 1 + len(carried)])
-    *_, number = _add_loop(node, body, (*ahead, *carried, *reading.captured), attrs, ())
+    *_, number = _add_loop(node, body, (*leading, *carried, *reading.captured), attrs, ())
     trips = node.count(number, (), (0, "M"), (1, "cond"))
-    reading = _read_turn(node, carried, may_wait)
+    reading = _read_iteration(node, carried, may_wait)
     body = reading.body(reading.outputs[1:])
     attrs = {"carried": len(carried), "trips": trips}
     return _add_loop(node, body, (*carried, *reading.captured), attrs, node.outputs)[:-1]
 
 
-def _read_turn(node: Node, carried: Sequence[Value], may_wait: bool) -> Reading:
-    """The body. Where a length changes from turn to turn it is read again, with inputs of which it is not known."""
+def _read_iteration(node: Node, carried: Sequence[Value], may_wait: bool) -> Reading:
+    """Reads the body; again where a length changes from one iteration to the next, with an open length in its place."""
     specs = _specs(carried)
     growth = Growth(node.builder.graph.samples)
     while True:
@@ -204,22 +206,22 @@ def _read_turn(node: Node, carried: Sequence[Value], may_wait: bool) -> Reading:
         before = [v.spec for v in list(reading.graph.inputs.values())[1 : 1 + len(carried)]]
         after = reading.specs(1, 1 + len(carried))
         if len(after) != len(before):
-            raise ModelError(f"the body carries on {len(after)} values of {len(before)}")
+            raise ModelError(f"the body has {len(after)} outputs for {len(before)} carried values")
         if not growth.learn(before, after, reading.graph.samples):
             return reading
         if not may_wait:
-            raise NotStaticError(f"{node}: what is carried on changes its shape from turn to turn")
+            raise NotStaticError(f"{node}: a carried value changes its shape from one iteration to the next")
 
 
-def _given(node: Node, limit: int | None) -> dict[str, Value]:
-    """The number of turns and the first condition, where only the run knows them."""
+def _run_time_inputs(node: Node, limit: int | None) -> dict[str, Value]:
+    """Returns the number of iterations and the first condition, by attribute, where only the run knows them."""
     trips, condition = node.optional(0), node.optional(1)
-    given = {}
+    inputs = {}
     if limit is None and trips is not None:
-        given["trips_given"] = trips
+        inputs["trips_given"] = trips
     if condition is not None and not isinstance(condition, np.ndarray):
-        given["cond_given"] = condition
-    return given
+        inputs["cond_given"] = condition
+    return inputs
 
 
 def _carried(node: Node) -> tuple[Value, ...]:
@@ -231,18 +233,18 @@ def _specs(values: Sequence[Value]) -> tuple[TensorSpec, ...]:
 
 
 def _unrolled(node: Node, limit: int) -> tuple[Value, ...]:
-    """The turns one behind the other, each with its own number as a constant."""
+    """Reads the iterations one by one, each with its own number as a constant."""
     values, rows = _carried(node), list[Sequence[Value]]()
     proto, goes_on = graph_of(node, "body", 2 + len(values)), True
     while goes_on and len(rows) < limit:
         number = np.asarray(len(rows), np.int64)
-        decision, *made = node.branch(proto, (number, np.asarray(True), *values), part=f"{number}/")
+        decision, *outputs = node.branch(proto, (number, np.asarray(True), *values), part=f"{number}/")
         if not isinstance(decision, np.ndarray):
             data_decide(node, "its body decides how often it runs")
-        rows.append(made[len(values) :])
-        values, goes_on = tuple(made[: len(values)]), bool(decision.item())
+        rows.append(outputs[len(values) :])
+        values, goes_on = tuple(outputs[: len(values)]), bool(decision.item())
     if not rows and len(proto.output) > 1 + len(values):
-        data_decide(node, "no turn runs that tells the shape of a row")
+        data_decide(node, "no iteration runs that tells the shape of a row")
     return *values, *(_stacked(node, column) for column in zip(*rows, strict=True))
 
 
@@ -263,7 +265,7 @@ def _scan(node: Node) -> tuple[Value, ...]:
         raise NotStaticError(f"{error}; {_PLANNED}") from error
     before, after = _specs(states), reading.specs(0, len(states))
     if len(after) != len(before) or unlike_axes(before, after, reading.graph.samples):
-        raise NotStaticError(f"{node}: what is carried on changes its shape from turn to turn; {_PLANNED}")
+        raise NotStaticError(f"{node}: a carried value changes its shape from one iteration to the next; {_PLANNED}")
     sides = {f"{side}_{what}": node.attr(f"scan_{side}_{what}", ()) for side in _SIDES for what in _WAYS}
     attrs: dict[str, Any] = {"states": len(states), "scan_inputs": count, **sides}
     return node.last("scan", *operands, *reading.captured, body=reading.body(reading.outputs), **attrs)

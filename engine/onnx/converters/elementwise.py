@@ -17,12 +17,12 @@ SELU_GAMMA = 1.05070102214813232421875
 
 
 def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
-    known = info(dtype)
-    return known.min, known.max
+    limits = info(dtype)
+    return limits.min, limits.max
 
 
 def _clip_attributes(node: Node) -> tuple[Value, ...]:
-    """Clip before opset 11: the limits are attributes."""
+    """Converts Clip before opset 11: the limits are attributes."""
     x = node.value(0)
     low, high = (node.attr(name, limit) for name, limit in zip(("min", "max"), _limits(x.dtype), strict=True))
     return node.last("clip", x, node.like(low, x), node.like(high, x))
@@ -30,16 +30,16 @@ def _clip_attributes(node: Node) -> tuple[Value, ...]:
 
 def _clip(node: Node) -> tuple[Value, ...]:
     x = node.value(0)
-    given = (node.optional(1), node.optional(2))
+    limits = (node.optional(1), node.optional(2))
     bounds = [
         node.like(limit, x) if bound is None else _scalar(node, bound)
-        for bound, limit in zip(given, _limits(x.dtype), strict=True)
+        for bound, limit in zip(limits, _limits(x.dtype), strict=True)
     ]
     return node.last("clip", x, *bounds)
 
 
 def _scalar(node: Node, value: Value) -> Value:
-    """A tensor of one element as a 0-d one."""
+    """Returns a tensor of one element as a 0-d one."""
     if value.shape == ():
         return value
     if value.shape != (1,):
@@ -48,7 +48,7 @@ def _scalar(node: Node, value: Value) -> Value:
 
 
 def cast_to(node: Node, value: Value, dtype: np.dtype[Any]) -> Value:
-    """The value itself where it has the dtype already."""
+    """Returns the value with this dtype: itself where it has it already."""
     return value if value.dtype == dtype else node.step("cast", value, to=dtype)
 
 

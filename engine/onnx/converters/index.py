@@ -50,7 +50,7 @@ def _trilu(node: Node) -> tuple[Value, ...]:
 
 
 def _compress(node: Node) -> tuple[Value, ...]:
-    """Counted first, unless the condition is constant."""
+    """Converts Compress. The selected elements are counted first, unless the condition is constant."""
     condition, axis = node.value(1), node.attr("axis")
     guess = numbers_to(condition.shape[0], turn=node.variant)
     count = node.count(node.step("count_nonzero", condition), guess, (1, "condition"))
@@ -58,12 +58,12 @@ def _compress(node: Node) -> tuple[Value, ...]:
 
 
 def _unique(node: Node) -> tuple[Value, ...]:
-    """There is room for as many slices as there can be; those that are there stand in front."""
+    """Converts Unique. The operator writes into the largest possible outputs, from the front; then these are cut."""
     x, axis = node.value(0), node.attr("axis")
-    made = node.builder.emit(
+    results = node.builder.emit(
         "unique", (x,), {"axis": axis, "sorted": node.attr("sorted", 1)}, f"{node.name}/unique", ("",) * 5
     )
-    values, first, inverse, times, number = made
+    values, first, inverse, times, number = results
     count = node.count(number, numbers_to(first.shape[0], least=1, turn=node.variant), (0, "X"))
     at = 0 if axis is None else axis
     named = (*node.outputs, "", "", "")
@@ -84,11 +84,14 @@ _LIMITS = (("max_output", np.int64), ("iou_threshold", np.float32), ("score_thre
 
 
 def _non_max_suppression(node: Node) -> tuple[Value, ...]:
-    """There is room for as many rows as there can be. What the run decides is an input, and all in front of it."""
-    given = [node.optional(2 + i) for i in range(len(_LIMITS))]
-    behind = max((i + 1 for i, v in enumerate(given) if isinstance(v, Var)), default=0)
-    inputs = [np.zeros((), dtype) if v is None else v for v, (_, dtype) in zip(given[:behind], _LIMITS, strict=False)]
-    attrs = {name: node.integer(2 + i, name) for i, (name, _) in _known_limits(given, behind)}
+    """Converts NonMaxSuppression. The operator writes into the largest possible output, from the front; then it is cut.
+
+    Limits up to the last one that the run decides are inputs; those behind it are attributes.
+    """
+    limits = [node.optional(2 + i) for i in range(len(_LIMITS))]
+    behind = max((i + 1 for i, v in enumerate(limits) if isinstance(v, Var)), default=0)
+    inputs = [np.zeros((), dtype) if v is None else v for v, (_, dtype) in zip(limits[:behind], _LIMITS, strict=False)]
+    attrs = {name: node.integer(2 + i, name) for i, (name, _) in _constant_limits(limits, behind)}
     attrs["center_point_box"] = node.attr("center_point_box", 0)
     name = f"{node.name}/non_max_suppression"
     operands = (node.value(0), node.value(1), *inputs)
@@ -97,8 +100,8 @@ def _non_max_suppression(node: Node) -> tuple[Value, ...]:
     return (_front(node, rows, count, 0, node.outputs[0]),)
 
 
-def _known_limits(given: Sequence[Value | None], behind: int) -> list[tuple[int, tuple[str, Any]]]:
-    return [(i, limit) for i, limit in enumerate(_LIMITS) if i >= behind and given[i] is not None]
+def _constant_limits(limits: Sequence[Value | None], behind: int) -> list[tuple[int, tuple[str, Any]]]:
+    return [(i, limit) for i, limit in enumerate(_LIMITS) if i >= behind and limits[i] is not None]
 
 
 def _eye_like(node: Node) -> tuple[Value, ...]:

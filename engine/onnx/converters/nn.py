@@ -30,9 +30,9 @@ def _einsum(node: Node) -> tuple[Value, ...]:
 
 def check_kernel(node: Node, weights: int) -> None:
     """Raises ModelError where the attribute for windows differs from the weights, the input of that number."""
-    wanted, found = node.attr("kernel_shape"), node.value(weights).shape[2:]
-    if wanted is not None and tuple(wanted) != found:
-        raise ModelError(f"kernel_shape is {tuple(wanted)}, and the weights have {found}")
+    declared, actual = node.attr("kernel_shape"), node.value(weights).shape[2:]
+    if declared is not None and tuple(declared) != actual:
+        raise ModelError(f"kernel_shape is {tuple(declared)}, and the weights have {actual}")
 
 
 def _conv(node: Node) -> tuple[Value, ...]:
@@ -65,7 +65,7 @@ def _lp_pool(node: Node) -> tuple[Value, ...]:
 
 
 def _batch_norm(node: Node) -> tuple[Value, ...]:
-    """Inference only. Scale and statistics may come in another dtype than x."""
+    """Converts BatchNormalization at inference. Scale and statistics may have another dtype than x."""
     if node.attr("training_mode", 0) or any(node.uses_output(i) for i in range(1, 5)):
         raise node.refuse("batch normalization in training is not supported, only inference")
     if not node.attr("spatial", 1):
@@ -91,7 +91,7 @@ def _group_norm(node: Node) -> tuple[Value, ...]:
 
 
 def _group_norm_by_group(node: Node) -> tuple[Value, ...]:
-    """Before opset 21 there is one scale and one bias a group, not a channel."""
+    """Converts GroupNormalization before opset 21: one scale and one bias for each group, not for each channel."""
     x, scale, bias = node.operands()
     groups = node.attr("num_groups")
     if len(x.shape) < 2 or groups < 1 or x.shape[1] % groups:

@@ -15,7 +15,7 @@ _WINDOW = ("strides", "pads", "dilations", "auto_pad", "group")
 
 
 def _element_type(node: Node, attribute: str) -> Any:
-    """The element type that an attribute names, or None; 0 names none."""
+    """Returns the element type of an attribute, or None; 0 stands for none."""
     code = node.attr(attribute, 0)
     return dtype_of(code, f"attribute {attribute!r} of {node}") if code else None
 
@@ -33,15 +33,15 @@ def _quantize(node: Node) -> tuple[Value, ...]:
 
 
 def _dequantize(node: Node) -> tuple[Value, ...]:
-    """Constant codes stay codes: passes compute with them, and they are a quarter of the bytes."""
-    codes, *parameters = node.operands()
-    if isinstance(codes, np.ndarray) and codes.ndim:
-        codes = node.builder.var(codes)
-    return node.last("dequantize_linear", codes, *parameters, **_grain(node))
+    """Converts DequantizeLinear. Quantised constants stay quantised: passes use them, and they are smaller."""
+    values, *parameters = node.operands()
+    if isinstance(values, np.ndarray) and values.ndim:
+        values = node.builder.var(values)
+    return node.last("dequantize_linear", values, *parameters, **_grain(node))
 
 
 def _with_zeros(node: Node) -> tuple[Value, ...]:
-    """Both factors and what is given of their zero points, the first of which is 0 where it is left out."""
+    """Returns both factors and their zero points; the first is 0 where only the second is there."""
     left, right = node.value(0), node.value(1)
     zeros = [node.optional(2), node.optional(3)]
     if zeros[0] is None and zeros[1] is not None:

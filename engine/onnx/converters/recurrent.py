@@ -16,21 +16,21 @@ def _text(value: object) -> str:
 
 
 def _recurrent(schema: str, *own: str) -> Converter:
-    """The converter of one kind of layer with attributes of its own. y is left out where nobody wants it."""
+    """Returns the converter of one kind of layer with its own attributes. It computes y only if the model uses it."""
 
     def convert(node: Node) -> tuple[Value, ...]:
         wanted, hidden = node.attr("hidden_size"), node.value(2).shape[-1]
         if wanted not in (None, hidden):
             raise ModelError(f"hidden_size is {wanted}, and R has {hidden}")
-        found = {name: node.optional(3 + i) for i, name in enumerate(OPTIONAL)}
-        operands = {name: value for name, value in found.items() if value is not None}
+        optional = {name: node.optional(3 + i) for i, name in enumerate(OPTIONAL)}
+        operands = {name: value for name, value in optional.items() if value is not None}
         attrs = node.present(*_OPTIONS, *own) | {"activations": tuple(map(_text, node.attr("activations", ())))}
         with_y = node.uses_output(0)
         values = (node.value(0), node.value(1), node.value(2), *operands.values())
         names = node.outputs if with_y else node.outputs[1:]
         attrs |= {"given": tuple(operands), "with_y": with_y}
-        made = node.builder.emit(schema, values, attrs, node.name, names)
-        return made if with_y else (made[0], *made)
+        outputs = node.builder.emit(schema, values, attrs, node.name, names)
+        return outputs if with_y else (outputs[0], *outputs)
 
     return convert
 

@@ -1,4 +1,4 @@
-"""Converters of reductions, positions of extremes, and of what is normalised along an axis."""
+"""Converters of reductions, of positions of extremes, and of softmax and norms along an axis."""
 
 import math
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _REDUCTIONS = {
 
 
 def _by_attribute(schema: str) -> Converter:
-    """Axes are an attribute."""
+    """Returns the converter of a reduction whose axes are an attribute."""
 
     def convert(node: Node) -> tuple[Value, ...]:
         return node.last(schema, node.value(0), axes=node.attr("axes") or None, keepdims=node.attr("keepdims", 1))
@@ -32,7 +32,7 @@ def _by_attribute(schema: str) -> Converter:
 
 
 def _by_input(schema: str) -> Converter:
-    """Axes are an input, and there may be none of them on purpose."""
+    """Returns the converter of a reduction whose axes are an input, which may be empty on purpose."""
 
     def convert(node: Node) -> tuple[Value, ...]:
         x = node.value(0)
@@ -45,7 +45,7 @@ def _by_input(schema: str) -> Converter:
 
 
 def _flattened(schema: str) -> Converter:
-    """Softmax and its like before opset 13: the tensor counts as a matrix whose columns begin at `axis`."""
+    """Returns the converter of a softmax before opset 13, of the tensor as a matrix whose columns begin at `axis`."""
 
     def convert(node: Node) -> tuple[Value, ...]:
         x = node.value(0)
@@ -57,7 +57,7 @@ def _flattened(schema: str) -> Converter:
 
 
 def _lp_normalization(node: Node) -> tuple[Value, ...]:
-    """x by its norm along an axis. Where the norm is 0, so is x, and 1 is as good a divisor."""
+    """Converts LpNormalization: x divided by its norm along an axis, or by 1 where the norm, and so x, is 0."""
     x, axis = node.value(0), node.attr("axis", -1)
     schema = "reduce_l1" if node.attr("p", 2) == 1 else "reduce_l2"
     norm = node.step(schema, x, axes=(axis,), keepdims=True)

@@ -1,4 +1,4 @@
-"""Converters of Resize and of Upsample, its forerunner: output sizes and scales from what the model gives."""
+"""Converters of Resize and of Upsample, its predecessor: output sizes and scales from inputs or attributes."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ def _check_scales(shape: Shape, scales: Sequence[float]) -> None:
 
 
 def _upsampled(node: Node, scales: Sequence[float]) -> tuple[Value, ...]:
-    """Upsample, and Resize in opset 10: asymmetric coordinates, rounded down where it grows and up where it shrinks."""
+    """Converts Upsample, and Resize of opset 10: asymmetric coordinates, rounded down to enlarge and up to reduce."""
     x = node.value(0)
     _check_scales(x.shape, scales)
     if all(s >= 1 for s in scales):
@@ -62,7 +62,7 @@ def _resize(node: Node) -> tuple[Value, ...]:
 
 
 def _target(node: Node, shape: Shape, axes: Sequence[int]) -> tuple[Shape, tuple[float, ...]]:
-    """Sizes of all axes, scales of all axes, or both, from those of some axes. What is () follows from the other."""
+    """Returns sizes and scales of all axes, from those of some. One of the two may be (): it follows from the other."""
     scales = _numbers(node, 2, "scales")
     policy = node.attr("keep_aspect_ratio_policy", "stretch")
     sizes = node.optional_integers(3, "sizes", no_guess if policy == "stretch" else None) or ()
@@ -72,20 +72,20 @@ def _target(node: Node, shape: Shape, axes: Sequence[int]) -> tuple[Shape, tuple
         full = _spread(scales, axes, [1.0] * len(shape))
         _check_scales(shape, full)
         return (), tuple(full)
-    wanted = tuple(_spread(sizes, axes, shape))
+    full_sizes = tuple(_spread(sizes, axes, shape))
     if not dims_in(shape) and 0 in shape:
         raise ModelError(f"sizes cannot be asked of the empty shape {shape}")
     if policy == "stretch":
-        return wanted, ()
-    if dims_in((shape, wanted)):
+        return full_sizes, ()
+    if dims_in((shape, full_sizes)):
         raise node.refuse(f"sizes that keep the aspect ratio ({policy}) need lengths that are known; give shapes=")
-    ratio = {"not_larger": min, "not_smaller": max}[policy](wanted[a] / shape[a] for a in axes)
+    ratio = {"not_larger": min, "not_smaller": max}[policy](full_sizes[a] / shape[a] for a in axes)
     kept = _spread([ratio] * len(axes), axes, [1.0] * len(shape))
     return tuple(math.floor(n * r + 0.5) for n, r in zip(shape, kept, strict=True)), tuple(kept)
 
 
 def _spread(values: Sequence[_N], axes: Sequence[int], rest: Sequence[_N]) -> list[_N]:
-    """`values` on `axes`, `rest` on the others."""
+    """Returns `values` on `axes`, and `rest` on the others."""
     if len(values) != len(axes):
         raise ModelError(f"{len(values)} scales or sizes for {len(axes)} axes")
     full = list(rest)
@@ -100,7 +100,7 @@ def _full_roi(roi: Sequence[float], axes: Sequence[int], rank: int) -> tuple[flo
 
 
 def _numbers(node: Node, index: int, role: str) -> tuple[float, ...]:
-    """A constant input as plain numbers; empty where it is left out."""
+    """Returns a constant input as plain numbers; () where it is left out."""
     return () if node.optional(index) is None else tuple(node.array(index, role).reshape(-1).tolist())
 
 

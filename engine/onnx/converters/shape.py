@@ -31,11 +31,13 @@ def _flatten(node: Node) -> tuple[Value, ...]:
 
 def _squeeze(node: Node, axes: Sequence[int] | None) -> tuple[Value, ...]:
     x = node.value(0)
-    gone = normalize_axes(axes, len(x.shape)) if axes is not None else [i for i, n in enumerate(x.shape) if n == 1]
-    kept = [i for i in gone if not dims_in(x.shape[i]) and x.shape[i] != 1]  # others are seen when they have numbers
-    if kept:
-        raise ModelError(f"axis {kept[0]} of shape {x.shape} is longer than 1 and cannot be taken out")
-    return node.last("reshape", x, shape=tuple(n for i, n in enumerate(x.shape) if i not in gone))
+    removed = normalize_axes(axes, len(x.shape)) if axes is not None else [i for i, n in enumerate(x.shape) if n == 1]
+    long = [
+        i for i in removed if not dims_in(x.shape[i]) and x.shape[i] != 1
+    ]  # open lengths are checked when they have numbers
+    if long:
+        raise ModelError(f"axis {long[0]} of shape {x.shape} is longer than 1 and cannot be taken out")
+    return node.last("reshape", x, shape=tuple(n for i, n in enumerate(x.shape) if i not in removed))
 
 
 def _unsqueeze(node: Node, axes: Sequence[int]) -> tuple[Value, ...]:
@@ -75,14 +77,14 @@ def _expand(node: Node) -> tuple[Value, ...]:
 
 
 def _grown(node: Node, shape: Shape, size: int) -> tuple[Guess, ...]:
-    """Lengths that a shape can be expanded to: anything in place of 1."""
+    """Returns guesses of the lengths that a shape can be expanded to: any number in place of 1."""
     aligned = (*(1,) * size, *shape)[-size:] if size else ()
-    found = []
+    guesses = []
     for length in aligned:
         lengths = [sample_of(length, j) for j in range(SAMPLES)]
         fresh = node.builder.graph.samples.invent()
-        found.append(tuple(new if n == 1 else n for n, new in zip(lengths, fresh, strict=True)))
-    return tuple(found)
+        guesses.append(tuple(new if n == 1 else n for n, new in zip(lengths, fresh, strict=True)))
+    return tuple(guesses)
 
 
 def _tile(node: Node) -> tuple[Value, ...]:
@@ -100,7 +102,10 @@ def _split(node: Node, sizes: Sequence[int] | None, even: bool) -> tuple[Value, 
 
 
 def _equal_parts(length: int, count: int, even: bool) -> list[int]:
-    """The last may be shorter unless they must be `even`; whether they fit is seen when the length has a number."""
+    """Returns the lengths of parts; the last may be shorter unless they must be `even`.
+
+    An open length is not checked here: the operator checks it when it has a number.
+    """
     part = -(-length // count)
     if dims_in(length):
         return [part] * (count - 1) + [part if even else length - part * (count - 1)]
@@ -127,7 +132,7 @@ def _split_input(node: Node) -> tuple[Value, ...]:
 
 
 def _split_uneven(node: Node) -> tuple[Value, ...]:
-    """From opset 18 on the last of `num_outputs` parts may be shorter."""
+    """Converts Split from opset 18 on: the last of `num_outputs` parts may be shorter."""
     sizes = _sizes(node)
     if sizes is None and node.attr("num_outputs") != len(node.outputs):
         raise ModelError(f"num_outputs is {node.attr('num_outputs')}, and there are {len(node.outputs)} outputs")
@@ -153,36 +158,37 @@ def _slice_inputs(node: Node) -> tuple[Value, ...]:
 
 
 _FEW = 4
+"""The length that stands for an axis that only the run decides, when bounds of a slice are guessed."""
 
 
 @frozen(eq=False)
 class _Bounds:
-    """Where a slice of a tensor of that shape might begin and end, where only the run decides it."""
+    """Guesses of the bounds of a slice of a tensor with this shape, where only the run decides them."""
 
     shape: Shape
     axes: Sequence[int] | None
-    turn: int
+    variant: int
 
     def starts(self, size: int) -> list[Guess]:
-        """In the first third, of a short axis anywhere."""
+        """Returns guesses of starts: in the first third of a long axis, anywhere on a short one."""
         return [tuple(self._start(length, j) for j in range(SAMPLES)) for length in self._lengths(size)]
 
     def ends(self, size: int) -> list[Guess]:
-        """Behind the first third, but for the last sample, where nothing is left."""
-        return [numbers_to(length, turn=self.turn + i) for i, length in enumerate(self._lengths(size))]
+        """Returns guesses of ends: behind the first third, but for the last sample, where nothing is left."""
+        return [numbers_to(length, turn=self.variant + i) for i, length in enumerate(self._lengths(size))]
 
     def _start(self, length: int, sample: int) -> int:
         most = sample_of(length, sample)
-        return most * (sample + 1) // (3 * SAMPLES) if most > 3 * SAMPLES else (sample + self.turn) % (most + 1)
+        return most * (sample + 1) // (3 * SAMPLES) if most > 3 * SAMPLES else (sample + self.variant) % (most + 1)
 
     def _lengths(self, size: int) -> list[int]:
-        """Of the axes that the bounds are for; a few, where nobody knows which axes these are."""
+        """Returns the lengths of the axes that the bounds are for; `_FEW` where the run decides which axes they are."""
         axes = range(size) if self.axes is None else self.axes
         return [_FEW] * size if dims_in(tuple(axes)) else [self.shape[axis] for axis in axes]
 
 
 def _pad_attributes(node: Node) -> tuple[Value, ...]:
-    """Pad before opset 11."""
+    """Converts Pad before opset 11: the pads are an attribute."""
     x, mode = node.value(0), node.attr("mode", "constant")
     filling = (node.like(node.attr("value", 0.0), x),) if mode == "constant" else ()
     return node.last("pad", x, *filling, pads=node.attr("pads"), mode=mode)
@@ -198,11 +204,11 @@ def _pad_inputs(node: Node) -> tuple[Value, ...]:
 
 
 def _all_pads(pads: Sequence[int], axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """Pads of all axes, from pads of some."""
+    """Returns the pads of all axes, from those of some."""
     if axes is None:
         return tuple(pads)
     if len(pads) != 2 * len(axes):
-        raise ModelError(f"{len(pads)} pads for {len(axes)} axes; 2 an axis are wanted")
+        raise ModelError(f"{len(pads)} pads for {len(axes)} axes; each axis must have 2")
     full = [0] * (2 * rank)
     for i, axis in enumerate(normalize_axes(axes, rank)):
         full[axis], full[axis + rank] = pads[i], pads[i + len(axes)]
@@ -210,7 +216,7 @@ def _all_pads(pads: Sequence[int], axes: Sequence[int] | None, rank: int) -> tup
 
 
 def _space_to_depth(node: Node) -> tuple[Value, ...]:
-    """From opset 28 on, CRD asks for the channel in front of the place inside the block."""
+    """Converts SpaceToDepth. In mode CRD (from opset 28) the channel comes before the position inside the block."""
     x, block = node.value(0), node.attr("blocksize")
     if node.attr("mode", "DCR") == "DCR":
         return node.last("space_to_depth", x, blocksize=block)
@@ -218,8 +224,8 @@ def _space_to_depth(node: Node) -> tuple[Value, ...]:
         raise ModelError(f"blocks of {block} do not divide the two last dimensions of shape {x.shape}")
     n, c, h, w = x.shape
     cut = node.step("reshape", x, shape=(n, c, h // block, block, w // block, block))
-    turned = node.step("transpose", cut, perm=(0, 1, 3, 5, 2, 4))
-    return node.last("reshape", turned, shape=(n, c * block * block, h // block, w // block))
+    transposed = node.step("transpose", cut, perm=(0, 1, 3, 5, 2, 4))
+    return node.last("reshape", transposed, shape=(n, c * block * block, h // block, w // block))
 
 
 CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(

@@ -260,7 +260,7 @@ def test_onnx_sizes_fixed_by_constants_leave_one_plan() -> None:
         (node("Squeeze", ["x", "s"]), {"s": [(1,), INT]}, "'axes' decides a shape"),
         (node("Unsqueeze", ["x", "s"]), {"s": [(1,), INT]}, "'axes' decides a shape"),
         (node("Resize", ["x", "", "z"]), {"z": (2,)}, "'scales' decides a shape"),
-        (node("Reshape", ["x", "s"]), {"s": [("k",), INT]}, "how many dimensions there are"),
+        (node("Reshape", ["x", "s"]), {"s": [("k",), INT]}, "a number of dimensions"),
     ],
 )
 def test_onnx_data_that_would_change_the_rank_is_refused(made: Any, inputs: Any, message: str) -> None:

@@ -347,7 +347,10 @@ def test_onnx_bodies_that_make_no_sense_are_refused() -> None:
             node("Loop", ["M", "go"], ["y"], body=_loop_body([ALWAYS], [value("h", (2, 3))], [])),
             "takes 3 inputs, and 2",
         ),
-        (node("Loop", ["M", "go", "x"], ["y"], body=_loop_body([ALWAYS], [value("h", (2, 3))], [])), "carries on 0"),
+        (
+            node("Loop", ["M", "go", "x"], ["y"], body=_loop_body([ALWAYS], [value("h", (2, 3))], [])),
+            "has 0 outputs for 1 carried",
+        ),
         (
             node("Loop", ["", "go", "x"], ["y"], body=_loop_body([ALWAYS], [value("h", (2, 3))], [_out("h")])),
             "never end",
