@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print_json(found.to_json() | told)
     else:
-        table = kernel_table(found.kernels) if arguments.kernels else ""
+        table = kernel_table(plan) if arguments.kernels else ""
         print(found.text(arguments.top) + table + more, end="")
     return 0
 

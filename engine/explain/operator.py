@@ -11,6 +11,7 @@ from engine.explain.overwrites import Forward, forwards_of
 from engine.explain.peak import HELD, AliveTensor, alive_at
 from engine.explain.sentences import check_name, operator, shape, shown, why_alive, why_not
 from engine.lower.calls import Alias, Call, Storage
+from engine.lower.kernel_choice import PassedOver, passed_over
 from engine.planning.placed import PlacedPlan
 from engine.report.peak import peak_of
 from engine.text.plurals import counted
@@ -38,7 +39,8 @@ class OperatorStory:
 
     `form` is what remains of it at run time: a call of a kernel, an alias or a join (nothing runs), the feed or the
     fetch; the fetch of a stage that is not the last one hands tensors over. `alive` are the tensors in its tick, with
-    `live_bytes` in all; `peak_bytes` are alive at the peak. `forwards` are the overwrites that it declares.
+    `live_bytes` in all; `peak_bytes` are alive at the peak. `forwards` are the overwrites that it declares;
+    `passed_over` are the kernels that were asked before its own, with the reasons why they are not taken.
     """
 
     model: str
@@ -61,6 +63,7 @@ class OperatorStory:
     reuse: bool
     alive: tuple[AliveTensor, ...]
     forwards: tuple[Forward, ...]
+    passed_over: tuple[PassedOver, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
@@ -106,6 +109,7 @@ def explain_operator(plan: PlacedPlan, name: str) -> OperatorStory:
         reuse=plan.options.reuse,
         alive=tuple(alive_at(accesses, chunk, tick) for chunk in chunks),
         forwards=tuple(f for call in calls for f in forwards_of(accesses, call)),
+        passed_over=tuple(p for call in calls for p in passed_over(lowered, call)),
     )
 
 
@@ -160,6 +164,7 @@ def _lines(story: OperatorStory, most: int) -> Iterator[str]:
         yield from (f"  {verb} {_operand(each)}" for each in operands[:most])
         if len(operands) > most:
             yield f"  {verb} {len(operands) - most} more"
+    yield from (f"  {each}" for each in story.passed_over)
     if story.workspace_bytes:
         yield f"  needs {format_bytes(story.workspace_bytes)} of workspace while it runs"
     for forward in story.forwards:

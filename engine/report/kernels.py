@@ -6,6 +6,7 @@ from attrs import frozen
 
 from engine.lower.calls import Call
 from engine.lower.costs import call_cost
+from engine.lower.kernel_choice import why_not_text
 from engine.planning.placed import PlacedPlan
 from engine.text.plurals import counted
 from engine.text.tables import in_columns
@@ -60,8 +61,10 @@ def shares_text(found: Sequence[BackendShare]) -> str:
     return ", ".join(f"{s.backend} ({counted(s.calls, 'call')}, {s.work:.1%} of the work)" for s in found)
 
 
-def kernel_table(found: Sequence[KernelUse]) -> str:
-    """A line for each call, for people."""
-    rows = [("operator", "kind", "backend", "kernel", "workspace")]
-    rows += [(c.operator, c.kind, c.backend, c.kernel, str(c.workspace_bytes)) for c in found]
+def kernel_table(plan: PlacedPlan) -> str:
+    """Returns a line for each call, for people, with the reasons why preferred back-ends do not compute it."""
+    rows = [("operator", "kind", "backend", "kernel", "workspace", "why")]
+    for use, call in zip(kernel_uses(plan), plan.lowered.calls, strict=True):
+        why = why_not_text(plan.lowered, call)
+        rows.append((use.operator, use.kind, use.backend, use.kernel, str(use.workspace_bytes), why))
     return "".join(f"{line}\n" for line in in_columns(rows))
