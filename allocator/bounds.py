@@ -34,25 +34,25 @@ def proved_bound(problem: Problem) -> Bound:
 
 
 def naive_bytes(problem: Problem) -> int:
-    """Bytes of all chunks, overwriters too, when each has an allocation of its own for ever."""
+    """Returns the bytes of all chunks, overwriters too, when each has an allocation of its own for ever."""
     return int(problem.size.sum())
 
 
 def profile(problem: Problem) -> Column:
-    """Live bytes in each tick, up to the last end: the operator breadths."""
+    """Returns live bytes in each tick, up to the last end: the operator breadths."""
     live = breadths(problem)
     before = np.append(0, live.value)[:-1]
     return np.repeat(before, np.diff(live.tick, prepend=0))
 
 
 def peak_tick(problem: Problem) -> int:
-    """The first tick in which most bytes are alive; 0 where there are none."""
+    """Returns the first tick in which most bytes are alive; 0 where there are none."""
     live = breadths(problem)
     return int(live.tick[np.argmax(live.value)]) if live.value.any() else 0
 
 
 def heaviest(problem: Problem) -> Column:
-    """Chunks of a problem with conflicts of which no two may share a byte, with the most bytes that are found.
+    """Returns the heaviest clique that is found in a problem with conflicts, as chunks.
 
     A chain whose chunks all have the bytes of its root may stand there as its root.
     """
@@ -60,7 +60,9 @@ def heaviest(problem: Problem) -> Column:
 
 
 def refcount_peak(program: Program) -> int:
-    """Peak of dynamic reference counting: no overwrites; views share; a chunk lives from its write to its last reader.
+    """Returns the peak in bytes of reference counting without overwrites.
+
+    Views share bytes; a chunk lives from its write to its last reader.
 
     Bytes that live at once; what a heap loses to fragmentation is not in it. Overwrites that are required take place.
     """

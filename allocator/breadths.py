@@ -15,19 +15,19 @@ class Breadths:
 
 
 def breadths(problem: Problem) -> Breadths:
-    """The operator breadths, one for each run of ticks in which nothing begins or ends."""
+    """Returns the operator breadths, one for each run of ticks in which nothing begins or ends."""
     return breadths_of(first_tick(problem), problem.end, problem.size)
 
 
 def first_tick(problem: Problem) -> Column:
-    """Begin, one tick later for overwriters: in the tick of overwriting they lie in bytes that are counted already."""
+    """Returns the begin of each chunk; of an overwriter, whose bytes are counted already, one tick later."""
     first = problem.begin.copy()
     first[problem.src] += 1
     return first
 
 
 def breadths_of(begin: Column, end: Column, weight: Column) -> Breadths:
-    """The same for any weights. O(n) where ticks are about as many as chunks, else O(n log n)."""
+    """Returns the sum of weights alive in each tick. O(n) where ticks are about as many as chunks, else O(n log n)."""
     horizon = int(end.max(initial=0))
     if horizon > 8 * len(end) + 1_000:
         tick, event = np.unique(np.concatenate((begin, end)), return_inverse=True)

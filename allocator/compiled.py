@@ -24,13 +24,13 @@ _BAD_CACHE = (OSError, EOFError, UnpicklingError, AttributeError)
 
 
 def compiled(kernel: Callable[P, R]) -> Callable[P, R]:
-    """The compiled twin of a kernel: compiled on its first call ever, later loaded from numba's cache on disk."""
+    """Returns the compiled twin of a kernel: compiled on its first call ever, later loaded from disk."""
     twin: Callable[P, R] = _twin(kernel.__module__, kernel.__name__)
     return twin
 
 
 def is_loaded() -> bool:
-    """Has a kernel been asked for? The first one loads numba, which takes longer than all that follow."""
+    """Returns whether a kernel was asked for. The first one loads numba, which takes longer than all later ones."""
     return _module.cache_info().currsize > 0
 
 
@@ -49,7 +49,7 @@ def _twin(module: str, name: str) -> Callable[..., Any]:
 
 @cache
 def _module(name: str, cached: bool) -> ModuleType:
-    """A second copy of a module in which each function is a numba dispatcher, so that they call each other compiled."""
+    """Returns a copy of a module in which each function is a numba dispatcher, so that kernels call compiled code."""
     spec = find_spec(name)
     if spec is None or spec.loader is None:
         raise ModuleNotFoundError(name)
@@ -80,7 +80,7 @@ def _dispatcher(function: FunctionType, cached: bool) -> Any:
 
 @contextmanager
 def _announced() -> Iterator[None]:
-    """Says once a process that compiling takes a while, and only if there is something to compile."""
+    """Logs once a process that compiling takes a while, if there is something to compile."""
     events = import_module("numba.core.event")
     with events.install_listener("numba:compile", _listener()):
         yield

@@ -1,4 +1,4 @@
-"""What may happen at once: steps that wait for each other, and nothing else orders them.
+"""Concurrency: which steps may run at once. Steps wait for each other, and nothing else orders them.
 
 A program says which step is written down before which; its dependences say which must be done before which. All that is
 decided here comes from the latter.
@@ -38,11 +38,11 @@ class Dependences:
             raise ProblemError(f"step {self.after[k]} cannot wait for step {self.before[k]} of {self.count}")
 
     def reversed(self) -> "Dependences":
-        """The same seen from the end: step i becomes step count - 1 - i."""
+        """Returns the dependences in reverse: step i becomes step count - 1 - i."""
         return Dependences(self.count, self.count - 1 - self.after, self.count - 1 - self.before)
 
     def sources(self) -> tuple[Column, Column]:
-        """(start, near): step i waits for near[start[i] : start[i + 1]]."""
+        """Returns (start, near): step i waits for near[start[i] : start[i + 1]]."""
         near = self.before[np.argsort(self.after, kind="stable")]
         start = np.concatenate(([0], np.cumsum(np.bincount(self.after, minlength=self.count))))
         return column(start), column(near)
@@ -55,22 +55,22 @@ class HappensBefore:
     later: npt.NDArray[np.uint8]
 
     def holds(self, before: Column, after: int) -> bool:
-        """Whether all these steps are done before that one begins."""
+        """Returns whether all these steps are done before that one begins."""
         return bool(self.pairs(before, np.full(len(before), after)).all())
 
     def pairs(self, before: Column, after: Column) -> npt.NDArray[np.bool_]:
-        """Of each pair: whether the one is done before the other begins."""
+        """Returns for each pair whether the one step is done before the other begins."""
         is_ordered: npt.NDArray[np.bool_] = (self.later[before, after >> 3] >> (after & 7) & 1).astype(bool)
         return is_ordered
 
     def after_all(self, steps: Column) -> npt.NDArray[np.bool_]:
-        """Mask of the steps that begin when all these are done."""
+        """Returns the mask of the steps that begin when all these are done."""
         common: npt.NDArray[np.uint8] = np.bitwise_and.reduce(self.later[steps], axis=0)
         return np.unpackbits(common, count=len(self.later), bitorder="little").view(bool)
 
 
 def happens_before(dependences: Dependences) -> HappensBefore:
-    """The transitive closure. O(n) operations on rows of n bits. Raises TooManyError above MOST_STEPS steps."""
+    """Returns the transitive closure. O(n) operations on rows of n bits. Raises TooManyError above MOST_STEPS steps."""
     count = dependences.count
     if count > MOST_STEPS:
         raise TooManyError(f"{count} steps are too many to say of each two which is first; the most is {MOST_STEPS}")
@@ -90,7 +90,7 @@ def happens_before(dependences: Dependences) -> HappensBefore:
 
 
 def heaviest_paths(dependences: Dependences, weight: Column) -> tuple[Column, Column]:
-    """The weight of the heaviest path that ends in each step, and the step before it there (-1: none). O(n)."""
+    """Returns the weight of the heaviest path that ends in each step, and the step before it there (-1: none). O(n)."""
     mode = KernelMode.of(dependences.count, _UNLOADED)
     start, near, weights = mode.numbers(*dependences.sources(), weight)
     reach, via = mode.zeros(dependences.count, dependences.count)
@@ -99,13 +99,13 @@ def heaviest_paths(dependences: Dependences, weight: Column) -> tuple[Column, Co
 
 
 def levels(dependences: Dependences) -> Column:
-    """The most steps that wait for each other in front of each step: 0 for those that wait for none."""
+    """Returns the most steps that wait for each other in front of each step: 0 for those that wait for none."""
     reach, _ = heaviest_paths(dependences, np.ones(dependences.count, np.int64))
     return column(reach - 1)
 
 
 def colours(dependences: Dependences, weight: Column, most: int) -> Column:
-    """Colours of steps, such that steps of one colour wait for each other (MXNet's path colouring).
+    """Returns colours of steps, such that steps of one colour wait for each other (MXNet's path colouring).
 
     The heaviest path has colour 0, and what has a colour weighs no more: `most` times, or until nothing has weight. The
     rest has NO_COLOUR. O(most * n).
@@ -126,7 +126,7 @@ def colours(dependences: Dependences, weight: Column, most: int) -> Column:
 
 @frozen(eq=False)
 class Clock:
-    """Instants for each step such that of any two steps, one is done before the other begins if its end is not later.
+    """Instants for each step: one step is done before another begins if its end is not later than the other's begin.
 
     The reverse need not hold: a clock may know less than happens-before.
     """
@@ -135,12 +135,12 @@ class Clock:
     end: Column = field(converter=column)
 
     def holds(self, before: Column, after: int) -> bool:
-        """Whether all these steps are known to be done before that one begins."""
+        """Returns whether all these steps are known to be done before that one begins."""
         return bool((self.end[before] <= self.begin[after]).all())
 
 
 def path_clock(dependences: Dependences, path: Column) -> Clock:
-    """The clock on which step path[p] begins at instant 2p + 2 and ends at 2p + 3.
+    """Returns the clock on which step path[p] begins at instant 2p + 2 and ends at 2p + 3.
 
     Any other step begins when the last of the path that is done before it ends, and ends when the first that waits for
     it begins. Instants are at least 1.
@@ -154,7 +154,7 @@ def path_clock(dependences: Dependences, path: Column) -> Clock:
 
 
 def _last_seen(dependences: Dependences, path: Column) -> Column:
-    """The place on the path of the last of its steps that is each step or done before it; -1 where there is none."""
+    """Returns for each step the last place on the path that is the step or done before it; -1 for none."""
     mode = KernelMode.of(dependences.count, _UNLOADED)
     place = np.full(dependences.count, -1)
     place[path] = np.arange(len(path))

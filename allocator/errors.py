@@ -22,7 +22,7 @@ class UnknownStrategyError(AllocatorError, LookupError):
 
 
 class PlanError(AllocatorError):
-    """The judge of plans refused a plan: a fault of ours, never of the caller."""
+    """A plan that the judge refused: an error in this program, never of the caller."""
 
 
 class TooManyError(AllocatorError, ValueError):

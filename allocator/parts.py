@@ -7,7 +7,7 @@ from allocator.problem import Conflicts, Problem
 
 
 def part_of(problem: Problem, is_in: npt.NDArray[np.bool_]) -> Problem:
-    """The chunks of a mask, in their order: whole chains, or what is overwritten and its overwriter come apart."""
+    """Returns the chunks of a mask as a problem, in their order. Chains must be whole, or they are cut."""
     new_id = np.cumsum(is_in) - 1
     kept = is_in[problem.src] & is_in[problem.dest]
     conflicts = problem.conflicts

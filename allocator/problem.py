@@ -24,14 +24,14 @@ _TOO_MANY_BYTES = 2.0**62
 
 
 def column(values: Any) -> Column:
-    """A read-only int64 column of its own."""
+    """Returns a read-only int64 column with its own memory."""
     array = np.array(values, dtype=np.int64).reshape(-1)
     array.flags.writeable = False
     return array
 
 
 def distinct(keys: Column) -> Column:
-    """Numbers in order, each once. np.unique, which hashes, takes a hundred times as long for a million of them."""
+    """Returns the numbers in order, each once. np.unique hashes, which takes a hundred times as long for a million."""
     ordered = np.sort(keys)
     return np.concatenate((ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]))
 
@@ -128,14 +128,14 @@ class Problem:
         return len(self.size)
 
     def rows(self) -> Iterator[Lifetime]:
-        """The chunks, one by one."""
+        """Yields the chunks, one by one."""
         columns = (self.begin, self.end, self.size, self.alignment, self.pinned)
         for i, values in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
             yield Lifetime(i, *values)
 
 
 class Status(StrEnum):
-    """What is known of a plan. Of an arena that is larger than the capacity: is there a smaller one?"""
+    """The state of a plan. UNKNOWN and FEASIBLE leave open whether a smaller arena is possible."""
 
     OPTIMAL = "optimal"
     """No arena is smaller: it meets the lower bound."""
@@ -175,7 +175,7 @@ class Plan:
 
     @property
     def status(self) -> Status:
-        """What the numbers say."""
+        """Returns what the numbers say of the plan."""
         if self.arena_bytes > self.capacity:
             return Status.INFEASIBLE if self.lower_bound > self.capacity else Status.UNKNOWN
         return Status.OPTIMAL if self.arena_bytes == self.lower_bound else Status.FEASIBLE

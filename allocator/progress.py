@@ -1,6 +1,6 @@
-"""What long work tells of itself while it goes on. It writes down numbers; who watches looks at them when he likes.
+"""Progress of long work: numbers that a watcher reads whenever it likes.
 
-Nobody watches unless `watched_by` says so: an activity then costs an object, and what it tells an assignment. Nothing
+Nothing watches unless `watched_by` says so: an activity then costs an object, and each report an assignment. Nothing
 here prints, and nothing outlives the `with` block that it belongs to.
 """
 
@@ -51,22 +51,22 @@ class Activity:
 
 
 class Watcher(Protocol):
-    """Who looks at activities, the outermost first."""
+    """An observer of activities, the outermost first."""
 
     def begin(self, activity: Activity, /) -> None:
-        """It has begun, inside those that have not ended."""
+        """Receives an activity that has begun, inside those that have not ended."""
 
     def end(self, activity: Activity, /) -> None:
-        """It has ended, and with it those inside it."""
+        """Receives an activity that has ended, and with it those inside it."""
 
     def current(self) -> Activity:
-        """The innermost one; a new one that nobody sees where there is none."""
+        """Returns the innermost one; a new one that is not watched where there is none."""
 
     def aside(self) -> AbstractContextManager[None]:
-        """While something else is written."""
+        """Returns a context in which something else is written."""
 
 
-class Nobody:
+class NullWatcher:
     """Sees nothing."""
 
     def begin(self, activity: Activity, /) -> None:
@@ -76,7 +76,7 @@ class Nobody:
         """Nothing."""
 
     def current(self) -> Activity:
-        """One that nobody sees."""
+        """Returns a new one that is not watched."""
         return Activity("")
 
     def aside(self) -> AbstractContextManager[None]:
@@ -84,12 +84,12 @@ class Nobody:
         return nullcontext()
 
 
-_WATCHER: ContextVar[Watcher] = ContextVar("watcher", default=Nobody())  # noqa: B039 - it has no state
+_WATCHER: ContextVar[Watcher] = ContextVar("watcher", default=NullWatcher())  # noqa: B039 - it has no state
 
 
 @contextmanager
 def watched_by(watcher: Watcher) -> Iterator[None]:
-    """Activities that begin in the block are told to the watcher; other threads and contexts are not concerned."""
+    """Makes a watcher observe the activities that begin in the block, in this thread and context only."""
     token = _WATCHER.set(watcher)
     try:
         yield
@@ -98,7 +98,7 @@ def watched_by(watcher: Watcher) -> Iterator[None]:
 
 
 def current() -> Activity:
-    """The innermost activity that is under way, for who can tell more of it."""
+    """Returns the innermost activity that is under way, to which more can be reported."""
     return _WATCHER.get().current()
 
 
@@ -108,7 +108,7 @@ def aside() -> AbstractContextManager[None]:
 
 
 def each(what: str, items: Sequence[T], name: Callable[[T], str] = str) -> Iterator[T]:
-    """The items of a sweep one after the other: which of how many is under way, and its name."""
+    """Yields the items of a sweep one after the other: which of how many is under way, and its name."""
     with Activity(what, total=len(items)) as seen:
         for number, item in enumerate(items, 1):
             seen.item, seen.done = name(item), number

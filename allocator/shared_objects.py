@@ -29,7 +29,7 @@ class SharedObjects:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of all objects."""
+        """Returns the bytes of all objects."""
         return int(self.size.sum())
 
 
@@ -40,7 +40,9 @@ SHARING: Mapping[str, SharedObjectsSolver] = MappingProxyType(
 
 
 def assign(problem: Problem, strategy: str = BEST) -> SharedObjects:
-    """Objects by the named strategy, or the fewest bytes of all that apply (the advice of Pisarchyk and Lee 2020).
+    """Assigns chunks to objects by the named strategy, or by the one with fewest bytes of all that apply.
+
+    (The advice of Pisarchyk and Lee 2020.)
 
     Raises UnknownStrategyError, UnsupportedProblemError (no strategy takes pinned offsets) and ProblemError; PlanError,
     where the judge refuses the objects, is a fault of ours.

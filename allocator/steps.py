@@ -1,4 +1,4 @@
-"""One operator as memory sees it. Values are ids; what they hold is nobody's business here.
+"""One operator as memory sees it. Values are ids; what they hold does not matter here.
 
 A program is a sequence of steps; the tick of a step is its position. The first step writes what the caller feeds, the
 last one reads what the caller fetches, so inputs and outputs need no rule of their own.
@@ -33,7 +33,7 @@ class OverwriteForward:
 
 @frozen
 class Step:
-    """`reads` and `writes` are value ids. A view's `out` is no write. A workspace is a write that nobody reads."""
+    """`reads` and `writes` are value ids. A view's `out` is no write. A workspace is a write without a reader."""
 
     reads: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
@@ -54,6 +54,6 @@ class Program:
 
 
 def only_required(program: Program) -> Program:
-    """The same without the overwrites that need not be taken."""
+    """Returns the same without the overwrites that need not be taken."""
     steps = tuple(evolve(s, overwrites=tuple(o for o in s.overwrites if o.required)) for s in program.steps)
     return evolve(program, steps=steps)

@@ -7,7 +7,7 @@ import numpy as np
 from attrs import frozen
 
 from allocator.compiled import compiled
-from allocator.kernels.judge import NOBODY, find_overlap
+from allocator.kernels.judge import NO_ROW, find_overlap
 from allocator.problem import FREE, Column, Problem
 
 MANY = 20_000
@@ -36,7 +36,7 @@ class Fault:
 
 
 def check(problem: Problem, offsets: Column, arena_bytes: int) -> Fault | None:
-    """The first fault of a plan, or None. O(n log n).
+    """Returns the first fault of a plan, or None. O(n log n).
 
     Two chunks that are alive in one tick share no byte, but for an overwriter and the chunk that it overwrites, in the
     one tick of overwriting, at the declared offset. Chunks of no bytes lie nowhere: their offsets are not looked at.
@@ -93,7 +93,10 @@ def _check_conflicts(problem: Problem, offsets: Column) -> Fault | None:
 
 
 def _check_overlaps(problem: Problem, offsets: Column) -> Fault | None:
-    """Sweeps over time with the disjoint byte ranges in use, in address order.
+    """Checks overlaps by a sweep over time with the disjoint byte ranges in use, in address order.
+
+    An overwriter enters one tick late: until then it lies in the range of the chunk that it overwrites, which is in use
+    and overlaps nothing. So two ranges that overlap are a fault, and it is enough to compare neighbours.
 
     An overwriter enters one tick late: until then it lies in the range of the chunk that it overwrites, which is in use
     and meets nobody. So two ranges that meet are a fault, whoever they belong to, and neighbours tell.
@@ -108,7 +111,7 @@ def _check_overlaps(problem: Problem, offsets: Column) -> Fault | None:
 
 
 def _sweep(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, ...]:
-    """The first two rows that are in use in one tick and share a byte, newcomer first, or none.
+    """Returns the first two rows that are in use in one tick and share a byte, newcomer first, or none.
 
     In a tick those that leave come first, highest first: the cheap end of a list.
     """
@@ -133,13 +136,13 @@ def _sweep(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, 
 
 
 def _sweep_compiled(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, ...]:
-    """As `_sweep`, with the same result, however many are alive at once. O(n log n)."""
+    """Does what `_sweep` does, compiled, for any number of chunks alive at once. O(n log n)."""
     holder, place = np.argsort(low, kind="stable"), np.empty(len(low), np.int64)
     place[holder] = np.arange(len(low))
     entering, leaving = np.lexsort((low, enter)), np.argsort(end, kind="stable")
     tree = np.zeros(2 << len(low).bit_length(), np.int8)
     row, other = compiled(find_overlap)(enter, end, low, high, entering, leaving, place, holder, tree)
-    return () if row == NOBODY else (row, other)
+    return () if row == NO_ROW else (row, other)
 
 
 def _overlap(problem: Problem, offsets: Column, *chunks: int) -> Fault:

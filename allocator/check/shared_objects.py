@@ -28,7 +28,7 @@ class ObjectFault:
 
 
 def check_objects(problem: Problem, object_of: Column, size: Column) -> ObjectFault | None:
-    """The first fault of a set of objects (object of each chunk, bytes of each object), or None. O(n log n).
+    """Returns the first fault of a set of objects (object of each chunk, bytes of each object), or None. O(n log n).
 
     Two chunks that are alive in one tick share no object, but for an overwriter and the chunk that it overwrites, which
     must share one: it lies inside the bytes of that chunk. Conflicts, where the problem has them, are believed in place
@@ -69,7 +69,7 @@ def _check_overwrites(problem: Problem, object_of: Column) -> ObjectFault | None
 
 
 def _check_lives(problem: Problem, object_of: Column) -> ObjectFault | None:
-    """Neighbours in time tell, object by object. An overwriter enters one tick late: it is in its target then."""
+    """Checks lifetimes: neighbours in time, object by object. An overwriter enters one tick late."""
     enter = problem.begin.copy()
     enter[problem.src] += 1
     rows = np.flatnonzero((problem.size > 0) & (enter < problem.end))

@@ -23,7 +23,7 @@ class _Window:
 
 
 def bytes_in_cells(clique: Clique, proved: int = 0) -> int:
-    """No arena that holds the clique is smaller; what cannot be more than `proved` need not be found."""
+    """Returns the bytes that every arena with the clique has, or `proved` where that is not less."""
     tried = (1, *cells(clique))
     for window in _windows(clique):
         most = window.low + int(window.clique.size.sum()) + int(window.clique.tail.max())
@@ -34,7 +34,7 @@ def bytes_in_cells(clique: Clique, proved: int = 0) -> int:
 
 
 def cells(clique: Clique) -> tuple[int, ...]:
-    """Sizes of cells worth a try: alignments, and what those have in common with the sizes of the less aligned rest."""
+    """Returns the cell sizes to try: alignments, and their common divisors with sizes of less aligned chunks."""
     kinds: list[int] = np.unique(clique.alignment[clique.pinned == FREE]).tolist()
     candidates = {gcd(*kinds)}
     for kind in kinds:
@@ -44,7 +44,7 @@ def cells(clique: Clique) -> tuple[int, ...]:
 
 
 def _windows(clique: Clique) -> Iterator[_Window]:
-    """All, and of those with long tails those with long heads who need most (Carlier 1982: heads, bodies and tails)."""
+    """Yields the whole clique, and chunks with long heads and long tails that need most (Carlier 1982)."""
     lowest, tails = int(clique.head.min()), np.unique(clique.tail)
     yield _Window(clique, lowest, int(tails[0]))
     for above in tails[::-1][:_MOST_TAILS].tolist():
@@ -56,7 +56,7 @@ def _windows(clique: Clique) -> Iterator[_Window]:
 
 
 def _bytes_needed(window: _Window, cell: int) -> int:
-    """What the window needs, if all that is known of where a chunk begins is known modulo `cell`.
+    """Returns the bytes that the window needs if only the residues modulo `cell` of the chunks' offsets count.
 
     Where that is known of some chunks, from the end of one of them to the beginning of the next there are as many bytes
     as the places modulo `cell` tell, and whole cells more for chunks between them, of whose bytes those that fill whole
@@ -73,11 +73,11 @@ def _bytes_needed(window: _Window, cell: int) -> int:
 
 
 def _least_waste(begin: Column, end: Column, above: Column, floor: int, cell: int) -> int:
-    """The fewest bytes between chunks, and above the topmost: their places on a circle of `cell` are known.
+    """Returns the fewest bytes between chunks and above the topmost, where offsets are known modulo `cell`.
 
     Below the beginning of each chunk there is the end of another, or the floor. For each chunk that may be topmost, the
     others and the floor are matched with the beginnings, which is no longer than the best order: how often a matching
-    on a circle must go round past place 0 tells its length; and that is told by where most ends are lacking.
+    on a circle goes round past place 0 gives its length; that number follows from where most ends are lacking.
     """
     below = np.sort(begin)
     ends = np.sort(np.append(end, floor % cell))

@@ -29,13 +29,13 @@ class Clique:
         return len(self.ids)
 
     def some(self, rows: Column) -> "Clique":
-        """A part of it. `rows` may be a mask."""
+        """Returns a part of the clique. `rows` may be a mask."""
         columns = (self.ids, self.root, self.size, self.alignment, self.shift, self.head, self.tail, self.pinned)
         return Clique(*(c[rows] for c in columns))
 
 
 def all_chunks(problem: Problem) -> Clique:
-    """All chunks as rows of cliques: row i is chunk i. Who of them is a clique is another question."""
+    """Returns all chunks as rows of a clique: row i is chunk i. They need not be a clique; `some` selects one."""
     chain = problem.chains
     is_pinned = problem.pinned[chain.root] != FREE
     pinned = np.where(is_pinned, problem.pinned[chain.root] + chain.offset, FREE)

@@ -24,7 +24,7 @@ class OffsetRanges:
     shift: int
 
     def above(self, floor: Column) -> Column:
-        """The lowest offset that is not below a floor, for many floors."""
+        """Returns the lowest offset that is not below a floor, for many floors."""
         at = floor + (self.shift - floor) % self.alignment
         return column(np.maximum(at, self.first[np.searchsorted(self.last, at)]))
 
@@ -50,7 +50,7 @@ class FeasibleOffsets:
         self._near = self._pairs(self._problem.conflicts or Conflicts())
 
     def _pairs(self, conflicts: Conflicts) -> tuple[Column, Column]:
-        """Who conflicts with which pinned chunk, by the former."""
+        """Returns the pairs (chunk, pinned chunk) that conflict, sorted by chunk."""
         one = np.concatenate((conflicts.one, conflicts.other))
         other = np.concatenate((conflicts.other, conflicts.one))
         kept = (self._all_chunks.pinned[other] != FREE) & (self._problem.size[other] > 0)
@@ -58,7 +58,7 @@ class FeasibleOffsets:
         return one[kept][order], other[kept][order]
 
     def runs(self, chunk: int) -> OffsetRanges:
-        """Offsets at which a free chunk may lie."""
+        """Returns the offsets at which a free chunk may lie."""
         root, shift = int(self._all_chunks.root[chunk]), int(self._all_chunks.shift[chunk])
         if root not in self._runs:
             self._runs[root] = self._found(root)
@@ -66,7 +66,7 @@ class FeasibleOffsets:
         return OffsetRanges(of_root.first + shift, of_root.last + shift, of_root.alignment, shift)
 
     def narrowed(self, clique: Clique) -> Clique:
-        """The same clique; below free chunks there are the bytes below their lowest run."""
+        """Returns the same clique; below free chunks there are the bytes below their lowest run."""
         if not len(self._pinned):
             return clique
         head = clique.head.copy()
@@ -75,7 +75,7 @@ class FeasibleOffsets:
         return evolve(clique, head=head)
 
     def _found(self, root: int) -> OffsetRanges:
-        """Offsets of a root; runs begin and end at multiples of its alignment."""
+        """Returns the offsets of a root; runs begin and end at multiples of its alignment."""
         low, high = self._barred(root) if self._work > 0 else (self._pinned[:0], self._pinned[:0])
         order = np.argsort(low, kind="stable")
         alignment = int(self._all_chunks.alignment[root])
@@ -86,7 +86,7 @@ class FeasibleOffsets:
         return OffsetRanges(first[fits], last[fits], alignment, 0)
 
     def _barred(self, root: int) -> tuple[Column, Column]:
-        """Ranges (low, high), ends not included, in which the root must not begin."""
+        """Returns the ranges (low, high), ends not included, in which the root must not begin."""
         size, shift = self._all_chunks.size, self._all_chunks.shift
         low, high = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for chunk in self._member[self._start[root] : self._start[root + 1]].tolist():
@@ -96,7 +96,7 @@ class FeasibleOffsets:
         return np.concatenate(low), np.concatenate(high)
 
     def _rivals(self, chunk: int) -> Column:
-        """Pinned chunks that the chunk may not overlap."""
+        """Returns the pinned chunks that the chunk may not overlap."""
         problem, pinned = self._problem, self._pinned
         self._work -= _ONCE + len(pinned)
         if problem.conflicts is not None:

@@ -1,7 +1,7 @@
 """Heavy cliques of a relation of conflicts: chunks of which each two may share no byte.
 
-The heaviest is found where the graph is small. Greedy cliques come first; then whoever is too light with all its
-neighbours is dropped; what is left, or parts of it, is searched by branch and bound, where each colour of a colouring
+The heaviest is found where the graph is small. Greedy cliques come first; then chunks that are too light with all their
+neighbours are dropped; what is left, or parts of it, is searched by branch and bound, where each colour of a colouring
 counts once, with its heaviest member (Kumlander 2004). There a set of chunks is a whole number: bit k says that chunk k
 of the heaviest first is in it.
 """
@@ -39,12 +39,15 @@ class _Graph:
         return len(self.ids)
 
     def neighbours(self, chunk: int) -> Column:
-        """Of one chunk, heaviest first."""
+        """Returns the neighbours of one chunk, heaviest first."""
         return self.near[self.start[chunk] : self.start[chunk + 1]]
 
 
 def heavy_cliques(conflicts: Conflicts, weight: Column, most: int = 1, hints: Sequence[Column] = ()) -> list[Column]:
-    """The chunks of the heaviest clique that is found soon, and of other heavy ones; chunks of no weight are in none.
+    """Returns the heaviest cliques found within the limits, as chunks. Chunks of no weight are in none.
+
+    At most `most` cliques are returned, heaviest first, and none where nothing has weight. `hints` are sets of chunks
+    most of which conflict with each other.
 
     Heaviest first, at most so many; there is none where nothing has weight. `hints` are sets of chunks that are cliques
     for the most part.
@@ -81,7 +84,7 @@ def _row_starts(row: Column, count: int) -> Column:
 
 
 def _part(graph: _Graph, stays: npt.NDArray[np.bool_]) -> _Graph:
-    """The same graph without some of its chunks."""
+    """Returns the same graph without some of its chunks."""
     row = np.repeat(np.arange(len(graph)), np.diff(graph.start))
     both = stays[row] & stays[graph.near]
     new = np.cumsum(stays) - 1
@@ -90,7 +93,7 @@ def _part(graph: _Graph, stays: npt.NDArray[np.bool_]) -> _Graph:
 
 
 def _small_parts(graph: _Graph) -> Iterator[_Graph]:
-    """The graph, or where it is large, some chunks with all their neighbours."""
+    """Yields the graph, or where it is large, some chunks with all their neighbours."""
     if 0 < len(graph) <= _MOST_CHUNKS:
         yield graph
         return
@@ -100,7 +103,7 @@ def _small_parts(graph: _Graph) -> Iterator[_Graph]:
 
 
 def _greedily(graph: _Graph, wanted: int) -> list[Column]:
-    """Cliques that grow from those who may be in heavy ones."""
+    """Returns cliques that grow from those who may be in heavy ones."""
     potential = _potential(graph)
     cliques: dict[bytes, Column] = {}
     best = 0
@@ -118,7 +121,7 @@ def _greedily(graph: _Graph, wanted: int) -> list[Column]:
 
 
 def _hinted(graph: _Graph, hints: Sequence[Column]) -> list[Column]:
-    """Cliques that grow from the heaviest of each hint, in which its chunks come first."""
+    """Returns cliques that grow from the heaviest of each hint, in which its chunks come first."""
     cliques, above = [], int(graph.weight.max(initial=0)) + 1
     for hint in hints:
         is_in = np.isin(graph.ids, hint)
@@ -129,13 +132,13 @@ def _hinted(graph: _Graph, hints: Sequence[Column]) -> list[Column]:
 
 
 def _potential(graph: _Graph) -> Column:
-    """The weight of each chunk and all its neighbours: no clique with it in it is heavier."""
+    """Returns the weight of each chunk and all its neighbours: no clique with it in it is heavier."""
     sums = np.concatenate(([0], np.cumsum(graph.weight[graph.near])))
     return column(graph.weight + sums[graph.start[1:]] - sums[graph.start[:-1]])
 
 
 def _grown(graph: _Graph, start: int, worth: Column) -> list[int]:
-    """A clique with `start` in it, to which always that neighbour of all is added that is worth most."""
+    """Returns a clique with `start` in it, to which always that neighbour of all is added that is worth most."""
     clique, common = [start], graph.neighbours(start)
     is_near = np.zeros(len(graph), bool)
     while len(common):
@@ -148,7 +151,7 @@ def _grown(graph: _Graph, start: int, worth: Column) -> list[int]:
 
 
 def _masks(graph: _Graph) -> list[int]:
-    """The neighbours of each chunk as a whole number."""
+    """Returns the neighbours of each chunk as a whole number."""
     count = len(graph.ids)
     rows = np.zeros((count, count), bool)
     rows[np.repeat(np.arange(count), np.diff(graph.start)), graph.near] = True
@@ -176,7 +179,7 @@ class _CliqueSearch:
     steps: int = _STEPS
 
     def heaviest(self) -> list[int]:
-        """The heaviest clique that was found, or nothing."""
+        """Returns the heaviest clique that was found, or nothing."""
         best_set, stack = 0, [_Branch(0, (1 << len(self.weight)) - 1, 0, sum(self.weight))]
         while stack and self.steps > 0:
             branch = stack.pop()
@@ -188,7 +191,7 @@ class _CliqueSearch:
         return [k for k in range(len(self.weight)) if best_set >> k & 1]
 
     def _branches(self, branch: _Branch) -> list[_Branch]:
-        """One for each chunk that is coloured late enough to matter; the last of them is to be looked at first."""
+        """Returns a branch for each chunk that is coloured late enough to matter; the most promising is the last."""
         branches, open_, margin = list[_Branch](), branch.open, self.best - branch.weight
         coloured = self._coloured(open_)
         self.steps -= len(coloured) + 1
@@ -201,7 +204,7 @@ class _CliqueSearch:
         return branches[::-1]
 
     def _coloured(self, chunks: int) -> list[tuple[int, int]]:
-        """(chunk, weight that no clique of it and those before it exceeds), colour by colour, each heaviest first."""
+        """Returns pairs (chunk, bound of cliques of it and those before), colour by colour, each heaviest first."""
         coloured, bound = list[tuple[int, int]](), 0
         while chunks:
             free = chunks

@@ -20,7 +20,7 @@ _WORK = 2**23
 
 
 def bytes_in_slots(clique: Clique, feasible: FeasibleOffsets) -> int:
-    """No arena that holds the clique is smaller; 0 where nothing is pinned or everything, or too much."""
+    """Returns the bytes that an arena with the clique has at least; 0 where all or none are pinned, or too many."""
     is_pinned = clique.pinned != FREE
     if is_pinned.all() or not is_pinned.any():
         return 0
@@ -36,7 +36,7 @@ def bytes_in_slots(clique: Clique, feasible: FeasibleOffsets) -> int:
 
 
 def _slots(pinned: Clique) -> Iterator[Slot]:
-    """Ranges of bytes between pinned chunks, lowest first, and the endless one above them."""
+    """Yields the ranges of bytes between pinned chunks, lowest first, and the endless one above them."""
     order = np.argsort(pinned.pinned, kind="stable")
     low = np.append(pinned.pinned[order], 2**62)
     high = np.maximum.accumulate(np.append(0, (pinned.pinned + pinned.size)[order]))
@@ -44,8 +44,10 @@ def _slots(pinned: Clique) -> Iterator[Slot]:
 
 
 def _bytes_needed(free: Clique, slots: tuple[Slot, ...], may_lie: Mask, cell: int, work: int) -> int:
-    """What the free chunks need if they are counted in cells: a chunk that begins at the edge of one has all that it
-    touches, any other has as many as its bytes would fill.
+    """Returns the bytes that the free chunks need, counted in cells.
+
+    A chunk that begins at the edge of a cell has all cells that it touches; any other has as many as its bytes would
+    fill.
 
     What lies in a slot has no more cells than there are behind its first edge, but for the unused bytes of the topmost
     chunk; chunks that are all of the other kind have no more than fill the slot. Each slot is filled as well as some of
@@ -70,5 +72,5 @@ def _bytes_needed(free: Clique, slots: tuple[Slot, ...], may_lie: Mask, cell: in
 
 
 def _edge(offset: int, cell: int) -> int:
-    """The first edge of a cell that is not below an offset."""
+    """Returns the first edge of a cell that is not below an offset."""
     return -(-offset // cell) * cell

@@ -42,21 +42,21 @@ def bound_of_cliques(problem: Problem, bound: Bound) -> Bound:
 
 
 def heaviest_clique(problem: Problem) -> Column:
-    """The chunks of a heavy clique of conflicts; nothing where no chunk has bytes."""
+    """Returns the chunks of a heavy clique of conflicts; nothing where no chunk has bytes."""
     whole = all_chunks(problem)
     cliques = _cliques(problem, whole, whole.size)
     return max((clique.ids for clique in cliques), key=lambda ids: int(problem.size[ids].sum()), default=whole.ids[:0])
 
 
 def _room(whole: Clique) -> Column:
-    """Bytes that a chunk may cost a clique: those of its root, up to where another chunk like it can begin."""
+    """Returns the bytes that a chunk may cost a clique: those of its root, rounded up to its alignment."""
     root_size = whole.size + whole.tail + np.where(whole.pinned == FREE, whole.shift, 0)
     alignment = np.maximum(whole.alignment, 1)
     return np.where(whole.size > 0, -(-root_size // alignment) * alignment, 0)
 
 
 def _cliques(problem: Problem, whole: Clique, room: Column) -> Iterator[Clique]:
-    """Heavy cliques, and those that may need most room. Lifetimes hint at them: what lives at once mostly conflicts."""
+    """Yields heavy cliques by size and by room. What is alive at once hints at them, as it mostly conflicts."""
     conflicts, first = _of_bodies(problem, whole), first_tick(problem)
     live = breadths_of(first, problem.end, room)
     ticks = live.tick[np.argsort(-live.value, kind="stable")][:_MOST_CLIQUES].tolist()
@@ -68,7 +68,7 @@ def _cliques(problem: Problem, whole: Clique, room: Column) -> Iterator[Clique]:
 
 
 def _of_bodies(problem: Problem, whole: Clique) -> Conflicts:
-    """Where all chunks of a chain have the bytes of its root, the conflicts of one are those of the root."""
+    """Returns the conflicts, where chains whose chunks all have the bytes of the root count as their root."""
     conflicts = problem.conflicts or Conflicts()
     if not len(problem.src):
         return conflicts
@@ -82,7 +82,7 @@ def _of_bodies(problem: Problem, whole: Clique) -> Conflicts:
 
 
 def _alive(problem: Problem, whole: Clique, room: Column, proved: int) -> Iterator[Clique]:
-    """What is alive in the ticks in which most room may be needed, in all and beside each of the highest pinned."""
+    """Yields what is alive in the ticks that may need most room, in all and beside each of the highest pins."""
     first = first_tick(problem)
     lives = np.flatnonzero((whole.size > 0) & (first < problem.end))
     begin, end, top = first[lives], problem.end[lives], (whole.pinned + whole.size)[lives]
@@ -95,14 +95,14 @@ def _alive(problem: Problem, whole: Clique, room: Column, proved: int) -> Iterat
 
 
 def _fullest(live: Breadths, begin: Column, end: Column, proved: int) -> Column:
-    """The ticks in which most room may be needed, if it is more than what is proved: after beginnings, before ends."""
+    """Returns the ticks that may need most room, where it is more than `proved`: after begins and before ends."""
     rows = np.flatnonzero(live.value > proved)
     rows = rows[np.isin(live.tick[rows], begin) & np.isin(live.tick[rows + 1], end)]
     return live.tick[rows[np.argsort(-live.value[rows], kind="stable")][:_MOST_TICKS]]
 
 
 def _fullest_of_each(live: Breadths, begin: Column, end: Column) -> Column:
-    """The tick in [begin, end) in which most room may be needed."""
+    """Returns the tick in [begin, end) in which most room may be needed."""
     first, behind = np.searchsorted(live.tick, begin).tolist(), np.searchsorted(live.tick, end).tolist()
     rows = [a + int(np.argmax(live.value[a:b])) for a, b in zip(first, behind, strict=True)]
     return live.tick[np.array(rows, np.int64)]

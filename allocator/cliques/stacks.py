@@ -27,12 +27,15 @@ class _FreeChunk:
     runs: OffsetRanges
 
     def top(self, floor: Column) -> Column:
-        """Its end, if it lies as low as it can upon each of many floors."""
+        """Returns the end of the chunk if it lies as low as possible on each of many floors."""
         return self.runs.above(floor) + self.size
 
 
 def bytes_in_stacks(clique: Clique, feasible: FeasibleOffsets, proved: int) -> int:
-    """No arena that holds the free chunks of a clique is smaller, or none is smaller than `proved`, if that is more.
+    """Returns the bytes that every arena with the clique's free chunks has, or `proved` if that is more.
+
+    Where some quick order needs no more than `proved`, nothing is left to prove. Where there are tails, capacities
+    between `proved` and that of the quick order are tried.
 
     Where a quick look finds an order that needs no more, nothing is to be proved. Where there are tails, capacities
     between what is known and what the quick look needs are tried.
@@ -60,10 +63,10 @@ def bytes_in_stacks(clique: Clique, feasible: FeasibleOffsets, proved: int) -> i
 
 
 def _lowest_top(pieces: Sequence[_FreeChunk], capacity: int) -> int:
-    """The top of the lowest stack, if each chunk has its tail above it within the capacity; _NEVER if there is none.
+    """Returns the top of the lowest stack in which each chunk's tail fits within the capacity; _NEVER if none does.
 
     The lowest top of each set of chunks is that of the set without one of them, with that one upon it (Held and Karp
-    1962): to lie higher helps nobody.
+    1962): no chunk gains by a higher floor.
     """
     top = np.full(1 << len(pieces), _NEVER)
     top[0] = 0
@@ -75,7 +78,7 @@ def _lowest_top(pieces: Sequence[_FreeChunk], capacity: int) -> int:
 
 @cache
 def _steps(count: int) -> tuple[tuple[int, Column], ...]:
-    """(k, sets with k in them), smaller sets first."""
+    """Returns pairs (k, sets with k in them), smaller sets first."""
     sets = np.arange(1 << count)
     has = [(sets >> k & 1).astype(bool) for k in range(count)]
     sizes = np.sum(has, axis=0)
@@ -83,7 +86,7 @@ def _steps(count: int) -> tuple[tuple[int, Column], ...]:
 
 
 def _quick_look(pieces: Sequence[_FreeChunk]) -> int:
-    """The smallest arena of some orders: never below that of the best."""
+    """Returns the smallest arena of two sorted orders, which is never below that of the best order."""
     orders = (
         sorted(pieces, key=lambda p: (-p.tail, p.runs.first[0], -p.size % p.runs.alignment, -p.runs.alignment)),
         sorted(pieces, key=lambda p: (p.runs.last[0], -p.size, -p.size % p.runs.alignment)),

@@ -9,7 +9,7 @@ ENOUGH = 2**27
 
 
 def largest_sum(weights: Iterable[int], room: int, work: int = ENOUGH) -> int:
-    """The largest total that is not above `room`; or, if more bits than `work` were to shift, a number between both."""
+    """Returns the largest total that is not above `room`. Above `work` bits to shift, returns an upper bound of it."""
     counts = Counter(w for w in weights if 0 < w <= room)
     total = sum(w * k for w, k in counts.items())
     if total <= room:
@@ -26,14 +26,14 @@ def largest_sum(weights: Iterable[int], room: int, work: int = ENOUGH) -> int:
 
 
 def smallest_sum(weights: Iterable[int], least: int, work: int = ENOUGH) -> int:
-    """The smallest total that is not below `least`, which all weights together reach; or a number between the two."""
+    """Returns the smallest total not below `least`, or a lower bound of it. All weights together reach `least`."""
     positive = [w for w in weights if w > 0]
     total = sum(positive)
     return total - largest_sum(positive, total - max(least, 0), work)  # as much as possible is left out
 
 
 def _powers(count: int) -> list[int]:
-    """1, 2, 4 ... and a rest: some of them have the total k, for each k up to `count` and for no larger one."""
+    """Returns 1, 2, 4 ... and a rest, whose subsets have exactly the totals 0 to `count`."""
     powers, size = [], 1
     while size <= count:
         powers.append(size)

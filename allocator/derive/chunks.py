@@ -42,7 +42,7 @@ def derive(
     protected: Collection[int] = (),
     permit: Permit = always,
 ) -> Chunks:
-    """The chunks of a program.
+    """Returns the chunks of a program.
 
     `overwrite=False` takes no overwrite but those that are required; `reuse=False` lets every chain of chunks live from
     the first tick to the last; the chunks of `protected` values are never overwritten, nor is one in a step where
@@ -58,14 +58,17 @@ def derive(
 
 
 def judge(program: Program, *, protected: Collection[int] = (), permit: Permit = always) -> tuple[Judged, ...]:
-    """Why `derive` takes or refuses each overwrite that operators allow, in order. Raises ProblemError as it does."""
+    """Returns why `derive` takes or refuses each overwrite that operators allow, in order.
+
+    Raises ProblemError as it does.
+    """
     return judge_overwrites(program, _extents(_without_overwrites(program)), protected, permit)
 
 
 def to_problem(
     chunks: Chunks, alignment: int = DEFAULT_ALIGNMENT, padding: int = 0, pinned: Mapping[int, int] | None = None
 ) -> Problem:
-    """The problem of placing the chunks. `pinned` maps chunks to fixed offsets.
+    """Returns the problem of placing the chunks. `pinned` maps chunks to fixed offsets.
 
     Alignment holds for the roots of chains, and `padding` bytes are added to those that are not empty: an overwriter
     lies where its root makes it lie.
@@ -91,7 +94,7 @@ def _without_overwrites(program: Program) -> Chunks:
     roots, chunk_of = sharing.roots, sharing.chunk_of
     begin, end = life.begin[roots], life.end[roots]  # a view begins after what it looks at
     is_used = sharing.is_root | (life.end > life.begin + 1)
-    np.maximum.at(end, chunk_of[is_used], life.end[is_used])  # a view that nobody reads needs no bytes
+    np.maximum.at(end, chunk_of[is_used], life.end[is_used])  # a view without a reader needs no bytes
     return Chunks(chunk_of, sharing.offset, begin, end, column(program.sizes)[roots])
 
 

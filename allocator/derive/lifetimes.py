@@ -18,7 +18,7 @@ class Lifetimes:
 
 
 def lifetimes(program: Program) -> Lifetimes:
-    """A value lives from the step that writes it (or shows it, a view) to one past its last reader, one tick at least.
+    """Derives lifetimes: from the step that writes or views a value to one past its last reader, one tick at least.
 
     Raises ProblemError where a step reads, views or overwrites what is not there; for a value written twice or never.
     """

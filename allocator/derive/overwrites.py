@@ -13,7 +13,7 @@ Permit = Callable[[int, int], bool]
 
 
 def always(_: int, __: int) -> bool:
-    """Where steps run one after the other."""
+    """Permits every overwrite, as is right where steps run one after the other."""
     return True
 
 
@@ -63,7 +63,7 @@ class Judged:
 
 @define(eq=False)
 class Extents:
-    """What the decision looks at: the chunk of each value and its offset there; life and bytes of each chunk."""
+    """The data of the decision: the chunk of each value and its offset there; lifetime and bytes of each chunk."""
 
     chunk_of: list[int]
     offset_in_chunk: list[int]
@@ -75,7 +75,9 @@ class Extents:
 def choose_overwrites(
     program: Program, extents: Extents, protected: Collection[int] = (), permit: Permit = always
 ) -> tuple[Taken, ...]:
-    """The overwrites to take, by src, of those that are permitted. Chunks of `protected` values are never overwritten.
+    """Returns the overwrites to take of those that are permitted, by src.
+
+    Chunks of `protected` values are never overwritten.
 
     What is required comes first, then the largest candidate, the tightest, the first; no chunk overwrites or is
     overwritten twice. Raises ProblemError where a required one is not possible.
@@ -86,7 +88,7 @@ def choose_overwrites(
 def judge_overwrites(
     program: Program, extents: Extents, protected: Collection[int] = (), permit: Permit = always
 ) -> tuple[Judged, ...]:
-    """All overwrites that operators allow, in order, and what `choose_overwrites` has against each. Raises as it."""
+    """Returns all overwrites that operators allow, in order, each with the reason why it is not taken."""
     judged = tuple(_judged(program, extents, protected, permit))
     taken = _taken(judged, extents)
     takers, pairs = {t.src for t in taken}, {(t.src, t.dest, t.offset) for t in taken}
@@ -94,7 +96,7 @@ def judge_overwrites(
 
 
 def _settled(judged: Judged, takers: Collection[int], pairs: Collection[tuple[int, int, int]]) -> Judged:
-    """With the verdict of the choice, where nothing else was against it."""
+    """Returns the overwrite with the verdict of the choice, where nothing else was against it."""
     candidate = judged.candidate
     if judged.refusal or (candidate.src, candidate.dest, candidate.offset) in pairs:
         return judged
@@ -114,7 +116,7 @@ def _taken(judged: tuple[Judged, ...], extents: Extents) -> tuple[Taken, ...]:
 
 
 def _judged(program: Program, extents: Extents, protected: Collection[int], permit: Permit) -> Iterator[Judged]:
-    """All that operators allow, and what is against each alone."""
+    """Yields all that operators allow, and what is against each alone."""
     safe_from = {extents.chunk_of[v] for v in protected}
     for number, step in enumerate(program.steps):
         for overwrite in step.overwrites:
@@ -141,7 +143,7 @@ def _refusal(candidate: Taken, extents: Extents) -> Refusal:
 
 
 def _beside(step: Step, overwrite: OverwriteForward, dest: int, chunk_of: list[int]) -> Refusal:
-    """Does the step look at bytes of dest by another name than the operand that may be overwritten?"""
+    """Returns BESIDE where the step uses bytes of dest by another name than the operand that may be overwritten."""
     by_reading = any(chunk_of[v] == dest for v in step.reads if v != overwrite.src)
     by_viewing = any(chunk_of[view.out] == dest for view in step.views)
     return Refusal.BESIDE if by_reading or by_viewing else Refusal.NONE

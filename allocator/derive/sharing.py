@@ -18,17 +18,17 @@ class Sharing:
 
     @property
     def roots(self) -> Column:
-        """The values that own bytes: root i has chunk i."""
+        """Returns the values that own bytes: root i has chunk i."""
         return np.flatnonzero(self.is_root)
 
     @property
     def chunk_of(self) -> Column:
-        """The number of each value's chunk."""
+        """Returns the number of each value's chunk."""
         return column((np.cumsum(self.is_root) - 1)[self.owner])
 
     @property
     def is_root(self) -> npt.NDArray[np.bool_]:
-        """Mask of the values that own bytes."""
+        """Returns the mask of the values that own bytes."""
         owns: npt.NDArray[np.bool_] = self.owner == np.arange(len(self.owner))
         return owns
 

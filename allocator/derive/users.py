@@ -23,26 +23,26 @@ class Users:
 
     @property
     def writer(self) -> Column:
-        """The step that writes each chunk."""
+        """Returns the step that writes each chunk."""
         return self.tick[self.start[:-1]]
 
     @property
     def last(self) -> Column:
-        """The last step that touches each chunk."""
+        """Returns the last step that touches each chunk."""
         return self.tick[self.start[1:] - 1]
 
     def of(self, chunk: int) -> Column:
-        """Those of one chunk."""
+        """Returns the steps that use one chunk."""
         return self.tick[self.start[chunk] : self.start[chunk + 1]]
 
     def others(self, chunk: int, tick: int) -> Column:
-        """Those of one chunk, without one of them."""
+        """Returns the steps that use one chunk, without one of them."""
         ticks = self.of(chunk)
         return column(ticks[ticks != tick])
 
 
 def users(program: Program) -> Users:
-    """Of each chunk of a program. Looking on (a view that nobody reads) is no use."""
+    """Derives the users of each chunk of a program. A view that nothing reads is no use."""
     chunk_of = share(program).chunk_of
     chunks, rows = chunk_of.tolist(), list[tuple[int, int]]()
     for tick, step in enumerate(program.steps):

@@ -12,12 +12,12 @@ class Heap(Protocol):
 
     @property
     def name(self) -> str:
-        """The name under which a caller asks for it."""
+        """Returns the name under which a caller asks for it."""
 
     def run(self, events: Events, capacity: int, /) -> Simulated:
         """Serves all events. Raises OutOfMemoryError where it would have to reserve more than `capacity` bytes."""
 
 
 def round_up(size: Column, step: int) -> Column:
-    """Sizes as multiples of `step`."""
+    """Returns the sizes as multiples of `step`."""
     return -(-size // step) * step

@@ -29,7 +29,7 @@ _NO_LIMIT = 2**62
 
 
 class Extension(StrEnum):
-    """How the arena grows (onnxruntime's ArenaExtendStrategy)."""
+    """Ways in which the arena grows (onnxruntime's ArenaExtendStrategy)."""
 
     NEXT_POWER_OF_TWO = "kNextPowerOfTwo"
     """By the next region, doubled until the request fits. If that needs no doubling, the one after it is doubled."""
@@ -57,7 +57,7 @@ class Bfc:
             raise ProblemError(f"{self.name} needs a region, a largest one and dead bytes above 0")
 
     def run(self, events: Events, capacity: int) -> Simulated:
-        """One event after the other, on one pool."""
+        """Returns one event after the other, on one pool."""
         size = round_up(events.size, MIN_ALLOCATION_SIZE)
         demand = Demand(size, np.zeros_like(size), size, np.minimum(size, self.max_dead_bytes))
         rules = Rules(

@@ -31,7 +31,7 @@ class Demand:
 
 @frozen
 class Rules:
-    """How a heap works; see the states of the kernel. `region`: the first segment, where segments double."""
+    """Options of the kernel; see the fields of its state. `region`: the first segment, where segments double."""
 
     by_address: bool = False
     growth: int = kernel.IN_SEGMENTS
@@ -108,7 +108,7 @@ class _HeapRun:
 
 
 def calls_of(events: Events, segment_allocs: int, segment_frees: int) -> Calls:
-    """The calls of a run, with so many to the system."""
+    """Returns the calls of a run, with so many to the system."""
     called = events.sign[events.size[events.id] > 0]
     allocs = int(np.count_nonzero(called > 0))
     return Calls(allocs, len(called) - allocs, segment_allocs, segment_frees)

@@ -36,7 +36,7 @@ class Buddy:
                 raise ProblemError(f"{size} bytes are no block of buddies: that is a power of two")
 
     def run(self, events: Events, capacity: int) -> Simulated:
-        """One event after the other."""
+        """Returns one event after the other."""
         heap = _BuddyHeap(self.block.bit_length() - 1, self.growth.bit_length() - 1, capacity)
         offset, taken = [NOWHERE] * len(events.size), [NOWHERE] * len(events.size)
         used, reserved, largest = list[int](), list[int](), list[int]()
@@ -90,7 +90,7 @@ class _BuddyHeap:
         return 1 << self.has.bit_length() >> 1
 
     def alloc(self, order: int, event: int) -> int:
-        """Algorithm R: the smallest block that is large enough, halved as long as half of it is."""
+        """Allocates by algorithm R: the smallest block that is large enough, halved as long as half of it is."""
         fitting = self.has >> order
         if not fitting:
             if not self._grow(order, event):
@@ -106,7 +106,7 @@ class _BuddyHeap:
         return at
 
     def free(self, at: int, order: int) -> None:
-        """Algorithm S: joined with its buddy as long as that one is free and whole."""
+        """Frees by algorithm S: joins a block with its buddy as long as that one is free and whole."""
         while (buddy := at ^ 1 << order) in self.blocks[order]:
             del self.blocks[order][buddy]
             self.has ^= (not self.blocks[order]) << order
@@ -123,7 +123,10 @@ class _BuddyHeap:
         self.has |= 1 << order
 
     def _grow(self, order: int, event: int) -> bool:
-        """By blocks as large as their address lets them be, until one is there. False if that is above the capacity."""
+        """Grows by the largest blocks that addresses permit, until one is large enough.
+
+        Returns whether that keeps the capacity.
+        """
         start, most = self.end, max(order, self.growth, self.smallest)
         while not self.has >> order:
             at, piece = self.end, most

@@ -38,12 +38,12 @@ class Events:
 
     @property
     def delta(self) -> Column:
-        """By how many bytes each event changes what is live."""
+        """Returns the change of the live bytes by each event."""
         return self.sign * self.size[self.id]
 
 
 def of_lifetimes(begin: Column, end: Column, size: Column) -> Events:
-    """The events of ids that live in the ticks [begin, end).
+    """Returns the events of ids that live in the ticks [begin, end).
 
     In one tick frees come before allocations, of each the lower id first: the order of a trace of a dynamic run.
     """
@@ -55,7 +55,7 @@ def of_lifetimes(begin: Column, end: Column, size: Column) -> Events:
 
 
 def of_chunks(chunks: Chunks) -> Events:
-    """What reference counting asks for, chunk by chunk; a chain of overwrites is one block, that of its root.
+    """Returns the events of reference counting, chunk by chunk; a chain of overwrites is one block, that of its root.
 
     Derive the chunks with `overwrite=False`, as a dynamic run does: only updates of parameters are overwrites then.
     """
@@ -67,7 +67,7 @@ def of_chunks(chunks: Chunks) -> Events:
 
 
 def of_problem(problem: Problem) -> Events:
-    """The same for a problem. Alignments, pinned offsets and overwrites are not asked for.
+    """Returns the events of a problem. Alignments, pinned offsets and overwrites are not asked for.
 
     What overwrites another has bytes of its own here.
     """
@@ -88,7 +88,7 @@ def _check(events: Events) -> None:
 
 
 def _first(events: Events, sign: int) -> Column:
-    """The event in which each id is allocated or freed; len(events) if it is not."""
+    """Returns the event in which each id is allocated or freed; len(events) if it is not."""
     rows = np.flatnonzero(events.sign == sign)
     ids, times = np.unique(events.id[rows], return_counts=True)
     if (times > 1).any():

@@ -32,7 +32,7 @@ class Growing:
             raise ProblemError(f"sizes cannot be rounded up to {self.rounding} bytes")
 
     def run(self, events: Events, capacity: int) -> Simulated:
-        """One event after the other, on one pool."""
+        """Returns one event after the other, on one pool."""
         size = round_up(events.size, self.rounding)
         demand = Demand(size, np.zeros_like(size), np.zeros_like(size), np.full_like(size, self.rounding))
         rules = Rules(by_address=self.is_first, growth=AT_END)

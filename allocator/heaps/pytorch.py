@@ -40,7 +40,7 @@ class PyTorch:
     name: str = "pytorch"
 
     def run(self, events: Events, capacity: int) -> Simulated:
-        """One event after the other, on two pools."""
+        """Returns one event after the other, on two pools."""
         size = round_up(events.size, MIN_BLOCK_SIZE)
         is_small = size <= SMALL_SIZE
         least_rest = np.where(is_small, MIN_BLOCK_SIZE, SMALL_SIZE + 1)

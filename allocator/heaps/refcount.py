@@ -19,7 +19,7 @@ class Refcount:
     name: str = "refcount"
 
     def run(self, events: Events, capacity: int) -> Simulated:
-        """All events at once."""
+        """Returns all events at once."""
         live, nothing = np.cumsum(events.delta), np.zeros(len(events), np.int64)
         if (live > capacity).any():
             row = int(np.argmax(live > capacity))

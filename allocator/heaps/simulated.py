@@ -28,12 +28,12 @@ class HeapTimeline:
 
     @property
     def waste(self) -> npt.NDArray[np.float64]:
-        """The share of the reserved bytes that nobody requested, after each event; 0 where nothing is reserved."""
+        """Returns the share of the reserved bytes that were not requested, after each event; 0 where none are."""
         return _share(self.reserved - self.live, self.reserved)
 
     @property
     def fragmentation(self) -> npt.NDArray[np.float64]:
-        """The share of the free bytes that lie outside the largest free block; 0 where nothing is free.
+        """Returns the share of the free bytes that lie outside the largest free block; 0 where nothing is free.
 
         As in TensorFlow (`BFCAllocator::GetFragmentation`).
         """
@@ -43,7 +43,7 @@ class HeapTimeline:
 
 @frozen
 class Calls:
-    """How often the heap was called, and how often it called the system: for a segment (or to grow), to give one back.
+    """Counts of calls of the heap, and of its calls of the system: for a segment (or to grow), and to give one back.
 
     What has no bytes is never called for.
     """
@@ -56,7 +56,7 @@ class Calls:
 
 @frozen(eq=False)
 class HeapSegments:
-    """What the heap got from the system: bytes [base, base + size), from event `begin` until event `end` or NEVER.
+    """Segments from the system: bytes [base, base + size), from event `begin` until event `end` or NEVER.
 
     A segment lies above all that came before it; no address is used a second time.
     """
@@ -80,22 +80,22 @@ class Simulated:
 
     @property
     def peak_requested(self) -> int:
-        """Bytes that are live at once, at most; no heap can do with less."""
+        """Returns the bytes that are live at once, at most; no heap can do with less."""
         return int(self.timeline.live.max(initial=0))
 
     @property
     def peak_used(self) -> int:
-        """Bytes that are handed out at once, at most."""
+        """Returns the bytes that are handed out at once, at most."""
         return int(self.timeline.used.max(initial=0))
 
     @property
     def peak_reserved(self) -> int:
-        """Bytes that the heap holds at once, at most."""
+        """Returns the bytes that the heap holds at once, at most."""
         return int(self.timeline.reserved.max(initial=0))
 
     @property
     def overhead(self) -> float:
-        """Peak of the reserved bytes above that of the requested ones, as a share of the latter; 0 for no bytes."""
+        """Returns the excess of the peak of reserved bytes over that of requested ones, as a share of the latter."""
         return self.peak_reserved / self.peak_requested - 1.0 if self.peak_requested else 0.0
 
 

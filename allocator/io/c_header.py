@@ -14,7 +14,7 @@ _INT = 2**32
 
 
 def render(instance: Instance) -> bytes:
-    """The text of the header. Ids become identifiers of C; those that would be the same get a number behind.
+    """Returns the text of the header. Ids become identifiers of C; those that would be the same get a number behind.
 
     Raises UnsupportedProblemError where a buffer has no offset.
     """
@@ -42,7 +42,7 @@ def render(instance: Instance) -> bytes:
 
 
 def identifiers(ids: Sequence[str]) -> list[str]:
-    """Texts as parts of identifiers, all different. What is one already stays as it is."""
+    """Returns texts as parts of identifiers, all different. What is one already stays as it is."""
     taken = {i for i in ids if i and not _FOREIGN.search(i)}
     times = Counter[str]()
     unique = []
@@ -63,6 +63,6 @@ def _define(name: str, value: int) -> str:
 
 
 def _comment(name: str, original: str) -> str:
-    """What the buffer is called, where its macro is not; nothing in it can end the comment or the line."""
+    """Returns a comment with the original name, where the macro has another; it cannot end the comment or the line."""
     printable = "".join(c if c.isprintable() else "?" for c in original).replace("*/", "* /")
     return "" if name == original else f" /* {printable} */"

@@ -11,14 +11,14 @@ from allocator.progress import Activity
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes beside `path`, then renames; see `open_whole`. Raises OSError."""
+    """Writes a file beside `path`, then renames it; see `open_whole`. Raises OSError."""
     with open_whole(path) as out:
         out.write(content)
 
 
 @contextmanager
 def open_whole(path: Path) -> Iterator[BinaryIO]:
-    """A file beside `path`, to write to, which takes its place in the end.
+    """Opens a file beside `path` for writing, which replaces `path` at the end.
 
     What is no regular file (a pipe, a device) is written to as it is. Raises OSError; where anything is raised before
     the end, what stood there before is untouched, and nothing else is left behind.

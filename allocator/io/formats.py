@@ -79,7 +79,7 @@ _BY_SUFFIX: Mapping[str, str] = MappingProxyType(
 
 
 def read(path: Path, name: str = "") -> Instance:
-    """The instance in a file, in the format of that name, or in the one that the file itself suggests.
+    """Returns the instance in a file, in the format of that name, or in the one that the file itself suggests.
 
     Raises FormatError, ProblemError and UnsupportedProblemError, which name the file, and OSError.
     """
@@ -89,7 +89,7 @@ def read(path: Path, name: str = "") -> Instance:
 
 
 def read_offsets(path: Path, instance: Instance, name: str = "") -> Column:
-    """The offsets that a plan in a file gives the buffers of an instance, by their ids; FREE where it gives none.
+    """Returns the offsets that a plan in a file gives the buffers of an instance, by id; FREE where it gives none.
 
     A plan whose buffers are called 0, 1, 2 ... speaks of them in the order of the instance. Raises as `read` does.
     """
@@ -114,7 +114,7 @@ def write(path: Path, instance: Instance, name: str = "") -> None:
 
 
 def suggested(path: Path, content: bytes) -> str:
-    """The format to read a file in: by its name, and by the header of a table."""
+    """Returns the format to read a file in: by its name, and by the header of a table."""
     format_name = _BY_SUFFIX.get(path.suffix.lower(), MINIMALLOC)
     if format_name == MINIMALLOC and b"first_op" in content.partition(b"\n")[0]:
         return USAGE_RECORDS
@@ -141,7 +141,7 @@ def _matched(ids: tuple[str, ...], offset: Column, instance: Instance) -> Column
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Errors name the file."""
+    """Puts the name of the file in front of errors."""
     try:
         yield
     except AllocatorError as error:

@@ -16,7 +16,7 @@ _GAP = re.compile(r"([0-9]{1,19})-([0-9]{1,19})(@[0-9]+:[0-9]+)?")
 
 
 def parse_gaps(table: CsvTable, begin: Column, end: Column, addend: int) -> Gaps:
-    """The gaps in the column `gaps`: `lo-hi lo-hi ...`, with `addend` added to each hi.
+    """Returns the gaps in the column `gaps`: `lo-hi lo-hi ...`, with `addend` added to each hi.
 
     Raises FormatError for what is no gap or outside its buffer's lifetime, and UnsupportedProblemError for a gap with
     a window (`lo-hi@low:high`), in which a part of the buffer would stay alive.
@@ -34,7 +34,7 @@ def parse_gaps(table: CsvTable, begin: Column, end: Column, addend: int) -> Gaps
 
 
 def render_gaps(gaps: Gaps, count: int) -> list[str]:
-    """The cells of the column `gaps` for `count` buffers, half-open."""
+    """Returns the cells of the column `gaps` for `count` buffers, half-open."""
     cells: list[list[str]] = [[] for _ in range(count)]
     for chunk, begin, end in zip(gaps.chunk.tolist(), gaps.begin.tolist(), gaps.end.tolist(), strict=True):
         cells[chunk].append(f"{begin}-{end}")
@@ -42,7 +42,7 @@ def render_gaps(gaps: Gaps, count: int) -> list[str]:
 
 
 def conflicts_of(begin: Column, end: Column, size: Column, gaps: Gaps) -> Conflicts:
-    """The pairs of chunks that are both alive in some tick outside their gaps; those of no bytes stand in none.
+    """Returns the pairs of chunks that are both alive in some tick outside their gaps; those of no bytes stand in none.
 
     Time and memory grow with the number of pairs. Raises UnsupportedProblemError above MOST_PAIRS.
     """
@@ -64,7 +64,7 @@ def conflicts_of(begin: Column, end: Column, size: Column, gaps: Gaps) -> Confli
 
 
 def _segments(begin: Column, end: Column, gaps: Gaps) -> tuple[Column, Column, Column]:
-    """(chunk, begin, end) of the pieces of lifetimes that lie outside of all gaps."""
+    """Returns (chunk, begin, end) of the pieces of lifetimes that lie outside of all gaps."""
     cut: dict[int, list[tuple[int, int]]] = {}
     for row, low, high in zip(gaps.chunk.tolist(), gaps.begin.tolist(), gaps.end.tolist(), strict=True):
         cut.setdefault(row, []).append((low, high))

@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 def parse(content: bytes, kind: Kind) -> Instance:
-    """What a table says. Raises FormatError, which names line and column, and ProblemError."""
+    """Parses a table. Raises FormatError, which names line and column, and ProblemError."""
     table = parse_columns(decoded(content), _COLUMNS)
     ids, begin = table.texts("id"), table.integers("lower")
     check_cells(ids)
@@ -41,7 +41,7 @@ def parse(content: bytes, kind: Kind) -> Instance:
 
 
 def render(instance: Instance, kind: Kind) -> bytes:
-    """The table of a problem; it holds no offsets. Raises UnsupportedProblemError for what it cannot hold.
+    """Returns the table of a problem; it holds no offsets. Raises UnsupportedProblemError for what it cannot hold.
 
     Open lifetimes count ticks twice: (2a, 2b) has a tick even where [a, b) has but one.
     """
@@ -57,7 +57,7 @@ def render(instance: Instance, kind: Kind) -> bytes:
 
 
 def numeric_ids(ids: tuple[str, ...]) -> list[int]:
-    """The ids as numbers where all are (32 bits, no leading zeros), else positions."""
+    """Returns the ids as numbers where all are (32 bits, no leading zeros), else positions."""
     if all(i.isascii() and i.isdigit() and len(i) <= len(str(_MOST_IDS)) and str(int(i)) == i for i in ids):
         numbers = list(map(int, ids))
         if max(numbers, default=0) < _MOST_IDS:
@@ -66,7 +66,7 @@ def numeric_ids(ids: tuple[str, ...]) -> list[int]:
 
 
 def open_lifetimes(begin: Column, end: Column) -> tuple[Column, Column]:
-    """Open lifetimes (birth, death) that meet where the half-open ones do, and are never empty."""
+    """Returns the open lifetimes (birth, death) that meet where the half-open ones do, and are never empty."""
     if 2 * int(end.max(initial=0)) >= LARGEST:
         raise FormatError("has ticks that cannot be doubled within 62 bits, as open lifetimes want")
     return column(2 * begin), column(2 * end)

@@ -18,7 +18,7 @@ _TITLE = "idealloc's PLC"
 
 
 def parse(content: bytes) -> Instance:
-    """Buffers and where they lie. Raises FormatError, which names record and field, and ProblemError."""
+    """Parses buffers and their offsets. Raises FormatError, which names record and field, and ProblemError."""
     if len(content) % _RECORD:
         raise FormatError(f"has {len(content)} bytes, which is no whole number of records of {_RECORD} bytes")
     words = np.frombuffer(content, _WORD).reshape(-1, len(_FIELDS))
@@ -45,7 +45,7 @@ def parse(content: bytes) -> Instance:
 
 
 def render(instance: Instance) -> bytes:
-    """The plan as records, lifetimes doubled; ids that are no numbers become positions.
+    """Returns the plan as records, lifetimes doubled; ids that are no numbers become positions.
 
     Raises UnsupportedProblemError for overwrites, gaps, and buffers without an offset.
     """

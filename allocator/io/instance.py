@@ -37,7 +37,7 @@ class Gaps:
 class Instance:
     """Chunk i is called ids[i] and lies at offset[i], where the file says so, else FREE.
 
-    `hint[i]` is an offset that somebody would like it to have, or FREE; nobody here looks at it. Where there are
+    `hint[i]` is an offset that the file proposes, or FREE; no strategy uses it. Where there are
     `gaps`, the conflicts of the problem say what they mean.
     """
 
@@ -57,7 +57,7 @@ class Instance:
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of the smallest arena that holds what lies somewhere."""
+        """Returns the bytes of the smallest arena that holds what lies somewhere."""
         lies = (self.offset != FREE) & (self.problem.size > 0)
         return int((self.offset + self.problem.size)[lies].max(initial=0))
 
@@ -70,7 +70,7 @@ class Instance:
 
 
 def named_problem(ids: Sequence[str], **columns: Any) -> Problem:
-    """A problem whose errors speak of buffers by their ids. Raises ProblemError."""
+    """Returns a problem whose errors speak of buffers by their ids. Raises ProblemError."""
     try:
         return Problem(**columns)
     except ProblemError as error:
@@ -78,7 +78,7 @@ def named_problem(ids: Sequence[str], **columns: Any) -> Problem:
 
 
 def pinned(instance: Instance) -> Problem:
-    """The problem with what the file says of offsets as fixed positions; overwriters lie where their roots do."""
+    """Returns the problem with the offsets of the file as pinned offsets; overwriters lie where their roots do."""
     fixed = instance.offset.copy()
     fixed[instance.problem.src] = FREE
     try:
@@ -88,17 +88,17 @@ def pinned(instance: Instance) -> Problem:
 
 
 def in_names(message: str, ids: Sequence[str]) -> str:
-    """A message that speaks of buffers by their ids, where it spoke of chunks by number."""
+    """Returns a message that speaks of buffers by their ids, where it spoke of chunks by number."""
     return _CHUNK.sub(lambda match: f"buffer {shown(ids[int(match[1])])}", message)
 
 
 def shown(text: str) -> str:
-    """A text from a file as a message shows it: in quotes, and not longer than a line can bear."""
+    """Returns a text from a file as a message shows it: in quotes, and not longer than a line can bear."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def decoded(content: bytes) -> str:
-    """Raises FormatError for what is no UTF-8 text."""
+    """Decodes UTF-8 text. Raises FormatError for what is no such text."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -17,7 +17,7 @@ _TITLE = "MegEngine's interval list"
 
 
 def parse(content: bytes) -> Instance:
-    """What an interval list says. Raises FormatError, which names the line, and ProblemError.
+    """Parses an interval list. Raises FormatError, which names the line, and ProblemError.
 
     Specs are what operators allow. As in MegEngine, a spec counts if src begins in the last tick of dest and
     overwrites nothing else, and of several that overwrite one interval the largest counts; dest must also be older
@@ -49,7 +49,7 @@ def parse(content: bytes) -> Instance:
 
 
 def render(instance: Instance) -> bytes:
-    """The interval list of a problem. Raises UnsupportedProblemError for alignments and gaps."""
+    """Returns the interval list of a problem. Raises UnsupportedProblemError for alignments and gaps."""
     check_holds(instance, _TITLE, ("overwrites",))
     problem = instance.problem
     parts = ((problem.begin, problem.end, problem.size), (problem.src, problem.dest, problem.overwrite_offset))
@@ -62,7 +62,7 @@ def _block(columns: tuple[Column, ...]) -> str:
 
 
 def _count(lines: Sequence[str], at: int) -> int:
-    """The number in a line, of the lines that must follow it."""
+    """Returns the number in a line, of the lines that must follow it."""
     if at >= len(lines):
         raise FormatError(f"line {at + 1}: a number of lines is wanted, but the file ends")
     count = int(parse_lines(lines[at : at + 1], at + 1, ("count",))[0, 0])
@@ -81,7 +81,7 @@ def _specs(lines: Sequence[str], at: int) -> Column:
 
 
 def _taken(specs: Column, begin: Column, end: Column, size: Column, first: int) -> Column:
-    """The rows of `specs` that count. The first row stands in line first + 1."""
+    """Returns the rows of `specs` that count. The first row stands in line first + 1."""
     wrong = (specs[:, :2] >= len(size)).any(axis=1) | (specs[:, 0] == specs[:, 1])
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -100,7 +100,7 @@ def _taken(specs: Column, begin: Column, end: Column, size: Column, first: int) 
 
 
 def _largest(specs: list[list[int]], size: Column) -> list[list[int]]:
-    """In the order of the file: a larger interval takes the place of a smaller one, which is then free again."""
+    """Returns the specs to take, in the order of the file: a larger interval replaces a smaller one."""
     by_dest: dict[int, list[int]] = {}
     takers = set[int]()
     for spec in specs:

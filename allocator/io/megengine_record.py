@@ -35,7 +35,7 @@ class _Chunk:
 
 
 def parse(content: bytes) -> Instance:
-    """Chunks and where they lie. Raises FormatError, which names chunk and field, and ProblemError."""
+    """Parses chunks and their offsets. Raises FormatError, which names chunk and field, and ProblemError."""
     chunks = [_chunk(name, fields) for name, fields in _chunks(content) if fields.get("type") != _WEIGHT_MEM]
     ids = [chunk.name for chunk in chunks]
     row = {name: i for i, name in enumerate(ids)}
@@ -55,7 +55,7 @@ def parse(content: bytes) -> Instance:
 
 
 def render(instance: Instance, operators: Mapping[int, str] | None = None, weights: int = 0) -> bytes:
-    """The plan as a record. `operators` has names by tick; the others are called opr0, opr1 ...
+    """Returns the plan as a record. `operators` has names by tick; the others are called opr0, opr1 ...
 
     `weights` are bytes that lie behind the arena from the first tick to the last, as one more chunk. Raises
     UnsupportedProblemError for gaps, buffers without an offset, and lifetimes of more than MOST_TICKS.
@@ -91,7 +91,7 @@ def _weights(name: str, ticks: int, low: int, size: int) -> dict[str, str]:
 
 
 def _free(name: str, taken: Collection[str]) -> str:
-    """The name, with bars in front of it as long as a buffer has it."""
+    """Returns the name, with bars in front of it as long as a buffer has it."""
     while name in taken:
         name = f"_{name}"
     return name
@@ -129,7 +129,7 @@ def _integer(name: str, field: str, value: object) -> int:
 
 
 def _overwrites(chunks: Sequence[_Chunk]) -> Iterable[tuple[_Chunk, _Chunk]]:
-    """(overwritten, overwriter): the members of a chain, in the order in which they begin."""
+    """Yields pairs (overwritten, overwriter): the members of each chain, in the order in which they begin."""
     members: dict[str, list[_Chunk]] = {chunk.name: [] for chunk in chunks}
     for chunk in chunks:
         if chunk.root not in members:

@@ -23,7 +23,7 @@ _TITLE = "MiniMalloc's CSV"
 
 
 def read(path: Path | str, *, pinned: bool = False) -> tuple[Problem, tuple[str, ...]]:
-    """The problem in a file and the ids of its rows. Raises FormatError, which names line and column.
+    """Returns the problem in a file and the ids of its rows. Raises FormatError, which names line and column.
 
     `pinned=True` takes the offset column as fixed positions (-1: free), else it is left out.
     """
@@ -32,7 +32,7 @@ def read(path: Path | str, *, pinned: bool = False) -> tuple[Problem, tuple[str,
 
 
 def parse(text: str) -> Instance:
-    """What a text says. Raises FormatError and ProblemError; UnsupportedProblemError for gaps with windows."""
+    """Parses a text. Raises FormatError and ProblemError; UnsupportedProblemError for gaps with windows."""
     table = parse_table(text, _KNOWN, _ALIASES)
     require(table, ("id", "lower", "size"))
     if ("upper" in table.cells) == ("end" in table.cells):
@@ -64,7 +64,7 @@ def write(path: Path | str, problem: Problem, ids: Sequence[str], offsets: Colum
 
 
 def render(instance: Instance) -> str:
-    """The text of the file: id, lower, upper, size; alignment, hint and gaps if any has one; offset last.
+    """Returns the text of the file: id, lower, upper, size; alignment, hint and gaps if any has one; offset last.
 
     Raises UnsupportedProblemError for overwrites, which the format cannot hold, and FormatError for ids that it cannot.
     """

@@ -13,7 +13,7 @@ _DIGITS = re.compile(r"[0-9]{1,40}")
 
 
 def parse_lines(lines: Sequence[str], first: int, names: Sequence[str]) -> npt.NDArray[np.int64]:
-    """One row a line, one integer a name, each from 0 on and below 2**62. The first line has the number `first`.
+    """Parses one row of integers in [0, 2**62) a line, one integer a name. The first line has the number `first`.
 
     Raises FormatError.
     """

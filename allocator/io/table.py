@@ -27,11 +27,11 @@ class CsvTable:
     rows: int
 
     def texts(self, name: str) -> list[str]:
-        """The cells of a column without blanks around them."""
+        """Returns the cells of a column without blanks around them."""
         return [cell.strip() for cell in self.cells[name]]
 
     def integers(self, name: str, least: int | Column = 0) -> Column:
-        """The numbers of a column, each from `least` on and below 2**62. Raises FormatError."""
+        """Returns the numbers of a column, each from `least` on and below 2**62. Raises FormatError."""
         lowest = np.broadcast_to(np.asarray(least, np.int64), self.rows)
         try:
             values = np.array(_plain_integers(self.cells[name]), np.int64)
@@ -44,11 +44,11 @@ class CsvTable:
         return column(values)
 
     def error(self, name: str, row: int, what: str) -> FormatError:
-        """The error to raise where the cell of a column in a row is wrong."""
+        """Returns the error to raise where the cell of a column in a row is wrong."""
         return FormatError(f"{self.where(name, row)}: {what}")
 
     def where(self, name: str, row: int) -> str:
-        """A cell by line and column."""
+        """Returns a cell by line and column."""
         return f"line {row + 2}, column {self.headers[name]}"
 
     def _integer(self, name: str, row: int, lowest: npt.NDArray[np.int64]) -> int:
@@ -67,7 +67,7 @@ class CsvTable:
 
 
 def parse_table(text: str, column_names: Collection[str], aliases: Mapping[str, str]) -> CsvTable:
-    """The table in a text. Columns stand in any order, under a known name or an alias of one. Raises FormatError."""
+    """Parses a table whose columns stand in any order, under a known name or an alias. Raises FormatError."""
     lines = text.splitlines()
     if not lines or not lines[0].strip():
         raise FormatError("is empty; a header line is wanted")
@@ -76,7 +76,7 @@ def parse_table(text: str, column_names: Collection[str], aliases: Mapping[str, 
 
 
 def parse_columns(text: str, names: Sequence[str]) -> CsvTable:
-    """The table in a text whose header does not matter: its columns stand in a fixed order. Raises FormatError."""
+    """Parses a table whose columns stand in a fixed order; its header is skipped. Raises FormatError."""
     lines = text.splitlines()
     if not lines:
         raise FormatError("is empty; a header line is wanted")
@@ -91,7 +91,7 @@ def require(table: CsvTable, names: Iterable[str]) -> None:
 
 
 def render_table(columns: Mapping[str, Iterable[object]]) -> str:
-    """The text of a table."""
+    """Returns the text of a table."""
     rows = zip(*columns.values(), strict=True)
     return "\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows), ""])
 
@@ -129,7 +129,7 @@ def _table(lines: Sequence[str], headers: Mapping[str, str]) -> CsvTable:
 
 
 def _plain_integers(cells: Sequence[str]) -> list[int]:
-    """Raises ValueError where a cell is anything but a few digits."""
+    """Converts cells to integers. Raises ValueError where a cell is anything but a few digits."""
     joined = "".join(cells)
     if not (joined.isascii() and joined.isdigit()):
         raise ValueError("not just digits")

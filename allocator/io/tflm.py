@@ -18,7 +18,7 @@ _LARGEST = 2**31
 
 
 def parse_metadata(content: bytes) -> Column:
-    """The offset of each tensor; FREE for those that are planned when the model is loaded. Raises FormatError."""
+    """Parses the offset of each tensor; FREE for those that are planned at load time. Raises FormatError."""
     if len(content) % _WORD.itemsize or len(content) < _HEAD * _WORD.itemsize:
         raise FormatError(f"has {len(content)} bytes; words of 4 bytes are wanted, {_HEAD} at least")
     words = np.frombuffer(content, _WORD)
@@ -32,13 +32,13 @@ def parse_metadata(content: bytes) -> Column:
 
 
 def render_metadata(instance: Instance) -> bytes:
-    """The words of the metadata buffer: version, subgraphs, count, offsets. Raises UnsupportedProblemError."""
+    """Returns the words of the metadata buffer: version, subgraphs, count, offsets. Raises UnsupportedProblemError."""
     offset = _offsets(instance)
     return np.array([_VERSION, _SUBGRAPHS, len(offset), *offset], _WORD).tobytes()
 
 
 def render_struct(instance: Instance) -> bytes:
-    """The plan as a C struct for a NonPersistentMemoryPlannerShim. Raises UnsupportedProblemError."""
+    """Returns the plan as a C struct for a NonPersistentMemoryPlannerShim. Raises UnsupportedProblemError."""
     offset = _offsets(instance)
     entries = [f"    [{i}] = {{ .offset = {at} }}," for i, at in enumerate(offset)]
     lines = (

@@ -10,7 +10,7 @@ _TITLE = "a table of usage records"
 
 
 def parse(content: bytes) -> Instance:
-    """What a table says. Raises FormatError, which names line and column, and ProblemError."""
+    """Parses a table. Raises FormatError, which names line and column, and ProblemError."""
     table = parse_table(decoded(content), _COLUMNS, _ALIASES)
     require(table, _COLUMNS)
     ids, first = table.texts("id"), table.integers("first_op")
@@ -27,7 +27,7 @@ def parse(content: bytes) -> Instance:
 
 
 def render(instance: Instance) -> bytes:
-    """The table of a problem; it holds no offsets. Raises UnsupportedProblemError for what it cannot hold."""
+    """Returns the table of a problem; it holds no offsets. Raises UnsupportedProblemError for what it cannot hold."""
     check_holds(instance, _TITLE)
     check_cells(instance.ids)
     problem = instance.problem

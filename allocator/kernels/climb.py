@@ -2,7 +2,7 @@
 
 from allocator.kernels.numbers import Numbers
 
-NOBODY = -1
+NO_PLACE = -1
 """Place of a body that does not exist; offset of one that lies nowhere."""
 MULTIPLIER, MODULUS = 48271, 2**31 - 1
 """Of the generator of chance (Park and Miller 1988, with the multiplier of 1993)."""
@@ -12,21 +12,21 @@ def advance(
     order: Numbers, offset: Numbers, begin: Numbers, end: Numbers, start: Numbers, near: Numbers,
     seen: Numbers, met: Numbers, draws: int, chance: Numbers,
 ) -> int:  # fmt: skip
-    """Moves the last body of an order that was placed; gives its new place, or NOBODY where nothing was in its way.
+    """Moves the last body of an order that was placed; gives its new place, or NO_PLACE where nothing was in its way.
 
     It goes before one of those that it meets, drawn by chance: the latest in the order of so many draws. Two bodies
     meet if their lives [begin, end) do; where no lives are given, near[start[i] : start[i + 1]] are those that body i
     meets. Scratch by body: `seen`, 0 at first, and `met`. `chance` holds one number in [1, MODULUS).
     """
     at = len(order) - 1
-    while at >= 0 and offset[order[at]] == NOBODY:
+    while at >= 0 and offset[order[at]] == NO_PLACE:
         at -= 1
     if at < 0:
-        return NOBODY
+        return NO_PLACE
     by_life = len(begin) > 0
     count = met_by_life(order, at, begin, end, met) if by_life else met_by_list(order, at, start, near, seen, met)
     if count == 0:
-        return NOBODY
+        return NO_PLACE
     to = met[latest(count, draws, chance)]
     body = order[at]
     for place in range(at, to, -1):
@@ -46,7 +46,10 @@ def met_by_life(order: Numbers, at: int, begin: Numbers, end: Numbers, met: Numb
 
 
 def met_by_list(order: Numbers, at: int, start: Numbers, near: Numbers, seen: Numbers, met: Numbers) -> int:
-    """The same for neighbours that stand in a list. A body is seen by the one that saw it last, counted from 1."""
+    """Does what `met_by_life` does, for neighbours in a list.
+
+    `seen` marks a body with the last one that saw it, plus 1.
+    """
     body, count = order[at], 0
     for k in range(start[body], start[body + 1]):
         seen[near[k]] = body + 1
@@ -57,7 +60,7 @@ def met_by_list(order: Numbers, at: int, start: Numbers, near: Numbers, seen: Nu
 
 
 def latest(count: int, draws: int, chance: Numbers) -> int:
-    """The largest of some random numbers in [0, count)."""
+    """Returns the largest of some random numbers in [0, count)."""
     largest = 0
     for _ in range(draws):
         chance[0] = chance[0] * MULTIPLIER % MODULUS

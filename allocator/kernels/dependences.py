@@ -4,7 +4,7 @@ from allocator.kernels.numbers import Numbers
 
 
 def follow(start: Numbers, near: Numbers, weight: Numbers, reach: Numbers, via: Numbers) -> None:
-    """The heaviest path that ends in each step: its weight, and the step before; -1 where the path begins."""
+    """Computes the heaviest path that ends in each step: its weight, and the step before; -1 where it begins."""
     for step in range(len(weight)):
         best, source = 0, -1
         for k in range(start[step], start[step + 1]):
@@ -14,7 +14,7 @@ def follow(start: Numbers, near: Numbers, weight: Numbers, reach: Numbers, via: 
 
 
 def hand_on(start: Numbers, near: Numbers, seen: Numbers) -> None:
-    """The greatest of what each step and all before it have seen."""
+    """Computes for each step the greatest `seen` of itself and all steps before it."""
     for step in range(len(seen)):
         for k in range(start[step], start[step + 1]):
             seen[step] = max(seen[step], seen[near[k]])

@@ -14,7 +14,7 @@ WIDTH = 8
 END = 0
 SPARE, TOP = RIGHT, PRIORITY
 """Fields of END: the first block given back (the next is its BEHIND), and where blocks were never used yet."""
-NOBODY = -1
+NO_CHUNK = -1
 """Owner of a free block; a chunk that is not there."""
 NO_OWNER = -2
 """Owner of END: no chunk, but not free either."""
@@ -28,7 +28,7 @@ def clear(blocks: Numbers) -> None:
 
 
 def insert(blocks: Numbers, behind: int, size: int, owner: int) -> int:
-    """A used block before the block `behind`."""
+    """Returns a used block before the block `behind`."""
     block = blocks[SPARE]
     if block:
         blocks[SPARE] = blocks[block + BEHIND]
@@ -52,7 +52,7 @@ def remove(blocks: Numbers, block: int) -> None:
 
 
 def is_less(blocks: Numbers, one: int, other: int) -> bool:
-    """Whether a block stands before another in the free queue."""
+    """Returns whether a block stands before another in the free queue."""
     first, second = blocks[one + SIZE], blocks[other + SIZE]
     return first < second or (first == second and blocks[one + TIE] < blocks[other + TIE])
 
@@ -98,7 +98,7 @@ def leave(blocks: Numbers, block: int) -> None:
 
 
 def smallest(blocks: Numbers, size: int) -> int:
-    """The first block of the free queue that has at least `size` bytes, or 0."""
+    """Returns the first block of the free queue that has at least `size` bytes, or 0."""
     best, block = 0, blocks[LEFT]
     while block:
         if blocks[block + SIZE] >= size:
@@ -109,7 +109,7 @@ def smallest(blocks: Numbers, size: int) -> int:
 
 
 def largest(blocks: Numbers) -> int:
-    """The last block of a free queue that is not empty."""
+    """Returns the last block of a free queue that is not empty."""
     block = blocks[LEFT]
     while blocks[block + RIGHT]:
         block = blocks[block + RIGHT]
@@ -119,21 +119,21 @@ def largest(blocks: Numbers) -> int:
 def release(blocks: Numbers, block: int) -> None:
     """Frees a used block and merges it with free neighbours. The result is younger than every free block."""
     behind, before = blocks[block + BEHIND], blocks[block + BEFORE]
-    if blocks[behind + OWNER] == NOBODY:
+    if blocks[behind + OWNER] == NO_CHUNK:
         blocks[block + SIZE] += blocks[behind + SIZE]
         leave(blocks, behind)
         remove(blocks, behind)
-    if blocks[before + OWNER] == NOBODY:
+    if blocks[before + OWNER] == NO_CHUNK:
         blocks[block + SIZE] += blocks[before + SIZE]
         leave(blocks, before)
         remove(blocks, before)
     blocks[END + TIE] += 1
-    blocks[block + TIE], blocks[block + OWNER] = blocks[END + TIE], NOBODY
+    blocks[block + TIE], blocks[block + OWNER] = blocks[END + TIE], NO_CHUNK
     enter(blocks, block)
 
 
 def alloc(blocks: Numbers, owner: int, size: int) -> int:
-    """The smallest free block that is large enough, split; else the largest one, grown; else a new one at the end."""
+    """Allocates the smallest free block that is large enough, split; else the largest, grown; else a new one."""
     block = smallest(blocks, size)
     if not block:
         if not blocks[LEFT]:
@@ -158,45 +158,45 @@ def overwrite(blocks: Numbers, block: int, offset: int, owner: int, size: int) -
 
 
 def used_before(blocks: Numbers, block: int) -> int:
-    """Owner of the nearest used block before this one, or NOBODY."""
+    """Returns the owner of the nearest used block before this one, or NO_CHUNK."""
     near = blocks[block + BEFORE]
-    if blocks[near + OWNER] == NOBODY:
+    if blocks[near + OWNER] == NO_CHUNK:
         near = blocks[near + BEFORE]
-    return max(blocks[near + OWNER], NOBODY)
+    return max(blocks[near + OWNER], NO_CHUNK)
 
 
 def used_behind(blocks: Numbers, block: int) -> int:
-    """Owner of the nearest used block behind this one, or NOBODY."""
+    """Returns the owner of the nearest used block behind this one, or NO_CHUNK."""
     near = blocks[block + BEHIND]
-    if blocks[near + OWNER] == NOBODY:
+    if blocks[near + OWNER] == NO_CHUNK:
         near = blocks[near + BEHIND]
-    return max(blocks[near + OWNER], NOBODY)
+    return max(blocks[near + OWNER], NO_CHUNK)
 
 
 def order_blocks(
     begin: Numbers, end: Numbers, size: Numbers, root: Numbers, dest: Numbers, at: Numbers, freed: Numbers,
     blocks: Numbers, held: Numbers, lower: Numbers, upper: Numbers, behind: Numbers,
 ) -> None:  # fmt: skip
-    """Push-down's first half: runs the free list over the rows of a `Timeline`.
+    """Runs the free list over the rows of a `Timeline`: the first half of push-down.
 
     Gives the used neighbours of each root when it was allocated, and in `behind` all roots from the lowest to the
-    highest (`behind[len(begin)]` is the lowest, NOBODY ends it): a newcomer goes right behind the root of its neighbour
+    highest (`behind[len(begin)]` is the lowest, NO_CHUNK ends it): a new root goes right behind that of its neighbour
     below. Chains that are alive together then stand there as they stand in memory.
     """
     clear(blocks)
     head, ended = len(begin), 0
-    behind[head] = NOBODY
+    behind[head] = NO_CHUNK
     for row in range(len(begin)):
         while ended < len(freed) and end[freed[ended]] <= begin[row]:
             release(blocks, held[freed[ended]])
             ended += 1
-        if dest[row] != NOBODY:
+        if dest[row] != NO_CHUNK:
             held[row] = held[dest[row]]
             overwrite(blocks, held[row], at[row], row, size[row])
             continue
         held[row] = alloc(blocks, row, size[row])
         lower[row], upper[row] = used_before(blocks, held[row]), used_behind(blocks, held[row])
-        link = head if lower[row] == NOBODY else root[lower[row]]
+        link = head if lower[row] == NO_CHUNK else root[lower[row]]
         behind[row], behind[link] = behind[link], row
 
 
@@ -204,19 +204,19 @@ def sink(
     size: Numbers, alignment: Numbers, root: Numbers, inner: Numbers,
     lower: Numbers, upper: Numbers, behind: Numbers, offset: Numbers,
 ) -> None:  # fmt: skip
-    """Push-down's second half: each chain as low as the order lets it; one sweep from the lowest root to the highest.
+    """Places each chain as low as the order allows, in one sweep from the lowest root up: the second half of push-down.
 
     A root lies above what was below it when it came, and above newcomers that slid in below its chain since.
     """
     for row in range(len(size)):
         offset[row] = 0
     row = behind[len(size)]
-    while row != NOBODY:
+    while row != NO_CHUNK:
         least, below, above = offset[row], lower[row], upper[row]
-        if below != NOBODY:
+        if below != NO_CHUNK:
             least = max(least, offset[root[below]] + inner[below] + size[below])
         offset[row] = -(-least // alignment[row]) * alignment[row]
-        if above != NOBODY:
+        if above != NO_CHUNK:
             top = offset[row] + size[row] - inner[above]
             offset[root[above]] = max(offset[root[above]], top)
         row = behind[row]
@@ -226,23 +226,23 @@ def sink(
 
 
 def release_at(blocks: Numbers, block: int, cell: int) -> None:
-    """Best fit's `release`: TIE is the address of a block, SIZE the bytes from its first cell on, 0 if it has none.
+    """Frees a block for best fit: TIE is its address, SIZE its bytes from its first cell on, 0 if it has none.
 
     Only blocks with such bytes stand in the free queue. END's address is where the arena ends.
     """
     behind, before = blocks[block + BEHIND], blocks[block + BEFORE]
-    if blocks[behind + OWNER] == NOBODY:
+    if blocks[behind + OWNER] == NO_CHUNK:
         if blocks[behind + SIZE]:
             leave(blocks, behind)
         remove(blocks, behind)
-    if blocks[before + OWNER] == NOBODY:
+    if blocks[before + OWNER] == NO_CHUNK:
         if blocks[before + SIZE]:
             leave(blocks, before)
         blocks[block + TIE] = blocks[before + TIE]
         remove(blocks, before)
     start = -(-blocks[block + TIE] // cell) * cell
     blocks[block + SIZE] = max(blocks[blocks[block + BEHIND] + TIE] - start, 0)
-    blocks[block + OWNER] = NOBODY
+    blocks[block + OWNER] = NO_CHUNK
     if blocks[block + SIZE]:
         enter(blocks, block)
 
@@ -262,7 +262,7 @@ def cut_at(blocks: Numbers, block: int, address: int, size: int, owner: int, cel
 
 
 def alloc_at(blocks: Numbers, owner: int, size: int, alignment: int, cell: int) -> int:
-    """The smallest free block in which the chunk fits where it is aligned, split; else a new one at the end.
+    """Returns the smallest free block in which the chunk fits where it is aligned, split; else a new one at the end.
 
     Where alignments differ, a block that could just hold it may be passed over for one that is sure to.
     """
@@ -287,14 +287,14 @@ def place_best_fit(
     begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, dest: Numbers, at: Numbers, freed: Numbers,
     cell: int, blocks: Numbers, held: Numbers, offset: Numbers,
 ) -> None:  # fmt: skip
-    """Best fit over the rows of a `Timeline`: offsets. `cell` divides the alignment of each root."""
+    """Places the rows of a `Timeline` by best fit. `cell` divides the alignment of each root."""
     clear(blocks)
     ended = 0
     for row in range(len(begin)):
         while ended < len(freed) and end[freed[ended]] <= begin[row]:
             release_at(blocks, held[freed[ended]], cell)
             ended += 1
-        if dest[row] == NOBODY:
+        if dest[row] == NO_CHUNK:
             held[row] = alloc_at(blocks, row, size[row], alignment[row], cell)
             offset[row] = blocks[held[row] + TIE]
         else:

@@ -4,7 +4,7 @@
 overwrites, which moves as one. What a body meets bars a range of offsets to it: those above a `ceiling` (the highest
 offset below) and below a `floor` (the lowest offset above). What bars the way is found by one of three searches:
 `place_near` has lists of neighbours, `place_swept` looks for all that is alive at the same time, and `place_covered`
-looks for the bytes that are in use then, whoever has them.
+looks for the bytes that are in use then.
 """
 
 from allocator.kernels.numbers import Numbers
@@ -27,7 +27,7 @@ def place_near(
     size: Numbers, alignment: Numbers, pinned: Numbers, order: Numbers, kept: int, limit: int, offset: Numbers,
     mark: Numbers, line: Numbers, hits: Numbers, floors: Numbers, ceilings: Numbers, digits: Numbers,
 ) -> int:  # fmt: skip
-    """Offsets of all bodies, pinned ones first, then in this order; gives the bytes of the arena.
+    """Places all bodies, pinned ones first, then in this order; gives the bytes of the arena.
 
     The neighbours of body i are near[start[i] : start[i + 1]], sorted. Where neighbour near[k] lies at x, it bars the
     offsets above x + low[k] and below x + high[k]; chains may stand there several times.
@@ -77,10 +77,10 @@ def from_line(
     start: Numbers, near: Numbers, low: Numbers, high: Numbers, offset: Numbers, mark: Numbers, line: Numbers,
     hits: Numbers, floors: Numbers, ceilings: Numbers, placed: int, body: int,
 ) -> int:  # fmt: skip
-    """As `from_list`, but by offset, so that sorting is (nearly) done. `placed` bodies stand in line.
+    """Does what `from_list` does, by offset, so that sorting is (nearly) done. `placed` bodies stand in line.
 
     A mark is where a body stands in a list, counted from 1; the last place, if it stands there several times. Marks of
-    other lists are told by the place, so none is ever wiped off. What is no hit is written over: no branch.
+    other lists differ by the place, so none is ever erased. What is no hit is written over: no branch.
     """
     first, last, hit_count = start[body], start[body + 1], 0
     for k in range(first, last):
@@ -117,7 +117,7 @@ def line_up(line: Numbers, offset: Numbers, placed: int, body: int) -> None:
 
 
 def begin_placing(size: Numbers, pinned: Numbers, order: Numbers, kept: int, offset: Numbers) -> int:
-    """Offsets before anything is placed; gives the bytes of the arena of what has one."""
+    """Resets the offsets that are to be found; gives the bytes of the arena of the others."""
     top = 0
     for at in range(kept, len(order)):
         offset[order[at]] = NOWHERE
@@ -130,7 +130,7 @@ def begin_placing(size: Numbers, pinned: Numbers, order: Numbers, kept: int, off
 
 
 def tightest(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int, alignment: int) -> int:
-    """The offset to take: the lowest in the gap that leaves least over (the lowest such gap), else behind all."""
+    """Returns the offset to take: the lowest in the tightest gap that fits (the lowest such gap), else behind all."""
     best, least, floor, first = NOWHERE, 0, 0, sort(floors, ceilings, digits, count)
     for k in range(first, first + count):
         if ceilings[k] >= floor:
@@ -143,7 +143,7 @@ def tightest(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int, al
 
 
 def sort(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int) -> int:
-    """Ranges by ceiling, lowest first; gives where the first one stands now.
+    """Returns the ranges by ceiling, lowest first; gives where the first one stands now.
 
     By digits, last digit first, to and fro between the two halves of the columns; a few by insertion.
     """
@@ -197,7 +197,7 @@ def place_swept(
     size: Numbers, alignment: Numbers, pinned: Numbers, order: Numbers, kept: int, limit: int, offset: Numbers,
     until: Numbers, bottom: Numbers, reach: Numbers, floors: Numbers, ceilings: Numbers, digits: Numbers,
 ) -> int:  # fmt: skip
-    """Does what `place_near` does, without lists of neighbours.
+    """Places bodies as `place_near` does, without lists of neighbours.
 
     The members of bodies stand by their begin: each lives in [begin, end) and takes the `room` bytes from `inner` on in
     its body; those from `stop` on begin when it has ended. Body i has the members member[first[i] : first[i + 1]].
@@ -230,7 +230,7 @@ def enter(
     end: Numbers, inner: Numbers, first: Numbers, member: Numbers, offset: Numbers,
     until: Numbers, bottom: Numbers, reach: Numbers, body: int,
 ) -> None:  # fmt: skip
-    """Tells the tree that a body is placed."""
+    """Enters a placed body into the tree."""
     for k in range(first[body], first[body + 1]):
         one = member[k]
         until[one], bottom[one] = end[one], offset[body] + inner[one]
@@ -258,7 +258,7 @@ def sweep(
 
 
 def block_before(reach: Numbers, node: int, since: int) -> int:
-    """The last leaf before this one that reaches beyond a tick, or 0."""
+    """Returns the last leaf before this one that reaches beyond a tick, or 0."""
     while node > 1:
         if node % 2 and reach[node - 1] > since:
             node -= 1
@@ -275,7 +275,7 @@ def place_covered(
     leaves: int, nodes: Numbers, bottom: Numbers, top: Numbers, behind: Numbers,
     floors: Numbers, ceilings: Numbers, digits: Numbers,
 ) -> int:  # fmt: skip
-    """Does what `place_near` does, with a tree over time that knows which bytes are in use.
+    """Places bodies as `place_near` does, with a tree over time that knows which bytes are in use.
 
     Member k lives in the leaves [since[k], until[k]) of the tree. Each node has two lists of ranges that do not touch,
     lowest first: list 2 k is what is in use in all of node k (but for what the nodes above it have), list 2 k + 1 is
@@ -308,7 +308,10 @@ def place_covered(
 
 
 def find_nodes(leaves: int, since: int, until: int, nodes: Numbers) -> int:
-    """The lists that tell what is in use in some leaves: 2 k + 1 for the largest nodes in them, 2 k for those above."""
+    """Lists the lists that describe some leaves: 2 k + 1 for the largest nodes in them, 2 k for those above.
+
+    Gives their number.
+    """
     low, high, count = leaves + since, leaves + until, 0
     while low < high:
         if low % 2:
@@ -345,7 +348,7 @@ def cover(
     since: Numbers, until: Numbers, inner: Numbers, room: Numbers, first: Numbers, member: Numbers, offset: Numbers,
     leaves: int, nodes: Numbers, bottom: Numbers, top: Numbers, behind: Numbers, body: int,
 ) -> None:  # fmt: skip
-    """Tells the tree that a body is placed."""
+    """Enters a placed body into the tree."""
     for k in range(first[body], first[body + 1]):
         one = member[k]
         low = offset[body] + inner[one]

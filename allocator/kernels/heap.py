@@ -35,13 +35,13 @@ def clear(blocks: Numbers) -> None:
 
 
 def is_less(blocks: Numbers, one: int, other: int) -> bool:
-    """Whether a block stands before another in the order of its pool."""
+    """Returns whether a block stands before another in the order of its pool."""
     first, second = blocks[one + KEY], blocks[other + KEY]
     return first < second or (first == second and blocks[one + ADDRESS] < blocks[other + ADDRESS])
 
 
 def is_above(blocks: Numbers, one: int, other: int) -> bool:
-    """Whether a block stands above another in the tree of its pool."""
+    """Returns whether a block stands above another in the tree of its pool."""
     first, second = blocks[one + PRIORITY], blocks[other + PRIORITY]
     return first > second or (first == second and blocks[one + HASH] > blocks[other + HASH])
 
@@ -92,7 +92,7 @@ def leave(blocks: Numbers, block: int) -> None:
 
 
 def find(blocks: Numbers, state: Numbers, pool: int, size: int) -> int:
-    """The free block to take for so many bytes, or 0."""
+    """Returns the free block to take for so many bytes, or 0."""
     best, block = 0, blocks[LEFT + pool]
     if state[BY_ADDRESS]:
         while block and blocks[block + SIZE] >= size:  # what lies below it is no larger
@@ -107,7 +107,7 @@ def find(blocks: Numbers, state: Numbers, pool: int, size: int) -> int:
 
 
 def largest(blocks: Numbers, state: Numbers, pool: int) -> int:
-    """Bytes of the largest free block of a pool."""
+    """Returns the bytes of the largest free block of a pool."""
     block = blocks[LEFT + pool]
     if not block:
         return 0
@@ -117,7 +117,7 @@ def largest(blocks: Numbers, state: Numbers, pool: int) -> int:
 
 
 def insert(blocks: Numbers, before: int, address: int, size: int, pool: int) -> int:
-    """A used block behind the block `before`, or the first one of a segment."""
+    """Returns a used block behind the block `before`, or the first one of a segment."""
     block = blocks[SPARE]
     if block:
         blocks[SPARE] = blocks[block + BEHIND]
@@ -157,7 +157,7 @@ def free(blocks: Numbers, state: Numbers, block: int) -> None:
 
 
 def growth(blocks: Numbers, state: Numbers, size: int, segment: int) -> int:
-    """Bytes to get from the system for a request of `size` bytes, or 0 if they are more than the heap may reserve."""
+    """Returns the bytes to get from the system for a request, or 0 if they are more than the heap may reserve."""
     room = (state[CAPACITY] - state[RESERVED]) // state[GRAIN] * state[GRAIN]
     if state[GROWTH] == AT_END:
         last = blocks[BEFORE]

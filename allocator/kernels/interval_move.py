@@ -34,8 +34,10 @@ def find_gaps(
 def best_floor(
     want: int, peak: int, size: Numbers, address: Numbers, load: Numbers, met: Numbers, floor: Numbers, count: int
 ) -> int:
-    """Where the gap begins that a unit of `want` bytes goes to: the tightest that fits, else the one that raises the
-    peak least, and of those the one that others have to move up least for; the lowest of equals.
+    """Returns where the gap for a unit of `want` bytes begins.
+
+    That is the tightest gap that fits, else the one that raises the peak least, of those the one that others have to
+    move up least for; the lowest of equals.
     """
     chosen, pile = floor[count], 0
     spare = peak - chosen - want
@@ -80,8 +82,9 @@ def add_load(
 
 
 def rest(begin: Numbers, end: Numbers, unit: int, low: int, high: int) -> tuple[int, int]:
-    """What is left to look at of the ticks [low, high) behind a unit that lies in the way. Where it covers a part at
-    either end, it stands for all that lies farther away there; so nobody is looked at by many.
+    """Returns the part of the ticks [low, high) that is left to look at behind a unit.
+
+    Where the unit covers a part at either end, it stands for all that lies farther away there.
     """
     if begin[unit] <= low:
         return end[unit], high
@@ -91,7 +94,7 @@ def rest(begin: Numbers, end: Numbers, unit: int, low: int, high: int) -> tuple[
 def pass_load(
     begin: Numbers, end: Numbers, size: Numbers, load: Numbers, order: Numbers, place: int, grown: Numbers
 ) -> None:
-    """Tells those right below the unit at `place` what they carry; marks those that carry more than before."""
+    """Passes the load of the unit at `place` to those right below it; marks those that carry more than before."""
     unit = order[place]
     pile, low, high = load[unit] + size[unit], begin[unit], end[unit]
     while place and low < high:
@@ -156,7 +159,7 @@ def insert_units(
 
 
 def settle(begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, order: Numbers, address: Numbers) -> None:
-    """Addresses anew, from the order alone: each unit as low as what it meets below it and its alignment allow."""
+    """Computes addresses from the order alone: each unit as low as those below it and its alignment allow."""
     for place in range(len(begin)):
         unit, least, below = order[place], 0, place
         low, high = begin[unit], end[unit]

@@ -1,19 +1,19 @@
-"""The judge's own sweep over time, for many chunks. Nobody else imports it, and it imports nothing of those judged.
+"""The judge's own sweep over time, for many chunks. Only the judge imports it, and it imports no maker of plans.
 
-Ranges of bytes in use are told by their places, which go by address. `tree` is a tournament over places: node k stands
-above nodes 2 k and 2 k + 1, the leaves are the second half; it says whether any place below a node is in use.
+Ranges of bytes in use are numbered by places, in the order of addresses. `tree` is a tournament over places: node k
+stands above nodes 2 k and 2 k + 1, the leaves are the second half; it says whether any place below a node is in use.
 """
 
 from allocator.kernels.numbers import Numbers
 
-NOBODY = -1
+NO_ROW = -1
 
 
 def find_overlap(
     enter: Numbers, end: Numbers, low: Numbers, high: Numbers, entering: Numbers, leaving: Numbers,
     place: Numbers, holder: Numbers, tree: Numbers,
 ) -> tuple[int, int]:  # fmt: skip
-    """The first two rows, newcomer first, that are in use in one tick and share a byte; (NOBODY, NOBODY) if none do.
+    """Returns the first two rows, newcomer first, that are in use in one tick and share a byte, or NO_ROW twice.
 
     A row is bytes [low, high) from tick `enter` until `end`. `entering` are the rows by tick, then address; `leaving`
     by tick; `place` is the place of each row, `holder` the row of each place; nothing is marked in the tree yet.
@@ -25,16 +25,16 @@ def find_overlap(
             clear(tree, place[leaving[left]])
             left += 1
         below, above = used_below(tree, place[row]), used_above(tree, place[row])
-        if below != NOBODY and high[holder[below]] > low[row]:
+        if below != NO_ROW and high[holder[below]] > low[row]:
             return row, holder[below]
-        if above != NOBODY and low[holder[above]] < high[row]:
+        if above != NO_ROW and low[holder[above]] < high[row]:
             return row, holder[above]
         mark(tree, place[row])
-    return NOBODY, NOBODY
+    return NO_ROW, NO_ROW
 
 
 def mark(tree: Numbers, place: int) -> None:
-    """A place comes into use."""
+    """Marks a place as used."""
     node = len(tree) // 2 + place
     while node and not tree[node]:
         tree[node] = 1
@@ -42,7 +42,7 @@ def mark(tree: Numbers, place: int) -> None:
 
 
 def clear(tree: Numbers, place: int) -> None:
-    """A place is in use no more."""
+    """Marks a place as unused."""
     node = len(tree) // 2 + place
     tree[node] = 0
     while node > 1 and not tree[node ^ 1]:
@@ -51,13 +51,13 @@ def clear(tree: Numbers, place: int) -> None:
 
 
 def used_below(tree: Numbers, place: int) -> int:
-    """The nearest place in use below this one, or NOBODY."""
+    """Returns the nearest place in use below this one, or NO_ROW."""
     leaves = len(tree) // 2
     node = leaves + place
     while node > 1 and not (node & 1 and tree[node - 1]):
         node //= 2
     if node <= 1:
-        return NOBODY
+        return NO_ROW
     node -= 1
     while node < leaves:
         node = 2 * node + tree[2 * node + 1]
@@ -65,13 +65,13 @@ def used_below(tree: Numbers, place: int) -> int:
 
 
 def used_above(tree: Numbers, place: int) -> int:
-    """The nearest place in use above this one, or NOBODY."""
+    """Returns the nearest place in use above this one, or NO_ROW."""
     leaves = len(tree) // 2
     node = leaves + place
     while node > 1 and (node & 1 or not tree[node + 1]):
         node //= 2
     if node <= 1:
-        return NOBODY
+        return NO_ROW
     node += 1
     while node < leaves:
         node = 2 * node + 1 - tree[2 * node]

@@ -22,23 +22,23 @@ SMALL = 500
 
 @frozen
 class KernelMode:
-    """One of the two ways."""
+    """The way in which a kernel runs: plain on lists, or compiled on columns."""
 
     is_plain: bool
 
     @classmethod
     def of(cls, chunks: int, unloaded: int = SMALL) -> "KernelMode":
-        """The way that suits a problem of so many chunks; below `unloaded`, it is not worth loading numba."""
+        """Returns the mode for a problem of so many chunks; below `unloaded`, it is not worth loading numba."""
         return cls(chunks < SMALL or (chunks < unloaded and not is_loaded()))
 
     def kernel(self, plain: Callable[P, R]) -> Callable[P, R]:
-        """The kernel to call."""
+        """Returns the kernel to call."""
         return plain if self.is_plain else compiled(plain)
 
     def numbers(self, *columns: Column) -> tuple[Numbers, ...]:
-        """Columns as the kernel takes them."""
+        """Returns columns as the kernel takes them."""
         return tuple(c.tolist() for c in columns) if self.is_plain else columns
 
     def zeros(self, *counts: int) -> tuple[Numbers, ...]:
-        """So many zeros each, to be written by a kernel."""
+        """Returns columns of so many zeros each, for a kernel to write."""
         return tuple([0] * n if self.is_plain else np.zeros(n, np.int64) for n in counts)

@@ -55,7 +55,7 @@ class OrderPart(NamedTuple):
 
 
 class OrderState(NamedTuple):
-    """The state at hand."""
+    """The state of an order under construction."""
 
     node: Ints
     chunk: Ints
@@ -77,7 +77,7 @@ STATES, HEAPED, TRIED = range(3)
 
 
 def clear(part: OrderPart, board: OrderState, live: int) -> None:
-    """Nothing is done."""
+    """Resets the state: nothing is done."""
     for i in range(part.node.shape[1] - 1):
         board.node[WAITING, i] = part.node[WAITING, i]
     for c in range(part.chunk.shape[1]):
@@ -86,7 +86,7 @@ def clear(part: OrderPart, board: OrderState, live: int) -> None:
 
 
 def highest(part: OrderPart, board: OrderState, node: int) -> int:
-    """Bytes alive while a ready node runs."""
+    """Returns the bytes alive while a ready node runs."""
     board.cursor[LOOKED] += 1
     live = board.cursor[LIVE]
     for k in range(part.node[WRITES, node], part.node[WRITES, node + 1]):
@@ -97,7 +97,7 @@ def highest(part: OrderPart, board: OrderState, node: int) -> int:
 
 
 def overlap(part: OrderPart, board: OrderState, node: int) -> int:
-    """Bytes of outputs that lie in inputs which end here; each takes one and is taken once."""
+    """Returns the bytes of outputs that lie in inputs which end here; each takes one and is taken once."""
     board.cursor[STAMP] += 1
     stamp, total = board.cursor[STAMP], 0
     for k in range(part.node[PAIRS, node], part.node[PAIRS, node + 1], 2):
@@ -178,7 +178,7 @@ def run(part: OrderPart, board: OrderState, node: int, limit: int) -> bool:
 
 
 def next_of_run(part: OrderPart, board: OrderState, node: int, limit: int) -> int:
-    """Of the ready nodes that waited for this one: that which leaves fewest bytes alive."""
+    """Returns, of the ready nodes that waited for this one, the one that leaves fewest bytes alive."""
     best, least = NONE, FAR
     for k in range(part.node[AFTER, node], part.node[AFTER, node + 1]):
         follower = part.near[k]
@@ -190,7 +190,7 @@ def next_of_run(part: OrderPart, board: OrderState, node: int, limit: int) -> in
 
 
 def alive_after(part: OrderPart, board: OrderState, node: int) -> int:
-    """Bytes alive when a ready node is done."""
+    """Returns the bytes alive when a ready node is done."""
     live = board.cursor[LIVE]
     for k in range(part.node[WRITES, node], part.node[WRITES, node + 1]):
         if part.chunk[LEFT, part.near[k]] > 0:
@@ -226,7 +226,7 @@ def note(board: OrderState, mask: Ints, since: int) -> None:
 
 
 def same_set(table: StateTable, one: int, other: int) -> bool:
-    """Whether two states have the same nodes done."""
+    """Returns whether two states have the same nodes done."""
     for w in range(table.mask.shape[1]):  # noqa: SIM110 # numba knows no all() of a generator
         if table.mask[one, w] != table.mask[other, w]:
             return False
@@ -234,7 +234,7 @@ def same_set(table: StateTable, one: int, other: int) -> bool:
 
 
 def begin(part: OrderPart, board: OrderState, table: StateTable, live: int, floor: int) -> None:
-    """The first state: what costs nothing is done."""
+    """Writes the first state, in which all that costs nothing is done."""
     clear(part, board, live)
     settle(part, board, floor)
     note(board, table.mask[0], 0)
@@ -244,7 +244,7 @@ def begin(part: OrderPart, board: OrderState, table: StateTable, live: int, floo
 
 
 def write_entry(table: StateTable, board: OrderState, number: int, peak: int, parent: int, via: int) -> None:
-    """The state at hand as an entry."""
+    """Writes the current state as an entry."""
     entry = table.entry
     entry[PEAK, number], entry[ALIVE, number], entry[DONE, number] = peak, board.cursor[LIVE], board.cursor[COUNT]
     entry[PARENT, number], entry[VIA, number], entry[KEY, number] = parent, via, board.cursor[HASH]
@@ -267,7 +267,7 @@ def retrace(part: OrderPart, board: OrderState, table: StateTable, number: int, 
 
 
 def explore(part: OrderPart, board: OrderState, table: StateTable, ceiling: int, nodes: int, looks: int) -> int:
-    """Goes on with a best-first search for orders below the ceiling, until so many nodes have been tried or looked at.
+    """Continues a best-first search for orders below the ceiling, until so many nodes were tried or looked at.
 
     LIMITED: no order goes below the peak of the state on top of the heap. SOLVED: if that state is complete and below
     the ceiling, it is a best one; else there is no order below the ceiling.
@@ -287,7 +287,9 @@ def explore(part: OrderPart, board: OrderState, table: StateTable, ceiling: int,
 def sweep(
     part: OrderPart, board: OrderState, table: StateTable, ceiling: int, width: int, heads: Ints, looks: int
 ) -> int:
-    """A beam: of the states with equally many nodes done, only the best few are followed. Gives the final one, or NONE.
+    """Runs a beam search: of the states with equally many nodes done, only the best few are followed.
+
+    Returns the final state, or NONE.
 
     Ends with NONE, too, when so many nodes were looked at.
     `heads` has a place for each number of nodes done, from 0 on.
@@ -314,7 +316,10 @@ def sweep(
 
 
 def expand(part: OrderPart, board: OrderState, table: StateTable, number: int, ceiling: int, heads: Ints) -> None:
-    """Meets all states that a node and a run leads to from one; they go to the heap, or where `heads` are, there."""
+    """Visits all states that a node and a run lead to from one. They go to the heap, or to `heads` where there are any.
+
+    They go to the heap, or to `heads` where there are any.
+    """
     load(part, board, table.mask[number], table.entry[ALIVE, number])
     count = board.cursor[COUNT]
     for node in range(part.node.shape[1] - 1):
@@ -386,7 +391,7 @@ def meet(board: OrderState, table: StateTable, parent: int, node: int, peak: int
 
 
 def find(table: StateTable, number: int, key: int) -> int:
-    """The state that has the same set, or the number itself, which is noted then."""
+    """Returns the state that has the same set, or the number itself, which is noted then."""
     size = len(table.slot)
     at = key % size
     while table.slot[at] != 0:
@@ -400,7 +405,7 @@ def find(table: StateTable, number: int, key: int) -> int:
 
 
 def is_before(entry: Ints, one: int, other: int) -> bool:
-    """Whether a state is looked at first: the lower peak, then more nodes done, then fewer bytes, then age."""
+    """Returns whether a state is looked at first: the lower peak, then more nodes done, then fewer bytes, then age."""
     if entry[PEAK, one] != entry[PEAK, other]:
         return bool(entry[PEAK, one] < entry[PEAK, other])
     if entry[DONE, one] != entry[DONE, other]:

@@ -1,8 +1,8 @@
-"""Depth-first search for a plan of bodies that may lie in each other's notches, within a capacity.
+"""Depth-first search for a plan of bodies that are not rectangles and may interlock, within a capacity.
 
 For each two bodies that meet, the distance between their offsets lies in one of a few gaps (ranges, both ends in it):
-below the other, in one of its notches, above it. Every body has a lowest and a highest offset, every pair a range of
-gaps that are still possible; each tightens the others (bounds consistency). When no pair is violated with all bodies
+below the other, in a gap between its chunks, above it. Every body has a lowest and a highest offset, every pair a range
+of gaps that are still possible; each tightens the others (bounds consistency). When no pair is violated with all bodies
 at their lowest offsets, that is a plan. Else a violated pair is split: its gaps below, or its gaps above. (Disjunctive
 branching, as in job shops: Carlier and Pinson 1989; with gaps in place of two orders.)
 
@@ -46,7 +46,10 @@ STEPS = 10_000
 
 
 class PairSearch(NamedTuple):
-    """What a search reads and changes; see the rows above. One column a body, pair, clique ..., and one behind."""
+    """The arrays that a search reads and changes; see the rows above.
+
+    One column a body, pair, clique ..., and one behind.
+    """
 
     bodies: Ints
     edges: Ints
@@ -66,7 +69,7 @@ class PairSearch(NamedTuple):
 
 
 def explore(s: PairSearch, manner: int, nodes: int) -> int:
-    """Goes on with a search for at most `nodes` nodes. Once FOUND, the lowest offsets are a plan."""
+    """Continues a search for at most `nodes` nodes. Once FOUND, the lowest offsets are a plan."""
     cursor = s.cursor
     limit, reserve = cursor[NODES] + nodes, 2 * (s.bodies.shape[1] + s.pairs.shape[1])
     while True:
@@ -109,7 +112,7 @@ def prepare(s: PairSearch, capacity: int) -> None:
 
 
 def choose(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, cursor: Ints, manner: int) -> int:
-    """The violated pair to split next; -1 where there is none: all bodies can lie at their lowest offsets."""
+    """Returns the violated pair to split next; -1 where there is none: all bodies can lie at their lowest offsets."""
     best, most = -1, 0.0
     for pair in range(pairs.shape[1] - 1):
         gap, last = pairs[FIRST, pair], pairs[LAST, pair]
@@ -128,12 +131,12 @@ def choose(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, cursor: Ints,
 
 
 def loss(bodies: Ints, weights: Floats, body: int, rise: int) -> float:
-    """Which share of the places of a body are lost if it rises."""
+    """Returns the share of the offsets of a body that are lost if it rises."""
     return float(rise / (bodies[HIGHEST, body] - bodies[LOWEST, body] + 1) * weights[STIR, body])
 
 
 def worth(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, pair: int, gap: int, manner: int) -> float:
-    """How urgent it is to split a violated pair below a gap; larger is more urgent."""
+    """Returns how urgent it is to split a violated pair below a gap; larger is more urgent."""
     one, other = pairs[ONE, pair], pairs[OTHER, pair]
     apart = bodies[LOWEST, other] - bodies[LOWEST, one]
     up = loss(bodies, weights, other, gaps[LOW, gap + 1] - apart)
@@ -147,7 +150,7 @@ def worth(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, pair: int, gap
 
 
 def split(s: PairSearch, pair: int) -> None:
-    """The first of two branches: the side on which less is lost."""
+    """Takes the first of two branches: the side on which less is lost."""
     cursor, gap = s.cursor, s.cursor[SPLIT]
     one, other = s.pairs[ONE, pair], s.pairs[OTHER, pair]
     apart = s.bodies[LOWEST, other] - s.bodies[LOWEST, one]
@@ -161,7 +164,7 @@ def split(s: PairSearch, pair: int) -> None:
 
 
 def take_side(bodies: Ints, pairs: Ints, trail: Ints, decisions: Ints, cursor: Ints, depth: int) -> None:
-    """The distance of a pair lies in a gap above the split, or in one that is not."""
+    """Limits the distance of a pair to the gaps above the split, or to the others."""
     pair, gap = decisions[depth, 0], decisions[depth, 2]
     cursor[LEVEL] += 1
     if decisions[depth, 3] == 1:
@@ -195,7 +198,7 @@ def turn_back(s: PairSearch) -> bool:
 
 
 def assign(table: Ints, trail: Ints, cursor: Ints, is_pair: int, row: int, place: int, value: int) -> None:
-    """Changes a cell of a table, and keeps on the trail what stood there when this level began."""
+    """Assigns a cell of a table, and keeps on the trail what stood there when this level began."""
     if table[row + STAMP, place] != cursor[LEVEL]:
         k = cursor[TRAIL]
         trail[k, 0], trail[k, 1], trail[k, 2], trail[k, 3] = is_pair, row, place, table[row, place]
@@ -205,7 +208,7 @@ def assign(table: Ints, trail: Ints, cursor: Ints, is_pair: int, row: int, place
 
 
 def wait(bodies: Ints, cursor: Ints, body: int) -> None:
-    """A body has moved, or one of its pairs: they must be looked at."""
+    """Puts a body that has moved, or whose pair changed, into the queue."""
     if bodies[WAITS, body] == 0:
         bodies[WAITS, body] = 1
         bodies[QUEUE, (cursor[NEXT] + cursor[WAITING]) % (bodies.shape[1] - 1)] = body
@@ -236,7 +239,7 @@ def propagate(s: PairSearch) -> None:
 
 
 def tighten(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, trail: Ints, cursor: Ints, pair: int) -> None:
-    """Which gaps two bodies still allow; which offsets these gaps allow."""
+    """Narrows the gaps that two bodies still allow, and the offsets that these gaps allow."""
     one, other = pairs[ONE, pair], pairs[OTHER, pair]
     least = bodies[LOWEST, other] - bodies[HIGHEST, one]
     most = bodies[HIGHEST, other] - bodies[LOWEST, one]
@@ -260,7 +263,7 @@ def tighten(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, trail: Ints,
 
 
 def move(bodies: Ints, trail: Ints, cursor: Ints, body: int, lowest: int, highest: int) -> None:
-    """A body lies between these offsets."""
+    """Narrows the offsets of a body to a range."""
     alignment = bodies[ALIGNMENT, body]
     if lowest > bodies[LOWEST, body]:
         assign(bodies, trail, cursor, 0, LOWEST, body, -(-lowest // alignment) * alignment)
@@ -273,7 +276,7 @@ def move(bodies: Ints, trail: Ints, cursor: Ints, body: int, lowest: int, highes
 
 
 def check_clique(slots: Ints, weights: Floats, cursor: Ints, begin: int, end: int) -> None:
-    """The node is dead if what must lie between two heights has more bytes than lie between them."""
+    """Fails the node if what must lie between two heights has more bytes than lie between them."""
     for k in range(begin, end):
         low = slots[BOTTOM, slots[ORDER, k]]
         need = low
@@ -287,7 +290,7 @@ def check_clique(slots: Ints, weights: Floats, cursor: Ints, begin: int, end: in
 
 
 def sort_slots(bodies: Ints, slots: Ints, begin: int, end: int) -> None:
-    """Where the slots of a clique may lie; by their highest ends, which is mostly the order that they were left in."""
+    """Updates the offsets of the slots of a clique, and sorts them by highest end; they are mostly sorted already."""
     for k in range(begin, end):
         slot = slots[ORDER, k]
         body = slots[OWNER, slot]
@@ -302,7 +305,7 @@ def sort_slots(bodies: Ints, slots: Ints, begin: int, end: int) -> None:
 
 
 def fail(weights: Floats, cursor: Ints, one: int, other: int) -> None:
-    """The node is dead because of two bodies; later failures count more."""
+    """Fails the node because of two bodies; later failures count more."""
     last = weights.shape[1] - 1
     cursor[FAILED] = 1
     weights[STRAIN, one] += weights[STRAIN, last]

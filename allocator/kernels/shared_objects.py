@@ -46,7 +46,7 @@ def share(
 
 
 def choose(units: Numbers, objects: Numbers, lives: Numbers, unit: int, slack: int, growth: int) -> int:
-    """The smallest free object that is large enough, or the largest that has to grow; NONE. The newest of equals."""
+    """Returns the smallest free object that is large enough, or the largest that has to grow; NONE for none."""
     size, above, below = units[unit + SIZE], NONE, NONE
     least, most = size + slack, -1
     for candidate in range(objects[USED] - OBJECT, 0, -OBJECT):
@@ -63,14 +63,14 @@ def choose(units: Numbers, objects: Numbers, lives: Numbers, unit: int, slack: i
 
 
 def is_free(units: Numbers, objects: Numbers, lives: Numbers, unit: int, candidate: int) -> bool:
-    """Whether no unit in the object conflicts with this one."""
+    """Returns whether no unit in the object conflicts with this one."""
     if not len(lives):
         return objects[candidate + MARK] != unit + 1
     return idle(objects, lives, candidate, units[unit + BEGIN], units[unit + END]) != BUSY
 
 
 def idle(objects: Numbers, lives: Numbers, holder: int, begin: int, end: int) -> int:
-    """Ticks for which the object would lie idle before [begin, end) or behind it, the smaller of the two; or BUSY."""
+    """Returns the ticks for which the object is idle before or behind [begin, end), the fewer; or BUSY."""
     first = objects[holder + FIRST]
     last = first + LIFE * objects[holder + COUNT]
     at, gap = place(lives, first, last, end), FAR
@@ -84,7 +84,7 @@ def idle(objects: Numbers, lives: Numbers, holder: int, begin: int, end: int) ->
 
 
 def place(lives: Numbers, first: int, last: int, tick: int) -> int:
-    """The first record, of those from `first` to `last`, that begins at this tick or later."""
+    """Returns the first record, of those from `first` to `last`, that begins at this tick or later."""
     while first < last:
         middle = first + (last - first) // (2 * LIFE) * LIFE
         if lives[middle + BEGIN] < tick:
@@ -115,7 +115,7 @@ def give(units: Numbers, objects: Numbers, lives: Numbers, unit: int, holder: in
 
 
 def move(objects: Numbers, lives: Numbers, holder: int) -> None:
-    """Doubles the space of an object. With n units there are never more than 4 n records in use or given up."""
+    """Moves an object to twice the space. With n units there are never more than 4 n records in use or given up."""
     old, new = objects[holder + FIRST], objects[TOP]
     for k in range(LIFE * objects[holder + COUNT]):
         lives[new + k] = lives[old + k]
@@ -126,7 +126,7 @@ def move(objects: Numbers, lives: Numbers, holder: int) -> None:
 def share_by_gap(
     units: Numbers, objects: Numbers, lives: Numbers, order: Numbers, stage: Numbers, waiting: Numbers, gap: Numbers
 ) -> None:
-    """Stage after stage, gives the unit with the smallest gap to the object where it has it; lifetimes decide.
+    """Gives units to objects stage by stage, the unit with the smallest gap first; lifetimes decide.
 
     `order` stands by stage, and decides between equal gaps. `waiting` lists the units of a stage that have no object
     yet. BEST is the oldest of the objects where a unit has its smallest gap, NONE for a new one, or STALE: then the gap
@@ -192,7 +192,7 @@ def set_gap(gap: Numbers, leaf: int, value: int) -> None:
 
 
 def nearest(gap: Numbers, leaves: int) -> int:
-    """The number of the first leaf with the smallest gap."""
+    """Returns the number of the first leaf with the smallest gap."""
     node = 1
     while node < leaves:
         node *= 2
@@ -204,7 +204,7 @@ def nearest(gap: Numbers, leaves: int) -> int:
 def follow(
     units: Numbers, objects: Numbers, lives: Numbers, waiting: Numbers, count: int, gap: Numbers, gone: int, holder: int
 ) -> None:
-    """A unit is in that object now: takes it off the list, and brings the gaps of the others on it up to date."""
+    """Removes a unit from the waiting ones, and updates the gaps of the others to the object that it is in."""
     to = 0
     for at in range(count):
         unit = waiting[at]
@@ -224,7 +224,7 @@ def follow(
 
 
 def lay(order: Numbers, taken: Numbers, size: Numbers, alignment: Numbers, offset: Numbers) -> None:
-    """Offsets of units, in whose order objects stand one behind the other: each as low in its object as it may be."""
+    """Computes the offsets of units of objects end to end: each as low in its object as it may be."""
     base, top = 0, 0
     for at in range(len(order)):
         unit = order[at]

@@ -39,7 +39,10 @@ ROUNDS = 8
 
 
 class SkylineSearch(NamedTuple):
-    """What a search reads and changes; see the rows above. One column a body, or a clique, and one behind."""
+    """The arrays that a search reads and changes; see the rows above. One column a body, or a clique, and one behind.
+
+    One column a body, or a clique, and one behind.
+    """
 
     bodies: Ints
     near: Ints
@@ -61,7 +64,7 @@ class SkylineSearch(NamedTuple):
 
 
 def explore(s: SkylineSearch, manner: int, nodes: int) -> int:
-    """Goes on with a search for at most `nodes` decisions. Once FOUND, row BASE of the state holds the offsets."""
+    """Continues a search for at most `nodes` decisions. Once FOUND, row BASE of the state holds the offsets."""
     cursor, count = s.cursor, s.bodies.shape[1] - 1
     limit = cursor[NODES] + nodes
     reserve = (4 + 2 * ROUNDS) * count + 2 * s.cliques.shape[1]
@@ -104,7 +107,7 @@ def prepare(s: SkylineSearch) -> None:
 
 
 def choose(s: SkylineSearch, manner: int) -> int:
-    """The body to decide on next: one of those that can lie lowest; -1 where there is none: the node is dead."""
+    """Returns the body to decide on next, one of those that can lie lowest; -1 where none is left: the node is dead."""
     bodies, near, state, home, urgency = s.bodies, s.near, s.state, s.home, s.urgency
     if manner != BY_RANK:
         weigh_cliques(s.cliques, s.strain, urgency, manner)
@@ -122,7 +125,7 @@ def choose(s: SkylineSearch, manner: int) -> int:
 
 
 def weigh_cliques(cliques: Ints, strain: NDArray[Any], urgency: NDArray[Any], manner: int) -> None:
-    """How urgent each clique is, smaller is more urgent."""
+    """Computes how urgent each clique is; smaller is more urgent."""
     worth = strain[strain.size - 1]
     for clique in range(urgency.size):
         left = float(cliques[ROOM, clique] - cliques[FLOOR, clique] - cliques[REST, clique])
@@ -134,7 +137,7 @@ def weigh_cliques(cliques: Ints, strain: NDArray[Any], urgency: NDArray[Any], ma
 
 
 def most_urgent(bodies: Ints, home: Ints, urgency: NDArray[Any], body: int) -> float:
-    """That of the most urgent clique of a body."""
+    """Returns the urgency of the most urgent clique of a body."""
     first = 1e300
     for k in range(bodies[HOME, body], bodies[HOME, body + 1]):
         first = min(first, urgency[home[k]])
@@ -142,7 +145,7 @@ def most_urgent(bodies: Ints, home: Ints, urgency: NDArray[Any], body: int) -> f
 
 
 def lowest_top(bodies: Ints, near: Ints, state: Ints, body: int) -> int:
-    """The lowest top that a neighbour which is not placed can have."""
+    """Returns the lowest top that a neighbour which is not placed can have."""
     lowest = FAR
     for k in range(bodies[NEAR, body], bodies[NEAR, body + 1]):
         lowest = min(lowest, state[EARLIEST, near[k]] + bodies[SIZE, near[k]])
@@ -150,7 +153,7 @@ def lowest_top(bodies: Ints, near: Ints, state: Ints, body: int) -> int:
 
 
 def who_tops(bodies: Ints, near: Ints, state: Ints, body: int, top: int) -> int:
-    """The neighbour whose top this can be. (One loop for both would not run in vectors.)"""
+    """Returns the neighbour whose top this can be. (One loop for both would not be vectorised.)"""
     for k in range(bodies[NEAR, body], bodies[NEAR, body + 1]):
         if state[EARLIEST, near[k]] + bodies[SIZE, near[k]] == top:
             return int(near[k])
@@ -158,7 +161,7 @@ def who_tops(bodies: Ints, near: Ints, state: Ints, body: int, top: int) -> int:
 
 
 def descend(s: SkylineSearch, body: int) -> None:
-    """Left branch: the body lies at its base, and its neighbours above it. A pinned body has no right branch."""
+    """Takes the left branch: the body lies at its base, its neighbours above it. A pinned body has no right branch."""
     bodies, cursor, cliques, depth = s.bodies, s.cursor, s.cliques, s.cursor[DEPTH]
     s.decisions[depth, 0], s.decisions[depth, 1] = body, cursor[TRAIL]
     s.decisions[depth, 2] = bodies[PINNED, body] >= 0
@@ -176,7 +179,7 @@ def descend(s: SkylineSearch, body: int) -> None:
 
 
 def raise_neighbours(bodies: Ints, near: Ints, state: Ints, trail: Ints, cursor: Ints, below: int) -> None:
-    """What is not placed lies above its neighbour `below`, which has just been placed."""
+    """Raises what is not placed above its neighbour `below`, which has just been placed."""
     top = state[BASE, below] + bodies[SIZE, below]
     for k in range(bodies[NEAR, below], bodies[NEAR, below + 1]):
         body = near[k]
@@ -225,7 +228,7 @@ def undo(s: SkylineSearch, length: int) -> None:
 
 
 def assign(state: Ints, trail: Ints, cursor: Ints, row: int, place: int, value: int) -> None:
-    """Changes a cell of the state, and keeps on the trail what stood there."""
+    """Assigns a cell of the state, and keeps the old value on the trail."""
     k = cursor[TRAIL]
     trail[k, 0], trail[k, 1], trail[k, 2] = row, place, state[row, place]
     cursor[TRAIL] = k + 1
@@ -233,14 +236,14 @@ def assign(state: Ints, trail: Ints, cursor: Ints, row: int, place: int, value: 
 
 
 def raise_to(bodies: Ints, state: Ints, trail: Ints, cursor: Ints, body: int, at: int) -> None:
-    """The earliest place of a body rises."""
+    """Raises the earliest place of a body."""
     assign(state, trail, cursor, EARLIEST, body, at)
     if at > bodies[LATEST, body]:
         cursor[FAILED] = 1
 
 
 def lifted(bodies: Ints, near: Ints, cursor: Ints, body: int, at: int) -> int:
-    """The lowest aligned offset from `at` on at which the body meets no pinned neighbour."""
+    """Returns the lowest aligned offset from `at` on at which the body meets no pinned neighbour."""
     alignment = bodies[ALIGNMENT, body]
     offset = -(-at // alignment) * alignment if alignment > 1 else at
     while cursor[PINS] > 0:
@@ -256,9 +259,11 @@ def lifted(bodies: Ints, near: Ints, cursor: Ints, body: int, at: int) -> int:
 
 
 def settle(s: SkylineSearch) -> None:
-    """Lets those who wait hear of what rose, then looks at all cliques.
+    """Propagates what rose to the bodies that wait, then checks all cliques.
 
-    Those that wait for each other could raise each other for long: after some rounds nobody hears, which is sound.
+    Bodies that wait for each other could raise each other for long; the rounds are limited, which is sound.
+
+    Those that wait for each other could raise each other for long: after some rounds it ends, which is sound.
     """
     cursor = s.cursor
     rounds = ROUNDS
@@ -269,7 +274,7 @@ def settle(s: SkylineSearch) -> None:
 
 
 def raise_waiting(bodies: Ints, near: Ints, state: Ints, trail: Ints, decisions: Ints, cursor: Ints) -> bool:
-    """A body that waits will rest on a neighbour that is not placed. True where that raised an earliest place."""
+    """Raises bodies that wait, which will rest on a neighbour that is not placed. Returns whether any rose."""
     any_rose = False
     for depth in range(cursor[DEPTH]):
         body = decisions[depth, 0]
@@ -311,7 +316,7 @@ def check_clique(
     clique: int,
     least: int,
 ) -> None:
-    """One of them; its floor is known to be `least` at least."""
+    """Checks one clique, whose floor is at least `least`."""
     floor, low = FAR, -1
     for k in range(cliques[MEMBER, clique], cliques[MEMBER, clique + 1]):
         at = state[EARLIEST, member[k]]
@@ -333,7 +338,7 @@ def check_clique(
 
 
 def fail(strain: NDArray[Any], clique: int) -> None:
-    """A clique has failed; later failures count more."""
+    """Counts a failure of a clique; later failures count more."""
     last = strain.size - 1
     strain[clique] += strain[last]
     strain[last] *= 1.02

@@ -25,7 +25,7 @@ def set_height(tree: Numbers, line: int, height: int) -> None:
 
 
 def lowest(tree: Numbers) -> int:
-    """The first of the lowest lines."""
+    """Returns the first of the lowest lines."""
     node = 1
     while node < len(tree) // 2:
         node = 2 * node + (tree[2 * node] != tree[node])
@@ -65,7 +65,7 @@ def put(tree: Numbers, until: Numbers, since: Numbers, line: int, begin: int, en
 
 
 def summarize(best: Numbers, nearest: Numbers, farthest: Numbers, node: int) -> None:
-    """What the units below a node have in all."""
+    """Updates a node from the two below it."""
     one, other = 2 * node, 2 * node + 1
     best[node] = min(best[one], best[other])
     nearest[node] = min(nearest[one], nearest[other])
@@ -95,7 +95,7 @@ def drop(best: Numbers, nearest: Numbers, farthest: Numbers, unit: int) -> None:
 
 
 def least_below(best: Numbers, nearest: Numbers, farthest: Numbers, root: int, until: int, least: int) -> int:
-    """The least rank of the units below a node that end by `until`, if it is below `found`; else `found`."""
+    """Returns the least rank of the units below a node that end by `until`, if it is below `found`; else `found`."""
     node = root
     while True:
         is_left_out = best[node] >= least or nearest[node] > until
@@ -112,7 +112,7 @@ def least_below(best: Numbers, nearest: Numbers, farthest: Numbers, root: int, u
 
 
 def least_fitting(best: Numbers, nearest: Numbers, farthest: Numbers, start: int, stop: int, until: int) -> int:
-    """The least rank of the waiting units [start, stop) that end by `until`, or NOTHING."""
+    """Returns the least rank of the waiting units [start, stop) that end by `until`, or NOTHING."""
     least, low, high = NOTHING, start + len(best) // 2, stop + len(best) // 2
     while low < high:
         if low % 2:
@@ -129,9 +129,9 @@ def pack_strip(
     begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, rank: Numbers, unit_of: Numbers, first: Numbers,
     best: Numbers, nearest: Numbers, farthest: Numbers, tree: Numbers, until: Numbers, since: Numbers, offset: Numbers,
 ) -> None:  # fmt: skip
-    """Offsets of units that are given by their first tick; those that begin in tick t start with number first[t].
+    """Computes offsets of units given by their first tick; those that begin in tick t start with number first[t].
 
-    Ticks go from 0 to len(since) - 1, the last end. `unit_of` tells a unit by its rank; least ranks are placed first.
+    Ticks go from 0 to len(since) - 1, the last end. `unit_of` has the unit of each rank; least ranks are placed first.
     """
     for node in range(len(tree)):
         tree[node] = NOTHING

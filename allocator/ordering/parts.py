@@ -18,19 +18,21 @@ from allocator.kernels.ordering import (
     OrderState,
     StateTable,
 )
-from allocator.ordering.step_graph import NOBODY, Rows, StepGraph
+from allocator.ordering.step_graph import NO_WRITER, Rows, StepGraph
 from allocator.problem import Column
 
 _KEYS = 0x0ADE
 """Seed of the random numbers that stand for nodes."""
 
 
-def cut_out(net: StepGraph, low: int, high: int) -> OrderPart:
-    """The nodes [low, high), where all in front are done and none behind is."""
-    lists = [rows.lists()[low:high] for rows in (net.after, net.before, net.reads, net.writes, net.overwrites)]
+def cut_out(graph: StepGraph, low: int, high: int) -> OrderPart:
+    """Returns the nodes [low, high), where all in front are done and none behind is."""
+    lists = [
+        rows.lists()[low:high] for rows in (graph.after, graph.before, graph.reads, graph.writes, graph.overwrites)
+    ]
     after, before, *touched = lists
     chunk = {c: i for i, c in enumerate(dict.fromkeys(c for group in (*touched[0], *touched[1]) for c in group))}
-    users, inner = net.users.lists(), [[a - low for a in listed if a >= low] for listed in before]
+    users, inner = graph.users.lists(), [[a - low for a in listed if a >= low] for listed in before]
     node = np.zeros((LAZY + 1, high - low + 1), np.int64)
     rows = [Rows.of([a - low for a in listed if a < high] for listed in after), Rows.of(inner)]
     rows += [Rows.of([chunk[c] for c in listed] for listed in group) for group in touched]
@@ -39,24 +41,24 @@ def cut_out(net: StepGraph, low: int, high: int) -> OrderPart:
         node[row] = listed.start + begin
     node[WAITING, :-1] = [len(listed) for listed in inner]
     node[BITKEY, :-1] = np.random.default_rng(_KEYS).integers(1, 1 << BITS, high - low)
-    node[LAZY, :-1] = _lazy(net, low, high)
-    left = [sum(low <= u < high for u in users[c]) + _goes_on(net, users[c], c, high) for c in chunk]
+    node[LAZY, :-1] = _lazy(graph, low, high)
+    left = [sum(low <= u < high for u in users[c]) + _goes_on(graph, users[c], c, high) for c in chunk]
     near = np.concatenate([listed.entry for listed in rows])
-    return OrderPart(node, near, np.array((left, net.size[list(chunk)]), np.int64))
+    return OrderPart(node, near, np.array((left, graph.size[list(chunk)]), np.int64))
 
 
-def _lazy(net: StepGraph, low: int, high: int) -> Column:
-    """1 for nodes that are done best right before the first of those that wait for them, whatever the order.
+def _lazy(graph: StepGraph, low: int, high: int) -> Column:
+    """Returns 1 for nodes that are done best right before the first node that waits for them, in every order; else 0.
 
     Such a node begins at least as many bytes as it can ever end, so that fewer are alive while it waits; and what it
     needs for itself then, each of those behind it needs as well.
     """
-    size, after = net.size.tolist(), net.after.lists()
-    lists = zip(net.reads.lists(), net.writes.lists(), net.overwrites.lists(), strict=True)
+    size, after = graph.size.tolist(), graph.after.lists()
+    lists = zip(graph.reads.lists(), graph.writes.lists(), graph.overwrites.lists(), strict=True)
     own, extra, can_wait = [], [], []
     for reads, writes, pairs in lists:
-        lasting = sum(size[c] for c in writes if net.users.start[c] < net.users.start[c + 1] or net.kept[c])
-        ended = [c for c in reads if not net.kept[c]]
+        lasting = sum(size[c] for c in writes if graph.users.start[c] < graph.users.start[c + 1] or graph.kept[c])
+        ended = [c for c in reads if not graph.kept[c]]
         over = min((size[c] for c in pairs[::2]), default=0) if ended == pairs[1::2] else 0
         own.append(sum(size[c] for c in writes) - lasting + sum(size[c] for c in ended) - over)
         extra.append(sum(size[c] for c in writes) - sum(size[c] for c in set(pairs[::2])))
@@ -69,27 +71,27 @@ def _lazy(net: StepGraph, low: int, high: int) -> Column:
     return np.array([bool(followers) for followers in waits], np.int64)
 
 
-def _goes_on(net: StepGraph, users: list[int], chunk: int, high: int) -> bool:
-    """Whether something behind the nodes up to `high` needs a chunk."""
-    return bool(net.kept[chunk]) or max(users, default=NOBODY) >= high
+def _goes_on(graph: StepGraph, users: list[int], chunk: int, high: int) -> bool:
+    """Returns whether something behind the nodes up to `high` needs a chunk."""
+    return bool(graph.kept[chunk]) or max(users, default=NO_WRITER) >= high
 
 
 def new_board(part: OrderPart) -> OrderState:
-    """Where states of the part are played through."""
+    """Returns an empty state of the part."""
     nodes, chunks = np.zeros((3, part.node.shape[1]), np.int64), np.zeros_like(part.chunk)
     return OrderState(nodes, chunks, np.zeros(LOOKED + 1, np.int64))
 
 
 def new_table(part: OrderPart, states: int) -> StateTable:
-    """Room for so many states."""
+    """Returns a table for so many states."""
     words = max(-(-(part.node.shape[1] - 1) // BITS), 1)
     columns = (np.zeros(n, np.int64) for n in (2 * states + 1, 3))
     return StateTable(np.zeros((HEAP + 1, states), np.int64), np.zeros((states, words), np.int64), *columns)
 
 
-def live_between(net: StepGraph, cut: int) -> int:
-    """Bytes alive when the nodes in front of a cut are done."""
-    ended = [max(users, default=NOBODY) for users in net.users.lists()]
-    written = net.writer < cut
-    alive = net.kept.astype(bool) | (np.array(ended, np.int64) >= cut)
-    return int(net.size[written & alive].sum())
+def live_between(graph: StepGraph, cut: int) -> int:
+    """Returns the bytes alive when the nodes in front of a cut are done."""
+    ended = [max(users, default=NO_WRITER) for users in graph.users.lists()]
+    written = graph.writer < cut
+    alive = graph.kept.astype(bool) | (np.array(ended, np.int64) >= cut)
+    return int(graph.size[written & alive].sum())

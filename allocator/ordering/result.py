@@ -16,9 +16,9 @@ from allocator.problem import Column, column
 MOST_NODES = 2**13
 """Of a network; who comes before whom is a table of the square of it."""
 WORK = 80_000_000
-"""Nodes of a piece times nodes that are tried in it, unless told otherwise: a few seconds."""
+"""Nodes of a piece times nodes that are tried in it, by default: a few seconds."""
 LOOKS = 32_000_000
-"""At nodes, in all pieces together, unless told otherwise: so that wide networks, where a node that is tried enables
+"""At nodes, in all pieces together, by default: so that wide networks, where a node that is tried enables
 many, cost no more than others."""
 _UNLOADED = 20_000
 """Nodes, below which it is not worth loading numba to follow one order."""
@@ -40,7 +40,7 @@ class OrderResult:
 
     @property
     def is_proved(self) -> bool:
-        """Whether no order has a lower peak."""
+        """Returns whether no order has a lower peak."""
         return self.peak == self.bound
 
 
@@ -52,58 +52,58 @@ class Limits:
     until: float = math.inf
 
     def nodes_of(self, count: int) -> int:
-        """For a piece of so many nodes."""
+        """Returns the limit of nodes for a piece of so many nodes."""
         return self.nodes or WORK // max(count, 1)
 
     @property
     def looks(self) -> int:
-        """How often nodes are looked at in all pieces."""
+        """Returns how often nodes may be looked at, in all pieces."""
         return _UNBOUND if self.nodes else LOOKS
 
     @property
     def seconds_left(self) -> float:
-        """Until that moment."""
+        """Returns the seconds until that moment."""
         return self.until if self.until == math.inf else self.until - time.monotonic()
 
     @property
     def is_over(self) -> bool:
-        """Whether there is no time left."""
+        """Returns whether there is no time left."""
         return not self.have(0)
 
     def have(self, seconds: float) -> bool:
-        """Whether so much time is left."""
+        """Returns whether so much time is left."""
         return self.until == math.inf or time.monotonic() + seconds < self.until
 
 
 NO_LIMITS = Limits()
 
 
-def peaks_of(net: StepGraph, order: Column) -> Column:
-    """Bytes alive while each node of an order runs."""
-    part, peaks = cut_out(net, 0, len(net)), np.zeros(len(net), np.int64)
-    board, mode = new_board(part), KernelMode.of(len(net), _UNLOADED)
-    mode.kernel(kernels.clear)(part, board, net.start)
+def peaks_of(graph: StepGraph, order: Column) -> Column:
+    """Returns the bytes alive while each node of an order runs."""
+    part, peaks = cut_out(graph, 0, len(graph)), np.zeros(len(graph), np.int64)
+    board, mode = new_board(part), KernelMode.of(len(graph), _UNLOADED)
+    mode.kernel(kernels.clear)(part, board, graph.start)
     mode.kernel(kernels.follow)(part, board, np.array(order, np.int64), peaks)
     return column(peaks)
 
 
-def ends(net: StepGraph) -> int:
-    """Bytes alive while inputs are fed, or outputs are fetched."""
-    return max(net.first, live_between(net, len(net)))
+def ends(graph: StepGraph) -> int:
+    """Returns the bytes alive while inputs are fed, or outputs are fetched."""
+    return max(graph.first, live_between(graph, len(graph)))
 
 
-def as_given(net: StepGraph) -> OrderResult:
-    """The order as it is, and a bound of all others."""
-    return followed(net, np.arange(len(net)))
+def as_given(graph: StepGraph) -> OrderResult:
+    """Returns what the given order costs, and a bound of all others."""
+    return followed(graph, np.arange(len(graph)))
 
 
-def followed(net: StepGraph, order: Column | tuple[int, ...]) -> OrderResult:
-    """What an order costs that somebody has chosen."""
+def followed(graph: StepGraph, order: Column | tuple[int, ...]) -> OrderResult:
+    """Returns what a chosen order costs."""
     kept = column(order)
-    bound = int(floors(net, reach(net)).max(initial=0)) if len(net) <= MOST_NODES else 0
-    return OrderResult(kept, peak_of(net, kept), peak_of(net, np.arange(len(net))), max(ends(net), bound))
+    bound = int(floors(graph, reach(graph)).max(initial=0)) if len(graph) <= MOST_NODES else 0
+    return OrderResult(kept, peak_of(graph, kept), peak_of(graph, np.arange(len(graph))), max(ends(graph), bound))
 
 
-def peak_of(net: StepGraph, order: Column) -> int:
-    """Most bytes alive at once in an order."""
-    return max(ends(net), int(peaks_of(net, order).max(initial=0)))
+def peak_of(graph: StepGraph, order: Column) -> int:
+    """Returns most bytes alive at once in an order."""
+    return max(ends(graph), int(peaks_of(graph, order).max(initial=0)))

@@ -35,12 +35,12 @@ LEAST_LOOKS = 500_000
 """For a piece, whatever those before it took."""
 
 
-def lowest(net: StepGraph, limits: Limits = NO_LIMITS) -> OrderResult:
-    """The order with the lowest peak that is found; the given one where none is lower."""
-    if not 0 < len(net) <= MOST_NODES:
-        return as_given(net)
+def lowest(graph: StepGraph, limits: Limits = NO_LIMITS) -> OrderResult:
+    """Returns the order with the lowest peak that is found; the given one where none is lower."""
+    if not 0 < len(graph) <= MOST_NODES:
+        return as_given(graph)
     with Activity("ordering", limit=limits.seconds_left) as seen:
-        search = _OrderSearch.of(net, limits, seen)
+        search = _OrderSearch.of(graph, limits, seen)
         search.run()
         return search.found()
 
@@ -55,7 +55,7 @@ class _OrderPiece:
 
 @define(eq=False)
 class _OrderSearch:
-    net: StepGraph
+    graph: StepGraph
     limits: Limits
     initial_peak: int
     floor: int
@@ -65,19 +65,19 @@ class _OrderSearch:
     tried: int = 0
 
     @classmethod
-    def of(cls, net: StepGraph, limits: Limits, seen: Activity) -> "_OrderSearch":
-        before = reach(net)
+    def of(cls, graph: StepGraph, limits: Limits, seen: Activity) -> "_OrderSearch":
+        before = reach(graph)
         at = cuts(before)
-        peaks = peaks_of(net, np.arange(len(net))).tolist()
+        peaks = peaks_of(graph, np.arange(len(graph))).tolist()
         pieces = [_OrderPiece(a, b, max(peaks[a:b]), list(range(a, b))) for a, b in pairwise(at)]
-        floor = max(ends(net), int(floors(net, before).max()))
-        return cls(net, limits, max(ends(net), *peaks), floor, pieces, limits.looks, seen)
+        floor = max(ends(graph), int(floors(graph, before).max()))
+        return cls(graph, limits, max(ends(graph), *peaks), floor, pieces, limits.looks, seen)
 
     def run(self) -> None:
-        """From the highest piece down to those that need no more than the others do already."""
+        """Searches from the highest piece down to those that need no more than the others already do."""
         target = self.floor
         for piece in sorted(self.pieces, key=lambda p: (-p.peak, p.low)):
-            self.seen.best, self.seen.bound = max(ends(self.net), *(p.peak for p in self.pieces)), self.floor
+            self.seen.best, self.seen.bound = max(ends(self.graph), *(p.peak for p in self.pieces)), self.floor
             if piece.peak <= target or self.limits.is_over:
                 return
             if piece.high - piece.low > 1:
@@ -86,8 +86,8 @@ class _OrderSearch:
 
     def _improve(self, piece: _OrderPiece, target: int) -> None:
         """Looks for an order of a piece that needs no more than the target, or else as little as can be."""
-        part = cut_out(self.net, piece.low, piece.high)
-        live = live_between(self.net, piece.low)
+        part = cut_out(self.graph, piece.low, piece.high)
+        live = live_between(self.graph, piece.low)
         looks = max(self.looks, LEAST_LOOKS)
         search = _PieceSearch(
             part, live, target, piece.peak, self.limits, piece.high - piece.low <= _PLAIN, looks, self.seen
@@ -102,15 +102,15 @@ class _OrderSearch:
             piece.peak = search.peak
 
     def found(self) -> OrderResult:
-        """All pieces one behind the other."""
-        peak = max(ends(self.net), *(p.peak for p in self.pieces))
+        """Returns all pieces one behind the other."""
+        peak = max(ends(self.graph), *(p.peak for p in self.pieces))
         order = [node for piece in self.pieces for node in piece.order]
         return OrderResult(order, peak, self.initial_peak, min(self.floor, peak), self.tried)
 
 
 @define(eq=False)
 class _PieceSearch:
-    """The search in one piece: for an order with a lower peak than `peak`; less than `floor` is of no use."""
+    """A search in one piece, for an order with a lower peak than `peak`; less than `floor` is of no use."""
 
     part: OrderPart
     live: int
@@ -124,7 +124,7 @@ class _PieceSearch:
     tried: int = 0
 
     def run(self) -> None:
-        """A short look, then beams, then the rest of the search."""
+        """Searches shortly, then by beams, then for the rest of the nodes."""
         nodes = self.limits.nodes_of(self.count)
         self.seen.unit, self.seen.total, self.seen.done = "steps", nodes, 0
         first = min(nodes, FIRST_LOOK)
@@ -143,11 +143,11 @@ class _PieceSearch:
 
     @property
     def count(self) -> int:
-        """Nodes."""
+        """Returns the number of nodes."""
         return int(self.part.node.shape[1]) - 1
 
     def _kernel(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        """Small pieces are begun plain, and most end so."""
+        """Returns the kernel to call: small pieces are begun plain, and most end so."""
         return KernelMode(self.is_plain).kernel(plain)
 
     def _table(self, states: int) -> StateTable:
@@ -159,7 +159,7 @@ class _PieceSearch:
         return table
 
     def _explore(self, table: StateTable, nodes: int) -> bool:
-        """Whether the search came to an end."""
+        """Returns whether the search came to an end."""
         board, explore = new_board(self.part), self._kernel(kernels.explore)
         self._kernel(kernels.lift)(table, 0)
         end = kernels.LIMITED
@@ -180,7 +180,7 @@ class _PieceSearch:
         return end == SOLVED
 
     def _sweep(self, width: int) -> int:
-        """A beam, for an order with a lower peak; gives how many nodes it tried."""
+        """Searches by a beam for an order with a lower peak; gives how many nodes it tried."""
         total = self.count
         table, heads, board = self._table(width * total * 8), np.zeros(total + 1, np.int64), new_board(self.part)
         last = self._kernel(kernels.sweep)(self.part, board, table, self.peak, width, heads, self.looks)

@@ -1,4 +1,4 @@
-"""What the order of steps decides: which step waits for which, and which chunks each of them begins, reads and ends.
+"""The graph whose orders are searched: which step waits for which, and which chunks each begins, reads and ends.
 
 Nodes are the steps of a program between its feed and its fetch that touch bytes or wait for others. Mere views are
 none: they share the chunk of what they look at, and cost nothing wherever they stand.
@@ -15,7 +15,7 @@ from allocator.derive.sharing import share
 from allocator.problem import Column, column
 from allocator.steps import Program, Step
 
-NOBODY = -1
+NO_WRITER = -1
 """The writer of a chunk that is there from the start."""
 
 
@@ -28,12 +28,12 @@ class Rows:
 
     @classmethod
     def of(cls, lists: Iterable[Sequence[int]]) -> "Rows":
-        """These lists."""
+        """Returns these lists."""
         kept = [list(row) for row in lists]
         return cls(np.cumsum([0, *map(len, kept)]), [number for row in kept for number in row])
 
     def lists(self) -> list[list[int]]:
-        """Each as a list of its own."""
+        """Returns each as a list of its own."""
         start, entry = self.start.tolist(), self.entry.tolist()
         return [entry[a:b] for a, b in pairwise(start)]
 
@@ -45,7 +45,7 @@ class StepGraph:
     Node i is step `step[i]`; it waits for the nodes `before`, and `after` wait for it. It reads the chunks `reads` and
     begins the chunks `writes`. `overwrites` has pairs (chunk that it writes, chunk that it may take for that), the one
     that is taken first in front. A chunk ends when its last of `users` (readers) is done, or never if it is `kept`.
-    `first` are bytes that are alive while the inputs are fed, `start` those of them that anybody reads.
+    `first` are bytes that are alive while the inputs are fed, `start` those of them that something reads.
     """
 
     step: Column = field(converter=column)
@@ -66,7 +66,7 @@ class StepGraph:
 
 
 def step_graph(program: Program, dependences: Dependences) -> StepGraph:
-    """The network of a program whose steps wait for each other as told; step 0 feeds, and the last one fetches."""
+    """Derives the graph of a program with these dependences; step 0 feeds, and the last step fetches."""
     last = len(program.steps) - 1
     named = {*dependences.before.tolist(), *dependences.after.tolist()}
     step = [i for i, s in enumerate(program.steps) if 0 < i < last and (s.reads or s.writes or i in named)]
@@ -81,16 +81,16 @@ def step_graph(program: Program, dependences: Dependences) -> StepGraph:
     steps = [program.steps[s] for s in step]
     reads = [sorted({chunk[v] for v in s.reads}) for s in steps]
     writes = [[chunk[v] for v in s.writes] for s in steps]
-    users = _turned(reads, len(size))
+    users = _transposed(reads, len(size))
     kept = sorted({chunk[v] for v in program.steps[last].reads})
     fed = sorted({chunk[v] for v in program.steps[0].writes})
-    writer = [NOBODY] * len(size)
+    writer = [NO_WRITER] * len(size)
     for i, written in enumerate(writes):
         for c in written:
             writer[c] = i
     return StepGraph(
         step=step,
-        before=Rows.of(_turned(after, len(step))),
+        before=Rows.of(_transposed(after, len(step))),
         after=Rows.of(after),
         reads=Rows.of(reads),
         writes=Rows.of(writes),
@@ -104,8 +104,8 @@ def step_graph(program: Program, dependences: Dependences) -> StepGraph:
     )
 
 
-def _turned(lists: Sequence[Sequence[int]], count: int) -> list[list[int]]:
-    """By number: the lists in which it stands."""
+def _transposed(lists: Sequence[Sequence[int]], count: int) -> list[list[int]]:
+    """Returns for each number the lists in which it stands."""
     transposed: list[list[int]] = [[] for _ in range(count)]
     for i, row in enumerate(lists):
         for number in row:
@@ -114,7 +114,7 @@ def _turned(lists: Sequence[Sequence[int]], count: int) -> list[list[int]]:
 
 
 def _overwrites(step: Step, chunk: list[int], offset: list[int], size: list[int]) -> list[int]:
-    """The pairs that are possible whatever the order, flat; in the order in which `choose_overwrites` takes them."""
+    """Returns the pairs that are possible in any order, flat, in the order in which `choose_overwrites` takes them."""
     pairs = []
     for overwrite in step.overwrites:
         src, dest = chunk[overwrite.out], chunk[overwrite.src]

@@ -3,16 +3,20 @@
 from allocator.ordering.step_graph import StepGraph
 
 
-def depth_first(net: StepGraph) -> tuple[int, ...]:
-    """Postorder from the nodes that write what is kept, then from the others nobody waits for; each in the given order.
+def depth_first(graph: StepGraph) -> tuple[int, ...]:
+    """Returns a postorder from the writers of what is kept, then from other nodes that nothing waits for.
+
+    Starts stand in the given order.
+
+    Starts stand in the given order.
 
     Of what a node waits for, what was added first is done first.
     """
-    before, writes = net.before.lists(), net.writes.lists()
-    ends = [node for node, chunks in enumerate(writes) if any(net.kept[c] for c in chunks)]
+    before, writes = graph.before.lists(), graph.writes.lists()
+    ends = [node for node, chunks in enumerate(writes) if any(graph.kept[c] for c in chunks)]
     order: list[int] = []
-    seen = [False] * len(net)
-    for end in (*ends, *range(len(net))):
+    seen = [False] * len(graph)
+    for end in (*ends, *range(len(graph))):
         stack = [end]
         while stack:
             node = stack.pop()

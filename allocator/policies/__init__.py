@@ -15,7 +15,7 @@ _DIGITS = 4
 
 
 def policy(name: str, dependences: Dependences) -> Policy:
-    """The policy of a name. Raises UnknownPolicyError; TooManyError where it cannot take so many steps."""
+    """Returns the policy of a name. Raises UnknownPolicyError; TooManyError where it cannot take so many steps."""
     kind, colours = check_policy(name)
     if kind == COLOUR:
         return Colours.of(dependences, colours)
@@ -25,7 +25,7 @@ def policy(name: str, dependences: Dependences) -> Policy:
 
 
 def check_policy(name: str) -> tuple[str, int]:
-    """(kind, number of colours) of a name, 0 colours where they do not matter. Raises UnknownPolicyError."""
+    """Returns (kind, number of colours) of a name, 0 colours where they do not matter. Raises UnknownPolicyError."""
     kind, colon, number = name.partition(":")
     if kind == COLOUR and number.isascii() and number.isdecimal() and len(number) <= _DIGITS and int(number) > 0:
         return kind, int(number)

@@ -29,13 +29,13 @@ class Policy(Protocol):
 
     @property
     def name(self) -> str:
-        """The name under which a caller asks for it."""
+        """Returns the name under which a caller asks for it."""
 
     def may_overwrite(self, others: Column, step: int, /) -> bool:
-        """Whether a step may overwrite bytes that these other steps write or read."""
+        """Returns whether a step may overwrite bytes that these other steps write or read."""
 
     def place(self, problem: Problem, users: Users, solve: Solve, /) -> Plan:
-        """A plan in which only chunks share bytes that may do so."""
+        """Returns a plan in which only chunks share bytes that may do so."""
 
     def waits(self, problem: Problem, users: Users, plan: Plan, /) -> Waits:
-        """What a run that keeps to the plan has to wait for."""
+        """Returns what a run that keeps to the plan has to wait for."""

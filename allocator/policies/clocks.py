@@ -9,13 +9,13 @@ from allocator.problem import Column, Problem
 
 
 def spans(clock: Clock, users: Users) -> tuple[Column, Column]:
-    """The instants in which each chunk is alive: from the begin of its writer to the latest end of a user."""
+    """Returns the instants in which each chunk is alive: from the begin of its writer to the latest end of a user."""
     end = np.maximum.reduceat(clock.end[users.tick], users.start[:-1]) if len(users) else users.tick
     return clock.begin[users.writer], end
 
 
 def lifetimes_by(instants: tuple[Column, Column], problem: Problem, users: Users) -> Problem:
-    """The same chunks with lifetimes by the `spans` of a clock, in parts of an instant.
+    """Returns the same chunks with lifetimes by the `spans` of a clock, in parts of an instant.
 
     An overwriter lives on with what it overwrites where the clock sees no end of that before: the bytes are theirs
     together. The parts of an instant let each chunk of such a chain end a little after the one before it.

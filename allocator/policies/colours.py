@@ -32,7 +32,7 @@ class Colours:
 
     @classmethod
     def of(cls, dependences: Dependences, most: int) -> "Colours":
-        """At most so many paths; steps that have nothing to do with others are on none."""
+        """Returns at most so many paths; steps that have nothing to do with others are on none."""
         weight = np.zeros(dependences.count, np.int64)
         weight[dependences.before] = weight[dependences.after] = 1
         weight[:1] = 1  # one path there must be
@@ -41,11 +41,11 @@ class Colours:
         return cls(f"colour:{most}", paths, tuple(path_clock(dependences, path) for path in paths))
 
     def may_overwrite(self, others: Column, step: int) -> bool:
-        """Whether a path has seen that the others are done before the step begins."""
+        """Returns whether a path has seen that the others are done before the step begins."""
         return any(clock.holds(others, step) for clock in self.clocks)
 
     def place(self, problem: Problem, users: Users, solve: Solve) -> Plan:
-        """Pools on top of each other: of as many colours as promise the smallest sum."""
+        """Places pools on top of each other, for the number of colours that promises the smallest sum."""
         root = problem.chains.root
         lives = [spans(clock, users) for clock in self.clocks]
         views = [lifetimes_by(life, problem, users) for life in lives]
@@ -55,7 +55,7 @@ class Colours:
         return _stacked(min(choices, key=_breadth), proved_bound(touched), solve)
 
     def waits(self, problem: Problem, users: Users, plan: Plan) -> Waits:  # noqa: ARG002 (of the protocol)
-        """Nothing but data."""
+        """Returns no waits: only data is waited for."""
         return Waits()
 
 
@@ -68,12 +68,12 @@ class _Pools:
 
 
 def _counts(colours: int) -> list[int]:
-    """Numbers of colours to try: powers of two, and all."""
+    """Returns the numbers of colours to try: powers of two, and all."""
     return sorted({2**i for i in range(colours.bit_length()) if 2**i <= colours} | {colours})
 
 
 def _ticks(begin: Column, end: Column, path: Column, root: Column) -> Column:
-    """How long the chain of each chunk lives, in ticks as far as a path can tell."""
+    """Returns how long the chain of each chunk lives, in ticks as far as a path can tell."""
     tick = np.concatenate(([0], path, [path[-1] + 1]))
     latest = np.zeros(len(root), np.int64)
     np.maximum.at(latest, root, tick[end // 2])
@@ -90,7 +90,7 @@ def _breadth(pools: _Pools) -> int:
 
 
 def _stacked(pools: _Pools, bound: Bound, solve: Solve) -> Plan:
-    """All pools in one arena. The bound is that of the sequence: other pools, or fewer, might be smaller."""
+    """Returns all pools in one arena. The bound is that of the sequence: other pools, or fewer, might be smaller."""
     offset, top, makers = np.zeros(len(pools.pool), np.int64), 0, dict[str, None]()
     for number, part in enumerate(pools.parts):
         if not (part.size > 0).any():

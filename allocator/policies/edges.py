@@ -22,15 +22,15 @@ class Edges:
     name: str = "edges"
 
     def may_overwrite(self, others: Column, step: int) -> bool:
-        """Whether the others are over in sequence; if so, the step will wait for them."""
+        """Returns whether the others are over in sequence; if so, the step will wait for them."""
         return bool((others < step).all())
 
     def place(self, problem: Problem, users: Users, solve: Solve) -> Plan:  # noqa: ARG002 (of the protocol)
-        """The plan of the sequence."""
+        """Returns the plan of the sequence."""
         return solve(problem)
 
     def waits(self, problem: Problem, users: Users, plan: Plan) -> Waits:
-        """The dependences that the plan implies, but for those that the data implies."""
+        """Returns the dependences that the plan implies, but for those that the data implies."""
         before, after = implicit(problem, users, plan.offset)
         if self.dependences.count <= MOST_STEPS:
             is_implied = happens_before(self.dependences).pairs(before, after)
@@ -39,7 +39,10 @@ class Edges:
 
 
 def implicit(problem: Problem, users: Users, offset: Column) -> tuple[Column, Column]:
-    """(step, step that must wait for it) where one uses bytes that the other writes anew; each pair once, by waiter."""
+    """Returns pairs (step, step that must wait for it): one uses bytes that the other overwrites.
+
+    Each once, by waiter.
+    """
     taken, pairs = _Bytes(), set[tuple[int, int]]()
     writer = users.writer
     chunks = np.flatnonzero(problem.size > 0)
@@ -53,7 +56,7 @@ def implicit(problem: Problem, users: Users, offset: Column) -> tuple[Column, Co
 
 @define(eq=False)
 class _Bytes:
-    """Who had bytes last: start of a run -> (its end, chunk). Runs do not overlap."""
+    """The chunk that last had each byte: start of a run -> (its end, chunk). Runs do not overlap."""
 
     runs: "SortedDict[int, tuple[int, int]]" = field(factory=SortedDict)
 

@@ -28,24 +28,24 @@ class ExactPolicy:
 
     @classmethod
     def of(cls, dependences: Dependences) -> "ExactPolicy":
-        """Raises TooManyError."""
+        """Derives happens-before. Raises TooManyError."""
         return cls(happens_before(dependences))
 
     def may_overwrite(self, others: Column, step: int) -> bool:
-        """Whether the others are done before the step begins."""
+        """Returns whether the others are done before the step begins."""
         return self.order.holds(others, step)
 
     def place(self, problem: Problem, users: Users, solve: Solve) -> Plan:
-        """The plan of the same chunks with conflicts. Raises TooManyError."""
+        """Returns the plan of the same chunks with conflicts. Raises TooManyError."""
         return solve(evolve(problem, conflicts=conflicts(problem, users, self.order)))
 
     def waits(self, problem: Problem, users: Users, plan: Plan) -> Waits:  # noqa: ARG002 (of the protocol)
-        """Nothing but data."""
+        """Returns no waits: only data is waited for."""
         return Waits()
 
 
 def conflicts(problem: Problem, users: Users, order: HappensBefore) -> Conflicts:
-    """The pairs of chunks of which neither is over before the other is written. Raises TooManyError.
+    """Returns the pairs of chunks of which neither is over before the other is written. Raises TooManyError.
 
     Chunks of one chain lie in each other by agreement, chunks of no bytes nowhere: they stand in no pair.
     """
@@ -53,7 +53,7 @@ def conflicts(problem: Problem, users: Users, order: HappensBefore) -> Conflicts
     chunks = np.flatnonzero(problem.size > 0)
     chunks = chunks[np.argsort(writer[chunks], kind="stable")]
     one, other, count = list[Column](), list[Column](), 0
-    for chunk, met in _meetings(chunks, users, order):
+    for chunk, met in _conflicting(chunks, users, order):
         near = met[root[met] != root[chunk]]
         one.append(np.full(len(near), chunk))
         other.append(near)
@@ -67,8 +67,8 @@ def conflicts(problem: Problem, users: Users, order: HappensBefore) -> Conflicts
     return Conflicts(np.concatenate(nothing + one), np.concatenate(nothing + other))
 
 
-def _meetings(chunks: Column, users: Users, order: HappensBefore) -> Iterator[tuple[int, Column]]:
-    """Each chunk, given by the steps that write them, and those behind it that may be written before it is over."""
+def _conflicting(chunks: Column, users: Users, order: HappensBefore) -> Iterator[tuple[int, Column]]:
+    """Yields each chunk, by writer, and the chunks behind it that may be written before it is over."""
     writer = users.writer[chunks]
     first = np.searchsorted(writer, np.arange(len(order.later) + 1))
     for place, chunk in enumerate(chunks.tolist()):
@@ -82,7 +82,7 @@ def _meetings(chunks: Column, users: Users, order: HappensBefore) -> Iterator[tu
 
 
 def _ranges(low: Column, high: Column, least: int) -> Column:
-    """All numbers of half-open ranges that are not below `least`."""
+    """Returns all numbers of half-open ranges that are not below `least`."""
     low = np.maximum(low, least)
     count = np.maximum(high - low, 0)
     ends = np.cumsum(count)

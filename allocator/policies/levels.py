@@ -18,17 +18,17 @@ class Levels:
 
     @classmethod
     def of(cls, dependences: Dependences) -> "Levels":
-        """Levels as early as the data allows."""
+        """Returns levels as early as the data allows."""
         return cls(levels(dependences))
 
     def may_overwrite(self, others: Column, step: int) -> bool:
-        """Whether the others stand in earlier levels."""
+        """Returns whether the others stand in earlier levels."""
         return bool((self.level[others] < self.level[step]).all())
 
     def place(self, problem: Problem, users: Users, solve: Solve) -> Plan:
-        """The plan of lifetimes in levels."""
+        """Returns the plan of lifetimes in levels."""
         return solve(lifetimes_by(spans(Clock(self.level, self.level + 1), users), problem, users))
 
     def waits(self, problem: Problem, users: Users, plan: Plan) -> Waits:  # noqa: ARG002 (of the protocol)
-        """Barriers."""
+        """Returns a barrier behind each level."""
         return Waits(level=self.level)

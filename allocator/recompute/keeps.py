@@ -12,7 +12,7 @@ _MOST_SWEEPS = 20
 
 
 def keep(work: RecomputeProblem, sequence: Sequence[int], budget: int) -> list[int]:
-    """The sequence without runs whose results fit into the budget from the run before on; the dearest bytes first."""
+    """Returns the sequence without runs whose results fit into the budget from the run before on, dearest first."""
     shorter = without_useless(work, sequence)
     for _ in range(_MOST_SWEEPS):
         fewer = _sweep(work, shorter, budget)
@@ -32,7 +32,7 @@ class _Gap:
 
 
 def _sweep(work: RecomputeProblem, sequence: Sequence[int], budget: int) -> list[int]:
-    """At most one run of each step is left out."""
+    """Returns at most one run of each step is left out."""
     ranges = live_ranges(work, sequence)
     bytes_alive, gaps = alive(work, sequence, ranges), _gaps(ranges)
     order = sorted(gaps, key=lambda place: (-_worth(work, sequence[place], gaps[place]), place))
@@ -48,7 +48,7 @@ def _sweep(work: RecomputeProblem, sequence: Sequence[int], budget: int) -> list
 
 
 def _gaps(ranges: LiveRanges) -> dict[int, list[_Gap]]:
-    """Of each run but the first of its step: what it brings back that is read."""
+    """Returns for each run but the first of its step the gaps that it ends, of chunks that are read."""
     before: dict[int, int] = {}
     gaps: dict[int, list[_Gap]] = {}
     for chunk, begin, last in zip(ranges.chunk.tolist(), ranges.begin.tolist(), ranges.last.tolist(), strict=True):
@@ -67,7 +67,7 @@ def _worth(work: RecomputeProblem, step: int, gaps: Sequence[_Gap]) -> float:
 def _fits(
     work: RecomputeProblem, sequence: Sequence[int], gaps: Sequence[_Gap], bytes_alive: Column, budget: int
 ) -> bool:
-    """Whether the budget holds with the chunks kept. Where one was overwritten, its bytes come on top."""
+    """Returns whether the budget holds with the chunks kept. Where one was overwritten, its bytes come on top."""
     more = sum(work.size[g.chunk] for g in gaps)
     for gap in gaps:
         if gap.again > gap.last + 1 and int(bytes_alive[gap.last + 1 : gap.again].max()) + more > budget:

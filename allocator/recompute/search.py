@@ -30,17 +30,17 @@ class Schedule:
 
 
 def measured(work: RecomputeProblem, sequence: Sequence[int]) -> Schedule:
-    """What a sequence costs."""
+    """Measures what a sequence costs."""
     return Schedule(sequence, int(alive(work, sequence).max(initial=0)), extra_cost(work, sequence))
 
 
 def as_it_is(work: RecomputeProblem) -> Schedule:
-    """Every step once."""
+    """Returns the schedule that runs every step once."""
     return measured(work, range(len(work)))
 
 
 def cheapest(work: RecomputeProblem, budget: int) -> Schedule:
-    """The cheapest schedule that is found within the budget in bytes; the smallest that is found where none is."""
+    """Returns the cheapest schedule found within the budget in bytes; the smallest one found where none is."""
     plain = as_it_is(work)
     if plain.peak <= budget:
         return plain
@@ -50,7 +50,7 @@ def cheapest(work: RecomputeProblem, budget: int) -> Schedule:
 
 
 def smallest(work: RecomputeProblem) -> Schedule:
-    """The schedule of fewest bytes that is found, between those of every step once and those that no schedule saves."""
+    """Returns the schedule of fewest bytes that is found."""
     best, low = as_it_is(work), least_bytes(work)
     for left in reversed(range(_HALVINGS)):
         if best.peak <= low:
@@ -80,7 +80,7 @@ def _schedules(work: RecomputeProblem, budget: int) -> Iterator[Schedule]:
 
 
 def _within(work: RecomputeProblem, budget: int, manner: Manner, drop: Drop, room: int = NO_END) -> Iterator[Schedule]:
-    """The walk, and what it costs with all that can be kept in the budget and the room, or in what it needs anyway."""
+    """Yields the walk with all that can be kept in the budget and the room, or in what it needs anyway."""
     sequence = walk(work, budget, MOST_COST * sum(work.cost), manner, drop)
     if sequence:
         peak = int(alive(work, sequence).max())

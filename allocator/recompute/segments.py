@@ -14,7 +14,7 @@ from allocator.recompute.work import NEVER, RecomputeProblem
 
 
 def drops(work: RecomputeProblem) -> Iterator[Drop]:
-    """What is dropped at the peak in 2, 4, 8, 16 ... segments, up to one for each value."""
+    """Yields what is dropped at the peak in 2, 4, 8, 16 ... segments, up to one for each value."""
     turn = int(alive(work, range(len(work))).argmax())
     stored = _stored(work, turn)
     count = 2
@@ -24,7 +24,7 @@ def drops(work: RecomputeProblem) -> Iterator[Drop]:
 
 
 def _stored(work: RecomputeProblem, turn: int) -> list[int]:
-    """Chunks that are alive at the peak, not used in it, and can be computed again."""
+    """Returns the chunks that are alive at the peak, not used in it, and can be computed again."""
     return [
         chunk
         for chunk, writer in enumerate(work.writer)
@@ -37,7 +37,7 @@ def _stored(work: RecomputeProblem, turn: int) -> list[int]:
 
 
 def _inside(work: RecomputeProblem, turn: int, stored: list[int], count: int) -> frozenset[int]:
-    """Those that no later segment reads before the peak."""
+    """Returns those that no later segment reads before the peak."""
     bytes_to = np.cumsum([work.size[c] for c in stored])
     ends = [work.writer[stored[int(i)]] for i in np.searchsorted(bytes_to, bytes_to[-1] * np.arange(1, count) / count)]
     edges = np.array(ends)

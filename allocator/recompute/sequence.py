@@ -1,4 +1,4 @@
-"""Steps in the order in which they run, some of them several times: how many bytes are alive, and what that costs.
+"""Sequences of steps, some of which run several times: how many bytes are alive, and what that costs.
 
 A step reads what the last run of the writer left; so a list of steps says it all.
 """
@@ -22,7 +22,7 @@ class LiveRanges:
 
 
 def live_ranges(work: RecomputeProblem, sequence: Sequence[int]) -> LiveRanges:
-    """The stays of all chunks, by when they begin."""
+    """Returns the stays of all chunks, by when they begin."""
     newest: dict[int, int] = {}
     chunks, begin, last = list[int](), list[int](), list[int]()
     for place, step in enumerate(sequence):
@@ -37,7 +37,7 @@ def live_ranges(work: RecomputeProblem, sequence: Sequence[int]) -> LiveRanges:
 
 
 def alive(work: RecomputeProblem, sequence: Sequence[int], ranges: LiveRanges | None = None) -> Column:
-    """Bytes alive in each place: what is overwritten there, and what overwrites it, are the same bytes."""
+    """Returns the bytes alive in each place: what is overwritten there, and what overwrites it, are the same bytes."""
     ranges = ranges or live_ranges(work, sequence)
     change, size = np.zeros(len(sequence) + 1, np.int64), work.sizes[ranges.chunk]
     np.add.at(change, ranges.begin, size)
@@ -55,8 +55,8 @@ def alive(work: RecomputeProblem, sequence: Sequence[int], ranges: LiveRanges | 
 
 
 def least_bytes(work: RecomputeProblem) -> int:
-    """Bytes that no schedule saves: those that stay from the first step to the last, and what one step touches."""
-    staying, most = work.resident | work.resident_overwriters, 0  # heirs have the bytes of what is held
+    """Returns the bytes that every schedule needs: those that stay to the end, and what one step touches."""
+    staying, most = work.resident | work.resident_overwriters, 0  # which have the bytes of residents
     for step, (reads, writes) in enumerate(zip(work.reads, work.writes, strict=True)):
         touched = sum(work.size[c] for c in {*reads, *writes} - staying)
         overwrites = [t for t in work.overwrites[step] if t.out not in work.resident_overwriters]
@@ -65,7 +65,7 @@ def least_bytes(work: RecomputeProblem) -> int:
 
 
 def overwritten_bytes(work: RecomputeProblem, step: int, ending: frozenset[int]) -> int:
-    """Bytes that a step need not get, as it writes them over chunks whose time ends with it: the largest first."""
+    """Returns the bytes that a step writes over chunks that end with it, the largest first."""
     return _saved_bytes(work, [t for t in work.overwrites[step] if t.src in ending])
 
 
@@ -82,12 +82,12 @@ def _saved_bytes(work: RecomputeProblem, overwrites: Sequence[OverwriteChoice]) 
 
 
 def extra_cost(work: RecomputeProblem, sequence: Sequence[int]) -> int:
-    """What is run beyond once."""
+    """Returns the cost of what is run beyond once."""
     return sum(work.cost[i] for i in sequence) - sum(work.cost[i] for i in set(sequence))
 
 
 def without_useless(work: RecomputeProblem, sequence: Sequence[int]) -> list[int]:
-    """The sequence without runs of which nobody reads anything, where the step runs again later or has run before."""
+    """Returns the sequence without runs that nothing reads, of steps that run again later or have run before."""
     times = np.bincount(np.array(sequence, np.int64), minlength=len(work)).tolist()
     wanted, kept = set[int](), []
     for step in reversed(sequence):

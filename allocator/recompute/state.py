@@ -1,4 +1,4 @@
-"""What is in memory while steps run, who still needs it, and when."""
+"""The state of memory while steps run: what is there, who still needs it, and when."""
 
 import numpy as np
 from attrs import define, field
@@ -35,17 +35,17 @@ class State:
         self.next = np.array([min(u, default=steps) for u in self.work.users], np.float64)
 
     def is_needed(self, chunk: int) -> bool:
-        """Whether anything is still to read a chunk."""
+        """Returns whether anything is still to read a chunk."""
         return self.owing[chunk] > 0 or self.seen[chunk] < len(self.work.users[chunk])
 
     def dies(self, chunk: int, step: int) -> bool:
-        """Whether nobody needs a chunk any more when the step, which reads it, has run."""
+        """Returns whether nothing needs a chunk any more after the step, which reads it, has run."""
         if self.ran[step]:
             return self.owing[chunk] == int(self.owed[step]) and self.seen[chunk] == len(self.work.users[chunk])
         return not self.owing[chunk] and self.seen[chunk] + 1 == len(self.work.users[chunk])
 
     def run(self, step: int, written: list[int]) -> None:
-        """A step has run and has written the chunks `made`, which were not there."""
+        """Records that a step has run and has written the chunks `written`, which were not there."""
         again, self.ran[step] = self.ran[step], True
         for chunk in written:
             self._put(chunk, True)
@@ -60,7 +60,7 @@ class State:
             self._free(chunk)
 
     def evict(self, chunk: int) -> None:
-        """Drops a chunk; nothing happens where it is not there, or nobody needs it."""
+        """Drops a chunk; nothing happens where it is not there, or nothing needs it."""
         if self.is_here[chunk] and self.is_needed(chunk):
             self._put(chunk, False)
             self._review(self.work.writer[chunk])

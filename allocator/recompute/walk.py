@@ -24,8 +24,10 @@ _LOOKS = 64
 
 @frozen
 class Manner:
-    """How a walk chooses. `around` is the part of the cost of what is gone already that counts beside a chunk's own;
-    `staying` the power of the ticks for which its bytes would be free.
+    """The way in which a walk chooses.
+
+    `around` is the part of the cost of what is gone already that counts beside a chunk's own; `staying` is the power of
+    the ticks for which its bytes would be free.
     """
 
     around: float = 1.0
@@ -46,7 +48,7 @@ NO_DROP = Drop(NEVER, frozenset())
 def walk(
     work: RecomputeProblem, budget: int, most: int = NO_END, manner: Manner | None = None, drop: Drop = NO_DROP
 ) -> list[int]:
-    """The steps as they run, some several times; more bytes than the budget are alive only where it cannot be helped.
+    """Returns the steps as they run, some several times. The budget is exceeded only where it cannot be kept.
 
     Empty where recomputing would cost more than `most`.
     """
@@ -122,7 +124,7 @@ class _Walk:
             self._cheapen(chunk)
 
     def _cheapen(self, chunk: int) -> None:
-        """What is computed from a chunk may be had for less now that the chunk is here."""
+        """Lowers the prices of what is computed from a chunk, which is in memory now."""
         work = self.state.work
         for step in work.users[chunk][: self.state.seen[chunk]]:
             for written in work.writes[step]:
@@ -137,7 +139,7 @@ class _Walk:
             state.evict(chunk)
 
     def _cheapest(self) -> int:
-        """The chunk that goes next; NEVER where none can. A guess that was too low is put right, and the next tried."""
+        """Returns the chunk that goes next; NEVER where none can. A price that was too low is computed again."""
         state = self.state
         free_for = np.maximum(state.next - state.here, 0.0)
         gain = self.size * (free_for if self.manner.staying == 1 else free_for**self.manner.staying)
@@ -155,7 +157,7 @@ class _Walk:
         return previous
 
     def _price(self, chunk: int) -> float:
-        """The cost of having a chunk again when it is needed, if it goes now; infinite where it can not be had."""
+        """Returns the cost of computing a chunk again if it goes now; infinite where that is impossible."""
         work, state = self.state.work, self.state
         first = work.writer[chunk]
         visited, waiting, total = {first}, [first], 0

@@ -1,4 +1,4 @@
-"""What recomputation looks at: which chunks each step reads, begins and may take, and what it costs to run it again."""
+"""The problem of recomputation: what each step reads, begins and may overwrite, and what it costs to run again."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -15,7 +15,7 @@ NEVER = -1
 
 @frozen
 class OverwriteChoice:
-    """Chunk `out` may be written into the bytes of chunk `src`, if nobody needs that any more."""
+    """Chunk `out` may be written into the bytes of chunk `src`, if nothing needs that any more."""
 
     out: int
     src: int
@@ -28,7 +28,7 @@ class RecomputeProblem:
     Step i reads the chunks `reads[i]`, begins `writes[i]`, and may overwrite as `takes[i]` says. Running it again costs
     `cost[i]`, and is allowed in front of step `until[i]` and the steps before that one; never where that is NEVER.
     Chunk c is written by step `writer[c]` and read by the steps `users[c]`, in order; those of `held` are fed and stay
-    to the end, or in their bytes those `heirs` that must overwrite them do. Mere views are no work.
+    to the end, or the `resident_overwriters` do, which must overwrite them. Mere views are no work.
     """
 
     reads: tuple[tuple[int, ...], ...]
@@ -44,7 +44,7 @@ class RecomputeProblem:
 
     @property
     def sizes(self) -> Column:
-        """`size` as a column."""
+        """Returns `size` as a column."""
         return np.array(self.size, np.int64)
 
     def __len__(self) -> int:
@@ -52,7 +52,9 @@ class RecomputeProblem:
 
 
 def work_of(program: Program, cost: Sequence[int], once: Collection[int], alignment: int = 1) -> RecomputeProblem:
-    """The work of a program whose first step feeds and whose last one fetches. The steps `once` never run again.
+    """Derives the problem of a program whose first step feeds and whose last one fetches.
+
+    The steps `once` never run again.
 
     A step that must overwrite a chunk (the update of a parameter) runs once, and what reads the chunk not behind it.
     """
@@ -91,7 +93,7 @@ def _chunks(values: Sequence[int], chunk_of: Sequence[int]) -> tuple[int, ...]:
 def _overwrites(
     step: Step, chunk_of: Sequence[int], offset: Sequence[int], size: Sequence[int]
 ) -> Iterator[OverwriteChoice]:
-    """What the step may overwrite: chunks that it reads by that name alone, and that are large enough."""
+    """Yields what the step may overwrite: chunks that it reads by that name alone, and that are large enough."""
     for allowed in step.overwrites:
         out, src = chunk_of[allowed.out], chunk_of[allowed.src]
         others = any(chunk_of[v] == src and v != allowed.src for v in step.reads)
@@ -102,7 +104,7 @@ def _overwrites(
 def _residents(
     steps: Sequence[Step], chunk_of: Sequence[int], size: Sequence[int]
 ) -> tuple[frozenset[int], frozenset[int]]:
-    """Of what the first step writes: what the last one reads, or the end of a chain of overwrites that must be.
+    """Returns the fed chunks that stay to the end, and the chunks that must overwrite them.
 
     The second set has all that such chains write; they count only where all of a chain is of one size.
     """

@@ -69,7 +69,7 @@ def solve(
     seconds: float = math.inf,
     nodes: int = NO_NODES,
 ) -> Plan:
-    """A plan by the named strategy, or the best that a portfolio of them finds; `Plan.strategy` names its maker.
+    """Plans by the named strategy, or by the best of a portfolio; `Plan.strategy` names the one that was used.
 
     With a `capacity` the first plan that fits is good enough, else the smallest arena is looked for. `seconds` and
     `nodes` limit the strategies that search; see `SolverOptions`.
@@ -86,7 +86,7 @@ def solve(
 
 
 def find_strategy(name: str) -> Solver:
-    """The solver of that name, or the portfolio. Raises UnknownStrategyError."""
+    """Returns the solver of that name, or the portfolio. Raises UnknownStrategyError."""
     if name == BEST:
         return PORTFOLIO
     if name not in STRATEGIES:

@@ -17,7 +17,7 @@ ANY_COUNT = 2**62
 
 @frozen
 class SolverOptions:
-    """What is asked of a solver besides the problem.
+    """Options of a solver.
 
     An arena of `goal` bytes or less is good enough. A search stops when `seconds` are over, or after `nodes` nodes
     (whatever a strategy counts as one): with nodes alone, same seed, same plan, however fast the machine.
@@ -43,7 +43,7 @@ class Answer:
 
 @frozen
 class Traits:
-    """What a solver can take, all True unless it says otherwise; alignment and padding every solver can.
+    """The kinds of problems that a solver accepts. All accept alignment and padding.
 
     `most_chunks`: the portfolio leaves it out of larger problems, for which it would be too slow. `package`: what must
     be installed for it, beside what the project always needs.
@@ -61,18 +61,18 @@ class Solver(Protocol):
 
     @property
     def name(self) -> str:
-        """The name under which a caller asks for it."""
+        """Returns the name under which a caller asks for it."""
 
     @property
     def traits(self) -> Traits:
-        """What it can take."""
+        """Returns what it accepts."""
 
     def solve(self, problem: Problem, options: SolverOptions, /) -> Answer:
-        """A plan that keeps the problem. Same problem, seed and nodes (no limit of time), same offsets."""
+        """Returns a plan that keeps the problem. Same problem, seed and nodes (no limit of time), same offsets."""
 
 
 def unsupported_reason(problem: Problem, solver: Solver) -> str:
-    """What the solver has declared that it cannot take of the problem, or of this installation; or ""."""
+    """Returns why the solver cannot solve the problem, or run in this installation; "" where it can."""
     if not solver.traits.pinned and (problem.pinned != FREE).any():
         return "pinned offsets"
     if not solver.traits.overwrites and len(problem.src):
@@ -85,15 +85,15 @@ def unsupported_reason(problem: Problem, solver: Solver) -> str:
 
 
 def align_up(offset: int, alignment: int) -> int:
-    """The smallest multiple of `alignment` that is not below `offset`."""
+    """Returns the smallest multiple of `alignment` that is not below `offset`."""
     return -(-offset // alignment) * alignment
 
 
 def arena_bytes(problem: Problem, offset: Column) -> int:
-    """Bytes of the smallest arena that holds all chunks."""
+    """Returns the bytes of the smallest arena that holds all chunks."""
     return int((offset + problem.size)[problem.size > 0].max(initial=0))
 
 
 def without_empty(problem: Problem, offset: Column) -> Column:
-    """The same offsets, with 0 for the chunks of no bytes."""
+    """Returns the same offsets, with 0 for the chunks of no bytes."""
     return np.where(problem.size > 0, offset, 0)

@@ -21,7 +21,7 @@ class BestFit:
     traits: Traits = Traits(pinned=False, conflicts=False)
 
     def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
-        """Offsets, and no bound."""
+        """Returns the offsets, and no bound."""
         line = timeline(problem)
         count = len(line.ids)
         mode = KernelMode.of(count, UNLOADED)

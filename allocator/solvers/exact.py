@@ -36,11 +36,11 @@ class Exact:
     nodes: int = 5_000_000
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
-        """Offsets, and the proved bound."""
+        """Returns the offsets, and the proved bound."""
         return self.improve(problem, GREEDY_BY_SIZE.solve(problem, options).offset, options)
 
     def improve(self, problem: Problem, offset: Column, options: SolverOptions) -> Answer:
-        """The same, from a plan that is already there: never a larger arena."""
+        """Returns the same, from a plan that is already there: never a larger arena."""
         if count_conflicts(problem) > MOST_CONFLICTS:
             return Answer(offset)
         budget, whole = Budget.of(options, self.nodes), bodies(problem)
@@ -75,7 +75,10 @@ class _PartSearch:
 
     @classmethod
     def of(cls, problem: Problem, part: Bodies, offset: Column, options: SolverOptions) -> "_PartSearch":
-        """Begins with the plan of `offset` (of all chunks). Where a body is no rectangle, others may lie in it."""
+        """Begins with the plan of `offset` (of all chunks).
+
+        Where a body is no rectangle, others may interlock with it.
+        """
         part = arranged(part)
         start = offset[part.root]
         reduction = reduce(part, options.goal)
@@ -88,14 +91,14 @@ class _PartSearch:
         return cls(reduction, descent, start, int((start + part.size).max()))
 
     def offset(self) -> Column:
-        """Of each body of the part, by the best plan so far."""
+        """Returns the offset of each body of the part, by the best plan so far."""
         completed = self.reduction.completed(self.descent.offset)
         better = int((completed + self.reduction.part.size).max()) < self._arena
         return completed if better else self._start
 
 
 def _with_chains(problem: Problem, offset: Column) -> Column:
-    """Offsets of all chunks, from a column that is right for the roots."""
+    """Returns the offsets of all chunks, from a column that is right for the roots."""
     return without_empty(problem, problem.chains.offsets(offset))
 
 

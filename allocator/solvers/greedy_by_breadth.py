@@ -18,12 +18,12 @@ class GreedyByBreadth:
     traits: Traits = Traits()
 
     def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
-        """Offsets, and no bound."""
+        """Returns the offsets, and no bound."""
         return Answer(place_in_order(problem, by_breadth(problem)))
 
 
 def by_breadth(problem: Problem) -> Column:
-    """The roots to place: first those alive where most bytes are (ties: the first tick); among them largest first."""
+    """Returns the roots by the largest breadth at which they are alive (ties: the first tick), then largest first."""
     ids, (begin, end) = roots(problem), chain_lifetimes(problem)
     live = breadths(problem)
     return ranked(problem, ids, breadth_ranks(begin[ids], end[ids], live.tick, live.value), -problem.size[ids])

@@ -16,12 +16,12 @@ class GreedyBySize:
     traits: Traits = Traits()
 
     def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
-        """Offsets, and no bound."""
+        """Returns the offsets, and no bound."""
         return Answer(place_in_order(problem, by_size(problem)))
 
 
 def by_size(problem: Problem) -> Column:
-    """The roots to place, largest first; ties: first to begin."""
+    """Returns the roots to place, largest first; ties: first to begin."""
     ids = roots(problem)
     return ranked(problem, ids, -problem.size[ids])
 

@@ -16,12 +16,12 @@ class GreedyInOrder:
     traits: Traits = Traits()
 
     def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
-        """Offsets, and no bound."""
+        """Returns the offsets, and no bound."""
         return Answer(place_in_order(problem, in_order(problem)))
 
 
 def in_order(problem: Problem) -> Column:
-    """The roots to place, first to begin first; ties: largest first."""
+    """Returns the roots to place, first to begin first; ties: largest first."""
     ids = roots(problem)
     return ranked(problem, ids, problem.begin[ids], -problem.size[ids])
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import define, field, frozen
 
-from allocator.kernels.climb import MODULUS, NOBODY, advance
+from allocator.kernels.climb import MODULUS, NO_PLACE, advance
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import FREE, NO_CAPACITY, Column, Problem, column
@@ -49,7 +49,7 @@ class HillClimb:
     pairs: int = 500_000_000
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
-        """Offsets, and no bound."""
+        """Returns the offsets, and no bound."""
         climb = self._climb(problem, options)
         for order in _starts(climb.placer):
             climb.start(order)
@@ -77,7 +77,7 @@ class HillClimb:
 
 
 def _starts(placer: Placer) -> Iterator[Column]:
-    """Greedy orders: by size, by breadth, by area (bytes times ticks), by life."""
+    """Yields greedy orders: by size, by breadth, by area (bytes times ticks), by life."""
     problem, ids = placer.problem, placer.ids
     yield by_size(problem)
     yield by_breadth(problem)
@@ -101,7 +101,7 @@ class _Climb:
 
     @property
     def is_over(self) -> bool:
-        """Is the arena good enough, or the budget spent?"""
+        """Returns whether the arena is good enough, or the budget spent."""
         return self.arena <= self.goal or self.budget.is_over
 
     def start(self, roots: Column) -> None:
@@ -119,7 +119,7 @@ class _Climb:
         moves = _Moves.of(self.placer, int(self.chance.integers(1, MODULUS)))
         order, offset, kept = self._again()
         since, draws = 0, _FEWEST
-        while kept != NOBODY and not self.is_over:
+        while kept != NO_PLACE and not self.is_over:
             if self._place(order, offset, kept):
                 order, offset, kept = self._again()
                 since = 0
@@ -130,17 +130,17 @@ class _Climb:
                 since, draws = 0, int(self.chance.integers(_FEWEST, _MOST + 1))
 
     def _again(self) -> tuple[Numbers, Numbers, int]:
-        """The best order with its offsets, and the place of the first body that is in the way of a smaller arena."""
+        """Returns the best order with its offsets, and the place of the first body that bars a smaller arena."""
         ends = (self.offset + self.placer.size)[self.order]
         return *self._written(self.order, self.offset), int(np.argmax(ends == self.arena))
 
     def _written(self, order: Column, offset: Column) -> tuple[Numbers, Numbers]:
-        """Copies for kernels to write."""
+        """Returns copies for kernels to write."""
         order_numbers, offset_numbers = self.placer.mode.numbers(order.copy(), offset.copy())
         return order_numbers, offset_numbers
 
     def _place(self, order: Numbers, offset: Numbers, kept: int) -> bool:
-        """Places an order, up to where the arena would be no smaller than the best; keeps it where it is smaller."""
+        """Places an order up to where the arena would be no smaller than the best; keeps it where it is smaller."""
         self.budget.spend(1)
         arena = self.placer.place_rest(order, kept, self.arena - 1, offset)
         if arena >= self.arena:
@@ -152,7 +152,7 @@ class _Climb:
 
 @frozen(eq=False)
 class _Moves:
-    """What `advance` is given, by body: lives, or lists where conflicts stand in their place."""
+    """The arguments of `advance`, by body: lifetimes, or lists where conflicts stand in their place."""
 
     begin: Numbers
     end: Numbers
@@ -165,7 +165,7 @@ class _Moves:
 
     @classmethod
     def of(cls, placer: Placer, seed: int) -> "_Moves":
-        """`seed` stands in [1, MODULUS)."""
+        """Returns the moves of a placer. `seed` is in [1, MODULUS)."""
         mode, search, nothing = placer.mode, placer.search, np.zeros(0, np.int64)
         seen, met = mode.zeros(len(placer), len(placer))
         begin, end, start, near = mode.numbers(nothing, nothing, nothing, nothing)

@@ -12,7 +12,9 @@ from allocator.solvers.placing.units import units_of
 
 @frozen(eq=False)
 class IntervalMove:
-    """Of equal lives first the earliest, then the largest. O(n^2). What is placed moves, so offsets cannot be pinned.
+    """Longest lifetimes first, then the earliest, then the largest.
+
+    O(n^2). Placed units move, so offsets cannot be pinned.
 
     While it chooses places, sizes are rounded up to alignments, and addresses are not; then all settle, aligned.
     """
@@ -21,7 +23,7 @@ class IntervalMove:
     traits: Traits = Traits(pinned=False, conflicts=False, most_chunks=5_000)
 
     def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
-        """Offsets, and no bound."""
+        """Returns the offsets, and no bound."""
         units = units_of(problem)
         life = units.end - units.begin
         units = units.in_order(np.lexsort((units.alignment, -units.size, units.begin, -life)))

@@ -16,7 +16,7 @@ class Naive:
     traits: Traits = Traits()
 
     def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
-        """Offsets, and no bound."""
+        """Returns the offsets, and no bound."""
         offset, ids = problem.pinned.copy(), roots(problem)
         is_pinned = offset[ids] != FREE
         top = int((offset + problem.size)[ids[is_pinned]].max(initial=0))

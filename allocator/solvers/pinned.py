@@ -18,7 +18,7 @@ class PinnedPart:
 
 
 def pinned_part(problem: Problem) -> PinnedPart:
-    """The pinned roots and all chunks that overwrite them, as a problem of their own."""
+    """Returns the pinned roots and all chunks that overwrite them, as a problem of their own."""
     chain = problem.chains
     is_in = problem.pinned[chain.root] != FREE
     part = part_of(problem, is_in)

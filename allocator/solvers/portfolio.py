@@ -47,7 +47,7 @@ class Portfolio:
     nodes: int = 200_000
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
-        """The best plan, who made it, and what the search proved."""
+        """Returns the best plan, who made it, and what the search proved."""
         until = time.monotonic() + options.seconds
         best, seen = _cheapest(problem, options, until), current()
         if arena_bytes(problem, best.offset) <= options.goal:
@@ -62,7 +62,7 @@ class Portfolio:
         return best
 
     def _searches(self, problem: Problem) -> list[tuple[Exact | HillClimb, int]]:
-        """Those that come after the cheap ones, and the nodes of each where the task has no limits."""
+        """Returns those that come after the cheap ones, and the nodes of each where the task has no limits."""
         meet = count_conflicts(problem)
         if problem.conflicts is None:
             strategies: tuple[ImprovingStrategy, ...] = ((EXACT, self.nodes, MOST_CONFLICTS),)
@@ -76,13 +76,13 @@ class Portfolio:
 
 
 def _better(problem: Problem, one: Answer, other: Answer) -> Answer:
-    """The smaller of two plans, with all that was proved; ties: the first."""
+    """Returns the smaller of two plans, with all that was proved; ties: the first."""
     best = min(one, other, key=lambda answer: arena_bytes(problem, answer.offset))
     return evolve(best, lower_bound=max(one.lower_bound, other.lower_bound))
 
 
 def _cheapest(problem: Problem, options: SolverOptions, until: float) -> Answer:
-    """The smallest arena of the cheap strategies; ties: the first of them."""
+    """Returns the smallest arena of the cheap strategies; ties: the first of them."""
     best, arena, seen = Answer(()), math.inf, current()
     for solver in (s for s in (*_CHEAP, NAIVE) if _fits(problem, s)):
         if arena < math.inf and (arena <= options.goal or time.monotonic() >= until):

@@ -10,7 +10,7 @@ from allocator.solvers.shared import InterferenceGraph
 
 
 def positional_maximums(units: Units) -> Column:
-    """The k-th is the largest k-th largest size in any tick, units counted for as long as they live. O(n log n)."""
+    """Returns the largest k-th largest size in any tick, for each k. O(n log n)."""
     count = len(units.ids)
     units = units.in_order(np.argsort(-units.size, kind="stable"))
     ticks, tick = np.unique(np.concatenate((units.begin, units.end)), return_inverse=True)
@@ -23,7 +23,7 @@ def positional_maximums(units: Units) -> Column:
 
 
 def objects_bound(graph: InterferenceGraph) -> int:
-    """No set of objects for these units has fewer bytes: the sum of the positional maximums.
+    """Returns the bytes that every set of objects for these units has: the sum of the positional maximums.
 
     Where conflicts decide, in place of ticks: the cliques that each unit makes with others, greedily, largest first.
     """

@@ -44,7 +44,7 @@ class SharedObjectsSolver:
     traits: Traits = Traits(pinned=False, most_chunks=100_000)
 
     def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
-        """Offsets, objects end to end, and no bound."""
+        """Returns the offsets, objects end to end, and no bound."""
         graph = interference_graph(problem)
         taken = self.share(graph)
         mode = KernelMode.of(len(graph))
@@ -55,7 +55,7 @@ class SharedObjectsSolver:
         return Answer(graph.units.offsets(problem, offset))
 
     def objects(self, problem: Problem) -> tuple[Column, Column]:
-        """The object of each chunk (or NO_OBJECT), and the bytes of each object."""
+        """Returns the object of each chunk (or NO_OBJECT), and the bytes of each object."""
         graph = interference_graph(problem)
         taken = self.share(graph)
         size = np.zeros(int(taken.max(initial=-1)) + 1, np.int64)
@@ -66,7 +66,7 @@ class SharedObjectsSolver:
 
 
 def share_in_order(graph: InterferenceGraph, order: Column, slack: int, growth: int) -> Column:
-    """The object of each unit, when they get theirs in this order: see the kernel `share`. O(units * objects)."""
+    """Gives each unit an object, in this order: see the kernel `share`. O(units * objects)."""
     mode = KernelMode.of(len(graph))
     units, objects, lives = records(graph, mode)
     start, near, numbers = mode.numbers(graph.start, graph.near, column(order))
@@ -75,7 +75,7 @@ def share_in_order(graph: InterferenceGraph, order: Column, slack: int, growth: 
 
 
 def records(graph: InterferenceGraph, mode: KernelMode) -> tuple[Numbers, Numbers, Numbers]:
-    """Units, objects and lives as the kernels take them, with no unit in any object yet."""
+    """Returns the units, objects and lives as the kernels take them, with no unit in any object yet."""
     count = len(graph)
     table = np.zeros((count, UNIT), np.int64)
     table[:, BEGIN], table[:, END], table[:, SIZE] = graph.units.begin, graph.units.end, graph.units.size
@@ -85,12 +85,12 @@ def records(graph: InterferenceGraph, mode: KernelMode) -> tuple[Numbers, Number
 
 
 def objects_taken(units: Numbers) -> Column:
-    """The object of each unit, from its record; objects are numbered from 0."""
+    """Returns the object of each unit, from its record; objects are numbered from 0."""
     return column(np.array(units).reshape(-1, UNIT)[:, TAKEN] // OBJECT - 1)
 
 
 def interference_graph(problem: Problem) -> InterferenceGraph:
-    """The units of a problem, in an order that ids do not decide, as far as can be told from each unit by itself."""
+    """Derives the units of a problem, in an order that ids do not decide where units differ."""
     units = units_of(problem)
     if problem.conflicts is None:
         return InterferenceGraph(units.in_order(_by_time(units, units.size)))
@@ -110,7 +110,7 @@ def _by_time(units: Units, weight: Column) -> Column:
 
 
 def _pairs(problem: Problem, conflicts: Conflicts, units: Units) -> tuple[Column, Column]:
-    """Which unit conflicts with which, in both directions; some pairs may stand there twice."""
+    """Returns the conflicting units, in both directions; some pairs may stand there twice."""
     unit = np.empty(len(problem), np.int64)
     unit[units.ids] = np.arange(len(units.ids))
     root = problem.chains.root

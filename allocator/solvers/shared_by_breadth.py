@@ -12,7 +12,7 @@ from allocator.solvers.shared import InterferenceGraph, SharedObjectsSolver, sha
 
 
 def _share(graph: InterferenceGraph) -> Column:
-    """Those alive where most bytes are come first; among them the largest.
+    """Gives objects to units by breadth: first those alive where most bytes are; among them the largest.
 
     Each takes the smallest free object that is large enough, else lets the largest free one grow.
     """
@@ -21,7 +21,7 @@ def _share(graph: InterferenceGraph) -> Column:
 
 
 def _first_visit(units: Units) -> Column:
-    """When each unit is met first, going through the ticks by breadth, broadest first (ties: earliest)."""
+    """Returns when each unit is first reached in a sweep over ticks, broadest first (ties: earliest)."""
     live = breadths_of(units.begin, units.end, units.size)
     return breadth_ranks(units.begin, units.end, live.tick, live.value)
 

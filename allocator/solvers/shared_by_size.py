@@ -8,7 +8,7 @@ from allocator.solvers.shared import InterferenceGraph, SharedObjectsSolver, sha
 
 
 def _share(graph: InterferenceGraph) -> Column:
-    """Largest first (ties: first to begin), each takes the smallest object that is free while it lives."""
+    """Gives the largest units first (ties: first to begin) the smallest object that is free while they live."""
     return share_in_order(graph, np.argsort(-graph.units.size, kind="stable"), FAR, NEVER)
 
 

@@ -11,7 +11,7 @@ from allocator.solvers.shared import InterferenceGraph, SharedObjectsSolver, obj
 
 
 def _share(graph: InterferenceGraph) -> Column:
-    """In stages that the positional maximums cut, whoever leaves an object idle for least ticks takes that object.
+    """Gives objects in stages that the positional maximums cut; the unit that leaves an object idle least goes first.
 
     A unit's stage is the last maximum that is not below its size (TensorFlow Lite's reading; the paper has stages of
     their own for units as large as a maximum). Ties: the largest unit, the first to begin, the oldest object.

@@ -8,7 +8,7 @@ from allocator.solvers.shared import InterferenceGraph, SharedObjectsSolver, sha
 
 
 def _share(graph: InterferenceGraph) -> Column:
-    """As they begin, each takes a free object of its own size."""
+    """Gives each unit, as they begin, a free object of its own size."""
     return share_in_order(graph, np.arange(len(graph)), 0, NEVER)
 
 

@@ -8,7 +8,7 @@ from allocator.solvers.shared import InterferenceGraph, SharedObjectsSolver, sha
 
 
 def _share(graph: InterferenceGraph) -> Column:
-    """As they begin, each takes the free object that is nearest in size, which grows where it is too small."""
+    """Gives each unit, as they begin, the free object nearest in size, which grows where it is too small."""
     return share_in_order(graph, np.arange(len(graph)), FAR, WHERE_NEARER)
 
 

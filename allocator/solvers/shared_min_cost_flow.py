@@ -23,7 +23,7 @@ _MOST = 8_000
 
 
 def _share(graph: InterferenceGraph) -> Column:
-    """Objects are the paths of the flow. O(n^3) at worst, mostly near n^2."""
+    """Returns the path of the flow of each unit as its object. O(n^3) at worst, mostly near n^2."""
     count = len(graph)
     if count > _MOST:
         raise UnsupportedProblemError(f"strategy {_NAME!r} takes {_MOST} chains at most, not {count}")
@@ -37,7 +37,7 @@ def _share(graph: InterferenceGraph) -> Column:
 
 
 def _paths(source: Column) -> Column:
-    """A number for each path; sources stand before those who take from them."""
+    """Returns a number for each path; sources stand before those who take from them."""
     taken: list[int] = []
     objects = 0
     for giver in source.tolist():

@@ -24,7 +24,7 @@ class StripPackingBestfit:
     traits: Traits = Traits(pinned=False, conflicts=False)
 
     def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
-        """Offsets, and no bound."""
+        """Returns the offsets, and no bound."""
         units = units_of(problem)
         units = units.in_order(np.lexsort((units.alignment, units.begin, -units.size, units.begin - units.end)))
         by_begin = np.argsort(units.begin, kind="stable")
@@ -35,7 +35,7 @@ class StripPackingBestfit:
 
 
 def _packed(units: Units, rank: Column) -> Column:
-    """Offsets of units that stand by their begin and are to be preferred by rank; there is one at least."""
+    """Returns the offsets of units that stand by their begin and are to be preferred by rank; there is one at least."""
     count = len(rank)
     ticks, tick = np.unique(np.concatenate((units.begin, units.end)), return_inverse=True)
     mode = KernelMode.of(count, UNLOADED)

@@ -26,7 +26,7 @@ class ByteMap(Generic[T]):
         self.starts, self.holds = [_FIRST], [self.nothing]
 
     def write(self, low: int, high: int, value: T) -> None:
-        """Bytes [low, high) hold `value` from now on."""
+        """Sets bytes [low, high) to `value`."""
         if low >= high:
             return
         first, stop = bisect_left(self.starts, low), bisect_right(self.starts, high)
@@ -35,11 +35,11 @@ class ByteMap(Generic[T]):
         self.holds[first:stop] = (value, behind)
 
     def at(self, byte: int) -> T:
-        """What a byte holds."""
+        """Returns what a byte holds."""
         return self.holds[bisect_right(self.starts, byte) - 1]
 
     def pieces(self, low: int, high: int) -> list[tuple[int, int, T]]:
-        """The runs that share a byte with [low, high), cut to it, in order: first byte, end, what they hold."""
+        """Returns the runs that share a byte with [low, high), cut to it, in order: first byte, end, what they hold."""
         if low >= high:
             return []
         first, stop = bisect_right(self.starts, low) - 1, bisect_left(self.starts, high)
@@ -47,7 +47,7 @@ class ByteMap(Generic[T]):
         return list(zip([low, *inner], [*inner, high], self.holds[first:stop], strict=True))
 
     def pieces_in(self, runs: Sequence[tuple[int, int]]) -> list[tuple[int, int, T]]:
-        """The same for runs, in order and none of them empty: one walk from the first to the last."""
+        """Returns the same for runs, in order and none of them empty: one walk from the first to the last."""
         starts, holds, pieces = self.starts, self.holds, list[tuple[int, int, T]]()
         at, last = bisect_right(starts, runs[0][0]) - 1 if runs else 0, len(starts) - 1
         for low, high in runs:
@@ -62,7 +62,7 @@ class ByteMap(Generic[T]):
         return pieces
 
     def stranger(self, low: int, high: int, value: T) -> tuple[int, T] | tuple[()]:
-        """The first byte of [low, high) that does not hold `value`, and what it holds; () if all do."""
+        """Returns the first byte of [low, high) that does not hold `value`, and what it holds; () if all do."""
         if low >= high:
             return ()
         first, stop = bisect_right(self.starts, low) - 1, bisect_left(self.starts, high)

@@ -1,6 +1,6 @@
 """What the judge of data flow knows of values: where they lie, and what their bytes must hold for them to be there.
 
-Each method raises DataFlowError where something is amiss; `where` tells its reader in which call.
+Each method raises DataFlowError where something is wrong; `where` names the call.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ NOTHING = -1
 
 @define(eq=False)
 class Contents:
-    """By value: its span, the value whose bytes it has, the tensor that it is; of an owner, who wrote which bytes."""
+    """The values of a replayed plan: the span, owner and tensor of each, and who wrote which bytes of an owner."""
 
     plan: PlanLike
     spans: tuple[Span[int], ...]
@@ -32,11 +32,11 @@ class Contents:
     pieces: dict[int, list[Piece]] = field(factory=dict)
 
     def name(self, value: int) -> str:
-        """The name of a value, for messages."""
+        """Returns the name of a value, for messages."""
         return repr(self.plan.lowered.values[value].name)
 
     def write(self, where: str, value: int, source: str, kernel: Kernel | None = None) -> None:
-        """A value is written to bytes of its own inside its storage: dense ones, or what the kernel can write."""
+        """Writes a value to bytes of its own inside its storage: dense ones, or ones that the kernel can write."""
         layout, spec = self.plan.places[value].layout, self.plan.lowered.values[value].spec
         if not layout.is_all_of(spec) and not (kernel and _is_written(layout, spec, kernel)):
             raise DataFlowError(f"{where}: {self.name(value)} is written but not dense")
@@ -48,7 +48,7 @@ class Contents:
             span.held.write(low, high, value)
 
     def inside(self, where: str, value: int) -> Span[int]:
-        """Where a value lies, which must be inside its storage."""
+        """Returns the span of a value, which must lie inside its storage."""
         span = self.spans[value]
         if span.low < 0 or span.high > span.size:
             raise DataFlowError(
@@ -57,17 +57,17 @@ class Contents:
         return span
 
     def show(self, value: int, source: int, name: str) -> None:
-        """A value is a view of another."""
+        """Makes a value a view of another."""
         self.owners[value], self.sources[value] = self.owners[source], name
 
     def put_together(self, value: int, parts: Iterable[int], source: str) -> None:
-        """A value is what others hold, under the names of those that were written there."""
+        """Makes a value of the parts that were written to its bytes, under the names of those parts."""
         self.owners[value], self.sources[value] = value, source
         pieces = (cut_all(self.pieces[self.owners[part]], self.spans[part].runs) for part in parts)
         self.pieces[value] = sorted(chain.from_iterable(pieces))
 
     def read(self, where: str, value: int) -> None:
-        """All bytes of a value must hold what they held when it was made."""
+        """Checks that all bytes of a value hold what they held when it was computed."""
         if value not in self.owners:
             raise DataFlowError(f"{where}: reads {self.name(value)} before anything computed it")
         span, owner = self.inside(where, value), self.owners[value]
@@ -79,7 +79,7 @@ class Contents:
                 self._compare(where, value, (low, high), cut(self.pieces[owner], low, high))
 
     def _compare(self, where: str, value: int, run: Run, wanted: list[Piece]) -> None:
-        """Piece by piece: the same bytes may be told apart in other places."""
+        """Compares piece by piece, as two lists of pieces with the same bytes may be cut at different bytes."""
         for low, high, name in wanted:
             mismatch = self.spans[value].held.stranger(low, high, name)
             if mismatch:
@@ -90,13 +90,13 @@ class Contents:
             raise DataFlowError(f"{where}: reads {self.name(value)}, of which some bytes were never computed")
 
     def means(self, where: str, value: int, source: str) -> None:
-        """A value must be the tensor of that name."""
+        """Checks that a value is the tensor of that name."""
         if self.sources.get(value) != source:
             raise DataFlowError(f"{where}: reads {self.name(value)} where {source!r} is meant")
 
 
 def _is_written(layout: Layout, spec: TensorSpec, kernel: Kernel) -> bool:
-    """Whether a layout has each element of a tensor once, and the kernel can write there."""
+    """Returns whether a layout has each element of a tensor once, and the kernel can write there."""
     if (layout.shape, layout.itemsize) != (spec.shape, spec.dtype.itemsize) or not kernel.writes(layout):
         return False
     return sum(high - low for low, high in runs_of(layout)) == spec.nbytes

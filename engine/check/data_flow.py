@@ -1,4 +1,4 @@
-"""The data-flow judge: replays an execution plan on symbols and tells whether each read would find what was meant.
+"""The data-flow judge: replays an execution plan on symbols and checks that each read finds what was meant.
 
 Every byte of every storage holds the number of the value that was last written there. A call may read a value only
 where all bytes of its place hold the value's owner; what a kernel writes takes the bytes over. Nothing here looks at
@@ -58,7 +58,7 @@ class _DataFlowJudge:
             self.contents.write("feed", value, lowered.graph.inputs[name].name)
 
     def _parameters(self) -> None:
-        """Each parameter of the graph ends where it began, and holds what it should."""
+        """Checks that each parameter of the graph ends where it began, and holds its update."""
         lowered, graph = self.plan.lowered, self.plan.lowered.graph
         value_of = {self.contents.sources.get(v): v for v in lowered.parameters}
         for var in graph.parameters:
@@ -73,7 +73,7 @@ class _DataFlowJudge:
                 raise DataFlowError(f"{where} is updated elsewhere than where it lies")
 
     def _constant(self, value: int) -> None:
-        """A constant of the graph, or a dense copy of what a view of one shows."""
+        """Checks a constant: an entry of the graph, or a dense copy of a view of one."""
         lowered = self.plan.lowered
         source = lowered.values[value].source
         entry = lowered.graph.constants.entries.get(lowered.graph.vars[source])
@@ -94,7 +94,7 @@ class _DataFlowJudge:
             self.contents.show(value, source, var.name)
 
     def _join(self, stage: Join) -> None:
-        """The inputs lie where the operator wants them in its output, are all there, and are all of it."""
+        """Checks that the inputs lie where the operator wants them in its output, are complete, and fill it."""
         (operator,), (value,), contents = stage.operators, stage.outputs, self.contents
         span = contents.inside(stage.name, value)
         wanted = operator.schema.input_places(self.plan.places[value].layout, operator.signature)
@@ -108,14 +108,14 @@ class _DataFlowJudge:
         contents.read(stage.name, value)
 
     def _lies(self, value: int, layout: Layout, whole: Span[int]) -> bool:
-        """Whether a value lies like that, in the same storage as the whole."""
+        """Returns whether a value lies like that, in the same storage as the whole."""
         own = self.plan.places[value].layout
         pairs = zip(own.shape, own.strides, layout.strides, strict=True)
         same = own.offset == layout.offset and own.shape == layout.shape and own.itemsize == layout.itemsize
         return same and self.contents.spans[value].held is whole.held and all(n == 1 or s == t for n, s, t in pairs)
 
     def _copies_are_true(self) -> None:
-        """Constants that were copied while planning hold what their sources show."""
+        """Checks that constants copied while planning hold what their sources show."""
         lowered = self.plan.lowered
         tensors, constants = lowered.graph.vars, lowered.graph.constants
         shown = {self.contents.sources[v]: v for s in lowered.stages if isinstance(s, Alias) for v in s.outputs}
@@ -140,7 +140,7 @@ class _DataFlowJudge:
         self._write(stage)
 
     def _computes(self, stage: Call) -> None:
-        """The call runs a kernel of its operator, with the operator's attributes and the workspace that it declares."""
+        """Checks that the call runs a kernel of its operator, with the operator's attributes and declared workspace."""
         for operator in stage.operators:
             if not _declares(operator, stage.signature) or stage.kernel not in operator.schema.kernels:
                 raise DataFlowError(f"{stage.name}: does not compute what {operator} does")
@@ -167,7 +167,7 @@ class _DataFlowJudge:
             self.contents.write(stage.name, value, source, stage.kernel)
 
     def _permitted(self, stage: Call, output: int, position: int) -> bool:
-        """Whether the schema lets that output start so far behind that very input."""
+        """Returns whether the schema lets that output start so far behind that very input."""
         if output >= len(stage.outputs):
             return False
         taken, taker = self.plan.places[stage.inputs[position]].layout, self.plan.places[stage.outputs[output]].layout
@@ -183,7 +183,7 @@ class _DataFlowJudge:
 
 
 def _declares(operator: Operator, signature: Signature) -> bool:
-    """Whether a signature is the operator's, but for constants that it may not speak of, and threads."""
+    """Returns whether a signature is the operator's, but for constants that it may not speak of, and threads."""
     declared = operator.signature
     if signature is declared:
         return True

@@ -13,7 +13,7 @@ FEED = 1
 
 
 def pasts(schedule: ScheduleLike) -> Iterator[int]:
-    """What is done when each node in turn runs, the node itself with it: bit 0 is the feed, bit i + 1 is node i.
+    """Yields what is done when each node in turn runs, itself included: bit 0 is the feed, bit i + 1 is node i.
 
     Takes O((nodes + edges) * nodes / 64). A set goes when the last node that waits for it has come by, so that memory
     is the frontier times nodes / 8 bytes.

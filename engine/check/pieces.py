@@ -10,7 +10,7 @@ Piece = tuple[int, int, int]
 
 
 def cut(pieces: list[Piece], low: int, high: int) -> list[Piece]:
-    """The pieces that share a byte with [low, high), cut to it, in order."""
+    """Returns the pieces that share a byte with [low, high), cut to it, in order."""
     selected = pieces[max(bisect_left(pieces, (low + 1,)) - 1, 0) : bisect_left(pieces, (high,))]
     if selected and selected[0][1] <= low:
         del selected[0]
@@ -23,7 +23,7 @@ def cut(pieces: list[Piece], low: int, high: int) -> list[Piece]:
 
 
 def cut_all(pieces: list[Piece], runs: Sequence[Run]) -> list[Piece]:
-    """The pieces that share a byte with one of the runs, which are in order, cut to them: one walk over both."""
+    """Returns the pieces that share a byte with one of the sorted runs, cut to them: one walk over both."""
     selected, at, count = list[Piece](), 0, len(pieces)
     if runs:
         at = max(bisect_left(pieces, (runs[0][0] + 1,)) - 1, 0)

@@ -1,4 +1,4 @@
-"""What the judges look at: no more of a plan than they need, whoever made it."""
+"""The data of a plan that the judges need, whatever made it."""
 
 from typing import Protocol
 
@@ -13,19 +13,19 @@ BARRIER = -1
 
 
 class PlaceLike(Protocol):
-    """Where a value lies."""
+    """The place of a value."""
 
     @property
     def storage(self) -> Storage:
-        """Whose bytes."""
+        """Returns the storage in which the value lies."""
 
     @property
     def owner(self) -> int:
-        """The value that stands for the constant or the caller's array."""
+        """Returns the value that stands for the constant or the caller's array."""
 
     @property
     def layout(self) -> Layout:
-        """Which bytes, from the start of the storage."""
+        """Returns the bytes of the value, from the start of the storage."""
 
 
 class PlanLike(Protocol):
@@ -33,36 +33,36 @@ class PlanLike(Protocol):
 
     @property
     def lowered(self) -> Lowered:
-        """The calls."""
+        """Returns the calls."""
 
     @property
     def places(self) -> tuple[PlaceLike, ...]:
-        """The place of each value."""
+        """Returns the place of each value."""
 
     @property
     def arena_bytes(self) -> int:
-        """Size of the arena."""
+        """Returns the size of the arena."""
 
 
 class ScheduleLike(Protocol):
-    """What waits for what. Node i stands for the call of tick `tick[i]`, or for a barrier."""
+    """The order of calls. Node i stands for the call of tick `tick[i]`, or for a barrier."""
 
     @property
     def tick(self) -> npt.NDArray[np.int64]:
-        """Of each node; BARRIER where nothing runs."""
+        """Returns the tick of each node; BARRIER where nothing runs."""
 
     @property
     def before(self) -> npt.NDArray[np.int64]:
-        """The node that must be done, edge by edge."""
+        """Returns the node that must be done, edge by edge."""
 
     @property
     def after(self) -> npt.NDArray[np.int64]:
-        """The node that waits for it."""
+        """Returns the node that waits for it."""
 
 
 class ScheduledPlanLike(PlanLike, Protocol):
-    """A plan that tells which calls may run at once."""
+    """A plan with a schedule of the calls that may run at once."""
 
     @property
     def schedule(self) -> ScheduleLike:
-        """Nothing else orders calls."""
+        """Returns the schedule; nothing else orders calls."""

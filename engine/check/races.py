@@ -1,4 +1,4 @@
-"""The race judge: tells from happens-before alone whether two calls might touch the same bytes at once.
+"""The race judge: finds from happens-before alone whether two calls might touch the same bytes at once.
 
 A call reads the bytes of its inputs and writes those of its outputs and its workspace. It happens before another if a
 path of edges of the schedule leads from one to the other; there is nothing else that orders calls. The feed comes
@@ -6,7 +6,7 @@ before all of them and the fetch after, so neither races. Two accesses that shar
 ordered. The accesses of one call are the data-flow judge's matter.
 
 Calls are replayed in the order of nodes. Each byte knows its last writer and who read it since. A read must come after
-that writer; a write must come after it and after those readers. Whoever used the byte earlier comes before that writer,
+that writer; a write must come after it and after those readers. Earlier users of the byte come before that writer,
 as was checked then, so no older access needs a look.
 
 Why a plan that both judges let pass is right however its calls run: edges go forward and nodes ascend in ticks, so each
@@ -43,7 +43,7 @@ class _Write:
     users: int = 1
 
     def is_whole(self, low: int, high: int) -> bool:
-        """Whether bytes [low, high) are those that were written, all of them and no others."""
+        """Returns whether bytes [low, high) are those that were written, all of them and no others."""
         return low < high and (self.low, self.high) == (low, high) and self.left == high - low
 
 
@@ -83,7 +83,10 @@ class _RaceJudge:
             self._write(value, number, past)
 
     def _read(self, value: int, number: int, past: int) -> None:
-        """Who reads all that a call wrote is kept once, not in each run: runs may be many, and such readers too."""
+        """Records a read.
+
+        A reader of all that a call wrote is kept once, not in each run: runs and readers may be many.
+        """
         span = self.spans[value]
         held, low, high = span.held, span.low, span.high
         first, _ = held.at(low)
@@ -120,7 +123,7 @@ class _RaceJudge:
         )
 
     def _accesses(self, call: Call, value: int, piece: tuple[int, int], is_read: bool) -> Iterator[tuple[str, int]]:
-        """What a call does to the piece of the storage of `value`; only writes matter to who reads."""
+        """Yields what a call does to the piece of the storage of `value`; reads are left out where `is_read`."""
         did = [("writes", v) for v in call.outputs + call.workspace]
         did += [] if is_read else [("reads", v) for v in call.inputs]
         for verb, used in did:

@@ -11,7 +11,7 @@ MOST_RUNS = 4096
 
 
 def runs_of(layout: Layout) -> tuple[Run, ...]:
-    """The runs of bytes, in order, each as long as can be; the whole extent where they are too many, or meet."""
+    """Returns the longest runs of bytes, in order; the whole extent where they are too many or overlap."""
     low, high = layout.extent
     if layout.is_dense or low == high:
         return ((low, high),) if low < high else ()

@@ -1,4 +1,4 @@
-"""Which bytes of which storage each place speaks of."""
+"""Spans: the bytes of a storage that each place has."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @frozen(eq=False)
 class Span(Generic[T]):
-    """Bytes of a storage that has `size` bytes, all of them in [low, high); `held` tells what is in the storage."""
+    """Bytes of a storage that has `size` bytes, all of them in [low, high); `held` has the contents of the storage."""
 
     held: ByteMap[T]
     low: int
@@ -27,11 +27,11 @@ class Span(Generic[T]):
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
-        """The bytes themselves, in order."""
+        """Returns the bytes themselves, in order."""
         return runs_of(self.layout)
 
     def meets(self, other: "Span[T]") -> bool:
-        """Whether a byte is in both."""
+        """Returns whether a byte is in both."""
         if self.held is not other.held or max(self.low, other.low) >= min(self.high, other.high):
             return False
         if self.layout.is_dense and other.layout.is_dense:
@@ -40,7 +40,7 @@ class Span(Generic[T]):
 
 
 def spans(plan: PlanLike, nothing: T) -> tuple[Span[T], ...]:
-    """The span of each value. At first all bytes hold `nothing`.
+    """Returns the span of each value. At first all bytes hold `nothing`.
 
     There is one arena, and one storage to each constant and caller's array.
     """
@@ -59,7 +59,7 @@ def spans(plan: PlanLike, nothing: T) -> tuple[Span[T], ...]:
 
 
 def _neighbours(one: tuple[Run, ...], other: tuple[Run, ...]) -> Iterator[tuple[Run, Run]]:
-    """Pairs of runs among which all are that share a byte: O(n + m)."""
+    """Yields pairs of runs among which all are that share a byte: O(n + m)."""
     i = j = 0
     while i < len(one) and j < len(other):
         yield one[i], other[j]

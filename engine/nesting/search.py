@@ -53,7 +53,7 @@ class Nesting:
 
     @property
     def roots(self) -> frozenset[int]:
-        """The values in which others are nested."""
+        """Returns the values in which others are nested."""
         return frozenset(buffer.root for buffer in self.sub_buffers.values())
 
 

@@ -31,7 +31,7 @@ def check_again(before: Graph, after: Graph) -> None:
 
 
 def _numbered(graph: Graph, numbers: dict[Hashable, int]) -> dict[Var, int]:
-    """The number of each var; `numbers` has them by what they stand for, and grows."""
+    """Returns the number of each var; `numbers` has them by what they stand for, and grows."""
     number_of: dict[Var, int] = {}
 
     def number(var: Var, key: Hashable) -> None:

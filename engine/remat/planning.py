@@ -19,7 +19,7 @@ ROUNDS = 8
 
 
 def plan_recomputed(graph: Graph, options: Options, budget: int, plain: PlacedPlan) -> PlacedPlan:
-    """A plan within the budget in bytes, of the graph with as little work done again as is found.
+    """Returns a plan within the budget in bytes, of the graph with as little work done again as is found.
 
     Where none is found, the smallest that is, and is found for a budget of as many bytes too. The plain plan where
     nothing helps, where no bytes are reused, and where operators run at once: what is computed again could then run
@@ -57,7 +57,7 @@ class _Planning:
         return least  # which every budget that is not met comes to
 
     def _within(self, budget: int) -> tuple[PlacedPlan, list[Trial]]:
-        """A plan within the budget, or the smallest that was made; and the trials that their bounds forbid."""
+        """Returns a plan within the budget, or the smallest that was made; and the trials that their bounds forbid."""
         best, missed = self.plain, list[Trial]()
         aim = budget * as_it_is(self.work).peak // self.plain.arena_bytes  # what nesting saves, it may save again
         for _ in each("schedule", range(ROUNDS), lambda _: ""):
@@ -81,7 +81,7 @@ class _Planning:
 
 
 def _in_order_of(lowered: Lowered, other: Lowered) -> Lowered:
-    """The calls in the order of the same calls in another lowering, in which some may be nested."""
+    """Returns the calls in the order of the same calls in another lowering, in which some may be nested."""
     place = {stage.name: stage.tick for stage in other.stages}
     if any(call.name not in place for call in lowered.calls):
         return lowered

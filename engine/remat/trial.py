@@ -22,7 +22,7 @@ NODES = 1_000
 
 @frozen(eq=False)
 class Trial:
-    """The calls with values nested, where that may save bytes, and as they are; each with what it needs at least."""
+    """A schedule as calls, with values nested where that may save bytes, and plain; each with its lower bound."""
 
     before: Lowered
     sequence: Sequence[int]
@@ -31,15 +31,15 @@ class Trial:
 
     @property
     def bound(self) -> int:
-        """Bytes that no arena is smaller than."""
+        """Returns the bytes that no arena is smaller than."""
         return min(bound for bound, _ in self.ways)
 
     def searching(self, nodes: int) -> "Trial":
-        """The same with so many steps of the search for addresses."""
+        """Returns the same with so many steps of the search for addresses."""
         return evolve(self, options=evolve(self.options, nodes=nodes))
 
     def plan(self, budget: int, plain: PlacedPlan) -> PlacedPlan:
-        """The first plan within the budget, or the smallest one. Where some way may fit, no other is searched for."""
+        """Returns the first plan within the budget, or the smallest. No other way is tried where one may fit."""
         plans = list[PlacedPlan]()
         for bound, lowered in self.ways:
             if bound <= max(budget, self.bound):
@@ -53,7 +53,7 @@ class Trial:
 
 
 def trial_of(lowered: Lowered, schedule: Schedule, options: Options) -> Trial:
-    """The schedule written as a graph, judged, and lowered; no addresses are searched for. Raises PassError."""
+    """Returns the schedule written as a graph, judged, and lowered; no addresses are searched for. Raises PassError."""
     quick = evolve(options, order=GIVEN, nodes=min(options.nodes, NODES))
     graph = write_again(lowered, schedule.sequence)
     check_again(lowered.graph, graph)
@@ -62,7 +62,7 @@ def trial_of(lowered: Lowered, schedule: Schedule, options: Options) -> Trial:
 
 
 def recomputed(before: Graph, plan: PlacedPlan, plain_bytes: int, sequence: tuple[str, ...]) -> Recomputed:
-    """What runs again in a plan, beside a graph in which nothing does."""
+    """Returns what runs again in a plan, compared with a graph in which nothing does."""
     first = {op.name for op in before.operators}
     again = tuple(c.name for c in plan.lowered.calls if c.operators and c.name not in first)
     once, all_runs = (graph_cost(graph).flops for graph in (before, plan.lowered.graph))

@@ -9,7 +9,7 @@ from ops.schema.body import bodies
 
 
 def work_in(lowered: Lowered, *, overwrite: bool = True, alignment: int = 1) -> RecomputeProblem:
-    """The work of calls in their order, before anything is nested: step i is what runs in tick i.
+    """Returns the work of calls in their order, before anything is nested: step i is what runs in tick i.
 
     What has a body inside, and a copy that no view asked for, is done once.
     """

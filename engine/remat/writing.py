@@ -14,7 +14,7 @@ AGAIN = "again"
 
 
 def write_again(lowered: Lowered, sequence: Sequence[int]) -> Graph:
-    """The graph that was lowered, with its operators as the ticks in `sequence` say; aliases follow of themselves.
+    """Returns the lowered graph with its operators run as the ticks in `sequence` say. Aliases follow by themselves.
 
     Inputs, constants, parameters, updates and outputs are as they were. Each operator reads what was computed last.
     """
@@ -79,13 +79,13 @@ class _AgainWriter:
             self._add(operator, inputs)
 
     def _copy(self, value: int, copy: int) -> None:
-        """A copy is made once of each var, so one that is made again is of another view of the same bytes."""
+        """Copies a value. A copy is made once of each var, so a second copy is of another view of the same bytes."""
         if copy in self.copied:
             self._look(self.viewed[value])
         self.copied[copy] = self._var(value)
 
     def _var(self, value: int) -> Var:
-        """The var of a value; views of what was computed again since are taken again."""
+        """Returns the var of a value; views of what was computed again since are taken again."""
         owner = self.lowered.values[value].owner
         if owner != value and self.made_of.get(value, -1) != self.runs.get(owner, 0):
             self._look(self.viewed[value])
@@ -110,7 +110,7 @@ class _AgainWriter:
 
 
 def _free(stem: str, taken: set[str]) -> str:
-    """A name for what is computed again, which is taken then."""
+    """Returns a name for what is computed again, which is taken then."""
     number, name = 1, f"{stem}/{AGAIN}"
     while name in taken:
         number += 1

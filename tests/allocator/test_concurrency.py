@@ -38,61 +38,61 @@ def dependences(draw: st.DrawFn, least: int = 0, most: int = 24) -> Dependences:
     return random_dependences(draw(st.integers(0, 2**31)), draw(st.integers(least, most)))
 
 
-def closure(found: Dependences) -> Matrix:
+def closure(dependences: Dependences) -> Matrix:
     """[a, b]: step a is done before step b begins. Warshall's algorithm."""
-    made = np.zeros((found.count, found.count), bool)
-    made[found.before, found.after] = True
-    for middle in range(found.count):
-        made |= made[:, [middle]] & made[[middle], :]
-    return made
+    closed = np.zeros((dependences.count, dependences.count), bool)
+    closed[dependences.before, dependences.after] = True
+    for middle in range(dependences.count):
+        closed |= closed[:, [middle]] & closed[[middle], :]
+    return closed
 
 
 def heaviest_chain(order: Matrix, weight: list[int]) -> list[int]:
     """By step: the weight of the heaviest chain that ends there."""
-    made = list[int]()
+    heaviest = list[int]()
     for step, own in enumerate(weight):
-        made.append(own + max((made[b] for b in range(step) if order[b, step]), default=0))
-    return made
+        heaviest.append(own + max((heaviest[b] for b in range(step) if order[b, step]), default=0))
+    return heaviest
 
 
 @given(dependences(most=130), st.integers(0, 2**31))
-def test_happens_before_is_the_closure_of_the_dependences(found: Dependences, seed: int) -> None:
-    wanted, order = closure(found), happens_before(found)
-    ids = np.arange(found.count)
+def test_happens_before_is_the_closure_of_the_dependences(deps: Dependences, seed: int) -> None:
+    wanted, order = closure(deps), happens_before(deps)
+    ids = np.arange(deps.count)
     one, other = (c.reshape(-1) for c in np.meshgrid(ids, ids, indexing="ij"))
     assert (order.pairs(one, other).reshape(wanted.shape) == wanted).all()
-    some = ids[np.random.default_rng(seed).random(found.count) < 0.1]
+    some = ids[np.random.default_rng(seed).random(deps.count) < 0.1]
     assert (order.after_all(some) == wanted[some].all(axis=0)).all()
     for step in ids.tolist():
         assert order.holds(some, step) == wanted[some, step].all()
 
 
 @given(dependences())
-def test_the_reverse_of_the_dependences_is_the_reverse_of_the_order(found: Dependences) -> None:
-    assert (closure(found.reversed()) == closure(found).T[::-1, ::-1]).all()
+def test_the_reverse_of_the_dependences_is_the_reverse_of_the_order(deps: Dependences) -> None:
+    assert (closure(deps.reversed()) == closure(deps).T[::-1, ::-1]).all()
 
 
 @given(dependences())
-def test_the_level_of_a_step_is_the_longest_chain_in_front_of_it(found: Dependences) -> None:
-    wanted = heaviest_chain(closure(found), [1] * found.count)
-    assert (levels(found) + 1).tolist() == wanted
+def test_the_level_of_a_step_is_the_longest_chain_in_front_of_it(deps: Dependences) -> None:
+    wanted = heaviest_chain(closure(deps), [1] * deps.count)
+    assert (levels(deps) + 1).tolist() == wanted
 
 
 @given(dependences(), st.data())
-def test_the_heaviest_path_to_each_step_can_be_walked_back(found: Dependences, data: st.DataObject) -> None:
-    weight = data.draw(st.lists(st.integers(0, 2**50), min_size=found.count, max_size=found.count))
-    reach, via = (c.tolist() for c in heaviest_paths(found, np.array(weight, np.int64)))
-    assert reach == heaviest_chain(closure(found), weight)
-    edges = set(zip(found.before.tolist(), found.after.tolist(), strict=True))
+def test_the_heaviest_path_to_each_step_can_be_walked_back(deps: Dependences, data: st.DataObject) -> None:
+    weight = data.draw(st.lists(st.integers(0, 2**50), min_size=deps.count, max_size=deps.count))
+    reach, via = (c.tolist() for c in heaviest_paths(deps, np.array(weight, np.int64)))
+    assert reach == heaviest_chain(closure(deps), weight)
+    edges = set(zip(deps.before.tolist(), deps.after.tolist(), strict=True))
     for step, source in enumerate(via):
         assert source == -1 or (source, step) in edges
         assert reach[step] == weight[step] + (reach[source] if source >= 0 else 0)
 
 
 @given(dependences(), st.integers(1, 6), st.data())
-def test_colours_are_chains_the_heaviest_first(found: Dependences, most: int, data: st.DataObject) -> None:
-    weight = data.draw(st.lists(st.integers(0, 9), min_size=found.count, max_size=found.count))
-    colour, order = colours(found, np.array(weight, np.int64), most), closure(found)
+def test_colours_are_chains_the_heaviest_first(deps: Dependences, most: int, data: st.DataObject) -> None:
+    weight = data.draw(st.lists(st.integers(0, 9), min_size=deps.count, max_size=deps.count))
+    colour, order = colours(deps, np.array(weight, np.int64), most), closure(deps)
     left, used = list(weight), int(colour.max(initial=NO_COLOUR)) + 1
     for number in range(used):
         chain = np.flatnonzero(colour == number)
@@ -106,25 +106,28 @@ def test_colours_are_chains_the_heaviest_first(found: Dependences, most: int, da
 
 def test_two_paths_that_cross_have_the_colours_of_the_longest_and_the_rest() -> None:
     """0 -> 2 -> 3 -> 4 is the longest; of 1 -> 3 -> 5 there remain the ends, which still wait for each other."""
-    found = Dependences(6, [0, 2, 3, 1, 3], [2, 3, 4, 3, 5])
-    assert colours(found, np.ones(6, np.int64), 1).tolist() == [0, -1, 0, 0, 0, -1]
-    assert colours(found, np.ones(6, np.int64), 9).tolist() == [0, 1, 0, 0, 0, 1]
+    dependences = Dependences(6, [0, 2, 3, 1, 3], [2, 3, 4, 3, 5])
+    assert colours(dependences, np.ones(6, np.int64), 1).tolist() == [0, -1, 0, 0, 0, -1]
+    assert colours(dependences, np.ones(6, np.int64), 9).tolist() == [0, 1, 0, 0, 0, 1]
 
 
 @given(dependences(least=1), st.integers(1, 4), st.data())
-def test_a_clock_never_lies_and_knows_all_of_its_own_path(found: Dependences, most: int, data: st.DataObject) -> None:
-    colour, order = colours(found, np.ones(found.count, np.int64), most), closure(found)
+def test_a_clock_never_lies_and_knows_all_of_its_own_path(deps: Dependences, most: int, data: st.DataObject) -> None:
+    colour, order = (
+        colours(deps, np.ones(deps.count, np.int64), most),
+        closure(deps),
+    )
     number = data.draw(st.integers(-1, int(colour.max())))
     path = np.flatnonzero(colour == number) if number >= 0 else np.zeros(0, np.int64)
-    clock = path_clock(found, path)
+    clock = path_clock(deps, path)
     assert (clock.begin >= 1).all() and (clock.begin < clock.end).all()
-    known = clock.end[:, np.newaxis] <= clock.begin[np.newaxis]
-    assert not (known & ~order).any()
-    assert (known[path] == order[path]).all() and (known[:, path] == order[:, path]).all()
+    known_by_clock = clock.end[:, np.newaxis] <= clock.begin[np.newaxis]
+    assert not (known_by_clock & ~order).any()
+    assert (known_by_clock[path] == order[path]).all() and (known_by_clock[:, path] == order[:, path]).all()
     through = order[:, path].astype(int) @ order[path].astype(int) > 0
-    assert (known == order)[through].all()
-    for step in range(found.count):
-        assert clock.holds(path, step) == known[path, step].all()
+    assert (known_by_clock == order)[through].all()
+    for step in range(deps.count):
+        assert clock.holds(path, step) == known_by_clock[path, step].all()
 
 
 @pytest.fixture(params=[True, False], ids=["plain", "compiled"])
@@ -137,14 +140,14 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
 @pytest.mark.usefixtures("way")
 def test_compiled_concurrency_kernels_equal_plain_ones() -> None:
     for seed in range(20):
-        found = random_dependences(seed, 5 * seed)
-        order, rng = closure(found), np.random.default_rng(seed)
-        weight = rng.integers(0, 2**50, found.count)
-        assert heaviest_paths(found, weight)[0].tolist() == heaviest_chain(order, weight.tolist())
-        chain = np.flatnonzero(colours(found, np.ones(found.count, np.int64), 1) == 0)
+        dependences = random_dependences(seed, 5 * seed)
+        order, rng = closure(dependences), np.random.default_rng(seed)
+        weight = rng.integers(0, 2**50, dependences.count)
+        assert heaviest_paths(dependences, weight)[0].tolist() == heaviest_chain(order, weight.tolist())
+        chain = np.flatnonzero(colours(dependences, np.ones(dependences.count, np.int64), 1) == 0)
         place = {step: p for p, step in enumerate(chain.tolist())}
-        clock = path_clock(found, chain)
-        for step in set(range(found.count)) - set(place):
+        clock = path_clock(dependences, chain)
+        for step in set(range(dependences.count)) - set(place):
             before = [place[b] for b in np.flatnonzero(order[:, step]).tolist() if b in place]
             after = [place[a] for a in np.flatnonzero(order[step]).tolist() if a in place]
             assert clock.begin[step] == 2 * max(before, default=-1) + 3

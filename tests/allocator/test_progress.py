@@ -46,14 +46,14 @@ def test_progress_shows_the_arena_and_changes_no_plan(problem: Problem, strategy
     with watched_by(notes):
         watched = solve(problem, strategy, nodes=300)
     assert watched.offset.tolist() == alone.offset.tolist()
-    (told,) = notes.ended
+    (reported,) = notes.ended
     assert not notes.open
-    assert told.what == "placing"
-    assert told.bound <= watched.lower_bound
-    assert told.best == NOT_KNOWN or told.best >= watched.arena_bytes
-    assert told.item.startswith("by ")
+    assert reported.what == "placing"
+    assert reported.bound <= watched.lower_bound
+    assert reported.best == NOT_KNOWN or reported.best >= watched.arena_bytes
+    assert reported.item.startswith("by ")
     if strategy == BEST and len(problem):
-        assert told.best >= watched.arena_bytes > 0 or not problem.size.any()
+        assert reported.best >= watched.arena_bytes > 0 or not problem.size.any()
 
 
 @settings(max_examples=15)
@@ -65,8 +65,8 @@ def test_planning_progress_names_its_phase(graph: Graph) -> None:
     assert notes.ended[-1].what == "planning"
     assert notes.ended[-1].item == graph.name
     assert {"placing", "judging"} <= {activity.what for activity in notes.ended}
-    for told in (a for a in notes.ended if a.what == "ordering" and a.best != NOT_KNOWN):
-        assert told.bound <= plan.orderings[0].bound <= told.best <= plan.orderings[0].given_bytes
+    for reported in (a for a in notes.ended if a.what == "ordering" and a.best != NOT_KNOWN):
+        assert reported.bound <= plan.orderings[0].bound <= reported.best <= plan.orderings[0].given_bytes
 
 
 def test_a_sweep_tells_number_and_name_of_each_item() -> None:

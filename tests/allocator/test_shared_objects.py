@@ -31,29 +31,29 @@ TIMELESS = tuple(s.name for s in SHARING.values() if s.traits.conflicts)
 quickly = settings(max_examples=40)
 
 
-def held(made: SharedObjects) -> list[list[int]]:
+def held(shared: SharedObjects) -> list[list[int]]:
     """The chunks in each object."""
-    return [np.flatnonzero(made.object_of == k).tolist() for k in range(len(made.size))]
+    return [np.flatnonzero(shared.object_of == k).tolist() for k in range(len(shared.size))]
 
 
 @pytest.mark.parametrize("name", NAMES)
 @given(problem=problems(max_chunks=14))
 @quickly
 def test_objects_are_as_large_as_their_largest_chunk_and_no_more_than_chains(name: str, problem: Problem) -> None:
-    made = assign(problem, name)
-    assert check_objects(problem, made.object_of, made.size) is None
-    assert [int(problem.size[chunks].max()) for chunks in held(made)] == made.size.tolist()
-    assert ((made.object_of == NO_OBJECT) == (problem.size == 0)).all()
-    assert made.lower_bound <= made.total_bytes <= sum(t.size for t in model.units_of(problem))
+    shared = assign(problem, name)
+    assert check_objects(problem, shared.object_of, shared.size) is None
+    assert [int(problem.size[chunks].max()) for chunks in held(shared)] == shared.size.tolist()
+    assert ((shared.object_of == NO_OBJECT) == (problem.size == 0)).all()
+    assert shared.lower_bound <= shared.total_bytes <= sum(t.size for t in model.units_of(problem))
 
 
 @pytest.mark.parametrize("name", TIMELESS)
 @given(problem=problems(max_chunks=14, conflicts=True))
 @quickly
 def test_conflicts_may_stand_in_place_of_lifetimes(name: str, problem: Problem) -> None:
-    made = assign(problem, name)
-    assert check_objects(problem, made.object_of, made.size) is None
-    assert made.lower_bound <= made.total_bytes
+    shared = assign(problem, name)
+    assert check_objects(problem, shared.object_of, shared.size) is None
+    assert shared.lower_bound <= shared.total_bytes
 
 
 @pytest.mark.parametrize("name", TIMELESS)
@@ -63,9 +63,9 @@ def test_conflicts_that_lifetimes_would_make_change_no_object(name: str, problem
     rows = list(problem.rows())
     pairs = [(a.id, b.id) for a in rows for b in rows if a.id < b.id and a.begin < b.end and b.begin < a.end]
     conflicts = Conflicts([a for a, _ in pairs], [b for _, b in pairs])
-    timeless, made = assign(evolve(problem, conflicts=conflicts), name), assign(problem, name)
-    assert timeless.total_bytes == made.total_bytes
-    assert timeless.lower_bound <= made.lower_bound
+    timeless, shared = assign(evolve(problem, conflicts=conflicts), name), assign(problem, name)
+    assert timeless.total_bytes == shared.total_bytes
+    assert timeless.lower_bound <= shared.lower_bound
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -81,11 +81,11 @@ def test_shared_objects_do_not_depend_on_chunk_ids(name: str, problem: Problem, 
 @given(problem=problems(max_chunks=30, horizon=20, alignments=(1,)))
 @settings(max_examples=20)
 def test_end_to_end_objects_are_a_plan(name: str, problem: Problem) -> None:
-    plan, made = solve(problem, name), assign(problem, name)
-    assert plan.arena_bytes == made.total_bytes
-    starts = np.concatenate(([0], np.cumsum(made.size)))
+    plan, shared = solve(problem, name), assign(problem, name)
+    assert plan.arena_bytes == shared.total_bytes
+    starts = np.concatenate(([0], np.cumsum(shared.size)))
     roots = [t.chunks[0] for t in model.units_of(problem)]
-    assert plan.offset[roots].tolist() == starts[made.object_of[roots]].tolist()
+    assert plan.offset[roots].tolist() == starts[shared.object_of[roots]].tolist()
 
 
 @given(problem=problems(max_chunks=40, horizon=30, conflicts=True))
@@ -117,10 +117,12 @@ BY_THE_BOOK: dict[str, Reading] = {
 @given(problem=problems(max_chunks=25, horizon=20, max_size=6))
 @settings(max_examples=80)
 def test_shared_objects_equal_the_plain_model(name: str, problem: Problem) -> None:
-    made = assign(problem, name)
-    known = {t.chunks: (t.begin, t.end, t.size, t.alignment) for t in model.units_of(problem)}
-    ours = [[life for chunks, life in known.items() if made.object_of[chunks[0]] == k] for k in range(len(made.size))]
-    wanted = [[known[t.chunks] for t in holder.units] for holder in BY_THE_BOOK[name](model.units_of(problem))]
+    shared = assign(problem, name)
+    lifetime = {t.chunks: (t.begin, t.end, t.size, t.alignment) for t in model.units_of(problem)}
+    ours = [
+        [life for chunks, life in lifetime.items() if shared.object_of[chunks[0]] == k] for k in range(len(shared.size))
+    ]
+    wanted = [[lifetime[t.chunks] for t in holder.units] for holder in BY_THE_BOOK[name](model.units_of(problem))]
     assert sorted(map(sorted, ours)) == sorted(map(sorted, wanted))
 
 
@@ -137,8 +139,8 @@ def test_no_objects_are_below_the_bound_and_no_flow_is_cheaper(problem: Problem)
     ways = list(model.all_ways(model.units_of(problem)))
     fewest = min(sum(max(t.size for t in holder) for holder in way) for way in ways)
     assert objects_bound(interference_graph(problem)) <= fewest <= assign(problem).total_bytes
-    made = assign(problem, "shared_min_cost_flow")
-    ours = [[t for t in model.units_of(problem) if made.object_of[t.chunks[0]] == k] for k in range(len(made.size))]
+    shared = assign(problem, "shared_min_cost_flow")
+    ours = [[t for t in model.units_of(problem) if shared.object_of[t.chunks[0]] == k] for k in range(len(shared.size))]
     assert sum(map(model.flow_cost, ours)) == min(sum(map(model.flow_cost, way)) for way in ways)
 
 
@@ -174,9 +176,9 @@ def test_known_totals_of_networks_are_met_in_mib(network: str, bound: float, tot
     problem = NETWORKS[network].problem()
     totals["min_cost_flow"] = totals.pop("flow")
     for name, total in totals.items():
-        made, plan = assign(problem, f"shared_{name}"), solve(problem, f"shared_{name}")
-        assert round(made.total_bytes / 2**20, 3) == round(plan.arena_bytes / 2**20, 3) == total
-        assert round(made.lower_bound / 2**20, 3) == bound
+        shared, plan = assign(problem, f"shared_{name}"), solve(problem, f"shared_{name}")
+        assert round(shared.total_bytes / 2**20, 3) == round(plan.arena_bytes / 2**20, 3) == total
+        assert round(shared.lower_bound / 2**20, 3) == bound
     assert assign(problem).total_bytes / 2**20 == pytest.approx(min(totals.values()), abs=0.0005)
 
 
@@ -207,8 +209,8 @@ def test_shared_objects_break_ties_by_most_conflicting_bytes(name: str) -> None:
 def test_shared_objects_in_order_takes_the_object_nearest_in_size_even_if_it_grows() -> None:
     """Objects of 10 and 4 bytes are free. 6 bytes are nearer to 4; 7 bytes are as near to both and nothing grows."""
     assert held(assign(chunks((0, 1, 10), (0, 1, 4), (1, 2, 6)), "shared_in_order")) == [[0], [1, 2]]
-    made = assign(chunks((0, 1, 10), (0, 1, 4), (1, 2, 7)), "shared_in_order")
-    assert held(made) == [[0, 2], [1]]
+    shared = assign(chunks((0, 1, 10), (0, 1, 4), (1, 2, 7)), "shared_in_order")
+    assert held(shared) == [[0, 2], [1]]
 
 
 def test_equality_takes_nothing_but_its_own_size() -> None:
@@ -222,9 +224,9 @@ def test_by_size_takes_the_smallest_object_that_is_free() -> None:
 
 def test_by_breadth_lets_the_largest_free_object_grow() -> None:
     """Tick 0 is the broadest with 5 + 4 + 3; then 6 comes in tick 1, where 5 is still busy: 4 grows."""
-    made = assign(chunks((0, 2, 5), (0, 1, 4), (0, 1, 3), (1, 2, 6)), "shared_by_breadth")
-    assert held(made) == [[0], [1, 3], [2]]
-    assert made.size.tolist() == [5, 6, 3]
+    shared = assign(chunks((0, 2, 5), (0, 1, 4), (0, 1, 3), (1, 2, 6)), "shared_by_breadth")
+    assert held(shared) == [[0], [1, 3], [2]]
+    assert shared.size.tolist() == [5, 6, 3]
 
 
 def test_by_size_improved_follows_whoever_has_just_ended() -> None:
@@ -242,9 +244,9 @@ def test_by_size_improved_takes_the_oldest_of_objects_that_would_be_idle_for_as_
 
 def test_shared_objects_flow_pays_for_growth_and_not_for_idle_bytes() -> None:
     """After 2 and 9 bytes come 10 and 1: 9 should grow to 10, and 1 go into 2."""
-    made = assign(chunks((0, 1, 2), (0, 1, 9), (1, 2, 10), (1, 2, 1)), "shared_min_cost_flow")
-    assert sorted(held(made)) == [[0, 3], [1, 2]]
-    assert made.total_bytes == made.lower_bound == 12
+    shared = assign(chunks((0, 1, 2), (0, 1, 9), (1, 2, 10), (1, 2, 1)), "shared_min_cost_flow")
+    assert sorted(held(shared)) == [[0, 3], [1, 2]]
+    assert shared.total_bytes == shared.lower_bound == 12
 
 
 def test_a_chain_of_overwrites_has_its_object_for_as_long_as_one_of_it_lives() -> None:
@@ -297,13 +299,13 @@ def test_the_flow_refuses_more_than_it_has_memory_for() -> None:
 
 def test_shared_objects_best_has_a_strategy_for_any_number_of_chunks() -> None:
     ticks, ones = np.arange(100_001), np.ones(100_001)
-    made = assign(Problem(ticks, ticks + 1, ones, ones, np.full(100_001, FREE)))
-    assert (made.strategy, made.total_bytes) == ("shared_by_breadth", 1)
+    shared = assign(Problem(ticks, ticks + 1, ones, ones, np.full(100_001, FREE)))
+    assert (shared.strategy, shared.total_bytes) == ("shared_by_breadth", 1)
 
 
 def test_assign_never_returns_wrong_shared_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    def one_for_all(found: InterferenceGraph) -> Column:
-        return np.zeros(len(found), np.int64)
+    def one_for_all(graph: InterferenceGraph) -> Column:
+        return np.zeros(len(graph), np.int64)
 
     monkeypatch.setattr(shared_objects, "SHARING", {"careless": SharedObjectsSolver("careless", one_for_all)})
     with pytest.raises(PlanError, match=r"careless made wrong objects \(conflict\): chunks 0 and 1 conflict"):

@@ -1,4 +1,4 @@
-"""Chains told apart by what they are, not by the ids of their chunks."""
+"""Hashes of chains by what they are, not by the ids of their chunks."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 def chain_hashes(problem: Problem) -> Hashes:
-    """A number for each root that only an equal chain has (as good as surely): the sum of hashes over its chunks.
+    """Returns a number for each root that only an equal chain has (as good as surely): a sum of hashes over its chunks.
 
     Where conflicts stand in place of lifetimes, whom its chunks meet is a part of what a chain is.
     """
@@ -23,7 +23,7 @@ def chain_hashes(problem: Problem) -> Hashes:
 
 
 def _refined(digest: Hashes, conflicts: Conflicts, root: Column) -> Hashes:
-    """Hashes in what each chunk meets, and the rest of its chain, as long as that tells more of them apart.
+    """Refines hashes by what each chunk conflicts with, as long as that tells more chunks apart.
 
     (Colour refinement, Weisfeiler and Leman 1968.)
     """
@@ -44,6 +44,6 @@ def _sums(digest: Hashes, root: Column) -> Hashes:
 
 
 def _mixed(digest: Hashes, values: Hashes) -> Hashes:
-    """Multiplicative hashing (Knuth)."""
+    """Mixes values into hashes by multiplicative hashing (Knuth)."""
     product = (digest + values) * _FACTOR
     return product ^ (product >> np.uint64(29))

@@ -1,4 +1,4 @@
-"""Which chunks may share no byte: pairs, from lifetimes or from conflicts. Chunks of no bytes meet nobody."""
+"""Conflicts of a problem as pairs: chunks with bytes that may share none, from lifetimes or from given conflicts."""
 
 import numpy as np
 from attrs import field, frozen
@@ -18,7 +18,7 @@ class Conflicts:
 
 
 def count_conflicts(problem: Problem) -> int:
-    """How many there are. O(n log n)."""
+    """Counts the pairs of `conflict_pairs`. O(n log n)."""
     if problem.conflicts is not None:
         return len(problem.conflicts)
     ids, stop = by_begin(problem)
@@ -26,7 +26,7 @@ def count_conflicts(problem: Problem) -> int:
 
 
 def conflict_pairs(problem: Problem) -> Conflicts:
-    """All of them: the memory that this takes is told by `count_conflicts`."""
+    """Returns all pairs of chunks with bytes that may share none. Memory grows with `count_conflicts`."""
     if problem.conflicts is not None:
         one, other = problem.conflicts.one, problem.conflicts.other
         both = (problem.size[one] > 0) & (problem.size[other] > 0)
@@ -40,7 +40,7 @@ def conflict_pairs(problem: Problem) -> Conflicts:
 
 
 def by_begin(problem: Problem) -> tuple[Column, Column]:
-    """The chunks with bytes by their begin, and for each the place of the first that begins when it has ended.
+    """Returns the chunks with bytes by their begin, and for each the place of the first that begins when it has ended.
 
     It meets all that stand between it and that place.
     """

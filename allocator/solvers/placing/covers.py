@@ -1,4 +1,4 @@
-"""Best-gap placement by the bytes in use over time: for cliques, where most of what lives lives long and lies close."""
+"""Best-gap placement by the bytes in use over time: for large cliques of chunks that live long."""
 
 import numpy as np
 from attrs import frozen
@@ -11,7 +11,7 @@ from allocator.problem import Column, Problem
 
 @frozen(eq=False)
 class Covers:
-    """What `place_covered` is given. Takes memory for n log n ranges at worst, mostly much less is touched."""
+    """The arguments of `place_covered`. Takes memory for n log n ranges at worst; mostly much less is touched."""
 
     since: Numbers
     until: Numbers
@@ -34,7 +34,10 @@ class Covers:
 
     @classmethod
     def of(cls, problem: Problem, ids: Column, mode: KernelMode) -> "Covers":
-        """The leaves of the tree are the ticks in which something begins: those that meet do so in one of them."""
+        """Builds the tree.
+
+        Its leaves are the ticks in which something begins: two chunks that conflict do so in one of them.
+        """
         body = np.full(len(problem), -1)
         body[ids] = np.arange(len(ids))
         rows = np.flatnonzero(problem.size > 0)
@@ -64,6 +67,6 @@ class Covers:
 
 
 def _most_ranges(leaves: int, lengths: Column) -> int:
-    """More than all lists hold together: a life ends inside two nodes a level, and has two nodes of each size in it."""
+    """Returns an upper bound of the ranges in all lists: two of each size and two a level for each lifetime."""
     sizes = int(np.frexp(lengths.astype(float))[1].sum())
     return 2 * leaves.bit_length() * len(lengths) + 4 * sizes

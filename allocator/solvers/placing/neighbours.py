@@ -15,7 +15,7 @@ DENSE = 16
 
 @frozen(eq=False)
 class Neighbours:
-    """What `place_near` is given."""
+    """The arguments of `place_near`."""
 
     start: Numbers
     near: Numbers
@@ -55,7 +55,7 @@ class Neighbours:
 
 
 def _lists(problem: Problem, ids: Column) -> tuple[Column, Column, Column, Column]:
-    """Each pair of chunks that meet, seen from the body of either: the lists of bodies, and what they bar."""
+    """Returns each pair of chunks that meet, seen from the body of either: the lists of bodies, and what they bar."""
     body = np.zeros(len(problem), np.int64)
     body[ids] = np.arange(len(ids))
     body, low, high = body[problem.chains.root], problem.chains.offset, problem.chains.offset + problem.size

@@ -25,17 +25,17 @@ MOST_PAIRS_ONCE = 50_000
 """The same for a single order."""
 MOST_PAIRS_UNLOADED = 200_000
 """Up to so many, the plain kernel takes a quarter of a second at most for a single order: less than loading numba."""
-CROWD = 1_000
-"""Where a chunk meets more than twice as many, what is in use may be looked for, not who uses it."""
+MANY_CONFLICTS = 1_000
+"""Where a chunk has more than twice as many conflicts, the bytes in use may be searched instead of their users."""
 SHORT = 100
-"""That pays where most live for less than one in so many ticks: there, few that live long are met again and again."""
+"""That pays where most chunks live for less than one in so many ticks, and few live long."""
 
 
 class GapSearch(Protocol):
     """Finds what bars a body's way."""
 
     def place(self, order: Numbers, kept: int, limit: int, offset: Numbers, /) -> int:
-        """As `Placer.place_rest`."""
+        """Places bodies as `Placer.place_rest` does."""
 
 
 GapSearchMaker = Callable[[Problem, Column, KernelMode], GapSearch]
@@ -45,7 +45,8 @@ GapSearchMaker = Callable[[Problem, Column, KernelMode], GapSearch]
 class Placer:
     """Body i is the chain of chunk ids[i], `size[i]` bytes. Orders and offsets are columns of bodies.
 
-    The search has scratch of its own, so a placer serves one thread. Which search it is only tells in time.
+    The search has scratch of its own, so a placer serves one thread. All searches give the same
+    offsets.
     """
 
     problem: Problem
@@ -56,12 +57,12 @@ class Placer:
 
     @classmethod
     def of(cls, problem: Problem, mode: KernelMode | None = None) -> "Placer":
-        """A placer for many orders. `runner`: instead of the one for problems of that size."""
+        """Returns a placer for many orders. `runner`: instead of the one for problems of that size."""
         return cls.by(suitable_search(problem, MOST_PAIRS), problem, mode)
 
     @classmethod
     def by(cls, search: GapSearchMaker, problem: Problem, mode: KernelMode | None = None) -> "Placer":
-        """A placer that uses this search."""
+        """Returns a placer that uses this search."""
         ids = roots(problem)
         mode = mode or KernelMode.of(len(ids))
         return cls(problem, ids, problem.size[ids], mode, search(problem, ids, mode))
@@ -70,17 +71,17 @@ class Placer:
         return len(self.ids)
 
     def bodies(self, chunks: Column) -> Column:
-        """The bodies of these roots."""
+        """Returns the bodies of these roots."""
         return np.searchsorted(self.ids, chunks)
 
     def place(self, order: Column) -> Column:
-        """Offset of each body, when all are placed in this order, pinned ones first."""
+        """Returns the offset of each body, when all are placed in this order, pinned ones first."""
         (numbers,), (offset,) = self.mode.numbers(np.array(order)), self.mode.zeros(len(self))
         self.place_rest(numbers, 0, NO_CAPACITY, offset)
         return np.array(offset, np.int64)
 
     def place_rest(self, order: Numbers, kept: int, limit: int, offset: Numbers) -> int:
-        """Places all but the first `kept` of an order, whose offsets stand in `offset` and stay; gives the arena.
+        """Places all but the first `kept` of an order, whose offsets in `offset` stay; gives the bytes of the arena.
 
         `order` and `offset` are what `runner` takes: lists, or columns that can be written (both, or the kernel is
         compiled once more). As soon as the arena would be above `limit` it ends, and the rest lies at -1.
@@ -88,14 +89,14 @@ class Placer:
         return self.search.place(order, kept, limit, offset)
 
     def offsets(self, by_body: Column) -> Column:
-        """Offsets of all chunks from those of the bodies; 0 for chunks of no bytes."""
+        """Returns the offsets of all chunks from those of the bodies; 0 for chunks of no bytes."""
         by_chunk = np.zeros(len(self.problem), np.int64)
         by_chunk[self.ids] = by_body
         return without_empty(self.problem, self.problem.chains.offsets(by_chunk))
 
 
 def place_in_order(problem: Problem, order: Column) -> Column:
-    """Offset of each chunk, when chains are placed in this order of their roots, pinned ones first.
+    """Returns the offset of each chunk, when chains are placed in this order of their roots, pinned ones first.
 
     O(n log n + pairs of chunks that meet), or less.
     """
@@ -106,16 +107,16 @@ def place_in_order(problem: Problem, order: Column) -> Column:
 
 
 def suitable_search(problem: Problem, most_pairs: int) -> GapSearchMaker:
-    """The quickest search. Lists who meets whom only if there are no more than `most_pairs`, or if conflicts tell."""
+    """Returns the quickest search. Neighbours are listed for at most `most_pairs` conflicts, or given conflicts."""
     pairs = count_conflicts(problem)
     if problem.conflicts is not None or pairs <= most_pairs:
         return Neighbours.of
     lives = problem.end - problem.begin
-    return Covers.of if pairs > CROWD * len(problem) and np.median(lives) * SHORT < lives.max() else Sweep.of
+    return Covers.of if pairs > MANY_CONFLICTS * len(problem) and np.median(lives) * SHORT < lives.max() else Sweep.of
 
 
 def roots(problem: Problem) -> Column:
-    """Ids of the chunks to place: those that have bytes and overwrite nothing."""
+    """Returns the ids of the chunks to place: those that have bytes and overwrite nothing."""
     is_root = problem.size > 0
     is_root[problem.src] = False
     return np.flatnonzero(is_root)

@@ -7,7 +7,7 @@ from allocator.solvers.placing.canonical import chain_hashes
 
 
 def ranked(problem: Problem, ids: Column, *keys: Column) -> Column:
-    """Some roots by these keys (a column each, beside `ids`, the first one decides), then by what their chains are.
+    """Sorts roots by these keys (columns beside `ids`, the first one decides), then by their chains.
 
     Ties: first to begin, first to end, least aligned.
     """
@@ -19,7 +19,7 @@ def ranked(problem: Problem, ids: Column, *keys: Column) -> Column:
 
 
 def chain_lifetimes(problem: Problem) -> tuple[Column, Column]:
-    """Begin and end of the whole chain of each root; chunks of no bytes do not count."""
+    """Returns the begin and end of the whole chain of each root; chunks of no bytes do not count."""
     end = problem.end.copy()
     used = problem.size > 0
     if len(problem.src):

@@ -12,7 +12,7 @@ from allocator.solvers.placing.conflicts import by_begin
 
 @frozen(eq=False)
 class Sweep:
-    """What `place_swept` is given."""
+    """The arguments of `place_swept`."""
 
     begin: Numbers
     end: Numbers

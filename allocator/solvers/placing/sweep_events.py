@@ -6,7 +6,7 @@ from allocator.problem import Column, column
 
 
 def breadth_ranks(begin: Column, end: Column, tick: Column, breadth: Column) -> Column:
-    """When each life is met first, going through the ticks from the broadest on (ties: the earliest). O(n log n).
+    """Returns when each lifetime is first reached in a sweep over ticks, broadest first (ties: earliest). O(n log n).
 
     `breadth[k]` holds in the ticks from tick[k] to tick[k + 1]; lives begin and end in such ticks.
     """
@@ -16,7 +16,7 @@ def breadth_ranks(begin: Column, end: Column, tick: Column, breadth: Column) -> 
 
 
 def _least(values: Column, low: Column, high: Column) -> Column:
-    """The least of values[low:high], for many such ranges: each is two ranges, as long as a power of two, together."""
+    """Returns the least of values[low:high] for many ranges, each the union of two whose length is a power of two."""
     least = np.empty(len(low), np.int64)
     level = np.frexp((high - low).astype(float))[1] - 1
     for k in range(int(level.max(initial=-1)) + 1):

@@ -3,7 +3,7 @@
 import numpy as np
 from attrs import field, frozen
 
-from allocator.kernels.freelist import NOBODY
+from allocator.kernels.freelist import NO_CHUNK
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem, column
 from allocator.solvers.placing.canonical import chain_hashes
@@ -15,7 +15,7 @@ class Timeline:
 
     Rows stand by the tick in which they begin; in a tick overwriters come last, then the longest-lived and the largest
     come first. `root` is the row of the root of a chain, `inner` where the row lies in the root's bytes; `dest` is what
-    it overwrites (or NOBODY), from byte `at` on. `freed` names the rows that nothing overwrites, first to end first.
+    it overwrites (or NO_CHUNK), from byte `at` on. `freed` names the rows that nothing overwrites, first to end first.
     """
 
     ids: Column = field(converter=column)
@@ -30,7 +30,7 @@ class Timeline:
     freed: Column = field(converter=column)
 
     def offsets(self, problem: Problem, by_row: Numbers) -> Column:
-        """A column of the problem from one of the rows; 0 for the chunks of no bytes."""
+        """Returns a column of the problem from one of the rows; 0 for the chunks of no bytes."""
         by_chunk = np.zeros(len(problem), np.int64)
         by_chunk[self.ids] = np.array(by_row)
         return by_chunk
@@ -39,13 +39,13 @@ class Timeline:
 def timeline(problem: Problem) -> Timeline:
     """Sorts the chunks. O(n log n)."""
     ids = _in_order(problem)
-    row = np.full(len(problem) + 1, NOBODY)
+    row = np.full(len(problem) + 1, NO_CHUNK)
     row[ids] = np.arange(len(ids))
-    dest, at = np.full(len(problem), NOBODY), np.zeros(len(problem), np.int64)
+    dest, at = np.full(len(problem), NO_CHUNK), np.zeros(len(problem), np.int64)
     dest[problem.src], at[problem.src] = row[problem.dest], problem.overwrite_offset
     end = problem.end[ids]
     is_freed = np.ones(len(ids), bool)
-    is_freed[dest[ids[dest[ids] != NOBODY]]] = False
+    is_freed[dest[ids[dest[ids] != NO_CHUNK]]] = False
     by_end = np.argsort(end, kind="stable")
     return Timeline(
         ids=ids,
@@ -62,7 +62,7 @@ def timeline(problem: Problem) -> Timeline:
 
 
 def _in_order(problem: Problem) -> Column:
-    """Ids of the chunks that have bytes, row by row."""
+    """Returns the ids of the chunks that have bytes, row by row."""
     ids = np.flatnonzero(problem.size > 0)
     begin, end, size = problem.begin[ids], problem.end[ids], problem.size[ids]
     if not len(problem.src):
@@ -72,7 +72,7 @@ def _in_order(problem: Problem) -> Column:
 
 
 def _rank(problem: Problem) -> Column:
-    """A number for each chunk that is smaller the earlier its root would stand; equal chains differ by id alone.
+    """Returns a number for each chunk that orders chains by their roots; equal chains differ by id alone.
 
     What a chain does later decides where its root alone does not; the sum of hashes over its members stands for it.
     """

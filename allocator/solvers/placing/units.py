@@ -23,7 +23,7 @@ class Units:
     alignment: Column = field(converter=column)
 
     def in_order(self, order: Column) -> "Units":
-        """The same units, numbered anew: unit k is what unit order[k] was."""
+        """Returns the same units, numbered anew: unit k is what unit order[k] was."""
         return evolve(
             self,
             ids=self.ids[order],
@@ -34,14 +34,14 @@ class Units:
         )
 
     def offsets(self, problem: Problem, by_unit: Numbers) -> Column:
-        """A column of the problem from one of the units; 0 for chunks of no bytes."""
+        """Returns a column of the problem from one of the units; 0 for chunks of no bytes."""
         by_chunk = np.zeros(len(problem), np.int64)
         by_chunk[self.ids] = np.array(by_unit)
         return without_empty(problem, problem.chains.offsets(by_chunk))
 
 
 def units_of(problem: Problem) -> Units:
-    """The units of a problem, by id."""
+    """Returns the units of a problem, by id."""
     used = problem.size > 0
     _, end = chain_lifetimes(problem)
     ids = np.flatnonzero(used & (problem.chains.root == np.arange(len(problem))))

@@ -1,4 +1,4 @@
-"""Chains of overwrites as rigid bodies, who may not overlap whom, and the parts of a problem that never meet."""
+"""Chains of overwrites as rigid bodies, their conflicts, and the independent parts of a problem."""
 
 from collections.abc import Iterator
 from math import gcd
@@ -22,14 +22,14 @@ class Table:
     item: Column = field(converter=column)
 
     def row(self, i: int) -> Column:
-        """One list."""
+        """Returns one list."""
         return self.item[self.start[i] : self.start[i + 1]]
 
     def __len__(self) -> int:
         return len(self.start) - 1
 
     def row_of_each(self) -> Column:
-        """The row in which each item stands."""
+        """Returns the row in which each item stands."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
 
@@ -57,14 +57,14 @@ class Bodies:
 
 
 def table(rows: Column, items: Column, count: int) -> Table:
-    """The table in which each item stands in its row; `rows` need not be sorted."""
+    """Returns the table in which each item stands in its row; `rows` need not be sorted."""
     order = np.lexsort((items, rows))
     start = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=count))))
     return Table(start, items[order])
 
 
 def bodies(problem: Problem) -> Bodies:
-    """The bodies of a problem. Needs memory for all pairs that meet: see `count_conflicts`."""
+    """Returns the bodies of a problem. Needs memory for all pairs that meet: see `count_conflicts`."""
     units = units_of(problem)
     ids, root, used = units.ids, problem.chains.root, problem.size > 0
     is_solid = np.ones(len(problem), bool)
@@ -80,7 +80,7 @@ def bodies(problem: Problem) -> Bodies:
 
 
 def parts(whole: Bodies, wanted: Column) -> Iterator[Bodies]:
-    """Sets of bodies that never meet, each with the pinned bodies that it meets: those that hold a `wanted` body.
+    """Yields sets of bodies without conflicts between them, each with its pinned neighbours, that have a `wanted` body.
 
     Pinned bodies hold nothing together and are no part of their own.
     """
@@ -92,7 +92,7 @@ def parts(whole: Bodies, wanted: Column) -> Iterator[Bodies]:
 
 
 def grain(unit: int, alignment: Column) -> int:
-    """What arenas are multiples of in which all lies as low as it can, where sizes and pinned offsets are of `unit`.
+    """Returns a divisor of all arenas in which no body can move down; sizes and pins are multiples of `unit`.
 
     Offsets are sums of those, aligned upwards now and then.
     """
@@ -104,7 +104,7 @@ def grain(unit: int, alignment: Column) -> int:
 
 
 def select(whole: Bodies, ids: Column) -> Bodies:
-    """Some of the bodies, in the order of `ids`, with what is between them."""
+    """Returns some of the bodies, in the order of `ids`, with what is between them."""
     place = np.full(len(whole), -1)
     place[ids] = np.arange(len(ids))
     clique = whole.cliques.row_of_each()
@@ -123,14 +123,14 @@ def select(whole: Bodies, ids: Column) -> Bodies:
 
 
 def _kept(lists: Table, row_place: Column, place: Column, count: int) -> Table:
-    """The rows and items that have a place (not -1), there."""
+    """Returns the rows and items that have a place (not -1), there."""
     rows, items = row_place[lists.row_of_each()], place[lists.item]
     both = (rows >= 0) & (items >= 0)
     return table(rows[both], items[both], count)
 
 
 def _labels(whole: Bodies) -> Column:
-    """One number for each set of bodies that hang together; pinned bodies hold nothing together."""
+    """Returns one number for each set of bodies that hang together; pinned bodies hold nothing together."""
     rows, items = whole.near.row_of_each(), whole.near.item
     is_free = (whole.pinned[rows] == FREE) & (whole.pinned[items] == FREE)
     rows, items = rows[is_free], items[is_free]
@@ -145,7 +145,7 @@ def _labels(whole: Bodies) -> Column:
 
 
 def _cliques_in_time(begin: Column, end: Column) -> Table:
-    """Who is alive in each tick in which something begins, and before the next of which something ends."""
+    """Returns the cliques that are alive in each tick in which something begins, before something ends."""
     ticks = np.unique(begin)
     ends = np.sort(end)
     behind = np.append(ticks[1:], np.iinfo(np.int64).max)
@@ -161,7 +161,7 @@ def _near_by_pairs(one: Column, other: Column, count: int) -> Table:
 
 
 def cover(near: Table) -> Table:
-    """Cliques, found greedily, such that each body stands in one and each pair of neighbours too.
+    """Returns cliques, found greedily, such that each body stands in one and each pair of neighbours too.
 
     A set of bodies is a whole number here: bit k says that the body with the k-th most neighbours is in it.
     """
@@ -180,7 +180,7 @@ def cover(near: Table) -> Table:
 
 
 def _masks(near: Table, order: Column) -> list[int]:
-    """The neighbours of each body, in an order, as bits that stand for places in the same order."""
+    """Returns the neighbours of each body, in an order, as bits that stand for places in the same order."""
     place, masks = np.argsort(order), []
     for body in order.tolist():
         bits = np.zeros(len(near), bool)
@@ -190,13 +190,13 @@ def _masks(near: Table, order: Column) -> list[int]:
 
 
 def _members(clique: int) -> Column:
-    """The places of the bits."""
+    """Returns the places of the bits."""
     whole = np.frombuffer(clique.to_bytes(clique.bit_length() // 8 + 1, "little"), np.uint8)
     return np.flatnonzero(np.unpackbits(whole, bitorder="little"))
 
 
 def _clique_of(one: int, first: int, sets: list[int]) -> int:
-    """A clique with `one` in it that cannot grow; what is in `first` enters first, then those with most neighbours."""
+    """Returns a maximal clique with `one` in it, grown first from `first`, then from bodies with most neighbours."""
     clique, common = 1 << one, sets[one]
     while common:
         wanted = first & common or common

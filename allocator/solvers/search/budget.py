@@ -17,7 +17,7 @@ SLICE = 2_000
 class Budget:
     """Nodes that are left, and the moment of `time.monotonic` at which the time is over.
 
-    What is spent is told to the activity that the search is part of.
+    What is spent is reported to the activity that the search is part of.
     """
 
     nodes: int
@@ -26,7 +26,7 @@ class Budget:
 
     @classmethod
     def of(cls, options: SolverOptions, nodes: int) -> Self:
-        """What a task allows; `nodes` where it names no limit at all."""
+        """Returns the budget of the options; `nodes` where they name no limit at all."""
         is_free = options.nodes == NO_NODES and options.seconds == math.inf
         seen, most = current(), nodes if is_free else options.nodes
         seen.done, seen.total, seen.unit = 0, 0 if most == NO_NODES else most, "steps"
@@ -34,14 +34,14 @@ class Budget:
 
     @property
     def is_over(self) -> bool:
-        """Is there nothing left?"""
+        """Returns whether nothing is left."""
         return self.nodes <= 0 or (self.until < math.inf and time.monotonic() >= self.until)
 
     def spend(self, nodes: int) -> None:
-        """So many nodes are done."""
+        """Spends so many nodes."""
         self.nodes -= nodes
         self.seen.done += nodes
 
     def portion(self, wanted: int) -> int:
-        """Nodes to go on with before the clock is looked at again; 0 where the budget is over."""
+        """Returns nodes to go on with before the clock is looked at again; 0 where the budget is over."""
         return 0 if self.is_over else min(wanted, self.nodes, SLICE)

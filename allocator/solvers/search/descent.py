@@ -149,7 +149,7 @@ class Descent:
         return "".join(letters.tolist())
 
     def _rank(self, order: str, noise: float) -> Column:
-        """The place of each body in an order. Bodies that are alike in all keys may change places."""
+        """Returns the place of each body in an order. Bodies that are alike in all keys may change places."""
         by_key = [-self._keys[letter] for letter in reversed(order)]
         if noise:
             by_key = [key * np.exp(noise * self._draw.standard_normal(len(key))) for key in by_key]
@@ -166,7 +166,7 @@ def _portions(nodes: int, budget: Budget) -> Iterator[int]:
 
 
 def _arrays(part: Bodies) -> SkylineSearch:
-    """A search with empty tables of the right sizes; capacity and order are entered before each run."""
+    """Returns a search with empty tables of the right sizes; capacity and order are entered before each run."""
     n, cliques = len(part), len(part.cliques)
     cell = int(np.gcd.reduce(part.alignment))
     clique, member = part.cliques.row_of_each(), part.cliques.item
@@ -201,7 +201,7 @@ def _with_more_room(s: SkylineSearch) -> SkylineSearch:
 
 
 def _keys(part: Bodies) -> dict[str, Column]:
-    """What static orders sort by, of each body."""
+    """Returns the keys of static orders, of each body."""
     life = (part.end - part.begin).astype(float)
     weight = np.add.reduceat(part.size[part.cliques.item], part.cliques.start[:-1])
     heaviest = np.zeros(len(part))

@@ -1,4 +1,4 @@
-"""One part of a problem whose bodies have notches, searched for plans within given capacities."""
+"""One part of a problem whose bodies are not all rectangles, searched for plans within given capacities."""
 
 from collections.abc import Iterator
 
@@ -35,7 +35,7 @@ _ON_HULLS = 2_000
 
 @define(eq=False)
 class Pairwise:
-    """Searches over the bodies of one part, solid or not; what `Descent` is for parts without notches.
+    """A search over the bodies of one part, solid or not; `Descent` is for parts whose bodies are all rectangles.
 
     `proved` is a lower bound of the part's arena; `offset` (of each body of `part`) is a plan in `arena` bytes.
     """
@@ -56,7 +56,7 @@ class Pairwise:
 
     @classmethod
     def of(cls, problem: Problem, part: Bodies, offset: Column, seed: int) -> "Pairwise":
-        """A search that starts from a plan: an offset for each body."""
+        """Returns a search that starts from a plan: an offset for each body."""
         made_of = pieces(problem, part)
         gaps = pair_gaps(part, made_of)
         if problem.conflicts is None:
@@ -77,7 +77,7 @@ class Pairwise:
     def improve(self, goal: int, budget: Budget) -> None:
         """Probes the goal, then capacities nearer and nearer to the best arena until one is found; then more effort.
 
-        Most bodies of real problems lie in no other's notch, and in large parts good plans are found sooner among
+        Few bodies of real problems interlock, and in large parts good plans are found sooner among
         hulls: they come first, with few nodes. Proofs are mostly found here.
         """
         self._improve_hulls(goal, budget)
@@ -93,7 +93,10 @@ class Pairwise:
         self._effort += 1
 
     def _improve_hulls(self, goal: int, budget: Budget) -> None:
-        """Where all bodies are solid, what is proved of hulls is true of them."""
+        """Improves the plan of the hulls of bodies.
+
+        Where all bodies are solid, bounds of hulls are bounds of bodies.
+        """
         hulls = self._hulls
         hulls.arena = min(hulls.arena, self.arena)
         if hulls.arena <= max(goal, hulls.proved) or budget.is_over:
@@ -149,7 +152,7 @@ class Pairwise:
 
 
 def _portions(most: int, nodes: int, budget: Budget) -> Iterator[int]:
-    """Slices of a number of nodes, of at most so many each."""
+    """Yields slices of a number of nodes, of at most `most` each."""
     while nodes > 0 and (paid := budget.portion(_PRICE * min(nodes, most))):
         portion = -(-paid // _PRICE)
         nodes -= portion
@@ -157,7 +160,7 @@ def _portions(most: int, nodes: int, budget: Budget) -> Iterator[int]:
 
 
 def _in_cells(made_of: Pieces, cell: int) -> tuple[Column, Column]:
-    """The cells of `cell` bytes that no piece shares: (bytes, where they begin in the body) of each piece.
+    """Returns the cells of `cell` bytes that no piece shares: (bytes, where they begin in the body) of each piece.
 
     Pieces that begin at the edge of a cell own all that they touch, others what they fill (see `bounds`).
     """
@@ -169,7 +172,7 @@ def _in_cells(made_of: Pieces, cell: int) -> tuple[Column, Column]:
 
 
 def _bound(part: Bodies, made_of: Pieces, bulk: Column) -> int:
-    """The heaviest clique, and the highest pinned end."""
+    """Returns the heaviest clique, and the highest pinned end."""
     starts, members = made_of.cliques.start[:-1], made_of.cliques.item
     unused = np.maximum.reduceat(np.maximum(bulk - made_of.size, 0)[members], starts)
     heaviest = int((np.add.reduceat(bulk[members], starts) - unused).max())
@@ -177,7 +180,7 @@ def _bound(part: Bodies, made_of: Pieces, bulk: Column) -> int:
 
 
 def _arrays(part: Bodies, made_of: Pieces, gaps: PairGaps, shift: Column, bulk: Column) -> PairSearch:
-    """A search with empty tables of the right sizes."""
+    """Returns a search with empty tables of the right sizes."""
     n, total = len(part), len(gaps.one)
     kept = bulk[made_of.cliques.item] > 0
     rows, item = made_of.cliques.row_of_each()[kept], made_of.cliques.item[kept]

@@ -1,4 +1,4 @@
-"""Bodies in detail: the chunks that they consist of, the gaps that each two leave each other, who is alive at once."""
+"""Profiles of bodies: their chunks, the gaps that each two leave each other, and what is alive at once."""
 
 import numpy as np
 import numpy.typing as npt
@@ -42,14 +42,14 @@ class Pieces:
 
 
 def arranged(part: Bodies) -> Bodies:
-    """The same bodies in an order that ids do not decide, but between bodies that agree in all else."""
+    """Returns the same bodies in an order that ids do not decide, but between bodies that agree in all else."""
     near_count = np.diff(part.near.start)
     keys = (part.root, near_count, part.is_solid, part.pinned, part.alignment, part.end, part.begin, -part.size)
     return select(part, np.lexsort(keys))
 
 
 def pieces(problem: Problem, part: Bodies) -> Pieces:
-    """The pieces of the bodies of one part. An overwriter counts from its second tick: first it lies in another."""
+    """Derives the pieces of the bodies of one part. An overwriter counts from its second tick."""
     chain = problem.chains
     owner = np.full(len(problem), -1)
     owner[part.root] = np.arange(len(part))
@@ -72,7 +72,7 @@ def pieces(problem: Problem, part: Bodies) -> Pieces:
 
 
 def pair_gaps(part: Bodies, made_of: Pieces) -> PairGaps:
-    """What distances each two bodies that meet may have, where offsets are aligned.
+    """Derives the distances that each two conflicting bodies may have, where offsets are aligned.
 
     Two pieces that share no byte forbid the distances strictly between two numbers; gaps are what is left.
     """
@@ -103,18 +103,18 @@ def pair_gaps(part: Bodies, made_of: Pieces) -> PairGaps:
 
 
 def _starts(row: Column, count: int) -> Column:
-    """Where each row begins in a list that is sorted by rows, and where the last one ends."""
+    """Returns where each row begins in a list sorted by rows, and where the last one ends."""
     return np.concatenate(([0], np.cumsum(np.bincount(row, minlength=count))))
 
 
 def _highest_so_far(row: Column, value: Column) -> Column:
-    """The running maximum in each row."""
+    """Returns the running maximum in each row."""
     values, rank = np.unique(value, return_inverse=True)
     return np.asarray(values[np.maximum.accumulate(row * len(values) + rank) % max(len(values), 1)], np.int64)
 
 
 def without_mirrors(gaps: PairGaps, is_alike: npt.NDArray[np.bool_]) -> PairGaps:
-    """Of pairs whose bodies can change places in any plan, the other never lies below the one."""
+    """Returns the gaps without mirrored plans: of two bodies that are alike, the other never lies below the one."""
     row = np.repeat(np.arange(len(gaps.one)), np.diff(gaps.start))
     keeps = ~is_alike[row] | (gaps.high >= 0)
     low = np.where(is_alike[row], np.maximum(gaps.low, 0), gaps.low)
@@ -123,7 +123,7 @@ def without_mirrors(gaps: PairGaps, is_alike: npt.NDArray[np.bool_]) -> PairGaps
 
 
 def alike(part: Bodies, made_of: Pieces, gaps: PairGaps) -> npt.NDArray[np.bool_]:
-    """Of each pair: do both bodies consist of the same pieces, at the same times, and are free?"""
+    """Returns for each pair whether both bodies have the same pieces at the same times, and are free."""
     order = np.lexsort((made_of.shift, made_of.end, made_of.begin, made_of.owner))
     start = np.searchsorted(made_of.owner[order], np.arange(len(part) + 1))
     columns = np.stack((made_of.begin, made_of.end, made_of.shift, made_of.size), axis=1)[order]

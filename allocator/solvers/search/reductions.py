@@ -17,7 +17,7 @@ class Reduction:
     late: tuple[int, ...]
 
     def completed(self, core_offset: Column) -> Column:
-        """Offsets of all bodies of the part: the late ones lie in the lowest gaps that the others leave."""
+        """Returns the offsets of all bodies of the part: the late ones lie in the lowest gaps that the others leave."""
         offset = np.zeros(len(self.part), np.int64)
         offset[self.kept] = core_offset
         is_placed = np.zeros(len(self.part), bool)
@@ -33,7 +33,7 @@ def reduce(part: Bodies, capacity: int) -> Reduction:
     """Takes bodies out of which even the worst arrangement of their neighbours leaves a place within the capacity.
 
     A neighbour of v bytes bars a body of u bytes from v + u - 1 offsets; a body whose neighbours bar fewer aligned
-    offsets than there are within the capacity can be placed last. What is taken out bars nobody any more: so in rounds.
+    offsets than there are within the capacity can be placed last. What is taken out bars nothing: so in rounds.
     """
     unit = int(np.gcd.reduce(np.concatenate((part.size, part.alignment, part.pinned[part.pinned != FREE]))))
     size, alignment = part.size // unit, part.alignment // unit

@@ -24,8 +24,8 @@ def are_right(problem: Problem, object_of: list[int], size: list[int]) -> bool:
         return False
     pairs = [(a, b) for a in rows for b in rows if a.id != b.id and object_of[a.id] == object_of[b.id]]
     if problem.conflicts is not None:
-        known = set(zip(problem.conflicts.one.tolist(), problem.conflicts.other.tolist(), strict=True))
-        return not any((a.id, b.id) in known for a, b in pairs)
+        conflicting = set(zip(problem.conflicts.one.tolist(), problem.conflicts.other.tolist(), strict=True))
+        return not any((a.id, b.id) in conflicting for a, b in pairs)
     for a, b in pairs:
         ticks = set(range(a.begin, a.end)) & set(range(b.begin, b.end))
         if ticks - ({a.begin} if (a.id, b.id) in over else {b.begin} if (b.id, a.id) in over else set()):

@@ -38,12 +38,12 @@ def graphs(draw: st.DrawFn, most: int = 8) -> Weighted:
 
 @given(graphs(), st.integers(1, 4))
 def test_the_heaviest_clique_comes_first(graph: Weighted, most: int) -> None:
-    found = heavy_cliques(graph.conflicts(), graph.weight, most)
-    weights = [int(graph.weight[c].sum()) for c in found]
+    cliques = heavy_cliques(graph.conflicts(), graph.weight, most)
+    weights = [int(graph.weight[c].sum()) for c in cliques]
     assert max(weights, default=0) == graph.heaviest()
     assert weights == sorted(weights, reverse=True)
-    assert len({tuple(c.tolist()) for c in found}) == len(found) <= most
-    assert all(graph.is_clique(tuple(c.tolist())) and graph.weight[c].all() for c in found)
+    assert len({tuple(c.tolist()) for c in cliques}) == len(cliques) <= most
+    assert all(graph.is_clique(tuple(c.tolist())) and graph.weight[c].all() for c in cliques)
 
 
 @given(graphs(), st.data())
@@ -52,9 +52,9 @@ def test_max_weight_search_cut_short_still_finds_cliques(graph: Weighted, data: 
         patch.setattr(cliques, "_MOST_CHUNKS", data.draw(st.integers(1, 4)))
         patch.setattr(cliques, "_STEPS", data.draw(st.integers(0, 10)))
         patch.setattr(cliques, "_STARTS", data.draw(st.integers(0, 2)))
-        found = heavy_cliques(graph.conflicts(), graph.weight)
-    assert all(graph.is_clique(tuple(c.tolist())) for c in found)
-    assert all(graph.weight[c].sum() <= graph.heaviest() for c in found)
+        heaviest = heavy_cliques(graph.conflicts(), graph.weight)
+    assert all(graph.is_clique(tuple(c.tolist())) for c in heaviest)
+    assert all(graph.weight[c].sum() <= graph.heaviest() for c in heaviest)
 
 
 def test_max_weight_clique_need_not_hold_the_heaviest_chunk() -> None:
@@ -71,8 +71,8 @@ def test_a_clique_among_thousands_of_chunks() -> None:
     low, high = np.minimum(np.append(one, a), np.append(other, b)), np.maximum(np.append(one, a), np.append(other, b))
     pairs = np.unique(np.stack((low, high), axis=1)[low < high], axis=0)
     weight = np.ones(6_000, np.int64)
-    found = heavy_cliques(Conflicts(pairs[:, 0], pairs[:, 1]), weight)
-    assert [c.tolist() for c in found] == [sorted(hidden.tolist())]
+    cliques = heavy_cliques(Conflicts(pairs[:, 0], pairs[:, 1]), weight)
+    assert [c.tolist() for c in cliques] == [sorted(hidden.tolist())]
 
 
 def test_max_weight_search_finds_no_clique_without_weight() -> None:

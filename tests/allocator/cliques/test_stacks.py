@@ -48,6 +48,6 @@ def beside_pinned(draw: st.DrawFn) -> Problem:
 def test_chunks_lie_beside_pinned_ones_of_their_whole_life(problem: Problem) -> None:
     whole = all_chunks(problem)
     clique = whole.some(problem.end == 2)
-    found = bytes_in_stacks(clique, FeasibleOffsets(problem, whole), 0)
+    proved = bytes_in_stacks(clique, FeasibleOffsets(problem, whole), 0)
     highest = int((problem.pinned + problem.size)[problem.pinned != FREE].max(initial=0))
-    assert max(found, highest) <= minimal_peak(problem)
+    assert max(proved, highest) <= minimal_peak(problem)

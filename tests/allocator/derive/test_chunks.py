@@ -159,10 +159,10 @@ def test_a_view_that_leaves_its_chunk_is_refused(offset: int, size: int) -> None
 
 def test_padding_and_alignment_are_for_roots_with_bytes() -> None:
     program = Program((Step(writes=(0, 1)), unary(2, 0)), (8, 0, 4))
-    made = to_problem(derive(program), alignment=64, padding=16, pinned={1: 128})
-    assert made.size.tolist() == [24, 0, 4]
-    assert made.alignment.tolist() == [64, 64, 1]
-    assert made.pinned.tolist() == [FREE, 128, FREE]
+    problem = to_problem(derive(program), alignment=64, padding=16, pinned={1: 128})
+    assert problem.size.tolist() == [24, 0, 4]
+    assert problem.alignment.tolist() == [64, 64, 1]
+    assert problem.pinned.tolist() == [FREE, 128, FREE]
 
 
 def test_chunks_that_cannot_be_padded_or_pinned_are_refused() -> None:

@@ -9,17 +9,17 @@ from tests.helpers.allocator.strategies import programs
 
 @given(programs())
 def test_a_value_lives_from_its_writer_to_one_past_its_last_reader(program: Program) -> None:
-    found = lifetimes(program)
+    lives = lifetimes(program)
     for value in range(len(program.sizes)):
         (writer,) = [t for t, s in enumerate(program.steps) if value in (*s.writes, *(v.out for v in s.views))]
         readers = [t for t, s in enumerate(program.steps) if value in s.reads]
-        assert found.begin[value] == writer
-        assert found.end[value] == max([writer, *readers]) + 1
+        assert lives.begin[value] == writer
+        assert lives.end[value] == max([writer, *readers]) + 1
 
 
 def test_an_unread_value_lives_one_tick() -> None:
-    found = lifetimes(Program((Step(), Step(writes=(0,)), Step()), (4,)))
-    assert (found.begin.tolist(), found.end.tolist()) == ([1], [2])
+    lives = lifetimes(Program((Step(), Step(writes=(0,)), Step()), (4,)))
+    assert (lives.begin.tolist(), lives.end.tolist()) == ([1], [2])
 
 
 FEED = Step(writes=(0,))

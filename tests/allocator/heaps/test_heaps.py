@@ -163,10 +163,10 @@ def test_a_heap_that_returns_no_memory_fails_at_its_capacity(events: Events, nam
     with pytest.raises(OutOfMemoryError) as failure:
         simulate(heap, events, capacity)
     error, before = failure.value, int(fails[0]) - 1
-    told = (error.heap, error.requested, error.capacity, error.in_use, error.reserved, error.largest_free)
+    reported = (error.heap, error.requested, error.capacity, error.in_use, error.reserved, error.largest_free)
     columns = (free.used, free.reserved, free.largest_free)
-    assert told[:3] == (name, int(events.size[events.id[before + 1]]), capacity)
-    assert told[3:] == tuple(int(c[before]) if before >= 0 else 0 for c in columns)
+    assert reported[:3] == (name, int(events.size[events.id[before + 1]]), capacity)
+    assert reported[3:] == tuple(int(c[before]) if before >= 0 else 0 for c in columns)
 
 
 @given(streams(BFC_SIZES), st.sampled_from(BFCS), st.data())
@@ -241,13 +241,13 @@ def test_a_compiled_heap_is_a_plain_one(name: str, monkeypatch: pytest.MonkeyPat
 def test_the_events_of_a_graph_are_those_of_its_dynamic_trace(graph: Graph) -> None:
     plan = engine.make_plan(graph)
     events = of_chunks(buffers_of(plan, "dynamic").chunks)
-    told = [
+    reported = [
         (e.tick, e.chunk, FREE if e.kind == "free" else ALLOC, e.bytes)
         for e in plan.trace("dynamic")
         if e.kind in (*ARRIVALS, "free")
     ]
     columns = (events.tick.tolist(), events.id.tolist(), events.sign.tolist(), events.size[events.id].tolist())
-    assert list(zip(*columns, strict=True)) == told
+    assert list(zip(*columns, strict=True)) == reported
     assert simulate("refcount", events).timeline.live.tolist() == [
         e.live_bytes for e in plan.trace("dynamic") if e.kind in (*ARRIVALS, "free")
     ]

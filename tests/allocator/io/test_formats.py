@@ -26,16 +26,16 @@ SUFFIXES = {"x.csv": "minimalloc", "x.TXT": "megengine", "x.json": "megengine-js
 @given(problems().map(plain))
 @settings(max_examples=30)
 def test_usage_records_are_read_back(problem: Problem) -> None:
-    found = usage_records.parse(usage_records.render(named(problem)))
-    assert found.ids == named(problem).ids
-    assert [r for r in found.problem.rows()] == [r for r in problem.rows()]
+    instance = usage_records.parse(usage_records.render(named(problem)))
+    assert instance.ids == named(problem).ids
+    assert [r for r in instance.problem.rows()] == [r for r in problem.rows()]
 
 
 def test_usage_records_are_inclusive_and_known_by_their_header(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text(RECORDS)
-    found = formats.read(tmp_path / "r.csv")
-    assert (found.problem.begin.tolist(), found.problem.end.tolist()) == ([0, 1], [2, 5])
-    formats.write(tmp_path / "s.csv", found, "usage-records")
+    instance = formats.read(tmp_path / "r.csv")
+    assert (instance.problem.begin.tolist(), instance.problem.end.tolist()) == ([0, 1], [2, 5])
+    formats.write(tmp_path / "s.csv", instance, "usage-records")
     assert (tmp_path / "s.csv").read_text() == RECORDS
 
 
@@ -113,8 +113,8 @@ def test_files_of_any_bytes_are_read_or_refused(name: str, data: st.DataObject) 
         piece = data.draw(st.one_of(st.binary(max_size=9), st.sampled_from(PIECES)))
         content[begin : begin + data.draw(st.integers(0, 9))] = piece
     try:
-        found = READERS[name](bytes(content))
+        result = READERS[name](bytes(content))
     except AllocatorError as error:
         assert str(error)
         return
-    assert len(found.ids) == len(found.offset) == len(found.problem)
+    assert len(result.ids) == len(result.offset) == len(result.problem)

@@ -29,9 +29,9 @@ def alive(instance: Instance) -> list[set[int]]:
 @settings(max_examples=100)
 def test_two_buffers_are_in_conflict_where_both_are_alive_in_a_tick(instance: Instance) -> None:
     problem, ticks = instance.problem, alive(instance)
-    found = conflicts_of(problem.begin, problem.end, problem.size, instance.gaps)
+    pairs = conflicts_of(problem.begin, problem.end, problem.size, instance.gaps)
     wanted = [pair for pair in combinations(range(len(problem)), 2) if ticks[pair[0]] & ticks[pair[1]]]
-    assert list(zip(found.one.tolist(), found.other.tolist(), strict=True)) == wanted
+    assert list(zip(pairs.one.tolist(), pairs.other.tolist(), strict=True)) == wanted
 
 
 @pytest.mark.parametrize("name", TAKING)
@@ -48,8 +48,8 @@ def test_every_strategy_that_takes_conflicts_keeps_gaps(name: str, instance: Ins
 
 
 def test_gaps_that_touch_or_overlap_count_as_one() -> None:
-    found = conflicts_of(column([0, 2]), column([9, 6]), column([1, 1]), Gaps([0, 0], [2, 3], [4, 6]))
-    assert len(found) == 0
+    pairs = conflicts_of(column([0, 2]), column([9, 6]), column([1, 1]), Gaps([0, 0], [2, 3], [4, 6]))
+    assert len(pairs) == 0
     assert len(conflicts_of(column([0, 2]), column([9, 7]), column([1, 1]), Gaps([0, 0], [2, 3], [4, 6]))) == 1
 
 

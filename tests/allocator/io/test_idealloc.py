@@ -24,10 +24,10 @@ OVERWRITING = Problem([0, 1], [2, 3], [8, 8], [1, 1], [-1, -1], [1], [0], [0])
 @given(problems().map(plain), st.sampled_from(Kind))
 @settings(max_examples=60)
 def test_idealloc_csv_is_read_back(problem: Problem, kind: Kind) -> None:
-    found = idealloc_csv.parse(idealloc_csv.render(named(problem), kind), kind).problem
-    assert np.array_equal(found.begin, problem.begin * TICKS[kind])
-    assert np.array_equal(found.end, problem.end * TICKS[kind])
-    assert np.array_equal(found.size, problem.size)
+    result = idealloc_csv.parse(idealloc_csv.render(named(problem), kind), kind).problem
+    assert np.array_equal(result.begin, problem.begin * TICKS[kind])
+    assert np.array_equal(result.end, problem.end * TICKS[kind])
+    assert np.array_equal(result.size, problem.size)
 
 
 @given(problems(), st.data())
@@ -36,10 +36,10 @@ def test_idealloc_plc_is_read_back(problem: Problem, data: st.DataObject) -> Non
     free = evolve(problem, src=(), dest=(), overwrite_offset=())
     offset = data.draw(st.lists(st.integers(0, 2**40), min_size=len(free), max_size=len(free)))
     wanted = evolve(named(free), offset=offset)
-    found = idealloc_plc.parse(idealloc_plc.render(wanted))
-    assert found.offset.tolist() == offset
+    instance = idealloc_plc.parse(idealloc_plc.render(wanted))
+    assert instance.offset.tolist() == offset
     for name, times in (("begin", 2), ("end", 2), ("size", 1), ("alignment", 1)):
-        assert np.array_equal(getattr(found.problem, name), getattr(free, name) * times)
+        assert np.array_equal(getattr(instance.problem, name), getattr(free, name) * times)
 
 
 def test_idealloc_csv_writes_one_lifetime_in_three_ways() -> None:

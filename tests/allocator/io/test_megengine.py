@@ -35,25 +35,25 @@ def shape(problem: Problem) -> tuple[object, ...]:
 @given(problems(alignments=(1,)))
 @settings(max_examples=60)
 def test_an_interval_list_is_read_back(problem: Problem) -> None:
-    found = megengine_intervals.parse(megengine_intervals.render(named(problem)))
-    assert shape(found.problem) == shape(problem)
-    assert found.ids == tuple(str(i) for i in range(len(problem)))
+    instance = megengine_intervals.parse(megengine_intervals.render(named(problem)))
+    assert shape(instance.problem) == shape(problem)
+    assert instance.ids == tuple(str(i) for i in range(len(problem)))
 
 
 @given(problems())
 @settings(max_examples=60)
 def test_a_record_of_a_plan_is_read_back_and_right(problem: Problem) -> None:
     plan = solve(problem, "greedy_by_size")
-    found = megengine_record.parse(megengine_record.render(evolve(named(problem), offset=plan.offset)))
-    assert shape(found.problem) == shape(problem)
-    assert found.arena_bytes == plan.arena_bytes
-    assert check(found.problem, found.offset, plan.arena_bytes) is None
+    instance = megengine_record.parse(megengine_record.render(evolve(named(problem), offset=plan.offset)))
+    assert shape(instance.problem) == shape(problem)
+    assert instance.arena_bytes == plan.arena_bytes
+    assert check(instance.problem, instance.offset, plan.arena_bytes) is None
 
 
 def test_megengine_example_is_read_and_written_to_the_letter() -> None:
-    found = megengine_intervals.parse(INTERVALS.encode())
-    assert shape(found.problem) == ([0, 2, 4], [3, 5, 6], [20, 10, 4], [(1, 0, 6), (2, 1, 0)])
-    assert megengine_intervals.render(found).decode() == INTERVALS
+    instance = megengine_intervals.parse(INTERVALS.encode())
+    assert shape(instance.problem) == ([0, 2, 4], [3, 5, 6], [20, 10, 4], [(1, 0, 6), (2, 1, 0)])
+    assert megengine_intervals.render(instance).decode() == INTERVALS
 
 
 @pytest.mark.parametrize(
@@ -117,15 +117,15 @@ RECORD: dict[str, Any] = {
 
 
 def test_overwrites_of_a_record_are_found_from_the_root_of_their_chain() -> None:
-    found = megengine_record.parse(json.dumps(RECORD).encode())
-    assert found.ids == ("7", "8", "9") and found.offset.tolist() == [0, 6, 6]
-    assert shape(found.problem)[3] == [(1, 2, 0), (2, 0, 6)]
+    instance = megengine_record.parse(json.dumps(RECORD).encode())
+    assert instance.ids == ("7", "8", "9") and instance.offset.tolist() == [0, 6, 6]
+    assert shape(instance.problem)[3] == [(1, 2, 0), (2, 0, 6)]
 
 
 def test_a_record_says_what_megengine_says() -> None:
-    told = json.loads(megengine_record.render(megengine_record.parse(json.dumps(RECORD).encode())))
-    assert told["chunk"] == {name: chunk for name, chunk in RECORD["chunk"].items() if name != "10"}
-    assert told["opr"]["5"] == {"id": "5", "name": "opr5"} and len(told["opr"]) == 6
+    record = json.loads(megengine_record.render(megengine_record.parse(json.dumps(RECORD).encode())))
+    assert record["chunk"] == {name: chunk for name, chunk in RECORD["chunk"].items() if name != "10"}
+    assert record["opr"]["5"] == {"id": "5", "name": "opr5"} and len(record["opr"]) == 6
 
 
 def change(name: str, field: str, value: object) -> Callable[[dict[str, Any]], object]:

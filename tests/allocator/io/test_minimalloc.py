@@ -29,15 +29,15 @@ def columns(instance: Instance) -> list[list[int]]:
 def test_minimalloc_csv_is_read_back(instance: Instance, data: st.DataObject) -> None:
     numbers = st.lists(st.integers(-1, 9), min_size=len(instance.ids), max_size=len(instance.ids))
     wanted = evolve(instance, offset=data.draw(numbers), hint=data.draw(numbers))
-    found = parse(render(wanted))
-    assert found.ids == wanted.ids
-    assert columns(found) == columns(wanted)
+    reread = parse(render(wanted))
+    assert reread.ids == wanted.ids
+    assert columns(reread) == columns(wanted)
 
 
 def test_minimalloc_example_is_read_and_written_to_the_letter(tmp_path: Path) -> None:
-    found = parse(EXAMPLE)
-    assert found.offset.tolist() == [0, 4096]
-    write(tmp_path / "out.csv", found.problem, found.ids, found.offset)
+    instance = parse(EXAMPLE)
+    assert instance.offset.tolist() == [0, 4096]
+    write(tmp_path / "out.csv", instance.problem, instance.ids, instance.offset)
     assert (tmp_path / "out.csv").read_bytes() == EXAMPLE.encode()
     assert [p.name for p in tmp_path.iterdir()] == ["out.csv"]
     assert read(tmp_path / "out.csv")[1] == ("x", "conv1")
@@ -50,9 +50,9 @@ def test_offsets_are_no_fixed_positions_unless_asked_for(tmp_path: Path) -> None
 
 
 def test_a_fixed_position_that_is_not_aligned_names_its_buffer() -> None:
-    found = parse("id,lower,upper,size,alignment,offset\na,0,3,4,4,2\n")
+    instance = parse("id,lower,upper,size,alignment,offset\na,0,3,4,4,2\n")
     with pytest.raises(ProblemError, match="buffer 'a': its pinned offset is not aligned"):
-        pinned(found)
+        pinned(instance)
 
 
 def test_columns_are_written_only_where_one_row_needs_them() -> None:
@@ -64,9 +64,9 @@ def test_columns_are_written_only_where_one_row_needs_them() -> None:
 
 
 def test_aliases_in_any_order_and_an_inclusive_end_are_understood() -> None:
-    found = parse("size,end,hint,gaps,start,buffer_id\r\n4,2,7,,1,a b\r\n5,1,-1,,1,c")
-    problem = found.problem
-    assert found.ids == ("a b", "c") and found.hint.tolist() == [7, -1]
+    instance = parse("size,end,hint,gaps,start,buffer_id\r\n4,2,7,,1,a b\r\n5,1,-1,,1,c")
+    problem = instance.problem
+    assert instance.ids == ("a b", "c") and instance.hint.tolist() == [7, -1]
     assert (problem.begin.tolist(), problem.end.tolist(), problem.size.tolist()) == ([1, 1], [3, 2], [4, 5])
     assert problem.conflicts is None
 
@@ -132,8 +132,8 @@ def test_a_gap_leaves_its_bytes_to_others() -> None:
 
 
 def test_gaps_of_an_inclusive_file_end_later() -> None:
-    found = parse("id,lower,end,size,gaps\na,0,8,4,2-4\n")
-    assert (found.gaps.begin.tolist(), found.gaps.end.tolist()) == ([2], [5])
+    instance = parse("id,lower,end,size,gaps\na,0,8,4,2-4\n")
+    assert (instance.gaps.begin.tolist(), instance.gaps.end.tolist()) == ([2], [5])
 
 
 def test_a_gap_with_a_window_is_refused_by_name() -> None:

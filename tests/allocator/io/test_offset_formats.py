@@ -74,9 +74,9 @@ def test_the_c_header_to_the_letter() -> None:
 @given(st.lists(st.text("ab_./é1", max_size=4), unique=True, max_size=12))
 @settings(max_examples=100)
 def test_c_identifiers_are_valid_and_different(ids: list[str]) -> None:
-    found = c_header.identifiers(ids)
-    assert len(set(found)) == len(ids)
-    for name, given_ in zip(found, ids, strict=True):
+    names = c_header.identifiers(ids)
+    assert len(set(names)) == len(ids)
+    for name, given_ in zip(names, ids, strict=True):
         assert f"a{name}".isidentifier() and name.isascii() and name
         assert name == given_ or not given_.isascii() or not given_ or set(given_) & set("./")
 

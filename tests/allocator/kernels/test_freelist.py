@@ -10,7 +10,7 @@ from allocator.kernels.freelist import (
     BEHIND,
     END,
     LEFT,
-    NOBODY,
+    NO_CHUNK,
     OWNER,
     PRIORITY,
     RIGHT,
@@ -57,17 +57,17 @@ class FreeList:
         return used_before(self.blocks, self.held[owner]), used_behind(self.blocks, self.held[owner])
 
     def memory(self) -> list[tuple[int, int]]:
-        """(owner or NOBODY, size) in address order."""
+        """(owner or NO_CHUNK, size) in address order."""
         return [(self.blocks[b + OWNER], self.blocks[b + SIZE]) for b in self.ring()]
 
     def ring(self) -> list[int]:
-        found, block = [], self.blocks[END + BEHIND]
+        result, block = [], self.blocks[END + BEHIND]
         while block != END:
             assert self.blocks[self.blocks[block + BEFORE] + BEHIND] == block
             assert self.blocks[self.blocks[block + BEHIND] + BEFORE] == block
-            found.append(block)
+            result.append(block)
             block = self.blocks[block + BEHIND]
-        return found
+        return result
 
     def queue(self, block: int, priority: int) -> list[int]:
         """The blocks of the free queue below a node, in order; none has a greater priority than the one above it."""
@@ -80,7 +80,7 @@ class FreeList:
 
     def check(self) -> None:
         ring = self.ring()
-        free = [b for b in ring if self.blocks[b + OWNER] == NOBODY]
+        free = [b for b in ring if self.blocks[b + OWNER] == NO_CHUNK]
         assert all(self.blocks[b + SIZE] > 0 for b in ring)
         assert not any(one in free and other in free for one, other in pairwise(ring))
         in_order = sorted(free, key=lambda b: (self.blocks[b + SIZE], self.blocks[b + TIE]))
@@ -90,7 +90,7 @@ class FreeList:
 
 def test_without_free_blocks_a_newcomer_goes_to_the_end() -> None:
     blocks = FreeList(8, 4)
-    assert blocks.alloc(2, 6) == (1, NOBODY)
+    assert blocks.alloc(2, 6) == (1, NO_CHUNK)
     assert blocks.memory() == [(0, 8), (1, 4), (2, 6)]
 
 
@@ -98,13 +98,13 @@ def test_the_smallest_block_that_is_large_enough_is_split() -> None:
     blocks = FreeList(9, 1, 6, 1, 7, 1)
     blocks.free(0, 2, 4)
     assert blocks.alloc(9, 5) == (1, 3)
-    assert blocks.memory() == [(NOBODY, 9), (1, 1), (9, 5), (NOBODY, 1), (3, 1), (NOBODY, 7), (5, 1)]
+    assert blocks.memory() == [(NO_CHUNK, 9), (1, 1), (9, 5), (NO_CHUNK, 1), (3, 1), (NO_CHUNK, 7), (5, 1)]
 
 
 def test_a_block_of_just_the_right_size_leaves_nothing_over() -> None:
     blocks = FreeList(4, 1)
     blocks.free(0)
-    assert blocks.alloc(9, 4) == (NOBODY, 1)
+    assert blocks.alloc(9, 4) == (NO_CHUNK, 1)
     assert blocks.memory() == [(9, 4), (1, 1)]
 
 
@@ -118,33 +118,33 @@ def test_the_largest_block_grows_where_all_are_too_small() -> None:
     blocks = FreeList(2, 1, 6, 1)
     blocks.free(0, 2)
     assert blocks.alloc(9, 8) == (1, 3)
-    assert blocks.memory() == [(NOBODY, 2), (1, 1), (9, 8), (3, 1)]
+    assert blocks.memory() == [(NO_CHUNK, 2), (1, 1), (9, 8), (3, 1)]
 
 
 def test_a_freed_block_between_used_ones_stays_alone() -> None:
     blocks = FreeList(2, 3, 4)
     blocks.free(1)
-    assert blocks.memory() == [(0, 2), (NOBODY, 3), (2, 4)]
+    assert blocks.memory() == [(0, 2), (NO_CHUNK, 3), (2, 4)]
 
 
 def test_a_freed_block_merges_with_a_free_neighbour_on_either_side() -> None:
     below, above = FreeList(2, 3, 4), FreeList(2, 3, 4)
     below.free(0, 1)
     above.free(2, 1)
-    assert below.memory() == [(NOBODY, 5), (2, 4)]
-    assert above.memory() == [(0, 2), (NOBODY, 7)]
+    assert below.memory() == [(NO_CHUNK, 5), (2, 4)]
+    assert above.memory() == [(0, 2), (NO_CHUNK, 7)]
 
 
 def test_a_freed_block_merges_with_both_neighbours() -> None:
     blocks = FreeList(2, 3, 4, 5)
     blocks.free(0, 2, 1)
-    assert blocks.memory() == [(NOBODY, 9), (3, 5)]
+    assert blocks.memory() == [(NO_CHUNK, 9), (3, 5)]
 
 
 def test_ten_of_twenty_mebibytes_overwritten_at_six_leave_six_and_four_free() -> None:
     blocks = FreeList(20 * MIB)
-    assert blocks.overwrite(0, 6 * MIB, 1, 10 * MIB) == (NOBODY, NOBODY)
-    assert blocks.memory() == [(NOBODY, 6 * MIB), (1, 10 * MIB), (NOBODY, 4 * MIB)]
+    assert blocks.overwrite(0, 6 * MIB, 1, 10 * MIB) == (NO_CHUNK, NO_CHUNK)
+    assert blocks.memory() == [(NO_CHUNK, 6 * MIB), (1, 10 * MIB), (NO_CHUNK, 4 * MIB)]
 
 
 def test_an_overwrite_of_all_bytes_passes_the_block_on() -> None:
@@ -156,8 +156,8 @@ def test_an_overwrite_of_all_bytes_passes_the_block_on() -> None:
 def test_bytes_that_an_overwrite_leaves_merge_with_free_neighbours() -> None:
     blocks = FreeList(2, 8, 3)
     blocks.free(0, 2)
-    assert blocks.overwrite(1, 1, 9, 5) == (NOBODY, NOBODY)
-    assert blocks.memory() == [(NOBODY, 3), (9, 5), (NOBODY, 5)]
+    assert blocks.overwrite(1, 1, 9, 5) == (NO_CHUNK, NO_CHUNK)
+    assert blocks.memory() == [(NO_CHUNK, 3), (9, 5), (NO_CHUNK, 5)]
 
 
 class FreeListMachine(RuleBasedStateMachine):

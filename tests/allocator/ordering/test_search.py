@@ -24,86 +24,86 @@ def _network(program: Program) -> StepGraph:
     return step_graph(program, dependences(program))
 
 
-def _peak(program: Program, net: StepGraph, order: Sequence[int]) -> int:
+def _peak(program: Program, graph: StepGraph, order: Sequence[int]) -> int:
     """The largest operator breadth of the program in an order of nodes, as the planner would find it."""
-    steps = net.step.tolist()
+    steps = graph.step.tolist()
     return int(breadths(problem_of(reordered(program, [steps[node] for node in order]))).value.max(initial=0))
 
 
-def _edges(net: StepGraph) -> list[tuple[int, int]]:
-    return [(a, b) for a, found in enumerate(net.after.lists()) for b in found]
+def _edges(graph: StepGraph) -> list[tuple[int, int]]:
+    return [(a, b) for a, result in enumerate(graph.after.lists()) for b in result]
 
 
-def _best(program: Program, net: StepGraph) -> int:
-    return min(_peak(program, net, order) for order in orders(len(net), _edges(net)))
+def _best(program: Program, graph: StepGraph) -> int:
+    return min(_peak(program, graph, order) for order in orders(len(graph), _edges(graph)))
 
 
-def _check(program: Program, net: StepGraph, found: OrderResult) -> None:
-    order = found.order.tolist()
+def _check(program: Program, graph: StepGraph, result: OrderResult) -> None:
+    order = result.order.tolist()
     place = {node: i for i, node in enumerate(order)}
-    assert sorted(order) == list(range(len(net)))
-    assert all(place[a] < place[b] for a, b in _edges(net))
-    assert found.peak == _peak(program, net, order)
-    assert found.initial_peak == _peak(program, net, range(len(net)))
-    assert found.bound <= found.peak <= found.initial_peak
+    assert sorted(order) == list(range(len(graph)))
+    assert all(place[a] < place[b] for a, b in _edges(graph))
+    assert result.peak == _peak(program, graph, order)
+    assert result.initial_peak == _peak(program, graph, range(len(graph)))
+    assert result.bound <= result.peak <= result.initial_peak
 
 
 @settings(max_examples=150)
 @given(programs(most=6))
 def test_no_order_of_a_small_program_is_better(program: Program) -> None:
-    net = _network(program)
-    found = lowest(net)
-    _check(program, net, found)
-    assert found.is_proved
-    assert found.peak == _best(program, net)
+    graph = _network(program)
+    result = lowest(graph)
+    _check(program, graph, result)
+    assert result.is_proved
+    assert result.peak == _best(program, graph)
 
 
 @settings(max_examples=100)
 @given(programs(most=6))
 def test_the_bound_of_all_orders_is_never_above_the_best_order(program: Program) -> None:
-    net = _network(program)
-    assert as_given(net).bound <= _best(program, net)
+    graph = _network(program)
+    assert as_given(graph).bound <= _best(program, graph)
 
 
 @settings(max_examples=100)
 @given(programs(most=12), st.integers(1, 20))
 def test_a_search_that_is_cut_short_still_gives_an_order_and_a_bound(program: Program, nodes: int) -> None:
-    net = _network(program)
-    found = lowest(net, Limits(nodes=nodes))
-    _check(program, net, found)
-    assert found.bound <= lowest(net).peak <= found.peak
+    graph = _network(program)
+    result = lowest(graph, Limits(nodes=nodes))
+    _check(program, graph, result)
+    assert result.bound <= lowest(graph).peak <= result.peak
 
 
 @settings(max_examples=60)
 @given(programs(most=10))
 def test_depth_first_order_is_runnable(program: Program) -> None:
-    net = _network(program)
-    order = depth_first(net)
-    assert followed(net, order).peak == _peak(program, net, order)
-    _check_runnable(net, order)
+    graph = _network(program)
+    order = depth_first(graph)
+    assert followed(graph, order).peak == _peak(program, graph, order)
+    _check_runnable(graph, order)
 
 
-def _check_runnable(net: StepGraph, order: Sequence[int]) -> None:
+def _check_runnable(graph: StepGraph, order: Sequence[int]) -> None:
     place = {node: i for i, node in enumerate(order)}
-    assert sorted(order) == list(range(len(net)))
-    assert all(place[a] < place[b] for a, b in _edges(net))
+    assert sorted(order) == list(range(len(graph)))
+    assert all(place[a] < place[b] for a, b in _edges(graph))
 
 
 @settings(max_examples=60)
 @given(programs(most=6))
 def test_order_cuts_are_where_all_orders_agree(program: Program) -> None:
-    net = _network(program)
-    fronts = [[frozenset(order[:k]) for order in orders(len(net), _edges(net))] for k in range(len(net) + 1)]
-    assert cuts(reach(net)) == tuple(k for k, found in enumerate(fronts) if len(set(found)) == 1)
+    graph = _network(program)
+    fronts = [[frozenset(order[:k]) for order in orders(len(graph), _edges(graph))] for k in range(len(graph) + 1)]
+    assert cuts(reach(graph)) == tuple(k for k, result in enumerate(fronts) if len(set(result)) == 1)
 
 
 @settings(max_examples=60)
 @given(programs(most=10), st.integers(0, 10**6))
 def test_a_step_taken_back_from_an_order_leaves_no_trace(program: Program, seed: int) -> None:
-    net, rng = _network(program), np.random.default_rng(seed)
-    part = cut_out(net, 0, len(net))
+    graph, rng = _network(program), np.random.default_rng(seed)
+    part = cut_out(graph, 0, len(graph))
     board = new_board(part)
-    kernels.clear(part, board, net.start)
+    kernels.clear(part, board, graph.start)
     states = []
     while ready := np.flatnonzero(board.node[kernels.WAITING, :-1] == 0).tolist():
         states.append(_state(board))
@@ -121,31 +121,31 @@ def test_a_beam_finds_what_the_search_is_too_short_for(monkeypatch: pytest.Monke
     monkeypatch.setattr(search, "FIRST_LOOK", 1)
     for seed in range(20):
         program = build(seeded(seed), 9)
-        net = _network(program)
-        found = lowest(net, Limits(nodes=400))
-        _check(program, net, found)
+        graph = _network(program)
+        result = lowest(graph, Limits(nodes=400))
+        _check(program, graph, result)
 
 
 def test_order_search_without_time_keeps_the_given_order() -> None:
-    net = _network(build(seeded(3), 12))
-    found = lowest(net, Limits(until=0.0))
-    assert found.order.tolist() == list(range(len(net)))
-    assert found.bound <= found.peak == found.initial_peak
+    graph = _network(build(seeded(3), 12))
+    result = lowest(graph, Limits(until=0.0))
+    assert result.order.tolist() == list(range(len(graph)))
+    assert result.bound <= result.peak == result.initial_peak
 
 
 def test_an_empty_network_has_an_order() -> None:
     program = Program((Step(writes=(0,)), Step(reads=(0,))), (5,))
-    found = lowest(_network(program))
-    assert (found.order.tolist(), found.peak, found.bound) == ([], 5, 5)
+    result = lowest(_network(program))
+    assert (result.order.tolist(), result.peak, result.bound) == ([], 5, 5)
 
 
 def test_two_branches_that_grow_and_shrink_run_one_after_the_other() -> None:
     """The input has 1 byte, each branch grows to 10 and ends with 1; as given, both grow at first."""
     steps = [Step((0,), (1,)), Step((0,), (2,)), Step((1,), (3,)), Step((2,), (4,)), Step((3, 4), (5,))]
     program = Program((Step(writes=(0,)), *steps, Step(reads=(5,))), (1, 10, 10, 1, 1, 1))
-    found = lowest(_network(program))
-    assert found.order.tolist() == [0, 2, 1, 3, 4]
-    assert (found.initial_peak, found.peak, found.bound) == (
+    result = lowest(_network(program))
+    assert result.order.tolist() == [0, 2, 1, 3, 4]
+    assert (result.initial_peak, result.peak, result.bound) == (
         21,
         12,
         12,
@@ -156,18 +156,18 @@ def test_an_overwrite_counts_once_and_only_where_its_input_ends() -> None:
     """Steps 1 and 2 read the input; only the last of them can be written over it."""
     over, copy = Step((0,), (1,), (), (OverwriteForward(1, 0),)), Step((0,), (2,))
     program = Program((Step(writes=(0,)), over, copy, Step(reads=(1, 2))), (8, 8, 2))
-    found = lowest(_network(program))
-    assert found.order.tolist() == [1, 0]
-    assert (found.initial_peak, found.peak) == (18, 10)
+    result = lowest(_network(program))
+    assert result.order.tolist() == [1, 0]
+    assert (result.initial_peak, result.peak) == (18, 10)
 
 
 @pytest.mark.slow
 def test_compiled_order_search_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     nets = [_network(build(seeded(seed), 25)) for seed in range(60)]
-    plain = [lowest(net) for net in nets]
+    plain = [lowest(graph) for graph in nets]
     monkeypatch.setattr(search, "_PLAIN", 0)
-    for net, one in zip(nets, plain, strict=True):
-        other = lowest(net)
+    for graph, one in zip(nets, plain, strict=True):
+        other = lowest(graph)
         assert (one.order.tolist(), one.peak, one.bound, one.tried) == (
             *(other.order.tolist(), other.peak),
             *(other.bound, other.tried),
@@ -178,10 +178,10 @@ def test_compiled_order_search_finds_the_same(monkeypatch: pytest.MonkeyPatch) -
 def test_no_order_of_many_small_programs_is_better() -> None:
     for seed in range(500):
         program = build(seeded(seed), 7, sizes=1 + seed % 30)
-        net = _network(program)
-        found = lowest(net)
-        _check(program, net, found)
-        assert found.is_proved and found.peak == _best(program, net), seed
+        graph = _network(program)
+        result = lowest(graph)
+        _check(program, graph, result)
+        assert result.is_proved and result.peak == _best(program, graph), seed
 
 
 def _wide(branches: int) -> Program:
@@ -201,11 +201,11 @@ def test_a_wide_network_is_given_up_after_so_many_looks(looks: int, monkeypatch:
     monkeypatch.setattr(limits, "LOOKS", looks)
     monkeypatch.setattr(search, "LEAST_LOOKS", 0)
     program = _wide(60)
-    net = _network(program)
-    found = lowest(net)
-    _check(program, net, found)
-    assert found.peak > found.bound
-    assert found.tried * 100 <= looks + 100 * len(net)
+    graph = _network(program)
+    result = lowest(graph)
+    _check(program, graph, result)
+    assert result.peak > result.bound
+    assert result.tried * 100 <= looks + 100 * len(graph)
 
 
 def test_order_search_with_nodes_ignores_its_default_limit(monkeypatch: pytest.MonkeyPatch) -> None:

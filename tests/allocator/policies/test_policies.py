@@ -86,25 +86,25 @@ CHOICES: dict[str, Any] = {"views": st.booleans(), "overwrite": st.booleans()}
 def test_policies_let_no_two_steps_race_and_lose_no_data(
     name: str, program: Program, layout: tuple[int, int], views: bool, overwrite: bool
 ) -> None:
-    found = run(name, program, views=views, overwrite=overwrite, layout=layout)
-    assert found.placed.races(found.order) == []
-    assert found.placed.wrong_bytes() == []
-    assert found.plan.lower_bound <= found.plan.arena_bytes
-    tops = (found.plan.offset + found.problem.size)[found.problem.size > 0]
-    assert found.plan.arena_bytes == tops.max(initial=0)
-    assert found.order.trace() == 0
+    outcome = run(name, program, views=views, overwrite=overwrite, layout=layout)
+    assert outcome.placed.races(outcome.order) == []
+    assert outcome.placed.wrong_bytes() == []
+    assert outcome.plan.lower_bound <= outcome.plan.arena_bytes
+    tops = (outcome.plan.offset + outcome.problem.size)[outcome.problem.size > 0]
+    assert outcome.plan.arena_bytes == tops.max(initial=0)
+    assert outcome.order.trace() == 0
 
 
 @given(programs())
 def test_users_of_a_chunk_are_the_steps_that_touch_its_bytes(program: Program) -> None:
-    found, chunk_of = users(program), derive(program).chunk_of
+    result, chunk_of = users(program), derive(program).chunk_of
     for owner, ticks in touching(program).items():
         chunk = int(chunk_of[owner])
-        assert found.of(chunk).tolist() == sorted(ticks)
-        assert found.writer[chunk] == min(ticks)
-        assert found.others(chunk, min(ticks)).tolist() == sorted(ticks)[1:]
-        assert found.last[chunk] == max(ticks)
-    assert len(found) == len(touching(program))
+        assert result.of(chunk).tolist() == sorted(ticks)
+        assert result.writer[chunk] == min(ticks)
+        assert result.others(chunk, min(ticks)).tolist() == sorted(ticks)[1:]
+        assert result.last[chunk] == max(ticks)
+    assert len(result) == len(touching(program))
 
 
 @settings(max_examples=150)
@@ -112,13 +112,13 @@ def test_users_of_a_chunk_are_the_steps_that_touch_its_bytes(program: Program) -
 def test_the_exact_relation_is_that_neither_is_over_before_the_other_is_written(
     program: Program, views: bool, overwrite: bool
 ) -> None:
-    found = run("exact", program, views=views, overwrite=overwrite)
-    touched, order = touching(program), closure(len(program.steps), found.edges)
-    members = {chunk: chunk for chunk in range(len(found.chunks))}
-    for src, dest in sorted(zip(found.chunks.src.tolist(), found.chunks.dest.tolist(), strict=True)):
+    outcome = run("exact", program, views=views, overwrite=overwrite)
+    touched, order = touching(program), closure(len(program.steps), outcome.edges)
+    members = {chunk: chunk for chunk in range(len(outcome.chunks))}
+    for src, dest in sorted(zip(outcome.chunks.src.tolist(), outcome.chunks.dest.tolist(), strict=True)):
         old = members[src]
         members = {c: members[dest] if m == old else m for c, m in members.items()}
-    owner = {int(found.chunks.chunk_of[v]): v for v in touched}
+    owner = {int(outcome.chunks.chunk_of[v]): v for v in touched}
 
     def is_over(a: int, b: int) -> bool:
         return all(order[tick, min(touched[owner[b]])] for tick in touched[owner[a]])
@@ -129,9 +129,9 @@ def test_the_exact_relation_is_that_neither_is_over_before_the_other_is_written(
         for a, b in combinations(solid, 2)
         if members[a] != members[b] and not is_over(a, b) and not is_over(b, a)
     }
-    made = conflicts(found.problem, found.users, happens_before(dependences(program, found.edges)))
-    assert {frozenset(p) for p in zip(made.one.tolist(), made.other.tolist(), strict=True)} == wanted
-    assert len(made) == len(wanted)
+    pairs = conflicts(outcome.problem, outcome.users, happens_before(dependences(program, outcome.edges)))
+    assert {frozenset(p) for p in zip(pairs.one.tolist(), pairs.other.tolist(), strict=True)} == wanted
+    assert len(pairs) == len(wanted)
 
 
 @given(programs(max_steps=10), st.booleans())
@@ -143,23 +143,23 @@ def test_exact_refuses_no_overwrite_that_is_safe_and_takes_no_other(program: Pro
     def is_safe(chunk: int, tick: int) -> bool:
         return all(order[other, tick] for other in touched[owner[chunk]] - {tick})
 
-    wanted, found = derive(program, permit=is_safe), run("exact", program, views=views).chunks
+    wanted, result = derive(program, permit=is_safe), run("exact", program, views=views).chunks
     for name in ("src", "dest", "overwrite_offset"):
-        assert getattr(wanted, name).tolist() == getattr(found, name).tolist()
+        assert getattr(wanted, name).tolist() == getattr(result, name).tolist()
 
 
 @given(programs(max_steps=10), st.booleans())
 def test_edges_need_no_more_bytes_than_the_sequence_and_wait_for_no_more_than_bytes_ask(
     program: Program, overwrite: bool
 ) -> None:
-    found = run("edges", program, overwrite=overwrite)
-    assert found.plan.arena_bytes == solve(to_problem(derive(program, overwrite=overwrite), 1)).arena_bytes
-    waits = list(zip(found.waits.before.tolist(), found.waits.after.tolist(), strict=True))
+    outcome = run("edges", program, overwrite=overwrite)
+    assert outcome.plan.arena_bytes == solve(to_problem(derive(program, overwrite=overwrite), 1)).arena_bytes
+    waits = list(zip(outcome.waits.before.tolist(), outcome.waits.after.tolist(), strict=True))
     assert len(set(waits)) == len(waits)
-    data = closure(len(program.steps), found.edges)
+    data = closure(len(program.steps), outcome.edges)
     assert not any(data[a, b] for a, b in waits)
     if not waits:
-        assert found.placed.races(data) == []
+        assert outcome.placed.races(data) == []
 
 
 @given(programs(max_steps=10), st.sampled_from(["colour:1", "colour:3", "levels"]))
@@ -185,32 +185,32 @@ def _diamond(*, overwrite: bool = False) -> Program:
 
 def test_in_sequence_the_second_branch_takes_what_the_first_is_done_with() -> None:
     """d lies where b was: 3 waits for 2, which reads b. e lies where a was: 4 waits for 1, which reads a, too."""
-    found = run("edges", _diamond())
-    assert found.plan.arena_bytes == 12
-    assert found.plan.offset[3] == found.plan.offset[1] and found.plan.offset[4] == found.plan.offset[0]
-    waits = set(zip(found.waits.before.tolist(), found.waits.after.tolist(), strict=True))
+    outcome = run("edges", _diamond())
+    assert outcome.plan.arena_bytes == 12
+    assert outcome.plan.offset[3] == outcome.plan.offset[1] and outcome.plan.offset[4] == outcome.plan.offset[0]
+    waits = set(zip(outcome.waits.before.tolist(), outcome.waits.after.tolist(), strict=True))
     assert waits == {(1, 3), (2, 3), (1, 4)}
 
 
 def test_exact_shares_only_where_all_who_use_the_old_value_are_done() -> None:
     """Nothing says that 1 is done when 4 writes e, nor that 3 is when 2 writes c: no chunk takes the bytes of a."""
-    found = run("exact", _diamond())
-    assert found.plan.arena_bytes == 20
+    outcome = run("exact", _diamond())
+    assert outcome.plan.arena_bytes == 20
     alone = Program((*_diamond().steps[:3], Step(reads=(2,))), (4,) * 3)
     assert run("exact", alone).plan.offset.tolist() in ([0, 4, 0], [4, 0, 4])
 
 
 def test_an_overwrite_needs_no_other_chunk() -> None:
-    found = run("exact", _diamond(overwrite=True))
-    assert found.plan.offset[2] == found.plan.offset[1] and found.plan.arena_bytes == 16
+    outcome = run("exact", _diamond(overwrite=True))
+    assert outcome.plan.offset[2] == outcome.plan.offset[1] and outcome.plan.arena_bytes == 16
 
 
 def test_levels_share_after_the_barrier() -> None:
     """1 and 3 run at once, then 2 and 4: c or e takes the bytes of a."""
-    found = run("levels", _diamond())
-    assert found.waits.level.tolist() == [0, 1, 1, 2, 2, 3]
-    assert found.plan.arena_bytes == 16
-    assert found.plan.offset[0] in found.plan.offset[[2, 4]].tolist()
+    outcome = run("levels", _diamond())
+    assert outcome.waits.level.tolist() == [0, 1, 1, 2, 2, 3]
+    assert outcome.plan.arena_bytes == 16
+    assert outcome.plan.offset[0] in outcome.plan.offset[[2, 4]].tolist()
 
 
 def test_a_colour_shares_along_its_path() -> None:

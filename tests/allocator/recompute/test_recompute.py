@@ -32,17 +32,17 @@ def works(draw: st.DrawFn) -> tuple[RecomputeProblem, Program]:
     readable = list(range(len(sizes)))
     for _ in range(count):
         reads = {draw(st.sampled_from(readable)) for _ in range(draw(st.integers(1, 3)))}
-        made = tuple(range(len(sizes), len(sizes) + draw(st.integers(1, 2))))
-        sizes += [64 * draw(st.integers(0, 6)) for _ in made]
-        overwrites = (OverwriteForward(made[0], max(reads)),) if draw(st.booleans()) else ()
+        outputs = tuple(range(len(sizes), len(sizes) + draw(st.integers(1, 2))))
+        sizes += [64 * draw(st.integers(0, 6)) for _ in outputs]
+        overwrites = (OverwriteForward(outputs[0], max(reads)),) if draw(st.booleans()) else ()
         updated = draw(st.sampled_from([-1, *sorted(parameters)]))
         if updated >= 0:
-            overwrites, sizes[made[0]] = (OverwriteForward(made[0], updated, required=True),), sizes[updated]
+            overwrites, sizes[outputs[0]] = (OverwriteForward(outputs[0], updated, required=True),), sizes[updated]
             reads.add(updated)
             readable.remove(updated)
-            parameters ^= {updated, made[0]}
-        readable += made
-        steps.append(Step(tuple(sorted(reads)), made, overwrites=overwrites))
+            parameters ^= {updated, outputs[0]}
+        readable += outputs
+        steps.append(Step(tuple(sorted(reads)), outputs, overwrites=overwrites))
     fetched = {len(sizes) - 1, draw(st.sampled_from(readable)), *parameters}
     program = Program((*steps, Step(reads=tuple(sorted(fetched)))), sizes)
     cost = [0, *(draw(st.integers(1, 9)) for _ in range(count)), 0]
@@ -116,11 +116,11 @@ def test_recompute_search_is_deterministic_and_keeps_a_budget_or_says_how_far_it
 ) -> None:
     work, _ = given_work
     plain = measured(work, range(len(work)))
-    found = cheapest(work, plain.peak * percent // 100)
+    schedule = cheapest(work, plain.peak * percent // 100)
     again = cheapest(work, plain.peak * percent // 100)
-    assert (list(found.sequence), found.peak, found.cost) == (list(again.sequence), again.peak, again.cost)
-    check_runnable(work, found.sequence)
-    assert least_bytes(work) <= found.peak == alive(work, found.sequence).max() <= plain.peak
+    assert (list(schedule.sequence), schedule.peak, schedule.cost) == (list(again.sequence), again.peak, again.cost)
+    check_runnable(work, schedule.sequence)
+    assert least_bytes(work) <= schedule.peak == alive(work, schedule.sequence).max() <= plain.peak
     assert least_bytes(work) <= smallest(work).peak <= plain.peak
 
 
@@ -139,9 +139,9 @@ def test_a_chain_needs_bytes_as_the_square_root_of_its_length_for_one_more_forwa
     """Chen et al. 2016, section 4.1: 2 sqrt(n) values, at the cost of a forward pass."""
     work = chain(layers)
     assert alive(work, range(len(work))).max() >= 64 * layers
-    found = cheapest(work, int(64 * (2 * layers**0.5 + 4)))
-    assert found.peak <= 64 * (2 * layers**0.5 + 4)
-    assert found.cost <= 10 * layers * 1.05
+    schedule = cheapest(work, int(64 * (2 * layers**0.5 + 4)))
+    assert schedule.peak <= 64 * (2 * layers**0.5 + 4)
+    assert schedule.cost <= 10 * layers * 1.05
 
 
 def test_segments_alone_need_bytes_as_the_square_root_and_run_no_step_thrice() -> None:

@@ -45,13 +45,13 @@ def all_parts(problem: Problem) -> list[Bodies]:
 
 def searches(problem: Problem) -> list[Descent | Pairwise]:
     """Of each part, from the worst plan: all searches that can take it."""
-    made: list[Descent | Pairwise] = []
+    searches_of_parts: list[Descent | Pairwise] = []
     start = NAIVE.solve(problem, SolverOptions()).offset
     for part in all_parts(problem):
-        made.append(Pairwise.of(problem, part, start[part.root], 0))
+        searches_of_parts.append(Pairwise.of(problem, part, start[part.root], 0))
         if part.is_solid.all():
-            made.append(Descent(part, start[part.root]))
-    return made
+            searches_of_parts.append(Descent(part, start[part.root]))
+    return searches_of_parts
 
 
 def lowest(search: Descent | Pairwise, effort: int) -> int:
@@ -66,12 +66,12 @@ def lowest(search: Descent | Pairwise, effort: int) -> int:
 @given(tiny, st.sampled_from((3, 9)))
 @quickly
 def test_every_probe_ends_with_a_plan_or_a_proof(problem: Problem, effort: int) -> None:
-    found = [(s, lowest(s, effort)) for s in searches(problem)]
+    result = [(s, lowest(s, effort)) for s in searches(problem)]
     highest_pin = int((problem.pinned + problem.size)[(problem.pinned != FREE) & (problem.size > 0)].max(initial=0))
-    assert max([highest_pin, *(arena for _, arena in found)]) == minimal_peak(problem)
-    assert all(s.proved <= arena for s, arena in found)
+    assert max([highest_pin, *(arena for _, arena in result)]) == minimal_peak(problem)
+    assert all(s.proved <= arena for s, arena in result)
     by_part: dict[bytes, set[int]] = {}
-    for search, arena in found:
+    for search, arena in result:
         by_part.setdefault(search.part.root.tobytes(), set()).add(arena)
     assert all(len(arenas) == 1 for arenas in by_part.values())
 
@@ -188,19 +188,19 @@ def test_gaps_of_a_body_in_a_notch() -> None:
     """The narrow piece has bytes [4, 6): 6 bytes lie at -2 or lower, or at 6 or higher, 4 bytes at 0, or at 6."""
     (part,) = all_parts(notched())
     made_of = pieces(notched(), part)
-    found = pair_gaps(part, made_of)
+    gaps = pair_gaps(part, made_of)
     chain = part.root.tolist().index(0)
     limits = {
-        int(part.size[found.other[k] if found.one[k] == chain else found.one[k]]): limits_of(found, k)
-        for k in range(len(found.one))
-        if chain in {int(found.one[k]), int(found.other[k])}
+        int(part.size[gaps.other[k] if gaps.one[k] == chain else gaps.one[k]]): limits_of(gaps, k)
+        for k in range(len(gaps.one))
+        if chain in {int(gaps.one[k]), int(gaps.other[k])}
     }
     assert limits == {6: [(-pairs.FAR, -2), (6, pairs.FAR)], 4: [(-pairs.FAR, 0), (6, pairs.FAR)]}
 
 
-def limits_of(found: PairGaps, pair: int) -> list[tuple[int, int]]:
-    first, last = found.start[pair], found.start[pair + 1]
-    return list(zip(found.low[first:last].tolist(), found.high[first:last].tolist(), strict=True))
+def limits_of(gaps: PairGaps, pair: int) -> list[tuple[int, int]]:
+    first, last = gaps.start[pair], gaps.start[pair + 1]
+    return list(zip(gaps.low[first:last].tolist(), gaps.high[first:last].tolist(), strict=True))
 
 
 @given(tiny)
@@ -208,11 +208,11 @@ def limits_of(found: PairGaps, pair: int) -> list[tuple[int, int]]:
 def test_gaps_are_the_distances_at_which_no_two_pieces_meet(problem: Problem) -> None:
     for part in all_parts(problem):
         made_of = pieces(problem, part)
-        found = pair_gaps(part, made_of)
-        for pair, (one, other) in enumerate(zip(found.one.tolist(), found.other.tolist(), strict=True)):
+        gaps = pair_gaps(part, made_of)
+        for pair, (one, other) in enumerate(zip(gaps.one.tolist(), gaps.other.tolist(), strict=True)):
             step = math.gcd(int(part.alignment[one]), int(part.alignment[other]))
             wanted = {d for d in range(-60, 61, step) if not meet(made_of, one, other, d)}
-            allowed = {d for low, high in limits_of(found, pair) for d in range(max(low, -60), min(high, 60) + 1)}
+            allowed = {d for low, high in limits_of(gaps, pair) for d in range(max(low, -60), min(high, 60) + 1)}
             assert {d for d in allowed if d % step == 0} == wanted
 
 

@@ -26,13 +26,13 @@ def walked(problem: Problem) -> list[int]:
     """The sizes of roots as greedy by breadth meets them: tick by tick, the broadest first, then the earliest."""
     root, live = problem.chains.root, profile(problem)
     rows = [r for r in problem.rows() if r.size]
-    found: list[int] = []
+    result: list[int] = []
     for tick in sorted(range(len(live)), key=lambda t: (-live[t], t)):
         alive = {int(root[r.id]) for r in rows if r.begin <= tick < r.end}
         ends = {c: max(r.end for r in rows if root[r.id] == c) for c in alive}
         alive |= {int(root[r.id]) for r in rows if r.begin <= tick < ends.get(int(root[r.id]), 0)}
-        found += sorted(alive - set(found), key=lambda c: (-problem.size[c], problem.begin[c], ends[c], c))
-    return [int(problem.size[c]) for c in found]
+        result += sorted(alive - set(result), key=lambda c: (-problem.size[c], problem.begin[c], ends[c], c))
+    return [int(problem.size[c]) for c in result]
 
 
 @given(problems(overwrites=True))

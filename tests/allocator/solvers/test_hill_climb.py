@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocator.check.offsets import check
-from allocator.kernels.climb import MODULUS, NOBODY, advance
+from allocator.kernels.climb import MODULUS, NO_PLACE, advance
 from allocator.kernels.mode import KernelMode
 from allocator.problem import FREE, Column, Conflicts, Problem
 from allocator.solvers import solve
@@ -34,12 +34,12 @@ def arena(problem: Problem, answer: Answer) -> int:
 @given(EVERYTHING, st.integers(2, 60), st.integers(0, 5))
 @settings(max_examples=100)
 def test_hill_climb_is_right_and_never_worse_than_its_start(problem: Problem, nodes: int, seed: int) -> None:
-    found = HILL_CLIMB.solve(problem, SolverOptions(seed, nodes=nodes)).offset
-    assert is_right(problem, found.tolist(), arena_bytes(problem, found))
+    result = HILL_CLIMB.solve(problem, SolverOptions(seed, nodes=nodes)).offset
+    assert is_right(problem, result.tolist(), arena_bytes(problem, result))
     greedy = [
         arena_bytes(problem, g.solve(problem, SolverOptions()).offset) for g in (GREEDY_BY_SIZE, GREEDY_BY_BREADTH)
     ]
-    assert arena_bytes(problem, found) <= min(greedy)
+    assert arena_bytes(problem, result) <= min(greedy)
 
 
 @given(EVERYTHING, st.integers(0, 5))
@@ -120,7 +120,7 @@ def moves(draw: st.DrawFn) -> Move:
     begin = np.array(draw(st.lists(st.integers(0, 8), min_size=count, max_size=count)))
     end = begin + np.array(draw(st.lists(st.integers(1, 5), min_size=count, max_size=count)))
     order = np.array(draw(st.permutations(range(count))))
-    offset = np.full(count, NOBODY)
+    offset = np.full(count, NO_PLACE)
     offset[order[: draw(st.integers(0, count))]] = 7
     return Move(begin, end, order, offset, draw(st.integers(1, 6)), draw(st.integers(1, MODULUS - 1)))
 
@@ -130,8 +130,8 @@ def moved(m: Move, is_plain: bool = True, by_life: bool = True) -> tuple[int, li
     meet = (m.begin[:, None] < m.end) & (m.begin < m.end[:, None]) & ~np.eye(len(m.begin), dtype=bool)
     start, near = np.append(0, np.cumsum(meet.sum(axis=1))), np.nonzero(meet)[1]
     nothing, run = np.zeros(0, np.int64), KernelMode(is_plain)
-    given = (m.begin, m.end, nothing, nothing) if by_life else (nothing, nothing, start, near)
-    (order, offset, *how, chance) = run.numbers(m.order.copy(), m.offset, *given, np.array([m.chance]))
+    arguments = (m.begin, m.end, nothing, nothing) if by_life else (nothing, nothing, start, near)
+    (order, offset, *how, chance) = run.numbers(m.order.copy(), m.offset, *arguments, np.array([m.chance]))
     begin, end, starts, nears = how
     seen, met = run.zeros(len(m.begin), len(m.begin))
     place = run.kernel(advance)(order, offset, begin, end, starts, nears, seen, met, m.draws, chance)
@@ -142,21 +142,21 @@ def moved(m: Move, is_plain: bool = True, by_life: bool = True) -> tuple[int, li
 def test_a_move_takes_the_last_one_placed_before_one_that_it_meets(move: Move, by_life: bool) -> None:
     begin, end, order = move.begin, move.end, move.order
     to, new, _ = moved(move, by_life=by_life)
-    at = int((move.offset != NOBODY).sum()) - 1
+    at = int((move.offset != NO_PLACE).sum()) - 1
     last = order[at]
     in_the_way = [k for k in range(at) if begin[order[k]] < end[last] and begin[last] < end[order[k]]]
     if in_the_way:
         assert to in in_the_way
         assert new == [*order[:to], last, *order[to:at], *order[at + 1 :]]
     else:
-        assert (to, new) == (NOBODY, order.tolist())
+        assert (to, new) == (NO_PLACE, order.tolist())
 
 
 @given(moves())
 @settings(max_examples=50)
 def test_lives_and_lists_compiled_and_plain_are_one(move: Move) -> None:
-    found = [moved(move, is_plain, by_life) for is_plain in (True, False) for by_life in (True, False)]
-    assert all(f == found[0] for f in found)
+    result = [moved(move, is_plain, by_life) for is_plain in (True, False) for by_life in (True, False)]
+    assert all(f == result[0] for f in result)
 
 
 def test_hill_climb_makes_short_moves_mostly() -> None:

@@ -38,33 +38,33 @@ quickly = settings(max_examples=60)
 def instances(kind: str, repeats: int, seed: int) -> tuple[tuple[Problem, Optimum], ...]:
     rng = np.random.default_rng(seed)
     shapes = [(count, evolve(KINDS[kind], horizon=count // 2, longest=longest)) for count, longest in SIZES]
-    made = [random_problem(rng, count, shape) for count, shape in shapes for _ in range(repeats)]
-    return tuple((problem, optimum(problem, effort=0.3)) for problem in made)
+    drawn = [random_problem(rng, count, shape) for count, shape in shapes for _ in range(repeats)]
+    return tuple((problem, optimum(problem, effort=0.3)) for problem in drawn)
 
 
 @given(tiny)
 @quickly
 def test_the_constraint_solver_finds_what_brute_force_finds(problem: Problem) -> None:
-    found = optimum(problem)
-    assert found.lower_bound == found.arena_bytes == minimal_peak(problem)
-    assert is_right(problem, found.offset, found.arena_bytes)
+    best = optimum(problem)
+    assert best.lower_bound == best.arena_bytes == minimal_peak(problem)
+    assert is_right(problem, best.offset, best.arena_bytes)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_lower_bound_is_not_above_the_constraint_solvers_optimum(kind: str) -> None:
-    for problem, found in instances(kind, 3, 1):
-        assert check(problem, np.array(found.offset), found.arena_bytes) is None
-        assert lower_bound(problem) <= found.arena_bytes
+    for problem, result in instances(kind, 3, 1):
+        assert check(problem, np.array(result.offset), result.arena_bytes) is None
+        assert lower_bound(problem) <= result.arena_bytes
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_strategy_is_below_the_constraint_solvers_bound(kind: str, name: str) -> None:
-    for problem, found in instances(kind, 3, 1):
+    for problem, result in instances(kind, 3, 1):
         if can_take(STRATEGIES[name], problem):
             plan = solve(problem, name, nodes=10_000)
-            assert plan.arena_bytes >= found.lower_bound
-            assert plan.lower_bound <= found.arena_bytes
+            assert plan.arena_bytes >= result.lower_bound
+            assert plan.lower_bound <= result.arena_bytes
 
 
 @pytest.mark.parametrize("name", PROVING)
@@ -87,12 +87,12 @@ def test_an_exact_strategy_decides_for_every_capacity(name: str, problem: Proble
 
 
 def _compare(name: str, kind: str, repeats: int, seed: int) -> None:
-    for problem, found in instances(kind, repeats, seed):
-        is_proved = found.lower_bound == found.arena_bytes
+    for problem, result in instances(kind, repeats, seed):
+        is_proved = result.lower_bound == result.arena_bytes
         plan = solve(problem, name, nodes=1_000_000 if is_proved else 10_000)
-        assert found.lower_bound <= plan.arena_bytes
-        assert plan.lower_bound <= found.arena_bytes
-        assert (plan.arena_bytes, plan.status) == (found.arena_bytes, "optimal") or not is_proved
+        assert result.lower_bound <= plan.arena_bytes
+        assert plan.lower_bound <= result.arena_bytes
+        assert (plan.arena_bytes, plan.status) == (result.arena_bytes, "optimal") or not is_proved
 
 
 @pytest.mark.parametrize("kind", KINDS)

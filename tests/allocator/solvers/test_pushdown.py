@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.kernels.freelist import NOBODY
+from allocator.kernels.freelist import NO_CHUNK
 from allocator.problem import FREE, Problem
 from allocator.solvers import solve
 from allocator.solvers.base import SolverOptions, align_up
@@ -36,21 +36,21 @@ def recorded(problem: Problem) -> list[tuple[int, int]]:
                 continue
             memory.alloc(chunk, int(problem.size[chunk]))
             below, above = memory.neighbours(chunk)
-            pairs += [(b, a) for b, a in ((below, chunk), (chunk, above)) if NOBODY not in (a, b)]
+            pairs += [(b, a) for b, a in ((below, chunk), (chunk, above)) if NO_CHUNK not in (a, b)]
     return pairs
 
 
 def fixed_point(problem: Problem, pairs: list[tuple[int, int]]) -> list[int]:
     """Roots move up until each chunk lies above what must be below it."""
-    found = problem.chains
+    result = problem.chains
     address = [0] * len(problem)
     changed = True
     while changed:
         changed = False
         for below, above in pairs:
-            top = address[found.root[below]] + int(found.offset[below] + problem.size[below])
-            root = int(found.root[above])
-            least = align_up(max(top - int(found.offset[above]), 0), int(problem.alignment[root]))
+            top = address[result.root[below]] + int(result.offset[below] + problem.size[below])
+            root = int(result.root[above])
+            least = align_up(max(top - int(result.offset[above]), 0), int(problem.alignment[root]))
             if least > address[root]:
                 address[root], changed = least, True
     return address
@@ -59,8 +59,8 @@ def fixed_point(problem: Problem, pairs: list[tuple[int, int]]) -> list[int]:
 @given(problems(max_chunks=20, horizon=12))
 @settings(max_examples=200)
 def test_push_down_is_the_least_plan_that_keeps_what_the_free_list_recorded(problem: Problem) -> None:
-    address, found = fixed_point(problem, recorded(problem)), problem.chains
-    expected = np.array(address, np.int64)[found.root] + found.offset
+    address, result = fixed_point(problem, recorded(problem)), problem.chains
+    expected = np.array(address, np.int64)[result.root] + result.offset
     used = problem.size > 0
     assert solve(problem, "pushdown").offset[used].tolist() == expected[used].tolist()
 
@@ -69,8 +69,8 @@ def test_push_down_is_the_least_plan_that_keeps_what_the_free_list_recorded(prob
 @settings(max_examples=10)
 def test_push_down_is_right_where_many_blocks_are_free(seed: int, alignment: int) -> None:
     problem = megengine_problem(seed, 120, alignment)
-    address, found = fixed_point(problem, recorded(problem)), problem.chains
-    expected = np.array(address, np.int64)[found.root] + found.offset
+    address, result = fixed_point(problem, recorded(problem)), problem.chains
+    expected = np.array(address, np.int64)[result.root] + result.offset
     assert solve(problem, "pushdown").offset.tolist() == expected.tolist()
 
 
@@ -80,7 +80,7 @@ def test_within_a_tick_the_longest_lived_come_first_then_the_largest_and_overwri
     problem = Problem(begin, end, size, [1] * 6, [FREE] * 6, [3], [0], [0])
     line = timeline.timeline(problem)
     assert line.ids.tolist() == [0, 2, 1, 4, 3]
-    assert line.dest.tolist() == [NOBODY] * 4 + [0]
+    assert line.dest.tolist() == [NO_CHUNK] * 4 + [0]
     assert line.ids[line.freed].tolist() == [4, 2, 1, 3]
 
 

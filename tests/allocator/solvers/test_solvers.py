@@ -231,12 +231,12 @@ def test_push_down_takes_100_000_blocks_that_lie_on_each_other() -> None:
 
 @given(problems())
 def test_chains_add_up_offsets_to_the_root(problem: Problem) -> None:
-    found = problem.chains
+    result = problem.chains
     taken = {
         int(s): (int(d), int(at)) for s, d, at in zip(problem.src, problem.dest, problem.overwrite_offset, strict=True)
     }
     for chunk in range(len(problem)):
         dest, at = taken.get(chunk, (chunk, 0))
-        assert found.root[chunk] == found.root[dest]
-        assert found.offset[chunk] == found.offset[dest] + at
-        assert (chunk == found.root[chunk]) == (chunk not in taken)
+        assert result.root[chunk] == result.root[dest]
+        assert result.offset[chunk] == result.offset[dest] + at
+        assert (chunk == result.root[chunk]) == (chunk not in taken)

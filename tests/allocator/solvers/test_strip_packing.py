@@ -59,9 +59,9 @@ def as_units(problem: Problem) -> tuple[list[int], ...]:
 def test_strip_packing_equals_a_plain_skyline(problem: Problem) -> None:
     begin, end, size, alignment = as_units(problem)
     expected = packed(begin, end, size, alignment)
-    found = solve(problem, "strip_packing_bestfit").offset.tolist()
+    result = solve(problem, "strip_packing_bestfit").offset.tolist()
     kinds = list(zip(begin, end, size, alignment, strict=True))
-    places = [sorted((k, o) for k, o in zip(kinds, by, strict=True) if k[2]) for by in (found, expected)]
+    places = [sorted((k, o) for k, o in zip(kinds, by, strict=True) if k[2]) for by in (result, expected)]
     assert places[0] == places[1]  # units that are alike may change places
 
 
@@ -71,8 +71,8 @@ def test_strip_packing_equals_a_plain_skyline_on_larger_problems(seed: int, alig
     problem = megengine_problem(seed, 120, alignment)
     begin, end, size, alignments = as_units(problem)
     expected = packed(begin, end, size, alignments)
-    found = solve(problem, "strip_packing_bestfit")
-    assert found.arena_bytes == top(size, expected)
+    plan = solve(problem, "strip_packing_bestfit")
+    assert plan.arena_bytes == top(size, expected)
 
 
 def test_strip_packing_places_the_paper_example_as_by_hand() -> None:

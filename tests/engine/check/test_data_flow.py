@@ -162,8 +162,8 @@ def _refused(fault: Fault, graph: Graph) -> bool:
     except (DataFlowError, ProblemError):
         return True
     feeds = random_feeds(graph)
-    found = StaticExecutor(plan, new_arena(plan)).run(feeds, {}, copy=True)
-    assert_same(found, run_unplanned(graph, feeds))
+    outcome = StaticExecutor(plan, new_arena(plan)).run(feeds, {}, copy=True)
+    assert_same(outcome, run_unplanned(graph, feeds))
     return False
 
 

@@ -25,44 +25,44 @@ def _moved(plan: PlacedPlan, value: int, offset: int) -> PlacedPlan:
     return evolve(plan, places=tuple(places))
 
 
-def _elsewhere(plan: PlacedPlan, found: Join) -> PlacedPlan:
-    return _moved(plan, found.inputs[1], 0 if plan.places[found.inputs[1]].layout.offset else 64)
+def _elsewhere(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
+    return _moved(plan, join_stage.inputs[1], 0 if plan.places[join_stage.inputs[1]].layout.offset else 64)
 
 
-def _on_its_sister(plan: PlacedPlan, found: Join) -> PlacedPlan:
-    return _moved(plan, found.inputs[1], plan.places[found.inputs[0]].layout.offset)
+def _on_its_sister(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
+    return _moved(plan, join_stage.inputs[1], plan.places[join_stage.inputs[0]].layout.offset)
 
 
-def _whole_moved(plan: PlacedPlan, found: Join) -> PlacedPlan:
-    return _moved(plan, found.outputs[0], plan.places[found.outputs[0]].layout.offset + 4)
+def _whole_moved(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
+    return _moved(plan, join_stage.outputs[0], plan.places[join_stage.outputs[0]].layout.offset + 4)
 
 
-def _replaced(plan: PlacedPlan, found: Join, made: Join) -> PlacedPlan:
-    stages = tuple(made if s is found else s for s in plan.lowered.stages)
+def _replaced(plan: PlacedPlan, join_stage: Join, join_stage_here: Join) -> PlacedPlan:
+    stages = tuple(join_stage_here if s is join_stage else s for s in plan.lowered.stages)
     return evolve(plan, lowered=evolve(plan.lowered, stages=stages))
 
 
-def _swapped(plan: PlacedPlan, found: Join) -> PlacedPlan:
-    return _replaced(plan, found, evolve(found, inputs=found.inputs[::-1]))
+def _swapped(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
+    return _replaced(plan, join_stage, evolve(join_stage, inputs=join_stage.inputs[::-1]))
 
 
-def _twice(plan: PlacedPlan, found: Join) -> PlacedPlan:
-    return _replaced(plan, found, evolve(found, inputs=(found.inputs[0],) * 2))
+def _twice(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
+    return _replaced(plan, join_stage, evolve(join_stage, inputs=(join_stage.inputs[0],) * 2))
 
 
-def _too_early(plan: PlacedPlan, found: Join) -> PlacedPlan:
-    stages = [s for s in plan.lowered.stages if s is not found]
-    return evolve(plan, lowered=evolve(plan.lowered, stages=(*stages[:2], found, *stages[2:])))
+def _too_early(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
+    stages = [s for s in plan.lowered.stages if s is not join_stage]
+    return evolve(plan, lowered=evolve(plan.lowered, stages=(*stages[:2], join_stage, *stages[2:])))
 
 
-def _left_out(plan: PlacedPlan, found: Join) -> PlacedPlan:
-    stages = tuple(s for s in plan.lowered.stages if s is not found)
+def _left_out(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
+    stages = tuple(s for s in plan.lowered.stages if s is not join_stage)
     return evolve(plan, lowered=evolve(plan.lowered, stages=stages))
 
 
-def _overwritten(plan: PlacedPlan, found: Join) -> PlacedPlan:
+def _overwritten(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
     """Something else is computed on top of an input before the join."""
-    return _moved(plan, plan.lowered.outputs["between"], plan.places[found.inputs[0]].layout.offset)
+    return _moved(plan, plan.lowered.outputs["between"], plan.places[join_stage.inputs[0]].layout.offset)
 
 
 FAULTS: tuple[tuple[Change, str], ...] = (
@@ -85,10 +85,10 @@ def test_the_data_flow_judge_refuses_wrong_joins(change: Change, message: str) -
     graph.output(ops.neg(x), "between")
     graph.output(ops.concat([first, ops.abs(x)], axis=0), "y")
     plan = plan_graph(graph, Options())
-    (found,) = joins(plan)
+    (result,) = joins(plan)
     check_data_flow(plan)
     with pytest.raises(DataFlowError, match=message):
-        check_data_flow(change(plan, found))
+        check_data_flow(change(plan, result))
 
 
 def test_the_judge_does_not_let_a_join_stand_for_another_operator() -> None:

@@ -50,19 +50,19 @@ def _is_refused(plan: ExecutionPlan) -> bool:
 
 
 def _check_message(plan: ExecutionPlan, message: str) -> None:
-    found = _MESSAGE.fullmatch(message)
-    assert found, message
+    match = _MESSAGE.fullmatch(message)
+    assert match, message
     oracle, values = Oracle(plan), {v.name: v for v in plan.lowered.values}
     ticks = {call.name: call.tick for call in plan.lowered.calls}
-    one, other = (plan.schedule.tick.tolist().index(ticks[name]) for name in found.group(1, 4))
-    place = plan.places[values[found[6]].id]
+    one, other = (plan.schedule.tick.tolist().index(ticks[name]) for name in match.group(1, 4))
+    place = plan.places[values[match[6]].id]
     columns = oracle.column(place)
-    assert oracle.races[one, other, columns[int(found[7])] : columns[int(found[8]) - 1] + 1].all()
-    assert found[10] in (None, plan.lowered.values[place.owner].name)
+    assert oracle.races[one, other, columns[int(match[7])] : columns[int(match[8]) - 1] + 1].all()
+    assert match[10] in (None, plan.lowered.values[place.owner].name)
     calls = {call.name: call for call in plan.lowered.calls}
-    for name, verb, value in (found.group(1, 2, 3), found.group(4, 5, 6)):
-        made = calls[name].outputs + calls[name].workspace
-        assert values[value].id in (calls[name].inputs if verb == "reads" else made)
+    for name, verb, value in (match.group(1, 2, 3), match.group(4, 5, 6)):
+        built = calls[name].outputs + calls[name].workspace
+        assert values[value].id in (calls[name].inputs if verb == "reads" else built)
 
 
 def _sources(seed: int) -> tuple[Graph, Choose]:
@@ -116,8 +116,8 @@ def _verdicts(seed: int) -> list[bool]:
     plan = _plan(graph, choose, overwrite=bool(choose(2)), reuse=bool(choose(5)))
     wild = scrambled(plan, choose)
     schedules = (by_data(plan.lowered, "data"), random_schedule(plan, choose), one_afloat(plan, choose))
-    made = [*(evolve(plan, schedule=s) for s in schedules), evolve(wild, schedule=one_afloat(wild, choose))]
-    return [_is_refused_rightly(p) for p in made]
+    built = [*(evolve(plan, schedule=s) for s in schedules), evolve(wild, schedule=one_afloat(wild, choose))]
+    return [_is_refused_rightly(p) for p in built]
 
 
 def _is_refused_rightly(plan: ExecutionPlan) -> bool:
@@ -127,8 +127,8 @@ def _is_refused_rightly(plan: ExecutionPlan) -> bool:
 
 
 def test_random_plans_both_pass_and_fail_check_races() -> None:
-    found = np.array([_verdicts(seed) for seed in range(200)]).mean(axis=0)
-    assert (found >= 0.15).all() and (found <= 0.85).all(), found
+    result = np.array([_verdicts(seed) for seed in range(200)]).mean(axis=0)
+    assert (result >= 0.15).all() and (result <= 0.85).all(), result
 
 
 @pytest.mark.slow
@@ -160,8 +160,8 @@ def test_plans_that_pass_check_races_give_the_same_bits_in_any_allowed_order() -
         if not _is_refused(plan):
             other, feeds = _rearranged(plan, choose), random_feeds(graph)
             moved += [c.tick for c in other.lowered.calls] != [c.tick for c in plan.lowered.calls]
-            found = StaticExecutor(other, new_arena(other)).run(feeds, {}, copy=True)
-            assert_same(found, run_unplanned(graph, feeds))
+            outcome = StaticExecutor(other, new_arena(other)).run(feeds, {}, copy=True)
+            assert_same(outcome, run_unplanned(graph, feeds))
     assert moved >= 20
 
 
@@ -211,9 +211,11 @@ def test_a_barrier_orders_what_stands_before_it_and_what_stands_behind() -> None
 
 def _moved(plan: ExecutionPlan, value: str, onto: str) -> ExecutionPlan:
     """The plan with one value on the bytes of another."""
-    known, places = {v.name: v.id for v in plan.lowered.values}, list(plan.places)
-    layout = places[known[value]].layout
-    places[known[value]] = evolve(places[known[value]], layout=evolve(layout, offset=places[known[onto]].layout.offset))
+    value_of, places = {v.name: v.id for v in plan.lowered.values}, list(plan.places)
+    layout = places[value_of[value]].layout
+    places[value_of[value]] = evolve(
+        places[value_of[value]], layout=evolve(layout, offset=places[value_of[onto]].layout.offset)
+    )
     return evolve(plan, places=tuple(places))
 
 
@@ -324,9 +326,9 @@ def test_a_graph_without_calls_has_nothing_to_race() -> None:
 def test_long_networks_with_one_value_that_all_read_are_judged(make: Callable[..., Schedule]) -> None:
     graph = Graph()
     first = ops.relu(graph.input("x", (4,)))
-    found = first
+    result = first
     for _ in range(20_000):
-        found = ops.add(found, first)
-    graph.output(found, "y")
+        result = ops.add(result, first)
+    graph.output(result, "y")
     plan = engine.make_plan(graph, reuse=False, overwrite=False)
     check_races(evolve(plan, schedule=make(plan.lowered)))

@@ -101,8 +101,8 @@ def test_nesting_all_candidates_runs_the_same(graph: Graph, in_place: bool, with
     feeds = random_feeds(graph)
     for padding in (0, GUARD):
         plan = plan_lowered(nested, Options(padding=padding))
-        made = PoisonExecutor(plan) if padding else StaticExecutor(plan, new_arena(plan))
-        assert_same(made.run(feeds, {}, copy=True), run_unplanned(graph, feeds))
+        built = PoisonExecutor(plan) if padding else StaticExecutor(plan, new_arena(plan))
+        assert_same(built.run(feeds, {}, copy=True), run_unplanned(graph, feeds))
 
 
 @settings(max_examples=25)
@@ -119,8 +119,8 @@ def test_nested_graphs_run_the_same_whatever_option_is_off(graph: Graph, overwri
     plan = plan_graph(graph, options)
     assert plan.arena_bytes <= plan_graph(graph, Options(overwrite=overwrite, reuse=reuse, nest=False)).arena_bytes
     feeds = random_feeds(graph)
-    found = engine.compile(graph, overwrite=overwrite, reuse=reuse).run(feeds)
-    assert_same(found, run_unplanned(graph, feeds))
+    outcome = engine.compile(graph, overwrite=overwrite, reuse=reuse).run(feeds)
+    assert_same(outcome, run_unplanned(graph, feeds))
 
 
 def dense_block(channels: int = 4, layers: int = 3, batch: int = 1) -> Graph:
@@ -222,8 +222,8 @@ def test_nesting_that_costs_memory_is_left_out() -> None:
     early, wide = ops.tanh(x), ops.expand(ops.reshape(x, (16, 1)), (16, 64))
     late = ops.relu(ops.reduce_sum(ops.neg(wide) + wide, axes=(0,)))
     graph.output(ops.concat([early, ops.reshape(ops.expand(ops.reshape(late, (64, 1)), (64, 4)), (256,))], axis=0), "y")
-    found = [plan_graph(graph, Options(nest=nest)) for nest in (True, False)]
-    assert found[0].arena_bytes == found[1].arena_bytes and not joins(found[0])
+    result = [plan_graph(graph, Options(nest=nest)) for nest in (True, False)]
+    assert result[0].arena_bytes == result[1].arena_bytes and not joins(result[0])
 
 
 def test_nesting_is_off_on_demand_and_where_calls_run_at_once() -> None:
@@ -259,8 +259,8 @@ def test_joined_values_have_bounded_byte_runs() -> None:
     graph = dense_block(layers=30, batch=MOST_RUNS)
     plan = plan_graph(graph, Options())
     values, runs = plan.lowered.values, Counter[int]()
-    for made in joins(plan):
-        runs[values[made.outputs[0]].owner] += sum(values[v].layout.runs for v in made.inputs)
+    for built in joins(plan):
+        runs[values[built.outputs[0]].owner] += sum(values[v].layout.runs for v in built.inputs)
     assert MOST_TOGETHER - 2 * MOST_RUNS < max(runs.values()) <= MOST_TOGETHER
 
 

@@ -36,8 +36,8 @@ def _trained(graph: Graph, **options: object) -> dict[str, Array]:
     """Outputs and parameters after some steps."""
     exe = engine.compile(graph, nodes=NODES, **options)  # type: ignore[arg-type]
     for seed in range(STEPS):
-        found = exe.run(random_feeds(graph, seed))
-    return found | {f"parameter {n}": a for n, a in exe.parameters.items()}
+        outcome = exe.run(random_feeds(graph, seed))
+    return outcome | {f"parameter {n}": a for n, a in exe.parameters.items()}
 
 
 def _smallest_budget(graph: Graph, budget: int) -> int:
@@ -168,13 +168,13 @@ def _run_again(reads: str) -> tuple[Graph, Graph]:
     """y = z = exp(tanh(x)), and the same with a second exponential, of something else perhaps, for z."""
     before, after = Graph("g"), Graph("g")
     ops.exp(ops.tanh(before.input("x", (4,))))
-    known = {"x": after.input("x", (4,))}
+    expected = {"x": after.input("x", (4,))}
     tanh, exp = before.operators
     for op, source, name in ((tanh, "x", "tanh_0"), (exp, "tanh_0", "exp_0"), (exp, reads, "exp_0/again")):
-        (known[name],) = after.add_signed(op.schema, [known[source]], op.signature, name, [name])
-    for name, made in (("y", "exp_0"), ("z", "exp_0/again")):
+        (expected[name],) = after.add_signed(op.schema, [expected[source]], op.signature, name, [name])
+    for name, built in (("y", "exp_0"), ("z", "exp_0/again")):
         before.output(exp.outputs[0], name)
-        after.output(known[made], name)
+        after.output(expected[built], name)
     return before, after
 
 
@@ -197,20 +197,20 @@ def test_the_remat_judge_finds_a_changed_input_anywhere(graph: Graph, data: st.D
 
 
 def _with_one_input_changed(graph: Graph, choose: Callable[[int], int]) -> tuple[Graph, bool]:
-    made, changed = Graph(graph.name), False
-    known = {v: made.input(n, v.shape, v.dtype) for n, v in graph.inputs.items()}
-    known |= {v: made.add_constant(v.name, v.spec, a) for v, a in graph.constants.items()}
-    known |= {v: made.parameter(p.initial, v.name, trainable=p.trainable) for v, p in graph.parameters.items()}
-    sources, target = tuple(known.values()), choose(len(graph.operators))
+    built, changed = Graph(graph.name), False
+    expected = {v: built.input(n, v.shape, v.dtype) for n, v in graph.inputs.items()}
+    expected |= {v: built.add_constant(v.name, v.spec, a) for v, a in graph.constants.items()}
+    expected |= {v: built.parameter(p.initial, v.name, trainable=p.trainable) for v, p in graph.parameters.items()}
+    sources, target = tuple(expected.values()), choose(len(graph.operators))
     for i, op in enumerate(graph.operators):
-        inputs = [known[v] for v in op.inputs]
+        inputs = [expected[v] for v in op.inputs]
         others = [v for v in sources if v.spec == inputs[0].spec and v is not inputs[0]]
         if i == target and others:
             inputs[0], changed = others[choose(len(others))], True
         names = [v.name for v in op.outputs]
-        known.update(zip(op.outputs, made.add_signed(op.schema, inputs, op.signature, op.name, names), strict=True))
+        expected.update(zip(op.outputs, built.add_signed(op.schema, inputs, op.signature, op.name, names), strict=True))
     for name, var in graph.outputs.items():
-        made.output(known[var], name)
+        built.output(expected[var], name)
     for parameter, value in graph.updates.items():
-        made._updates[known[parameter]] = known[value]  # as it is, with no operator in front of it
-    return made, changed
+        built._updates[expected[parameter]] = expected[value]  # as it is, with no operator in front of it
+    return built, changed

@@ -52,14 +52,14 @@ def _chains(problem: Problem) -> list[list[tuple[int, int]]]:
     parent = {
         int(s): (int(d), int(at)) for s, d, at in zip(problem.src, problem.dest, problem.overwrite_offset, strict=True)
     }
-    found: dict[int, list[tuple[int, int]]] = {c: [(c, 0)] for c in range(len(problem)) if c not in parent}
+    result: dict[int, list[tuple[int, int]]] = {c: [(c, 0)] for c in range(len(problem)) if c not in parent}
     for chunk in parent:
         root, at = chunk, 0
         while root in parent:
             root, step = parent[root]
             at += step
-        found[root].append((chunk, at))
-    return sorted((c for r, c in found.items() if problem.size[r]), key=lambda c: -problem.size[c[0][0]])
+        result[root].append((chunk, at))
+    return sorted((c for r, c in result.items() if problem.size[r]), key=lambda c: -problem.size[c[0][0]])
 
 
 def _rivals(problem: Problem) -> dict[int, set[int]]:
@@ -67,11 +67,11 @@ def _rivals(problem: Problem) -> dict[int, set[int]]:
     if problem.conflicts is None:
         ticks = {r.id: set(range(r.begin, r.end)) for r in problem.rows()}
         return {a: {b for b in ticks if a != b and ticks[a] & ticks[b]} for a in ticks}
-    found: dict[int, set[int]] = {c: set() for c in range(len(problem))}
+    result: dict[int, set[int]] = {c: set() for c in range(len(problem))}
     for a, b in zip(problem.conflicts.one.tolist(), problem.conflicts.other.tolist(), strict=True):
-        found[a].add(b)
-        found[b].add(a)
-    return found
+        result[a].add(b)
+        result[b].add(a)
+    return result
 
 
 def _fits(

@@ -37,9 +37,9 @@ def serve(events: Events, config: dict[str, int]) -> Served:
     asked = {"config": config, "id": events.id.tolist(), "sign": events.sign.tolist(), "size": events.size.tolist()}
     command = [sys.executable, "-m", __name__]
     done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True, cwd=ROOT)
-    told = json.loads(done.stdout)
+    record = json.loads(done.stdout)
     regions = [(int(low, 16), int(high, 16) - int(low, 16)) for low, high in _REGION.findall(done.stderr)]
-    return Served({int(one): at for one, at in told["address"].items()}, regions, told["failed"])
+    return Served({int(one): at for one, at in record["address"].items()}, regions, record["failed"])
 
 
 def _model() -> bytes:
@@ -48,10 +48,10 @@ def _model() -> bytes:
     count = helper.make_tensor_value_info("bytes", TensorProto.INT64, [1])
     block = helper.make_tensor_value_info("block", TensorProto.UINT8, ["any"])
     graph = helper.make_graph([node], "allocate", [count], [block])
-    made: bytes = helper.make_model(
+    content: bytes = helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
     ).SerializeToString()
-    return made
+    return content
 
 
 def _session(config: dict[str, int]) -> Any:

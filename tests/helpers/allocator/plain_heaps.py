@@ -88,7 +88,7 @@ class Model:
     capacity: int = 2**62
     bases: Sequence[int] = ()
     regions: list[Region] = field(factory=list)
-    made: int = 0
+    count: int = 0
     end: int = 0
 
     @abstractmethod
@@ -115,9 +115,9 @@ class Model:
         return sum(r.size for r in self.regions)
 
     def add_region(self, size: int, pool: int = 0) -> bool:
-        at = self.bases[self.made] if self.bases else self.end
+        at = self.bases[self.count] if self.bases else self.end
         self.regions.append(Region([Block(at, size)], pool))
-        self.made, self.end = self.made + 1, at + size
+        self.count, self.end = self.count + 1, at + size
         return True
 
     def give_back_unused(self) -> None:
@@ -126,18 +126,18 @@ class Model:
     def find(self, size: int) -> tuple[Block, Region] | None:
         pool = self.pool_of(size)
         fitting = [(b, r) for r in self.regions if r.pool == pool for b in r.blocks if b.is_free and b.size >= size]
-        return min(fitting, key=lambda found: self.key(found[0])) if fitting else None
+        return min(fitting, key=lambda result: self.key(result[0])) if fitting else None
 
     def alloc(self, owner: int, requested: int) -> Block | None:
         """The block that is handed out; None if memory is exhausted."""
         size = self.rounded(requested)
-        found = self.find(size)
-        if found is None:
+        result = self.find(size)
+        if result is None:
             if not self.grow(size):
                 return None
-            found = self.find(size)
-        assert found is not None
-        block, region = found
+            result = self.find(size)
+        assert result is not None
+        block, region = result
         region.give(block, size, owner, self.should_split(block, size))
         return block
 
@@ -367,15 +367,15 @@ def _segments(got: Simulated, row: int, is_one: bool) -> list[tuple[int, int]]:
     """(base, size) of the segments that are held after an event."""
     s = got.segments
     held = (s.begin <= row) & ((s.end == NEVER) | (s.end > row))
-    found = list[tuple[int, int]]()
+    result = list[tuple[int, int]]()
     for base, size in sorted(zip(s.base[held].tolist(), s.size[held].tolist(), strict=True)):
-        if found and sum(found[-1]) >= base:
-            assert sum(found[-1]) == base, "two segments share bytes"
+        if result and sum(result[-1]) >= base:
+            assert sum(result[-1]) == base, "two segments share bytes"
             if is_one:
-                found[-1] = found[-1][0], found[-1][1] + size
+                result[-1] = result[-1][0], result[-1][1] + size
                 continue
-        found.append((base, size))
-    return found
+        result.append((base, size))
+    return result
 
 
 def _gaps(held: list[tuple[int, int]], live: list[tuple[int, int]]) -> list[int]:

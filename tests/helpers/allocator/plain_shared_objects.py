@@ -50,7 +50,7 @@ def units_of(problem: Problem) -> list[Unit]:
             root = taken[root]
         if problem.size[chunk]:
             chains.setdefault(root, []).append(chunk)
-    made = [
+    built = [
         Unit(
             tuple(chunks),
             int(problem.begin[root]),
@@ -60,7 +60,7 @@ def units_of(problem: Problem) -> list[Unit]:
         )
         for root, chunks in chains.items()
     ]
-    return sorted(made, key=lambda t: (t.begin, t.end, -t.size, t.alignment))
+    return sorted(built, key=lambda t: (t.begin, t.end, -t.size, t.alignment))
 
 
 Choice = Callable[[Unit, Sequence[Holder]], Holder | None]
@@ -72,11 +72,11 @@ def in_turn(units: Sequence[Unit], choice: Choice) -> list[Holder]:
     holders: list[Holder] = []
     for unit in units:
         free = [h for h in reversed(holders) if h.gap(unit) >= 0]
-        found = choice(unit, free)
-        if found is None:
+        holder = choice(unit, free)
+        if holder is None:
             holders.append(Holder([unit]))
         else:
-            found.units.append(unit)
+            holder.units.append(unit)
     return holders
 
 

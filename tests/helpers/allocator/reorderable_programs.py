@@ -32,10 +32,10 @@ def build(choose: Choose, most: int, sizes: int = 9) -> Program:
 
 
 def _step(choose: Choose, size: list[int], sizes: int) -> Step:
-    known = len(size)
-    reads = tuple(sorted({choose(known) for _ in range(1 + choose(2))}))
+    count = len(size)
+    reads = tuple(sorted({choose(count) for _ in range(1 + choose(2))}))
     size.extend(1 + choose(sizes) for _ in range(1 + (choose(4) == 0)))
-    writes = tuple(range(known, len(size)))
+    writes = tuple(range(count, len(size)))
     taken = tuple(OverwriteForward(o, i) for o in writes for i in reads if size[o] <= size[i] and choose(3))
     return Step(reads, writes, (), taken)
 
@@ -55,16 +55,16 @@ def dependences(program: Program) -> Dependences:
 def reordered(program: Program, order: Sequence[int]) -> Program:
     """The program with its byte-touching steps in another order (step numbers); a view follows what it looks at."""
     views = {v.out: i for i, step in enumerate(program.steps) for v in step.views}
-    made, placed = [program.steps[0]], set[int](program.steps[0].writes)
+    built, placed = [program.steps[0]], set[int](program.steps[0].writes)
     pending = sorted(views.items())
     for tick in (*order, len(program.steps) - 1):
         for out, at in pending:
             if out not in placed and program.steps[at].views[0].src in placed:
-                made.append(program.steps[at])
+                built.append(program.steps[at])
                 placed.add(out)
-        made.append(program.steps[tick])
+        built.append(program.steps[tick])
         placed |= set(program.steps[tick].writes)
-    return Program(tuple(made), program.sizes)
+    return Program(tuple(built), program.sizes)
 
 
 def orders(count: int, edges: Sequence[tuple[int, int]]) -> Iterator[list[int]]:

@@ -22,25 +22,25 @@ def data_edges(program: Program, *, views: bool) -> list[Edge]:
     `views`: who shows a view waits for who wrote it, and who reads one for who showed it, as if showing were writing.
     """
     last = len(program.steps) - 1
-    found = {(0, tick) for tick in range(1, last + 1)} | {(tick, last) for tick in range(last)}
-    made = {v: tick for tick, step in enumerate(program.steps) for v in step.writes}
+    result = {(0, tick) for tick in range(1, last + 1)} | {(tick, last) for tick in range(last)}
+    writer = {v: tick for tick, step in enumerate(program.steps) for v in step.writes}
     shown = {view.out: tick for tick, step in enumerate(program.steps) for view in step.views}
     for tick, step in enumerate(program.steps):
-        found |= {(made[owner_of(program, v)[0]], tick) for v in step.reads}
+        result |= {(writer[owner_of(program, v)[0]], tick) for v in step.reads}
         if views:
             named = (*step.reads, *(view.src for view in step.views))
-            found |= {((made | shown)[v], tick) for v in named}
-    return sorted((a, b) for a, b in found if a != b)
+            result |= {((writer | shown)[v], tick) for v in named}
+    return sorted((a, b) for a, b in result if a != b)
 
 
 def closure(count: int, edges: list[Edge]) -> Matrix:
     """[a, b]: step a is over before step b begins. Warshall's algorithm."""
-    made = np.zeros((count, count), bool)
+    closed = np.zeros((count, count), bool)
     for a, b in edges:
-        made[a, b] = True
+        closed[a, b] = True
     for middle in range(count):
-        made |= made[:, [middle]] & made[[middle], :]
-    return made
+        closed |= closed[:, [middle]] & closed[[middle], :]
+    return closed
 
 
 def by_levels(program: Program) -> Program:
@@ -55,11 +55,11 @@ def by_levels(program: Program) -> Program:
 
 def touching(program: Program) -> dict[int, set[int]]:
     """By the value that owns the bytes: the steps that write or read them."""
-    found: dict[int, set[int]] = {}
+    result: dict[int, set[int]] = {}
     for tick, step in enumerate(program.steps):
         for value in step.reads + step.writes:
-            found.setdefault(owner_of(program, value)[0], set()).add(tick)
-    return found
+            result.setdefault(owner_of(program, value)[0], set()).add(tick)
+    return result
 
 
 @frozen
@@ -92,17 +92,17 @@ class Placed:
     def wrong_bytes(self) -> list[int]:
         """Values that are read when they are not there, or overwritten in a way that their step does not allow."""
         holder = dict[int, int]()
-        found = list[int]()
+        result = list[int]()
         for tick in range(len(self.program.steps)):
             now = [a for a in self._accesses() if a.tick == tick]
             reads, writes = [a for a in now if not a.is_write], [a for a in now if a.is_write]
             for a in reads:
                 owner = owner_of(self.program, a.value)[0]
-                found += [a.value for byte in range(a.low, a.high) if holder.get(byte) != owner]
-            found += [a.value for a, b in combinations(writes, 2) if a.meets(b)]
-            found += [a.value for a in writes for b in reads if a.meets(b) and not self._may(tick, a, b)]
+                result += [a.value for byte in range(a.low, a.high) if holder.get(byte) != owner]
+            result += [a.value for a, b in combinations(writes, 2) if a.meets(b)]
+            result += [a.value for a in writes for b in reads if a.meets(b) and not self._may(tick, a, b)]
             holder |= {byte: a.value for a in writes for byte in range(a.low, a.high)}
-        return found
+        return result
 
     def _may(self, tick: int, write: _Access, read: _Access) -> bool:
         allowed = (o for o in self.program.steps[tick].overwrites if (o.out, o.src) == (write.value, read.value))

@@ -94,9 +94,9 @@ class _Writer:
         return tuple(self.draw(st.lists(st.sampled_from(values), max_size=most)))
 
     def step(self) -> Step:
-        known = list(range(len(self.sizes)))
-        recent = known[-4:]
-        reads = self.some(recent, 2) + self.some(known, 1)
+        values = list(range(len(self.sizes)))
+        recent = values[-4:]
+        reads = self.some(recent, 2) + self.some(values, 1)
         writes = tuple(self.new() for _ in range(self.draw(st.integers(0, 2))))
         pairs = [(out, src) for out in writes for src in sorted(set(reads))]
         overwrites = tuple(

@@ -33,8 +33,8 @@ def meet(problem: Problem, one: int, other: int) -> bool:
 
 def placed_by_trying(problem: Problem, order: list[int]) -> list[int]:
     """The rule of best-gap placement, offset by offset: a gap is a run of offsets at which the chain meets nobody."""
-    found = problem.chains
-    root, inner = found.root.tolist(), found.offset.tolist()
+    result = problem.chains
+    root, inner = result.root.tolist(), result.offset.tolist()
     offset: dict[int, int] = {}
     highest = int(problem.size.sum() + problem.alignment.sum() + problem.pinned.max(initial=0)) + 1
 
@@ -89,9 +89,9 @@ def test_a_placer_takes_the_gap_that_trying_every_offset_finds(
 ) -> None:
     problem, order = drawn
     search = data.draw(st.sampled_from(searches_for(problem)))
-    found = offsets_of(problem, order, True, search)
-    assert found.tolist() == placed_by_trying(problem, order)
-    assert check(problem, found, arena_bytes(problem, found)) is None
+    offsets = offsets_of(problem, order, True, search)
+    assert offsets.tolist() == placed_by_trying(problem, order)
+    assert check(problem, offsets, arena_bytes(problem, offsets)) is None
 
 
 @st.composite
