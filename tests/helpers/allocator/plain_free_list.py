@@ -2,12 +2,12 @@
 
 from attrs import define, field
 
-from allocator.kernels.freelist import NOBODY
+from allocator.kernels.freelist import NO_CHUNK
 
 
 @define
 class Block:
-    """Who has it (NOBODY: it is free), its bytes, and when it was freed."""
+    """Who has it (NO_CHUNK: it is free), its bytes, and when it was freed."""
 
     owner: int
     size: int
@@ -25,7 +25,7 @@ class MemoryModel:
         return [b.owner for b in self.blocks].index(owner)
 
     def alloc(self, owner: int, size: int) -> None:
-        free = sorted((b.size, b.freed, at) for at, b in enumerate(self.blocks) if b.owner == NOBODY)
+        free = sorted((b.size, b.freed, at) for at, b in enumerate(self.blocks) if b.owner == NO_CHUNK)
         fitting = [f for f in free if f[0] >= size]
         if not free:
             self.blocks.append(Block(owner, size))
@@ -50,13 +50,13 @@ class MemoryModel:
             return
         self.clock += 1
         for near in (at, at - 1):
-            if 0 <= near < len(self.blocks) and self.blocks[near].owner == NOBODY:
+            if 0 <= near < len(self.blocks) and self.blocks[near].owner == NO_CHUNK:
                 size += self.blocks.pop(near).size
                 at = near
-        self.blocks.insert(at, Block(NOBODY, size, self.clock))
+        self.blocks.insert(at, Block(NO_CHUNK, size, self.clock))
 
     def neighbours(self, owner: int) -> tuple[int, int]:
-        """Owners of the nearest used blocks before and behind, or NOBODY."""
-        used = [NOBODY, *(b.owner for b in self.blocks if b.owner != NOBODY), NOBODY]
+        """Owners of the nearest used blocks before and behind, or NO_CHUNK."""
+        used = [NO_CHUNK, *(b.owner for b in self.blocks if b.owner != NO_CHUNK), NO_CHUNK]
         at = used.index(owner, 1)
         return used[at - 1], used[at + 1]
