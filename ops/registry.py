@@ -80,13 +80,13 @@ from ops.training.optimisers import OPS as OPTIMISE
 
 def index(*families: Iterable[OpSchema]) -> Mapping[str, OpSchema]:
     """All schemas by name. Raises DuplicateOperatorError."""
-    found: dict[str, OpSchema] = {}
+    schemas: dict[str, OpSchema] = {}
     for family in families:
         for schema in family:
-            if schema.name in found:
+            if schema.name in schemas:
                 raise DuplicateOperatorError(f"two operators are named {schema.name!r}")
-            found[schema.name] = schema
-    return MappingProxyType(found)
+            schemas[schema.name] = schema
+    return MappingProxyType(schemas)
 
 
 REGISTRY = index(

@@ -45,13 +45,13 @@ def _workspace(signature: Signature) -> int:
 
 
 def _compress(call: Binding) -> Thunk:
-    at, found = carve(call.workspace, *_temporaries(call.signature))
+    at, total = carve(call.workspace, *_temporaries(call.signature))
     marks = call.inputs[1].view(np.uint8)
     shape, axis = _source(call.signature.x, call.attrs)
     return in_turn(
-        partial(found.fill, 0),
-        partial(jit_places.places(), marks, 0, np.array(marks.shape, INT64), at, found),
-        lambda: check_found(int(found[0]), at.size),
+        partial(total.fill, 0),
+        partial(jit_places.places(), marks, 0, np.array(marks.shape, INT64), at, total),
+        lambda: check_found(int(total[0]), at.size),
         partial(np.take, call.x.reshape(shape), at[0], axis=axis, out=call.y, mode="clip") if call.y.size else nothing,
     )
 

@@ -20,27 +20,27 @@ from ops.tensor.errors import CountError, DataError, DtypeError, ShapeError
 from ops.tensor.spec import TensorSpec
 
 _SINGLE = np.dtype("float32")
-_GIVEN = (("max_output", INT64), ("iou_threshold", _SINGLE), ("score_threshold", _SINGLE))
+_OPTIONS = (("max_output", INT64), ("iou_threshold", _SINGLE), ("score_threshold", _SINGLE))
 """What may be an attribute, or an input behind boxes and scores where only running tells it."""
 
 
 def _share(value: Any) -> float:
     """A number from 0 to 1."""
-    found = number(value)
-    if not 0 <= found <= 1:
-        raise DataError(f"an IoU threshold lies between 0 and 1, and {found} does not")
-    return found
+    share = number(value)
+    if not 0 <= share <= 1:
+        raise DataError(f"an IoU threshold lies between 0 and 1, and {share} does not")
+    return share
 
 
 def _check(inputs: Specs) -> None:
-    boxes, scores, *given = inputs
+    boxes, scores, *options = inputs
     if boxes.dtype != _SINGLE or scores.dtype != _SINGLE:
         raise DtypeError("boxes and scores must be float32")
     if (boxes.ndim, scores.ndim) != (3, 3) or boxes.shape[2] != 4:
         raise ShapeError("boxes must be of shape (batch, n, 4) and scores of shape (batch, classes, n)")
     if (scores.shape[0], scores.shape[2]) != boxes.shape[:2]:
         raise ShapeError(f"scores of shape {scores.shape} do not fit boxes of shape {boxes.shape}")
-    for spec, (name, dtype) in zip(given, _GIVEN, strict=False):
+    for spec, (name, dtype) in zip(options, _OPTIONS, strict=False):
         if spec.dtype != dtype or spec.size != 1:
             raise ShapeError(f"{name} must be one number of {dtype}, not {spec}")
 
@@ -73,13 +73,13 @@ def _reader(call: Binding, position: int) -> Callable[[], Any]:
     """Gives, each time it is called, what an input says, or the attribute where there is no such input."""
     if len(call.inputs) > position + 2:
         return call.inputs[position + 2].item
-    return lambda: call.attrs[_GIVEN[position][0]]
+    return lambda: call.attrs[_OPTIONS[position][0]]
 
 
 def _non_max_suppression(call: Binding) -> Thunk:
     boxes, scores, (y, number_of_rows) = call.x, call.inputs[1], call.outputs
     *rooms, order = carve(call.workspace, *_temporaries(call.signature))
-    limit, overlap, least = (_reader(call, position) for position in range(len(_GIVEN)))
+    limit, overlap, least = (_reader(call, position) for position in range(len(_OPTIONS)))
     suppress, corners = jit_suppress.suppress(), tuple(rooms)
 
     def run() -> None:
@@ -87,10 +87,10 @@ def _non_max_suppression(call: Binding) -> Thunk:
         flags = (call.attrs["center_point_box"], floor is not None)
         thresholds = np.float32(_share(overlap())), np.float32(floor or 0)
         y.fill(0)
-        found = suppress(boxes, scores, flags, max(limit(), 0), thresholds, corners, order, y)
-        if found > len(y):
-            raise CountError(f"{found} boxes are chosen, and there is room for {len(y)}")
-        number_of_rows.fill(found)
+        chosen = suppress(boxes, scores, flags, max(limit(), 0), thresholds, corners, order, y)
+        if chosen > len(y):
+            raise CountError(f"{chosen} boxes are chosen, and there is room for {len(y)}")
+        number_of_rows.fill(chosen)
 
     return run
 
@@ -102,7 +102,7 @@ def _suppression_workspace(signature: Signature) -> int:
 def _suppress(call: Binding) -> Thunk:
     boxes, scores, (y, number_of_rows) = call.x, call.inputs[1], call.outputs
     chooser = Suppression(boxes.shape[1], call.workspace)
-    limit, overlap, least = (_reader(call, position) for position in range(len(_GIVEN)))
+    limit, overlap, least = (_reader(call, position) for position in range(len(_OPTIONS)))
 
     def run() -> None:
         floor, share, most = least(), np.float32(_share(overlap())), max(limit(), 0)

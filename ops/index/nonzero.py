@@ -78,13 +78,13 @@ def _workspace(signature: Signature) -> int:
 
 
 def _nonzero(call: Binding) -> Thunk:
-    room, found = carve(call.workspace, _room(call.signature), FOUND)
+    room, total = carve(call.workspace, _room(call.signature), FOUND)
     x, places = call.x.reshape(call.x.shape or (1,)), jit_places.places()
     shape = np.array(x.shape, INT64)
-    steps: list[Thunk] = [partial(found.fill, 0)]
+    steps: list[Thunk] = [partial(total.fill, 0)]
     for box, mask, load in _pieces(x, room):
-        steps += (load, partial(places, mask.view(np.uint8), box.start, shape, call.y, found))
-    return in_turn(*steps, lambda: check_found(int(found[0]), call.y.shape[1]))
+        steps += (load, partial(places, mask.view(np.uint8), box.start, shape, call.y, total))
+    return in_turn(*steps, lambda: check_found(int(total[0]), call.y.shape[1]))
 
 
 def _specs(signature: Signature) -> tuple[TensorSpec, ...]:

@@ -65,11 +65,11 @@ def _unique(call: Binding) -> Thunk:
     def run() -> None:
         if widened:
             np.copyto(wide, x)
-        found = compiled(keys, in_order, order, spare, inverse, first, counts)
-        number.fill(found)
+        total = compiled(keys, in_order, order, spare, inverse, first, counts)
+        number.fill(total)
         if target.size:
             np.take(source, first, axis=1, out=target, mode="clip")
-            target[:, found:].fill(0)
+            target[:, total:].fill(0)
 
     return run
 

@@ -44,8 +44,8 @@ class Body(Protocol):
 def _body(value: Any) -> Body:
     if not callable(getattr(value, "bind", None)):
         raise TypeError("a body is wanted (ops.schema.body.Body)")
-    found: Body = value
-    return found
+    body: Body = value
+    return body
 
 
 def body_attribute(name: str) -> Attribute:
@@ -58,11 +58,11 @@ def bodies(schema: OpSchema, attrs: Attrs) -> tuple[Body, ...]:
     return tuple(attrs[a.name] for a in schema.attributes if a.convert is _body)
 
 
-def check_operands(what: str, wanted: Specs, given: Sequence[TensorSpec]) -> None:
+def check_operands(what: str, wanted: Specs, actual: Sequence[TensorSpec]) -> None:
     """Raises ArityError or ShapeError where a body takes or gives other tensors than it should."""
-    if len(wanted) != len(given):
-        raise ArityError(f"{what}: {len(wanted)} tensors are wanted, and {len(given)} are given")
-    for i, (one, other) in enumerate(zip(wanted, given, strict=True)):
+    if len(wanted) != len(actual):
+        raise ArityError(f"{what}: {len(wanted)} tensors are wanted, and {len(actual)} are given")
+    for i, (one, other) in enumerate(zip(wanted, actual, strict=True)):
         if one != other:
             raise ShapeError(f"{what}: number {i} is {other}, where {one} is wanted")
 

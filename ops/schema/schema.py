@@ -300,12 +300,12 @@ class OpSchema:
 
     def forwards(self, signature: Signature) -> tuple[Overwrite, ...]:
         """The overwrites that are declared. Raises SchemaError for one of an input or output that is not there."""
-        found = self.overwrites(signature)
-        for forward in found:
-            known = forward.output in range(len(signature.outputs)) and forward.input in range(len(signature.inputs))
-            if not known or forward.offset < 0:
+        overwrites = self.overwrites(signature)
+        for forward in overwrites:
+            exists = forward.output in range(len(signature.outputs)) and forward.input in range(len(signature.inputs))
+            if not exists or forward.offset < 0:
                 raise SchemaError(f"{self.name}: {forward} names bytes that are not there")
-        return found
+        return overwrites
 
     def kernel(self, signature: Signature, backends: Sequence[str] = PLAIN) -> Kernel:
         """The first kernel that takes the signature, of the first of the back-ends that has one.
@@ -337,15 +337,15 @@ class OpSchema:
             wanted = str(low) if low == high else f"{low} to {high}"
             raise ArityError(f"takes {wanted} inputs, not {len(inputs)}")
 
-    def _complete(self, given: Attrs) -> Attrs:
-        known = {a.name: a for a in self.attributes}
-        unknown = sorted(set(given) - set(known))
+    def _complete(self, attrs: Attrs) -> Attrs:
+        declared = {a.name: a for a in self.attributes}
+        unknown = sorted(set(attrs) - set(declared))
         if unknown:
-            raise AttributeValueError(f"has no attribute {unknown[0]!r}; it has: {', '.join(known) or 'none'}")
-        missing = sorted(n for n, a in known.items() if a.default is REQUIRED and n not in given)
+            raise AttributeValueError(f"has no attribute {unknown[0]!r}; it has: {', '.join(declared) or 'none'}")
+        missing = sorted(n for n, a in declared.items() if a.default is REQUIRED and n not in attrs)
         if missing:
             raise AttributeValueError(f"attribute {missing[0]!r} is missing")
-        return MappingProxyType({n: a.read(given.get(n, a.default)) for n, a in known.items()})
+        return MappingProxyType({n: a.read(attrs.get(n, a.default)) for n, a in declared.items()})
 
 
 def evaluate(schema: OpSchema, *arrays: Array, **attrs: Any) -> tuple[Array, ...]:
