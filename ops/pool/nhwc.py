@@ -18,7 +18,7 @@ from ops.common.windows import WINDOW_ATTRIBUTES, Windows, require_spatial, tap_
 from ops.pool.nhwc_compiled import AVERAGE_NATIVE, MAX_NATIVE
 from ops.pool.onednn import AVERAGE_POOL, MAX_POOL
 from ops.pool.pool import MAX_DTYPES, window_counts
-from ops.quantised.max_pool import MAX_CODES
+from ops.quantised.max_pool import QUANTISED_MAX_POOL
 from ops.schema.attributes import Attribute, flag, integers
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.tensor.errors import DtypeError
@@ -127,7 +127,7 @@ NHWC_MAX_POOL = OpSchema(
     name="nhwc_max_pool",
     summary="The largest element of each window of a channel; x (N, spatial..., C).",
     infer=_infer_max,
-    kernels=(MAX_POOL, MAX_NATIVE, MAX_CODES, MAX_TAPS),
+    kernels=(MAX_POOL, MAX_NATIVE, QUANTISED_MAX_POOL, MAX_TAPS),
     attributes=_ATTRIBUTES,
     cost=_cost,
     stripes=nhwc_pool_stripes,

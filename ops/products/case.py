@@ -1,4 +1,4 @@
-"""Products of matrices in one form: what `matmul`, `gemm` and `fused_matmul` have in common for their kernels."""
+"""Products of matrices in one form, for the kernels of `matmul`, `gemm` and `fused_matmul`."""
 
 import math
 from collections.abc import Iterator
@@ -10,23 +10,23 @@ from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, Shape
 
 BIAS, RESIDUAL = 2, 3
-"""Positions of what is added to a column, and to an element, in a fused product."""
+"""Positions of the bias, and of the tensor to add, in a fused product."""
 _LEAST_FACTOR = 2.0**-20
 
 
 def is_mild(factor: float) -> bool:
-    """Whether b may be multiplied by it instead of the sums, in float32.
+    """Tells whether b may be multiplied by the factor instead of the sums, in float32.
 
-    Nothing overflows that would not before, and nothing of b vanishes but what is next to nothing (below 2**-106).
+    No further element overflows, and only elements of b below 2**-106 may become 0.
     """
     return _LEAST_FACTOR <= abs(factor) <= 1
 
 
 @frozen(eq=False)
 class Product:
-    """Matrices y = a @ b, and what is added to them: nothing, y itself, or a view that may repeat itself.
+    """Matrices y = a @ b, and the tensor to add: none, y itself, or a view, maybe with strides of 0.
 
-    One matrix, or a batch of them; then all tensors have the same axes in front.
+    One matrix, or a batch of them; then all tensors have the same leading axes.
     """
 
     a: Array
@@ -36,16 +36,16 @@ class Product:
 
     @property
     def lead(self) -> Shape:
-        """Lengths of the batch; () for one matrix."""
+        """Returns the lengths of the batch; () for one matrix."""
         return self.y.shape[:-2]
 
     def __getitem__(self, place: tuple[int, ...]) -> "Product":
-        """One matrix of the batch."""
+        """Returns one matrix of the batch."""
         return Product(self.a[place], self.b[place], self.y[place], tuple(v[place] for v in self.added))
 
 
 def batched(a: Array, b: Array, y: Array, added: tuple[Array, ...] = ()) -> Product:
-    """The matrices of batches, which are one matrix where there is one b, and strides can say so.
+    """Returns the matrices of batches; those of one b are a single matrix if strides can express it.
 
     At most one tensor is added; it broadcasts to y.
     """
@@ -57,13 +57,13 @@ def batched(a: Array, b: Array, y: Array, added: tuple[Array, ...] = ()) -> Prod
 
 
 def products(a: Array, b: Array, y: Array, added: tuple[Array, ...] = ()) -> Iterator[Product]:
-    """`batched`, one matrix after the other."""
-    found = batched(a, b, y, added)
-    return (found[place] for place in np.ndindex(found.lead))
+    """Yields the matrices of `batched`, one after the other."""
+    batch = batched(a, b, y, added)
+    return (batch[place] for place in np.ndindex(batch.lead))
 
 
 def _flattens(array: Array) -> bool:
-    """Whether batches of matrices are one matrix where they lie."""
+    """Tells whether a batch of matrices is one matrix without a copy."""
     return Layout.of(array).reshape(_flat_shape(array)) is not None
 
 

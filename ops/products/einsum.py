@@ -38,12 +38,12 @@ def _sizes(equation: Equation, labels: Sequence[str]) -> Shape:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """All tensors that steps make, but for the last where it is the output; copies of float16 inputs in front."""
+    """Returns copies of float16 inputs, then the results of all steps, except of the last if it is the output."""
     equation, dtype = _equation(signature.inputs, signature.attrs), compute_dtype(signature.x.dtype)
     half = dtype != signature.x.dtype
-    made = [TensorSpec(_sizes(equation, s.result), dtype) for s in plan(equation)]
+    results = [TensorSpec(_sizes(equation, s.result), dtype) for s in plan(equation)]
     copies = [s.with_dtype(dtype) for s in signature.inputs] if half else []
-    return *copies, *(made if half else made[:-1])
+    return *copies, *(results if half else results[:-1])
 
 
 def _workspace(signature: Signature) -> int:
@@ -51,9 +51,9 @@ def _workspace(signature: Signature) -> int:
 
 
 def _hops(array: Array, labels: Labels) -> dict[str, int]:
-    """Bytes from one element to the next along each label; a label that stands twice walks a diagonal.
+    """Returns the bytes from one element to the next along each label; those of a repeated label add up (a diagonal).
 
-    Those of a dense array: numpy's own say nothing where an axis has length 1.
+    They are those of a dense array, since numpy's strides are arbitrary for axes of length 1.
     """
     hops: dict[str, int] = {}
     for label, stride in zip(labels, element_strides(array.shape), strict=True):
@@ -65,15 +65,15 @@ def _strided(array: Array, shape: Shape, strides: Shape) -> Array:
     return np.empty(shape, array.dtype) if 0 in shape else as_strided(array, shape, strides)
 
 
-def _view(equation: Equation, array: Array, labels: Labels, wanted: Labels) -> Array:
-    """The array with axes in the wanted order, of length 1 for a label that it does not have."""
+def _view(equation: Equation, array: Array, labels: Labels, order: Labels) -> Array:
+    """Returns the array with axes in this order, of length 1 for a label that it does not have."""
     hops = _hops(array, labels)
-    shape = tuple(equation.sizes[n] if n in hops else 1 for n in wanted)
-    return _strided(array, shape, tuple(hops.get(n, 0) for n in wanted))
+    shape = tuple(equation.sizes[n] if n in hops else 1 for n in order)
+    return _strided(array, shape, tuple(hops.get(n, 0) for n in order))
 
 
 def _matrices(equation: Equation, array: Array, labels: Labels, groups: tuple[Labels, Labels, Labels]) -> Array:
-    """The array as (batch..., rows, columns): labels of one group are neighbours, so that they count as one axis."""
+    """Returns the array as (batch..., rows, columns): labels of one group are neighbours, so they are one axis."""
     (batch, rows, columns), hops = groups, _hops(array, labels)
     lengths = (math.prod(_sizes(equation, group)) for group in (rows, columns))
     last = (hops[rows[-1]] if rows else max(array.nbytes, 1), hops[columns[-1]] if columns else array.itemsize)
@@ -132,44 +132,44 @@ def _cost(signature: Signature) -> Cost:
 
 
 def _gradient(b: Backward) -> Terms:
-    """An operand's is an einsum too, of dy and the other operands, over the labels that it does not have."""
+    """Returns the gradients: each is an einsum of dy and the other operands, over the labels that it does not have."""
     equation = _equation(b.signature.inputs, b.attrs)
     return b.terms(*(partial(_operand_gradient, b, equation, i) for i in range(len(b.inputs))))
 
 
 def _operand_gradient(b: Backward, equation: Equation, position: int) -> Tensor:
-    """Labels that nothing else has are summed alone: dy is the same along them."""
+    """Returns the gradient of one operand. Along labels that no other operand has, all elements have the same one."""
     others = [(b.dy, equation.result)] + [
         (b.reshape(x, _sizes(equation, _named(labels))), _named(labels))
         for i, (x, labels) in enumerate(zip(b.inputs, equation.operands, strict=True))
         if i != position
     ]
     own = tuple(dict.fromkeys(_named(equation.operands[position])))
-    known = {label for _, labels in others for label in labels}
-    kept = tuple(label for label in own if label in known)
+    shared = {label for _, labels in others for label in labels}
+    kept = tuple(label for label in own if label in shared)
     letters = dict(zip(equation.sizes, string.ascii_letters, strict=False))
     terms = ["".join(letters[n] for n in labels) for labels in (*(t[1] for t in others), kept)]
-    made = b.apply1(EINSUM, *(t[0] for t in others), equation=f"{','.join(terms[:-1])}->{terms[-1]}")
-    made = b.reshape(made, [equation.sizes[n] if n in known else 1 for n in own])
-    return _on_diagonals(b, equation, position, b.expand(made, _sizes(equation, own)))
+    term = b.apply1(EINSUM, *(t[0] for t in others), equation=f"{','.join(terms[:-1])}->{terms[-1]}")
+    term = b.reshape(term, [equation.sizes[n] if n in shared else 1 for n in own])
+    return _on_diagonals(b, equation, position, b.expand(term, _sizes(equation, own)))
 
 
 def _named(labels: Labels) -> Labels:
     return tuple(label for label in labels if label)
 
 
-def _on_diagonals(b: Backward, equation: Equation, position: int, made: Tensor) -> Tensor:
-    """From one axis a label to all axes of the operand: zeros beside the diagonal of a label that stands twice."""
+def _on_diagonals(b: Backward, equation: Equation, position: int, term: Tensor) -> Tensor:
+    """Expands one axis for each label to all axes of the operand; off the diagonal of a repeated label are zeros."""
     labels, shape = equation.operands[position], b.signature.inputs[position].shape
     first = {label: labels.index(label) for label in labels if label}
-    made = b.reshape(
-        made, [n if first.get(label) == i else 1 for i, (label, n) in enumerate(zip(labels, shape, strict=True))]
+    term = b.reshape(
+        term, [n if first.get(label) == i else 1 for i, (label, n) in enumerate(zip(labels, shape, strict=True))]
     )
     for axis, (label, n) in enumerate(zip(labels, shape, strict=True)):
         if label and first[label] != axis:
             beside = [n if i in (axis, first[label]) else 1 for i in range(len(shape))]
-            made = made * b.constant(np.eye(n, dtype=b.signature.y.dtype).reshape(beside), b.signature.y)
-    return made
+            term = term * b.constant(np.eye(n, dtype=b.signature.y.dtype).reshape(beside), b.signature.y)
+    return term
 
 
 EINSUM = OpSchema(

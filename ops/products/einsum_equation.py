@@ -16,9 +16,9 @@ _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
 @frozen(eq=False)
 class Equation:
-    """Labels of the operands and of the result, and how long each is.
+    """Labels of the operands and of the result, and their lengths.
 
-    An axis of length 1 where its label is longer elsewhere stands under no label: "" (it broadcasts).
+    An axis of length 1 that broadcasts, because its label is longer elsewhere, has the label "".
     """
 
     operands: tuple[Labels, ...]
@@ -27,23 +27,23 @@ class Equation:
 
     @property
     def shape(self) -> Shape:
-        """Shape of the result."""
+        """Returns the shape of the result."""
         return tuple(self.sizes[label] for label in self.result)
 
 
 def equation_text(value: object) -> str:
-    """An equation without spaces. Raises ValueError for what is none."""
+    """Returns an equation without spaces. Raises ValueError for other text."""
     text = "".join(str(value).split())
     left, arrow, right = text.partition("->")
     if not all(_TERM.fullmatch(term) for term in (*left.split(","), right)):
-        raise ValueError("terms of letters with at most one ellipsis each are wanted")
+        raise ValueError("terms have letters and at most one ellipsis each")
     if arrow and max(Counter(right.replace("...", "")).values(), default=0) > 1:
         raise ValueError("the result names a label twice")
     return text
 
 
 def read(text: str, shapes: Sequence[Shape]) -> Equation:
-    """The equation for operands of these shapes. Raises ArityError, ShapeError or AttributeValueError."""
+    """Returns the equation for operands of these shapes. Raises ArityError, ShapeError or AttributeValueError."""
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(shapes):
@@ -79,10 +79,10 @@ def _sizes(labels: Sequence[Labels], shapes: Sequence[Shape]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for names, shape in zip(labels, shapes, strict=True):
         for name, size in zip(names, shape, strict=True):
-            known = sizes.get(name, 1)
-            if size != known and 1 not in (size, known):
-                raise ShapeError(f"label {name!r} is {known} and {size} elements long")
-            sizes[name] = size if known == 1 else known
+            other = sizes.get(name, 1)
+            if size != other and 1 not in (size, other):
+                raise ShapeError(f"label {name!r} is {other} and {size} elements long")
+            sizes[name] = size if other == 1 else other
     return sizes
 
 
@@ -92,7 +92,7 @@ def _explicit(term: str, wide: int) -> Labels:
 
 
 def _implicit(labels: Sequence[Labels], wide: int) -> Labels:
-    """The ellipsis, then all labels that occur once, in the order of the alphabet."""
+    """Returns the ellipsis, then all labels that occur once, in alphabetical order."""
     counts = Counter(label for names in labels for label in names if not label.startswith("."))
     return (*_ellipsis(wide), *sorted(label for label, n in counts.items() if n == 1))
 

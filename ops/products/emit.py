@@ -118,8 +118,8 @@ def pack_rows(builder: Value, words: Words, numbers: Words) -> None:
         source, target = builder.add(b, builder.mul(k, pitch)), builder.add(panel, builder.mul(k, width))
 
         def body(number: Value, lanes: Lanes, carried: Carried) -> Carried:
-            found = load(builder, _after(builder, source, number), lanes) * factor
-            store(builder, _after(builder, target, number), None, found)
+            scaled = load(builder, _after(builder, source, number), lanes) * factor
+            store(builder, _after(builder, target, number), None, scaled)
             return carried
 
         each_vector(builder, channels, [], body)
@@ -201,8 +201,8 @@ def dots(columns: int) -> Callable[..., None]:
         for i, total in enumerate(each_vector(builder, depth, [zeros] * columns, body)):
             pointer = builder.inttoptr(builder.add(y, word(4 * i)), FLOAT.as_pointer())
             before = builder.load(pointer, align=4, typ=FLOAT)
-            found = builder.fadd(before, builder.fmul(factor, _sum(builder, total)))
-            builder.store(found, pointer, align=4)
+            result = builder.fadd(before, builder.fmul(factor, _sum(builder, total)))
+            builder.store(result, pointer, align=4)
 
     return emit
 

@@ -1,6 +1,6 @@
-"""Product of matrices, scale, bias, addition of a tensor and activation as one operator: what passes make of these.
+"""Product of matrices, scale, bias, addition of a tensor and activation as one operator. Passes fuse these.
 
-The output may be written over the tensor that is added: a residual addition takes the bytes of the operand that dies.
+The output may overwrite the tensor that is added: a residual addition is computed in place.
 """
 
 import math
@@ -14,7 +14,7 @@ from ops.products.fused_blas import FUSED_BLAS
 from ops.products.kernels import FUSED_KERNELS
 from ops.products.matmul import MATMUL
 from ops.products.onednn import PACKED
-from ops.products.onednn_strided import LYING
+from ops.products.onednn_strided import STRIDED
 from ops.schema.attributes import Attribute, flag, number, one_of
 from ops.schema.schema import Attrs, Cost, OpSchema, Overwrite, Signature, Specs
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
@@ -22,7 +22,7 @@ from ops.tensor.spec import TensorSpec, broadcast_shapes
 
 _WIDE = frozenset({np.dtype("float32"), np.dtype("float64")})
 _IDLE = {NONE: ("low", "high", "slope"), CLIP: ("slope",), LEAK: ("low", "high")}
-_GIVEN = {"low": -math.inf, "high": math.inf, "slope": 1.0}
+_DEFAULTS = {"low": -math.inf, "high": math.inf, "slope": 1.0}
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -38,17 +38,17 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
             raise ShapeError(f"the bias is {added}, but the product is {y}")
     for added in inputs[RESIDUAL:]:
         _check_added(added, y)
-    for name in _IDLE.get(attrs["activation"], tuple(_GIVEN)):
-        if attrs[name] != _GIVEN[name]:
+    for name in _IDLE.get(attrs["activation"], tuple(_DEFAULTS)):
+        if attrs[name] != _DEFAULTS[name]:
             raise AttributeValueError(f"activation {attrs['activation']!r} has no {name}")
     return (y,)
 
 
 def _check_added(added: TensorSpec, y: TensorSpec) -> None:
-    """Raises ShapeError unless the tensor broadcasts to y along all axes but the last one."""
+    """Raises ShapeError unless the tensor broadcasts to y along all axes except the last one."""
     fits = added.dtype == y.dtype and added.shape[-1:] == y.shape[-1:]
     if not fits or broadcast_shapes(added.shape, y.shape) != y.shape:
-        raise ShapeError(f"what is added is {added}, but the product is {y}")
+        raise ShapeError(f"the tensor to add is {added}, but the product is {y}")
 
 
 def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
@@ -65,7 +65,7 @@ FUSED_MATMUL = OpSchema(
     name="fused_matmul",
     summary="The activation of (alpha * a @ b + bias + a tensor); inputs a, b, bias, that tensor.",
     infer=_infer,
-    kernels=(FUSED_BLAS, *FUSED_KERNELS, PACKED, LYING),
+    kernels=(FUSED_BLAS, *FUSED_KERNELS, PACKED, STRIDED),
     arity=(2, 4),
     attributes=(
         Attribute("transpose_b", flag, False),

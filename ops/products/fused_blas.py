@@ -17,8 +17,8 @@ from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec, spec_of
 
-_ROOM_BYTES = 256 << 10
-"""Most bytes of sums that wait for what is added to them, unless one row is longer."""
+_SUMS_BYTES = 256 << 10
+"""Most bytes of sums before a tensor is added to them, unless one row is longer: they stay in a second-level cache."""
 _SMOOTH: Mapping[str, tuple[OpSchema, Attrs]] = {
     GELU_ERF: (GELU, {"approximate": "none"}),
     GELU_TANH: (GELU, {"approximate": "tanh"}),
@@ -26,23 +26,23 @@ _SMOOTH: Mapping[str, tuple[OpSchema, Attrs]] = {
 }
 
 
-def _waits(signature: Signature) -> bool:
-    """Whether the sums need room of their own until y may be written."""
+def _needs_sums(signature: Signature) -> bool:
+    """Tells whether the sums need a scratch array until y may be written."""
     return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
 
 
 def _scratch_spec(signature: Signature) -> TensorSpec:
-    """The sums of a block of rows."""
+    """Returns the sums of a block of rows."""
     width, rows = signature.y.shape[-1], math.prod(signature.y.shape[:-1])
-    most = max(1, _ROOM_BYTES // max(1, width * signature.y.dtype.itemsize))
+    most = max(1, _SUMS_BYTES // max(1, width * signature.y.dtype.itemsize))
     return signature.y.with_shape((min(rows, most), width))
 
 
 def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
-    """Sums that wait (none where they need not), and what the activation needs, in bytes."""
+    """Returns sums (empty if they are written to y at once), and the workspace of the activation."""
     buffer = _scratch_spec(signature)
     smooth = _smooth_workspace(buffer, signature.attrs["activation"])
-    return buffer if _waits(signature) else buffer.with_shape((0,)), TensorSpec((smooth,), np.dtype(np.uint8))
+    return buffer if _needs_sums(signature) else buffer.with_shape((0,)), TensorSpec((smooth,), np.dtype(np.uint8))
 
 
 def _smooth_workspace(block: TensorSpec, activation: str) -> int:
@@ -60,7 +60,7 @@ def _workspace(signature: Signature) -> int:
 def _bind(call: Binding) -> Thunk:
     buffer, rest = carve(call.workspace, *_scratch_specs(call.signature))
     steps: list[Thunk] = []
-    whole = not _waits(call.signature)
+    whole = not _needs_sums(call.signature)
     b = call.inputs[1].swapaxes(-1, -2) if call.attrs["transpose_b"] else call.inputs[1]
     if whole:
         steps.append(partial(np.matmul, call.x, b, out=call.y))
@@ -81,7 +81,7 @@ def _row_blocks(rows: int, most: int) -> Iterator[slice]:
 
 
 def _finished(call: Binding, product: Product, rows: slice, sums: Array, rest: Array) -> Iterator[Thunk]:
-    """Steps that write some rows of y out of their sums, which may be these rows."""
+    """Yields the steps from sums to some rows of y; both may be the same array."""
     y, attrs = product.y[rows], call.attrs
     if attrs["alpha"] != 1:
         yield partial(np.multiply, sums, constant(attrs["alpha"], y.dtype), sums)
@@ -91,7 +91,7 @@ def _finished(call: Binding, product: Product, rows: slice, sums: Array, rest: A
         yield partial(np.add, sums, added[rows], sums)
     if attrs["activation"] in _SMOOTH:
         yield _smoothed(sums, y, attrs["activation"], rest)
-    elif _waits(call.signature):
+    elif _needs_sums(call.signature):
         yield from finish(sums, y, None, None, attrs)
     else:
         yield from hold(sums, attrs)

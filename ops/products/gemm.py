@@ -1,4 +1,4 @@
-"""alpha * A @ B + beta * C, with A and B transposed at will (ONNX Gemm-13)."""
+"""alpha * A @ B + beta * C, where A and B may be transposed (ONNX Gemm-13)."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ from ops.common.thunks import in_turn
 from ops.products.kernels import GEMM_KERNELS
 from ops.products.matmul import check_factors, is_half, single_bytes, single_copies
 from ops.products.onednn import PACKED
-from ops.products.onednn_strided import LYING
+from ops.products.onednn_strided import STRIDED
 from ops.schema.attributes import Attribute, flag, number
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, unless
@@ -17,7 +17,7 @@ from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.spec import FLOATS, Array, TensorSpec, broadcast_shapes
 
 _BLOCK_BYTES = 1 << 16
-"""How much of beta * C is expanded at a time; small enough for the first caches."""
+"""Bytes of beta * C that are expanded at a time: they stay in a second-level cache."""
 
 _not_half = unless(is_half, "not float16")
 
@@ -52,7 +52,7 @@ def _workspace(signature: Signature) -> int:
 
 
 def _plus(y: Array, c: Array, beta: float, block: Array) -> list[Thunk]:
-    """y += beta * c, block by block: a broadcast operand of a ufunc would be buffered, a broadcast copy is not."""
+    """Returns the steps of y += beta * c, by blocks: numpy buffers a broadcast operand, but not a broadcast copy."""
     if beta == 0:
         return []
     if beta == 1 and c.shape == y.shape:
@@ -107,7 +107,7 @@ def _cost(signature: Signature) -> Cost:
 
 
 def _gradient(b: Backward) -> Terms:
-    """Of a factor: a product of dy and the other one, which are transposed at will."""
+    """Returns the gradients: that of a factor is a product of dy and the other one, each maybe transposed."""
     a, c, trans_a, trans_b = *b.inputs[:2], b.attrs["trans_a"], b.attrs["trans_b"]
 
     def product(left: Tensor, right: Tensor, trans_left: bool, trans_right: bool) -> Tensor:
@@ -135,7 +135,7 @@ GEMM = OpSchema(
         Kernel("blas", _gemm, _workspace),
         *GEMM_KERNELS,
         PACKED,
-        LYING,
+        STRIDED,
     ),
     arity=(2, 3),
     attributes=(

@@ -18,9 +18,9 @@ EXACT_DEPTH = 258
 
 
 def accumulate(a: Array, b: Array, y: Array, product: Array, addend: Array, *, fresh: bool) -> Iterator[Thunk]:
-    """y += a @ b for whole numbers in float32 (y = a @ b where `fresh`).
+    """Yields the steps of y += a @ b (y = a @ b if `fresh`) for whole numbers in float32.
 
-    `product` (float32) and `addend` (int32) are room of the shape of y; `addend` is not touched where one piece is all.
+    `product` (float32) and `addend` (int32) are scratch arrays of y's shape; `addend` is not used for a single piece.
     """
     if a.shape[-1] == 0 and fresh:
         yield partial(y.fill, 0)
@@ -34,6 +34,6 @@ def accumulate(a: Array, b: Array, y: Array, product: Array, addend: Array, *, f
 
 
 def centred(source: Array, zero: Array, buffer: Array) -> Iterator[Thunk]:
-    """room = source - zero in float32; `zero` is of float32 and broadcasts."""
+    """Yields the steps of buffer = source - zero in float32; `zero` is float32 and broadcasts."""
     yield partial(np.copyto, buffer, source)
     yield partial(np.subtract, buffer, zero, buffer)

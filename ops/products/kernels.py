@@ -1,4 +1,4 @@
-"""The compiled kernels of `matmul`, `gemm` and `fused_matmul`: float32, where matrices lie row by row."""
+"""The compiled kernels of `matmul`, `gemm` and `fused_matmul`: float32, where elements of a row are neighbours."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -27,23 +27,23 @@ from ops.tensor.spec import Array
 
 @frozen
 class _Form:
-    """How an operator says what is to be multiplied: names of its attributes."""
+    """The form of an operator: names of its attributes, and whether it has an activation."""
 
     transposes: str = ""
     factor: str = ""
     finishes: bool = False
 
     def right(self, b: Array, signature: Signature) -> Array:
-        """b as it is multiplied."""
+        """Returns b, transposed if the operator does so."""
         flips = self.transposes and signature.attrs[self.transposes]
         return b.swapaxes(-1, -2) if flips else b
 
     def scale(self, signature: Signature) -> float:
-        """The factor of the product."""
+        """Returns the factor of the product."""
         return float(signature.attrs[self.factor]) if self.factor else 1.0
 
     def bind(self, call: Binding) -> Thunk:
-        """Vectors are matrices of one row or column."""
+        """Returns the call; vectors are matrices of one row or column."""
         a, b, y = call.x, call.inputs[1], call.y
         if b.ndim == 1:
             b, y = b[:, None], y[..., None]
@@ -57,12 +57,12 @@ class _Form:
         return multiply(Multiplication(a, b, y, bias, added, self.scale(call.signature), finish, call.packed))
 
     def pack(self, signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-        """b as panels, with the factor in them."""
+        """Returns b as panels, multiplied by the factor."""
         return (packed_panels(self.right(constants[1], signature), self.scale(signature)),)
 
 
 def _addends(call: Binding, y: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """What is added to columns, and to elements; the third input of a gemm is either."""
+    """Returns the bias, and the tensor to add; the third input of a gemm is either."""
     rows, others = call.inputs[BIAS:RESIDUAL], call.inputs[RESIDUAL:]
     if rows and rows[0].size != y.shape[-1]:
         return (), rows
@@ -70,18 +70,18 @@ def _addends(call: Binding, y: Array) -> tuple[tuple[Array, ...], tuple[Array, .
 
 
 def _is_single(signature: Signature) -> bool:
-    """Whether it is float32, with a factor that b, whose panels it goes into, can take."""
+    """Tells whether it is float32, with a factor that the panels of b may contain."""
     return signature.x.dtype == SINGLE and is_mild(signature.attrs.get("alpha", 1.0))
 
 
 def _packs(signature: Signature) -> bool:
-    """Whether b is one constant matrix that meets more than one row, which reads it as fast as memory is anyway."""
+    """Tells whether b is one constant matrix, and a has several rows; one row reads b once, packed or not."""
     b = signature.inputs[1]
     return _is_single(signature) and b.ndim == 2 and 1 in signature.constants and rows_of(signature.x.shape) > 1
 
 
 def _is_plain_gemm(signature: Signature) -> bool:
-    """Whether what is added is a row, or a whole matrix."""
+    """Tells whether a is not transposed, and c is a row or a whole matrix."""
     attrs, shapes = signature.attrs, [s.shape for s in signature.inputs[BIAS:]]
     fits = all(s in (signature.y.shape, signature.y.shape[1:], (1, *signature.y.shape[1:])) for s in shapes)
     return _is_single(signature) and not attrs["trans_a"] and fits and (not shapes or attrs["beta"] == 1)
@@ -92,7 +92,7 @@ def _packs_gemm(signature: Signature) -> bool:
 
 
 def _near(layout: Layout) -> bool:
-    """Whether rows or columns of a matrix are near."""
+    """Tells whether elements of rows, or of columns, are neighbours."""
     return has_near_rows(layout) or has_near_columns(layout)
 
 

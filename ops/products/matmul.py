@@ -1,7 +1,7 @@
 """Matrix products with broadcast batch dimensions (ONNX MatMul-13, numpy.matmul).
 
-BLAS reads matrices where they lie as long as their elements are neighbours along one of the last two axes, so dense
-inputs and their transposes are never copied.
+BLAS reads matrices in place if their elements are neighbours along one of the last two axes, so dense inputs and their
+transposes are never copied.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 from ops.common.tiling import matmul_stripes
 from ops.products.kernels import MATMUL_KERNELS
 from ops.products.onednn import PACKED
-from ops.products.onednn_strided import LYING
+from ops.products.onednn_strided import STRIDED
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes
@@ -30,7 +30,7 @@ def check_factors(a: TensorSpec, b: TensorSpec) -> None:
 
 
 def is_half(signature: Signature) -> bool:
-    """Whether the first input is float16, which BLAS does not take."""
+    """Tells whether the first input is float16, which BLAS does not support."""
     return signature.x.dtype == HALF
 
 
@@ -38,12 +38,12 @@ _not_half = unless(is_half, "not float16")
 
 
 def single_copies(signature: Signature) -> tuple[TensorSpec, ...]:
-    """All inputs and outputs as float32."""
+    """Returns all inputs and outputs as float32."""
     return tuple(s.with_dtype(SINGLE) for s in signature.inputs + signature.outputs)
 
 
 def single_bytes(signature: Signature) -> int:
-    """Workspace for `single_copies`."""
+    """Returns the bytes of workspace for `single_copies`."""
     return dense_bytes(*single_copies(signature))
 
 
@@ -77,9 +77,9 @@ def _half(call: Binding) -> Thunk:
 
 
 def blas_reads(layout: Layout) -> bool:
-    """Whether BLAS takes the matrices (or the vector) as they lie: neighbours along one of the last two axes.
+    """Tells whether BLAS reads the matrices (or the vector) in place: neighbours along one of the last two axes.
 
-    numpy copies all others into memory of its own, which no plan would know of.
+    numpy copies all others into memory that it allocates, which no plan contains.
     """
     rows, columns = ((1, 0), *zip(layout.shape, layout.strides, strict=True))[-2:]
     return _steps(*rows, *columns, layout.itemsize) or _steps(*columns, *rows, layout.itemsize)
@@ -96,19 +96,21 @@ def _cost(signature: Signature) -> Cost:
 
 
 def _swapped(b: Backward, x: Tensor) -> Tensor:
-    """x with its last two axes exchanged: a view that BLAS reads as it lies."""
+    """Returns x with its last two axes exchanged: a view that BLAS reads in place."""
     last = len(x.shape)
     return b.transpose(x, (*range(last - 2), last - 1, last - 2))
 
 
 def _rows_first(b: Backward, left: Tensor, dy: Tensor) -> tuple[Tensor, Tensor]:
-    """Batches of matrices as one matrix each, rows under each other."""
+    """Returns both batches of matrices as one matrix each, all rows in one axis."""
     rows = math.prod(left.shape[:-1])
     return b.reshape(left, (rows, left.shape[-1])), b.reshape(dy, (rows, dy.shape[-1]))
 
 
 def _gradient(b: Backward) -> Terms:
-    """Vectors are matrices of one row or column. One right factor for a whole batch is one product, not many to sum."""
+    """Returns the gradients. Vectors are matrices of one row or column. A right factor that the whole batch shares has
+    one product as its gradient, not a sum of many.
+    """
     a, c = b.signature.inputs
     left: Shape = a.shape if a.ndim > 1 else (1, *a.shape)
     right: Shape = c.shape if c.ndim > 1 else (*c.shape, 1)
@@ -139,7 +141,7 @@ MATMUL = OpSchema(
         Kernel("blas", _matmul, reads=blas_reads),
         *MATMUL_KERNELS,
         PACKED,
-        LYING,
+        STRIDED,
     ),
     arity=(2, 2),
     cost=_cost,

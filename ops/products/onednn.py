@@ -1,4 +1,4 @@
-"""Products with a constant matrix, which is packed once; all rows are those of one matrix."""
+"""Products with a constant matrix by oneDNN: it is packed once, and all rows of a batch are those of one matrix."""
 
 import math
 from collections.abc import Mapping
@@ -16,8 +16,10 @@ from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous,
 from ops.tensor.spec import Array, Shape
 
 _LARGE = 1 << 21
-"""Weights that no cache holds beside everything else."""
+"""Weights of 8 MiB: they come from main memory for each call, since second-level caches are smaller."""
 _SOME_ROWS, _MANY_ROWS = 64, 512
+"""Rows from which on the library is taken: for a gelu through tanh, and for other products with large weights.
+tools/bench_kernels.py --operators fused_matmul matmul gemm times both back-ends on the layers of its networks."""
 
 
 def _packed_case(signature: Signature) -> Product:
@@ -43,8 +45,10 @@ def _unsupported_packed(signature: Signature) -> str:
 
 
 def _slower(signature: Signature) -> bool:
-    """Whether our own kernels win, as measured: where something is added to the sums while they are in registers, and
-    where weights stay in the caches. Of a gelu through tanh the library has the faster one.
+    """Tells whether our own kernels are faster (tools/bench_kernels.py --operators fused_matmul matmul gemm).
+
+    They add a tensor to sums in registers, and are as fast where weights stay in caches. The library has the faster
+    gelu through tanh.
     """
     rows, weights = math.prod(signature.y.shape[:-1]), signature.inputs[1].size
     if signature.attrs.get("activation") == GELU_TANH:
@@ -55,7 +59,7 @@ def _slower(signature: Signature) -> bool:
 
 
 def _row_like(signature: Signature) -> bool:
-    """Whether what is added is still of y's shape, or one row, where all batches are one matrix."""
+    """Tells whether the tensor to add has y's shape, or is one row, if the whole batch is one matrix."""
     added = [signature.inputs[p] for p in form_of(signature).residual]
     return all(s == signature.y or s.size == s.shape[-1] for s in added)
 
@@ -68,13 +72,13 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     if 1 not in constants:
         return ()
     primitive = _packed(signature)[0]
-    given = Tensor((signature.x.shape[-1], signature.y.shape[-1]), _matrix_strides(signature))
-    source, lies = np.ascontiguousarray(constants[1]), given.descriptor(primitive.at)
-    return (reordered(source, lies, primitive.weights, primitive.threads),)
+    dense_b = Tensor((signature.x.shape[-1], signature.y.shape[-1]), _matrix_strides(signature))
+    source, layout = np.ascontiguousarray(constants[1]), dense_b.descriptor(primitive.at)
+    return (reordered(source, layout, primitive.weights, primitive.threads),)
 
 
 def _matrix_strides(signature: Signature) -> Shape:
-    """Of b (K, N), dense as it is given."""
+    """Returns the strides of b (K, N), which is dense, maybe transposed."""
     depth, width = signature.x.shape[-1], signature.y.shape[-1]
     return (1, depth) if form_of(signature).transpose_b else (width, 1)
 

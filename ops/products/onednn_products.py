@@ -1,4 +1,4 @@
-"""Products of matrices, alone or with scale, bias, addition of a tensor and activation."""
+"""Products of matrices by oneDNN, with scale, bias, addition of a tensor and activation."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ FLOAT = np.dtype("float32")
 
 @frozen
 class Product:
-    """y = a @ b, all of as many dimensions; those of one element are repeated. `bias` is one row, or nothing."""
+    """y = a @ b, all of as many dimensions; those of one element broadcast. `bias`: whether one row is added."""
 
     a: Tensor
     b: Tensor
@@ -28,7 +28,7 @@ class Product:
     posts: tuple[Post, ...]
 
     def describe(self, at: Library, attributes: Any) -> Any:
-        """See `Case`."""
+        """Returns the description of the primitive; see `Case`."""
         return at.new(
             "primitive_desc",
             "matmul_primitive_desc_create",
@@ -42,13 +42,13 @@ class Product:
 
 
 def row(shape: Shape) -> Tensor:
-    """One row, repeated in all others of the shape."""
+    """Returns one row, which broadcasts to the shape."""
     return dense((*(1 for _ in shape[1:]), shape[-1]))
 
 
 @frozen(eq=False)
 class Form:
-    """What operators say of their product: b's axes exchanged, scale, bias and addition (positions, or nothing)."""
+    """The form of an operator: whether b is transposed, a factor, positions of the bias and of the tensor to add."""
 
     transpose_b: bool = False
     alpha: float = 1.0
@@ -57,7 +57,7 @@ class Form:
 
 
 def form_of(signature: Signature) -> Form:
-    """Of `matmul`, `gemm` or `fused_matmul`, which differ by their attributes."""
+    """Returns the form of `matmul`, `gemm` or `fused_matmul`, which differ by their attributes."""
     attrs, count = signature.attrs, len(signature.inputs)
     if "trans_b" in attrs:
         return Form(attrs["trans_b"], attrs["alpha"], (BIAS,) if count > BIAS else ())
@@ -66,7 +66,7 @@ def form_of(signature: Signature) -> Form:
 
 
 def is_plain(signature: Signature) -> bool:
-    """Whether it is a product of float32 matrices in a form that is known here."""
+    """Tells whether it is a product of float32 matrices whose addends and activation the library supports."""
     attrs, specs = signature.attrs, signature.inputs
     matrices = is_known(attrs) and specs[0].ndim > 1 and specs[1].ndim > 1 and signature.y.ndim <= c.MOST_DIMS
     if signature.x.dtype != FLOAT or not matrices or any(not s.size for s in specs):
@@ -78,19 +78,19 @@ def is_plain(signature: Signature) -> bool:
 
 
 def _posts(signature: Signature, added: Post | None, y: Tensor) -> tuple[bool, tuple[Post, ...]]:
-    """Whether the bias is the library's own, and all that follows: a scale comes before it."""
+    """Returns whether the bias is an argument of the primitive, and the post-operations; a scale precedes the bias."""
     form = form_of(signature)
     scaled = form.alpha != 1
-    found: list[Post] = [Eltwise(c.LINEAR, form.alpha)] if scaled else []
+    posts: list[Post] = [Eltwise(c.LINEAR, form.alpha)] if scaled else []
     if form.bias and scaled:
-        found.append(Binary(c.ADD, row(y.shape)))
+        posts.append(Binary(c.ADD, row(y.shape)))
     if added is not None:
-        found.append(added)
-    return bool(form.bias) and not scaled, (*found, *activation(signature.attrs))
+        posts.append(added)
+    return bool(form.bias) and not scaled, (*posts, *activation(signature.attrs))
 
 
 def product_case(signature: Signature, a: Tensor, b: Tensor, y: Tensor) -> Product:
-    """What has y's shape is added where it lies, under y; what is repeated, from its own place."""
+    """Returns the product. A tensor of y's shape is added from y's memory, a broadcast one from its own."""
     added: Post | None = None
     for position in form_of(signature).residual:
         spec = signature.inputs[position]
@@ -100,29 +100,29 @@ def product_case(signature: Signature, a: Tensor, b: Tensor, y: Tensor) -> Produ
 
 
 def _added(shape: Shape, y: Shape) -> Tensor:
-    """What is added, in as many dimensions as y."""
+    """Returns the tensor to add, in as many dimensions as y."""
     return dense((*(1 for _ in y[len(shape) :]), *shape)) if len(shape) <= len(y) else row(y)
 
 
 def summed(call_: Binding) -> tuple[Array, ...]:
-    """What is added under y, if anything is."""
-    found = (call_.inputs[p] for p in form_of(call_.signature).residual)
-    return tuple(a for a in found if a.shape == call_.y.shape)
+    """Returns the tensor that is added from y's memory, if any."""
+    addends = (call_.inputs[p] for p in form_of(call_.signature).residual)
+    return tuple(a for a in addends if a.shape == call_.y.shape)
 
 
 def operands_of(call_: Binding, case: Product, b: Operand) -> list[Operand]:
-    """All but the scratchpad."""
+    """Returns all operands except the scratchpad."""
     at, form, inputs = library(), form_of(call_.signature), call_.inputs
-    found = [
+    operands = [
         Operand(c.SOURCE, case.a.descriptor(at), call_.x),
         b,
         Operand(c.TARGET, case.y.descriptor(at), call_.y),
     ]
     if case.bias:
-        found.append(Operand(c.BIAS, row(case.y.shape).descriptor(at), inputs[BIAS]))
+        operands.append(Operand(c.BIAS, row(case.y.shape).descriptor(at), inputs[BIAS]))
     beside = [p for p in (*form.bias * (not case.bias), *form.residual)]
     binaries = ((i, p) for i, p in enumerate(case.posts) if isinstance(p, Binary))
     for (place, post), position in zip(binaries, beside, strict=False):
         role = (place + 1) * c.POST_OPERAND | c.SOURCE_1
-        found.append(Operand(role, post.tensor.descriptor(at), inputs[position]))
-    return found
+        operands.append(Operand(role, post.tensor.descriptor(at), inputs[position]))
+    return operands

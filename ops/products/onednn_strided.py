@@ -1,4 +1,4 @@
-"""Products of matrices that are computed, or of batches of them, as they lie."""
+"""Products of matrices by oneDNN that read both factors in place, with strides: computed matrices, and batches."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -17,18 +17,18 @@ from ops.tensor.layout import Layout, dense_strides
 from ops.tensor.spec import Array, Shape
 
 
-def _lying(signature: Signature, a: Tensor, b: Tensor) -> Product:
+def _case(signature: Signature, a: Tensor, b: Tensor) -> Product:
     y = signature.y.shape
     return product_case(signature, a, b, dense((*(1 for _ in range(_ndim(y) - len(y))), *y)))
 
 
 def _ndim(y: Shape) -> int:
-    """In how many dimensions the library is told of them: rows of heads side by side are known to it in four."""
+    """Returns in how many dimensions the library gets them: rows of heads side by side are described in four."""
     return len(y) if len(y) == 2 else max(len(y), 4)
 
 
 def _orders(shape: Shape) -> Iterator[Tensor]:
-    """The layouts that are read: rows, columns, rows of heads side by side, and their columns."""
+    """Yields the layouts that are read: rows, columns, rows of heads side by side, and their columns."""
     last = len(shape) - 1
     tails: list[Shape] = [(last - 1, last), (last, last - 1)]
     if last > 1:
@@ -37,16 +37,16 @@ def _orders(shape: Shape) -> Iterator[Tensor]:
         yield _permuted(shape, (*range(last + 1 - len(tail)), *tail))
 
 
-def _found(layout: Layout) -> Iterator[Tensor]:
-    """That of `_orders` that a layout is: dimensions of one element may have any stride."""
+def _matching(layout: Layout) -> Iterator[Tensor]:
+    """Yields those of `_orders` that a layout equals; dimensions of one element may have any stride."""
     for order in _orders(layout.shape):
         pairs = zip(layout.shape, layout.strides, order.strides, strict=True)
-        if all(n == 1 or s == wanted * layout.itemsize for n, s, wanted in pairs):
+        if all(n == 1 or s == step * layout.itemsize for n, s, step in pairs):
             yield order
 
 
 def _reads(layout: Layout) -> bool:
-    return len(layout.shape) > 1 and any(True for _ in _found(layout))
+    return len(layout.shape) > 1 and any(True for _ in _matching(layout))
 
 
 def _permuted(shape: Shape, order: Shape) -> Tensor:
@@ -55,7 +55,7 @@ def _permuted(shape: Shape, order: Shape) -> Tensor:
 
 
 def _shapes(signature: Signature) -> tuple[Shape, Shape]:
-    """Of a and b, in as many dimensions as the library is told of."""
+    """Returns the shapes of a and b, in as many dimensions as the library gets."""
     ndim = _ndim(signature.y.shape)
     b = signature.inputs[1].shape
     right = (*b[:-2], b[-1], b[-2]) if form_of(signature).transpose_b else b
@@ -63,12 +63,12 @@ def _shapes(signature: Signature) -> tuple[Shape, Shape]:
 
 
 def _layouts(signature: Signature) -> tuple[Primitive, ...]:
-    """The primitives for all layouts that scratchpads are planned for."""
+    """Returns the primitives for all layouts; the scratchpad is large enough for each."""
     a, b = _shapes(signature)
-    return usable([_lying(signature, x, y) for x, y in product(_orders(a), _orders(b))], signature.threads)
+    return usable([_case(signature, x, y) for x, y in product(_orders(a), _orders(b))], signature.threads)
 
 
-def _unsupported_lying(signature: Signature) -> str:
+def _unsupported(signature: Signature) -> str:
     if not is_plain(signature):
         return "not float32, or a product that the library does not have"
     if _slower(signature):
@@ -79,11 +79,11 @@ def _unsupported_lying(signature: Signature) -> str:
 
 
 def _slower(signature: Signature) -> bool:
-    """Whether our own kernels win, as measured: they pack what is constant once."""
+    """Tells whether our own kernels are faster: they pack a constant matrix once (tools/bench_kernels.py)."""
     return 1 in signature.constants and signature.inputs[1].ndim == 2
 
 
-def _lying_workspace(signature: Signature) -> int:
+def _workspace(signature: Signature) -> int:
     return max(p.scratchpad for p in _layouts(signature))
 
 
@@ -91,27 +91,27 @@ def _contiguous(signature: Signature) -> tuple[int, ...]:
     return tuple(range(2, len(signature.inputs)))
 
 
-def _bind_lying(call_: Binding) -> Thunk:
+def _bind(call_: Binding) -> Thunk:
     signature, inputs, ndim = call_.signature, call_.inputs, _ndim(call_.y.shape)
     b = inputs[1].swapaxes(-1, -2) if form_of(signature).transpose_b else inputs[1]
-    left, right = (next(_found(Layout.of(_raised(v, ndim)))) for v in (call_.x, b))
-    case = _lying(signature, left, right)
+    left, right = (next(_matching(Layout.of(_raised(v, ndim)))) for v in (call_.x, b))
+    case = _case(signature, left, right)
     b_operand = Operand(c.WEIGHTS, case.b.descriptor(library()), inputs[1])
     return call(case, operands_of(call_, case, b_operand), call_.workspace, signature.threads, summed(call_))
 
 
 def _raised(array: Array, ndim: int) -> Array:
-    """With dimensions of one element in front."""
+    """Returns the array with leading dimensions of one element."""
     return array[(np.newaxis,) * (ndim - array.ndim)]
 
 
-LYING = Kernel(
-    "onednn, as they lie",
-    _bind_lying,
-    _lying_workspace,
+STRIDED = Kernel(
+    "onednn, strided",
+    _bind,
+    _workspace,
     contiguous=_contiguous,
     reads=_reads,
-    unsupported=_unsupported_lying,
+    unsupported=_unsupported,
     backend=ONEDNN,
 )
-"""float32, matrices that are computed, or batches of them."""
+"""float32; matrices that are computed, or batches of them."""

@@ -1,4 +1,4 @@
-"""Convolution of bytes (ONNX ConvInteger-10, QLinearConv-10), exact in int32, and its way back to bytes."""
+"""Convolution of int8 and uint8 (ONNX ConvInteger-10, QLinearConv-10), exact in int32, then quantised again."""
 
 import math
 from functools import partial
@@ -10,7 +10,7 @@ from ops.common.thunks import in_turn
 from ops.common.windows import WINDOW_ATTRIBUTES
 from ops.convolution.shapes import ConvCase, conv_case
 from ops.quantised.conv_blocks import INT32, Blocks, Work, by_output
-from ops.quantised.params import BYTES, SINGLE, check_scale, code_type, to_codes
+from ops.quantised.params import BYTES, SINGLE, check_scale, quantised_type, to_quantised
 from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import carve, dense_bytes, prefix
@@ -19,11 +19,11 @@ from ops.tensor.spec import Array, TensorSpec
 
 
 def _by_group(blocks: Blocks, y: Array) -> Array:
-    """The output as (batch, group, outputs, pixels)."""
+    """Returns the output as (batch, group, outputs, pixels)."""
     return y.reshape(len(y), blocks.case.group, blocks.outputs, blocks.case.pixels)
 
 
-def _infer_bytes(x: TensorSpec, w: TensorSpec, attrs: Attrs) -> ConvCase:
+def _infer_quantised(x: TensorSpec, w: TensorSpec, attrs: Attrs) -> ConvCase:
     if not {x.dtype, w.dtype} <= BYTES:
         raise DtypeError(f"takes int8 and uint8, not {x.dtype} and {w.dtype}")
     return conv_case(x, w, attrs)
@@ -37,12 +37,12 @@ def _check_parameter(parameter: TensorSpec, most: int, dtype: np.dtype[Any]) -> 
 
 def _check_count(parameter: TensorSpec, most: int) -> None:
     if parameter.ndim > 1 or parameter.size not in (1, most):
-        raise ShapeError(f"a parameter of shape {parameter.shape} where 1 number or {most} are wanted")
+        raise ShapeError(f"a parameter has shape {parameter.shape}; it must have 1 or {most} numbers")
 
 
 def _integer_infer(inputs: Specs, attrs: Attrs) -> Specs:
     x, w = inputs[:2]
-    case = _infer_bytes(x, w, attrs)
+    case = _infer_quantised(x, w, attrs)
     for zero, factor, most in zip(inputs[2:], (x, w), (1, case.out_channels), strict=False):
         _check_parameter(zero, most, factor.dtype)
     return (TensorSpec((case.batch, case.out_channels, *case.windows.outputs), INT32),)
@@ -53,7 +53,7 @@ def _integer_blocks(signature: Signature) -> Blocks:
 
 
 def _integer_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Zero points, then the rooms of a block."""
+    """Returns zero points, then the scratch arrays of a block."""
     none = TensorSpec((), SINGLE)
     zeros = tuple(TensorSpec((s.size,), SINGLE) for s in (*signature.inputs[2:], none, none)[:2])
     return *zeros, *_integer_blocks(signature).scratch_specs(with_sums=False)
@@ -77,7 +77,7 @@ def _conv_integer(call: Binding) -> Thunk:
 
 def _linear_infer(inputs: Specs, attrs: Attrs) -> Specs:
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, *bias = inputs
-    case = _infer_bytes(x, w, attrs)
+    case = _infer_quantised(x, w, attrs)
     for zero, factor, most in ((x_zero, x, 1), (w_zero, w, case.out_channels)):
         _check_parameter(zero, most, factor.dtype)
     for scale, most in ((x_scale, 1), (w_scale, case.out_channels), (y_scale, 1)):
@@ -86,7 +86,7 @@ def _linear_infer(inputs: Specs, attrs: Attrs) -> Specs:
     _check_count(y_zero, 1)
     if bias and bias[0] != TensorSpec((case.out_channels,), INT32):
         raise ShapeError(f"bias must be int32[{case.out_channels}], not {bias[0]}")
-    return (TensorSpec((case.batch, case.out_channels, *case.windows.outputs), code_type(y_zero, BYTES)),)
+    return (TensorSpec((case.batch, case.out_channels, *case.windows.outputs), quantised_type(y_zero, BYTES)),)
 
 
 def _linear_blocks(signature: Signature) -> Blocks:
@@ -94,7 +94,7 @@ def _linear_blocks(signature: Signature) -> Blocks:
 
 
 def _linear_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Six parameters, the factor from sums to outputs, then the rooms of a block."""
+    """Returns six parameters, the factor from sums to outputs, then the scratch arrays of a block."""
     _, x_scale, x_zero, _, w_scale, w_zero, y_scale, y_zero, *_ = signature.inputs
     parameters = (x_scale, x_zero, w_scale, w_zero, y_scale, y_zero, w_scale)
     scratch = _linear_blocks(signature).scratch_specs(with_sums=True)
@@ -127,12 +127,12 @@ def _qlinear_conv(call: Binding) -> Thunk:
                 steps.append(partial(np.add, sums, by_output(blocks, bias)[groups, ..., 0], sums))
             steps.append(partial(np.copyto, real, sums, casting="same_kind"))
             steps.append(partial(np.multiply, real, factors[groups], real))
-            steps += to_codes(real, y_zero.reshape(()), part)
+            steps += to_quantised(real, y_zero.reshape(()), part)
     return in_turn(*steps)
 
 
 def _cost(signature: Signature) -> Cost:
-    """Two operations a tap."""
+    """Returns two operations for each tap."""
     w = signature.inputs[3 if len(signature.inputs) > 4 else 1]
     touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
     return Cost(2 * signature.y.size * math.prod(w.shape[1:]), touched)
@@ -145,7 +145,7 @@ def _weights_dense(signature: Signature) -> tuple[int, ...]:
 _ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("group", integer, 1), Attribute("kernel_shape", integers, ()))
 CONV_INTEGER = OpSchema(
     name="conv_integer",
-    summary="Convolution of x - x_zero with w - w_zero, bytes, in int32; w_zero is one number or one a channel.",
+    summary="int32 convolution of x - x_zero with w - w_zero, int8 or uint8; w_zero is one number, or one a channel.",
     infer=_integer_infer,
     kernels=(Kernel("columns", _conv_integer, _integer_workspace, _weights_dense),),
     arity=(2, 4),
@@ -154,7 +154,7 @@ CONV_INTEGER = OpSchema(
 )
 QLINEAR_CONV = OpSchema(
     name="qlinear_conv",
-    summary="Convolution of quantised x and w (each with scale and zero point behind it), quantised again; bias int32.",
+    summary="Quantised convolution of quantised x and w, each followed by its scale and zero point; the bias is int32.",
     infer=_linear_infer,
     kernels=(Kernel("columns", _qlinear_conv, _linear_workspace, _weights_dense),),
     arity=(8, 9),

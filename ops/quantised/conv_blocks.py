@@ -1,7 +1,7 @@
-"""Convolution of bytes, exact in int32, as products of columns: blocks, and the steps that fill one.
+"""Convolution of int8 and uint8, exact in int32, as products of columns: blocks, and the steps that compute one.
 
-The scheme is that of `conv_gemm`, but each block holds no more channels than one exact product takes, so that neither
-columns nor weights are ever converted as a whole.
+The scheme is that of `ops.convolution.gemm`, but each block has no more channels than one exact product takes, so that
+neither columns nor weights are ever converted as a whole.
 """
 
 import math
@@ -22,7 +22,8 @@ from ops.schema.workspace import prefix
 from ops.tensor.spec import Array, TensorSpec
 
 _ELEMENTS = 1 << 18
-"""Most elements of the columns, and of the sums, of one block, where one output pixel is not more already."""
+"""Most elements of the columns, and of the sums, of one block, which has at least one output pixel. Trades workspace
+for fewer calls."""
 INT32 = np.dtype("int32")
 Pair = tuple[Array, Array]
 
@@ -35,44 +36,44 @@ class Blocks:
 
     @property
     def depth(self) -> int:
-        """Channels of one group."""
+        """Returns the channels of one group."""
         return self.case.channels // self.case.group
 
     @property
     def outputs(self) -> int:
-        """Output channels of one group."""
+        """Returns the output channels of one group."""
         return self.case.out_channels // self.case.group
 
     @property
     def groups(self) -> int:
-        """Most groups in one block."""
+        """Returns the most groups in one block."""
         return max(1, min(self.case.group, EXACT_DEPTH // max(self.depth * self.case.taps, 1)))
 
     @property
     def channels(self) -> int:
-        """Most channels of each group in one block."""
+        """Returns the most channels of each group in one block."""
         return max(1, min(self.depth, EXACT_DEPTH // self.case.taps))
 
     @property
     def rows(self) -> int:
-        """Most rows of columns."""
+        """Returns the most rows of columns."""
         return self.groups * self.channels * self.case.taps
 
     def boxes(self) -> list[Box]:
-        """The output pixels, cut."""
+        """Returns boxes of output pixels."""
         return boxes(self.case.windows.outputs, max(1, _ELEMENTS // max(self.rows, self.groups * self.outputs, 1)))
 
     def sums(self) -> Iterator[tuple[slice, Box]]:
-        """All blocks of the output of one image: groups and pixels."""
+        """Yields all blocks of the output of one image: groups and pixels."""
         for first, last in pieces(self.case.group, self.groups):
             for box in self.boxes():
                 yield slice(first, last), box
 
     def scratch_specs(self, *, with_sums: bool) -> tuple[TensorSpec, ...]:
-        """Weights, pixels, columns and products in float32, sums and addends in int32; empty where not needed."""
-        found, w = self.boxes(), self.case.windows
-        pixels = max((math.prod(b.shape) for b in found), default=0)
-        reach = max((math.prod(spans(w, b)) for b in found), default=0)
+        """Returns weights, pixels, columns, products in float32, sums, addends in int32; empty where not needed."""
+        cut, w = self.boxes(), self.case.windows
+        pixels = max((math.prod(b.shape) for b in cut), default=0)
+        reach = max((math.prod(spans(w, b)) for b in cut), default=0)
         of_sums = self.groups * self.outputs * pixels
         singles = (self.rows * self.outputs, self.groups * self.channels * reach, self.rows * pixels, of_sums)
         longer = self.depth > self.channels or self.case.taps > EXACT_DEPTH
@@ -93,13 +94,13 @@ class Work:
 
     @classmethod
     def of(cls, blocks: Blocks, factors: Pair, zeros: Pair, scratch: Sequence[Array]) -> "Work":
-        """Takes zero points in float32 and arrays as `room_specs` has them."""
+        """Returns the work for zero points in float32 and arrays of `scratch_specs`."""
         x, w = factors
         weights = w.reshape(blocks.case.group, blocks.outputs, blocks.depth, blocks.case.taps)
         return cls(blocks, x, weights, zeros[0].reshape(()), by_output(blocks, zeros[1]), scratch)
 
     def columns(self, image: Array, channels: slice, box: Box) -> tuple[list[Thunk], Array]:
-        """The columns of a box, (channels * taps, pixels), and the steps that write them."""
+        """Returns the steps that write the columns of a box, and the columns (channels * taps, pixels)."""
         case, w = self.blocks.case, self.blocks.case.windows
         source, target = clip(w, box)
         part = image[channels]
@@ -116,13 +117,13 @@ class Work:
         return steps, column.reshape(rows)
 
     def filters(self, groups: slice, depth: slice) -> tuple[list[Thunk], Array]:
-        """Weights as (groups, outputs, depth * taps), and the steps that write them."""
+        """Returns the steps that write weights, and the weights (groups, outputs, depth * taps)."""
         part = self.weights[groups, :, depth]
         buffer = prefix(self.scratch[0], part.shape)
         return list(centred(part, self.w_zero[groups], buffer)), buffer.reshape(*part.shape[:2], -1)
 
     def sums(self, image: Array, groups: slice, box: Box, y: Array) -> Iterator[Thunk]:
-        """y (groups, outputs, pixels) = sums of products in int32."""
+        """Yields the steps to y (groups, outputs, pixels), sums of products in int32."""
         blocks, product = self.blocks, prefix(self.scratch[3], y.shape)
         addend = prefix(self.scratch[5], y.shape) if self.scratch[5].size else self.scratch[5]
         for start, stop in pieces(blocks.depth, blocks.channels):
@@ -137,6 +138,6 @@ class Work:
 
 
 def by_output(blocks: Blocks, parameter: Array) -> Array:
-    """A parameter of the weights as (group, outputs, 1, 1)."""
+    """Returns a parameter of the weights as (group, outputs, 1, 1)."""
     whole = (blocks.case.group, blocks.outputs, 1, 1)
     return np.broadcast_to(parameter, whole) if parameter.size == 1 else parameter.reshape(whole)

@@ -1,4 +1,4 @@
-"""Quantising with a scale and a zero point that follow from the numbers themselves (ONNX DynamicQuantizeLinear-11)."""
+"""Quantisation with a scale and a zero point that are computed from the tensor (ONNX DynamicQuantizeLinear-11)."""
 
 from functools import partial
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from ops.common.thunks import in_turn
 from ops.quantised.linear import quantising_cost
-from ops.quantised.params import PIECE, SINGLE, Grain, ends, pieces, to_codes
+from ops.quantised.params import PIECE, SINGLE, Grain, ends, pieces, to_quantised
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import DtypeError
@@ -34,7 +34,7 @@ def _dynamic_workspace(signature: Signature) -> int:
 
 
 def _range(x: Array, low: Array, high: Array) -> Thunk:
-    """The least and the greatest element, 0 among them, NaN not."""
+    """Returns the step that writes the least and the greatest element; 0 is one of them, NaN is not."""
     zero = constant(0, SINGLE)
     return in_turn(
         partial(np.fmin.reduce, x, axis=None, out=low),
@@ -50,7 +50,7 @@ def _dynamic(call: Binding) -> Thunk:
     quantise: list[Thunk] = [partial(b.fill, n) for b, n in zip((least, most), ends(y.dtype), strict=True)]
     for source, target in pieces(*Grain(-1).cut(x, y)[0]):
         real = prefix(buffer, source.shape)
-        quantise += (partial(np.divide, source, scale, real), *to_codes(real, zero, target, (least, most)))
+        quantise += (partial(np.divide, source, scale, real), *to_quantised(real, zero, target, (least, most)))
     return in_turn(
         _range(x, low, high) if x.size else in_turn(partial(low.fill, 0), partial(high.fill, 0)),
         partial(np.subtract, high, low, scale),
@@ -59,7 +59,7 @@ def _dynamic(call: Binding) -> Thunk:
         partial(np.copyto, scale, constant(1, SINGLE), where=flat_range),
         partial(np.divide, low, scale, low),
         partial(np.negative, low, low),
-        *to_codes(low, constant(0, SINGLE), zero_point),
+        *to_quantised(low, constant(0, SINGLE), zero_point),
         partial(np.copyto, zero, zero_point),
         *quantise,
     )
@@ -67,7 +67,7 @@ def _dynamic(call: Binding) -> Thunk:
 
 DYNAMIC_QUANTIZE_LINEAR = OpSchema(
     name="dynamic_quantize_linear",
-    summary="x as uint8, and the scale and the zero point for which its range, with 0 in it, just fits.",
+    summary="x as uint8, and the scale and zero point for which the range of x, including 0, just fits.",
     infer=_dynamic_infer,
     kernels=(Kernel("numpy", _dynamic, _dynamic_workspace),),
     cost=quantising_cost,

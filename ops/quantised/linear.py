@@ -1,4 +1,4 @@
-"""Real numbers to small integers and back (ONNX QuantizeLinear-25, DequantizeLinear-25)."""
+"""Quantisation and dequantisation with scales and zero points (ONNX QuantizeLinear-25, DequantizeLinear-25)."""
 
 from functools import partial
 
@@ -7,16 +7,16 @@ import numpy as np
 from ops.common.thunks import in_turn
 from ops.quantised.linear_compiled import LINEAR
 from ops.quantised.params import (
-    CODES,
     PIECE,
+    QUANTISED_TYPES,
     SCALES,
     SINGLE,
     Grain,
     check_scale,
-    code_type,
     ends,
     pieces,
-    to_codes,
+    quantised_type,
+    to_quantised,
 )
 from ops.schema.attributes import Attribute, element_type, integer, optional
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
@@ -29,7 +29,7 @@ _GRAIN = (Attribute("axis", integer, 1), Attribute("block_size", integer, 0))
 
 
 def _check_zero(inputs: Specs, block: int) -> None:
-    """A single number may have a dimension or none."""
+    """Raises ShapeError for a zero point of another shape than the scale; a single number has 0 or 1 dimensions."""
     for zero in inputs[2:]:
         single = block == 0 and all(s.size == 1 and s.ndim <= 1 for s in inputs[1:])
         if zero.shape != inputs[1].shape and not single:
@@ -48,8 +48,8 @@ def _quantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
     check_scale(scale)
     _check_zero(inputs, attrs["block_size"])
     Grain.of(x, scale, attrs["axis"], attrs["block_size"])
-    dtype = code_type(inputs[2]) if len(inputs) > 2 else attrs["to"] or _UINT8
-    if dtype not in CODES or (attrs["to"] or dtype) != dtype:
+    dtype = quantised_type(inputs[2]) if len(inputs) > 2 else attrs["to"] or _UINT8
+    if dtype not in QUANTISED_TYPES or (attrs["to"] or dtype) != dtype:
         raise DtypeError(f"quantises to 8 or 16 bits, like its zero point, not to {attrs['to']}")
     if (attrs["precision"] or SINGLE) not in SCALES:
         raise DtypeError(f"divides in float32 or float16, not {attrs['precision']}")
@@ -57,7 +57,7 @@ def _quantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _quantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Quotients, both bounds, quotients in the type that is divided in, scale, zero point (zeros if none is given)."""
+    """Returns quotients, both bounds, quotients in the type of the division, scale, zero point (zeros if missing)."""
     piece = TensorSpec((min(PIECE, signature.x.size),), SINGLE)
     scale, divided = signature.inputs[1], signature.attrs["precision"] or signature.inputs[1].dtype
     other = piece.with_dtype(divided) if divided != SINGLE else TensorSpec((0,), SINGLE)
@@ -69,7 +69,7 @@ def _quantize_workspace(signature: Signature) -> int:
 
 
 def _zero(call: Binding, buffer: Array) -> Thunk:
-    """Writes the zero point, or zeros where there is none."""
+    """Returns the step that writes the zero point, or zeros if there is none."""
     return partial(np.copyto, buffer, call.inputs[2]) if len(call.inputs) > 2 else partial(buffer.fill, 0)
 
 
@@ -87,13 +87,13 @@ def _quantize(call: Binding) -> Thunk:
             steps.append(partial(np.divide, x if x.dtype == quotient.dtype else quotient, factor, quotient))
             if quotient.dtype != SINGLE:
                 steps.append(partial(np.copyto, real, quotient))
-            steps += to_codes(real, shift, y, tuple(bounds))
+            steps += to_quantised(real, shift, y, tuple(bounds))
     return in_turn(*steps)
 
 
 def _dequantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
     x, scale = inputs[:2]
-    if x.dtype not in CODES | {_INT32}:
+    if x.dtype not in QUANTISED_TYPES | {_INT32}:
         raise DtypeError(f"takes integers of 8 or 16 bits or int32, not {x.dtype}")
     check_scale(scale)
     _check_zero(inputs, attrs["block_size"])
@@ -107,13 +107,13 @@ def _dequantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _differences(signature: Signature) -> TensorSpec:
-    """x - zero point, exactly: it takes up to 33 bits for int32, and 17 for others, of which float32 holds 24."""
+    """Returns x - zero point, which is exact: it has 33 bits for int32, and 17 for others; float32 has 24."""
     wide = signature.x.dtype == _INT32
     return TensorSpec((min(PIECE, signature.x.size),), _DOUBLE if wide else SINGLE)
 
 
 def _dequantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Differences, products, scale and zero point."""
+    """Returns differences, products, scale and zero point."""
     buffer, scale = _differences(signature), signature.inputs[1]
     zero = signature.inputs[-1].with_dtype(buffer.dtype)
     return buffer, buffer.with_dtype(SINGLE), scale.with_dtype(SINGLE), zero
@@ -143,7 +143,7 @@ def _dequantize(call: Binding) -> Thunk:
 
 
 def quantising_cost(signature: Signature) -> Cost:
-    """Four operations an element."""
+    """Returns four operations for each element."""
     touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
     return Cost(4 * signature.x.size, touched)
 

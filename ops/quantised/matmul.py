@@ -1,4 +1,4 @@
-"""Products of matrices of bytes (ONNX MatMulInteger-10, QLinearMatMul-21), exact in int32, tile by tile, by BLAS."""
+"""Products of int8 and uint8 matrices (ONNX MatMulInteger-10, QLinearMatMul-21), exact in int32, by tiles and BLAS."""
 
 from functools import partial
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from ops.common.thunks import in_turn
 from ops.quantised.matmul_compiled import TILED
-from ops.quantised.params import BYTES, SINGLE, check_scale, code_type, to_codes
+from ops.quantised.params import BYTES, SINGLE, check_scale, quantised_type, to_quantised
 from ops.quantised.product import INT32, Product, Tiles, scratch_specs
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import carve, dense_bytes, prefix
@@ -39,7 +39,7 @@ def _integer_workspace(signature: Signature) -> int:
 
 
 def _loads(sources: tuple[Array, ...], targets: tuple[Array, ...]) -> list[Thunk]:
-    """Copies parameters into their temporaries of float32."""
+    """Returns the steps that copy parameters into their temporaries of float32."""
     return [partial(np.copyto, t, s.reshape(t.shape)) for s, t in zip(sources, targets, strict=True)]
 
 
@@ -48,11 +48,11 @@ def _matrices(y: Array, case: Product) -> Array:
 
 
 def _matmul_integer(call: Binding) -> Thunk:
-    a, b, *given = call.inputs
+    a, b, *parameters = call.inputs
     case = Product.of(*call.signature.inputs[:2])
     a_zero, b_zero, *scratch = carve(call.workspace, *_integer_temporaries(call.signature))
     tiles, zeros, y = Tiles.of(case, (a, b), (a_zero, b_zero), scratch), (a_zero, b_zero), _matrices(call.y, case)
-    steps = _loads(tuple(given), zeros[: len(given)]) + [partial(z.fill, 0) for z in zeros[len(given) :]]
+    steps = _loads(tuple(parameters), zeros[: len(parameters)]) + [partial(z.fill, 0) for z in zeros[len(parameters) :]]
     for index in case.tiles():
         steps += tiles.sums(index, y[index])
     return in_turn(*steps)
@@ -70,11 +70,11 @@ def _linear_infer(inputs: Specs, _: Attrs) -> Specs:
     case.by_row(y_zero)
     if (a_zero.dtype, b_zero.dtype) != (a.dtype, b.dtype):
         raise DtypeError(f"zero points of {a_zero.dtype} and {b_zero.dtype} for {a.dtype} and {b.dtype}")
-    return (TensorSpec(case.y, code_type(y_zero, BYTES)),)
+    return (TensorSpec(case.y, quantised_type(y_zero, BYTES)),)
 
 
 def _linear_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """The six parameters, the factors from sums to outputs, and the rooms of a tile."""
+    """Returns the six parameters, the factors from sums to outputs, and the scratch arrays of a tile."""
     _, *left, _, b_scale, b_zero, y_scale, y_zero = signature.inputs
     case = Product.of(signature.inputs[0], signature.inputs[3])
     rows, columns = (*left, y_scale, y_zero), (b_scale, b_zero)
@@ -101,7 +101,7 @@ def _qlinear_matmul(call: Binding) -> Thunk:
         steps += tiles.sums(index, sums)
         steps.append(partial(np.copyto, real, sums, casting="same_kind"))
         steps.append(partial(np.multiply, real, slopes[index], real))
-        steps += to_codes(real, shifts[index], y[index])
+        steps += to_quantised(real, shifts[index], y[index])
     return in_turn(*steps)
 
 
@@ -111,13 +111,13 @@ def _cost(signature: Signature) -> Cost:
 
 
 def _parameters_dense(signature: Signature) -> tuple[int, ...]:
-    """Vectors become rows or columns, which numpy would copy where there are gaps."""
+    """Returns the positions of parameters. Vectors become rows or columns; numpy would copy them if they had gaps."""
     return (1, 2, 4, 5, 6, 7) if len(signature.inputs) > 4 else (2, 3)
 
 
 MATMUL_INTEGER = OpSchema(
     name="matmul_integer",
-    summary="int32 products (a - a_zero) @ (b - b_zero) of bytes, with a zero point for all, each row, or each column.",
+    summary="int32 products (a - a_zero) @ (b - b_zero); one zero point for all, each row of a, or each column of b.",
     infer=_integer_infer,
     kernels=(TILED, Kernel("tiles", _matmul_integer, _integer_workspace, _parameters_dense)),
     arity=(2, 4),
@@ -125,7 +125,7 @@ MATMUL_INTEGER = OpSchema(
 )
 QLINEAR_MATMUL = OpSchema(
     name="qlinear_matmul",
-    summary="The product of two quantised matrices (each with scale and zero point behind it), quantised again.",
+    summary="The quantised product of two quantised matrices, each followed by its scale and zero point.",
     infer=_linear_infer,
     kernels=(Kernel("tiles", _qlinear_matmul, _linear_workspace, _parameters_dense),),
     arity=(8, 8),

@@ -46,5 +46,7 @@ def _bind(call: Binding) -> Thunk:
     return Native((Step(address("ops.quantised.max_pool_code", "largest"), args),), (call.x, call.y))
 
 
-MAX_CODES = Kernel("codes", _bind, reads=dense_pixels, unsupported=_unsupported, writes=dense_pixels, backend=NUMBA)
+QUANTISED_MAX_POOL = Kernel(
+    "quantised", _bind, reads=dense_pixels, unsupported=_unsupported, writes=dense_pixels, backend=NUMBA
+)
 """int8 and uint8, up to three spatial dimensions, vectors of 64 bytes."""

@@ -1,7 +1,7 @@
-"""Convolution of channels-last codes: exact in int32, then scaled, rounded and saturated in one go, or left as float32.
+"""Convolution of channels-last quantised values: exact in int32, then scaled, and rounded or left as float32.
 
-`factor` is x_scale * w_scale / y_scale (x_scale * w_scale for float32), the zero point of the weights is 0. A tensor of
-codes may be added: the sums are rounded to codes of their own first, as where convolution and addition are two.
+`factor` is x_scale * w_scale / y_scale (x_scale * w_scale for float32), the zero point of the weights is 0. Quantised
+values may be added: the sums are rounded to quantised values of their own first, as two separate operators would.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from ops.quantised.nhwc_shapes import (
 )
 from ops.quantised.nhwc_tiled import TILED
 from ops.quantised.params import SINGLE, ends
-from ops.quantised.sum import CODE_ATTRIBUTES, Addend, bounds, round_to_codes
+from ops.quantised.sum import QUANTISED_ATTRIBUTES, Addend, bounds, round_to_quantised
 from ops.schema.attributes import Attribute, integer, integers, number
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk
 from ops.schema.workspace import carve, dense_bytes, prefix
@@ -43,7 +43,7 @@ def _blocks(signature: Signature) -> Blocks:
 
 
 def _scratch_specs(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Zero points of both factors, the rooms of a block, and what is added as float32."""
+    """Returns zero points of both factors, the scratch arrays of a block, and the addend as float32."""
     scratch = _blocks(signature).scratch_specs(with_sums=True)
     added = scratch[3] if len(signature.inputs) > RESIDUAL else TensorSpec((0,), SINGLE)
     return TensorSpec((1,), SINGLE), TensorSpec((1,), SINGLE), *scratch, added
@@ -53,8 +53,8 @@ def _workspace(signature: Signature) -> int:
     return dense_bytes(*_scratch_specs(signature))
 
 
-def first(array: Array) -> Array:
-    """The view (N, C, spatial...) of an array (N, spatial..., C)."""
+def _channels_first(array: Array) -> Array:
+    """Returns the view (N, C, spatial...) of an array (N, spatial..., C)."""
     return np.moveaxis(array, -1, 1)
 
 
@@ -62,11 +62,13 @@ def _bind(call: Binding) -> Thunk:
     blocks = _blocks(call.signature)
     x_zero, w_zero, *scratch, added = carve(call.workspace, *_scratch_specs(call.signature))
     steps: list[Thunk] = [partial(x_zero.fill, call.attrs["x_zero"]), partial(w_zero.fill, 0)]
-    work = Work.of(blocks, (first(call.x), call.inputs[W]), (x_zero, w_zero), scratch)
+    work = Work.of(blocks, (_channels_first(call.x), call.inputs[W]), (x_zero, w_zero), scratch)
     factor, bias = (by_output(blocks, call.inputs[i])[..., 0] for i in (FACTOR, BIAS))
     whole = (blocks.case.batch, blocks.case.group, blocks.outputs, blocks.case.pixels)
-    y, rest = (first(a).reshape(whole) for a in (call.y, call.inputs[-1] if len(call.inputs) > RESIDUAL else call.y))
-    for number_of, image in enumerate(first(call.x)):
+    y, rest = (
+        _channels_first(a).reshape(whole) for a in (call.y, call.inputs[-1] if len(call.inputs) > RESIDUAL else call.y)
+    )
+    for number_of, image in enumerate(_channels_first(call.x)):
         for groups, box in blocks.sums():
             part = y[number_of, groups, :, box.flat]
             sums, real, more = (prefix(r, part.shape) if r.size else r for r in (scratch[4], scratch[3], added))
@@ -80,11 +82,11 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _add(real: Array, codes: Array, buffer: Array, attrs: Attrs) -> Iterator[Thunk]:
-    """real = its own codes, and those that are added, in steps of y."""
-    yield from round_to_codes(real, attrs["own_zero"], ends(_UINT8))
+def _add(real: Array, addend: Array, buffer: Array, attrs: Attrs) -> Iterator[Thunk]:
+    """Yields the steps that round `real`, and add quantised values, in units of y's scale."""
+    yield from round_to_quantised(real, attrs["own_zero"], ends(_UINT8))
     yield from Addend(attrs["own_zero"], attrs["own_factor"]).scaled(real, real)
-    yield from Addend(attrs["residual_zero"], attrs["residual_factor"]).scaled(codes, buffer)
+    yield from Addend(attrs["residual_zero"], attrs["residual_factor"]).scaled(addend, buffer)
     yield partial(np.add, real, buffer, real)
 
 
@@ -93,14 +95,14 @@ def _finish(real: Array, y: Array, attrs: Attrs) -> Iterator[Thunk]:
         if attrs["low"] > -inf or attrs["high"] < inf:
             yield partial(real.clip, constant(attrs["low"], SINGLE), constant(attrs["high"], SINGLE), real)
     else:
-        yield from round_to_codes(real, attrs["y_zero"], bounds(attrs))
+        yield from round_to_quantised(real, attrs["y_zero"], bounds(attrs))
     yield partial(np.copyto, y, real, casting="unsafe")
 
 
 COLUMNS = Kernel("columns", _bind, _workspace, contiguous=dense_parameters, writes=dense_pixels)
 NHWC_QUANTISED_CONV = OpSchema(
     name="nhwc_quantised_conv",
-    summary="Codes round((convolution of x - x_zero + bias) * factor) + y_zero, added to others; x (N, spatial..., C).",
+    summary="round((convolution of x - x_zero + bias) * factor) + y_zero, plus a tensor; x (N, spatial..., C).",
     infer=infer_quantised_conv,
     kernels=(DEPTHWISE, TILED, COLUMNS),
     arity=(4, 5),
@@ -109,7 +111,7 @@ NHWC_QUANTISED_CONV = OpSchema(
         Attribute("group", integer, 1),
         Attribute("kernel_shape", integers, ()),
         Attribute("x_zero", integer, 0),
-        *CODE_ATTRIBUTES,
+        *QUANTISED_ATTRIBUTES,
         Attribute("own_zero", integer, 0),
         Attribute("own_factor", number, 1.0),
         Attribute("residual_zero", integer, 0),

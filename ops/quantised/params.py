@@ -1,6 +1,6 @@
-"""What quantised operators share: which scale belongs to which elements, and the way from real numbers to integers.
+"""Quantisation parameters: which scale belongs to which elements, and the steps from real numbers to integers.
 
-Rounding is to the nearest, halves to even; what does not fit saturates, and NaN becomes the least number there is.
+Rounding is to the nearest, halves to even. Results saturate, and NaN becomes the least number of the type.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ from ops.tensor.spec import Array, TensorSpec, normalize_axis
 
 SINGLE = np.dtype("float32")
 BYTES = frozenset(map(np.dtype, ("uint8", "int8")))
-CODES = BYTES | frozenset(map(np.dtype, ("uint16", "int16")))
+QUANTISED_TYPES = BYTES | frozenset(map(np.dtype, ("uint16", "int16")))
 """Element types that numbers are quantised to."""
 SCALES = frozenset((SINGLE, np.dtype("float16")))
 PIECE = 1 << 14
-"""Elements that go through all steps before the next ones: their float32 copies fill a quarter of a common cache."""
+"""Elements that go through all steps before the next ones: float32 copies of 64 KiB stay in a second-level cache."""
 
 
 def check_scale(scale: TensorSpec) -> None:
@@ -43,20 +43,20 @@ class Grain:
 
     @classmethod
     def of(cls, x: TensorSpec, scale: TensorSpec, axis: int, block: int) -> "Grain":
-        """The grain of a scale. Raises ShapeError or AttributeValueError where it does not fit to x."""
+        """Returns the grain of a scale. Raises ShapeError or AttributeValueError where it does not fit x."""
         if block < 0:
-            raise AttributeValueError(f"block_size is {block}; 0 or more is wanted")
+            raise AttributeValueError(f"block_size is {block}; it must be at least 0")
         if block == 0 and scale.size == 1 and scale.ndim <= 1:
             return cls(-1)
         axis = normalize_axis(axis, x.ndim)
         length = x.shape[axis]
-        wanted = (*x.shape[:axis], -(-length // block), *x.shape[axis + 1 :]) if block else (length,)
-        if scale.shape != wanted:
-            raise ShapeError(f"scale of shape {scale.shape} along axis {axis} of {x.shape}; {wanted} is wanted")
+        expected = (*x.shape[:axis], -(-length // block), *x.shape[axis + 1 :]) if block else (length,)
+        if scale.shape != expected:
+            raise ShapeError(f"scale of shape {scale.shape} along axis {axis} of {x.shape}; it must be {expected}")
         return cls(axis, block, length // block if block else 0)
 
     def cut(self, *arrays: Array) -> list[tuple[Array, ...]]:
-        """Views of equal arrays that hold all elements, cut so that what `spread` gives fits to them."""
+        """Returns views of equal arrays, which together have all elements; the views of `spread` broadcast to them."""
         if self.axis < 0 and all(a.flags.c_contiguous for a in arrays):
             return [tuple(a.reshape(-1) for a in arrays)]
         if not self.block:
@@ -68,7 +68,7 @@ class Grain:
         return head.reshape(*head.shape[: self.axis], self.whole, self.block, *head.shape[self.axis + 1 :])
 
     def spread(self, parameter: Array, ndim: int) -> list[Array]:
-        """A scale or zero point as views that broadcast to those of `cut`; `ndim` is that of the tensor."""
+        """Returns a scale or zero point as views that broadcast to those of `cut`; `ndim` is that of the tensor."""
         if self.axis < 0:
             return [parameter.reshape(())]
         if not self.block:
@@ -82,7 +82,10 @@ class Grain:
 
 
 def pieces(part: Array, *others: Array) -> Iterator[tuple[Array, ...]]:
-    """Equal rectangles of a part and of what broadcasts to it, at most PIECE elements each; single numbers stay 0-d."""
+    """Yields equal rectangles of a part and of arrays that broadcast to it; single numbers stay 0-d.
+
+    A rectangle has at most PIECE elements.
+    """
     wide = tuple(np.broadcast_to(a, part.shape) if a.ndim and a.shape != part.shape else a for a in others)
     if part.size:
         for index in blocks(part.shape, PIECE):
@@ -90,15 +93,15 @@ def pieces(part: Array, *others: Array) -> Iterator[tuple[Array, ...]]:
 
 
 def ends(dtype: np.dtype[Any]) -> tuple[float, float]:
-    """The least and the greatest code."""
+    """Returns the least and the greatest quantised value of a type."""
     return float(lowest(dtype)), float(highest(dtype))
 
 
-def to_codes(real: Array, zero: Array, y: Array, bounds: tuple[Array, ...] = ()) -> Iterator[Thunk]:
-    """y = saturate(round(real) + zero), all in float32 in place; `zero` is 0-d or of the shape of `real`.
+def to_quantised(real: Array, zero: Array, y: Array, bounds: tuple[Array, ...] = ()) -> Iterator[Thunk]:
+    """Yields the steps to y = saturate(round(real) + zero), in place in float32; `zero` is 0-d, or has real's shape.
 
-    `bounds` are flat arrays full of the least and of the greatest code: numpy compares arrays four times as fast with
-    arrays as with a number.
+    `bounds` are flat arrays filled with the least and the greatest value: numpy compares two arrays faster than an
+    array and a number. They trade workspace for time.
     """
     least, most = (prefix(b, real.shape) for b in bounds) if bounds else (constant(n, SINGLE) for n in ends(y.dtype))
     yield partial(np.rint, real, real)
@@ -108,8 +111,8 @@ def to_codes(real: Array, zero: Array, y: Array, bounds: tuple[Array, ...] = ())
     yield partial(np.copyto, y, real, casting="unsafe")
 
 
-def code_type(zero: TensorSpec, allowed: frozenset[np.dtype[Any]] = CODES) -> np.dtype[Any]:
-    """The element type that a zero point stands for. Raises DtypeError for one that is not allowed."""
+def quantised_type(zero: TensorSpec, allowed: frozenset[np.dtype[Any]] = QUANTISED_TYPES) -> np.dtype[Any]:
+    """Returns the element type that a zero point stands for. Raises DtypeError for one that is not allowed."""
     if zero.dtype not in allowed:
         raise DtypeError(f"a zero point must be one of {', '.join(sorted(map(str, allowed)))}, not {zero.dtype}")
     return zero.dtype

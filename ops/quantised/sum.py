@@ -1,6 +1,6 @@
-"""Sums and means of codes: what is added lies on other grids than what comes out, so float32 carries it across.
+"""Sums and means of quantised values. Inputs and outputs have different scales, so the sums are computed in float32.
 
-`a_factor` is a_scale / y_scale: how many steps of y one step of a is.
+`a_factor` is a_scale / y_scale.
 """
 
 from collections.abc import Iterator
@@ -26,35 +26,35 @@ from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec, broadcast_shapes, normalize_axes
 from ops.windows.pixels import dense_pixels, pitch
 
-CODE_ATTRIBUTES = (
+QUANTISED_ATTRIBUTES = (
     Attribute("y_zero", integer, 0),
     Attribute("to", element_type, np.dtype("uint8")),
     Attribute("low", number, -inf),
     Attribute("high", number, inf),
 )
-"""Zero point and element type of y, and the least and the greatest code that it may hold."""
+"""Zero point and element type of y, and the bounds of its values."""
 _INT8, _INT32, _SHIFT = np.dtype("int8"), np.dtype("int32"), 128
 
 
-def check_codes(attrs: Attrs) -> None:
-    """Raises AttributeValueError where codes or bounds are none of the element type."""
+def check_quantised(attrs: Attrs) -> None:
+    """Raises AttributeValueError where zero point or bounds do not fit the element type."""
     if attrs["to"] not in BYTES:
         raise AttributeValueError(f"gives int8 or uint8, not {attrs['to']}")
     least, most = ends(attrs["to"])
     if not least <= attrs["y_zero"] <= most:
-        raise AttributeValueError(f"{attrs['y_zero']} is no {attrs['to']}")
+        raise AttributeValueError(f"the zero point {attrs['y_zero']} does not fit {attrs['to']}")
     if not bounds(attrs)[0] <= bounds(attrs)[1]:
         raise AttributeValueError(f"no {attrs['to']} is between {attrs['low']} and {attrs['high']}")
 
 
 def bounds(attrs: Attrs) -> tuple[float, float]:
-    """The least and the greatest code of y."""
+    """Returns the least and the greatest value of y."""
     least, most = ends(attrs["to"])
     return max(attrs["low"], least), min(attrs["high"], most)
 
 
-def round_to_codes(real: Array, zero: float, limits: tuple[float, float]) -> Iterator[Thunk]:
-    """real = round(real) + zero, held between limits, in place; NaN becomes the least."""
+def round_to_quantised(real: Array, zero: float, limits: tuple[float, float]) -> Iterator[Thunk]:
+    """Yields the steps to real = round(real) + zero, clipped to limits, in place; NaN becomes the lower limit."""
     least, most = (constant(n, SINGLE) for n in limits)
     yield partial(np.rint, real, real)
     yield partial(np.add, real, constant(zero, SINGLE), real)
@@ -64,15 +64,15 @@ def round_to_codes(real: Array, zero: float, limits: tuple[float, float]) -> Ite
 
 @frozen
 class Addend:
-    """Codes on a grid of their own: zero point, and steps of y in one of its steps."""
+    """Quantised values that are added: their zero point, and their scale divided by that of y."""
 
     zero: int
     factor: float
 
-    def scaled(self, codes: Array, real: Array) -> Iterator[Thunk]:
-        """real = (codes - zero) * factor; `codes` may be `real` itself."""
-        if codes is not real:
-            yield partial(np.copyto, real, codes, casting="unsafe")
+    def scaled(self, values: Array, real: Array) -> Iterator[Thunk]:
+        """Yields the steps to real = (values - zero) * factor; `values` may be `real` itself."""
+        if values is not real:
+            yield partial(np.copyto, real, values, casting="unsafe")
         yield partial(np.subtract, real, constant(self.zero, SINGLE), real)
         yield partial(np.multiply, real, constant(self.factor, SINGLE), real)
 
@@ -80,7 +80,7 @@ class Addend:
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     for spec in inputs:
         require_dtype(spec, BYTES)
-    check_codes(attrs)
+    check_quantised(attrs)
     return (TensorSpec(broadcast_shapes(*(s.shape for s in inputs)), attrs["to"]),)
 
 
@@ -102,7 +102,7 @@ def _bind(call: Binding) -> Thunk:
     for y, left, right in pieces(*arrays):
         sums, more = prefix(first, y.shape), prefix(second, y.shape)
         steps += (*a.scaled(left, sums), *b.scaled(right, more), partial(np.add, sums, more, sums))
-        steps += round_to_codes(sums, attrs["y_zero"], bounds(attrs))
+        steps += round_to_quantised(sums, attrs["y_zero"], bounds(attrs))
         steps.append(partial(np.copyto, y, sums, casting="unsafe"))
     return in_turn(*steps)
 
@@ -153,14 +153,14 @@ COMPILED_ADD = Kernel(
 """Two tensors of one shape."""
 QUANTISED_ADD = OpSchema(
     name="quantised_add",
-    summary="round((a - a_zero) * a_factor + (b - b_zero) * b_factor) + y_zero, held between low and high.",
+    summary="round((a - a_zero) * a_factor + (b - b_zero) * b_factor) + y_zero, clipped to low and high.",
     infer=_infer,
     kernels=(COMPILED_ADD, Kernel("numpy", _bind, _workspace)),
     arity=(2, 2),
     attributes=(
         *(Attribute(f"{n}_zero", integer, 0) for n in "ab"),
         *(Attribute(f"{n}_factor", number) for n in "ab"),
-        *CODE_ATTRIBUTES,
+        *QUANTISED_ATTRIBUTES,
     ),
     overwrites=over_any_like_output,
     cost=flops_per_element(6),
@@ -171,7 +171,7 @@ QUANTISED_ADD = OpSchema(
 def _infer_mean(inputs: Specs, attrs: Attrs) -> Specs:
     (x,) = inputs
     require_dtype(x, BYTES)
-    check_codes(attrs)
+    check_quantised(attrs)
     axes = normalize_axes(attrs["axes"], x.ndim)
     kept = (1 if i in axes else n for i, n in enumerate(x.shape))
     return (TensorSpec(tuple(kept), attrs["to"]),)
@@ -194,7 +194,7 @@ def _bind_mean(call: Binding) -> Thunk:
         partial(np.subtract, sums, np.int32(count * attrs["x_zero"]), sums),
         partial(np.copyto, real, sums, casting="same_kind"),
         partial(np.multiply, real, constant(attrs["factor"], SINGLE), real),
-        *round_to_codes(real, attrs["y_zero"], bounds(attrs)),
+        *round_to_quantised(real, attrs["y_zero"], bounds(attrs)),
         partial(np.copyto, call.y, real, casting="unsafe"),
     )
 
@@ -205,14 +205,14 @@ def _mean_cost(signature: Signature) -> Cost:
 
 QUANTISED_MEAN = OpSchema(
     name="quantised_mean",
-    summary="round(sum of x - x_zero over axes, which stay as 1, * factor) + y_zero; factor holds the count, too.",
+    summary="round(sum of x - x_zero over axes, which stay as 1, * factor) + y_zero; factor includes 1 / count.",
     infer=_infer_mean,
     kernels=(Kernel("numpy", _bind_mean, _mean_workspace),),
     attributes=(
         Attribute("axes", integers),
         Attribute("x_zero", integer, 0),
         Attribute("factor", number),
-        *CODE_ATTRIBUTES,
+        *QUANTISED_ATTRIBUTES,
     ),
     cost=_mean_cost,
 )

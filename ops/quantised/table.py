@@ -1,4 +1,4 @@
-"""Functions of one tensor of codes as a table: there are but 256 codes, and each of them has one result."""
+"""Functions of one quantised tensor as a table: a byte has only 256 values, and each has one result."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -21,20 +21,20 @@ from ops.tensor.errors import AttributeValueError
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels, pitch
 
-CODES = 256
-"""Entries of a table: the first is that of code 0, for int8 followed by 127 others and those of -128 to -1."""
+ENTRIES = 256
+"""Entries of a table: the first is for value 0; for int8, those of 1 to 127 and of -128 to -1 follow."""
 
 
-def every_code(dtype: np.dtype[Any]) -> Array:
-    """All codes of a type, in the order of a table."""
-    return np.arange(CODES, dtype=np.uint8).view(dtype)
+def every_value(dtype: np.dtype[Any]) -> Array:
+    """Returns all values of a type, in the order of a table."""
+    return np.arange(ENTRIES, dtype=np.uint8).view(dtype)
 
 
 def _entries(values: Iterable[Any]) -> tuple[int, ...]:
-    found = integers(values)
-    if len(found) != CODES:
-        raise ValueError(f"{CODES} numbers are wanted")
-    return found
+    table = integers(values)
+    if len(table) != ENTRIES:
+        raise ValueError(f"a table has {ENTRIES} numbers")
+    return table
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -93,7 +93,7 @@ def _cost(signature: Signature) -> Cost:
 
 LOOK_UP = OpSchema(
     name="look_up",
-    summary="The entry of a table of 256 codes for each code of x.",
+    summary="The entry of a table of 256 values for each value of x.",
     infer=_infer,
     kernels=(
         Kernel("native", _bind_native, reads=dense_pixels, writes=dense_pixels, backend=NUMBA),

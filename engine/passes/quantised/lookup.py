@@ -9,7 +9,7 @@ from engine.graph.var import Var
 from engine.passes.edit import Edit
 from engine.passes.quantised.quant_params import QuantisedVar, QuantParams, quantised_source
 from ops.quantised.linear import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
-from ops.quantised.table import LOOK_UP, every_code
+from ops.quantised.table import LOOK_UP, every_value
 from ops.schema.schema import evaluate
 from ops.tensor.spec import Array
 
@@ -87,5 +87,5 @@ class _Formula:
         if source.var is not self.source.var or not source.params.same(self.source.params):
             return None
         with kernel_state():
-            every = every_code(source.var.dtype)
+            every = every_value(source.var.dtype)
             return np.asarray(evaluate(DEQUANTIZE_LINEAR, every, *source.params.parameters())[0])

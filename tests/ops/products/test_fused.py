@@ -156,7 +156,7 @@ def test_fused_matmul_keeps_nan_and_infinities_of_its_parts(finish: dict[str, An
 
 def test_fused_matmul_refuses_operands_that_do_not_fit() -> None:
     a, b, c = (TensorSpec(s, np.dtype("float32")) for s in ((2, 5, 3), (3, 4), (4,)))
-    with pytest.raises(ShapeError, match=r"what is added is float32\[2,5,1\], but the product is float32\[2,5,4\]"):
+    with pytest.raises(ShapeError, match=r"the tensor to add is float32\[2,5,1\], but the product is float32\[2,5,4\]"):
         FUSED_MATMUL.sign([a, b, c, a.with_shape((2, 5, 1))], {})
     with pytest.raises(ShapeError, match="the bias is"):
         FUSED_MATMUL.sign([a, b, a], {})

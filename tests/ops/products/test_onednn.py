@@ -15,7 +15,7 @@ from ops.products.fused import FUSED_MATMUL
 from ops.products.gemm import GEMM
 from ops.products.matmul import MATMUL
 from ops.products.onednn import PACKED
-from ops.products.onednn_strided import LYING
+from ops.products.onednn_strided import STRIDED
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Kernel, OpSchema, Signature
 from ops.tensor.layout import Layout
@@ -55,7 +55,7 @@ def check(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any], constant
     signature = evolve(schema.sign([spec_of(a) for a in arrays], attrs, frozenset(constants)), threads=threads)
     plain = schema.sign([spec_of(a) for a in arrays], attrs)
     (wanted,) = run(schema.kernel(plain, (NUMPY,)), plain, arrays)
-    found = [k for k in (PACKED, LYING) if k.supports(signature)]
+    found = [k for k in (PACKED, STRIDED) if k.supports(signature)]
     atol = 1e-5 * float(np.abs(wanted[np.isfinite(wanted)]).max(initial=1))
     for kernel in found:
         (got,) = run(kernel, signature, arrays)
@@ -140,16 +140,16 @@ def test_onednn_matmul_takes_the_scratchpad_alone(constants: set[int]) -> None:
     arrays = _random(3, (2, 128, 64), (64, 256), (256,), (2, 128, 256))
     attrs = {"alpha": 0.5, "activation": "gelu_erf"}
     signature = FUSED_MATMUL.sign([spec_of(a) for a in arrays], attrs, frozenset(constants))
-    for kernel in (k for k in (PACKED, LYING) if k.supports(signature)):
+    for kernel in (k for k in (PACKED, STRIDED) if k.supports(signature)):
         assert scratch_bytes(bind(kernel, signature, arrays, [garbage(signature.y)])) <= MOST_SCRATCH
 
 
 def test_onednn_matmul_reads_heads_side_by_side_in_place() -> None:
     q, k = (a.transpose(0, 2, 1, 3) for a in _random(4, (1, 16, 3, 8), (1, 16, 3, 8)))
     signature = MATMUL.sign([spec_of(q), spec_of(k.swapaxes(-1, -2))], {})
-    assert LYING.accepts(signature, 0, Layout.of(q))
-    assert LYING.accepts(signature, 1, Layout.of(k.swapaxes(-1, -2)))
-    assert not LYING.accepts(signature, 0, Layout.of(q[..., ::-1]))
+    assert STRIDED.accepts(signature, 0, Layout.of(q))
+    assert STRIDED.accepts(signature, 1, Layout.of(k.swapaxes(-1, -2)))
+    assert not STRIDED.accepts(signature, 0, Layout.of(q[..., ::-1]))
     assert check(MATMUL, [q, k.swapaxes(-1, -2)], {}, set()) == 1
 
 
@@ -173,4 +173,4 @@ def test_onednn_matmul_leaves_faster_cases_to_compiled_kernels(
         for module, slower in SLOWER.items():
             patch.setattr(module, "_slower", slower)
         assert PACKED.supports(signature) == taken
-        assert not LYING.supports(signature)
+        assert not STRIDED.supports(signature)

@@ -156,8 +156,8 @@ LINEAR = [IMAGE, ONE, ZERO, WEIGHTS, ONE, ZERO, ONE, ZERO]
     ("schema", "operands", "message"),
     [
         (CONV_INTEGER, [IMAGE.astype("i2"), WEIGHTS], "takes int8 and uint8, not int16 and uint8"),
-        (CONV_INTEGER, [IMAGE, WEIGHTS, ZERO, np.zeros(3, "u1")], "where 1 number or 4 are wanted"),
-        (CONV_INTEGER, [IMAGE, WEIGHTS, np.zeros(4, "u1")], "where 1 number or 1 are wanted"),
+        (CONV_INTEGER, [IMAGE, WEIGHTS, ZERO, np.zeros(3, "u1")], "it must have 1 or 4 numbers"),
+        (CONV_INTEGER, [IMAGE, WEIGHTS, np.zeros(4, "u1")], "it must have 1 or 1 numbers"),
         (CONV_INTEGER, [IMAGE, WEIGHTS, ZERO.astype("i1")], "a zero point of int8 for uint8"),
         (QLINEAR_CONV, [*LINEAR, np.zeros(3, "i4")], r"bias must be int32\[4\]"),
         (QLINEAR_CONV, [*LINEAR, np.zeros(4, "i8")], r"bias must be int32\[4\], not int64\[4\]"),

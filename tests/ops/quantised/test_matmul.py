@@ -139,7 +139,7 @@ BYTES = np.ones((2, 3), np.uint8)
         (MATMUL_INTEGER, [BYTES, BYTES], r"3 columns of \(2, 3\) against 2 rows"),
         (MATMUL_INTEGER, [BYTES, BYTES.astype("i4").T], "takes int8 and uint8, not uint8 and int32"),
         (MATMUL_INTEGER, [ZERO, BYTES], "vectors and matrices"),
-        (MATMUL_INTEGER, [BYTES, BYTES.T, np.zeros(3, "u1")], "3 numbers where 1 or 2 are wanted"),
+        (MATMUL_INTEGER, [BYTES, BYTES.T, np.zeros(3, "u1")], "3 numbers; it must have 1 or 2"),
         (MATMUL_INTEGER, [BYTES, BYTES.T, np.zeros((2, 3), "u1")], "does not broadcast"),
         (MATMUL_INTEGER, [BYTES, BYTES.T, np.zeros(2, "i1")], "a zero point of int8 for uint8"),
         (QLINEAR_MATMUL, [BYTES, ONE, np.zeros(3, "u1"), BYTES.T, ONE, ZERO, ONE, ZERO], "3 numbers where 1 or 2"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ops.elementwise.fused import FUSED_ELEMENTWISE
 from ops.elementwise.program import Step
 from ops.quantised.sum import QUANTISED_ADD, QUANTISED_MEAN
-from ops.quantised.table import LOOK_UP, every_code
+from ops.quantised.table import LOOK_UP, every_value
 from ops.schema.schema import evaluate
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array, spec_of
@@ -119,7 +119,7 @@ def test_quantised_sums_of_wide_pixels_equal_numpy(shape: Any, extra: int, parts
 
 
 def test_quantised_values_of_a_table_are_in_order_of_their_bytes() -> None:
-    assert every_code(np.dtype("int8"))[[0, 127, 128, 255]].tolist() == [0, 127, -128, -1]
+    assert every_value(np.dtype("int8"))[[0, 127, 128, 255]].tolist() == [0, 127, -128, -1]
 
 
 def test_quantised_sums_and_tables_allocate_nothing() -> None:
