@@ -11,7 +11,7 @@ from ops.convolution.nhwc_shapes import BIAS, RESIDUAL, case_of
 from ops.convolution.shapes import ConvCase
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Post, Sum, Tensor, channels_last, dense, numbers
-from ops.onednn.epilogues import activation, is_known
+from ops.onednn.epilogues import activation, has_activation
 from ops.onednn.library import Library
 from ops.onednn.nan_safe import call, loses_nan, packing
 from ops.onednn.primitives import Operand, Primitive, reordered
@@ -101,7 +101,7 @@ def _unsupported(signature: Signature) -> str:
         return "weights that are not constant"
     if not signature.x.size or not signature.y.size:
         return "no elements"
-    if not is_known(signature.attrs):
+    if not has_activation(signature.attrs):
         return "an activation that the library does not have"
     return _slower(signature) or ("" if _primitives(signature) else "the library has only reference code for it")
 

@@ -1,7 +1,7 @@
 """An operator that computes in float32 on tensors that are stored in 16 bits, stripe after stripe.
 
-A stripe of each input is widened into a room, the operator's own kernel computes there, and what it gave is rounded
-into the output: rooms are a fraction of the tensors, and sums are those of float32.
+A stripe of each input is converted into a scratch array, the operator's own kernel computes there, and its result is
+rounded into the output. Scratch arrays are a fraction of the tensors, and sums are those of float32.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,9 +38,9 @@ from ops.tensor.spec import BFLOAT16, FLOATS, HALVES, Array, TensorSpec
 
 SINGLE = np.dtype("float32")
 LEAST, MOST = 16 << 10, 128 << 10
-"""Elements that a stripe should have in all its rooms together: half a megabyte, which stays in the cache."""
+"""Elements that a stripe should have in all its scratch arrays: up to half a megabyte, which stays in a cache."""
 _STRIPES = 8
-"""Stripes of smaller tensors, whose rooms would be as large as they are; none is shorter than LEAST."""
+"""Stripes of smaller tensors: with fewer, scratch arrays are as large as the tensors. None is shorter than LEAST."""
 
 
 @frozen(eq=False)
@@ -56,30 +56,30 @@ class Inner:
 
 def _inner(value: Any) -> Inner:
     if not isinstance(value, Inner):
-        raise TypeError("an operator with its attributes is wanted")
+        raise TypeError("it must be an operator with its attributes")
     return value
 
 
 def wide(spec: TensorSpec) -> TensorSpec:
-    """The same in float32, where it is stored in 16 bits."""
+    """Returns the tensor in float32 if it is stored in 16 bits."""
     return spec.with_dtype(SINGLE) if spec.dtype in HALVES else spec
 
 
 def widened(signature: Signature) -> Signature:
-    """What the inner operator is asked for."""
+    """Returns the signature of the inner operator."""
     inner: Inner = signature.attrs["operator"]
-    found = inner.schema.sign([wide(s) for s in signature.inputs], inner.attrs, signature.constants)
-    return evolve(found, threads=signature.threads)
+    signed = inner.schema.sign([wide(s) for s in signature.inputs], inner.attrs, signature.constants)
+    return evolve(signed, threads=signature.threads)
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     inner: Inner = attrs["operator"]
     if attrs["to"] not in HALVES:
         raise AttributeValueError(f"stores in float16 or bfloat16, not in {attrs['to']}")
-    found = inner.schema.sign([wide(s) for s in inputs], inner.attrs).outputs
-    if len(found) != 1:
-        raise SchemaError(f"{inner} has {len(found)} outputs; one is wanted")
-    return tuple(s.with_dtype(attrs["to"]) if s.dtype == SINGLE else s for s in found)
+    outputs = inner.schema.sign([wide(s) for s in inputs], inner.attrs).outputs
+    if len(outputs) != 1:
+        raise SchemaError(f"{inner} has {len(outputs)} outputs; it must have one")
+    return tuple(s.with_dtype(attrs["to"]) if s.dtype == SINGLE else s for s in outputs)
 
 
 @frozen(eq=False)
@@ -95,15 +95,15 @@ def _parts(signature: Signature, backends: Sequence[str]) -> tuple[Part, ...]:
     whole = widened(signature)
     schema: OpSchema = signature.attrs["operator"].schema
     cutter = elementwise_stripes if schema.elementwise else schema.stripes
-    found = []
+    parts = []
     for stripe in cutter(whole, min(MOST, max(LEAST, counted(whole) // _STRIPES))):
         inputs = [_cut(s, i) for s, i in zip(whole.inputs, stripe.inputs, strict=True)]
         part = evolve(schema.sign(inputs, stripe.attrs, whole.constants), threads=whole.threads)
-        found.append(Part(stripe, part, schema.kernel(part, backends)))
-    same = {part.kernel.name for part in found}
-    if len(same) > 1:  # they share what is packed
-        found = [Part(p.stripe, p.signature, schema.kernel(p.signature, (NUMPY,))) for p in found]
-    return tuple(found)
+        parts.append(Part(stripe, part, schema.kernel(part, backends)))
+    names = {part.kernel.name for part in parts}
+    if len(names) > 1:  # all stripes share one set of packed arrays
+        parts = [Part(p.stripe, p.signature, schema.kernel(p.signature, (NUMPY,))) for p in parts]
+    return tuple(parts)
 
 
 def _cut(spec: TensorSpec, index: tuple[slice, ...]) -> TensorSpec:
@@ -112,7 +112,7 @@ def _cut(spec: TensorSpec, index: tuple[slice, ...]) -> TensorSpec:
 
 
 def _scratch_specs(part: Part) -> tuple[TensorSpec, ...]:
-    """Room for each input that changes, for the output, and for the kernel."""
+    """Returns scratch arrays for each input that is not constant, for the output, and for the kernel."""
     changing = tuple(s for i, s in enumerate(part.signature.inputs) if i not in part.signature.constants)
     workspace = TensorSpec((part.kernel.workspace(part.signature),), np.dtype("uint8"))
     return (*changing, part.signature.y, workspace)
@@ -126,7 +126,7 @@ def _bind(backends: Sequence[str], copy: Copy, call: Binding) -> Thunk:
 
 
 def _steps(part: Part, copy: Copy, call: Binding) -> list[Thunk]:
-    """Widen, compute, round."""
+    """Returns the steps of one stripe: convert, compute, round."""
     *scratch, y, workspace = carve(call.workspace, *_scratch_specs(part))
     fixed = sorted(part.signature.constants)
     constants = dict(zip(fixed, call.packed[len(call.packed) - len(fixed) :], strict=True))
@@ -145,12 +145,12 @@ def _steps(part: Part, copy: Copy, call: Binding) -> list[Thunk]:
 
 
 def _places(index: Index) -> Any:
-    """As an index that gives an array of a tensor without axes, too."""
+    """Returns the index with an ellipsis, so that it selects an array even from a tensor without axes."""
     return (*index, ...)
 
 
 def _readable(part: Part, position: int, array: Array) -> Array:
-    """A part of a constant as the kernel reads it: once, when it is bound, it may be copied."""
+    """Returns a part of a constant in a layout that the kernel reads; it may be copied once, when it is bound."""
     reads = part.kernel.accepts(part.signature, position, Layout.of(array))
     return array if reads else np.array(array, order="C")
 
@@ -160,7 +160,7 @@ def _workspace(backends: Sequence[str], signature: Signature) -> int:
 
 
 def _pack(backends: Sequence[str], signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-    """What the inner kernel packs, then the constants in float32."""
+    """Returns the packed arrays of the inner kernel, then the constants in float32."""
     first, *_ = _parts(signature, backends)
     whole = {i: np.asarray(a, wide(signature.inputs[i]).dtype, order="C") for i, a in sorted(constants.items())}
     packed = first.kernel.pack(first.signature, whole)
@@ -169,7 +169,7 @@ def _pack(backends: Sequence[str], signature: Signature, constants: Mapping[int,
 
 
 def _nothing(array: Array) -> Array:
-    """An array of that shape that holds nothing, or NaN: of what is not read but when it is packed."""
+    """Returns a stand-in for a constant that is read only when it is packed: of that shape, filled with NaN or 0."""
     return np.broadcast_to(np.full((), np.nan if array.dtype in FLOATS else 0, array.dtype), array.shape)
 
 
@@ -178,7 +178,7 @@ def _all_constants(signature: Signature) -> tuple[int, ...]:
 
 
 def _supports(backend: str, backends: Sequence[str], signature: Signature) -> bool:
-    """A back-end's own kernel is there for the whole."""
+    """Tells whether a back-end has its own kernel for all stripes."""
     parts = _parts(signature, backends)
     return bool(parts) and all(part.kernel.backend == backend for part in parts)
 
@@ -197,7 +197,7 @@ def _kernel(backend: str, backends: Sequence[str], copy: Copy) -> Kernel:
 
 
 def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
-    """Those of the inner operator over tensors of the same type: a stripe is read before it is written."""
+    """Returns those of the inner operator over tensors of the same type: a stripe is read before it is written."""
     whole = widened(signature)
     return tuple(
         o
@@ -229,7 +229,7 @@ OPS = (IN_SINGLE,)
 
 
 def stored(schema: OpSchema, inputs: Sequence[TensorSpec], attrs: Attrs) -> tuple[OpSchema, Attrs] | None:
-    """An operator on bfloat16 that shall compute in float32; None where it has no such inputs, or other floats too."""
+    """Returns the operator that computes in float32 on bfloat16; None if inputs have no bfloat16, or other floats."""
     floats = {s.dtype for s in inputs if s.dtype in FLOATS or s.dtype == BFLOAT16}
     return None if schema is IN_SINGLE or floats != {BFLOAT16} else (IN_SINGLE, _in_single(schema, attrs))
 
@@ -241,9 +241,9 @@ def _in_single(schema: OpSchema, attrs: Attrs) -> Attrs:
 def sign_stored(
     schema: OpSchema, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int]
 ) -> tuple[OpSchema, Signature]:
-    """The operator as it is; where it does not take bfloat16, the same in float32. Raises OpError.
+    """Returns the operator and its signature, or those in float32 if it does not take bfloat16. Raises OpError.
 
-    Other floats beside bfloat16 are refused, as they are elsewhere, and so are operators of several outputs.
+    Bfloat16 beside other floats raises, as it does elsewhere, and so do operators with several outputs.
     """
     try:
         return schema, schema.sign(inputs, attrs, constants)

@@ -1,1 +1,1 @@
-"""Kernels of the library oneDNN, through its C API. Nothing here is loaded before it is asked for."""
+"""Kernels of the library oneDNN, through its C API. The library is loaded on first use."""

@@ -23,7 +23,7 @@ COPY = record("source target count: int64")
 ADD_ROW = record("row target length count: int64")
 """Addition of a row of `length` floats to each of `count` rows: addresses."""
 SEARCH = record("mark values count bits: int64")
-"""Search in `count` floats, at an address, for unusual ones, or for the given bits; what is found sets a mark."""
+"""Search in `count` floats, at an address, for unusual ones, or for these bits; a hit sets the mark."""
 FALLBACK = record("mark function args: int64")
 """Step of another kernel, which runs if its mark is set."""
 

@@ -1,4 +1,4 @@
-"""What is used of oneDNN's C API, versions 3.x: types and functions for cffi, and the numbers of its enumerations.
+"""The part of oneDNN's C API, versions 3.x, that is used: types and functions for cffi, numbers of its enumerations.
 
 Source: dnnl.h, dnnl_types.h, dnnl_common.h and dnnl_common_types.h of oneDNN 3.2; the major version is that of the
 binary interface.
@@ -6,7 +6,7 @@ binary interface.
 
 MAJOR = 3
 OPENMP = 2
-"""The kind of threads that this code can count: DNNL_RUNTIME_OMP."""
+"""The kind of threads whose number this code can set: DNNL_RUNTIME_OMP."""
 
 CPU, DEFAULT_STREAM = 1, 1
 UNIMPLEMENTED = 3
@@ -30,7 +30,7 @@ WEIGHTS_LAYOUT, SCRATCHPAD_LAYOUT = 131, 136
 
 SOURCE, SOURCE_1, TARGET, WEIGHTS, BIAS, SCALE, SHIFT, SCRATCHPAD = 1, 2, 17, 33, 41, 51, 52, 80
 POST_OPERAND = 32768
-"""Times the number of the post-operation plus one, plus SOURCE_1: the tensor that it reads."""
+"""Multiplied by the number of the post-operation plus one, plus SOURCE_1: the tensor that it reads."""
 
 CDEF = """
 typedef int64_t dnnl_dims_t[12];

@@ -1,4 +1,4 @@
-"""Descriptions of tensors and of what follows on a primitive's sums, as plain data and as objects of the library."""
+"""Descriptions of tensors and of post-operations, as plain data and as objects of the library."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from ops.tensor.spec import Shape
 
 @frozen
 class Tensor:
-    """Dimensions in the library's order, strides in elements; without strides the library chooses the layout."""
+    """Dimensions in the library's order, and strides in elements; without strides the library chooses the layout."""
 
     shape: Shape
     strides: Shape = ()
     dtype: int = F32
 
     def descriptor(self, at: Library) -> Any:
-        """The library's own."""
+        """Returns the library's memory descriptor."""
         dims = numbers(at, self.shape)
         if self.strides:
             strides = numbers(at, self.strides)
@@ -29,30 +29,30 @@ class Tensor:
 
 
 def dense(shape: Shape, dtype: int = F32) -> Tensor:
-    """In C order."""
+    """Returns a dense tensor in C order."""
     return Tensor(shape, dense_strides(shape, 1), dtype)
 
 
 def channels_last(shape: Shape, pitch: int, dtype: int = F32) -> Tensor:
-    """Of (N, spatial..., C) in memory, `pitch` elements from pixel to pixel; the library counts (N, C, spatial...)."""
+    """Returns (N, spatial..., C), `pitch` elements from pixel to pixel; the library's order is (N, C, spatial...)."""
     batch, *spatial, channels = shape
     steps = [pitch * s for s in dense_strides((batch, *spatial), 1)]
     return Tensor((batch, channels, *spatial), (steps[0], 1, *steps[1:]), dtype)
 
 
 def numbers(at: Library, values: Shape) -> Any:
-    """A `dnnl_dims_t`."""
+    """Returns a `dnnl_dims_t`."""
     return at.ffi.new("dnnl_dims_t", [*values, *(0 for _ in range(MOST_DIMS - len(values)))])
 
 
 @frozen
 class Sum:
-    """Adds what the target held before."""
+    """Addition of the target's previous values."""
 
 
 @frozen
 class Eltwise:
-    """Applies a function of one number."""
+    """A function of one number, applied to each element."""
 
     algorithm: int
     alpha: float = 0.0
@@ -61,7 +61,7 @@ class Eltwise:
 
 @frozen
 class Binary:
-    """Applies a function of two numbers, the second one from a tensor (which may have dimensions of one element)."""
+    """A function of two numbers, the second one from a tensor, which broadcasts along dimensions of one element."""
 
     algorithm: int
     tensor: Tensor
@@ -71,15 +71,15 @@ Post = Sum | Eltwise | Binary
 
 
 def attributes(at: Library, posts: tuple[Post, ...]) -> Any:
-    """Attributes of a primitive whose scratchpad the caller owns, and which applies `posts` to its sums."""
-    made = at.new("primitive_attr", "primitive_attr_create")
-    check(at.lib.dnnl_primitive_attr_set_scratchpad_mode(made, USER_SCRATCHPAD), "primitive_attr_set_scratchpad_mode")
+    """Returns attributes of a primitive whose scratchpad the caller owns, and which applies `posts` to its sums."""
+    attrs = at.new("primitive_attr", "primitive_attr_create")
+    check(at.lib.dnnl_primitive_attr_set_scratchpad_mode(attrs, USER_SCRATCHPAD), "primitive_attr_set_scratchpad_mode")
     if posts:
         chain = at.new("post_ops", "post_ops_create")
         for post in posts:
             check(_append(at, chain, post), "post_ops_append")
-        check(at.lib.dnnl_primitive_attr_set_post_ops(made, chain), "primitive_attr_set_post_ops")
-    return made
+        check(at.lib.dnnl_primitive_attr_set_post_ops(attrs, chain), "primitive_attr_set_post_ops")
+    return attrs
 
 
 def _append(at: Library, chain: Any, post: Post) -> int:
@@ -91,5 +91,5 @@ def _append(at: Library, chain: Any, post: Post) -> int:
         case Binary(algorithm, tensor):
             status = at.lib.dnnl_post_ops_append_binary(chain, algorithm, tensor.descriptor(at))
         case _:
-            raise SchemaError(f"{post!r} is no post-operation")
+            raise SchemaError(f"{post!r} is not a post-operation")
     return int(status)

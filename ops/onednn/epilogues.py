@@ -10,13 +10,13 @@ from ops.schema.schema import Attrs
 _SMOOTH = {GELU_ERF: Eltwise(c.GELU_ERF), GELU_TANH: Eltwise(c.GELU_TANH), SILU: Eltwise(c.SWISH, 1.0)}
 
 
-def is_known(attrs: Attrs) -> bool:
-    """Whether the library has the activation: a leak of nothing is its ReLU, to which infinity is zero."""
+def has_activation(attrs: Attrs) -> bool:
+    """Tells whether the library has the activation. Its leaky ReLU of slope 0 is ReLU, which makes -inf 0, not NaN."""
     return not (attrs.get("activation", NONE) == LEAK and attrs["slope"] == 0)
 
 
 def activation(attrs: Attrs) -> tuple[Post, ...]:
-    """Of the attributes of `ops.common.epilogue`, or of a fused product."""
+    """Returns the post-operations of the activation in attributes of `ops.common.epilogue`, or of a fused product."""
     name = attrs.get("activation", NONE)
     if name == NONE:
         return ()

@@ -1,7 +1,7 @@
-"""Kernels of the library beside compiled ones, which take over whatever the library would compute otherwise than numpy.
+"""Kernels of the library with compiled ones beside them, which run where the library's results differ from numpy's.
 
-The compiled kernel also takes arrays that are not dense: where they lie is known when a call is bound, so a layout that
-the compiled kernel reads or writes is never a reason to copy.
+The compiled kernel also takes arrays that are not dense. Addresses and strides are known when a call is bound, so a
+layout that the compiled kernel reads or writes is never a reason to copy.
 """
 
 from collections.abc import Callable
@@ -26,8 +26,10 @@ _CODE = "ops.onednn.guard_code"
 
 
 class Watch(Enum):
-    """When the compiled kernel computes: never; where an input is beyond 2 ** 30, or no number; where an operation was
-    invalid (which NaN makes maxima), or y holds the number that folds begin with, as only infinities leave it there.
+    """When the compiled kernel runs instead.
+
+    NOTHING: never. INPUTS: if an input is beyond 2 ** 30, or NaN. FLAG: if an operation was invalid, as maxima of NaN
+    are, or if y contains the start value of a reduction, which only infinities leave there.
     """
 
     NOTHING = 0
@@ -37,7 +39,7 @@ class Watch(Enum):
 
 @frozen(eq=False)
 class Plan:
-    """A case and its operands: f(library, call) -> all of them but the scratchpad."""
+    """A case, and f(library, call), which returns all its operands except the scratchpad."""
 
     case: Case
     operands: Callable[[Library, Binding], list[Operand]]
@@ -46,7 +48,7 @@ class Plan:
 
 
 def beside(kernel: Kernel, plan: Callable[[Signature], Plan], unsupported: Callable[[Signature], str]) -> Kernel:
-    """Returns the library's kernel of what the compiled one takes and `unsupported` has nothing against."""
+    """Returns the library's kernel of calls that the compiled kernel takes, and for which `unsupported` gives no reason."""
 
     def refused(signature: Signature) -> str:
         reason = kernel.unsupported(signature) or unsupported(signature)
@@ -66,7 +68,7 @@ def beside(kernel: Kernel, plan: Callable[[Signature], Plan], unsupported: Calla
 
 
 def is_fast(case: Case, threads: int) -> bool:
-    """Whether the library has code of its own for it."""
+    """Tells whether the library has a fast implementation that takes all memory from the scratchpad."""
     return any(p.planned for p in primitives(case, threads))
 
 

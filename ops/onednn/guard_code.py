@@ -20,7 +20,7 @@ _intrinsic: Decorator = intrinsic
 _MAGNITUDE = 0x7FFFFFFF
 _STRANGE, _OTHERWISE = offset(CALL, "strange"), offset(CALL, "otherwise")
 _LARGE = (127 + 30) << 23
-"""The bits of 2 ** 30: what is larger might overflow, and infinity and NaN have larger ones."""
+"""The bits of 2 ** 30: sums of larger numbers may overflow, and infinity and NaN have larger bits."""
 
 
 def _is_large(builder: Value, bits: Ints, _: Value) -> Truth:
@@ -28,30 +28,33 @@ def _is_large(builder: Value, bits: Ints, _: Value) -> Truth:
     return Truth(builder, builder.icmp_signed(">", (bits & _MAGNITUDE).value, limit))
 
 
-def _is_same(builder: Value, bits: Ints, wanted: Value) -> Truth:
-    return Truth(builder, builder.icmp_signed("==", bits.value, wanted))
+def _is_same(builder: Value, bits: Ints, expected: Value) -> Truth:
+    return Truth(builder, builder.icmp_signed("==", bits.value, expected))
 
 
 def _any(condition: Callable[[Value, Ints, Value], Truth]) -> Any:
-    """A compiled f(address, count, number) -> not 0 where a float has bits that fit; 0 is none of these."""
+    """Returns a compiled f(address, count, number), which is 0 unless the bits of a float meet the condition.
+
+    The bits 0 never meet it: they are those of lanes that are not read.
+    """
 
     @_intrinsic
-    def found(_: Any, address: Any, count: Any, number: Any) -> Any:
+    def search(_: Any, address: Any, count: Any, number: Any) -> Any:
         def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
             address, count, number = values
-            wanted = splat_int(builder, number)
+            expected = splat_int(builder, number)
 
-            def look(at: Value, lanes: Lanes, carried: Carried) -> Carried:
+            def compare(at: Value, lanes: Lanes, carried: Carried) -> Carried:
                 bits = load(builder, advance(builder, address, at, 4), lanes).bits()
-                seen = builder.sext(condition(builder, bits, wanted).value, INTS)
+                seen = builder.sext(condition(builder, bits, expected).value, INTS)
                 return [builder.or_(carried[0], seen)]
 
-            (seen,) = each_vector(builder, count, [constant(INTS, 0)], look)
+            (seen,) = each_vector(builder, count, [constant(INTS, 0)], compare)
             return builder.zext(call(builder, "llvm.vector.reduce.or.v16i32", INT, (seen,)), WORD)
 
         return types.int64(types.int64, types.int64, types.int64), generate
 
-    return found
+    return search
 
 
 _any_large, _any_same = _any(_is_large), _any(_is_same)

@@ -1,4 +1,4 @@
-"""The door to oneDNN: finds the library of the wheel `onednn-cpu-gomp`, loads it, and owns its engine and stream."""
+"""The library oneDNN: finds it in the wheel `onednn-cpu-gomp`, loads it, and owns its engine and stream."""
 
 from collections.abc import Callable
 from functools import cache
@@ -14,65 +14,66 @@ from ops.tensor.errors import OpError
 DISTRIBUTION = "onednn-cpu-gomp"
 _NAME = f"libdnnl.so.{MAJOR}"
 _SENTENCE_OF_CFFI = ".  Additionally, "
-"""What it found out elsewhere, behind what the loader said of the file: of no use for a path."""
+"""Start of a sentence that cffi adds to the loader's message; it does not help where a path is loaded."""
 _CACHED_PRIMITIVES = 64
-"""What the library itself keeps of code that nobody uses any more; its own choice is 1024."""
+"""Compiled primitives that the library keeps after their last use; its default is 1024. Fewer take less memory, but
+more are compiled again."""
 
 
 class LibraryError(OpError, RuntimeError):
-    """The library is not there, cannot be used, or failed."""
+    """The library is missing, cannot be used, or failed."""
 
 
 class RefusedError(LibraryError):
-    """The library has no implementation of what was asked for."""
+    """The library has no implementation of a primitive."""
 
 
 @frozen(eq=False)
 class Library:
-    """The loaded library, and what every call of it needs. Whatever `new` made is destroyed with its last user."""
+    """The loaded library, its engine and its stream. An object of `new` is destroyed after its last reference."""
 
     ffi: Any
     lib: Any
     engine: Any
     stream: Any
 
-    def new(self, kind: str, function: str, *given: Any) -> Any:
-        """What `dnnl_<function>` makes: a `dnnl_<kind>_t`. Raises RefusedError or LibraryError."""
-        return make(self.ffi, self.lib, kind, function, *given)
+    def new(self, kind: str, function: str, *arguments: Any) -> Any:
+        """Returns a new `dnnl_<kind>_t` from `dnnl_<function>`. Raises RefusedError or LibraryError."""
+        return make(self.ffi, self.lib, kind, function, *arguments)
 
     def address(self, thing: Any) -> int:
-        """Where a function or an object of the library lies."""
+        """Returns the address of a function or an object of the library."""
         return int(self.ffi.cast("intptr_t", thing))
 
 
 def check(status: int, function: str) -> None:
-    """Raises RefusedError or LibraryError for what is no success."""
+    """Raises RefusedError or LibraryError unless a status is success."""
     if status == UNIMPLEMENTED:
         raise RefusedError(f"oneDNN has no implementation: {function}")
     if status:
         raise LibraryError(f"oneDNN's {function} returned status {status}")
 
 
-def make(ffi: Any, lib: Any, kind: str, function: str, *given: Any) -> Any:
-    """What a function of the library makes, destroyed with its last user."""
+def make(ffi: Any, lib: Any, kind: str, function: str, *arguments: Any) -> Any:
+    """Returns a new object of the library, which is destroyed after its last reference."""
     place = ffi.new(f"dnnl_{kind}_t *")
-    check(getattr(lib, f"dnnl_{function}")(place, *given), function)
+    check(getattr(lib, f"dnnl_{function}")(place, *arguments), function)
     return ffi.gc(place[0], getattr(lib, f"dnnl_{kind}_destroy"))
 
 
 def files(distribution: str) -> list[Path]:
-    """Files of an installed distribution. Raises LibraryError where it is not installed."""
+    """Returns the files of an installed distribution. Raises LibraryError if it is not installed."""
     metadata: Any = import_module("importlib.metadata")  # takes as long to load as all of this package
     try:
-        found = metadata.files(distribution) or []
+        paths = metadata.files(distribution) or []
     except metadata.PackageNotFoundError as error:
         raise LibraryError("it is not installed: pip install 'arenaplan[onednn]'") from error
-    return [Path(str(f.locate())) for f in found]
+    return [Path(str(path.locate())) for path in paths]
 
 
-def open_library(found: list[Path], ffi_maker: Callable[[], Any]) -> Library:
-    """The library among these files. Raises LibraryError where there is none, or none that can be used here."""
-    path = next((p for p in found if p.name == _NAME), None)
+def open_library(paths: list[Path], ffi_maker: Callable[[], Any]) -> Library:
+    """Returns the library among these files. Raises LibraryError if there is none that can be used here."""
+    path = next((p for p in paths if p.name == _NAME), None)
     if path is None:
         raise LibraryError(f"{DISTRIBUTION} has no file {_NAME}")
     ffi = ffi_maker()
@@ -105,13 +106,13 @@ def _new_ffi() -> Any:
 
 @cache
 def library() -> Library:
-    """The library, loaded once. Raises LibraryError where it cannot be used."""
+    """Returns the library, which is loaded once. Raises LibraryError if it cannot be used."""
     return open_library(files(DISTRIBUTION), _new_ffi)
 
 
 @cache
 def objection() -> str:
-    """Why the library cannot be used here, in a few words; nothing where it can."""
+    """Returns why the library cannot be used here, in a few words; "" if it can."""
     try:
         library()
     except LibraryError as error:

@@ -1,4 +1,4 @@
-"""Calls of primitives with activations, which keep NaN and infinities as numpy does; see `execute_code`."""
+"""Calls of primitives with activations that keep NaN and infinities as numpy does; see `execute_code`."""
 
 import math
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def _bare(case: Case) -> Case:
 
 
 def loses_nan(case: Case) -> bool:
-    """Whether the library's last post-operation loses NaN, or makes it of infinities."""
+    """Tells whether the library's last post-operation loses NaN, or computes it from infinities."""
     match case.posts[-1:]:
         case (Eltwise(algorithm, alpha),):
             return algorithm in _LOSSY or (algorithm == c.RELU and not alpha)
@@ -34,33 +34,33 @@ def loses_nan(case: Case) -> bool:
 
 
 def uses(case: Case) -> tuple[Case, ...]:
-    """The cases of all primitives that a call of it may run."""
+    """Returns the cases of all primitives that a call of this case may run."""
     if not loses_nan(case):
         return (case,)
     return (_bare(case),) if Sum() in case.posts else (case, _bare(case))
 
 
 def usable(cases: Sequence[Case], threads: int) -> tuple[Primitive, ...]:
-    """All primitives of calls of these cases; none where one is missing or slow."""
-    wanted = [used for case in cases for used in uses(case)]
-    found = [p for case in wanted for p in primitives(case, threads)]
-    fast = len(found) == len(wanted) and all(p.planned for p in found)
-    return tuple(found) if fast else ()
+    """Returns all primitives of calls of these cases; none if one is missing or slow."""
+    used_cases = [used for case in cases for used in uses(case)]
+    available = [p for case in used_cases for p in primitives(case, threads)]
+    fast = len(available) == len(used_cases) and all(p.planned for p in available)
+    return tuple(available) if fast else ()
 
 
 def packing(case: Case, threads: int) -> tuple[Primitive, ...]:
-    """The same for one whose weights lie as the library likes; none either where they would lie in several ways."""
-    found = usable((case,), threads)
-    same = all(p.at.lib.dnnl_memory_desc_equal(found[0].weights, p.weights) for p in found)
-    return found if same else ()
+    """Returns all primitives of a case whose weights have the library's layout; none if their layouts differ."""
+    available = usable((case,), threads)
+    same = all(p.at.lib.dnnl_memory_desc_equal(available[0].weights, p.weights) for p in available)
+    return available if same else ()
 
 
 def call(
     case: Case, operands: Sequence[Operand], workspace: Array, threads: int, added: Sequence[Array] = ()
 ) -> Native:
-    """The call of a case, on so many threads.
+    """Returns the call of a case, on so many threads.
 
-    What is added must lie where y will: it is copied to it, if it is not there yet.
+    A tensor that is added must be in y's memory: it is copied there if it has another address.
     """
     prepared = [prepare(primitives(used, threads)[0], operands, workspace) for used in uses(case)]
     (y,) = (o.array for o in operands if o.role == c.TARGET)

@@ -1,4 +1,4 @@
-"""The OpenMP that the library runs on: its threads also do the parts of compiled calls, so that there are no more."""
+"""The OpenMP that the library runs on. Its threads also run parts of compiled calls, so no others are started."""
 
 import os
 from collections.abc import Callable
@@ -20,22 +20,22 @@ _FILE = "libgomp.so.1"
 
 
 def with_live_threads(work: Callable[[], Result]) -> Result:
-    """What `work` gives, which runs threads of OpenMP.
+    """Returns work(), which runs threads of OpenMP.
 
-    In a process that was forked it is done on a new thread: OpenMP would wait for ever for those that the parent had.
+    In a forked process it runs on a new thread: OpenMP would wait for ever for the threads of the parent process.
     """
     if os.getpid() == _PROCESS:
         return work()
-    found: list[Result] = []
-    thread = Thread(target=lambda: found.append(work()), name="arenaplan", daemon=True)
+    results: list[Result] = []
+    thread = Thread(target=lambda: results.append(work()), name="arenaplan", daemon=True)
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
 @cache
 def team_addresses() -> tuple[int, int, int]:
-    """Addresses of GOMP_parallel, omp_get_thread_num and omp_get_num_threads. Raises LibraryError without them."""
+    """Returns the addresses of GOMP_parallel, omp_get_thread_num and omp_get_num_threads. Raises LibraryError."""
     ffi = import_module("cffi").FFI()
     ffi.cdef(_CDEF)
     try:

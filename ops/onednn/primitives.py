@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from attrs import define, field, frozen
 
+from ops.native.aligned import aligned_zeros
 from ops.onednn.declarations import (
     IMPLEMENTATION,
     SCRATCHPAD,
@@ -23,73 +24,73 @@ from ops.tensor.spec import Array
 
 LINE = CACHE_LINE
 _UNPLANNED = frozenset({"ref", "simple", "gemm"})
-"""Implementations for every case, one element after the other; and those that take packing buffers from the system."""
+"""Implementations that are slow, one element after the other, or that allocate memory for packing."""
 KEPT = 1024
-"""Descriptions of primitives that are kept for the next graph."""
+"""Most descriptions of primitives that are kept for the next graph."""
 
 
 class Case(Hashable, Protocol):
-    """What a primitive computes, as plain data that can be hashed."""
+    """The operation of a primitive, as plain data that can be hashed."""
 
     @property
     def posts(self) -> tuple[Post, ...]:
-        """What follows on its sums."""
+        """Returns the post-operations."""
 
     def describe(self, at: Library, attributes: Any) -> Any:
-        """The library's description. Raises RefusedError or LibraryError."""
+        """Returns the library's description. Raises RefusedError or LibraryError."""
 
 
 @define(eq=False, slots=False)
 class Primitive:
-    """A description; its code is made on first use. `threads` is for how many it was made."""
+    """A description for a number of threads; the library compiles its code on first use."""
 
     at: Library
     description: Any
     threads: int
-    _made: list[Any] = field(factory=list)
+    _code: list[Any] = field(factory=list)
 
     @property
     def code(self) -> Any:
-        """What can be executed."""
-        if not self._made:
+        """Returns the compiled primitive."""
+        if not self._code:
             self.at.lib.omp_set_num_threads(self.threads)  # the library's own cache knows code by it
-            self._made.append(self.at.new("primitive", "primitive_create", self.description))
-        return self._made[0]
+            self._code.append(self.at.new("primitive", "primitive_create", self.description))
+        return self._code[0]
 
     def layout(self, what: int) -> Any:
-        """The descriptor of a tensor as the library wants it; owned by the description."""
+        """Returns the descriptor of a tensor in the layout that the library needs; the description owns it."""
         return self.at.lib.dnnl_primitive_desc_query_md(self.description, what, 0)
 
     @property
     def implementation(self) -> str:
-        """The library's name for how it computes."""
+        """Returns the library's name of the implementation."""
         name = self.at.ffi.new("const char **")
         self.at.lib.dnnl_primitive_desc_query(self.description, IMPLEMENTATION, 0, name)
         return str(self.at.ffi.string(name[0]).decode())
 
     @property
     def planned(self) -> bool:
-        """Whether it is fast and all its memory is the scratchpad: not so where it calls the library's own GEMM."""
+        """Tells whether it is fast and allocates nothing; it allocates if it calls the library's own GEMM."""
         return _UNPLANNED.isdisjoint(self.implementation.split(":"))
 
     @property
     def weights(self) -> Any:
-        """How the weights must lie."""
+        """Returns the descriptor of the weights."""
         return self.layout(WEIGHTS_LAYOUT)
 
     def size(self, descriptor: Any) -> int:
-        """Bytes of a tensor."""
+        """Returns the bytes of a tensor."""
         return int(self.at.lib.dnnl_memory_desc_get_size(descriptor))
 
     @property
     def scratchpad(self) -> int:
-        """Bytes of workspace, which may begin anywhere."""
+        """Returns the bytes of workspace, which may have any address."""
         needed = self.size(self.layout(SCRATCHPAD_LAYOUT))
         return needed + LINE if needed else 0
 
 
 def primitives(case: Case, threads: int) -> tuple[Primitive, ...]:
-    """The primitive of a case, to run on so many threads; none where the library cannot do it."""
+    """Returns the primitive of a case, to run on so many threads; none if the library has no implementation."""
     return () if objection() else _primitives(case, threads)
 
 
@@ -105,7 +106,7 @@ def _primitives(case: Case, count: int) -> tuple[Primitive, ...]:
 
 @frozen(eq=False)
 class Operand:
-    """An array that a primitive reads or writes: which one it is to the library, and how it lies."""
+    """An array that a primitive reads or writes: its role, and its layout as the library's descriptor."""
 
     role: int
     descriptor: Any
@@ -113,7 +114,7 @@ class Operand:
 
 
 def address(array: Array) -> int:
-    """Of the first element."""
+    """Returns the address of the first element."""
     return int(array.__array_interface__["data"][0])
 
 
@@ -126,10 +127,10 @@ class Prepared:
 
 
 def prepare(primitive: Primitive, operands: Sequence[Operand], workspace: Array) -> Prepared:
-    """What a call of a primitive needs. Raises LibraryError where the workspace is too small for it."""
+    """Returns the arguments of a call of a primitive. Raises LibraryError if the workspace is too small for it."""
     at, code = primitive.at, primitive.code
     if workspace.nbytes < primitive.scratchpad:
-        raise LibraryError(f"oneDNN wants a workspace of {primitive.scratchpad} bytes, and has {workspace.nbytes}")
+        raise LibraryError(f"oneDNN needs a workspace of {primitive.scratchpad} bytes, and has {workspace.nbytes}")
     memories = [(o.role, _memory(at, o.descriptor, address(o.array))) for o in operands]
     if primitive.scratchpad:
         start = -(-address(workspace) // LINE) * LINE
@@ -154,17 +155,17 @@ def _memory(at: Library, descriptor: Any, first: int) -> Any:
     return at.new("memory", "memory_create", descriptor, at.engine, at.ffi.cast("void *", first))
 
 
-def reordered(source: Array, lies: Any, wanted: Any, threads: int) -> Array:
-    """The elements of an array in another layout; both as the library describes them. Bytes at a line of the cache."""
+def reordered(source: Array, before: Any, after: Any, threads: int) -> Array:
+    """Returns the bytes of an array in another layout, at a cache line; layouts are the library's descriptors."""
     at = library()
     at.lib.omp_set_num_threads(threads)
     description = at.new(
-        "primitive_desc", "reorder_primitive_desc_create", lies, at.engine, wanted, at.engine, attributes(at, ())
+        "primitive_desc", "reorder_primitive_desc_create", before, at.engine, after, at.engine, attributes(at, ())
     )
     primitive = Primitive(at, description, threads)
-    target = _lines(primitive.size(wanted))
-    operands = Operand(SOURCE, lies, source), Operand(TARGET, wanted, target)
-    prepared = prepare(primitive, operands, _lines(primitive.scratchpad))
+    target = aligned_zeros((primitive.size(after),), np.uint8)
+    operands = Operand(SOURCE, before, source), Operand(TARGET, after, target)
+    prepared = prepare(primitive, operands, aligned_zeros((primitive.scratchpad,), np.uint8))
     fields = prepared.fields
     at.lib.omp_set_num_threads(fields["threads"])
     kinds = {"primitive": "dnnl_primitive_t", "stream": "dnnl_stream_t", "arguments": "dnnl_exec_arg_t *"}
@@ -172,10 +173,3 @@ def reordered(source: Array, lies: Any, wanted: Any, threads: int) -> Array:
     status = with_live_threads(lambda: at.lib.dnnl_primitive_execute(code, stream, fields["count"], arguments))
     check(status, "primitive_execute")
     return target
-
-
-def _lines(size: int) -> Array:
-    """Zeros that begin at a line of the cache."""
-    buffer = np.zeros(size + LINE, np.uint8)
-    start = -address(buffer) % LINE
-    return buffer[start : start + size]

@@ -7,7 +7,7 @@ from attrs import frozen
 
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Binary, Eltwise, Post, Sum, Tensor, dense
-from ops.onednn.epilogues import activation, is_known
+from ops.onednn.epilogues import activation, has_activation
 from ops.onednn.library import Library, library
 from ops.onednn.primitives import Operand
 from ops.products.case import BIAS, RESIDUAL
@@ -68,7 +68,7 @@ def form_of(signature: Signature) -> Form:
 def is_plain(signature: Signature) -> bool:
     """Tells whether it is a product of float32 matrices whose addends and activation the library supports."""
     attrs, specs = signature.attrs, signature.inputs
-    matrices = is_known(attrs) and specs[0].ndim > 1 and specs[1].ndim > 1 and signature.y.ndim <= c.MOST_DIMS
+    matrices = has_activation(attrs) and specs[0].ndim > 1 and specs[1].ndim > 1 and signature.y.ndim <= c.MOST_DIMS
     if signature.x.dtype != FLOAT or not matrices or any(not s.size for s in specs):
         return False
     if "trans_b" not in attrs:

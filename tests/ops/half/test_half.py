@@ -203,7 +203,7 @@ def test_in_single_refuses_other_storage_types() -> None:
     x = TensorSpec((2,), BFLOAT16)
     with pytest.raises(AttributeValueError, match="stores in float16 or bfloat16, not in float32"):
         IN_SINGLE.sign([x, x], {"operator": Inner(ADD, {}), "to": np.dtype("float32")})
-    with pytest.raises(AttributeValueError, match="an operator with its attributes is wanted"):
+    with pytest.raises(AttributeValueError, match="it must be an operator with its attributes"):
         IN_SINGLE.sign([x, x], {"operator": ADD, "to": BFLOAT16})
     with pytest.raises(OpError, match="in_single"):
         IN_SINGLE.sign([x, TensorSpec((3,), BFLOAT16)], {"operator": Inner(ADD, {}), "to": BFLOAT16})
