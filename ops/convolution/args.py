@@ -32,6 +32,17 @@ PAD = record("x hops[5] sizes[3] channels y images padded[3] begins[3]: int64")
 x, y: addresses. hops: bytes from an image to the next, along the three dimensions, and from a channel to the next.
 sizes: elements of x along the three dimensions. padded: those of y. begins: where x begins in y.
 """
+PLANES = record(
+    "x weights bias y padded rows: int64",
+    "x_shape[4] y_shape[4] padded_shape[2] rows_shape[2] geometry[8]: int64",
+    "low high: float64",
+)
+"""Depthwise convolution of dense planes, or one of its gradients.
+
+x (N, C, H, W), weights (M * C, taps), bias, y (N, M * C, OH, OW): addresses. padded, rows: addresses of scratch arrays,
+for one channel with its padding, and for rows of sums or of dy. geometry: strides, dilations, begin pads and kernel,
+two of each. low, high: bounds of the results.
+"""
 TABLE = 8192
 """Most addresses of runs that a block of tiles has: 64 KiB of stack."""
 MOST_TILE_ROWS = 16

@@ -1,13 +1,15 @@
 """Depthwise convolution in one or two dimensions: each channel has filters of its own, so there is no matrix."""
 
 import math
-from functools import partial
 
 import numpy as np
 
 from ops.common.batches import by_image, dense_images
-from ops.convolution.jit_depthwise import depthwise
+from ops.convolution.args import PLANES
 from ops.convolution.shapes import case_of, planar
+from ops.native.call import Native, Step
+from ops.native.door import address
+from ops.native.records import pack_args
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes
@@ -50,10 +52,26 @@ def bind_depthwise(call: Binding, limits: tuple[float, float] = (-math.inf, math
     weights = call.inputs[1].reshape((case.out_channels, case.taps))
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, x.dtype)
     padded, sums = carve(call.workspace, *_temporaries(call.signature))
-    function = depthwise(x.dtype)
 
     def bind(x: Array, y: Array) -> Thunk:
-        return partial(function, x, weights, bias, y, (padded, sums), case.geometry, limits)
+        args = pack_args(
+            PLANES,
+            x=x.ctypes.data,
+            weights=weights.ctypes.data,
+            bias=bias.ctypes.data,
+            y=y.ctypes.data,
+            padded=padded.ctypes.data,
+            rows=sums.ctypes.data,
+            x_shape=x.shape,
+            y_shape=y.shape,
+            padded_shape=padded.shape,
+            rows_shape=sums.shape,
+            geometry=case.geometry,
+            low=limits[0],
+            high=limits[1],
+        )
+        step = Step(address("ops.convolution.depthwise_code", f"convolve_{x.dtype.name}"), args)
+        return Native((step,), (x, weights, bias, y, padded, sums))
 
     return by_image(bind, x, y)
 

@@ -148,9 +148,9 @@ def test_einsum_agrees_in_all_modes() -> None:
         ("ij,jk->ik", [(2, 3), (4, 5)], "label 'j' is 3 and 4"),
         ("ij->k", [(2, 3)], "names 'k', which no operand has"),
         ("ij->ii", [(2, 3)], "names a label twice"),
-        ("i1->i", [(2, 3)], "terms of letters"),
-        ("i......->i", [(2, 3)], "terms of letters"),
-        ("i->i->i", [(2,)], "terms of letters"),
+        ("i1->i", [(2, 3)], "terms have letters"),
+        ("i......->i", [(2, 3)], "terms have letters"),
+        ("i->i->i", [(2,)], "terms have letters"),
     ],
 )
 def test_einsum_refuses_operands_that_do_not_fit(text: str, shapes: list[tuple[int, ...]], message: str) -> None:

@@ -142,7 +142,11 @@ BYTES = np.ones((2, 3), np.uint8)
         (MATMUL_INTEGER, [BYTES, BYTES.T, np.zeros(3, "u1")], "3 numbers; it must have 1 or 2"),
         (MATMUL_INTEGER, [BYTES, BYTES.T, np.zeros((2, 3), "u1")], "does not broadcast"),
         (MATMUL_INTEGER, [BYTES, BYTES.T, np.zeros(2, "i1")], "a zero point of int8 for uint8"),
-        (QLINEAR_MATMUL, [BYTES, ONE, np.zeros(3, "u1"), BYTES.T, ONE, ZERO, ONE, ZERO], "3 numbers where 1 or 2"),
+        (
+            QLINEAR_MATMUL,
+            [BYTES, ONE, np.zeros(3, "u1"), BYTES.T, ONE, ZERO, ONE, ZERO],
+            "3 numbers; it must have 1 or 2",
+        ),
         (QLINEAR_MATMUL, [BYTES, ONE, ZERO, BYTES.T, ONE, ZERO.astype("i1"), ONE, ZERO], "zero points of uint8 and"),
         (QLINEAR_MATMUL, [BYTES, ONE, ZERO, BYTES.T, ONE, ZERO, ONE, ZERO.astype("i4")], "must be one of int8, uint8"),
         (QLINEAR_MATMUL, [BYTES, ONE, ZERO, BYTES.T, ONE.astype("f8"), ZERO, ONE, ZERO], "a scale must be"),
