@@ -34,10 +34,10 @@ def _indices(numbers: Sequence[int]) -> Value:
 
 def _call(builder: Value, name: str, result: Value, arguments: Sequence[Value]) -> Value:
     """A call of the intrinsic of LLVM that has this name."""
-    known = builder.module.globals.get(name)
-    if known is None:
-        known = ir.Function(builder.module, ir.FunctionType(result, [a.type for a in arguments]), name)
-    return builder.call(known, arguments)
+    declared = builder.module.globals.get(name)
+    if declared is None:
+        declared = ir.Function(builder.module, ir.FunctionType(result, [a.type for a in arguments]), name)
+    return builder.call(declared, arguments)
 
 
 def _pointer(builder: Value, address: Value, offset: int, kind: Value) -> Value:
@@ -166,29 +166,29 @@ def _products(
     builder.position_at_end(body)
     k, sums = builder.phi(_WORD), [builder.phi(_VECTOR) for _ in starts]
     row, column = builder.mul(k, _word(4 * PIXELS)), builder.mul(k, _word(4 * LANES * WIDTH))
-    found = _step(builder, sums, builder.add(panel, row), builder.add(weights, column))
+    results = _step(builder, sums, builder.add(panel, row), builder.add(weights, column))
     for rows in far:
         rows.ask(builder, k)
     following = builder.add(k, _word(1))
-    for phi, first, last in zip((k, *sums), (_word(0), *starts), (following, *found), strict=True):
+    for phi, first, last in zip((k, *sums), (_word(0), *starts), (following, *results), strict=True):
         phi.add_incoming(first, before)
         phi.add_incoming(last, body)
     builder.cbranch(builder.icmp_signed("<", following, depth), body, after)
     builder.position_at_end(after)
-    return found
+    return results
 
 
 def _step(builder: Value, sums: Sequence[Value], panel: Value, weights: Value) -> list[Value]:
     """The sums after one step along the depth."""
-    vectors, found = [], []
+    vectors, results = [], []
     for v in range(WIDTH):
         _ask(builder, _pointer(builder, weights, 4 * LANES * (WIDTH * _AHEAD + v), ir.IntType(8)))
         vectors.append(builder.load(_pointer(builder, weights, 4 * LANES * v, _VECTOR), align=4))
     for i in range(len(sums) // WIDTH):
         pixel = _splat(builder, builder.load(_pointer(builder, panel, 4 * i, _FLOAT), align=4), _VECTOR)
         for v, vector in enumerate(vectors):
-            found.append(_call(builder, "llvm.fma.v16f32", _VECTOR, [pixel, vector, sums[WIDTH * i + v]]))
-    return found
+            results.append(_call(builder, "llvm.fma.v16f32", _VECTOR, [pixel, vector, sums[WIDTH * i + v]]))
+    return results
 
 
 def _ask(builder: Value, pointer: Value) -> None:
@@ -201,11 +201,11 @@ def _transposed(builder: Value, rows: Sequence[Value]) -> list[Value]:
     """Rows and lanes of 16 vectors exchanged: four perfect shuffles turn the bits of (row, lane) half around."""
     half = LANES // 2
     orders = [_indices([start + i // 2 + LANES * (i % 2) for i in range(LANES)]) for start in (0, half)]
-    found = list(rows)
+    results = list(rows)
     for _ in range(4):
-        pairs = zip(found[:half], found[half:], strict=True)
-        found = [builder.shuffle_vector(a, b, order) for a, b in pairs for order in orders]
-    return found
+        pairs = zip(results[:half], results[half:], strict=True)
+        results = [builder.shuffle_vector(a, b, order) for a, b in pairs for order in orders]
+    return results
 
 
 def _store_rows(

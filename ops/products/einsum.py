@@ -103,13 +103,13 @@ def _thunk(equation: Equation, step: Step, tensors: Sequence[Array], target: Arr
 
 def _einsum(call: Binding) -> Thunk:
     equation, count = _equation(call.signature.inputs, call.attrs), len(call.inputs)
-    made = list(carve(call.workspace, *_temporaries(call.signature)))
+    buffers = list(carve(call.workspace, *_temporaries(call.signature)))
     tensors, thunks = list(call.inputs), list[Thunk]()
     half = compute_dtype(call.x.dtype) != call.x.dtype
     if half:
-        tensors, made = made[:count], made[count:]
+        tensors, buffers = buffers[:count], buffers[count:]
         thunks += (partial(np.copyto, wide, x) for wide, x in zip(tensors, call.inputs, strict=True))
-    for step, target in zip(plan(equation), made if half else [*made, call.y], strict=True):
+    for step, target in zip(plan(equation), buffers if half else [*buffers, call.y], strict=True):
         thunks.append(_thunk(equation, step, tensors, target))
         tensors.append(target)
     if half:

@@ -23,8 +23,8 @@ def anywhere(array: Array, elements: int) -> Array:
 
 def library_kernel(schema: OpSchema) -> Kernel:
     """The one that is tested."""
-    (found,) = (k for k in schema.kernels if k.backend == ONEDNN)
-    return found
+    (kernel,) = (k for k in schema.kernels if k.backend == ONEDNN)
+    return kernel
 
 
 def reference(schema: OpSchema, signature: Signature, arrays: Sequence[Array]) -> Array:
@@ -40,18 +40,18 @@ def check(  # noqa: PLR0917 - what is varied
     signature = evolve(schema.sign([spec_of(a) for a in arrays], attrs), threads=threads)
     if not kernel.supports(signature):
         return False
-    given = [anywhere(a, place) for a in arrays]
+    arguments = [anywhere(a, place) for a in arrays]
     y = anywhere(garbage(signature.y), place)
-    thunk = bind(kernel, signature, given, [y])
-    _compare(schema, signature, given, y, thunk, rtol)
+    thunk = bind(kernel, signature, arguments, [y])
+    _compare(schema, signature, arguments, y, thunk, rtol)
     first = y.tobytes()
-    kept, flat = given[0].copy(), given[0].reshape(-1)
+    kept, flat = arguments[0].copy(), arguments[0].reshape(-1)
     for number in (np.nan, np.inf, -np.inf, 3e38, -3e38, -0.0):
         flat[:: max(1, flat.size // 3)] = number
-        _compare(schema, signature, given, y, thunk, rtol)
-    given[0].fill(-np.inf)
-    _compare(schema, signature, given, y, thunk, rtol)
-    given[0][...] = kept
+        _compare(schema, signature, arguments, y, thunk, rtol)
+    arguments[0].fill(-np.inf)
+    _compare(schema, signature, arguments, y, thunk, rtol)
+    arguments[0][...] = kept
     y.fill(np.nan)
     thunk()
     assert y.tobytes() == first
@@ -59,9 +59,9 @@ def check(  # noqa: PLR0917 - what is varied
 
 
 def _compare(  # noqa: PLR0917 - one call and its answer
-    schema: OpSchema, signature: Signature, given: Sequence[Array], y: Array, thunk: Any, rtol: float
+    schema: OpSchema, signature: Signature, arguments: Sequence[Array], y: Array, thunk: Any, rtol: float
 ) -> None:
-    wanted = reference(schema, signature, given)
+    wanted = reference(schema, signature, arguments)
     finite = np.abs(wanted[np.isfinite(wanted)])
     with np.errstate(all="ignore"):
         thunk()

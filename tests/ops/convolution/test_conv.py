@@ -174,14 +174,14 @@ def test_conv_results_do_not_depend_on_where_memory_lies() -> None:
     arrays = _random(5, (1, 8, 30, 31), (8, 8, 3, 3), (8,))
     signature = CONV.sign([spec_of(a) for a in arrays], {"pads": (1, 1, 1, 1)})
     kernel = CONV.kernel(signature)
-    found = []
+    results = []
     for shift in (0, 4, 20):
         buffer = np.empty(kernel.workspace(signature) + 64, np.uint8)[shift : shift + kernel.workspace(signature)]
         y = np.empty(signature.y.nbytes + 64, np.uint8)[shift : shift + signature.y.nbytes]
         y = y.view("float32").reshape(signature.y.shape)
         kernel.bind(Binding(signature, tuple(arrays), (y,), buffer))()
-        found.append(y.tobytes())
-    assert found[0] == found[1] == found[2]
+        results.append(y.tobytes())
+    assert results[0] == results[1] == results[2]
 
 
 def test_conv_refuses_shapes_that_do_not_fit_with_their_numbers() -> None:

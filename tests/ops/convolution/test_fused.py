@@ -49,8 +49,8 @@ def _parts(arrays: list[Array], attrs: dict[str, Any], finish: dict[str, Any]) -
     if finish.get("activation") == "leaky_relu":
         (y,) = evaluate(LEAKY_RELU, y, alpha=finish["slope"])
         return y
-    found: Array = y.clip(finish.get("low", -math.inf), finish.get("high", math.inf))
-    return found
+    clipped: Array = y.clip(finish.get("low", -math.inf), finish.get("high", math.inf))
+    return clipped
 
 
 def _sign(arrays: list[Array], attrs: dict[str, Any]) -> Signature:

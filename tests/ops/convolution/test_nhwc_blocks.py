@@ -34,14 +34,14 @@ cases = st.builds(
 
 @settings(max_examples=100, deadline=None)
 @given(cases, st.integers(0, 5000))
-def test_convolution_blocks_are_all_outputs_with_the_inputs_they_read(found: ConvCase, most: int) -> None:
-    w = found.windows
-    times = np.zeros((found.batch, w.outputs[0]), np.int64)
+def test_convolution_blocks_are_all_outputs_with_the_inputs_they_read(conv: ConvCase, most: int) -> None:
+    w = conv.windows
+    times = np.zeros((conv.batch, w.outputs[0]), np.int64)
     lines = np.arange(w.sizes[0])
-    for block in Blocks(found, most):
+    for block in Blocks(conv, most):
         times[block.images, block.outputs] += 1
         here, read = block.case.windows, lines[block.inputs]
-        assert block.case.batch == len(range(*block.images.indices(found.batch)))
+        assert block.case.batch == len(range(*block.images.indices(conv.batch)))
         for o in range(here.outputs[0]):
             for tap in range(w.kernel[0]):
                 wanted = (block.outputs.start + o) * w.strides[0] - w.begins[0] + tap
@@ -53,8 +53,8 @@ def test_convolution_blocks_are_all_outputs_with_the_inputs_they_read(found: Con
 
 @settings(max_examples=100, deadline=None)
 @given(cases, st.integers(0, 5000))
-def test_copies_have_as_many_bytes_as_given_or_are_of_one_line(found: ConvCase, most: int) -> None:
-    blocks = Blocks(found, most)
+def test_copies_have_as_many_bytes_as_given_or_are_of_one_line(conv: ConvCase, most: int) -> None:
+    blocks = Blocks(conv, most)
     assert 4 * np.prod(blocks.padded) <= most or (blocks.lines == 1 and blocks.images <= 1)
     for block in blocks:
         assert block.case.batch <= blocks.images

@@ -124,23 +124,23 @@ def test_constants_may_be_read_only_and_an_image_does_not_depend_on_its_batch() 
 def _moved(array: Array, shift: int) -> Array:
     buffer = np.empty(array.nbytes + 128, np.uint8)
     start = -buffer.ctypes.data % 64 + shift
-    found: Array = buffer[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    found[...] = array
-    return found
+    placed: Array = buffer[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    placed[...] = array
+    return placed
 
 
 @needs_avx512
 def test_packed_conv_does_not_depend_on_where_memory_lies() -> None:
     arrays = _random(6, (1, 8, 30, 31), (40, 8, 3, 3), (40,))
     signature = _sign(arrays, pads=(1, 1, 1, 1))
-    found = set()
+    outputs = set()
     for shift in (0, 4, 20):
         x, w, b = (_moved(a, shift) for a in arrays)
         packed = tuple(_moved(a, shift) for a in PACKED.pack(signature, {1: w, 2: b}))
         y, buffer = _moved(garbage(signature.y), shift), _moved(np.empty(PACKED.workspace(signature), np.uint8), shift)
         PACKED.bind(Binding(signature, (x, w, b), (y,), buffer, packed))()
-        found.add(y.tobytes())
-    assert len(found) == 1
+        outputs.add(y.tobytes())
+    assert len(outputs) == 1
 
 
 @needs_avx512

@@ -64,9 +64,9 @@ def test_every_16_bit_number_is_converted_and_back(dtype: np.dtype[Any]) -> None
     np.testing.assert_array_equal(wide, numbers.astype(np.float32))
     back = np.empty_like(numbers)
     native_copy(wide, back)()
-    known = ~np.isnan(wide)
-    assert back.view(np.uint16)[known].tobytes() == numbers.view(np.uint16)[known].tobytes()
-    assert np.isnan(back.astype(np.float32)[~known]).all()
+    is_number = ~np.isnan(wide)
+    assert back.view(np.uint16)[is_number].tobytes() == numbers.view(np.uint16)[is_number].tobytes()
+    assert np.isnan(back.astype(np.float32)[~is_number]).all()
 
 
 @settings(max_examples=60, deadline=None)
@@ -85,9 +85,9 @@ def test_half_rounding_equals_numpy_in_any_place(seed: int, dtype: np.dtype[Any]
     with np.errstate(all="ignore"):
         wanted = numbers.astype(dtype)
     native_copy(source, target)()
-    known = ~np.isnan(numbers)
-    assert target.view(np.uint16)[known].tolist() == wanted.view(np.uint16)[known].tolist()
-    assert np.isnan(target.astype(np.float32)[~known]).all()
+    is_number = ~np.isnan(numbers)
+    assert target.view(np.uint16)[is_number].tolist() == wanted.view(np.uint16)[is_number].tolist()
+    assert np.isnan(target.astype(np.float32)[~is_number]).all()
     if wide:
         again = garbage(TensorSpec(numbers.shape, numbers.dtype))
         native_copy(target, again)()
@@ -138,10 +138,10 @@ def test_half_operators_in_tiles_equal_the_whole(seed: int, dtype: np.dtype[Any]
     try:
         signature = IN_SINGLE.sign(specs, {"operator": inner, "to": dtype}, constants)
         for kernel in kernels(IN_SINGLE, signature):
-            (found,) = run(kernel, signature, arrays)
-            assert found.dtype == dtype
+            (result,) = run(kernel, signature, arrays)
+            assert result.dtype == dtype
             eps = float(2**-10 if dtype == np.float16 else 2**-7)
-            np.testing.assert_allclose(found.astype(np.float32), wanted, rtol=1.1 * eps, atol=1e-5)
+            np.testing.assert_allclose(result.astype(np.float32), wanted, rtol=1.1 * eps, atol=1e-5)
     finally:
         single.MOST = kept
 

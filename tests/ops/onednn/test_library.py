@@ -104,11 +104,11 @@ def _bound(channels: int) -> None:
 def test_onednn_refuses_a_workspace_that_is_too_small() -> None:
     rng = np.random.default_rng(0)
     inputs = tuple(rng.standard_normal(s).astype(np.float32) for s in ((1, 30, 30, 33), (65, 33, 3, 3), (65,)))
-    known = NHWC_CONV.sign([TensorSpec(a.shape, a.dtype) for a in inputs], {}, frozenset({1, 2}))
-    kernel, y = NHWC_CONV.kernel(known, (ONEDNN,)), np.empty(known.y.shape, np.float32)
-    scratch = [kernel.workspace(evolve(known, threads=n)) for n in (1, 4)]
+    signed = NHWC_CONV.sign([TensorSpec(a.shape, a.dtype) for a in inputs], {}, frozenset({1, 2}))
+    kernel, y = NHWC_CONV.kernel(signed, (ONEDNN,)), np.empty(signed.y.shape, np.float32)
+    scratch = [kernel.workspace(evolve(signed, threads=n)) for n in (1, 4)]
     assert scratch[1] > scratch[0] > 0
-    signature = evolve(known, threads=4)
+    signature = evolve(signed, threads=4)
     packed = kernel.pack(signature, {1: inputs[1], 2: inputs[2]})
     with pytest.raises(LibraryError, match=f"a workspace of {scratch[1]} bytes, and has {scratch[0]}"):
         kernel.bind(Binding(signature, inputs, (y,), np.empty(scratch[0], np.uint8), packed))
@@ -116,24 +116,24 @@ def test_onednn_refuses_a_workspace_that_is_too_small() -> None:
 
 @THERE
 def test_onednn_objects_are_destroyed(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = {"alive": 0}
+    counts = {"alive": 0}
     ffi = door.library().ffi
 
-    def counted(_: Any, lib: Any, kind: str, function: str, *given: Any) -> Any:
+    def counted(_: Any, lib: Any, kind: str, function: str, *arguments: Any) -> Any:
         place = ffi.new(f"dnnl_{kind}_t *")
-        check(getattr(lib, f"dnnl_{function}")(place, *given), function)
-        made["alive"] += 1
+        check(getattr(lib, f"dnnl_{function}")(place, *arguments), function)
+        counts["alive"] += 1
 
         def destroy(thing: Any) -> None:
-            made["alive"] -= 1
+            counts["alive"] -= 1
             getattr(lib, f"dnnl_{kind}_destroy")(thing)
 
         return ffi.gc(place[0], destroy)
 
     monkeypatch.setattr(door, "make", counted)
     _bound(37)
-    kept = made["alive"]
+    kept = counts["alive"]
     assert kept > 0
     for _ in range(100):
         _bound(37)
-    assert made["alive"] == kept
+    assert counts["alive"] == kept

@@ -52,12 +52,12 @@ def test_onednn_leaves_strided_elementwise_functions_to_compiled_code(
     x = numbers(5, 3000 * read)[::read]
     x[7:9] = np.nan, -np.inf
     signature = schema.sign([spec_of(x)], {})
-    made = [np.zeros(3000 * written, np.float32)[::written] for _ in range(2)]
+    outputs = [np.zeros(3000 * written, np.float32)[::written] for _ in range(2)]
     compiled = next(k for k in schema.kernels if k.backend == NUMBA)
-    for kernel, y in zip((library_kernel(schema), compiled), made, strict=True):
+    for kernel, y in zip((library_kernel(schema), compiled), outputs, strict=True):
         assert kernel.supports(signature) and kernel.writes(Layout.of(y)) and kernel.accepts(signature, 0, Layout.of(x))
         bind(kernel, signature, [x], [y])()
-    assert made[0].tobytes() == made[1].tobytes()
+    assert outputs[0].tobytes() == outputs[1].tobytes()
 
 
 def test_onednn_leaves_gelu_by_tanh_to_compiled_code() -> None:

@@ -31,9 +31,9 @@ def _near(arrays: list[Array], attrs: dict[str, Any], constants: frozenset[int],
     signature, wanted = signed(arrays, attrs, constants), parts(arrays, attrs)
     most = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=1))
     for kernel in _compiled(FUSED_MATMUL, signature):
-        found = [run_native(kernel, signature, arrays, n, extra)[0] for n in (1, 2, 3)]
-        same(np.array(found[0]), wanted, rtol=2e-4, atol=1e-4 * most)
-        assert found[1].tobytes() == found[2].tobytes() == found[0].tobytes(), kernel.name
+        results = [run_native(kernel, signature, arrays, n, extra)[0] for n in (1, 2, 3)]
+        same(np.array(results[0]), wanted, rtol=2e-4, atol=1e-4 * most)
+        assert results[1].tobytes() == results[2].tobytes() == results[0].tobytes(), kernel.name
 
 
 @settings(max_examples=60)
@@ -90,9 +90,9 @@ def test_gemm_adds_a_row_or_a_matrix(m: int, k: int, n: int, added: int, turned:
     attrs = {"alpha": 0.5, "trans_b": turned}
     signature = GEMM.sign([spec_of(v) for v in arrays], attrs, frozenset({1}))
     (wanted,) = run(GEMM.kernel(signature, (NUMPY,)), signature, arrays)
-    found = _compiled(GEMM, signature)
-    assert len(found) == (2 if m > 1 else 1)
-    for kernel in found:
+    results = _compiled(GEMM, signature)
+    assert len(results) == (2 if m > 1 else 1)
+    for kernel in results:
         same(np.array(run(kernel, signature, arrays)[0]), wanted, rtol=1e-4, atol=1e-5)
 
 
@@ -153,9 +153,9 @@ def test_compiled_matmul_tiles_for_other_processors_give_the_same(shape: Any, mo
 def test_addresses_of_a_batch_are_those_of_its_matrices() -> None:
     a, b = random(0, (2, 1, 3, 4, 5), (3, 5, 6))
     y, added = random(1, (2, 2, 3, 4, 6), (6,))
-    found = batched(a[:, :, ::-1], b, y, (added,))
-    rows = [[v.ctypes.data for v in (p.a, p.b, p.y, *p.added)] for p in map(found.__getitem__, np.ndindex(found.lead))]
-    assert _operands(found).tolist() == rows
+    results = batched(a[:, :, ::-1], b, y, (added,))
+    rows = [[v.ctypes.data for v in (p.a, p.b, p.y, *p.added)] for p in map(results.__getitem__, np.ndindex(results.lead))]
+    assert _operands(results).tolist() == rows
 
 
 def test_compiled_matmul_binds_many_small_matrices_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

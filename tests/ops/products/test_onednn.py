@@ -55,14 +55,14 @@ def check(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any], constant
     signature = evolve(schema.sign([spec_of(a) for a in arrays], attrs, frozenset(constants)), threads=threads)
     plain = schema.sign([spec_of(a) for a in arrays], attrs)
     (wanted,) = run(schema.kernel(plain, (NUMPY,)), plain, arrays)
-    found = [k for k in (PACKED, STRIDED) if k.supports(signature)]
+    available = [k for k in (PACKED, STRIDED) if k.supports(signature)]
     atol = 1e-5 * float(np.abs(wanted[np.isfinite(wanted)]).max(initial=1))
-    for kernel in found:
+    for kernel in available:
         (got,) = run(kernel, signature, arrays)
         same(got, wanted, rtol=1e-4, atol=atol)
         for way in schema.overwrites(signature):
             same(_over(kernel, signature, arrays, way.input), got)
-    return len(found)
+    return len(available)
 
 
 def _over(kernel: Kernel, signature: Signature, arrays: list[Array], position: int) -> Array:

@@ -31,11 +31,11 @@ def spread(parameter: Array, shape: tuple[int, ...], axis: int, block: int) -> A
 
 def quantised(x: Array, scale: Array, zero: Array) -> Array:
     """The formula, one number after the other; Python rounds halves to even."""
-    ends, found = np.iinfo(zero.dtype), np.empty(x.shape, zero.dtype)
+    ends, result = np.iinfo(zero.dtype), np.empty(x.shape, zero.dtype)
     for i in np.ndindex(x.shape):
         code = round(float(np.divide(x[i].astype(scale.dtype), scale[i]))) + int(zero[i])
-        found[i] = min(max(code, ends.min), ends.max)
-    return found
+        result[i] = min(max(code, ends.min), ends.max)
+    return result
 
 
 def dequantised(x: Array, scale: Array, zero: Array) -> Array:

@@ -213,8 +213,8 @@ def test_nhwc_quantised_conv_equals_qlinear_conv() -> None:
     bias = np.arange(5, dtype=np.int32)
     zeros = np.uint8(7), np.int8(0), np.uint8(100)
     first = np.ascontiguousarray(np.moveaxis(x, -1, 1))
-    given = (first, x_scale, zeros[0], w, w_scale, zeros[1], y_scale, zeros[2], bias)
-    (y,) = evaluate(QLINEAR_CONV, *map(np.asarray, given), pads=(1, 1, 1, 1))
+    operands = (first, x_scale, zeros[0], w, w_scale, zeros[1], y_scale, zeros[2], bias)
+    (y,) = evaluate(QLINEAR_CONV, *map(np.asarray, operands), pads=(1, 1, 1, 1))
     factor = w_scale * x_scale / y_scale
     attrs: Attrs = {"x_zero": 7, "y_zero": 100, "pads": (1, 1, 1, 1)}
     check_results(NHWC_QUANTISED_CONV, [x, w, factor, bias], [np.moveaxis(y, 1, -1)], **attrs)

@@ -39,11 +39,11 @@ def shifted(array: Array, zero: int) -> Array:
 
 
 def grid(rng: np.random.Generator, to: str) -> dict[str, Any]:
-    found = {"y_zero": int(codes(rng, (), to)), "to": to}
+    attrs = {"y_zero": int(codes(rng, (), to)), "to": to}
     if rng.random() < 0.5:
         low, high = sorted(codes(rng, (2,), to).tolist())
-        found |= {"low": low, "high": high}
-    return found
+        attrs |= {"low": low, "high": high}
+    return attrs
 
 
 @settings(max_examples=80, deadline=None)
