@@ -48,7 +48,7 @@ class Plan:
 
 
 def beside(kernel: Kernel, plan: Callable[[Signature], Plan], unsupported: Callable[[Signature], str]) -> Kernel:
-    """Returns the library's kernel of calls that the compiled kernel takes, and for which `unsupported` gives no reason."""
+    """Returns the library's kernel of calls that the compiled one takes and `unsupported` has no reason against."""
 
     def refused(signature: Signature) -> str:
         reason = kernel.unsupported(signature) or unsupported(signature)

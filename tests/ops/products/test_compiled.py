@@ -153,9 +153,9 @@ def test_compiled_matmul_tiles_for_other_processors_give_the_same(shape: Any, mo
 def test_addresses_of_a_batch_are_those_of_its_matrices() -> None:
     a, b = random(0, (2, 1, 3, 4, 5), (3, 5, 6))
     y, added = random(1, (2, 2, 3, 4, 6), (6,))
-    results = batched(a[:, :, ::-1], b, y, (added,))
-    rows = [[v.ctypes.data for v in (p.a, p.b, p.y, *p.added)] for p in map(results.__getitem__, np.ndindex(results.lead))]
-    assert _operands(results).tolist() == rows
+    batch = batched(a[:, :, ::-1], b, y, (added,))
+    rows = [[v.ctypes.data for v in (p.a, p.b, p.y, *p.added)] for p in map(batch.__getitem__, np.ndindex(batch.lead))]
+    assert _operands(batch).tolist() == rows
 
 
 def test_compiled_matmul_binds_many_small_matrices_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
