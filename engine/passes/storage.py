@@ -20,11 +20,11 @@ from ops.tensor.spec import HALVES, Array, as_dtype
 _SINGLE = np.dtype("float32")
 NAMES = tuple(sorted(dtype.name for dtype in HALVES))
 _FEW = 4096
-"""Elements of constants that stay in float32: biases and scales, which decide more than they weigh."""
+"""Constants of at most so many elements stay in float32: biases and scales. It trades precision for little memory."""
 
 
 def cast_storage(graph: Graph, dtype: str) -> Graph:
-    """The same network with its float32 tensors stored as "float16" or "bfloat16", under the same names.
+    """Returns the same network with its float32 tensors stored as "float16" or "bfloat16", under the same names.
 
     Inputs and outputs keep their types. Operators compute in float32 and round what they give, to nearest, ties to
     even; what is beyond the range of float16 becomes infinite. Constants of few elements, what is inside of control
@@ -37,9 +37,9 @@ def cast_storage(graph: Graph, dtype: str) -> Graph:
         raise GraphError(f"graph {graph.name!r} has parameters, whose updates would drown in the rounding of {dtype!r}")
     if dtype not in NAMES:
         raise OptionError(f"tensors cannot be stored as {dtype!r}; one of: {', '.join(NAMES)}")
-    made = _Storage(graph, as_dtype(dtype), Graph(graph.name)).run()
-    verify(graph, made)
-    return made
+    results = _Storage(graph, as_dtype(dtype), Graph(graph.name)).run()
+    verify(graph, results)
+    return results
 
 
 @define(eq=False)
@@ -73,33 +73,33 @@ class _Storage:
             self._keep(operator)
 
     def _keep(self, operator: Operator) -> None:
-        """As it is."""
+        """Adds an operator that computes on plain tensors."""
         inputs = [self._plain(v) for v in operator.inputs]
         self._add(operator, operator.schema, inputs, dict(operator.attrs), self.plain)
 
     def _move(self, operator: Operator) -> None:
-        """The same on 16 bits."""
+        """Adds an operator that copies bits, on tensors of 16 bits."""
         inputs = [self._stored(v) if v.dtype == _SINGLE else self._plain(v) for v in operator.inputs]
         self._add(operator, operator.schema, inputs, dict(operator.attrs), self.stored)
 
     def _compute(self, operator: Operator) -> None:
         inputs = [self._stored(v) if self._is_stored(v) else self._plain(v) for v in operator.inputs]
         attrs = {"operator": Inner(operator.schema, operator.attrs), "to": self.dtype}
-        made = self.stored if operator.outputs[0].dtype == _SINGLE else self.plain
-        self._add(operator, IN_SINGLE, inputs, attrs, made)
+        results = self.stored if operator.outputs[0].dtype == _SINGLE else self.plain
+        self._add(operator, IN_SINGLE, inputs, attrs, results)
 
     def _is_stored(self, var: Var) -> bool:
         few = var in self.source.constants and var.spec.size <= _FEW
         return var.dtype == _SINGLE and not few
 
     def _add(
-        self, operator: Operator, schema: OpSchema, inputs: list[Var], attrs: dict[str, Any], made: dict[Var, Var]
+        self, operator: Operator, schema: OpSchema, inputs: list[Var], attrs: dict[str, Any], results: dict[Var, Var]
     ) -> None:
         constants = frozenset(i for i, v in enumerate(inputs) if v in self.graph.constants)
         signature = schema.sign([v.spec for v in inputs], attrs, constants)
         names = tuple(v.name for v in operator.outputs)
         outputs = self.graph.add_signed(schema, inputs, signature, operator.name, names)
-        made.update(zip(operator.outputs, outputs, strict=True))
+        results.update(zip(operator.outputs, outputs, strict=True))
 
     def _stored(self, var: Var) -> Var:
         if var not in self.stored:
@@ -118,7 +118,7 @@ class _Storage:
         return self.plain[var]
 
     def _rounded(self, array: Array) -> Array:
-        """What is beyond the range becomes infinite, as it does where it is computed."""
+        """Returns an array in 16 bits. Numbers beyond the range become infinite, as they do in operators."""
         with np.errstate(over="ignore"):
             return array.astype(self.dtype)
 
@@ -128,7 +128,7 @@ class _Storage:
         return self.graph.add_constant(name, var.spec.with_dtype(array.dtype), array)
 
     def _free(self, name: str) -> str:
-        """A name that neither graph has: this one, or the same with a number."""
+        """Returns a name that neither graph has: this one, or the same with a number."""
         taken = self.source.vars.keys() | self.graph.vars.keys() | {op.name for op in self.source.operators}
         numbered = (f"{name}_{i}" for i in count(1))
         return name if name not in taken else next(n for n in numbered if n not in taken)
