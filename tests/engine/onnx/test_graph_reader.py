@@ -26,8 +26,8 @@ def test_a_chain_that_computes_a_shape_leaves_one_operator() -> None:
         node("Concat", ["n1", "rest"], ["target"], axis=0),
         node("Reshape", ["x", "target"]),
     ]
-    given = {"zero": np.asarray(0), "axis": np.asarray([0]), "rest": np.asarray([3, 1])}
-    graph = load_onnx(model(nodes, [value("x", (2, 3))], initializers=given))
+    initializers = {"zero": np.asarray(0), "axis": np.asarray([0]), "rest": np.asarray([3, 1])}
+    graph = load_onnx(model(nodes, [value("x", (2, 3))], initializers=initializers))
     assert [o.schema.name for o in graph.operators] == ["reshape"]
     assert graph.outputs["y"].shape == (2, 3, 1)
     assert not graph.constants
@@ -147,11 +147,12 @@ def test_shapes_and_types_that_do_not_fit_are_told_with_the_node() -> None:
 
 @pytest.mark.parametrize("size", [2**40, 2**62])
 def test_a_gigantic_constant_is_refused_before_it_is_made(size: int) -> None:
-    given = {"s": np.asarray([size])}
+    initializers = {"s": np.asarray([size])}
     with pytest.raises(ModelError, match="bytes"):
-        load_onnx(model([node("ConstantOfShape", ["s"])], [], initializers=given))
+        load_onnx(model([node("ConstantOfShape", ["s"])], [], initializers=initializers))
     with pytest.raises(ModelError, match="bytes"):
-        load_onnx(model([node("Expand", ["one", "s"])], [], initializers={**given, "one": np.ones(1, np.float32)}))
+        more = {**initializers, "one": np.ones(1, np.float32)}
+        load_onnx(model([node("Expand", ["one", "s"])], [], initializers=more))
     bounds = {"a": np.asarray(0), "b": np.asarray(size), "c": np.asarray(1)}
     with pytest.raises(ModelError, match="bytes"):
         load_onnx(model([node("Range", ["a", "b", "c"])], [], initializers=bounds))
@@ -215,7 +216,7 @@ def test_operators_that_onnx_defines_by_others_are_read_that_way() -> None:
     ],
 )
 def test_load_onnx_refuses_training_models(bad: Any, inputs: list[str], message: str) -> None:
-    known = {"x": value("x", (2, 3)), "c": value("c", (3,))}
-    given = {"t": np.asarray(True)} if "t" in inputs else {}
+    declared = {"x": value("x", (2, 3)), "c": value("c", (3,))}
+    initializers = {"t": np.asarray(True)} if "t" in inputs else {}
     with pytest.raises(UnsupportedError, match=message):
-        load_onnx(model([bad], [known[i] for i in inputs if i in known], initializers=given))
+        load_onnx(model([bad], [declared[i] for i in inputs if i in declared], initializers=initializers))

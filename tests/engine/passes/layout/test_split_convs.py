@@ -57,15 +57,15 @@ def _names(graph: Graph) -> list[str]:
 @pytest.mark.parametrize(("added", "bias"), [(False, True), (False, False), (True, True), (True, False)])
 def test_each_input_has_its_convolution_and_the_last_one_finishes(added: bool, bias: bool) -> None:
     graph = _joined(65, 4 if added else 8, added, bias)
-    found = engine.optimise(graph, level=3)
-    first, second = [op for op in found.operators if op.schema.name == "nhwc_conv"][-2:]
-    assert "concat" not in _names(found)
+    optimised = engine.optimise(graph, level=3)
+    first, second = [op for op in optimised.operators if op.schema.name == "nhwc_conv"][-2:]
+    assert "concat" not in _names(optimised)
     assert [op.inputs[0].shape[-1] for op in (first, second)] == [8, 8]
     assert [op.attrs["activation"] for op in (first, second)] == ["none", "clip"]
     assert second.inputs[3] is first.outputs[0]
     assert len(first.inputs) == (4 if added else 3)
     feeds = random_feeds(graph)
-    check_near(engine.compile(found).run(feeds), run_unplanned(graph, feeds))
+    check_near(engine.compile(optimised).run(feeds), run_unplanned(graph, feeds))
 
 
 def test_the_first_part_conv_runs_before_the_last_input_is_computed() -> None:
