@@ -61,8 +61,8 @@ def _cast_in_place(call: Binding) -> Thunk:
 def _say(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
     """Between bool and float32; two negations make 1 of all that is not 0."""
     if signature.x.dtype == BOOL:
-        return script.say("copy", *values)
-    return script.say("not", script.say("not", *values))
+        return script.append("copy", *values)
+    return script.append("not", script.append("not", *values))
 
 
 def _grows(signature: Signature) -> bool:

@@ -32,7 +32,7 @@ from ops.schema.schema import (
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, Shape, TensorSpec, spec_of
 from ops.vector.bytecode import Script, fits
-from ops.vector.kernel import UnsaidError, phrase_of, run
+from ops.vector.kernel import NoOpcodeError, encoder_of, run
 
 CACHED_BYTES = 2 << 20
 """Most bytes of one block: of the output, of whole inputs and of what lies between. Smaller ones cost more in calls
@@ -177,12 +177,12 @@ def _fitted(room: Array, signature: Signature, like: Array) -> Array:
 
 
 def _script(signature: Signature, packed: tuple[Array, ...] = ()) -> Script:
-    """The program as instructions of the compiled interpreter. Raises UnsaidError where a step is none."""
+    """The program as instructions of the compiled interpreter. Raises NoOpcodeError where a step has none."""
     loop, script = _Loop(signature), Script(len(signature.inputs))
     values = list(range(len(signature.inputs)))
     own = _unpack(packed, len(loop.program))
     for step, signed, given in zip(loop.program, loop.signed, own, strict=True):
-        values.append(phrase_of(step.schema, signed)(script, signed, [values[i] for i in step.operands], given))
+        values.append(encoder_of(step.schema, signed)(script, signed, [values[i] for i in step.operands], given))
     return script
 
 
@@ -190,7 +190,7 @@ def _is_vector(signature: Signature) -> bool:
     """Whether all steps are instructions of the interpreter, and it has room for them."""
     try:
         return fits(_script(signature))
-    except UnsaidError:
+    except NoOpcodeError:
         return False
 
 
@@ -200,7 +200,7 @@ _not_vector = unless(_is_vector, "a step that the interpreter does not have, or 
 def _bind_vector(call: Binding) -> Thunk:
     try:
         script = _script(call.signature, call.packed)
-    except UnsaidError:
+    except NoOpcodeError:
         return _bind(call)
     return run(script, call.inputs, call.y)
 

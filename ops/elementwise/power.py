@@ -16,7 +16,7 @@ from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, FLOATS, INTEGERS, NUMBERS, SIGNED, Array, TensorSpec, broadcast_shapes
 from ops.vector.bytecode import Script
-from ops.vector.kernel import UnsaidError, is_single, vector_kernel
+from ops.vector.kernel import NoOpcodeError, is_single, vector_kernel
 
 _DOUBLE = np.dtype("float64")
 _OPCODES = {0.5: "sqrt", 1.0: "copy", 2.0: "square", 3.0: "cube", -1.0: "reciprocal"}
@@ -57,8 +57,8 @@ def _say(script: Script, signature: Signature, values: Sequence[int], packed: tu
     """A known exponent with a shortcut; as long as it is known to be known only, one instruction stands for it."""
     exponent = float(packed[0].item()) if packed else 2.0 if _is_known(signature) else math.nan
     if exponent not in _OPCODES:
-        raise UnsaidError
-    return script.say(_OPCODES[exponent], values[0])
+        raise NoOpcodeError
+    return script.append(_OPCODES[exponent], values[0])
 
 
 def _is_known(signature: Signature) -> bool:

@@ -150,17 +150,17 @@ def _mish(block: Block) -> tuple[Thunk, ...]:
 
 def _say_elu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
     alpha, gamma = signature.attrs["alpha"], signature.attrs.get("gamma", 1.0)
-    y = script.say("elu", *values, numbers=(alpha, 1.0))
-    return y if gamma == 1.0 else script.say("scale", y, numbers=(gamma,))
+    y = script.append("elu", *values, numbers=(alpha, 1.0))
+    return y if gamma == 1.0 else script.append("scale", y, numbers=(gamma,))
 
 
 def _say_celu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
     alpha = signature.attrs["alpha"]
-    return script.say("elu", *values, numbers=(alpha, alpha))
+    return script.append("elu", *values, numbers=(alpha, alpha))
 
 
 def _say_gelu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
-    return script.say("gelu_tanh" if signature.attrs["approximate"] == "tanh" else "gelu", *values)
+    return script.append("gelu_tanh" if signature.attrs["approximate"] == "tanh" else "gelu", *values)
 
 
 def _has_erf(signature: Signature) -> bool:

@@ -90,13 +90,13 @@ def _extreme_gradient(b: Backward) -> Terms:
 def _folding(code: str, *, mean: bool = False) -> Kernel:
     """The compiled kernel: one instruction for each further input, and for the mean one more."""
 
-    def say(script: Script, _: Signature, values: Sequence[int], __: tuple[Array, ...]) -> int:
-        total = values[0] if len(values) > 1 else script.say("copy", values[0])
+    def append(script: Script, _: Signature, values: Sequence[int], __: tuple[Array, ...]) -> int:
+        total = values[0] if len(values) > 1 else script.append("copy", values[0])
         for value in values[1:]:
-            total = script.say(code, total, value)
-        return script.say("over", total, numbers=(float(len(values)),)) if mean and len(values) > 1 else total
+            total = script.append(code, total, value)
+        return script.append("over", total, numbers=(float(len(values)),)) if mean and len(values) > 1 else total
 
-    return vector_kernel(say)
+    return vector_kernel(append)
 
 
 def _variadic(

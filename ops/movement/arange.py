@@ -88,7 +88,7 @@ def _ramp(y: Array) -> Iterator[Thunk]:
 
 
 def _arange(call: Binding) -> Thunk:
-    ramp, room, start, delta = carve(call.workspace, *_temporaries(call.signature))
+    ramp, buffer, start, delta = carve(call.workspace, *_temporaries(call.signature))
     steps: list[Thunk] = [
         lambda: check_found(number_of_steps(*call.inputs), call.y.size),
         partial(np.copyto, start, call.inputs[0].reshape(()), casting="unsafe"),
@@ -96,7 +96,7 @@ def _arange(call: Binding) -> Thunk:
         *_ramp(ramp),
     ]
     for a, b in pieces(call.y.size, ramp.size):
-        term = room[: b - a]
+        term = buffer[: b - a]
         steps += (
             partial(np.add, ramp[: b - a], constant(a, ramp.dtype), term),
             partial(np.multiply, term, delta, term),

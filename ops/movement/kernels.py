@@ -1,4 +1,4 @@
-"""Kernels of operators that only copy elements: such an operator says what goes where, and this copies it."""
+"""Kernels of operators that only copy elements: an operator lists its copies, a kernel runs them."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -19,7 +19,7 @@ def _bind(moves: Moves, call: Binding) -> Thunk:
 
 
 def _in_place(source: Any, target: Any) -> bool:
-    """Whether both are the very same bytes."""
+    """Returns whether both are the very same bytes."""
     return source.ctypes.data == target.ctypes.data and Layout.of(source) == Layout.of(target)
 
 
@@ -28,7 +28,7 @@ def _bind_numpy(moves: Moves, call: Binding) -> Thunk:
 
 
 def movement(moves: Moves, name: str = "numpy", **options: Any) -> tuple[Kernel, Kernel]:
-    """The compiled kernel and the one in numpy, which has the name; both take the options of `Kernel`."""
+    """Returns the compiled kernel and the one in numpy, which has the name; both take the options of `Kernel`."""
     return (
         Kernel(f"{name} compiled", partial(_bind, moves), backend=NUMBA, **options),
         Kernel(name, partial(_bind_numpy, moves), **options),

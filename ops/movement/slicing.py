@@ -42,8 +42,8 @@ def resolve_range(axis: int, start: int, end: int, step: int, dim: int) -> Range
     """
     if step == 0:
         raise AttributeValueError(f"the step along axis {axis} is 0")
-    found = range(*slice(max(start, -dim), end, step).indices(dim))
-    return Range(axis, found.start, len(found), step)
+    elements = range(*slice(max(start, -dim), end, step).indices(dim))
+    return Range(axis, elements.start, len(elements), step)
 
 
 def _ranges(attrs: Attrs, shape: Shape) -> tuple[Range, ...]:

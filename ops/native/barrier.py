@@ -1,4 +1,4 @@
-"""Where the words lie with which threads of one run wait for each other: bytes from the first, a cache line each.
+"""The words by which threads of one run wait for each other: offsets in bytes, a cache line for each word.
 
 They begin as zeros, but for FAILED, which is -1.
 """
@@ -8,19 +8,20 @@ import numpy as np
 from ops.tensor.spec import Array
 
 JOINED, PARTS, GO, ARRIVED, OVER, FAILED, STATUS = (64 * i for i in range(7))
-"""Helpers that came; threads that run; whether they do; arrivals behind steps; whether all stop; a failed step."""
+"""Helpers that joined; threads of the run; whether it has begun; arrivals after steps; whether it is over; the step
+that failed, and its status."""
 CLOSED = 1 << 32
-"""Added to JOINED when nobody may join any more."""
+"""Added to JOINED when no helper may join any more."""
 _WORDS = 7 * 8
 
 
 def new_state() -> Array:
-    """The words of a run that has not begun."""
+    """Returns the words of a run that has not begun."""
     return clear(np.empty(_WORDS, np.int64))
 
 
 def clear(state: Array) -> Array:
-    """The same words, as before a run."""
+    """Resets the words for another run, and returns them."""
     state.fill(0)
     state[FAILED // 8] = -1
     return state

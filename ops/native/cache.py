@@ -1,8 +1,8 @@
-"""Where compiled code is kept on disk, so that what is found there was made of the sources that are there now.
+"""The folders of compiled code on disk, so that code is only loaded if it was compiled of the sources of today.
 
-numba watches the file of a compiled function alone. Much of ours stands in other files (words, emitters), and code that
-was compiled of yesterday's words would look for addresses in wrong places. So each module of compiled code has a folder
-of its own, named after the state of all files of this project that it imports.
+numba watches the file of a compiled function alone. Much of ours stands in other files (records, emitters), and code
+that was compiled with an older record would read its fields in wrong places. So each module of compiled code has a
+folder of its own, named after the contents of all files of this project that it imports.
 """
 
 import hashlib
@@ -22,16 +22,16 @@ _IMPORTS = re.compile(r"^\s*from\s+(ops[\w.]*)\s+import\s+(\([^)]*\)|[^\n(]*)", 
 _NAME = re.compile(r"\w+")
 _FOLDER = "native"
 _MOST = 8
-"""States of its sources that a module keeps compiled."""
+"""Folders of one module, each for another state of its sources."""
 _LOCK = threading.RLock()
 _LOG = logging.getLogger("arenaplan")
 
 
 @contextmanager
-def kept(module: str) -> Iterator[bool]:
-    """Inside, what numba compiles of that module is kept in its folder; only a few others of the same module stay.
+def code_cache(module: str) -> Iterator[bool]:
+    """Stores what numba compiles of that module inside `with` in its folder, and deletes its oldest folders.
 
-    Gives whether it can be kept: where no such folder can be made, a line of the log says so, once.
+    Yields whether it can be stored: where no such folder can be created, a line of the log says so, once.
     """
     config = import_module("numba").config
     with _LOCK:
@@ -57,51 +57,51 @@ def _tell(root: str) -> None:
 
 
 def _folder(module: str, root: Path) -> Path:
-    found = root / f"{module}-{digest(module)}"
+    folder = root / f"{module}-{digest(module)}"
     with suppress(OSError):
-        if not found.exists():
+        if not folder.exists():
             for old in _oldest(root.glob(f"{module}-*")):
                 shutil.rmtree(old, ignore_errors=True)
-            found.mkdir(parents=True, exist_ok=True)
-        os.utime(found)
-    return found
+            folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+    return folder
 
 
 def _oldest(folders: Iterable[Path]) -> list[Path]:
-    """All but the few that were used last: other checkouts may have theirs beside ours."""
+    """Returns all but the few folders that were used last: other checkouts may have theirs beside ours."""
     return sorted(folders, key=lambda path: path.stat().st_mtime_ns, reverse=True)[_MOST - 1 :]
 
 
 def digest(module: str) -> str:
-    """Of names and contents of all files that a module is made of, wherever they lie."""
+    """Returns a digest of names and contents of all files that a module is compiled of, wherever they lie."""
     stats = [(path, path.stat()) for path in sources(module)]
-    contents = sorted((path.name, _content(path, found.st_size, found.st_mtime_ns)) for path, found in stats)
+    contents = sorted((path.name, _content(path, stat.st_size, stat.st_mtime_ns)) for path, stat in stats)
     return hashlib.blake2b(repr(contents).encode(), digest_size=8).hexdigest()
 
 
 @cache
 def _content(path: Path, _: int, __: int) -> bytes:
-    """Of a file of that size and time."""
+    """Returns the digest of a file; its size and time are those of the cached value."""
     return hashlib.blake2b(path.read_bytes(), digest_size=16).digest()
 
 
 def sources(module: str) -> set[Path]:
-    """The files of a module and of all modules of `ops` that it imports, those imported by them, and so on."""
-    found: set[Path] = set()
+    """Returns the files of a module and of all modules of `ops` that it imports, those imported by them, and so on."""
+    files: set[Path] = set()
     waiting = [module]
     while waiting:
         path = _file(waiting.pop())
-        if path is not None and path not in found:
-            found.add(path)
+        if path is not None and path not in files:
+            files.add(path)
             waiting += _imported(path)
-    return found
+    return files
 
 
 @cache
 def _imported(path: Path) -> tuple[str, ...]:
-    """Modules that a file imports, and names that may be modules."""
-    found = _IMPORTS.findall(path.read_text(encoding="utf-8"))
-    return tuple(name for home, names in found for name in (home, *(f"{home}.{n}" for n in _NAME.findall(names))))
+    """Returns modules that a file imports, and names that may be modules."""
+    imports = _IMPORTS.findall(path.read_text(encoding="utf-8"))
+    return tuple(name for home, names in imports for name in (home, *(f"{home}.{n}" for n in _NAME.findall(names))))
 
 
 @cache
@@ -114,7 +114,7 @@ def _file(module: str) -> Path | None:
 
 
 def _root() -> Path:
-    """Beside the compiled Python of this package; where that cannot be written, in the user's own cache."""
+    """Returns the folder beside the compiled Python of this package, or in the user's cache if that is read-only."""
     beside = Path(__file__).parent / "__pycache__"
     with suppress(OSError):
         beside.mkdir(exist_ok=True)

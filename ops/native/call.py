@@ -1,4 +1,4 @@
-"""Calls of compiled functions as data: an address and words, so that many of them run as one program without Python."""
+"""Calls of compiled functions as data, addresses and arguments, so that many run as one program without Python."""
 
 import struct
 from collections.abc import Callable, Iterable
@@ -13,8 +13,8 @@ from ops.tensor.spec import Array
 
 Word = int | float
 COMPILED, FOREIGN, CHECK = 0, 1, 2
-"""Kinds of steps: what all threads run in parts; a library's function of four words, on the caller's thread; a compiled
-one of our own that is called like it, and tells whether the others may go on."""
+"""Kinds of steps: all threads run its parts; a library's function of four words, on the caller's thread; a compiled
+function of our own that is called like it, and returns 0 where the other steps may run."""
 
 
 def as_words(numbers: Array | Iterable[Word]) -> Array:
@@ -29,29 +29,29 @@ def _bits(number: float) -> int:
 
 
 def refused(status: int) -> OpError:
-    """What is raised where a library's function does not return 0."""
+    """Returns the error for a status of a library's function that is not 0."""
     return OpError(f"a library's function returned status {status}")
 
 
 @frozen(eq=False)
 class Step:
-    """One call of a compiled function `void(words, part, parts)`; `words` is the address of these words.
+    """One call of a compiled function `void(address of the arguments, part, parts)`.
 
-    All parts run at once, each on a thread of its own, and must write to places of their own; nobody begins with the
-    next step before all are through. Of one part, that is everything. `address` comes from `ops.native.door.address`.
-    A `FOREIGN` or `CHECK` step calls `int(a, b, c, d)` with its four words, once; where it does not return 0, no other
-    step runs, and `explain` tells the error of what it returned.
+    All parts run at once, each on a thread of its own, and write to places of their own; the next step begins when all
+    parts have ended. A single part computes everything. `address` is that of `ops.native.door.address`. A `FOREIGN` or
+    `CHECK` step calls `int(a, b, c, d)` with its four words, once; where it does not return 0, no other step runs, and
+    `explain` returns the error for that status.
     """
 
     address: int
-    words: Array = field(converter=as_words)
+    args: Array = field(converter=as_words)
     kind: int = COMPILED
     explain: Callable[[int], OpError] = refused
 
 
 @frozen(eq=False)
 class Native:
-    """A thunk that is made of steps. `keep` is what must live as long: every array that a word points to."""
+    """A thunk of steps. `keep` is what must live as long: every array that an argument points to."""
 
     steps: tuple[Step, ...]
     keep: tuple[Any, ...] = ()
@@ -69,12 +69,12 @@ class Native:
 
 
 def table_of(steps: Iterable[Step]) -> Array:
-    """What the compiled runner reads: address of the function, address of its words, kind; a row for each step."""
-    rows = [(s.address, s.words.ctypes.data, s.kind) for s in steps]
+    """Returns the table of the compiled runner: a row of function, address of its arguments and kind for each step."""
+    rows = [(s.address, s.args.ctypes.data, s.kind) for s in steps]
     return np.array(rows, np.int64).reshape(len(rows), 3)
 
 
 def joined(natives: Iterable[Native]) -> Native:
-    """All of them as one."""
-    found = tuple(natives)
-    return Native(tuple(s for n in found for s in n.steps), found)
+    """Returns one thunk of the steps of all."""
+    parts = tuple(natives)
+    return Native(tuple(s for n in parts for s in n.steps), parts)

@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from ops.native.cache import kept
+from ops.native.cache import code_cache
 from ops.tensor.spec import Array
 
 CONTRACT = ("contract",)
@@ -17,16 +17,16 @@ _ALIVE: list[Any] = []
 
 @cache
 def address(module: str, name: str, fastmath: tuple[str, ...] = CONTRACT) -> int:
-    """The address of `module.name`, a plain function of (words, part, parts), compiled as a function of C.
+    """Returns the address of `module.name`, a function of (arguments, part, parts), compiled as a function of C.
 
-    What is compiled is kept on disk, for as long as no file changes that it is made of.
+    The code is stored on disk, and used until a file changes that it is compiled of.
     """
     return int(_compiled(module, name, "void(int64, int64, int64)", fastmath).address)
 
 
 @cache
 def foreign_address(module: str, name: str) -> int:
-    """The address of `module.name`, a plain function of four words, compiled as an `int` function of C.
+    """Returns the address of `module.name`, a function of four words, compiled as an `int` function of C.
 
     For steps of the kind FOREIGN.
     """
@@ -35,53 +35,53 @@ def foreign_address(module: str, name: str) -> int:
 
 @cache
 def run_alone() -> Callable[[Array], tuple[int, int]]:
-    """f(table): runs all steps on this thread; the number of the foreign step that failed (or -1), and its status."""
-    made: Callable[[Array], tuple[int, int]] = _runner("compile_alone")
-    return made
+    """Returns f(table), which runs all steps on this thread: the number of the step that failed (or -1), its status."""
+    runner: Callable[[Array], tuple[int, int]] = _runner("compile_alone")
+    return runner
 
 
 @cache
 def run_forked() -> Callable[[Array, Array], tuple[int, int]]:
-    """f(table, library): as `run_alone`, with compiled steps in parts on threads of OpenMP, as a library's own are.
+    """Returns f(table, library): as `run_alone`, with compiled steps in parts on threads of OpenMP, like the library.
 
     `library` has the addresses of GOMP_parallel, omp_get_thread_num and omp_get_num_threads, that of `region`, and how
     many threads there shall be.
     """
-    made: Callable[[Array, Array], tuple[int, int]] = _runner("compile_forked")
-    return made
+    runner: Callable[[Array, Array], tuple[int, int]] = _runner("compile_forked")
+    return runner
 
 
 @cache
 def region_address(module: str, name: str) -> int:
-    """The address of `module.name`, a plain function of one word, compiled as a `void` function of C for OpenMP."""
+    """Returns the address of `module.name`, a function of one word, compiled as a `void` function of C for OpenMP."""
     return int(_compiled(module, name, "void(int64)", CONTRACT).address)
 
 
 @cache
 def run_linger() -> Callable[[int, int], bool]:
-    """f(address, seen): whether the word at an address becomes another one than `seen` within a millisecond or so."""
-    made: Callable[[int, int], bool] = _runner("compile_linger")
-    return made
+    """Returns f(address, seen): whether the word at an address changes from `seen` within a millisecond or so."""
+    runner: Callable[[int, int], bool] = _runner("compile_linger")
+    return runner
 
 
 @cache
 def run_part() -> Callable[[Array, Array, int], None]:
-    """f(table, state, wanted): one thread's part of a run; see `ops.native.program_code`."""
-    made: Callable[[Array, Array, int], None] = _runner("compile_part")
-    return made
+    """Returns f(table, state, threads): one thread's part of a run; see `ops.native.program_code`."""
+    runner: Callable[[Array, Array, int], None] = _runner("compile_part")
+    return runner
 
 
 def _runner(maker: str) -> Any:
-    with kept(_RUNNERS) as keeps:
-        return getattr(import_module(_RUNNERS), maker)(keeps)
+    with code_cache(_RUNNERS) as is_cached:
+        return getattr(import_module(_RUNNERS), maker)(is_cached)
 
 
 def _compiled(module: str, name: str, signature: str, fastmath: tuple[str, ...]) -> Any:
     numba = import_module("numba")
     function = getattr(import_module(module), name)
-    with kept(module) as keeps, warnings.catch_warnings():
+    with code_cache(module) as is_cached, warnings.catch_warnings():
         # numba's doubts about its own inlining, which nobody who runs a network can do anything about
         warnings.simplefilter("ignore", numba.errors.NumbaIRAssumptionWarning)
-        made = numba.cfunc(signature, cache=keeps, fastmath=set(fastmath), error_model="numpy")(function)
-    _ALIVE.append(made)
-    return made
+        compiled = numba.cfunc(signature, cache=is_cached, fastmath=set(fastmath), error_model="numpy")(function)
+    _ALIVE.append(compiled)
+    return compiled

@@ -25,7 +25,7 @@ _PAUSES = {"x86_64": "llvm.x86.sse2.pause", "AMD64": "llvm.x86.sse2.pause"}
 
 @_intrinsic
 def word(_: Any, words: Any, index: Any) -> Any:
-    """Word `index` of those at the address `words`."""
+    """Returns word `index` of those at the address `words`."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
         place = llvm.advance(builder, values[0], values[1], 8)
@@ -36,7 +36,7 @@ def word(_: Any, words: Any, index: Any) -> Any:
 
 @_intrinsic
 def real(_: Any, words: Any, index: Any) -> Any:
-    """The same word, which is a float, as a double."""
+    """Returns the same word as a double."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
         place = llvm.advance(builder, values[0], values[1], 8)
@@ -47,7 +47,7 @@ def real(_: Any, words: Any, index: Any) -> Any:
 
 @_intrinsic
 def pointer(_: Any, address: Any) -> Any:
-    """An address as a pointer to nothing in particular, as `numba.carray` wants it."""
+    """Returns an address as an untyped pointer, for `numba.carray`."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
         return llvm.pointer(builder, values[0], llvm.BYTE)
@@ -57,43 +57,43 @@ def pointer(_: Any, address: Any) -> Any:
 
 @jitable
 def floats(address: int, count: int) -> Any:
-    """`count` float32 from an address on."""
+    """Returns the array of `count` float32 at an address."""
     return carray(pointer(address), (count,), np.float32)
 
 
 @jitable
 def doubles(address: int, count: int) -> Any:
-    """`count` float64 from an address on."""
+    """Returns the array of `count` float64 at an address."""
     return carray(pointer(address), (count,), np.float64)
 
 
 @jitable
 def ints(address: int, count: int) -> Any:
-    """`count` int32 from an address on."""
+    """Returns the array of `count` int32 at an address."""
     return carray(pointer(address), (count,), np.int32)
 
 
 @jitable
 def longs(address: int, count: int) -> Any:
-    """`count` int64 from an address on."""
+    """Returns the array of `count` int64 at an address."""
     return carray(pointer(address), (count,), np.int64)
 
 
 @jitable
 def shorts(address: int, count: int) -> Any:
-    """`count` uint16 from an address on."""
+    """Returns the array of `count` uint16 at an address."""
     return carray(pointer(address), (count,), np.uint16)
 
 
 @jitable
 def octets(address: int, count: int) -> Any:
-    """`count` uint8 from an address on."""
+    """Returns the array of `count` uint8 at an address."""
     return carray(pointer(address), (count,), np.uint8)
 
 
 @jitable
 def signed_octets(address: int, count: int) -> Any:
-    """`count` int8 from an address on."""
+    """Returns the array of `count` int8 at an address."""
     return carray(pointer(address), (count,), np.int8)
 
 
@@ -111,7 +111,7 @@ def records_at(address: int, count: int, layout: Any) -> Any:
 
 @jitable
 def share(total: int, part: int, parts: int) -> tuple[int, int]:
-    """The numbers [first, last) below `total` that are this part's."""
+    """Returns the numbers [first, last) below `total` that are this part's."""
     return total * part // parts, total * (part + 1) // parts
 
 
@@ -129,7 +129,7 @@ def call_compiled(_: Any, address: Any, words: Any, part: Any, parts: Any) -> An
 
 @_intrinsic
 def call_foreign(_: Any, address: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    """What an `int32(a, b, c, d)` at an address returns."""
+    """Calls an `int32(a, b, c, d)` at an address, and returns its result."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
         kind = ir.FunctionType(llvm.INT, [WORD] * 4)
@@ -155,18 +155,18 @@ def fork(_: Any, library: Any, function: Any, data: Any, threads: Any) -> Any:
 
 @_intrinsic
 def ask(_: Any, function: Any) -> Any:
-    """What an `int32()` at an address returns."""
+    """Calls an `int32()` at an address, and returns its result."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
-        found = builder.call(llvm.pointer(builder, values[0], ir.FunctionType(llvm.INT, [])), [])
-        return builder.sext(found, WORD)
+        result = builder.call(llvm.pointer(builder, values[0], ir.FunctionType(llvm.INT, [])), [])
+        return builder.sext(result, WORD)
 
     return types.int64(types.int64), generate
 
 
 @_intrinsic
-def add_at(_: Any, address: Any, number: Any) -> Any:
-    """Adds to the word at an address at once, whoever else does; what was there before."""
+def add_atomic(_: Any, address: Any, number: Any) -> Any:
+    """Adds to the word at an address atomically; returns what it was before."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
         return builder.atomic_rmw("add", llvm.pointer(builder, values[0], WORD), values[1], "seq_cst")
@@ -175,8 +175,8 @@ def add_at(_: Any, address: Any, number: Any) -> Any:
 
 
 @_intrinsic
-def look_at(_: Any, address: Any) -> Any:
-    """The word at an address; all that its writer wrote before it is seen, too."""
+def load_atomic(_: Any, address: Any) -> Any:
+    """Returns the word at an address, loaded atomically: all that its writer wrote before it is seen, too."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
         return builder.load_atomic(llvm.pointer(builder, values[0], WORD), "seq_cst", 8, typ=WORD)
@@ -185,8 +185,8 @@ def look_at(_: Any, address: Any) -> Any:
 
 
 @_intrinsic
-def put_at(_: Any, address: Any, number: Any) -> Any:
-    """Writes the word at an address, after all that was written before."""
+def store_atomic(_: Any, address: Any, number: Any) -> Any:
+    """Stores the word at an address atomically, after all that was written before."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
         builder.store_atomic(values[1], llvm.pointer(builder, values[0], WORD), "seq_cst", 8)
@@ -197,7 +197,7 @@ def put_at(_: Any, address: Any, number: Any) -> Any:
 
 @_intrinsic
 def pause(_: Any) -> Any:
-    """A moment, for who waits in a loop: the processor may do something else in the meantime."""
+    """Waits a moment in a spin loop, in which the processor may do something else."""
     name = _PAUSES.get(platform.machine())
 
     def generate(__: Any, builder: Any, ___: Any, ____: Any) -> Any:
@@ -209,8 +209,8 @@ def pause(_: Any) -> Any:
 
 
 @_intrinsic
-def step_aside(_: Any) -> Any:
-    """Lets the system run another thread; where it has no such call, nothing."""
+def yield_processor(_: Any) -> Any:
+    """Lets the system run another thread, where it has such a call."""
 
     def generate(__: Any, builder: Any, ___: Any, ____: Any) -> Any:
         if os.name == "posix":

@@ -47,9 +47,9 @@ def _fields(declaration: str) -> Iterator[tuple[str, str, tuple[int, ...]]]:
 
 def pack_args(layout: Layout, **values: Number | Sequence[Number]) -> Array:
     """Returns the words of a record. Raises TypeError for a field that is missing, unknown or of another type."""
-    names, given = set(layout.names or ()), set(values)
-    if names != given:
-        raise TypeError(f"arguments are missing {sorted(names - given)}, and do not have {sorted(given - names)}")
+    names, passed = set(layout.names or ()), set(values)
+    if names != passed:
+        raise TypeError(f"arguments are missing {sorted(names - passed)}, and do not have {sorted(passed - names)}")
     words = (_pack_field(name, code, count, values[name]) for name, code, count in _packing(layout))
     return np.frombuffer(bytearray(b"".join(words)), np.int64)
 

@@ -43,9 +43,9 @@ def _infer(inputs: Specs, _: Attrs) -> Specs:
         raise ShapeError(f"data {x.shape} must have 2 dimensions or more: images, channels, ...")
     if any(s.dtype not in FLOATS for s in inputs):
         raise DtypeError(f"takes floating-point numbers, not {', '.join(s.dtype.name for s in inputs)}")
-    for name, given in zip(("scale", "bias", "mean", "var"), inputs[1:], strict=True):
-        if given.shape != x.shape[1:2]:
-            raise ShapeError(f"{name} has shape {given.shape}, not {x.shape[1:2]}")
+    for name, array in zip(("scale", "bias", "mean", "var"), inputs[1:], strict=True):
+        if array.shape != x.shape[1:2]:
+            raise ShapeError(f"{name} has shape {array.shape}, not {x.shape[1:2]}")
     return (x,)
 
 
@@ -78,28 +78,28 @@ def _workspace(signature: Signature) -> int:
     return dense_bytes(*_temporaries(signature))
 
 
-def _fold(given: Sequence[Array], epsilon: float, rooms: Sequence[Array]) -> Iterator[Thunk]:
+def _fold(parameters: Sequence[Array], epsilon: float, scratch: Sequence[Array]) -> Iterator[Thunk]:
     """Steps that write factor = scale / sqrt(var + epsilon) and shift = bias - mean * factor (a room more is used)."""
-    scale, bias, mean, var = given
-    factor, shift, room = rooms
-    yield partial(np.copyto, room, var, casting="same_kind")
-    yield partial(np.add, room, constant(epsilon, room.dtype), room)
-    yield partial(np.sqrt, room, room)
+    scale, bias, mean, var = parameters
+    factor, shift, buffer = scratch
+    yield partial(np.copyto, buffer, var, casting="same_kind")
+    yield partial(np.add, buffer, constant(epsilon, buffer.dtype), buffer)
+    yield partial(np.sqrt, buffer, buffer)
     yield partial(np.copyto, factor, scale, casting="same_kind")
-    yield partial(np.divide, factor, room, factor)
-    yield partial(np.copyto, room, mean, casting="same_kind")
-    yield partial(np.multiply, room, factor, room)
+    yield partial(np.divide, factor, buffer, factor)
+    yield partial(np.copyto, buffer, mean, casting="same_kind")
+    yield partial(np.multiply, buffer, factor, buffer)
     yield partial(np.copyto, shift, bias, casting="same_kind")
-    yield partial(np.subtract, shift, room, shift)
+    yield partial(np.subtract, shift, buffer, shift)
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
     if not _packed(signature):
         return ()
-    rooms = np.empty((3, signature.x.shape[1]), compute_dtype(signature.x.dtype))
+    scratch = np.empty((3, signature.x.shape[1]), compute_dtype(signature.x.dtype))
     with np.errstate(all="ignore"):
-        in_turn(*_fold([constants[i] for i in (1, 2, 3, 4)], signature.attrs["epsilon"], tuple(rooms)))()
-    return rooms[0], rooms[1]
+        in_turn(*_fold([constants[i] for i in (1, 2, 3, 4)], signature.attrs["epsilon"], tuple(scratch)))()
+    return scratch[0], scratch[1]
 
 
 def _piece(x: Array, y: Array, wide: Array, factor: Array, shift: Array) -> Iterator[Thunk]:
@@ -113,9 +113,9 @@ def _piece(x: Array, y: Array, wide: Array, factor: Array, shift: Array) -> Iter
 
 def _prepare(call: Binding) -> tuple[list[Thunk], Array, Array, Array]:
     """Steps that write factors and shifts where they were not packed; these two, and room for a piece."""
-    *rooms, wide = carve(call.workspace, *_temporaries(call.signature))
-    steps = [] if call.packed else list(_fold(call.inputs[1:], call.attrs["epsilon"], rooms))
-    factor, shift = call.packed or rooms[:2]
+    *scratch, wide = carve(call.workspace, *_temporaries(call.signature))
+    steps = [] if call.packed else list(_fold(call.inputs[1:], call.attrs["epsilon"], scratch))
+    factor, shift = call.packed or scratch[:2]
     return steps, factor, shift, wide
 
 
@@ -143,7 +143,7 @@ def _bind_fused(call: Binding) -> Thunk:
 def _bind_vector(call: Binding) -> Thunk:
     factor, shift = (v.reshape(-1, *(1,) * (call.x.ndim - 2)) for v in call.packed)
     script = Script(3)
-    script.say("add", script.say("mul", 0, 1), 2)
+    script.append("add", script.append("mul", 0, 1), 2)
     return run(script, (call.x, factor, shift), call.y)
 
 

@@ -61,12 +61,12 @@ def check_channels(inputs: Specs, data: int) -> None:
     if x.dtype not in _DTYPES or any(s.dtype != x.dtype for s in inputs):
         shown = ", ".join(s.dtype.name for s in inputs)
         raise DtypeError(f"takes float32 or float64 alone, not {shown}")
-    for given in inputs[1:data]:
-        if given != x:
-            raise ShapeError(f"{given} and {x} must have one shape")
-    for given in inputs[data:]:
-        if given.shape != x.shape[1:2]:
-            raise ShapeError(f"{given.shape} must be one number for each channel, {x.shape[1:2]}")
+    for other in inputs[1:data]:
+        if other != x:
+            raise ShapeError(f"{other} and {x} must have one shape")
+    for other in inputs[data:]:
+        if other.shape != x.shape[1:2]:
+            raise ShapeError(f"{other.shape} must be one number for each channel, {x.shape[1:2]}")
 
 
 def _infer(inputs: Specs, _: Attrs) -> Specs:
@@ -96,16 +96,16 @@ def _images_or_row(layout: Layout) -> bool:
     return len(layout.shape) > 1 and dense_images(layout)
 
 
-def _rooms(count: int, signature: Signature) -> tuple[TensorSpec, ...]:
+def _channel_temporaries(count: int, signature: Signature) -> tuple[TensorSpec, ...]:
     return (signature.x.with_shape(signature.x.shape[1:2]),) * count
 
 
-def _two_rooms(signature: Signature) -> int:
-    return dense_bytes(*_rooms(2, signature))
+def _two_temporaries(signature: Signature) -> int:
+    return dense_bytes(*_channel_temporaries(2, signature))
 
 
-def _one_room(signature: Signature) -> int:
-    return dense_bytes(*_rooms(1, signature))
+def _one_temporary(signature: Signature) -> int:
+    return dense_bytes(*_channel_temporaries(1, signature))
 
 
 def _factor(variance: Array, epsilon: float, factor: Array) -> Iterator[Thunk]:
@@ -117,7 +117,7 @@ def _factor(variance: Array, epsilon: float, factor: Array) -> Iterator[Thunk]:
 
 def _bind(call: Binding) -> Thunk:
     (_, scale, bias), (y, mean, variance) = call.inputs, call.outputs
-    factor, shift = carve(call.workspace, *_rooms(2, call.signature))
+    factor, shift = carve(call.workspace, *_channel_temporaries(2, call.signature))
     (flat, pitch), dtype = flat_images(call.x), call.x.dtype
     moments = partial(channel_moments(dtype), flat, mean, variance, (len(call.x), _elements(call), pitch))
     scale_it = scale_shift(dtype)
@@ -148,7 +148,7 @@ def _bind_passes(call: Binding) -> Thunk:
 
 
 def _passes_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    return (*_rooms(2, signature), *sums_specs(signature.x))
+    return (*_channel_temporaries(2, signature), *sums_specs(signature.x))
 
 
 def _passes_workspace(signature: Signature) -> int:
@@ -157,7 +157,7 @@ def _passes_workspace(signature: Signature) -> int:
 
 def _bind_sums(call: Binding) -> Thunk:
     dy, x, mean, variance = call.inputs
-    (factor,) = carve(call.workspace, *_rooms(1, call.signature))
+    (factor,) = carve(call.workspace, *_channel_temporaries(1, call.signature))
     (flat, pitch), (grads, other) = flat_images(x), flat_images(dy)
     geometry = (len(x), _elements(call), pitch, other)
     run = partial(channel_sums(x.dtype), flat, grads, mean, factor, *call.outputs, geometry)
@@ -178,7 +178,7 @@ def _bind_sums_passes(call: Binding) -> Thunk:
 
 
 def _sums_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    return (*_rooms(1, signature), *sums_specs(signature.x))
+    return (*_channel_temporaries(1, signature), *sums_specs(signature.x))
 
 
 def _sums_workspace(signature: Signature) -> int:
@@ -188,21 +188,21 @@ def _sums_workspace(signature: Signature) -> int:
 def _bind_data(call: Binding) -> Thunk:
     """dx = f * scale * (dy - sum(dy) / n - (x - mean) * f * sum(dy (x - mean) f) / n), f = 1 / sqrt(variance + e)."""
     dy, x, _, mean, *_ = call.inputs
-    rooms = carve(call.workspace, *_rooms(3, call.signature))
-    of_x, of_dy, middle = rooms
+    scratch = carve(call.workspace, *_channel_temporaries(3, call.signature))
+    of_x, of_dy, middle = scratch
     combine = combine_rows(x.dtype)
 
     def bind(x: Array, dy: Array, y: Array) -> Thunk:
         return partial(combine, x, dy, mean, of_x, middle, of_dy, y)
 
     run = by_image(bind, *map(flat_channels, (x, dy, call.y)))
-    return in_turn(*_data_factors(call, rooms), run)
+    return in_turn(*_data_factors(call, scratch), run)
 
 
-def _data_factors(call: Binding, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
+def _data_factors(call: Binding, scratch: tuple[Array, ...]) -> Iterator[Thunk]:
     """Steps that write the factor of x - mean, that of dy - middle, and middle."""
     _, x, scale, _, variance, products, sums = call.inputs
-    of_x, of_dy, middle = rooms
+    of_x, of_dy, middle = scratch
     count = constant(max(len(x) * math.prod(x.shape[2:]), 1), x.dtype)
     yield from _factor(variance, call.attrs["epsilon"], of_x)
     yield partial(np.multiply, of_x, scale, of_dy)
@@ -214,22 +214,22 @@ def _data_factors(call: Binding, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
 
 def _bind_data_passes(call: Binding) -> Thunk:
     dy, x, _, mean, *_ = call.inputs
-    *rooms, piece = carve(call.workspace, *_data_temporaries(call.signature))
-    of_x, of_dy, middle = rooms
+    *scratch, piece = carve(call.workspace, *_data_temporaries(call.signature))
+    of_x, of_dy, middle = scratch
     data = flat_channels(x), flat_channels(dy), flat_channels(call.y)
-    return in_turn(*_data_factors(call, tuple(rooms)), *combine_steps(data, (mean, of_x), (middle, of_dy), piece))
+    return in_turn(*_data_factors(call, tuple(scratch)), *combine_steps(data, (mean, of_x), (middle, of_dy), piece))
 
 
 def _data_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    return (*_rooms(3, signature), piece_spec(signature.x))
+    return (*_channel_temporaries(3, signature), piece_spec(signature.x))
 
 
 def _data_workspace(signature: Signature) -> int:
     return dense_bytes(*_data_temporaries(signature))
 
 
-def _three_rooms(signature: Signature) -> int:
-    return dense_bytes(*_rooms(3, signature))
+def _three_temporaries(signature: Signature) -> int:
+    return dense_bytes(*_channel_temporaries(3, signature))
 
 
 def _over_both(_: Signature) -> tuple[Overwrite, ...]:
@@ -278,7 +278,7 @@ BATCH_NORM_TRAINING = OpSchema(
     summary="(x - mean) / sqrt(var + epsilon) * scale + bias; mean and variance of each channel of x are outputs too.",
     infer=_infer,
     kernels=(
-        Kernel("fused", _bind, _two_rooms, reads=_images_or_row, writes=_images_or_row, backend=NUMBA),
+        Kernel("fused", _bind, _two_temporaries, reads=_images_or_row, writes=_images_or_row, backend=NUMBA),
         Kernel("passes", _bind_passes, _passes_workspace, reads=_images_or_row, writes=_images_or_row),
     ),
     arity=(3, 3),
@@ -292,7 +292,7 @@ CHANNEL_SUMS = OpSchema(
     summary="Of dy, x, mean, variance: sums over each channel of dy * (x - mean) / sqrt(var + epsilon), and of dy.",
     infer=_infer_sums,
     kernels=(
-        Kernel("fused", _bind_sums, _one_room, reads=_images_or_row, backend=NUMBA),
+        Kernel("fused", _bind_sums, _one_temporary, reads=_images_or_row, backend=NUMBA),
         Kernel("passes", _bind_sums_passes, _sums_workspace, reads=_images_or_row),
     ),
     arity=(4, 4),
@@ -304,7 +304,7 @@ BATCH_NORM_DATA_GRADIENT = OpSchema(
     summary="The gradient of batch_norm_training by x, of dy, x, scale, mean, variance and both channel_sums.",
     infer=_infer_data,
     kernels=(
-        Kernel("fused", _bind_data, _three_rooms, reads=_images_or_row, writes=_images_or_row, backend=NUMBA),
+        Kernel("fused", _bind_data, _three_temporaries, reads=_images_or_row, writes=_images_or_row, backend=NUMBA),
         Kernel("passes", _bind_data_passes, _data_workspace, reads=_images_or_row, writes=_images_or_row),
     ),
     arity=(7, 7),

@@ -43,7 +43,7 @@ def _width(signature: Signature) -> int:
 
 
 def _whole_scales(signature: Signature) -> bool:
-    """Whether scales and shifts have a number for each element of a row."""
+    """Returns whether scales and shifts have a number for each element of a row."""
     return all_single(signature) and all(s.size == _width(signature) > 0 for s in signature.inputs[1:])
 
 
@@ -51,7 +51,7 @@ _not_whole_scales = unless(_whole_scales, "not float32, or a scale that is not o
 
 
 def row_kernel(*, centred: bool) -> Kernel:
-    """Over the dimensions from `axis` on."""
+    """Returns the kernel over the dimensions from `axis` on."""
 
     def bind(call: Binding) -> Thunk:
         rows = call.x.size // _width(call.signature)
@@ -68,7 +68,7 @@ _not_elements = unless(_has_elements, "not float32, or no elements")
 
 
 def channel_kernel(groups: Callable[[Signature], int]) -> Kernel:
-    """Over groups of channels of each image: f(signature) -> groups."""
+    """Returns the kernel over groups of channels of each image; groups(signature) is their number."""
 
     def bind(call: Binding) -> Thunk:
         images, channels = call.x.shape[:2]

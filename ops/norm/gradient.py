@@ -62,9 +62,9 @@ def _gradient(b: Backward, scale: Tensor, over: Sequence[int], **attrs: Any) -> 
         return b.sum(b.dy, over, keepdims=False) if over else b.dy
 
     makers = (None, lambda: b.apply1(NORM_SCALE_GRADIENT, b.dy, b.x, **attrs), bias)
-    found = b.terms(*makers[: len(b.inputs)])
+    terms = b.terms(*makers[: len(b.inputs)])
     dx = b.apply1(NORM_DATA_GRADIENT, b.dy, b.x, scale, **attrs) if b.wants(0) else None
-    return (dx, *found[1:])
+    return (dx, *terms[1:])
 
 
 def row_norm_gradient(b: Backward, centred: bool = True) -> Terms:

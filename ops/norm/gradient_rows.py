@@ -63,8 +63,8 @@ class RowCase:
 
 def temporaries(case: RowCase) -> tuple[TensorSpec, ...]:
     """Normalized rows, gradients of rows, and three numbers a row."""
-    room, column = TensorSpec((case.few, case.width), case.dtype), TensorSpec((case.few, 1), case.dtype)
-    return room, room, column, column, column
+    buffer, column = TensorSpec((case.few, case.width), case.dtype), TensorSpec((case.few, 1), case.dtype)
+    return buffer, buffer, column, column, column
 
 
 def data_workspace(signature: Signature) -> int:
@@ -98,17 +98,17 @@ def _mean(rows: Array, out: Array) -> Iterator[Thunk]:
     yield partial(np.divide, out, constant(max(rows.shape[1], 1), out.dtype), out)
 
 
-def _normalize(case: RowCase, x: Array, room: Array, mean: Array, factor: Array) -> Iterator[Thunk]:
+def _normalize(case: RowCase, x: Array, buffer: Array, mean: Array, factor: Array) -> Iterator[Thunk]:
     """Steps that write normalized rows into the room, and their factors."""
-    yield partial(np.copyto, room, x)
+    yield partial(np.copyto, buffer, x)
     if case.centred:
-        yield from _mean(room, mean)
-        yield partial(np.subtract, room, mean, room)
-    yield from _dot(room, room, factor)
+        yield from _mean(buffer, mean)
+        yield partial(np.subtract, buffer, mean, buffer)
+    yield from _dot(buffer, buffer, factor)
     yield partial(np.add, factor, constant(case.epsilon, factor.dtype), factor)
     yield partial(np.sqrt, factor, factor)
     yield partial(np.reciprocal, factor, factor)
-    yield partial(np.multiply, room, factor, room)
+    yield partial(np.multiply, buffer, factor, buffer)
 
 
 def _scale(case: RowCase, rows: Array, scale: Array, a: int, b: int) -> Thunk:
@@ -119,9 +119,11 @@ def _scale(case: RowCase, rows: Array, scale: Array, a: int, b: int) -> Thunk:
     return partial(np.multiply, rows, scale.reshape(case.width), rows)
 
 
-def _data_piece(case: RowCase, given: tuple[Array, ...], scaling: Thunk, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
-    dy, x, dx = given
-    normal, grads, mean, factor, product = rooms
+def _data_piece(
+    case: RowCase, arrays: tuple[Array, ...], scaling: Thunk, scratch: tuple[Array, ...]
+) -> Iterator[Thunk]:
+    dy, x, dx = arrays
+    normal, grads, mean, factor, product = scratch
     yield from _normalize(case, x, normal, mean, factor)
     yield partial(np.copyto, grads, dy)
     yield scaling
@@ -139,14 +141,14 @@ def bind_data(call: Binding) -> Thunk:
     """dx of dy, x, scale; it may lie over dy or x."""
     case, scale = RowCase.of(call.signature), call.inputs[2]
     wide = TensorSpec(scale.shape if case.dtype != call.x.dtype else (0,), case.dtype)
-    *rooms, room = carve(call.workspace, *temporaries(case), wide)
+    *scratch, buffer = carve(call.workspace, *temporaries(case), wide)
     dy, x, dx = (v.reshape(case.shape) for v in (*call.inputs[:2], call.y))
     steps: list[Thunk] = []
-    if room.size:
-        steps.append(partial(np.copyto, room, scale))
-        scale = room
+    if buffer.size:
+        steps.append(partial(np.copyto, buffer, scale))
+        scale = buffer
     for n, a, b in case.cut:
-        few = tuple(r[: b - a] for r in rooms)
+        few = tuple(r[: b - a] for r in scratch)
         steps += _data_piece(case, (dy[n, a:b], x[n, a:b], dx[n, a:b]), _scale(case, few[1], scale, a, b), few)
     return in_turn(*steps)
 
@@ -166,12 +168,12 @@ def _sum_piece(case: RowCase, rows: Array, part: Array, total: Array, first: int
 def bind_scale(call: Binding) -> Thunk:
     """The gradient of the scale, of dy and x."""
     case = RowCase.of(call.signature)
-    *rooms, part, sums = carve(call.workspace, *temporaries(case), *_sums(case, call.signature))
+    *scratch, part, sums = carve(call.workspace, *temporaries(case), *_sums(case, call.signature))
     dy, x = (v.reshape(case.shape) for v in call.inputs)
     total = (sums if sums.size else call.y).reshape(-1)
     steps: list[Thunk] = [partial(total.fill, 0)]
     for n, a, b in case.cut:
-        normal, grads, mean, factor, _ = (r[: b - a] for r in rooms)
+        normal, grads, mean, factor, _ = (r[: b - a] for r in scratch)
         steps += _normalize(case, x[n, a:b], normal, mean, factor)
         steps.append(partial(np.copyto, grads, dy[n, a:b]))
         steps.append(partial(np.multiply, normal, grads, normal))

@@ -45,9 +45,9 @@ def _workspace(signature: Signature) -> int:
     return dense_bytes(*_temporaries(signature))
 
 
-def _piece(call: Binding, x: Array, y: Array, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
+def _piece(call: Binding, x: Array, y: Array, scratch: tuple[Array, ...]) -> Iterator[Thunk]:
     """Steps for a few pixels (C, pixels) of one image."""
-    squares, sums, wide = (r.reshape(-1)[: x.size].reshape(x.shape) if r.size else r for r in rooms)
+    squares, sums, wide = (r.reshape(-1)[: x.size].reshape(x.shape) if r.size else r for r in scratch)
     attrs, out = call.attrs, y
     if wide.size:
         yield partial(np.copyto, wide, x)
@@ -63,13 +63,13 @@ def _piece(call: Binding, x: Array, y: Array, rooms: tuple[Array, ...]) -> Itera
 
 
 def _bind(call: Binding) -> Thunk:
-    rooms = carve(call.workspace, *_temporaries(call.signature))
+    scratch = carve(call.workspace, *_temporaries(call.signature))
     pixels = math.prod(call.x.shape[2:])
     flat = (*call.x.shape[:2], pixels)
     steps: list[Thunk] = []
     for x, y in zip(call.x.reshape(flat), call.y.reshape(flat), strict=True):
         for a, b in pieces(pixels, _columns(call.signature)):
-            steps += _piece(call, x[:, a:b], y[:, a:b], rooms)
+            steps += _piece(call, x[:, a:b], y[:, a:b], scratch)
     return in_turn(*steps)
 
 

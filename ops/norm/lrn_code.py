@@ -13,7 +13,7 @@ _scratch = stack(3 * 4 * MOST_CHANNELS)
 
 @jitable
 def _power(sums: Any, beta: float) -> None:
-    """sums ** -beta, in place; by roots where there are some, which vectors have."""
+    """Computes sums ** -beta in place, by roots where beta allows: vectors have an instruction for them."""
     one, minus = np.float32(1), np.float32(-beta)
     if beta == 0.75:
         for i in range(len(sums)):

@@ -71,10 +71,10 @@ def _workspace(signature: Signature) -> int:
     return dense_bytes(*_temporaries(signature))
 
 
-def _piece(call: Binding, given: tuple[Array, ...], rooms: tuple[Array, ...]) -> Iterator[Thunk]:
+def _piece(call: Binding, arrays: tuple[Array, ...], scratch: tuple[Array, ...]) -> Iterator[Thunk]:
     """Steps for a few pixels (C, pixels) of one image: x, dy and dx."""
-    x, dy, dx = given
-    wide, grads, sums, powers, terms = (r[: x.size].reshape(x.shape) for r in rooms)
+    x, dy, dx = arrays
+    wide, grads, sums, powers, terms = (r[: x.size].reshape(x.shape) for r in scratch)
     attrs, dtype = call.attrs, wide.dtype
     share = attrs["alpha"] / attrs["size"]
     yield partial(np.copyto, wide, x)
@@ -95,13 +95,13 @@ def _piece(call: Binding, given: tuple[Array, ...], rooms: tuple[Array, ...]) ->
 
 
 def _bind(call: Binding) -> Thunk:
-    rooms = carve(call.workspace, *_temporaries(call.signature))
+    scratch = carve(call.workspace, *_temporaries(call.signature))
     pixels = math.prod(call.x.shape[2:])
     dy, x, dx = (v.reshape((*call.x.shape[:2], pixels)) for v in (*call.inputs, call.y))
     steps: list[Thunk] = []
     for n in range(len(x)):
         for a, b in pieces(pixels, _columns(call.signature)):
-            steps += _piece(call, (x[n, :, a:b], dy[n, :, a:b], dx[n, :, a:b]), rooms)
+            steps += _piece(call, (x[n, :, a:b], dy[n, :, a:b], dx[n, :, a:b]), scratch)
     return in_turn(*steps)
 
 

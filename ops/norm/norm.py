@@ -38,9 +38,9 @@ def _tail(shape: Shape, attrs: Attrs) -> Shape:
 def _infer_layer(inputs: Specs, attrs: Attrs) -> Specs:
     _check_dtypes(inputs)
     x, tail = inputs[0], _tail(inputs[0].shape, attrs)
-    for given in inputs[1:]:
-        if not _fits(given.shape, tail):
-            raise ShapeError(f"scale or bias {given.shape} does not broadcast to the normalized dimensions {tail}")
+    for spec in inputs[1:]:
+        if not _fits(spec.shape, tail):
+            raise ShapeError(f"scale or bias {spec.shape} does not broadcast to the normalized dimensions {tail}")
     if not attrs.get("with_stats", False):
         return (x,)
     row = x.with_shape(x.shape[: x.ndim - len(tail)] + (1,) * len(tail)).with_dtype("float32")
@@ -64,15 +64,15 @@ def _infer_channels(inputs: Specs, attrs: Attrs) -> Specs:
     return (x,)
 
 
-def _scale_tail(tail: Shape, rows: Array, given: tuple[Array, ...], _: int, __: int) -> tuple[Thunk, ...]:
+def _scale_tail(tail: Shape, rows: Array, factors: tuple[Array, ...], _: int, __: int) -> tuple[Thunk, ...]:
     whole = rows.reshape((len(rows), *tail))
-    return tuple(partial(f, whole, v, whole) for f, v in zip((np.multiply, np.add), given, strict=False))
+    return tuple(partial(f, whole, v, whole) for f, v in zip((np.multiply, np.add), factors, strict=False))
 
 
-def _scale_channels(each: int, rows: Array, given: tuple[Array, ...], a: int, b: int) -> tuple[Thunk, ...]:
+def _scale_channels(each: int, rows: Array, factors: tuple[Array, ...], a: int, b: int) -> tuple[Thunk, ...]:
     """`each` channels in a row."""
     whole = rows.reshape(((b - a) * each, -1)) if rows.size else rows
-    columns = (v[a * each : b * each].reshape((-1, 1)) for v in given)
+    columns = (v[a * each : b * each].reshape((-1, 1)) for v in factors)
     return tuple(partial(f, whole, v, whole) for f, v in zip((np.multiply, np.add), columns, strict=True))
 
 

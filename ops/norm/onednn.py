@@ -28,8 +28,8 @@ class LayerNorm:
         """See `Case`."""
         both, rows = self.x.descriptor(at), dense(self.x.shape[:1]).descriptor(at)
         flags = c.USE_SCALE | (c.USE_SHIFT if self.shifted else 0)
-        given = (at.engine, c.INFERENCE, both, both, rows, self.epsilon, flags, attributes)
-        return at.new("primitive_desc", "layer_normalization_forward_primitive_desc_create", *given)
+        arguments = (at.engine, c.INFERENCE, both, both, rows, self.epsilon, flags, attributes)
+        return at.new("primitive_desc", "layer_normalization_forward_primitive_desc_create", *arguments)
 
 
 _REASON = "few elements, several outputs, or rows for which compiled code is faster"
@@ -45,9 +45,9 @@ def _plan(signature: Signature) -> Plan:
     rows, row = dense((signature.x.size // width, width)), dense((width,))
 
     def operands(at: Library, call: Binding) -> list[Operand]:
-        given = zip((c.SCALE, c.SHIFT), call.inputs[1:], strict=False)
+        factors = zip((c.SCALE, c.SHIFT), call.inputs[1:], strict=False)
         both = Operand(c.SOURCE, rows.descriptor(at), call.x), Operand(c.TARGET, rows.descriptor(at), call.y)
-        return [*both, *(Operand(role, row.descriptor(at), a) for role, a in given)]
+        return [*both, *(Operand(role, row.descriptor(at), a) for role, a in factors)]
 
     return Plan(LayerNorm(rows, signature.attrs["epsilon"], len(signature.inputs) > 2), operands)
 

@@ -40,8 +40,8 @@ def _temporaries(norm: RowNorm, signature: Signature) -> tuple[TensorSpec, ...]:
     dtype = compute_dtype(signature.x.dtype)
     few = _few(norm, dtype)
     wide = few * norm.width if dtype != signature.x.dtype else 0
-    given = [s.shape if wide else (0,) for s in signature.inputs[1:]]
-    return tuple(TensorSpec(s, dtype) for s in ((few, 1), (few, 1), (wide,), *given))
+    shapes = [s.shape if wide else (0,) for s in signature.inputs[1:]]
+    return tuple(TensorSpec(s, dtype) for s in ((few, 1), (few, 1), (wide,), *shapes))
 
 
 def row_norm_workspace(norm: RowNorm, signature: Signature) -> int:
@@ -68,21 +68,21 @@ def _normalize(norm: RowNorm, x: Array, y: Array, mean: Array, factor: Array) ->
     yield partial(np.multiply, x, factor, y)
 
 
-def _statistics(call: Binding, rows: slice, found: tuple[Array, ...]) -> Iterator[Thunk]:
-    for out, values in zip(call.outputs[1:], found, strict=False):
+def _statistics(call: Binding, rows: slice, statistics: tuple[Array, ...]) -> Iterator[Thunk]:
+    for out, values in zip(call.outputs[1:], statistics, strict=False):
         yield partial(np.copyto, out.reshape((-1, 1))[rows], values, casting="same_kind")
 
 
 def bind_row_norm(norm: RowNorm, call: Binding) -> Thunk:
     """The thunk that normalizes x into y; further outputs take means and reciprocal deviations."""
-    means, factors, wide, *rooms = carve(call.workspace, *_temporaries(norm, call.signature))
+    means, factors, wide, *scratch = carve(call.workspace, *_temporaries(norm, call.signature))
     shape = (norm.images, norm.rows, norm.width)
     x, y = call.x.reshape(shape), call.y.reshape(shape)
-    given = call.inputs[1:]
+    parameters = call.inputs[1:]
     steps: list[Thunk] = []
     if wide.size:
-        steps += [partial(np.copyto, room, value) for room, value in zip(rooms, given, strict=True)]
-        given = tuple(rooms)
+        steps += [partial(np.copyto, buffer, value) for buffer, value in zip(scratch, parameters, strict=True)]
+        parameters = tuple(scratch)
     for image in range(norm.images):
         for a, b in pieces(norm.rows, _few(norm, means.dtype)):
             mean, factor, source, out = means[: b - a], factors[: b - a], x[image, a:b], y[image, a:b]
@@ -92,7 +92,7 @@ def bind_row_norm(norm: RowNorm, call: Binding) -> Thunk:
                 source = out
             steps += _normalize(norm, source, out, mean, factor)
             steps += _statistics(call, slice(image * norm.rows + a, image * norm.rows + b), (mean, factor))
-            steps += norm.scale(out, given, a, b)
+            steps += norm.scale(out, parameters, a, b)
             if wide.size:
                 steps.append(partial(np.copyto, y[image, a:b], out, casting="same_kind"))
     return in_turn(*steps)

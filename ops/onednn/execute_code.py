@@ -13,7 +13,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
-from ops.native.memory import Decorator, call_foreign, floats, jitable, look_at, put_at, record_at, share
+from ops.native.memory import Decorator, call_foreign, floats, jitable, load_atomic, record_at, share, store_atomic
 from ops.native.records import offset
 from ops.onednn.args import ADD_ROW, CALL, COPY
 from ops.onednn.declarations import CLIP, GELU_ERF, GELU_TANH
@@ -47,7 +47,7 @@ def _take_flag(_: Any) -> Any:
 def gather(place: int) -> None:
     """Sets the word at an address if this thread's flag is set, and clears the flag; each thread calls it."""
     if _take_flag():
-        put_at(place, 1)
+        store_atomic(place, 1)
 
 
 @jitable
@@ -57,9 +57,9 @@ def take_invalid(address: int) -> bool:
     if args.threads == 1:
         return bool(_take_flag())
     seen = address + _SEEN
-    put_at(seen, 0)
+    store_atomic(seen, 0)
     call_foreign(args.parallel, args.region, seen, args.threads, 0)
-    return bool(look_at(seen))
+    return bool(load_atomic(seen))
 
 
 @jitable

@@ -91,7 +91,7 @@ def _bind(call: Binding, plan: Plan, kernel: Kernel) -> Native:
         after = [_search("seek", mark, y, plan.start)]
     other = kernel.bind(call)
     assert isinstance(other, Native), f"{kernel.name} is no compiled kernel"
-    fallbacks = [pack_args(FALLBACK, mark=mark, function=s.address, args=address(s.words)) for s in other.steps]
+    fallbacks = [pack_args(FALLBACK, mark=mark, function=s.address, args=address(s.args)) for s in other.steps]
     after += [Step(compiled(_CODE, "otherwise"), fallback) for fallback in fallbacks]
     return Native((*before, run, *after), (*keep, other))
 

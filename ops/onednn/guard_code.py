@@ -10,7 +10,7 @@ from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
 from ops.native.emit.builder import INT, INTS, WORD, Value, advance, call, constant, splat_int
-from ops.native.memory import Decorator, call_compiled, call_foreign, look_at, put_at, record_at, share
+from ops.native.memory import Decorator, call_compiled, call_foreign, load_atomic, record_at, share, store_atomic
 from ops.native.records import offset
 from ops.onednn.args import CALL, FALLBACK, SEARCH
 from ops.onednn.execute_code import run, take_invalid
@@ -65,7 +65,7 @@ def scan(address: int, part: int, parts: int) -> None:
     args = record_at(address, SEARCH)
     first, last = share(args.count, part, parts)
     if _any_large(args.values + 4 * first, last - first, 0):
-        put_at(args.mark, 1)
+        store_atomic(args.mark, 1)
 
 
 def seek(address: int, part: int, parts: int) -> None:
@@ -73,15 +73,15 @@ def seek(address: int, part: int, parts: int) -> None:
     args = record_at(address, SEARCH)
     first, last = share(args.count, part, parts)
     if _any_same(args.values + 4 * first, last - first, args.bits):
-        put_at(args.mark, 1)
+        store_atomic(args.mark, 1)
 
 
 def execute_ordinary(address: int, _: int, __: int, ___: int) -> int:
     """Runs a primitive unless an input was marked as strange; returns its status. The arguments are CALL."""
     args = record_at(address, CALL)
-    strange = look_at(address + _STRANGE)
-    put_at(address + _STRANGE, 0)
-    put_at(address + _OTHERWISE, strange)
+    strange = load_atomic(address + _STRANGE)
+    store_atomic(address + _STRANGE, 0)
+    store_atomic(address + _OTHERWISE, strange)
     if strange:
         return 0
     call_foreign(args.set_threads, args.threads, 0, 0, 0)
@@ -91,17 +91,17 @@ def execute_ordinary(address: int, _: int, __: int, ___: int) -> int:
 def execute_flagged(address: int, _: int, __: int, ___: int) -> int:
     """Runs a primitive, and marks it to be computed otherwise if an operation was invalid; returns its status."""
     args = record_at(address, CALL)
-    put_at(address + _OTHERWISE, 0)
+    store_atomic(address + _OTHERWISE, 0)
     call_foreign(args.set_threads, args.threads, 0, 0, 0)
     take_invalid(address)
     status = run(args, args.primitive, args.arguments)
     if take_invalid(address):
-        put_at(address + _OTHERWISE, 1)
+        store_atomic(address + _OTHERWISE, 1)
     return int(status)
 
 
 def otherwise(address: int, part: int, parts: int) -> None:
     """Runs a step of another kernel if its mark is set; the arguments are FALLBACK."""
     args = record_at(address, FALLBACK)
-    if look_at(args.mark):
+    if load_atomic(args.mark):
         call_compiled(args.function, args.args, part, parts)

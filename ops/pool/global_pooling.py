@@ -70,15 +70,15 @@ def _workspace(signature: Signature) -> int:
 
 
 def _sum_rows(call: Binding, finish: Callable[[Array], tuple[Thunk, ...]]) -> Iterator[Thunk]:
-    room, sums = carve(call.workspace, *_temporaries(call.signature))
+    buffer, sums = carve(call.workspace, *_temporaries(call.signature))
     x, y, p = _rows(call.x), call.y.reshape(-1), _p(call.signature)
     for a, b in pieces(len(x), _piece_rows(call.signature)):
         part, out = x[a:b], sums[: b - a] if sums.size else y[a:b]
         if p:
-            yield from powers(p, part, room[: b - a])
-        elif room.size:
-            yield partial(np.copyto, room[: b - a], part)
-        yield partial(np.add.reduce, room[: b - a] if room.size else part, axis=1, out=out)
+            yield from powers(p, part, buffer[: b - a])
+        elif buffer.size:
+            yield partial(np.copyto, buffer[: b - a], part)
+        yield partial(np.add.reduce, buffer[: b - a] if buffer.size else part, axis=1, out=out)
         yield from finish(out)
         if sums.size:
             yield partial(np.copyto, y[a:b], out, casting="same_kind")

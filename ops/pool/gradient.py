@@ -73,12 +73,12 @@ def _bind_max(call: Binding) -> Thunk:
     w = windows(x.shape[2:], call.attrs["kernel_shape"], call.attrs)
     inner, outer = _three(w.sizes, 1), _three(w.outputs, 1)
     geometry = (*_three(w.kernel, 1), *_three(w.strides, 1), *_three(w.dilations, 1), *_three(w.begins, 0))
-    run, rooms = scatter_maxima(x.dtype), carve(call.workspace, *_row(call.signature))
+    run, scratch = scatter_maxima(x.dtype), carve(call.workspace, *_row(call.signature))
 
     def bind(dy: Array, x: Array, dx: Array) -> Thunk:
         lead = (math.prod(x.shape[:2]),)
         flat = (a.reshape(lead + shape) for a, shape in ((dy, outer), (x, inner), (dx, inner)))
-        return partial(run, *flat, *rooms, geometry)
+        return partial(run, *flat, *scratch, geometry)
 
     return by_image(bind, dy, x, call.y)
 
@@ -153,13 +153,13 @@ def _spread_axis(w: Windows, source: Array, target: Array, axis: int) -> Iterato
 
 def _bind_spread(call: Binding) -> Thunk:
     w, most = _windows(call.signature), _channels(call.signature)
-    rooms = carve(call.workspace, *_temporaries(call.signature))
+    scratch = carve(call.workspace, *_temporaries(call.signature))
     channels = math.prod(call.x.shape[:2])
     x, y = call.x.reshape((channels, *w.outputs)), call.y.reshape((channels, *w.sizes))
     steps: list[Thunk] = []
     for a, b in pieces(channels, most):
         shapes = [(b - a, *s) for s in _stages(w)]
-        chain = [r[: math.prod(s)].reshape(s) if r.size else r for r, s in zip(rooms, shapes, strict=True)]
+        chain = [r[: math.prod(s)].reshape(s) if r.size else r for r, s in zip(scratch, shapes, strict=True)]
         if chain[0].size:
             steps.append(partial(np.copyto, chain[0], x[a:b]))
         else:

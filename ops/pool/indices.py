@@ -43,35 +43,35 @@ def _steps_of_axes(w: Windows, storage_order: int) -> list[int]:
     return [math.prod(w.sizes[a + 1 :]) for a in range(w.ndim)]
 
 
-def _places(w: Windows, taps: tuple[int, ...], steps: list[int], room: Array) -> Iterator[Thunk]:
+def _places(w: Windows, taps: tuple[int, ...], steps: list[int], buffer: Array) -> Iterator[Thunk]:
     """Steps that write, for each output, the place of one tap in its channel."""
-    yield partial(room.fill, 0)
+    yield partial(buffer.fill, 0)
     for axis, (tap, step) in enumerate(zip(taps, steps, strict=True)):
         starts = np.arange(w.outputs[axis]) * w.strides[axis] + tap * w.dilations[axis] - w.begins[axis]
         column = (starts * step).astype(np.int64).reshape((-1,) + (1,) * (w.ndim - 1 - axis))
-        yield partial(np.add, room, column, room)
+        yield partial(np.add, buffer, column, buffer)
 
 
-def _tap(x: Array, y: Array, places: Array, mask: Array, room: Array) -> Iterator[Thunk]:
+def _tap(x: Array, y: Array, places: Array, mask: Array, buffer: Array) -> Iterator[Thunk]:
     """Steps that take one tap where it is larger than what was found so far."""
     yield partial(np.greater, x, y, mask)
     yield partial(np.copyto, y, x, where=mask)
-    yield partial(np.copyto, places, room, where=mask)
+    yield partial(np.copyto, places, buffer, where=mask)
 
 
 def _piece(call: Binding, x: Array, y: Array, places: Array, bases: Array) -> Iterator[Thunk]:
     """Steps for a few channels of one image; `bases` are the places of their first elements."""
     w = _windows(call.signature)
-    mask, room = carve(call.workspace, *_temporaries(call.signature))
+    mask, buffer = carve(call.workspace, *_temporaries(call.signature))
     steps = _steps_of_axes(w, call.attrs["storage_order"])
     yield partial(y.fill, -np.inf if y.dtype in FLOATS else np.iinfo(y.dtype).min)
     yield partial(places.fill, 0)
     for taps in product(*map(range, w.kernel)):
         ranges = [tap_range(w, a, t) for a, t in enumerate(taps)]
         target, source = tuple(o for o, _ in ranges), tuple(i for _, i in ranges)
-        yield from _places(w, taps, steps, room)
+        yield from _places(w, taps, steps, buffer)
         part = y[:, *target]
-        yield from _tap(x[:, *source], part, places[:, *target], mask[: len(x), *target], room[target])
+        yield from _tap(x[:, *source], part, places[:, *target], mask[: len(x), *target], buffer[target])
     yield partial(np.add, places, bases, places)
 
 

@@ -25,8 +25,8 @@ def scatter_maxima(dtype: np.dtype[Any]) -> Compiled:
     element, array = numba.from_dtype(dtype), numba.types.Array
     read = (array(element, 4, "C", readonly=True) for _ in range(2))
     tuples: Any = numba.types.UniTuple
-    rooms = array(element, 1, "C"), array(numba.int32, 1, "C")
-    signature = numba.void(*read, array(element, 4, "C"), *rooms, tuples(numba.intp, 12))
+    scratch = array(element, 1, "C"), array(numba.int32, 1, "C")
+    signature = numba.void(*read, array(element, 4, "C"), *scratch, tuples(numba.intp, 12))
     compiled: Compiled = numba.njit(signature, nogil=True, cache=True, error_model="numpy")(_scatter_maxima)
     return compiled
 

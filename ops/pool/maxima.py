@@ -35,12 +35,12 @@ def maxima_steps(w: Windows, data: tuple[Array, Array, Array], workspace: Array)
     Of several maxima it is the first; NaN is above all, and of several NaN it is the last.
     """
     dy, x, dx = data
-    *rooms, numbers, term = carve(workspace, *_specs(w, len(x), x.dtype))
+    *scratch, numbers, term = carve(workspace, *_specs(w, len(x), x.dtype))
     yield partial(numbers.fill, 0)
     yield add_positions(numbers, term, element_strides(w.sizes))
     yield partial(dx.fill, 0)
-    for a, b in pieces(len(x), len(rooms[0])):
-        maxima, places, better, mark, terms = (room[: b - a] for room in rooms)
+    for a, b in pieces(len(x), len(scratch[0])):
+        maxima, places, better, mark, terms = (buffer[: b - a] for buffer in scratch)
         yield partial(places.fill, -1)
         for taps in product(*map(range, w.kernel)):
             ranges = [tap_range(w, axis, tap) for axis, tap in enumerate(taps)]

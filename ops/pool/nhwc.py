@@ -107,11 +107,11 @@ def _box(pooling: _Pooling, x: Array, y: Array, box: Box) -> Iterator[Thunk]:
 
 def _kernel(pooling: Callable[[Signature], _Pooling]) -> Kernel:
     def bind(call: Binding) -> Thunk:
-        found, pixel = pooling(call.signature), max(call.y.shape[-1] * call.y.itemsize, 1)
+        case, pixel = pooling(call.signature), max(call.y.shape[-1] * call.y.itemsize, 1)
         steps: list[Thunk] = []
         for x, y in zip(call.x, call.y, strict=True):
-            for box in boxes(found.windows.outputs, CACHE_BYTES // 4 // pixel):
-                steps += _box(found, x, y, box)
+            for box in boxes(case.windows.outputs, CACHE_BYTES // 4 // pixel):
+                steps += _box(case, x, y, box)
         return in_turn(*steps)
 
     return Kernel("taps", bind, writes=dense_pixels)

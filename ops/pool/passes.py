@@ -86,16 +86,16 @@ def _temporaries(pooling: Pooling, signature: Signature) -> tuple[TensorSpec, ..
     return tuple(TensorSpec((n,), pooling.dtype) for n in sizes)
 
 
-def _piece(pooling: Pooling, x: Array, y: Array, rooms: tuple[Array, ...]) -> Iterator[Thunk]:
+def _piece(pooling: Pooling, x: Array, y: Array, scratch: tuple[Array, ...]) -> Iterator[Thunk]:
     """Steps for a few channels of one image."""
     shapes = [(len(x), *s) for s in pooling.stages]
-    held = [r[: math.prod(s)].reshape(s) for r, s in zip(rooms[1:-1], shapes[1:-1], strict=True)]
+    held = [r[: math.prod(s)].reshape(s) for r, s in zip(scratch[1:-1], shapes[1:-1], strict=True)]
     source, out = x, y
     if pooling.prepare is not None:
-        source = rooms[0][: x.size].reshape(x.shape)
+        source = scratch[0][: x.size].reshape(x.shape)
         yield from pooling.prepare(x, source)
     if pooling.dtype != y.dtype:
-        out = rooms[-1][: y.size].reshape(y.shape)
+        out = scratch[-1][: y.size].reshape(y.shape)
     chain = (source, *held, out)
     for axis in range(pooling.windows.ndim):
         yield from join_axis(pooling, chain[axis], chain[axis + 1], axis)
@@ -111,9 +111,9 @@ def pool_workspace(pooling: Pooling, signature: Signature) -> int:
 
 def bind_pool(pooling: Pooling, call: Binding) -> Thunk:
     """The thunk that pools all of x (N, C, spatial...)."""
-    rooms = carve(call.workspace, *_temporaries(pooling, call.signature))
+    scratch = carve(call.workspace, *_temporaries(pooling, call.signature))
     steps: list[Thunk] = []
     for x, y in zip(call.x, call.y, strict=True):
         for a, b in pieces(len(x), _channels(pooling, call.signature)):
-            steps += _piece(pooling, x[a:b], y[a:b], rooms)
+            steps += _piece(pooling, x[a:b], y[a:b], scratch)
     return in_turn(*steps)

@@ -58,8 +58,8 @@ def _max(signature: Signature) -> Pooling:
     return Pooling(_windows(signature), np.maximum, constant(least, dtype))
 
 
-def _copy(source: Array, room: Array) -> tuple[Thunk, ...]:
-    return (partial(np.copyto, room, source),)
+def _copy(source: Array, buffer: Array) -> tuple[Thunk, ...]:
+    return (partial(np.copyto, buffer, source),)
 
 
 def _average(signature: Signature) -> Pooling:

@@ -27,8 +27,8 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     axis = normalize_axis(attrs["axis"], x.ndim)
     if not x.shape[axis]:
         raise ShapeError(f"axis {axis} of shape {x.shape} is empty: it has no first element")
-    kept = (1,) if attrs["keepdims"] else ()
-    return (TensorSpec((*x.shape[:axis], *kept, *x.shape[axis + 1 :]), np.dtype("int64")),)
+    merged = (1,) if attrs["keepdims"] else ()
+    return (TensorSpec((*x.shape[:axis], *merged, *x.shape[axis + 1 :]), np.dtype("int64")),)
 
 
 def _axis(signature: Signature) -> int:
@@ -65,7 +65,7 @@ def _plain(search: Search, call: Binding) -> Thunk:
 def _through_blocks(search: Search, call: Binding) -> Thunk:
     """numpy would copy all of x to search along another axis, or backwards; a block of rows is enough."""
     spec = _rows(call.signature)
-    (room,) = carve(call.workspace, spec)
+    (buffer,) = carve(call.workspace, spec)
     x = np.moveaxis(call.x, _axis(call.signature), -1)
     y = call.y.reshape(x.shape[:-1])
     last = call.attrs["select_last_index"]
@@ -73,9 +73,9 @@ def _through_blocks(search: Search, call: Binding) -> Thunk:
         x = x[..., ::-1]
     steps: list[Thunk] = []
     for index in blocks(y.shape, spec.shape[0]):
-        found, source = y[index], x[(*index[:-1], ..., slice(None))]
-        rows = room[: found.size].reshape(source.shape)
-        steps += (partial(np.copyto, rows, source), search(rows, found))
+        positions, source = y[index], x[(*index[:-1], ..., slice(None))]
+        rows = buffer[: positions.size].reshape(source.shape)
+        steps += (partial(np.copyto, rows, source), search(rows, positions))
     if last:
         steps.append(partial(np.subtract, constant(spec.shape[1] - 1, y.dtype), y, y))
     return in_turn(*steps)

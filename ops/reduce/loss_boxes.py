@@ -56,20 +56,20 @@ class LossPart:
 
     x: Array
     index: tuple[slice, slice]
-    room: Array
+    buffer: Array
     row: Array
     picked: Array
     labels: Array
     term: Array
     ignored: Array
-    given: Array
+    target: Array
     ends: Array
 
     def find_labels(self, ignore: int) -> Iterator[Thunk]:
         """Steps that write where in the room the logit of each label is; that of class 0 where it is ignored."""
         classes, pixels = self.x.shape[1], self.x.shape[2]
-        yield partial(np.equal, self.given, constant(ignore, self.given.dtype), self.ignored)
-        yield partial(np.copyto, self.labels, self.given)
+        yield partial(np.equal, self.target, constant(ignore, self.target.dtype), self.ignored)
+        yield partial(np.copyto, self.labels, self.target)
         yield partial(np.copyto, self.labels, constant(0, INT64), where=self.ignored)
         yield partial(_check_labels, self.labels, classes, self.ends)
         yield partial(np.multiply, self.labels, constant(pixels, INT64), self.labels)
@@ -79,22 +79,22 @@ class LossPart:
     def exponents(self) -> Iterator[Thunk]:
         """Steps that write x less the greatest of its pixel into the room."""
         row = self.row[:, np.newaxis]
-        yield partial(np.copyto, self.room, self.x)
-        yield partial(np.maximum.reduce, self.room, axis=1, keepdims=True, out=row)
-        yield partial(np.subtract, self.room, row, self.room)
+        yield partial(np.copyto, self.buffer, self.x)
+        yield partial(np.maximum.reduce, self.buffer, axis=1, keepdims=True, out=row)
+        yield partial(np.subtract, self.buffer, row, self.buffer)
 
     def pick(self) -> Thunk:
         """Writes what the room has at the labels."""
-        return partial(np.take, self.room.reshape(-1), self.labels, out=self.picked, mode="clip")
+        return partial(np.take, self.buffer.reshape(-1), self.labels, out=self.picked, mode="clip")
 
 
 def loss_parts(call: Binding, case: LossCase) -> Iterator[LossPart]:
     """All parts of a call whose first inputs are logits and labels; they share the rooms."""
     x, labels = call.x.reshape(case.shape), call.inputs[1].reshape((case.shape[0], case.shape[2]))
-    block, *rooms, ends, _ = carve(call.workspace, *case.temporaries)
+    block, *scratch, ends, _ = carve(call.workspace, *case.temporaries)
     for box in case.cut:
         (a, c), (b, d) = box.firsts, box.lasts
         size, shape = math.prod(box.shape), (b - a, case.shape[1], d - c)
-        row, picked, places, term, ignored = (r[:size].reshape(box.shape) for r in rooms)
-        room, index = block[: size * case.shape[1]].reshape(shape), (slice(a, b), slice(c, d))
-        yield LossPart(x[a:b, :, c:d], index, room, row, picked, places, term, ignored, labels[a:b, c:d], ends)
+        row, picked, places, term, ignored = (r[:size].reshape(box.shape) for r in scratch)
+        buffer, index = block[: size * case.shape[1]].reshape(shape), (slice(a, b), slice(c, d))
+        yield LossPart(x[a:b, :, c:d], index, buffer, row, picked, places, term, ignored, labels[a:b, c:d], ends)

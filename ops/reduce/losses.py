@@ -59,17 +59,17 @@ def _workspace(signature: Signature) -> int:
 
 def _losses(part: LossPart, attrs: Attrs) -> Iterator[Thunk]:
     """Steps that write the loss of each pixel into `picked`: log(sum(exp(t))) less t of the label."""
-    smoothing, dtype = attrs["label_smoothing"], part.room.dtype
+    smoothing, dtype = attrs["label_smoothing"], part.buffer.dtype
     yield from part.find_labels(attrs["ignore_index"])
     yield from part.exponents()
     yield part.pick()
     if smoothing:
-        yield partial(np.add.reduce, part.room, axis=1, out=part.row)
+        yield partial(np.add.reduce, part.buffer, axis=1, out=part.row)
         yield partial(np.multiply, part.row, constant(smoothing / part.x.shape[1], dtype), part.row)
         yield partial(np.multiply, part.picked, constant(1 - smoothing, dtype), part.picked)
         yield partial(np.add, part.picked, part.row, part.picked)
-    yield partial(np.exp, part.room, part.room)
-    yield partial(np.add.reduce, part.room, axis=1, out=part.row)
+    yield partial(np.exp, part.buffer, part.buffer)
+    yield partial(np.add.reduce, part.buffer, axis=1, out=part.row)
     yield partial(np.log, part.row, part.row)
     yield partial(np.subtract, part.row, part.picked, part.picked)
     yield partial(np.copyto, part.picked, constant(0, dtype), where=part.ignored)
@@ -77,7 +77,7 @@ def _losses(part: LossPart, attrs: Attrs) -> Iterator[Thunk]:
 
 def _count(part: LossPart, attrs: Attrs, count: Array, one: Array) -> Iterator[Thunk]:
     """Steps that add the number of pixels that are not ignored."""
-    yield partial(np.not_equal, part.given, constant(attrs["ignore_index"], part.given.dtype), part.ignored)
+    yield partial(np.not_equal, part.target, constant(attrs["ignore_index"], part.target.dtype), part.ignored)
     yield partial(np.add.reduce, part.ignored, axis=None, dtype=count.dtype, out=one)
     yield partial(np.add, count, one, count)
 
@@ -105,11 +105,11 @@ def _bind(call: Binding) -> Thunk:
 
 def _weights(call: Binding, part: LossPart, count: Array, one: Array) -> Iterator[Thunk]:
     """Steps that write into `picked` how much of its gradient each pixel is given."""
-    given = call.inputs[2]
+    weights = call.inputs[2]
     if call.attrs["reduction"] == "none":
         images, pixels = part.index
-        given = given.reshape((len(call.x), -1))[images, pixels]
-    yield partial(np.copyto, part.picked, given)
+        weights = weights.reshape((len(call.x), -1))[images, pixels]
+    yield partial(np.copyto, part.picked, weights)
     if call.attrs["reduction"] == "mean":
         yield partial(np.divide, part.picked, count, part.picked)
     yield partial(np.copyto, part.picked, constant(0, one.dtype), where=part.ignored)
@@ -117,9 +117,9 @@ def _weights(call: Binding, part: LossPart, count: Array, one: Array) -> Iterato
 
 def _subtract_labels(part: LossPart, smoothing: float) -> Iterator[Thunk]:
     """Steps that take from the softmax what it should be."""
-    flat, dtype = part.room.reshape(-1), part.room.dtype
+    flat, dtype = part.buffer.reshape(-1), part.buffer.dtype
     if smoothing:
-        yield partial(np.subtract, part.room, constant(smoothing / part.x.shape[1], dtype), part.room)
+        yield partial(np.subtract, part.buffer, constant(smoothing / part.x.shape[1], dtype), part.buffer)
     yield part.pick()
     yield partial(np.subtract, part.picked, constant(1 - smoothing, dtype), part.picked)
     yield partial(flat.__setitem__, part.labels.reshape(-1), part.picked.reshape(-1))
@@ -137,13 +137,13 @@ def _bind_gradient(call: Binding) -> Thunk:
         column = part.row[:, np.newaxis]
         steps += part.find_labels(call.attrs["ignore_index"])
         steps += part.exponents()
-        steps.append(partial(np.exp, part.room, part.room))
-        steps.append(partial(np.add.reduce, part.room, axis=1, keepdims=True, out=column))
-        steps.append(partial(np.divide, part.room, column, part.room))
+        steps.append(partial(np.exp, part.buffer, part.buffer))
+        steps.append(partial(np.add.reduce, part.buffer, axis=1, keepdims=True, out=column))
+        steps.append(partial(np.divide, part.buffer, column, part.buffer))
         steps += _subtract_labels(part, call.attrs["label_smoothing"])
         steps += _weights(call, part, count, one)
-        steps.append(partial(np.multiply, part.room, part.picked[:, np.newaxis], part.room))
-        steps.append(partial(np.copyto, y[images, :, pixels], part.room, casting="same_kind"))
+        steps.append(partial(np.multiply, part.buffer, part.picked[:, np.newaxis], part.buffer))
+        steps.append(partial(np.copyto, y[images, :, pixels], part.buffer, casting="same_kind"))
     return in_turn(*steps)
 
 

@@ -111,7 +111,7 @@ class _Recipe:
             return np.dtype("float64")
         return working_dtype(signature.x.dtype)
 
-    def rooms(self, signature: Signature) -> tuple[TensorSpec, ...]:
+    def temporaries(self, signature: Signature) -> tuple[TensorSpec, ...]:
         """Specs of: the rows (empty where the output serves), a block, a part (empty where numpy folds in one go)."""
         dtype = self.dtype(signature)
         if dtype == signature.x.dtype:
@@ -121,11 +121,11 @@ class _Recipe:
 
     def workspace(self, signature: Signature) -> int:
         """Bytes of the rooms."""
-        return dense_bytes(*self.rooms(signature))
+        return dense_bytes(*self.temporaries(signature))
 
     def bind(self, call: Binding) -> Thunk:
         """The fold, then its end, then a store where it was done in another dtype."""
-        rows, block, part = carve(call.workspace, *self.rooms(call.signature))
+        rows, block, part = carve(call.workspace, *self.temporaries(call.signature))
         y = call.y.reshape(_rows(call.signature, call.y.dtype).shape)
         if rows.dtype == y.dtype:
             rows = y
@@ -148,12 +148,12 @@ def _shift(signature: Signature) -> TensorSpec:
 
 
 def _log_sum_exp_workspace(signature: Signature) -> int:
-    return dense_bytes(_shift(signature), *_SHIFTED.rooms(signature))
+    return dense_bytes(_shift(signature), *_SHIFTED.temporaries(signature))
 
 
 def _log_sum_exp(call: Binding) -> Thunk:
     """log(sum(exp(x - m))) + m with m = max(x), held to finite numbers: infinity minus itself would be NaN."""
-    m, rows, block, part = carve(call.workspace, _shift(call.signature), *_SHIFTED.rooms(call.signature))
+    m, rows, block, part = carve(call.workspace, _shift(call.signature), *_SHIFTED.temporaries(call.signature))
     y = call.y.reshape(m.shape)
     if m.dtype == y.dtype:
         rows = y

@@ -56,7 +56,7 @@ def _fold_row(kind: int, x: int, count: int) -> Any:
 
 @jitable
 def _join(kind: int, a: float, b: float) -> Any:
-    """NaN wins."""
+    """Joins two folds; NaN where either is NaN."""
     if kind < MAX:
         return a + b
     if math.isnan(a) or math.isnan(b):

@@ -44,7 +44,7 @@ def _row(signature: Signature) -> TensorSpec:
     return signature.x.with_shape(shape)
 
 
-def _room(signature: Signature) -> TensorSpec:
+def _buffer(signature: Signature) -> TensorSpec:
     most = BLOCK_BYTES // signature.x.dtype.itemsize
     return signature.x.with_shape((max(1, min(signature.x.size, most)),))
 
@@ -79,14 +79,14 @@ _not_last = unless(_is_last, "not the last axis")
 def _softmax_in_blocks(call: Binding) -> Thunk:
     """dy * y - y * sum(dy * y), for an axis that is not last: the products are made where the output lies."""
     (dy, y), dx, axis = call.inputs, call.y, normalize_axis(call.attrs["axis"], call.y.ndim)
-    row, room = carve(call.workspace, _row(call.signature), _room(call.signature))
+    row, buffer = carve(call.workspace, _row(call.signature), _buffer(call.signature))
     steps: list[Thunk] = [
         partial(np.multiply, dy, y, dx),
         partial(np.add.reduce, dx, axis=axis, keepdims=True, out=row),
     ]
-    for index in blocks(dx.shape, room.size) if dx.size else ():
+    for index in blocks(dx.shape, buffer.size) if dx.size else ():
         part = dx[index]
-        terms = room[: part.size].reshape(part.shape)
+        terms = buffer[: part.size].reshape(part.shape)
         steps += (
             partial(np.multiply, y[index], np.broadcast_to(row, dx.shape)[index], terms),
             partial(np.subtract, part, terms, part),
@@ -95,17 +95,17 @@ def _softmax_in_blocks(call: Binding) -> Thunk:
 
 
 def _roomy_workspace(signature: Signature) -> int:
-    return dense_bytes(_row(signature), _room(signature))
+    return dense_bytes(_row(signature), _buffer(signature))
 
 
 def _log_softmax(call: Binding) -> Thunk:
     """dy - exp(y) * sum(dy), block by block, so that either input may lie where the output lies."""
     (dy, y), dx, axis = call.inputs, call.y, normalize_axis(call.attrs["axis"], call.y.ndim)
-    row, room = carve(call.workspace, _row(call.signature), _room(call.signature))
+    row, buffer = carve(call.workspace, _row(call.signature), _buffer(call.signature))
     steps: list[Thunk] = [partial(np.add.reduce, dy, axis=axis, keepdims=True, out=row)]
-    for index in blocks(dx.shape, room.size) if dx.size else ():
+    for index in blocks(dx.shape, buffer.size) if dx.size else ():
         part = dx[index]
-        powers = room[: part.size].reshape(part.shape)
+        powers = buffer[: part.size].reshape(part.shape)
         sums = np.broadcast_to(row, dx.shape)[index]
         steps += (
             partial(np.exp, y[index], powers),

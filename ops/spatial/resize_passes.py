@@ -47,12 +47,12 @@ def _table(signature: Signature, axis: int) -> Table:
     return transposed(table(_axis(attrs, y, x, axis), attrs), y[axis])
 
 
-def _changes(found: Table, elements: int) -> bool:
+def _changes(mapping: Table, elements: int) -> bool:
     """Whether a table is more than a copy."""
-    if found.indices.shape[1] != elements or found.outside.any():
+    if mapping.indices.shape[1] != elements or mapping.outside.any():
         return True
-    hit = np.arange(elements) == found.indices
-    return not (np.where(hit, found.weights, 0).sum(axis=0) == 1).all() or bool((found.weights[~hit] != 0).any())
+    hit = np.arange(elements) == mapping.indices
+    return not (np.where(hit, mapping.weights, 0).sum(axis=0) == 1).all() or bool((mapping.weights[~hit] != 0).any())
 
 
 def changed_axes(signature: Signature) -> list[tuple[int, Table]]:
@@ -105,38 +105,38 @@ def _workspace(signature: Signature) -> int:
     return dense_bytes(*_temporaries(_resized(signature), signature))
 
 
-def _apply(found: Table, axis: int, source: Array, target: Array, room: Array) -> Iterator[Thunk]:
+def _apply(mapping: Table, axis: int, source: Array, target: Array, buffer: Array) -> Iterator[Thunk]:
     """Steps that resize one axis of dense arrays."""
-    yield partial(np.take, source, found.indices[0], axis, target, "clip")
-    if len(found.indices) == 1:
+    yield partial(np.take, source, mapping.indices[0], axis, target, "clip")
+    if len(mapping.indices) == 1:
         return
     column = (-1,) + (1,) * (target.ndim - 1 - axis)
-    weights = found.weights.astype(target.dtype)
+    weights = mapping.weights.astype(target.dtype)
     yield partial(np.multiply, target, weights[0].reshape(column), target)
-    tap = room[: target.size].reshape(target.shape)
-    for indices, row in zip(found.indices[1:], weights[1:], strict=True):
+    tap = buffer[: target.size].reshape(target.shape)
+    for indices, row in zip(mapping.indices[1:], weights[1:], strict=True):
         yield partial(np.take, source, indices, axis, tap, "clip")
         yield partial(np.multiply, tap, row.reshape(column), tap)
         yield partial(np.add, target, tap, target)
 
 
 def _fill_outside(resized: _Resized, y: Array, value: float) -> Iterator[Thunk]:
-    for axis, found in resized.tables:
-        for o in np.flatnonzero(found.outside):
+    for axis, mapping in resized.tables:
+        for o in np.flatnonzero(mapping.outside):
             part = y[(slice(None),) * axis + (o,)]
             yield partial(np.copyto, part, constant(value, y.dtype))
 
 
-def _piece(resized: _Resized, x: Array, y: Array, rooms: tuple[Array, ...], value: float) -> Iterator[Thunk]:
+def _piece(resized: _Resized, x: Array, y: Array, scratch: tuple[Array, ...], value: float) -> Iterator[Thunk]:
     """Steps for a few rows."""
     shapes = [(len(x), *s) for s in resized.stages]
-    held = [r[: math.prod(s)].reshape(s) if r.size else y for r, s in zip(rooms[:-1], shapes, strict=True)]
-    if rooms[0].size:
+    held = [r[: math.prod(s)].reshape(s) if r.size else y for r, s in zip(scratch[:-1], shapes, strict=True)]
+    if scratch[0].size:
         yield partial(np.copyto, held[0], x)
     else:
         held[0] = x
-    for (axis, found), source, target in zip(resized.tables, held[:-1], held[1:], strict=True):
-        yield from _apply(found, axis, source, target, rooms[-1])
+    for (axis, mapping), source, target in zip(resized.tables, held[:-1], held[1:], strict=True):
+        yield from _apply(mapping, axis, source, target, scratch[-1])
     yield from _fill_outside(resized, held[-1], value)
     if held[-1] is not y:
         yield partial(np.copyto, y, held[-1], casting="unsafe")
@@ -150,12 +150,12 @@ def _bind(call: Binding) -> Thunk:
     resized = _resized(call.signature)
     if not resized.tables:
         return partial(np.copyto, call.y, call.x)
-    rooms = carve(call.workspace, *_temporaries(resized, call.signature))
+    scratch = carve(call.workspace, *_temporaries(resized, call.signature))
     x = call.x.reshape((resized.rows, *resized.stages[0]))
     y = call.y.reshape((resized.rows, *resized.stages[-1]))
     steps: list[Thunk] = []
     for a, b in pieces(resized.rows, _few(resized, _dtype(call.signature))):
-        steps += _piece(resized, x[a:b], y[a:b], rooms, call.attrs["extrapolation_value"])
+        steps += _piece(resized, x[a:b], y[a:b], scratch, call.attrs["extrapolation_value"])
     return in_turn(*steps)
 
 
@@ -170,8 +170,8 @@ def _repeats(signature: Signature) -> bool:
     for axis, (n, m) in enumerate(zip(signature.x.shape, signature.y.shape, strict=True)):
         if not n or m % n:
             return False
-        found = _table(signature, axis)
-        if found.outside.any() or (found.indices[0] != np.arange(m) // (m // n)).any():
+        mapping = _table(signature, axis)
+        if mapping.outside.any() or (mapping.indices[0] != np.arange(m) // (m // n)).any():
             return False
     return True
 
@@ -187,8 +187,8 @@ def _repeats_of(call: Binding) -> tuple[Move, ...]:
 
 def _is_repeated(signature: Signature) -> bool:
     """Whether a gradient is that of elements repeated whole times. float16 is better added up in float32."""
-    found = {n: v for n, v in signature.attrs.items() if n != "shape"}
-    return signature.x.dtype in FLOATS - {_HALF} and _repeats(Signature(signature.outputs, signature.inputs, found))
+    attrs = {n: v for n, v in signature.attrs.items() if n != "shape"}
+    return signature.x.dtype in FLOATS - {_HALF} and _repeats(Signature(signature.outputs, signature.inputs, attrs))
 
 
 _not_repeated = unless(_is_repeated, "elements are not repeated whole times, or float16")

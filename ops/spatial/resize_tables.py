@@ -108,12 +108,12 @@ def table(axis: Axis, attrs: Attrs) -> Table:
     return Table(np.clip(raw, 0, axis.elements - 1).astype(np.intp), weights, outside)
 
 
-def transposed(found: Table, elements: int) -> Table:
+def transposed(forward: Table, elements: int) -> Table:
     """The table by which gradients go back to the elements: each collects from all outputs that read it."""
     reads: list[list[tuple[int, float]]] = [[] for _ in range(elements)]
-    for taps, weights in zip(found.indices, found.weights, strict=True):
+    for taps, weights in zip(forward.indices, forward.weights, strict=True):
         for o, (i, weight) in enumerate(zip(taps, weights, strict=True)):
-            if weight and not found.outside[o]:
+            if weight and not forward.outside[o]:
                 reads[i].append((o, float(weight)))
     # A table of one tap is not weighed, so elements that nothing reads, or by other weights than 1, take a second.
     is_copy = all(len(row) == 1 and row[0][1] == 1 for row in reads)

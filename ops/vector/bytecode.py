@@ -37,7 +37,7 @@ class Script:
     inputs: int
     instructions: list[Instruction] = field(factory=list)
 
-    def say(self, opcode: str, *operands: int, numbers: tuple[float, ...] = ()) -> int:
+    def append(self, opcode: str, *operands: int, numbers: tuple[float, ...] = ()) -> int:
         """Appends an instruction; returns the number of its result."""
         self.instructions.append(Instruction(opcode, operands, numbers))
         return self.inputs + len(self.instructions) - 1

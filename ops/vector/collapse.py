@@ -16,7 +16,7 @@ class Loops:
 
 
 def collapse(shape: Shape, strides: Sequence[tuple[int, ...]]) -> Loops:
-    """Loops over arrays with these strides, in the order in which the last array lies; nothing in it is empty.
+    """Returns loops over arrays with these strides, in the order in which the last array lies; nothing in it is empty.
 
     Neighbouring loops are joined where each array steps over exactly the inner one.
     """

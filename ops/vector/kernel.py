@@ -12,19 +12,19 @@ from ops.schema.schema import Binding, Kernel, OpSchema, Signature, Thunk, any_s
 from ops.tensor.spec import BOOL, Array, TensorSpec
 from ops.vector.bytecode import SINGLE, Script, encode
 
-Phrase = Callable[[Script, Signature, Sequence[int], tuple[Array, ...]], int]
-"""Says an operator: f(script, signature, values of its inputs, what it packed) -> value of its output.
+Encoder = Callable[[Script, Signature, Sequence[int], tuple[Array, ...]], int]
+"""Appends an operator's instructions: f(script, signature, values of its inputs, packed arrays) -> value of its output.
 
-Raises UnsaidError where that cannot be said.
+Raises NoOpcodeError where it has none.
 """
 
 
-class UnsaidError(Exception):
-    """An operator that is no instruction; never seen by callers."""
+class NoOpcodeError(Exception):
+    """An operator has no instructions; callers never see this."""
 
 
 def run(script: Script, inputs: Sequence[Array], y: Array) -> Native:
-    """The thunk that computes y."""
+    """Returns the thunk that computes y."""
     if not y.size:
         return Native(())
     step = Step(address("ops.vector.interpreter_code", "elementwise"), encode(script, inputs, y))
@@ -33,52 +33,52 @@ def run(script: Script, inputs: Sequence[Array], y: Array) -> Native:
 
 @frozen(eq=False)
 class Vector:
-    """`bind` of a kernel that says its operator, or else does it another way."""
+    """`bind` of a kernel of instructions; `otherwise` binds where the operator has none."""
 
-    phrase: Phrase
+    encoder: Encoder
     otherwise: Callable[[Binding], Thunk] | None = None
 
     def __call__(self, call: Binding) -> Thunk:
-        """A program of this one operator."""
+        """Returns a program of this one operator."""
         script = Script(len(call.inputs))
         try:
-            self.phrase(script, call.signature, range(len(call.inputs)), call.packed)
-        except UnsaidError:
+            self.encoder(script, call.signature, range(len(call.inputs)), call.packed)
+        except NoOpcodeError:
             if self.otherwise is None:
                 raise
             return self.otherwise(call)
         return run(script, call.inputs, call.y)
 
 
-def phrase_of(schema: OpSchema, signature: Signature) -> Phrase:
-    """How the operator is said. Raises UnsaidError where it is not."""
+def encoder_of(schema: OpSchema, signature: Signature) -> Encoder:
+    """Returns the encoder of an operator. Raises NoOpcodeError where it has none."""
     for kernel in schema.kernels:
         if isinstance(kernel.bind, Vector) and all(map(is_lane, (*signature.inputs, *signature.outputs))):
-            return kernel.bind.phrase
-    raise UnsaidError
+            return kernel.bind.encoder
+    raise NoOpcodeError
 
 
 def is_lane(spec: TensorSpec) -> bool:
-    """Whether the interpreter knows such elements."""
+    """Returns whether the interpreter computes such elements."""
     return spec.dtype in (SINGLE, BOOL)
 
 
 def is_single(signature: Signature) -> bool:
-    """Whether all is float32 or bool, and not bool alone, for which numpy is faster."""
+    """Returns whether all is float32 or bool, and not bool alone, for which numpy is faster."""
     specs = (*signature.inputs, *signature.outputs)
     return all(map(is_lane, specs)) and any(s.dtype == SINGLE for s in specs) and len(signature.inputs) < 32
 
 
-def vector_kernel(phrase: Phrase, **more: Any) -> Kernel:
-    """The compiled kernel of an operator."""
-    given = {"unsupported": unless(is_single, "not float32"), "writes": any_strides, "pack": no_packing, **more}
-    return Kernel("vector", Vector(phrase, given.pop("otherwise", None)), backend=NUMBA, **given)
+def vector_kernel(encoder: Encoder, **more: Any) -> Kernel:
+    """Returns the compiled kernel of an operator."""
+    options = {"unsupported": unless(is_single, "not float32"), "writes": any_strides, "pack": no_packing, **more}
+    return Kernel("vector", Vector(encoder, options.pop("otherwise", None)), backend=NUMBA, **options)
 
 
 def opcode(name: str, *numbers: str) -> Kernel:
-    """The kernel of an operator that is one instruction with these attributes."""
+    """Returns the kernel of an operator that is one instruction with these attributes."""
 
-    def say(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
-        return script.say(name, *values, numbers=tuple(signature.attrs[n] for n in numbers))
+    def encode_one(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
+        return script.append(name, *values, numbers=tuple(signature.attrs[n] for n in numbers))
 
-    return vector_kernel(say)
+    return vector_kernel(encode_one)

@@ -30,7 +30,7 @@ class Truth:
         return Truth(self.builder, self.builder.xor(self.value, other.value))
 
     def choose(self, yes: "Floats | float", no: "Floats | float") -> "Floats":
-        """`yes` where it holds, else `no`."""
+        """Returns `yes` where it holds, else `no`."""
         a, b = (v.value if isinstance(v, Floats) else constant(FLOATS, v) for v in (yes, no))
         return Floats(self.builder, self.builder.select(self.value, a, b))
 
@@ -65,11 +65,11 @@ class Ints:
         return Ints(self.builder, self.builder.or_(self.value, self._with(bits)))
 
     def as_bits(self) -> "Floats":
-        """The floats that have these bits."""
+        """Returns the floats that have these bits."""
         return Floats(self.builder, self.builder.bitcast(self.value, FLOATS))
 
     def as_numbers(self) -> "Floats":
-        """The floats that are these numbers."""
+        """Converts the integers to floats."""
         return Floats(self.builder, self.builder.sitofp(self.value, FLOATS))
 
 
@@ -120,40 +120,40 @@ class Floats:
         return self._compared(">=", other)
 
     def equals(self, other: "Floats | float") -> Truth:
-        """Where both are the same number; NaN is none."""
+        """Returns where both are the same number; NaN is none."""
         return self._compared("==", other)
 
     def differs(self, other: "Floats | float") -> Truth:
-        """Where they are not the same number; NaN differs from all."""
+        """Returns where they are not the same number; NaN differs from all."""
         return self._compared("!=", other, ordered=False)
 
     def is_nan(self) -> Truth:
-        """Where it is no number."""
+        """Returns where it is NaN."""
         return self._compared("uno", self, ordered=False)
 
     def times(self, factor: "Floats | float", term: "Floats | float") -> "Floats":
-        """self * factor + term, in one instruction where there is one."""
+        """Returns self * factor + term, in one instruction where there is one."""
         return Floats(self.builder, llvm.fused(self.builder, self.value, self._of(factor), self._of(term)))
 
     def apply(self, name: str) -> "Floats":
-        """An intrinsic of LLVM of one vector: sqrt, fabs, floor, ceil, rint."""
+        """Applies an intrinsic of LLVM of one vector: sqrt, fabs, floor, ceil, rint."""
         return Floats(self.builder, llvm.call(self.builder, f"llvm.{name}.v16f32", FLOATS, (self.value,)))
 
     def at_least(self, least: "Floats | float") -> "Floats":
-        """The larger of both; NaN in self stays, NaN in `least` does not count."""
+        """Returns the larger of both; NaN in self stays, NaN in `least` does not count."""
         return (self < least).choose(least, self)
 
     def at_most(self, most: "Floats | float") -> "Floats":
-        """The smaller of both; NaN in self stays, NaN in `most` does not count."""
+        """Returns the smaller of both; NaN in self stays, NaN in `most` does not count."""
         return (self > most).choose(most, self)
 
     def bits(self) -> Ints:
-        """Their bits."""
+        """Returns their bits."""
         return Ints(self.builder, self.builder.bitcast(self.value, INTS))
 
 
 def either(where: Truth, careful: Callable[[], Floats], plain: Callable[[], Floats]) -> Floats:
-    """What `plain` gives; where something holds for one lane, what `careful` gives of all of them."""
+    """Returns `plain()`; where the condition holds for one lane or more, `careful()` for all of them."""
     builder = where.builder
     some = builder.icmp_unsigned(
         "!=", builder.bitcast(where.value, ir.IntType(LANES)), ir.Constant(ir.IntType(LANES), 0)

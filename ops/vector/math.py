@@ -35,7 +35,7 @@ _ROOT_HALF = math.sqrt(0.5)
 
 
 def polynomial(x: Floats, factors: Sequence[float]) -> Floats:
-    """Of two factors or more, that of the highest power first (Horner)."""
+    """Computes a polynomial of two factors or more, that of the highest power first (Horner)."""
     total = x.times(factors[0], factors[1])
     for factor in factors[2:]:
         total = total.times(x, factor)
@@ -43,7 +43,7 @@ def polynomial(x: Floats, factors: Sequence[float]) -> Floats:
 
 
 def _reduced(x: Floats, lowest: float, highest: float) -> tuple[Floats, Floats, Floats]:
-    """x, held between two bounds, as n * log(2) + r: r, and two powers of 2 of which the product is 2 ** n."""
+    """Splits x, held between bounds, into n * log(2) + r; returns r, and two powers of 2 with the product 2 ** n."""
     x = x.at_least(lowest).at_most(highest)
     shifted = x.times(_LOG2_E, _MAGIC)
     n = shifted - _MAGIC
@@ -55,24 +55,24 @@ def _reduced(x: Floats, lowest: float, highest: float) -> tuple[Floats, Floats, 
 
 
 def _exp_near(r: Floats) -> Floats:
-    """e ** r for |r| <= log(2) / 2. Pairs of powers (Estrin), since a chain of products would be waited for."""
+    """Computes e ** r for |r| <= log(2) / 2, by pairs of powers (Estrin): a chain of products has a longer latency."""
     square, (a, b, c, d, e, f) = r * r, _EXP
     return r.times(a, b).times(square, r.times(c, d)).times(square, r.times(e, f)).times(square, r + 1.0)
 
 
 def exp(x: Floats) -> Floats:
-    """e ** x, with care where one of 16 results is infinite or denormal."""
+    """Computes e ** x, with care where one of 16 results is infinite or denormal."""
     return either(x.apply("fabs") > _PLAIN, lambda: _exp_anywhere(x), lambda: _exp_plain(x))
 
 
 def _exp_anywhere(x: Floats) -> Floats:
-    """Two factors, as one power of 2 cannot say the least and the largest results."""
+    """Computes e ** x with two factors: one power of 2 cannot represent the least and the largest results."""
     r, first, second = _reduced(x, -104.0, 89.0)
     return _exp_near(r) * first * second
 
 
 def _exp_plain(x: Floats) -> Floats:
-    """e ** x for -87 < x < 87; NaN of NaN. The same bits as `_exp_anywhere`."""
+    """Computes e ** x for -87 < x < 87; NaN for NaN. The same bits as `_exp_anywhere`."""
     shifted = x.times(_LOG2_E, _MAGIC)
     n = shifted - _MAGIC
     r = n.times(-_LN_2[1], n.times(-_LN_2[0], x))
@@ -80,7 +80,7 @@ def _exp_plain(x: Floats) -> Floats:
 
 
 def _exp_inside(x: Floats) -> Floats:
-    """e ** x for -87 < x < 88; NaN of NaN. log(2) in one piece is off by less than 2e-7 after 126 turns."""
+    """Computes e ** x for -87 < x < 88; NaN for NaN. 126 times log(2) in one piece has an error below 2e-7."""
     shifted = x.times(_LOG2_E, _MAGIC)
     r = (shifted - _MAGIC).times(-sum(_LN_2), x)
     power = ((shifted.bits() + (127 - _MAGIC_BITS)) << 23).as_bits()
@@ -88,19 +88,19 @@ def _exp_inside(x: Floats) -> Floats:
 
 
 def exp_below(x: Floats) -> Floats:
-    """e ** x for x <= 0; 0 where it is less than 2 ** -125. What is computed of such an x does not matter."""
+    """Computes e ** x for x <= 0; 0 where it is less than 2 ** -125."""
     return (x < -86.5).choose(0.0, _exp_inside(x))
 
 
 def expm1(x: Floats) -> Floats:
-    """e ** x - 1 for x <= 0 without loss where it is small."""
+    """Computes e ** x - 1 for x <= 0 without loss where it is small."""
     r, first, second = _reduced(x, -80.0, 89.0)
     power = first * second
     return polynomial(r, _EXP).times(r * r, r).times(power, power - 1.0)
 
 
 def log(x: Floats) -> Floats:
-    """The natural logarithm; -infinity of 0, NaN below."""
+    """Computes the natural logarithm; -infinity for 0, NaN below."""
     small = x < _SMALLEST
     scaled = small.choose(x * 2.0**23, x)
     exponent = ((scaled.bits() >> 23) - 126).as_numbers() - small.choose(23.0, 0.0)
@@ -111,20 +111,20 @@ def log(x: Floats) -> Floats:
     square = m * m
     rest = polynomial(m, _LOG) * m * square
     rest = square.times(-0.5, exponent.times(_LN_2[1], rest))
-    found = exponent.times(_LN_2[0], m + rest)
-    found = x.equals(math.inf).choose(math.inf, found)
-    found = x.equals(0.0).choose(-math.inf, found)
-    return (x < 0.0).choose(math.nan, x.is_nan().choose(x, found))
+    result = exponent.times(_LN_2[0], m + rest)
+    result = x.equals(math.inf).choose(math.inf, result)
+    result = x.equals(0.0).choose(-math.inf, result)
+    return (x < 0.0).choose(math.nan, x.is_nan().choose(x, result))
 
 
 def log1p(x: Floats) -> Floats:
-    """log(1 + x) for 0 <= x <= 1: what is lost in the sum is added again (Kahan)."""
+    """Computes log(1 + x) for 0 <= x <= 1: what is lost in the sum is added again (Kahan)."""
     total = x + 1.0
     return log(total) + (x - (total - 1.0)) / total
 
 
 def tanh(x: Floats) -> Floats:
-    """The hyperbolic tangent."""
+    """Computes the hyperbolic tangent."""
     size, square = x.apply("fabs"), x * x
     far = 1.0 - 2.0 / (_exp_inside((size + size).at_most(20.0)) + 1.0)
     near = (polynomial(square, _TANH) * square).times(x, x)
@@ -132,14 +132,14 @@ def tanh(x: Floats) -> Floats:
 
 
 def _erf_parts(x: Floats) -> tuple[Floats, Floats]:
-    """The error function where x is near 0, and 1 minus that of |x| where it is not."""
+    """Computes the error function where x is near 0, and 1 minus that of |x| where it is not."""
     size = x.apply("fabs").at_most(_ERF_EDGE)
     near = polynomial(x * x, _ERF_NEAR).times(x, x)
     return near, _exp_inside(-polynomial(size, _ERF_FAR).times(size, size))
 
 
 def erf(x: Floats) -> Floats:
-    """The error function."""
+    """Computes the error function."""
     near, rest = _erf_parts(x)
     size = x.apply("fabs")
     far = (size >= _ERF_EDGE).choose(1.0, 1.0 - rest)
@@ -147,7 +147,7 @@ def erf(x: Floats) -> Floats:
 
 
 def one_plus_erf(x: Floats) -> Floats:
-    """erf(x) + 1, without loss where that is small; 0 from where the error function is -1 in float32."""
+    """Computes erf(x) + 1, without loss where that is small; 0 from where the error function is -1 in float32."""
     near, rest = _erf_parts(x)
     size = x.apply("fabs")
     rest = (size >= _ERF_EDGE).choose(0.0, rest)
@@ -155,15 +155,15 @@ def one_plus_erf(x: Floats) -> Floats:
 
 
 def sigmoid(x: Floats) -> Floats:
-    """1 / (1 + exp(-x))"""
+    """Computes 1 / (1 + exp(-x))."""
     return 1.0 / (exp(-x) + 1.0)
 
 
 def maximum(a: Floats, b: Floats) -> Floats:
-    """The larger; NaN wins."""
+    """Returns the larger; NaN where either is NaN."""
     return a.is_nan().choose(a, (a > b).choose(a, b))
 
 
 def minimum(a: Floats, b: Floats) -> Floats:
-    """The smaller; NaN wins."""
+    """Returns the smaller; NaN where either is NaN."""
     return a.is_nan().choose(a, (a < b).choose(a, b))

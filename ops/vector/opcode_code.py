@@ -35,8 +35,8 @@ _SATURATED = 20.0
 _SLOPE = math.sqrt(2 / math.pi)
 
 
-def _truth(found: Truth) -> Floats:
-    return found.choose(1.0, 0.0)
+def _truth(truth: Truth) -> Floats:
+    return truth.choose(1.0, 0.0)
 
 
 def _sign(a: Floats) -> Floats:
@@ -48,14 +48,14 @@ def _softplus(a: Floats) -> Floats:
 
 
 def _mish(a: Floats) -> Floats:
-    """See ops.elementwise.smooth."""
+    """Computes what `ops.elementwise.smooth` explains."""
     e = exp(a.at_most(_SATURATED))
     n = (e + 2.0) * e
     return a * (n / (n + 2.0))
 
 
 def _gelu_tanh(a: Floats) -> Floats:
-    """(1 + tanh(u)) / 2 is sigmoid(2 u)."""
+    """Computes a * (1 + tanh(u)) / 2, which is a * sigmoid(2 u)."""
     return a / (exp((a * a * (-2 * 0.044715 * _SLOPE) - 2 * _SLOPE) * a) + 1.0)
 
 
@@ -64,12 +64,12 @@ def _hard_swish(a: Floats) -> Floats:
 
 
 def _shrink(a: Floats, p: Floats, q: Floats) -> Floats:
-    """p is the bias, q the edge."""
+    """Computes Shrink; p is the bias, q the edge."""
     return (a > q).choose(a - p, (a < -q).choose(a + p, 0.0))
 
 
 def _elu(a: Floats, p: Floats, q: Floats) -> Floats:
-    """p is the height of what is below 0, q its width."""
+    """Computes Elu; p is the height of what is below 0, q its width."""
     return a.at_least(0.0) + expm1(a.at_most(0.0) / q) * p
 
 
@@ -128,7 +128,7 @@ _MEANINGS: Mapping[str, Callable[..., Floats]] = {
 
 
 def _loop(builder: Value, name: str, places: dict[str, Value], count: Value, numbers: dict[str, Value]) -> None:
-    """All elements of one instruction: operands at the addresses a, b, c, the result at y."""
+    """Writes the loop of one instruction over all elements: operands at the addresses a, b, c, the result at y."""
     meaning = _MEANINGS[name]
     named = inspect.signature(meaning).parameters
     operands = [n if n in "abcpq" else "a" for n in named]
@@ -148,7 +148,7 @@ def _loop(builder: Value, name: str, places: dict[str, Value], count: Value, num
 
 @_intrinsic
 def obey(_: Any, opcode: Any, y: Any, a: Any, b: Any, c: Any, count: Any, p: Any, q: Any) -> Any:  # noqa: PLR0917 - the words of an instruction
-    """One instruction on `count` elements; y may be a, b or c."""
+    """Runs one instruction on `count` elements; y may be a, b or c."""
 
     def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
         opcode, y, a, b, c, count, p, q = values
@@ -162,7 +162,7 @@ def obey(_: Any, opcode: Any, y: Any, a: Any, b: Any, c: Any, count: Any, p: Any
 
 
 def _copier(read: Callable[..., Floats], size: int, write: Callable[..., None], out: int, *, whole: bool) -> Any:
-    """Code for (from, to, count): neighbours that are read and written so; `whole`: what is behind them may change."""
+    """Returns the code of f(from, to, count), which copies neighbours; `whole`: what is behind them may change."""
 
     def generate(_: Any, builder: Any, __: Any, values: Any) -> Any:
         source, target, count = values
@@ -183,13 +183,13 @@ _COPY = types.int64(types.int64, types.int64, types.int64)
 
 @_intrinsic
 def take(_: Any, source: Any, target: Any, count: Any) -> Any:
-    """Copies `count` floats into a room, where up to 15 floats behind them change too."""
+    """Copies `count` floats into the scratch buffer, where up to 15 floats behind them change too."""
     return _COPY, _copier(load, 4, store, 4, whole=True)
 
 
 @_intrinsic
 def take_truths(_: Any, source: Any, target: Any, count: Any) -> Any:
-    """Copies `count` bytes into a room as floats, 1 or 0; up to 15 behind them change too."""
+    """Copies `count` bytes into the scratch buffer as floats, 1 or 0; up to 15 behind them change too."""
     return _COPY, _copier(load_truth, 1, store, 4, whole=True)
 
 

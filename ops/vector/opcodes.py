@@ -1,4 +1,4 @@
-"""The words of elementwise programs, by number. What each does is in `ops.vector.opcode_code`, in this order."""
+"""The opcodes of elementwise programs, by number. What each does is in `ops.vector.opcode_code`, in this order."""
 
 OPCODES = (
     *(

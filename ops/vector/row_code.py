@@ -33,12 +33,15 @@ def _add(a: Floats, b: Floats) -> Floats:
 
 
 def _largest(a: Floats, b: Floats) -> Floats:
-    """NaN in b does not count."""
+    """Returns the larger; NaN in b does not count."""
     return (b > a).choose(b, a)
 
 
 def _joined(builder: Value, sums: Carried, join: Join) -> Value:
-    """One number of all lanes of several vectors."""
+    """Joins all lanes of several vectors to one number.
+
+    Lane i is joined with lane i + 8, then i + 4, i + 2 and i + 1, so that each lane has the result of all 16.
+    """
     total = Floats(builder, sums[0])
     for other in sums[1:]:
         total = join(total, Floats(builder, other))
@@ -56,24 +59,24 @@ def _started(identity: float) -> Carried:
     return [constant(FLOATS, identity)] * _SIDE_BY_SIDE
 
 
-def _counted(builder: Value, lanes: Lanes, found: Floats, sums: Carried) -> Carried:
-    """The sums for the next turn: the oldest one comes next. Lanes that do not count keep what they had."""
-    value = found.value if lanes is None else builder.select(lanes, found.value, sums[0])
+def _counted(builder: Value, lanes: Lanes, value: Floats, sums: Carried) -> Carried:
+    """Returns the sums for the next turn, the oldest one first. Lanes that do not count keep what they had."""
+    value = value.value if lanes is None else builder.select(lanes, value.value, sums[0])
     return [*sums[1:], value]
 
 
 def _folding(fold: Fold, join: Join, identity: float) -> Any:
-    """A compiled f(address, count, number) -> float32."""
+    """Returns a compiled f(address, count, number) -> float32."""
 
     @_intrinsic
     def folded(_: Any, address: Any, count: Any, number: Any) -> Any:
         def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
             address, count, number = values
-            known = Floats(builder, splat(builder, number))
+            operand = Floats(builder, splat(builder, number))
 
             def body(index: Value, lanes: Lanes, sums: Carried) -> Carried:
                 x = load(builder, _at(builder, address, index), lanes)
-                return _counted(builder, lanes, fold(Floats(builder, sums[0]), x, known), sums)
+                return _counted(builder, lanes, fold(Floats(builder, sums[0]), x, operand), sums)
 
             return _joined(builder, each_vector(builder, count, _started(identity), body), join)
 
@@ -83,7 +86,11 @@ def _folding(fold: Fold, join: Join, identity: float) -> Any:
 
 
 def _halves(builder: Value, a: Floats, b: Floats, half: int) -> tuple[Floats, Floats]:
-    """First and second halves of what rows hold in a, and in b behind each of them."""
+    """Returns the first and the second halves of all groups of 2 * half lanes, those of a and b by turns.
+
+    half = 4        a0 a1 a2 a3            first     a0 b0 a2 b2
+                    b0 b1 b2 b3            second    a1 b1 a3 b3         each of four lanes
+    """
     starts = range(0, LANES, 2 * half)
     halves = []
     for shift in (0, half):
@@ -93,7 +100,7 @@ def _halves(builder: Value, a: Floats, b: Floats, half: int) -> tuple[Floats, Fl
 
 
 def _joined_rows(builder: Value, sums: Carried, join: Join) -> Value:
-    """A vector with one number for each of 16 vectors: halves are joined, two vectors at a time become one."""
+    """Returns a vector with one number for each of 16 vectors: halves are joined, two vectors become one each time."""
     rows = [Floats(builder, v) for v in sums]
     for half in (8, 4, 2, 1):
         rows = [join(*_halves(builder, a, b, half)) for a, b in zip(rows[:half], rows[half:], strict=True)]
@@ -101,7 +108,7 @@ def _joined_rows(builder: Value, sums: Carried, join: Join) -> Value:
 
 
 def _folding_rows(fold: Callable[[Floats, Floats], Floats], join: Join, identity: float) -> Any:
-    """A compiled f(addresses of 16 rows, count, target): what each folds to. No row waits for another one."""
+    """Returns a compiled f(addresses of 16 rows, count, target), which folds each row; none waits for another one."""
 
     @_intrinsic
     def folded(_: Any, addresses: Any, count: Any, target: Any) -> Any:
@@ -111,11 +118,11 @@ def _folding_rows(fold: Callable[[Floats, Floats], Floats], join: Join, identity
             rows = [builder.load(builder.gep(places, [word(i)], source_etype=WORD)) for i in range(LANES)]
 
             def body(index: Value, lanes: Lanes, sums: Carried) -> Carried:
-                found = []
+                results = []
                 for row, total in zip(rows, sums, strict=True):
                     value = fold(Floats(builder, total), load(builder, _at(builder, row, index), lanes)).value
-                    found.append(value if lanes is None else builder.select(lanes, value, total))
-                return found
+                    results.append(value if lanes is None else builder.select(lanes, value, total))
+                return results
 
             started = [constant(FLOATS, identity)] * LANES
             total = _joined_rows(builder, each_vector(builder, count, started, body), join)
@@ -138,23 +145,23 @@ row_sum = _folding(lambda total, x, _: total + x, _add, 0.0)
 row_sum_abs = _folding(lambda total, x, _: total + x.apply("fabs"), _add, 0.0)
 row_sum_square = _folding(lambda total, x, mean: (x - mean).times(x - mean, total), _add, 0.0)
 """Of differences from the number."""
-row_max = _folding(lambda found, x, _: maximum(found, x), maximum, float("-inf"))
-row_min = _folding(lambda found, x, _: minimum(found, x), minimum, float("inf"))
-row_largest = _folding(lambda found, x, _: _largest(found, x), _largest, float("-inf"))
+row_max = _folding(lambda best, x, _: maximum(best, x), maximum, float("-inf"))
+row_min = _folding(lambda best, x, _: minimum(best, x), minimum, float("inf"))
+row_largest = _folding(lambda best, x, _: _largest(best, x), _largest, float("-inf"))
 """As the maximum, where NaN does not count."""
 
 
 def _summing(*, writes: bool) -> Any:
-    """A compiled f(from, to, count, top, target): sums of e ** (x - top) in 16 lanes, where no x is above top."""
+    """Returns a compiled f(from, to, count, top, target): sums of e ** (x - top) in 16 lanes; top is the largest x."""
 
     @_intrinsic
     def summed(_: Any, source: Any, target: Any, count: Any, top: Any, sums: Any) -> Any:
         def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
             source, target, count, top, place = values
-            known = Floats(builder, splat(builder, top))
+            top_lanes = Floats(builder, splat(builder, top))
 
             def body(index: Value, lanes: Lanes, sums: Carried) -> Carried:
-                power = exp_below(load(builder, _at(builder, source, index), lanes) - known)
+                power = exp_below(load(builder, _at(builder, source, index), lanes) - top_lanes)
                 if writes:
                     store(builder, _at(builder, target, index), lanes, power)
                 return _counted(builder, lanes, Floats(builder, sums[0]) + power, sums)
@@ -174,16 +181,16 @@ row_exp, row_sum_exp = _summing(writes=True), _summing(writes=False)
 
 
 def _mapping(function: Callable[..., Floats], arrays: int, numbers: int) -> Any:
-    """A compiled f(target, count, addresses of arrays, numbers): the target may be one of the arrays."""
+    """Returns a compiled f(target, count, addresses of arrays, numbers); the target may be one of the arrays."""
     words, reals = [types.int64] * (2 + arrays), [types.float32] * numbers
 
     def generate(_: Any, builder: Any, __: Any, values: Any) -> Any:
         target, count, *rest = values
-        known = [Floats(builder, splat(builder, v)) for v in rest[arrays:]]
+        constants = [Floats(builder, splat(builder, v)) for v in rest[arrays:]]
 
         def body(index: Value, lanes: Lanes, _: Carried) -> Carried:
             read = [load(builder, _at(builder, a, index), lanes) for a in rest[:arrays]]
-            store(builder, _at(builder, target, index), lanes, function(*read, *known))
+            store(builder, _at(builder, target, index), lanes, function(*read, *constants))
             return []
 
         each_vector(builder, count, [], body)

@@ -14,7 +14,7 @@ from ops.tensor.spec import Array, TensorSpec
 
 
 def dense_pixels(layout: Layout) -> bool:
-    """Whether each pixel is dense, and all of them follow each other at one pitch, none on another."""
+    """Returns whether each pixel is dense, and all of them follow each other at one pitch, none on another."""
     if len(layout.shape) < 2:
         return False
     if 0 in layout.shape:
@@ -31,13 +31,13 @@ def dense_pixels(layout: Layout) -> bool:
 
 
 def pitch(array: Array) -> int:
-    """Elements from one pixel to the next, of an array whose pixels are dense."""
+    """Returns the elements from one pixel to the next, of an array whose pixels are dense."""
     hops = (s for n, s in zip(reversed(array.shape[:-1]), reversed(array.strides[:-1]), strict=True) if n > 1)
     return next(hops, array.shape[-1] * array.itemsize) // array.itemsize if array.size else array.shape[-1]
 
 
 def rows(array: Array) -> Array:
-    """The view (pixels, C) of an array whose pixels are dense."""
+    """Returns the view (pixels, C) of an array whose pixels are dense."""
     shape = (math.prod(array.shape[:-1]), array.shape[-1])
     if 0 in shape:
         return np.empty(shape, array.dtype)
@@ -46,10 +46,10 @@ def rows(array: Array) -> Array:
 
 
 def channels_first(spec: TensorSpec) -> TensorSpec:
-    """(N, C, spatial...) of (N, spatial..., C)."""
+    """Returns the view (N, C, spatial...) of (N, spatial..., C)."""
     return spec.with_shape((spec.shape[0], spec.shape[-1], *spec.shape[1:-1]))
 
 
 def channels_last(spec: TensorSpec) -> TensorSpec:
-    """(N, spatial..., C) of (N, C, spatial...)."""
+    """Returns the view (N, spatial..., C) of (N, C, spatial...)."""
     return spec.with_shape((spec.shape[0], *spec.shape[2:], spec.shape[1]))

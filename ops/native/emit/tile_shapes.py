@@ -1,4 +1,4 @@
-"""The tiles of products on this processor: what kernels, compiled code and packed weights speak of."""
+"""The shapes of tiles of products: kernels, compiled code and packed weights share them."""
 
 from functools import cache
 
@@ -44,7 +44,7 @@ SHAPES = (AVX512, AVX2, PORTABLE)
 
 @cache
 def tile_shape() -> TileShape:
-    """The largest tile that compiled code has the registers for."""
+    """Returns the largest tile that compiled code has the registers for."""
     if has("avx512f"):
         return AVX512
     return AVX2 if has("avx2", "fma") else PORTABLE

@@ -19,12 +19,12 @@ def run_parts(native: Native, parts: int) -> None:
     """Runs every step in so many parts, the last one first; what is not compiled for parts once."""
     for step in native.steps:
         if step.kind != COMPILED:
-            status = _CHECK(step.address)(*step.words.tolist())
+            status = _CHECK(step.address)(*step.args.tolist())
             if status:
                 raise step.explain(status)
             continue
         for part in reversed(range(parts)):
-            _FUNCTION(step.address)(step.words.ctypes.data, part, parts)
+            _FUNCTION(step.address)(step.args.ctypes.data, part, parts)
 
 
 def placed(array: Array, extra: int = 0, first: int = 1) -> Array:

@@ -84,15 +84,15 @@ def test_the_code_cache_says_in_a_line_that_nothing_can_be_kept(
     cache._tell.cache_clear()
     with caplog.at_level(logging.WARNING, "arenaplan"):
         for _ in range(2):
-            with cache.kept("ops.half.convert_code") as keeps:
-                assert not keeps
+            with cache.code_cache("ops.half.convert_code") as is_cached:
+                assert not is_cached
     (record,) = caplog.records
     assert "cannot be kept" in record.getMessage()
     assert "NUMBA_CACHE_DIR" in record.getMessage()
 
 
 def test_code_that_is_not_kept_computes() -> None:
-    made = compile_alone(keeps=False)
+    made = compile_alone(is_cached=False)
     assert made(table_of(())) == (-1, 0)
 
 

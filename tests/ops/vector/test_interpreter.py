@@ -214,7 +214,7 @@ def test_loops_are_joined_where_all_arrays_step_over_the_inner_one() -> None:
 def test_an_interpreted_program_of_too_many_instructions_does_not_fit() -> None:
     script = Script(1)
     for _ in range(40):
-        script.say("neg", 0)
+        script.append("neg", 0)
     assert not fits(script)
 
 
