@@ -12,7 +12,7 @@ SHOWN = (
 
 
 def register_cards() -> None:
-    """Tells a running IPython how to show plans, reports and traces as HTML; does nothing where none runs."""
+    """Registers the cards of plans, reports and traces with a running IPython; does nothing where none runs."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is not None:
@@ -22,6 +22,6 @@ def register_cards() -> None:
 
 
 def _card(shown: object) -> str:
-    """Loads the module of the cards when the first one is shown."""
+    """Returns the card as HTML. It imports the module of the cards when the first card is shown."""
     card: str = import_module("engine.notebook.cards").card_of(shown)
     return card

@@ -1,4 +1,4 @@
-"""Saved traces: JSON and CSV that `engine.exporters` wrote, read back event by event."""
+"""Reads saved traces, JSON and CSV of `engine.exporters`, event by event."""
 
 import re
 from pathlib import Path
@@ -8,25 +8,25 @@ from engine.text.errors import TraceFormatError
 from engine.trace.trace import Trace
 
 _BEGINNING = 1024
-"""Bytes of a file that tell what it is."""
+"""Bytes at the begin of a file that decide its format."""
 _JSON = re.compile(rb'\s*\{\s*"version"\s*:')
 _COLUMNS = {"tick", "kind", "live_bytes"}
 
 
 def read_trace(path: str | Path) -> Trace:
-    """A trace from a file, JSON or CSV by its name or by how it begins; events are read and checked each time.
+    """Returns the trace in a file, JSON or CSV by its name or its first bytes; each iteration reads and checks events.
 
-    Raises TraceFormatError with file and line, here or when the events are asked for; OSError.
+    Raises TraceFormatError with file and line, here or when the events are read; OSError.
     """
     path = Path(path)
     if not path.is_file() and path.exists():
-        raise TraceFormatError(f"{path}: a trace is read more than once, and this is no regular file")
+        raise TraceFormatError(f"{path}: a trace is read more than once, and this is not a regular file")
     is_json = path.suffix.lower() == ".json" or _beginning(path).lstrip()[:1] in (b"{", b"[")
     return json.read(path) if is_json else csv.read(path)
 
 
 def is_saved_trace(path: Path) -> bool:
-    """Whether a file begins as saved traces do."""
+    """Returns whether a file begins like a saved trace."""
     if not path.is_file():
         return False
     beginning = _beginning(path)

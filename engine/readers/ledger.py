@@ -1,10 +1,10 @@
-"""The books of a trace that is read: what is alive, what that adds up to, and what an event may do to it."""
+"""Checks each event of a trace that is read against the chunks that are alive and their total bytes."""
 
 from collections.abc import Callable, Mapping
 
 from attrs import define, field
 
-from engine.readers.place import Location
+from engine.readers.values import Location
 from engine.trace.trace import (
     ALLOC,
     BEGIN,
@@ -25,9 +25,9 @@ from engine.trace.trace import (
 
 @define(eq=False)
 class Ledger:
-    """Events are entered one by one; one that cannot be raises TraceFormatError. Sizes in bytes."""
+    """The state of a run after the events so far; an impossible event raises TraceFormatError. Sizes in bytes."""
 
-    place: Location
+    location: Location
     alive: dict[int, Event] = field(factory=dict)
     begun: set[int] = field(factory=set)
     live: int = 0
@@ -40,52 +40,54 @@ class Ledger:
     peaks: list[Event] = field(factory=list)
 
     def enter(self, event: Event) -> None:
-        """Keeps the books."""
+        """Checks an event and updates the state. Raises TraceFormatError."""
         self._check_time(event)
         _ENTRIES[event.kind](self, event)
         self._check_sums(event)
 
     def close(self) -> None:
-        """At the end of the file: nothing is left alive."""
+        """Checks the end of the file: nothing is alive, and the peak was there. Raises TraceFormatError."""
         if self.begun:
-            raise self.place.wrong(f"the file ends while the operator of tick {min(self.begun)} runs: it is cut short")
+            raise self.location.wrong(
+                f"the file ends while the operator of tick {min(self.begun)} runs: it is cut short"
+            )
         if self.alive:
-            raise self.place.wrong(f"the file ends while {len(self.alive)} chunks are alive: it is cut short")
+            raise self.location.wrong(f"the file ends while {len(self.alive)} chunks are alive: it is cut short")
         if self.most_live and not self.peaks:
-            raise self.place.wrong(f"the peak, of {self.most_live} bytes, is not told")
+            raise self.location.wrong(f"the peak, of {self.most_live} bytes, has no event")
         if self.peaks and self.peaks[0].bytes != self.most_live:
-            raise self.place.wrong(f"{self.most_live} bytes were alive at once, more than at the peak that is told")
+            raise self.location.wrong(f"{self.most_live} bytes were alive at once, more than at the event of the peak")
 
     def _check_time(self, event: Event) -> None:
         if event.seconds == NOT_RUN and event.tick < self.tick:
-            raise self.place.wrong(f"{event.tick} comes after {self.tick}", "tick")
+            raise self.location.wrong(f"{event.tick} comes after {self.tick}", "tick")
         is_first_time = event.seconds != NOT_RUN == self.seconds and not self.is_empty
         if event.seconds < self.seconds or is_first_time:
-            raise self.place.wrong(f"{event.seconds!r} comes after {self.seconds!r}", "seconds")
+            raise self.location.wrong(f"{event.seconds!r} comes after {self.seconds!r}", "seconds")
         self.tick, self.seconds, self.is_empty = event.tick, event.seconds, False
 
     def _check_sums(self, event: Event) -> None:
         if event.live_bytes != self.live:
-            raise self.place.wrong(f"{event.live_bytes}, but {self.live} bytes are alive", "live_bytes")
-        held = self.held if self.has_grown else event.footprint_bytes  # without a memory behind it, what is alive
+            raise self.location.wrong(f"{event.live_bytes}, but {self.live} bytes are alive", "live_bytes")
+        held = self.held if self.has_grown else event.footprint_bytes  # without a memory of its own, the live bytes
         if event.footprint_bytes != held or not (self.has_grown or held in (0, self.live)):
-            raise self.place.wrong(f"{event.footprint_bytes}, but the memory has {self.held}", "footprint_bytes")
+            raise self.location.wrong(f"{event.footprint_bytes}, but the memory has {self.held}", "footprint_bytes")
         self.most_live = max(self.most_live, self.live)
 
     def _allocate(self, event: Event) -> None:
         if event.chunk == NOTHING:
-            raise self.place.wrong("no chunk is allocated", "chunk")
+            raise self.location.wrong("no chunk is allocated", "chunk")
         if event.chunk in self.alive:
-            raise self.place.wrong(f"chunk {event.chunk} is alive already", "chunk")
+            raise self.location.wrong(f"chunk {event.chunk} is alive already", "chunk")
         if event.padding > event.bytes:
-            raise self.place.wrong(f"{event.padding} of {event.bytes} bytes", "padding")
+            raise self.location.wrong(f"{event.padding} of {event.bytes} bytes", "padding")
         self.alive[event.chunk] = event
         self.live += event.bytes
 
     def _overwrite(self, event: Event) -> None:
         taken = self._alive(event.overwrites, "overwrites")
         if not _is_inside(event, taken):
-            raise self.place.wrong(f"these bytes are not all in those of chunk {taken.chunk}", "offset")
+            raise self.location.wrong(f"these bytes are not all in those of chunk {taken.chunk}", "offset")
         self._allocate(event)
         self.live -= self.alive.pop(taken.chunk).bytes
 
@@ -93,45 +95,45 @@ class Ledger:
         freed = self._alive(event.chunk, "chunk")
         for name in ("bytes", "offset", "padding"):
             if getattr(freed, name) != getattr(event, name):
-                raise self.place.wrong(f"chunk {event.chunk} was allocated with {getattr(freed, name)}", name)
+                raise self.location.wrong(f"chunk {event.chunk} was allocated with {getattr(freed, name)}", name)
         self.live -= self.alive.pop(event.chunk).bytes
 
     def _view(self, event: Event) -> None:
-        """One that nobody reads may look at what is gone."""
+        """Checks a view; a view that is never read may be of a chunk that has ended."""
         if event.chunk == NOTHING:
-            raise self.place.wrong("of no chunk", "chunk")
+            raise self.location.wrong("a view of no chunk", "chunk")
         if event.chunk in self.alive and not _is_inside(event, self.alive[event.chunk]):
-            raise self.place.wrong(f"these bytes are not all in those of chunk {event.chunk}", "offset")
+            raise self.location.wrong(f"these bytes are not all in those of chunk {event.chunk}", "offset")
 
     def _begin(self, event: Event) -> None:
         if event.tick in self.begun:
-            raise self.place.wrong("its operator has begun already", "tick")
+            raise self.location.wrong("its operator has begun already", "tick")
         self.begun.add(event.tick)
 
     def _end(self, event: Event) -> None:
         if event.tick not in self.begun:
-            raise self.place.wrong("its operator has not begun", "tick")
+            raise self.location.wrong("its operator has not begun", "tick")
         self.begun.remove(event.tick)
 
     def _resize(self, event: Event) -> None:
         self.has_grown = True
         self.held += event.bytes if event.kind == GROW else -event.bytes
         if self.held < 0:
-            raise self.place.wrong("more than there is", "bytes")
+            raise self.location.wrong("more than there is", "bytes")
 
     def _peak(self, event: Event) -> None:
         if self.peaks:
-            raise self.place.wrong("the peak is told twice", "kind")
+            raise self.location.wrong("the peak is there twice", "kind")
         if event.bytes != self.live:
-            raise self.place.wrong(f"{event.bytes}, but {self.live} bytes are alive at this peak", "bytes")
+            raise self.location.wrong(f"{event.bytes}, but {self.live} bytes are alive at this peak", "bytes")
         self.peaks.append(event)
 
     def _stage(self, event: Event) -> None:
-        """Says nothing of what is alive."""
+        """Accepts the begin of a stage, which changes no bytes."""
 
     def _alive(self, chunk: int, name: str) -> Event:
         if chunk not in self.alive:
-            raise self.place.wrong(f"chunk {chunk} is not alive", name)
+            raise self.location.wrong(f"chunk {chunk} is not alive", name)
         return self.alive[chunk]
 
 
@@ -150,7 +152,7 @@ _ENTRIES: Mapping[str, Callable[[Ledger, Event], None]] = {
 
 
 def _is_inside(event: Event, chunk: Event) -> bool:
-    """Empty tensors lie nowhere, as what has no addresses."""
+    """Returns whether the bytes of an event lie in a chunk; only sizes count where there are no addresses."""
     if not event.bytes or NOWHERE in (event.offset, chunk.offset):
         return event.bytes <= chunk.bytes
     return chunk.offset <= event.offset and event.offset + event.bytes <= chunk.offset + chunk.bytes

@@ -1,4 +1,4 @@
-"""What computes the calls of a plan: back-ends and kernels."""
+"""The back-end and the kernel that compute each call of a plan, and the share of each back-end."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from engine.text.tables import in_columns
 
 @frozen
 class KernelUse:
-    """Who computes one call. `workspace_bytes`: what its kernel needs besides its inputs and outputs."""
+    """The kernel of one call. `workspace_bytes` is what it needs besides its inputs and outputs."""
 
     operator: str
     kind: str
@@ -25,7 +25,7 @@ class KernelUse:
 
 @frozen
 class BackendShare:
-    """What one back-end does of a run: calls, and its part of the estimated work (operations and bytes)."""
+    """The part of one back-end in a run: its calls, and its share of the estimated work (operations plus bytes)."""
 
     backend: str
     calls: int
@@ -33,7 +33,7 @@ class BackendShare:
 
 
 def kernel_uses(plan: PlacedPlan) -> tuple[KernelUse, ...]:
-    """Who computes each call, in their order."""
+    """Returns the kernel of each call, in order of ticks."""
     return tuple(_of_call(plan, call) for call in plan.lowered.calls)
 
 
@@ -43,7 +43,7 @@ def _of_call(plan: PlacedPlan, call: Call) -> KernelUse:
 
 
 def backend_shares(plan: PlacedPlan) -> tuple[BackendShare, ...]:
-    """What each back-end does, the one with most work first."""
+    """Returns the share of each back-end, the one with most work first."""
     calls: dict[str, int] = {}
     work: dict[str, int] = {}
     for call in plan.lowered.calls:
@@ -56,9 +56,9 @@ def backend_shares(plan: PlacedPlan) -> tuple[BackendShare, ...]:
     )
 
 
-def shares_text(found: Sequence[BackendShare]) -> str:
-    """The same in a line."""
-    return ", ".join(f"{s.backend} ({counted(s.calls, 'call')}, {s.work:.1%} of the work)" for s in found)
+def shares_text(shares: Sequence[BackendShare]) -> str:
+    """Returns the shares as one line of text."""
+    return ", ".join(f"{s.backend} ({counted(s.calls, 'call')}, {s.work:.1%} of the work)" for s in shares)
 
 
 def kernel_table(plan: PlacedPlan) -> str:

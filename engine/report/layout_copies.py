@@ -1,4 +1,4 @@
-"""Copies of tensors whose last axes change places with those in front: what is left of changes between layouts."""
+"""Copies that change the layout of a tensor: its last axes change places with those in front of them."""
 
 from attrs import frozen
 
@@ -9,7 +9,7 @@ from ops.tensor.layout import Layout
 
 @frozen
 class Conversion:
-    """A tensor that is copied in another order of its axes, its bytes, and the operator that reads the copy first."""
+    """A tensor that is copied into another order of its axes, its bytes, and the first operator that reads the copy."""
 
     tensor: str
     bytes: int
@@ -17,26 +17,26 @@ class Conversion:
 
 
 def conversions(plan: PlacedPlan) -> tuple[Conversion, ...]:
-    """All of them, in order. A kernel that reads axes as they lie has none, and neither has a view that nobody copies.
+    """Returns all copies that change a layout, in order of ticks.
 
-    Operators that only write their input elsewhere are counted, copies of the planner too. Where axes change places in
-    another way, as in a channel shuffle, that is what the network is to compute, and no change of a layout.
+    Operators that only copy their input count, and so do copies that the planner added. A permutation of another kind,
+    such as a channel shuffle, is part of the network and does not count.
     """
-    found, values = [], plan.lowered.values
+    copies, values = list[Conversion](), plan.lowered.values
     for call in plan.lowered.calls:
         if _copies(call) and _is_turned(plan, call):
             tensor = values[values[call.inputs[0]].owner].name
-            found.append(Conversion(tensor, values[call.outputs[0]].spec.nbytes, _reader(plan, call)))
-    return tuple(found)
+            copies.append(Conversion(tensor, values[call.outputs[0]].spec.nbytes, _reader(plan, call)))
+    return tuple(copies)
 
 
 def _copies(call: Call) -> bool:
-    """Whether the output is the input, element by element, perhaps with other axes."""
+    """Returns whether the output has the elements of the input, perhaps in another order of axes."""
     return not call.operators or call.operators[0].shows_its_input
 
 
 def _is_turned(plan: PlacedPlan, call: Call) -> bool:
-    """Whether what is written lies in memory as what is read would with its last axes behind the first."""
+    """Returns whether the output lies in memory as the input would with its last axes moved to the front."""
     read, written = plan.places[call.inputs[0]].layout, plan.places[call.outputs[0]].layout
     shown = call.operators[0].schema.views(read, call.signature)[0] if call.operators else read
     if shown is None:  # no strides say it: a reshape of what lies in another order, or with holes
@@ -45,7 +45,7 @@ def _is_turned(plan: PlacedPlan, call: Call) -> bool:
 
 
 def _are_rotated(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether the two begin elsewhere in one round of axes, but for a first one that they share."""
+    """Returns whether two orders of axes are rotations of each other, apart from a first axis that they share."""
     if one[:1] == other[:1]:
         one, other = one[1:], other[1:]
     starts = range(1, len(one))
@@ -53,7 +53,7 @@ def _are_rotated(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def _order(layout: Layout) -> tuple[int, ...]:
-    """The axes from the widest step to the narrowest; those that take no step do not count."""
+    """Returns the axes from the largest stride to the smallest; axes of length 1 or stride 0 are left out."""
     steps = [(-abs(s), axis) for axis, (n, s) in enumerate(zip(layout.shape, layout.strides, strict=True)) if n > 1]
     return tuple(axis for step, axis in sorted(steps) if step)
 

@@ -1,4 +1,4 @@
-"""How much of a plan can run at once, and how long that should take."""
+"""How many calls of a plan can run at once, and how long a run on several threads should take."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
@@ -15,12 +15,12 @@ from engine.planning.placed import PlacedPlan
 from engine.system.timing import Timing
 
 COSTS_A_SECOND = 1e10
-"""Operations plus bytes, to make seconds of estimates: about what one core does. Nothing was measured."""
+"""Operations plus bytes that one core is assumed to do in a second, to turn costs into seconds. It is not measured."""
 
 
 @frozen
 class Parallelism:
-    """Calls and estimated cost of a whole plan, and of its critical path: what no number of threads makes shorter."""
+    """Calls and estimated cost of a whole plan and of its critical path, which no number of threads makes shorter."""
 
     calls: int
     critical_calls: int
@@ -29,17 +29,17 @@ class Parallelism:
 
     @property
     def by_count(self) -> float:
-        """Calls that can run at once, on average, if all took the same time."""
+        """The average number of calls that can run at once, if all took the same time."""
         return self.calls / max(self.critical_calls, 1)
 
     @property
     def by_cost(self) -> float:
-        """The same where calls take as long as the estimate of their cost says."""
+        """The average number of calls that can run at once, if each took the time of its estimated cost."""
         return self.cost / max(self.critical_cost, 1)
 
 
 def parallelism(plan: PlacedPlan) -> Parallelism:
-    """What the schedule of a plan allows."""
+    """Returns the parallelism that the schedule of a plan allows."""
     runs = (plan.schedule.tick != BARRIER).astype(np.int64)
     cost = _costs(plan)
     waits = Dependences(len(plan.schedule), plan.schedule.before, plan.schedule.after)
@@ -48,32 +48,32 @@ def parallelism(plan: PlacedPlan) -> Parallelism:
 
 
 def predicted_seconds(plan: PlacedPlan, timings: Sequence[Timing], threads: int) -> float:
-    """How long the calls of a plan take on so many threads, by the seconds that each took when it was timed."""
+    """Returns the seconds that a plan takes on `threads` threads, if each call takes the time of its timing."""
     taken = {timing.tick: timing.end - timing.begin for timing in timings}
     return max((timing.end for timing in _scheduled(plan, taken, threads)), default=0.0)
 
 
 def estimated_timings(plan: PlacedPlan, threads: int) -> tuple[Timing, ...]:
-    """When calls would run on so many threads, by the estimates of their costs, at COSTS_A_SECOND."""
+    """Returns when calls would run on `threads` threads, by their estimated costs and COSTS_A_SECOND."""
     taken = {call.tick: call_cost(call) / COSTS_A_SECOND for call in plan.lowered.calls}
     return tuple(sorted(_scheduled(plan, taken, threads), key=lambda timing: (timing.begin, timing.tick)))
 
 
 def _scheduled(plan: PlacedPlan, taken: Mapping[int, float], threads: int) -> list[Timing]:
-    """List scheduling in the order of the executor; starting and waking of threads takes no time. `taken` by tick."""
+    """Simulates list scheduling in the order of the executor; threads start in no time. `taken` is seconds by tick."""
     agenda = make_agenda(_costs(plan).tolist(), plan.schedule.before, plan.schedule.after)
     ticks = [int(plan.schedule.tick[node]) for node in agenda.nodes]
     return [t for t in _by_list(agenda, ticks, {BARRIER: 0.0, **taken}, threads) if t.tick != BARRIER]
 
 
 def _costs(plan: PlacedPlan) -> Column:
-    """Of each node of the schedule."""
+    """Returns the estimated cost of each node of the schedule."""
     by_tick = {call.tick: call_cost(call) for call in plan.lowered.calls} | {BARRIER: 0}
     return column([by_tick[tick] for tick in plan.schedule.tick.tolist()])
 
 
 def _by_list(agenda: Agenda, ticks: Sequence[int], taken: Mapping[int, float], threads: int) -> Iterator[Timing]:
-    """`ticks` are by rank. Nodes come as they begin; the lowest thread that has nothing to do takes the next."""
+    """Yields timings by their begin; the idle thread of the lowest number takes the next node. `ticks` by rank."""
     ready, waits, running = list(agenda.first), list(agenda.waits), list[tuple[float, int, int]]()
     now, idle = 0.0, list(range(threads))
     while ready or running:

@@ -1,4 +1,4 @@
-"""Who needs the arena: what is alive at the peak, or may be alive at once."""
+"""The tensors that are alive at the peak of a plan, or that may be alive at once."""
 
 import numpy as np
 from attrs import evolve, frozen
@@ -14,14 +14,14 @@ from engine.lower.schedule import BARRIER, Schedule, nodes_between_ends
 from engine.planning.placed import PlacedPlan
 
 _MOST_NODES = 5_000
-"""Of schedules for which it is worked out, in some tenths of a second, which chunks may be alive at once."""
+"""Nodes of a schedule up to which chunks that may be alive at once are searched: beyond, that takes too long."""
 
 
 @frozen(eq=False)
 class PeakTensor:
-    """A chunk that is alive at the peak, and the operator that made it, with the name of its schema as `kind`.
+    """A chunk that is alive at the peak, and the operator that writes it, with the name of its schema as `kind`.
 
-    `share` is its part of the live bytes; the lifetime in ticks is half-open.
+    `share` is its part of the live bytes, from 0 to 1; it is alive in the ticks [begin, end).
     """
 
     name: str
@@ -38,7 +38,7 @@ class PeakTensor:
 
 
 def peak_of(plan: PlacedPlan) -> tuple[int, tuple[PeakTensor, ...]]:
-    """The tick of the peak and the tensors that are alive in it, largest first."""
+    """Returns the tick of the peak and the tensors that are alive in it, the largest first."""
     tick, chunks = peak_chunks(plan)
     total = max(int(plan.problem.size[chunks].sum()), 1)
     owners, makers = plan.owners(plan.chunks), plan.lowered.makers
@@ -46,10 +46,11 @@ def peak_of(plan: PlacedPlan) -> tuple[int, tuple[PeakTensor, ...]]:
 
 
 def peak_chunks(plan: PlacedPlan) -> tuple[int, Column]:
-    """The tick of the peak and the chunks that are alive in it, largest first.
+    """Returns the tick of the peak and the chunks that are alive in it, the largest first.
 
-    Where operators run at once there is no such tick: the heaviest chunks that is found of which each two may be alive
-    at once, and the tick in which the last of them is written. In long schedules, the peak of one call after the other.
+    Where operators run at once there is no such tick: then these are the heaviest chunks of which each two may be alive
+    at once, as far as the search finds them, and the tick in which the last one is written. For schedules of more than
+    _MOST_NODES nodes, it is the peak of calls that run one after the other.
     """
     if plan.schedule.policy and len(plan.schedule) <= _MOST_NODES:
         chunks = _at_once(plan)
@@ -62,25 +63,25 @@ def peak_chunks(plan: PlacedPlan) -> tuple[int, Column]:
 
 
 def _alive(problem: Problem, tick: int) -> Column:
-    """In one tick; what is just being overwritten counts, its overwriter does not yet."""
-    lives = (problem.begin <= tick) & (tick < problem.end) & (problem.size > 0)
-    lives[problem.src[problem.begin[problem.src] == tick]] = False
-    return np.flatnonzero(lives)
+    """Returns the chunks that are alive in a tick; one that is being overwritten counts, its overwriter does not."""
+    alive = (problem.begin <= tick) & (tick < problem.end) & (problem.size > 0)
+    alive[problem.src[problem.begin[problem.src] == tick]] = False
+    return np.flatnonzero(alive)
 
 
 def _at_once(plan: PlacedPlan) -> Column:
-    """By what waits for what in the plan's schedule, whatever policy made it."""
+    """Returns the heaviest chunks that may be alive at once, by the dependences of the plan's schedule."""
     node_of = _node_of(plan.schedule, len(plan.lowered.stages) + 2)
-    found, waits = users(plan.program), nodes_between_ends(plan.schedule)
+    touched, waits = users(plan.program), nodes_between_ends(plan.schedule)
     try:
-        meet = conflicts(plan.problem, Users(found.start, node_of[found.tick]), happens_before(waits))
+        at_once = conflicts(plan.problem, Users(touched.start, node_of[touched.tick]), happens_before(waits))
     except TooManyError:
         return _alive(plan.problem, bounds.peak_tick(plan.problem))
-    return bounds.heaviest(evolve(plan.problem, conflicts=meet))
+    return bounds.heaviest(evolve(plan.problem, conflicts=at_once))
 
 
 def _node_of(schedule: Schedule, ticks: int) -> Column:
-    """Of each tick, with the feed as node 0 and the fetch as the last; aliases have none, and 0 stands there."""
+    """Returns the node of each tick; the feed is node 0, the fetch the last one. Aliases have none and get 0."""
     nodes = np.zeros(ticks, np.int64)
     nodes[schedule.tick[schedule.tick != BARRIER]] = np.flatnonzero(schedule.tick != BARRIER) + 1
     nodes[-1] = len(schedule) + 1

@@ -1,4 +1,4 @@
-"""What a plan costs, and why: totals, what is alive at the peak, and where the rest of the arena went."""
+"""The report of a plan: totals, the tensors that are alive at the peak, and the bytes that are idle there."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -26,28 +26,28 @@ from engine.text.tables import in_columns
 from engine.text.units import format_bytes
 
 LEAN_NODES = 4
-"""Steps of a search for the arena without workspaces: the plan itself is its start, so that a report stays quick."""
+"""Steps of the search for the arena without workspaces. It starts from the plan, and must not make a report slow."""
 
 MOST_NAMED = 3
-"""Conversions of layouts that are told one by one."""
+"""Layout conversions that the text names one by one."""
 
 
 @frozen(eq=False)
 class Report:
-    """Sizes in bytes. `arena_bytes` = live bytes at the peak + `alignment_loss` + `fragmentation`.
+    """The totals of a plan. Sizes in bytes. `arena_bytes` = bytes at the peak + `alignment_loss` + `fragmentation`.
 
     `naive_bytes`: every tensor that is no view has bytes of its own. `dynamic_peak_bytes`: reference counting without
-    overwrites and without fragmentation. `workspace_bytes`: the largest workspace; `arena_without_workspace`: what
-    would do if kernels needed none. `lower_bound`: no arena is smaller for these calls in this order, with the views
-    and overwrites that were taken; it may be unattainable. `gap` is arena / lower bound - 1: 0 is proved to be the
-    smallest arena (status "optimal"), more is "feasible". `strategy` is the one that made the plan. `flops`: operations
-    of one run as the schemas estimate them. Where operators may run at once, `parallel` is the policy that makes that
-    safe; how many do on average, by their number and by their estimated cost, no more than `parallelism_by_*`.
-    `orderings` has what the order costs, where another than the given one was looked for. `savings`: what need not be
-    copied; `conversions`: what is copied into another order of axes.
-    `recomputed`: what runs again to keep within a budget, where anything does; it is part of `operators` and `flops`.
-    `backends`: what computes how much of a run; `kernels`: the same call by call.
-    `origin`: where there was a plan in a file, whether this is that one, and why not.
+    overwrites and without fragmentation. `workspace_bytes`: the largest workspace; `arena_without_workspace`: the arena
+    if kernels needed none. `lower_bound`: no arena is smaller for these calls in this order, with the views and
+    overwrites that were taken; it may be unattainable. `gap` is arena / lower bound - 1: with 0 the arena is proved to
+    be the smallest (status "optimal"), else it is "feasible". `strategy` made the plan. `flops`: operations of one run,
+    as the schemas estimate them. Where operators may run at once, `parallel` is the policy that makes that safe, and
+    `parallelism_by_*` are upper bounds on how many do on average, by their number and by their estimated cost.
+    `orderings`: what the order costs, where the planner searched for one. `savings`: copies that are avoided;
+    `conversions`: tensors that are copied into another order of axes.
+    `recomputed`: operators that run again to keep within a budget; they are part of `operators` and `flops`.
+    `backends`: the share of each back-end in a run; `kernels`: the kernel of each call.
+    `origin`: whether the plan comes from a file, and if it does not although there was one, why.
     """
 
     model: str
@@ -83,11 +83,11 @@ class Report:
     origin: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data with stable keys."""
+        """Returns plain data with stable keys."""
         return asdict(self, filter=exclude(fields(Recomputed).before, fields(Recomputed).sequence))
 
     def text(self, most: int = 10) -> str:
-        """A page for people, with the `most` largest tensors at the peak."""
+        """Returns the report as text, with the `most` largest tensors at the peak."""
         rest = len(self.peak_tensors) - most
         lines = [*_totals(self), *_peak_table(self, most)]
         if rest > 0:
@@ -100,7 +100,7 @@ class Report:
 
 
 def report(plan: PlacedPlan) -> Report:
-    """Everything that there is to say about a plan."""
+    """Returns the report of a plan."""
     tick, tensors = peak_of(plan)
     peak = sum(t.bytes for t in tensors)
     loss, holes = _idle_bytes(plan, tensors)
@@ -142,20 +142,20 @@ def report(plan: PlacedPlan) -> Report:
 
 
 def check_budget(plan: PlacedPlan, where: str = "", *, least: Sequence[PlacedPlan] = ()) -> None:
-    """Raises BudgetError where a plan needs more than its capacity; `where` stands in front of the message.
+    """Raises BudgetError where a plan needs more than its capacity; `where` is put before the message.
 
-    `least` is the smallest plan that recomputing led to, where that was tried and helped.
+    `least` is the smallest plan that recomputing led to; empty where that was not tried or did not help.
     """
     needed, available = plan.arena_bytes, plan.plan.capacity
     if needed > available:
-        message, found = where + _budget_message(plan, least), tuple(r for p in least for r in p.recomputed)
+        message, again = where + _budget_message(plan, least), tuple(r for p in least for r in p.recomputed)
         least_bytes = min([needed, *(p.arena_bytes for p in least)])
-        share = max((r.share for r in found), default=0.0)
+        share = max((r.share for r in again), default=0.0)
         raise BudgetError(message, needed, available, plan.plan.lower_bound, least=least_bytes, share=share)
 
 
 def _budget_message(plan: PlacedPlan, least: Sequence[PlacedPlan]) -> str:
-    """Required, available and excess bytes, whether less would do, and who is alive at the peak of the smallest one."""
+    """Returns required, available and excess bytes, what is proved, and the peak of the smallest plan."""
     needed, available, bound = plan.arena_bytes, plan.plan.capacity, plan.plan.lower_bound
     verdict = "a smaller plan may exist: give the strategy 'best' and a longer timeout (--timeout 60s)"
     if plan.plan.status is Status.INFEASIBLE:
@@ -166,7 +166,7 @@ def _budget_message(plan: PlacedPlan, least: Sequence[PlacedPlan]) -> str:
     )
     for other in least:
         size, done = other.arena_bytes, "; ".join(again.text for again in other.recomputed)
-        head += f". The least that was found has {size} bytes ({format_bytes(size)}): {done}"
+        head += f". The smallest arena found has {size} bytes ({format_bytes(size)}): {done}"
     return "\n".join([head, *_peak_table(report([plan, *least][-1]), 10)])
 
 
@@ -180,9 +180,9 @@ def _gap(plan: PlacedPlan) -> float:
 
 
 def _arena_without_workspace(plan: PlacedPlan) -> int:
-    """The smaller of the same plan and a quick new one by the best of all strategies, with workspaces of no bytes.
+    """Returns the arena if workspaces had no bytes: that of this plan, or of a quick new one where that is smaller.
 
-    Only the former where operators may run at once: a new one would have to be made safe again.
+    Where operators may run at once it is that of this plan, since a new one would have to be made safe again.
     """
     workspaces = [plan.chunk_of(v.id) for v in _workspaces(plan) if not v.is_view]  # others lie in those of tensors
     if not workspaces:
@@ -197,7 +197,7 @@ def _arena_without_workspace(plan: PlacedPlan) -> int:
 
 
 def _idle_bytes(plan: PlacedPlan, tensors: Iterable[PeakTensor]) -> tuple[int, int]:
-    """Bytes of the arena that hold nothing at the peak: lost to alignment, and the other holes."""
+    """Returns the bytes that are idle at the peak: those lost to alignment, and those of other holes."""
     spans = sorted((t.offset, t.offset + t.bytes) for t in tensors)
     loss = holes = top = 0
     for low, high in [*spans, (plan.arena_bytes, plan.arena_bytes)]:
@@ -211,86 +211,87 @@ def _terms(policy: str) -> str:
     return f"with parallel={policy!r}" if policy else "in this order"
 
 
-def _totals(found: Report) -> list[str]:
+def _totals(report: Report) -> list[str]:
     gap = (
-        f"arena is {found.gap:.2%} above; the bound may be unattainable"
-        if found.gap
-        else f"met: these calls {_terms(found.parallel)} fit in no smaller arena"
+        f"arena is {report.gap:.2%} above; the bound may be unattainable"
+        if report.gap
+        else f"met: these calls {_terms(report.parallel)} fit in no smaller arena"
     )
     rows = [
-        ("arena", found.arena_bytes, f"strategy {found.strategy}, {found.status}"),
-        ("lower bound", found.lower_bound, gap),
-        ("dynamic peak", found.dynamic_peak_bytes, "reference counting, nothing overwritten"),
-        ("naive", found.naive_bytes, "every tensor but views has bytes of its own"),
-        ("constants", found.constants_bytes, "outside of the arena"),
+        ("arena", report.arena_bytes, f"strategy {report.strategy}, {report.status}"),
+        ("lower bound", report.lower_bound, gap),
+        ("dynamic peak", report.dynamic_peak_bytes, "reference counting, nothing overwritten"),
+        ("naive", report.naive_bytes, "every tensor except views has bytes of its own"),
+        ("constants", report.constants_bytes, "outside of the arena"),
         (
             "largest workspace",
-            found.workspace_bytes,
-            f"without workspaces the arena is {format_bytes(found.arena_without_workspace)}",
+            report.workspace_bytes,
+            f"without workspaces the arena is {format_bytes(report.arena_without_workspace)}",
         ),
-        ("alignment loss", found.alignment_loss, f"at the peak, alignment {found.alignment}"),
-        ("fragmentation", found.fragmentation, "other bytes that are idle at the peak"),
+        ("alignment loss", report.alignment_loss, f"at the peak, alignment {report.alignment}"),
+        ("fragmentation", report.fragmentation, "other bytes that are idle at the peak"),
     ]
-    rows += [row for ordering in found.orderings for row in _order_rows(ordering)]
-    rows += _savings_rows(found.savings) + _conversion_rows(found.conversions) + _again_rows(found.recomputed)
-    head = f"{found.model}: {counted(found.operators, 'operator')}, {found.flops / 1e6:,.1f} million operations a run"
-    if found.parallel:
+    rows += [row for ordering in report.orderings for row in _order_rows(ordering)]
+    rows += _savings_rows(report.savings) + _conversion_rows(report.conversions) + _again_rows(report.recomputed)
+    head = (
+        f"{report.model}: {counted(report.operators, 'operator')}, {report.flops / 1e6:,.1f} million operations a run"
+    )
+    if report.parallel:
         head += (
-            f"\n  at once ({found.parallel}): {found.parallelism_by_count:.2f} calls on average, "
-            f"{found.parallelism_by_cost:.2f} by cost"
+            f"\n  at once ({report.parallel}): {report.parallelism_by_count:.2f} calls on average, "
+            f"{report.parallelism_by_cost:.2f} by cost"
         )
-    if found.backends:
-        head += f"\n  computed by {shares_text(found.backends)}"
-    if found.origin:
-        head += f"\n  plan: {found.origin}"
+    if report.backends:
+        head += f"\n  computed by {shares_text(report.backends)}"
+    if report.origin:
+        head += f"\n  plan: {report.origin}"
     return [head] + [f"  {name:<18}{size:>14} B {format_bytes(size):>12}   {why}" for name, size, why in rows]
 
 
-def _again_rows(found: Sequence[Recomputed]) -> list[tuple[str, int, str]]:
-    return [("without that budget", again.plain_bytes, again.text) for again in found]
+def _again_rows(recomputed: Sequence[Recomputed]) -> list[tuple[str, int, str]]:
+    return [("without that budget", again.plain_bytes, again.text) for again in recomputed]
 
 
-def _savings_rows(found: Savings) -> list[tuple[str, int, str]]:
-    told = (
-        ("joined in place", found.nested, "input", *_are("computed inside what {} joined to", "it is", "they are")),
-        ("views", found.views, "output", "is a view, and not copied", "are views, and not copied"),
-        ("overwritten", found.overwrites, "output", *_are("written over what dies")),
-        ("copied", found.copies, "input", *_are("copied to where {} needed", "it is", "they are")),
+def _savings_rows(savings: Savings) -> list[tuple[str, int, str]]:
+    inside = "of a concatenation is written directly into its output"
+    all_inside = "of concatenations are written directly into their outputs"
+    rows = (
+        ("joined in place", savings.nested, "input", inside, all_inside),
+        ("views", savings.views, "output", "is a view and is not copied", "are views and are not copied"),
+        ("overwritten", savings.overwrites, "output", "is computed in place", "are computed in place"),
+        ("copied", savings.copies, "input", "is copied into place", "are copied into place"),
     )
-    return [(name, s.bytes, agreed(s.tensors, *words)) for name, s, *words in told if s.tensors]
+    return [(name, s.bytes, agreed(s.tensors, *words)) for name, s, *words in rows if s.tensors]
 
 
-def _conversion_rows(found: Sequence[Conversion]) -> list[tuple[str, int, str]]:
-    if not found:
+def _conversion_rows(conversions: Sequence[Conversion]) -> list[tuple[str, int, str]]:
+    if not conversions:
         return []
-    names = ", ".join(f"{c.tensor} for {c.reader}" for c in found[:MOST_NAMED])
-    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    head = agreed(len(found), "tensor", *_are("copied in another order of axes"))
-    return [("layout conversions", sum(c.bytes for c in found), f"{head}: {names}{more}")]
+    names = ", ".join(f"{c.tensor} for {c.reader}" for c in conversions[:MOST_NAMED])
+    more = f" and {len(conversions) - MOST_NAMED} more" if len(conversions) > MOST_NAMED else ""
+    head = agreed(
+        len(conversions), "tensor", "is copied into another order of axes", "are copied into another order of axes"
+    )
+    return [("layout conversions", sum(c.bytes for c in conversions), f"{head}: {names}{more}")]
 
 
-def _are(what: str, one: str = "", more: str = "") -> tuple[str, str]:
-    """What is said of one, and of more."""
-    return f"is {what.format(one)}", f"are {what.format(more)}"
-
-
-def _order_rows(found: Ordering) -> list[tuple[str, int, str]]:
-    verdict = "met" if found.is_proved else "it may be unattainable"
+def _order_rows(ordering: Ordering) -> list[tuple[str, int, str]]:
+    verdict = "met" if ordering.is_proved else "it may be unattainable"
     return [
-        ("order given", found.given_bytes, "most bytes alive at once, before anything is nested"),
-        ("order chosen", found.chosen_bytes, f"the same in the order {found.order!r}"),
-        ("any order", found.bound, f"{found.claim}: {verdict}"),
+        ("order given", ordering.given_bytes, "most bytes alive at once, before anything is nested"),
+        ("order chosen", ordering.chosen_bytes, f"the same in the order {ordering.order!r}"),
+        ("any order", ordering.bound, f"{ordering.claim}: {verdict}"),
     ]
 
 
-def _peak_table(found: Report, most: int) -> list[str]:
-    operator = f"{found.peak_operator} {found.peak_kind}".rstrip()
-    where = f"tick {found.peak_tick} ({operator})"
-    head = f"peak in {where}: {found.peak_bytes} B alive"
-    if found.parallel:
-        head = f"peak: {found.peak_bytes} B may be alive at once, the last of them written in {where}"
+def _peak_table(report: Report, most: int) -> list[str]:
+    operator = f"{report.peak_operator} {report.peak_kind}".rstrip()
+    where = f"tick {report.peak_tick} ({operator})"
+    head = f"peak in {where}: {report.peak_bytes} B alive"
+    if report.parallel:
+        head = f"peak: {report.peak_bytes} B may be alive at once, the last of them written in {where}"
     rows = [("tensor", "operator", "shape", "bytes", "share", "lifetime", "offset")]
-    for t in found.peak_tensors[:most]:
+    for t in report.peak_tensors[:most]:
         shape = "x".join(map(str, t.shape)) or "scalar"
         operator = f"{t.operator} {t.kind}".rstrip()
         rows.append((t.name, operator, shape, str(t.bytes), f"{t.share:.1%}", f"[{t.begin}, {t.end})", str(t.offset)))

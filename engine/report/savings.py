@@ -1,4 +1,4 @@
-"""What need not be copied: values inside others, views, and outputs that are written over what dies."""
+"""Copies that a plan avoids: inputs written directly into a concatenation, views, and outputs computed in place."""
 
 from attrs import frozen
 
@@ -8,7 +8,7 @@ from engine.planning.placed import PlacedPlan
 
 @frozen
 class Saving:
-    """How many tensors, and their bytes."""
+    """A number of tensors, and their bytes."""
 
     tensors: int
     bytes: int
@@ -16,11 +16,11 @@ class Saving:
 
 @frozen
 class Savings:
-    """What a plan avoids in each run, and the copies that it is left with (those of operators not counted).
+    """The copies that a plan avoids in each run, and the copies that it still makes (without those of operators).
 
-    `nested`: inputs that were computed inside the output of the operator that puts them together, so that it has
-    nothing to copy. `views`: outputs that are views, those of a split among them. `overwrites`: outputs that are
-    written over an operand that dies, as in a residual addition: they need no bytes of their own.
+    `nested`: inputs of a concatenation that are written directly into its output. `views`: outputs that are views, such
+    as those of a split. `overwrites`: outputs that are computed in place, over an operand that is read for the last
+    time, as in a residual addition. `copies`: inputs that are copied into place.
     """
 
     nested: Saving
@@ -30,7 +30,7 @@ class Savings:
 
 
 def savings(plan: PlacedPlan) -> Savings:
-    """Counts what is left of the operators of a plan."""
+    """Counts the copies that a plan avoids, and those that it makes."""
     lowered, chunks = plan.lowered, plan.chunks
     copied = {v for c in lowered.calls if not c.operators for v in c.outputs}
     joined = [v for s in lowered.stages if isinstance(s, Join) for v in s.inputs if v not in copied]
@@ -47,13 +47,13 @@ def savings(plan: PlacedPlan) -> Savings:
 
 
 def nested_bytes(plan: PlacedPlan) -> int:
-    """Bytes of what calls compute inside other values."""
+    """Returns the bytes of outputs and workspaces that lie inside other values."""
     values = plan.lowered.values
     return _total(plan, [v for c in plan.lowered.calls for v in c.outputs + c.workspace if values[v].is_view]).bytes
 
 
 def _in_place(plan: PlacedPlan, call: Call, value: int) -> bool:
-    """Whether a call writes a value that lies inside another over one of its inputs there."""
+    """Returns whether a call writes a value inside another one over an input in the same bytes."""
     if not plan.lowered.values[value].is_view:
         return False
     here = plan.places[value].layout.extent

@@ -1,4 +1,4 @@
-"""The chunks of a run of one mode, where they lie, and what they were made for."""
+"""The chunks of a static or a dynamic run: their addresses, their padding and the values that own them."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from engine.trace.trace import NOWHERE
 
 @frozen(eq=False)
 class Buffers:
-    """Chunk c lies at `offset[c]`, with `padding[c]` of its bytes behind what is stored; `owners` have the bytes."""
+    """The chunks of a run. Chunk c lies at `offset[c]` and ends with `padding[c]` bytes of padding."""
 
     plan: PlacedPlan
     mode: str
@@ -26,7 +26,7 @@ class Buffers:
 
 
 def buffers_of(plan: PlacedPlan, mode: str) -> Buffers:
-    """Those of the plan's arena ("static"), or of reference counting. Raises OptionError for a mode that is unknown."""
+    """Returns the chunks of the plan's arena ("static") or of reference counting ("dynamic"). Raises OptionError."""
     if mode == "static":
         size = plan.problem.size
         return _buffers(plan, mode, evolve(plan.chunks, size=size), plan.plan.offset, size - plan.chunks.size)

@@ -1,4 +1,4 @@
-"""Plans and scripts to traces, with what holds of a whole run."""
+"""Builds the trace of a plan, with the facts of the whole run."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,17 +18,17 @@ from engine.trace.timed import timed_events
 from engine.trace.trace import ESTIMATED, MEASURED, UNTIMED, RunInfo, Trace
 
 IN_TICKS = 0
-"""Of threads: no times are estimated."""
+"""A number of threads that means: in ticks, with no estimated times."""
 
 
 def trace(
     plan: PlacedPlan, mode: str = "static", *, heap: str = "", threads: int = IN_TICKS, timings: Sequence[Timing] = ()
 ) -> Trace:
-    """The life of every byte in a "static" (one arena) or "dynamic" run (reference counting).
+    """Returns all memory events of a "static" (one arena) or "dynamic" (reference counting) run.
 
-    `heap` names a model of `allocator.heaps` that serves a dynamic run. `timings` are those of a run
-    (`Executable.timed`); else, with `threads`, calls run when they would on so many, by estimates of their costs. With
-    neither, calls come one after the other and have ticks, but no times. Raises OptionError, UnknownHeapError.
+    `heap` names a model of `allocator.heaps` that serves a dynamic run. `timings` are those of a real run
+    (`Executable.timed`). Without them, `threads` > 0 estimates when calls would run on that many threads. With neither,
+    calls run one after the other and have ticks, but no times. Raises OptionError, UnknownHeapError.
     """
     check(mode, heap, threads, plan.schedule.policy)
     check_timings(timings, [call.tick for call in plan.lowered.calls])
@@ -36,14 +36,14 @@ def trace(
     if clock == ESTIMATED:
         timings = estimated_timings(plan, threads)
     table = timed_events(plan, timings, mode) if clock else planned_events(plan, mode)
-    many = max((t.thread + 1 for t in timings), default=1)
-    return build_trace(table, evolve(run_info(plan, mode), heap=heap, clock=clock, threads=many))
+    used = max((t.thread + 1 for t in timings), default=1)
+    return build_trace(table, evolve(run_info(plan, mode), heap=heap, clock=clock, threads=used))
 
 
 def check(mode: str, heap: str, threads: int, policy: str) -> None:
-    """Raises OptionError for what is no option, or does not go together."""
+    """Raises OptionError for options that do not exist or that contradict each other."""
     if not isinstance(heap, str):
-        raise OptionError(f"heap {heap!r} is no name of a model of a heap")
+        raise OptionError(f"heap {heap!r} is not the name of a heap model")
     check_threads(threads, IN_TICKS, "no times")
     if heap and mode != "dynamic":
         raise OptionError(f"heap={heap!r} is for mode 'dynamic'; a {mode} run has one arena")
@@ -54,13 +54,15 @@ def check(mode: str, heap: str, threads: int, policy: str) -> None:
 
 
 def check_timings(timings: Sequence[Timing], ticks: Sequence[int]) -> None:
-    """Raises OptionError where there are timings, but not of just these calls."""
+    """Raises OptionError where there are timings, but not one for each of these calls."""
     if timings and sorted(t.tick for t in timings) != list(ticks):
-        raise OptionError(f"these are timings of another run: {len(timings)} calls, where the plan has {len(ticks)}")
+        raise OptionError(
+            f"these timings are of another run: they have {len(timings)} calls, the plan has {len(ticks)}"
+        )
 
 
 def run_info(plan: PlacedPlan, mode: str) -> RunInfo:
-    """What the plan alone tells."""
+    """Returns the facts that the plan alone determines."""
     possible = sum(t.bytes for t in peak_of(plan)[1]) if plan.schedule.policy and mode == "static" else 0
     return RunInfo(
         model=plan.lowered.graph.name,
@@ -78,14 +80,14 @@ def run_info(plan: PlacedPlan, mode: str) -> RunInfo:
 
 
 def build_trace(table: EventTable, facts: RunInfo) -> Trace:
-    """The trace of a script; `facts` get what the script tells, its peak and its footprint."""
+    """Returns the trace of a table of events; its peak and its footprint are added to `facts`."""
     if facts.heap:
         table = events_on_heap(table, facts.heap)
     live = table.live()
     peak, footprint = int(live.max(initial=0)), int(table.footprint(live).max(initial=0))
-    known = evolve(facts, footprint_bytes=footprint, possible_peak_bytes=max(facts.possible_peak_bytes, peak))
+    info = evolve(facts, footprint_bytes=footprint, possible_peak_bytes=max(facts.possible_peak_bytes, peak))
     at = int(live.argmax()) if peak else NO_PEAK
     if peak:
         name, _ = table.operators[table.rows["operator"][at]]
-        known = evolve(known, peak_bytes=peak, peak_tick=int(table.rows["tick"][at]), peak_operator=name)
-    return Trace(known, partial(table.events, at))
+        info = evolve(info, peak_bytes=peak, peak_tick=int(table.rows["tick"][at]), peak_operator=name)
+    return Trace(info, partial(table.events, at))

@@ -1,4 +1,4 @@
-"""A trace as a table of numbers, and how events are made of it, block by block."""
+"""A trace as a table of numbers, from which events are made block by block to save memory."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -25,29 +25,29 @@ from engine.trace.trace import (
 )
 
 CODE = {kind: code for code, kind in enumerate(KINDS)}
-"""Of a kind of event."""
+"""The number of each kind of event."""
 ROW = np.dtype(
     [(name, np.int64) for name in ("kind", "tick", "operator", "label", "chunk", "inside", "bytes", "overwrites")]
     + [("stage", np.int64), ("seconds", np.float64), ("thread", np.int64)]
 )
-"""An event without what follows from others: `kind` is a code; `operator` and `label` count in the tables of a
-`Script`, and `inside` is where a view begins in its chunk."""
+"""An event without the columns that follow from others. `kind` is a number of CODE, `operator` and `label` are indices
+into the tables of an `EventTable`, and `inside` is the byte of its chunk in which a view begins."""
 Rows = npt.NDArray[np.void]
 NO_TENSOR = 0
-"""The label of what is about no tensor."""
+"""The label of an event that concerns no tensor."""
 _EMPTY: dict[str, Any] = {
     "label": NO_TENSOR, "chunk": NOTHING, "overwrites": NOTHING, "stage": 1, "seconds": NOT_RUN, "thread": NOT_RUN,
 }  # fmt: skip
 _COMES = frozenset(CODE[kind] for kind in ARRIVALS)
 NO_PEAK = -1
-"""Of rows: nothing is ever alive."""
+"""The row of the peak of a run in which nothing is ever alive."""
 _BLOCK = 4096
-"""Rows that are made events at once."""
+"""Rows that become events together: enough for numpy to be fast, few enough to take little memory."""
 
 
 @frozen(eq=False)
 class TensorLabel:
-    """A tensor that events are about. `maker` is an operator and its schema, where that is not what writes it."""
+    """The tensor of an event. `maker` is an operator and its schema, where that is not the operator that writes it."""
 
     name: str = ""
     shape: str = ""
@@ -57,17 +57,17 @@ class TensorLabel:
 
 
 def ranks(order: Sequence[str]) -> Column:
-    """Of kinds of events, by their code, where several happen at one time; what is not in the order comes first."""
+    """Returns the rank of each kind of event among those of one time, by CODE; kinds not in the order come first."""
     return column([order.index(kind) if kind in order else 0 for kind in KINDS])
 
 
 def label_of(value: Value, maker: tuple[str, str] | tuple[()] = ()) -> TensorLabel:
-    """A value, for people."""
+    """Returns the label of a value."""
     return TensorLabel(value.name, "x".join(map(str, value.spec.shape)), value.spec.dtype.name, value.role.value, maker)
 
 
 def rows_of(count: int, **columns: npt.ArrayLike) -> Rows:
-    """So many rows; what is not given is of no tensor, and did not run."""
+    """Returns `count` rows; columns that are not passed get the defaults of _EMPTY."""
     rows = np.zeros(count, ROW)
     for name, values in (_EMPTY | columns).items():
         rows[name] = values
@@ -76,9 +76,10 @@ def rows_of(count: int, **columns: npt.ArrayLike) -> Rows:
 
 @frozen(eq=False)
 class EventTable:
-    """A whole run, in order. Chunk c has `padding[c]` bytes of padding and lies at `place[c]`, or NOWHERE.
+    """All events of a run, in order. Chunk c has `padding[c]` bytes of padding and lies at `place[c]`, or NOWHERE.
 
-    `operators` are their names, with those of the schemas. `floats` says that there is no memory but what is alive.
+    `operators` are pairs of an operator's name and its schema's. With `floats`, the memory is always as large as the
+    bytes that are alive.
     """
 
     rows: Rows
@@ -89,20 +90,20 @@ class EventTable:
     floats: bool = False
 
     def live(self) -> Column:
-        """Bytes that are alive after each row."""
+        """Returns the bytes that are alive after each row."""
         return column(np.cumsum(self._live_change(self.rows, self._sizes())))
 
     def footprint(self, live: Column) -> Column:
-        """Bytes that the memory behind it has after each row."""
+        """Returns the bytes of the memory after each row."""
         return live if self.floats else column(np.cumsum(_footprint_change(self.rows)))
 
     def events(self, peak: int) -> Iterator[Event]:
-        """The events, with the one that tells the peak behind row `peak`, or without one where that is NO_PEAK.
+        """Yields the events, with the event of the peak behind row `peak`; without one for NO_PEAK.
 
-        Beside the columns there are only a block of them, and the sizes of chunks.
+        Besides the columns, memory holds one block of events and the sizes of chunks.
         """
         sizes = self._sizes()
-        known = np.append(self.place, NOWHERE), np.append(self.padding, 0)
+        columns = np.append(self.place, NOWHERE), np.append(self.padding, 0)
         live = held = 0
         for start in range(0, len(self.rows), _BLOCK):
             rows = self.rows[start : start + _BLOCK]
@@ -111,10 +112,10 @@ class EventTable:
                 rows, alive = _with_peak(rows, alive, peak - start)
             footprint = alive if self.floats else held + np.cumsum(_footprint_change(rows))
             live, held = int(alive[-1]), int(footprint[-1])
-            yield from _events(self, rows, known, alive, footprint)
+            yield from _events(self, rows, columns, alive, footprint)
 
     def _sizes(self) -> Column:
-        """Of each chunk, and 0 for NOTHING, which is the last."""
+        """Returns the bytes of each chunk, and behind them 0 for NOTHING."""
         sizes = np.zeros(len(self.place) + 1, np.int64)
         for rows in _blocks(self.rows):
             comes = (rows["kind"] == CODE[ALLOC]) | (rows["kind"] == CODE[OVERWRITE])
@@ -123,7 +124,7 @@ class EventTable:
 
     @staticmethod
     def _live_change(rows: Rows, sizes: Column) -> Column:
-        """By how many bytes each row changes what is alive."""
+        """Returns the change of the live bytes in each row."""
         kind, size = rows["kind"], rows["bytes"]
         takes = kind == CODE[OVERWRITE]
         comes = takes | (kind == CODE[ALLOC])
@@ -142,11 +143,13 @@ def _footprint_change(rows: Rows) -> Column:
     return change
 
 
-def _events(table: EventTable, rows: Rows, known: tuple[Column, Column], live: Column, held: Column) -> Iterator[Event]:
-    """`known` are places and paddings by chunk, with those of NOTHING."""
-    kind, place = rows["kind"], known[0][rows["chunk"]]
+def _events(
+    table: EventTable, rows: Rows, columns: tuple[Column, Column], live: Column, held: Column
+) -> Iterator[Event]:
+    """Yields the events of a block of rows. `columns` are places and paddings by chunk, with those of NOTHING."""
+    kind, place = rows["kind"], columns[0][rows["chunk"]]
     offset = np.where(place == NOWHERE, NOWHERE, place + rows["inside"]).tolist()
-    padding = (known[1][rows["chunk"]] * np.isin(kind, [CODE[k] for k in (ALLOC, OVERWRITE, FREE)])).tolist()
+    padding = (columns[1][rows["chunk"]] * np.isin(kind, [CODE[k] for k in (ALLOC, OVERWRITE, FREE)])).tolist()
     more = zip(rows.tolist(), offset, padding, live.tolist(), held.tolist(), strict=True)
     for (
         code,
@@ -170,7 +173,7 @@ def _events(table: EventTable, rows: Rows, known: tuple[Column, Column], live: C
 
 
 def _with_peak(rows: Rows, live: Column, at: int) -> tuple[Rows, Column]:
-    """With the event that tells the peak behind that row."""
+    """Returns the rows and live bytes with the event of the peak inserted behind a row."""
     when = {name: rows[name][at] for name in ("tick", "operator", "stage", "seconds", "thread")}
-    told = rows_of(1, kind=CODE[PEAK], bytes=live[at], **when)
-    return np.concatenate((rows[: at + 1], told, rows[at + 1 :])), np.insert(live, at + 1, live[at])
+    event = rows_of(1, kind=CODE[PEAK], bytes=live[at], **when)
+    return np.concatenate((rows[: at + 1], event, rows[at + 1 :])), np.insert(live, at + 1, live[at])

@@ -1,4 +1,4 @@
-"""The script of reference counting on a model of a heap: addresses, and what the heap gets from the system."""
+"""The events of reference counting on a heap model: addresses, and the memory that the heap takes from the system."""
 
 import numpy as np
 from attrs import evolve
@@ -11,20 +11,20 @@ from engine.trace.event_table import CODE, EventTable, Rows, rows_of
 
 
 def events_on_heap(table: EventTable, heap: str) -> EventTable:
-    """The same run on a heap by the name that `allocator.heaps` knows. Raises UnknownHeapError."""
+    """Returns the events of the same run on a heap model of `allocator.heaps`. Raises UnknownHeapError."""
     asks = np.isin(table.rows["kind"], [CODE[trace.ALLOC], CODE[trace.FREE]])
     root = _roots(table)
-    found = simulate(heap, _events(table.rows[asks], root))
-    if found.peak_requested and (found.offset == trace.NOWHERE).all():
-        return table  # of a heap that knows no addresses nothing more can be told
+    simulated = simulate(heap, _events(table.rows[asks], root))
+    if simulated.peak_requested and (simulated.offset == trace.NOWHERE).all():
+        return table  # a heap model without addresses adds nothing
     reserved = np.zeros(len(table.rows), np.int64)
-    reserved[asks] = np.diff(found.timeline.reserved, prepend=0)
+    reserved[asks] = np.diff(simulated.timeline.reserved, prepend=0)
     rows = _with_changes(table.rows, reserved)
-    return evolve(table, rows=rows, place=found.offset[root], floats=False)
+    return evolve(table, rows=rows, place=simulated.offset[root], floats=False)
 
 
 def _roots(table: EventTable) -> Column:
-    """The chunk with whose bytes each chunk began: an update of a parameter is written over it, in all of its bytes."""
+    """Returns the first chunk of each chain of overwrites: an update of a parameter overwrites all of its bytes."""
     root = np.arange(len(table.place))
     updates = table.rows[table.rows["kind"] == CODE[trace.OVERWRITE]]
     for chunk, taken in zip(updates["chunk"].tolist(), updates["overwrites"].tolist(), strict=True):
@@ -40,9 +40,9 @@ def _events(rows: Rows, root: Column) -> Events:
 
 
 def _with_changes(rows: Rows, change: Column) -> Rows:
-    """A heap grows before it hands out what it did not have, and shrinks after it got back what it gives back."""
+    """Inserts the changes of the heap: it grows before an allocation, and shrinks after a free."""
     at = np.flatnonzero(change)
     kind = np.where(change[at] > 0, CODE[trace.GROW], CODE[trace.SHRINK])
     when = {name: rows[name][at] for name in ("tick", "operator", "stage", "seconds", "thread")}
-    told = rows_of(len(at), kind=kind, bytes=np.abs(change[at]), **when)
-    return np.insert(rows, at + (change[at] < 0), told)
+    events = rows_of(len(at), kind=kind, bytes=np.abs(change[at]), **when)
+    return np.insert(rows, at + (change[at] < 0), events)

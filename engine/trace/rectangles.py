@@ -1,4 +1,4 @@
-"""The chunks of a trace as pictures need them: a rectangle each, and the curves of what is alive."""
+"""The chunks of a trace as pictures need them: one rectangle of time and addresses each, and curves of live bytes."""
 
 from typing import Any
 
@@ -13,15 +13,15 @@ Seconds = npt.NDArray[np.float64]
 
 
 def seconds(values: Any) -> Seconds:
-    """A read-only column of times."""
-    made = np.array(values, np.float64).reshape(-1)
-    made.flags.writeable = False
-    return made
+    """Returns times as a read-only column."""
+    times = np.array(values, np.float64).reshape(-1)
+    times.flags.writeable = False
+    return times
 
 
 @frozen
 class TensorView:
-    """A tensor that lies in bytes of the life `life`, from `offset` of the memory on, first seen in `tick`."""
+    """A tensor in bytes of the chunk of row `rectangle`, at the address `offset`; it begins in `tick`."""
 
     name: str
     operator: str
@@ -35,7 +35,7 @@ class TensorView:
 
 @frozen
 class OperatorRun:
-    """An operator: its tick and, where the run has times, from when to when it ran and on which thread."""
+    """A run of an operator: its tick and, where the run has times, its begin and end in seconds and its thread."""
 
     name: str
     schema: str
@@ -48,13 +48,13 @@ class OperatorRun:
 
 @frozen(eq=False)
 class Rectangles:
-    """Row i of each column speaks of a chunk. Sizes and offsets in bytes; see `Event` for names.
+    """Columns with one row a chunk. Sizes and offsets in bytes; see `Event` for the names.
 
-    It lives in the ticks [begin, end), and from `born` to `died` in seconds (-1 where the run has no times). `size`
-    includes `padding`. Life `overwrites`, or NOTHING, ends where this one takes its bytes: its last tick is the first
-    of this one. `operator` made it, on `thread`, in `stage`.
+    A chunk is alive in the ticks [begin, end), and from `born` to `died` in seconds (-1 where the run has no times).
+    `size` includes `padding`. The chunk of row `overwrites`, or NOTHING, ends where this one takes its bytes: its last
+    tick is the first of this one. `operator` writes the chunk, on `thread`, in `stage`.
 
-    `tick`, `time`, `live` and `footprint` are the curves: after each change, in order.
+    `tick`, `time`, `live` and `footprint` are the curves: a point after each change, in order.
     """
 
     facts: RunInfo
@@ -87,23 +87,23 @@ class Rectangles:
 
     @property
     def has_places(self) -> bool:
-        """Whether chunks lie at known addresses; reference counting alone knows none."""
+        """Whether chunks lie at known addresses; reference counting without a heap model has none."""
         if self.facts.mode == "static":
             return True
         return bool(self.facts.heap) and bool((self.offset[self.size > 0] != NOWHERE).all())
 
 
 def rectangles_of(trace: Trace) -> Rectangles:
-    """Those of a trace, in the order in which they begin. What is not freed lives to the end."""
-    book = _Book()
+    """Returns the chunks of a trace, in the order in which they begin. What is not freed stays to the end."""
+    builder = _RectangleBuilder()
     for event in trace:
-        book.enter(event)
-    return book.closed(trace.facts)
+        builder.enter(event)
+    return builder.closed(trace.facts)
 
 
 @define(eq=False)
-class _Book:
-    """What was met so far; `row` tells which life a chunk has."""
+class _RectangleBuilder:
+    """The chunks, views, operators and curves of the events so far; `row` is the row of each chunk that is alive."""
 
     born: list[Event] = field(factory=list)
     died: dict[int, tuple[int, float]] = field(factory=dict)
@@ -117,15 +117,15 @@ class _Book:
     last: tuple[int, float] = (0, 0.0)
 
     def enter(self, event: Event) -> None:
-        """One event after the other."""
+        """Takes the next event."""
         match event.kind:
             case "alloc" | "overwrite":
                 self._arrive(event)
             case "free":
                 self._leave(event.chunk, event.tick, event.seconds)
             case "view" if event.chunk in self.row:
-                about = event.offset, event.bytes, event.shape, event.dtype, event.tick
-                self.views.append(TensorView(event.tensor, event.operator, self.row[event.chunk], *about))
+                place = event.offset, event.bytes, event.shape, event.dtype, event.tick
+                self.views.append(TensorView(event.tensor, event.operator, self.row[event.chunk], *place))
             case "stage":
                 self.stages.append(event)
             case "begin":
@@ -154,7 +154,7 @@ class _Book:
         self.last = max(self.last[0], event.tick + 1), max(self.last[1], event.seconds)
 
     def closed(self, facts: RunInfo) -> Rectangles:
-        """What was met. What was not freed lives to the end."""
+        """Returns the rectangles. What was not freed stays to the end."""
         born, ends = self.born, [self.died.get(i, self.last) for i in range(len(self.born))]
         return Rectangles(
             facts=facts,

@@ -1,4 +1,4 @@
-"""A trace back to numbers: the problem that its chunks were, and the plan that placed them."""
+"""Converts a trace back into the planning problem of its chunks and the plan that placed them."""
 
 import numpy as np
 from attrs import define, field
@@ -10,21 +10,22 @@ from engine.trace.trace import NOTHING, OVERWRITE, Event, Trace
 
 
 def problem_of(trace: Trace) -> tuple[Problem, Plan]:
-    """The chunks of a static trace, as `allocator.check` wants them. Chunk c of the trace is row c.
+    """Returns the chunks of a static trace as `allocator.check` takes them. Chunk c of the trace is row c.
 
-    It is the problem that was planned, but for what is no part of a run: chunks may lie anywhere, and where operators
-    may run at once, it is about this run alone. Raises EngineError for a trace of several stages or on a heap.
+    It is the problem that was planned, except for what a trace does not hold: chunks may lie anywhere, and where
+    operators may run at once, it describes this run alone. Raises EngineError for a trace of several stages or on a
+    heap.
     """
     facts = trace.facts
     if facts.mode != "static" or facts.stages > 1:
         raise EngineError(
-            f"a plan is of one stage in one arena; this trace is {facts.mode} and of {facts.stages} stages"
+            f"a plan has one stage and one arena; this trace is {facts.mode} and has {facts.stages} stages"
         )
-    book = _Book()
+    history = _ChunkHistory()
     for event in trace:
-        book.enter(event)
-    return book.problem(facts.alignment), Plan(
-        offset=[e.offset for e in book.chunks()],
+        history.enter(event)
+    return history.problem(facts.alignment), Plan(
+        offset=[e.offset for e in history.chunks()],
         arena_bytes=facts.arena_bytes,
         lower_bound=facts.lower_bound,
         strategy=facts.strategy,
@@ -32,14 +33,14 @@ def problem_of(trace: Trace) -> tuple[Problem, Plan]:
 
 
 @define(eq=False)
-class _Book:
-    """How each chunk came, and the tick in which it went."""
+class _ChunkHistory:
+    """The event that began each chunk, and the tick in which the chunk ended."""
 
     born: dict[int, Event] = field(factory=dict)
     end: dict[int, int] = field(factory=dict)
 
     def enter(self, event: Event) -> None:
-        """One event after the other."""
+        """Takes the next event."""
         if event.kind == FREED:
             self.end[event.chunk] = event.tick
         elif event.overwrites != NOTHING or event.kind == "alloc":
@@ -50,14 +51,14 @@ class _Book:
             self.end[event.overwrites] = event.tick + 1
 
     def chunks(self) -> list[Event]:
-        """How they came, by their numbers, which leave none out."""
+        """Returns the events that began the chunks, by number. Raises EngineError where a number is missing."""
         missing = next((c for c in range(len(self.born)) if c not in self.born), len(self.born))
         if missing < len(self.born):
-            raise EngineError(f"there is no chunk {missing}, but one of a larger number")
+            raise EngineError(f"chunk {missing} is missing, but there is a chunk with a larger number")
         return [self.born[c] for c in range(len(self.born))]
 
     def problem(self, alignment: int) -> Problem:
-        """Overwriters lie where the root of their chain makes them lie."""
+        """Returns the problem. Overwriters have alignment 1, as the root of their chain decides where they lie."""
         chunks = self.chunks()
         over = [e for e in chunks if e.overwrites != NOTHING]
         return Problem(

@@ -1,37 +1,37 @@
-"""The life of every byte as events: what is allocated, overwritten and freed, when, and what is live then."""
+"""A run as memory events: what is allocated, overwritten and freed, when, and how many bytes are alive then."""
 
 from collections.abc import Callable, Iterator
 
 from attrs import field, frozen
 
 NOWHERE = -1
-"""Offset of what lies in no memory of known addresses: reference counting without a model of a heap."""
+"""Offset of a chunk without a known address: reference counting without a heap model."""
 NOTHING = -1
-"""What an event overwrites that is no overwrite; the chunk of one that is none's."""
+"""The overwritten chunk of an event that is no overwrite; the chunk of an event that concerns none."""
 NOT_RUN = -1
 """Time and thread of an event in a trace that was planned and not run."""
 
 STAGE, GROW, SHRINK, BEGIN, FREE = "stage", "grow", "shrink", "begin", "free"
 ALLOC, OVERWRITE, VIEW, PEAK, END = "alloc", "overwrite", "view", "peak", "end"
 KINDS = (STAGE, GROW, SHRINK, FREE, BEGIN, ALLOC, OVERWRITE, VIEW, PEAK, END)
-"""Of events."""
+"""The kinds of events."""
 ARRIVALS = (ALLOC, OVERWRITE)
-"""With these a chunk begins to live; it ends where it is freed or overwritten."""
+"""The kinds of events that begin a chunk; it ends where it is freed or overwritten."""
 
 
 @frozen
 class Event:
-    """One change. Sizes in bytes, ticks as in the plan.
+    """One memory event. Sizes in bytes, ticks as in the plan.
 
-    - `alloc`, `free`: of a chunk; `overwrite`: a chunk takes the bytes of the chunk `overwrites`, which ends there.
-    - `view`: a tensor without bytes of its own looks at `chunk`, from `offset` on.
-    - `begin`, `end`: of an operator. `stage`: one begins, with an arena of `bytes`; `tensor` decided its sizes.
-    - `grow`, `shrink`: of the memory behind it all, by `bytes`. `peak`: at no time is more alive than now, `bytes`.
+    - `alloc`, `free`: a chunk begins or ends; `overwrite`: a chunk takes the bytes of `overwrites`, which ends.
+    - `view`: a tensor without bytes of its own is a view of `chunk`, from `offset` on.
+    - `begin`, `end`: of an operator. `stage`: a stage begins, with an arena of `bytes`; `tensor` decided its sizes.
+    - `grow`, `shrink`: the memory changes its size by `bytes`. `peak`: the live bytes are at their maximum, `bytes`.
 
-    `operator` is what happens in the tick, `schema` its kind; where a tensor comes to be whose parts are computed in
-    place, one by one, it is what joins them, in a later tick. `bytes` of a chunk include `padding`. `live_bytes` and
-    `footprint_bytes` are what is alive, and what the memory behind it has, after the event. `seconds` count from the
-    start of the run; thread 0 is the caller's.
+    `operator` runs in the tick, and `schema` is its kind. For a tensor whose parts are computed in place, one by one,
+    it is the operator of a later tick that joins them. `bytes` of a chunk include `padding`. `live_bytes` are alive,
+    and `footprint_bytes` are the size of the memory, after the event. `seconds` count from the start of the run; thread
+    0 is the caller's.
     """
 
     tick: int
@@ -55,20 +55,20 @@ class Event:
 
 
 VERSION = 2
-"""Of files that hold traces, as `docs/trace.schema.json` describes them."""
+"""The version of the file format of traces, which `docs/trace.schema.json` describes."""
 UNTIMED, ESTIMATED, MEASURED = "", "estimated", "measured"
 CLOCKS = (UNTIMED, ESTIMATED, MEASURED)
 
 
 @frozen
 class RunInfo:
-    """What holds of a whole trace. Sizes in bytes.
+    """The facts of a whole run. Sizes in bytes.
 
-    `mode` is "static" (one arena, of `arena_bytes`) or "dynamic" (reference counting, on a model of the heap `heap` if
-    that is named; `arena_bytes` is then what a plan would need). `peak_bytes` is most that is alive at once, and
-    `footprint_bytes` most that the memory behind it has. Where operators may run at once, which `policy` made safe,
-    another run may have more alive: `possible_peak_bytes` at most. `lower_bound`, `strategy`, `status` and `alignment`
-    are the plan's. `clock` tells of `Event.seconds`: there are none (""), "estimated" from costs, or "measured".
+    `mode` is "static" (one arena, of `arena_bytes`) or "dynamic" (reference counting, on the heap model `heap` if that
+    is named; `arena_bytes` is then what a plan would need). `peak_bytes` is the maximum of the live bytes, and
+    `footprint_bytes` the maximum size of the memory. Where operators may run at once, which `policy` made safe, another
+    run may have more live bytes: `possible_peak_bytes` at most. `lower_bound`, `strategy`, `status` and `alignment` are
+    the plan's. `clock` describes `Event.seconds`: there are none (""), "estimated" from costs, or "measured".
     """
 
     model: str
@@ -99,7 +99,7 @@ class RunInfo:
 
 @frozen(eq=False)
 class Trace:
-    """A run told as events, in order. Each iteration makes them anew, one by one, so that any number fits in memory."""
+    """The events of a run, in order. Each iteration makes them anew, one by one, so that any number fits in memory."""
 
     facts: RunInfo
     _events: Callable[[], Iterator[Event]] = field(repr=False)

@@ -75,8 +75,8 @@ def test_a_part_that_is_copied_is_not_computed_in_place() -> None:
     (joined,) = [a.joined for a in plan.explain().alive if a.joined]
     assert joined == 1
     assert "1 tensor is computed directly inside it" in str(plan.explain())
-    assert "   1 input is computed inside what it is joined to\n" in str(plan.report())
-    assert "   1 input is copied to where it is needed\n" in str(plan.report())
+    assert "   1 input of a concatenation is written directly into its output\n" in str(plan.report())
+    assert "   1 input is copied into place\n" in str(plan.report())
 
 
 def test_without_reuse_no_tick_is_the_reason() -> None:

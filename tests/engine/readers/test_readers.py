@@ -1,4 +1,4 @@
-"""Saved traces come back as they were; of a damaged file the place is told, and nothing else happens."""
+"""Saved traces come back as they were; the error for a damaged file names its line, and nothing else happens."""
 
 import json
 from collections.abc import Callable
@@ -49,8 +49,8 @@ def test_a_saved_trace_comes_back(trace: Trace, suffix: str) -> None:
         if suffix == "json":
             assert found.facts == trace.facts
         else:
-            told = ("peak_bytes", "peak_tick", "peak_operator", "footprint_bytes", "stages", "is_timed")
-            assert [getattr(found.facts, name) for name in told] == [getattr(trace.facts, name) for name in told]
+            names = ("peak_bytes", "peak_tick", "peak_operator", "footprint_bytes", "stages", "is_timed")
+            assert [getattr(found.facts, name) for name in names] == [getattr(trace.facts, name) for name in names]
 
 
 @settings(max_examples=25, deadline=None)
@@ -159,11 +159,11 @@ LIES: dict[str, tuple[Trace, str]] = {
     "ends": (_events(lambda e: [x for x in e if x.kind != "begin"]), "tick: its operator has not begun"),
     "cut": (_events(lambda e: e[:-1]), "chunks are alive: it is cut short"),
     "running": (_events(lambda e: e[: [x.kind for x in e].index("begin") + 1]), "runs: it is cut short"),
-    "peak": (_events(lambda e: [x for x in e if x.kind != "peak"]), "is not told"),
+    "peak": (_events(lambda e: [x for x in e if x.kind != "peak"]), "has no event"),
     "nowhere": (_changed("begin", seconds=-2.0), "seconds: -2.0 is no time"),
     "text": (_changed("begin", tick="1"), "tick: '1' is not a whole number"),
     "fraction": (_changed("begin", tick=1.0), "tick: "),
-    "facts": (Trace(evolve(SMALL.facts, peak_bytes=1), SMALL.__iter__), "facts.peak_bytes: 1, but the events tell"),
+    "facts": (Trace(evolve(SMALL.facts, peak_bytes=1), SMALL.__iter__), "facts.peak_bytes: 1, but the events say"),
     "mode": (Trace(evolve(SMALL.facts, mode="fast"), SMALL.__iter__), "facts.mode: 'fast' is none of: 'static'"),
     "alignment": (Trace(evolve(SMALL.facts, alignment=0), SMALL.__iter__), "facts.alignment: 0 is not from 1 to"),
     "late": (_changed("alloc", tick=2**62), "tick: 4611686018427387904 is not from 0 to 1099511627775"),
@@ -172,17 +172,17 @@ LIES: dict[str, tuple[Trace, str]] = {
     "clocks": (_changed("end", seconds=0.5), "seconds: 0.5 comes after -1.0"),
 }
 CLAIMS: dict[str, tuple[dict[str, Any], str]] = {
-    "ticks": ({"ticks": 1}, "facts.ticks: 1, but the events tell of"),
+    "ticks": ({"ticks": 1}, "facts.ticks: 1, but the events have"),
     "many ticks": ({"ticks": 10**15}, "facts.ticks: 1000000000000000, where 1099511627776 is the most"),
-    "stages": ({"stages": 77}, "facts.stages: 77, but the events tell 1"),
+    "stages": ({"stages": 77}, "facts.stages: 77, but the events say 1"),
     "threads": ({"threads": 2}, "facts.threads: 2, where 1 is the most"),
     "clock": ({"clock": "measured"}, "facts.clock: 'measured', but the events have no times"),
-    "operator": ({"peak_operator": "foo"}, "facts.peak_operator: 'foo', but the events tell '"),
-    "peak tick": ({"peak_tick": 2}, "facts.peak_tick: 2, but the events tell "),
+    "operator": ({"peak_operator": "foo"}, "facts.peak_operator: 'foo', but the events say '"),
+    "peak tick": ({"peak_tick": 2}, "facts.peak_tick: 2, but the events say "),
     "arena": ({"arena_bytes": 5, "lower_bound": 1}, "facts.arena_bytes: 5, but the memory of this static run has"),
     "bound": ({"lower_bound": 10**12}, "facts.lower_bound: 1000000000000, above the arena of"),
     "possible": ({"possible_peak_bytes": 0}, "facts.possible_peak_bytes: 0, below the peak of"),
-    "alignment": ({"alignment": 3}, "facts.alignment: 3 is no power of two"),
+    "alignment": ({"alignment": 3}, "facts.alignment: 3 is not a power of two"),
     "heap": ({"heap": "buddy"}, "facts.heap: a static run has one arena, and no heap"),
     "dynamic": ({"mode": "dynamic"}, "facts.mode: a dynamic run without a heap, but the events have addresses"),
 }
@@ -190,9 +190,9 @@ CLAIMS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_json_whose_facts_are_not_those_of_its_events_is_refused(claim: str, tmp_path: Path) -> None:
-    changes, told = CLAIMS[claim]
+    changes, message = CLAIMS[claim]
     lie = Trace(evolve(SMALL.facts, **changes), SMALL.__iter__)
-    _is_refused(save_trace(lie, tmp_path / "t.json"), f"t.json:1: {told}")
+    _is_refused(save_trace(lie, tmp_path / "t.json"), f"t.json:1: {message}")
 
 
 def test_a_dynamic_run_is_not_read_as_a_static_one(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_dynamic_run_is_not_read_as_a_static_one(tmp_path: Path) -> None:
 def test_more_threads_than_the_facts_tell_are_refused(tmp_path: Path) -> None:
     run = engine.make_plan(build(seeded(3), 6)).trace(threads=1)
     moved = Trace(run.facts, lambda: (evolve(e, thread=e.thread + 3) if e.kind in ("begin", "end") else e for e in run))
-    _is_refused(save_trace(moved, tmp_path / "t.json"), "facts.threads: 1, but the events tell of 4")
+    _is_refused(save_trace(moved, tmp_path / "t.json"), "facts.threads: 1, but the events have 4")
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"megengine"}))  # which has an entry for each tick
@@ -220,18 +220,18 @@ def test_the_last_tick_and_second_that_are_read_are_written_in_all_formats(name:
 
 @pytest.mark.parametrize("lie", LIES)
 def test_read_trace_refuses_json_that_contradicts_itself(lie: str, tmp_path: Path) -> None:
-    trace, told = LIES[lie]
-    _is_refused(save_trace(trace, tmp_path / "t.json"), told)
+    trace, message = LIES[lie]
+    _is_refused(save_trace(trace, tmp_path / "t.json"), message)
 
 
 @pytest.mark.parametrize("lie", sorted(LIES.keys() - {"text", "facts", "mode", "alignment"}))
 def test_read_trace_refuses_csv_that_contradicts_itself(lie: str, tmp_path: Path) -> None:
-    trace, told = LIES[lie]
-    _is_refused(save_trace(trace, tmp_path / "t.csv"), told)
+    trace, message = LIES[lie]
+    _is_refused(save_trace(trace, tmp_path / "t.csv"), message)
 
 
 BROKEN_JSON = {
-    "empty": ("", "this is no saved trace"),
+    "empty": ("", "this is not a saved trace"),
     "list": ("[]", "it does not begin with an object"),
     "chrome": ('{"traceEvents": []}', "'version' is expected here"),
     "version": ('{"version": 99, "facts": {}}', "version: 99 is unknown; this program reads version 2"),
@@ -242,20 +242,20 @@ BROKEN_JSON = {
     "twice": ('{"version": 2, "facts": {"model": "a", "model": "b"}}', "'model' is there twice"),
     "deep": ('{"version": ' + "[" * 100_000, ":1: "),
     "digits": ('{"version": ' + "9" * 10_000, ":1: "),
-    "long": ('{"version": "' + "x" * 40_000_000, ":1: a value of more than 16777216 letters"),
+    "long": ('{"version": "' + "x" * 40_000_000, ":1: a value of more than 16777216 characters"),
     "bytes": ('{"version": "\udcff"}', "a byte that is not UTF-8"),
 }
 
 
 @pytest.mark.parametrize("case", BROKEN_JSON)
 def test_read_trace_refuses_a_file_that_is_no_json_trace(case: str, tmp_path: Path) -> None:
-    text, told = BROKEN_JSON[case]
+    text, message = BROKEN_JSON[case]
     (path := tmp_path / "t.json").write_bytes(text.encode(errors="surrogateescape"))
-    _is_refused(path, told)
+    _is_refused(path, message)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (
             lambda lines: [lines[0].replace(b"bytes,padding", b"bytes"), *lines[1:]],
@@ -264,26 +264,29 @@ def test_read_trace_refuses_a_file_that_is_no_json_trace(case: str, tmp_path: Pa
         (lambda lines: [lines[0] + b",note", *lines[1:]], ":1: no column is called 'note'"),
         (lambda lines: [lines[0] + b",tick", *lines[1:]], ":1: tick: this column is there twice"),
         (lambda lines: [lines[0], lines[1] + b",1"], ":2: 19 columns where there should be 18"),
-        (lambda lines: [*lines[:3], lines[3].replace(b"alloc", b'"alloc'), *lines[4:]], "behind here is no CSV"),
+        (
+            lambda lines: [*lines[:3], lines[3].replace(b"alloc", b'"alloc'), *lines[4:]],
+            "from here on the file is not CSV",
+        ),
         (lambda lines: [*lines[:2], lines[2].replace(b"0,", b"0x,", 1)], ":3: tick: '0x' is not a whole number"),
         (lambda lines: [*lines[:2], lines[2].replace(b"-1.0", b"nan", 1)], ":3: seconds: nan is no time"),
         (lambda lines: [*lines[:2], lines[2].replace(b"-1.0", b"soon", 1)], ":3: seconds: 'soon' is not a number"),
         (lambda lines: [*lines[:2], b"\xff" + lines[2]], "a byte that is not UTF-8"),
-        (lambda lines: [*lines[:2], b"9" * 200_000], ":2: behind here is no CSV: field larger"),
+        (lambda lines: [*lines[:2], b"9" * 200_000], ":2: from here on the file is not CSV: field larger"),
         (lambda lines: [*lines[:2], b"9" * 20_000_000], ":2: a line is too long"),
     ],
 )
 def test_read_trace_refuses_a_file_that_is_no_csv_trace(
-    change: Callable[[list[bytes]], list[bytes]], told: str, tmp_path: Path
+    change: Callable[[list[bytes]], list[bytes]], message: str, tmp_path: Path
 ) -> None:
     (path := tmp_path / "t.csv").write_bytes(b"\n".join(change(exported("csv", SMALL).splitlines())))
-    _is_refused(path, told)
+    _is_refused(path, message)
 
 
-def _is_refused(path: Path, told: str) -> None:
+def _is_refused(path: Path, message: str) -> None:
     with pytest.raises(TraceFormatError) as caught:
         tuple(read_trace(path))
-    assert told in str(caught.value) and str(path) in str(caught.value)
+    assert message in str(caught.value) and str(path) in str(caught.value)
 
 
 def test_the_place_of_a_wrong_event_is_its_line(tmp_path: Path) -> None:
@@ -294,12 +297,13 @@ def test_the_place_of_a_wrong_event_is_its_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"), [("true", "True is not a whole number"), ("NaN", "NaN is no number of JSON"), ("1e5", "tick: ")]
+    ("value", "message"),
+    [("true", "True is not a whole number"), ("NaN", "NaN is not a number in JSON"), ("1e5", "tick: ")],
 )
-def test_numbers_of_json_are_numbers(value: str, told: str, tmp_path: Path) -> None:
+def test_numbers_of_json_are_numbers(value: str, message: str, tmp_path: Path) -> None:
     text = exported("json", SMALL).decode().replace('"tick": 0', f'"tick": {value}', 1)
     (path := tmp_path / "t.json").write_text(text)
-    _is_refused(path, told)
+    _is_refused(path, message)
 
 
 @pytest.mark.parametrize("block", [1, 2, 7, 100])
@@ -350,5 +354,5 @@ def test_saved_traces_are_known_by_their_beginning(tmp_path: Path) -> None:
 
 
 def test_read_trace_refuses_files_that_cannot_be_read_twice(tmp_path: Path) -> None:
-    with pytest.raises(TraceFormatError, match="no regular file"):
+    with pytest.raises(TraceFormatError, match="not a regular file"):
         read_trace(tmp_path)

@@ -127,7 +127,7 @@ def test_remat_runs_a_chain_in_half_the_bytes() -> None:
 
 def test_remat_says_how_far_it_gets_where_a_budget_cannot_be_met() -> None:
     graph = chain(12)
-    with pytest.raises(BudgetError, match="The least that was found has") as caught:
+    with pytest.raises(BudgetError, match="The smallest arena found has") as caught:
         make_plan(graph, budget="200 KiB")
     error = caught.value
     assert error.available == 200 * 1024 < error.least < error.required

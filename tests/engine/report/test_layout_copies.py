@@ -25,7 +25,7 @@ def test_a_copy_in_another_axis_order_is_a_reported_layout_copy() -> None:
     (made,) = [op for op in graph.operators if op.schema.name == "reshape"]
     (relu,) = [op for op in graph.operators if op.schema.name == "relu"]
     assert found.conversions == (Conversion(relu.outputs[0].name, 768, made.name),)
-    assert f"is copied in another order of axes: {relu.outputs[0].name} for {made.name}" in found.text()
+    assert f"is copied into another order of axes: {relu.outputs[0].name} for {made.name}" in found.text()
     assert found.to_json()["conversions"][0]["bytes"] == 768
 
 

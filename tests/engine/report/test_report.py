@@ -53,7 +53,7 @@ def test_numbers_of_a_small_network_by_hand() -> None:
     joined = engine.make_plan(graph).report()
     assert (joined.naive_bytes, joined.arena_bytes, joined.dynamic_peak_bytes) == (1024 * 3 + 2048, 3072, 3072)
     assert (joined.savings.nested, found.savings.nested) == (Saving(2, 2048), Saving(0, 0))
-    assert "2 inputs are computed inside what they are joined to" in str(joined)
+    assert "2 inputs of concatenations are written directly into their outputs" in str(joined)
 
 
 def test_the_text_is_readable_and_names_the_peak() -> None:

@@ -84,7 +84,7 @@ def test_live_bytes_of_calls_at_once_stay_within_the_arena(graph: Graph) -> None
 def test_timings_of_another_run_are_refused() -> None:
     exe = engine.compile(build(seeded(3), 9))
     _, timings = exe.timed(random_feeds(exe.graph))
-    with pytest.raises(OptionError, match="timings of another run"):
+    with pytest.raises(OptionError, match="timings are of another run"):
         exe.trace(timings=timings[:-1])
 
 

@@ -63,7 +63,7 @@ def test_a_dynamic_trace_has_no_plan(heap: str) -> None:
 
 def test_chunks_are_counted_without_gaps() -> None:
     trace = engine.make_plan(build(seeded(3), 9)).trace()
-    with pytest.raises(EngineError, match="there is no chunk 0"):
+    with pytest.raises(EngineError, match="chunk 0 is missing"):
         problem_of(Trace(trace.facts, lambda: (e for e in trace if e.chunk != 0)))
     with pytest.raises(EngineError, match="chunk 0 is allocated twice"):
         problem_of(Trace(trace.facts, (*trace, *trace).__iter__))
