@@ -1,13 +1,11 @@
-"""Colours of pictures by name, for light and for dark pages.
-
-Kinds of operators have the colours that Paul Tol made for labelled areas ("light", personal.sron.nl/~pault): people who
-are colour-blind tell them apart, and dark text is readable on all of them.
-"""
+"""Colours of pictures by name, for light and for dark pages."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from attrs import frozen
+
+from engine.text.palette import KIND_COLOURS, OTHER_COLOUR
 
 
 @frozen
@@ -18,16 +16,15 @@ class Paint:
     dark: str
 
 
-KINDS = tuple(f"kind{i}" for i in range(8))
-"""Paints of the kinds of operators that have most bytes; those of engine/viewer/js/colours.js, in the same order."""
+KINDS = tuple(f"kind{i}" for i in range(len(KIND_COLOURS)))
+"""Paints of the kinds of operators that have most bytes, in that order."""
 OTHER = "other"
 """Paint of all other kinds."""
-_TOL = ("#77AADD", "#EE8866", "#44BB99", "#EEDD88", "#FFAABB", "#99DDFF", "#BBCC33", "#AAAA00")
 
 PAINTS: Mapping[str, Paint] = MappingProxyType(
     {
-        **{name: Paint(colour, colour) for name, colour in zip(KINDS, _TOL, strict=True)},
-        OTHER: Paint("#C8CCD2", "#C8CCD2"),
+        **{name: Paint(colour, colour) for name, colour in zip(KINDS, KIND_COLOURS, strict=True)},
+        OTHER: Paint(OTHER_COLOUR, OTHER_COLOUR),
         "card": Paint("#FFFFFF", "#16191D"),
         "plot": Paint("#F7F8FA", "#1C2025"),
         "gap": Paint("#E6E9ED", "#2A3037"),

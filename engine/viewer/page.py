@@ -1,13 +1,15 @@
-"""One HTML file that shows plans: style, script and data are in it, and it may load nothing else."""
+"""Writes the HTML file that shows plans: style, script and data are in it, and it may load nothing else."""
 
 import base64
 import hashlib
 import html
+import json
 import re
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import BinaryIO
 
+from engine.text.palette import KIND_COLOURS, OTHER_COLOUR
 from engine.viewer.script import flatten
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
@@ -16,7 +18,7 @@ _STEP = 3 * 2**16
 
 
 def write_page(title: str, payloads: Sequence[bytes], out: BinaryIO) -> None:
-    """A page of one plan, or of two side by side; `payloads` as `engine.viewer.payload.pack` makes them."""
+    """Writes a page of one plan, or of two side by side; `engine.viewer.payload.pack` makes the `payloads`."""
     style, script = read("style.css"), flatten(modules())
     texts = {"title": html.escape(_sound(title)), "style": style, "script": script, "policy": _policy(style, script)}
     pieces = _SLOT.split(read("page.html"))
@@ -29,18 +31,25 @@ def write_page(title: str, payloads: Sequence[bytes], out: BinaryIO) -> None:
 
 
 def read(name: str) -> str:
-    """A file of this package."""
+    """Returns the text of a file of this package."""
     return files("engine.viewer").joinpath(name).read_text("utf-8")
 
 
 def modules() -> dict[str, str]:
-    """The JavaScript of the page, by the names of its files."""
-    found = sorted(files("engine.viewer").joinpath("js").iterdir(), key=lambda f: f.name)
-    return {f.name.removesuffix(".js"): f.read_text("utf-8") for f in found if f.name.endswith(".js")}
+    """Returns the JavaScript modules of the page by name: its files, and "palette", which is made of Python's."""
+    sources = sorted(files("engine.viewer").joinpath("js").iterdir(), key=lambda f: f.name)
+    texts = {f.name.removesuffix(".js"): f.read_text("utf-8") for f in sources if f.name.endswith(".js")}
+    return texts | {"palette": _palette()}
+
+
+def _palette() -> str:
+    """Returns the JavaScript module of the colours that the page shares with pictures."""
+    kinds, other = (json.dumps(colours).lower() for colours in (KIND_COLOURS, OTHER_COLOUR))
+    return f"export const KINDS = {kinds};\nexport const OTHER = {other};\n"
 
 
 def _policy(style: str, script: str) -> str:
-    """Nothing from any network; no script and no style but those of the page (Content Security Policy, level 3)."""
+    """Returns the policy: no network, and no script or style but the page's own (Content Security Policy, level 3)."""
     pictures = "img-src data: blob:"
     return (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; {pictures}; base-uri 'none'; "
@@ -53,12 +62,12 @@ def _hash(text: str) -> str:
 
 
 def _sound(text: str) -> str:
-    """UTF-8 has no halves of surrogate pairs."""
+    """Returns a text without lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _write_payloads(payloads: Sequence[bytes], out: BinaryIO) -> None:
-    """As text that is no script, and of letters that end no element."""
+    """Writes payloads in base64, so that no character of them can end an element."""
     for payload in payloads:
         out.write(b'<script class="payload" type="text/plain">')
         for at in range(0, len(payload), _STEP):

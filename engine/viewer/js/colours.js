@@ -1,14 +1,12 @@
 /** Which colour a tensor has, and what the legend says of it. */
 
+import { KINDS, OTHER } from "./palette.js";
 import { markedBytes, shown, whole } from "./text.js";
 
 /** @typedef {import("./plan.js").Plan} Plan */
 /** @typedef {{label: string, fill: string, count: number, bytes: number, counts: number[]}} Entry of the legend; counts by plan */
 /** @typedef {{entries: Entry[], classes: Uint8Array[], place: Map<string, number>}} Colouring by plan, the entry of each chunk; of names, where they have colours */
 
-/** Paul Tol's "light" scheme (personal.sron.nl/~pault), told apart with every common colour vision, dark text on it. */
-export const KINDS = ["#77aadd", "#ee8866", "#44bb99", "#eedd88", "#ffaabb", "#99ddff", "#bbcc33", "#aaaa00"];
-export const OTHER = "#c8ccd2";
 /** After Paul Tol's YlOrBr turned blue: one hue, lighter to darker, so that order is seen without colour. */
 export const STEPS = ["#eaf3fb", "#cfe3f4", "#aacdea", "#7fb2dd", "#5594ca", "#3375b0", "#1d568c", "#103a63"];
 

@@ -1,6 +1,7 @@
 /** Operators as they run: in their ticks, or in a lane a thread where there are seconds. */
 
-import { KINDS, OTHER, inkOn, mixed } from "./colours.js";
+import { inkOn, mixed } from "./colours.js";
+import { KINDS, OTHER } from "./palette.js";
 import { fitted } from "./marks.js";
 import { panes, toX } from "./scale.js";
 import { duration, shown, whole } from "./text.js";

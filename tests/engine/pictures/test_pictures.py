@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from importlib.resources import files
 
 import numpy as np
 from hypothesis import given, settings
@@ -13,6 +12,7 @@ from engine.pictures.merging import MOST_RUNS, merge
 from engine.pictures.paints import KINDS, PAINTS
 from engine.pictures.scales import byte_values, round_step, tick_values, time_values
 from engine.pictures.wording import fitted, printable, text_width, wrapped
+from engine.viewer.page import modules
 from tests.helpers.traces.hostile_names import HOSTILE
 
 _spans = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9), st.integers(1, 99)), max_size=12)
@@ -110,7 +110,6 @@ def test_axes_are_written_as_people_write() -> None:
 
 def test_kinds_have_the_colours_of_the_page() -> None:
     """One network looks the same in both."""
-    script = files("engine.viewer").joinpath("js/colours.js").read_text("utf-8")
-    found = re.search(r"const KINDS = \[(.*?)\];", script)
-    assert found is not None
-    assert re.findall(r"#\w+", found[1].upper()) == [PAINTS[name].light for name in KINDS]
+    kinds = re.search(r"const KINDS = \[(.*?)\];", modules()["palette"])
+    assert kinds is not None
+    assert re.findall(r"#\w+", kinds[1].upper()) == [PAINTS[name].light for name in KINDS]

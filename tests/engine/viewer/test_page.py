@@ -107,7 +107,6 @@ def test_the_page_has_the_colours_of_pictures(variable: str, paint: str) -> None
 
 
 def test_kinds_of_operators_have_the_colours_of_pictures() -> None:
-    before, _, behind = modules()["colours"].partition("export const STEPS")
-    assert behind
-    found = re.findall(r"#\w{6}", before)
-    assert [colour.upper() for colour in found] == [PAINTS[name].light for name in (*KINDS, OTHER)]
+    colours = re.findall(r"#\w{6}", modules()["palette"])
+    assert [colour.upper() for colour in colours] == [PAINTS[name].light for name in (*KINDS, OTHER)]
+    assert "const KINDS" not in modules()["colours"]

@@ -175,7 +175,7 @@ def test_zooming_keeps_its_point_and_stays_inside() -> None:
 def test_letters_are_seen_on_every_colour() -> None:
     """WCAG 2.2, 1.4.3: a contrast of 4.5 or more."""
     main = (
-        'import { KINDS, OTHER, STEPS, inkOn } from "./colours.js";\n'
+        'import { STEPS, inkOn } from "./colours.js";\nimport { KINDS, OTHER } from "./palette.js";\n'
         + "console.log(JSON.stringify([...KINDS, OTHER, ...STEPS].map((fill) => [fill, inkOn(fill)])));\n"
     )
     for fill, ink in _run(main, 0):

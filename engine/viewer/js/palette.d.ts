@@ -1,0 +1,3 @@
+/** The module that engine/viewer/page.py makes of engine/text/palette.py. */
+export const KINDS: string[];
+export const OTHER: string;
