@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -14,7 +15,7 @@ from engine.notebook.register import register_cards
 
 
 @pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A running shell that keeps no history."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     running = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
@@ -27,7 +28,7 @@ def plan() -> ExecutionPlan:
     return engine.make_plan(zoo.squeezenet(image=32))
 
 
-def test_ipython_formats_a_plan_a_report_and_a_trace_as_html(shell: InteractiveShell, plan: ExecutionPlan) -> None:
+def test_ipython_formats_a_plan_a_report_and_a_trace_as_html(shell: Any, plan: ExecutionPlan) -> None:
     register_cards()
     for shown in (plan, plan.report(), plan.trace()):
         formats, _ = shell.display_formatter.format(shown)
@@ -35,13 +36,13 @@ def test_ipython_formats_a_plan_a_report_and_a_trace_as_html(shell: InteractiveS
         assert formats["text/plain"]
 
 
-def test_ipython_formats_other_values_as_plain_text(shell: InteractiveShell, plan: ExecutionPlan) -> None:
+def test_ipython_formats_other_values_as_plain_text(shell: Any, plan: ExecutionPlan) -> None:
     register_cards()
     assert "text/html" not in shell.display_formatter.format(plan.arena_bytes)[0]
 
 
 def test_a_cell_that_ends_with_a_plan_shows_its_card(
-    shell: InteractiveShell, plan: ExecutionPlan, capsys: pytest.CaptureFixture[str]
+    shell: Any, plan: ExecutionPlan, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Plans define no HTML of their own: the card comes from the formatter alone."""
     register_cards()
