@@ -89,8 +89,9 @@ class Executable:
             return execution_plan(self.executor.plan)
         stages = self._whole_run("plan")
         if len(stages) != 1:
-            found = f"{len(stages)} stages; look at `stages`"
-            raise EngineError(f"there is no one plan of {self.graph.name!r}: it has {found}")
+            raise EngineError(
+                f"there is no one plan of {self.graph.name!r}: it ran in {len(stages)} stages; see `stages`"
+            )
         return execution_plan(stages[0].plan)
 
     @property
@@ -261,17 +262,17 @@ def compile_graph(
     if graph.is_symbolic:
         if embedded is not None:
             raise OptionError(f"an embedded plan is one of known lengths; engine.bind gives {graph.name!r} some")
-        known = Options(**options, threads=_threads_each(threads, options))
-        made = staged(
+        plan_options = Options(**options, threads=_threads_each(threads, options))
+        executor = staged(
             graph,
-            known,
+            plan_options,
             mode=debug or mode,
             budget=budget,
             length_ranges=length_ranges or {},
             plan_cache_size=plan_cache_size,
             threads=threads or cpus(),
         )
-        return Executable(graph, made)
+        return Executable(graph, executor)
     if length_ranges:
         raise OptionError(
             f"graph {graph.name!r} has no dimension that is a name, so there are no lengths to give ranges of"
@@ -305,22 +306,26 @@ def make_plan(
     if graph.is_symbolic:
         names = ", ".join(graph.symbols) or "sizes that data decide"
         raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see engine.bind")
-    known, most = Options(**options, threads=_threads_each(threads, options)), parse_budget(budget)
+    plan_options = Options(**options, threads=_threads_each(threads, options))
+    budget_bytes = parse_budget(budget)
 
     def make() -> PlacedPlan:
-        return _within(graph, known, most, recompute)
+        return _within(graph, plan_options, budget_bytes, recompute)
 
     with Activity("planning", graph.name):
-        made = followed_or(graph, embedded, known, most, make, recompute=recompute) if embedded is not None else make()
-    return execution_plan(made, AlternativeSearch(graph, known))
+        if embedded is None:
+            plan = make()
+        else:
+            plan = followed_or(graph, embedded, plan_options, budget_bytes, make, recompute=recompute)
+    return execution_plan(plan, AlternativeSearch(graph, plan_options))
 
 
-def _within(graph: Graph, known: Options, budget: int, recompute: bool) -> PlacedPlan:
-    plan = plan_graph(graph, known, budget)
+def _within(graph: Graph, options: Options, budget: int, recompute: bool) -> PlacedPlan:
+    plan = plan_graph(graph, options, budget)
     if recompute and plan.arena_bytes > plan.plan.capacity:
-        least = plan_recomputed(graph, known, plan.plan.capacity, plan)
+        least = plan_recomputed(graph, options, plan.plan.capacity, plan)
         if least.arena_bytes <= least.plan.capacity:
-            return evolve(least, options=known)
+            return evolve(least, options=options)
         check_budget(plan, least=[least] if least is not plan else [])
     check_budget(plan)
     return plan

@@ -48,8 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(text(rows))
     machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
     if arguments.output is not None:
-        told = {"machine": machine, "threads": 1, "rows": rows}
-        write_whole(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
+        data = {"machine": machine, "threads": 1, "rows": rows}
+        write_whole(arguments.output, (json.dumps(data, indent=1) + "\n").encode())
     return 0
 
 
@@ -91,11 +91,11 @@ def text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _line(row: Mapping[str, Any], key: str) -> list[str]:
-    found, first = row[key], row["built"]["median_seconds"]
-    change = f"{100 * (found['median_seconds'] / first - 1):+.1f} %"
+    result, first = row[key], row["built"]["median_seconds"]
+    change = f"{100 * (result['median_seconds'] / first - 1):+.1f} %"
     return [
-        *(row["network"], key, str(found["operators"]), f"{found['arena_bytes']:,}"),
-        *(f"{1e3 * found[f'{kind}_seconds']:.2f}" for kind in ("median", "least")),
+        *(row["network"], key, str(result["operators"]), f"{result['arena_bytes']:,}"),
+        *(f"{1e3 * result[f'{kind}_seconds']:.2f}" for kind in ("median", "least")),
         *("" if key == "built" else change, row["glow"] if key == "folded" else ""),
     ]
 

@@ -99,10 +99,10 @@ def measure(case: Case) -> dict[str, Any]:
     times: tuple[list[float], list[float]] = ([], [])
     works: tuple[Callable[[], object], Callable[[], object]] = (ours, partial(theirs, *tensors))
     for _ in range(_REPEAT):
-        for work, found in zip(works, times, strict=True):
+        for work, seconds in zip(works, times, strict=True):
             begin = time.perf_counter()
             work()
-            found.append((time.perf_counter() - begin) * 1e3)
+            seconds.append((time.perf_counter() - begin) * 1e3)
     label = f"{name} ({attrs['mode']})" if "mode" in attrs else name
     return {"operator": label, "arenaplan_ms": min(times[0]), "torch_ms": min(times[1])}
 

@@ -58,8 +58,8 @@ def network(name: str) -> Graph:
 def sign_again(graph: Graph) -> None:
     """What binding other shapes does for each operator."""
     for operator in graph.operators:
-        known = operator.signature
-        operator.schema.infer_again(known.inputs, known.attrs, known.constants)
+        signature = operator.signature
+        operator.schema.infer_again(signature.inputs, signature.attrs, signature.constants)
 
 
 def phases(plan: ExecutionPlan) -> dict[str, Callable[[], object]]:
@@ -92,8 +92,8 @@ def measure(name: str, runs: int = RUNS) -> Row:
     """One network."""
     graph = network(name)
     plan = make_plan(graph)
-    found = {phase: least(work, runs) for phase, work in phases(plan).items()}
-    return Row(name, len(graph.operators), len(plan.problem), **found)
+    times = {phase: least(work, runs) for phase, work in phases(plan).items()}
+    return Row(name, len(graph.operators), len(plan.problem), **times)
 
 
 def show(rows: Iterable[Row]) -> str:

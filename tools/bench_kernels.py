@@ -123,9 +123,9 @@ def table(rows: Sequence[Row], backends: Sequence[str]) -> Iterator[Sequence[str
     """A line a layer: milliseconds and GFLOP/s of each back-end; at the end the sums over a network."""
     yield ["layer", "times", *(f"{b}, ms (GFLOP/s)" for b in backends)]
     for number in dict.fromkeys(r["number"] for r in rows):
-        found = {r["backend"]: r for r in rows if r["number"] == number}
-        cells = (f"{r['seconds'] * 1e3:.3f} ({r['gflops']:.0f})" if r else "-" for r in map(found.get, backends))
-        first = next(iter(found.values()))
+        by_backend = {r["backend"]: r for r in rows if r["number"] == number}
+        cells = (f"{r['seconds'] * 1e3:.3f} ({r['gflops']:.0f})" if r else "-" for r in map(by_backend.get, backends))
+        first = next(iter(by_backend.values()))
         yield [first["layer"], str(first["count"]), *cells]
     sums = (sum(r["seconds"] * r["count"] for r in rows if r["backend"] == b) for b in backends)
     yield ["all", str(sum(r["count"] for r in rows if r["backend"] == backends[0])), *(f"{s * 1e3:.2f}" for s in sums)]
@@ -137,8 +137,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     rows: list[Row] = []
     with progress_shown(arguments.quiet), limit_threads(1):
         for name in arguments.networks:
-            found = list(enumerate(layers(network_file(name), arguments.operators, arguments.optimise)))
-            here = [row | {"network": name} for at in each("layer", found) for row in measure(*at, arguments.backend)]
+            layer_list = list(enumerate(layers(network_file(name), arguments.operators, arguments.optimise)))
+            here = [
+                row | {"network": name} for at in each("layer", layer_list) for row in measure(*at, arguments.backend)
+            ]
             print(f"\n{NETWORKS[name].title}\n\n{markdown(table(here, arguments.backend))}")
             rows += here
             if arguments.output is not None:

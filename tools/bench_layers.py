@@ -104,8 +104,8 @@ def others() -> Iterator[Case]:
     logits, labels = normal(512, 30522), np.arange(512)
     target = torch.from_numpy(labels)
     loss = backward(lambda x: functional.cross_entropy(x, target), [logits], np.ones((), np.float32))
-    given = [logits, labels, np.ones((), np.float32)]
-    yield "cross entropy, 512 of 30522 classes", [("softmax_cross_entropy_gradient", given, {})], loss
+    inputs = [logits, labels, np.ones((), np.float32)]
+    yield "cross entropy, 512 of 30522 classes", [("softmax_cross_entropy_gradient", inputs, {})], loss
 
 
 def least(run: Callable[[], Any]) -> float:

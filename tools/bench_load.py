@@ -48,8 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Prints a table; writes rows as JSON where asked."""
     arguments = _arguments(argv)
     if arguments.child:
-        told = measure(Path(arguments.child), arguments.engine[0], arguments.optimise, arguments.rehearsed)
-        print(json.dumps(told))
+        data = measure(Path(arguments.child), arguments.engine[0], arguments.optimise, arguments.rehearsed)
+        print(json.dumps(data))
         return 0
     with progress_shown(arguments.quiet):
         cases = list(product(arguments.networks, PLACES, arguments.engine))
@@ -129,8 +129,8 @@ def _measured(path: Path, kind: str, level: int, *more: str) -> Row:
         text=True,
         cwd=CHECKOUT,
     )
-    told: Row = json.loads(done.stdout)
-    return told | {"output_s": told["output"] - begin}
+    row: Row = json.loads(done.stdout)
+    return row | {"output_s": row["output"] - begin}
 
 
 def external_file(network: str) -> Path:

@@ -77,12 +77,12 @@ def built(name: str, batch: int, train: bool) -> Graph:
 
 def least(work: Callable[[], object], runs: int) -> float:
     """Milliseconds of the fastest of so many runs; 0 for none."""
-    found = []
+    times = []
     for _ in range(runs):
         start = time.perf_counter()
         work()
-        found.append(time.perf_counter() - start)
-    return round(1e3 * min(found, default=0.0), 3)
+        times.append(time.perf_counter() - start)
+    return round(1e3 * min(times, default=0.0), 3)
 
 
 def run_times(graph: Graph, runs: int) -> tuple[float, float]:
@@ -97,8 +97,8 @@ def run_times(graph: Graph, runs: int) -> tuple[float, float]:
     }
     for executable in both:
         executable.run(feeds)
-    found = [[least(partial(e.run, feeds), 1) for e in both] for _ in range(runs)]
-    return min(f[0] for f in found), min(f[1] for f in found)
+    pairs = [[least(partial(e.run, feeds), 1) for e in both] for _ in range(runs)]
+    return min(f[0] for f in pairs), min(f[1] for f in pairs)
 
 
 def measure(case: str, runs: int) -> Row:

@@ -64,11 +64,11 @@ def measure(network: str) -> Row:
     graph = built(network)
     lowered = lower(graph)
     begin = time.process_time()
-    found = arrange(lowered, MEMORY).ordering
+    ordering = arrange(lowered, MEMORY).ordering
     seconds = time.process_time() - begin
-    given, depth_first, memory = (make_plan(graph, order=o).arena_bytes for o in (GIVEN, "depth_first", MEMORY))
-    live = found.given_bytes, found.chosen_bytes, found.bound
-    return Row(network, len(graph.operators), given, depth_first, memory, *live, found.is_proved, seconds)
+    file_order, depth_first, memory = (make_plan(graph, order=o).arena_bytes for o in (GIVEN, "depth_first", MEMORY))
+    live = ordering.given_bytes, ordering.chosen_bytes, ordering.bound
+    return Row(network, len(graph.operators), file_order, depth_first, memory, *live, ordering.is_proved, seconds)
 
 
 def built(network: str) -> Graph:
@@ -80,7 +80,7 @@ def built(network: str) -> Graph:
     graph = zoo_graph(Path(PREFIX + network.partition(":")[2]), {}, (), 0, fixed={"training": True})
     if network.startswith(TRAIN):
         return train_step(graph, graph.outputs["loss"], SGD(momentum=0.9)).graph
-    weights = [v for v, known in graph.parameters.items() if known.trainable]
+    weights = [v for v, parameter in graph.parameters.items() if parameter.trainable]
     for weight, gradient in zip(weights, gradients(graph.outputs["loss"], weights), strict=True):
         graph.assign(weight, weight - gradient * LEARNING_RATE)
     return graph
@@ -99,8 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         rows: list[dict[str, Any]] = [asdict(measure(name)) for name in each("network", arguments.networks)]
     print(markdown(order_table(rows)) if arguments.markdown else "\n".join(in_columns(list(order_table(rows)))))
     if arguments.output is not None:
-        told = {"rows": rows}
-        write_whole(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
+        data = {"rows": rows}
+        write_whole(arguments.output, (json.dumps(data, indent=1) + "\n").encode())
     return 0
 
 

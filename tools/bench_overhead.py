@@ -29,10 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_quiet(parser)
     arguments = parser.parse_args(argv)
     with progress_shown(arguments.quiet):
-        told = time_chain(CHAIN, arguments.runs)
-    print(f"chain of {CHAIN} tiny operators: {told['overhead_us']:.3f} us an operator beyond numpy's calls")
+        data = time_chain(CHAIN, arguments.runs)
+    print(f"chain of {CHAIN} tiny operators: {data['overhead_us']:.3f} us an operator beyond numpy's calls")
     if arguments.output is not None:
-        write_whole(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
+        write_whole(arguments.output, (json.dumps(data, indent=1) + "\n").encode())
     return 0
 
 

@@ -22,8 +22,7 @@ from allocator.policies import POLICIES
 from allocator.progress import each
 from engine.api import Executable, compile_graph, make_plan
 from engine.cli.comparison import equal_outputs, interleaved
-from engine.cli.options.inputs import random_feeds
-from engine.cli.options.models import light_model, seeded_subject
+from engine.cli.options.models import light_model, random_feeds, seeded_subject
 from engine.cli.progress import add_quiet, progress_shown, say
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.static import StaticExecutor, new_arena
@@ -51,15 +50,15 @@ def measure_costs() -> list[Row]:
 
 def _cost(name: str, graph: Graph, policy: str) -> Row:
     plan = make_plan(graph, parallel=policy)
-    found = parallelism(plan)
+    at_once = parallelism(plan)
     return {
         "network": name,
         "policy": policy or "sequence",
         "arena_bytes": plan.arena_bytes,
         "lower_bound": plan.plan.lower_bound,
         "status": str(plan.plan.status),
-        "by_count": found.by_count,
-        "by_cost": found.by_cost,
+        "by_count": at_once.by_count,
+        "by_cost": at_once.by_cost,
     }
 
 
@@ -119,11 +118,11 @@ def wide_network(branches: int) -> Graph:
     """As many equal convolutions side by side, concatenated; weights are seeded."""
     rng, graph = np.random.default_rng(0), Graph("wide")
     x = graph.input("x", (1, 64, 56, 56))
-    made = []
+    outputs = []
     for _ in range(branches):
         weight = graph.constant(rng.standard_normal((64, 64, 3, 3)).astype(np.float32) / 24)
-        made.append(ops.conv2d(x, weight, pads=(1, 1, 1, 1)))
-    graph.output(ops.concat(made, axis=1), "y")
+        outputs.append(ops.conv2d(x, weight, pads=(1, 1, 1, 1)))
+    graph.output(ops.concat(outputs, axis=1), "y")
     return graph
 
 
@@ -170,13 +169,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, help="write JSON")
     add_quiet(parser)
     arguments = parser.parse_args(argv)
-    told: dict[str, list[Row]] = {}
+    data: dict[str, list[Row]] = {}
     with progress_shown(arguments.quiet):
         for section in each("section", arguments.only):
-            told[section] = MEASURES[section]()
-            say(markdown(TABLES[section](told[section])) + "\n")
+            data[section] = MEASURES[section]()
+            say(markdown(TABLES[section](data[section])) + "\n")
     if arguments.output is not None:
-        write_whole(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
+        write_whole(arguments.output, (json.dumps(data, indent=1) + "\n").encode())
     return 0
 
 

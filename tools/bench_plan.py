@@ -80,8 +80,8 @@ INSTANCES = {"random": random_program, "chain": chain_program, "stack": stack_pr
 def timed(work: Callable[[], T]) -> tuple[T, float]:
     """The result and its seconds."""
     start = time.perf_counter()
-    made = work()
-    return made, time.perf_counter() - start
+    result = work()
+    return result, time.perf_counter() - start
 
 
 def measure(instance: str, count: int, strategy: str, seed: int, alignment: int) -> Row:
@@ -126,8 +126,8 @@ def main() -> None:
             say(show(rows[-1]))
     if args.output:
         records = [asdict(row) | {"total_s": row.total_s} for row in rows]
-        told = {"seed": args.seed, "alignment": args.alignment, "rows": records}
-        write_whole(args.output, (json.dumps(told, indent=1) + "\n").encode())
+        data = {"seed": args.seed, "alignment": args.alignment, "rows": records}
+        write_whole(args.output, (json.dumps(data, indent=1) + "\n").encode())
 
 
 if __name__ == "__main__":

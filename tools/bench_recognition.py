@@ -84,8 +84,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(text(rows))
     machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
     if arguments.output is not None:
-        told = {"machine": machine, "threads": 1, "shape": shape, "runs": arguments.runs, "rows": rows}
-        write_whole(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
+        data = {"machine": machine, "threads": 1, "shape": shape, "runs": arguments.runs, "rows": rows}
+        write_whole(arguments.output, (json.dumps(data, indent=1) + "\n").encode())
     return 0
 
 
@@ -123,7 +123,7 @@ def _line(row: Mapping[str, Any]) -> list[str]:
     before, after = row["pieces"], row["recognised"]
     times = (f"{1e6 * row[key]['least_seconds']:.0f}" for key in ("pieces", "fused", "recognised"))
     counts = f"{before['operators']} -> {after['operators']}"
-    sizes = (f"{found['arena_bytes']:,}" for found in (after, before))
+    sizes = (f"{side['arena_bytes']:,}" for side in (after, before))
     return [row["formula"], counts, *times, *sizes, f"{row['difference']:.1e}"]
 
 

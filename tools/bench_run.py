@@ -99,10 +99,10 @@ def in_groups(runs: int, *functions: Callable[[], object]) -> list[list[float]]:
     """Seconds of `runs` runs of each function, and of some more to fill the last group."""
     times: list[list[float]] = [[] for _ in functions]
     while len(times[0]) < runs:
-        for function, found in zip(functions, times, strict=True):
+        for function, samples in zip(functions, times, strict=True):
             time.sleep(PAUSE)
             function()
-            found.extend(seconds(function) for _ in range(GROUP))
+            samples.extend(seconds(function) for _ in range(GROUP))
     return times
 
 

@@ -164,8 +164,8 @@ def startup(name: str, instance: Instance, strategy: str, arguments: Namespace) 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:
     start = time.perf_counter()
-    made = work()
-    return made, time.perf_counter() - start
+    result = work()
+    return result, time.perf_counter() - start
 
 
 def show(row: Row) -> str:
@@ -200,8 +200,8 @@ def run(arguments: Namespace) -> dict[str, Any]:
             else:
                 rows.append(measure(name, instance.problem, strategy, capacity, arguments))
             say(show_startup(rows[-1]) if arguments.startup else show(rows[-1]))
-    told = {"machine": f"{platform.machine()}, Python {platform.python_version()}", "seed": arguments.seed}
-    return told | {"startup" if arguments.startup else "rows": [asdict(row) for row in rows]}
+    data = {"machine": f"{platform.machine()}, Python {platform.python_version()}", "seed": arguments.seed}
+    return data | {"startup" if arguments.startup else "rows": [asdict(row) for row in rows]}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -222,9 +222,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_quiet(parser)
     arguments = parser.parse_args(argv)
     with progress_shown(arguments.quiet):
-        told = run(arguments)
+        data = run(arguments)
     if arguments.output is not None:
-        write_whole(arguments.output, (json.dumps(told, indent=1) + "\n").encode())
+        write_whole(arguments.output, (json.dumps(data, indent=1) + "\n").encode())
     return 0
 
 

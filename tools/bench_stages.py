@@ -161,10 +161,10 @@ def bound_rows(bench: Bench) -> list[Cost]:
 def staged_rows() -> list[Staged]:
     """The tail of a detector of 500 and of 4000 boxes, and a greedy decoder from two prompts."""
     rows = []
-    found = engine.compile(tail())
+    executable = engine.compile(tail())
     for count in (500, 4000):
-        found.run(boxes(count))
-        rows.append(_staged(f"detector tail, {count} boxes", found))
+        executable.run(boxes(count))
+        rows.append(_staged(f"detector tail, {count} boxes", executable))
     decoder = Decoder.drawn()
     words = engine.compile(decoder.graph())
     for count, most in ((5, 30), (12, 60)):
@@ -183,8 +183,8 @@ def boxes(count: int) -> dict[str, Array]:
 
 
 def _staged(example: str, exe: Executable) -> Staged:
-    told = exe.stage_report()
-    return Staged(example, len(told.stages), told.arena_bytes, told.known_bytes, round(told.loss, 4))
+    report = exe.stage_report()
+    return Staged(example, len(report.stages), report.arena_bytes, report.known_bytes, round(report.loss, 4))
 
 
 def show(rows: Iterable[Row | Cost | Staged]) -> str:
@@ -209,8 +209,8 @@ def main() -> None:
         }
     print("\n\n".join(map(show, tables.values())))
     if args.output:
-        told = {name: [asdict(row) for row in rows] for name, rows in tables.items()}
-        write_whole(args.output, (json.dumps(told, indent=1) + "\n").encode())
+        data = {name: [asdict(row) for row in rows] for name, rows in tables.items()}
+        write_whole(args.output, (json.dumps(data, indent=1) + "\n").encode())
 
 
 if __name__ == "__main__":

@@ -134,16 +134,16 @@ def show(rows: Sequence[Row]) -> str:
 def main() -> int:
     """Prints a table; writes it as JSON where asked."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    known = (*FORMATS_TIMED, *(name for name in FORMATS if name not in FORMATS_TIMED))
-    parser.add_argument("formats", nargs="*", metavar="FORMAT", help=f"of: {', '.join(known)}")
+    formats = (*FORMATS_TIMED, *(name for name in FORMATS if name not in FORMATS_TIMED))
+    parser.add_argument("formats", nargs="*", metavar="FORMAT", help=f"of: {', '.join(formats)}")
     parser.add_argument("--events", type=int, default=1_000_000, help="how many, about (default 1000000)")
     parser.add_argument("--here", action="store_true", help="measure one format in this process, and print JSON")
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
     add_quiet(parser)
     args = parser.parse_args()
     names = args.formats or FORMATS_TIMED
-    if unknown := [name for name in names if name not in known]:
-        parser.error(f"no format {unknown[0]!r}; there are {', '.join(known)}")
+    if unknown := [name for name in names if name not in formats]:
+        parser.error(f"no format {unknown[0]!r}; there are {', '.join(formats)}")
     if args.here:
         print(json.dumps(asdict(measure(names[0], args.events))))
         return 0

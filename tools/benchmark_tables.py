@@ -110,11 +110,19 @@ def order_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     for row in rows:
         arenas = [row[f"{order}_arena"] for order in ("given", "depth_first", "memory")]
         sizes = (*arenas, row["given_live"], row["memory_live"], row["bound"])
-        told = [f"{size / 2**20:.2f}" for size in sizes]
+        sizes_mib = [f"{size / 2**20:.2f}" for size in sizes]
         saved = f"{1 - row['memory_arena'] / row['given_arena']:.1%}"
         star = "*" if row["is_proved"] else ""
         name = row["network"].removeprefix("zoo:")
-        yield [name, str(row["operators"]), *told[:3], saved, *told[3:5], told[5] + star, seconds(row["seconds"])]
+        yield [
+            name,
+            str(row["operators"]),
+            *sizes_mib[:3],
+            saved,
+            *sizes_mib[3:5],
+            sizes_mib[5] + star,
+            seconds(row["seconds"]),
+        ]
 
 
 def nest_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
@@ -125,10 +133,10 @@ def nest_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     ]
     for row in rows:
         sizes = (row[f"{kind}_bytes"] for kind in ("plain", "nested", "ordered", "both"))
-        told = [f"{size / 2**20:.2f}" for size in sizes]
+        sizes_mib = [f"{size / 2**20:.2f}" for size in sizes]
         saved = f"{1 - row['both_bytes'] / row['plain_bytes']:.1%}"
         case = [row["network"], str(row["batch"]), "yes" if row["train"] else ""]
-        yield [*case, *told, saved, str(row["joined"]), f"{row['joined_bytes'] / 2**20:.2f}", str(row["copies"])]
+        yield [*case, *sizes_mib, saved, str(row["joined"]), f"{row['joined_bytes'] / 2**20:.2f}", str(row["copies"])]
 
 
 def runs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
@@ -139,12 +147,12 @@ def runs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     ]
     for row in rows:
         times = (row[f"{engine}_seconds"] for engine in ("arenaplan", "onnxruntime"))
-        told = (f"{1e3 * t['median']:.2f} ({1e3 * t['min']:.2f})" for t in times)
+        cells = (f"{1e3 * t['median']:.2f} ({1e3 * t['min']:.2f})" for t in times)
         ratios = (f"{row[key]:.2f}" for key in ("ratio_median", "ratio_min"))
         planned, besides = (row[f"onnxruntime_{kind}_bytes"] / 1e6 for kind in ("planned", "besides"))
         theirs = f"{planned:.2f} + {besides:.2f}" if besides else f"{planned:.2f}"
         case = (row["network"], row["backend"], str(row["threads"]))
-        yield [*case, *told, *ratios, f"{row['arena_bytes'] / 1e6:.2f}", theirs, f"{row['largest_difference']:.0e}"]
+        yield [*case, *cells, *ratios, f"{row['arena_bytes'] / 1e6:.2f}", theirs, f"{row['largest_difference']:.0e}"]
 
 
 def loading_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:

@@ -19,7 +19,7 @@ def crowd(count: int, seed: int = 0, name: Callable[[int], str] = "tensor_{}".fo
     events = list(_events(chunks, name))
     peak = max(events, key=lambda e: e.live_bytes)
     arena = max(offset + size for _, _, offset, size in chunks)
-    told = [t for e in events for t in ((e, _peak(e)) if e is peak else (e,))]
+    moments = [t for e in events for t in ((e, _peak(e)) if e is peak else (e,))]
     facts = RunInfo(
         model=name(0),
         mode="static",
@@ -33,12 +33,12 @@ def crowd(count: int, seed: int = 0, name: Callable[[int], str] = "tensor_{}".fo
         peak_operator=peak.operator,
         ticks=count + 1,
     )
-    return Trace(facts, lambda: iter(told))
+    return Trace(facts, lambda: iter(moments))
 
 
 def _chunks(count: int, chance: random.Random) -> list[tuple[int, int, int, int]]:
     """(begin, end, offset, size) of each, by begin."""
-    free, used, busy, made = list[int](), 0, list[tuple[int, int]](), []
+    free, used, busy, chunks = list[int](), 0, list[tuple[int, int]](), []
     for begin in range(count):
         while busy and busy[0][0] <= begin:
             heapq.heappush(free, heapq.heappop(busy)[1])
@@ -46,8 +46,8 @@ def _chunks(count: int, chance: random.Random) -> list[tuple[int, int, int, int]
         used = max(used, slot + 1)
         end = min(begin + 1 + int(chance.paretovariate(0.7)), count)
         heapq.heappush(busy, (end, slot))
-        made.append((begin, end, slot * 65_536, chance.randrange(64, 65_537, 64)))
-    return made
+        chunks.append((begin, end, slot * 65_536, chance.randrange(64, 65_537, 64)))
+    return chunks
 
 
 def _events(chunks: list[tuple[int, int, int, int]], name: Callable[[int], str]) -> Iterator[Event]:

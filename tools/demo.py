@@ -32,22 +32,22 @@ def demonstrate(model: Path, trace: Path, runs: int) -> int:
     subject = seeded_subject(model)
     for name, var in subject.graph.inputs.items():
         print(f"input {name}: {var.spec}")
-    found = compare_graph(subject.graph, subject.feeds, runs=runs)
-    print(found.text())
-    print(_summary(found))
+    comparison = compare_graph(subject.graph, subject.feeds, runs=runs)
+    print(comparison.text())
+    print(_summary(comparison))
     trace.parent.mkdir(parents=True, exist_ok=True)
     page = trace.with_suffix(".html")
     for path, name in ((page, "html"), (trace, "chrome")):
         with open_whole(path) as out:
-            FORMATS[name].write(found.plan.trace(), out)
+            FORMATS[name].write(comparison.plan.trace(), out)
     print(f"Wrote {page}: every byte over time, in any browser.")
     print(f"Wrote {trace}: open it at https://ui.perfetto.dev or in chrome://tracing.")
-    return 0 if found.outputs_equal else 1
+    return 0 if comparison.outputs_equal else 1
 
 
-def _summary(found: Comparison) -> str:
-    told = found.report
-    sizes = (told.naive_bytes, told.dynamic_peak_bytes, told.arena_bytes)
+def _summary(comparison: Comparison) -> str:
+    report = comparison.report
+    sizes = (report.naive_bytes, report.dynamic_peak_bytes, report.arena_bytes)
     naive, dynamic, static = map(format_bytes, sizes)
     return f"One arena of {static} instead of {dynamic} with reference counting and {naive} with no reuse at all.\n"
 

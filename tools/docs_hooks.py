@@ -98,8 +98,8 @@ def ops_page() -> str:
         rooms[getattr(ops, name).__module__].append(name)
     parts = ["# Python: ops", inspect.cleandoc(ops.__doc__ or "")]
     for room in sorted(rooms, key=lambda room: (not room.startswith("ops.functional"), room)):
-        told = inspect.cleandoc(importlib.import_module(room).__doc__ or room)
-        parts += [f"## {room.rpartition('.')[2]}", told, *(_member(room, name) for name in sorted(rooms[room]))]
+        text = inspect.cleandoc(importlib.import_module(room).__doc__ or room)
+        parts += [f"## {room.rpartition('.')[2]}", text, *(_member(room, name) for name in sorted(rooms[room]))]
     return "\n\n".join(parts) + "\n"
 
 

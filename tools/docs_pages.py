@@ -47,8 +47,8 @@ class Ran:
 
 def run_page(text: str, name: str, names: dict[str, object]) -> Iterator[Ran]:
     """Runs the blocks of a page one after the other, in the current folder; Python adds to `names`."""
-    for number, found in enumerate(_BLOCK.finditer(text), start=1):
-        language, code, shown = found["language"], found["code"], found["shown"]
+    for number, block in enumerate(_BLOCK.finditer(text), start=1):
+        language, code, shown = block["language"], block["code"], block["shown"]
         if language == "sh" and shown is None:
             continue
         printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
@@ -57,7 +57,7 @@ def run_page(text: str, name: str, names: dict[str, object]) -> Iterator[Ran]:
                 exec(compile(code, f"{name}, block {number}", "exec"), names)
             else:
                 run_commands(code)
-        yield Ran(found.start(), found.end(), code, language, _tidy(printed), shown or "", shown is not None)
+        yield Ran(block.start(), block.end(), code, language, _tidy(printed), shown or "", shown is not None)
 
 
 def run_commands(code: str) -> None:

@@ -55,10 +55,10 @@ def _of_course(pages: Sequence[Path]) -> Iterator[tuple[Path, str]]:
 
 def _written(text: str, name: str) -> str:
     """What a command of a page writes to NAME.svg; nothing where there is none."""
-    found = re.search(rf"^arenaplan .* -o {name}\.svg$", text, re.MULTILINE)
-    if not found:
+    command = re.search(rf"^arenaplan .* -o {name}\.svg$", text, re.MULTILINE)
+    if not command:
         return ""
-    run_commands(found[0])
+    run_commands(command[0])
     return Path(f"{name}.svg").read_text(encoding="utf-8")
 
 

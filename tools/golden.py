@@ -36,8 +36,7 @@ import engine
 from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.cli.options.common import positive
-from engine.cli.options.inputs import random_feeds
-from engine.cli.options.models import light_model
+from engine.cli.options.models import light_model, random_feeds
 from engine.cli.options.zoo import PREFIX, zoo_graph
 from engine.cli.progress import add_quiet, progress_shown
 from engine.execution_plan import ExecutionPlan
@@ -105,13 +104,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(json.dumps(golden(arguments.networks[0], arguments.levels, arguments.backends)))
         return 0
     with progress_shown(arguments.quiet):
-        found = collected(arguments)
-    text = json.dumps(found, indent=1, sort_keys=True) + "\n"
+        values = collected(arguments)
+    text = json.dumps(values, indent=1, sort_keys=True) + "\n"
     if arguments.output is None:
         print(text, end="")
     else:
         write_whole(arguments.output, text.encode())
-        print(f"{_size(found)}, {found['seconds']:.0f} s: {arguments.output}")
+        print(f"{_size(values)}, {values['seconds']:.0f} s: {arguments.output}")
     return 0
 
 
@@ -122,22 +121,22 @@ def networks() -> tuple[str, ...]:
 
 def collected(arguments: Namespace) -> Found:
     """All that a file has. Imports are timed first, while nothing else runs."""
-    began, found = time.perf_counter(), Found(import_engine=import_cost(arguments.imports), made_with=_made_with())
-    found |= {section: {} for section in SECTIONS}
+    began, values = time.perf_counter(), Found(import_engine=import_cost(arguments.imports), made_with=_made_with())
+    values |= {section: {} for section in SECTIONS}
     with ThreadPoolExecutor(arguments.jobs) as pool:
         parts = pool.map(lambda name: _in_a_process(name, arguments), arguments.networks)
         for _, part in zip(each("network", arguments.networks), parts, strict=True):
             for section in SECTIONS:
-                found[section] |= part[section]
+                values[section] |= part[section]
     if arguments.bench is not None:
-        found["bench"] = bench_ratios(json.loads(arguments.bench.read_text())["rows"])
-    return found | {"seconds": time.perf_counter() - began}
+        values["bench"] = bench_ratios(json.loads(arguments.bench.read_text())["rows"])
+    return values | {"seconds": time.perf_counter() - began}
 
 
 def import_cost(times: int) -> Entry:
     """Least seconds that `import engine` takes behind `import numpy`, in new processes; its own modules."""
-    told = [_output(["-c", IMPORT]).split() for _ in range(times)]
-    return {"seconds": min(float(seconds) for seconds, _ in told), "modules": int(told[0][1])}
+    counts = [_output(["-c", IMPORT]).split() for _ in range(times)]
+    return {"seconds": min(float(seconds) for seconds, _ in counts), "modules": int(counts[0][1])}
 
 
 def bench_ratios(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
@@ -148,14 +147,14 @@ def bench_ratios(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 def golden(network: str, levels: Iterable[int], backends: Sequence[str]) -> dict[str, dict[str, Entry]]:
     """Entries of one network."""
     full, small = graph_of(network), graph_of(network, small=True)
-    feeds, found = random_feeds(small, 0, {}), {section: dict[str, Entry]() for section in SECTIONS}
+    feeds, values = random_feeds(small, 0, {}), {section: dict[str, Entry]() for section in SECTIONS}
     for level in levels:
         planned, run = (engine.optimise(graph, level) for graph in (full, small))
         for backend in backends:
             name = f"{network} level {level} {backend}"
-            found["plans"][name] = plan_entry(engine.make_plan(planned, backend=backend, threads=1, nodes=NODES))
-            found["runs"][name] = run_entry(run, backend, feeds)
-    return found
+            values["plans"][name] = plan_entry(engine.make_plan(planned, backend=backend, threads=1, nodes=NODES))
+            values["runs"][name] = run_entry(run, backend, feeds)
+    return values
 
 
 def graph_of(network: str, small: bool = False) -> Graph:
@@ -164,8 +163,8 @@ def graph_of(network: str, small: bool = False) -> Graph:
         return engine.load_onnx(seed_weights(read_model(light_model(network.removeprefix(LIGHT))).proto))
     name, _, asked = network.removeprefix(PREFIX).partition("?")
     sizes = {**SMALL, "image": IMAGES.get(name, SMALL["image"])} if small else {}
-    told = [f"{option}={size}" for option, size in sizes.items() if option in NETWORKS[name].options]
-    options = "&".join(filter(None, [asked, *told]))
+    query = [f"{option}={size}" for option, size in sizes.items() if option in NETWORKS[name].options]
+    options = "&".join(filter(None, [asked, *query]))
     return zoo_graph(Path(f"{PREFIX}{name}" + f"?{options}" * bool(options)), {}, (), 0)
 
 
@@ -215,8 +214,8 @@ def compare(old: Found, new: Found, with_reports: bool) -> int:
     return int(bool(rows))
 
 
-def _size(found: Found) -> str:
-    return f"{counted(len(found['plans']), 'plan')}, {counted(len(found['runs']), 'run')}"
+def _size(values: Found) -> str:
+    return f"{counted(len(values['plans']), 'plan')}, {counted(len(values['runs']), 'run')}"
 
 
 def differences(old: Found, new: Found) -> Iterator[tuple[str, str, str, str]]:
@@ -256,8 +255,8 @@ def _report_differences(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> I
 
 def _told_times(old: Found, new: Found) -> str:
     """What may differ: imports, and times of bench_run where both files have them."""
-    told = ("{seconds:.3f} s, {modules} modules".format(**side["import_engine"]) for side in (old, new))
-    rows = [("import engine", *told)]
+    texts = ("{seconds:.3f} s, {modules} modules".format(**side["import_engine"]) for side in (old, new))
+    rows = [("import engine", *texts)]
     one, other = old.get("bench", {}), new.get("bench", {})
     rows += [(name, f"{one[name]:.3f}", f"{other[name]:.3f}") for name in sorted(one.keys() & other.keys())]
     return "\n".join(in_columns([("time", "old", "new"), *rows]))
@@ -266,8 +265,8 @@ def _told_times(old: Found, new: Found) -> str:
 def _in_a_process(network: str, arguments: Namespace) -> Found:
     levels = map(str, arguments.levels)
     asked = ["--networks", network, "--levels", *levels, "--backends", *arguments.backends]
-    found: Found = json.loads(_output(["-m", "tools.golden", "--here", "-q", *asked]))
-    return found
+    values: Found = json.loads(_output(["-m", "tools.golden", "--here", "-q", *asked]))
+    return values
 
 
 def _output(arguments: Sequence[str]) -> str:
@@ -279,11 +278,11 @@ def _output(arguments: Sequence[str]) -> str:
 
 def _sum_of(*arrays: Array) -> str:
     """SHA-256 of types, shapes and bytes."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for array in arrays:
-        found.update(f"{array.dtype.name}{array.shape}".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        digest.update(f"{array.dtype.name}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def _sum_of_text(text: str) -> str:
@@ -295,15 +294,15 @@ def _made_with() -> dict[str, str]:
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
     named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    known = {"python": platform.python_version(), "processor": [*named, platform.machine()][0], "nodes": str(NODES)}
-    return known | {name: metadata.version(name) for name in LIBRARIES}
+    versions = {"python": platform.python_version(), "processor": [*named, platform.machine()][0], "nodes": str(NODES)}
+    return versions | {name: metadata.version(name) for name in LIBRARIES}
 
 
 def _arguments(argv: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    known = networks()
+    names = networks()
     add: Callable[..., object] = parser.add_argument
-    add("--networks", nargs="+", choices=known, default=known, metavar="NAME", help=f"such as {known[0]}, {known[-1]}")
+    add("--networks", nargs="+", choices=names, default=names, metavar="NAME", help=f"such as {names[0]}, {names[-1]}")
     add("--levels", nargs="+", type=int, choices=LEVELS, default=LEVELS, help="of optimisation (default: all)")
     add("--backends", nargs="+", choices=CHOICES, default=("numba", "numpy"), help="default: numba numpy")
     add("--jobs", type=positive, default=cpus(), help="processes at once (default: as many as processors)")

@@ -49,12 +49,12 @@ def operator_table() -> list[str]:
 
 def function_names() -> list[str]:
     """Operators without a converter that onnx itself defines by others, which are read in their place."""
-    found = set()
+    names = set()
     for schema in onnx().defs.get_all_schemas():
         by_others = schema.has_function or schema.has_context_dependent_function
         if schema.domain == "" and by_others and schema.name not in CONVERTERS:
-            found.add(schema.name)
-    return sorted(found)
+            names.add(schema.name)
+    return sorted(names)
 
 
 def text_of_operators() -> str:
@@ -124,16 +124,16 @@ def _run(case: Any) -> set[str]:
     names: set[str] = set()
     for inputs, outputs in case.data_sets:
         graph, feeds = Backend.prepare(case.model).graph_for(inputs)
-        found = list(compile_graph(graph).run(feeds).values())
-        Runner.assert_similar_outputs([as_input(o) for o in outputs], found, case.rtol, case.atol)
+        ours = list(compile_graph(graph).run(feeds).values())
+        Runner.assert_similar_outputs([as_input(o) for o in outputs], ours, case.rtol, case.atol)
         names |= {operator.schema.name for operator in graph.operators}
     return names
 
 
 def _reason(message: str) -> str:
     """The reason, without the names of nodes and tensors."""
-    found = re.search("|".join(_REASONS), message)
-    return found.group() if found else "the operator is not there"
+    match = re.search("|".join(_REASONS), message)
+    return match.group() if match else "the operator is not there"
 
 
 def _cases() -> Iterator[Any]:

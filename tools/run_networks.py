@@ -11,8 +11,7 @@ from attrs import frozen
 
 from allocator.io.files import write_whole
 from allocator.progress import Activity
-from engine.cli.options.inputs import random_feeds
-from engine.cli.options.models import light_model
+from engine.cli.options.models import light_model, random_feeds
 from engine.graph.graph import Graph
 from engine.onnx.file import read_model
 from engine.onnx.library import ModelProto
@@ -71,8 +70,8 @@ def network_file(name: str) -> Path:
         with Activity("making", str(path)):
             FOLDER.mkdir(parents=True, exist_ok=True)
             network = NETWORKS[name]
-            made = network.model() if network.has_weights else seed_weights(network.model())
-            write_whole(path, made.SerializeToString())
+            proto = network.model() if network.has_weights else seed_weights(network.model())
+            write_whole(path, proto.SerializeToString())
     return path
 
 

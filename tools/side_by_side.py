@@ -17,7 +17,7 @@ def side_by_side(graphs: Mapping[str, Graph], feeds: Mapping[str, Array], runs: 
     outputs = [executable.run(feeds) for executable in executables.values()]
     times = interleaved(runs, *(_run(executable, feeds) for executable in executables.values()))
     return {
-        "difference": max(largest_difference(found, outputs[0]) for found in outputs),
+        "difference": max(largest_difference(output, outputs[0]) for output in outputs),
         **{
             key: {
                 "operators": len(graphs[key].operators),

@@ -49,8 +49,8 @@ def tail(boxes: int | str = "boxes") -> Graph:
     "classes" what a layer makes of their features.
     """
     graph = Graph("tail")
-    given = graph.input("boxes", (1, boxes, 4)), graph.input("scores", (1, CLASSES, boxes))
-    _add_tail(graph, *given, graph.input("features", (boxes, 64)))
+    inputs = graph.input("boxes", (1, boxes, 4)), graph.input("scores", (1, CLASSES, boxes))
+    _add_tail(graph, *inputs, graph.input("features", (boxes, 64)))
     return graph
 
 
@@ -60,9 +60,9 @@ def _add_tail(graph: Graph, offsets: Var, scores: Var, features: Var) -> None:
     boxes: Var = ops.concat([low, low + ops.abs(offsets[:, :, 2:]) + 0.1], axis=2)
     kept = ops.non_max_suppression(boxes, scores, 200, 0.5, least)
     graph.output(kept, "kept")
-    found = ops.gather_nd(scores, kept)
-    number = ops.count_nonzero(ops.less(sure, found))
-    best, places = ops.top_k(found, number, axis=0)
+    kept_scores = ops.gather_nd(scores, kept)
+    number = ops.count_nonzero(ops.less(sure, kept_scores))
+    best, places = ops.top_k(kept_scores, number, axis=0)
     numbers = ops.reshape(ops.gather(kept, places)[:, 2:], (-1,))
     graph.output(ops.gather(ops.reshape(boxes, (-1, 4)), numbers), "shown")
     graph.output(best, "scores")

@@ -47,19 +47,19 @@ def measured(*arguments: str, seconds: float | None = None, **environment: str) 
         command = [sys.executable, "-m", *arguments, "-o", str(output)]
         with Activity("running", " ".join(arguments)):
             subprocess.run(command, check=True, capture_output=True, timeout=seconds, env=os.environ | environment)
-        told: dict[str, list[Row]] = json.loads(output.read_text())
-        return told
+        rows: dict[str, list[Row]] = json.loads(output.read_text())
+        return rows
 
 
 def bench(*arguments: str) -> Sequence[Row]:
     """The rows that bench_solvers finds, or one with a note where it takes too long."""
     try:
-        told = measured("tools.bench_solvers", *arguments, seconds=MOST_SECONDS, OPENBLAS_NUM_THREADS="1")
+        rows = measured("tools.bench_solvers", *arguments, seconds=MOST_SECONDS, OPENBLAS_NUM_THREADS="1")
     except subprocess.TimeoutExpired:
         return [{"note": f"none in {MOST_SECONDS - 30} s"}]
     except subprocess.CalledProcessError as error:
         return [{"note": "failed: " + error.stderr.decode().strip().rpartition("\n")[2]}]
-    return told.get("rows") or told["startup"]
+    return rows.get("rows") or rows["startup"]
 
 
 def instances(folder: Path) -> Mapping[str, tuple[str, ...]]:
@@ -78,9 +78,9 @@ def measure_strategies(folder: Path) -> Sequence[Row]:
             if strategy != BEST and buffers > STRATEGIES[strategy].traits.most_chunks:
                 continue
             options = ["--nodes", str(NODES)] if strategy == "exact" else []
-            found = bench(*chosen, "--strategy", strategy, *options)[0]
-            buffers = max(buffers, found.get("buffers", 0))
-            rows.append({**found, "instance": name, "strategy": strategy})
+            row = bench(*chosen, "--strategy", strategy, *options)[0]
+            buffers = max(buffers, row.get("buffers", 0))
+            rows.append({**row, "instance": name, "strategy": strategy})
     return rows
 
 
@@ -172,8 +172,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             KEPT.parent.mkdir(exist_ok=True)
             write_whole(KEPT, (json.dumps(kept, indent=1) + "\n").encode())
     page = arguments.output.read_text()
-    for section, found in kept.items():
-        text = f"{found['machine']}\n\n{markdown(TABLES[section](found['rows']))}"
+    for section, results in kept.items():
+        text = f"{results['machine']}\n\n{markdown(TABLES[section](results['rows']))}"
         page = replaced(page, section, text)
     write_whole(arguments.output, page.encode())
     return 0

@@ -29,8 +29,8 @@ def at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0, *, is_forwa
     if not any(_takes(one, batch) for one in inputs):
         shown = "; ".join(map(str, inputs)) or "no input"
         raise ModelError(f"{model} leaves no batch open, and {batch} is not the one that it has: {shown}")
-    told = {one.name: shape for one in inputs if (shape := _all_but_batch(one))}
-    graph = load_onnx(model, shapes=_resized(told | dict(shapes), batch))
+    input_shapes = {one.name: shape for one in inputs if (shape := _all_but_batch(one))}
+    graph = load_onnx(model, shapes=_resized(input_shapes | dict(shapes), batch))
     if graph.symbols:
         raise ModelError(f"{model} leaves more than the batch open: {open_names(graph, graph.symbols)}; give shapes")
     return graph

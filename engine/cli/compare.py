@@ -5,7 +5,7 @@ from typing import Any
 
 from engine.api import make_plan
 from engine.cli.comparison import compare_graph
-from engine.cli.measured import measure_plan
+from engine.cli.measure.result import measure_plan
 from engine.cli.options.common import (
     add_json,
     add_model,
@@ -22,7 +22,7 @@ from engine.cli.options.passes import add_optimise
 from engine.cli.options.zoo import is_zoo
 from engine.cli.oracle import largest_difference, onnxruntime_runner
 from engine.cli.passes import compare_passes
-from engine.cli.staged_comparison import compare_stages
+from engine.cli.stages import compare_stages
 from engine.cli.tradeoff import compare_policies
 from engine.passes.pipeline import LEVELS
 from engine.system.threads import cpus, limit_threads
@@ -81,7 +81,7 @@ def run(arguments: Namespace) -> int:
     oracle = onnxruntime_runner(subject.model, feeds, threads) if arguments.oracle else None
     with limit_threads(threads):
         compare = compare_stages if subject.graph.is_symbolic else compare_graph
-        found = compare(
+        comparison = compare(
             subject.graph,
             subject.feeds,
             runs=arguments.runs,
@@ -89,16 +89,18 @@ def run(arguments: Namespace) -> int:
             options=plan_options(arguments),
             recompute=not arguments.no_recompute,
         )
-    told: dict[str, Any] = {}
+    oracle_data: dict[str, Any] = {}
     if oracle is not None:
-        told = {"oracle": arguments.oracle, "oracle_difference": largest_difference(found.runs.outputs, oracle())}
+        difference = largest_difference(comparison.runs.outputs, oracle())
+        oracle_data = {"oracle": arguments.oracle, "oracle_difference": difference}
     if arguments.json:
-        print_json(found.to_json() | told)
+        print_json(comparison.to_json() | oracle_data)
     else:
-        if told:
-            print(f"largest difference from {told['oracle']}: {told['oracle_difference']:.1e} of the largest value")
-        print(found.text(arguments.top), end="")
-    return 0 if found.outputs_equal else REFUSED
+        if oracle_data:
+            difference = oracle_data["oracle_difference"]
+            print(f"largest difference from {arguments.oracle}: {difference:.1e} of the largest value")
+        print(comparison.text(arguments.top), end="")
+    return 0 if comparison.outputs_equal else REFUSED
 
 
 def _check_options(arguments: Namespace) -> None:
@@ -121,27 +123,27 @@ def _compare_passes(arguments: Namespace) -> int:
     check_known(subject.graph, arguments.file)
     with limit_threads(arguments.threads):
         options = plan_options(arguments)
-        found = compare_passes(subject.graph, subject.feeds, level, runs=arguments.runs, options=options)
+        comparison = compare_passes(subject.graph, subject.feeds, level, runs=arguments.runs, options=options)
     if arguments.json:
-        print_json(found.to_json())
+        print_json(comparison.to_json())
     else:
-        print(found.text(), end="")
-    return 0 if found.outputs_equal else REFUSED
+        print(comparison.text(), end="")
+    return 0 if comparison.outputs_equal else REFUSED
 
 
 def _measure(arguments: Namespace, subject: Subject) -> int:
     options, recompute = plan_options(arguments), not arguments.no_recompute
     plan = make_plan(subject.graph, budget=arguments.budget, recompute=recompute, **options)
-    found = measure_plan(plan, arguments, arguments.runs, arguments.pairs)
+    measured = measure_plan(plan, arguments, arguments.runs, arguments.pairs)
     if arguments.json:
-        print_json(found.to_json())
+        print_json(measured.to_json())
     else:
-        print(found.text(), end="")
-    return 0 if found.outputs_equal else REFUSED
+        print(measured.text(), end="")
+    return 0 if measured.outputs_equal else REFUSED
 
 
 def _compare_policies(arguments: Namespace, subject: Subject) -> int:
-    found = compare_policies(
+    comparison = compare_policies(
         subject.graph,
         subject.feeds,
         runs=arguments.runs,
@@ -151,7 +153,7 @@ def _compare_policies(arguments: Namespace, subject: Subject) -> int:
         recompute=not arguments.no_recompute,
     )
     if arguments.json:
-        print_json(found.to_json())
+        print_json(comparison.to_json())
     else:
-        print(found.text(), end="")
-    return 0 if found.outputs_equal else REFUSED
+        print(comparison.text(), end="")
+    return 0 if comparison.outputs_equal else REFUSED

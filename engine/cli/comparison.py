@@ -92,18 +92,20 @@ def compare_graph(
 
     Raises BudgetError, and JudgeError where the dynamic run needed other bytes than the plan foretold.
     """
-    given = options or PlanOptions()
-    static = compile_graph(graph, budget=budget, recompute=recompute, **given)
+    plan_options = options or PlanOptions()
+    static = compile_graph(graph, budget=budget, recompute=recompute, **plan_options)
     dynamic = evolve(static, executor=DynamicExecutor(static.plan))
     outputs = static.run(feeds)
-    equal = equal_outputs(outputs, dynamic.run(feeds)) and equal_outputs(outputs, _poisoned(graph, given).run(feeds))
-    found, measured = static.report(), _peak(dynamic)
-    if measured != found.dynamic_peak_bytes:
+    equal = equal_outputs(outputs, dynamic.run(feeds)) and equal_outputs(
+        outputs, _poisoned(graph, plan_options).run(feeds)
+    )
+    report, measured = static.report(), _peak(dynamic)
+    if measured != report.dynamic_peak_bytes:
         raise JudgeError(
-            f"the dynamic run had {measured} bytes at its peak, not {found.dynamic_peak_bytes} as predicted"
+            f"the dynamic run had {measured} bytes at its peak, not {report.dynamic_peak_bytes} as predicted"
         )
     times = interleaved(runs, lambda: static.run(feeds, copy=False), lambda: dynamic.run(feeds, copy=False))
-    return Comparison(static.plan, found, Runs(outputs, equal, static.packed_bytes, *times), measured)
+    return Comparison(static.plan, report, Runs(outputs, equal, static.packed_bytes, *times), measured)
 
 
 def interleaved(runs: int, *functions: Callable[[], object]) -> list[tuple[float, ...]]:

@@ -46,7 +46,7 @@ def _png(text: str) -> Path:
 def write_rows(arguments: Namespace, rows: Sequence[R], draw: Callable[[Sequence[R]], Any]) -> None:
     """The files that were asked for."""
     if arguments.json is not None:
-        told = {"rows": [row.to_json() for row in rows]}
-        write_whole(arguments.json, (json.dumps(told, indent=1) + "\n").encode())
+        data = {"rows": [row.to_json() for row in rows]}
+        write_whole(arguments.json, (json.dumps(data, indent=1) + "\n").encode())
     if arguments.chart is not None:
         write_whole(arguments.chart, to_png(draw(rows)))

@@ -1,15 +1,25 @@
 """`arenaplan explain`: why an arena is as large as it is."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from typing import Any, Protocol
 
+from attrs import evolve
+
+from allocator.progress import each
 from engine.cli import plan as planning
-from engine.cli.options.common import print_json
-from engine.cli.smaller import with_smaller
+from engine.cli.options.common import plan_options, print_json
+from engine.cli.options.models import load_graph
 from engine.execution_plan import ExecutionPlan
+from engine.explain.alternatives import NODES, Alternative, Alternatives, FindAlternatives, alternative
 from engine.explain.explanation import explain
 from engine.explain.operator import explain_operator
 from engine.explain.tensor import explain_tensor
+from engine.planning.options import Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import plan_graph
+from engine.text.errors import EngineError
+from ops.tensor.errors import OpError
 
 NAME, HELP = "explain", "say why the arena of a model is as large as it is, and what would make it smaller"
 
@@ -34,10 +44,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints sentences, or the same as data; of the first stage alone where data decide the sizes of the rest."""
-    plan, told, more = planning.planned(arguments)
+    plan, stage, more = planning.planned(arguments)
     story = _story(plan, arguments)
     if arguments.json:
-        print_json(story.to_json() | told)
+        print_json(story.to_json() | stage)
     else:
         print(story.text(arguments.top) + more, end="")
     return 0
@@ -49,3 +59,30 @@ def _story(plan: ExecutionPlan, arguments: Namespace) -> Story:
     if arguments.operator is not None:
         return explain_operator(plan, arguments.operator)
     return explain(plan, with_smaller(plan.find_alternatives, arguments))
+
+
+def with_smaller(find: FindAlternatives, arguments: Namespace) -> FindAlternatives:
+    """Returns a search that also halves each length that --dim gives; it adds nothing where no other way is tried."""
+
+    def search(plan: PlacedPlan) -> Alternatives:
+        alternatives = find(plan)
+        if not alternatives.tried:
+            return alternatives
+        return evolve(alternatives, tried=(*alternatives.tried, *_halved(plan, arguments)))
+
+    return search
+
+
+def _halved(plan: PlacedPlan, arguments: Namespace) -> Iterator[Alternative]:
+    """Lengths that the graph does not allow are left out."""
+    asked = Options(**plan_options(arguments))
+    options, lengths = evolve(asked, nodes=min(asked.nodes, NODES)), dict(arguments.dim)
+    for name in each("trying", [name for name, length in lengths.items() if length > 1]):
+        half = lengths[name] // 2
+        try:
+            graph = load_graph(Namespace(**vars(arguments) | {"dim": list((lengths | {name: half}).items())}))
+        except (EngineError, OpError):
+            continue
+        yield alternative(
+            plan, plan_graph(graph, options), f"{name}={half} in place of {lengths[name]}", f"--dim {name}={half}"
+        )

@@ -45,8 +45,8 @@ def run(arguments: Namespace) -> int:
     asked = _asked_in_stages(arguments) if graph.is_symbolic else _asked(graph, arguments)
     rows = [_row(name, asked.events, arguments.capacity, arguments.timeline) for name in each("heap", tuple(HEAPS))]
     if arguments.json:
-        told = {"model": asked.model, "arena_bytes": asked.arena_bytes, "lower_bound": asked.lower_bound}
-        print_json(told | {"heaps": [_data(row) for row in rows]})
+        head = {"model": asked.model, "arena_bytes": asked.arena_bytes, "lower_bound": asked.lower_bound}
+        print_json(head | {"heaps": [_data(row) for row in rows]})
     else:
         print(_text(asked, rows), end="")
     return 0
@@ -79,14 +79,14 @@ def _asked_in_stages(arguments: Namespace) -> _Asked:
 
 def of_trace(events: Iterable[Event]) -> Events:
     """The allocations and frees in a trace of a dynamic run."""
-    told = [e for e in events if e.kind in (COMES, GOES)]
-    size = np.zeros(max((e.chunk for e in told), default=-1) + 1, np.int64)
-    for event in told:
+    moves = [e for e in events if e.kind in (COMES, GOES)]
+    size = np.zeros(max((e.chunk for e in moves), default=-1) + 1, np.int64)
+    for event in moves:
         size[event.chunk] = event.bytes
     return Events(
-        np.array([e.tick for e in told], np.int64),
-        np.array([e.chunk for e in told], np.int64),
-        np.array([FREE if e.kind == "free" else ALLOC for e in told], np.int64),
+        np.array([e.tick for e in moves], np.int64),
+        np.array([e.chunk for e in moves], np.int64),
+        np.array([FREE if e.kind == "free" else ALLOC for e in moves], np.int64),
         size,
     )
 
@@ -113,20 +113,20 @@ class _Row:
 
 def _row(name: str, events: Events, capacity: int, timeline: bool) -> _Row:
     try:
-        found = simulate(name, events, capacity)
+        simulation = simulate(name, events, capacity)
     except OutOfMemoryError as error:
         return _Row(name, note=str(error))
-    line = found.timeline
+    line = simulation.timeline
     columns = {"tick": line.tick, "live": line.live, "reserved": line.reserved, "largest_free": line.largest_free}
     return _Row(
         heap=name,
-        peak_requested=found.peak_requested,
-        peak_reserved=found.peak_reserved,
+        peak_requested=simulation.peak_requested,
+        peak_reserved=simulation.peak_reserved,
         fragmentation=float(line.fragmentation.max(initial=0.0)),
-        allocs=found.calls.alloc,
-        frees=found.calls.free,
-        segment_allocs=found.calls.segment_alloc,
-        segment_frees=found.calls.segment_free,
+        allocs=simulation.calls.alloc,
+        frees=simulation.calls.free,
+        segment_allocs=simulation.calls.segment_alloc,
+        segment_frees=simulation.calls.segment_free,
         timeline=tuple((key, column.tolist()) for key, column in columns.items()) if timeline else (),
     )
 

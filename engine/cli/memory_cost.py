@@ -54,7 +54,7 @@ def memory_cost(graph: Graph, model: str, batch: int, mode: str) -> MemoryCost:
     outside = (*graph.inputs, *graph.outputs)
     named = each("plan", tuple(TRICKS.items()), lambda trick: trick[0])
     plans = {name: make_plan(graph, caller_buffers=outside, nest=False, **options) for name, options in named}
-    parameters, told = _parameter_bytes(graph, plans[BOTH].alignment), plans[BOTH].report()
+    parameters, report = _parameter_bytes(graph, plans[BOTH].alignment), plans[BOTH].report()
     return MemoryCost(
         model=model,
         batch=batch,
@@ -62,8 +62,8 @@ def memory_cost(graph: Graph, model: str, batch: int, mode: str) -> MemoryCost:
         operators=len(graph.operators),
         held_bytes=parameters + plans[BOTH].constants_bytes,
         internal_bytes={name: plan.report().arena_without_workspace - parameters for name, plan in plans.items()},
-        workspace_bytes=told.workspace_bytes,
-        arena_bytes=told.arena_bytes,
+        workspace_bytes=report.workspace_bytes,
+        arena_bytes=report.arena_bytes,
     )
 
 

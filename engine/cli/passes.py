@@ -88,18 +88,18 @@ class _Against:
     outputs: Mapping[str, Array]
     runs: int
 
-    def row(self, by: str, before: Graph, made: Executable) -> Row:
+    def row(self, by: str, before: Graph, executable: Executable) -> Row:
         """Two of them alive at a time, as packed weights are large."""
-        difference = 0.0 if made is self.begun else largest_difference(made.run(self.feeds), self.outputs)
+        difference = 0.0 if executable is self.begun else largest_difference(executable.run(self.feeds), self.outputs)
         ours, theirs = interleaved(
-            self.runs, lambda: made.run(self.feeds, copy=False), lambda: self.begun.run(self.feeds, copy=False)
+            self.runs, lambda: executable.run(self.feeds, copy=False), lambda: self.begun.run(self.feeds, copy=False)
         )
         return Row(
             by=by,
             before=len(before.operators),
-            operators=len(made.graph.operators),
-            arena_bytes=made.arena_bytes,
-            constant_bytes=sum(a.nbytes for a in made.graph.constants.values()),
+            operators=len(executable.graph.operators),
+            arena_bytes=executable.arena_bytes,
+            constant_bytes=sum(a.nbytes for a in executable.graph.constants.values()),
             seconds=min(ours),
             seconds_as_given=min(theirs),
             difference=difference,

@@ -61,23 +61,23 @@ class Placements:
 def place(graph: Graph, model: str, batch: int, repeats: int = REPEATS) -> Placements:
     """Plans a graph in all ways, once more `repeats` times to take the time. Nothing is run or allocated."""
     plan = make_plan(graph)
-    told = plan.report()
+    report = plan.report()
     apart = make_plan(graph, views=False, overwrite=False, reuse=False, nest=False)
     tflite = make_plan(graph, strategy=TFLITE, overwrite=False, nest=False)
     return Placements(
         model=model,
         batch=batch,
-        operators=told.operators,
-        constants_bytes=told.constants_bytes,
+        operators=report.operators,
+        constants_bytes=report.constants_bytes,
         unoptimised_bytes=apart.arena_bytes,
-        naive_bytes=told.naive_bytes,
+        naive_bytes=report.naive_bytes,
         refcount_bytes=tflite.report().dynamic_peak_bytes,
         tflite_bytes=tflite.arena_bytes,
         tflite_bound=tflite.plan.lower_bound,
-        arena_bytes=told.arena_bytes,
-        lower_bound=told.lower_bound,
-        strategy=told.strategy,
-        status=told.status,
+        arena_bytes=report.arena_bytes,
+        lower_bound=report.lower_bound,
+        strategy=report.strategy,
+        status=report.status,
         planning_seconds=min(_seconds(lambda: make_plan(graph)) for _ in range(repeats)),
         reserved_bytes=_reserved(plan),
     )

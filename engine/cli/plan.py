@@ -47,13 +47,13 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints the report of the plan; of its first stage alone where data decide the sizes of the rest."""
-    plan, told, more = planned(arguments)
-    found = plan.report()
+    plan, data, more = planned(arguments)
+    report = plan.report()
     if arguments.json:
-        print_json(found.to_json() | told)
+        print_json(report.to_json() | data)
     else:
         table = kernel_table(plan) if arguments.kernels else ""
-        print(found.text(arguments.top) + table + more, end="")
+        print(report.text(arguments.top) + table + more, end="")
     return 0
 
 
@@ -80,17 +80,19 @@ def _exact(arguments: Namespace) -> Told:
     graph = load_graph(arguments)
     if not graph.is_symbolic:
         recompute = not arguments.no_recompute
-        known = plan_in_file(arguments, graph)
-        plan = make_plan(graph, budget=arguments.budget, recompute=recompute, embedded=known, **plan_options(arguments))
+        embedded = plan_in_file(arguments, graph)
+        plan = make_plan(
+            graph, budget=arguments.budget, recompute=recompute, embedded=embedded, **plan_options(arguments)
+        )
         save_planned(plan, arguments)
         return plan, {}, ""
     if arguments.save_plan is not None:
         raise OptionError(f"--save-plan saves one plan, and data decide some sizes of {arguments.file} while it runs")
     stage = plan_first(graph, dict(arguments.dim), arguments)
-    told = stage_data(stage)
-    return execution_plan(stage.plan), told, stage_text(told)
+    data = stage_data(stage)
+    return execution_plan(stage.plan), data, stage_text(data)
 
 
 def _length_ranges(arguments: Namespace) -> Told:
-    found = plan_length_ranges(load_open(arguments), arguments)
-    return found.plan, found.to_json(), found.text()
+    planned = plan_length_ranges(load_open(arguments), arguments)
+    return planned.plan, planned.to_json(), planned.text()

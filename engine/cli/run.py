@@ -55,8 +55,8 @@ def run(arguments: Namespace) -> int:
     if arguments.output is not None:
         write_arrays(arguments.output, outputs)
     if arguments.json:
-        told = {"mode": arguments.mode, "runs": arguments.runs, f"{arguments.mode}_seconds": float(np.median(times))}
-        print_json(_plan_data(executable) | told | {"outputs": _statistics(outputs)})
+        data = {"mode": arguments.mode, "runs": arguments.runs, f"{arguments.mode}_seconds": float(np.median(times))}
+        print_json(_plan_data(executable) | data | {"outputs": _statistics(outputs)})
     elif arguments.output is None:
         story = f"\n{executable.stage_report()}" if executable.stages else ""
         print(_table(outputs) + story, end="")
@@ -78,13 +78,13 @@ def _times(executable: Executable, subject: Subject, runs: int) -> tuple[float, 
 
 def _statistics(outputs: Mapping[str, Array]) -> list[dict[str, Any]]:
     """Name, shape, dtype, and least, mean and greatest element (None where there is none, or no finite one)."""
-    found = []
+    rows = []
     with np.errstate(all="ignore"):
         for name, array in outputs.items():
             numbers = array.astype(np.float64)
-            told = {key: _number(function, numbers) for key, function in _STATISTICS.items()}
-            found.append({"name": name, "shape": list(array.shape), "dtype": array.dtype.name} | told)
-    return found
+            numbers_of = {key: _number(function, numbers) for key, function in _STATISTICS.items()}
+            rows.append({"name": name, "shape": list(array.shape), "dtype": array.dtype.name} | numbers_of)
+    return rows
 
 
 def _number(function: Callable[[Array], Any], numbers: Array) -> float | None:

@@ -15,8 +15,8 @@ from allocator.io.formats import READERS, WRITERS
 from allocator.io.instance import LARGEST, Instance, in_names, pinned
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, Status
 from allocator.solvers import BEST
-from engine.cli.contest import Contest, Entry, compete, ratio, table, timed_solve, to_json
 from engine.cli.options.common import STRATEGY_CHOICES, add_json, add_limits, count, positive, print_json, size
+from engine.cli.strategies import Entry, StrategyComparison, compare_strategies, ratio, table, timed_solve, to_json
 from engine.cli.validation import validated
 from engine.text.errors import BudgetError, OptionError, UndecidedError
 
@@ -89,30 +89,30 @@ def _add_files(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints the size of the arena, and the offsets where they are asked for."""
-    given = formats.read(arguments.file, arguments.source)
-    problem = _asked(given, arguments)
-    contest = _contest(given, problem, arguments)
-    plan, seconds = contest.winner.plan, contest.winner.seconds
-    is_contest = len(contest.entries) + len(contest.passed_over) > 1
-    if is_contest and not arguments.json:
-        print(table(contest), flush=True)
+    instance = formats.read(arguments.file, arguments.source)
+    problem = _asked(instance, arguments)
+    comparison = _solve(instance, problem, arguments)
+    plan, seconds = comparison.best.plan, comparison.best.seconds
+    is_comparison = len(comparison.entries) + len(comparison.skipped) > 1
+    if is_comparison and not arguments.json:
+        print(table(comparison), flush=True)
     _check_fit(plan)
     if arguments.output is not None:
-        aligned = evolve(given.problem, alignment=problem.alignment)
-        formats.write(arguments.output, evolve(given, problem=aligned, offset=plan.offset), arguments.to)
-    told = _told(str(arguments.file), plan, seconds)
+        aligned = evolve(instance.problem, alignment=problem.alignment)
+        formats.write(arguments.output, evolve(instance, problem=aligned, offset=plan.offset), arguments.to)
+    data = _told(str(arguments.file), plan, seconds)
     if arguments.json:
-        more = {"strategies": to_json(contest)} if is_contest else {}
-        print_json(told | more | {"offsets": dict(zip(given.ids, plan.offset.tolist(), strict=True))})
+        more = {"strategies": to_json(comparison)} if is_comparison else {}
+        print_json(data | more | {"offsets": dict(zip(instance.ids, plan.offset.tolist(), strict=True))})
     else:
-        print(_text(told), end="")
+        print(_text(data), end="")
     return 0
 
 
-def _asked(given: Instance, arguments: Namespace) -> Problem:
+def _asked(instance: Instance, arguments: Namespace) -> Problem:
     """The problem in the file, with what the options ask for on top of it."""
     try:
-        problem = pinned(given) if arguments.pinned else given.problem
+        problem = pinned(instance) if arguments.pinned else instance.problem
         if arguments.pinned and (problem.pinned == FREE).all():
             raise FormatError("no buffer has an offset that it could be pinned to")
         is_root = np.ones(len(problem), bool)
@@ -123,29 +123,29 @@ def _asked(given: Instance, arguments: Namespace) -> Problem:
         padding = np.where(is_root & (problem.size > 0), arguments.padding, 0)
         return evolve(problem, alignment=np.lcm(problem.alignment, wanted), size=problem.size + padding)
     except (FormatError, ProblemError) as error:
-        raise type(error)(f"{arguments.file}: {in_names(str(error), given.ids)}") from error
+        raise type(error)(f"{arguments.file}: {in_names(str(error), instance.ids)}") from error
 
 
-def _contest(given: Instance, problem: Problem, arguments: Namespace) -> Contest:
+def _solve(instance: Instance, problem: Problem, arguments: Namespace) -> StrategyComparison:
     """One entry, but for --strategy all."""
     if arguments.validate is not None:
-        return Contest((_judged(given, problem, arguments),), ())
+        return StrategyComparison((_judged(instance, problem, arguments),), ())
     limits = {"capacity": arguments.capacity, "seconds": arguments.timeout, "nodes": arguments.nodes}
     try:
         if arguments.strategy == ALL:
-            return compete(problem, arguments.seed, limits)
-        return Contest((timed_solve(problem, arguments.strategy, arguments.seed, limits),), ())
+            return compare_strategies(problem, arguments.seed, limits)
+        return StrategyComparison((timed_solve(problem, arguments.strategy, arguments.seed, limits),), ())
     except ProblemError as error:
-        raise ProblemError(f"{arguments.file}: {in_names(str(error), given.ids)}") from error
+        raise ProblemError(f"{arguments.file}: {in_names(str(error), instance.ids)}") from error
 
 
-def _judged(given: Instance, problem: Problem, arguments: Namespace) -> Entry:
+def _judged(instance: Instance, problem: Problem, arguments: Namespace) -> Entry:
     begin = time.perf_counter()
-    source, offset = arguments.file, given.offset
+    source, offset = arguments.file, instance.offset
     if arguments.validate != _ITSELF:
         source = arguments.validate
-        offset = formats.read_offsets(source, given)
-    plan = validated(given, problem, offset, source, arguments.capacity)
+        offset = formats.read_offsets(source, instance)
+    plan = validated(instance, problem, offset, source, arguments.capacity)
     return Entry(plan, time.perf_counter() - begin)
 
 
@@ -159,7 +159,7 @@ def _check_fit(plan: Plan) -> None:
 
 
 def _told(file: str, plan: Plan, seconds: float) -> dict[str, Any]:
-    told = {
+    data = {
         "file": file,
         "buffers": len(plan.offset),
         "arena_bytes": plan.arena_bytes,
@@ -169,21 +169,21 @@ def _told(file: str, plan: Plan, seconds: float) -> dict[str, Any]:
         "status": plan.status,
         "seconds": seconds,
     }
-    return told if plan.capacity == NO_CAPACITY else told | {"capacity": plan.capacity}
+    return data if plan.capacity == NO_CAPACITY else data | {"capacity": plan.capacity}
 
 
-def _text(told: Mapping[str, Any]) -> str:
-    arena, bound = told["arena_bytes"], told["lower_bound"]
+def _text(data: Mapping[str, Any]) -> str:
+    arena, bound = data["arena_bytes"], data["lower_bound"]
     gap = "nothing to place"
     if bound:
-        over = f"arena is {told['gap']:.2%} above; the bound may be unattainable"
+        over = f"arena is {data['gap']:.2%} above; the bound may be unattainable"
         gap = "met: no arena is smaller" if arena == bound else over
     lines = [
-        f"{told['file']}: {told['buffers']} buffers",
-        f"  arena        {arena} B   strategy {told['strategy']}, {told['status']}",
+        f"{data['file']}: {data['buffers']} buffers",
+        f"  arena        {arena} B   strategy {data['strategy']}, {data['status']}",
         f"  lower bound  {bound} B   {gap}",
-        f"  time         {told['seconds']:.3f} s",
+        f"  time         {data['seconds']:.3f} s",
     ]
-    if "capacity" in told:
-        lines.insert(2, f"  capacity     {told['capacity']} B   {told['capacity'] - arena} bytes are left")
+    if "capacity" in data:
+        lines.insert(2, f"  capacity     {data['capacity']} B   {data['capacity'] - arena} bytes are left")
     return "\n".join((*lines, ""))

@@ -1,16 +1,21 @@
-"""Commands for networks whose sizes data decide while they run: the first stage, and the story of all of them."""
+"""Networks whose sizes data decide while they run: the first stage planned, and runs in stages compared."""
 
 from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from engine.api import compile_graph
+from attrs import frozen
+
+from engine.api import PlanOptions, compile_graph
+from engine.cli.comparison import Runs, equal_outputs, interleaved
 from engine.cli.options.common import plan_options
 from engine.graph.bindings import Bindings
 from engine.graph.graph import Graph
 from engine.stages.bind import input_shapes
+from engine.stages.cost_report import StageReport
 from engine.stages.run import StagedExecutor
 from engine.stages.stage import Stage, first_stage
+from ops.tensor.spec import Array
 
 
 def plan_first(graph: Graph, lengths: Mapping[str, int], arguments: Namespace) -> Stage:
@@ -30,10 +35,58 @@ def stage_data(stage: Stage) -> dict[str, Any]:
     return {"stage": stage.number, "decides": decides, "operators_left": len(stage.after.tasks)}
 
 
-def stage_text(told: Mapping[str, Any]) -> str:
+def stage_text(data: Mapping[str, Any]) -> str:
     """The same as a line."""
-    decides = ", ".join(map(repr, told["decides"]))
+    decides = ", ".join(map(repr, data["decides"]))
     return (
-        f"this is stage {told['stage']} alone: the data of {decides} decide what comes next ({told['operators_left']} "
+        f"this is stage {data['stage']} alone: the data of {decides} decide what comes next ({data['operators_left']} "
         f"operators); `arenaplan run` plans that while it runs\n"
     )
+
+
+@frozen(eq=False)
+class StagedComparison:
+    """The runs of a network that runs in stages; no run that was timed plans anything any more.
+
+    `dynamic_peak_bytes` is what reference counting would have needed over all stages, without fragmentation.
+    """
+
+    story: StageReport
+    runs: Runs
+    dynamic_peak_bytes: int
+
+    @property
+    def outputs_equal(self) -> bool:
+        """Whether all runs gave the same bits."""
+        return self.runs.outputs_equal
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
+        data = {"model": self.story.model, "dynamic_peak_bytes": self.dynamic_peak_bytes}
+        return data | self.runs.to_json() | {"story": self.story.to_json()}
+
+    def text(self, _: int = 0) -> str:
+        """The measurements, then the story."""
+        arena = f"the arena: {self.story.arena_bytes} B"
+        return self.runs.text(f"dynamic peak over all stages: {self.dynamic_peak_bytes} B; {arena}") + str(self.story)
+
+
+def compare_stages(
+    graph: Graph,
+    feeds: Mapping[str, Array],
+    *,
+    runs: int,
+    budget: int | str = "",
+    options: PlanOptions | None = None,
+    recompute: bool = True,
+) -> StagedComparison:
+    """Runs static, dynamic and poison once each, then static and dynamic in turn, `runs` times. Raises BudgetError."""
+    plan_options = options or PlanOptions()
+    static = compile_graph(graph, budget=budget, recompute=recompute, **plan_options)
+    dynamic = compile_graph(graph, mode="dynamic", **plan_options)
+    outputs = static.run(feeds)
+    others = dynamic.run(feeds), compile_graph(graph, debug="poison", **plan_options).run(feeds)
+    times = interleaved(runs, lambda: static.run(feeds, copy=False), lambda: dynamic.run(feeds, copy=False))
+    equal = all(equal_outputs(outputs, other) for other in others)
+    runs_of = Runs(outputs, equal, static.packed_bytes, *times)
+    return StagedComparison(static.stage_report(), runs_of, static.trace("dynamic").facts.peak_bytes)

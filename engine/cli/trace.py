@@ -8,13 +8,19 @@ from pathlib import Path
 from allocator.heaps import HEAPS
 from allocator.io.files import open_whole
 from engine.api import MODES, Executable, make_plan
-from engine.cli.options.common import add_model, add_parallel, add_planning, add_running, plan_options
+from engine.cli.options.common import (
+    add_list,
+    add_model,
+    add_parallel,
+    add_planning,
+    add_running,
+    plan_options,
+    refuse_unused,
+)
 from engine.cli.options.compile import blas_threads, compile_subject
 from engine.cli.options.embedded import add_plan_from_file, plan_in_file, tell_origin
-from engine.cli.options.listing import add_list
 from engine.cli.options.models import Subject, load_graph, load_subject
 from engine.cli.options.passes import add_optimise
-from engine.cli.options.unused import refuse_unused
 from engine.exporters import FORMATS, named_like
 from engine.readers import is_saved_trace, read_trace
 from engine.system.threads import AS_THEY_ARE, limit_threads
@@ -39,9 +45,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_model(parser)
     add_making(parser)
     add_plan_from_file(parser)
-    told = f"one of the formats below (default: the one whose files are called as FILE is, else {_USUAL})"
-    parser.add_argument("--format", choices=tuple(FORMATS), default="", metavar="FORMAT", help=told)
-    add_list(parser, "formats", {name: f"{known.use} ({known.suffix})" for name, known in FORMATS.items()})
+    text = f"one of the formats below (default: the one whose files are called as FILE is, else {_USUAL})"
+    parser.add_argument("--format", choices=tuple(FORMATS), default="", metavar="FORMAT", help=text)
+    add_list(parser, "formats", {name: f"{form.use} ({form.suffix})" for name, form in FORMATS.items()})
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file, not to stdout")
 
@@ -80,12 +86,12 @@ def run(arguments: Namespace) -> int:
     chosen = FORMATS[name]
     if arguments.output is None and not chosen.is_text and sys.stdout.isatty():
         raise OptionError(f"--format {name} is not for terminals: write it to a file, with -o FILE")
-    found = traced(arguments)
+    events = traced(arguments)
     if arguments.output is None:
-        chosen.show(found, sys.stdout.buffer, screen_of(sys.stdout, os.environ))
+        chosen.show(events, sys.stdout.buffer, screen_of(sys.stdout, os.environ))
     else:
         with open_whole(arguments.output) as out:
-            chosen.write(found, out)
+            chosen.write(events, out)
     return 0
 
 
@@ -118,8 +124,8 @@ def _planned(arguments: Namespace) -> Trace:
         exe.run(subject.feeds)
         return exe.trace(arguments.mode, heap=arguments.heap)
     recompute, threads = not arguments.no_recompute, arguments.threads
-    known = plan_in_file(arguments, graph)
-    plan = make_plan(graph, budget=arguments.budget, recompute=recompute, embedded=known, **plan_options(arguments))
+    embedded = plan_in_file(arguments, graph)
+    plan = make_plan(graph, budget=arguments.budget, recompute=recompute, embedded=embedded, **plan_options(arguments))
     tell_origin(plan, arguments)
     return plan.trace(arguments.mode, heap=arguments.heap, threads=IN_TICKS if threads == AS_THEY_ARE else threads)
 

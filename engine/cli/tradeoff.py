@@ -90,17 +90,17 @@ def compare_policies(
 
     Raises BudgetError where a plan is above the budget, EngineError where threadpoolctl is not installed.
     """
-    given = options or PlanOptions()
+    plan_options = options or PlanOptions()
     compiled = partial(compile_graph, graph, budget=budget, recompute=recompute)
-    sequence = compiled(**given)
+    sequence = compiled(**plan_options)
     with limit_threads(min(threads, max(1, cpus() // threads))):  # what BLAS has when calls run at once: the same bits
         outputs = sequence.run(feeds)
     with limit_threads(threads):
-        made = [_measured(sequence, sequence, feeds, outputs, runs)]
+        policies = [_measured(sequence, sequence, feeds, outputs, runs)]
         for name in each("policy", tuple(POLICIES)):
-            exe = compiled(threads=threads, **(given | PlanOptions(parallel=name)))
-            made.append(_measured(exe, sequence, feeds, outputs, runs))
-    return TradeOff(graph.name, threads, runs, tuple(made))
+            exe = compiled(threads=threads, **(plan_options | PlanOptions(parallel=name)))
+            policies.append(_measured(exe, sequence, feeds, outputs, runs))
+    return TradeOff(graph.name, threads, runs, tuple(policies))
 
 
 def _measured(
@@ -134,14 +134,14 @@ def _rehearse(exe: Executable, feeds: Mapping[str, Array]) -> Sequence[Timing]:
     return [min((r[tick] for r in rehearsals), key=lambda t: t.end - t.begin) for tick in rehearsals[0]]
 
 
-def _row(found: Policy, sequence_bytes: int) -> tuple[str, ...]:
+def _row(policy: Policy, sequence_bytes: int) -> tuple[str, ...]:
     return (
-        found.policy,
-        f"{found.arena_bytes} B",
-        f"{found.arena_bytes / max(sequence_bytes, 1):.1%}",
-        f"{found.parallelism_by_count:.2f}",
-        f"{found.parallelism_by_cost:.2f}",
-        f"{found.predicted:.2f} x",
-        f"{found.measured:.2f} x",
-        f"{found.seconds * 1e3:.2f} ms",
+        policy.policy,
+        f"{policy.arena_bytes} B",
+        f"{policy.arena_bytes / max(sequence_bytes, 1):.1%}",
+        f"{policy.parallelism_by_count:.2f}",
+        f"{policy.parallelism_by_cost:.2f}",
+        f"{policy.predicted:.2f} x",
+        f"{policy.measured:.2f} x",
+        f"{policy.seconds * 1e3:.2f} ms",
     )

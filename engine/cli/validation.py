@@ -16,7 +16,7 @@ GIVEN = "given"
 """The strategy of a plan that is none of ours."""
 
 
-def validated(given: Instance, problem: Problem, offset: Column, source: Path, capacity: int) -> Plan:
+def validated(instance: Instance, problem: Problem, offset: Column, source: Path, capacity: int) -> Plan:
     """The plan in a file for the buffers of an instance, which ask for what `problem` says.
 
     Raises PlanRefusedError, which says in ids of buffers which rule the plan breaks, and FormatError.
@@ -24,16 +24,16 @@ def validated(given: Instance, problem: Problem, offset: Column, source: Path, c
     if len(problem) and (offset == FREE).all():
         raise FormatError(f"{source}: holds no offsets that could be checked")
     used = problem.size > 0
-    _check_complete(given, offset, used, source)
+    _check_complete(instance, offset, used, source)
     arena = int((offset + problem.size)[used].max(initial=0))
     fault = check(problem, offset, capacity if capacity != NO_CAPACITY else arena)
     if fault is not None:
-        raise PlanRefusedError(f"{source}: {fault.kind}: {in_names(fault.message, given.ids)}")
+        raise PlanRefusedError(f"{source}: {fault.kind}: {in_names(fault.message, instance.ids)}")
     bound = proved_bound(problem)
     return Plan(offset, arena, bound.nbytes, GIVEN, capacity, bound.reason)
 
 
-def _check_complete(given: Instance, offset: Column, used: npt.NDArray[np.bool_], source: Path) -> None:
+def _check_complete(instance: Instance, offset: Column, used: npt.NDArray[np.bool_], source: Path) -> None:
     nowhere = np.flatnonzero((offset == FREE) & used)
     if len(nowhere):
-        raise PlanRefusedError(f"{source}: missing offset: buffer {shown(given.ids[int(nowhere[0])])} has none")
+        raise PlanRefusedError(f"{source}: missing offset: buffer {shown(instance.ids[int(nowhere[0])])} has none")

@@ -7,15 +7,28 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from attrs import frozen
+
+from allocator import solvers
+from allocator.errors import ProblemError
 from allocator.heaps import HEAPS
+from allocator.io import formats
 from allocator.io.files import open_whole
-from engine.cli.options.common import STRATEGY_CHOICES, add_model
-from engine.cli.trace import add_making
-from engine.cli.viewed import viewed
+from allocator.io.instance import Instance, in_names
+from allocator.problem import FREE, NO_CAPACITY, Plan
+from engine.cli.options.common import STRATEGY_CHOICES, add_model, refuse_unused
+from engine.cli.options.zoo import is_zoo
+from engine.cli.trace import add_making, traced
+from engine.cli.validation import validated
+from engine.exporters.html import titled
 from engine.lower.order import ORDERS
 from engine.passes.pipeline import LEVELS
+from engine.readers import is_saved_trace
 from engine.text.errors import OptionError
+from engine.trace.rectangles import Rectangles, rectangles_of
+from engine.viewer.buffers import buffer_rectangles
 from engine.viewer.page import write_page
+from engine.viewer.payload import pack
 
 NAME, HELP = "view", "make a page to look at a plan, or at two side by side: zoom, search, who is alive and why"
 
@@ -89,9 +102,9 @@ def change(text: str) -> dict[str, Any]:
     if key not in _BESIDE or not equals:
         forms = ", ".join((DYNAMIC, *(f"{k}={v}" for k, (v, _) in _BESIDE.items())))
         raise ArgumentTypeError(f"{text[:40]!r} is none of {forms}")
-    known = _BESIDE[key][1]
-    if known and value not in known:
-        raise ArgumentTypeError(f"{key} {value[:40]!r} is unknown; one of: {', '.join(known)}")
+    choices = _BESIDE[key][1]
+    if choices and value not in choices:
+        raise ArgumentTypeError(f"{key} {value[:40]!r} is unknown; one of: {', '.join(choices)}")
     if key == "heap":
         return {"mode": DYNAMIC, "heap": value}
     if key == "strategy":
@@ -99,3 +112,63 @@ def change(text: str) -> dict[str, Any]:
     if key == "parallel":
         return {"parallel": value}
     return {key: int(value) if key == "optimise" else value, "told": f"{key} {value}"}
+
+
+_BUFFERS = frozenset((".csv", ".txt", ".json", ".plc"))
+"""What files of buffers are called; models are called otherwise."""
+_OF_BUFFERS = frozenset(("strategy", "timeout", "nodes", "seed"))
+"""Options that hold for buffers too: the rest says how buffers are made of a model, and how that is run."""
+
+
+@frozen(eq=False)
+class View:
+    """A plan on a page: a line about it, and its data."""
+
+    title: str
+    payload: bytes
+
+
+def viewed(arguments: Namespace) -> View:
+    """The plan that a command line asks for. Raises the errors of readers and of the planner."""
+    rectangles = _found(arguments)
+    title = " · ".join(filter(None, (titled(rectangles.facts), arguments.told)))
+    return View(title, pack(rectangles, title))
+
+
+def _found(arguments: Namespace) -> Rectangles:
+    file = arguments.file
+    is_saved = is_saved_trace(file)
+    if is_saved and arguments.beside is not None:
+        raise OptionError(f"{file} is a saved trace, of one plan: name another file beside it, and leave out --beside")
+    if not is_saved and not is_zoo(file) and file.suffix.lower() in _BUFFERS:
+        return _buffers(arguments)
+    return rectangles_of(traced(arguments))
+
+
+def _buffers(arguments: Namespace) -> Rectangles:
+    if arguments.mode != "static":
+        raise OptionError(f"{arguments.file} holds buffers, of which there is no dynamic run to show")
+    why = f"{arguments.file} holds buffers, which are only placed"
+    refuse_unused(arguments, why, (add_making,), _OF_BUFFERS)
+    instance = formats.read(arguments.file)
+    is_kept = arguments.strategy == solvers.BEST and not arguments.anew and _is_placed(instance)
+    plan = _as_placed(instance, arguments) if is_kept else _placed(instance, arguments)
+    return buffer_rectangles(arguments.file.name, instance, plan)
+
+
+def _is_placed(instance: Instance) -> bool:
+    has_place = instance.offset != FREE
+    return bool((has_place | (instance.problem.size == 0)).all() and has_place.any())
+
+
+def _as_placed(instance: Instance, arguments: Namespace) -> Plan:
+    """Where the file says. Raises PlanError where two buffers share bytes there."""
+    return validated(instance, instance.problem, instance.offset, arguments.file, NO_CAPACITY)
+
+
+def _placed(instance: Instance, arguments: Namespace) -> Plan:
+    limits = {"seconds": arguments.timeout, "nodes": arguments.nodes}
+    try:
+        return solvers.solve(instance.problem, arguments.strategy, arguments.seed, **limits)
+    except ProblemError as error:
+        raise type(error)(f"{arguments.file}: {in_names(str(error), instance.ids)}") from error

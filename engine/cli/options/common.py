@@ -1,8 +1,10 @@
-"""Options that several subcommands have, and how their texts are read."""
+"""Options that several subcommands have, and what they share: JSON output, lists in help texts, unused options."""
 
 import json
 import math
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+import shutil
+import textwrap
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -226,3 +228,43 @@ def _integer(text: str, least: int) -> int:
     if not text.isdecimal() or len(text) > _DIGITS or int(text) < least:
         raise ArgumentTypeError(f"{text[:40]!r} is no integer from {least} on, or too large a one")
     return int(text)
+
+
+def refuse_unused(
+    arguments: Namespace, why: str, adders: Collection[AddOptions], allowed: Collection[str] = ()
+) -> None:
+    """Raises OptionError for options of models that do not have their defaults and are not `allowed`.
+
+    The message begins with `why`. An option that --beside changes counts whatever its value is.
+    """
+    beside, values = vars(arguments).get("beside") or {}, vars(arguments)
+    default = defaults((add_model, *adders), arguments.file)
+    changed = {name for name in default.keys() & values.keys() if name in beside or values[name] != default[name]}
+    flags = sorted(
+        f"--beside {name}" if name in beside else f"--{name.replace('_', '-')}" for name in changed - set(allowed)
+    )
+    if flags:
+        raise OptionError(f"{why}: leave out {', '.join(flags)}")
+
+
+_MARGIN = 2
+"""Columns that argparse leaves free at the right."""
+
+
+def add_list(parser: ArgumentParser, title: str, entries: Mapping[str, str]) -> None:
+    """Shows what each choice is for; what else is told is laid out as before."""
+    width = shutil.get_terminal_size().columns - _MARGIN
+    parser.formatter_class = RawDescriptionHelpFormatter
+    parser.description = textwrap.fill(parser.description or "", width)
+    rest = textwrap.fill(parser.epilog or "", width)
+    column = max(map(len, entries), default=0) + 4
+    lines = [_entry(name, text, column, width) for name, text in entries.items()]
+    parser.epilog = "\n".join([f"{title}:", *lines, "", rest])
+
+
+def _entry(name: str, text: str, column: int, width: int) -> str:
+    """Argparse takes %(prog)s of an epilog for a name, so each % is doubled."""
+    first = f"  {name}".ljust(column)
+    return textwrap.fill(
+        text.replace("%", "%%"), max(width, column + 20), initial_indent=first, subsequent_indent=" " * column
+    )

@@ -23,27 +23,27 @@ def named_lengths(text: str) -> tuple[tuple[str, int], ...]:
 
 def named_length_ranges(text: str) -> tuple[tuple[str, tuple[int, int]], ...]:
     """NAME=LEAST:GREATEST, or several with commas between them."""
-    found = []
+    ranges = []
     for name, value in _pairs(text, "batch=1:8,seq=1:512"):
         low, colon, high = value.partition(":")
         if not colon:
             raise ArgumentTypeError(f"{text!r} has no least and greatest length; write for example {name}=1:8")
-        found.append((name, (_length(low, text), _length(high, text))))
-    return tuple(found)
+        ranges.append((name, (_length(low, text), _length(high, text))))
+    return tuple(ranges)
 
 
-def known_lengths(graph: Graph, model: Path, given: Mapping[str, int]) -> dict[str, int]:
+def known_lengths(graph: Graph, model: Path, lengths: Mapping[str, int]) -> dict[str, int]:
     """The length of each name in a graph. Raises ModelError for one that is missing, or that there is not."""
-    unknown = sorted(given.keys() - graph.symbols.keys())
+    unknown = sorted(lengths.keys() - graph.symbols.keys())
     if unknown:
         names = ", ".join(graph.symbols) or "none"
         raise ModelError(f"{model} leaves no dimension {unknown[0]!r} open; names that are open: {names}")
-    missing = [name for name in graph.symbols if name not in given]
+    missing = [name for name in graph.symbols if name not in lengths]
     if missing:
-        told = open_names(graph, missing)
+        names = open_names(graph, missing)
         example = ",".join(f"{name}=1" for name in missing)
-        raise ModelError(f"{model} leaves dimensions open: {told}; give their lengths, for example --dim {example}")
-    return dict(given)
+        raise ModelError(f"{model} leaves dimensions open: {names}; give their lengths, for example --dim {example}")
+    return dict(lengths)
 
 
 def bound(graph: Graph, model: Path, lengths: Mapping[str, int], feeds: Mapping[str, Array]) -> Graph:
@@ -82,13 +82,13 @@ def open_names(graph: Graph, names: Iterable[str]) -> str:
 def _where(graph: Graph, name: str) -> str:
     """The inputs in whose shape a name stands."""
     key = Symbol(name)
-    found = [
+    places = [
         f"axis {axis} of {var.name!r}"
         for var in graph.inputs.values()
         for axis, dim in enumerate(var.shape)
         if any(key in part.leaves for part in dims_in(dim))
     ]
-    return f" ({', '.join(found)})" if found else ""
+    return f" ({', '.join(places)})" if places else ""
 
 
 def _pairs(text: str, example: str) -> list[tuple[str, str]]:

@@ -49,11 +49,11 @@ def plan_in_file(arguments: Namespace, graph: Graph) -> EmbeddedPlan | None:
         if wanted == REQUIRED:
             raise OptionError(f"--plan-from-file {REQUIRED}: {obstacle}")
         return None
-    found = load_plan(file, required=wanted == REQUIRED)
-    if found is None or not graph.is_symbolic:
-        return found
-    reason = f"{found.source} is not followed: data decide sizes while the model runs"
-    if found.required:
+    embedded = load_plan(file, required=wanted == REQUIRED)
+    if embedded is None or not graph.is_symbolic:
+        return embedded
+    reason = f"{embedded.source} is not followed: data decide sizes while the model runs"
+    if embedded.required:
         raise OtherPlanError(reason)
     warn(reason)
     return None

@@ -1,16 +1,16 @@
-"""From the options of a command to a graph and what it is run on."""
+"""From the options of a command to a graph, and what it is run on."""
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from attrs import frozen
 
 from allocator.progress import Activity
 from engine.cli.options.dims import bound, known_lengths
 from engine.cli.options.files import read_array
-from engine.cli.options.inputs import random_feeds
 from engine.cli.options.passes import optimised
 from engine.cli.options.zoo import is_zoo, zoo_graph
 from engine.graph.graph import Graph
@@ -21,7 +21,7 @@ from engine.onnx.seeded import seed_weights
 from engine.stages.bind import input_shapes
 from engine.stages.template import template
 from engine.text.errors import ModelError, OptionError
-from ops.tensor.spec import Array
+from ops.tensor.spec import FLOATS, Array, TensorSpec
 
 Shapes = Mapping[str, Sequence[int | str]]
 
@@ -57,7 +57,7 @@ def load_open(arguments: Namespace) -> Graph:
 
 def load_subject(arguments: Namespace) -> Subject:
     """The graph of MODEL with its weights, and an array for each input. Given arrays also tell shapes."""
-    given, constants = _arrays(arguments.input), _arrays(arguments.constant)
+    arrays, constants = _arrays(arguments.input), _arrays(arguments.constant)
     shapes, file = _shapes(arguments), arguments.file
     graph, model = _read(arguments, file, shapes, constants), file
     lengths = known_lengths(graph, file, dict(arguments.dim))
@@ -66,14 +66,14 @@ def load_subject(arguments: Namespace) -> Subject:
             raise OptionError(f"--weights random needs sizes that follow from shapes; data decide some of {file}")
         model = weighted(file, arguments.weights, arguments.seed, input_shapes(graph, lengths), constants)
         graph = _read(arguments, model, shapes, constants)
-    feeds = random_feeds(graph, arguments.seed, given, lengths)
-    return Subject(optimised(bound(graph, file, lengths, given), arguments), model, feeds, constants)
+    feeds = random_feeds(graph, arguments.seed, arrays, lengths)
+    return Subject(optimised(bound(graph, file, lengths, arrays), arguments), model, feeds, constants)
 
 
 def _shapes(arguments: Namespace) -> Shapes:
     """What --shape says, and arrays for inputs where a command takes them."""
-    given = {name: array.shape for name, array in _arrays(vars(arguments).get("input", [])).items()}
-    return given | dict(arguments.shape)
+    shapes = {name: array.shape for name, array in _arrays(vars(arguments).get("input", [])).items()}
+    return shapes | dict(arguments.shape)
 
 
 def _read(arguments: Namespace, model: Any, shapes: Shapes, constants: Mapping[str, Array]) -> Graph:
@@ -110,3 +110,22 @@ def weighted(
 
 def _arrays(paths: list[tuple[str, Path]]) -> dict[str, Array]:
     return {name: read_array(path) for name, path in paths}
+
+
+def random_feeds(
+    graph: Graph, seed: int, arrays: Mapping[str, Array], lengths: Mapping[str, int] | None = None
+) -> dict[str, Array]:
+    """An array for each input: the given one, else floats from a normal distribution, integers and bools from {0, 1}.
+
+    What an input gets does not depend on which others are given. `lengths` are those of dimensions that are names.
+    """
+    shapes = input_shapes(graph, lengths or {})
+    specs = {name: TensorSpec(shapes[name], var.dtype) for name, var in graph.inputs.items()}
+    drawn = {name: _draw(spec, np.random.default_rng((seed, i))) for i, (name, spec) in enumerate(specs.items())}
+    return drawn | dict(arrays)
+
+
+def _draw(spec: TensorSpec, random: np.random.Generator) -> Array:
+    if spec.dtype in FLOATS:
+        return np.asarray(random.standard_normal(spec.shape)).astype(spec.dtype)
+    return np.asarray(random.integers(0, 2, spec.shape)).astype(spec.dtype)

@@ -38,5 +38,5 @@ def optimised(graph: Graph, arguments: Namespace) -> Graph:
     if store and graph.is_symbolic:
         raise OptionError(f"--store needs sizes that are known before a run; data decide some of {arguments.file}")
     with Activity("optimising", graph.name):
-        found = optimise(graph, level)
-    return cast_storage(found, store) if store else found
+        rewritten = optimise(graph, level)
+    return cast_storage(rewritten, store) if store else rewritten

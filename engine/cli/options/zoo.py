@@ -54,7 +54,7 @@ def zoo_graph(
     _check_once(asked, said)
     options = asked.network.options
     left_open = {name: name for name in names if name in options and str in options[name].types}
-    graph = _built(asked, {"seed": seed, **left_open, **said, **asked.given})
+    graph = _built(asked, {"seed": seed, **left_open, **said, **asked.chosen})
     _check_shapes(asked, graph, shapes)
     return graph if asked.optimiser == _NO_OPTIMISER else _step(asked, graph)
 
@@ -83,33 +83,33 @@ def _step(asked: "_Asked", graph: Graph) -> Graph:
 class _Asked:
     model: Path
     network: Network
-    given: Mapping[str, Default]
+    chosen: Mapping[str, Default]
     optimiser: str
 
 
 def _asked(model: Path, fixed: Mapping[str, Default]) -> _Asked:
     name, _, query = str(model).removeprefix(PREFIX).partition("?")
     if name not in NETWORKS:
-        known = ", ".join(PREFIX + n for n in NETWORKS)
-        raise ModelError(f"there is no network {PREFIX + name!r}; there are {known}")
+        names = ", ".join(PREFIX + n for n in NETWORKS)
+        raise ModelError(f"there is no network {PREFIX + name!r}; there are {names}")
     network = NETWORKS[name]
-    options, given = _options(network), dict[str, Default]()
+    options, chosen = _options(network), dict[str, Default]()
     for part in re.split("[&,]", query) if query else ():
         option, _, value = part.partition("=")
         if option not in options:
             raise ModelError(f"{PREFIX}{name} has no option {option!r}; it has {_told(network)}")
-        if option in given:
+        if option in chosen:
             raise ModelError(f"{model} says {option!r} twice")
-        given[option] = _value(option, options[option], value)
-    for option in fixed.keys() & given.keys():
-        if fixed[option] != given[option]:
-            said, not_so = (str(o[option]).lower() for o in (given, fixed))
+        chosen[option] = _value(option, options[option], value)
+    for option in fixed.keys() & chosen.keys():
+        if fixed[option] != chosen[option]:
+            said, not_so = (str(o[option]).lower() for o in (chosen, fixed))
             raise ModelError(f"{model} says that {option} is {said}, where it has to be {not_so}; leave it out")
-    given |= fixed
-    optimiser = str(given.pop(_OPTIMISER, _NO_OPTIMISER))
+    chosen |= fixed
+    optimiser = str(chosen.pop(_OPTIMISER, _NO_OPTIMISER))
     if optimiser != _NO_OPTIMISER:
-        given[_TRAINING] = True
-    return _Asked(model, network, given, optimiser)
+        chosen[_TRAINING] = True
+    return _Asked(model, network, chosen, optimiser)
 
 
 def _options(network: Network) -> Mapping[str, Option]:
@@ -152,10 +152,10 @@ def _said_by_shape(asked: _Asked, shapes: Shapes) -> dict[str, Default]:
 
 
 def _check_once(asked: _Asked, said: Mapping[str, Default]) -> None:
-    for name in said.keys() & asked.given.keys():
-        if said[name] != asked.given[name]:
+    for name in said.keys() & asked.chosen.keys():
+        if said[name] != asked.chosen[name]:
             raise ModelError(
-                f"{asked.model} says that {name} is {asked.given[name]}, and a shape that it is {said[name]}"
+                f"{asked.model} says that {name} is {asked.chosen[name]}, and a shape that it is {said[name]}"
             )
 
 

@@ -17,8 +17,7 @@ from allocator.errors import AllocatorError
 from allocator.progress import Activity, aside, current, each, watched_by
 from engine.cli import progress
 from engine.cli.main import COMMANDS, NO_FIT, main
-from engine.cli.progress import Line, can_show, new_line, progress_shown, shown_on
-from engine.cli.progress_text import cut, printable
+from engine.cli.progress import Line, can_show, cut, new_line, printable, progress_shown, shown_on
 from engine.text.screen import visible_width
 from tests.helpers.cli.terminal import Screen, in_terminal, needs_terminal
 from tests.helpers.paths import ROOT

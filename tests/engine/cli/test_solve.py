@@ -14,7 +14,7 @@ from allocator.io.formats import WRITERS
 from allocator.problem import NO_CAPACITY, Plan
 from allocator.solvers import STRATEGIES, solve
 from allocator.solvers.base import NO_NODES, Traits
-from engine.cli import contest
+from engine.cli import strategies as comparing
 from engine.cli.main import main
 from engine.cli.options.common import duration
 from tests.helpers.cli.cli_checks import BUFFERS, PLACED, SOLVED, Capture, data, error, save
@@ -60,7 +60,7 @@ def test_solve_limits_reach_the_solvers(buffers: str, monkeypatch: pytest.Monkey
         seen.append((seed, limits))
         return solve(problem, strategy, seed)
 
-    monkeypatch.setattr(contest, "solve", spy)
+    monkeypatch.setattr(comparing, "solve", spy)
     assert main(["solve", buffers, "--seed", "7"]) == 0
     assert main(["solve", buffers, "--capacity", "99", "--timeout", "500ms", "--nodes", "12"]) == 0
     free = {"capacity": NO_CAPACITY, "seconds": math.inf, "nodes": NO_NODES}
@@ -141,7 +141,7 @@ def test_strategies_that_are_passed_over_say_why(
         traits = Traits(most_chunks=1)
 
     strategies: dict[str, Any] = {"picky": Picky(), "slow": Slow(), "naive": STRATEGIES["naive"]}
-    monkeypatch.setattr(contest, "STRATEGIES", strategies)
+    monkeypatch.setattr(comparing, "STRATEGIES", strategies)
     monkeypatch.setattr("allocator.solvers.STRATEGIES", strategies)
     path = save(tmp_path, GAPS)
     reasons = {

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from engine.api import PlanOptions
-from engine.cli.measuring import BYTES, Task, read_task
+from engine.cli.measure.processes import BYTES, Task, read_task
 from engine.cli.options.common import add_model, add_parallel, add_planning, plan_options
 from engine.planning.options import DEFAULTS, FIELDS, Options, about, flag
 from engine.saved.embedded import FILE_KEYS, SHAPING

@@ -209,7 +209,7 @@ def test_an_output_array_of_another_shape_is_refused_when_that_is_known() -> Non
 
 def test_a_run_of_several_stages_has_no_one_plan() -> None:
     exe, _ = ran(large, signs(1, 2))
-    with pytest.raises(EngineError, match="2 stages; look at `stages`"):
+    with pytest.raises(EngineError, match="2 stages; see `stages`"):
         _ = exe.plan
 
 

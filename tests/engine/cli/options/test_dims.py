@@ -12,9 +12,8 @@ import engine
 import ops
 from engine import Graph
 from engine.cli.main import ERROR, NO_FIT, USAGE, build_parser, main
-from engine.cli.measuring import Task, read_task
-from engine.cli.options.inputs import random_feeds
-from engine.cli.options.models import load_subject
+from engine.cli.measure.processes import Task, read_task
+from engine.cli.options.models import load_subject, random_feeds
 from engine.trace.trace import STAGE
 from ops.registry import find
 from tests.helpers.cli.cli_checks import Capture, data, error

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.api import compile_graph, make_plan
-from engine.cli import measurement, measuring
 from engine.cli.main import build_parser, main
-from engine.cli.measured import SMALL_BYTES, TOLERANCE, Prediction, explain, measure_plan, predict
-from engine.cli.measuring import BYTES, MODES, SECONDS, MeasureError, Task, in_process, read_task
-from engine.cli.options.inputs import random_feeds
+from engine.cli.measure import processes, readings
+from engine.cli.measure.processes import BYTES, MODES, SECONDS, MeasureError, Task, in_process, read_task
+from engine.cli.measure.result import SMALL_BYTES, TOLERANCE, Prediction, explain, measure_plan, predict
+from engine.cli.options.models import random_feeds
 from engine.executor.dynamic import DynamicExecutor
 from engine.graph.graph import Graph
 from engine.onnx.load import load_onnx
@@ -34,7 +34,7 @@ from tests.helpers.onnx.saved_models import save_perceptron
 MIB = 2**20
 LINUX = Path("/proc/self/clear_refs").exists()
 REAL_RUN = subprocess.run
-COUNTED = measurement.Watched(peak_bytes=0, sampled_bytes=0, samples=9, held_bytes=0, huge_bytes=0)
+COUNTED = readings.Watched(peak_bytes=0, sampled_bytes=0, samples=9, held_bytes=0, huge_bytes=0)
 RUN = {"seconds": 0.5, "faults": {"minor": 7, "major": 1}}
 """A run as a child tells of it."""
 
@@ -123,7 +123,7 @@ def test_a_census_of_arrays_finds_none_in_a_static_run_and_the_predicted_ones_in
 ) -> None:
     graph = load_onnx(save_chain(tmp_path / "chain.onnx", (64, 64)))
     exe = compile_graph(graph, mode=mode)
-    traced = measurement.trace_arrays(exe, random_feeds(graph, 0, {}))
+    traced = readings.trace_arrays(exe, random_feeds(graph, 0, {}))
     expected = predict(exe.plan, mode).numpy_bytes
     assert expected <= traced.numpy_bytes <= expected + 4096 * bool(expected)  # each buffer has some bytes to align
     assert traced.traced_bytes >= traced.numpy_bytes
@@ -159,7 +159,7 @@ def test_processes_take_turns_and_medians_are_of_all_of_them(perceptron: str, mo
             return counted(peak_bytes=5 * MIB, noise_bytes=MIB)
         return {"first": RUN, "later": [RUN | {"seconds": next(seconds)}], "digest": "same"}
 
-    monkeypatch.setattr(measuring, "in_process", play)
+    monkeypatch.setattr(processes, "in_process", play)
     plan = make_plan(load_onnx(perceptron))
     found = measure_plan(plan, options(perceptron), 1, 2)
     assert asked == [(what, mode) for what in (BYTES, SECONDS, SECONDS) for mode in MODES]
@@ -172,7 +172,7 @@ def test_processes_take_turns_and_medians_are_of_all_of_them(perceptron: str, mo
 def test_unknown_measurements_are_null_and_said_so(perceptron: str, monkeypatch: pytest.MonkeyPatch) -> None:
     blind = counted(**dict.fromkeys(("peak_bytes", "sampled_bytes", "held_bytes", "huge_bytes", "noise_bytes")))
     run = {"seconds": 0.5, "faults": None}
-    monkeypatch.setattr(measuring, "in_process", lambda _: blind | {"first": run, "later": [run]})
+    monkeypatch.setattr(processes, "in_process", lambda _: blind | {"first": run, "later": [run]})
     found = measure_plan(make_plan(load_onnx(perceptron)), options(perceptron), 1, 1)
     told = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert told["static"]["peak_bytes"] is told["static"]["difference"] is told["dynamic"]["minor_faults"] is None
@@ -191,16 +191,16 @@ def test_without_proc_and_without_memory_profiler_a_run_is_still_run(
         ran.append(1)
         return {}
 
-    found = measurement.watch(run)
-    assert ran == [1] and found == measurement.Watched(None, None, 0, None, None)
-    assert measurement.noise_bytes() is None
+    found = readings.watch(run)
+    assert ran == [1] and found == readings.Watched(None, None, 0, None, None)
+    assert readings.noise_bytes() is None
 
 
 @pytest.mark.skipif(not LINUX, reason="needs Linux's /proc")
 def test_without_memory_profiler_the_systems_peak_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "memory_profiler", None)
     process_memory.give_back()
-    found = measurement.watch(lambda: {"y": np.ones(64 * MIB, np.uint8)})
+    found = readings.watch(lambda: {"y": np.ones(64 * MIB, np.uint8)})
     assert found.sampled_bytes is None and found.samples == 0
     assert found.peak_bytes is not None and 60 * MIB < found.peak_bytes < 80 * MIB
     assert found.held_bytes is not None and found.held_bytes < 16 * MIB
@@ -209,8 +209,8 @@ def test_without_memory_profiler_the_systems_peak_is_still_told(monkeypatch: pyt
 def test_equal_outputs_have_equal_digests_and_only_they() -> None:
     zero = np.zeros(2, np.float32)
     others = ({"z": zero}, {"y": -zero}, {"y": zero.view(np.int32)}, {"y": zero[None]})
-    assert measurement.digest({"y": zero}) == measurement.digest({"y": zero.copy()})
-    assert len({measurement.digest(outputs) for outputs in ({"y": zero}, *others)}) == 1 + len(others)
+    assert readings.digest({"y": zero}) == readings.digest({"y": zero.copy()})
+    assert len({readings.digest(outputs) for outputs in ({"y": zero}, *others)}) == 1 + len(others)
 
 
 def test_compare_measure_ends_with_5_where_outputs_differ(
@@ -219,7 +219,7 @@ def test_compare_measure_ends_with_5_where_outputs_differ(
     def play(task: Task) -> dict[str, Any]:
         return counted(first=RUN, later=[RUN], digest=task.mode)
 
-    monkeypatch.setattr(measuring, "in_process", play)
+    monkeypatch.setattr(processes, "in_process", play)
     assert main(["compare", perceptron, "--measure", "--json"]) == 5
     assert json.loads(capsys.readouterr().out)["outputs_equal"] is False
 
@@ -243,7 +243,7 @@ def test_compare_measure_refuses_a_second_comparison(other: tuple[str, ...], per
 def test_a_budget_is_kept_before_any_process_is_started(
     perceptron: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    monkeypatch.setattr(measuring, "in_process", pytest.fail)
+    monkeypatch.setattr(processes, "in_process", pytest.fail)
     assert main(["compare", perceptron, "--measure", "--budget", "8"]) == 3
     assert capsys.readouterr().out == ""
 

@@ -1,6 +1,6 @@
-"""`python -m engine.cli.measure_child`: a fresh process that runs a network in one mode and measures itself.
+"""`python -m engine.cli.measure.child`: a fresh process that runs a network in one mode and measures itself.
 
-What to do comes as JSON on stdin, what was found goes as JSON to the last line of stdout; `measuring.py` is the other
+What to do comes as JSON on stdin, what was found goes as JSON to the last line of stdout; `processes.py` is the other
 end. A first run by reference counting loads code, buffers of BLAS and compiled kernels, so that they are not counted.
 """
 
@@ -12,8 +12,8 @@ from typing import Any
 from attrs import asdict
 
 from engine.api import Executable, compile_graph
-from engine.cli.measurement import Run, digest, noise_bytes, time_runs, trace_arrays, watch
-from engine.cli.measuring import BYTES, Task, read_task
+from engine.cli.measure.processes import BYTES, Task, read_task
+from engine.cli.measure.readings import Run, digest, noise_bytes, time_runs, trace_arrays, watch
 from engine.cli.options.common import plan_options
 from engine.cli.options.models import Subject, load_subject
 from engine.executor.static import StaticExecutor, new_arena

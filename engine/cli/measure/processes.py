@@ -1,4 +1,4 @@
-"""Fresh processes that measure: what they are told, and what comes back. `measure_child.py` is the other end."""
+"""Fresh processes that measure: what they are told, and what comes back. `child.py` is the other end."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from engine.text.errors import EngineError
 
 BYTES, SECONDS = "bytes", "seconds"
 MODES = ("static", "dynamic")
-_CHILD = "engine.cli.measure_child"
+_CHILD = "engine.cli.measure.child"
 _ADDERS = (add_model, add_optimise, add_planning, add_parallel, add_running)
 """What adds the options that a measuring process gets: those that say what is run, and how."""
 _SETTLED: dict[str, str] = {"NUMPY_MADVISE_HUGEPAGE": "0"}
@@ -67,17 +67,17 @@ def in_process(task: Task) -> dict[str, Any]:
     )
     if done.returncode:
         raise MeasureError(f"the process that measured the {task.mode} run {_end(done.returncode, done.stderr)}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    reading: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return reading
 
 
 def in_turn(arguments: Namespace, runs: int, pairs: int) -> dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]:
     """For each mode what one process found of its bytes, and `pairs` of its seconds; the modes take turns."""
     tasks = [Task(what, mode, runs, arguments) for what in (BYTES, *[SECONDS] * pairs) for mode in MODES]
-    found: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
+    readings: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
     for task in each("process", tasks, lambda task: f"{task.what} of the {task.mode} run"):
-        found[task.mode].append(in_process(task))
-    return {mode: (counted, timed) for mode, (counted, *timed) in found.items()}
+        readings[task.mode].append(in_process(task))
+    return {mode: (counted, timed) for mode, (counted, *timed) in readings.items()}
 
 
 def _environment(task: Task) -> dict[str, str]:

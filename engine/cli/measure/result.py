@@ -8,7 +8,7 @@ from typing import Any
 from attrs import asdict, frozen
 
 from allocator.bounds import refcount_peak
-from engine.cli.measuring import MODES, in_turn
+from engine.cli.measure.processes import MODES, in_turn
 from engine.planning.placed import PlacedPlan
 from engine.system.process_memory import PAGE, whole_pages
 from engine.text.tables import in_columns
@@ -89,20 +89,20 @@ class Measured:
             f"outputs {verdict}"
         )
         rows = [("above the baseline", *MODES), *(_row(name, tell, modes.values()) for name, tell in _ROWS)]
-        told = [_off(name, mode) for name, mode in modes.items() if mode.reason]
+        reasons = [_off(name, mode) for name, mode in modes.items() if mode.reason]
         dash = [_DASH] if any(_UNKNOWN in row[1:] for row in rows) else []
         floor = f"noise floor {format_bytes(self.noise_bytes)}; pages of {format_bytes(self.page_bytes)}"
-        return "".join(f"{line}\n" for line in (head, *in_columns(rows, {1, 2}), floor, *dash, *told))
+        return "".join(f"{line}\n" for line in (head, *in_columns(rows, {1, 2}), floor, *dash, *reasons))
 
 
 def measure_plan(plan: PlacedPlan, arguments: Namespace, runs: int, pairs: int) -> Measured:
     """Runs both modes in processes of their own. Raises MeasureError."""
-    found = in_turn(arguments, runs, pairs)
-    noise = max([SMALL_BYTES, *(counted["noise_bytes"] or 0 for counted, _ in found.values())])
-    digests = {part["digest"] for counted, timed in found.values() for part in (counted, *timed)}
-    made = {mode: _mode(predict(plan, mode), *found[mode], noise) for mode in MODES}
+    readings = in_turn(arguments, runs, pairs)
+    noise = max([SMALL_BYTES, *(counted["noise_bytes"] or 0 for counted, _ in readings.values())])
+    digests = {part["digest"] for counted, timed in readings.values() for part in (counted, *timed)}
+    results = {mode: _mode(predict(plan, mode), *readings[mode], noise) for mode in MODES}
     model = plan.lowered.graph.name
-    return Measured(model, runs, pairs, PAGE, noise, len(digests) == 1, made["static"], made["dynamic"])
+    return Measured(model, runs, pairs, PAGE, noise, len(digests) == 1, results["static"], results["dynamic"])
 
 
 def predict(plan: PlacedPlan, mode: str) -> Prediction:

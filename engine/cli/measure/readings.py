@@ -63,9 +63,9 @@ class Timed:
 
 def watch(run: Run) -> Watched:
     """Runs once. memory-profiler samples from a process of its own, where it is installed."""
-    found: list[tuple[int | None, ...]] = []
-    samples = _sampled(lambda: found.append(_high_water(run)))
-    before, peak, after = found[0]
+    levels: list[tuple[int | None, ...]] = []
+    samples = _sampled(lambda: levels.append(_high_water(run)))
+    before, peak, after = levels[0]
     base = before if before is not None else (samples or [0])[0]
     return Watched(
         peak_bytes=_above(before, peak),
@@ -82,8 +82,8 @@ def noise_bytes() -> int | None:
     graph.output(ops.relu(graph.input("x", (16,))), "y")
     exe, feeds = compile_graph(graph), {"x": np.zeros(16, np.float32)}
     peaks = [watch(lambda: exe.run(feeds)).peak_bytes for _ in range(_QUIET + 1)]
-    known = [peak for peak in peaks[1:] if peak is not None]
-    return max(known) if known else None
+    measured = [peak for peak in peaks[1:] if peak is not None]
+    return max(measured) if measured else None
 
 
 def trace_arrays(executable: Executable, feeds: Outputs) -> Traced:
@@ -104,11 +104,11 @@ def time_runs(run: Run, runs: int) -> list[Timed]:
 
 def digest(outputs: Outputs) -> str:
     """The same for the same names, shapes, dtypes and bits."""
-    made = hashlib.sha256()
+    digester = hashlib.sha256()
     for name, array in outputs.items():
-        made.update(f"{name!r} {array.shape} {array.dtype}".encode())
-        made.update(array.tobytes())
-    return made.hexdigest()
+        digester.update(f"{name!r} {array.shape} {array.dtype}".encode())
+        digester.update(array.tobytes())
+    return digester.hexdigest()
 
 
 @define(eq=False)

@@ -22,7 +22,7 @@ class Entry:
 
 
 @frozen(eq=False)
-class PassedOver:
+class Skipped:
     """A strategy that was not run, and why."""
 
     strategy: str
@@ -30,14 +30,14 @@ class PassedOver:
 
 
 @frozen(eq=False)
-class Contest:
+class StrategyComparison:
     """What all strategies made of one problem. Each plan knows the best bound that any of them proved."""
 
     entries: tuple[Entry, ...]
-    passed_over: tuple[PassedOver, ...]
+    skipped: tuple[Skipped, ...]
 
     @property
-    def winner(self) -> Entry:
+    def best(self) -> Entry:
         """The smallest arena; ties: the first."""
         return min(self.entries, key=lambda entry: entry.plan.arena_bytes)
 
@@ -49,21 +49,21 @@ def timed_solve(problem: Problem, strategy: str, seed: int, limits: Mapping[str,
     return Entry(plan, time.perf_counter() - begin)
 
 
-def compete(problem: Problem, seed: int, limits: Mapping[str, Any]) -> Contest:
+def compare_strategies(problem: Problem, seed: int, limits: Mapping[str, Any]) -> StrategyComparison:
     """Runs all strategies, but for those that cannot take the problem or would be too slow."""
-    entries, passed_over = [], []
+    entries, skipped = [], []
     for solver in each("strategy", tuple(STRATEGIES.values()), lambda solver: solver.name):
         most = solver.traits.most_chunks
         if len(problem) > most:
-            passed_over.append(PassedOver(solver.name, f"too slow for more than {most} buffers; runs if it is named"))
+            skipped.append(Skipped(solver.name, f"too slow for more than {most} buffers; runs if it is named"))
             continue
         try:
             entries.append(timed_solve(problem, solver.name, seed, limits))
         except UnsupportedProblemError as error:
-            passed_over.append(PassedOver(solver.name, str(error).partition(";")[0]))
+            skipped.append(Skipped(solver.name, str(error).partition(";")[0]))
     bound = max((entry.plan.lower_bound for entry in entries), default=0)
-    return Contest(
-        tuple(evolve(entry, plan=evolve(entry.plan, lower_bound=bound)) for entry in entries), tuple(passed_over)
+    return StrategyComparison(
+        tuple(evolve(entry, plan=evolve(entry.plan, lower_bound=bound)) for entry in entries), tuple(skipped)
     )
 
 
@@ -72,16 +72,16 @@ def ratio(plan: Plan) -> float:
     return plan.arena_bytes / plan.lower_bound if plan.lower_bound else 1.0
 
 
-def table(contest: Contest) -> str:
+def table(comparison: StrategyComparison) -> str:
     """One line a strategy."""
-    lines = in_columns(list(_rows(contest)), right={1, 2, 3})
+    lines = in_columns(list(_rows(comparison)), right={1, 2, 3})
     return "\n".join((*lines, ""))
 
 
-def to_json(contest: Contest) -> Sequence[Mapping[str, Any]]:
+def to_json(comparison: StrategyComparison) -> Sequence[Mapping[str, Any]]:
     """One object a strategy: its plan in numbers, or the reason why there is none."""
-    made = [_numbers(entry) for entry in contest.entries]
-    return [*made, *({"strategy": p.strategy, "reason": p.reason} for p in contest.passed_over)]
+    rows = [_numbers(entry) for entry in comparison.entries]
+    return [*rows, *({"strategy": p.strategy, "reason": p.reason} for p in comparison.skipped)]
 
 
 def _numbers(entry: Entry) -> dict[str, Any]:
@@ -95,10 +95,10 @@ def _numbers(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _rows(contest: Contest) -> Iterable[tuple[str, ...]]:
+def _rows(comparison: StrategyComparison) -> Iterable[tuple[str, ...]]:
     yield ("strategy", "arena_bytes", "ratio", "seconds", "status")
-    for entry in contest.entries:
+    for entry in comparison.entries:
         plan = entry.plan
         yield (plan.strategy, str(plan.arena_bytes), f"{ratio(plan):.4f}", f"{entry.seconds:.3f}", plan.status)
-    for passed in contest.passed_over:
+    for passed in comparison.skipped:
         yield (passed.strategy, "-", "-", "-", passed.reason)
