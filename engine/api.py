@@ -42,7 +42,7 @@ from ops.tensor.spec import Array, spec_of
 
 
 class PlanOptions(TypedDict, total=False):
-    """Keywords of `engine.planning.options.Options`."""
+    """Keywords of `engine.compile` and `engine.make_plan`: the fields of `engine.planning.options.Options`."""
 
     strategy: str
     alignment: int
@@ -62,12 +62,12 @@ class PlanOptions(TypedDict, total=False):
 
 
 ALL_CPUS = 0
-"""Of threads: as many as there are processors to use."""
+"""As a number of threads: as many as there are processors to use."""
 WATCHED_NODES = 1_000
-"""Of the search for an arena in which every byte is watched: guards keep it from the bound; it need not be small."""
+"""Steps of the search for an arena in which every byte is watched. It need not be small, so the search ends early."""
 MODES = ("static", "dynamic")
 PLANS_KEPT = 256
-"""Of a graph whose sizes are not known beforehand; each stage has one."""
+"""Plans that are kept of a graph whose sizes are not known beforehand; each stage has one."""
 Executor = StaticExecutor | DynamicExecutor | StagedExecutor
 
 
@@ -80,7 +80,7 @@ class Executable:
 
     @property
     def plan(self) -> ExecutionPlan:
-        """The plan; of a graph whose sizes were not known beforehand, that of the last run.
+        """Returns the plan; of a graph whose sizes were not known beforehand, that of the last run.
 
         Raises EngineError where nothing has run yet, the last run did not end, or had several stages: `stages` has
         their plans.
@@ -96,14 +96,14 @@ class Executable:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages of the last run of a graph whose sizes were not known beforehand; else there is none.
+        """Returns the stages of the last run of a graph whose sizes were not known beforehand; () for other graphs.
 
         Where that run ended with an error, these are the stages that had run before.
         """
         return self.executor.stages if isinstance(self.executor, StagedExecutor) else ()
 
     def _whole_run(self, wanted: str) -> tuple[Stage, ...]:
-        """The stages of the last run, which has ended; none where all sizes are known. Raises EngineError."""
+        """Returns the stages of the last run, which has ended; () where all sizes are known. Raises EngineError."""
         if not isinstance(self.executor, StagedExecutor):
             return ()
         if self.executor.lack:
@@ -122,7 +122,7 @@ class Executable:
         return length_range_costs(self.graph, planner)
 
     def stage_report(self) -> StageReport:
-        """What the stages of the last run cost beside a plan that knew all sizes, and how the cache of plans did.
+        """Returns what the stages of the last run cost beside one plan that knows all sizes, and the plan cache's use.
 
         Raises EngineError for a graph of known sizes, where nothing has run yet, or the last run did not end.
         """
@@ -154,14 +154,14 @@ class Executable:
     def timed(
         self, feeds: Mapping[str, Any], *, out: Mapping[str, Array] | None = None, copy: bool = True
     ) -> tuple[dict[str, Array], tuple[Timing, ...]]:
-        """`run`, and when each call ran, in seconds from the start; calls come in the order in which they began."""
+        """Runs once; returns the outputs, and when each call ran, in seconds from the start, earliest first."""
         watch = Stopwatch()
         outputs = self.executor.run_timed(feeds, out or {}, copy, watch)
         return outputs, watch.timings()
 
     @property
     def parameters(self) -> dict[str, Array]:
-        """Copies of what the parameters hold now, by name."""
+        """Returns copies of the parameters' present values, by name."""
         return {name: array.copy() for name, array in self._held().items()}
 
     def load(self, values: Mapping[str, Any]) -> None:
@@ -180,28 +180,28 @@ class Executable:
 
     @property
     def packed_bytes(self) -> int:
-        """Bytes of what kernels made of constants when the network was loaded; they come on top of the constants."""
+        """Returns the bytes that kernels packed when the network was loaded; they come on top of the constants."""
         return self.executor.packed_bytes
 
     def __call__(self, **feeds: Any) -> dict[str, Array]:
-        """`run`, with the inputs as keywords."""
+        """Runs once with the inputs as keywords; see `run`."""
         return self.run(feeds)
 
     @property
     def arena_bytes(self) -> int:
-        """Size of the arena; of one that grows, what it has now."""
+        """Returns the size of the arena; of an arena that grows, its present size."""
         if isinstance(self.executor, StagedExecutor):
             return self.executor.memory.nbytes
         return self.plan.arena_bytes
 
     def report(self) -> Report:
-        """What the plan costs and what is alive at its peak. Raises EngineError where `plan` does."""
+        """Returns what the plan costs and what is alive at its peak. Raises EngineError where `plan` does."""
         return self.plan.report()
 
     def trace(
         self, mode: str = "static", *, heap: str = "", threads: int = IN_TICKS, timings: Sequence[Timing] = ()
     ) -> Trace:
-        """Every allocation, overwrite, view and free of a "static" or "dynamic" run, in all stages of the last one.
+        """Returns all allocations, overwrites, views and frees of a "static" or "dynamic" run, in all its stages.
 
         `timings` are those of `timed`, in the same mode; see `ExecutionPlan.trace` for the rest. Raises OptionError,
         UnknownHeapError, EngineError where sizes were not known beforehand and nothing has run yet, or the last run did
@@ -235,9 +235,9 @@ def compile_graph(
     options are those of `engine.planning.options.Options`. Raises BudgetError before anything is allocated,
     OptionError.
 
-    Kernels compute on `threads` threads, all processors unless told; of a plan whose operators may run at once (option
-    `parallel`), operators do. How many there are changes no bit of what compiled kernels give. BLAS, which kernels of
-    numpy call, has threads of its own.
+    Kernels compute on `threads` threads, by default on all processors; where operators may run at once (option
+    `parallel`), the threads run operators. Their number changes no bit of what compiled kernels give. BLAS, which
+    kernels of numpy call, has threads of its own.
 
     A graph with dimensions that are names is planned when it is fed, once for each choice of lengths. The
     `plan_cache_size` plans that were used last are kept; nothing is recomputed. With `length_ranges`, the least and the
@@ -295,10 +295,10 @@ def make_plan(
     operators may run again (unless `recompute` is off).
 
     Its message says whether that is proved, or a smaller arena may be found in more time. `embedded` is a plan that
-    `load_plan` found in a file: it is followed, and nothing is searched for, where it is one of these very calls; else
-    the `origin` of the plan says why not. Raises PlanRefusedError where a judge finds fault with it, and OtherPlanError
-    where it is required and is one of other calls. `threads` are those of `engine.compile`: kernels of libraries may
-    want more workspace for more of them.
+    `load_plan` read from a file. Where it is a plan of the same calls, it is followed, and nothing is searched for;
+    else the `origin` of the plan says why not. Raises PlanRefusedError where a judge finds it wrong, and OtherPlanError
+    where it is required and is a plan of other calls. `threads` are those of `engine.compile`: kernels of libraries
+    may want more workspace for more threads.
     """
     _check_options("engine.make_plan", _names(make_plan), options, recompute)
     check_threads(threads, ALL_CPUS, "all processors")
@@ -332,7 +332,7 @@ def _within(graph: Graph, options: Options, budget: int, recompute: bool) -> Pla
 
 
 def _names(function: Callable[..., object]) -> tuple[str, ...]:
-    """Keywords of a function, and those that it passes on."""
+    """Returns the keywords of a function, and those that it passes on."""
     parameters = signature(function).parameters.values()
     return (*(p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY), *PlanOptions.__annotations__)
 
@@ -349,7 +349,7 @@ def _check_threads(policy: str, mode: str, threads: int) -> None:
 
 
 def _threads_each(threads: int, options: PlanOptions) -> int:
-    """On how many a kernel runs: on one where operators run at once, and never on more than there are processors."""
+    """Returns how many threads a kernel runs on: one where operators run at once, at most as many as processors."""
     return 1 if options.get("parallel") else min(threads or cpus(), cpus())
 
 

@@ -24,11 +24,11 @@ class ExecutionPlan(PlacedPlan):
     find_alternatives: FindAlternatives = no_alternatives
 
     def report(self) -> Report:
-        """What the plan costs, and what is alive at its peak."""
+        """Returns what the plan costs, and what is alive at its peak."""
         return report(self)
 
     def trace(self, mode: str = "static", *, heap: str = "", threads: int = IN_TICKS) -> Trace:
-        """Every allocation, overwrite, view and free of a "static" or "dynamic" run, in ticks; nothing runs.
+        """Returns all allocations, overwrites, views and frees of a "static" or "dynamic" run, in ticks; nothing runs.
 
         `heap` names a model (`allocator.heaps`) that serves a dynamic run. With `threads`, the times at which calls
         would run on so many are estimated. Raises OptionError, UnknownHeapError.
@@ -45,7 +45,7 @@ class ExecutionPlan(PlacedPlan):
     def explain(self, *, operator: str) -> OperatorStory: ...
 
     def explain(self, *, tensor: str = "", operator: str = "") -> Explanation | TensorStory | OperatorStory:
-        """Why the arena is as large as it is; or all about one tensor or operator, by its name in a trace.
+        """Explains why the arena is as large as it is, or one tensor or operator, by its name in a trace.
 
         Raises UnknownNameError. Other ways to plan are tried as well, which takes seconds for a large network.
         """
@@ -54,7 +54,7 @@ class ExecutionPlan(PlacedPlan):
         return explain_operator(self, operator) if operator else explain(self, self.find_alternatives)
 
     def __repr__(self) -> str:
-        """One line: all that is in a plan is more than a screen, or a notebook, should hold."""
+        """Returns one line: all that is in a plan is more than a screen, or a notebook, should hold."""
         operators, arena = len(self.lowered.graph.operators), self.arena_bytes
         return f"<plan of {self.lowered.graph.name!r}: {operators} operators, arena {arena} B, {self.plan.status}>"
 

@@ -25,12 +25,12 @@ class Representation:
     model: ModelProto
 
     def run(self, inputs: Sequence[Any], **_: Any) -> tuple[Array, ...]:
-        """The outputs in the order of the model; `inputs` likewise, without those that have initializers."""
+        """Returns the outputs in the model's order; `inputs` have that order, too, without those with initializers."""
         graph, feeds = self.graph_for(inputs)
         return tuple(compile_graph(graph).run(feeds).values())
 
     def graph_for(self, inputs: Sequence[Any]) -> tuple[Graph, dict[str, Array]]:
-        """The graph for these very inputs, and what to feed it."""
+        """Returns the graph for these very inputs, and what to feed it."""
         feeds = _named(self.model.graph, inputs)
         graph = import_for(self.model, feeds)
         return graph, {name: feeds[name] for name in graph.inputs}
@@ -48,12 +48,12 @@ class Backend(backend_base().Backend):  # type: ignore[misc] # onnx is known onl
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Only the CPU."""
+        """Returns whether the device is the CPU."""
         return device == "CPU"
 
 
 def import_for(model: ModelProto, feeds: Mapping[str, Array]) -> Graph:
-    """The graph of a model for inputs of these shapes, or for these very inputs where it cannot be read otherwise."""
+    """Returns the graph of a model for inputs of these shapes, or for these very inputs where it needs their data."""
     try:
         return load_onnx(model, shapes=_shapes(feeds))
     except ModelError:
@@ -61,7 +61,7 @@ def import_for(model: ModelProto, feeds: Mapping[str, Array]) -> Graph:
 
 
 def import_fixed(model: ModelProto, feeds: Mapping[str, Array]) -> Graph:
-    """The graph of a model for these very inputs: those that decide shapes become constants."""
+    """Returns the graph of a model for these very inputs: those that decide shapes become constants."""
     fixed: dict[str, Array] = {}
     while True:
         shapes = _shapes({name: array for name, array in feeds.items() if name not in fixed})
@@ -75,7 +75,7 @@ def import_fixed(model: ModelProto, feeds: Mapping[str, Array]) -> Graph:
 
 
 def _shapes(feeds: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:
-    """Of those inputs that are arrays."""
+    """Returns the shapes of those inputs that are arrays."""
     return {name: array.shape for name, array in feeds.items() if hasattr(array, "shape")}
 
 
@@ -88,7 +88,7 @@ def _named(graph: Any, inputs: Sequence[Any]) -> dict[str, Array]:
 
 
 def as_input(value: Any) -> Any:
-    """A tensor of a test case, which may be a message, as an array; sequences stay what they are."""
+    """Returns a tensor of a test case, which may be a message, as an array; sequences stay what they are."""
     if hasattr(value, "data_type") and hasattr(value, "dims"):
         return array_of(value, "an input")
     return value

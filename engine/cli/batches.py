@@ -17,7 +17,7 @@ Shapes = Mapping[str, Sequence[int]]
 
 
 def at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0, *, is_forward: bool = False) -> Graph:
-    """A network of the zoo, or the one in an ONNX file, for so many images at once.
+    """Returns a network of the zoo, or the one in an ONNX file, for a batch of so many images.
 
     The batch is the first dimension of the inputs, whatever `shapes` says of that one. Raises ModelError where a file
     fixes another number, or leaves a dimension open that no shape tells. `is_forward`: or is asked to be trained.
@@ -37,23 +37,23 @@ def at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0, *, is_forwa
 
 
 def training_at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0) -> Graph:
-    """A step of gradient descent of a network of the zoo, for so many images at once. Raises ModelError."""
+    """Returns a step of gradient descent of a network of the zoo, for a batch of so many images. Raises ModelError."""
     return zoo_graph(model, _resized(shapes, batch), (), seed, fixed={"batch": batch, "optimiser": "sgd"})
 
 
 def _fed(graph: Any) -> list[Declared]:
-    """Inputs that have no initializer."""
+    """Returns the inputs that have no initializer."""
     initialized = {tensor.name for tensor in graph.initializer}
     return [declared(one) for one in graph.input if one.name not in initialized]
 
 
 def _takes(one: Declared, batch: int) -> bool:
-    """Whether the first dimension of an input is open, or this number."""
+    """Returns whether the first dimension of an input is open, or this number."""
     return one.dims is None or any(isinstance(dim, str) or dim == batch for dim in one.dims[:1])
 
 
 def _all_but_batch(one: Declared) -> tuple[int, ...]:
-    """A shape whose first dimension is still to be told; empty where others are open too, or that one is not."""
+    """Returns a shape whose first dimension alone is open; () where others are open too, or the first is not."""
     first, *rest = one.dims or (0,)
     numbers = tuple(dim for dim in rest if isinstance(dim, int))
     return (0, *numbers) if isinstance(first, str) and len(numbers) == len(rest) else ()

@@ -36,7 +36,7 @@ _UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
 
 @frozen(eq=False)
 class _Panel:
-    """What is drawn on one pair of axes; `unit` in bytes, `end` of the axis in units."""
+    """The bars on one pair of axes; `unit` in bytes, `end` of the axis in units."""
 
     axes: Any
     rows: Sequence[Placements]
@@ -45,7 +45,7 @@ class _Panel:
 
 
 def bar_chart(rows: Sequence[Placements]) -> Any:
-    """A matplotlib Figure. Raises EngineError where matplotlib is not installed."""
+    """Returns a matplotlib Figure. Raises EngineError where matplotlib is not installed."""
     batches = list(dict.fromkeys(row.batch for row in rows))
     by_batch = [[row for row in rows if row.batch == batch] for batch in batches]
     tallest = max(map(len, by_batch))
@@ -65,7 +65,7 @@ def bar_chart(rows: Sequence[Placements]) -> Any:
 
 
 def _panel(axes: Any, rows: Sequence[Placements]) -> _Panel:
-    """Bars far beyond all others are left to run out of the axis."""
+    """Chooses the end of the axis: bars far beyond all others run out of it."""
     *_, second, longest = sorted(max(1, *(series.bytes(row) for row in rows)) for series in SERIES)
     most = second if longest > _CUT_BEYOND * second else longest
     name, unit = next((name, unit) for name, unit in _UNITS if most >= unit)
@@ -102,7 +102,7 @@ def _bar(panel: _Panel, series: Series, group: int, middle: float, row: Placemen
 
 
 def _cut(panel: _Panel, middle: float) -> None:
-    """Two white strokes across a bar: it is longer than it is drawn."""
+    """Draws two white strokes across a bar that is longer than it is drawn."""
     for part in (0.855, 0.87):
         x = [(part - 0.006) * panel.end, (part + 0.006) * panel.end]
         panel.axes.plot(x, [middle + _BAR * 0.6, middle - _BAR * 0.6], color="white", linewidth=1.6)

@@ -28,13 +28,13 @@ from engine.passes.pipeline import LEVELS
 from engine.system.threads import cpus, limit_threads
 from engine.text.errors import OptionError
 
-NAME, HELP = "compare", "run a model planned, reference counted and watched, and compare"
+NAME, HELP = "compare", "compare runs of a model: one arena, reference counting, and every byte watched"
 REFUSED = 5
 """Exit code where outputs differ."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Options of this subcommand."""
+    """Adds the options of this subcommand."""
     add_model(parser)
     add_optimise(parser)
     add_planning(parser)
@@ -56,7 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--measure",
         action="store_true",
-        help="measure memory, page faults and time of both modes in processes of their own, beside what was predicted",
+        help="measure memory, page faults and time of both modes in fresh processes, and compare with predictions",
     )
     parser.add_argument(
         "--pairs", metavar="N", type=positive, default=3, help="with --measure: processes of each mode (default 3)"
@@ -66,7 +66,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the comparison; 5 where outputs differ."""
+    """Prints the comparison; returns 5 where outputs differ."""
     _check_options(arguments)
     if arguments.passes:
         return _compare_passes(arguments)

@@ -31,7 +31,7 @@ class Runs:
     dynamic_seconds: tuple[float, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data with stable keys; `*_seconds` are medians."""
+        """Returns plain data with stable keys; `*_seconds` are medians."""
         return {
             "outputs_equal": self.outputs_equal,
             "packed_bytes": self.packed_bytes,
@@ -43,7 +43,7 @@ class Runs:
         }
 
     def text(self, peak: str) -> str:
-        """A few lines, one of which tells the peak of the dynamic run."""
+        """Returns a few lines, one of which has the peak of the dynamic run."""
         verdict = "equal to the bit" if self.outputs_equal else "DIFFERENT"
         lines = [
             f"outputs of the static, dynamic and poison runs ({len(self.outputs)}): {verdict}",
@@ -66,15 +66,15 @@ class Comparison:
 
     @property
     def outputs_equal(self) -> bool:
-        """Whether all runs gave the same bits."""
+        """Returns whether all runs gave the same bits."""
         return self.runs.outputs_equal
 
     def to_json(self) -> dict[str, Any]:
-        """The report's keys, and what was measured."""
+        """Returns the report's keys, and what was measured."""
         return self.report.to_json() | {"measured_peak_bytes": self.measured_peak_bytes} | self.runs.to_json()
 
     def text(self, most: int = 10) -> str:
-        """The measurements, then the report with the `most` largest tensors at the peak."""
+        """Returns the measurements, then the report with the `most` largest tensors at the peak."""
         peak = f"dynamic peak, measured: {self.measured_peak_bytes} B, as predicted"
         return self.runs.text(peak) + self.report.text(most)
 
@@ -109,13 +109,13 @@ def compare_graph(
 
 
 def interleaved(runs: int, *functions: Callable[[], object]) -> list[tuple[float, ...]]:
-    """Seconds of each run of each function, called in turn so that all see the same machine."""
+    """Returns the seconds of each run of each function, called in turn so that all see the same machine."""
     rows = [tuple(seconds(function) for function in functions) for _ in each("run", range(runs), lambda _: "")]
     return list(zip(*rows, strict=True))
 
 
 def seconds(function: Callable[[], object]) -> float:
-    """Wall-clock time of one call."""
+    """Returns the wall-clock time of one call."""
     begin = time.perf_counter()
     function()
     return time.perf_counter() - begin
@@ -132,7 +132,7 @@ def _peak(executable: Executable) -> int:
 
 
 def equal_outputs(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> bool:
-    """Names, shapes, dtypes and every bit."""
+    """Returns whether names, shapes, dtypes and every bit are equal."""
     return list(ours) == list(theirs) and all(
         a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
         for a, b in zip(ours.values(), theirs.values(), strict=True)
@@ -140,6 +140,6 @@ def equal_outputs(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> boo
 
 
 def times_text(what: str, times: tuple[float, ...]) -> str:
-    """Median and least of some times, in seconds, as a line."""
+    """Returns a line with the median and the least of some times, which are in seconds."""
     middle, least = (f"{t * 1e3:.2f} ms" for t in (statistics.median(times), min(times)))
     return f"{what + ':':<13}median {middle:>11}, least {least:>11}, of {len(times)}"

@@ -15,14 +15,14 @@ class Row(Protocol):
     """A line of a table."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data with stable keys."""
+        """Returns plain data with stable keys."""
 
 
 R = TypeVar("R", bound=Row)
 
 
 def add_experiment(parser: ArgumentParser) -> None:
-    """Options of the models, and of files that the rows are written to."""
+    """Adds the options of the models, and of the files that the rows are written to."""
     parser.add_argument(
         "--shape",
         metavar="NAME=D,D,...",
@@ -37,14 +37,14 @@ def add_experiment(parser: ArgumentParser) -> None:
 
 
 def _png(text: str) -> Path:
-    """Refused before anything is planned, which can take a while."""
+    """Returns the path of a picture; another name is refused before anything is planned, which can take a while."""
     if Path(text).suffix.lower() != ".png":
         raise ArgumentTypeError(f"{text!r} is no name of a chart, which is a PNG file; write for example chart.png")
     return Path(text)
 
 
 def write_rows(arguments: Namespace, rows: Sequence[R], draw: Callable[[Sequence[R]], Any]) -> None:
-    """The files that were asked for."""
+    """Writes the files that were asked for."""
     if arguments.json is not None:
         data = {"rows": [row.to_json() for row in rows]}
         write_whole(arguments.json, (json.dumps(data, indent=1) + "\n").encode())

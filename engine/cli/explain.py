@@ -25,25 +25,25 @@ NAME, HELP = "explain", "say why the arena of a model is as large as it is, and 
 
 
 class Story(Protocol):
-    """What there is to say of a plan, or of a part of it."""
+    """An explanation of a plan, or of a part of it."""
 
     def to_json(self) -> dict[str, Any]:
-        """As data."""
+        """Returns plain data with stable keys."""
 
     def text(self, most: int = 10) -> str:
-        """As sentences."""
+        """Returns sentences."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Options of this subcommand: those of `plan`, and of what to speak."""
+    """Adds the options of `plan`, and those that choose what is explained."""
     planning.add_options(parser)
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--tensor", metavar="NAME", help="speak of one tensor, by its name in `arenaplan trace`")
-    group.add_argument("--operator", metavar="NAME", help="speak of one operator, or of 'feed' or 'fetch'")
+    group.add_argument("--tensor", metavar="NAME", help="explain one tensor, by its name in `arenaplan trace`")
+    group.add_argument("--operator", metavar="NAME", help="explain one operator, or 'feed' or 'fetch'")
 
 
 def run(arguments: Namespace) -> int:
-    """Prints sentences, or the same as data; of the first stage alone where data decide the sizes of the rest."""
+    """Prints sentences or JSON; explains the first stage alone where data decide the sizes of the rest."""
     plan, stage, more = planning.planned(arguments)
     story = _story(plan, arguments)
     if arguments.json:
@@ -74,7 +74,7 @@ def with_smaller(find: FindAlternatives, arguments: Namespace) -> FindAlternativ
 
 
 def _halved(plan: PlacedPlan, arguments: Namespace) -> Iterator[Alternative]:
-    """Lengths that the graph does not allow are left out."""
+    """Yields a plan for each halved length; lengths that the graph does not allow are left out."""
     asked = Options(**plan_options(arguments))
     options, lengths = evolve(asked, nodes=min(asked.nodes, NODES)), dict(arguments.dim)
     for name in each("trying", [name for name, length in lengths.items() if length > 1]):

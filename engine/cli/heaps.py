@@ -27,20 +27,24 @@ NAME, HELP = "heaps", "compare a plan with dynamic allocators, simulated on the 
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Options of this subcommand."""
+    """Adds the options of this subcommand."""
     add_model(parser)
     add_planning(parser)
     add_running(parser)
     parser.set_defaults(parallel="")
     parser.add_argument(
-        "--capacity", metavar="SIZE", type=size, default=NO_CAPACITY, help='most bytes that a heap may hold, "8 MiB"'
+        "--capacity",
+        metavar="SIZE",
+        type=size,
+        default=NO_CAPACITY,
+        help='most bytes that a heap may hold, such as "8 MiB"',
     )
     parser.add_argument("--timeline", action="store_true", help="with --json: the bytes after each event, too")
     add_json(parser)
 
 
 def run(arguments: Namespace) -> int:
-    """Prints a line a heap."""
+    """Prints a line for each heap."""
     graph = load_graph(arguments)
     asked = _asked_in_stages(arguments) if graph.is_symbolic else _asked(graph, arguments)
     rows = [_row(name, asked.events, arguments.capacity, arguments.timeline) for name in each("heap", tuple(HEAPS))]
@@ -54,7 +58,7 @@ def run(arguments: Namespace) -> int:
 
 @frozen(eq=False)
 class _Asked:
-    """What reference counting asks heaps for, and the arena (in bytes) that stands in their place."""
+    """Requests of reference counting to a heap, and the arena (in bytes) that replaces the heap."""
 
     model: str
     arena_bytes: int
@@ -69,7 +73,7 @@ def _asked(graph: Graph, arguments: Namespace) -> _Asked:
 
 
 def _asked_in_stages(arguments: Namespace) -> _Asked:
-    """In a run, as only that knows the sizes; the bound is that of a plan which knew them from the start."""
+    """Returns the requests of a run, which decides the sizes; the bound is that of one plan that knows all sizes."""
     subject = load_subject(arguments)
     executable = compile_subject(subject, arguments, "static")
     executable.run(subject.feeds)
@@ -78,7 +82,7 @@ def _asked_in_stages(arguments: Namespace) -> _Asked:
 
 
 def of_trace(events: Iterable[Event]) -> Events:
-    """The allocations and frees in a trace of a dynamic run."""
+    """Returns the allocations and frees in a trace of a dynamic run."""
     moves = [e for e in events if e.kind in (COMES, GOES)]
     size = np.zeros(max((e.chunk for e in moves), default=-1) + 1, np.int64)
     for event in moves:

@@ -18,7 +18,7 @@ from ops.tensor.errors import OpError
 
 OK, ERROR, USAGE, NO_FIT, UNDECIDED, REFUSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 """Done; failed; asked wrongly; larger than the budget; no plan within the capacity, and no proof that there is none; a
-judge refused or outputs differ; stopped by the user."""
+checker refused or outputs differ; stopped by the user."""
 
 
 class UsageError(Exception):
@@ -27,7 +27,7 @@ class UsageError(Exception):
 
 _EPILOG = (
     "exit codes: 0 done, 1 failed, 2 asked wrongly, 3 larger than the budget or the capacity, 4 no plan within the "
-    "capacity found and no proof that there is none, 5 a judge refused a plan or outputs differ"
+    "capacity found and no proof that there is none, 5 a checker refused a plan or outputs differ"
 )
 COMMANDS = (plan, explain, run, compare, heaps, trace, view, solve)
 """The modules of the subcommands, in the order in which they are shown."""
@@ -45,12 +45,12 @@ class Parser(ArgumentParser):
     """Raises UsageError where argparse would end the process."""
 
     def error(self, message: str) -> NoReturn:
-        """One line, with the way to more."""
+        """Raises UsageError with one line that names the help option."""
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
 def build_parser() -> ArgumentParser:
-    """The parser of the whole command line; the chosen subcommand's function is in `run`."""
+    """Returns the parser of the whole command line; the chosen subcommand's function is in `run`."""
     parser = Parser(prog="arenaplan", description="Plans every byte of a neural network.", epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"arenaplan {version('arenaplan')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def guarded(work: Callable[[], int], program: str = "arenaplan") -> int:
-    """The exit code that `work` returns, or the one of what went wrong, which is told in a line on stderr."""
+    """Returns the exit code of `work`, or that of an error, which is written in a line on stderr."""
     try:
         _open_stdout()
         code = work()
@@ -91,7 +91,7 @@ def guarded(work: Callable[[], int], program: str = "arenaplan") -> int:
 
 
 def _open_stdout() -> None:
-    """Names that a terminal cannot show are spelled out. Raises UsageError where stdout is closed."""
+    """Makes stdout escape names that a terminal cannot show. Raises UsageError where stdout is closed."""
     if sys.stdout is None:
         raise UsageError("stdout is closed: there is nowhere to print")
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -99,7 +99,7 @@ def _open_stdout() -> None:
 
 
 def _text(error: BaseException) -> str:
-    """One line; only a BudgetError keeps its table of tensors below its first line."""
+    """Returns an error as one line; only a BudgetError keeps its table of tensors below its first line."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     text = str(error).strip()
@@ -113,7 +113,7 @@ def _text(error: BaseException) -> str:
 
 
 def _drop_unwritten() -> None:
-    """What stdout cannot take (a full disk) goes nowhere, so that the interpreter's last flush is quiet."""
+    """Flushes stdout; drops what it cannot take (a full disk), so that the interpreter's last flush is quiet."""
     if sys.stdout is None:
         return
     try:
@@ -123,6 +123,6 @@ def _drop_unwritten() -> None:
 
 
 def _close_stdout() -> int:
-    """Nobody reads any more: what is still buffered goes nowhere, so that the interpreter's last flush is quiet."""
+    """Drops what is still buffered where nobody reads any more, so that the interpreter's last flush is quiet."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ERROR

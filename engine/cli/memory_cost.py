@@ -45,7 +45,7 @@ class MemoryCost:
     arena_bytes: int
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data with stable keys."""
+        """Returns plain data with stable keys."""
         return asdict(self)
 
 
@@ -68,12 +68,12 @@ def memory_cost(graph: Graph, model: str, batch: int, mode: str) -> MemoryCost:
 
 
 def _parameter_bytes(graph: Graph, alignment: int) -> int:
-    """Of what stays in the arena; each begins at a multiple of the alignment."""
+    """Returns the bytes that stay in the arena; each parameter begins at a multiple of the alignment."""
     return sum(-(-var.spec.nbytes // alignment) * alignment for var in graph.parameters)
 
 
 def table(rows: Sequence[MemoryCost]) -> str:
-    """A line a network and mode."""
+    """Returns a line for each network and mode."""
     head = [name for name, _ in _COLUMNS]
     lines = in_columns([head, *([tell(row) for _, tell in _COLUMNS] for row in rows)], {1, *range(3, len(head))})
     return "".join(f"{line}\n" for line in (*lines, *_NOTES))

@@ -16,7 +16,7 @@ _UNIT = 2**20
 
 
 def cost_chart(rows: Sequence[MemoryCost]) -> Any:
-    """A matplotlib Figure. Raises EngineError where matplotlib is not installed."""
+    """Returns a matplotlib Figure. Raises EngineError where matplotlib is not installed."""
     modes = list(dict.fromkeys(row.mode for row in rows))
     tallest = max(sum(row.mode == mode for row in rows) for mode in modes)
     figure = new_figure(max(5.2 * len(modes), 6.4), 1.2 * tallest + 1.6)

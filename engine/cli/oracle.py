@@ -13,7 +13,7 @@ Runner = Callable[[], dict[str, Array]]
 
 
 def onnxruntime_runner(model: Any, feeds: Mapping[str, Array], threads: int = AS_THEY_ARE) -> Runner:
-    """A function that runs a model (path or onnx.ModelProto) on the CPU with so many threads. Raises EngineError."""
+    """Returns a function that runs a model (path or onnx.ModelProto) on so many threads. Raises EngineError."""
     try:
         import onnxruntime  # noqa: PLC0415 (heavy, optional)
     except ImportError as error:
@@ -35,7 +35,7 @@ def onnxruntime_runner(model: Any, feeds: Mapping[str, Array], threads: int = AS
 
 
 def largest_difference(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> float:
-    """Over all outputs: largest absolute difference over their largest absolute value. Infinite where NaNs differ."""
+    """Returns the largest absolute difference of all outputs over their largest value; infinite where NaNs differ."""
     return max((_difference(ours[name], theirs[name]) for name in ours), default=0.0)
 
 

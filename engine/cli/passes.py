@@ -22,7 +22,7 @@ _HEAD: tuple[str, ...] = ("pass", "operators", "arena", "constants", "run", "as 
 
 @frozen
 class Row:
-    """The network behind one pass and all in front of it; `before` and `operators` count operators.
+    """A network after one pass and all before it; `before` and `operators` count operators.
 
     `seconds` is the least time of a run, and `seconds_as_given` that of the network as it was, in turn with it.
     `difference` is the largest of all outputs from those of the network as it was, over their largest value.
@@ -40,7 +40,7 @@ class Row:
 
 @frozen(eq=False)
 class PassComparison:
-    """The network as given first, then what each pass that changed something made of it."""
+    """The network as given, then the network after each pass that changed something."""
 
     model: str
     level: int
@@ -49,15 +49,15 @@ class PassComparison:
 
     @property
     def outputs_equal(self) -> bool:
-        """Whether all outputs are near enough: to the bit at level 1, within the tolerance at level 2."""
+        """Returns whether all outputs are near enough: to the bit at level 1, within the tolerance at level 2."""
         return all(row.difference <= (TOLERANCE if self.level > 1 else 0) for row in self.rows)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data with stable keys."""
+        """Returns plain data with stable keys."""
         return asdict(self) | {"outputs_equal": self.outputs_equal}
 
     def text(self) -> str:
-        """A table for people."""
+        """Returns a table."""
         head = (
             f"{self.model}: passes of level {self.level}, least of {self.runs} runs in turn with the network as given"
         )
@@ -69,7 +69,7 @@ class PassComparison:
 def compare_passes(
     graph: Graph, feeds: Mapping[str, Array], level: int, *, runs: int, options: PlanOptions
 ) -> PassComparison:
-    """Plans and runs a network behind each pass that changes it. Raises GraphError where sizes are open."""
+    """Plans and runs a network after each pass that changes it. Raises GraphError where sizes are open."""
     begun = compile_graph(graph, **options)
     against = _Against(begun, feeds, begun.run(feeds), runs)
     rows = [against.row(AS_GIVEN, graph, begun)]
@@ -81,7 +81,7 @@ def compare_passes(
 
 @frozen(eq=False)
 class _Against:
-    """The network as given, and what it gave in its first run, as parameters may change."""
+    """The network as given, and the outputs of its first run, as parameters may change."""
 
     begun: Executable
     feeds: Mapping[str, Array]
@@ -89,7 +89,7 @@ class _Against:
     runs: int
 
     def row(self, by: str, before: Graph, executable: Executable) -> Row:
-        """Two of them alive at a time, as packed weights are large."""
+        """Measures a network; only two of them are alive at a time, as packed weights are large."""
         difference = 0.0 if executable is self.begun else largest_difference(executable.run(self.feeds), self.outputs)
         ours, theirs = interleaved(
             self.runs, lambda: executable.run(self.feeds, copy=False), lambda: self.begun.run(self.feeds, copy=False)

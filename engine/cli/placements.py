@@ -54,7 +54,7 @@ class Placements:
     reserved_bytes: Mapping[str, int] = field(factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data with stable keys."""
+        """Returns plain data with stable keys."""
         return asdict(self)
 
 
@@ -84,7 +84,7 @@ def place(graph: Graph, model: str, batch: int, repeats: int = REPEATS) -> Place
 
 
 def table(rows: Sequence[Placements]) -> str:
-    """A line a network and batch."""
+    """Returns a line for each network and batch."""
     head = [name for name, _ in _COLUMNS]
     lines = in_columns([head, *([tell(row) for _, tell in _COLUMNS] for row in rows)], set(range(1, len(head))))
     return "".join(f"{line}\n" for line in (*lines, *_NOTES))

@@ -19,13 +19,13 @@ NAME, HELP = "plan", "plan a model and say what it needs"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Options of this subcommand."""
+    """Adds the options of this subcommand."""
     add_options(parser)
     add_save_plan(parser)
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Those that say what is planned, and how; `save_plan` stays None where a command does not save."""
+    """Adds the options that say what is planned, and how; `save_plan` is None for commands that do not save."""
     parser.set_defaults(save_plan=None)
     add_model(parser)
     add_optimise(parser)
@@ -40,7 +40,7 @@ def add_options(parser: ArgumentParser) -> None:
         default=[],
         help="one plan for all lengths of dimensions that are names, such as batch=1:8,seq=1:512; repeatable",
     )
-    parser.add_argument("--kernels", action="store_true", help="show what computes each operator, too")
+    parser.add_argument("--kernels", action="store_true", help="also show which kernel computes each operator")
     parser.add_argument("--top", metavar="N", type=count, default=10, help="tensors shown at the peak (default 10)")
     add_json(parser)
 
@@ -62,7 +62,7 @@ Told = tuple[ExecutionPlan, dict[str, Any], str]
 
 
 def planned(arguments: Namespace) -> Told:
-    """What the options of this subcommand ask for. Raises OptionError, BudgetError, ModelError."""
+    """Plans as the options of this subcommand say. Raises OptionError, BudgetError, ModelError."""
     if arguments.length_ranges and arguments.optimise:
         raise OptionError(
             "--length-ranges plans for many lengths, and --optimise needs one of each; leave out one of them"

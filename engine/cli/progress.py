@@ -2,7 +2,7 @@
 
 Activities (`allocator/progress.py`) only write down where they are; a thread looks at them a few times a second, so
 that the line lives where nothing is told for long (numba compiles, a file is read), and telling costs an assignment.
-Libraries such as tqdm and rich draw when they are told to, and would be a dependency of all_chunks for one line.
+Libraries such as tqdm and rich draw when they are told to, and would be a dependency of every user for one line.
 """
 
 import logging
@@ -54,22 +54,22 @@ class Line:
         self._began = self.clock()
 
     def begin(self, activity: Activity, /) -> None:
-        """Inside those that have not ended."""
+        """Adds an activity inside those that have not ended."""
         self._activities.append(activity)
 
     def end(self, activity: Activity, /) -> None:
-        """With all that are inside it; the line goes with the last."""
+        """Ends an activity with all inside it; the line goes with the last one."""
         if activity in self._activities:
             del self._activities[self._activities.index(activity) :]
         if not self._activities:
             self.clear()
 
     def current(self) -> Activity:
-        """The innermost one."""
+        """Returns the innermost activity."""
         return self._activities[-1] if self._activities else Activity("")
 
     def tick(self) -> None:
-        """Looks, and draws where there is something new to see."""
+        """Draws the line where there is something new to see."""
         with self._lock:
             seconds, activities = self.clock() - self._began, tuple(self._activities)
             if activities and seconds >= PATIENCE and not self._is_lost:
@@ -85,7 +85,7 @@ class Line:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """The line is gone while something else is written, and comes back at the next look."""
+        """Removes the line while something else is written; it comes back at the next look."""
         with self._lock:
             self.clear()
             yield
@@ -98,7 +98,7 @@ class Line:
             self._drawn = text
 
     def _write(self, text: str) -> None:
-        """A terminal that is gone, or cannot show a name, is no reason to stop the work."""
+        """Writes to the terminal; a terminal that is gone, or cannot show a name, is no reason to stop the work."""
         try:
             encoding = self.stream.encoding or "utf-8"
             self.stream.write(text.encode(encoding, "replace").decode(encoding))
@@ -108,8 +108,8 @@ class Line:
 
 
 def add_quiet(parser: ArgumentParser) -> None:
-    """Silence."""
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress, and do not tell of compiling")
+    """Adds the option that shows no progress."""
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress and no notes on compilation")
 
 
 @contextmanager
@@ -129,25 +129,25 @@ def progress_shown(quiet: bool = False) -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """Prints lines in the middle of what is shown."""
+    """Prints lines while progress is shown."""
     with aside():
         print(text, flush=True)
 
 
 def can_show(stream: TextIO | None, environment: Mapping[str, str]) -> bool:
-    """Is it a terminal on which a line can be written over?"""
+    """Returns whether a stream is a terminal on which a line can be written over."""
     return stream is not None and not stream.closed and stream.isatty() and environment.get("TERM") != "dumb"
 
 
 def new_line(stream: TextIO, environment: Mapping[str, str]) -> Line:
-    """A line as wide as its terminal; dim, unless NO_COLOR is set (https://no-color.org) or it is Windows' console."""
+    """Returns a line as wide as its terminal; dim, unless NO_COLOR is set (https://no-color.org) or on Windows."""
     is_coloured = not environment.get("NO_COLOR") and sys.platform != "win32"
     return Line(stream, width=lambda: _columns(stream), is_coloured=is_coloured)
 
 
 @contextmanager
 def shown_on(line: Line) -> Iterator[None]:
-    """A thread looks at the activities of the block."""
+    """Starts a thread that looks at the activities of the block."""
     over = threading.Event()
 
     def look() -> None:
@@ -187,14 +187,14 @@ _LONGEST_ITEM = 40
 
 
 def told(activities: Sequence[Activity], seconds: float) -> str:
-    """One line: seconds since the beginning, the outer activities by name, the innermost in full."""
+    """Returns one line: seconds since the beginning, the outer activities by name, the innermost in full."""
     before = ("", *(a.item for a in activities))
     names = ": ".join(_name(a, a.item if a.item != last else "") for a, last in zip(activities, before, strict=False))
     return " | ".join((_duration(seconds), names, *_figures(activities[-1])))
 
 
 def _name(activity: Activity, item: str) -> str:
-    """What is done, and to what, unless that has been said already; in a sweep, which of how many."""
+    """Returns what is done, and to what, unless an outer activity says so; in a sweep, its number and the count."""
     item = cut(printable(item), _LONGEST_ITEM)
     if activity.total and not activity.unit:
         return f"{activity.what} {activity.done} of {activity.total}" + (f", {item}" if item else "")
@@ -224,12 +224,12 @@ def _duration(seconds: float) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with a question mark for whatever would move the cursor or cannot be shown."""
+    """Returns the text with a question mark for whatever would move the cursor or cannot be shown."""
     return "".join(c if c.isprintable() else "?" for c in text[:1000])
 
 
 def cut(text: str, width: int) -> str:
-    """The text in so many columns at most; what is left out at its end is marked."""
+    """Returns the text in so many columns at most; a mark stands for what is left out at its end."""
     if visible_width(text) <= width:
         return text
     room, kept = width - len(_MARK), 0

@@ -26,14 +26,19 @@ _STATISTICS: Mapping[str, Callable[[Array], Any]] = {"min": np.min, "mean": np.m
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Options of this subcommand."""
+    """Adds the options of this subcommand."""
     add_model(parser)
     add_optimise(parser)
     add_planning(parser)
     add_parallel(parser)
     add_running(parser)
     add_plan_from_file(parser)
-    parser.add_argument("--mode", choices=MODES, default="static", help="one arena, reference counting, or watched")
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        default="static",
+        help="static: one arena; dynamic: reference counting; poison: every byte is watched",
+    )
     parser.add_argument(
         "--runs", metavar="N", type=positive, default=1, help="timed runs, after a first one (default 1 with --json)"
     )
@@ -42,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Prints or writes the outputs, and tells of the stages where data decided sizes."""
+    """Prints or writes the outputs, and the report of the stages where data decided sizes."""
     subject = load_subject(arguments)
     with limit_threads(blas_threads(arguments)):
         executable = compile_subject(subject, arguments, arguments.mode, plan_in_file(arguments, subject.graph))
@@ -64,20 +69,20 @@ def run(arguments: Namespace) -> int:
 
 
 def _plan_data(executable: Executable) -> dict[str, Any]:
-    """The report, or the story where there were stages."""
+    """Returns the report, or the report of the stages where there were some."""
     if executable.stages:
         return {"model": executable.graph.name, "story": executable.stage_report().to_json()}
     return executable.report().to_json()
 
 
 def _times(executable: Executable, subject: Subject, runs: int) -> tuple[float, ...]:
-    """Seconds of each of some more runs."""
+    """Returns the seconds of each of some more runs."""
     (times,) = interleaved(runs, lambda: executable.run(subject.feeds, copy=False))
     return times
 
 
 def _statistics(outputs: Mapping[str, Array]) -> list[dict[str, Any]]:
-    """Name, shape, dtype, and least, mean and greatest element (None where there is none, or no finite one)."""
+    """Returns name, shape, dtype, and least, mean and greatest element (None where there is no finite one)."""
     rows = []
     with np.errstate(all="ignore"):
         for name, array in outputs.items():

@@ -26,13 +26,15 @@ _ITSELF = Path()
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Options of this subcommand."""
+    """Adds the options of this subcommand."""
     parser.add_argument("file", metavar="FILE", type=Path, help="buffers with lifetimes, such as MiniMalloc's CSV")
     parser.add_argument("--pinned", action="store_true", help="keep the offsets that FILE gives")
     parser.add_argument(
-        "--alignment", metavar="BYTES", type=positive, default=1, help="of every buffer at least (default 1)"
+        "--alignment", metavar="BYTES", type=positive, default=1, help="least alignment of every buffer (default 1)"
     )
-    parser.add_argument("--padding", metavar="BYTES", type=count, default=0, help="behind each buffer (default 0)")
+    parser.add_argument(
+        "--padding", metavar="BYTES", type=count, default=0, help="unused bytes behind each buffer (default 0)"
+    )
     _add_search(parser)
     _add_files(parser)
     add_json(parser)
@@ -44,8 +46,8 @@ def _add_search(parser: ArgumentParser) -> None:
         choices=(*STRATEGY_CHOICES, ALL),
         default=BEST,
         metavar="STRATEGY",
-        help=f"how offsets are found: {', '.join(STRATEGY_CHOICES)} (default {BEST}: of all); or {ALL}, which runs "
-        "every strategy and compares them",
+        help=f"how offsets are found: {', '.join(STRATEGY_CHOICES)} (default {BEST}: the best result of all); "
+        f"or {ALL}, which runs every strategy and compares them",
     )
     parser.add_argument(
         "--capacity",
@@ -56,7 +58,7 @@ def _add_search(parser: ArgumentParser) -> None:
         help='most bytes of the arena, such as "8 MiB"; the first plan that fits is good enough',
     )
     add_limits(parser)
-    parser.add_argument("--seed", metavar="N", type=count, default=0, help="of everything random (default 0)")
+    parser.add_argument("--seed", metavar="N", type=count, default=0, help="seed of everything random (default 0)")
 
 
 def _add_files(parser: ArgumentParser) -> None:
@@ -110,7 +112,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _asked(instance: Instance, arguments: Namespace) -> Problem:
-    """The problem in the file, with what the options ask for on top of it."""
+    """Returns the problem in the file, with the alignment, padding and pinned offsets that the options add."""
     try:
         problem = pinned(instance) if arguments.pinned else instance.problem
         if arguments.pinned and (problem.pinned == FREE).all():
@@ -127,7 +129,7 @@ def _asked(instance: Instance, arguments: Namespace) -> Problem:
 
 
 def _solve(instance: Instance, problem: Problem, arguments: Namespace) -> StrategyComparison:
-    """One entry, but for --strategy all."""
+    """Solves by each strategy of --strategy: one entry, but for --strategy all."""
     if arguments.validate is not None:
         return StrategyComparison((_judged(instance, problem, arguments),), ())
     limits = {"capacity": arguments.capacity, "seconds": arguments.timeout, "nodes": arguments.nodes}

@@ -19,7 +19,7 @@ from ops.tensor.spec import Array
 
 
 def plan_first(graph: Graph, lengths: Mapping[str, int], arguments: Namespace) -> Stage:
-    """The plan of what is known before anything runs. Raises BudgetError."""
+    """Plans what is known before anything runs. Raises BudgetError."""
     executor = compile_graph(graph, budget=arguments.budget, **plan_options(arguments)).executor
     if not isinstance(executor, StagedExecutor):
         raise TypeError("a graph of known sizes has no stages")
@@ -27,7 +27,7 @@ def plan_first(graph: Graph, lengths: Mapping[str, int], arguments: Namespace) -
 
 
 def stage_data(stage: Stage) -> dict[str, Any]:
-    """What there is to tell beside the report of a first stage: plain data with stable keys.
+    """Returns what JSON has beside the report of a first stage: plain data with stable keys.
 
     Control flow whose shapes the run decides counts as one of the operators that are left.
     """
@@ -36,7 +36,7 @@ def stage_data(stage: Stage) -> dict[str, Any]:
 
 
 def stage_text(data: Mapping[str, Any]) -> str:
-    """The same as a line."""
+    """Returns the same as a line."""
     decides = ", ".join(map(repr, data["decides"]))
     return (
         f"this is stage {data['stage']} alone: the data of {decides} decide what comes next ({data['operators_left']} "
@@ -57,16 +57,16 @@ class StagedComparison:
 
     @property
     def outputs_equal(self) -> bool:
-        """Whether all runs gave the same bits."""
+        """Returns whether all runs gave the same bits."""
         return self.runs.outputs_equal
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data with stable keys."""
+        """Returns plain data with stable keys."""
         data = {"model": self.story.model, "dynamic_peak_bytes": self.dynamic_peak_bytes}
         return data | self.runs.to_json() | {"story": self.story.to_json()}
 
     def text(self, _: int = 0) -> str:
-        """The measurements, then the story."""
+        """Returns the measurements, then the report of the stages."""
         arena = f"the arena: {self.story.arena_bytes} B"
         return self.runs.text(f"dynamic peak over all stages: {self.dynamic_peak_bytes} B; {arena}") + str(self.story)
 

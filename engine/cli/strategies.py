@@ -31,19 +31,19 @@ class Skipped:
 
 @frozen(eq=False)
 class StrategyComparison:
-    """What all strategies made of one problem. Each plan knows the best bound that any of them proved."""
+    """The plans of all strategies for one problem. Each plan has the best lower bound that any of them proved."""
 
     entries: tuple[Entry, ...]
     skipped: tuple[Skipped, ...]
 
     @property
     def best(self) -> Entry:
-        """The smallest arena; ties: the first."""
+        """Returns the entry with the smallest arena; of several, the first."""
         return min(self.entries, key=lambda entry: entry.plan.arena_bytes)
 
 
 def timed_solve(problem: Problem, strategy: str, seed: int, limits: Mapping[str, Any]) -> Entry:
-    """One strategy; `limits` are the keyword arguments of `solve`."""
+    """Solves by one strategy; `limits` are keyword arguments of `solve`."""
     begin = time.perf_counter()
     plan = solve(problem, strategy, seed, **limits)
     return Entry(plan, time.perf_counter() - begin)
@@ -68,18 +68,18 @@ def compare_strategies(problem: Problem, seed: int, limits: Mapping[str, Any]) -
 
 
 def ratio(plan: Plan) -> float:
-    """Arena over lower bound; 1 where there is nothing to place."""
+    """Returns arena over lower bound; 1 where there is nothing to place."""
     return plan.arena_bytes / plan.lower_bound if plan.lower_bound else 1.0
 
 
 def table(comparison: StrategyComparison) -> str:
-    """One line a strategy."""
+    """Returns a line for each strategy."""
     lines = in_columns(list(_rows(comparison)), right={1, 2, 3})
     return "\n".join((*lines, ""))
 
 
 def to_json(comparison: StrategyComparison) -> Sequence[Mapping[str, Any]]:
-    """One object a strategy: its plan in numbers, or the reason why there is none."""
+    """Returns one object for each strategy: its plan in numbers, or the reason why there is none."""
     rows = [_numbers(entry) for entry in comparison.entries]
     return [*rows, *({"strategy": p.strategy, "reason": p.reason} for p in comparison.skipped)]
 

@@ -31,8 +31,8 @@ from engine.trace.trace import Trace
 
 NAME = "trace"
 HELP = (
-    "tell every allocation, overwrite, view and free of a run, as text, a picture or a file for tools; MODEL may be a "
-    "trace that was saved as JSON or CSV, to be told again"
+    "list every allocation, overwrite, view and free of a run, as text, a picture or a file for tools; MODEL may be a "
+    "trace saved as JSON or CSV, to be shown in another format"
 )
 
 _USUAL = "table"
@@ -41,7 +41,7 @@ _SAVED = (".json", ".csv")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Options of this subcommand."""
+    """Adds the options of this subcommand."""
     add_model(parser)
     add_making(parser)
     add_plan_from_file(parser)
@@ -53,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def add_making(parser: ArgumentParser) -> None:
-    """How a trace is made of a model: what is planned and run."""
+    """Adds the options that say how a trace is made of a model: what is planned and run."""
     add_optimise(parser)
     add_planning(parser)
     add_parallel(parser)
@@ -62,7 +62,7 @@ def add_making(parser: ArgumentParser) -> None:
 
 
 def add_mode(parser: ArgumentParser) -> None:
-    """Which run is told."""
+    """Adds the options that say which run is traced."""
     parser.add_argument("--mode", choices=MODES, default="static", help="one arena, or reference counting")
     heaps = ", ".join(HEAPS)
     parser.add_argument(
@@ -75,8 +75,8 @@ def add_mode(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--real",
         action="store_true",
-        help="run the model, and tell when and on which thread operators ran and tensors came and went; without it, "
-        "--threads estimates that from costs, and nothing is run",
+        help="run the model: the trace says when and on which thread operators ran, and when tensors came and went; "
+        "without this, --threads estimates the times from costs, and nothing is run",
     )
 
 
@@ -96,7 +96,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _guessed(file: Path | None) -> str:
-    """The format that a file is called after; the usual one, where none is."""
+    """Returns the format that fits the name of a file; the usual one, where none does."""
     names = named_like(file) if file else ()
     if len(names) < 2 or _USUAL in names:
         return names[0] if len(names) == 1 else _USUAL
@@ -104,7 +104,7 @@ def _guessed(file: Path | None) -> str:
 
 
 def traced(arguments: Namespace) -> Trace:
-    """The trace that a command line with all of these options asks for, or the one that was saved in its file."""
+    """Returns the trace that a command line with all of these options asks for, or the one saved in its file."""
     file = arguments.file
     if is_saved_trace(file) or (file.suffix.lower() in _SAVED and file.is_file()):
         return _saved(arguments)
@@ -131,7 +131,7 @@ def _planned(arguments: Namespace) -> Trace:
 
 
 def _real(arguments: Namespace) -> Trace:
-    """Of a second run: the first one finds caches cold and threads not made."""
+    """Traces a second run: the first one has cold caches and starts its threads."""
     with limit_threads(blas_threads(arguments)):
         exe, subject = _compiled(arguments)
         exe.run(subject.feeds)

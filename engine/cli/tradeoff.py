@@ -48,7 +48,7 @@ class Policy:
 
 @frozen(eq=False)
 class TradeOff:
-    """The sequence first, then all policies."""
+    """The results of the sequence first, then those of all policies."""
 
     model: str
     threads: int
@@ -57,15 +57,15 @@ class TradeOff:
 
     @property
     def outputs_equal(self) -> bool:
-        """Whether all outputs are the same to the bit."""
+        """Returns whether all outputs are the same to the bit."""
         return all(p.outputs_equal for p in self.policies)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data with stable keys."""
+        """Returns plain data with stable keys."""
         return asdict(self)
 
     def text(self) -> str:
-        """A table for people."""
+        """Returns a table."""
         verdict = "equal to the bit" if self.outputs_equal else "DIFFERENT"
         head = f"{self.model}: {self.threads} threads, medians of {self.runs} runs; outputs {verdict}"
         rows = [_HEAD, *(_row(p, self.policies[0].arena_bytes) for p in self.policies)]
@@ -127,7 +127,7 @@ def _measured(
 
 
 def _rehearse(exe: Executable, feeds: Mapping[str, Array]) -> Sequence[Timing]:
-    """How long each call takes when nothing else runs."""
+    """Measures how long each call takes when nothing else runs."""
     if isinstance(exe.executor, ParallelExecutor):
         exe = evolve(exe, executor=StaticExecutor(exe.plan, exe.executor.arena))
     rehearsals = [{t.tick: t for t in exe.timed(feeds)[1]} for _ in range(_REHEARSALS)]

@@ -17,7 +17,7 @@ GIVEN = "given"
 
 
 def validated(instance: Instance, problem: Problem, offset: Column, source: Path, capacity: int) -> Plan:
-    """The plan in a file for the buffers of an instance, which ask for what `problem` says.
+    """Checks the plan in a file for the buffers of an instance, whose sizes are those of `problem`; returns it.
 
     Raises PlanRefusedError, which says in ids of buffers which rule the plan breaks, and FormatError.
     """

@@ -30,7 +30,7 @@ from engine.viewer.buffers import buffer_rectangles
 from engine.viewer.page import write_page
 from engine.viewer.payload import pack
 
-NAME, HELP = "view", "make a page to look at a plan, or at two side by side: zoom, search, who is alive and why"
+NAME, HELP = "view", "make a page to look at a plan, or at two side by side: zoom, search, what is alive and why"
 
 _BESIDE: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -46,7 +46,7 @@ DYNAMIC = "dynamic"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Options of this subcommand."""
+    """Adds the options of this subcommand."""
     add_model(parser)
     parser.add_argument(
         "other",
@@ -86,7 +86,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _asked(arguments: Namespace) -> list[Namespace]:
-    """A command line for each plan."""
+    """Returns a command line for each plan."""
     if arguments.other is not None:
         return [arguments, Namespace(**vars(arguments) | {"file": arguments.other})]
     if arguments.beside is not None:
@@ -95,7 +95,7 @@ def _asked(arguments: Namespace) -> list[Namespace]:
 
 
 def change(text: str) -> dict[str, Any]:
-    """What --beside says, as options that take the place of those of the first plan."""
+    """Reads --beside: options that take the place of those of the first plan."""
     key, equals, value = text.partition("=")
     if text == DYNAMIC:
         return {"mode": DYNAMIC}
@@ -129,7 +129,7 @@ class View:
 
 
 def viewed(arguments: Namespace) -> View:
-    """The plan that a command line asks for. Raises the errors of readers and of the planner."""
+    """Returns the plan that a command line asks for. Raises the errors of readers and of the planner."""
     rectangles = _found(arguments)
     title = " · ".join(filter(None, (titled(rectangles.facts), arguments.told)))
     return View(title, pack(rectangles, title))
@@ -162,7 +162,7 @@ def _is_placed(instance: Instance) -> bool:
 
 
 def _as_placed(instance: Instance, arguments: Namespace) -> Plan:
-    """Where the file says. Raises PlanError where two buffers share bytes there."""
+    """Returns the plan with the offsets of the file. Raises PlanError where two buffers share bytes there."""
     return validated(instance, instance.problem, instance.offset, arguments.file, NO_CAPACITY)
 
 

@@ -49,15 +49,15 @@ def test_a_budget_that_fits_is_no_error() -> None:
 
 def test_out_arrays_are_written_in_place() -> None:
     out = np.zeros((4, 64), np.float32)
-    found = engine.compile(_net()).run(_feed(), out={"y": out})
-    assert found["y"] is out and out.sum() == pytest.approx(4)
+    outputs = engine.compile(_net()).run(_feed(), out={"y": out})
+    assert outputs["y"] is out and out.sum() == pytest.approx(4)
 
 
 def test_without_copy_the_result_is_a_view_of_the_arena() -> None:
     exe = engine.compile(_net())
     assert isinstance(exe.executor, StaticExecutor)
-    found = exe.run(_feed(), copy=False)["y"]
-    assert np.shares_memory(found, exe.executor.arena)
+    outputs = exe.run(_feed(), copy=False)["y"]
+    assert np.shares_memory(outputs, exe.executor.arena)
 
 
 @pytest.mark.parametrize(
@@ -281,8 +281,8 @@ def test_outputs_of_the_last_run_may_be_fed_even_where_they_lie_in_the_arena() -
     graph.output(y + 10.0, "b")
     exe = engine.compile(graph)
     last = exe.run({"x": np.zeros(4, np.float32), "y": np.full(4, 100, np.float32)}, copy=False)
-    found = exe.run({"x": last["b"], "y": last["a"]})
-    assert found["a"].tolist() == [111] * 4 and found["b"].tolist() == [11] * 4
+    outputs = exe.run({"x": last["b"], "y": last["a"]})
+    assert outputs["a"].tolist() == [111] * 4 and outputs["b"].tolist() == [11] * 4
 
 
 def test_output_arrays_that_share_bytes_are_refused_in_every_mode() -> None:
@@ -341,9 +341,9 @@ def test_compiled_kernels_read_what_cannot_be_written() -> None:
     data.flags.writeable = False
     exe = engine.compile(graph, caller_buffers=("x",))
     for _ in range(2):
-        found = exe.run({"x": data})
+        outputs = exe.run({"x": data})
         for i in range(3):
-            np.testing.assert_array_equal(found[f"fed{i}"], found[f"constant{i}"])
+            np.testing.assert_array_equal(outputs[f"fed{i}"], outputs[f"constant{i}"])
 
 
 def test_a_broadcast_over_a_reshaped_input_allocates_nothing_in_place() -> None:
@@ -368,8 +368,8 @@ def test_operators_on_empty_tensors_give_empty_tensors() -> None:
     graph.output(ops.softmax(graph.input("x", (2, 0))), "s")
     graph.output(ops.log_softmax(graph.input("z", (2, 0, 3)), axis=1), "l")
     graph.output(ops.conv2d(graph.input("i", (2, 0, 6, 6)), np.ones((4, 0, 3, 3), np.float32)), "c")
-    found = engine.compile(graph).run({n: np.zeros(v.shape, np.float32) for n, v in graph.inputs.items()})
-    assert [found[n].shape for n in "slc"] == [(2, 0), (2, 0, 3), (2, 4, 4, 4)] and not found["c"].any()
+    outputs = engine.compile(graph).run({n: np.zeros(v.shape, np.float32) for n, v in graph.inputs.items()})
+    assert [outputs[n].shape for n in "slc"] == [(2, 0), (2, 0, 3), (2, 4, 4, 4)] and not outputs["c"].any()
 
 
 def test_run_refuses_feeds_and_outs_that_are_no_dicts() -> None:

@@ -22,10 +22,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def changed(path: Path, section: str, what: str, value: object) -> Path:
     """The same file with another value in the only entry of a section."""
-    found = json.loads(path.read_text())
-    found[section][NAME][what] = value
+    printed = json.loads(path.read_text())
+    printed[section][NAME][what] = value
     other = path.with_name("new.json")
-    other.write_text(json.dumps(found))
+    other.write_text(json.dumps(printed))
     return other
 
 
@@ -34,19 +34,19 @@ def compare(old: Path, new: Path, *options: str) -> int:
 
 
 def test_plans_and_outputs_of_all_modes_are_written(written: Path) -> None:
-    found = json.loads(written.read_text())
-    plan, run = found["plans"][NAME], found["runs"][NAME]
+    printed = json.loads(written.read_text())
+    plan, run = printed["plans"][NAME], printed["runs"][NAME]
     assert plan["arena"] >= plan["lower bound"] > 0 and plan["report"].startswith("lstm_classifier: ")
     assert sum(plan["kernels"].values()) > 0
     assert list(run) == ["dynamic y", "poison y", "static y"] and len(set(run.values())) == 1
-    assert found["import_engine"]["modules"] > 100
+    assert printed["import_engine"]["modules"] > 100
 
 
 def test_a_file_is_equal_to_itself_and_times_do_not_count(written: Path, capsys: Capture) -> None:
-    found = json.loads(written.read_text())
-    found["import_engine"]["seconds"] += 1
+    printed = json.loads(written.read_text())
+    printed["import_engine"]["seconds"] += 1
     other = written.with_name("later.json")
-    other.write_text(json.dumps(found | {"bench": {"resnet50 numba 1": 1.5}}))
+    other.write_text(json.dumps(printed | {"bench": {"resnet50 numba 1": 1.5}}))
     assert compare(written, other) == 0
     assert "equal: 1 plan, 1 run" in capsys.readouterr().out
 
@@ -70,10 +70,10 @@ def test_reports_are_compared_line_by_line(written: Path, capsys: Capture) -> No
 
 
 def test_an_entry_that_is_missing_is_told(written: Path, capsys: Capture) -> None:
-    found = json.loads(written.read_text())
-    found["runs"] = {}
+    printed = json.loads(written.read_text())
+    printed["runs"] = {}
     other = written.with_name("less.json")
-    other.write_text(json.dumps(found))
+    other.write_text(json.dumps(printed))
     assert compare(written, other) == compare(other, written) == 1
     assert "is missing" in capsys.readouterr().out
 

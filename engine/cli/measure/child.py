@@ -22,7 +22,7 @@ from engine.system.threads import limit_threads
 
 
 def measure(task: Task) -> dict[str, Any]:
-    """What one process finds: bytes, or seconds and faults."""
+    """Returns what one process measures of itself: bytes, or seconds and faults."""
     if task.what == BYTES:
         process_memory.refuse_huge_pages()
     subject = load_subject(task.arguments)
@@ -47,7 +47,7 @@ def _seconds(task: Task, _: Executable, __: Subject, run: Run) -> dict[str, Any]
 
 
 def _rehearsed(task: Task, subject: Subject) -> Executable:
-    """Everything loaded that a run needs, and an arena of which no byte was touched."""
+    """Returns an executable that has loaded all that a run needs, with an arena of which no byte was touched."""
     arguments = task.arguments
     options, recompute = plan_options(arguments), not arguments.no_recompute
     executable = compile_graph(subject.graph, mode="dynamic", budget=arguments.budget, recompute=recompute, **options)

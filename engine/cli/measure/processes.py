@@ -26,12 +26,12 @@ _SETTLED: dict[str, str] = {"NUMPY_MADVISE_HUGEPAGE": "0"}
 
 
 class MeasureError(EngineError, RuntimeError):
-    """A process that should have measured did not come to its end."""
+    """Error of a measuring process that did not come to its end."""
 
 
 @frozen(eq=False)
 class Task:
-    """What one process measures: BYTES or SECONDS of `runs` runs, in one mode."""
+    """A task of one process: BYTES or SECONDS of `runs` runs, in one mode."""
 
     what: str
     mode: str
@@ -39,13 +39,13 @@ class Task:
     arguments: Namespace
 
     def to_json(self) -> str:
-        """For `read_task`."""
+        """Returns the task as a text for `read_task`."""
         passed = {name: getattr(self.arguments, name) for name in defaults(_ADDERS, self.arguments.file)}
         return json.dumps({"what": self.what, "mode": self.mode, "runs": self.runs, "arguments": passed}, default=str)
 
 
 def read_task(data: Mapping[str, Any]) -> Task:
-    """From what `Task.to_json` made."""
+    """Reads what `Task.to_json` wrote."""
     arguments = Namespace(**data["arguments"])
     arguments.file = Path(arguments.file)
     arguments.shape = [(name, tuple(dims)) for name, dims in arguments.shape]
@@ -72,7 +72,7 @@ def in_process(task: Task) -> dict[str, Any]:
 
 
 def in_turn(arguments: Namespace, runs: int, pairs: int) -> dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """For each mode what one process found of its bytes, and `pairs` of its seconds; the modes take turns."""
+    """Returns for each mode a process's bytes, and the seconds of `pairs` processes; the modes take turns."""
     tasks = [Task(what, mode, runs, arguments) for what in (BYTES, *[SECONDS] * pairs) for mode in MODES]
     readings: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
     for task in each("process", tasks, lambda task: f"{task.what} of the {task.mode} run"):
@@ -81,8 +81,8 @@ def in_turn(arguments: Namespace, runs: int, pairs: int) -> dict[str, tuple[dict
 
 
 def _environment(task: Task) -> dict[str, str]:
-    """This process's, and the folder that these packages were imported from."""
-    here = str(Path(__file__).parents[2])
+    """Returns this process's environment, with the folder that these packages were imported from."""
+    here = str(Path(__file__).parents[3])
     path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH", ""))))
     return dict(os.environ) | {"PYTHONPATH": path} | (_SETTLED if task.what == BYTES else {})
 

@@ -32,7 +32,7 @@ _ARRAYS = tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_dom
 
 @frozen
 class Watched:
-    """Bytes above the resident set just before a run: by the system's peak, by sampling, and what was held behind it.
+    """Bytes above the resident set just before a run: the system's peak, the peak by sampling, and those held after it.
 
     `samples` are how many there were. `huge_bytes` lay in huge pages. None: this system, or this installation, does not
     tell.
@@ -47,7 +47,7 @@ class Watched:
 
 @frozen
 class Traced:
-    """What tracemalloc saw of a run, at its peak: numpy's arrays when a kernel began, and all there was at any time."""
+    """Bytes that tracemalloc saw in a run, at its peak: numpy's arrays when a kernel began, and all at any time."""
 
     numpy_bytes: int
     traced_bytes: int
@@ -62,7 +62,7 @@ class Timed:
 
 
 def watch(run: Run) -> Watched:
-    """Runs once. memory-profiler samples from a process of its own, where it is installed."""
+    """Runs once and returns its memory; memory-profiler samples from a process of its own, where it is installed."""
     levels: list[tuple[int | None, ...]] = []
     samples = _sampled(lambda: levels.append(_high_water(run)))
     before, peak, after = levels[0]
@@ -77,7 +77,7 @@ def watch(run: Run) -> Watched:
 
 
 def noise_bytes() -> int | None:
-    """The largest peak of a run that needs next to nothing: what is lost to chance in any other."""
+    """Returns the largest peak of a run that needs next to nothing: differences below it mean nothing."""
     graph = Graph("nothing")
     graph.output(ops.relu(graph.input("x", (16,))), "y")
     exe, feeds = compile_graph(graph), {"x": np.zeros(16, np.float32)}
@@ -87,7 +87,7 @@ def noise_bytes() -> int | None:
 
 
 def trace_arrays(executable: Executable, feeds: Outputs) -> Traced:
-    """One more run, whose outputs are not copied. Nothing that was there before it counts."""
+    """Runs once more, without copies of the outputs; nothing counts that was there before."""
     census = Census()
     tracemalloc.start()
     try:
@@ -98,12 +98,12 @@ def trace_arrays(executable: Executable, feeds: Outputs) -> Traced:
 
 
 def time_runs(run: Run, runs: int) -> list[Timed]:
-    """A first run and `runs` more. Each run's outputs are gone before the next."""
+    """Returns the times of a first run and of `runs` more; each run's outputs are gone before the next."""
     return [_timed(run) for _ in range(runs + 1)]
 
 
 def digest(outputs: Outputs) -> str:
-    """The same for the same names, shapes, dtypes and bits."""
+    """Returns a hash that is the same for the same names, shapes, dtypes and bits."""
     digester = hashlib.sha256()
     for name, array in outputs.items():
         digester.update(f"{name!r} {array.shape} {array.dtype}".encode())
@@ -113,12 +113,12 @@ def digest(outputs: Outputs) -> str:
 
 @define(eq=False)
 class Census(Stopwatch):
-    """Counts the bytes of numpy's arrays whenever a kernel is about to run."""
+    """Counter of the bytes of numpy's arrays whenever a kernel is about to run."""
 
     peak: int = field(default=0)
 
     def around(self, tick: int, thunk: Thunk) -> Thunk:  # noqa: ARG002 (a census has no use for the time)
-        """The same thunk, with a count before it."""
+        """Returns the same thunk, with a count before it."""
 
         def run() -> None:
             traces = tracemalloc.take_snapshot().filter_traces([_ARRAYS]).traces
@@ -139,7 +139,7 @@ def _timed(run: Run) -> Timed:
 
 
 def _high_water(run: Run) -> tuple[int | None, int | None, int | None]:
-    """Resident bytes before a run, at its peak, and behind it when its outputs are gone."""
+    """Returns the resident bytes before a run, at its peak, and after it when its outputs are gone."""
     was = process_memory.peak_bytes()
     reset = process_memory.reset_peak()
     before = process_memory.resident_bytes()
@@ -156,7 +156,7 @@ def _above(before: int | None, after: int | None) -> int | None:
 
 
 def _sampled(function: Callable[[], None]) -> list[int]:
-    """Calls a function once, with resident bytes sampled meanwhile; no samples without memory-profiler."""
+    """Calls a function once, and returns the resident bytes sampled meanwhile; none without memory-profiler."""
     try:
         import memory_profiler  # noqa: PLC0415 (optional)
     except ImportError:

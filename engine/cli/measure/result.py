@@ -36,7 +36,7 @@ class Prediction:
 
 @frozen(eq=False)
 class Mode:
-    """What one mode was predicted to need and what it needed. Faults and seconds are medians over all processes.
+    """Predicted and measured needs of one mode. Faults and seconds are medians over all processes.
 
     `difference` is measured peak / predicted peak - 1, by the system's peak or else by sampling. `reason` is empty
     where it is within the tolerance. None: unknown here.
@@ -76,11 +76,11 @@ class Measured:
     dynamic: Mode
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data with stable keys."""
+        """Returns plain data with stable keys."""
         return asdict(self)
 
     def text(self) -> str:
-        """A table for people, and a line for each prediction that is off."""
+        """Returns a table, and a line for each prediction that is off."""
         verdict = "equal to the bit" if self.outputs_equal else "DIFFERENT"
         processes = "process" if self.pairs == 1 else "processes"
         modes = {name: getattr(self, name) for name in MODES}
@@ -106,7 +106,7 @@ def measure_plan(plan: PlacedPlan, arguments: Namespace, runs: int, pairs: int) 
 
 
 def predict(plan: PlacedPlan, mode: str) -> Prediction:
-    """What a run of a mode should need."""
+    """Returns what a run of a mode should need."""
     if mode == "dynamic":
         peak = refcount_peak(plan.program)
         return Prediction(whole_pages(peak), 0, peak)
@@ -116,7 +116,7 @@ def predict(plan: PlacedPlan, mode: str) -> Prediction:
 
 
 def explain(predicted: Prediction, counted: Mapping[str, Any], noise: int) -> str:
-    """Why the peak that was counted is not the predicted one, as far as that is known; "" within the tolerance."""
+    """Explains why the measured peak is not the predicted one, as far as that is known; "" within the tolerance."""
     peak = _peak(counted)
     if peak is None or abs(peak - predicted.peak_bytes) <= TOLERANCE * predicted.peak_bytes:
         return ""

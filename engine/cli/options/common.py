@@ -23,11 +23,11 @@ STRATEGY_CHOICES = (BEST, *STRATEGIES)
 
 AddOptions = Callable[[ArgumentParser], None]
 _DIGITS = 9
-"""Of the largest integer that an option takes."""
+"""Digits of the largest integer that an option takes."""
 
 
 def add_model(parser: ArgumentParser) -> None:
-    """MODEL and what an importer must know of it."""
+    """Adds MODEL, and the options of its import."""
     names = ", ".join(NETWORKS)
     what = f"an ONNX file, or a network of the zoo, such as zoo:resnet50 or 'zoo:resnet50?batch=8&image=64': {names}"
     parser.add_argument("file", metavar="MODEL", type=Path, help=what)
@@ -118,7 +118,7 @@ def _dest(name: str) -> str:
 
 
 def add_running(parser: ArgumentParser) -> None:
-    """With what to run."""
+    """Adds the options of a run: weights, inputs, threads."""
     parser.add_argument(
         "--weights",
         choices=("file", "random"),
@@ -131,7 +131,7 @@ def add_running(parser: ArgumentParser) -> None:
         type=named_path,
         action="append",
         default=[],
-        help="an input array; inputs that are not given are drawn at random; repeatable",
+        help="an array for an input; inputs without one are drawn at random; repeatable",
     )
     parser.add_argument(
         "--threads",
@@ -143,7 +143,7 @@ def add_running(parser: ArgumentParser) -> None:
 
 
 def add_json(parser: ArgumentParser) -> None:
-    """Text for people or data for programs."""
+    """Adds the option for JSON output."""
     parser.add_argument("--json", action="store_true", help="print JSON; sizes in bytes, times in seconds")
 
 
@@ -162,17 +162,17 @@ def defaults(adders: Collection[AddOptions], file: Path) -> dict[str, Any]:
 
 
 def print_json(data: Mapping[str, Any]) -> None:
-    """One JSON object on stdout."""
+    """Prints one JSON object on stdout."""
     print(json.dumps({key: _finite(value) for key, value in data.items()}, indent=1, allow_nan=False))
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinity and no NaN: null."""
+    """Returns None for an infinity or a NaN, which JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def named_shape(text: str) -> tuple[str, tuple[int | str, ...]]:
-    """NAME=D,D,...; NAME= is a scalar. A dimension is an integer or a name."""
+    """Reads NAME=D,D,...; NAME= is a scalar. A dimension is an integer or a name."""
     name, dims = _named(text, "x=1,3,224,224")
     try:
         return name, tuple(map(_dim, dims.split(","))) if dims.strip() else ()
@@ -186,23 +186,23 @@ def _dim(text: str) -> int | str:
 
 
 def named_path(text: str) -> tuple[str, Path]:
-    """NAME=FILE."""
+    """Reads NAME=FILE."""
     name, path = _named(text, "x=x.npy")
     return name, Path(path)
 
 
 def count(text: str) -> int:
-    """An integer from 0 on."""
+    """Reads an integer from 0 on."""
     return _integer(text, 0)
 
 
 def positive(text: str) -> int:
-    """An integer from 1 on."""
+    """Reads an integer from 1 on."""
     return _integer(text, 1)
 
 
 def size(text: str) -> int:
-    """Bytes, with a unit or without."""
+    """Reads bytes, with a unit or without."""
     try:
         return parse_bytes(text)
     except OptionError as error:
@@ -210,7 +210,7 @@ def size(text: str) -> int:
 
 
 def duration(text: str) -> float:
-    """Seconds, from a text such as 10s, 500ms, 2m, 1h, or a plain number of seconds."""
+    """Reads seconds from a text such as 10s, 500ms, 2m, 1h, or a plain number of seconds."""
     try:
         return parse_seconds(text)
     except OptionError as error:
@@ -252,7 +252,7 @@ _MARGIN = 2
 
 
 def add_list(parser: ArgumentParser, title: str, entries: Mapping[str, str]) -> None:
-    """Shows what each choice is for; what else is told is laid out as before."""
+    """Adds a list of choices to the help text; the rest of the text is laid out as before."""
     width = shutil.get_terminal_size().columns - _MARGIN
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.description = textwrap.fill(parser.description or "", width)
@@ -263,7 +263,7 @@ def add_list(parser: ArgumentParser, title: str, entries: Mapping[str, str]) -> 
 
 
 def _entry(name: str, text: str, column: int, width: int) -> str:
-    """Argparse takes %(prog)s of an epilog for a name, so each % is doubled."""
+    """Returns the lines of a choice; argparse takes %(prog)s of an epilog for a name, so each % is doubled."""
     first = f"  {name}".ljust(column)
     return textwrap.fill(
         text.replace("%", "%%"), max(width, column + 20), initial_indent=first, subsequent_indent=" " * column

@@ -12,7 +12,7 @@ from engine.system.threads import AS_THEY_ARE
 def compile_subject(
     subject: Subject, arguments: Namespace, mode: str, carried: EmbeddedPlan | None = None
 ) -> Executable:
-    """As a command line says that has options of planning, of running and --parallel. `mode` may be "poison"."""
+    """Compiles a graph as the options of planning, of running and --parallel say. `mode` may be "poison"."""
     options, budget, recompute = plan_options(arguments), arguments.budget, not arguments.no_recompute
     debug = "poison" if mode == "poison" else ""
     return compile_graph(
@@ -28,5 +28,5 @@ def compile_subject(
 
 
 def blas_threads(arguments: Namespace) -> int:
-    """Threads of BLAS, which see to themselves where operators run at once."""
+    """Returns the threads of BLAS; where operators run at once, their executor sets them itself."""
     return AS_THEY_ARE if arguments.parallel else int(arguments.threads)

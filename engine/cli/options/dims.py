@@ -17,12 +17,12 @@ _DIGITS = 9
 
 
 def named_lengths(text: str) -> tuple[tuple[str, int], ...]:
-    """NAME=N, or several with commas between them."""
+    """Reads NAME=N, or several with commas between them."""
     return tuple((name, _length(value, text)) for name, value in _pairs(text, "batch=4,seq=128"))
 
 
 def named_length_ranges(text: str) -> tuple[tuple[str, tuple[int, int]], ...]:
-    """NAME=LEAST:GREATEST, or several with commas between them."""
+    """Reads NAME=LEAST:GREATEST, or several with commas between them."""
     ranges = []
     for name, value in _pairs(text, "batch=1:8,seq=1:512"):
         low, colon, high = value.partition(":")
@@ -33,7 +33,7 @@ def named_length_ranges(text: str) -> tuple[tuple[str, tuple[int, int]], ...]:
 
 
 def known_lengths(graph: Graph, model: Path, lengths: Mapping[str, int]) -> dict[str, int]:
-    """The length of each name in a graph. Raises ModelError for one that is missing, or that there is not."""
+    """Returns the length of each name in a graph. Raises ModelError for a missing length and for an unknown name."""
     unknown = sorted(lengths.keys() - graph.symbols.keys())
     if unknown:
         names = ", ".join(graph.symbols) or "none"
@@ -47,7 +47,7 @@ def known_lengths(graph: Graph, model: Path, lengths: Mapping[str, int]) -> dict
 
 
 def bound(graph: Graph, model: Path, lengths: Mapping[str, int], feeds: Mapping[str, Array]) -> Graph:
-    """The graph with numbers; the graph itself where data decide sizes while it runs.
+    """Returns the graph with numbers; the graph itself where data decide sizes while it runs.
 
     `feeds` are inputs that are given; those among them that decide sizes are believed. Raises ModelError where one that
     decides sizes is missing.
@@ -75,12 +75,12 @@ def check_known(graph: Graph, model: Path) -> None:
 
 
 def open_names(graph: Graph, names: Iterable[str]) -> str:
-    """Names with the inputs in whose shapes they stand."""
+    """Returns the names, each with the inputs whose shapes have it."""
     return ", ".join(f"{name}{_where(graph, name)}" for name in names)
 
 
 def _where(graph: Graph, name: str) -> str:
-    """The inputs in whose shape a name stands."""
+    """Returns the inputs whose shapes have a name."""
     key = Symbol(name)
     places = [
         f"axis {axis} of {var.name!r}"

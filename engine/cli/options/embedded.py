@@ -1,4 +1,4 @@
-"""The options about plans that models carry: --plan-from-file and --save-plan."""
+"""The options about plans embedded in models: --plan-from-file and --save-plan."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -16,28 +16,28 @@ POISON = "poison"
 
 
 def add_plan_from_file(parser: ArgumentParser) -> None:
-    """Whether the plan in a model's file is followed."""
+    """Adds the option that says whether the plan in a model's file is followed."""
     parser.add_argument(
         "--plan-from-file",
         choices=(AUTO, REQUIRED, NEVER),
         default=AUTO,
-        help="follow the plan that the model carries: auto: where it is one of the same calls, else another is made, "
-        "and the reason told; required: or fail; never (default auto)",
+        help="follow the plan in the model's file; auto: where it is a plan of the same calls, else make another and "
+        "say why; required: or fail; never (default auto)",
     )
 
 
 def add_save_plan(parser: ArgumentParser) -> None:
-    """Where a model with its plan goes."""
+    """Adds the option that says where a model with its plan is written."""
     parser.add_argument(
         "--save-plan",
         metavar="FILE.onnx",
         type=Path,
-        help="write the model with the plan in its metadata; a run of that file searches for nothing",
+        help="write the model with the plan in its metadata; a run of that file needs no search",
     )
 
 
 def plan_in_file(arguments: Namespace, graph: Graph) -> EmbeddedPlan | None:
-    """The plan that MODEL carries, where it is to be followed; commands without the option follow none.
+    """Returns the plan in MODEL's file where it is to be followed; None for commands without the option.
 
     Raises what `load_plan` does.
     """
@@ -60,16 +60,16 @@ def plan_in_file(arguments: Namespace, graph: Graph) -> EmbeddedPlan | None:
 
 
 def _obstacle(arguments: Namespace) -> str:
-    """Why this command line can follow no plan; nothing where it can."""
+    """Returns why this command line can follow no plan; "" where it can."""
     if is_zoo(arguments.file):
-        return f"{arguments.file} is no file that could carry a plan"
+        return f"{arguments.file} is no file with a plan"
     if vars(arguments).get("mode") == POISON:
         return f"--mode {POISON} plans for itself, with guards between tensors"
     return ""
 
 
 def tell_origin(plan: ExecutionPlan, arguments: Namespace) -> None:
-    """Says on stderr why the plan of a model was not followed, where it was not."""
+    """Writes on stderr why the plan in a model's file was not followed, where it was not."""
     if plan.origin and not plan.is_followed:
         warn(f"{arguments.file}: plan {plan.origin}")
 
@@ -84,5 +84,5 @@ def save_planned(plan: ExecutionPlan, arguments: Namespace) -> None:
 
 
 def warn(text: str) -> None:
-    """One line for people, beside the data on stdout."""
+    """Writes one line on stderr."""
     print(f"arenaplan: {' '.join(text.split())}", file=sys.stderr)

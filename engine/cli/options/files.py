@@ -15,7 +15,7 @@ from ops.tensor.spec import Array
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
-    """One .npz where `path` ends so, else a folder with one .npy an array; characters that no file name has become _.
+    """Writes one .npz, or a folder with one .npy for each array; characters that no file name may have become _.
 
     A new folder appears whole; in a folder that is there already, files of the same names are replaced.
     """
@@ -43,7 +43,7 @@ def _write_folder(path: Path, arrays: Mapping[str, Array]) -> None:
 
 
 def read_array(path: Path) -> Array:
-    """The array of a .npy file. Raises FeedError for anything else."""
+    """Returns the array of a .npy file. Raises FeedError for anything else."""
     try:
         with path.open("rb") as file:
             return np.lib.format.read_array(file, allow_pickle=False)

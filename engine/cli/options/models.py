@@ -28,7 +28,7 @@ Shapes = Mapping[str, Sequence[int | str]]
 
 @frozen(eq=False)
 class Subject:
-    """What is run: `model` is the path or the onnx.ModelProto that the graph was imported from, for other engines.
+    """A graph to run, with its inputs. `model` is the path or the onnx.ModelProto of it, for other engines.
 
     Of a network of the zoo, which no other engine can read, it is the name. The graph has dimensions that are no
     numbers only where data decide them while it runs.
@@ -41,7 +41,7 @@ class Subject:
 
 
 def load_graph(arguments: Namespace) -> Graph:
-    """The graph of MODEL with numbers for its dimensions, to be planned; open only where data decide sizes in a run.
+    """Returns the graph of MODEL with numbers for its dimensions; open only where data decide sizes in a run.
 
     Raises ModelError for a dimension without a length.
     """
@@ -51,12 +51,12 @@ def load_graph(arguments: Namespace) -> Graph:
 
 
 def load_open(arguments: Namespace) -> Graph:
-    """The graph of MODEL with its dimensions as the model and --shape leave them. Raises ModelError."""
+    """Returns the graph of MODEL with its dimensions as the model and --shape leave them. Raises ModelError."""
     return _read(arguments, arguments.file, _shapes(arguments), _arrays(arguments.constant))
 
 
 def load_subject(arguments: Namespace) -> Subject:
-    """The graph of MODEL with its weights, and an array for each input. Given arrays also tell shapes."""
+    """Returns the graph of MODEL with its weights, and an array for each input. Arrays of --input fix shapes, too."""
     arrays, constants = _arrays(arguments.input), _arrays(arguments.constant)
     shapes, file = _shapes(arguments), arguments.file
     graph, model = _read(arguments, file, shapes, constants), file
@@ -71,7 +71,7 @@ def load_subject(arguments: Namespace) -> Subject:
 
 
 def _shapes(arguments: Namespace) -> Shapes:
-    """What --shape says, and arrays for inputs where a command takes them."""
+    """Returns the shapes of --shape, and those of arrays for inputs where a command takes them."""
     shapes = {name: array.shape for name, array in _arrays(vars(arguments).get("input", [])).items()}
     return shapes | dict(arguments.shape)
 
@@ -85,7 +85,7 @@ def _read(arguments: Namespace, model: Any, shapes: Shapes, constants: Mapping[s
 
 
 def light_model(name: str) -> Path:
-    """A model that comes with the onnx package, such as "resnet50": all layers, no weights. Raises ModelError."""
+    """Returns the path of a model of the onnx package, such as "resnet50": layers, no weights. Raises ModelError."""
     path = Path(onnx().__file__).parent / "backend" / "test" / "data" / "light" / f"light_{name}.onnx"
     if not path.is_file():
         raise ModelError(f"the installed onnx package has no {path.name}")
@@ -93,7 +93,7 @@ def light_model(name: str) -> Path:
 
 
 def seeded_subject(path: Path, seed: int = 0) -> Subject:
-    """A model of fixed shapes with seeded random weights and inputs."""
+    """Returns a model of fixed shapes with seeded random weights and inputs."""
     model = weighted(path, "random", seed, {}, {})
     graph = load_onnx(model)
     return Subject(graph, model, random_feeds(graph, seed, {}), {})
@@ -102,7 +102,7 @@ def seeded_subject(path: Path, seed: int = 0) -> Subject:
 def weighted(
     path: Path, weights: str, seed: int, shapes: Mapping[str, Sequence[int]], constants: Mapping[str, Array]
 ) -> Any:
-    """The path itself, or the model in it with seeded random weights."""
+    """Returns the path itself, or the model in it with seeded random weights."""
     if weights == "file":
         return path
     return seed_weights(read_model(path).proto, seed, shapes=shapes, constants=constants)
@@ -115,7 +115,7 @@ def _arrays(paths: list[tuple[str, Path]]) -> dict[str, Array]:
 def random_feeds(
     graph: Graph, seed: int, arrays: Mapping[str, Array], lengths: Mapping[str, int] | None = None
 ) -> dict[str, Array]:
-    """An array for each input: the given one, else floats from a normal distribution, integers and bools from {0, 1}.
+    """Returns an array for each input: the one in `arrays`, or normal floats, or integers and bools from {0, 1}.
 
     What an input gets does not depend on which others are given. `lengths` are those of dimensions that are names.
     """

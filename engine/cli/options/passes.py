@@ -10,7 +10,7 @@ from engine.text.errors import OptionError
 
 
 def add_optimise(parser: ArgumentParser) -> None:
-    """What passes may do to the graph before it is planned."""
+    """Adds the options of the passes over the graph before it is planned."""
     parser.add_argument(
         "--optimise",
         metavar="LEVEL",
@@ -30,7 +30,7 @@ def add_optimise(parser: ArgumentParser) -> None:
 
 
 def optimised(graph: Graph, arguments: Namespace) -> Graph:
-    """The graph behind the passes of --optimise, where the command has that. Raises OptionError for open sizes."""
+    """Returns the graph after the passes of --optimise, where the command has that. Raises OptionError."""
     level = vars(arguments).get("optimise") or 0
     if level and graph.is_symbolic:
         raise OptionError(f"--optimise needs sizes that are known before a run; data decide some of {arguments.file}")

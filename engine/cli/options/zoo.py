@@ -30,7 +30,7 @@ Shapes = Mapping[str, Sequence[int | str]]
 
 
 def is_zoo(model: Path) -> bool:
-    """Whether a network of the zoo is meant. (A file of such a name is reached as ./zoo:NAME.)"""
+    """Returns whether a network of the zoo is meant. (A file of such a name is reached as ./zoo:NAME.)"""
     return str(model).startswith(PREFIX)
 
 
@@ -43,7 +43,7 @@ def zoo_graph(
     fixed: Mapping[str, Default] = MappingProxyType({}),
     names: Collection[str] = (),
 ) -> Graph:
-    """The network with seeded weights. What stands behind `?` comes before all else, but for options that are `fixed`.
+    """Returns the network with seeded weights. Options after `?` come before all others but those that are `fixed`.
 
     Of `names`, those that are options and may be names are left open. Raises ModelError for what there is not.
     """
@@ -67,12 +67,12 @@ def _built(asked: "_Asked", options: Mapping[str, Default]) -> Graph:
 
 
 def can_train(model: Path) -> bool:
-    """Whether a network of the zoo has a loss. Raises ModelError."""
+    """Returns whether a network of the zoo has a loss. Raises ModelError."""
     return _TRAINING in _asked(model, {}).network.options
 
 
 def _step(asked: "_Asked", graph: Graph) -> Graph:
-    """With the backward pass and updates."""
+    """Returns the graph with the backward pass and the updates of parameters."""
     if graph.is_symbolic:
         names = ", ".join(graph.symbols)
         raise ModelError(f"{asked.model} is trained with numbers alone; give one behind the name for: {names}")
@@ -113,7 +113,7 @@ def _asked(model: Path, fixed: Mapping[str, Default]) -> _Asked:
 
 
 def _options(network: Network) -> Mapping[str, Option]:
-    """Those of the builder, and an optimiser where there is a loss."""
+    """Returns the options of the builder, and an optimiser where there is a loss."""
     trained = {_OPTIMISER: Option((str,), _NO_OPTIMISER)} if _TRAINING in network.options else {}
     return {**network.options, **trained}
 
@@ -123,7 +123,7 @@ def _told(network: Network) -> str:
 
 
 def _value(name: str, option: Option, text: str) -> Default:
-    """A text as one of the types of an option."""
+    """Reads the value of an option as one of its types."""
     if name == _OPTIMISER:
         if text in {_NO_OPTIMISER, *OPTIMISERS}:
             return text
@@ -140,7 +140,7 @@ def _value(name: str, option: Option, text: str) -> Default:
 
 
 def _said_by_shape(asked: _Asked, shapes: Shapes) -> dict[str, Default]:
-    """The batch and the size of images that the shape of x tells."""
+    """Returns the batch and the size of images that the shape of x gives."""
     if INPUT not in shapes or "image" not in asked.network.options:
         return {}
     shape = tuple(shapes[INPUT])
@@ -160,7 +160,7 @@ def _check_once(asked: _Asked, said: Mapping[str, Default]) -> None:
 
 
 def _check_shapes(asked: _Asked, graph: Graph, shapes: Shapes) -> None:
-    """Other shapes are told by options, and only have to agree."""
+    """Checks that shapes agree with what the options decide."""
     for name, shape in shapes.items():
         if name not in graph.inputs:
             only = ", ".join(map(repr, graph.inputs))

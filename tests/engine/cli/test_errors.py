@@ -71,8 +71,8 @@ def test_files_that_are_not_there_or_not_right_end_with_1(model: str, tmp_path: 
     for command in ("plan", "run", "compare", "trace", "solve"):
         assert "junk" in error([command, str(junk)], 1, capsys) or command == "solve"
         assert "none" in error([command, str(tmp_path / "none")], 1, capsys)
-        told = error([command, str(tmp_path)], 1, capsys)
-        assert "Errno" not in told and ("is a folder" in told or command == "solve")
+        message = error([command, str(tmp_path)], 1, capsys)
+        assert "Errno" not in message and ("is a folder" in message or command == "solve")
     assert "junk" in error(["run", model, "--input", f"x={junk}"], 1, capsys)
     assert "none" in error(["run", model, "--input", f"x={tmp_path / 'none'}"], 1, capsys)
 
@@ -101,8 +101,8 @@ def test_a_csv_that_is_refused_is_named(tmp_path: Path, capsys: Capture) -> None
     path = tmp_path / "odd.csv"
     for text, words in (("", "is empty"), ("id,lower,upper,size\na,0,2,4\na,1,3,4\n", "two buffers have the id 'a'")):
         path.write_text(text)
-        told = error(["solve", str(path)], 1, capsys)
-        assert words in told and "odd.csv" in told
+        message = error(["solve", str(path)], 1, capsys)
+        assert words in message and "odd.csv" in message
     path.write_text("id,lower,upper,size\na,0,2,4\n")
     assert "pinned" in error(["solve", str(path), "--pinned"], 1, capsys)
 

@@ -41,13 +41,13 @@ def in_file(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> str:
 def test_explain_text_and_json_equal_the_python_explanation(capsys: Capture) -> None:
     plan = engine.make_plan(zoo.squeezenet(image=64))
     assert said(SMALL, capsys) == str(plan.explain())
-    found = data(SMALL, capsys)
-    assert found == json.loads(json.dumps(plan.explain().to_json()))
-    assert found["arena_bytes"] == plan.report().arena_bytes
-    tensor, operator = found["alive"][0]["tensor"], found["peak_operator"]
+    printed = data(SMALL, capsys)
+    assert printed == json.loads(json.dumps(plan.explain().to_json()))
+    assert printed["arena_bytes"] == plan.report().arena_bytes
+    tensor, operator = printed["alive"][0]["tensor"], printed["peak_operator"]
     assert said([*SMALL, "--tensor", tensor], capsys) == str(plan.explain(tensor=tensor))
     assert said([*SMALL, "--operator", operator], capsys) == str(plan.explain(operator=operator))
-    assert data([*SMALL, "--operator", operator], capsys)["live_bytes"] == found["peak_bytes"]
+    assert data([*SMALL, "--operator", operator], capsys)["live_bytes"] == printed["peak_bytes"]
     assert data([*SMALL, "--tensor", tensor], capsys)["is_at_peak"]
 
 
@@ -74,10 +74,10 @@ def test_explain_takes_a_tensor_or_an_operator_not_both(capsys: Capture) -> None
 
 
 def test_explain_tries_half_of_a_length(capsys: Capture) -> None:
-    found = data([*SMALL, "--dim", "batch=6"], capsys)
-    (half,) = [w for w in found["advised"]["tried"] if w["how"] == "--dim batch=3"]
+    printed = data([*SMALL, "--dim", "batch=6"], capsys)
+    (half,) = [w for w in printed["advised"]["tried"] if w["how"] == "--dim batch=3"]
     assert half["arena_bytes"] == data(["plan", *SMALL[1:], "--dim", "batch=3"], capsys)["arena_bytes"]
-    assert half["saves"] == found["arena_bytes"] - half["arena_bytes"] > 0
+    assert half["saves"] == printed["arena_bytes"] - half["arena_bytes"] > 0
     assert "batch=3 in place of 6" in said([*SMALL, "--dim", "batch=6"], capsys)
 
 
@@ -105,14 +105,14 @@ def test_a_first_stage_says_that_it_is_one(monkeypatch: pytest.MonkeyPatch, caps
     names = [line.split(",")[0].split()[-1] for line, why in pairwise(text.splitlines()) if "by later stages" in why]
     assert "they are held for later stages" in said([*first, "--tensor", names[0]], capsys)
     assert "later stages take over" in said([*first, "--operator", "fetch"], capsys)
-    found = data(["explain", model, "--dim", "n=9"], capsys)
-    assert (found["stage"], found["advised"]["tried"]) == (1, [])
+    printed = data(["explain", model, "--dim", "n=9"], capsys)
+    assert (printed["stage"], printed["advised"]["tried"]) == (1, [])
 
 
 def test_a_plan_for_many_lengths_is_explained_at_the_greatest(capsys: Capture) -> None:
-    found = data(["explain", "zoo:squeezenet?image=64", "--length-ranges", "batch=1:3"], capsys)
-    assert found["bounds"] == {"batch": [1, 3]}
-    assert found["alive"][0]["shape"][0] == 3
+    printed = data(["explain", "zoo:squeezenet?image=64", "--length-ranges", "batch=1:3"], capsys)
+    assert printed["bounds"] == {"batch": [1, 3]}
+    assert printed["alive"][0]["shape"][0] == 3
 
 
 def test_a_training_step_tells_of_parameters(capsys: Capture) -> None:

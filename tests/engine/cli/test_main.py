@@ -44,10 +44,10 @@ def test_plan_prints_a_page(model: str, capsys: Capture) -> None:
 
 
 def test_plan_json_has_the_report_and_nothing_measured(model: str, capsys: Capture) -> None:
-    found = data(["plan", model], capsys)
-    assert set(found) >= REPORTED
-    assert not set(found) & MEASURED
-    assert found["lower_bound"] <= found["arena_bytes"] <= found["naive_bytes"]
+    printed = data(["plan", model], capsys)
+    assert set(printed) >= REPORTED
+    assert not set(printed) & MEASURED
+    assert printed["lower_bound"] <= printed["arena_bytes"] <= printed["naive_bytes"]
 
 
 def test_switches_of_the_planner_cost_memory(model: str, capsys: Capture) -> None:
@@ -65,25 +65,25 @@ def test_plan_can_switch_overwrites_off(model: str, capsys: Capture) -> None:
 
 @pytest.mark.parametrize("alignment", ["1", "256"])
 def test_plan_alignment_holds_for_every_chunk(model: str, alignment: str, capsys: Capture) -> None:
-    found = data(["plan", model, "--alignment", alignment, "--no-overwrite"], capsys)
-    assert found["alignment"] == int(alignment)
-    assert all(t["offset"] % int(alignment) == 0 for t in found["peak_tensors"])
+    printed = data(["plan", model, "--alignment", alignment, "--no-overwrite"], capsys)
+    assert printed["alignment"] == int(alignment)
+    assert all(t["offset"] % int(alignment) == 0 for t in printed["peak_tensors"])
 
 
 def test_compare_finds_equal_outputs_and_equal_peaks(model: str, capsys: Capture) -> None:
-    found = data(["compare", model, "--runs", "3", "--threads", "1"], capsys)
-    assert set(found) >= REPORTED | MEASURED
-    assert found["outputs_equal"] is True
-    assert found["measured_peak_bytes"] == found["dynamic_peak_bytes"]
-    assert 0 < found["static_seconds_min"] <= found["static_seconds"]
-    assert found["runs"] == 3
+    printed = data(["compare", model, "--runs", "3", "--threads", "1"], capsys)
+    assert set(printed) >= REPORTED | MEASURED
+    assert printed["outputs_equal"] is True
+    assert printed["measured_peak_bytes"] == printed["dynamic_peak_bytes"]
+    assert 0 < printed["static_seconds_min"] <= printed["static_seconds"]
+    assert printed["runs"] == 3
 
 
 def test_compare_agrees_with_onnxruntime(model: str, capsys: Capture) -> None:
     pytest.importorskip("onnxruntime")
-    found = data(["compare", model, "--oracle", "onnxruntime", "--weights", "random", "--runs", "1"], capsys)
-    assert found["oracle"] == "onnxruntime"
-    assert found["oracle_difference"] < 1e-5
+    printed = data(["compare", model, "--oracle", "onnxruntime", "--weights", "random", "--runs", "1"], capsys)
+    assert printed["oracle"] == "onnxruntime"
+    assert printed["oracle_difference"] < 1e-5
 
 
 def test_compare_prints_times_and_the_peak(model: str, capsys: Capture) -> None:
@@ -113,9 +113,9 @@ def test_compare_same_compares_every_bit() -> None:
 
 @pytest.mark.parametrize("mode", run.MODES)
 def test_run_prints_the_same_outputs_in_all_modes(model: str, mode: str, capsys: Capture) -> None:
-    found = data(["run", model, "--mode", mode], capsys)
-    assert found["mode"] == mode and found[f"{mode}_seconds"] > 0
-    assert found["outputs"] == data(["run", model], capsys)["outputs"]
+    printed = data(["run", model, "--mode", mode], capsys)
+    assert printed["mode"] == mode and printed[f"{mode}_seconds"] > 0
+    assert printed["outputs"] == data(["run", model], capsys)["outputs"]
 
 
 def test_run_seed_decides_inputs_and_weights(model: str, capsys: Capture) -> None:
@@ -168,12 +168,12 @@ def test_a_trace_is_the_same_on_stdout_and_in_a_file(
 
 def test_solve_places_buffers_and_writes_them(buffers: str, tmp_path: Path, capsys: Capture) -> None:
     target = tmp_path / "placed.csv"
-    found = data(["solve", buffers, "-o", str(target)], capsys)
-    assert set(found) == SOLVED
-    assert found["buffers"] == 3 and found["arena_bytes"] == found["lower_bound"] == 30
-    assert found["status"] == "optimal"
+    printed = data(["solve", buffers, "-o", str(target)], capsys)
+    assert set(printed) == SOLVED
+    assert printed["buffers"] == 3 and printed["arena_bytes"] == printed["lower_bound"] == 30
+    assert printed["status"] == "optimal"
     problem, ids = minimalloc.read(target, pinned=True)
-    assert dict(zip(ids, problem.pinned.tolist(), strict=True)) == found["offsets"]
+    assert dict(zip(ids, problem.pinned.tolist(), strict=True)) == printed["offsets"]
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,8 @@ def test_a_run_without_elements_or_finite_numbers_still_gives_json() -> None:
 
 
 def test_compare_parallel_measures_every_policy_against_the_sequence(model: str, capsys: Capture) -> None:
-    found = data(["compare", model, "--parallel", "--threads", "2", "--runs", "2"], capsys)
-    policies = found["policies"]
+    printed = data(["compare", model, "--parallel", "--threads", "2", "--runs", "2"], capsys)
+    policies = printed["policies"]
     assert [p["policy"] for p in policies] == ["sequence", "exact", "colour:8", "levels", "edges"]
     assert all(p["outputs_equal"] and p["arena_bytes"] >= p["lower_bound"] for p in policies)
     assert policies[0]["measured"] == policies[0]["parallelism_by_count"] == 1
@@ -277,10 +277,10 @@ def test_a_real_trace_tells_when_operators_ran(model: str, capsys: Capture) -> N
 
 
 def test_heaps_need_no_less_than_what_is_requested_and_say_when_memory_is_out(model: str, capsys: Capture) -> None:
-    found = data(["heaps", model, "--timeline"], capsys)
-    assert [h["heap"] for h in found["heaps"]] == list(HEAPS)
+    printed = data(["heaps", model, "--timeline"], capsys)
+    assert [h["heap"] for h in printed["heaps"]] == list(HEAPS)
     peak = data(["plan", model], capsys)["dynamic_peak_bytes"]
-    for heap in found["heaps"]:
+    for heap in printed["heaps"]:
         assert heap["peak_requested"] == peak == max(heap["timeline"]["live"])
         assert heap["peak_reserved"] == max(heap["timeline"]["reserved"]) >= peak
         assert heap["allocs"] == heap["frees"]

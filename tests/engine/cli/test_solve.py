@@ -29,12 +29,12 @@ def buffers(tmp_path: Path) -> str:
 
 
 def test_solve_json_tells_how_far_the_arena_is_from_the_bound(buffers: str, capsys: Capture) -> None:
-    found = data(["solve", buffers, "--strategy", "naive"], capsys)
-    assert set(found) == SOLVED
-    assert (found["arena_bytes"], found["lower_bound"], found["status"]) == (40, 30, "feasible")
-    assert found["gap"] == pytest.approx(1 / 3) and found["strategy"] == "naive"
-    found = data(["solve", buffers, "--strategy", "naive", "--capacity", "1 KiB"], capsys)
-    assert found["capacity"] == 1024 and set(found) == SOLVED | {"capacity"}
+    printed = data(["solve", buffers, "--strategy", "naive"], capsys)
+    assert set(printed) == SOLVED
+    assert (printed["arena_bytes"], printed["lower_bound"], printed["status"]) == (40, 30, "feasible")
+    assert printed["gap"] == pytest.approx(1 / 3) and printed["strategy"] == "naive"
+    printed = data(["solve", buffers, "--strategy", "naive", "--capacity", "1 KiB"], capsys)
+    assert printed["capacity"] == 1024 and set(printed) == SOLVED | {"capacity"}
 
 
 def test_solve_text_tells_what_json_tells(buffers: str, capsys: Capture) -> None:
@@ -46,8 +46,8 @@ def test_solve_text_tells_what_json_tells(buffers: str, capsys: Capture) -> None
 
 def test_solve_places_no_buffers_in_no_bytes(tmp_path: Path, capsys: Capture) -> None:
     path = save(tmp_path, "id,lower,upper,size\n")
-    found = data(["solve", path], capsys)
-    assert (found["arena_bytes"], found["gap"], found["status"], found["offsets"]) == (0, 0, "optimal", {})
+    printed = data(["solve", path], capsys)
+    assert (printed["arena_bytes"], printed["gap"], printed["status"], printed["offsets"]) == (0, 0, "optimal", {})
     assert main(["solve", path, "--strategy", "all"]) == 0
     assert "nothing to place" in capsys.readouterr().out
     assert main(["solve", path, "--validate"]) == 0
@@ -107,8 +107,8 @@ def test_alignments_of_file_and_option_both_hold(tmp_path: Path, capsys: Capture
 
 def test_padding_moves_buffers_apart_and_is_not_written(buffers: str, tmp_path: Path, capsys: Capture) -> None:
     target = tmp_path / "out.csv"
-    found = data(["solve", buffers, "--padding", "5", "-o", str(target)], capsys)
-    assert found["arena_bytes"] == 40
+    printed = data(["solve", buffers, "--padding", "5", "-o", str(target)], capsys)
+    assert printed["arena_bytes"] == 40
     written = formats.read(target)
     assert written.problem.size.tolist() == [10, 20, 10]
     ends = sorted(zip(written.offset.tolist(), written.problem.size.tolist(), strict=True))
@@ -117,12 +117,12 @@ def test_padding_moves_buffers_apart_and_is_not_written(buffers: str, tmp_path: 
 
 def test_all_strategies_are_compared_and_the_best_is_written(buffers: str, tmp_path: Path, capsys: Capture) -> None:
     target = tmp_path / "out.csv"
-    found = data(["solve", buffers, "--strategy", "all", "-o", str(target)], capsys)
-    rows = {row["strategy"]: row for row in found["strategies"]}
+    printed = data(["solve", buffers, "--strategy", "all", "-o", str(target)], capsys)
+    rows = {row["strategy"]: row for row in printed["strategies"]}
     assert set(rows) == set(STRATEGIES)
     assert rows["naive"]["arena_bytes"] == 40 and rows["naive"]["ratio"] == pytest.approx(4 / 3)
-    assert found["arena_bytes"] == min(row["arena_bytes"] for row in rows.values() if "arena_bytes" in row) == 30
-    assert dict(zip("abc", formats.read(target).offset.tolist(), strict=True)) == found["offsets"]
+    assert printed["arena_bytes"] == min(row["arena_bytes"] for row in rows.values() if "arena_bytes" in row) == 30
+    assert dict(zip("abc", formats.read(target).offset.tolist(), strict=True)) == printed["offsets"]
     assert main(["solve", buffers, "--strategy", "all"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["strategy", "arena_bytes", "ratio", "seconds", "status"]
@@ -153,17 +153,17 @@ def test_strategies_that_are_passed_over_say_why(
 
 
 def test_an_arena_that_cannot_fit_ends_with_3_and_says_so(buffers: str, tmp_path: Path, capsys: Capture) -> None:
-    told = error(["solve", buffers, "--capacity", "29", "-o", str(tmp_path / "o.csv")], 3, capsys)
+    message = error(["solve", buffers, "--capacity", "29", "-o", str(tmp_path / "o.csv")], 3, capsys)
     for words in ("needs 30 bytes", "29 are available", "1 bytes too much", "no plan fits", "lower bound is 30"):
-        assert words in told
+        assert words in message
     assert not (tmp_path / "o.csv").exists()
 
 
 def test_an_arena_that_might_fit_ends_with_4(buffers: str, tmp_path: Path, capsys: Capture) -> None:
     command = ["solve", buffers, "--strategy", "naive", "-o", str(tmp_path / "o.csv"), "--capacity"]
-    told = error([*command, "35"], 4, capsys)
+    message = error([*command, "35"], 4, capsys)
     for words in ("needs 40 bytes", "35 are available", "5 bytes too much", "lower bound is 30", "none was found"):
-        assert words in told
+        assert words in message
     assert not (tmp_path / "o.csv").exists()
     assert main([*command, "40"]) == 0
 
@@ -210,8 +210,8 @@ def test_solve_of_a_bad_file_ends_with_1_and_says_where(
 
 def test_pinned_buffers_that_meet_are_named_by_id(tmp_path: Path, capsys: Capture) -> None:
     path = save(tmp_path, PLACED.replace("c,2,4,10,20", "c,2,4,10,10"))
-    told = error(["solve", path, "--pinned"], 1, capsys)
-    assert "buffers.csv: pinned buffer 'b' and buffer 'c'" in told and "same bytes at the same time" in told
+    message = error(["solve", path, "--pinned"], 1, capsys)
+    assert "buffers.csv: pinned buffer 'b' and buffer 'c'" in message and "same bytes at the same time" in message
     assert "buffer 'a': its pinned offset is not aligned" in error(
         ["solve", path, "--pinned", "--alignment", "8"], 1, capsys
     )
@@ -219,8 +219,8 @@ def test_pinned_buffers_that_meet_are_named_by_id(tmp_path: Path, capsys: Captur
 
 def test_solve_does_not_write_what_a_format_cannot_hold(tmp_path: Path, capsys: Capture) -> None:
     path = save(tmp_path, OVERWRITING, "list.txt")
-    told = error(["solve", path, "-o", str(tmp_path / "o.csv")], 1, capsys)
-    assert "o.csv: MiniMalloc's CSV cannot hold overwrites" in told
+    message = error(["solve", path, "-o", str(tmp_path / "o.csv")], 1, capsys)
+    assert "o.csv: MiniMalloc's CSV cannot hold overwrites" in message
     assert sorted(p.name for p in tmp_path.iterdir()) == ["list.txt"]
 
 
@@ -241,6 +241,6 @@ def test_solve_takes_many_buffers(tmp_path: Path, capsys: Capture) -> None:
     begin = np.arange(3_000)
     rows = zip(begin, begin + rng.integers(1, 20, 3_000), rng.integers(1, 4097, 3_000), strict=True)
     path = save(tmp_path, "id,lower,upper,size\n" + "".join(f"b{b},{b},{e},{s}\n" for b, e, s in rows))
-    found = data(["solve", path, "--strategy", "pushdown", "-o", str(tmp_path / "o.csv")], capsys)
-    assert len(found["offsets"]) == 3_000
-    assert data(["solve", str(tmp_path / "o.csv"), "--validate"], capsys)["arena_bytes"] == found["arena_bytes"]
+    printed = data(["solve", path, "--strategy", "pushdown", "-o", str(tmp_path / "o.csv")], capsys)
+    assert len(printed["offsets"]) == 3_000
+    assert data(["solve", str(tmp_path / "o.csv"), "--validate"], capsys)["arena_bytes"] == printed["arena_bytes"]

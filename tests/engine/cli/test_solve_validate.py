@@ -20,10 +20,10 @@ def test_plans_of_every_format_are_validated(file: str, buffers: str, tmp_path: 
     plan = str(tmp_path / file)
     assert main(["solve", buffers, "-o", plan]) == 0
     capsys.readouterr()
-    found = data(["solve", buffers, "--validate", plan, "--capacity", "31"], capsys)
-    assert set(found) == SOLVED | {"capacity"}
-    assert (found["arena_bytes"], found["status"], found["strategy"]) == (30, "optimal", "given")
-    assert data(["solve", buffers], capsys)["offsets"] == found["offsets"]
+    printed = data(["solve", buffers, "--validate", plan, "--capacity", "31"], capsys)
+    assert set(printed) == SOLVED | {"capacity"}
+    assert (printed["arena_bytes"], printed["status"], printed["strategy"]) == (30, "optimal", "given")
+    assert data(["solve", buffers], capsys)["offsets"] == printed["offsets"]
 
 
 def test_a_file_with_offsets_is_validated_by_itself_and_can_be_converted(tmp_path: Path, capsys: Capture) -> None:
@@ -63,8 +63,8 @@ def test_pins_gaps_and_overwrites_are_rules_too(tmp_path: Path, capsys: Capture)
     assert "overlap" in error(["solve", save(tmp_path, gaps.format(6), "gaps.csv"), "--validate"], 5, capsys)
     overwriting = save(tmp_path, OVERWRITING, "list.txt")
     plan = save(tmp_path, "id,lower,upper,size,offset\n0,0,3,20,0\n1,2,5,10,5\n", "plan.csv")
-    told = error(["solve", overwriting, "--validate", plan], 5, capsys)
-    assert "misplaced overwrite: buffer '1' overwrites buffer '0' and must lie at 6, but lies at 5" in told
+    message = error(["solve", overwriting, "--validate", plan], 5, capsys)
+    assert "misplaced overwrite: buffer '1' overwrites buffer '0' and must lie at 6, but lies at 5" in message
 
 
 def test_a_plan_that_says_nothing_or_of_other_buffers_ends_with_1(

@@ -59,8 +59,8 @@ def test_a_saved_trace_cannot_be_planned_or_run_otherwise(
 ) -> None:
     if command == "view" and "--plan-from-file" in more:
         more, named = more[:-2], "--no-reuse"
-    told = error([command, str(saved), *more], USAGE, capsys)
-    assert told.endswith(f"{saved} is a saved trace, and has its plan and its run: leave out {named}")
+    message = error([command, str(saved), *more], USAGE, capsys)
+    assert message.endswith(f"{saved} is a saved trace, and has its plan and its run: leave out {named}")
 
 
 def test_a_default_that_is_given_is_no_change(saved: Path) -> None:
@@ -70,8 +70,8 @@ def test_a_default_that_is_given_is_no_change(saved: Path) -> None:
 def test_trace_of_a_damaged_file_leaves_nothing_behind(saved: Path, tmp_path: Path, capsys: Capture) -> None:
     (cut := tmp_path / "cut.json").write_bytes(saved.read_bytes()[:5_000])
     for name in ("table", "map", "csv", "json", "chrome", "svg"):
-        told = error(["trace", str(cut), "--format", name, "-o", str(tmp_path / "out")], ERROR, capsys)
-        assert f"{cut}:" in told
+        message = error(["trace", str(cut), "--format", name, "-o", str(tmp_path / "out")], ERROR, capsys)
+        assert f"{cut}:" in message
     assert [p.name for p in tmp_path.iterdir()] == ["cut.json"]
 
 
@@ -83,8 +83,8 @@ def test_trace_refuses_a_file_that_is_no_trace(tmp_path: Path, capsys: Capture) 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("name", ["table", "map", "json", "csv"])
 def test_trace_tells_a_full_disk(name: str, saved: Path, capsys: Capture) -> None:
-    told = error(["trace", str(saved), "--format", name, "-o", "/dev/full"], ERROR, capsys)
-    assert "/dev/full" in told
+    message = error(["trace", str(saved), "--format", name, "-o", "/dev/full"], ERROR, capsys)
+    assert "/dev/full" in message
 
 
 @pytest.mark.parametrize("name", ["table", "json"])

@@ -33,7 +33,7 @@ def test_trace_files_are_called_after_formats(file: str, names: tuple[str, ...])
 
 
 def test_every_trace_format_is_among_those_of_its_file_suffix() -> None:
-    assert all(name in named_like(Path(f"trace{known.suffix}")) for name, known in FORMATS.items())
+    assert all(name in named_like(Path(f"trace{form.suffix}")) for name, form in FORMATS.items())
 
 
 def test_the_name_of_a_trace_file_decides_its_format(tmp_path: Path, capsys: Capture) -> None:
@@ -47,8 +47,8 @@ def test_the_name_of_a_trace_file_decides_its_format(tmp_path: Path, capsys: Cap
 
 
 def test_a_trace_file_name_of_several_formats_asks_for_format(tmp_path: Path, capsys: Capture) -> None:
-    told = error(["trace", MODEL, "-o", str(tmp_path / "a.json")], 2, capsys)
-    assert "say with --format which of these it is to be: json, megengine" in told
+    message = error(["trace", MODEL, "-o", str(tmp_path / "a.json")], 2, capsys)
+    assert "say with --format which of these it is to be: json, megengine" in message
     assert not list(tmp_path.iterdir())
 
 
@@ -56,6 +56,6 @@ def test_trace_tells_a_missing_library_in_a_line_and_writes_nothing(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "perfetto.trace_builder.proto_builder", None)
-    told = error(["trace", MODEL, "-o", str(tmp_path / "a.pftrace")], 1, capsys)
-    assert "perfetto is not installed: pip install 'arenaplan[perfetto]'" in told
+    message = error(["trace", MODEL, "-o", str(tmp_path / "a.pftrace")], 1, capsys)
+    assert "perfetto is not installed: pip install 'arenaplan[perfetto]'" in message
     assert not list(tmp_path.iterdir())

@@ -32,5 +32,5 @@ def test_blas_has_as_many_threads_in_the_run_that_bits_are_compared_with(
         monkeypatch.setattr(module, "cpus", lambda: 8)
     graph = Graph()
     graph.output(apply1(_BLAS_THREADS, graph.input("x", (3,))), "y")
-    found = tradeoff.compare_policies(graph, {"x": np.zeros(3, np.float32)}, runs=1, threads=threads)
-    assert found.outputs_equal
+    comparison = tradeoff.compare_policies(graph, {"x": np.zeros(3, np.float32)}, runs=1, threads=threads)
+    assert comparison.outputs_equal

@@ -27,14 +27,14 @@ def _headers(page: Path) -> list[dict[str, Any]]:
 def _shown(arguments: list[str], tmp_path: Path, capsys: Capture) -> list[dict[str, Any]]:
     page = tmp_path / "view.html"
     assert main(["view", *arguments, "-o", str(page)]) == 0
-    told = capsys.readouterr()
-    assert told.out == told.err == ""
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
     return _headers(page)
 
 
 def test_view_shows_a_model(tmp_path: Path, capsys: Capture) -> None:
-    (found,) = _shown([MODEL], tmp_path, capsys)
-    assert found["facts"]["model"] == "squeezenet" and found["facts"]["mode"] == "static"
+    (printed,) = _shown([MODEL], tmp_path, capsys)
+    assert printed["facts"]["model"] == "squeezenet" and printed["facts"]["mode"] == "static"
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_view_shows_a_model_beside_itself(
 
 
 def test_view_shows_two_models(tmp_path: Path, capsys: Capture) -> None:
-    found = _shown([MODEL, "zoo:squeezenet?image=64"], tmp_path, capsys)
-    assert found[0]["facts"]["arena_bytes"] > found[1]["facts"]["arena_bytes"]
+    shown_plans = _shown([MODEL, "zoo:squeezenet?image=64"], tmp_path, capsys)
+    assert shown_plans[0]["facts"]["arena_bytes"] > shown_plans[1]["facts"]["arena_bytes"]
 
 
 @pytest.mark.parametrize("suffix", ["json", "csv"])
@@ -88,15 +88,15 @@ def test_view_places_buffers(tmp_path: Path, capsys: Capture) -> None:
 
 def test_view_keeps_the_offsets_of_placed_buffers(tmp_path: Path, capsys: Capture) -> None:
     file = save(tmp_path, PLACED)
-    (found,) = _shown([file], tmp_path, capsys)
-    assert found["facts"]["strategy"] == "given" and found["facts"]["arena_bytes"] == 30
+    (printed,) = _shown([file], tmp_path, capsys)
+    assert printed["facts"]["strategy"] == "given" and printed["facts"]["arena_bytes"] == 30
     _, anew = _shown([file, "--beside", "strategy=best_fit"], tmp_path, capsys)
     assert anew["facts"]["strategy"] == "best_fit"
 
 
 def test_buffers_without_places_and_without_bytes_are_placed(tmp_path: Path, capsys: Capture) -> None:
-    (found,) = _shown([save(tmp_path, "id,lower,upper,size\nz,0,3,0\n")], tmp_path, capsys)
-    assert found["count"] == 1 and found["facts"]["arena_bytes"] == 0
+    (printed,) = _shown([save(tmp_path, "id,lower,upper,size\nz,0,3,0\n")], tmp_path, capsys)
+    assert printed["count"] == 1 and printed["facts"]["arena_bytes"] == 0
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ def data(arguments: Sequence[str], capsys: Capture) -> dict[str, Any]:
     assert main([*arguments, "--json"]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
-    found: dict[str, Any] = json.loads(shown.out, parse_constant=pytest.fail)
-    return found
+    printed: dict[str, Any] = json.loads(shown.out, parse_constant=pytest.fail)
+    return printed
 
 
 def error(arguments: Sequence[str], code: int, capsys: Capture) -> str:

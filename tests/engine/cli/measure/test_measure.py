@@ -161,23 +161,25 @@ def test_processes_take_turns_and_medians_are_of_all_of_them(perceptron: str, mo
 
     monkeypatch.setattr(processes, "in_process", play)
     plan = make_plan(load_onnx(perceptron))
-    found = measure_plan(plan, options(perceptron), 1, 2)
+    measured = measure_plan(plan, options(perceptron), 1, 2)
     assert asked == [(what, mode) for what in (BYTES, SECONDS, SECONDS) for mode in MODES]
-    assert (found.static.seconds, found.dynamic.seconds, found.dynamic.seconds_min) == (3.0, 2.0, 1.0)
-    assert (found.static.minor_faults, found.static.major_faults) == (7, 1)
-    assert found.noise_bytes == MIB and found.outputs_equal
-    assert "static: off by" in found.text() and "7 / 1" in found.text() and "-:" not in found.text()
+    assert (measured.static.seconds, measured.dynamic.seconds, measured.dynamic.seconds_min) == (3.0, 2.0, 1.0)
+    assert (measured.static.minor_faults, measured.static.major_faults) == (7, 1)
+    assert measured.noise_bytes == MIB and measured.outputs_equal
+    assert "static: off by" in measured.text() and "7 / 1" in measured.text() and "-:" not in measured.text()
 
 
 def test_unknown_measurements_are_null_and_said_so(perceptron: str, monkeypatch: pytest.MonkeyPatch) -> None:
     blind = counted(**dict.fromkeys(("peak_bytes", "sampled_bytes", "held_bytes", "huge_bytes", "noise_bytes")))
     run = {"seconds": 0.5, "faults": None}
     monkeypatch.setattr(processes, "in_process", lambda _: blind | {"first": run, "later": [run]})
-    found = measure_plan(make_plan(load_onnx(perceptron)), options(perceptron), 1, 1)
-    told = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert told["static"]["peak_bytes"] is told["static"]["difference"] is told["dynamic"]["minor_faults"] is None
-    assert told["static"]["reason"] == "" and told["noise_bytes"] == SMALL_BYTES
-    assert "-: neither this system nor memory-profiler" in found.text()
+    measured = measure_plan(make_plan(load_onnx(perceptron)), options(perceptron), 1, 1)
+    printed = json.loads(json.dumps(measured.to_json(), allow_nan=False))
+    assert (
+        printed["static"]["peak_bytes"] is printed["static"]["difference"] is printed["dynamic"]["minor_faults"] is None
+    )
+    assert printed["static"]["reason"] == "" and printed["noise_bytes"] == SMALL_BYTES
+    assert "-: neither this system nor memory-profiler" in measured.text()
 
 
 def test_without_proc_and_without_memory_profiler_a_run_is_still_run(
@@ -191,8 +193,8 @@ def test_without_proc_and_without_memory_profiler_a_run_is_still_run(
         ran.append(1)
         return {}
 
-    found = readings.watch(run)
-    assert ran == [1] and found == readings.Watched(None, None, 0, None, None)
+    watched = readings.watch(run)
+    assert ran == [1] and watched == readings.Watched(None, None, 0, None, None)
     assert readings.noise_bytes() is None
 
 
@@ -200,10 +202,10 @@ def test_without_proc_and_without_memory_profiler_a_run_is_still_run(
 def test_without_memory_profiler_the_systems_peak_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "memory_profiler", None)
     process_memory.give_back()
-    found = readings.watch(lambda: {"y": np.ones(64 * MIB, np.uint8)})
-    assert found.sampled_bytes is None and found.samples == 0
-    assert found.peak_bytes is not None and 60 * MIB < found.peak_bytes < 80 * MIB
-    assert found.held_bytes is not None and found.held_bytes < 16 * MIB
+    watched = readings.watch(lambda: {"y": np.ones(64 * MIB, np.uint8)})
+    assert watched.sampled_bytes is None and watched.samples == 0
+    assert watched.peak_bytes is not None and 60 * MIB < watched.peak_bytes < 80 * MIB
+    assert watched.held_bytes is not None and watched.held_bytes < 16 * MIB
 
 
 def test_equal_outputs_have_equal_digests_and_only_they() -> None:
@@ -251,13 +253,13 @@ def test_a_budget_is_kept_before_any_process_is_started(
 def test_compare_measures_in_fresh_processes(tmp_path: Path, capsys: Capture) -> None:
     """Where the predictions are of tens of MiB, the static one holds. Nothing here depends on time."""
     path = save_chain(tmp_path / "chain.onnx")
-    told = data(["compare", path, "--measure", "--pairs", "1", "--runs", "2"], capsys)
-    static, dynamic = told["static"], told["dynamic"]
-    assert told["outputs_equal"] is True and told["runs"] == 2 and told["pairs"] == 1
+    printed = data(["compare", path, "--measure", "--pairs", "1", "--runs", "2"], capsys)
+    static, dynamic = printed["static"], printed["dynamic"]
+    assert printed["outputs_equal"] is True and printed["runs"] == 2 and printed["pairs"] == 1
     assert static["numpy_bytes"] == 0 and static["traced_bytes"] < MIB
     assert 0 <= dynamic["numpy_bytes"] - dynamic["predicted_numpy_bytes"] < 4096
     assert static["seconds"] > 0 and dynamic["first_seconds"] > 0
-    if not LINUX or told["page_bytes"] > 65536:
+    if not LINUX or printed["page_bytes"] > 65536:
         return
     assert abs(static["difference"]) < TOLERANCE and static["reason"] == ""
     assert static["held_bytes"] > 0.95 * 32 * MIB and static["minor_faults"] is not None

@@ -82,8 +82,8 @@ def test_the_batch_of_the_zoo_has_a_name(capsys: Capture) -> None:
 
 @pytest.mark.parametrize("dims", [["--dim", "batch=2,seq=3"], ["--dim", "seq=3", "--dim", "batch=2"]])
 def test_lengths_come_one_by_one_or_together(dims: list[str], pair: str, capsys: Capture) -> None:
-    told = data(["run", pair, *dims], capsys)
-    assert told["outputs"][0]["shape"] == [2, 3, 8] and "story" not in told
+    printed = data(["run", pair, *dims], capsys)
+    assert printed["outputs"][0]["shape"] == [2, 3, 8] and "story" not in printed
     assert data(["compare", pair, *dims, "--runs", "1"], capsys)["outputs_equal"] is True
 
 
@@ -104,11 +104,11 @@ def test_processes_that_measure_are_told_the_lengths(pair: str) -> None:
 def test_names_without_a_length_are_told_with_their_places_and_an_example(
     command: str, pair: str, capsys: Capture
 ) -> None:
-    told = error([command, pair], ERROR, capsys)
-    assert "batch (axis 0 of 'x', axis 0 of 'mask'), seq (axis 1 of 'x', axis 1 of 'mask')" in told
-    assert told.endswith("for example --dim batch=1,seq=1")
-    told = error([command, pair, "--dim", "seq=4"], ERROR, capsys)
-    assert told.endswith("for example --dim batch=1")
+    message = error([command, pair], ERROR, capsys)
+    assert "batch (axis 0 of 'x', axis 0 of 'mask'), seq (axis 1 of 'x', axis 1 of 'mask')" in message
+    assert message.endswith("for example --dim batch=1,seq=1")
+    message = error([command, pair, "--dim", "seq=4"], ERROR, capsys)
+    assert message.endswith("for example --dim batch=1")
 
 
 def test_a_name_that_there_is_not_is_told_with_those_that_there_are(pair: str, capsys: Capture) -> None:
@@ -128,10 +128,10 @@ def test_lengths_that_are_none_end_with_2(dims: str, capsys: Capture) -> None:
 def test_the_first_stage_is_planned_and_what_decides_the_next_is_told(sieve: str, capsys: Capture) -> None:
     exe = engine.compile(staged_graph((0, 1), (True,)))
     exe.run({"x": rows(9, 0)})
-    told = data(["plan", sieve, "--dim", "n=9"], capsys)
-    assert (told["stage"], told["decides"]) == (1, ["count_nonzero_0"])
-    assert told["operators"] + told["operators_left"] == len(exe.graph.operators)
-    assert told["arena_bytes"] == exe.stages[0].plan.arena_bytes
+    printed = data(["plan", sieve, "--dim", "n=9"], capsys)
+    assert (printed["stage"], printed["decides"]) == (1, ["count_nonzero_0"])
+    assert printed["operators"] + printed["operators_left"] == len(exe.graph.operators)
+    assert printed["arena_bytes"] == exe.stages[0].plan.arena_bytes
     assert main(["plan", sieve, "--dim", "n=9"]) == 0
     assert "stage 1 alone: the data of 'count_nonzero_0' decide" in capsys.readouterr().out
 
@@ -156,9 +156,9 @@ def test_all_modes_run_in_stages_and_json_has_the_story(sieve: str, capsys: Capt
 def test_a_file_whose_data_decide_sizes_runs_in_stages(tmp_path: Path, capsys: Capture) -> None:
     path, x = str(save_positive(tmp_path / "positive.onnx")), rows(6, 1)
     np.save(tmp_path / "x.npy", x)
-    told = data(["run", path, "--input", f"x={tmp_path / 'x.npy'}"], capsys)
-    assert told["outputs"][0]["shape"] == [int((x > 0).sum())]
-    assert told["outputs"][0]["max"] == float(x.max()) and len(told["story"]["stages"]) == 2
+    printed = data(["run", path, "--input", f"x={tmp_path / 'x.npy'}"], capsys)
+    assert printed["outputs"][0]["shape"] == [int((x > 0).sum())]
+    assert printed["outputs"][0]["max"] == float(x.max()) and len(printed["story"]["stages"]) == 2
     assert "n (axis 0 of 'x')" in error(["run", path], ERROR, capsys)
     assert "--weights random" in error(["run", path, "--dim", "n=3", "--weights", "random"], USAGE, capsys)
 
@@ -195,11 +195,11 @@ def test_a_trace_tells_of_all_stages(mode: str, real: tuple[str, ...], sieve: st
 
 
 def test_compare_runs_stages_in_three_ways_and_tells_the_story(sieve: str, capsys: Capture) -> None:
-    told = data(["compare", sieve, "--dim", "n=9", "--runs", "2"], capsys)
-    assert told["outputs_equal"] is True and told["runs"] == 2
-    cache = told["story"]["cache"]
+    printed = data(["compare", sieve, "--dim", "n=9", "--runs", "2"], capsys)
+    assert printed["outputs_equal"] is True and printed["runs"] == 2
+    cache = printed["story"]["cache"]
     assert (cache["plans"], cache["hits"], cache["misses"]) == (3, 6, 3)
-    assert told["dynamic_peak_bytes"] == data(["heaps", sieve, "--dim", "n=9"], capsys)["heaps"][0]["peak_requested"]
+    assert printed["dynamic_peak_bytes"] == data(["heaps", sieve, "--dim", "n=9"], capsys)["heaps"][0]["peak_requested"]
     assert main(["compare", sieve, "--dim", "n=9", "--runs", "1"]) == 0
     shown = capsys.readouterr().out
     assert "equal to the bit" in shown and "sieve with n=9: 3 stage(s)" in shown
@@ -208,20 +208,20 @@ def test_compare_runs_stages_in_three_ways_and_tells_the_story(sieve: str, capsy
 def test_heaps_serve_what_all_stages_ask_for(sieve: str, capsys: Capture) -> None:
     exe = engine.compile(staged_graph((0, 1), (True,)))
     exe.run(random_feeds(exe.graph, 0, {}, {"n": 9}))
-    told = data(["heaps", sieve, "--dim", "n=9"], capsys)
-    assert told["arena_bytes"] == exe.stage_report().arena_bytes
+    printed = data(["heaps", sieve, "--dim", "n=9"], capsys)
+    assert printed["arena_bytes"] == exe.stage_report().arena_bytes
     events = exe.trace("dynamic")
-    assert told["heaps"][0]["peak_requested"] == max(e.live_bytes for e in events)
-    assert {h["allocs"] for h in told["heaps"]} == {h["frees"] for h in told["heaps"]}
-    assert told["heaps"][0]["allocs"] == sum(e.kind == "alloc" for e in events)
+    assert printed["heaps"][0]["peak_requested"] == max(e.live_bytes for e in events)
+    assert {h["allocs"] for h in printed["heaps"]} == {h["frees"] for h in printed["heaps"]}
+    assert printed["heaps"][0]["allocs"] == sum(e.kind == "alloc" for e in events)
 
 
 @pytest.mark.parametrize("option", ["--parallel", "--measure"])
 def test_commands_that_need_all_sizes_refuse_a_network_whose_data_decide_them(
     option: str, sieve: str, capsys: Capture
 ) -> None:
-    told = error(["compare", sieve, "--dim", "n=9", option], ERROR, capsys)
-    assert "'count_nonzero_0', 'count_nonzero_1'" in told
+    message = error(["compare", sieve, "--dim", "n=9", option], ERROR, capsys)
+    assert "'count_nonzero_0', 'count_nonzero_1'" in message
 
 
 def test_stages_are_not_for_operators_at_once(sieve: str, capsys: Capture) -> None:
@@ -233,8 +233,8 @@ def test_an_input_that_decides_sizes_must_be_given(chosen: str, tmp_path: Path, 
     for command in ("plan", "run", "trace"):
         assert "--constant rows=rows.npy" in error([command, chosen], ERROR, capsys)
     np.save(tmp_path / "rows.npy", np.int64(5))
-    told = data(["run", chosen, "--input", f"rows={tmp_path / 'rows.npy'}"], capsys)
-    assert told["outputs"][0]["shape"] == [5, 2]
+    printed = data(["run", chosen, "--input", f"rows={tmp_path / 'rows.npy'}"], capsys)
+    assert printed["outputs"][0]["shape"] == [5, 2]
 
 
 def test_shapes_take_names_where_the_zoo_has_a_batch(capsys: Capture) -> None:
@@ -249,18 +249,18 @@ def test_the_stage_cost_report_is_plain_json(sieve: str, capsys: Capture) -> Non
 
 
 def test_one_plan_for_all_lengths_is_told_beside_exact_ones(pair: str, capsys: Capture) -> None:
-    told = data(["plan", pair, "--length-ranges", "batch=1:8,seq=2:32"], capsys)
-    assert told["arena_bytes"] == data(["plan", pair, "--dim", "batch=8,seq=32"], capsys)["arena_bytes"]
-    assert told["bounds"] == {"batch": [1, 8], "seq": [2, 32]}
-    costs = told["bound_costs"]
+    printed = data(["plan", pair, "--length-ranges", "batch=1:8,seq=2:32"], capsys)
+    assert printed["arena_bytes"] == data(["plan", pair, "--dim", "batch=8,seq=32"], capsys)["arena_bytes"]
+    assert printed["bounds"] == {"batch": [1, 8], "seq": [2, 32]}
+    costs = printed["bound_costs"]
     assert costs[0]["lengths"] == {"batch": 1, "seq": 2} and costs[-1]["lengths"] == {"batch": 8, "seq": 32}
     assert costs[-1]["factor"] == 1
     for cost in costs:
         exact = data(["plan", pair, "--dim", "batch={batch},seq={seq}".format(**cost["lengths"])], capsys)
-        assert cost["exact_bytes"] == exact["arena_bytes"] == told["arena_bytes"] / cost["factor"]
+        assert cost["exact_bytes"] == exact["arena_bytes"] == printed["arena_bytes"] / cost["factor"]
     assert main(["plan", pair, "--length-ranges", "batch=1:8", "--length-ranges", "seq=2:32"]) == 0
     shown = capsys.readouterr().out
-    assert f"one plan for batch from 1 to 8, seq from 2 to 32: {told['arena_bytes']} B" in shown
+    assert f"one plan for batch from 1 to 8, seq from 2 to 32: {printed['arena_bytes']} B" in shown
     assert shown.endswith("1.00 x\n")
 
 
@@ -274,8 +274,8 @@ def test_lengths_that_the_graph_does_not_allow_are_left_out_of_the_costs(
         return graph
 
     halves = model(monkeypatch, build)
-    told = data(["plan", halves, "--length-ranges", "n=3:16"], capsys)
-    assert [c["lengths"]["n"] for c in told["bound_costs"]] == [6, 16] and told["left_out_choices"] == 1
+    printed = data(["plan", halves, "--length-ranges", "n=3:16"], capsys)
+    assert [c["lengths"]["n"] for c in printed["bound_costs"]] == [6, 16] and printed["left_out_choices"] == 1
     assert main(["plan", halves, "--length-ranges", "n=3:16"]) == 0
     assert "left out, as the graph does not allow them: 1 choice(s)" in capsys.readouterr().out
     assert main(["plan", halves, "--length-ranges", "n=4:16"]) == 0
@@ -283,8 +283,8 @@ def test_lengths_that_the_graph_does_not_allow_are_left_out_of_the_costs(
 
 
 def test_a_length_beside_bounds_has_no_range(pair: str, capsys: Capture) -> None:
-    told = data(["plan", pair, "--length-ranges", "batch=1:8", "--dim", "seq=4"], capsys)
-    assert told["bounds"] == {"seq": [4, 4], "batch": [1, 8]}
+    printed = data(["plan", pair, "--length-ranges", "batch=1:8", "--dim", "seq=4"], capsys)
+    assert printed["bounds"] == {"seq": [4, 4], "batch": [1, 8]}
 
 
 def test_length_ranges_over_budget_end_with_3(pair: str, capsys: Capture) -> None:

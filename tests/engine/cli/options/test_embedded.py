@@ -44,8 +44,8 @@ def test_a_trace_tells_of_the_plan_in_the_file(planned: str, capsys: Capture) ->
 
 def test_a_saved_plan_that_does_not_fit_is_planned_anew_and_told(planned: str, capsys: Capture) -> None:
     assert main(["run", planned, "--dim", "n=9", "--order", "memory"]) == 0
-    told = capsys.readouterr().err
-    assert told == (
+    captured = capsys.readouterr().err
+    assert captured == (
         f"arenaplan: {planned}: plan made anew: the plan in {planned} is for 'x' float32 8x8, "
         "and here is 'x' float32 9x9\n"
     )
@@ -72,9 +72,9 @@ def test_a_damaged_saved_plan_is_refused_with_exit_code_5(planned: str, capsys: 
 
 def test_save_plan_names_formats_that_cannot_hold_a_plan(planned: str, tmp_path: Path, capsys: Capture) -> None:
     zoo = ["plan", "zoo:lstm_classifier"]
-    told = error([*zoo, "--save-plan", str(tmp_path / "new.onnx")], 2, capsys)
-    assert "zoo:lstm_classifier is no file" in told
-    assert "no file that could carry a plan" in error([*zoo, "--plan-from-file", "required"], 2, capsys)
+    message = error([*zoo, "--save-plan", str(tmp_path / "new.onnx")], 2, capsys)
+    assert "zoo:lstm_classifier is no file" in message
+    assert "is no file with a plan" in error([*zoo, "--plan-from-file", "required"], 2, capsys)
     poison = ["run", planned, "--dim", "n=8", "--mode", "poison"]
     assert "plans for itself" in error([*poison, "--plan-from-file", "required"], 2, capsys)
     assert main(poison) == 0 and capsys.readouterr().err == ""
@@ -89,8 +89,8 @@ def test_save_plan_refuses_a_graph_that_runs_in_stages(planned: str, tmp_path: P
     nodes = [node("NonZero", ["x"], ["n"]), node("Cast", ["n"], ["y"], to=1)]
     path = str(tmp_path / "model.onnx")
     onnx.save(model(nodes, [value("x", (3, 3))]), path)
-    told = error(["plan", path, "--save-plan", str(tmp_path / "new.onnx")], 2, capsys)
-    assert f"data decide some sizes of {path} while it runs" in told
+    message = error(["plan", path, "--save-plan", str(tmp_path / "new.onnx")], 2, capsys)
+    assert f"data decide some sizes of {path} while it runs" in message
     proto = onnx.load(planned)
     moved = onnx.load(path)
     moved.metadata_props.extend(proto.metadata_props)

@@ -8,8 +8,8 @@ WIRED = ("zoo:random_wired", "--shape", "x=1,3,64,64")
 
 def test_plan_tells_the_cost_of_an_order(capsys: Capture) -> None:
     assert data(["plan", *WIRED], capsys)["orderings"] == []
-    found = data(["plan", *WIRED, "--order", "memory", "--nodes", "1000"], capsys)
-    (told,) = found["orderings"]
+    printed = data(["plan", *WIRED, "--order", "memory", "--nodes", "1000"], capsys)
+    (told,) = printed["orderings"]
     assert told["order"] in ("memory", "given")
     assert told["bound"] <= told["chosen_bytes"] <= told["given_bytes"]
     assert main(["plan", *WIRED, "--order", "depth_first", "--top", "0"]) == 0

@@ -43,10 +43,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_plan_counts_the_operators_that_are_left(model: str, capsys: Capture) -> None:
-    found = [
+    printed = [
         data(["plan", model, "--dim", "n=3", "--optimise", level], capsys)["operators"] for level in ("0", "1", "2")
     ]
-    assert found[0] == 5 and found[1] == 3 and found[2] < 3
+    assert printed[0] == 5 and printed[1] == 3 and printed[2] < 3
     assert data(["plan", model, "--dim", "n=3"], capsys)["operators"] == 5
 
 
@@ -60,11 +60,11 @@ def test_run_gives_the_same_behind_passes(model: str, capsys: Capture, tmp_path:
 
 
 def test_compare_runs_what_the_passes_left(model: str, capsys: Capture) -> None:
-    found = data(
+    printed = data(
         ["compare", model, "--dim", "n=3", "--optimise", "1", "--oracle", "onnxruntime", "--runs", "1"], capsys
     )
-    assert found["operators"] == 3
-    assert found["outputs_equal"] and found["oracle_difference"] < 1e-5
+    assert printed["operators"] == 3
+    assert printed["outputs_equal"] and printed["oracle_difference"] < 1e-5
 
 
 def test_compare_passes_prints_a_table(model: str, capsys: Capture) -> None:
@@ -76,19 +76,19 @@ def test_compare_passes_prints_a_table(model: str, capsys: Capture) -> None:
 
 
 def test_compare_passes_as_json(model: str, capsys: Capture) -> None:
-    found = data(["compare", model, "--dim", "n=3", "--passes", "--optimise", "1", "--runs", "1"], capsys)
-    assert set(found) == {"model", "level", "runs", "rows", "outputs_equal"}
-    assert found["level"] == 1 and found["outputs_equal"]
-    assert all(set(row) == ROW for row in found["rows"])
-    assert [(row["by"], row["before"], row["operators"]) for row in found["rows"]] == [
+    printed = data(["compare", model, "--dim", "n=3", "--passes", "--optimise", "1", "--runs", "1"], capsys)
+    assert set(printed) == {"model", "level", "runs", "rows", "outputs_equal"}
+    assert printed["level"] == 1 and printed["outputs_equal"]
+    assert all(set(row) == ROW for row in printed["rows"])
+    assert [(row["by"], row["before"], row["operators"]) for row in printed["rows"]] == [
         ("as given", 5, 5),
         ("no-ops", 5, 3),
     ]
 
 
 def test_a_network_of_the_zoo_has_passes_too(capsys: Capture) -> None:
-    found = data(["plan", "zoo:mobilenet_v1", "--shape", "x=1,3,32,32", "--optimise", "2"], capsys)
-    assert found["operators"] < data(["plan", "zoo:mobilenet_v1", "--shape", "x=1,3,32,32"], capsys)["operators"]
+    printed = data(["plan", "zoo:mobilenet_v1", "--shape", "x=1,3,32,32", "--optimise", "2"], capsys)
+    assert printed["operators"] < data(["plan", "zoo:mobilenet_v1", "--shape", "x=1,3,32,32"], capsys)["operators"]
 
 
 def test_compare_passes_ends_with_5_where_outputs_move_too_far(
@@ -112,7 +112,7 @@ def test_optimise_options_that_do_not_fit_are_refused(model: str, capsys: Captur
 def test_compare_passes_level_1_must_keep_every_bit() -> None:
     graph = engine.Graph("g")
     graph.output(graph.input("x", (2,)) + 1.0, "y")
-    found = passes.compare_passes(graph, {"x": np.ones(2, np.float32)}, 1, runs=1, options=PlanOptions())
-    assert found.outputs_equal and len(found.rows) == 1
+    comparison = passes.compare_passes(graph, {"x": np.ones(2, np.float32)}, 1, runs=1, options=PlanOptions())
+    assert comparison.outputs_equal and len(comparison.rows) == 1
     moved = passes.PassComparison("g", 1, 1, (passes.Row("faulty", 1, 1, 8, 4, 1e-6, 1e-6, 1e-9),))
     assert not moved.outputs_equal

@@ -27,21 +27,21 @@ def test_zoo_options_follow_the_network_name(query: str, capsys: Capture) -> Non
 
 
 def test_options_and_a_shape_that_agree_are_taken(capsys: Capture) -> None:
-    told = data(["plan", "zoo:mobilenet_v2?image=32", "--shape", "x=2,3,32,32"], capsys)
-    assert told["arena_bytes"] == engine.make_plan(mobilenet_v2(2, 32)).arena_bytes
+    printed = data(["plan", "zoo:mobilenet_v2?image=32", "--shape", "x=2,3,32,32"], capsys)
+    assert printed["arena_bytes"] == engine.make_plan(mobilenet_v2(2, 32)).arena_bytes
 
 
 def test_names_that_get_a_length_are_left_open(capsys: Capture) -> None:
-    told = data(["plan", "zoo:mobilenet_v2?image=32", "--dim", "batch=2"], capsys)
-    assert told["arena_bytes"] == engine.make_plan(mobilenet_v2(2, 32)).arena_bytes
+    printed = data(["plan", "zoo:mobilenet_v2?image=32", "--dim", "batch=2"], capsys)
+    assert printed["arena_bytes"] == engine.make_plan(mobilenet_v2(2, 32)).arena_bytes
 
 
 def test_an_optimiser_makes_a_step_of_training(capsys: Capture) -> None:
     graph = squeezenet(2, 32, training=True)
     engine.train_step(graph, graph.outputs["loss"], engine.Adam())
     wanted = engine.make_plan(graph)
-    told = data(["plan", "zoo:squeezenet?batch=2&image=32&optimiser=adam"], capsys)
-    assert (told["arena_bytes"], told["operators"]) == (wanted.arena_bytes, len(graph.operators))
+    printed = data(["plan", "zoo:squeezenet?batch=2&image=32&optimiser=adam"], capsys)
+    assert (printed["arena_bytes"], printed["operators"]) == (wanted.arena_bytes, len(graph.operators))
 
 
 def test_the_seed_of_the_options_comes_before_that_of_the_command(capsys: Capture) -> None:
@@ -51,8 +51,8 @@ def test_the_seed_of_the_options_comes_before_that_of_the_command(capsys: Captur
 
 @pytest.mark.parametrize("name", ["resnet50", "mobilenet_v2"])
 def test_without_a_shape_one_image_of_224_is_meant(name: str, capsys: Capture) -> None:
-    told = data(["plan", f"zoo:{name}"], capsys)
-    assert told["arena_bytes"] == engine.make_plan(NETWORKS[name]()).arena_bytes
+    printed = data(["plan", f"zoo:{name}"], capsys)
+    assert printed["arena_bytes"] == engine.make_plan(NETWORKS[name]()).arena_bytes
 
 
 @pytest.mark.parametrize("command", ["run", "heaps", "trace"])
@@ -70,10 +70,10 @@ def test_an_array_tells_the_shape_and_the_seed_decides_the_weights(tmp_path: Pat
     path = f"{tmp_path}/x.npy"
     x = np.random.default_rng(0).standard_normal((3, 3, 32, 32), dtype=np.float32)
     np.save(path, x)
-    told = data(["run", SMALL[0], "--input", f"x={path}", "--seed", "4"], capsys)
+    printed = data(["run", SMALL[0], "--input", f"x={path}", "--seed", "4"], capsys)
     y = engine.compile(mobilenet_v2(3, 32, seed=4))(x=x)["y"]
-    assert told["outputs"][0]["shape"] == [3, 1000]
-    assert told["outputs"][0]["max"] == float(y.max())
+    assert printed["outputs"][0]["shape"] == [3, 1000]
+    assert printed["outputs"][0]["max"] == float(y.max())
 
 
 @pytest.mark.parametrize(
