@@ -93,7 +93,11 @@ def _paths() -> tuple[str, ...]:
     """The project's files that have text, relative to its root."""
     files = [*ROOT.glob("*"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))]
     names = sorted(path.relative_to(ROOT).as_posix() for path in files if path.is_file())
-    return tuple(name for name in names if name.endswith(TEXTS) and name not in LISTING and "/build/" not in name)
+    return tuple(
+        name
+        for name in names
+        if name.endswith(TEXTS) and name not in LISTING and not {"build", "node_modules"} & set(name.split("/"))
+    )
 
 
 @cache

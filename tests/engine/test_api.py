@@ -67,7 +67,7 @@ def test_without_copy_the_result_is_a_view_of_the_arena() -> None:
         ({"x": np.zeros((4, 64), np.float32), "z": 1}, "no input 'z'; there are: 'x'"),
         ({"x": np.zeros((4, 63), np.float32)}, r"shape \(4, 63\), but \(4, 64\) is expected"),
         ({"x": np.zeros((4, 64))}, "element type float64, but float32 is expected"),
-        ({"x": "a word"}, "is no array"),
+        ({"x": "a word"}, "a str is not an array of float32"),
     ],
 )
 def test_a_wrong_feed_is_one_clear_error(feeds: dict[str, Any], message: str) -> None:

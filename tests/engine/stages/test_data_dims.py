@@ -107,9 +107,9 @@ def _cut(row: Var) -> Var:
 @pytest.mark.parametrize(
     ("step", "told"),
     [
-        (lambda c, r: (c + _sum(ops.nonzero(r)), ()), "decides sizes in it"),
-        (lambda c, r: (c, ops.nonzero(r)), "decides sizes in it"),
-        (lambda c, r: (c + _sum(_cut(r)), ()), "decides sizes in it"),
+        (lambda c, r: (c + _sum(ops.nonzero(r)), ()), "data computed in the body decide its sizes"),
+        (lambda c, r: (c, ops.nonzero(r)), "data computed in the body decide its sizes"),
+        (lambda c, r: (c + _sum(_cut(r)), ()), "data computed in the body decide its sizes"),
         (lambda c, r: (ops.concat([c, r], 0), ()), r"float32\[3\] becomes float32\[(6|n\+3)\]"),
     ],
 )

@@ -63,7 +63,7 @@ def test_numbers_of_any_type_decide(number: Any) -> None:
     graph.output(ops.relu(x) if x.shape[0] == number else ops.exp(x), "y")
     exe = engine.compile(graph)
     assert exe(x=FOURS[:2])["y"] == pytest.approx(np.exp(FOURS[:2]))
-    with pytest.raises(FeedError, match="not n == 3"):
+    with pytest.raises(FeedError, match=r"n must differ from 3(\.0)?, but n is 3"):
         exe(x=FOURS)
 
 
@@ -89,7 +89,7 @@ def test_guards_behind_the_last_operator_of_a_branch_hold() -> None:
     graph.output(engine.cond(c, then, lambda x: x * 2.0, x), "y")
     exe = engine.compile(graph)
     assert exe(x=np.ones(5, np.float32), c=np.array(True))["y"].tolist() == [1.0] * 5
-    with pytest.raises(KernelError, match="here count_nonzero_0 is 1"):
+    with pytest.raises(KernelError, match="count_nonzero_0 must be greater than 4, but count_nonzero_0 is 1"):
         exe(x=np.array([1, -1], np.float32), c=np.array(True))
 
 

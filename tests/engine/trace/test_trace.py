@@ -151,7 +151,7 @@ def test_a_dynamic_trace_overwrites_nothing() -> None:
         ({"threads": -1}, "no integer from 0"),
         ({"threads": True}, "no integer from 0"),
         ({"threads": 10**9}, "no integer from 0"),
-        ({"mode": "dynamic", "heap": 3}, "heap 3 is no name"),
+        ({"mode": "dynamic", "heap": 3}, "heap 3 is not the name of a heap model"),
     ],
 )
 def test_trace_refuses_options_that_do_not_go_together(options: dict[str, Any], told: str) -> None:

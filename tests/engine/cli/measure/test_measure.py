@@ -46,8 +46,8 @@ def options(*words: str) -> Namespace:
 def counted(**changes: Any) -> dict[str, Any]:
     """What the child that counts bytes tells."""
     fields = {name: getattr(COUNTED, name) for name in ("peak_bytes", "sampled_bytes", "samples", "held_bytes")}
-    told = {"huge_bytes": 0, "numpy_bytes": 0, "traced_bytes": 10, "noise_bytes": 0, "digest": "same"}
-    return fields | told | changes
+    readings = {"huge_bytes": 0, "numpy_bytes": 0, "traced_bytes": 10, "noise_bytes": 0, "digest": "same"}
+    return fields | readings | changes
 
 
 def save_model(path: Path, nodes: list[Any], shape: tuple[int, ...], weights: Mapping[str, Any] | None = None) -> str:
@@ -77,8 +77,8 @@ sizes = st.integers(0, 2**36)
 def test_a_reason_is_given_exactly_where_a_prediction_is_off(
     predicted: int, peak: int, held: int, noise: int, huge: int
 ) -> None:
-    told = counted(peak_bytes=peak, held_bytes=held, huge_bytes=huge)
-    reason = explain(Prediction(predicted, 0, 0), told, noise)
+    readings = counted(peak_bytes=peak, held_bytes=held, huge_bytes=huge)
+    reason = explain(Prediction(predicted, 0, 0), readings, noise)
     assert bool(reason) == (abs(peak - predicted) > TOLERANCE * predicted)
 
 
@@ -279,7 +279,7 @@ def test_the_static_prediction_holds_for_large_products(tmp_path: Path) -> None:
     path = save_model(tmp_path / "products.onnx", nodes, (4096, 1024), weights)
     predicted = predict(make_plan(load_onnx(path)), "static")
     assert predicted.held_bytes >= 128 * MIB
-    told = in_process(Task(BYTES, "static", 1, options(path)))
-    assert abs(told["peak_bytes"] - predicted.peak_bytes) < TOLERANCE * predicted.peak_bytes
-    assert abs(told["held_bytes"] - predicted.held_bytes) < TOLERANCE * predicted.held_bytes
-    assert told["numpy_bytes"] == 0
+    readings = in_process(Task(BYTES, "static", 1, options(path)))
+    assert abs(readings["peak_bytes"] - predicted.peak_bytes) < TOLERANCE * predicted.peak_bytes
+    assert abs(readings["held_bytes"] - predicted.held_bytes) < TOLERANCE * predicted.held_bytes
+    assert readings["numpy_bytes"] == 0
