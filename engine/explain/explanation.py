@@ -11,6 +11,7 @@ from engine.explain.alternatives import Alternative, Alternatives, FindAlternati
 from engine.explain.overwrites import TAKEN, Forward, forwards_into, measured
 from engine.explain.peak import AliveTensor, ArenaPart, OtherPeak, alive_at, other_peak, parts
 from engine.explain.sentences import operator, saved, shape, shown, why_alive, why_not
+from engine.lower.calls import NotNested
 from engine.planning.placed import PlacedPlan
 from engine.planning.recomputed import Recomputed
 from engine.report.peak import peak_chunks
@@ -20,7 +21,7 @@ from engine.text.tables import in_columns
 from engine.text.units import format_bytes
 
 _FEW = 4
-"""Refused overwrites that the text names; the JSON has all."""
+"""Refused overwrites, and copied inputs, that the text names; the JSON has all."""
 _HARDLY = 0.001
 """Share of the arena; an alternative that saves less gets no line of its own."""
 _MOSTLY = 0.9
@@ -32,9 +33,10 @@ class Explanation:
     """The explanation of a whole plan. Sizes in bytes.
 
     The `parts` add up to the arena; `alive` are the tensors at the peak, the largest first. `last_tick` is the tick in
-    which outputs are fetched. `refused` are overwrites that would have given a tensor at the peak the bytes of another,
-    with the reason why they are not taken, the largest first. `recomputed`: the operators that run again for a budget.
-    `advised` are other ways to plan, each planned.
+    which outputs are fetched. `bound_reason` says what proves the lower bound. `refused` are overwrites that would have
+    given a tensor at the peak the bytes of another, with the reason why they are not taken, the largest first.
+    `not_nested` are operators that copy inputs which could lie inside their output, with the reason. `recomputed`: the
+    operators that run again for a budget. `advised` are other ways to plan, each planned.
     Where operators may run at once (`parallel`), there is no tick of the peak: `peak_tick` is the one in which the last
     of the tensors that may be alive at once is written. Without `reuse` no bytes are reused, and all tensors are alive
     in each tick.
@@ -43,6 +45,7 @@ class Explanation:
     model: str
     arena_bytes: int
     lower_bound: int
+    bound_reason: str
     status: str
     strategy: str
     parallel: str
@@ -57,6 +60,7 @@ class Explanation:
     alive: tuple[AliveTensor, ...]
     other_peak: OtherPeak
     refused: tuple[Forward, ...]
+    not_nested: tuple[NotNested, ...]
     recomputed: tuple[Recomputed, ...]
     advised: Alternatives
 
@@ -83,6 +87,7 @@ def explain(plan: PlacedPlan, find_alternatives: FindAlternatives) -> Explanatio
         model=totals.model,
         arena_bytes=totals.arena_bytes,
         lower_bound=totals.lower_bound,
+        bound_reason=plan.plan.bound_reason,
         status=totals.status,
         strategy=totals.strategy,
         parallel=totals.parallel,
@@ -97,6 +102,7 @@ def explain(plan: PlacedPlan, find_alternatives: FindAlternatives) -> Explanatio
         alive=alive,
         other_peak=other_peak(plan, chunks),
         refused=_refused(accesses, tuple(a.chunk for a in alive)),
+        not_nested=plan.lowered.not_nested,
         recomputed=plan.recomputed,
         advised=find_alternatives(plan),
     )
@@ -140,11 +146,17 @@ def _proof(explanation: Explanation) -> str:
     excess = explanation.arena_bytes - explanation.lower_bound
     order = f"with parallel={explanation.parallel!r}" if explanation.parallel else "in this order"
     if explanation.status == Status.OPTIMAL:
-        return f"Proved: these calls, {order} and with these overwrites, fit in no smaller arena."
+        return f"Proved: these calls, {order} and with these overwrites, fit in no smaller arena.{_reason(explanation)}"
     return (
         f"No arena below {format_bytes(explanation.lower_bound)} is possible for these calls {order}, so better "
         f"addresses would save {format_bytes(excess)} at most ({excess / explanation.arena_bytes:.1%})."
+        f"{_reason(explanation)}"
     )
+
+
+def _reason(explanation: Explanation) -> str:
+    """Returns the sentence that says what proves the lower bound; nothing for a plan that was read from a file."""
+    return f" The bound is proved by: {explanation.bound_reason}." if explanation.bound_reason else ""
 
 
 def _again(explanation: Explanation) -> list[str]:
@@ -206,7 +218,7 @@ def _lower(explanation: Explanation) -> list[str]:
     if useless:
         lines.append(f"No smaller{', or by less than 0.1 %' if hardly else ''}: {'; '.join(useless)}.")
     lines += [f"Not tried: {text}." for text in explanation.advised.left_out]
-    return [*lines, *_scratch(explanation), *_overwrites(explanation)]
+    return [*lines, *_scratch(explanation), *_overwrites(explanation), *_copied(explanation)]
 
 
 def _useless(tried: Alternative) -> str:
@@ -230,3 +242,13 @@ def _overwrites(explanation: Explanation) -> Iterator[str]:
         )
     if len(explanation.refused) > _FEW:
         yield f"  ... and {len(explanation.refused) - _FEW} more (--json has all)"
+
+
+def _copied(explanation: Explanation) -> Iterator[str]:
+    """Yields the operators whose inputs are copied into their output, and why they are not computed there."""
+    if explanation.not_nested:
+        yield "Inputs that are copied, and not computed inside the output of:"
+    for copied in explanation.not_nested[:_FEW]:
+        yield f"  {shown(copied.operator)}: {copied.reason}"
+    if len(explanation.not_nested) > _FEW:
+        yield f"  ... and {len(explanation.not_nested) - _FEW} more (--json has all)"

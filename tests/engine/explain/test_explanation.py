@@ -298,3 +298,18 @@ def test_a_network_too_large_is_not_planned_again() -> None:
 
 def test_explanations_say_what_was_not_measured() -> None:
     assert NOT_MEASURED < 0
+
+
+def test_an_explanation_says_what_proves_the_bound_and_what_is_copied() -> None:
+    """Of what is fed nothing can be computed inside the output of a concatenation."""
+    graph = Graph("copied")
+    x, y = graph.input("x", (2, 4)), graph.input("y", (2, 4))
+    joined: Var = ops.concat([x, y], axis=0)
+    graph.output(ops.relu(joined), "z")
+    plan = engine.make_plan(graph)
+    explanation = plan.explain()
+    assert explanation.bound_reason == plan.plan.bound_reason
+    assert f"The bound is proved by: {plan.plan.bound_reason}." in explanation.text()
+    concat = next(op.name for op in graph.operators if op.schema.name == "concat")
+    assert f"  {concat}: no input can be computed inside the output\n" in explanation.text()
+    assert [row["operator"] for row in explanation.to_json()["not_nested"]] == [concat]
