@@ -137,8 +137,8 @@ def test_graphs_with_open_lengths_are_ordered_when_they_are_planned(order: str) 
 
 
 _SCRIPT = """
-from engine.lowering import lower
-from engine.ordering import arrange
+from engine.lower.lowering import lower
+from engine.lower.order import arrange
 from tests.helpers.graphs.random_graphs import build, seeded
 for seed in range(12):
     arranged = arrange(lower(build(seeded(seed), 30)), "memory")
