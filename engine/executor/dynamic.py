@@ -16,7 +16,7 @@ from engine.executor.binding import NO_BYTES, PackCache, Packed, bind_call, kern
 from engine.executor.feeds import check_apart, deliver, initial_values, load_parameters, read_feeds, read_outs
 from engine.executor.programs import as_program
 from engine.executor.team import ALONE, Runner
-from engine.lower.calls import Call, Stage, Storage
+from engine.lower.calls import Alias, Call, Stage, Storage
 from engine.planning.placed import PlacedPlan
 from engine.system.arrays import aligned_empty, view_array
 from engine.system.timing import Stopwatch
@@ -158,8 +158,11 @@ def _as_it_is(_: int, thunk: Thunk) -> Thunk:
 
 
 def _reads(stage: Stage, plan: PlacedPlan) -> list[int]:
-    """Returns the owners of the inputs of a call, each once; an alias reads nothing itself."""
-    return list({plan.lowered.values[v].owner for v in stage.inputs}) if isinstance(stage, Call) else []
+    """Returns the owners of the inputs of a call or a join, each once; an alias reads nothing itself.
+
+    A join keeps what its calls have computed in parts, although nobody else reads it yet.
+    """
+    return [] if isinstance(stage, Alias) else list({plan.lowered.values[v].owner for v in stage.inputs})
 
 
 def _count_readers(plan: PlacedPlan) -> Counter[int]:
