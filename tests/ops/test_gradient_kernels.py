@@ -153,8 +153,8 @@ def test_gathered_rows_are_added_where_they_came_from(dtype: str) -> None:
 
 def test_a_sum_of_many_halves_is_rounded_once() -> None:
     dy = np.full((5000, 1), 0.5, np.float16)
-    (found,) = evaluate(GATHER_GRADIENT, dy, np.zeros(5000, np.int64), shape=(1, 1))
-    assert found.tolist() == [[2500.0]]
+    (gradient,) = evaluate(GATHER_GRADIENT, dy, np.zeros(5000, np.int64), shape=(1, 1))
+    assert gradient.tolist() == [[2500.0]]
 
 
 def test_gather_gradient_refuses_an_index_outside_its_axis() -> None:

@@ -149,8 +149,8 @@ def _gradients(function: Callable[..., Any], arrays: list[Array]) -> list[Array]
     inputs = [graph.input(f"x{i}", a.shape, a.dtype.name) for i, a in enumerate(arrays)]
     y = function(*inputs)
     seed = graph.constant(np.linspace(1, 2, y.spec.size, dtype=y.dtype).reshape(y.shape))
-    for i, found in enumerate(engine.gradients(y, inputs, seed=seed)):
-        graph.output(found, f"d{i}")
+    for i, gradient in enumerate(engine.gradients(y, inputs, seed=seed)):
+        graph.output(gradient, f"d{i}")
     return list(run_unplanned(graph, {f"x{i}": a for i, a in enumerate(arrays)}).values())
 
 
@@ -162,8 +162,8 @@ def test_where_pytorch_has_chosen_a_gradient_it_is_the_same(
     tensors = [torch.tensor(a, requires_grad=True) for a in arrays]
     y = theirs(*tensors)
     y.backward(torch.linspace(1, 2, y.numel(), dtype=torch.float64).reshape(y.shape))
-    found = _gradients(function, arrays)
-    for got, tensor in zip(found, tensors, strict=True):
+    gradients = _gradients(function, arrays)
+    for got, tensor in zip(gradients, tensors, strict=True):
         assert tensor.grad is not None
         np.testing.assert_allclose(got, tensor.grad.numpy(), rtol=1e-7, atol=1e-14)
 
@@ -193,10 +193,10 @@ def test_rules_that_do_not_need_the_input_leave_it_to_be_overwritten(function: C
 def test_other_element_types_agree_with_float64(function: Callable[[Var], Var], dtype: str) -> None:
     x = np.random.default_rng(0).normal(size=(3, 4)).astype(dtype)
     (wanted,) = _gradients(function, [x.astype("float64")])
-    (found,) = _gradients(function, [x])
-    assert found.dtype == dtype
+    (gradient,) = _gradients(function, [x])
+    assert gradient.dtype == dtype
     eps = float(np.finfo(dtype).eps)
-    np.testing.assert_allclose(found, wanted, rtol=4 * eps, atol=8 * eps)
+    np.testing.assert_allclose(gradient, wanted, rtol=4 * eps, atol=8 * eps)
 
 
 def test_of_several_outputs_those_that_nobody_reads_give_zeros() -> None:
@@ -205,8 +205,8 @@ def test_of_several_outputs_those_that_nobody_reads_give_zeros() -> None:
     _, right = ops.split(x, (1, 2), axis=1)
     (dx,) = engine.gradients(ops.reduce_sum(right, keepdims=False), [x])
     graph.output(dx, "dx")
-    found = run_unplanned(graph, {"x": np.ones((2, 3))})["dx"]
-    assert found.tolist() == [[0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]
+    gradient = run_unplanned(graph, {"x": np.ones((2, 3))})["dx"]
+    assert gradient.tolist() == [[0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]
 
 
 def test_an_embedding_adds_the_rows_of_words_that_stand_twice() -> None:
@@ -214,8 +214,8 @@ def test_an_embedding_adds_the_rows_of_words_that_stand_twice() -> None:
     table = graph.input("table", (4, 2), "float64")
     words = graph.constant(np.array([3, 1, 3, -1]))
     y = ops.gather(table, words)
-    (found,) = engine.gradients(y, [table], seed=graph.constant(np.arange(8.0).reshape(4, 2)))
-    graph.output(found, "d")
+    (gradient,) = engine.gradients(y, [table], seed=graph.constant(np.arange(8.0).reshape(4, 2)))
+    graph.output(gradient, "d")
     rows = run_unplanned(graph, {"table": np.zeros((4, 2))})["d"]
     assert rows.tolist() == [[0.0, 0.0], [2.0, 3.0], [0.0, 0.0], [10.0, 13.0]]
 

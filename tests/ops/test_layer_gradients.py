@@ -48,10 +48,10 @@ SIDES = st.integers(1, 4)
 
 def labels(seed: int, shape: tuple[int, ...], classes: int, ignored: int = 0) -> Array:
     """Labels of which every `ignored`-th is -100."""
-    found = np.random.default_rng(seed).integers(0, classes, shape)
+    drawn = np.random.default_rng(seed).integers(0, classes, shape)
     if ignored:
-        found.reshape(-1)[::ignored] = -100
-    return found
+        drawn.reshape(-1)[::ignored] = -100
+    return drawn
 
 
 @FEW
@@ -64,11 +64,11 @@ def labels(seed: int, shape: tuple[int, ...], classes: int, ignored: int = 0) ->
 def test_cross_entropy_gradient_agrees_with_central_differences(
     shape: tuple[int, ...], reduction: str, smoothing: float, ignored: int
 ) -> None:
-    known = labels(2, (shape[0], *shape[2:]), shape[1], ignored)
-    known.reshape(-1)[-1] = 0
+    targets = labels(2, (shape[0], *shape[2:]), shape[1], ignored)
+    targets.reshape(-1)[-1] = 0
 
     def loss(logits: Any) -> Any:
-        return ops.softmax_cross_entropy(logits, known, reduction, label_smoothing=smoothing)
+        return ops.softmax_cross_entropy(logits, targets, reduction, label_smoothing=smoothing)
 
     check_gradients(loss, floats(1, shape))
 
@@ -104,7 +104,7 @@ def test_convolution_gradient_agrees_with_central_differences(
     sizes, kernel, strides, pads, dilations, group = case
     shapes = [(2, group * channels, *sizes), (group * filters, channels, *kernel), (group * filters,)]
     more = {"strides": strides, "pads": pads, "dilations": dilations, "group": group}
-    check_gradients(lambda *given: ops.conv(*given, **more), floats(3, *shapes[: 2 + biased]))
+    check_gradients(lambda *arrays: ops.conv(*arrays, **more), floats(3, *shapes[: 2 + biased]))
 
 
 @FEW
@@ -117,7 +117,7 @@ def test_transposed_convolution_gradient_agrees_with_central_differences(
     shapes = [(2, group, *sizes), (group, filters, *kernel), (group * filters,)]
     rest = tuple(more if s > 1 else 0 for s in strides)
     attrs = {"strides": strides, "pads": pads, "dilations": dilations, "group": group, "output_padding": rest}
-    check_gradients(lambda *given: ops.conv_transpose(*given, **attrs), floats(4, *shapes[: 2 + biased]))
+    check_gradients(lambda *arrays: ops.conv_transpose(*arrays, **attrs), floats(4, *shapes[: 2 + biased]))
 
 
 def test_an_output_that_no_window_reaches_gives_no_further_pixels() -> None:
@@ -138,9 +138,9 @@ def test_batch_norm_training_gradient_agrees_with_central_differences(shape: tup
 @pytest.mark.parametrize("which", [1, 2])
 def test_statistics_of_the_batch_are_differentiated_too(which: int) -> None:
     def build(x: Any, scale: Any, bias: Any) -> Any:
-        found = ops.batch_norm_training(x, scale, bias)
+        outputs = ops.batch_norm_training(x, scale, bias)
         channels = (1, 3, 1, 1)
-        return found[0] * ops.reshape(found[which], channels)
+        return outputs[0] * ops.reshape(outputs[which], channels)
 
     check_gradients(build, floats(6, (3, 3, 2, 4), (3,), (3,)), rtol=1e-5)
 
@@ -191,13 +191,15 @@ def test_global_pooling_gradient_agrees_with_central_differences(p: int) -> None
 
 def test_the_first_of_several_maxima_gets_all_of_the_gradient() -> None:
     graph, feeds = backward(lambda x: ops.max_pool(x, 2), [np.ones((1, 1, 3, 2))], [0])
-    found = engine.compile(graph).run(feeds)["d0"]
-    np.testing.assert_array_equal(found[0, 0], [[-feeds["dy"][0, 0, 0, 0], 0], [-feeds["dy"][0, 0, 1, 0], 0], [0, 0]])
+    gradient = engine.compile(graph).run(feeds)["d0"]
+    np.testing.assert_array_equal(
+        gradient[0, 0], [[-feeds["dy"][0, 0, 0, 0], 0], [-feeds["dy"][0, 0, 1, 0], 0], [0, 0]]
+    )
 
 
 def test_a_channel_that_is_zero_has_no_lp_gradient() -> None:
-    found = check_modes(lambda x: ops.global_lp_pool(x, 2), [np.zeros((1, 2, 3))])
-    np.testing.assert_array_equal(found["d0"], np.zeros((1, 2, 3)))
+    gradients = check_modes(lambda x: ops.global_lp_pool(x, 2), [np.zeros((1, 2, 3))])
+    np.testing.assert_array_equal(gradients["d0"], np.zeros((1, 2, 3)))
 
 
 def arrays_of(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
@@ -207,14 +209,14 @@ def arrays_of(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
 def small_calls() -> list[Any]:
     """Operators of the backward pass (and of training) with small inputs."""
     x, dy, scale, mean = arrays_of(0, (3, 4, 5, 2), (3, 4, 5, 2), (4,), (4,))
-    known, variance = labels(0, (3, 5, 2), 4, 5), np.abs(scale) + 1
+    targets, variance = labels(0, (3, 5, 2), 4, 5), np.abs(scale) + 1
     windows = {"kernel_shape": (3, 2), "strides": (2, 1), "pads": (1, 0, 1, 1)}
     image, grads, w = arrays_of(1, (2, 4, 6, 5), (2, 6, 3, 5), (6, 2, 3, 2))
     sums = {"reduction": "none", "label_smoothing": 0.1}
     return [
-        (SOFTMAX_CROSS_ENTROPY, [x, known], {}),
-        (SOFTMAX_CROSS_ENTROPY_GRADIENT, [x, known, np.float32(0.7)], {}),
-        (SOFTMAX_CROSS_ENTROPY_GRADIENT, [x, known, dy[:, 0]], sums),
+        (SOFTMAX_CROSS_ENTROPY, [x, targets], {}),
+        (SOFTMAX_CROSS_ENTROPY_GRADIENT, [x, targets, np.float32(0.7)], {}),
+        (SOFTMAX_CROSS_ENTROPY_GRADIENT, [x, targets, dy[:, 0]], sums),
         (BATCH_NORM_TRAINING, [x, scale, mean], {}),
         (CHANNEL_SUMS, [dy, x, mean, variance], {}),
         (BATCH_NORM_DATA_GRADIENT, [dy, x, scale, mean, variance, mean, scale], {}),
@@ -255,12 +257,12 @@ ONLY_WIDE = (BATCH_NORM_TRAINING, CHANNEL_SUMS, BATCH_NORM_DATA_GRADIENT, MAX_PO
 def large_calls() -> list[Any]:
     """The same with tensors of more than 128 KiB."""
     x, dy, scale, mean = arrays_of(0, (4, 16, 32, 32), (4, 16, 32, 32), (16,), (16,))
-    variance, known = np.abs(scale) + 1, labels(0, (4, 32, 32), 16, 7)
+    variance, targets = np.abs(scale) + 1, labels(0, (4, 32, 32), 16, 7)
     (w,) = arrays_of(1, (16, 16, 3, 3))
     windows = {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)}
     return [
-        (SOFTMAX_CROSS_ENTROPY, [x, known], {"label_smoothing": 0.1}),
-        (SOFTMAX_CROSS_ENTROPY_GRADIENT, [x, known, np.float32(0.7)], {"label_smoothing": 0.1}),
+        (SOFTMAX_CROSS_ENTROPY, [x, targets], {"label_smoothing": 0.1}),
+        (SOFTMAX_CROSS_ENTROPY_GRADIENT, [x, targets, np.float32(0.7)], {"label_smoothing": 0.1}),
         (BATCH_NORM_TRAINING, [x, scale, mean], {}),
         (CHANNEL_SUMS, [dy, x, mean, variance], {}),
         (BATCH_NORM_DATA_GRADIENT, [dy, x, scale, mean, variance, mean, scale], {}),
@@ -369,9 +371,9 @@ HALVES: list[Any] = [
 def test_layer_gradients_in_half_precision_are_single_precision_rounded(number: int) -> None:
     build, shapes = HALVES[number]
     halves = floats(13, *shapes, dtype="float16")
-    found = check_modes(build, halves)
+    outputs = check_modes(build, halves)
     wanted = check_modes(build, [a.astype("float32") for a in halves])
-    for name, array in found.items():
+    for name, array in outputs.items():
         same(array, wanted[name].astype("float16"), rtol=0.02, atol=0.02)
 
 
@@ -390,5 +392,5 @@ def test_the_gradient_by_x_overwrites_the_incoming_gradient(number: int) -> None
     graph, _ = backward(build, arrays, float_positions(arrays))
     plan = engine.compile(graph).plan
     call = next(c for c in reversed(plan.lowered.calls) if any(op.schema.name == name for op in c.operators))
-    taken, made = plan.places[call.inputs[0]], plan.places[call.outputs[0]]
-    assert taken.layout.offset == made.layout.offset
+    read, written = plan.places[call.inputs[0]], plan.places[call.outputs[0]]
+    assert read.layout.offset == written.layout.offset

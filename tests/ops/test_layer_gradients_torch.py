@@ -22,13 +22,13 @@ _SPATIAL = {1: "1d", 2: "2d", 3: "3d"}
 def check(ours: Callable[..., Any], theirs: Callable[..., Any], arrays: Sequence[Array]) -> None:
     """Each gradient is torch's."""
     graph, feeds = backward(ours, arrays, float_positions(arrays))
-    found = engine.compile(graph).run(feeds)
+    outputs = engine.compile(graph).run(feeds)
     tensors = [torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
     theirs(*tensors).backward(torch.tensor(-feeds["dy"]))
     for i in float_positions(arrays):
         wanted = tensors[i].grad.numpy()
         close = 1e-5 * max(float(np.abs(wanted).max(initial=0)), 1.0)
-        np.testing.assert_allclose(found[f"d{i}"], wanted, rtol=0, atol=close)
+        np.testing.assert_allclose(outputs[f"d{i}"], wanted, rtol=0, atol=close)
 
 
 def singles(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
@@ -123,33 +123,33 @@ def test_batch_norm_gradient_equals_torch(shape: tuple[int, ...]) -> None:
 def test_running_statistics_move_as_those_of_torch() -> None:
     graph = engine.Graph()
     x = graph.input("x", (4, 3, 5, 6))
-    given = {"mean": np.zeros(3, "f4"), "variance": np.ones(3, "f4")}
-    held = [graph.parameter(a, n, trainable=False) for n, a in given.items()]
+    statistics = {"mean": np.zeros(3, "f4"), "variance": np.ones(3, "f4")}
+    held = [graph.parameter(a, n, trainable=False) for n, a in statistics.items()]
     y = ops.batch_norm_running(x, np.ones(3, "f4"), np.zeros(3, "f4"), *held, momentum=0.2)
     graph.output(y, "y")
-    for name, var in zip(given, held, strict=True):
+    for name, var in zip(statistics, held, strict=True):
         graph.output(graph.updates[var], f"next_{name}")
     layer = torch.nn.BatchNorm2d(3, momentum=0.2)
     compiled = engine.compile(graph)
     for turn in range(3):
         (data,) = singles(turn, (4, 3, 5, 6))
-        found = compiled.run({"x": data})
+        outputs = compiled.run({"x": data})
         wanted = layer(torch.tensor(data))
-        np.testing.assert_allclose(found["y"], wanted.detach().numpy(), rtol=0, atol=1e-5)
-        np.testing.assert_allclose(found["next_mean"], layer.running_mean.numpy(), rtol=0, atol=1e-6)
-        np.testing.assert_allclose(found["next_variance"], layer.running_var.numpy(), rtol=0, atol=1e-6)
+        np.testing.assert_allclose(outputs["y"], wanted.detach().numpy(), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(outputs["next_mean"], layer.running_mean.numpy(), rtol=0, atol=1e-6)
+        np.testing.assert_allclose(outputs["next_variance"], layer.running_var.numpy(), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(7, 5), (3, 4, 6, 5), (2, 300, 12, 12), (3, 70000)])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 def test_cross_entropy_gradient_equals_torch(shape: tuple[int, ...], reduction: str) -> None:
     (logits,) = singles(9, shape)
-    known = np.random.default_rng(9).integers(0, shape[1], (shape[0], *shape[2:]))
-    known.reshape(-1)[::3] = -100
+    targets = np.random.default_rng(9).integers(0, shape[1], (shape[0], *shape[2:]))
+    targets.reshape(-1)[::3] = -100
     check(
         lambda x, t: ops.softmax_cross_entropy(x, t, reduction, label_smoothing=0.1),
         lambda x, t: functional.cross_entropy(x, t, reduction=reduction, label_smoothing=0.1),
-        [logits, known],
+        [logits, targets],
     )
 
 

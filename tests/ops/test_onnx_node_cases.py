@@ -48,7 +48,7 @@ MODULES = (
 LEAST_CASES = 140
 
 
-def _resize_scales(x: Array, shape: tuple[int, ...], given: Iterable[float], attrs: dict[str, Any]) -> None:
+def _resize_scales(x: Array, shape: tuple[int, ...], factors: Iterable[float], attrs: dict[str, Any]) -> None:
     """Scales for all axes where they were given; with a policy the ratio that it kept."""
     axes = [a % x.ndim for a in attrs.pop("axes", range(x.ndim))]
     policy, sizes = attrs.pop("keep_aspect_ratio_policy", b"stretch"), attrs.pop("given_sizes", None)
@@ -58,8 +58,8 @@ def _resize_scales(x: Array, shape: tuple[int, ...], given: Iterable[float], att
         for i, axis in enumerate(axes):
             starts[axis], ends[axis] = roi[i], roi[i + len(axes)]
         attrs["roi"] = [*starts.values(), *ends.values()]
-    if len(given := list(given)):
-        scales = dict(zip(axes, given, strict=True))
+    if len(factors := list(factors)):
+        scales = dict(zip(axes, factors, strict=True))
     elif policy != b"stretch" and sizes is not None:
         ratios = [s / x.shape[a] for a, s in zip(axes, sizes, strict=True)]
         scales = dict.fromkeys(axes, (min if policy == b"not_larger" else max)(ratios))

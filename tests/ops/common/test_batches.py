@@ -39,11 +39,11 @@ def _drawn(*shape: int) -> Array:
 def apart(array: Array) -> Array:
     """The same batch with images that lie apart."""
     count, image = len(array), array.size // max(len(array), 1)
-    room = np.full((count, image + _GAP), np.nan, array.dtype)
-    made = room[:, _GAP:].reshape(array.shape)
-    assert made.base is room or made.base is room.base
-    made[...] = array
-    return made
+    buffer = np.full((count, image + _GAP), np.nan, array.dtype)
+    images = buffer[:, _GAP:].reshape(array.shape)
+    assert images.base is buffer or images.base is buffer.base
+    images[...] = array
+    return images
 
 
 def _room(array: Array) -> Array:
@@ -87,7 +87,10 @@ def _signed(schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any]) ->
     """With constants and without: kernels that pack them may be others."""
     constants = frozenset(i for i in CONSTANT.get(schema, ()) if i < len(arrays))
     specs = [spec_of(a) for a in arrays]
-    return [schema.sign(specs, attrs, known) for known in ((frozenset(), constants) if constants else (frozenset(),))]
+    return [
+        schema.sign(specs, attrs, constant_inputs)
+        for constant_inputs in ((frozenset(), constants) if constants else (frozenset(),))
+    ]
 
 
 def _output(kernel: Kernel, array: Array) -> Array:
@@ -157,5 +160,5 @@ def test_dense_images_are_told_from_others() -> None:
 
 
 def test_evaluate_reads_images_that_lie_apart() -> None:
-    (found,) = evaluate(CONV, apart(X), POINT)
-    assert found.tobytes() == evaluate(CONV, X, POINT)[0].tobytes()
+    (output,) = evaluate(CONV, apart(X), POINT)
+    assert output.tobytes() == evaluate(CONV, X, POINT)[0].tobytes()

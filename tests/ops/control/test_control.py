@@ -144,8 +144,8 @@ def test_a_scan_takes_and_puts_rows_along_any_axis_either_way(
         ys.append(y)
         us.append(u)
     stacks = [
-        np.stack(made[:: -1 if way else 1], axis) if count else np.moveaxis(np.zeros((0, n), np.float32), 0, axis)
-        for made, axis, way, n in ((ys, c, ways[2], 3), (us, d, ways[3], 1))
+        np.stack(outputs[:: -1 if way else 1], axis) if count else np.moveaxis(np.zeros((0, n), np.float32), 0, axis)
+        for outputs, axis, way, n in ((ys, c, ways[2], 3), (us, d, ways[3], 1))
     ]
     body = FunctionBody((ROW,) * 4, (ROW, ROW, ROW.with_shape((1,))), _stepped)
     attrs: dict[str, Any] = {

@@ -118,9 +118,9 @@ def test_fused_elementwise_of_large_tensors_needs_a_block_at_most() -> None:
 
 def _forwards(specs: list[TensorSpec], *program: Step, apart: bool) -> set[int]:
     signature = FUSED_ELEMENTWISE.sign(specs, {"program": program, "apart": apart})
-    found = FUSED_ELEMENTWISE.forwards(signature)
-    assert all((o.output, o.offset) == (0, 0) for o in found)
-    return {o.input for o in found}
+    forwards = FUSED_ELEMENTWISE.forwards(signature)
+    assert all((o.output, o.offset) == (0, 0) for o in forwards)
+    return {o.input for o in forwards}
 
 
 @pytest.mark.parametrize("apart", [False, True])

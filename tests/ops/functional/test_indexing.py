@@ -28,10 +28,10 @@ def test_brackets_on_open_lengths_equal_numpy_or_are_an_error(key: Any, n: int, 
     except OpError:
         return
     try:
-        found = engine.compile(graph, mode="dynamic").run({"x": array})["y"]
+        output = engine.compile(graph, mode="dynamic").run({"x": array})["y"]
     except FeedError:
         return
-    np.testing.assert_array_equal(found, array[key] + 1)
+    np.testing.assert_array_equal(output, array[key] + 1)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,6 @@ def test_a_bound_may_be_a_var_or_a_dimension() -> None:
     exe = engine.compile(graph)
     array = np.arange(12, dtype=np.float32).reshape(6, 2)
     for number in (0, 2, 5, 6, 9, -1):
-        made = exe.run({"x": array, "k": np.asarray(number)})
-        np.testing.assert_array_equal(made["front"], array[:number] + 1)
-        np.testing.assert_array_equal(made["middle"], array[number:5] + 1)
+        outputs = exe.run({"x": array, "k": np.asarray(number)})
+        np.testing.assert_array_equal(outputs["front"], array[:number] + 1)
+        np.testing.assert_array_equal(outputs["middle"], array[number:5] + 1)

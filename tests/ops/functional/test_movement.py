@@ -56,14 +56,14 @@ def keys(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[Key, ...]:
     """Anything numpy takes for this shape out of integers, slices, an ellipsis and new axes."""
     bounds = st.none() | st.integers(-6, 6)
     steps = st.none() | st.sampled_from([-2, -1, 1, 2])
-    found: list[Key] = []
+    key: list[Key] = []
     for n in shape[: draw(st.integers(0, len(shape)))]:
         picks = st.builds(slice, bounds, bounds, steps)
-        found.append(draw(picks | st.integers(-n, n - 1) if n else picks))
+        key.append(draw(picks | st.integers(-n, n - 1) if n else picks))
     for new in draw(st.lists(st.sampled_from([None, None, ...]), max_size=2)):
-        if new is None or ... not in found:
-            found.insert(draw(st.integers(0, len(found))), new)
-    return tuple(found)
+        if new is None or ... not in key:
+            key.insert(draw(st.integers(0, len(key))), new)
+    return tuple(key)
 
 
 @given(st.lists(st.integers(0, 4), max_size=3).map(tuple), st.data())
@@ -97,7 +97,7 @@ X = value(2, 1, 3)
 
 
 @pytest.mark.parametrize(
-    ("made", "wanted"),
+    ("function", "wanted"),
     [
         (lambda: views.reshape(X, (3, -1)), X.array.reshape(3, 2)),
         (lambda: views.reshape(X, (0, -1), zero_copies=True), X.array.reshape(2, 3)),
@@ -151,8 +151,8 @@ X = value(2, 1, 3)
         ),
     ],
 )
-def test_movement_functions_equal_numpy(made: Callable[[], Value], wanted: Any) -> None:
-    same(made(), wanted)
+def test_movement_functions_equal_numpy(function: Callable[[], Value], wanted: Any) -> None:
+    same(function(), wanted)
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 2, 3)])

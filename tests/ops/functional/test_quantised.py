@@ -39,11 +39,11 @@ def built(weights: Array, matrix: Array) -> engine.Graph:
         y_zero_point=50,
     )
     graph.output(ops.dequantize_linear(z, 0.3, 50), "static")
-    found, scale, zero = ops.dynamic_quantize_linear(x)
-    sums = ops.cast(ops.conv_integer(found, weights, zero, dilations=2), "float32")
+    quantised_x, scale, zero = ops.dynamic_quantize_linear(x)
+    sums = ops.cast(ops.conv_integer(quantised_x, weights, zero, dilations=2), "float32")
     real = ops.mul(sums, ops.mul(scale, np.asarray(0.02, "f4")))
     graph.output(real, "dynamic")
-    graph.output(ops.matmul_integer(ops.reshape(found, (2, 90))[:, :36], matrix), "products")
+    graph.output(ops.matmul_integer(ops.reshape(quantised_x, (2, 90))[:, :36], matrix), "products")
     return graph
 
 

@@ -44,11 +44,11 @@ def stored(draw: Any, array: Array) -> Array:
 def numbers(draw: Any, shape: tuple[int, ...], dtype: str) -> Array:
     """Some of them NaN or infinite, where the type has such."""
     rng = np.random.default_rng(draw(st.integers(0, 99)))
-    found = rng.integers(0, 200, shape).astype(dtype)
-    if np.dtype(dtype).kind == "f" and found.size:
-        found.reshape(-1)[rng.integers(0, found.size, 2)] = [np.nan, -np.inf]
-        found += found.dtype.type(0.1)
-    return found
+    array = rng.integers(0, 200, shape).astype(dtype)
+    if np.dtype(dtype).kind == "f" and array.size:
+        array.reshape(-1)[rng.integers(0, array.size, 2)] = [np.nan, -np.inf]
+        array += array.dtype.type(0.1)
+    return array
 
 
 def places(draw: Any, shape: tuple[int, ...], dim: int, ints: str) -> Array:
@@ -148,8 +148,8 @@ def test_compiled_scatter_may_overwrite_its_data() -> None:
 def test_a_program_stops_at_an_index_that_is_outside_and_tells_it(threads: int, mode: str) -> None:
     graph = Graph("words")
     ids, table = graph.input("ids", (8, 50), "int64"), graph.input("table", (30, 400))
-    found = ops.relu(ops.gather(ops.neg(table), ids))
-    graph.output(ops.relu(found), "y")
+    rows = ops.relu(ops.gather(ops.neg(table), ids))
+    graph.output(ops.relu(rows), "y")
     model = engine.compile(graph, threads=threads, mode=mode)
     feeds = {"ids": np.full((8, 50), -30), "table": -np.ones((30, 400), np.float32)}
     assert (model(**feeds)["y"] == 1).all()

@@ -51,11 +51,11 @@ def cases(draw: st.DrawFn) -> Case:
 def oracle(boxes: Array, scores: Array, attrs: dict[str, Any], rows: int) -> list[Array]:
     """What onnxruntime chooses, with zeros behind it."""
     least = attrs["score_threshold"]
-    given = [np.array([attrs["max_output"]]), np.array([attrs["iou_threshold"]], np.float32)]
-    given += [] if least is None else [np.array([least], np.float32)]
+    limits = [np.array([attrs["max_output"]]), np.array([attrs["iou_threshold"]], np.float32)]
+    limits += [] if least is None else [np.array([least], np.float32)]
     centre = int(attrs["center_point_box"])
-    (found,) = onnxruntime_node("NonMaxSuppression", [boxes, scores, *given], center_point_box=centre)
-    return [np.pad(found, ((0, rows - len(found)), (0, 0))), np.array(len(found))]
+    (chosen,) = onnxruntime_node("NonMaxSuppression", [boxes, scores, *limits], center_point_box=centre)
+    return [np.pad(chosen, ((0, rows - len(chosen)), (0, 0))), np.array(len(chosen))]
 
 
 def rows_of(scores: Array, attrs: dict[str, Any]) -> int:
@@ -85,14 +85,14 @@ def test_non_max_suppression_takes_thresholds_as_inputs_and_bounded_rows(case: C
     least = np.array(attrs["score_threshold"] or 0, np.float32)
     attrs = attrs | {"score_threshold": float(least)}
     wanted, centre = oracle(boxes, scores, attrs, scores.size), attrs["center_point_box"]
-    given = [boxes, scores, number, threshold, least]
-    check_kernels(NON_MAX_SUPPRESSION, given, wanted, center_point_box=centre)
+    inputs = [boxes, scores, number, threshold, least]
+    check_kernels(NON_MAX_SUPPRESSION, inputs, wanted, center_point_box=centre)
     most = int(wanted[1])
     bounded = [wanted[0][:most], wanted[1]]
-    check_results(NON_MAX_SUPPRESSION, given, bounded, center_point_box=centre, most=most)
+    check_results(NON_MAX_SUPPRESSION, inputs, bounded, center_point_box=centre, most=most)
     if most:
         with pytest.raises(CountError, match=f"{most} boxes are chosen, and there is room for {most - 1}"):
-            evaluate(NON_MAX_SUPPRESSION, *given, center_point_box=centre, most=most - 1)
+            evaluate(NON_MAX_SUPPRESSION, *inputs, center_point_box=centre, most=most - 1)
 
 
 def test_non_max_suppression_writes_no_rows_beyond_its_output() -> None:

@@ -43,12 +43,12 @@ def distinct(x: Array, axis: int | None, in_order: bool) -> list[Array]:
     x, along = (x.reshape(-1), 0) if axis is None else (x, axis)
     n = x.shape[along]
     keys = [key(x.take(i, along)) for i in range(n)]
-    found = sorted(set(keys)) if in_order else list(dict.fromkeys(keys))
-    first = [keys.index(k) for k in found]
-    inverse = np.array([found.index(k) for k in keys], np.int64)
-    counts = np.array([keys.count(k) for k in found], np.int64)
+    unique_keys = sorted(set(keys)) if in_order else list(dict.fromkeys(keys))
+    first = [keys.index(k) for k in unique_keys]
+    inverse = np.array([unique_keys.index(k) for k in keys], np.int64)
+    counts = np.array([keys.count(k) for k in unique_keys], np.int64)
     places = padded(np.array(first, np.int64), 0, n)
-    return [padded(x.take(first, along), along, n), places, inverse, padded(counts, 0, n), np.array(len(found))]
+    return [padded(x.take(first, along), along, n), places, inverse, padded(counts, 0, n), np.array(len(unique_keys))]
 
 
 @given(tensors(), st.booleans())
@@ -81,10 +81,10 @@ def test_unique_equals_onnxruntime(case: tuple[Array, int | None], in_order: boo
 def test_unique_of_long_tensors_equals_numpy(size: int, dtype: str) -> None:
     x = np.random.default_rng(0).integers(0, size // 2, size).astype(dtype)
     values, first, inverse, counts, number = evaluate(UNIQUE, x)
-    found = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
-    for got, wanted in zip((values, first, counts), (found[0], found[1], found[3]), strict=True):
+    expected = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    for got, wanted in zip((values, first, counts), (expected[0], expected[1], expected[3]), strict=True):
         same(got[:number], wanted)
-    same(inverse, found[2])
+    same(inverse, expected[2])
 
 
 def test_unique_gives_the_first_of_equals() -> None:

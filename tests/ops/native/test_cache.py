@@ -25,12 +25,12 @@ FILES = {
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
-    found = {}
+    paths = {}
     for name, text in FILES.items():
-        found[name] = tmp_path / f"{name}.py"
-        found[name].write_text(text)
-    monkeypatch.setattr(cache, "_file", found.get)
-    return found
+        paths[name] = tmp_path / f"{name}.py"
+        paths[name].write_text(text)
+    monkeypatch.setattr(cache, "_file", paths.get)
+    return paths
 
 
 @pytest.mark.usefixtures("files")
@@ -51,15 +51,15 @@ def test_every_file_of_a_module_decides_its_digest(files: dict[str, Path]) -> No
 def test_folders_of_the_sources_that_were_used_last_stay(files: dict[str, Path], tmp_path: Path) -> None:
     root = tmp_path / "root"
     strange = cache._folder("ops.other", root)
-    made: list[Path] = []
+    folders: list[Path] = []
     for i in range(cache._MOST + 3):
         files["ops.deep.tiles"].write_text("from ops.words import A, B\n" * i)
-        made.append(cache._folder("ops.emitter", root))
-        os.utime(made[-1], (i, i))
-        os.utime(made[0], (i + 0.5, i + 0.5))  # another checkout goes on with it
-    assert len(set(made)) == len(made)
-    assert set(root.iterdir()) == {strange, made[0], *made[-cache._MOST + 1 :]}
-    assert cache._folder("ops.emitter", root) == made[-1]
+        folders.append(cache._folder("ops.emitter", root))
+        os.utime(folders[-1], (i, i))
+        os.utime(folders[0], (i + 0.5, i + 0.5))  # another checkout goes on with it
+    assert len(set(folders)) == len(folders)
+    assert set(root.iterdir()) == {strange, folders[0], *folders[-cache._MOST + 1 :]}
+    assert cache._folder("ops.emitter", root) == folders[-1]
 
 
 def test_checkouts_of_one_state_have_one_folder(files: dict[str, Path], tmp_path: Path) -> None:
@@ -92,8 +92,8 @@ def test_the_code_cache_says_in_a_line_that_nothing_can_be_kept(
 
 
 def test_code_that_is_not_kept_computes() -> None:
-    made = compile_alone(is_cached=False)
-    assert made(table_of(())) == (-1, 0)
+    function = compile_alone(is_cached=False)
+    assert function(table_of(())) == (-1, 0)
 
 
 def test_warnings_of_numba_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

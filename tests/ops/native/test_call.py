@@ -29,10 +29,10 @@ def _scale(x: Array, y: Array, factor: float) -> Native:
 
 
 def _chain(length: int, count: int) -> tuple[Array, Native]:
-    rooms = np.zeros((2, count), np.int64)
+    buffers = np.zeros((2, count), np.int64)
     function = address(STEPS, "prefix")
-    steps = [Step(function, (rooms[i % 2].ctypes.data, rooms[1 - i % 2].ctypes.data, count)) for i in range(length)]
-    return rooms, Native(tuple(steps), (rooms,))
+    steps = [Step(function, (buffers[i % 2].ctypes.data, buffers[1 - i % 2].ctypes.data, count)) for i in range(length)]
+    return buffers, Native(tuple(steps), (buffers,))
 
 
 @given(st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(width=64)), max_size=8))
@@ -53,10 +53,10 @@ def test_a_native_call_runs_as_a_thunk() -> None:
 
 def test_native_calls_in_turn_are_one() -> None:
     x = np.ones(3, np.float32)
-    made = in_turn(_scale(x, x, 2.0), _scale(x, x, 3.0))
-    assert isinstance(made, Native)
-    assert len(made.steps) == 2
-    made()
+    joined = in_turn(_scale(x, x, 2.0), _scale(x, x, 3.0))
+    assert isinstance(joined, Native)
+    assert len(joined.steps) == 2
+    joined()
     np.testing.assert_array_equal(x, np.full(3, 6, np.float32))
     assert not isinstance(in_turn(_scale(x, x, 2.0), nothing), Native)
 
@@ -66,23 +66,23 @@ def test_native_calls_in_turn_are_one() -> None:
 def test_native_steps_begin_after_all_parts_of_the_last_ended(
     threads: int, length: int, count: int, busy: bool
 ) -> None:
-    rooms, native = _chain(length, count)
+    buffers, native = _chain(length, count)
     helpers = [threading.Thread(target=time.sleep, args=(0.001,)) for _ in range(3 * busy)]
     for helper in helpers:
         helper.start()
     assert team(threads).run(native.table, False) == (-1, 0)
-    np.testing.assert_array_equal(rooms[length % 2], np.full(count, length))
+    np.testing.assert_array_equal(buffers[length % 2], np.full(count, length))
     for helper in helpers:
         helper.join()
 
 
 def test_a_team_serves_again_and_again() -> None:
-    found = Team(3)
-    rooms, native = _chain(7, 1000)
+    team = Team(3)
+    buffers, native = _chain(7, 1000)
     for _ in range(300):
-        rooms.fill(0)
-        found.run(native.table, False)
-        assert (rooms[1] == 7).all()
+        buffers.fill(0)
+        team.run(native.table, False)
+        assert (buffers[1] == 7).all()
 
 
 def test_parts_are_numbered_without_gaps() -> None:
@@ -94,22 +94,22 @@ def test_parts_are_numbered_without_gaps() -> None:
 
 
 def test_a_helper_too_late_for_a_native_program_does_nothing() -> None:
-    rooms, native = _chain(3, 10)
+    buffers, native = _chain(3, 10)
     state = new_state()
     state[JOINED // 8] = CLOSED
     run_part()(native.table, state, 0)
-    assert not rooms.any()
+    assert not buffers.any()
 
 
 def test_a_helper_waiting_at_the_barrier_leaves_when_the_program_is_over() -> None:
-    rooms, native = _chain(3, 10)
+    buffers, native = _chain(3, 10)
     state = new_state()
     waiting = threading.Thread(target=run_part(), args=(native.table, state, 0))
     waiting.start()
     state[OVER // 8] = 1
     waiting.join(20)
     assert not waiting.is_alive()
-    assert not rooms.any()
+    assert not buffers.any()
 
 
 def test_an_empty_native_program_ends() -> None:
@@ -130,57 +130,57 @@ def test_a_foreign_call_that_fails_stops_the_rest_and_is_told() -> None:
 
 def _function_of_c(name: str) -> int:
     function = getattr(ctypes.CDLL(None), name)
-    found = ctypes.cast(function, ctypes.c_void_p).value
-    assert found is not None
-    return found
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address
 
 
 def test_after_an_interrupt_helpers_are_called_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Team(3)
-    rooms, native = _chain(5, 100)
-    plain = found._helpers.submit
+    team = Team(3)
+    buffers, native = _chain(5, 100)
+    plain = team._helpers.submit
 
     def interrupted(job: Callable[[int], None], thread: int) -> None:
         if thread == 2:
             raise KeyboardInterrupt
         plain(job, thread)
 
-    monkeypatch.setattr(found._helpers, "submit", interrupted)
+    monkeypatch.setattr(team._helpers, "submit", interrupted)
     for _ in range(10):
         with pytest.raises(KeyboardInterrupt):
-            found.run(native.table, False)
+            team.run(native.table, False)
     monkeypatch.undo()
     for _ in range(20):
-        rooms.fill(0)
-        assert found.run(native.table, False) == (-1, 0)
-        assert (rooms[1] == 5).all()
+        buffers.fill(0)
+        assert team.run(native.table, False) == (-1, 0)
+        assert (buffers[1] == 5).all()
     until = time.monotonic() + 60
-    while any(turn.awaited for turn in found._turns) and time.monotonic() < until:
+    while any(turn.awaited for turn in team._turns) and time.monotonic() < until:
         time.sleep(0.001)
-    assert not any(turn.awaited for turn in found._turns)
+    assert not any(turn.awaited for turn in team._turns)
 
 
 def test_concurrent_callers_of_a_team_take_turns() -> None:
-    found = Team(2)
-    rooms = [_chain(9, 500) for _ in range(4)]
+    team = Team(2)
+    buffers = [_chain(9, 500) for _ in range(4)]
 
     def work(number: int) -> None:
         for _ in range(50):
-            rooms[number][0].fill(0)
-            assert found.run(rooms[number][1].table, False) == (-1, 0)
-            assert (rooms[number][0][1] == 9).all()
+            buffers[number][0].fill(0)
+            assert team.run(buffers[number][1].table, False) == (-1, 0)
+            assert (buffers[number][0][1] == 9).all()
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
 
 
 def test_a_native_program_runs_on_one_thread_where_the_team_is_busy() -> None:
-    found = Team(3)
-    for turn in found._turns:
+    team = Team(3)
+    for turn in team._turns:
         turn.awaited = [1]
-    rooms, native = _chain(5, 100)
-    assert found.run(native.table, False) == (-1, 0)
-    assert (rooms[1] == 5).all()
+    buffers, native = _chain(5, 100)
+    assert team.run(native.table, False) == (-1, 0)
+    assert (buffers[1] == 5).all()
 
 
 def test_a_team_has_no_more_threads_than_processors() -> None:

@@ -24,6 +24,6 @@ print(tile_shape().name, gemm.has_avx512(), codes.has_vnni(), convert.has_half()
 )
 @pytest.mark.skipif(os.name != "posix" or os.uname().machine != "x86_64", reason="features of x86")
 def test_kernels_are_chosen_for_the_processor_that_numba_compiles_for(settings: dict[str, str], wanted: str) -> None:
-    told = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_CPU")} | settings
-    done = subprocess.run([sys.executable, "-c", _SHOW], env=told, capture_output=True, text=True, check=True)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_CPU")} | settings
+    done = subprocess.run([sys.executable, "-c", _SHOW], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == wanted

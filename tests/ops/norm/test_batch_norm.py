@@ -22,8 +22,8 @@ def _wanted(arrays: list[Array], epsilon: float) -> Array:
     """The definition, in float64."""
     x, *numbers = (a.astype("float64") for a in arrays)
     scale, bias, mean, var = (n.reshape((-1,) + (1,) * (x.ndim - 2)) for n in numbers)
-    found: Array = (x - mean) / np.sqrt(var + epsilon) * scale + bias
-    return found.astype(arrays[0].dtype)
+    output: Array = (x - mean) / np.sqrt(var + epsilon) * scale + bias
+    return output.astype(arrays[0].dtype)
 
 
 @settings(max_examples=60)

@@ -42,8 +42,8 @@ def operands(kind: str, seed: int, sizes: tuple[int, int, int, int], directions:
         "initial_c": (directions, batch, hidden),
         "peepholes": (directions, 3 * hidden),
     }
-    made: dict[str, Array] = {k: rng.uniform(-1, 1, s).astype(dtype) for k, s in shapes.items()}
-    return made | {"lengths": rng.integers(0, time + 1, batch).astype(np.int32)}
+    arrays: dict[str, Array] = {k: rng.uniform(-1, 1, s).astype(dtype) for k, s in shapes.items()}
+    return arrays | {"lengths": rng.integers(0, time + 1, batch).astype(np.int32)}
 
 
 @st.composite
@@ -73,8 +73,8 @@ def layers(draw: Any) -> tuple[str, Case, list[Array], str]:
     directions = 2 if direction == "bidirectional" else 1
     sizes = draw(st.tuples(st.integers(0, 4), st.integers(1, 3), st.integers(0, 3), st.integers(1, 4)))
     every = operands(kind, draw(st.integers(0, 99)), sizes, directions, dtype)
-    known = OPTIONAL.get(kind, ["bias", "lengths", "initial_h"])
-    named = [n for n in known if draw(st.booleans())]
+    optional = OPTIONAL.get(kind, ["bias", "lengths", "initial_h"])
+    named = [n for n in optional if draw(st.booleans())]
     attrs: dict[str, Any] = {"direction": direction, "given": named}
     if draw(st.booleans()):
         attrs["clip"] = 0.25
@@ -122,10 +122,10 @@ def test_large_recurrent_layers_equal_onnxruntime_and_allocate_nothing(
     directions = 2 if direction == "bidirectional" else 1
     every = operands(kind, 1, (70, 9, 60, 64), directions, "float32")
     every = {k: v / 8 if k in ("w", "r") else v for k, v in every.items()}
-    known = OPTIONAL.get(kind, ["bias", "lengths", "initial_h"])
+    optional = OPTIONAL.get(kind, ["bias", "lengths", "initial_h"])
     every["lengths"] = np.maximum(every["lengths"], 1)  # onnxruntime leaves y unwritten for none
     base = [every[n] for n in ("x", "w", "r")]
-    arrays = [*base, *(every[n] if n in named else None for n in known)]
+    arrays = [*base, *(every[n] if n in named else None for n in optional)]
     outputs = 3 if kind == "lstm" else 2
     options = {"direction": direction, **attrs}
     wanted = onnxruntime_node(kind.upper(), arrays, outputs, 14, hidden_size=64, **options)

@@ -25,8 +25,8 @@ def position(row: list[int], schema: OpSchema, last: bool) -> int:
 def reference(x: Array, axis: int, schema: OpSchema, last: bool) -> Array:
     """Row by row, in plain Python."""
     rows = np.moveaxis(x, axis, -1)
-    found = [position(rows[index].tolist(), schema, last) for index in np.ndindex(*rows.shape[:-1])]
-    return np.array(found, np.int64).reshape(rows.shape[:-1])
+    positions = [position(rows[index].tolist(), schema, last) for index in np.ndindex(*rows.shape[:-1])]
+    return np.array(positions, np.int64).reshape(rows.shape[:-1])
 
 
 @given(

@@ -12,7 +12,7 @@ Reader = Callable[[object], object]
 
 
 @pytest.mark.parametrize(
-    ("reader", "given", "wanted"),
+    ("reader", "value", "wanted"),
     [
         (integer, np.int64(3), 3),
         (integers, [np.int32(1), -2], (1, -2)),
@@ -26,14 +26,14 @@ Reader = Callable[[object], object]
         (optional(integers), (1,), (1,)),
     ],
 )
-def test_attribute_values_take_their_final_form(reader: Reader, given: object, wanted: object) -> None:
-    read = Attribute("a", reader).read(given)
+def test_attribute_values_take_their_final_form(reader: Reader, value: object, wanted: object) -> None:
+    read = Attribute("a", reader).read(value)
     assert read == wanted
     assert type(read) is type(wanted)
 
 
 @pytest.mark.parametrize(
-    ("reader", "given"),
+    ("reader", "value"),
     [
         (integer, True),
         (integers, [True]),
@@ -45,6 +45,6 @@ def test_attribute_values_take_their_final_form(reader: Reader, given: object, w
         (one_of("edge", "wrap"), "corner"),
     ],
 )
-def test_wrong_attribute_values_are_refused_by_name(reader: Reader, given: object) -> None:
+def test_wrong_attribute_values_are_refused_by_name(reader: Reader, value: object) -> None:
     with pytest.raises(AttributeValueError, match="attribute 'a' cannot be"):
-        Attribute("a", reader).read(given)
+        Attribute("a", reader).read(value)

@@ -95,8 +95,8 @@ def test_errors_of_inference_carry_the_name_of_the_operator_and_its_inputs() -> 
 @given(graphs())
 def test_inferring_again_gives_what_signing_gives(graph: Graph) -> None:
     for operator in graph.operators:
-        known = operator.signature
-        assert operator.schema.infer_again(known.inputs, known.attrs, known.constants) == known
+        signature = operator.signature
+        assert operator.schema.infer_again(signature.inputs, signature.attrs, signature.constants) == signature
 
 
 def test_inferring_again_takes_other_shapes_and_names_the_operator_in_errors() -> None:

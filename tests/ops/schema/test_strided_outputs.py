@@ -30,8 +30,8 @@ _MIXED = {"clip", "cast", "and", "or", "xor", "not", "pow", "where", "look_up", 
 
 def _with_kernels(schemas: Sequence[OpSchema]) -> list[tuple[OpSchema, Kernel]]:
     """But oneDNN's, which leave what is strided to the compiled ones: test_ops_onednn_rows.py."""
-    found = [(s, k) for s in schemas for k in s.kernels if k.writes is not dense_only and k.backend != ONEDNN]
-    return [(s, k) for s, k in found if k.backend == NUMPY or s.name not in _MIXED]
+    pairs = [(s, k) for s in schemas for k in s.kernels if k.writes is not dense_only and k.backend != ONEDNN]
+    return [(s, k) for s, k in pairs if k.backend == NUMPY or s.name not in _MIXED]
 
 
 ELEMENTWISE = _with_kernels([s for s in (*REGISTRY.values(), COPY) if s.elementwise or s is COPY])
@@ -40,11 +40,11 @@ ELEMENTWISE = _with_kernels([s for s in (*REGISTRY.values(), COPY) if s.elementw
 def _drawn(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
     """Numbers of both signs, some of them special, and no zeros: integers are divided by them."""
     rng = np.random.default_rng(seed)
-    found = rng.normal(size=shape) * 3
-    found = found + np.copysign(1, found)
+    array = rng.normal(size=shape) * 3
+    array = array + np.copysign(1, array)
     if dtype.startswith("float"):
-        found.reshape(-1)[::5] = rng.choice(_SPECIAL, found.reshape(-1)[::5].size)
-    return (np.abs(found) if dtype.startswith("u") else found).astype(dtype)
+        array.reshape(-1)[::5] = rng.choice(_SPECIAL, array.reshape(-1)[::5].size)
+    return (np.abs(array) if dtype.startswith("u") else array).astype(dtype)
 
 
 def strided(array: Array, step: int) -> Array:
@@ -57,10 +57,10 @@ def strided(array: Array, step: int) -> Array:
 def _signature(schema: OpSchema, kernel: Kernel, arrays: Sequence[Array]) -> Signature | tuple[()]:
     """() for what the operator or the kernel does not take."""
     try:
-        made = schema.sign([spec_of(a) for a in arrays], {})
+        signature = schema.sign([spec_of(a) for a in arrays], {})
     except OpError:
         return ()
-    return made if kernel.supports(made) else ()
+    return signature if kernel.supports(signature) else ()
 
 
 def _operands(schema: OpSchema, dtype: str, length: int) -> list[list[Array]]:
@@ -112,7 +112,11 @@ def test_parts_of_rows_are_negated_and_asked_for_nan_in_what_they_are_joined_to(
     graph.output(ops.concat([ops.is_nan(a), ops.logical_not(ops.is_nan(a)), ops.is_nan(b)], axis=1), "nan")
     x = np.random.default_rng(0).normal(size=(64, columns)).astype(np.float32)
     x[::3, 0] = np.nan
-    for made in (engine.compile(graph), engine.compile(graph, mode="dynamic"), engine.compile(graph, debug="poison")):
-        found = made(x=x)
-        assert np.array_equal(found["y"][:, 0], -x[:, 0], equal_nan=True)
-        assert np.array_equal(found["nan"][:, 2:], np.isnan(x[:, 1:])) and found["nan"][:, 0].sum() == 22
+    for executable in (
+        engine.compile(graph),
+        engine.compile(graph, mode="dynamic"),
+        engine.compile(graph, debug="poison"),
+    ):
+        outputs = executable(x=x)
+        assert np.array_equal(outputs["y"][:, 0], -x[:, 0], equal_nan=True)
+        assert np.array_equal(outputs["nan"][:, 2:], np.isnan(x[:, 1:])) and outputs["nan"][:, 0].sum() == 22

@@ -82,8 +82,8 @@ def _signed(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any]) -> Sig
 
 
 def _replacing(schema: OpSchema, signature: Signature) -> list[Kernel]:
-    found = [k for k in schema.kernels if k.backend != ONEDNN or not objection()]
-    return [k for k in found if k.unread_after_pack is not every_input_read and k.supports(signature)]
+    kernels = [k for k in schema.kernels if k.backend != ONEDNN or not objection()]
+    return [k for k in kernels if k.unread_after_pack is not every_input_read and k.supports(signature)]
 
 
 def _stored(array: Array) -> Iterator[Array]:
@@ -120,7 +120,9 @@ def test_constants_dropped_after_packing_are_never_read(
 
 
 def test_every_kernel_that_drops_constants_is_among_the_cases() -> None:
-    """But for those of the library, which take what they compute faster: test_ops_onednn_*.py."""
+    """But for those of the library, which take what they compute faster: the tests of their kernels."""
     seen = {id(k) for p in CASES for k in _replacing(p.values[0], _signed(*p.values))}
-    known = [(s.name, k) for s in REGISTRY.values() for k in s.kernels if k.unread_after_pack is not every_input_read]
-    assert [f"{name}: {k.name}" for name, k in known if k.backend != ONEDNN and id(k) not in seen] == []
+    dropping = [
+        (s.name, k) for s in REGISTRY.values() for k in s.kernels if k.unread_after_pack is not every_input_read
+    ]
+    assert [f"{name}: {k.name}" for name, k in dropping if k.backend != ONEDNN and id(k) not in seen] == []

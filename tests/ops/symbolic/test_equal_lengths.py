@@ -69,8 +69,8 @@ def test_found_equal_lengths_make_the_operator_valid(one: list[int | str], data:
     try:
         ops.add(*(graph.input(f"i{k}", shape) for k, shape in enumerate((one, other))))
     except LengthsError as error:
-        found = same_lengths(error.attempt)
-        names = {name: to if isinstance(to, int) else to.text for name, to in found.items()}
+        equal_lengths = same_lengths(error.attempt)
+        names = {name: to if isinstance(to, int) else to.text for name, to in equal_lengths.items()}
         solved = engine.Graph()
         shapes = [[names.get(n, n) if isinstance(n, str) else n for n in shape] for shape in (one, other)]
         y = ops.add(*(solved.input(f"i{k}", shape) for k, shape in enumerate(shapes)))

@@ -14,12 +14,12 @@ NAME = leaf("n", TABLE.invent(), TABLE, "n")
 
 @given(LENGTHS, st.integers(0, 1), st.integers(0, 20))
 def test_numbers_lie_between_the_least_and_the_most(most: int, least: int, turn: int) -> None:
-    found = numbers_to(most, least, turn)
-    assert len(found) == SAMPLES
-    assert all(min(least, most) <= n <= most for n in found)
-    assert found[-1] == min(least, most)
-    assert most < 2 or found[0] < most
-    assert most <= least or len(set(found)) > 1 or least
+    numbers = numbers_to(most, least, turn)
+    assert len(numbers) == SAMPLES
+    assert all(min(least, most) <= n <= most for n in numbers)
+    assert numbers[-1] == min(least, most)
+    assert most < 2 or numbers[0] < most
+    assert most <= least or len(set(numbers)) > 1 or least
 
 
 def test_numbers_get_smaller_and_are_round_at_first() -> None:
@@ -51,8 +51,8 @@ def test_guessed_factors_leave_room_for_known_lengths() -> None:
 
 @given(st.integers(0, 4), st.integers(4, 6))
 def test_guessed_choices_differ(count: int, of: int) -> None:
-    found = choices(count, of)
-    for row in zip(*found, strict=True):
+    guesses = choices(count, of)
+    for row in zip(*guesses, strict=True):
         assert len(set(row)) == count
         assert all(0 <= n < of for n in row)
 

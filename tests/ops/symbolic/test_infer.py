@@ -26,8 +26,8 @@ def key(output: int, axis: int) -> tuple[str, Hashable]:
 def shape_of(schema: str, table: Samples, *shapes: tuple[Any, ...], **attrs: Any) -> tuple[Any, ...]:
     """The shape of the first output, told by dimensions."""
     specs = [TensorSpec(s, np.float32) for s in shapes]
-    made = draft(find(schema), specs, MappingProxyType(attrs), NO_CONSTANTS, table)
-    return made.signed(key).outputs[0].shape
+    drafted = draft(find(schema), specs, MappingProxyType(attrs), NO_CONSTANTS, table)
+    return drafted.signed(key).outputs[0].shape
 
 
 @settings(max_examples=150, deadline=None)
@@ -36,11 +36,11 @@ def test_a_formula_of_one_dimension_is_found_and_right_for_other_lengths(p: int,
     table = Samples()
     a, *others = names(table).values()
     lengths = {j: (p * d + r) // q for j, d in enumerate(a.samples)}
-    told = formula(lengths, [a, *others], "name")
-    assert isinstance(told, Dim)
-    assert [sample_of(told, j) for j in range(SAMPLES)] == list(lengths.values())
+    result = formula(lengths, [a, *others], "name")
+    assert isinstance(result, Dim)
+    assert [sample_of(result, j) for j in range(SAMPLES)] == list(lengths.values())
     if q == 1:  # nothing is rounded, so no other formula fits
-        assert eval(str(told), {}, {"a": n}) == p * n + r  # the text is ours
+        assert eval(str(result), {}, {"a": n}) == p * n + r  # the text is ours
 
 
 @settings(max_examples=100, deadline=None)
@@ -48,19 +48,19 @@ def test_a_formula_of_one_dimension_is_found_and_right_for_other_lengths(p: int,
 def test_a_formula_is_right_in_every_sample_or_is_a_name(numbers: list[int], count: int) -> None:
     dims = list(names(Samples()).values())
     lengths = dict(enumerate(numbers[:count]))
-    told = formula(lengths, dims, "name")
-    assert told == "name" if isinstance(told, str) else all(sample_of(told, j) == n for j, n in lengths.items())
+    result = formula(lengths, dims, "name")
+    assert result == "name" if isinstance(result, str) else all(sample_of(result, j) == n for j, n in lengths.items())
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(NAMES), st.sampled_from(NAMES), st.integers(1, 5))
-def test_sums_and_products_of_two_dimensions_are_told(one: str, other: str, times: int) -> None:
+def test_sums_and_products_of_two_dimensions_are_recognised(one: str, other: str, times: int) -> None:
     assume(one < other)
     dims = names(Samples())
     a, b = dims[one], dims[other]
-    for made in ((a + b) * times, a * b * times):
-        told = formula(dict(enumerate(made.samples)), list(dims.values()), "name")
-        assert isinstance(told, Dim) and told.samples == made.samples
+    for combined in ((a + b) * times, a * b * times):
+        result = formula(dict(enumerate(combined.samples)), list(dims.values()), "name")
+        assert isinstance(result, Dim) and result.samples == combined.samples
 
 
 def test_shapes_are_told_by_the_names_of_the_inputs() -> None:
@@ -129,7 +129,7 @@ def test_drafted_signatures_equal_those_of_each_sample(j: int, kernel: int, stri
     pads = (min(pad, kernel - 1),) * 4
     attrs = {"kernel_shape": (kernel,) * 2, "strides": (stride,) * 2, "dilations": (dil,) * 2, "pads": pads}
     shape: Any = (2, 3, a + 8, b + 8)
-    found = shape_of("max_pool", table, shape, **attrs)
+    output_shape = shape_of("max_pool", table, shape, **attrs)
     assume(j in table.alive)
     numbers = TensorSpec(in_sample(shape, j), np.float32)
-    assert in_sample(found, j) == find("max_pool").sign([numbers], attrs).outputs[0].shape
+    assert in_sample(output_shape, j) == find("max_pool").sign([numbers], attrs).outputs[0].shape

@@ -37,9 +37,9 @@ _APPLY: Mapping[str, Callable[[Any, Any], Any]] = {
 
 def names(table: Samples) -> dict[str, Dim]:
     """Dimensions of these names, as a graph makes them."""
-    found = {n: leaf(n, table.invent(), table, n) for n in NAMES}
-    table.named.extend(found.values())
-    return found
+    dims = {n: leaf(n, table.invent(), table, n) for n in NAMES}
+    table.named.extend(dims.values())
+    return dims
 
 
 def compute(tree: Tree, of: Mapping[str, Any]) -> Any:
@@ -50,7 +50,7 @@ def compute(tree: Tree, of: Mapping[str, Any]) -> Any:
     return of[tree] if isinstance(tree, str) else tree
 
 
-def known_as(numbers: Mapping[str, int]) -> Callable[[Dim], int]:
+def lookup(numbers: Mapping[str, int]) -> Callable[[Dim], int]:
     return lambda dim: numbers[str(dim.key)]
 
 
@@ -65,12 +65,12 @@ def in_ints(tree: Tree, numbers: Mapping[str, int]) -> int | str:
 def of_dims(tree: Tree, dims: Mapping[str, Dim]) -> Dim:
     """The tree in dimensions, where it is one."""
     try:
-        made = compute(tree, dims)
+        result = compute(tree, dims)
     except ZeroDivisionError:  # two plain numbers
         assume(False)
-    assume(isinstance(made, Dim))
-    assert isinstance(made, Dim)
-    return made
+    assume(isinstance(result, Dim))
+    assert isinstance(result, Dim)
+    return result
 
 
 @settings(max_examples=200, deadline=None)
@@ -79,9 +79,9 @@ def test_dimension_arithmetic_is_that_of_ints(tree: Tree, numbers: dict[str, int
     dim, wanted = of_dims(tree, names(Samples())), in_ints(tree, numbers)
     if wanted == "none":
         with pytest.raises(ShapeError, match="by nought"):
-            value_of(dim, known_as(numbers))
+            value_of(dim, lookup(numbers))
     else:
-        assert value_of(dim, known_as(numbers)) == wanted
+        assert value_of(dim, lookup(numbers)) == wanted
 
 
 @settings(max_examples=200, deadline=None)
@@ -108,7 +108,7 @@ def test_leaves_are_all_that_a_number_depends_on(tree: Tree, numbers: dict[str, 
     dim = of_dims(tree, names(Samples()))
     assume(in_ints(tree, numbers) != "none")
     needed = {n: v for n, v in numbers.items() if n in dim.leaves}
-    assert value_of(dim, known_as(needed)) == in_ints(tree, numbers)
+    assert value_of(dim, lookup(needed)) == in_ints(tree, numbers)
 
 
 def choose(decisions: list[tuple[str, Tree, Tree, Tree, Tree]], of: Mapping[str, Any]) -> Any:
@@ -128,17 +128,17 @@ DECISIONS = st.lists(st.tuples(st.sampled_from(RELATIONS), TREES, TREES, TREES, 
 def test_a_decision_is_right_or_an_error(decisions: Any, numbers: dict[str, int]) -> None:
     table = Samples()
     try:
-        made = choose(decisions, names(table))
+        chosen = choose(decisions, names(table))
     except ZeroDivisionError:  # two plain numbers
         return
-    known = known_as(numbers)
+    lengths = lookup(numbers)
     try:
         for guard in table.guards.values():
-            guard.check(known)
-        found = value_of(made, known)
+            guard.check(lengths)
+        value = value_of(chosen, lengths)
     except ShapeError:
         return
-    assert found == choose(decisions, numbers)
+    assert value == choose(decisions, numbers)
 
 
 @settings(max_examples=100, deadline=None)
@@ -147,7 +147,7 @@ def test_dimension_decisions_hold_in_the_samples_that_are_left(decisions: Any) -
     table = Samples()
     dims = names(table)
     try:
-        made = choose(decisions, dims)
+        chosen = choose(decisions, dims)
     except ZeroDivisionError:
         return
     assert table.alive
@@ -158,8 +158,8 @@ def test_dimension_decisions_hold_in_the_samples_that_are_left(decisions: Any) -
         except ZeroDivisionError:
             continue
         for guard in table.guards.values():
-            guard.check(known_as(numbers))
-        assert value_of(made, known_as(numbers)) == wanted
+            guard.check(lookup(numbers))
+        assert value_of(chosen, lookup(numbers)) == wanted
 
 
 def test_a_guard_tells_what_was_decided_and_what_is_true() -> None:
@@ -167,11 +167,11 @@ def test_a_guard_tells_what_was_decided_and_what_is_true() -> None:
     a, b, _ = names(table).values()
     assert a * 2 != b and a > 1
     unlike, more = table.guards.values()
-    unlike.check(known_as({"a": 1, "b": 1}))
+    unlike.check(lookup({"a": 1, "b": 1}))
     with pytest.raises(ShapeError, match=r"a\*2 must differ from b, but a\*2 is 4 and b is 4;"):
-        unlike.check(known_as({"a": 2, "b": 4}))
+        unlike.check(lookup({"a": 2, "b": 4}))
     with pytest.raises(ShapeError, match=r"a must be greater than 1, but a is 1;"):
-        more.check(known_as({"a": 1}))
+        more.check(lookup({"a": 1}))
 
 
 def test_the_same_decision_is_watched_once_and_from_the_first_time_on() -> None:
@@ -227,7 +227,7 @@ def test_values_of_attributes_are_replaced_in_all_depths() -> None:
     a, b, _ = names(Samples()).values()
     value = (a, (1, b * 2), "x", None)
     assert [str(d) for d in dims_in(value)] == ["a", "b*2"]
-    assert replaced(value, lambda d: value_of(d, known_as({"a": 3, "b": 4}))) == (3, (1, 8), "x", None)
+    assert replaced(value, lambda d: value_of(d, lookup({"a": 3, "b": 4}))) == (3, (1, 8), "x", None)
     assert in_sample(value, 6) == (1, (1, 2), "x", None)
 
 

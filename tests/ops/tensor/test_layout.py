@@ -105,21 +105,21 @@ def test_a_dense_layout_is_c_contiguous_in_numpy(drawn: tuple[Array, Array, Layo
 
 @given(SHAPES, DTYPES)
 def test_dense_strides_are_those_of_a_new_array(shape: tuple[int, ...], dtype: str) -> None:
-    made = np.zeros(shape, dtype)
-    assert Layout.dense(TensorSpec(shape, made.dtype)).is_dense
-    if made.size:
-        assert dense_strides(shape, made.itemsize) == made.strides
+    array = np.zeros(shape, dtype)
+    assert Layout.dense(TensorSpec(shape, array.dtype)).is_dense
+    if array.size:
+        assert dense_strides(shape, array.itemsize) == array.strides
 
 
 @given(views(POSITIVE), st.data())
 def test_reshape_says_none_exactly_where_numpy_copies(drawn: tuple[Array, Array, Layout], data: st.DataObject) -> None:
     base, view, layout = drawn
     shape = data.draw(factorings(view.size))
-    reshaped, found = view.reshape(shape), layout.reshape(shape)
-    assert (found is not None) == np.shares_memory(reshaped, base)
-    if found is not None:
-        assert found.shape == shape
-        assert np.array_equal(seen(found, base), reshaped)
+    reshaped, new_layout = view.reshape(shape), layout.reshape(shape)
+    assert (new_layout is not None) == np.shares_memory(reshaped, base)
+    if new_layout is not None:
+        assert new_layout.shape == shape
+        assert np.array_equal(seen(new_layout, base), reshaped)
 
 
 @st.composite
@@ -160,9 +160,9 @@ def test_heads_split_off_a_transposed_matrix_need_no_copy_but_merging_them_does(
 
 
 @given(views())
-def test_runs_of_bytes_are_counted_in_the_order_of_elements(found: tuple[Array, Array, Layout]) -> None:
+def test_runs_of_bytes_are_counted_in_the_order_of_elements(drawn: tuple[Array, Array, Layout]) -> None:
     """A run ends where the next element does not begin behind the last one."""
-    _, view, layout = found
+    _, view, layout = drawn
     places = np.zeros(view.shape, np.int64)
     for axis, (n, stride) in enumerate(zip(view.shape, view.strides, strict=True)):
         places += np.arange(n).reshape(-1, *(1,) * (view.ndim - axis - 1)) * stride

@@ -56,10 +56,10 @@ def dropped(x: Array, step: int, **attrs: Any) -> Array:
 )
 def test_an_element_is_dropped_where_its_word_is_below_the_rate(size: int, step: int, seed: int, rate: float) -> None:
     x = np.arange(1, size + 1, dtype=np.float64)
-    found = dropped(x, step, rate=rate, seed=seed)
+    output = dropped(x, step, rate=rate, seed=seed)
     for i in {0, 1, 255, 256, 1023, 1024, 1300, size - 1} & set(range(size)):
-        assert found[i] == (x[i] * (1 / (1 - rate)) if word(i, step, seed) >= round(rate * 2**32) else 0)
-    assert set(np.round(found / np.maximum(x, 1) * (1 - rate), 9)) <= {0.0, 1.0}
+        assert output[i] == (x[i] * (1 / (1 - rate)) if word(i, step, seed) >= round(rate * 2**32) else 0)
+    assert set(np.round(output / np.maximum(x, 1) * (1 - rate), 9)) <= {0.0, 1.0}
 
 
 def test_steps_and_seeds_give_other_masks_of_the_same_rate() -> None:
@@ -79,8 +79,8 @@ def test_the_gradient_has_the_mask_of_the_forward_pass_in_every_mode() -> None:
         return ops.dropout_training(x, x.graph.constant(step), rate=0.25, seed=3)
 
     check_gradients(build, [x])
-    found = check_modes(lambda x: build(x) * 2.0, [x])["d0"]
-    np.testing.assert_array_equal(found == 0, dropped(x, 7, rate=0.25, seed=3) == 0)
+    gradient = check_modes(lambda x: build(x) * 2.0, [x])["d0"]
+    np.testing.assert_array_equal(gradient == 0, dropped(x, 7, rate=0.25, seed=3) == 0)
 
 
 def test_a_step_that_is_counted_gives_another_mask_in_each_run() -> None:

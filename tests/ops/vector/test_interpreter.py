@@ -122,8 +122,8 @@ def test_an_output_may_lie_over_what_its_chain_says(case: tuple[list[Array], tup
 
 def _said() -> list[OpSchema]:
     """All operators that are instructions, but for those of bool alone."""
-    found = [s for s in REGISTRY.values() if any(isinstance(k.bind, Vector) for k in s.kernels)]
-    return [s for s in found if s.name not in {"not", "and", "or", "xor", "pow", "cast"}]
+    schemas = [s for s in REGISTRY.values() if any(isinstance(k.bind, Vector) for k in s.kernels)]
+    return [s for s in schemas if s.name not in {"not", "and", "or", "xor", "pow", "cast"}]
 
 
 def _operands(schema: OpSchema, rng: np.random.Generator) -> list[Array]:

@@ -46,10 +46,10 @@ def _check(schema: OpSchema, arrays: list[Array], parts: int, extra: int = 0, rt
     laid = [_laid(arrays[0], extra if kernel.accepts(signature, 0, _wide(arrays[0], extra)) else 0), *arrays[1:]]
     if all(y.shape for y in signature.outputs) and arrays[0].ndim:
         between = extra if extra and kernel.writes(_wide(np.empty(signature.y.shape, np.float32), extra)) else 0
-        found = run_native(kernel, signature, laid, parts, between)
+        outputs = run_native(kernel, signature, laid, parts, between)
     else:
-        found = run(kernel, signature, arrays)
-    for got, want in zip(found, wanted, strict=True):
+        outputs = run(kernel, signature, arrays)
+    for got, want in zip(outputs, wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-5)
 
 

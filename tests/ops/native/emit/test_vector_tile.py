@@ -31,9 +31,9 @@ def assembly(shape: TileShape, triple: str, processor: str, features: str = "") 
 def test_products_are_vector_instructions_of_each_processor(
     shape: TileShape, triple: str, processor: str, product: str
 ) -> None:
-    found = assembly(shape, triple, processor)
-    assert found.count(product) >= shape.rows * shape.width
-    assert "fmaf" not in found, "a product is a call of the mathematical library"
+    code = assembly(shape, triple, processor)
+    assert code.count(product) >= shape.rows * shape.width
+    assert "fmaf" not in code, "a product is a call of the mathematical library"
 
 
 def test_the_tile_of_this_processor_is_one_of_those_that_packing_knows() -> None:
